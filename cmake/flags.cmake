@@ -1,0 +1,18 @@
+# Warnings are errors; sections are collected at link time, since the binary is downloaded by every run.
+add_compile_options(
+  -Wall -Wextra -Wpedantic -Wshadow -Werror
+  -ffunction-sections -fdata-sections -fstack-protector-strong
+  "-ffile-prefix-map=${CMAKE_SOURCE_DIR}/=")
+set(CMAKE_CXX_FLAGS_RELEASE "-O2 -D_FORTIFY_SOURCE=2")
+set(CMAKE_C_FLAGS_RELEASE "-O2 -D_FORTIFY_SOURCE=2")
+
+if(AGENTIC_CI_SANITIZE)
+  add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=address,undefined)
+endif()
+
+find_program(CCACHE ccache)
+if(CCACHE)
+  set(CMAKE_C_COMPILER_LAUNCHER ${CCACHE})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
+endif()

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/result.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+namespace base_internal {
+
+void CheckFailed(const char* file, int line, const char* condition) {
+  std::fprintf(stderr, "agentic-ci: bug: %s:%d: %s\n", file, line, condition);
+  std::abort();
+}
+
+}  // namespace base_internal
+
+Error Errno(std::string_view call, int saved_errno) {
+  Code code = saved_errno == ENOENT ? Code::kNotFound : Code::kIo;
+  return Error{code, std::string(call) + ": " + ::strerror(saved_errno)};
+}

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/result.h"
+
+#include <catch2/catch.hpp>
+
+namespace {
+
+Result<int> Half(int n) {
+  if (n % 2 != 0) return Error{Code::kInvalid, "odd"};
+  return n / 2;
+}
+
+Result<int> Quarter(int n) {
+  int half = TRY(Half(n));
+  return Half(half).Context("halving again");
+}
+
+}  // namespace
+
+TEST_CASE("TRY hands on the value of a Result that is ok") { CHECK(Quarter(8).value() == 2); }
+
+TEST_CASE("TRY returns the error of a Result that is not") {
+  Result<int> result = Quarter(3);
+
+  REQUIRE_FALSE(result.ok());
+  CHECK(result.error().what == "odd");
+}
+
+TEST_CASE("Context puts what was being done before the error") {
+  Result<int> result = Quarter(2);
+
+  REQUIRE_FALSE(result.ok());
+  CHECK(result.error().what == "halving again: odd");
+}
+
+TEST_CASE("Errno calls a missing file kNotFound") {
+  CHECK(Errno("openat", ENOENT).code == Code::kNotFound);
+  CHECK(Errno("openat", EACCES).code == Code::kIo);
+}

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/secret.h"
+
+#include <string.h>
+
+#include <utility>
+
+Secret::Secret(std::string_view bytes)
+    : bytes_(std::make_unique<char[]>(bytes.size())), size_(bytes.size()) {
+  bytes.copy(bytes_.get(), bytes.size());
+}
+
+Secret::Secret(Secret&& other) noexcept
+    : bytes_(std::move(other.bytes_)), size_(std::exchange(other.size_, 0)) {}
+
+Secret& Secret::operator=(Secret&& other) noexcept {
+  if (this != &other) {
+    Wipe();
+    bytes_ = std::move(other.bytes_);
+    size_ = std::exchange(other.size_, 0);
+  }
+  return *this;
+}
+
+Secret::~Secret() { Wipe(); }
+
+void Secret::Wipe() {
+  if (bytes_ != nullptr) ::explicit_bzero(bytes_.get(), size_);
+}

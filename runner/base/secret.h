@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string_view>
+
+// Bytes that must not outlive their use: move-only, in a heap buffer of its own, wiped on
+// destruction. Not a std::string underneath, since moving a short string leaves its bytes behind.
+// There is no stream operator, on purpose.
+class Secret {
+ public:
+  Secret() = default;
+  explicit Secret(std::string_view bytes);
+  Secret(Secret&& other) noexcept;
+  Secret& operator=(Secret&& other) noexcept;
+  Secret(const Secret&) = delete;
+  Secret& operator=(const Secret&) = delete;
+  ~Secret();
+
+  bool empty() const { return size_ == 0; }
+  // Borrowed, valid while this object lives; never copy it into a log, a record or an error.
+  std::string_view reveal() const { return {bytes_.get(), size_}; }
+
+ private:
+  void Wipe();
+  std::unique_ptr<char[]> bytes_;
+  size_t size_ = 0;
+};

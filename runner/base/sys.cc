@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/sys.h"
+
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+
+#include <algorithm>
+#include <climits>
+
+extern char** environ;
+
+namespace sys {
+
+Result<Fd> Open(const std::string& path, int flags, mode_t mode) {
+  return OpenAt(AT_FDCWD, path, flags, mode);
+}
+
+Result<Fd> OpenAt(int dir, const std::string& path, int flags, mode_t mode) {
+  int raw = ::openat(dir, path.c_str(), flags | O_CLOEXEC, mode);
+  if (raw < 0) return Errno("openat " + path);
+  return Fd(raw);
+}
+
+Result<Fd> OpenBeneath(int dir, const std::string& path, int flags, mode_t mode) {
+  struct open_how how {};
+  how.flags = static_cast<uint64_t>(flags | O_CLOEXEC);
+  how.mode = mode;
+  how.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS;
+  long raw = ::syscall(SYS_openat2, dir, path.c_str(), &how, sizeof how);
+  if (raw < 0) return Errno("openat2 " + path);
+  return Fd(static_cast<int>(raw));
+}
+
+Result<std::pair<Fd, Fd>> Pipe() {
+  int raw[2];
+  if (::pipe2(raw, O_CLOEXEC) != 0) return Errno("pipe2");
+  return std::pair(Fd(raw[0]), Fd(raw[1]));
+}
+
+Result<std::pair<Fd, Fd>> SocketPair() {
+  int raw[2];
+  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, raw) != 0) return Errno("socketpair");
+  return std::pair(Fd(raw[0]), Fd(raw[1]));
+}
+
+Result<Fd> PidfdOpen(pid_t pid) {
+  long raw = ::syscall(SYS_pidfd_open, pid, 0);
+  if (raw < 0) return Errno("pidfd_open");
+  return Fd(static_cast<int>(raw));
+}
+
+Result<std::string> ReadAll(int fd, size_t bytes_max) {
+  std::string bytes;
+  char chunk[16384];
+  for (;;) {
+    ssize_t n = ::read(fd, chunk, sizeof chunk);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return Errno("read");
+    if (n == 0) return bytes;
+    if (bytes.size() + static_cast<size_t>(n) > bytes_max) {
+      return Error{Code::kInvalid, "larger than " + std::to_string(bytes_max) + " bytes"};
+    }
+    bytes.append(chunk, static_cast<size_t>(n));
+  }
+}
+
+Result<std::string> ReadFile(const std::string& path, size_t bytes_max) {
+  Fd fd = TRY(Open(path, O_RDONLY));
+  return ReadAll(fd.get(), bytes_max).Context(path);
+}
+
+Status WriteAll(int fd, std::string_view bytes) {
+  while (!bytes.empty()) {
+    ssize_t n = ::write(fd, bytes.data(), bytes.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return Errno("write");
+    bytes.remove_prefix(static_cast<size_t>(n));
+  }
+  return Ok();
+}
+
+Status WriteFile(const std::string& path, std::string_view bytes, mode_t mode) {
+  Fd fd = TRY(Open(path, O_WRONLY | O_CREAT | O_TRUNC, mode));
+  return WriteAll(fd.get(), bytes).Context("writing " + path);
+}
+
+Status MakeDirectories(const std::string& path, mode_t mode) {
+  for (size_t slash = path.find('/', 1);; slash = path.find('/', slash + 1)) {
+    std::string prefix = path.substr(0, slash);
+    if (::mkdir(prefix.c_str(), mode) != 0 && errno != EEXIST) return Errno("mkdir " + prefix);
+    if (slash == std::string::npos) return Ok();
+  }
+}
+
+Result<std::string> RealPath(const std::string& path) {
+  char* raw = ::realpath(path.c_str(), nullptr);
+  if (raw == nullptr) return Errno(path);
+  std::string real = raw;
+  ::free(raw);
+  return real;
+}
+
+std::optional<std::string> ReadLink(const std::string& path) {
+  char target[PATH_MAX];
+  ssize_t n = ::readlink(path.c_str(), target, sizeof target);
+  if (n < 0) return std::nullopt;
+  return std::string(target, static_cast<size_t>(n));
+}
+
+bool Exists(const std::string& path) {
+  struct stat st {};
+  return ::lstat(path.c_str(), &st) == 0;
+}
+
+Status SendMessage(int socket, std::string_view bytes, int fd) {
+  iovec part{const_cast<char*>(bytes.data()), bytes.size()};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+  if (fd >= 0) {
+    message.msg_control = control;
+    message.msg_controllen = sizeof control;
+    cmsghdr* header = CMSG_FIRSTHDR(&message);
+    header->cmsg_level = SOL_SOCKET;
+    header->cmsg_type = SCM_RIGHTS;
+    header->cmsg_len = CMSG_LEN(sizeof(int));
+    ::memcpy(CMSG_DATA(header), &fd, sizeof fd);
+  }
+  while (::sendmsg(socket, &message, MSG_NOSIGNAL) < 0) {
+    if (errno != EINTR) return Errno("sendmsg");
+  }
+  return Ok();
+}
+
+Result<Message> ReceiveMessage(int socket, size_t bytes_max, Deadline deadline) {
+  if (!TRY(WaitReadable(socket, deadline))) {
+    return Error{Code::kIo, "no answer within the time limit"};
+  }
+  Message message;
+  message.bytes.resize(bytes_max);
+  iovec part{message.bytes.data(), bytes_max};
+  msghdr header{};
+  header.msg_iov = &part;
+  header.msg_iovlen = 1;
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+  header.msg_control = control;
+  header.msg_controllen = sizeof control;
+  ssize_t n;
+  while ((n = ::recvmsg(socket, &header, MSG_CMSG_CLOEXEC)) < 0) {
+    if (errno != EINTR) return Errno("recvmsg");
+  }
+  for (cmsghdr* part_header = CMSG_FIRSTHDR(&header); part_header != nullptr;
+       part_header = CMSG_NXTHDR(&header, part_header)) {
+    if (part_header->cmsg_level == SOL_SOCKET && part_header->cmsg_type == SCM_RIGHTS) {
+      int raw;
+      ::memcpy(&raw, CMSG_DATA(part_header), sizeof raw);
+      message.fd = Fd(raw);
+    }
+  }
+  if ((header.msg_flags & MSG_TRUNC) != 0) return Error{Code::kBug, "message truncated"};
+  message.bytes.resize(static_cast<size_t>(n));
+  return message;
+}
+
+Result<bool> WaitReadable(int fd, Deadline deadline) {
+  for (;;) {
+    pollfd entry{fd, POLLIN, 0};
+    int n = ::poll(&entry, 1, deadline.poll_ms());
+    if (n > 0) return true;
+    if (n == 0) return false;
+    if (errno != EINTR) return Errno("poll");
+  }
+}
+
+std::optional<std::string> Environment(const std::string& name) {
+  const char* value = ::getenv(name.c_str());
+  if (value == nullptr) return std::nullopt;
+  return std::string(value);
+}
+
+void WipeEnvironment() {
+  if (environ == nullptr) return;
+  for (char** entry = environ; *entry != nullptr; ++entry) ::explicit_bzero(*entry, ::strlen(*entry));
+  ::clearenv();
+}
+
+void CloseAllExcept(const std::vector<int>& keep) {
+  std::vector<int> sorted = keep;
+  std::sort(sorted.begin(), sorted.end());
+  unsigned next = 0;
+  for (int fd : sorted) {
+    if (fd < 0) continue;
+    auto held = static_cast<unsigned>(fd);
+    if (held > next) (void)::syscall(SYS_close_range, next, held - 1, 0);
+    next = held + 1;
+  }
+  (void)::syscall(SYS_close_range, next, ~0U, 0);
+}
+
+}  // namespace sys

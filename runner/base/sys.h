@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// System calls as Results. Every descriptor is born close-on-exec: a child is handed descriptors,
+// it never inherits them.
+#pragma once
+
+#include <sys/stat.h>
+#include <sys/types.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/deadline.h"
+#include "base/fd.h"
+#include "base/result.h"
+
+namespace sys {
+
+Result<Fd> Open(const std::string& path, int flags, mode_t mode = 0);
+// `dir` may be AT_FDCWD.
+Result<Fd> OpenAt(int dir, const std::string& path, int flags, mode_t mode = 0);
+// Opens a path that came from outside: never leaves `dir`, follows no symbolic link at all
+// (openat2 with RESOLVE_BENEATH, RESOLVE_NO_SYMLINKS and RESOLVE_NO_MAGICLINKS).
+Result<Fd> OpenBeneath(int dir, const std::string& path, int flags, mode_t mode = 0);
+
+// {read end, write end}.
+Result<std::pair<Fd, Fd>> Pipe();
+// A connected pair of SOCK_SEQPACKET Unix sockets: messages keep their bounds.
+Result<std::pair<Fd, Fd>> SocketPair();
+Result<Fd> PidfdOpen(pid_t pid);
+
+// Reads everything, at most `bytes_max`; more is an Error of kInvalid that names the bound.
+Result<std::string> ReadAll(int fd, size_t bytes_max);
+Result<std::string> ReadFile(const std::string& path, size_t bytes_max);
+// Writes all of it, retrying short writes.
+Status WriteAll(int fd, std::string_view bytes);
+Status WriteFile(const std::string& path, std::string_view bytes, mode_t mode = 0644);
+// mkdir -p.
+Status MakeDirectories(const std::string& path, mode_t mode = 0755);
+// The canonical absolute path, every symbolic link resolved.
+Result<std::string> RealPath(const std::string& path);
+std::optional<std::string> ReadLink(const std::string& path);
+bool Exists(const std::string& path);
+
+// One message and at most one descriptor over a Unix socket. A closed peer gives an empty message.
+struct Message {
+  std::string bytes;
+  Fd fd;
+};
+Status SendMessage(int socket, std::string_view bytes, int fd_or_minus_one = -1);
+Result<Message> ReceiveMessage(int socket, size_t bytes_max, Deadline deadline);
+
+// Waits until `fd` is readable (or closed). False when the deadline passed first.
+Result<bool> WaitReadable(int fd, Deadline deadline);
+
+// A variable of this process's environment. Only `cli/` and `run/` decide on what it says.
+std::optional<std::string> Environment(const std::string& name);
+// Overwrites every byte of this process's environment block in place, so that neither a clone's
+// memory nor /proc/PID/environ shows what CI put there. Environment() finds nothing afterwards.
+void WipeEnvironment();
+
+// Replaces the process image's idea of a descriptor limit: bounded, so that closing all is cheap.
+void CloseAllExcept(const std::vector<int>& keep);
+
+}  // namespace sys

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every network decision, as pure total functions over a `Policy`: no clock, no socket, no errors.
+// The default is no, in one place (decide.cc). Rules: OpenShell's policy matching
+// (host and port and calling binary for a connection; method, path and query for a request).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "codec/position.h"
+#include "policy/policy.h"
+
+namespace policy {
+
+// Who opened the connection: the executable, then the executables of its ancestors, nearest first.
+// `cmdline` holds absolute paths from the argument vectors; they appear in messages, they never grant.
+struct Caller {
+  std::string binary;
+  std::vector<std::string> ancestors;
+  std::vector<std::string> cmdline;
+};
+
+struct Decision {
+  bool allowed = false;
+  bool audited = false;       // Allowed only because the endpoint is in audit; a rule said no.
+  std::string policy;         // Name of the policy that decided; "-" when none matched.
+  std::string reason;         // Why, in OpenShell's words.
+  codec::Position at;         // The line that decided, when there is one.
+};
+
+// May `caller` connect to host:port at all?
+// `host` is a DNS name or an address literal without brackets, any case, without a trailing dot.
+Decision DecideConnection(const Policy& policy, std::string_view host, uint16_t port,
+                          const Caller& caller);
+
+// What the endpoints that cover host:port for this caller ask of the gateway. Meaningful only after
+// DecideConnection allowed the connection.
+struct Handling {
+  bool skip_tls = false;             // `tls: skip`: a blind tunnel.
+  bool inspect = false;              // Some endpoint carries request rules (or an access preset).
+  bool allow_encoded_slash = false;  // Of any covering endpoint.
+  bool declared_host = false;        // An endpoint names this very host: private addresses are meant.
+  std::vector<std::string> allowed_ips;  // Union over the covering endpoints.
+  std::string policy;                // Name for the records.
+};
+Handling DescribeHandling(const Policy& policy, std::string_view host, uint16_t port,
+                          const Caller& caller);
+
+// One HTTP request inside an allowed connection. `path` is canonical (codec/http_target.h); `query`
+// is the raw text behind '?', empty when there is none.
+struct HttpRequest {
+  std::string_view method;
+  std::string_view path;
+  std::string_view query;
+};
+
+// A connection that only L4 endpoints cover allows every request. Otherwise a matching rule of an
+// endpoint whose path selector matches must allow it, and no deny rule of any may fire.
+Decision DecideRequest(const Policy& policy, std::string_view host, uint16_t port,
+                       const Caller& caller, const HttpRequest& request);
+
+}  // namespace policy

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// The policy file, in either of its two forms, from bytes to a `Policy`.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "codec/position.h"
+#include "policy/policy.h"
+
+namespace policy {
+
+// What the `endpoints:` form needs to know of the run: which default endpoints `defaults:` means and
+// whose connections they are for.
+struct ParseContext {
+  std::string file;                          // As shown in messages.
+  std::vector<std::string> agent_binaries;   // The agent's own executables (real paths).
+  std::string agent_name = "command";        // Chooses the model endpoint of `defaults: minimal`.
+  std::string forge_host = "github.com";     // The forge that hosts the repository.
+};
+
+// Something legal that its author should know: shown by `policy check`, never an error.
+struct Warning {
+  codec::Position at;
+  std::string what;
+};
+
+struct ParsedPolicy {
+  Policy policy;
+  std::vector<Warning> warnings;
+  bool short_form = false;  // An `endpoints:` file.
+};
+
+// Fails with kInvalid and "file:line:col: error: what"; the hint names the nearest valid name.
+// At most 262144 bytes (OpenShell's bound).
+Result<ParsedPolicy> ParsePolicy(std::string_view yaml, const ParseContext& context);
+
+// The policy of a repository without a policy file: `defaults: minimal`.
+Policy DefaultPolicy(const ParseContext& context);
+
+}  // namespace policy

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a person asked one run to do: the command line (cli/options.h) as values.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace run {
+
+// `--secret NAME[=ENVVAR]@HOST`: the sandbox sees a placeholder in `name`; the gateway puts the value
+// of the host's `variable` in, in requests to `host` only.
+struct SecretBinding {
+  std::string name;
+  std::string variable;
+  std::string host;
+};
+
+struct Request {
+  std::string agent = "command";
+  std::string prompt;
+  std::string prompt_file;  // Exclusive with `prompt`.
+  std::string model;        // Empty: the agent's own default.
+  std::string workdir = ".";
+  std::string policy_file;  // Empty: the repository's, at policy_ref.
+  std::string policy_ref;   // Empty: the event's base, else HEAD; "worktree": the working tree.
+  std::string ca_file;      // Empty: the system's bundle. What the gateway trusts upstream.
+  std::string report_dir = "agentic-ci-report";
+  int64_t timeout_s = 0;
+  int64_t idle_timeout_s = 0;  // 0: off.
+  int64_t memory_bytes = 0;
+  double cpus = 0;  // 0: all.
+  int64_t pids = 0;
+  int64_t disk_bytes = 0;
+  int64_t output_bytes = 0;
+  std::vector<SecretBinding> secrets;
+  std::vector<std::pair<std::string, std::string>> env;
+  bool apply = false;
+  bool plan_only = false;
+  bool json = false;
+  std::vector<std::string> command;  // Behind `--`.
+};
+
+}  // namespace run
