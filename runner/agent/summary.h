@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace agent {
+
+// Counted as the model's provider counts them. `input` excludes what came from a cache.
+struct Tokens {
+  int64_t input = 0;
+  int64_t output = 0;
+  int64_t cache_read = 0;
+  int64_t cache_write = 0;
+};
+
+// What an agent's run amounted to, judged from its stream and its exit status. Every text here was
+// written by the agent: valid UTF-8 and bounded, but not yet neutral (codec/neutral.h).
+struct AgentSummary {
+  bool succeeded = false;     // Exit status 0 and the stream does not say otherwise.
+  std::string reason;         // Why not, one line; empty on success.
+  std::string agent_version;  // As the agent reports it; empty when it does not.
+  std::string model;          // The model that answered; empty when the stream names none.
+  int64_t turns = 0;
+  int64_t tool_calls = 0;
+  Tokens tokens;                   // Side requests included where the agent reports them.
+  std::optional<double> cost_usd;  // From the agent's own price table.
+  std::string result_text;         // Its last word, at most 64 KiB.
+  int64_t api_error_status = 0;    // HTTP status of the model's refusal; 0: none.
+  std::vector<std::string>
+      permission_denials;   // "Write /path": what the agent's own rules refused.
+  bool saw_result = false;  // The stream came to its end; otherwise the figures are partial sums.
+};
+
+}  // namespace agent

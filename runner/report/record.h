@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a run leaves behind, as plain values: run.json is this file in JSON, with the same names.
+// Texts that an agent or a pull request wrote stand here as they came (bounded by who fills them
+// in); each rendering neutralises for its own medium.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+#include "policy/suggest.h"
+
+namespace report {
+
+// What CI said. Everything is empty or 0 on a plain command line.
+struct EventRecord {
+  std::string forge;       // "github", "gitlab", "gitea"; empty: none.
+  std::string kind;        // The forge's name for it: "pull_request", "merge_request_event", ...
+  std::string repository;  // "owner/name".
+  int64_t number = 0;      // Of the pull or merge request.
+  std::string actor;
+  std::string base_ref;
+  std::string base_sha;
+  std::string head_ref;
+  std::string head_sha;
+  bool from_fork = false;
+  std::string run_url;  // Of the CI run, for links.
+};
+
+struct TrustRecord {
+  std::string level;   // "trusted" or "untrusted".
+  std::string reason;  // One line: why.
+};
+
+struct PolicyRecord {
+  std::string source;  // "file", "repository" or "default".
+  std::string path;    // As a person would name it; empty for "default".
+  std::string ref;     // Where it was read from: a ref's name, "worktree"; empty for "file".
+  std::string commit;  // That ref's commit; empty where there is none.
+  std::string sha256;  // Hex digest of the bytes read (of the built-in text for "default").
+};
+
+struct ImageRecord {  // All empty: the host's own root, read-only and masked.
+  std::string reference;
+  std::string digest;
+  std::string signer;
+};
+
+struct AgentRecord {
+  std::string name;     // As in --agent.
+  std::string version;  // As it reports itself.
+  std::string model;
+  std::vector<std::string> command;  // What was started.
+};
+
+enum class ControlState { kEnforced, kEmulated, kUnavailable };
+
+struct ControlRecord {
+  std::string name;  // "landlock", "seccomp", "network namespace", "memory", ...
+  ControlState state = ControlState::kUnavailable;
+  std::string note;  // "cgroup v2", "watchdog every 200 ms", ...
+};
+
+struct IsolationRecord {
+  std::string tier;  // "namespaces" or "landlock".
+  std::vector<ControlRecord> controls;
+};
+
+struct LimitRecord {
+  std::string name;  // "wall", "idle", "memory", "cpu", "pids", "disk", "output", "tokens", ...
+  std::optional<double> limit;  // None: off.
+  std::optional<double> used;   // None: not measured.
+  std::string unit;             // "s", "bytes", "processes", "cpus", "tokens", "usd", "requests".
+  bool fired = false;
+};
+
+enum class OutcomeKind {
+  kSuccess,
+  kAgentFailed,
+  kTimedOut,
+  kIdle,
+  kLimit,    // `limit` says which: memory, disk, output, pids.
+  kRefused,  // A gate refused the changes, or something untrusted was not started.
+  kInterrupted,
+  kTerminated,
+  kSetupFailed,
+};
+
+struct OutcomeRecord {
+  OutcomeKind kind = OutcomeKind::kSetupFailed;
+  std::string limit;   // Only with kLimit.
+  std::string reason;  // One line for a person; may be empty on success.
+  int exit_code = 70;  // What the command line exits with.
+  std::optional<int>
+      agent_status;  // The agent's own, 0-255; none: it never ended or never started.
+};
+
+struct UsageRecord {
+  std::string model;
+  int64_t turns = 0;
+  int64_t tool_calls = 0;
+  int64_t input_tokens = 0;  // Without what came from a cache.
+  int64_t output_tokens = 0;
+  int64_t cache_read_tokens = 0;
+  int64_t cache_write_tokens = 0;
+  std::optional<double> cost_usd;
+  bool complete = false;  // The agent reported its own totals; otherwise partial sums.
+};
+
+enum class FileState { kCreated, kModified, kDeleted, kRenamed };
+
+// One changed file. Paths are relative to the checkout, as bytes (file names need not be UTF-8).
+struct ChangedFile {
+  std::string path;
+  std::string old_path;  // Only with kRenamed.
+  FileState state = FileState::kModified;
+  std::string old_mode;  // "100644", "100755", "120000"; empty where there is none.
+  std::string new_mode;
+  bool binary = false;
+  int64_t added_lines = 0;
+  int64_t removed_lines = 0;
+  int64_t bytes = 0;  // Size afterwards.
+};
+
+struct ChangesRecord {
+  int64_t files = 0;
+  int64_t added_lines = 0;
+  int64_t removed_lines = 0;
+  int64_t patch_bytes = 0;
+  bool applied = false;  // --apply put it into the checkout.
+  bool complete = true;  // False: a bound cut the collection; the patch is not the whole.
+};
+
+enum class Severity { kError, kWarning, kNote };
+enum class FindingSource { kGate, kAgent };
+
+struct Finding {
+  FindingSource source = FindingSource::kGate;
+  std::string rule;  // "secret", "protected-path", "too-many-files", ...: [a-z0-9-]+ for gates.
+  Severity severity = Severity::kError;
+  std::string message;
+  std::string path;      // Relative to the checkout; empty: about the whole.
+  int line = 0;          // From 1; 0: unknown.
+  bool refuses = false;  // The run was refused because of it.
+};
+
+// Requests the gateway refused, equal ones counted once.
+struct DeniedRequest {
+  policy::Denial denial;
+  std::string reason;  // The gateway's.
+  int64_t count = 1;
+  std::string allow_line;  // What an `endpoints:` list needs; empty: nothing can allow it.
+};
+
+struct WaiverRecord {
+  std::string name;
+  std::string reason;
+};
+
+struct RunRecord {
+  std::string tool_version;
+  std::string kernel;         // `uname -r`.
+  int64_t started_at_ms = 0;  // Since 1970.
+  int64_t finished_at_ms = 0;
+  EventRecord event;
+  TrustRecord trust;
+  PolicyRecord policy;
+  ImageRecord image;
+  AgentRecord agent;
+  IsolationRecord isolation;
+  std::vector<LimitRecord> limits;
+  OutcomeRecord outcome;
+  std::vector<std::pair<std::string, int64_t>> phases_ms;  // In order: {"policy", 3}, ...
+  UsageRecord usage;
+  ChangesRecord changes;
+  std::vector<Finding> findings;
+  std::vector<DeniedRequest> denials;
+  int64_t denials_dropped = 0;  // Lines of the event file that were odd or beyond the bound.
+  std::vector<WaiverRecord> waivers;
+};
+
+// Names as run.json spells them: "agent-failed", "enforced", ...
+std::string Render(OutcomeKind kind);
+std::string Render(ControlState state);
+std::string Render(FileState state);
+std::string Render(Severity severity);
+
+// Everything the report is made from.
+struct ReportInput {
+  RunRecord record;
+  std::vector<ChangedFile> files;
+  std::string patch;       // Bytes, as `git apply` takes them.
+  std::string agent_text;  // The agent's last word; may be empty.
+};
+
+}  // namespace report
