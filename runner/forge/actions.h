@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// The dialect of GitHub Actions (Gitea and Forgejo speak it too), as text to be written. All pure,
+// but RandomWord. `cli/` decides when to write it and where.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+
+namespace forge {
+
+enum class Level { kError, kWarning, kNotice };
+
+// One finding shown on the workflow's page and in the diff. Any bytes in the strings.
+struct Annotation {
+  Level level = Level::kNotice;
+  std::string title;
+  std::string message;
+  std::string file;  // Relative to the repository; empty: no place.
+  int line = 0;      // From 1; 0: the file as a whole.
+};
+
+// GitHub keeps this many of each level per step and drops the rest without a word.
+inline constexpr size_t kAnnotationsPerLevelMax = 10;
+// GITHUB_STEP_SUMMARY: a step that writes more loses all of it.
+inline constexpr size_t kStepSummaryBytesMax = 1024 * 1024;
+
+// `::error file=a.cc,line=3,title=T::message` lines, errors first, otherwise in the given order.
+// Where a level has more than kAnnotationsPerLevelMax, its last line says how many are not shown.
+std::string RenderAnnotations(const std::vector<Annotation>& annotations);
+
+// `::add-mask::` lines, one per line of the secret, so that a multi-line value is masked whole. The
+// caller writes it to stdout before anything else can show the secret. Empty for an empty secret.
+std::string RenderMask(std::string_view secret);
+
+// "::group::TITLE\n" and "::endgroup::\n".
+std::string RenderGroupBegin(std::string_view title);
+std::string RenderGroupEnd();
+
+// Between these two lines the runner interprets no command: for text an agent wrote. `word` comes
+// from RandomWord, so that the text can not end it.
+std::string RenderStopCommands(std::string_view word);
+std::string RenderResumeCommands(std::string_view word);
+
+// What to append to GITHUB_OUTPUT: `name<<word`, value, `word`, per output. kInvalid when a name is
+// not [a-z0-9-]+; kBug when a value contains the word.
+Result<std::string> RenderOutputs(const std::vector<std::pair<std::string, std::string>>& outputs,
+                                  std::string_view word);
+
+// `markdown` as it fits beside what is in the step's summary already (`bytes_there`): whole, or cut
+// at a line's end with a note. Empty when nothing fits.
+std::string RenderStepSummary(std::string_view markdown, size_t bytes_there);
+
+// 32 hex digits of the kernel's randomness.
+Result<std::string> RandomWord();
+
+}  // namespace forge

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// What continuous integration says about this run, as a value.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+
+namespace forge {
+
+enum class ForgeKind { kNone, kGitHub, kGitea };
+
+// What started the workflow. kNone: no continuous integration; kOther: an event without a meaning
+// of its own here (schedule, workflow_run, pull_request_review, ...), which may carry a proposal
+// anyway.
+enum class EventKind {
+  kNone,
+  kPullRequest,
+  kPullRequestTarget,
+  kIssueComment,
+  kWorkflowDispatch,
+  kPush,
+  kOther,
+};
+
+// Every string is empty when the event does not say. All of them were checked: references against
+// the branch names a shell and git cannot misread, hashes as 40 or 64 hex digits, repositories as
+// "owner/name", addresses as http(s) without a user or blanks.
+struct Event {
+  ForgeKind forge = ForgeKind::kNone;
+  EventKind kind = EventKind::kNone;
+  std::string name;             // The forge's own word for it: "pull_request".
+  std::string repository;       // "owner/name" of the base.
+  int64_t proposal_number = 0;  // 0: no pull request.
+  std::string base_ref;         // "main": never "refs/heads/main".
+  std::string base_sha;         // A push's: what was there before; empty for a new branch.
+  std::string head_ref;
+  std::string head_sha;
+  std::string head_repository;  // Empty when it was deleted, or is not in the event.
+  // The head is not known to live in the base repository: another repository's id, a deleted one,
+  // or an event that names a pull request without its head (issue_comment). Fails towards distrust.
+  bool fork = false;
+  std::string actor;    // Who triggered this attempt (GITHUB_TRIGGERING_ACTOR, else GITHUB_ACTOR).
+  std::string api_url;  // Without a slash at the end.
+  std::string server_url;         // Without a slash at the end.
+  std::string run_url;            // The page of this workflow run.
+  std::string step_summary_path;  // GITHUB_STEP_SUMMARY: a file to append Markdown to.
+  std::string output_path;        // GITHUB_OUTPUT: a file to append `name=value` to.
+  std::string workflow;           // GITHUB_WORKFLOW, any characters.
+  std::string job;                // GITHUB_JOB.
+};
+
+// Gives an environment variable, as sys::Environment does.
+using EnvironmentReader = std::function<std::optional<std::string>(const std::string&)>;
+
+// Reads GITHUB_* and the file GITHUB_EVENT_PATH names. Without GITHUB_ACTIONS=true (Gitea and
+// Forgejo set it too, beside GITEA_ACTIONS or FORGEJO_ACTIONS) the forge is kNone and nothing else
+// is looked at. kInvalid: not an event (no JSON, larger than 25 MiB, a malformed hash or
+// repository); kRefused: a reference we will not handle; kNotFound: no such file.
+Result<Event> ReadEvent(const EnvironmentReader& environment);
+
+// The part of ReadEvent that is pure: `payload` is the file's text, which a stranger wrote parts
+// of.
+Result<Event> ParseEvent(const EnvironmentReader& environment, std::string_view payload);
+
+// Whether a branch name is one we handle: git-check-ref-format(1)'s rules, and none of the
+// characters that a shell, a Markdown text or an option parser would read as something else.
+bool ValidRef(std::string_view ref);
+
+// "owner/name", both of [A-Za-z0-9._-], neither "." nor "..", at most 100 characters each.
+bool ValidRepository(std::string_view repository);
+
+// "github", "gitea", "none"; the event's kind as GitHub calls it. For records.
+std::string_view Name(ForgeKind forge);
+
+}  // namespace forge
