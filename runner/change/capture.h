@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the agent changed, taken from the upper layer of the overlay over the checkout: the cost is
+// O(what changed), not O(repository).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "change/repository.h"
+
+namespace change {
+
+// Bounds on one capture. What goes over them is named in ChangeSet::left_out and makes the set
+// incomplete; nothing is cut in the middle.
+struct CaptureLimits {
+  int64_t files_max = 5000;               // Changed files in the patch.
+  int64_t file_bytes_max = 16 << 20;      // One file, before or after.
+  int64_t content_bytes_max = 256 << 20;  // All files before and after, held in memory.
+  int64_t patch_bytes_max = 64 << 20;     // The patch.
+  int64_t entries_max = 2'000'000;        // Directory entries looked at.
+};
+
+enum class ChangeKind { kCreated, kModified, kDeleted, kRenamed, kMode };
+// "created", "modified", "deleted", "renamed", "mode".
+const char* ChangeKindName(ChangeKind kind);
+
+// One `diff --git` section of the patch. Paths are bytes relative to the checkout, any byte but
+// NUL: not necessarily UTF-8. A file that becomes a symbolic link, or the reverse, is a kDeleted
+// and a kCreated of the same path, as git writes it.
+struct FileChange {
+  ChangeKind kind = ChangeKind::kModified;
+  std::string path;      // The new name; for kDeleted, the name it had.
+  std::string old_path;  // Only for kRenamed; otherwise empty.
+  int old_mode = 0;      // 0100644, 0100755 or 0120000; 0 when there was no file.
+  int new_mode = 0;      // Likewise; 0 for kDeleted.
+  bool binary = false;   // Then additions and deletions are 0.
+  int64_t additions = 0;
+  int64_t deletions = 0;
+  int64_t bytes = 0;        // Size of the new file; 0 for kDeleted.
+  std::string link_target;  // Of a symbolic link (new_mode 0120000); otherwise empty.
+};
+
+// A path that is not in the patch, and why ("named pipe", "larger than 16777216 bytes").
+struct LeftOut {
+  std::string path;
+  std::string reason;
+};
+
+struct ChangeSet {
+  std::vector<FileChange> files;  // In the patch's order.
+  std::string patch;              // What `git apply` takes; empty when nothing changed.
+  std::vector<LeftOut> left_out;  // At most 1000; `left_out_count` counts all.
+  int64_t left_out_count = 0;
+  int64_t ignored_count =
+      0;  // Untracked paths under the checkout's ignore rules; a directory is one.
+  // False when something a patch can express is missing from this one: a limit, or an unreadable
+  // file.
+  bool complete = true;
+};
+
+// `upper_fd` is a borrowed, open directory: the upper layer of an overlayfs whose lower layer is
+// `checkout`, mounted without redirect_dir and metacopy. Whiteouts are 0/0 character devices or, in
+// a directory whose overlay.opaque is "x", empty files with overlay.whiteout; both attribute
+// namespaces, user. and trusted., count. No process may still write to the layer. Its content is
+// hostile: it is opened without following a link, and only regular files are read. A file or
+// directory its mode keeps unreadable is made readable in the layer (never in the checkout) to be
+// read.
+//
+// The patch is against the files of `checkout` as they lie on disk, byte for byte; neither HEAD nor
+// attributes nor filters matter. `repository` is that checkout's, or null: then nothing counts as
+// ignored. Any `.git` is skipped, whatever it is; untracked files the checkout's own rules ignore
+// are skipped too. Permission bits become 0644 or 0755 by the owner's execute bit.
+//
+// Errors: kIo, when a layer cannot be read at all.
+Result<ChangeSet> CaptureChanges(int upper_fd, const std::string& checkout,
+                                 const Repository* repository, const CaptureLimits& limits);
+
+}  // namespace change

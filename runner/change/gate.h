@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// Judgement over what the agent changed. Pure: no file is read, nothing is asked.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "change/capture.h"
+
+namespace change {
+
+enum class Severity { kNote, kWarning, kError };
+
+// One reason to look at, or to refuse, a change set.
+struct GateFinding {
+  std::string gate;  // "secrets", "protected-paths" or "size".
+  Severity severity = Severity::kError;
+  std::string path;  // As in FileChange; empty when the finding is about the whole set.
+  int64_t line = 0;  // 1-based in the new file; 0: no line.
+  // For people; never holds the secret it is about, only its kind, fixed prefix and length.
+  std::string message;
+};
+
+struct GateLimits {
+  int64_t files_max = 100;
+  int64_t patch_bytes_max = 4 << 20;
+  int64_t findings_max = 200;  // Further ones are counted in one last finding.
+};
+
+struct Verdict {
+  bool accepted = true;  // No finding is of kError.
+  std::vector<GateFinding> findings;
+};
+
+// Judges a change set, which may come from a report and be hostile: `files` and `patch` are both
+// looked at, and a section of one that the other does not have is itself refused. O(patch).
+//   secrets: credentials in added lines and in new names; a binary file is noted as not searched.
+//   protected-paths: paths that steer CI, review, hooks or agents (protected_path.h), under the old
+//     name as well as the new; names that leave the checkout or enter `.git`; symbolic links that
+//     may point outside it.
+//   size: the limits, and a set that is not complete.
+Verdict JudgeChanges(const ChangeSet& changes, const GateLimits& limits);
+
+}  // namespace change

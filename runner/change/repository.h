@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/result.h"
+
+namespace change {
+
+// True when `ref` may name a branch, a tag or a commit: the rules of git-check-ref-format(1), and
+// stricter, since the name reaches people, URLs and command lines: only ASCII letters, digits and
+// `/ . _ - # + , @ =`, at most 250 bytes, no leading `-`, `/` or `.`, no `..`, `//`, `@{`, no
+// component that starts with `.` or ends in `.lock` or `.`, no trailing `/`.
+bool ValidRefName(const std::string& ref);
+
+// The git repository of a checkout, read only: its objects, references, index and ignore rules.
+//
+// Hermetic: no system, global or XDG configuration is read; nothing in the repository's own
+// configuration can start a program, since libgit2 runs no hook, filter driver, credential helper
+// or fsmonitor. That configuration is read once, in Open(), for the origin's address, and then
+// replaced with an empty one, so `core.worktree` and `core.excludesFile` have no effect afterwards.
+// What an `include.path` there names is parsed as configuration during Open() and goes no further.
+class Repository {
+ public:
+  // `checkout` is the top directory of a working tree (`.git` in it, a directory or a gitfile).
+  // kNotFound when there is no `.git`, kInvalid when it cannot be read as a repository.
+  static Result<Repository> Open(const std::string& checkout);
+  Repository(Repository&&) noexcept;
+  Repository& operator=(Repository&&) noexcept;
+  ~Repository();
+
+  // The commit, as 40 hexadecimal digits, that `ref` names: HEAD, a full commit id, a full name
+  // (refs/...), or a short name looked up as refs/heads/, refs/remotes/origin/, refs/remotes/ and
+  // refs/tags/, first match. kInvalid for a name ValidRefName() refuses, kNotFound with a hint to
+  // fetch when nothing has that name.
+  Result<std::string> ResolveCommit(const std::string& ref) const;
+
+  // The file `path` (relative, `/` between components) in the tree of `ref`. nullopt when that tree
+  // has no such file; every other reason not to have its bytes is an Error, so that a policy which
+  // could not be read never passes for one that is not there: kNotFound for a missing ref or a
+  // missing object (shallow or partial clone), kInvalid for a symbolic link or a submodule at or
+  // above `path`, for a directory, and for more than `bytes_max` bytes.
+  Result<std::optional<std::string>> ReadAtRef(const std::string& ref, const std::string& path,
+                                               size_t bytes_max) const;
+
+  // Whether the checkout's own ignore rules (.gitignore files as they lie on disk, info/exclude)
+  // cover `path`, relative to the checkout. A trailing `/` says that it is a directory. Says
+  // nothing about whether the path is tracked.
+  bool Ignores(const std::string& path) const;
+  // Whether the checkout's index has exactly `path`, and whether it has anything beneath
+  // `directory` (without a trailing `/`). The index is loaded by the first call: O(tracked files),
+  // once.
+  bool Tracks(const std::string& path) const;
+  bool TracksBeneath(const std::string& directory) const;
+
+  // `remote.origin.url` without user name and password; empty when there is none.
+  std::string OriginUrl() const;
+
+ private:
+  struct State;
+  explicit Repository(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace change
