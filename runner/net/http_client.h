@@ -57,6 +57,10 @@ class HttpClient {
   // verify; kInvalid: a malformed URL or header, or an answer over the bound.
   Result<HttpResponse> Send(const HttpRequest& request, Deadline deadline);
 
+  // Whether the last Send put a byte of its request on a connection: false means that the service
+  // can not have acted on it.
+  bool reached() const;
+
  private:
   struct State;
   explicit HttpClient(std::unique_ptr<State> state);

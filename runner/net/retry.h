@@ -23,13 +23,21 @@ struct RetryPolicy {
   bool repeatable = false;
 };
 
-// How long to wait before attempt `attempt + 1` (attempts count from 1), or nothing: no further
-// attempt. Pure: `now_s` is the wall clock's Unix time (for x-ratelimit-reset), `jitter` is in [0,
-// 1).
+// What DecideRetry knows beside the answer.
+struct Attempt {
+  int number = 1;       // Counts from 1.
+  bool reached = true;  // HttpClient::reached().
+  int64_t now_s = 0;    // Unix time, for dates in headers.
+  double jitter = 0;    // In [0, 1).
+};
+
+// How long to wait before the next attempt, or nothing: no further attempt. Pure. What the service
+// asks for (`retry-after`, `x-ratelimit-reset`) is kept to; when it asks for more than `delay_max`,
+// we stop.
 std::optional<std::chrono::milliseconds> DecideRetry(const RetryPolicy& policy,
                                                      const HttpRequest& request,
                                                      const Result<HttpResponse>& answer,
-                                                     int attempt, int64_t now_s, double jitter);
+                                                     const Attempt& attempt);
 
 // Sends until an answer is final, the policy gives up, or `deadline` would pass while waiting.
 // Gives the last answer, which may still be a 429 or a 5xx.

@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "net/http_client.h"
+
+#include <curl/curl.h>
+#include <openssl/ssl.h>
+#include <string.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <climits>
+
+#include "base/sys.h"
+
+namespace net {
+namespace {
+
+constexpr size_t kCaBundleBytesMax = 16 * 1024 * 1024;
+constexpr size_t kHeaderBytesMax = 256 * 1024;
+
+// Both are initialised once per process. OpenSSL's configuration file is not read: it could load
+// code or weaken what is verified, and curl's own initialisation would read it.
+bool InitialiseOnce() {
+  static const bool initialised = OPENSSL_init_ssl(OPENSSL_INIT_NO_LOAD_CONFIG, nullptr) == 1 &&
+                                  curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK;
+  return initialised;
+}
+
+// Text of a remote end, or of curl about one, as it may stand in an error.
+std::string Printable(std::string_view text) {
+  std::string printable(text.substr(0, 300));
+  for (char& c : printable) {
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
+  }
+  return printable;
+}
+
+bool OneLine(std::string_view text) {
+  return text.find_first_of(std::string_view("\r\n\0", 3)) == std::string_view::npos;
+}
+
+// Owns the header list, and wipes it: one line of it is the authorization.
+class HeaderList {
+ public:
+  HeaderList() = default;
+  HeaderList(const HeaderList&) = delete;
+  HeaderList& operator=(const HeaderList&) = delete;
+  ~HeaderList() {
+    for (curl_slist* item = list_; item != nullptr; item = item->next) {
+      ::explicit_bzero(item->data, ::strlen(item->data));
+    }
+    curl_slist_free_all(list_);
+  }
+
+  void Add(const char* line) {
+    curl_slist* longer = curl_slist_append(list_, line);
+    ENSURE(longer != nullptr);
+    list_ = longer;
+  }
+  curl_slist* get() const { return list_; }
+
+ private:
+  curl_slist* list_ = nullptr;
+};
+
+void AddBearer(HeaderList& list, const Secret& bearer) {
+  constexpr std::string_view kPrefix = "authorization: Bearer ";
+  std::vector<char> line(kPrefix.begin(), kPrefix.end());
+  line.reserve(kPrefix.size() + bearer.reveal().size() + 1);  // No second copy left behind.
+  line.insert(line.end(), bearer.reveal().begin(), bearer.reveal().end());
+  line.push_back('\0');
+  list.Add(line.data());
+  ::explicit_bzero(line.data(), line.size());
+}
+
+// What the callbacks fill in.
+struct Incoming {
+  HttpResponse response;
+  size_t body_bytes_max = 0;
+  size_t header_bytes = 0;
+  bool too_large = false;
+};
+
+size_t OnBody(char* data, size_t size, size_t count, void* context) {
+  auto* incoming = static_cast<Incoming*>(context);
+  size_t bytes = size * count;
+  if (bytes > incoming->body_bytes_max - incoming->response.body.size()) {
+    incoming->too_large = true;
+    return 0;
+  }
+  incoming->response.body.append(data, bytes);
+  return bytes;
+}
+
+size_t OnHeader(char* data, size_t size, size_t count, void* context) {
+  auto* incoming = static_cast<Incoming*>(context);
+  std::string_view line(data, size * count);
+  incoming->header_bytes += line.size();
+  if (incoming->header_bytes > kHeaderBytesMax) {
+    incoming->too_large = true;
+    return 0;
+  }
+  size_t consumed = line.size();
+  while (!line.empty() && (line.back() == '\r' || line.back() == '\n')) line.remove_suffix(1);
+  if (line.substr(0, 5) == "HTTP/")
+    incoming->response.headers.clear();  // After a 100, or a proxy's.
+  size_t colon = line.find(':');
+  if (colon == std::string_view::npos) return consumed;
+  std::string name(line.substr(0, colon));
+  std::transform(name.begin(), name.end(), name.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  std::string_view value = line.substr(colon + 1);
+  while (!value.empty() && (value.front() == ' ' || value.front() == '\t')) value.remove_prefix(1);
+  while (!value.empty() && (value.back() == ' ' || value.back() == '\t')) value.remove_suffix(1);
+  incoming->response.headers.emplace(std::move(name), std::string(value));
+  return consumed;
+}
+
+Status CheckUrl(const std::string& url) {
+  std::unique_ptr<CURLU, decltype(&curl_url_cleanup)> parsed(curl_url(), &curl_url_cleanup);
+  ENSURE(parsed != nullptr);
+  bool allowed_scheme = url.rfind("https://", 0) == 0 || url.rfind("http://", 0) == 0;
+  CURLUcode code = curl_url_set(parsed.get(), CURLUPART_URL, url.c_str(), CURLU_DISALLOW_USER);
+  if (!allowed_scheme || !OneLine(url) || code != CURLUE_OK) {
+    return Error{Code::kInvalid, "not an http or https address: " + Printable(url)};
+  }
+  return Ok();
+}
+
+Code Classify(CURLcode code) {
+  switch (code) {
+    case CURLE_PEER_FAILED_VERIFICATION:
+    case CURLE_SSL_CACERT_BADFILE:
+    case CURLE_SSL_ISSUER_ERROR:
+      return Code::kSetup;
+    case CURLE_URL_MALFORMAT:
+    case CURLE_UNSUPPORTED_PROTOCOL:
+      return Code::kInvalid;
+    default:
+      return Code::kTemporary;
+  }
+}
+
+}  // namespace
+
+std::string HttpResponse::Header(const std::string& name) const {
+  auto found = headers.find(name);
+  return found == headers.end() ? "" : found->second;
+}
+
+Result<std::string> SystemCaBundle() {
+  constexpr std::array<const char*, 4> kPlaces = {
+      "/etc/ssl/certs/ca-certificates.crt",  // Debian, Ubuntu, Alpine, Arch.
+      "/etc/pki/tls/certs/ca-bundle.crt",    // Fedora, RHEL.
+      "/etc/ssl/ca-bundle.pem",              // openSUSE.
+      "/etc/ssl/cert.pem",                   // Alpine's and BSD's old place.
+  };
+  for (const char* place : kPlaces) {
+    if (sys::Exists(place)) return std::string(place);
+  }
+  return Error{Code::kSetup, "no file of trusted certificates on this machine",
+               "apt-get install ca-certificates"};
+}
+
+struct HttpClient::State {
+  HttpClientOptions options;
+  std::string ca_pem;
+  CURL* handle = nullptr;
+  bool reached = false;
+
+  State() = default;
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+  ~State() { curl_easy_cleanup(handle); }
+
+  // Everything that does not depend on the request.
+  void Configure() {
+    Set(CURLOPT_PROTOCOLS_STR, "http,https");
+    Set(CURLOPT_FOLLOWLOCATION, 0L);  // An authorization must not reach another host.
+    Set(CURLOPT_NOSIGNAL, 1L);
+    Set(CURLOPT_SSL_VERIFYPEER, 1L);
+    Set(CURLOPT_SSL_VERIFYHOST, 2L);
+    Set(CURLOPT_SSLVERSION, static_cast<long>(CURL_SSLVERSION_TLSv1_2));
+    curl_blob ca{ca_pem.data(), ca_pem.size(), CURL_BLOB_NOCOPY};
+    Set(CURLOPT_CAINFO_BLOB, &ca);
+    Set(CURLOPT_PROXY, options.proxy.c_str());  // "": none, and the environment is not asked.
+    Set(CURLOPT_NOPROXY, "localhost,127.0.0.1,::1");
+    Set(CURLOPT_USERAGENT, options.user_agent.c_str());
+    Set(CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(options.connect_timeout_ms));
+    Set(CURLOPT_WRITEFUNCTION, &OnBody);
+    Set(CURLOPT_HEADERFUNCTION, &OnHeader);
+  }
+
+  void SetRequest(const HttpRequest& request, const HeaderList& headers) {
+    Set(CURLOPT_URL, request.url.c_str());
+    Set(CURLOPT_HTTPHEADER, headers.get());
+    bool has_body = !request.body.empty() || request.method == "POST" || request.method == "PUT" ||
+                    request.method == "PATCH";
+    if (request.method == "HEAD") {
+      Set(CURLOPT_NOBODY, 1L);
+    } else if (has_body) {
+      Set(CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(request.body.size()));
+      Set(CURLOPT_POSTFIELDS, request.body.c_str());
+    } else {
+      Set(CURLOPT_HTTPGET, 1L);
+    }
+    if (request.method != "HEAD") Set(CURLOPT_CUSTOMREQUEST, request.method.c_str());
+  }
+
+  template <typename Value>
+  void Set(CURLoption option, Value value) {
+    ENSURE(curl_easy_setopt(handle, option, value) == CURLE_OK);
+  }
+};
+
+HttpClient::HttpClient(std::unique_ptr<State> state) : state_(std::move(state)) {}
+HttpClient::HttpClient(HttpClient&&) noexcept = default;
+HttpClient& HttpClient::operator=(HttpClient&&) noexcept = default;
+HttpClient::~HttpClient() = default;
+
+bool HttpClient::reached() const { return state_->reached; }
+
+Result<HttpClient> HttpClient::Create(HttpClientOptions options) {
+  if (!InitialiseOnce()) return Error{Code::kBug, "libcurl does not initialise"};
+  auto state = std::make_unique<State>();
+  if (options.ca_file.empty()) options.ca_file = TRY(SystemCaBundle());
+  state->ca_pem = TRY(sys::ReadFile(options.ca_file, kCaBundleBytesMax)
+                          .Context("reading the trusted certificates"));
+  if (state->ca_pem.find("-----BEGIN ") == std::string::npos) {
+    return Error{Code::kSetup, "no certificate in " + options.ca_file};
+  }
+  if (!options.proxy.empty()) {
+    TRY(CheckUrl(options.proxy).Context("proxy"));
+  }
+  state->options = std::move(options);
+  state->handle = curl_easy_init();
+  ENSURE(state->handle != nullptr);
+  return HttpClient(std::move(state));
+}
+
+Result<HttpResponse> HttpClient::Send(const HttpRequest& request, Deadline deadline) {
+  state_->reached = false;
+  TRY(CheckUrl(request.url));
+  std::string doing = request.method + " " + Printable(request.url);
+  HeaderList headers;
+  headers.Add("expect:");  // No waiting for a 100.
+  for (const auto& [name, value] : request.headers) {
+    if (!OneLine(name) || !OneLine(value) || name.find(':') != std::string::npos) {
+      return Error{Code::kInvalid, doing + ": a header that is not one line"};
+    }
+    headers.Add((name + ": " + value).c_str());
+  }
+  if (request.bearer != nullptr) {
+    if (!OneLine(request.bearer->reveal())) {
+      return Error{Code::kSetup, doing + ": the token is not one line"};
+    }
+    AddBearer(headers, *request.bearer);
+  }
+  if (deadline.passed()) {
+    return Error{Code::kTemporary, doing + ": the time limit passed"};
+  }
+
+  Incoming incoming;
+  incoming.body_bytes_max = state_->options.response_bytes_max;
+  std::array<char, CURL_ERROR_SIZE> reason{};
+  curl_easy_reset(state_->handle);  // Keeps the connections.
+  state_->Configure();
+  state_->SetRequest(request, headers);
+  state_->Set(CURLOPT_WRITEDATA, static_cast<void*>(&incoming));
+  state_->Set(CURLOPT_HEADERDATA, static_cast<void*>(&incoming));
+  state_->Set(CURLOPT_ERRORBUFFER, reason.data());
+  if (!deadline.never()) {
+    state_->Set(CURLOPT_TIMEOUT_MS, static_cast<long>(std::max(deadline.poll_ms(), 1)));
+  }
+  CURLcode code = curl_easy_perform(state_->handle);
+  long request_bytes = 0;
+  curl_easy_getinfo(state_->handle, CURLINFO_REQUEST_SIZE, &request_bytes);
+  state_->reached = request_bytes > 0;
+  if (incoming.too_large) {
+    return Error{Code::kInvalid, doing + ": the answer is larger than " +
+                                     std::to_string(incoming.body_bytes_max) + " bytes"};
+  }
+  if (code != CURLE_OK) {
+    const char* text = reason[0] != '\0' ? reason.data() : curl_easy_strerror(code);
+    return Error{Classify(code), doing + ": " + Printable(text)};
+  }
+  long status = 0;
+  curl_easy_getinfo(state_->handle, CURLINFO_RESPONSE_CODE, &status);
+  incoming.response.status = static_cast<int>(status);
+  return std::move(incoming.response);
+}
+
+}  // namespace net

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// What can be said without a network; the rest is in tests/forge.
+#include "net/http_client.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+
+#include "base/sys.h"
+
+namespace net {
+namespace {
+
+// A directory of the test's own, gone with it.
+class Folder {
+ public:
+  Folder() {
+    char name[] = "/tmp/net_test.XXXXXX";
+    REQUIRE(::mkdtemp(name) != nullptr);
+    path_ = name;
+  }
+  ~Folder() {
+    ::unlink((path_ + "/ca.pem").c_str());
+    ::rmdir(path_.c_str());
+  }
+  std::string File(std::string_view bytes) const {
+    REQUIRE(sys::WriteFile(path_ + "/ca.pem", bytes).ok());
+    return path_ + "/ca.pem";
+  }
+
+ private:
+  std::string path_;
+};
+
+HttpClient Client(const Folder& folder) {
+  HttpClientOptions options;
+  options.ca_file = folder.File("-----BEGIN CERTIFICATE-----\n-----END CERTIFICATE-----\n");
+  Result<HttpClient> client = HttpClient::Create(options);
+  REQUIRE(client.ok());
+  return std::move(client).value();
+}
+
+TEST_CASE("HttpClient::Create wants certificates: a missing file and one without any are errors") {
+  Folder folder;
+  HttpClientOptions options;
+  options.ca_file = "/nonexistent/ca.pem";
+  CHECK(HttpClient::Create(options).error().code == Code::kNotFound);
+  options.ca_file = folder.File("no certificate here\n");
+  CHECK(HttpClient::Create(options).error().code == Code::kSetup);
+}
+
+TEST_CASE("HttpClient::Send refuses what is not http or https before anything is sent") {
+  Folder folder;
+  HttpClient client = Client(folder);
+  for (const char* url : {"file:///etc/passwd", "ftp://127.0.0.1/", "127.0.0.1/", "",
+                          "http://user:word@127.0.0.1/", "http://127.0.0.1/\r\nx: y", "http://"}) {
+    CAPTURE(url);
+    HttpRequest request;
+    request.url = url;
+    Result<HttpResponse> answer = client.Send(request, Deadline::After(std::chrono::seconds(1)));
+    REQUIRE_FALSE(answer.ok());
+    CHECK(answer.error().code == Code::kInvalid);
+    CHECK_FALSE(client.reached());
+  }
+}
+
+TEST_CASE("HttpClient::Send refuses a header or token of two lines, without showing the token") {
+  Folder folder;
+  HttpClient client = Client(folder);
+  HttpRequest request;
+  request.url = "http://127.0.0.1:1/";
+  request.headers = {{"x-a", "b\r\nx-c: d"}};
+  CHECK(client.Send(request, Deadline::Never()).error().code == Code::kInvalid);
+  request.headers.clear();
+  Secret token("hush\nx: y");
+  request.bearer = &token;
+  Result<HttpResponse> answer = client.Send(request, Deadline::Never());
+  CHECK(answer.error().code == Code::kSetup);
+  CHECK(answer.error().what.find("hush") == std::string::npos);
+}
+
+TEST_CASE("HttpClient::Send says that a passed deadline is temporary and sends nothing") {
+  Folder folder;
+  HttpClient client = Client(folder);
+  HttpRequest request;
+  request.url = "http://127.0.0.1:1/";
+  Result<HttpResponse> answer = client.Send(request, Deadline::After(std::chrono::seconds(0)));
+  CHECK(answer.error().code == Code::kTemporary);
+  CHECK_FALSE(client.reached());
+}
+
+TEST_CASE("HttpResponse::Header finds by lower-case name and gives nothing for the rest") {
+  HttpResponse response;
+  response.headers = {{"link", "a"}, {"retry-after", "3"}};
+  CHECK(response.Header("retry-after") == "3");
+  CHECK(response.Header("x-none").empty());
+}
+
+}  // namespace
+}  // namespace net
