@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+
+namespace codec {
+
+struct Utf8Character {
+  char32_t value = 0xfffd;
+  size_t bytes = 1;  // At least 1: also what is not UTF-8 is stepped over.
+  bool valid = false;
+};
+
+// The first character of `text`, which is not empty. Strict (RFC 3629): no overlong forms, no
+// surrogates, nothing above U+10FFFF. What is not UTF-8 is as long as its longest prefix that could
+// have begun a character (Unicode 15, 3.9, "maximal subpart").
+Utf8Character NextUtf8(std::string_view text);
+
+// Where the first byte that is not part of valid UTF-8 stands; std::string_view::npos: nowhere.
+size_t FindInvalidUtf8(std::string_view text);
+
+}  // namespace codec
