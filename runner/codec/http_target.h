@@ -2,7 +2,7 @@
 // Request targets made canonical: the path that is judged is the path that is forwarded.
 #pragma once
 
-#include <optional>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -19,5 +19,17 @@ Result<std::string> CanonicalPath(std::string_view path, bool allow_encoded_slas
 
 // Decodes a query into key/value pairs: %XX and '+'. Fails on a bad escape or on invalid UTF-8.
 Result<std::vector<std::pair<std::string, std::string>>> ParseQuery(std::string_view query);
+
+// A URL or "host:port" taken apart, as people write them for `policy explain` and in tables.
+struct RequestUrl {
+  std::string scheme;  // "http", "https", or empty: a bare host:port, no request.
+  std::string host;    // Lower case, without brackets and without one trailing dot.
+  uint16_t port = 0;
+  std::string target;  // Path and query as written; "/" when there is none.
+};
+Result<RequestUrl> ParseRequestUrl(std::string_view text);
+
+// "host:port" or "[v6]:port": the target of CONNECT. Port 0 parses. The host as in RequestUrl.
+Result<std::pair<std::string, uint16_t>> ParseAuthority(std::string_view text);
 
 }  // namespace codec

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// The two glob dialects OpenShell's policies are written in. Both are run as a state machine: the
+// time is bounded by pattern length times value length, whatever either of them is.
+#pragma once
+
+#include <array>
+#include <bitset>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+
+namespace codec {
+
+// One compiled pattern. Bytes, not characters: paths and hosts are ASCII by the time they get here.
+class Glob {
+ public:
+  // The dialect of rules, binaries, hosts and query values: globset with a literal separator.
+  // `*` and `?` stop at `delimiter`; `**` as a whole component crosses it; `[a-z]`, `[!x]`, `{a,b}`
+  // and `\x`. With a delimiter other than '/', '*' crosses '/' (regorus swaps the two). Fails with
+  // kInvalid and what is wrong: an unclosed class or group, a dangling backslash, over 4096 bytes.
+  static Result<Glob> Parse(std::string_view pattern, char delimiter);
+
+  // The dialect of Rust's `glob` crate without a literal separator: `*` crosses '/'; `**` must be a
+  // whole component. No groups, no escapes.
+  static Result<Glob> ParseCrossing(std::string_view pattern);
+
+  // A value with a zero byte matches nothing.
+  bool Matches(std::string_view value) const;
+
+ private:
+  friend class GlobProgram;
+
+  enum class Op : uint8_t { kByte, kClass, kAny, kSplit, kMatch };
+  struct State {
+    Op op = Op::kMatch;
+    uint8_t byte = 0;
+    uint32_t next = 0;
+    uint32_t other = 0;  // kSplit: the second way. kClass: the index of the class.
+  };
+
+  void AddState(uint32_t state, std::vector<uint32_t>* list, std::vector<uint32_t>* seen,
+                uint32_t step) const;
+
+  char delimiter_ = '/';
+  bool literal_ = false;  // No pattern character at all: compared as it stands.
+  std::string text_;      // When literal_.
+  std::vector<State> states_;
+  std::vector<std::bitset<256>> classes_;
+  uint32_t start_ = 0;
+};
+
+// Parse and match in one; a pattern that does not parse matches nothing.
+bool GlobMatches(std::string_view pattern, std::string_view value, char delimiter);
+
+// An endpoint's `path` selector: "", "**" and "/**" are every path; "X/**" is X and all below it;
+// otherwise the crossing dialect; what does not parse is compared as it stands.
+bool PathSelectorMatches(std::string_view selector, std::string_view path);
+
+}  // namespace codec

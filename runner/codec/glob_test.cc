@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codec/glob.h"
+
+#include <catch2/catch.hpp>
+
+namespace codec {
+namespace {
+
+bool Path(std::string_view pattern, std::string_view value) {
+  return GlobMatches(pattern, value, '/');
+}
+bool Host(std::string_view pattern, std::string_view value) {
+  return GlobMatches(pattern, value, '.');
+}
+
+TEST_CASE("Glob: a star stops at the delimiter") {
+  CHECK(Path("/repos/*", "/repos/a"));
+  CHECK_FALSE(Path("/repos/*", "/repos/a/b"));
+  CHECK(Path("/repos/*", "/repos/"));
+  CHECK(Path("/usr/bin/*", "/usr/bin/node"));
+  CHECK_FALSE(Path("/usr/bin/*", "/usr/bin/x/y"));
+  CHECK(Path("/a/?", "/a/b"));
+  CHECK_FALSE(Path("/a?b", "/a/b"));
+}
+
+TEST_CASE("Glob: a double star crosses it as a whole component") {
+  CHECK(Path("/repos/**", "/repos/"));
+  CHECK(Path("/repos/**", "/repos/a/b"));
+  CHECK_FALSE(Path("/repos/**", "/repos"));
+  CHECK(Path("**", ""));
+  CHECK(Path("**", "/anything/at all"));
+  CHECK(Path("/**", "/a/b"));
+  CHECK_FALSE(Path("/**", "a"));
+  CHECK(Path("**/node", "node"));
+  CHECK(Path("**/node", "/usr/bin/node"));
+  CHECK_FALSE(Path("**/node", "/usr/bin/nodejs"));
+  CHECK(Path("/a/**/b", "/a/b"));
+  CHECK(Path("/a/**/b", "/a/x/y/b"));
+  CHECK_FALSE(Path("/a/**/b", "/ab"));
+  CHECK(Path("/**/info/refs*", "/info/refs"));
+  CHECK(Path("/**/info/refs*", "/a/b.git/info/refs"));
+  CHECK_FALSE(Path("/a**", "/a/b"));
+  CHECK(Path("/a**", "/abc"));
+}
+
+TEST_CASE("Glob: classes, groups and escapes") {
+  CHECK(Path("/[a-c]x", "/bx"));
+  CHECK_FALSE(Path("/[!a-c]x", "/bx"));
+  CHECK(Path("/[!a-c]x", "/zx"));
+  CHECK(Path("/[]]x", "/]x"));
+  CHECK(Path("/{a,b*}/c", "/bxx/c"));
+  CHECK_FALSE(Path("/{a,b*}/c", "/d/c"));
+  CHECK(Path("/{a,{b,c}}", "/c"));
+  CHECK(Path("/{,a}", "/a"));
+  CHECK_FALSE(Path("/{,a}", "/"));
+  CHECK(Path("/\\*", "/*"));
+  CHECK_FALSE(Path("/\\*", "/a"));
+  CHECK(Path("a,b", "a,b"));
+}
+
+TEST_CASE("Glob: a pattern that does not parse matches nothing") {
+  for (std::string_view bad : {"/[", "/[a", "/{a", "/a}", "/a\\", "/[z-a]"}) {
+    CHECK_FALSE(Glob::Parse(bad, '/').ok());
+    CHECK_FALSE(Path(bad, bad));
+  }
+  CHECK_FALSE(Glob::Parse(std::string(4097, 'a'), '/').ok());
+}
+
+TEST_CASE("Glob: with a dot as the delimiter a star is one label") {
+  CHECK(Host("*.example.com", "api.example.com"));
+  CHECK_FALSE(Host("*.example.com", "example.com"));
+  CHECK_FALSE(Host("*.example.com", "a.b.example.com"));
+  CHECK(Host("**.example.com", "a.b.example.com"));
+  CHECK_FALSE(Host("**.example.com", "example.com"));
+  CHECK(Host("*-api.example.com", "tenant-api.example.com"));
+  CHECK(Host("*-api.example.com", "-api.example.com"));
+  CHECK_FALSE(Host("*-api.example.com", "api.example.com"));
+  CHECK(Host("*-aiplatform.googleapis.com", "us-central1-aiplatform.googleapis.com"));
+  CHECK_FALSE(Host("*-aiplatform.googleapis.com", "a.b-aiplatform.googleapis.com"));
+  CHECK_FALSE(Host("api.**.com", "api.com"));
+  CHECK(Host("api.**.com", "api.x.com"));
+  CHECK(Host("api.**.com", "api.x.y.com"));
+  CHECK(Host("*", "com"));
+  CHECK_FALSE(Host("*", "example.com"));
+  CHECK(Host("**", "a.b.c"));
+  CHECK(Host("*.a?i.example.com", "x.abi.example.com"));
+  CHECK(Host("v1.*", "v1.2/3"));
+  CHECK_FALSE(Host("v1.*", "v1.2.3"));
+}
+
+TEST_CASE("Glob: a zero byte matches nothing") {
+  CHECK_FALSE(Host("*.example.com", std::string_view("a\0b.example.com", 15)));
+  CHECK_FALSE(Path("**", std::string_view("/a\0", 3)));
+  CHECK_FALSE(Path(std::string_view("/a\0", 3), std::string_view("/a\0", 3)));
+}
+
+TEST_CASE("Glob: hostile patterns and values take polynomial time") {
+  std::string pattern;
+  for (int i = 0; i < 200; ++i) pattern += "*a";
+  CHECK_FALSE(Path(pattern + "b", std::string(4000, 'a')));
+  std::string nested;
+  for (int i = 0; i < 200; ++i) nested += "{a,aa}";
+  CHECK_FALSE(Path(nested + "b", std::string(300, 'a')));
+}
+
+TEST_CASE("PathSelectorMatches follows the crossing dialect") {
+  CHECK(PathSelectorMatches("", "/x"));
+  CHECK(PathSelectorMatches("**", "/x"));
+  CHECK(PathSelectorMatches("/**", "/x"));
+  CHECK(PathSelectorMatches("/v1/**", "/v1"));
+  CHECK(PathSelectorMatches("/v1/**", "/v1/a/b"));
+  CHECK_FALSE(PathSelectorMatches("/v1/**", "/v10"));
+  CHECK(PathSelectorMatches("/v1/*", "/v1/chat/messages"));
+  CHECK_FALSE(PathSelectorMatches("/v1/*/messages", "/v1/chat/completions"));
+  CHECK(PathSelectorMatches("/a/**/b", "/a/x/y/b"));
+  CHECK(PathSelectorMatches("/a/**/b", "/a/b"));
+  CHECK(PathSelectorMatches("/[!a]", "/b"));
+  CHECK_FALSE(PathSelectorMatches("/[!a]", "/a"));
+}
+
+TEST_CASE("PathSelectorMatches compares what does not parse as it stands") {
+  CHECK(PathSelectorMatches("[", "["));
+  CHECK_FALSE(PathSelectorMatches("[", "/x"));
+  CHECK(PathSelectorMatches("/a**b", "/a**b"));
+  CHECK_FALSE(PathSelectorMatches("/a**b", "/axb"));
+}
+
+}  // namespace
+}  // namespace codec

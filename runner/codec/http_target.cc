@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codec/http_target.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cstdint>
+
+#include "codec/utf8.h"
+
+namespace codec {
+namespace {
+
+constexpr size_t kPathBytesMax = 4096;
+
+Error Invalid(std::string_view what) { return Error{Code::kInvalid, std::string(what)}; }
+
+int HexDigit(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+  return -1;
+}
+
+// The byte of "%XX" at `at`, or -1.
+int DecodeEscape(std::string_view text, size_t at) {
+  if (text.size() - at < 3) return -1;
+  int high = HexDigit(text[at + 1]);
+  int low = HexDigit(text[at + 2]);
+  return high < 0 || low < 0 ? -1 : high * 16 + low;
+}
+
+// RFC 3986's pchar without the escapes.
+bool IsPathByte(uint8_t byte) {
+  return std::isalnum(byte) != 0 ||
+         std::string_view("-._~!$&'()*+,;=:@").find(static_cast<char>(byte)) !=
+             std::string_view::npos;
+}
+
+void AppendPathByte(uint8_t byte, std::string* out) {
+  constexpr std::string_view kHex = "0123456789ABCDEF";
+  if (IsPathByte(byte)) {
+    out->push_back(static_cast<char>(byte));
+    return;
+  }
+  out->push_back('%');
+  out->push_back(kHex[byte >> 4]);
+  out->push_back(kHex[byte & 15]);
+}
+
+// One segment between slashes, decoded, encoded again and without its `;params`. The dots of a
+// segment are literal in this form, and an encoded slash is "%2F".
+Result<std::string> CanonicalSegment(std::string_view raw, bool allow_encoded_slash) {
+  std::string segment;
+  bool in_parameters = false;
+  for (size_t i = 0; i < raw.size(); ++i) {
+    uint8_t byte = static_cast<uint8_t>(raw[i]);
+    if (raw[i] == '%') {
+      int decoded = DecodeEscape(raw, i);
+      if (decoded < 0) return Invalid("a bad percent escape in the path");
+      if (decoded < 0x20 || decoded == 0x7F) return Invalid("an encoded control byte in the path");
+      if (decoded == '/' && !allow_encoded_slash) {
+        return Invalid("an encoded slash (%2F) in the path; the endpoint does not allow it");
+      }
+      byte = static_cast<uint8_t>(decoded);
+      i += 2;
+    }
+    // What comes behind ';' is dropped, encoded or not, but it must still be well formed.
+    if (byte == ';') in_parameters = true;
+    if (!in_parameters) AppendPathByte(byte, &segment);
+  }
+  return segment;
+}
+
+Status CheckRawPath(std::string_view path) {
+  if (path.size() > kPathBytesMax) return Invalid("the path is longer than 4096 bytes");
+  if (path.front() != '/') return Invalid("the path does not start with '/'");
+  for (char c : path) {
+    uint8_t byte = static_cast<uint8_t>(c);
+    if (byte < 0x20 || byte == 0x7F) return Invalid("a control byte in the path");
+    if (byte >= 0x80) return Invalid("a byte beyond ASCII in the path; it must be percent-encoded");
+    if (c == '#') return Invalid("a fragment in the path");
+    if (c == '?') return Invalid("a query in the path");
+  }
+  return Ok();
+}
+
+// A dot segment behind an encoded slash survives resolution; a server that decodes "%2F" would
+// climb with it.
+bool HidesDotSegment(std::string_view segment) {
+  while (true) {
+    size_t slash = segment.find("%2F");
+    std::string_view part = segment.substr(0, slash);
+    if (part == "." || part == "..") return true;
+    if (slash == std::string_view::npos) return false;
+    segment.remove_prefix(slash + 3);
+  }
+}
+
+}  // namespace
+
+Result<std::string> CanonicalPath(std::string_view path, bool allow_encoded_slash) {
+  if (path.empty()) return std::string("/");
+  TRY(CheckRawPath(path));
+  std::vector<std::string> kept;
+  size_t start = 1;
+  bool last = false;
+  while (!last) {
+    size_t slash = path.find('/', start);
+    last = slash == std::string_view::npos;
+    std::string_view raw = path.substr(start, last ? std::string_view::npos : slash - start);
+    start = last ? path.size() : slash + 1;
+    std::string segment = TRY(CanonicalSegment(raw, allow_encoded_slash));
+    bool dots = segment == "." || segment == "..";
+    if (segment == "..") {
+      if (kept.empty()) return Invalid("the path climbs above the root");
+      kept.pop_back();
+    }
+    if (dots || segment.empty()) {
+      if (last) kept.emplace_back();  // A trailing slash stays one.
+      continue;
+    }
+    if (HidesDotSegment(segment)) return Invalid("a dot segment behind an encoded slash");
+    kept.push_back(std::move(segment));
+  }
+  std::string canonical;
+  for (const std::string& segment : kept) canonical += "/" + segment;
+  return canonical;
+}
+
+Result<std::vector<std::pair<std::string, std::string>>> ParseQuery(std::string_view query) {
+  std::vector<std::pair<std::string, std::string>> pairs;
+  while (!query.empty()) {
+    size_t end = query.find('&');
+    std::string_view piece = query.substr(0, end);
+    query.remove_prefix(end == std::string_view::npos ? query.size() : end + 1);
+    if (piece.empty()) continue;
+    std::string decoded[2];
+    int part = 0;
+    for (size_t i = 0; i < piece.size(); ++i) {
+      if (piece[i] == '=' && part == 0) {
+        part = 1;
+      } else if (piece[i] == '%') {
+        int byte = DecodeEscape(piece, i);
+        if (byte < 0) return Invalid("a bad percent escape in the query");
+        decoded[part].push_back(static_cast<char>(byte));
+        i += 2;
+      } else {
+        decoded[part].push_back(piece[i] == '+' ? ' ' : piece[i]);
+      }
+    }
+    if (FindInvalidUtf8(decoded[0]) != std::string::npos ||
+        FindInvalidUtf8(decoded[1]) != std::string::npos) {
+      return Invalid("a query that is not UTF-8");
+    }
+    pairs.emplace_back(std::move(decoded[0]), std::move(decoded[1]));
+  }
+  return pairs;
+}
+
+Result<std::pair<std::string, uint16_t>> ParseAuthority(std::string_view text) {
+  std::string_view host;
+  std::string_view port;
+  if (text.starts_with('[')) {
+    size_t close = text.find(']');
+    if (close == std::string_view::npos || close + 1 >= text.size() || text[close + 1] != ':') {
+      return Invalid("not [address]:port");
+    }
+    host = text.substr(1, close - 1);
+    port = text.substr(close + 2);
+    if (host.find(':') == std::string_view::npos) return Invalid("no IPv6 address in brackets");
+  } else {
+    size_t colon = text.find(':');
+    if (colon == std::string_view::npos) return Invalid("no port");
+    host = text.substr(0, colon);
+    port = text.substr(colon + 1);
+  }
+  if (host.empty()) return Invalid("no host");
+  for (char c : host) {
+    if (static_cast<uint8_t>(c) <= 0x20 || c == 0x7F || c == '/' || c == '@' || c == '[') {
+      return Invalid("a host with a character that is not allowed in one");
+    }
+  }
+  unsigned number = 0;
+  if (port.empty() || port.size() > 5) return Invalid("not a port from 0 to 65535");
+  for (char c : port) {
+    if (c < '0' || c > '9') return Invalid("not a port from 0 to 65535");
+    number = number * 10 + static_cast<unsigned>(c - '0');
+  }
+  if (number > 65535) return Invalid("not a port from 0 to 65535");
+  std::string lower(host);
+  for (char& c : lower) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  if (lower.size() > 1 && lower.back() == '.') lower.pop_back();
+  return std::make_pair(std::move(lower), static_cast<uint16_t>(number));
+}
+
+Result<RequestUrl> ParseRequestUrl(std::string_view text) {
+  RequestUrl url;
+  size_t scheme_end = text.find("://");
+  if (scheme_end == std::string_view::npos) {
+    std::pair<std::string, uint16_t> authority = TRY(ParseAuthority(text));
+    url.host = std::move(authority.first);
+    url.port = authority.second;
+    return url;
+  }
+  url.scheme = std::string(text.substr(0, scheme_end));
+  if (url.scheme != "http" && url.scheme != "https") {
+    return Invalid("a URL must start with http:// or https://");
+  }
+  std::string_view rest = text.substr(scheme_end + 3);
+  size_t authority_end = std::min(rest.find_first_of("/?#"), rest.size());
+  std::string authority_text(rest.substr(0, authority_end));
+  // No port behind the host, or behind the bracket that ends an IPv6 address.
+  size_t bracket = authority_text.rfind(']');
+  size_t search = bracket == std::string::npos ? 0 : bracket;
+  if (authority_text.find(':', search) == std::string::npos) {
+    authority_text += url.scheme == "https" ? ":443" : ":80";
+  }
+  std::pair<std::string, uint16_t> authority = TRY(ParseAuthority(authority_text));
+  url.host = std::move(authority.first);
+  url.port = authority.second;
+  std::string_view target = rest.substr(authority_end);
+  if (!target.starts_with('/')) url.target.push_back('/');
+  url.target += target;
+  return url;
+}
+
+}  // namespace codec
