@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The ten symbols behind which Debian's libgit2.a keeps HTTP, SSH, mbedtls and gssapi. Defined

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* SPDX-License-Identifier: Apache-2.0
  *
  * In a static binary glibc's name service functions would load shared objects at run time. These

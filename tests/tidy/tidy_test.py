@@ -1,0 +1,101 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Each rule of tools/tidy finds what it is for, and says where."""
+import os
+import pathlib
+import subprocess
+import tempfile
+import unittest
+
+TIDY = pathlib.Path(__file__).resolve().parents[2] / 'tools' / 'tidy'
+HEAD = '// SPDX-License-Identifier: Apache-2.0\n'
+
+
+class Tidy(unittest.TestCase):
+    def setUp(self):
+        self.dir = tempfile.TemporaryDirectory()
+        self.addCleanup(self.dir.cleanup)
+        self.root = pathlib.Path(self.dir.name)
+
+    def tidy(self, files):
+        for name, content in files.items():
+            path = self.root / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        run = subprocess.run([TIDY, self.root], capture_output=True, text=True, check=False)
+        self.assertEqual(run.stderr, '')
+        self.assertEqual(run.returncode, 1 if run.stdout else 0)
+        return run.stdout
+
+    def test_a_clean_tree_has_nothing_to_say(self):
+        self.assertEqual(self.tidy({'runner/a/a.cc': HEAD + 'int a;\n', 'README.md': '# One\n'}), '')
+
+    def test_banned_calls_are_named_with_their_replacement(self):
+        output = self.tidy({'runner/a/a.cc': HEAD + 'void F() {\n  ::open("x", 0);\n  std::getenv("X");\n}\n'})
+        self.assertIn('runner/a/a.cc:3: error: open() is not for here: sys::Open', output)
+        self.assertIn('runner/a/a.cc:4: error: getenv() is not for here: sys::Environment', output)
+
+    def test_calls_of_ours_comments_and_strings_are_no_banned_calls(self):
+        self.assertEqual(self.tidy({'runner/a/a.cc': HEAD + '// open(x)\nauto s = "fork(";\nint y = a.open(1);\n'
+                                    'int z = sys::pipe(1);\nint w = reopen(1);\n'}), '')
+
+    def test_base_may_call_the_kernel(self):
+        self.assertEqual(self.tidy({'runner/base/sys.cc': HEAD + 'int f = ::open("x", 0);\n'}), '')
+
+    def test_exceptions_are_not_thrown(self):
+        self.assertIn('throw', self.tidy({'runner/a/a.cc': HEAD + 'void F() { throw 1; }\n'}))
+
+    def test_long_files_and_functions_are_found(self):
+        self.assertIn('501 lines, at most 500', self.tidy({'runner/a/a.cc': HEAD + 'int a;\n' * 500}))
+        self.assertIn('runner/a/b.cc:2: error: a function of 71 lines',
+                      self.tidy({'runner/a/b.cc': HEAD + 'void F() {\n' + '  f;\n' * 69 + '}\n'}))
+        self.assertNotIn('b.cc', self.tidy({'runner/a/b.cc': HEAD + 'void F() {\n' + '  f;\n' * 68 + '}\n'}))
+
+    def test_tests_may_be_longer(self):
+        self.assertEqual(self.tidy({'runner/a/a_test.cc': HEAD + 'int a;\n' * 799}), '')
+
+    def test_a_missing_licence_line_is_found(self):
+        self.assertIn('a.cc:1: error: the first line is', self.tidy({'runner/a/a.cc': 'int a;\n'}))
+
+    def test_leftovers_are_found(self):
+        self.assertIn('README.md:2', self.tidy({'README.md': '# One\n' + 'TO' + 'DO: more\n'}))
+
+    def test_registries_are_found_and_other_hosts_are_not(self):
+        self.assertIn('a.yml:1', self.tidy({'a.yml': 'host: registry.' + 'npm' + 'js.org\n'}))
+        self.assertNotIn('b.yml', self.tidy({'b.yml': 'host: my-registry.' + 'npm' + 'js.organic.example\n'}))
+
+    def test_tabs_are_found(self):
+        self.assertIn('a.py:1: error: a tab', self.tidy({'a.py': 'if 1:\tpass\n'}))
+
+    def test_a_document_has_one_first_level_heading(self):
+        self.assertIn('2 first-level', self.tidy({'a.md': '# One\n\n# Two\n'}))
+        self.assertIn('0 first-level', self.tidy({'b.md': 'text\n'}))
+        self.assertNotIn('c.md', self.tidy({'c.md': '# One\n```\n# a comment\n```\n'}))
+
+    def test_large_files_are_found(self):
+        self.assertIn('big.bin', self.tidy({'big.bin': b'\xff' * (256 * 1024 + 1)}))
+
+    def test_executable_bits_follow_the_first_line(self):
+        self.assertIn('run.py:1: error: the executable bit', self.tidy({'run.py': '#!/usr/bin/env python3\n'}))
+        os.chmod(self.root / 'run.py', 0o755)
+        self.assertEqual(self.tidy({}), '')
+
+    def test_headers_that_nobody_includes_are_found(self):
+        header = {'runner/a/a.h': HEAD + '#pragma once\n', 'runner/a/a.cc': HEAD + '#include "a/a.h"\n'}
+        self.assertIn('runner/a/a.h:1: error: no other file includes', self.tidy(header))
+        self.assertEqual(self.tidy({'runner/b/b.cc': HEAD + '#include "a/a.h"\n'}), '')
+
+    def test_scripts_that_nobody_names_are_found(self):
+        self.tidy({'tests/a/stray.py': '#!/usr/bin/env python3\n'})
+        os.chmod(self.root / 'tests/a/stray.py', 0o755)
+        self.assertIn('stray.py:1: error: no other file names', self.tidy({}))
+        self.assertEqual(self.tidy({'tests/CMakeLists.txt': 'add_test(stray.py)\n'}), '')
+
+    def test_versions_agree(self):
+        self.assertIn('says 0.2.0', self.tidy({'CMakeLists.txt': 'project(agentic-ci VERSION 0.1.0)\n',
+                                               'runner/base/version.h': HEAD + '#pragma once\nkVersion = "0.2.0";\n',
+                                               'runner/a/a.cc': HEAD + '#include "base/version.h"\n'}))
+
+
+if __name__ == '__main__':
+    unittest.main()
