@@ -14,12 +14,13 @@
 namespace agent {
 
 struct AgentRequest {
-  std::string name = "command";      // "claude-code" or "command".
-  std::string prompt;                // The task; `command` gets it on standard input too.
-  std::string model;                 // Empty: the agent's own default.
-  std::vector<std::string> command;  // What `command` runs; for other agents: further arguments.
-  std::string executable;  // Path of ProgramOf(name) as the sandbox sees it; empty: by PATH.
-  bool has_key = false;    // The agent's environment names a credential (KeyNames).
+  std::string name = "command";  // "claude-code" or "command".
+  std::string prompt = {};       // The task; `command` gets it on standard input too.
+  std::string model = {};        // Empty: the agent's own default.
+  std::vector<std::string> command =
+      {};                       // What `command` runs; for other agents: further arguments.
+  std::string executable = {};  // Path of ProgramOf(name) as the sandbox sees it; empty: by PATH.
+  bool has_key = false;         // The agent's environment names a credential (KeyNames).
 };
 
 // Everything the sandbox must start. Nothing of it passes through a shell.

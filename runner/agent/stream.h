@@ -11,6 +11,8 @@
 
 namespace agent {
 
+class Dialect;
+
 // Reads an agent's standard output as it comes, whatever it is: the bytes are hostile. Memory stays
 // bounded: a line longer than kLineBytesMax is skipped and said to be.
 class StreamReader {
@@ -34,11 +36,6 @@ class StreamReader {
   AgentSummary Finish(int exit_status);
 
  private:
-  class Dialect;
-  class PlainDialect;
-  class ClaudeDialect;
-  void TakeLine(std::string_view line, std::vector<std::string>* entries);
-
   std::unique_ptr<Dialect> dialect_;
   std::string pending_;
   bool skipping_ = false;  // Inside a line that is too long.

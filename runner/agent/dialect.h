@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "agent/summary.h"
+
+namespace agent {
+
+// How one agent's output is read, line by line. Total: any line whatever gives entries or none.
+class Dialect {
+ public:
+  virtual ~Dialect() = default;
+  // Appends the log entries of one line: neutral, redacted, one line each.
+  virtual void TakeLine(std::string_view line, std::vector<std::string>* entries) = 0;
+  // Judges what was read together with the exit status (0-255).
+  virtual AgentSummary Finish(int exit_status) = 0;
+};
+
+// Passes lines through; exit status 0 is success.
+std::unique_ptr<Dialect> MakePlainDialect();
+// Claude Code's `--output-format stream-json` (2.1).
+std::unique_ptr<Dialect> MakeClaudeDialect();
+
+// One log entry from text an agent wrote.
+std::string LogEntry(std::string_view text);
+// What a bare exit status says: "exit status 3", "killed by signal 9".
+std::string DescribeStatus(int exit_status);
+
+}  // namespace agent

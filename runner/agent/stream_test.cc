@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+// The lines are cut down from recordings of Claude Code 2.1.197; whole recordings are read by
+// tests/report.
+#include "agent/stream.h"
+
+#include <catch2/catch.hpp>
+
+namespace agent {
+namespace {
+
+const std::string kInit = R"({"type":"system","subtype":"init","model":"claude-opus-4-8[1m]",)"
+                          R"("permissionMode":"bypassPermissions","claude_code_version":"2.1.197"})"
+                          "\n";
+const std::string kWord =
+    R"({"type":"assistant","message":{"id":"msg_1","model":"claude-opus-4-8","content":)"
+    R"([{"type":"text","text":"I will write the file."}],"usage":{"input_tokens":1200,)"
+    R"("cache_creation_input_tokens":50,"cache_read_input_tokens":300,"output_tokens":1}}})"
+    "\n";
+const std::string kTool =
+    R"({"type":"assistant","message":{"id":"msg_1","model":"claude-opus-4-8","content":)"
+    R"([{"type":"tool_use","id":"toolu_1","name":"Write","input":{"file_path":"/ws/hello.txt",)"
+    R"("content":"hello\n"}}],"usage":{"input_tokens":1200,"cache_creation_input_tokens":50,)"
+    R"("cache_read_input_tokens":300,"output_tokens":1}}})"
+    "\n";
+const std::string kLastWord =
+    R"({"type":"assistant","message":{"id":"msg_2","model":"claude-opus-4-8","content":)"
+    R"([{"type":"text","text":"Done: wrote hello.txt."}],"usage":{"input_tokens":1200,)"
+    R"("cache_creation_input_tokens":50,"cache_read_input_tokens":300,"output_tokens":40}}})"
+    "\n";
+const std::string kResult =
+    R"({"type":"result","subtype":"success","is_error":false,"api_error_status":null,)"
+    R"("num_turns":2,"result":"Done: wrote hello.txt.","total_cost_usd":0.0223875,)"
+    R"("usage":{"input_tokens":2400,"cache_creation_input_tokens":100,)"
+    R"("cache_read_input_tokens":600,"output_tokens":80},"modelUsage":{"claude-opus-4-8[1m]":)"
+    R"({"inputTokens":2400,"outputTokens":80,"cacheReadInputTokens":600,)"
+    R"("cacheCreationInputTokens":100,"costUSD":0.02},"claude-haiku":{"inputTokens":1200,)"
+    R"("outputTokens":40,"cacheReadInputTokens":300,"cacheCreationInputTokens":50}},)"
+    R"("permission_denials":[]})"
+    "\n";
+
+TEST_CASE("A claude run gives its log, and side requests count into its tokens") {
+  StreamReader reader("claude-code");
+  std::vector<std::string> entries = reader.Feed(kInit + kWord + kTool + kLastWord + kResult);
+  CHECK(entries == std::vector<std::string>{"claude-code 2.1.197, model claude-opus-4-8[1m]",
+                                            "I will write the file.", "> Write /ws/hello.txt",
+                                            "Done: wrote hello.txt.",
+                                            "done after 2 turns, 1 tool calls, $0.0224"});
+  AgentSummary summary = reader.Finish(0);
+  CHECK(summary.succeeded);
+  CHECK(summary.saw_result);
+  CHECK(summary.model == "claude-opus-4-8[1m]");
+  CHECK(summary.agent_version == "2.1.197");
+  CHECK(summary.turns == 2);
+  CHECK(summary.tool_calls == 1);
+  CHECK(summary.tokens.input == 3600);
+  CHECK(summary.tokens.output == 120);
+  CHECK(summary.tokens.cache_read == 900);
+  CHECK(summary.tokens.cache_write == 150);
+  CHECK(summary.cost_usd == Approx(0.0223875));
+  CHECK(summary.result_text == "Done: wrote hello.txt.");
+}
+
+TEST_CASE("It does not matter where the stream is cut into pieces") {
+  const std::string all = kInit + kWord + kTool + kLastWord + kResult;
+  StreamReader whole("claude-code");
+  std::vector<std::string> expected = whole.Feed(all);
+  StreamReader pieces("claude-code");
+  std::vector<std::string> entries;
+  for (char c : all) {
+    for (std::string& entry : pieces.Feed(std::string_view(&c, 1))) entries.push_back(entry);
+  }
+  CHECK(entries == expected);
+  CHECK(pieces.Finish(0).tokens.input == 3600);
+}
+
+TEST_CASE("A cancelled claude run has the sums of its messages, each counted once") {
+  StreamReader reader("claude-code");
+  reader.Feed(kInit + kWord + kTool + kLastWord + R"({"type":"assist)");
+  AgentSummary summary = reader.Finish(143);
+  CHECK_FALSE(summary.succeeded);
+  CHECK_FALSE(summary.saw_result);
+  CHECK(summary.reason == "the agent was killed by signal 15");
+  CHECK(summary.turns == 2);
+  CHECK(summary.tokens.input == 2400);
+  CHECK(summary.tokens.output == 41);
+  CHECK(summary.tokens.cache_read == 600);
+  CHECK(summary.result_text == "Done: wrote hello.txt.");
+  CHECK_FALSE(summary.cost_usd);
+}
+
+std::string ResultEvent(const std::string& members) {
+  return R"({"type":"result","num_turns":1,)" + members + "}\n";
+}
+
+TEST_CASE("A claude result that says error is no success, whatever its subtype and status") {
+  StreamReader reader("claude-code");
+  reader.Feed(ResultEvent(R"("subtype":"success","is_error":true,"api_error_status":401,)"
+                          R"("result":"Failed to authenticate.")"));
+  AgentSummary summary = reader.Finish(0);
+  CHECK_FALSE(summary.succeeded);
+  CHECK(summary.reason == "the model answered 401: Failed to authenticate.");
+  CHECK(summary.api_error_status == 401);
+}
+
+TEST_CASE("Claude's own limits are named") {
+  StreamReader budget("claude-code");
+  budget.Feed(ResultEvent(R"("subtype":"error_max_budget_usd","is_error":true)"));
+  CHECK(budget.Finish(1).reason == "the agent reached its own budget");
+  StreamReader turns("claude-code");
+  turns.Feed(ResultEvent(R"("subtype":"error_max_turns","is_error":true)"));
+  CHECK(turns.Finish(1).reason == "the agent reached its limit of turns");
+}
+
+TEST_CASE("A claude run whose every call its own permissions refused is no success") {
+  const std::string denied =
+      ResultEvent(R"("subtype":"success","is_error":false,"result":"Done.","permission_denials":)"
+                  R"([{"tool_name":"Write","tool_input":{"file_path":"/ws/a","content":"x"}}])");
+  StreamReader all("claude-code");
+  all.Feed(kTool + denied);
+  AgentSummary summary = all.Finish(0);
+  CHECK_FALSE(summary.succeeded);
+  CHECK(summary.reason == "the agent's own permissions refused Write /ws/a");
+
+  StreamReader some("claude-code");
+  some.Feed(kTool + kTool + denied);
+  CHECK(some.Finish(0).succeeded);
+  CHECK(some.Finish(0).permission_denials == std::vector<std::string>{"Write /ws/a"});
+}
+
+TEST_CASE("A claude run without a result, or with a status, is no success") {
+  StreamReader silent("claude-code");
+  CHECK(silent.Finish(0).reason == "the agent ended without a result");
+  StreamReader failed("claude-code");
+  failed.Feed(kResult);
+  CHECK(failed.Finish(1).reason == "the agent ended with status 1");
+  StreamReader retried("claude-code");
+  std::vector<std::string> entries =
+      retried.Feed(R"({"type":"system","subtype":"api_retry","attempt":3,"max_retries":10,)"
+                   R"("error_status":529,"error":"overloaded"})"
+                   "\n");
+  CHECK(entries == std::vector<std::string>{"the model refuses: 529 overloaded, retry 3 of 10"});
+  CHECK(retried.Finish(1).reason ==
+        "the agent ended with status 1; the model refuses: 529 overloaded");
+}
+
+TEST_CASE("A failed tool is logged; a successful one is not") {
+  StreamReader reader("claude-code");
+  std::vector<std::string> entries = reader.Feed(
+      R"({"type":"user","message":{"content":[{"type":"tool_result","content":"all fine"}]}})"
+      "\n"
+      R"({"type":"user","message":{"content":[{"type":"tool_result","is_error":true,)"
+      R"("content":[{"type":"text","text":"no such\n::error::file"}]}]}})"
+      "\n");
+  CHECK(entries == std::vector<std::string>{"  failed: no such ::error::file"});
+}
+
+TEST_CASE("What claude says cannot command the log reader nor the terminal") {
+  StreamReader reader("claude-code");
+  std::vector<std::string> entries = reader.Feed(
+      R"({"type":"assistant","message":{"content":[{"type":"text",)"
+      R"("text":"a\n::add-mask::x\n\u001b[2J##[error]y\n\nghp_aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"},)"
+      R"({"type":"tool_use","name":"::set-env","input":{"command":"\u202e\u001b]0;t\u0007x"}}]}})"
+      "\n");
+  CHECK(entries == std::vector<std::string>{"a", ": :add-mask::x", "# #[error]y",
+                                            "[redacted:github-token]", "> : :set-env \\u{202e}x"});
+}
+
+TEST_CASE("Any bytes are taken, and odd values are not believed") {
+  StreamReader reader("claude-code");
+  std::vector<std::string> entries = reader.Feed("Warning: \xff\x1b[31mx\n\n[1]\nnull\n{\n");
+  CHECK(entries == std::vector<std::string>{"Warning: \ufffdx", "[1]", "null", "{"});
+  for (const char* line :
+       {R"({"type":1})", R"({"type":"assistant"})", R"({"type":"assistant","message":3})",
+        R"({"type":"assistant","message":{"content":"x","usage":[]}})",
+        R"({"type":"user","message":{"content":[1,{"type":"tool_result","is_error":"x"}]}})",
+        R"({"type":"system","subtype":[]})"}) {
+    CHECK(reader.Feed(std::string(line) + "\n").empty());
+  }
+  reader.Feed(
+      std::string(
+          R"({"type":"result","is_error":"no","num_turns":-5,"total_cost_usd":"x","modelUsage":)"
+          R"({"a":{"inputTokens":9223372036854775807},"b":{"inputTokens":-1},)"
+          R"("c":{"inputTokens":9223372036854775807},"d":7},"result":[]})") +
+      "\n");
+  AgentSummary summary = reader.Finish(0);
+  CHECK(summary.turns == 0);
+  CHECK(summary.tokens.input == int64_t{1} << 50);
+  CHECK(summary.result_text.empty());
+  CHECK_FALSE(summary.cost_usd);
+}
+
+TEST_CASE("A command's lines pass through, neutral, the last one also without a line end") {
+  StreamReader reader("command");
+  CHECK(reader.Feed("one\n::warning::two\nthr") ==
+        std::vector<std::string>{"one", ": :warning::two"});
+  CHECK(reader.Close() == std::vector<std::string>{"thr"});
+  CHECK(reader.Close().empty());
+  CHECK(reader.Finish(0).succeeded);
+  CHECK(StreamReader("command").Finish(3).reason == "the agent ended with status 3");
+  CHECK(StreamReader("command").Finish(137).reason == "the agent was killed by signal 9");
+}
+
+TEST_CASE("A line without end is skipped in bounded memory, and reading goes on behind it") {
+  StreamReader reader("command");
+  const std::string megabyte(size_t{1} << 20, 'x');
+  size_t notices = 0;
+  for (int i = 0; i < 20; ++i) notices += reader.Feed(megabyte).size();
+  CHECK(notices == 1);
+  CHECK(reader.Feed("\nnext\n") == std::vector<std::string>{"next"});
+}
+
+}  // namespace
+}  // namespace agent
