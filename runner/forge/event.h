@@ -74,7 +74,7 @@ bool ValidRef(std::string_view ref);
 // "owner/name", both of [A-Za-z0-9._-], neither "." nor "..", at most 100 characters each.
 bool ValidRepository(std::string_view repository);
 
-// "github", "gitea", "none"; the event's kind as GitHub calls it. For records.
+// "github", "gitea", "none": for records.
 std::string_view Name(ForgeKind forge);
 
 }  // namespace forge

@@ -12,9 +12,6 @@
 
 namespace forge {
 
-// GitHub refuses a comment of more characters than this with 422 "body is too long".
-inline constexpr size_t kCommentCharactersMax = 65536;
-
 struct PostOptions {
   std::string api_url = "https://api.github.com";  // https, or http to a loopback address only.
   std::string repository;                          // "owner/name".
@@ -49,16 +46,5 @@ struct PostOutcome {
 //   kInvalid    a malformed repository or number; the forge calls the comment invalid (422)
 //   kTemporary  rate limits, 5xx, unreachable or `deadline` passed, after retries
 Result<PostOutcome> PostSticky(const PostOptions& options, Deadline deadline);
-
-// The text that is posted: marker line, then `body` made safe, then a note when it was cut. Pure.
-struct CommentText {
-  std::string text;
-  bool cut = false;
-};
-CommentText RenderComment(std::string_view marker_key, std::string_view body,
-                          std::string_view full_text_at);
-
-// The first line of every comment of ours: "<!-- agentic-ci:KEY -->", KEY percent-encoded.
-std::string RenderMarker(std::string_view marker_key);
 
 }  // namespace forge

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "forge/comment.h"
+
+#include <algorithm>
+#include <cstdint>
+
+#include "codec/utf8.h"
+
+namespace forge {
+namespace {
+
+constexpr std::string_view kReplacement = "\xef\xbf\xbd";  // U+FFFD.
+
+bool StartsCharacter(char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }
+
+std::string ReplaceInvalid(std::string_view text) {
+  std::string valid;
+  valid.reserve(text.size());
+  for (;;) {
+    size_t at = codec::FindInvalidUtf8(text);
+    valid += text.substr(0, at);
+    if (at == std::string_view::npos) return valid;
+    valid += kReplacement;
+    text.remove_prefix(at + 1);
+  }
+}
+
+// Also undoes nothing that could make a new "<!--": what is put in place contains no '<'.
+std::string Neutralise(std::string_view text) {
+  std::string safe;
+  safe.reserve(text.size());
+  for (size_t i = 0; i < text.size(); ++i) {
+    auto c = static_cast<unsigned char>(text[i]);
+    if ((c < 0x20 && c != '\n' && c != '\t') || c == 0x7f) continue;
+    safe += text[i];
+  }
+  for (size_t at = safe.find("<!--"); at != std::string::npos; at = safe.find("<!--", at)) {
+    safe.replace(at, 1, "&lt;");
+  }
+  return safe;
+}
+
+size_t CountCharacters(std::string_view text) {
+  size_t count = 0;
+  for (char c : text) count += StartsCharacter(c) ? 1 : 0;
+  return count;
+}
+
+// The longest prefix of whole lines with at most `characters_max` characters; of whole characters,
+// when not even one line fits.
+std::string_view Cut(std::string_view text, size_t characters_max) {
+  size_t end = 0;
+  size_t count = 0;
+  while (end < text.size()) {
+    if (StartsCharacter(text[end]) && ++count > characters_max) break;
+    ++end;
+  }
+  if (end == text.size()) return text;
+  size_t line_end = text.substr(0, end).rfind('\n');
+  return text.substr(0, line_end == std::string_view::npos ? end : line_end + 1);
+}
+
+}  // namespace
+
+std::string RenderMarker(std::string_view marker_key) {
+  constexpr std::string_view kDigits = "0123456789ABCDEF";
+  constexpr std::string_view kPlain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._/:";
+  std::string encoded;
+  for (size_t i = 0; i < marker_key.size(); ++i) {
+    char c = marker_key[i];
+    // A hyphen is plain, but "--" ends an HTML comment.
+    bool lone_hyphen = c == '-' && i > 0 && marker_key[i - 1] != '-' && i + 1 < marker_key.size();
+    if (kPlain.find(c) != std::string_view::npos || lone_hyphen) {
+      encoded += c;
+      continue;
+    }
+    auto byte = static_cast<unsigned char>(c);
+    encoded += '%';
+    encoded += kDigits[byte >> 4];
+    encoded += kDigits[byte & 0xf];
+  }
+  return "<!-- agentic-ci:" + encoded + " -->";
+}
+
+bool CarriesMarker(std::string_view text, std::string_view marker) {
+  if (text.substr(0, marker.size()) != marker) return false;
+  text.remove_prefix(marker.size());
+  return text.empty() || text.front() == '\n' || text.front() == '\r';
+}
+
+CommentText RenderComment(std::string_view marker_key, std::string_view body,
+                          std::string_view full_text_at) {
+  std::string marker = RenderMarker(marker_key) + "\n";
+  std::string safe = Neutralise(ReplaceInvalid(body));
+  if (CountCharacters(marker) + CountCharacters(safe) <= kCommentCharactersMax) {
+    return {marker + safe, false};
+  }
+  // The note's own text is ours, but for the place, which is bounded so that the body keeps its
+  // room.
+  std::string place = Neutralise(ReplaceInvalid(full_text_at.substr(0, 1000)));
+  std::replace(place.begin(), place.end(), '\n', ' ');  // It stays in the quotation.
+  std::string note = "> [!NOTE]\n> This comment is cut to what fits. The whole text is in " +
+                     (place.empty() ? "the report directory's `summary.md`" : place) + ".\n\n";
+  size_t room = kCommentCharactersMax - CountCharacters(marker) - CountCharacters(note);
+  return {marker + note + std::string(Cut(safe, room)), true};
+}
+
+}  // namespace forge

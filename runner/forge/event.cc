@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "forge/event.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/sys.h"
+#include "codec/json.h"
+#include "codec/utf8.h"
+#include "forge/remote_text.h"
+
+namespace forge {
+namespace {
+
+constexpr size_t kPayloadBytesMax = 25 * 1024 * 1024;  // GitHub's own bound on a webhook's payload.
+constexpr size_t kAddressBytesMax = 2048;
+
+bool AsciiAlphanumeric(unsigned char c) {
+  return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
+}
+
+bool Digits(std::string_view text) {
+  return !text.empty() && text.size() <= 20 &&
+         std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
+// SHA-1 or SHA-256, in lower case.
+bool ValidSha(std::string_view text) {
+  return (text.size() == 40 || text.size() == 64) &&
+         text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
+
+// Git's hash for "nothing": a branch just made, or just deleted.
+bool ZeroSha(std::string_view text) {
+  return text.find_first_not_of('0') == std::string_view::npos;
+}
+
+// A person's or an application's login: "octocat", "dependabot[bot]", "Copilot".
+bool ValidLogin(std::string_view login) {
+  constexpr std::string_view kBot = "[bot]";
+  if (login.size() > kBot.size() && login.substr(login.size() - kBot.size()) == kBot) {
+    login.remove_suffix(kBot.size());
+  }
+  return !login.empty() && login.size() <= 100 &&
+         std::all_of(login.begin(), login.end(), [](unsigned char c) {
+           return AsciiAlphanumeric(c) || c == '-' || c == '_' || c == '.';
+         });
+}
+
+bool ValidAddress(std::string_view url) {
+  size_t scheme = 0;
+  if (url.substr(0, 8) == "https://") scheme = 8;
+  if (url.substr(0, 7) == "http://") scheme = 7;
+  if (scheme == 0 || url.size() == scheme || url.size() > kAddressBytesMax) return false;
+  return std::all_of(url.begin(), url.end(), [](unsigned char c) {
+    return AsciiAlphanumeric(c) ||
+           std::string_view("-._~:/[]%").find(static_cast<char>(c)) != std::string_view::npos;
+  });
+}
+
+// Characters that show text as something else than it is: bidirectional controls, joiners of no
+// width, and the separators some readers take for line ends.
+bool HasInvisible(std::string_view text) {
+  for (size_t i = 0; i + 1 < text.size(); ++i) {
+    auto first = static_cast<unsigned char>(text[i]);
+    auto second = static_cast<unsigned char>(text[i + 1]);
+    if (first == 0xc2 && second < 0xa0) return true;  // U+0080 to U+009F.
+    if (i + 2 >= text.size() || first != 0xe2) continue;
+    auto third = static_cast<unsigned char>(text[i + 2]);
+    if (second == 0x80 && ((third >= 0x8b && third <= 0x8f) || (third >= 0xa8 && third <= 0xae))) {
+      return true;  // U+200B to U+200F, U+2028 to U+202E.
+    }
+    if (second == 0x81 && third >= 0xa0 && third <= 0xaf) return true;  // U+2060 to U+206F.
+  }
+  return text.find("\xef\xbb\xbf") != std::string_view::npos;  // U+FEFF.
+}
+
+std::string BranchOf(std::string_view ref) {
+  constexpr std::string_view kHeads = "refs/heads/";
+  return ref.substr(0, kHeads.size()) == kHeads ? std::string(ref.substr(kHeads.size())) : "";
+}
+
+std::string Quoted(std::string_view text) { return "'" + Harmless(text, 80) + "'"; }
+
+const codec::Json& At(const codec::Json& json, std::string_view name) {
+  static const codec::Json kNull;
+  const codec::Json* found = json.Find(name);
+  return found == nullptr ? kNull : *found;
+}
+
+EventKind KindOf(std::string_view name) {
+  if (name == "pull_request") return EventKind::kPullRequest;
+  if (name == "pull_request_target") return EventKind::kPullRequestTarget;
+  if (name == "issue_comment") return EventKind::kIssueComment;
+  if (name == "workflow_dispatch") return EventKind::kWorkflowDispatch;
+  if (name == "push") return EventKind::kPush;
+  return EventKind::kOther;
+}
+
+void ReadPullRequest(const codec::Json& pull, Event& event) {
+  const codec::Json& base = At(pull, "base");
+  const codec::Json& head = At(pull, "head");
+  event.proposal_number = pull.IntegerAt("number");
+  event.base_ref = base.StringAt("ref");
+  event.base_sha = base.StringAt("sha");
+  event.head_ref = head.StringAt("ref");
+  event.head_sha = head.StringAt("sha");
+  event.head_repository = At(head, "repo").StringAt("full_name");
+  // By id: a name can be given up and taken by somebody else.
+  int64_t base_id = At(base, "repo").IntegerAt("id");
+  int64_t head_id = At(head, "repo").IntegerAt("id");
+  event.fork = base_id == 0 || head_id == 0 || base_id != head_id;
+  if (event.repository.empty()) event.repository = At(base, "repo").StringAt("full_name");
+}
+
+void ReadPush(const codec::Json& payload, Event& event) {
+  event.base_ref = BranchOf(payload.StringAt("ref"));
+  event.base_sha = payload.StringAt("before");
+  event.head_ref = event.base_ref;
+  event.head_sha = payload.StringAt("after");
+  event.head_repository = event.repository;
+  if (ZeroSha(event.base_sha)) event.base_sha.clear();
+  if (ZeroSha(event.head_sha)) event.head_sha.clear();
+}
+
+void ReadMergeGroup(const codec::Json& group, Event& event) {
+  event.base_ref = BranchOf(group.StringAt("base_ref"));
+  event.base_sha = group.StringAt("base_sha");
+  event.head_ref = BranchOf(group.StringAt("head_ref"));
+  event.head_sha = group.StringAt("head_sha");
+  event.head_repository = event.repository;
+}
+
+// What GITHUB_REF and GITHUB_SHA say: for every event but pull_request and merge_group that is a
+// branch of the base repository, the default one unless somebody with write access chose another.
+void ReadOwnBranch(const std::string& ref, const std::string& sha, Event& event) {
+  event.base_ref = BranchOf(ref);
+  event.base_sha = sha;
+  event.head_ref = event.base_ref;
+  event.head_sha = event.base_sha;
+  event.head_repository = event.repository;
+}
+
+// issue_comment says that its issue is a pull request, and nothing of the pull request's branches.
+void ReadCommentedPullRequest(const codec::Json& issue, Event& event) {
+  event.proposal_number = issue.IntegerAt("number");
+  event.head_ref.clear();
+  event.head_sha.clear();
+  event.head_repository.clear();
+  event.fork = true;
+}
+
+Status CheckSha(const char* field, const std::string& sha) {
+  if (sha.empty() || ValidSha(sha)) return Ok();
+  return Error{Code::kInvalid, std::string(field) + " is no commit hash: " + Quoted(sha)};
+}
+
+Status CheckRef(const char* field, const std::string& ref) {
+  if (ref.empty() || ValidRef(ref)) return Ok();
+  return Error{
+      Code::kRefused,
+      std::string(field) + " is a branch name this program does not handle: " + Quoted(ref),
+      "git branch -m NAME, with letters, digits and -_./#+,@="};
+}
+
+Status Check(const Event& event) {
+  if (!ValidRepository(event.repository)) {
+    return Error{Code::kInvalid, "no repository: " + Quoted(event.repository)};
+  }
+  if (!event.head_repository.empty() && !ValidRepository(event.head_repository)) {
+    return Error{Code::kInvalid, "head repository: " + Quoted(event.head_repository)};
+  }
+  if (event.proposal_number < 0) return Error{Code::kInvalid, "pull request number below 0"};
+  if (!event.actor.empty() && !ValidLogin(event.actor)) {
+    return Error{Code::kInvalid, "actor: " + Quoted(event.actor)};
+  }
+  for (const std::string& url : {event.api_url, event.server_url}) {
+    if (!ValidAddress(url)) return Error{Code::kInvalid, "no http address: " + Quoted(url)};
+  }
+  TRY(CheckSha("base", event.base_sha));
+  TRY(CheckSha("head", event.head_sha));
+  TRY(CheckRef("base", event.base_ref));
+  return CheckRef("head", event.head_ref);
+}
+
+class Variables {
+ public:
+  explicit Variables(const EnvironmentReader& read) : read_(read) {}
+  std::string Get(const std::string& name, const std::string& fallback = "") const {
+    std::optional<std::string> value = read_(name);
+    return value && !value->empty() ? *value : fallback;
+  }
+  bool True(const std::string& name) const { return Get(name) == "true"; }
+
+ private:
+  const EnvironmentReader& read_;
+};
+
+ForgeKind ForgeOf(const Variables& variables) {
+  if (variables.True("GITEA_ACTIONS") || variables.True("FORGEJO_ACTIONS"))
+    return ForgeKind::kGitea;
+  if (variables.True("GITHUB_ACTIONS")) return ForgeKind::kGitHub;
+  return ForgeKind::kNone;
+}
+
+std::string WithoutSlash(std::string url) {
+  while (!url.empty() && url.back() == '/') url.pop_back();
+  return url;
+}
+
+std::string RunUrl(const Variables& variables, const Event& event) {
+  // Gitea's pages are numbered per repository, GitHub's by id.
+  bool gitea = event.forge == ForgeKind::kGitea;
+  std::string id = variables.Get(gitea ? "GITHUB_RUN_NUMBER" : "GITHUB_RUN_ID");
+  if (!Digits(id)) return "";
+  std::string url = event.server_url + "/" + event.repository + "/actions/runs/" + id;
+  std::string attempt = variables.Get("GITHUB_RUN_ATTEMPT");
+  if (!gitea && Digits(attempt)) url += "/attempts/" + attempt;
+  return url;
+}
+
+}  // namespace
+
+Result<Event> ReadEvent(const EnvironmentReader& environment) {
+  Variables variables(environment);
+  if (ForgeOf(variables) == ForgeKind::kNone) return Event{};
+  std::string path = variables.Get("GITHUB_EVENT_PATH");
+  if (path.empty()) {
+    return Error{Code::kSetup, "GITHUB_ACTIONS is set and GITHUB_EVENT_PATH is not"};
+  }
+  std::string payload = TRY(sys::ReadFile(path, kPayloadBytesMax).Context("reading the event"));
+  return ParseEvent(environment, payload).Context("reading the event " + path);
+}
+
+Result<Event> ParseEvent(const EnvironmentReader& environment, std::string_view payload) {
+  Variables variables(environment);
+  Event event;
+  event.forge = ForgeOf(variables);
+  if (event.forge == ForgeKind::kNone) return event;
+  codec::JsonBounds bounds;
+  bounds.bytes_max = kPayloadBytesMax;
+  codec::Json json = TRY(codec::ParseJson(payload, bounds));
+  if (json.object() == nullptr) return Error{Code::kInvalid, "not a JSON object"};
+
+  event.name = variables.Get("GITHUB_EVENT_NAME");
+  event.kind = KindOf(event.name);
+  event.repository =
+      variables.Get("GITHUB_REPOSITORY", At(json, "repository").StringAt("full_name"));
+  event.actor = variables.Get("GITHUB_TRIGGERING_ACTOR", variables.Get("GITHUB_ACTOR"));
+  event.api_url = WithoutSlash(variables.Get("GITHUB_API_URL", "https://api.github.com"));
+  event.server_url = WithoutSlash(variables.Get("GITHUB_SERVER_URL", "https://github.com"));
+  event.step_summary_path = variables.Get("GITHUB_STEP_SUMMARY");
+  event.output_path = variables.Get("GITHUB_OUTPUT");
+  event.workflow = variables.Get("GITHUB_WORKFLOW");
+  event.job = variables.Get("GITHUB_JOB");
+
+  bool about_pull_request =
+      event.kind == EventKind::kPullRequest || event.kind == EventKind::kPullRequestTarget;
+  if (At(json, "pull_request").object() != nullptr) {
+    ReadPullRequest(At(json, "pull_request"), event);
+  } else if (about_pull_request) {
+    return Error{Code::kInvalid, "a " + event.name + " event without a pull request"};
+  } else if (event.kind == EventKind::kPush) {
+    ReadPush(json, event);
+  } else if (At(json, "merge_group").object() != nullptr) {
+    ReadMergeGroup(At(json, "merge_group"), event);
+  } else {
+    ReadOwnBranch(variables.Get("GITHUB_REF"), variables.Get("GITHUB_SHA"), event);
+    const codec::Json& issue = At(json, "issue");
+    if (At(issue, "pull_request").object() != nullptr) ReadCommentedPullRequest(issue, event);
+  }
+  if (about_pull_request && event.proposal_number == 0) {
+    return Error{Code::kInvalid, "a pull request without a number"};
+  }
+  TRY(Check(event));
+  event.run_url = RunUrl(variables, event);
+  return event;
+}
+
+bool ValidRef(std::string_view ref) {
+  if (ref.empty() || ref.size() > 244 || ref == "@") return false;  // 255, less "refs/heads/".
+  if (ref.front() == '-' || ref.front() == '/' || ref.back() == '/' || ref.back() == '.') {
+    return false;
+  }
+  for (std::string_view part : {"..", "//", "@{", "/."}) {
+    if (ref.find(part) != std::string_view::npos) return false;
+  }
+  if (ref.front() == '.') return false;
+  for (size_t at = ref.find(".lock"); at != std::string_view::npos;
+       at = ref.find(".lock", at + 1)) {
+    if (at + 5 == ref.size() || ref[at + 5] == '/') return false;
+  }
+  bool characters = std::all_of(ref.begin(), ref.end(), [](unsigned char c) {
+    return c >= 0x80 || AsciiAlphanumeric(c) ||
+           std::string_view("-_./#+,@=").find(static_cast<char>(c)) != std::string_view::npos;
+  });
+  return characters && codec::FindInvalidUtf8(ref) == std::string_view::npos && !HasInvisible(ref);
+}
+
+bool ValidRepository(std::string_view repository) {
+  size_t slash = repository.find('/');
+  if (slash == std::string_view::npos) return false;
+  for (std::string_view part : {repository.substr(0, slash), repository.substr(slash + 1)}) {
+    if (part.empty() || part.size() > 100 || part == "." || part == "..") return false;
+    bool characters = std::all_of(part.begin(), part.end(), [](unsigned char c) {
+      return AsciiAlphanumeric(c) || c == '-' || c == '_' || c == '.';
+    });
+    if (!characters) return false;
+  }
+  return true;
+}
+
+std::string_view Name(ForgeKind forge) {
+  switch (forge) {
+    case ForgeKind::kGitHub:
+      return "github";
+    case ForgeKind::kGitea:
+      return "gitea";
+    case ForgeKind::kNone:
+      break;
+  }
+  return "none";
+}
+
+}  // namespace forge

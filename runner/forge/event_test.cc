@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "forge/event.h"
+
+#include <catch2/catch.hpp>
+#include <map>
+
+namespace forge {
+namespace {
+
+const std::string kBase(40, 'a');
+const std::string kHead(40, 'b');
+
+using Environment = std::map<std::string, std::string>;
+
+EnvironmentReader Reader(Environment variables) {
+  return [variables = std::move(variables)](const std::string& name) {
+    auto found = variables.find(name);
+    return found == variables.end() ? std::nullopt : std::optional(found->second);
+  };
+}
+
+Environment GitHub(const std::string& name, const Environment& more = {}) {
+  Environment variables = {{"GITHUB_ACTIONS", "true"},
+                           {"GITHUB_EVENT_NAME", name},
+                           {"GITHUB_REPOSITORY", "acme/site"},
+                           {"GITHUB_ACTOR", "octocat"},
+                           {"GITHUB_REF", "refs/heads/main"},
+                           {"GITHUB_SHA", std::string(40, 'c')},
+                           {"GITHUB_RUN_ID", "77"},
+                           {"GITHUB_RUN_ATTEMPT", "2"}};
+  for (const auto& [key, value] : more) variables[key] = value;
+  return variables;
+}
+
+std::string PullRequest(const std::string& head_ref, const std::string& head_repo,
+                        const std::string& base_ref = "main") {
+  return R"({"action":"opened","repository":{"id":1,"full_name":"acme/site"},"pull_request":{)"
+         R"("number":7,"title":"$(id) \u0000 ::error::","base":{"ref":")" +
+         base_ref + R"(","sha":")" + kBase +
+         R"(","repo":{"id":1,"full_name":"acme/site"}},"head":{"ref":")" + head_ref +
+         R"(","sha":")" + kHead + R"(","repo":)" + head_repo + "}}}";
+}
+
+constexpr char kSameRepo[] = R"({"id":1,"full_name":"acme/site"})";
+
+Event Read(const Environment& variables, const std::string& payload) {
+  Result<Event> event = ParseEvent(Reader(variables), payload);
+  if (!event.ok()) FAIL(event.error().what);
+  return event.value();
+}
+
+TEST_CASE("ReadEvent finds no forge outside continuous integration, whatever else is set") {
+  Result<Event> event = ReadEvent(Reader({{"GITHUB_EVENT_PATH", "/nonexistent"}, {"CI", "true"}}));
+  REQUIRE(event.ok());
+  CHECK(event.value().forge == ForgeKind::kNone);
+  CHECK(event.value().kind == EventKind::kNone);
+}
+
+TEST_CASE("ReadEvent says which input is missing") {
+  CHECK(ReadEvent(Reader({{"GITHUB_ACTIONS", "true"}})).error().code == Code::kSetup);
+  Result<Event> event = ReadEvent(
+      Reader({{"GITHUB_ACTIONS", "true"}, {"GITHUB_EVENT_PATH", "/nonexistent/event.json"}}));
+  CHECK(event.error().code == Code::kNotFound);
+  CHECK(event.error().what.find("/nonexistent/event.json") != std::string::npos);
+}
+
+TEST_CASE("ParseEvent reads a pull request from the same repository") {
+  Event event = Read(GitHub("pull_request"), PullRequest("fix/typo", kSameRepo));
+  CHECK(event.forge == ForgeKind::kGitHub);
+  CHECK(event.kind == EventKind::kPullRequest);
+  CHECK(event.repository == "acme/site");
+  CHECK(event.proposal_number == 7);
+  CHECK(event.base_ref == "main");
+  CHECK(event.base_sha == kBase);
+  CHECK(event.head_ref == "fix/typo");
+  CHECK(event.head_sha == kHead);
+  CHECK_FALSE(event.fork);
+  CHECK(event.actor == "octocat");
+  CHECK(event.api_url == "https://api.github.com");
+  CHECK(event.run_url == "https://github.com/acme/site/actions/runs/77/attempts/2");
+}
+
+TEST_CASE("ParseEvent tells a fork by repository id, not by name") {
+  // A fork under the very name of the base, as after a transfer.
+  CHECK(Read(GitHub("pull_request"), PullRequest("x", R"({"id":2,"full_name":"acme/site"})")).fork);
+  // The same repository under another name, as after a rename.
+  CHECK_FALSE(
+      Read(GitHub("pull_request"), PullRequest("x", R"({"id":1,"full_name":"old/name"})")).fork);
+}
+
+TEST_CASE("ParseEvent takes a deleted head repository, or one without an id, for a fork") {
+  CHECK(Read(GitHub("pull_request_target"), PullRequest("x", "null")).fork);
+  CHECK(Read(GitHub("pull_request"), PullRequest("x", R"({"full_name":"acme/site"})")).fork);
+  CHECK(Read(GitHub("pull_request"), PullRequest("x", R"({"id":"1"})")).fork);
+}
+
+TEST_CASE("ParseEvent takes a comment on a pull request for a fork's, and knows no head") {
+  Event event =
+      Read(GitHub("issue_comment"),
+           R"({"issue":{"number":9,"pull_request":{"url":"x"}},"comment":{"body":"/go"}})");
+  CHECK(event.kind == EventKind::kIssueComment);
+  CHECK(event.proposal_number == 9);
+  CHECK(event.fork);
+  CHECK(event.base_ref == "main");
+  CHECK(event.head_sha.empty());
+}
+
+TEST_CASE("ParseEvent takes a comment on an issue for no pull request") {
+  Event event = Read(GitHub("issue_comment"), R"({"issue":{"number":9}})");
+  CHECK(event.proposal_number == 0);
+  CHECK_FALSE(event.fork);
+}
+
+TEST_CASE(
+    "ParseEvent reads a push, with nothing before a new branch and nothing after a deleted one") {
+  std::string zero(40, '0');
+  auto push = [](const std::string& ref, const std::string& before, const std::string& after) {
+    return Read(GitHub("push"), R"({"ref":")" + ref + R"(","before":")" + before +
+                                    R"(","after":")" + after + R"("})");
+  };
+  Event event = push("refs/heads/main", kBase, kHead);
+  CHECK(event.base_ref == "main");
+  CHECK(event.base_sha == kBase);
+  CHECK(event.head_sha == kHead);
+  CHECK_FALSE(event.fork);
+  CHECK(push("refs/heads/new", zero, kHead).base_sha.empty());
+  CHECK(push("refs/heads/old", kBase, zero).head_sha.empty());
+  CHECK(push("refs/tags/v1", kBase, kHead).base_ref.empty());
+}
+
+TEST_CASE("ParseEvent trusts the branch that workflow_dispatch names") {
+  Event event = Read(GitHub("workflow_dispatch"), R"({"ref":"refs/heads/main","inputs":null})");
+  CHECK(event.kind == EventKind::kWorkflowDispatch);
+  CHECK(event.base_ref == "main");
+  CHECK(event.base_sha == std::string(40, 'c'));
+  CHECK_FALSE(event.fork);
+}
+
+TEST_CASE(
+    "ParseEvent reads a merge group's base from the event, since GITHUB_SHA holds its changes") {
+  Event event = Read(GitHub("merge_group"), R"({"merge_group":{"base_ref":"refs/heads/main",)"
+                                            R"("base_sha":")" +
+                                                kBase + R"(","head_sha":")" + kHead + R"("}})");
+  CHECK(event.kind == EventKind::kOther);
+  CHECK(event.base_sha == kBase);
+  CHECK(event.head_sha == kHead);
+}
+
+TEST_CASE("ParseEvent names Gitea by its own variables and its run's page by number") {
+  for (const char* variable : {"GITEA_ACTIONS", "FORGEJO_ACTIONS"}) {
+    Event event =
+        Read(GitHub("pull_request", {{variable, "true"},
+                                     {"GITHUB_API_URL", "https://git.example.com/api/v1/"},
+                                     {"GITHUB_SERVER_URL", "https://git.example.com/"},
+                                     {"GITHUB_RUN_NUMBER", "3"}}),
+             PullRequest("x", kSameRepo));
+    CHECK(event.forge == ForgeKind::kGitea);
+    CHECK(event.api_url == "https://git.example.com/api/v1");
+    CHECK(event.run_url == "https://git.example.com/acme/site/actions/runs/3");
+  }
+}
+
+TEST_CASE("ParseEvent names who started this attempt, not who started the first") {
+  CHECK(Read(GitHub("push", {{"GITHUB_TRIGGERING_ACTOR", "dependabot[bot]"}}),
+             R"({"ref":"refs/heads/main"})")
+            .actor == "dependabot[bot]");
+}
+
+TEST_CASE("ParseEvent refuses hostile branch names on either side") {
+  for (const char* ref : {"$(id)", "a b", "-x", "a;b", "x..y"}) {
+    CAPTURE(ref);
+    Result<Event> head = ParseEvent(Reader(GitHub("pull_request")), PullRequest(ref, kSameRepo));
+    CHECK(head.error().code == Code::kRefused);
+    Result<Event> base =
+        ParseEvent(Reader(GitHub("pull_request")), PullRequest("x", kSameRepo, ref));
+    CHECK(base.error().code == Code::kRefused);
+  }
+}
+
+TEST_CASE("ParseEvent refuses what is no event") {
+  auto code = [](const Environment& variables, const std::string& payload) {
+    Result<Event> event = ParseEvent(Reader(variables), payload);
+    return event.ok() ? Code::kBug : event.error().code;
+  };
+  CHECK(code(GitHub("pull_request"), "") == Code::kInvalid);
+  CHECK(code(GitHub("pull_request"), "[]") == Code::kInvalid);
+  CHECK(code(GitHub("pull_request"), "{}") == Code::kInvalid);
+  CHECK(code(GitHub("pull_request"), R"({"pull_request":{"number":"7"}})") == Code::kInvalid);
+  CHECK(code(GitHub("pull_request"), R"({"pull_request":{"number":-7}})") == Code::kInvalid);
+  CHECK(code(GitHub("push"), R"({"after":"xyz"})") == Code::kInvalid);
+  CHECK(code(GitHub("push", {{"GITHUB_REPOSITORY", "a/../b"}}), "{}") == Code::kInvalid);
+  CHECK(code(GitHub("push", {{"GITHUB_ACTOR", "a\nb"}}), "{}") == Code::kInvalid);
+  CHECK(code(GitHub("push", {{"GITHUB_API_URL", "file:///x"}}), "{}") == Code::kInvalid);
+  CHECK(code(GitHub("push", {{"GITHUB_API_URL", "https://me@x"}}), "{}") == Code::kInvalid);
+  CHECK(code(GitHub("push"), std::string(100'000, '[')) == Code::kInvalid);
+}
+
+TEST_CASE("an error about an event shows hostile text harmless and short") {
+  Result<Event> event = ParseEvent(Reader(GitHub("push")), R"({"after":"\u001b[2J\n::error::x"})");
+  CHECK(event.error().what == "head is no commit hash: '?[2J?::error::x'");
+}
+
+TEST_CASE("ValidRef takes ordinary names, also in other scripts") {
+  for (const char* ref : {"main", "feature/a-b_c.d", "fix#12", "c++", "a,b", "user@host", "v=1",
+                          "ветка", "é", "a.lockb"}) {
+    CAPTURE(ref);
+    CHECK(ValidRef(ref));
+  }
+}
+
+TEST_CASE("ValidRef refuses what a shell, git or an option parser would misread") {
+  for (const char* ref : {"",
+                          "a$(id)",
+                          "a`id`",
+                          "a;b",
+                          "a&&b",
+                          "a|b",
+                          "a>b",
+                          "a<b",
+                          "-a",
+                          "a..b",
+                          "a@{1}",
+                          "@",
+                          "a.lock",
+                          "a.lock/b",
+                          "a//b",
+                          "a/",
+                          "/a",
+                          "a.",
+                          ".a",
+                          "a/.b",
+                          "a b",
+                          "a\tb",
+                          "a\nb",
+                          "a~1",
+                          "a^",
+                          "a:b",
+                          "a?",
+                          "a*",
+                          "a[b",
+                          "a\\b",
+                          "a'b",
+                          "a\"b",
+                          "a{b",
+                          "a\x7f",
+                          "\xff",
+                          "a\xe2\x80\xae"
+                          "b",
+                          "a\xc2\x85",
+                          "a\xe2\x80\x8b",
+                          "a\xef\xbb\xbf"}) {
+    CAPTURE(ref);
+    CHECK_FALSE(ValidRef(ref));
+  }
+  CHECK_FALSE(ValidRef(std::string_view("a\0b", 3)));
+  CHECK(ValidRef(std::string(244, 'a')));
+  CHECK_FALSE(ValidRef(std::string(245, 'a')));
+}
+
+TEST_CASE("ValidRepository wants exactly an owner and a name") {
+  for (const char* repository : {"a/b", "A-1/b.c_d", "o/.github"})
+    CHECK(ValidRepository(repository));
+  for (const char* repository : {"", "a", "/", "a/", "/b", "a/b/c", "../b", "a/..", "a/.", "a b/c",
+                                 "a/b?x", "a/b#", "a/%2e%2e"}) {
+    CAPTURE(repository);
+    CHECK_FALSE(ValidRepository(repository));
+  }
+}
+
+}  // namespace
+}  // namespace forge
