@@ -1,0 +1,411 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/record_json.h"
+
+#include <cmath>
+#include <utility>
+
+#include "codec/json.h"
+#include "codec/neutral.h"
+#include "report/record_names.h"
+
+namespace report {
+namespace {
+
+using codec::Json;
+
+constexpr size_t kTextBytesMax = size_t{64} << 10;
+constexpr size_t kEntriesMax = 20000;
+constexpr double kNumberMax = 9e15;  // Whole numbers up to here are exact in every JSON reader.
+
+// Writes members of one object. Writer and Reader have the same face, so that a record's members
+// are listed once (the Fields functions) and cannot differ between writing and reading.
+class Writer {
+ public:
+  Json Take() { return std::move(json_); }
+
+  void Field(const char* name, std::string& text) { json_.Set(name, Bounded(text)); }
+  void Field(const char* name, int64_t& number) { json_.Set(name, number); }
+  void Field(const char* name, int& number) { json_.Set(name, number); }
+  void Field(const char* name, bool& flag) { json_.Set(name, flag); }
+  void Field(const char* name, std::optional<double>& number) {
+    json_.Set(name, number ? Json(*number) : Json());
+  }
+  void Field(const char* name, std::optional<int>& number) {
+    json_.Set(name, number ? Json(*number) : Json());
+  }
+  void Field(const char* name, std::vector<std::string>& texts) {
+    Json list = Json::EmptyArray();
+    for (const std::string& text : texts) list.Push(Bounded(text));
+    json_.Set(name, std::move(list));
+  }
+  template <typename Enum, size_t N>
+  void Field(const char* name, const Names<Enum, N>& names, Enum& value) {
+    json_.Set(name, NameOf(names, value));
+  }
+  template <typename T>
+  void Object(const char* name, T& value) {
+    Writer inner;
+    Fields(inner, value);
+    json_.Set(name, inner.Take());
+  }
+  template <typename T>
+  void List(const char* name, std::vector<T>& values) {
+    Json list = Json::EmptyArray();
+    for (T& value : values) {
+      if (list.array()->size() == kEntriesMax) break;
+      Writer inner;
+      Fields(inner, value);
+      list.Push(inner.Take());
+    }
+    json_.Set(name, std::move(list));
+  }
+
+ private:
+  // What is written can be read back; and no credential leaves in a text that quotes one.
+  static std::string Bounded(const std::string& text) {
+    return codec::CutUtf8(codec::RedactTokens(codec::ValidUtf8(text)), kTextBytesMax);
+  }
+
+  Json json_ = Json::EmptyObject();
+};
+
+// Reads members of one object; the first fault is kept, what follows is left as it was.
+class Reader {
+ public:
+  Reader(const Json& json, std::string place, std::string* fault)
+      : json_(json), place_(std::move(place)), fault_(fault) {
+    if (json.object() == nullptr) Fail("", "not an object");
+  }
+
+  void Field(const char* name, std::string& text) {
+    const Json* found = Find(name);
+    if (found == nullptr) return;
+    if (found->string() == nullptr) return Fail(name, "not a string");
+    if (found->string()->size() > kTextBytesMax) return Fail(name, "too long");
+    text = *found->string();
+  }
+  void Field(const char* name, int64_t& number) {
+    const Json* found = Find(name);
+    if (found == nullptr) return;
+    const std::optional<int64_t> value = found->integer();
+    if (!value) return Fail(name, "not a whole number");
+    if (std::abs(static_cast<double>(*value)) > kNumberMax) return Fail(name, "out of range");
+    number = *value;
+  }
+  void Field(const char* name, int& number) {
+    int64_t wide = 0;
+    Field(name, wide);
+    if (wide < -1000000000 || wide > 1000000000) return Fail(name, "out of range");
+    number = static_cast<int>(wide);
+  }
+  void Field(const char* name, bool& flag) {
+    const Json* found = Find(name);
+    if (found == nullptr) return;
+    if (!found->boolean()) return Fail(name, "neither true nor false");
+    flag = *found->boolean();
+  }
+  void Field(const char* name, std::optional<double>& number) {
+    const Json* found = Find(name);
+    if (found == nullptr || found->is_null()) return;
+    if (!found->number()) return Fail(name, "neither a number nor null");
+    if (std::abs(*found->number()) > kNumberMax) return Fail(name, "out of range");
+    number = found->number();
+  }
+  void Field(const char* name, std::optional<int>& number) {
+    const Json* found = Find(name);
+    if (found == nullptr || found->is_null()) return;
+    int value = 0;
+    Field(name, value);
+    number = value;
+  }
+  void Field(const char* name, std::vector<std::string>& texts) {
+    const Json* list = FindList(name);
+    if (list == nullptr) return;
+    for (const Json& entry : *list->array()) {
+      if (entry.string() == nullptr) return Fail(name, "not a list of strings");
+      if (entry.string()->size() > kTextBytesMax) return Fail(name, "too long");
+      texts.push_back(*entry.string());
+    }
+  }
+  template <typename Enum, size_t N>
+  void Field(const char* name, const Names<Enum, N>& names, Enum& value) {
+    std::string text;
+    Field(name, text);
+    if (fault_->empty() && !ParseName(names, text, &value)) Fail(name, "unknown value");
+  }
+  template <typename T>
+  void Object(const char* name, T& value) {
+    const Json* found = Find(name);
+    if (found == nullptr) return;
+    Reader inner(*found, place_ + name + ".", fault_);
+    if (fault_->empty()) Fields(inner, value);
+  }
+  template <typename T>
+  void List(const char* name, std::vector<T>& values) {
+    const Json* list = FindList(name);
+    if (list == nullptr) return;
+    for (const Json& entry : *list->array()) {
+      Reader inner(entry, place_ + name + "[].", fault_);
+      if (!fault_->empty()) return;
+      T value;
+      Fields(inner, value);
+      values.push_back(std::move(value));
+    }
+  }
+
+ private:
+  void Fail(std::string_view name, std::string_view why) {
+    if (fault_->empty()) *fault_ = place_ + std::string(name) + ": " + std::string(why);
+  }
+  const Json* Find(const char* name) {
+    if (!fault_->empty()) return nullptr;
+    const Json* found = json_.Find(name);
+    if (found == nullptr) Fail(name, "missing");
+    return found;
+  }
+  const Json* FindList(const char* name) {
+    const Json* found = Find(name);
+    if (found == nullptr) return nullptr;
+    if (found->array() == nullptr) {
+      Fail(name, "not a list");
+      return nullptr;
+    }
+    if (found->array()->size() > kEntriesMax) {
+      Fail(name, "too many entries");
+      return nullptr;
+    }
+    return found;
+  }
+
+  const Json& json_;
+  std::string place_;
+  std::string* fault_;
+};
+
+template <typename Io>
+void Fields(Io& io, EventRecord& event) {
+  io.Field("forge", event.forge);
+  io.Field("kind", event.kind);
+  io.Field("repository", event.repository);
+  io.Field("number", event.number);
+  io.Field("actor", event.actor);
+  io.Field("base_ref", event.base_ref);
+  io.Field("base_sha", event.base_sha);
+  io.Field("head_ref", event.head_ref);
+  io.Field("head_sha", event.head_sha);
+  io.Field("from_fork", event.from_fork);
+  io.Field("run_url", event.run_url);
+}
+
+template <typename Io>
+void Fields(Io& io, TrustRecord& trust) {
+  io.Field("level", trust.level);
+  io.Field("reason", trust.reason);
+}
+
+template <typename Io>
+void Fields(Io& io, PolicyRecord& policy) {
+  io.Field("source", policy.source);
+  io.Field("path", policy.path);
+  io.Field("ref", policy.ref);
+  io.Field("commit", policy.commit);
+  io.Field("sha256", policy.sha256);
+}
+
+template <typename Io>
+void Fields(Io& io, ImageRecord& image) {
+  io.Field("reference", image.reference);
+  io.Field("digest", image.digest);
+  io.Field("signer", image.signer);
+}
+
+template <typename Io>
+void Fields(Io& io, AgentRecord& agent) {
+  io.Field("name", agent.name);
+  io.Field("version", agent.version);
+  io.Field("model", agent.model);
+  io.Field("command", agent.command);
+}
+
+template <typename Io>
+void Fields(Io& io, ControlRecord& control) {
+  io.Field("name", control.name);
+  io.Field("state", kControlNames, control.state);
+  io.Field("note", control.note);
+}
+
+template <typename Io>
+void Fields(Io& io, IsolationRecord& isolation) {
+  io.Field("tier", isolation.tier);
+  io.List("controls", isolation.controls);
+}
+
+template <typename Io>
+void Fields(Io& io, LimitRecord& limit) {
+  io.Field("name", limit.name);
+  io.Field("limit", limit.limit);
+  io.Field("used", limit.used);
+  io.Field("unit", limit.unit);
+  io.Field("fired", limit.fired);
+}
+
+template <typename Io>
+void Fields(Io& io, OutcomeRecord& outcome) {
+  io.Field("kind", kOutcomeNames, outcome.kind);
+  io.Field("limit", outcome.limit);
+  io.Field("reason", outcome.reason);
+  io.Field("exit_code", outcome.exit_code);
+  io.Field("agent_status", outcome.agent_status);
+}
+
+template <typename Io>
+void Fields(Io& io, UsageRecord& usage) {
+  io.Field("model", usage.model);
+  io.Field("turns", usage.turns);
+  io.Field("tool_calls", usage.tool_calls);
+  io.Field("input_tokens", usage.input_tokens);
+  io.Field("output_tokens", usage.output_tokens);
+  io.Field("cache_read_tokens", usage.cache_read_tokens);
+  io.Field("cache_write_tokens", usage.cache_write_tokens);
+  io.Field("cost_usd", usage.cost_usd);
+  io.Field("complete", usage.complete);
+}
+
+template <typename Io>
+void Fields(Io& io, ChangedFile& file) {
+  io.Field("path", file.path);
+  io.Field("old_path", file.old_path);
+  io.Field("state", kFileNames, file.state);
+  io.Field("old_mode", file.old_mode);
+  io.Field("new_mode", file.new_mode);
+  io.Field("binary", file.binary);
+  io.Field("added_lines", file.added_lines);
+  io.Field("removed_lines", file.removed_lines);
+  io.Field("bytes", file.bytes);
+}
+
+template <typename Io>
+void Fields(Io& io, ChangesRecord& changes) {
+  io.Field("files", changes.files);
+  io.Field("added_lines", changes.added_lines);
+  io.Field("removed_lines", changes.removed_lines);
+  io.Field("patch_bytes", changes.patch_bytes);
+  io.Field("applied", changes.applied);
+  io.Field("complete", changes.complete);
+}
+
+template <typename Io>
+void Fields(Io& io, Finding& finding) {
+  io.Field("source", kSourceNames, finding.source);
+  io.Field("rule", finding.rule);
+  io.Field("severity", kSeverityNames, finding.severity);
+  io.Field("message", finding.message);
+  io.Field("path", finding.path);
+  io.Field("line", finding.line);
+  io.Field("refuses", finding.refuses);
+}
+
+template <typename Io>
+void Fields(Io& io, DeniedRequest& denied) {
+  int port = denied.denial.port;
+  io.Field("host", denied.denial.host);
+  io.Field("port", port);
+  io.Field("method", denied.denial.method);
+  io.Field("path", denied.denial.path);
+  io.Field("binary", denied.denial.binary);
+  io.Field("reason", denied.reason);
+  io.Field("count", denied.count);
+  io.Field("allow_line", denied.allow_line);
+  denied.denial.port = port >= 0 && port <= 65535 ? static_cast<uint16_t>(port) : uint16_t{0};
+}
+
+template <typename Io>
+void Fields(Io& io, WaiverRecord& waiver) {
+  io.Field("name", waiver.name);
+  io.Field("reason", waiver.reason);
+}
+
+template <typename Io>
+void Fields(Io& io, std::pair<std::string, int64_t>& phase) {
+  io.Field("name", phase.first);
+  io.Field("ms", phase.second);
+}
+
+template <typename Io>
+void Fields(Io& io, RunFile& run) {
+  RunRecord& record = run.record;
+  io.Field("tool_version", record.tool_version);
+  io.Field("kernel", record.kernel);
+  io.Field("started_at_ms", record.started_at_ms);
+  io.Field("finished_at_ms", record.finished_at_ms);
+  io.Object("outcome", record.outcome);
+  io.Object("event", record.event);
+  io.Object("trust", record.trust);
+  io.Object("policy", record.policy);
+  io.Object("image", record.image);
+  io.Object("agent", record.agent);
+  io.Object("isolation", record.isolation);
+  io.List("limits", record.limits);
+  io.List("phases", record.phases_ms);
+  io.Object("usage", record.usage);
+  io.Object("changes", record.changes);
+  io.List("findings", record.findings);
+  io.List("denials", record.denials);
+  io.Field("denials_dropped", record.denials_dropped);
+  io.List("waivers", record.waivers);
+  io.Field("agent_text", run.agent_text);
+}
+
+struct ChangesFile {
+  ChangesRecord totals;
+  std::vector<ChangedFile> files;
+};
+
+template <typename Io>
+void Fields(Io& io, ChangesFile& changes) {
+  io.Object("totals", changes.totals);
+  io.List("files", changes.files);
+}
+
+template <typename T>
+std::string RenderVersioned(T value) {
+  Writer writer;
+  int version = kRecordVersion;
+  writer.Field("version", version);
+  Fields(writer, value);
+  return codec::RenderJson(writer.Take());
+}
+
+template <typename T>
+Result<T> ParseVersioned(std::string_view text) {
+  const Json json = TRY(codec::ParseJson(text, {.bytes_max = size_t{16} << 20, .depth_max = 16}));
+  std::string fault;
+  Reader reader(json, "", &fault);
+  int version = 0;
+  reader.Field("version", version);
+  if (fault.empty() && version != kRecordVersion) {
+    fault = "version: " + std::to_string(version) + " is not known, " +
+            std::to_string(kRecordVersion) + " is";
+  }
+  T value;
+  if (fault.empty()) Fields(reader, value);
+  if (!fault.empty()) return Error{Code::kInvalid, fault};
+  return value;
+}
+
+}  // namespace
+
+std::string RenderRun(const RunFile& run) { return RenderVersioned(run); }
+
+std::string RenderChanges(const ChangesRecord& totals, const std::vector<ChangedFile>& files) {
+  return RenderVersioned(ChangesFile{totals, files});
+}
+
+Result<RunFile> ParseRun(std::string_view json) { return ParseVersioned<RunFile>(json); }
+
+Result<std::vector<ChangedFile>> ParseChanges(std::string_view json) {
+  ChangesFile changes = TRY(ParseVersioned<ChangesFile>(json));
+  return std::move(changes.files);
+}
+
+}  // namespace report

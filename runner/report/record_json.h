@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// run.json and changes.json: records to JSON and back. docs/reference/schemas/ describes both.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "report/record.h"
+
+namespace report {
+
+inline constexpr int kRecordVersion = 1;  // "version" in both files; a reader refuses any other.
+
+// The agent's last word travels in run.json too, so that `post` needs no further file.
+struct RunFile {
+  RunRecord record;
+  std::string agent_text;
+};
+
+std::string RenderRun(const RunFile& run);
+std::string RenderChanges(const ChangesRecord& totals, const std::vector<ChangedFile>& files);
+
+// Strict: every member that RenderRun writes must be there with its type and within bounds; members
+// of other names are passed over. Fails with kInvalid and the member's place: "outcome.kind: ...".
+Result<RunFile> ParseRun(std::string_view json);
+Result<std::vector<ChangedFile>> ParseChanges(std::string_view json);
+
+}  // namespace report

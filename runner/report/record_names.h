@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// How run.json spells the enumerations. One table each, read in both directions.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <string_view>
+#include <utility>
+
+#include "base/result.h"
+#include "report/record.h"
+
+namespace report {
+
+template <typename Enum, size_t N>
+using Names = std::array<std::pair<Enum, std::string_view>, N>;
+
+inline constexpr Names<OutcomeKind, 9> kOutcomeNames = {{
+    {OutcomeKind::kSuccess, "success"},
+    {OutcomeKind::kAgentFailed, "agent-failed"},
+    {OutcomeKind::kTimedOut, "timed-out"},
+    {OutcomeKind::kIdle, "idle"},
+    {OutcomeKind::kLimit, "limit"},
+    {OutcomeKind::kRefused, "refused"},
+    {OutcomeKind::kInterrupted, "interrupted"},
+    {OutcomeKind::kTerminated, "terminated"},
+    {OutcomeKind::kSetupFailed, "setup-failed"},
+}};
+inline constexpr Names<ControlState, 3> kControlNames = {{
+    {ControlState::kEnforced, "enforced"},
+    {ControlState::kEmulated, "emulated"},
+    {ControlState::kUnavailable, "unavailable"},
+}};
+inline constexpr Names<FileState, 4> kFileNames = {{
+    {FileState::kCreated, "created"},
+    {FileState::kModified, "modified"},
+    {FileState::kDeleted, "deleted"},
+    {FileState::kRenamed, "renamed"},
+}};
+inline constexpr Names<Severity, 3> kSeverityNames = {{
+    {Severity::kError, "error"},
+    {Severity::kWarning, "warning"},
+    {Severity::kNote, "note"},
+}};
+inline constexpr Names<FindingSource, 2> kSourceNames = {{
+    {FindingSource::kGate, "gate"},
+    {FindingSource::kAgent, "agent"},
+}};
+
+template <typename Enum, size_t N>
+std::string_view NameOf(const Names<Enum, N>& names, Enum value) {
+  for (const auto& [candidate, name] : names) {
+    if (candidate == value) return name;
+  }
+  ENSURE(false);
+  return {};
+}
+
+// False, and `value` untouched, when there is no such name.
+template <typename Enum, size_t N>
+bool ParseName(const Names<Enum, N>& names, std::string_view text, Enum* value) {
+  for (const auto& [candidate, name] : names) {
+    if (name != text) continue;
+    *value = candidate;
+    return true;
+  }
+  return false;
+}
+
+}  // namespace report

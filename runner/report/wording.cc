@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/wording.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+
+namespace report {
+namespace {
+
+// At most one decimal, and none where it is zero.
+std::string Decimal(double number) {
+  char text[40];
+  const double rounded = std::round(number * 10) / 10;
+  std::snprintf(text, sizeof text, rounded == std::floor(rounded) ? "%.0f" : "%.1f", rounded);
+  return text;
+}
+
+std::string Quantity(double amount, const std::string& unit) {
+  if (unit == "bytes") return HumanBytes(amount);
+  if (unit == "s") return HumanDuration(amount);
+  if (unit == "usd") {
+    char text[40];
+    std::snprintf(text, sizeof text, "$%.2f", amount);
+    return text;
+  }
+  const bool whole = amount == std::floor(amount) && std::abs(amount) < 1e15;
+  const std::string number = whole ? HumanCount(static_cast<int64_t>(amount)) : Decimal(amount);
+  return unit.empty() ? number : number + " " + unit;
+}
+
+}  // namespace
+
+std::string HumanCount(int64_t count) {
+  std::string digits = std::to_string(count);
+  for (size_t at = digits.size(); at > 3 + (count < 0 ? 1u : 0u);) {
+    at -= 3;
+    digits.insert(at, " ");
+  }
+  return digits;
+}
+
+std::string HumanBytes(double bytes) {
+  constexpr std::array<const char*, 5> kUnits = {"B", "KiB", "MiB", "GiB", "TiB"};
+  size_t unit = 0;
+  while (bytes >= 1024 && unit + 1 < kUnits.size()) {
+    bytes /= 1024;
+    ++unit;
+  }
+  return (unit == 0 ? HumanCount(static_cast<int64_t>(bytes)) : Decimal(bytes)) + " " +
+         kUnits[unit];
+}
+
+std::string HumanDuration(double seconds) {
+  if (seconds < 0) return "0 s";
+  if (seconds < 10) return Decimal(seconds) + " s";
+  const int64_t whole = std::llround(std::min(seconds, 1e12));
+  if (whole < 60) return std::to_string(whole) + " s";
+  const bool hours = whole >= 3600;
+  const int64_t large = hours ? whole / 3600 : whole / 60;
+  const int64_t small = hours ? whole % 3600 / 60 : whole % 60;
+  std::string out = HumanCount(large) + (hours ? " h" : " min");
+  if (small > 0) out += " " + std::to_string(small) + (hours ? " min" : " s");
+  return out;
+}
+
+std::string Plural(int64_t count, std::string_view noun) {
+  return HumanCount(count) + " " + std::string(noun) + (count == 1 ? "" : "s");
+}
+
+std::string HumanDate(int64_t ms_since_1970) {
+  if (ms_since_1970 <= 0 || ms_since_1970 > 253402300799000) return {};  // Year 9999.
+  const std::chrono::sys_seconds at{std::chrono::seconds(ms_since_1970 / 1000)};
+  const auto day = std::chrono::floor<std::chrono::days>(at);
+  const std::chrono::year_month_day date(day);
+  const std::chrono::hh_mm_ss<std::chrono::seconds> time(at - day);
+  char text[64];
+  std::snprintf(text, sizeof text, "%04d-%02u-%02u %02d:%02d UTC", static_cast<int>(date.year()),
+                static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()),
+                static_cast<int>(time.hours().count()), static_cast<int>(time.minutes().count()));
+  return text;
+}
+
+std::string Headline(const OutcomeRecord& outcome) {
+  switch (outcome.kind) {
+    case OutcomeKind::kSuccess:
+      return "Done";
+    case OutcomeKind::kAgentFailed:
+      return "The agent failed";
+    case OutcomeKind::kTimedOut:
+      return "The time limit ended the run";
+    case OutcomeKind::kIdle:
+      return "The agent went silent";
+    case OutcomeKind::kLimit:
+      return "The " + (outcome.limit.empty() ? "resource" : outcome.limit) + " limit ended the run";
+    case OutcomeKind::kRefused:
+      return "Refused";
+    case OutcomeKind::kInterrupted:
+      return "Interrupted";
+    case OutcomeKind::kTerminated:
+      return "Terminated from outside";
+    case OutcomeKind::kSetupFailed:
+      return "Nothing was run";
+  }
+  ENSURE(false);
+  return {};
+}
+
+std::string_view Sign(const OutcomeRecord& outcome) {
+  switch (outcome.kind) {
+    case OutcomeKind::kSuccess:
+      return "✅";
+    case OutcomeKind::kRefused:
+      return "⛔";
+    case OutcomeKind::kTimedOut:
+    case OutcomeKind::kIdle:
+    case OutcomeKind::kLimit:
+      return "⏱️";
+    case OutcomeKind::kInterrupted:
+    case OutcomeKind::kTerminated:
+      return "⚠️";
+    case OutcomeKind::kAgentFailed:
+    case OutcomeKind::kSetupFailed:
+      return "❌";
+  }
+  ENSURE(false);
+  return {};
+}
+
+std::string DescribeChanges(const ChangesRecord& changes) {
+  if (changes.files == 0) return "no changes";
+  return Plural(changes.files, "file") + " changed (+" + HumanCount(changes.added_lines) + " −" +
+         HumanCount(changes.removed_lines) + ")";
+}
+
+std::string DescribeLimit(const LimitRecord& limit) {
+  if (limit.used && limit.limit) {
+    // The unit once: "12 of 1 024 processes".
+    const bool bare = limit.unit != "bytes" && limit.unit != "s" && limit.unit != "usd";
+    return Quantity(*limit.used, bare ? "" : limit.unit) + " of " +
+           Quantity(*limit.limit, limit.unit);
+  }
+  if (limit.limit) return "at most " + Quantity(*limit.limit, limit.unit);
+  if (limit.used) return Quantity(*limit.used, limit.unit) + ", no limit";
+  return "no limit";
+}
+
+std::string DescribeAttempt(const policy::Denial& denial) {
+  const std::string at = denial.host + ":" + std::to_string(denial.port);
+  if (denial.method.empty()) return "connect to " + at;
+  return denial.method + " " + (denial.port == 443 || denial.port == 80 ? denial.host : at) +
+         denial.path;
+}
+
+std::string DescribePolicy(const PolicyRecord& policy) {
+  if (policy.source == "default" || policy.path.empty()) return "built-in default";
+  std::string out = policy.path;
+  if (!policy.ref.empty()) out += " at " + policy.ref;
+  if (!policy.commit.empty()) out += " (" + policy.commit.substr(0, 7) + ")";
+  return out;
+}
+
+std::string DescribeUsage(const UsageRecord& usage) {
+  std::vector<std::string> parts;
+  if (usage.turns > 0) parts.push_back(Plural(usage.turns, "turn"));
+  if (usage.tool_calls > 0) parts.push_back(Plural(usage.tool_calls, "tool call"));
+  const int64_t cached = usage.cache_read_tokens + usage.cache_write_tokens;
+  if (usage.input_tokens + cached + usage.output_tokens > 0) {
+    std::string in = HumanCount(usage.input_tokens + cached) + " tokens in";
+    if (usage.cache_read_tokens > 0) {
+      in += " (" + HumanCount(usage.cache_read_tokens) + " from cache)";
+    }
+    parts.push_back(in);
+    parts.push_back(HumanCount(usage.output_tokens) + " out");
+  }
+  std::string out;
+  for (const std::string& part : parts) out += (out.empty() ? "" : ", ") + part;
+  if (!out.empty() && !usage.complete) out += " (as far as the stream told)";
+  return out;
+}
+
+std::string DescribeCost(const UsageRecord& usage) {
+  if (!usage.cost_usd) return {};
+  char text[40];
+  std::snprintf(text, sizeof text, *usage.cost_usd < 0.1 ? "$%.4f" : "$%.2f", *usage.cost_usd);
+  return text;
+}
+
+std::vector<std::string> AllowLines(const std::vector<DeniedRequest>& denials) {
+  std::vector<std::string> lines;
+  for (const DeniedRequest& denied : denials) {
+    if (denied.allow_line.empty()) continue;
+    if (std::find(lines.begin(), lines.end(), denied.allow_line) != lines.end()) continue;
+    lines.push_back(denied.allow_line);
+  }
+  return lines;
+}
+
+int64_t CountAttempts(const std::vector<DeniedRequest>& denials) {
+  int64_t count = 0;
+  for (const DeniedRequest& denied : denials)
+    count += std::clamp<int64_t>(denied.count, 0, 1 << 30);
+  return count;
+}
+
+double DurationSeconds(const RunRecord& record) {
+  const int64_t ms = record.finished_at_ms - record.started_at_ms;
+  return std::max<double>(0, static_cast<double>(ms)) / 1000;
+}
+
+}  // namespace report

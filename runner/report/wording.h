@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// What summary.md and report.html say in the same words. Everything here is plain text: quantities
+// are ours, but names and reasons are not, so each rendering still neutralises.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "report/record.h"
+
+namespace report {
+
+std::string HumanCount(int64_t count);                     // "12 345"
+std::string HumanBytes(double bytes);                      // "1.5 MiB"
+std::string HumanDuration(double seconds);                 // "42 s", "3 min 5 s"
+std::string Plural(int64_t count, std::string_view noun);  // "1 file", "2 files"
+std::string HumanDate(int64_t ms_since_1970);              // "2026-11-21 20:35 UTC"
+
+// "Done", "The agent failed", "The time limit ended the run", ...
+std::string Headline(const OutcomeRecord& outcome);
+// A sign that can stand before the headline and needs no colour: ✅ ❌ ⛔ ⏱ ⚠.
+std::string_view Sign(const OutcomeRecord& outcome);
+// "3 files changed (+12 −4)", "no changes".
+std::string DescribeChanges(const ChangesRecord& changes);
+// "310 MiB of 4 GiB"; "42 s, no limit"; "4 GiB" where the use is unknown.
+std::string DescribeLimit(const LimitRecord& limit);
+// "POST api.example.com/v1/x", "connect to example.com:22". From outside: not neutral.
+std::string DescribeAttempt(const policy::Denial& denial);
+// "policy.yml at main (1234567)".
+std::string DescribePolicy(const PolicyRecord& policy);
+// "2 turns, 1 tool call, 3 600 tokens in (900 cached), 120 out"; empty when nothing was counted.
+std::string DescribeUsage(const UsageRecord& usage);
+std::string DescribeCost(const UsageRecord& usage);  // "$0.0224"; empty when unknown.
+
+// The lines an `endpoints:` list needs for all of the refused requests, each once.
+std::vector<std::string> AllowLines(const std::vector<DeniedRequest>& denials);
+int64_t CountAttempts(const std::vector<DeniedRequest>& denials);
+// How long the run took, from its record.
+double DurationSeconds(const RunRecord& record);
+
+}  // namespace report
