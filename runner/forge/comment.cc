@@ -4,28 +4,14 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "codec/utf8.h"
+#include "codec/neutral.h"
 
 namespace forge {
 namespace {
 
-constexpr std::string_view kReplacement = "\xef\xbf\xbd";  // U+FFFD.
-
 bool StartsCharacter(char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }
 
-std::string ReplaceInvalid(std::string_view text) {
-  std::string valid;
-  valid.reserve(text.size());
-  for (;;) {
-    size_t at = codec::FindInvalidUtf8(text);
-    valid += text.substr(0, at);
-    if (at == std::string_view::npos) return valid;
-    valid += kReplacement;
-    text.remove_prefix(at + 1);
-  }
-}
-
-// Also undoes nothing that could make a new "<!--": what is put in place contains no '<'.
+// What is put in place of a '<' has none, so no new "<!--" comes about.
 std::string Neutralise(std::string_view text) {
   std::string safe;
   safe.reserve(text.size());
@@ -92,13 +78,13 @@ bool CarriesMarker(std::string_view text, std::string_view marker) {
 CommentText RenderComment(std::string_view marker_key, std::string_view body,
                           std::string_view full_text_at) {
   std::string marker = RenderMarker(marker_key) + "\n";
-  std::string safe = Neutralise(ReplaceInvalid(body));
+  std::string safe = Neutralise(codec::ValidUtf8(body));
   if (CountCharacters(marker) + CountCharacters(safe) <= kCommentCharactersMax) {
     return {marker + safe, false};
   }
   // The note's own text is ours, but for the place, which is bounded so that the body keeps its
   // room.
-  std::string place = Neutralise(ReplaceInvalid(full_text_at.substr(0, 1000)));
+  std::string place = Neutralise(codec::ValidUtf8(full_text_at.substr(0, 1000)));
   std::replace(place.begin(), place.end(), '\n', ' ');  // It stays in the quotation.
   std::string note = "> [!NOTE]\n> This comment is cut to what fits. The whole text is in " +
                      (place.empty() ? "the report directory's `summary.md`" : place) + ".\n\n";

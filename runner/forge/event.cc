@@ -6,8 +6,8 @@
 
 #include "base/sys.h"
 #include "codec/json.h"
+#include "codec/neutral.h"
 #include "codec/utf8.h"
-#include "forge/remote_text.h"
 
 namespace forge {
 namespace {
@@ -80,7 +80,7 @@ std::string BranchOf(std::string_view ref) {
   return ref.substr(0, kHeads.size()) == kHeads ? std::string(ref.substr(kHeads.size())) : "";
 }
 
-std::string Quoted(std::string_view text) { return "'" + Harmless(text, 80) + "'"; }
+std::string Quoted(std::string_view text) { return "'" + codec::NeutralLine(text, 80) + "'"; }
 
 const codec::Json& At(const codec::Json& json, std::string_view name) {
   static const codec::Json kNull;

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "forge/remote_text.h"
+#include "codec/neutral.h"
 #include "net/retry.h"
 
 namespace forge {
@@ -73,7 +73,7 @@ std::string MessageOf(const net::HttpResponse& response) {
   bounds.bytes_max = size_t{1} << 16;
   Result<codec::Json> json = codec::ParseJson(response.body, bounds);
   std::string message = json.ok() ? json.value().StringAt("message") : "";
-  return message.empty() ? "" : ": " + Harmless(message);
+  return message.empty() ? "" : ": " + codec::NeutralLine(message, 200);
 }
 
 }  // namespace

@@ -4,10 +4,10 @@
 #include <utility>
 #include <vector>
 
+#include "codec/neutral.h"
 #include "forge/comment.h"
 #include "forge/event.h"
 #include "forge/github_comments.h"
-#include "forge/remote_text.h"
 #include "net/http_client.h"
 
 namespace forge {
@@ -34,11 +34,12 @@ Status Check(const PostOptions& options) {
     return Error{Code::kSetup, "no token to post with", "GITHUB_TOKEN: ${{ github.token }}"};
   }
   if (!ValidRepository(options.repository)) {
-    return Error{Code::kInvalid, "no repository: '" + Harmless(options.repository) + "'",
+    return Error{Code::kInvalid,
+                 "no repository: '" + codec::NeutralLine(options.repository, 200) + "'",
                  "--repository OWNER/NAME"};
   }
   if (options.proposal_number <= 0) {
-    return Error{Code::kInvalid, "no pull request to post to", "--pull-request NUMBER"};
+    return Error{Code::kInvalid, "no pull request to post to", "--number NUMBER"};
   }
   if (options.marker_key.size() > kMarkerKeyBytesMax) {
     return Error{Code::kInvalid,
@@ -46,7 +47,8 @@ Status Check(const PostOptions& options) {
   }
   if (options.api_url.empty() || !KeepsTokenPrivate(options.api_url)) {
     return Error{Code::kSetup,
-                 "the token is sent over https only, not to '" + Harmless(options.api_url) + "'",
+                 "the token is sent over https only, not to '" +
+                     codec::NeutralLine(options.api_url, 200) + "'",
                  "--api-url https://api.github.com"};
   }
   return Ok();
@@ -145,7 +147,7 @@ Result<PostOutcome> PostSticky(const PostOptions& options, Deadline deadline) {
   CommentText comment = RenderComment(options.marker_key, options.body, options.full_text_at);
   StickyComment sticky(comments, std::move(viewer), RenderMarker(options.marker_key),
                        std::move(comment.text), deadline);
-  PostOutcome outcome = TRY(sticky.Post().Context("posting the report"));
+  PostOutcome outcome = TRY(sticky.Post());
   outcome.cut = comment.cut;
   return outcome;
 }
