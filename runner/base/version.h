@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string_view>
+
+// What `agentic-ci --version` and run.json say. tools/tidy holds CMakeLists.txt to the same value.
+inline constexpr std::string_view kVersion = "0.1.0";

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/commands.h"
+
+#include "codec/nearest.h"
+
+namespace cli {
+namespace {
+
+constexpr OptionSpec kJson = {"json", "", "", "Print the result as one JSON object."};
+constexpr VariableSpec kGitHubVariables = {
+    "GITHUB_*",
+    "What GitHub Actions (or Gitea, or Forgejo) says about the event, the step's "
+    "summary and its outputs; looked at only when GITHUB_ACTIONS is `true`."};
+
+// Docs longer than a line live here, where they can be read.
+constexpr std::string_view kExplainDoc =
+    "Say whether a policy allows a request, which rule decides and why. URL is an address, or "
+    "HOST:PORT for the connection alone. Exit 0: allowed, 77: denied.";
+constexpr std::string_view kPostDoc =
+    "Post a report as one comment on a pull request, kept up to date by later posts. The report is "
+    "treated as hostile input, so another job than the one that ran the agent may hold the token.";
+
+static_assert(WellFormed(kJson));
+
+Command RunCommandSpec() {
+  Command command{.name = "run",
+                  .operands = "[-- COMMAND ARG...]",
+                  .doc = "Run an agent (or COMMAND) in the sandbox and write the report.",
+                  .options = {},
+                  .variables = {kGitHubVariables}};
+  for (const RunOption& option : kRunOptions) command.options.push_back(option.spec);
+  return command;
+}
+
+Command PostCommandSpec() {
+  return {.name = "post",
+          .operands = "REPORT-DIR",
+          .doc = kPostDoc,
+          .options =
+              {{"repository", "OWNER/NAME", "", "The repository; without it, the event's."},
+               {"number", "NUMBER", "", "The pull request; without it, the event's."},
+               {"api-url", "URL", "", "The forge's API; without it, the event's."},
+               {"marker", "TEXT", "",
+                "Tells the comments of several workflows apart; without it, the workflow and the "
+                "job."},
+               {"ca-file", "FILE", "",
+                "The certificates (PEM) that the forge is verified with; without it, the "
+                "system's."},
+               kJson},
+          .variables = {{"GITHUB_TOKEN", "The token to post with: `pull-requests: write`."},
+                        {"HTTPS_PROXY", "A proxy on the way to the forge."},
+                        kGitHubVariables}};
+}
+
+Command ExplainCommandSpec() {
+  return {.name = "policy explain",
+          .operands = "URL",
+          .doc = kExplainDoc,
+          .options = {{"policy", "FILE", "", "The policy file. Required."},
+                      {"binary", "PATH", "",
+                       "The calling program; further ones are its ancestors, nearest first.", true},
+                      {"method", "METHOD", "GET", "The request's method."},
+                      {"agent", "NAME", "command",
+                       "Whose run it would be: chooses the model's host of `defaults: minimal`."},
+                      kJson},
+          .variables = {}};
+}
+
+// `text` in lines of at most 80 columns, each behind `indent` blanks.
+std::string Wrap(std::string_view text, size_t indent) {
+  constexpr size_t kColumns = 80;
+  std::string out;
+  std::string line(indent, ' ');
+  while (!text.empty()) {
+    size_t blank = text.find(' ');
+    std::string_view word = text.substr(0, blank);
+    if (line.size() > indent && line.size() + 1 + word.size() > kColumns) {
+      out += line + "\n";
+      line.assign(indent, ' ');
+    }
+    if (line.size() > indent) line += ' ';
+    line += word;
+    text.remove_prefix(blank == std::string_view::npos ? text.size() : blank + 1);
+  }
+  return out + line + "\n";
+}
+
+std::string RenderOption(const OptionSpec& option) {
+  std::string text = "  --" + std::string(option.name);
+  if (!option.value.empty()) text += " " + std::string(option.value);
+  text += "\n";
+  std::string doc(option.doc);
+  if (option.repeatable) doc += " May be given several times.";
+  if (!option.fallback.empty()) doc += " [" + std::string(option.fallback) + "]";
+  return text + Wrap(doc, 6);
+}
+
+}  // namespace
+
+std::vector<Command> Commands() {
+  return {
+      RunCommandSpec(),
+      PostCommandSpec(),
+      {.name = "policy check",
+       .operands = "FILE...",
+       .doc = "Read policy files and say what is wrong with them, or odd.",
+       .options = {kJson},
+       .variables = {}},
+      ExplainCommandSpec(),
+      {.name = "policy test",
+       .operands = "FILE...",
+       .doc = "Run tables of cases against the policies that they name.",
+       .options = {kJson},
+       .variables = {}},
+      {.name = "action",
+       .operands = "",
+       .doc = "What action.yml calls: `run` with the action's inputs; writes the step's summary, "
+              "annotations and outputs.",
+       .options = {},
+       .variables = {{"INPUTS", "The action's inputs as one JSON object."}, kGitHubVariables},
+       .hidden = true},
+  };
+}
+
+Result<Command> SelectCommand(const std::vector<Command>& commands,
+                              const std::vector<std::string>& words) {
+  if (words.empty()) return Error{Code::kUsage, "a command is missing", "agentic-ci --help"};
+  std::string one = words[0];
+  std::string two = words.size() > 1 ? one + " " + words[1] : one;
+  std::vector<std::string_view> names;
+  bool begins_one = false;  // The first word begins a command of two words.
+  for (const Command& command : commands) {
+    if (command.name == one || command.name == two) return command;
+    begins_one = begins_one || command.name.starts_with(one + " ");
+    names.push_back(command.name);
+  }
+  const std::string& meant = begins_one ? two : one;
+  std::string nearest(codec::NearestName(meant, names));
+  return Error{Code::kUsage, "unknown command '" + meant + "'",
+               nearest.empty() ? "agentic-ci --help" : "agentic-ci " + nearest};
+}
+
+std::string RenderHelp(const std::vector<Command>& commands) {
+  std::string text =
+      "agentic-ci runs an AI coding agent on a pull request inside a sandbox.\n\n"
+      "usage: agentic-ci COMMAND [options]\n\n";
+  for (const Command& command : commands) {
+    if (command.hidden) continue;
+    text += "  " + std::string(command.name);
+    if (!command.operands.empty()) text += " " + std::string(command.operands);
+    text += "\n" + Wrap(command.doc, 6);
+  }
+  return text +
+         "\n  --version\n      Print the version.\n"
+         "  --help\n      Print this, or behind a command: that command's options.\n";
+}
+
+std::string RenderHelp(const Command& command) {
+  std::string text = "usage: agentic-ci " + std::string(command.name);
+  if (!command.options.empty()) text += " [options]";
+  if (!command.operands.empty()) text += " " + std::string(command.operands);
+  text += "\n\n" + Wrap(command.doc, 0);
+  if (!command.options.empty()) text += "\nOptions (with their defaults in brackets):\n";
+  for (const OptionSpec& option : command.options) text += RenderOption(option);
+  if (!command.variables.empty()) text += "\nEnvironment:\n";
+  for (const VariableSpec& variable : command.variables) {
+    text += "  " + std::string(variable.name) + "\n" + Wrap(variable.doc, 6);
+  }
+  return text;
+}
+
+}  // namespace cli

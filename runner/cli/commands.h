@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every command as data: `--help` and docs/reference/cli.md are made from it. What a command does
+// is in its own file (run_command.cc, ...); main.cc brings the two together.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/options.h"
+
+namespace cli {
+
+// A variable of the environment that a command looks at. There are no others.
+struct VariableSpec {
+  std::string_view name;
+  std::string_view doc;  // Sentences.
+};
+
+struct Command {
+  std::string_view name;      // One word or two: "policy explain".
+  std::string_view operands;  // As in usage: "REPORT-DIR".
+  std::string_view doc;       // Sentences.
+  std::vector<OptionSpec> options;
+  std::vector<VariableSpec> variables;
+  bool hidden = false;  // For the action alone: in the reference, not in `--help`.
+};
+
+// In the order of `--help`. Made anew at each call; it is called once.
+std::vector<Command> Commands();
+
+// The command that `words` begin with. Fails with kUsage; the hint is the nearest one.
+Result<Command> SelectCommand(const std::vector<Command>& commands,
+                              const std::vector<std::string>& words);
+
+// "usage: ..." and one line per command.
+std::string RenderHelp(const std::vector<Command>& commands);
+// "usage: ...", what it does, its options and variables; lines of at most 80 columns.
+std::string RenderHelp(const Command& command);
+
+}  // namespace cli

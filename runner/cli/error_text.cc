@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/error_text.h"
+
+#include <string_view>
+
+namespace cli {
+namespace {
+
+bool IsDigits(std::string_view text) {
+  return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
+// "FILE:LINE:COL: error: ..." or "FILE: error: ...".
+bool BeginsWithPlace(std::string_view what) {
+  size_t end = what.find(": error: ");
+  if (end == 0 || end == std::string_view::npos) return false;
+  std::string_view place = what.substr(0, end);
+  size_t column = place.rfind(':');
+  if (column == std::string_view::npos) return place.find(' ') == std::string_view::npos;
+  size_t line = place.rfind(':', column - 1);
+  return line != std::string_view::npos && line > 0 && IsDigits(place.substr(column + 1)) &&
+         IsDigits(place.substr(line + 1, column - line - 1));
+}
+
+// A line end stays one when our own text has several lines; it never starts a line at its first
+// column, where a CI's log reader would look for commands.
+std::string Visible(std::string_view text) {
+  std::string out;
+  for (char c : text) {
+    auto byte = static_cast<unsigned char>(c);
+    if (c == '\n') {
+      out += "\n  ";
+    } else if (byte < 0x20 || byte == 0x7f) {
+      out += '?';
+    } else {
+      out += c;
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string RenderError(const Error& error) {
+  std::string text = BeginsWithPlace(error.what) ? "" : "agentic-ci: error: ";
+  text += Visible(error.what) + "\n";
+  if (!error.hint.empty()) text += "agentic-ci: hint: " + Visible(error.hint) + "\n";
+  return text;
+}
+
+}  // namespace cli

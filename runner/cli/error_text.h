@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "base/result.h"
+
+namespace cli {
+
+// An error as a person reads it, with a line end:
+//
+//   agentic-ci: error: starting the agent: clone3(CLONE_NEWUSER): Operation not permitted
+//   agentic-ci: hint: sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0
+//
+// One that begins with a place ("FILE:LINE:COL: error: what") stands as it is, so that editors and
+// CI find the place. Control characters are made visible: parts of it may come from outside.
+std::string RenderError(const Error& error);
+
+}  // namespace cli

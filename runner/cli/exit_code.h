@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the process says when it ends: the one list; docs/reference/exit-codes.md is made from it.
+#pragma once
+
+#include <array>
+#include <string_view>
+
+#include "base/result.h"
+
+namespace cli {
+
+// The numbers of sysexits(3) where one fits; 124 and 125 as timeout(1) has them; 128 + signal.
+enum class ExitCode : int {
+  kOk = 0,
+  kAgentStatusMax = 63,
+  kUsage = 64,
+  kInvalid = 65,
+  kNotFound = 66,
+  kUnsupported = 69,
+  kBug = 70,
+  kIo = 74,
+  kTemporary = 75,
+  kRefused = 77,
+  kSetup = 78,
+  kTimedOut = 124,
+  kLimit = 125,
+  kInterrupted = 130,
+  kTerminated = 143,
+};
+
+struct ExitCodeDoc {
+  std::string_view status;  // "64", or a range: "1-63".
+  std::string_view meaning;
+};
+
+inline constexpr auto kExitCodes = std::to_array<ExitCodeDoc>({
+    {"0", "The agent ended with 0 and the report was written; for other commands: done."},
+    {"1-63",
+     "The agent's own exit status; one above 63 is given as 63, with the real value in "
+     "`run.json`."},
+    {"64", "Usage: the command line asks for something that does not exist."},
+    {"65",
+     "Invalid data: a policy, a table of cases, an event or a report that cannot be read as "
+     "one."},
+    {"66", "A named input does not exist."},
+    {"69", "This host cannot give the isolation asked for."},
+    {"70", "A bug in agentic-ci."},
+    {"74", "Input or output failed."},
+    {"75",
+     "A temporary failure: the model, the registry or the forge was unreachable after "
+     "retries."},
+    {"77",
+     "Refused: a gate refused the changes, a policy said no, or the forge did not permit "
+     "it."},
+    {"78", "The set-up is wrong: a missing token, an unknown provider."},
+    {"124", "The time limit, or the idle limit, ended the run."},
+    {"125", "Another limit ended the run: memory, disk, output, processes."},
+    {"130", "Interrupted (SIGINT)."},
+    {"143", "Terminated (SIGTERM)."},
+});
+
+// The one place where a kind of failure becomes a status.
+constexpr ExitCode ExitCodeOf(Code code) {
+  switch (code) {
+    case Code::kUsage:
+      return ExitCode::kUsage;
+    case Code::kInvalid:
+      return ExitCode::kInvalid;
+    case Code::kNotFound:
+      return ExitCode::kNotFound;
+    case Code::kUnsupported:
+      return ExitCode::kUnsupported;
+    case Code::kIo:
+      return ExitCode::kIo;
+    case Code::kTemporary:
+      return ExitCode::kTemporary;
+    case Code::kRefused:
+      return ExitCode::kRefused;
+    case Code::kSetup:
+      return ExitCode::kSetup;
+    case Code::kBug:
+      return ExitCode::kBug;
+  }
+  return ExitCode::kBug;
+}
+
+}  // namespace cli

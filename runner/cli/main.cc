@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <openssl/crypto.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <string>
+#include <vector>
+
+#include "base/sys.h"
+#include "base/version.h"
+#include "cli/commands.h"
+#include "cli/error_text.h"
+#include "cli/exit_code.h"
+#include "cli/github.h"
+#include "cli/policy_command.h"
+#include "cli/post_command.h"
+#include "cli/run_command.h"
+
+namespace cli {
+namespace {
+
+struct Handler {
+  std::string_view name;
+  Result<int> (*carry_out)(const Arguments&);
+};
+
+constexpr Handler kHandlers[] = {
+    {"run", RunCommand},
+    {"post", PostCommand},
+    {"policy check", PolicyCheckCommand},
+    {"policy explain", PolicyExplainCommand},
+    {"policy test", PolicyTestCommand},
+    {"action", ActionCommand},
+};
+
+// ENSURE aborts, and so does an exception that nobody met: the status says that it was our bug.
+void ExitOfBug(int) { ::_exit(static_cast<int>(ExitCode::kBug)); }
+
+// Before anything else runs: no file of the host decides what OpenSSL does, a reader that went away
+// is an error and not the end, and what we create is readable by the steps that come after.
+void PrepareProcess() {
+  OPENSSL_init_crypto(OPENSSL_INIT_NO_LOAD_CONFIG, nullptr);
+  ::signal(SIGPIPE, SIG_IGN);
+  ::signal(SIGABRT, ExitOfBug);
+  ::umask(022);
+}
+
+bool AsksForHelp(const std::string& word) { return word == "--help" || word == "-h"; }
+
+Result<int> Print(const std::string& text) {
+  TRY(sys::WriteAll(STDOUT_FILENO, text));
+  return 0;
+}
+
+Result<int> Carry(std::vector<std::string> words) {
+  const std::vector<Command> commands = Commands();
+  if (words.size() == 1 && words[0] == "--version") {
+    return Print("agentic-ci " + std::string(kVersion) + "\n");
+  }
+  if (!words.empty() && AsksForHelp(words[0])) return Print(RenderHelp(commands));
+  Command command = TRY(SelectCommand(commands, words));
+  bool two_words = command.name.find(' ') != std::string_view::npos;
+  words.erase(words.begin(), words.begin() + (two_words ? 2 : 1));
+  Arguments arguments = TRY(ParseArguments(command.options, words));
+  if (arguments.help) return Print(RenderHelp(command));
+  for (const Handler& handler : kHandlers) {
+    if (handler.name == command.name) return handler.carry_out(arguments);
+  }
+  ENSURE(false);  // Every command of the table has a handler.
+  return static_cast<int>(ExitCode::kBug);
+}
+
+}  // namespace
+}  // namespace cli
+
+int main(int argc, char** argv) {
+  cli::PrepareProcess();
+  Result<int> status = cli::Carry({argv + (argc > 0 ? 1 : 0), argv + argc});
+  if (status.ok()) return status.value();
+  (void)sys::WriteAll(STDERR_FILENO, cli::RenderError(status.error()));
+  return static_cast<int>(cli::ExitCodeOf(status.error().code));
+}

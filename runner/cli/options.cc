@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/options.h"
+
+#include <algorithm>
+
+#include "codec/quantity.h"
+
+namespace cli {
+namespace {
+
+constexpr size_t kHostBytesMax = 253;  // RFC 1035, 2.3.4, without the last dot.
+
+// POSIX.1-2017, 8.1: what every shell and program takes for a variable's name.
+bool IsVariableName(std::string_view name) {
+  auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
+  auto digit = [](char c) { return c >= '0' && c <= '9'; };
+  return !name.empty() && letter(name.front()) &&
+         std::all_of(name.begin(), name.end(), [&](char c) { return letter(c) || digit(c); });
+}
+
+bool IsHostName(std::string_view host) {
+  auto fits = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '.';
+  };
+  return !host.empty() && host.size() <= kHostBytesMax && host.front() != '.' &&
+         host.back() != '.' && host.find("..") == std::string_view::npos &&
+         std::all_of(host.begin(), host.end(), fits);
+}
+
+Error Usage(std::string what, std::string hint = {}) {
+  return Error{Code::kUsage, std::move(what), std::move(hint)};
+}
+
+template <typename T>
+Status Store(Result<T> parsed, T run::Request::*member, run::Request* request) {
+  request->*member = TRY(std::move(parsed));
+  return Ok();
+}
+
+Status Set(const Text& field, std::string_view text, run::Request* request) {
+  if (text.empty()) return Usage("the value is empty");
+  if (text.find('\0') != std::string_view::npos) return Usage("the value has a null byte");
+  request->*field.member = std::string(text);
+  return Ok();
+}
+
+Status Set(const Duration& field, std::string_view text, run::Request* request) {
+  int64_t seconds = TRY(codec::ParseDuration(text));
+  if (seconds == 0 && !field.may_be_off) return Usage("the least is 1s");
+  request->*field.member = seconds;
+  return Ok();
+}
+
+Status Set(const Size& field, std::string_view text, run::Request* request) {
+  return Store(codec::ParseSize(text), field.member, request);
+}
+
+Status Set(const Count& field, std::string_view text, run::Request* request) {
+  return Store(codec::ParseCount(text), field.member, request);
+}
+
+Status Set(const Cpus& field, std::string_view text, run::Request* request) {
+  return Store(codec::ParseCpus(text), field.member, request);
+}
+
+Status Set(const Switch& field, std::string_view text, run::Request* request) {
+  if (text != "true" && text != "false") return Usage("it is true or false");
+  request->*field.member = text == "true";
+  return Ok();
+}
+
+// NAME[=VARIABLE]@HOST. A value is never given here: command lines are seen by everyone.
+Status Set(const Secrets& field, std::string_view text, run::Request* request) {
+  constexpr std::string_view kForm = "NAME@HOST or NAME=VARIABLE@HOST";
+  constexpr std::string_view kExample = "--secret ANTHROPIC_API_KEY@api.anthropic.com";
+  size_t at = text.rfind('@');
+  if (at == std::string_view::npos) {
+    return Usage("a credential is bound to a host: " + std::string(kForm), std::string(kExample));
+  }
+  std::string_view names = text.substr(0, at);
+  size_t equals = names.find('=');
+  std::string_view name = names.substr(0, equals);
+  std::string_view variable = equals == std::string_view::npos ? name : names.substr(equals + 1);
+  std::string host(text.substr(at + 1));
+  std::transform(host.begin(), host.end(), host.begin(),
+                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+  if (!IsVariableName(name) || !IsVariableName(variable)) {
+    return Usage("NAME and VARIABLE are names of environment variables: " + std::string(kForm),
+                 std::string(kExample));
+  }
+  if (!IsHostName(host)) return Usage("HOST is one host name: " + std::string(kForm));
+  for (const run::SecretBinding& other : request->*field.member) {
+    if (other.name == name && other.host == host) {
+      return Usage(std::string(name) + " is bound to " + host + " twice");
+    }
+  }
+  (request->*field.member).push_back({std::string(name), std::string(variable), host});
+  return Ok();
+}
+
+Status Set(const Variables& field, std::string_view text, run::Request* request) {
+  size_t equals = text.find('=');
+  if (equals == std::string_view::npos || !IsVariableName(text.substr(0, equals))) {
+    return Usage("a variable is given as NAME=VALUE", "--env LANG=C.UTF-8");
+  }
+  (request->*field.member)
+      .emplace_back(std::string(text.substr(0, equals)), std::string(text.substr(equals + 1)));
+  return Ok();
+}
+
+}  // namespace
+
+run::Request DefaultRequest() {
+  run::Request request;
+  for (const RunOption& option : kRunOptions) {
+    if (!option.spec.fallback.empty()) {
+      ENSURE(SetOption(option, option.spec.fallback, &request).ok());
+    }
+  }
+  return request;
+}
+
+Status SetOption(const RunOption& option, std::string_view text, run::Request* request) {
+  Status status =
+      std::visit([&](const auto& field) { return Set(field, text, request); }, option.field);
+  if (status.ok()) return Ok();
+  Error error = std::move(status).error();
+  error.code = Code::kUsage;
+  error.what = "--" + std::string(option.spec.name) + ": " + error.what;
+  return error;
+}
+
+Status CheckRequest(const run::Request& request) {
+  if (!request.prompt.empty() && !request.prompt_file.empty()) {
+    return Usage("--prompt and --prompt-file exclude each other");
+  }
+  if (!request.policy_file.empty() && !request.policy_ref.empty()) {
+    return Usage("--policy and --policy-ref exclude each other");
+  }
+  if (request.idle_timeout_s > request.timeout_s) {
+    return Usage("--idle-timeout is longer than --timeout");
+  }
+  return Ok();
+}
+
+}  // namespace cli

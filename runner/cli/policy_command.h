@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "base/result.h"
+#include "cli/arguments.h"
+
+namespace cli {
+
+// `agentic-ci policy check`, `explain` and `test`. Each gives the exit status; none needs a network
+// or a privilege.
+Result<int> PolicyCheckCommand(const Arguments& arguments);
+Result<int> PolicyExplainCommand(const Arguments& arguments);
+Result<int> PolicyTestCommand(const Arguments& arguments);
+
+}  // namespace cli

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "base/result.h"
+#include "cli/arguments.h"
+
+namespace cli {
+
+// Turns the arguments of `run` into a request, and checks whatever can be checked without starting
+// anything. kUsage.
+Result<run::Request> ReadRequest(const Arguments& arguments);
+
+// `agentic-ci run`. Gives the exit status.
+Result<int> RunCommand(const Arguments& arguments);
+
+}  // namespace cli
