@@ -15,7 +15,8 @@
 namespace policy {
 
 // Who opened the connection: the executable, then the executables of its ancestors, nearest first.
-// `cmdline` holds absolute paths from the argument vectors; they appear in messages, they never grant.
+// `cmdline` holds absolute paths from the argument vectors; they appear in messages, they never
+// grant.
 struct Caller {
   std::string binary;
   std::vector<std::string> ancestors;
@@ -24,10 +25,10 @@ struct Caller {
 
 struct Decision {
   bool allowed = false;
-  bool audited = false;       // Allowed only because the endpoint is in audit; a rule said no.
-  std::string policy;         // Name of the policy that decided; "-" when none matched.
-  std::string reason;         // Why, in OpenShell's words.
-  codec::Position at;         // The line that decided, when there is one.
+  bool audited = false;  // Allowed only because the endpoint is in audit; a rule said no.
+  std::string policy;    // Name of the policy that decided; "-" when none matched.
+  std::string reason;    // Why, in OpenShell's words.
+  codec::Position at;    // The line that decided, when there is one.
 };
 
 // May `caller` connect to host:port at all?
@@ -41,9 +42,9 @@ struct Handling {
   bool skip_tls = false;             // `tls: skip`: a blind tunnel.
   bool inspect = false;              // Some endpoint carries request rules (or an access preset).
   bool allow_encoded_slash = false;  // Of any covering endpoint.
-  bool declared_host = false;        // An endpoint names this very host: private addresses are meant.
+  bool declared_host = false;  // An endpoint names this very host: private addresses are meant.
   std::vector<std::string> allowed_ips;  // Union over the covering endpoints.
-  std::string policy;                // Name for the records.
+  std::string policy;                    // Name for the records.
 };
 Handling DescribeHandling(const Policy& policy, std::string_view host, uint16_t port,
                           const Caller& caller);

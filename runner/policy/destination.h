@@ -37,7 +37,8 @@ bool IsHostAlias(std::string_view host);
 struct DestinationDecision {
   bool allowed = false;
   std::string label;  // OpenShell's: "internal address", "allowed_ips check failed", ...
-  std::vector<Address> addresses;  // What may be dialled, in the resolver's order; nothing else may.
+  std::vector<Address>
+      addresses;  // What may be dialled, in the resolver's order; nothing else may.
 };
 
 // Judges every address that `host` resolved to: one forbidden address among them denies all.

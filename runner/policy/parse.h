@@ -12,13 +12,13 @@
 
 namespace policy {
 
-// What the `endpoints:` form needs to know of the run: which default endpoints `defaults:` means and
-// whose connections they are for.
+// What the `endpoints:` form needs to know of the run: which default endpoints `defaults:` means
+// and whose connections they are for.
 struct ParseContext {
-  std::string file;                          // As shown in messages.
-  std::vector<std::string> agent_binaries;   // The agent's own executables (real paths).
-  std::string agent_name = "command";        // Chooses the model endpoint of `defaults: minimal`.
-  std::string forge_host = "github.com";     // The forge that hosts the repository.
+  std::string file;                         // As shown in messages.
+  std::vector<std::string> agent_binaries;  // The agent's own executables (real paths).
+  std::string agent_name = "command";       // Chooses the model endpoint of `defaults: minimal`.
+  std::string forge_host = "github.com";    // The forge that hosts the repository.
 };
 
 // Something legal that its author should know: shown by `policy check`, never an error.

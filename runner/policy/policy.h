@@ -34,7 +34,8 @@ struct HttpRule {
 };
 
 struct Endpoint {
-  std::string host;  // Lower case; a pattern iff it contains '*'; empty: any host (allowed_ips decide).
+  std::string
+      host;  // Lower case; a pattern iff it contains '*'; empty: any host (allowed_ips decide).
   std::vector<uint16_t> ports;  // At least one.
   std::string path;             // Selector glob; empty is every path.
   Protocol protocol = Protocol::kL4;

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "policy/fields.h"
+
+#include <algorithm>
+#include <cctype>
+
+#include "codec/nearest.h"
+
+namespace policy {
+namespace {
+
+using codec::YamlEntry;
+using codec::YamlKind;
+using codec::YamlNode;
+
+// A key that OpenShell would treat as absent asks for nothing, so there is nothing to refuse.
+bool SaysNothing(const YamlNode& value) {
+  switch (value.kind) {
+    case YamlKind::kNull:
+      return true;
+    case YamlKind::kScalar:
+      return value.text.empty() || codec::YamlBool(value) == false;
+    case YamlKind::kSequence:
+      return value.items.empty();
+    case YamlKind::kMapping:
+      return value.entries.empty();
+  }
+  return false;
+}
+
+std::string NearestKey(Section section, std::string_view name) {
+  std::vector<std::string_view> names;
+  for (const KeySpec& key : PolicyKeys()) {
+    if (key.section == section) names.push_back(key.name);
+  }
+  std::string nearest = codec::NearestName(name, names);
+  if (!nearest.empty()) return nearest;
+  // A name cut short or spelt out ("filesystem") is too many edits away.
+  for (std::string_view candidate : names) {
+    if (name.size() >= 4 && (candidate.starts_with(name) || name.starts_with(candidate))) {
+      return std::string(candidate);
+    }
+  }
+  return {};
+}
+
+Status CheckKey(Reader* reader, const YamlEntry& entry, Section section) {
+  const KeySpec* key = FindKey(section, entry.key);
+  if (key == nullptr) {
+    std::string nearest = NearestKey(section, entry.key);
+    std::string what = "unknown key '" + entry.key + "' in " + std::string(SectionName(section));
+    return reader->Invalid(entry.at, what, nearest.empty() ? "" : "write '" + nearest + ":'");
+  }
+  if (key->state == KeyState::kNotEnforced && !SaysNothing(entry.value)) {
+    return reader->Invalid(entry.at, "'" + entry.key + "' is not enforced by this version",
+                           "remove '" + entry.key + "'");
+  }
+  return Ok();
+}
+
+}  // namespace
+
+Result<Fields> Fields::Open(Reader* reader, const YamlNode& node, Section section) {
+  if (node.kind != YamlKind::kMapping) {
+    return reader->Invalid(node.at, std::string(SectionName(section)) + " must be a mapping, not " +
+                                        std::string(codec::DescribeKind(node)));
+  }
+  for (const YamlEntry& entry : node.entries) TRY(CheckKey(reader, entry, section));
+  return Fields(reader, &node);
+}
+
+codec::Position Fields::At(std::string_view key) const {
+  for (const YamlEntry& entry : node_->entries) {
+    if (entry.key == key) return entry.value.at.line > 0 ? entry.value.at : entry.at;
+  }
+  return node_->at;
+}
+
+Error Fields::WrongType(std::string_view key, std::string_view expected) const {
+  const YamlNode* value = Find(key);
+  std::string found = value == nullptr ? "nothing" : std::string(codec::DescribeKind(*value));
+  return reader_->Invalid(
+      At(key), "'" + std::string(key) + "' must be " + std::string(expected) + ", not " + found);
+}
+
+Result<std::string> Fields::Text(std::string_view key) const {
+  const YamlNode* value = Find(key);
+  if (value == nullptr) return std::string();
+  std::optional<std::string> text = ScalarText(*value);
+  if (!text) return WrongType(key, "text");
+  return *text;
+}
+
+Result<bool> Fields::Boolean(std::string_view key, bool fallback) const {
+  const YamlNode* value = Find(key);
+  if (value == nullptr) return fallback;
+  std::optional<bool> parsed = codec::YamlBool(*value);
+  if (!parsed) {
+    return reader_->Invalid(
+        At(key), "'" + std::string(key) + "' must be true or false",
+        "write '" + std::string(key) + ": true' or '" + std::string(key) + ": false'");
+  }
+  return *parsed;
+}
+
+Result<const YamlNode*> Fields::List(std::string_view key) const {
+  const YamlNode* value = Find(key);
+  if (value == nullptr) return static_cast<const YamlNode*>(nullptr);
+  if (value->kind != YamlKind::kSequence) return WrongType(key, "a list");
+  return value;
+}
+
+Result<std::vector<std::string>> Fields::Texts(std::string_view key) const {
+  std::vector<std::string> texts;
+  const YamlNode* list = TRY(List(key));
+  if (list == nullptr) return texts;
+  for (const YamlNode& item : list->items) {
+    std::optional<std::string> text = ScalarText(item);
+    if (!text) {
+      return reader_->Invalid(item.at, "an entry of '" + std::string(key) + "' must be text, not " +
+                                           std::string(codec::DescribeKind(item)));
+    }
+    texts.push_back(*text);
+  }
+  return texts;
+}
+
+Result<std::optional<size_t>> Fields::Choice(std::string_view key,
+                                             const std::vector<std::string_view>& values,
+                                             bool any_case) const {
+  std::string text = TRY(Text(key));
+  if (text.empty()) return std::optional<size_t>();
+  std::string wanted = any_case ? LowerCase(text) : text;
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (values[i] == wanted) return std::optional<size_t>(i);
+  }
+  return reader_->Invalid(At(key), "'" + text + "' is no value of '" + std::string(key) + "'",
+                          OneOf(values));
+}
+
+std::optional<std::string> ScalarText(const YamlNode& node) {
+  if (node.kind != YamlKind::kScalar) return std::nullopt;
+  return Trimmed(node.text);
+}
+
+std::string Trimmed(std::string_view text) {
+  constexpr std::string_view kBlanks = " \t\r\n";
+  size_t first = text.find_first_not_of(kBlanks);
+  if (first == std::string_view::npos) return {};
+  return std::string(text.substr(first, text.find_last_not_of(kBlanks) - first + 1));
+}
+
+std::string LowerCase(std::string_view text) {
+  std::string lower(text);
+  std::transform(lower.begin(), lower.end(), lower.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return lower;
+}
+
+std::string OneOf(const std::vector<std::string_view>& values) {
+  std::string text = "one of: ";
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (i > 0) text += ", ";
+    text += values[i];
+  }
+  return text;
+}
+
+}  // namespace policy

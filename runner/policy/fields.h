@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// One mapping of a policy file, read against the schema: unknown keys are refused, values are
+// typed.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "codec/yaml.h"
+#include "policy/parse.h"
+#include "policy/schema.h"
+
+namespace policy {
+
+// What parsing one file needs everywhere: its name for messages, and where warnings go.
+struct Reader {
+  std::string file;
+  std::vector<Warning> warnings;
+
+  Error Invalid(codec::Position at, std::string_view what, std::string_view hint = {}) const {
+    return codec::InvalidAt(file, at, what, hint);
+  }
+  void Warn(codec::Position at, std::string what) { warnings.push_back({at, std::move(what)}); }
+};
+
+// Borrows the node and the reader. Every getter gives the fallback for an absent key, and kInvalid
+// with the place for a value of the wrong type.
+class Fields {
+ public:
+  // Fails when `node` is no mapping, has a key the section does not know (with the nearest as the
+  // hint), or sets one that this version does not enforce to anything but its empty value.
+  static Result<Fields> Open(Reader* reader, const codec::YamlNode& node, Section section);
+
+  codec::Position at() const { return node_->at; }
+  // Where `key` stands, or the mapping itself.
+  codec::Position At(std::string_view key) const;
+  const codec::YamlNode* Find(std::string_view key) const { return node_->Find(key); }
+
+  // Text without surrounding blanks. Plain numbers and booleans are taken as they are written.
+  Result<std::string> Text(std::string_view key) const;
+  Result<bool> Boolean(std::string_view key, bool fallback) const;
+  Result<std::vector<std::string>> Texts(std::string_view key) const;
+  // Null when the key is absent; fails when it is no list.
+  Result<const codec::YamlNode*> List(std::string_view key) const;
+  // The index into `values`, in any case of letters when `any_case`; nothing when absent or empty.
+  Result<std::optional<size_t>> Choice(std::string_view key,
+                                       const std::vector<std::string_view>& values,
+                                       bool any_case = false) const;
+
+  Error WrongType(std::string_view key, std::string_view expected) const;
+
+ private:
+  Fields(Reader* reader, const codec::YamlNode* node) : reader_(reader), node_(node) {}
+
+  Reader* reader_;
+  const codec::YamlNode* node_;
+};
+
+// The text of a scalar without surrounding blanks; nothing for what is no scalar.
+std::optional<std::string> ScalarText(const codec::YamlNode& node);
+std::string Trimmed(std::string_view text);
+std::string LowerCase(std::string_view text);
+// "one of: a, b, c".
+std::string OneOf(const std::vector<std::string_view>& values);
+
+}  // namespace policy

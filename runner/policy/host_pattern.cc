@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "policy/host_pattern.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "codec/glob.h"
+#include "policy/destination.h"
+#include "policy/fields.h"
+
+namespace policy {
+namespace {
+
+constexpr size_t kHostBytesMax = 253;  // RFC 1035, 2.3.4, as text.
+constexpr size_t kLabelBytesMax = 63;
+
+std::vector<std::string_view> Labels(std::string_view host) {
+  std::vector<std::string_view> labels;
+  while (true) {
+    size_t dot = host.find('.');
+    labels.push_back(host.substr(0, dot));
+    if (dot == std::string_view::npos) return labels;
+    host.remove_prefix(dot + 1);
+  }
+}
+
+bool IsHostByte(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '_' || c == '.';
+}
+
+std::string PatternFault(std::string_view host) {
+  if (host == "*" || host == "**") return "matches all hosts";
+  std::vector<std::string_view> labels = Labels(host);
+  for (std::string_view label : labels) {
+    if (label.empty()) return "has an empty label";
+  }
+  if (labels.size() <= 2) return "is a wildcard over a top-level domain";
+  if (labels[0].find("**") != std::string_view::npos && labels[0] != "**") {
+    return "mixes '**' with other text in its first label";
+  }
+  for (size_t i = 1; i < labels.size(); ++i) {
+    if (labels[i].find("**") != std::string_view::npos) {
+      return "has '**' outside its first label";
+    }
+    if (labels[i].find('*') != std::string_view::npos && labels[i] != "*") {
+      return "has '*' as a part of a later label";
+    }
+  }
+  Result<codec::Glob> glob = codec::Glob::Parse(host, '.');
+  return glob.ok() ? "" : glob.error().what;
+}
+
+// May one text match both labels? Only '*' and letters are compared; the rest of the pattern
+// language counts as a match.
+bool LabelsOverlap(std::string_view first, std::string_view second) {
+  constexpr std::string_view kHard = "?[]{}\\";
+  if (first.find_first_of(kHard) != std::string_view::npos ||
+      second.find_first_of(kHard) != std::string_view::npos) {
+    return true;
+  }
+  size_t width = second.size() + 1;
+  std::vector<uint8_t> table((first.size() + 1) * width, 0);
+  auto cell = [&](size_t i, size_t j) -> uint8_t& { return table[i * width + j]; };
+  for (size_t i = first.size() + 1; i-- > 0;) {
+    for (size_t j = second.size() + 1; j-- > 0;) {
+      bool first_star = i < first.size() && first[i] == '*';
+      bool second_star = j < second.size() && second[j] == '*';
+      bool both = i < first.size() && j < second.size();
+      bool fits = i == first.size() && j == second.size();
+      if (first_star) fits = fits || cell(i + 1, j) != 0 || (both && cell(i, j + 1) != 0);
+      if (second_star) fits = fits || cell(i, j + 1) != 0 || (both && cell(i + 1, j) != 0);
+      if (both && first[i] == second[j]) fits = fits || cell(i + 1, j + 1) != 0;
+      cell(i, j) = fits ? 1 : 0;
+    }
+  }
+  return cell(0, 0) != 0;
+}
+
+// Patterns label by label; a leading "**" stands for one or more labels.
+bool PatternsOverlap(const std::vector<std::string_view>& first,
+                     const std::vector<std::string_view>& second) {
+  bool first_deep = first[0] == "**";
+  bool second_deep = second[0] == "**";
+  // The fixed tails must fit; whatever is longer is taken up by the other's "**".
+  size_t first_tail = first.size() - (first_deep ? 1 : 0);
+  size_t second_tail = second.size() - (second_deep ? 1 : 0);
+  if (!first_deep && !second_deep && first_tail != second_tail) return false;
+  if (first_deep && !second_deep && second_tail <= first_tail) return false;
+  if (second_deep && !first_deep && first_tail <= second_tail) return false;
+  for (size_t k = 1; k <= std::min(first_tail, second_tail); ++k) {
+    if (!LabelsOverlap(first[first.size() - k], second[second.size() - k])) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+bool IsHostPattern(std::string_view host) { return host.find('*') != std::string_view::npos; }
+
+std::string CanonicalHost(std::string_view host) {
+  std::string canonical = LowerCase(Trimmed(host));
+  if (canonical.size() > 2 && canonical.front() == '[' && canonical.back() == ']') {
+    std::optional<Address> bracketed = ParseAddress(canonical.substr(1, canonical.size() - 2));
+    if (bracketed) return RenderAddress(*bracketed);
+  }
+  std::optional<Address> address = ParseAddress(canonical);
+  if (address) return RenderAddress(*address);
+  if (canonical.size() > 1 && canonical.back() == '.') canonical.pop_back();
+  return canonical;
+}
+
+std::string HostFault(std::string_view host) {
+  if (host.size() > kHostBytesMax) return "is longer than 253 bytes";
+  if (host.find("://") != std::string_view::npos) return "is a URL";
+  for (char c : host) {
+    if (static_cast<uint8_t>(c) <= 0x20 || c == 0x7F) return "contains a blank";
+    if (c == '/' || c == '@') return "contains '" + std::string(1, c) + "'";
+  }
+  if (IsHostPattern(host)) return PatternFault(host);
+  if (ParseAddress(host)) return "";
+  for (char c : host) {
+    if (!IsHostByte(c)) return "contains '" + std::string(1, c) + "'";
+  }
+  for (std::string_view label : Labels(host)) {
+    if (label.empty()) return "has an empty label";
+    if (label.size() > kLabelBytesMax) return "has a label longer than 63 bytes";
+  }
+  return "";
+}
+
+std::string TcpHostFault(std::string_view written) {
+  if (written.empty()) return "is missing";
+  if (ParseAddress(written)) return "is an address; 'protocol: tcp' needs a name";
+  if (written.front() == '[') return "is an address; 'protocol: tcp' needs a name";
+  if (written.back() == '.') return "ends with a dot";
+  std::string host = LowerCase(written);
+  if (IsHostPattern(host)) return HostFault(host);
+  for (std::string_view label : Labels(host)) {
+    if (label.empty()) return "has an empty label";
+    if (label.front() == '-' || label.back() == '-') return "has a label that ends in '-'";
+    if (label.find('_') != std::string_view::npos) return "contains '_'";
+  }
+  return HostFault(host);
+}
+
+bool HostMatches(std::string_view pattern, std::string_view host) {
+  if (host.find('\0') != std::string_view::npos) return false;
+  if (!IsHostPattern(pattern)) return pattern == host;
+  return codec::GlobMatches(pattern, host, '.');
+}
+
+bool HostsOverlap(std::string_view first, std::string_view second) {
+  if (first.empty() || second.empty()) return true;  // Any host.
+  if (!IsHostPattern(first)) return HostMatches(second, first);
+  if (!IsHostPattern(second)) return HostMatches(first, second);
+  // A group may hide dots from the split into labels.
+  if (first.find('{') != std::string_view::npos || second.find('{') != std::string_view::npos) {
+    return true;
+  }
+  return PatternsOverlap(Labels(first), Labels(second));
+}
+
+}  // namespace policy

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// Hosts of endpoints: what may be written, what matches, and which two may mean the same host.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace policy {
+
+// A host is a pattern if and only if it contains '*'.
+bool IsHostPattern(std::string_view host);
+
+// One way to write a host: lower case, without brackets, blanks or one trailing dot; an address in
+// its canonical text.
+std::string CanonicalHost(std::string_view host);
+
+// What is wrong with `host` (canonical, not empty) as the host of an endpoint; empty when nothing.
+std::string HostFault(std::string_view host);
+// The same for `protocol: tcp`, whose names the policy's own name service answers. `written` is the
+// host as the file has it.
+std::string TcpHostFault(std::string_view written);
+
+// Does `host` (canonical) match what an endpoint says? A pattern never matches a zero byte.
+bool HostMatches(std::string_view pattern, std::string_view host);
+
+// May one host match both? Never false when one does; true in doubt.
+bool HostsOverlap(std::string_view first, std::string_view second);
+
+}  // namespace policy

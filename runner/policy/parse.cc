@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "policy/parse.h"
+
+#include <algorithm>
+
+#include "codec/yaml.h"
+#include "policy/fields.h"
+#include "policy/network_parse.h"
+#include "policy/overlap.h"
+#include "policy/short_form.h"
+
+namespace policy {
+namespace {
+
+using codec::YamlKind;
+using codec::YamlNode;
+
+constexpr size_t kFileBytesMax = 262144;
+constexpr size_t kPathsMax = 256;
+constexpr size_t kPathBytesMax = 4096;
+constexpr uint64_t kIdMax = 4294967294;
+
+// OpenShell's restrictive default: what a policy without `filesystem_policy` may touch.
+FilesystemPolicy DefaultFilesystem() {
+  FilesystemPolicy filesystem;
+  filesystem.include_workdir = true;
+  filesystem.read_only = {"/usr", "/lib", "/proc", "/dev/urandom", "/app", "/etc", "/var/log"};
+  filesystem.read_write = {"/tmp", "/dev/null"};
+  return filesystem;
+}
+
+bool IsOnlySlashes(const std::string& path) {
+  return path.find_first_not_of('/') == std::string::npos;
+}
+
+bool HasParentComponent(const std::string& path) {
+  size_t start = 0;
+  while (start <= path.size()) {
+    size_t slash = std::min(path.find('/', start), path.size());
+    if (path.compare(start, slash - start, "..") == 0) return true;
+    start = slash + 1;
+  }
+  return false;
+}
+
+Result<std::vector<std::string>> ParsePaths(Reader* reader, const Fields& fields,
+                                            std::string_view key, bool writable) {
+  std::vector<std::string> paths = TRY(fields.Texts(key));
+  const YamlNode* list = fields.Find(key);
+  for (size_t i = 0; i < paths.size(); ++i) {
+    const std::string& path = paths[i];
+    codec::Position at = list->items[i].at;
+    if (path.size() > kPathBytesMax) return reader->Invalid(at, "a path longer than 4096 bytes");
+    if (!path.starts_with('/')) {
+      return reader->Invalid(at, "path '" + path + "' is not absolute", "write '/" + path + "'");
+    }
+    if (HasParentComponent(path)) {
+      return reader->Invalid(at, "path '" + path + "' contains a '..' (path traversal)");
+    }
+    if (writable && IsOnlySlashes(path)) {
+      return reader->Invalid(at, "writing to '/' is overly broad", "list the folders to write to");
+    }
+  }
+  return paths;
+}
+
+Result<FilesystemPolicy> ParseFilesystem(Reader* reader, const YamlNode* node) {
+  if (node == nullptr || node->kind == YamlKind::kNull) return DefaultFilesystem();
+  Fields fields = TRY(Fields::Open(reader, *node, Section::kFilesystem));
+  FilesystemPolicy filesystem;
+  filesystem.include_workdir = TRY(fields.Boolean("include_workdir", false));
+  filesystem.read_only = TRY(ParsePaths(reader, fields, "read_only", false));
+  filesystem.read_write = TRY(ParsePaths(reader, fields, "read_write", true));
+  if (filesystem.read_only.size() + filesystem.read_write.size() > kPathsMax) {
+    return reader->Invalid(node->at, "more than 256 paths");
+  }
+  return filesystem;
+}
+
+Result<LandlockMode> ParseLandlock(Reader* reader, const YamlNode* node) {
+  if (node == nullptr || node->kind == YamlKind::kNull) return LandlockMode::kBestEffort;
+  Fields fields = TRY(Fields::Open(reader, *node, Section::kLandlock));
+  std::optional<size_t> mode =
+      TRY(fields.Choice("compatibility", {"best_effort", "hard_requirement"}));
+  return mode == 1U ? LandlockMode::kHardRequirement : LandlockMode::kBestEffort;
+}
+
+Result<std::optional<std::string>> ParseIdentity(Reader* reader, const Fields& fields,
+                                                 std::string_view key) {
+  const YamlNode* node = fields.Find(key);
+  if (node == nullptr || node->kind == YamlKind::kNull) return std::optional<std::string>();
+  std::string text = TRY(fields.Text(key));
+  if (text.empty()) return std::optional<std::string>();
+  YamlNode plain = *node;
+  plain.quoted = false;
+  plain.text = text;
+  std::optional<uint64_t> number = codec::YamlUnsigned(plain);
+  bool in_range = number && *number >= 1 && *number <= kIdMax;
+  if (text != "sandbox" && !in_range) {
+    return reader->Invalid(fields.At(key), "'" + std::string(key) + "' cannot be '" + text + "'",
+                           "write 'sandbox' or a number from 1 to 4294967294");
+  }
+  return std::optional<std::string>(text);
+}
+
+Result<ProcessPolicy> ParseProcess(Reader* reader, const YamlNode* node) {
+  ProcessPolicy process;
+  if (node == nullptr || node->kind == YamlKind::kNull) return process;
+  Fields fields = TRY(Fields::Open(reader, *node, Section::kProcess));
+  process.run_as_user = TRY(ParseIdentity(reader, fields, "run_as_user"));
+  process.run_as_group = TRY(ParseIdentity(reader, fields, "run_as_group"));
+  return process;
+}
+
+Status CheckVersion(Reader* reader, const Fields& fields) {
+  const YamlNode* version = fields.Find("version");
+  if (version == nullptr) {
+    return reader->Invalid(fields.at(), "'version' is missing",
+                           "write 'version: 1', or list 'endpoints:' for the short form");
+  }
+  if (codec::YamlUnsigned(*version) == 1U) return Ok();
+  return reader->Invalid(fields.At("version"), "'version' must be 1", "write 'version: 1'");
+}
+
+Result<Policy> ParseFullForm(Reader* reader, const YamlNode& root) {
+  Fields fields = TRY(Fields::Open(reader, root, Section::kDocument));
+  TRY(CheckVersion(reader, fields));
+  Policy policy;
+  policy.filesystem = TRY(ParseFilesystem(reader, fields.Find("filesystem_policy")));
+  policy.landlock = TRY(ParseLandlock(reader, fields.Find("landlock")));
+  policy.process = TRY(ParseProcess(reader, fields.Find("process")));
+  const YamlNode* network = fields.Find("network_policies");
+  if (network != nullptr) policy.network = TRY(ParseNetworkPolicies(reader, *network));
+  return policy;
+}
+
+}  // namespace
+
+Result<ParsedPolicy> ParsePolicy(std::string_view yaml, const ParseContext& context) {
+  codec::YamlLimits limits;
+  limits.bytes_max = kFileBytesMax;
+  YamlNode root = TRY(codec::ParseYaml(yaml, context.file, limits));
+  Reader reader;
+  reader.file = context.file;
+  if (root.kind != YamlKind::kMapping && root.kind != YamlKind::kNull) {
+    return reader.Invalid(root.at,
+                          "a policy must be a mapping, not " + std::string(DescribeKind(root)),
+                          "write 'endpoints:' above the list");
+  }
+  bool has_short_key = root.Find("endpoints") != nullptr || root.Find("defaults") != nullptr;
+  if (root.Find("version") != nullptr && has_short_key) {
+    return reader.Invalid(root.at,
+                          "'version' and 'endpoints' are two forms of a policy; a file has one",
+                          "remove 'version', or move the endpoints into 'network_policies'");
+  }
+  ParsedPolicy parsed;
+  parsed.short_form = has_short_key || root.kind == YamlKind::kNull;
+  if (parsed.short_form) {
+    parsed.policy.filesystem = DefaultFilesystem();
+    parsed.policy.network = TRY(ParseShortForm(&reader, root, context));
+  } else {
+    parsed.policy = TRY(ParseFullForm(&reader, root));
+  }
+  TRY(CheckOverlaps(context.file, parsed.policy));
+  parsed.warnings = std::move(reader.warnings);
+  return parsed;
+}
+
+Policy DefaultPolicy(const ParseContext& context) {
+  Policy policy;
+  policy.filesystem = DefaultFilesystem();
+  policy.network = DefaultNetworkPolicies(Defaults::kMinimal, context);
+  return policy;
+}
+
+}  // namespace policy

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "policy/fields.h"
+#include "policy/policy.h"
+
+namespace policy {
+
+// `rules` and `deny_rules` of one endpoint. Both fail with kInvalid and the place.
+Result<std::vector<HttpRule>> ParseRules(Reader* reader, const codec::YamlNode& list);
+Result<std::vector<HttpRule>> ParseDenyRules(Reader* reader, const codec::YamlNode& list);
+
+// Fails unless `pattern` is a glob. `what` names it in the message; `delimiter` as codec/glob.h.
+Status CheckGlob(const Reader& reader, codec::Position at, std::string_view what,
+                 std::string_view pattern, char delimiter);
+
+// True when OpenShell's documents let a star of `path` cross '/', which its code does not.
+bool HasShortStar(std::string_view path);
+
+}  // namespace policy
