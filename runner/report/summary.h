@@ -11,7 +11,7 @@ namespace report {
 struct SummaryOptions {
   size_t bytes_max =
       60000;  // GitHub's comment bound is 65 536 characters; a step summary takes 1 MiB.
-  std::string report_url;  // Where the whole report lies; empty: not said.
+  std::string report_url = {};  // Where the whole report lies: https, or it is not said.
 };
 
 // The report as Markdown for a step summary or a comment: outcome first, then what changed, what

@@ -31,6 +31,14 @@ std::string Quantity(double amount, const std::string& unit) {
   return unit.empty() ? number : number + " " + unit;
 }
 
+// A line that goes into YAML quotes and is meant to be pasted: nothing but what endpoints are made
+// of.
+bool IsPlainLine(const std::string& line) {
+  constexpr std::string_view kPlain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_:*[]/";
+  return !line.empty() && line.size() <= 512 && line.find_first_not_of(kPlain) == std::string::npos;
+}
+
 }  // namespace
 
 std::string HumanCount(int64_t count) {
@@ -191,7 +199,7 @@ std::string DescribeCost(const UsageRecord& usage) {
 std::vector<std::string> AllowLines(const std::vector<DeniedRequest>& denials) {
   std::vector<std::string> lines;
   for (const DeniedRequest& denied : denials) {
-    if (denied.allow_line.empty()) continue;
+    if (!IsPlainLine(denied.allow_line)) continue;
     if (std::find(lines.begin(), lines.end(), denied.allow_line) != lines.end()) continue;
     lines.push_back(denied.allow_line);
   }

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/denials.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <map>
+#include <tuple>
+#include <utility>
+
+#include "base/sys.h"
+#include "codec/json.h"
+#include "codec/neutral.h"
+#include "codec/utf8.h"
+
+namespace report {
+namespace {
+
+using codec::Json;
+
+constexpr size_t kDenialsMax = 1000;
+constexpr size_t kLineBytesMax = size_t{256} << 10;
+constexpr size_t kFileBytesMax = size_t{64} << 20;
+constexpr size_t kHostBytesMax = 255;
+constexpr size_t kPathBytesMax = 4096;
+
+// OCSF 1.8.0: Network Activity and HTTP Activity; action_id 2 is Denied.
+constexpr int64_t kNetworkActivity = 4001;
+constexpr int64_t kHttpActivity = 4002;
+constexpr int64_t kDenied = 2;
+
+bool Consists(std::string_view text, std::string_view of) {
+  return text.find_first_not_of(of) == std::string_view::npos;
+}
+
+bool IsPlain(std::string_view text, size_t bytes_max) {
+  if (text.size() > bytes_max) return false;
+  for (char c : text) {
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) return false;
+  }
+  return true;
+}
+
+bool IsSane(const policy::Denial& denial) {
+  return !denial.host.empty() && denial.host.size() <= kHostBytesMax && denial.port != 0 &&
+         Consists(denial.host, "abcdefghijklmnopqrstuvwxyz0123456789.-_:") &&
+         denial.method.size() <= 32 && Consists(denial.method, "ABCDEFGHIJKLMNOPQRSTUVWXYZ-_") &&
+         (denial.path.empty() || denial.path[0] == '/' || denial.path == "*") &&
+         IsPlain(denial.path, kPathBytesMax) && IsPlain(denial.binary, kPathBytesMax);
+}
+
+class Collector {
+ public:
+  void TakeLine(std::string_view line) {
+    if (line.find_first_not_of(" \t\r") == std::string_view::npos) return;
+    const Result<Json> json =
+        codec::ParseJson(line, {.bytes_max = kLineBytesMax, .depth_max = 16, .values_max = 5000});
+    if (!json.ok() || json.value().object() == nullptr) {
+      ++list_.dropped;
+      return;
+    }
+    TakeEvent(json.value());
+  }
+  void Drop() { ++list_.dropped; }
+  DenialList Take() { return std::move(list_); }
+
+ private:
+  void TakeEvent(const Json& event) {
+    const int64_t kind = event.IntegerAt("class_uid");
+    if (kind != kNetworkActivity && kind != kHttpActivity) return;
+    if (event.IntegerAt("action_id") != kDenied) return;
+    // The gateway repeats there what OCSF scatters over its objects.
+    const Json* facts = event.Find("unmapped");
+    if (facts == nullptr) return Drop();
+    policy::Denial denial{.host = facts->StringAt("host"),
+                          .port = 0,
+                          .method = facts->StringAt("method"),
+                          .path = facts->StringAt("path"),
+                          .binary = facts->StringAt("binary")};
+    const int64_t port = facts->IntegerAt("port");
+    if (port > 0 && port <= 65535) denial.port = static_cast<uint16_t>(port);
+    if (!IsSane(denial)) return Drop();
+    std::string reason = facts->StringAt("reason");
+    if (reason.empty()) reason = event.StringAt("status_detail");
+    Add(std::move(denial), codec::CutUtf8(reason, 300));
+  }
+
+  void Add(policy::Denial denial, std::string reason) {
+    const Key key{denial.host, denial.port, denial.method, denial.path, denial.binary};
+    if (const auto found = index_.find(key); found != index_.end()) {
+      ++list_.denials[found->second].count;
+      return;
+    }
+    if (list_.denials.size() >= kDenialsMax) return Drop();
+    index_.emplace(key, list_.denials.size());
+    std::string line = policy::SuggestLine(denial);
+    list_.denials.push_back({std::move(denial), std::move(reason), 1, std::move(line)});
+  }
+
+  using Key = std::tuple<std::string, uint16_t, std::string, std::string, std::string>;
+  std::map<Key, size_t> index_;
+  DenialList list_;
+};
+
+}  // namespace
+
+DenialList ParseDenials(std::string_view jsonl) {
+  Collector collector;
+  while (!jsonl.empty()) {
+    const size_t end = jsonl.find('\n');
+    collector.TakeLine(jsonl.substr(0, end));
+    jsonl.remove_prefix(end == std::string_view::npos ? jsonl.size() : end + 1);
+  }
+  return collector.Take();
+}
+
+Result<DenialList> ReadDenials(const std::string& directory) {
+  Result<Fd> opened = sys::Open(directory + "/events.ocsf.jsonl", O_RDONLY | O_NOFOLLOW);
+  if (!opened.ok() && opened.error().code == Code::kNotFound) return DenialList{};
+  const Fd file = TRY(std::move(opened).Context("reading the events"));
+  Collector collector;
+  std::string pending;
+  bool skipping = false;
+  std::string chunk(size_t{64} << 10, '\0');
+  for (size_t total = 0; total < kFileBytesMax;) {
+    const ssize_t got = ::read(file.get(), chunk.data(), chunk.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return Errno("read");
+    if (got == 0) break;
+    total += static_cast<size_t>(got);
+    std::string_view bytes(chunk.data(), static_cast<size_t>(got));
+    while (!bytes.empty()) {
+      const size_t end = bytes.find('\n');
+      const std::string_view piece = bytes.substr(0, end);
+      bytes.remove_prefix(end == std::string_view::npos ? bytes.size() : end + 1);
+      if (pending.size() + piece.size() > kLineBytesMax) skipping = true;
+      if (!skipping) pending += piece;
+      if (end == std::string_view::npos) break;
+      if (skipping) {
+        collector.Drop();
+      } else {
+        collector.TakeLine(pending);
+      }
+      pending.clear();
+      skipping = false;
+    }
+  }
+  if (skipping) collector.Drop();
+  collector.TakeLine(pending);
+  return collector.Take();
+}
+
+}  // namespace report

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/findings.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <map>
+#include <string_view>
+
+#include "codec/json.h"
+#include "codec/neutral.h"
+#include "report/record_names.h"
+#include "report/wording.h"
+
+namespace report {
+namespace {
+
+using codec::Json;
+
+constexpr size_t kResultsMax = 5000;
+constexpr std::string_view kPolicyFile = ".agentic-ci/openshell-policy.yml";
+
+// What is known about a rule; gates and agents may bring others.
+struct RuleText {
+  std::string_view id;
+  std::string_view description;
+  std::string_view help;
+};
+constexpr std::array<RuleText, 1> kRules = {{
+    {"egress-denied",
+     "The agent asked for something on the network that the policy does not allow.",
+     "If the agent needs it, add the line that the message names to the endpoints of "
+     ".agentic-ci/openshell-policy.yml; policy-suggestion.yml in the report has it ready."},
+}};
+
+// FNV-1a: findings need a stable name, not a secret one.
+uint64_t Hash(std::string_view text, uint64_t hash) {
+  for (char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
+  return (hash ^ 0xff) * 0x100000001b3u;  // So that "ab","c" differs from "a","bc".
+}
+
+// Relative, with '/' between, without "." and "..": what both formats demand.
+bool IsRelative(std::string_view path) {
+  if (path.empty() || path[0] == '/') return false;
+  const std::string framed = "/" + std::string(path) + "/";
+  return framed.find("/../") == std::string::npos && framed.find("/./") == std::string::npos &&
+         framed.find("//") == std::string::npos;
+}
+
+// RFC 3986: a relative reference; ':' too, since before the first '/' it would name a scheme.
+std::string PathAsUri(std::string_view path) {
+  constexpr std::string_view kUnreserved =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~/";
+  std::string out;
+  for (char c : path) {
+    if (kUnreserved.find(c) != std::string_view::npos) {
+      out += c;
+    } else {
+      char escape[4];
+      std::snprintf(escape, sizeof escape, "%%%02X", static_cast<unsigned>(c) & 0xff);
+      out += escape;
+    }
+  }
+  return out;
+}
+
+Finding FromDenial(const DeniedRequest& denied) {
+  std::string message = "refused: " + DescribeAttempt(denied.denial);
+  if (!denied.denial.binary.empty()) message += " by " + denied.denial.binary;
+  if (!denied.allow_line.empty()) message += "; to allow it: " + denied.allow_line;
+  return {.source = FindingSource::kGate,
+          .rule = "egress-denied",
+          .severity = Severity::kWarning,
+          .message = message,
+          .path = {},
+          .line = 0,
+          .refuses = false};
+}
+
+Json RenderRule(const std::string& id) {
+  RuleText text{id, {}, {}};
+  for (const RuleText& known : kRules) {
+    if (known.id == id) text = known;
+  }
+  std::string description(text.description);
+  if (description.empty()) description = "Reported by the rule " + id + " of agentic-ci.";
+  std::string help(text.help);
+  if (help.empty()) help = "See the message, and summary.md in the run's report.";
+  Json rule;
+  rule.Set("id", id)
+      .Set("name", id)
+      .Set("shortDescription", Json().Set("text", description))
+      .Set("fullDescription", Json().Set("text", description))
+      .Set("help", Json().Set("text", help));
+  return rule;
+}
+
+Json RenderLocation(const Finding& finding) {
+  Json artifact;
+  artifact.Set("uri", PathAsUri(finding.path)).Set("uriBaseId", "%SRCROOT%");
+  Json physical;
+  physical.Set("artifactLocation", std::move(artifact))
+      .Set("region", Json().Set("startLine", std::max(1, finding.line)));
+  return Json().Push(Json().Set("physicalLocation", std::move(physical)));
+}
+
+// Which time this is that the list names the same thing.
+class Occurrences {
+ public:
+  int Next(const Finding& finding) { return seen_[Fingerprint(finding, 0)]++; }
+
+ private:
+  std::map<std::string, int> seen_;
+};
+
+}  // namespace
+
+std::vector<Finding> AllFindings(const RunRecord& record) {
+  std::vector<Finding> all = record.findings;
+  for (const DeniedRequest& denied : record.denials) all.push_back(FromDenial(denied));
+  if (all.size() > kResultsMax) all.resize(kResultsMax);
+  for (Finding& finding : all) {
+    finding.message = codec::CutUtf8(codec::RedactTokens(codec::ValidUtf8(finding.message)), 1000);
+    if (finding.message.empty()) finding.message = finding.rule;
+    finding.rule = codec::CutUtf8(codec::ValidUtf8(finding.rule), 100);
+    if (finding.rule.empty()) finding.rule = "unnamed";
+    if (!IsRelative(finding.path)) {
+      finding.path = std::string(kPolicyFile);
+      finding.line = 1;
+    }
+  }
+  return all;
+}
+
+std::string Fingerprint(const Finding& finding, int occurrence) {
+  std::string out;
+  for (uint64_t seed : {0xcbf29ce484222325u, 0x9ae16a3b2f90404fu}) {
+    uint64_t hash = Hash(finding.rule, seed);
+    hash = Hash(finding.path, hash);
+    hash = Hash(finding.message, hash);
+    hash = Hash(std::to_string(occurrence), hash);
+    char text[20];
+    std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(hash));
+    out += text;
+  }
+  return out;
+}
+
+std::string RenderSarif(const RunRecord& record) {
+  Json rules = Json::EmptyArray();
+  Json results = Json::EmptyArray();
+  std::map<std::string, int> rule_index;
+  Occurrences occurrences;
+  for (const Finding& finding : AllFindings(record)) {
+    const auto [rule, is_new] =
+        rule_index.emplace(finding.rule, static_cast<int>(rule_index.size()));
+    if (is_new) rules.Push(RenderRule(finding.rule));
+    const std::string fingerprint = Fingerprint(finding, occurrences.Next(finding));
+    Json result;
+    result.Set("ruleId", finding.rule)
+        .Set("ruleIndex", rule->second)
+        .Set("level", NameOf(kSeverityNames, finding.severity))
+        .Set("message", Json().Set("text", finding.message))
+        .Set("locations", RenderLocation(finding))
+        .Set("partialFingerprints", Json().Set("agenticCi/v1", fingerprint));
+    results.Push(std::move(result));
+  }
+  Json driver;
+  driver.Set("name", "agentic-ci")
+      .Set("version", record.tool_version.empty() ? "unknown" : record.tool_version)
+      .Set("rules", std::move(rules));
+  Json invocation;
+  invocation.Set("executionSuccessful", record.outcome.kind == OutcomeKind::kSuccess)
+      .Set("exitCode", record.outcome.exit_code);
+  Json run;
+  run.Set("tool", Json().Set("driver", std::move(driver)))
+      .Set("automationDetails", Json().Set("id", "agentic-ci/"))
+      .Set("invocations", Json().Push(std::move(invocation)))
+      .Set("columnKind", "utf16CodeUnits")
+      .Set("results", std::move(results));
+  Json sarif;
+  sarif.Set("$schema", "https://json.schemastore.org/sarif-2.1.0.json")
+      .Set("version", "2.1.0")
+      .Set("runs", Json().Push(std::move(run)));
+  return codec::RenderJson(sarif);
+}
+
+std::string RenderCodeQuality(const RunRecord& record) {
+  Json list = Json::EmptyArray();
+  Occurrences occurrences;
+  for (const Finding& finding : AllFindings(record)) {
+    const char* severity = "info";
+    if (finding.severity == Severity::kWarning) severity = "minor";
+    if (finding.severity == Severity::kError) severity = "major";
+    if (finding.refuses) severity = "blocker";
+    Json location;
+    location.Set("path", codec::ValidUtf8(finding.path))
+        .Set("lines", Json().Set("begin", std::max(1, finding.line)));
+    Json item;
+    item.Set("description", finding.message)
+        .Set("check_name", finding.rule)
+        .Set("fingerprint", Fingerprint(finding, occurrences.Next(finding)))
+        .Set("severity", severity)
+        .Set("location", std::move(location));
+    list.Push(std::move(item));
+  }
+  return codec::RenderJson(list);
+}
+
+}  // namespace report

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// The findings as tools of forges read them: SARIF for GitHub, Code Quality for GitLab.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "report/record.h"
+
+namespace report {
+
+// Every finding of the record, then each denied request as one (rule "egress-denied"). All of them
+// have a relative path, since both forges drop what stands nowhere: where a finding has none, the
+// policy file, which is where a reader would act.
+std::vector<Finding> AllFindings(const RunRecord& record);
+
+// 32 hex digits, the same for the same rule, path and message in later runs (the line may move);
+// equal findings within one list are told apart by `occurrence`.
+std::string Fingerprint(const Finding& finding, int occurrence);
+
+// SARIF 2.1.0 with what GitHub asks for on top (each rule with fullDescription and help). At most
+// 5000 results, GitHub's bound.
+std::string RenderSarif(const RunRecord& record);
+
+// GitLab's Code Quality format: a JSON array. GitLab stops reading at the first item that is not
+// valid, so every item is.
+std::string RenderCodeQuality(const RunRecord& record);
+
+}  // namespace report

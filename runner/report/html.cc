@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/html.h"
+
+#include <algorithm>
+
+#include "codec/neutral.h"
+#include "report/html_style.h"
+#include "report/wording.h"
+
+namespace report {
+namespace {
+
+constexpr size_t kRowsMax = 500;
+
+std::string Text(std::string_view text, size_t bytes_max = 2000) {
+  return codec::HtmlText(codec::RedactTokens(text), bytes_max);
+}
+
+std::string CodeText(std::string_view text) { return "<code>" + Text(text, 1000) + "</code>"; }
+
+std::string Tag(std::string_view kind) {
+  return "<span class=\"tag " + Text(kind, 40) + "\">" + Text(kind, 40) + "</span>";
+}
+
+std::string Section(std::string_view title, std::string_view note, const std::string& body) {
+  return "<section><h2>" + std::string(title) +
+         (note.empty() ? "" : " <small>" + Text(note) + "</small>") + "</h2>\n" + body +
+         "</section>\n";
+}
+
+std::string Fact(std::string_view name, const std::string& html) {
+  if (html.empty()) return {};
+  return "<div><dt>" + std::string(name) + "</dt><dd>" + html + "</dd></div>\n";
+}
+
+std::string MoreRows(size_t all, std::string_view where) {
+  if (all <= kRowsMax) return {};
+  return "<p>… and " + HumanCount(static_cast<int64_t>(all - kRowsMax)) + " more in <code>" +
+         std::string(where) + "</code></p>\n";
+}
+
+std::string_view Tone(OutcomeKind kind) {
+  if (kind == OutcomeKind::kSuccess) return "good";
+  const bool stopped = kind == OutcomeKind::kInterrupted || kind == OutcomeKind::kTerminated;
+  return stopped ? "warn" : "bad";
+}
+
+std::string DescribeEvent(const EventRecord& event) {
+  if (event.repository.empty()) return {};
+  std::string out = event.repository;
+  if (event.number > 0) out += (event.forge == "gitlab" ? "!" : "#") + std::to_string(event.number);
+  if (!event.actor.empty()) out += " by " + event.actor;
+  if (event.from_fork) out += ", from a fork";
+  return out;
+}
+
+std::string RenderHeader(const RunRecord& record) {
+  std::string out = "<header class=\"" + std::string(Tone(record.outcome.kind)) + "\">\n<h1>" +
+                    std::string(Sign(record.outcome)) + " " + Text(Headline(record.outcome)) +
+                    ": " + Text(DescribeChanges(record.changes));
+  if (const int64_t refused = CountAttempts(record.denials); refused > 0) {
+    out += ", " + Plural(refused, "request") + " refused";
+  }
+  out += "</h1>\n";
+  if (!record.outcome.reason.empty()) {
+    out += "<p class=\"why\">" + Text(record.outcome.reason) + "</p>\n";
+  }
+  const std::string model = record.usage.model.empty() ? record.agent.model : record.usage.model;
+  const std::string agent =
+      record.agent.name + (record.agent.version.empty() ? "" : " ") + record.agent.version;
+  out += "<dl class=\"facts\">\n" + Fact("Agent", Text(agent)) + Fact("Model", Text(model)) +
+         Fact("Duration", HumanDuration(DurationSeconds(record))) +
+         Fact("Usage", Text(DescribeUsage(record.usage))) +
+         Fact("Cost", DescribeCost(record.usage)) + Fact("For", Text(DescribeEvent(record.event))) +
+         Fact("Policy", CodeText(DescribePolicy(record.policy)));
+  std::string trust = record.trust.level;
+  if (!trust.empty() && !record.trust.reason.empty()) trust += ": " + record.trust.reason;
+  return out + Fact("Trust", Text(trust)) + "</dl>\n</header>\n";
+}
+
+std::string RenderFindings(const RunRecord& record) {
+  if (record.findings.empty()) return {};
+  std::string rows;
+  const size_t shown = std::min(record.findings.size(), kRowsMax);
+  for (size_t i = 0; i < shown; ++i) {
+    const Finding& finding = record.findings[i];
+    std::string where = finding.path;
+    if (!where.empty() && finding.line > 0) where += ":" + std::to_string(finding.line);
+    rows += "<tr><td>" + Tag(finding.refuses ? "error" : Render(finding.severity)) + "</td><td>" +
+            CodeText(finding.rule) + "</td><td>" + (where.empty() ? "" : CodeText(where)) +
+            "</td><td>" + Text(finding.message) +
+            (finding.refuses ? " <b class=\"bad\">Refused.</b>" : "") + "</td></tr>\n";
+  }
+  return Section("Findings", "",
+                 "<div class=\"scroll\"><table><tr><th></th><th>Rule</th><th>Where</th>"
+                 "<th>What</th></tr>\n" +
+                     rows + "</table></div>\n" +
+                     MoreRows(record.findings.size(), "findings.sarif"));
+}
+
+std::string RenderChanged(const ReportInput& input) {
+  if (input.files.empty() && input.patch.empty()) {
+    return Section("What changed", "", "<p class=\"soft\">Nothing.</p>\n");
+  }
+  std::string body = RenderPatchHtml(input.patch, input.files);
+  if (!input.record.changes.complete) {
+    body = "<p class=\"bad\">Not everything is shown: a bound cut the collection.</p>\n" + body;
+  }
+  const std::string note = DescribeChanges(input.record.changes) +
+                           (input.record.changes.applied ? ", applied to the checkout" : "");
+  return Section("What changed", note, body);
+}
+
+std::string RenderDenials(const RunRecord& record) {
+  if (record.denials.empty()) {
+    return Section("Refused requests", "", "<p class=\"soft\">None.</p>\n");
+  }
+  std::string rows;
+  const size_t shown = std::min(record.denials.size(), kRowsMax);
+  for (size_t i = 0; i < shown; ++i) {
+    const DeniedRequest& denied = record.denials[i];
+    rows += "<tr><td>" + CodeText(DescribeAttempt(denied.denial)) + "</td><td>" +
+            (denied.denial.binary.empty() ? "" : CodeText(denied.denial.binary)) +
+            "</td><td class=\"n\">" + HumanCount(denied.count) + "</td><td>" +
+            Text(denied.reason, 300) + "</td></tr>\n";
+  }
+  std::string body =
+      "<div class=\"scroll\"><table><tr><th>Attempt</th><th>By</th>"
+      "<th class=\"n\">Times</th><th>Why</th></tr>\n" +
+      rows + "</table></div>\n" + MoreRows(record.denials.size(), "events.log");
+  if (const std::vector<std::string> lines = AllowLines(record.denials); !lines.empty()) {
+    std::string yaml = "endpoints:\n";
+    for (const std::string& line : lines) yaml += "  - \"" + line + "\"\n";
+    body +=
+        "<div class=\"allow\"><p>If the agent needs them, this in "
+        "<code>.agentic-ci/openshell-policy.yml</code> allows them "
+        "(<code>policy-suggestion.yml</code> says it in OpenShell’s schema):</p>"
+        "<pre>" +
+        Text(yaml, 100000) + "</pre></div>\n";
+  }
+  return Section("Refused requests", "", body);
+}
+
+std::string RenderLimits(const RunRecord& record) {
+  std::string rows;
+  for (const LimitRecord& limit : record.limits) {
+    rows += "<tr><td>" + Text(limit.name) +
+            (limit.fired ? " <span class=\"tag error\">reached</span>" : "") + "</td><td>" +
+            Text(DescribeLimit(limit)) + "</td><td>";
+    if (limit.limit && limit.used && *limit.limit > 0) {
+      const double share = std::clamp(*limit.used / *limit.limit, 0.0, 1.0);
+      rows += "<progress max=\"1000\" value=\"" + std::to_string(static_cast<int>(share * 1000)) +
+              "\"></progress>";
+    }
+    rows += "</td></tr>\n";
+  }
+  if (rows.empty()) return {};
+  return Section("Limits", "", "<div class=\"scroll\"><table>" + rows + "</table></div>\n");
+}
+
+std::string RenderIsolation(const RunRecord& record) {
+  if (record.isolation.tier.empty()) return {};
+  std::string body = "<ul class=\"controls\">\n";
+  for (const ControlRecord& control : record.isolation.controls) {
+    body += "<li><span>" + Text(control.name) +
+            (control.note.empty() ? "" : "<small>" + Text(control.note, 300) + "</small>") +
+            "</span><span>" + Tag(Render(control.state)) + "</span></li>\n";
+  }
+  body += "</ul>\n";
+  for (const WaiverRecord& waiver : record.waivers) {
+    body += "<p><span class=\"tag warn\">waiver</span> " + CodeText(waiver.name) + " " +
+            Text(waiver.reason) + "</p>\n";
+  }
+  return Section("What was enforced", "tier " + record.isolation.tier, body);
+}
+
+std::string RenderAgentText(const ReportInput& input) {
+  if (input.agent_text.empty()) return {};
+  return Section("What the agent said", "its own words, not checked",
+                 "<pre class=\"text\">" + Text(input.agent_text, size_t{64} << 10) + "</pre>\n");
+}
+
+std::string RenderFooter(const RunRecord& record) {
+  std::string phases;
+  for (const auto& [name, ms] : record.phases_ms) {
+    phases += (phases.empty() ? "" : " · ") + Text(name, 60) + " " +
+              (ms < 1000 ? HumanCount(ms) + " ms" : HumanDuration(static_cast<double>(ms) / 1000));
+  }
+  std::string out = "<footer>\n";
+  if (!phases.empty()) out += "<p>" + phases + "</p>\n";
+  out += "<p>agentic-ci " + Text(record.tool_version, 60) + " · Linux " + Text(record.kernel, 100) +
+         " · " + HumanDate(record.started_at_ms);
+  if (!record.policy.sha256.empty()) {
+    out += " · policy sha256 " + Text(record.policy.sha256.substr(0, 16), 64);
+  }
+  if (!record.image.digest.empty()) out += " · image " + Text(record.image.digest, 100);
+  return out + "</p>\n</footer>\n";
+}
+
+}  // namespace
+
+std::string RenderHtml(const ReportInput& input) {
+  const RunRecord& record = input.record;
+  return "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
+         "style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'\">\n"
+         "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n"
+         "<meta name=\"referrer\" content=\"no-referrer\">\n"
+         "<title>agentic-ci: " +
+         Text(Headline(record.outcome)) + "</title>\n<style>" + std::string(kHtmlStyle) +
+         "</style>\n</head>\n<body>\n<main>\n" + RenderHeader(record) + RenderFindings(record) +
+         RenderAgentText(input) + RenderChanged(input) + RenderDenials(record) +
+         RenderLimits(record) + RenderIsolation(record) + RenderFooter(record) +
+         "</main>\n</body>\n</html>\n";
+}
+
+}  // namespace report

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <charconv>
+#include <string_view>
+
+#include "codec/neutral.h"
+#include "report/html.h"
+#include "report/wording.h"
+
+namespace report {
+namespace {
+
+constexpr size_t kLinesMax = 6000;
+constexpr size_t kLineBytesMax = 1000;
+constexpr size_t kOpenLinesMax = 300;  // A longer file starts folded.
+
+std::string Escape(std::string_view text) {
+  return codec::HtmlText(codec::RedactTokens(text), kLineBytesMax);
+}
+
+std::vector<std::string_view> SplitLines(std::string_view text) {
+  std::vector<std::string_view> lines;
+  while (!text.empty()) {
+    const size_t end = text.find('\n');
+    lines.push_back(text.substr(0, end));
+    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+  }
+  return lines;
+}
+
+struct Part {  // What belongs to one file, "diff --git" first.
+  std::vector<std::string_view> lines;
+};
+
+std::vector<Part> SplitParts(std::string_view patch) {
+  std::vector<Part> parts;
+  for (std::string_view line : SplitLines(patch)) {
+    // Inside a hunk every line begins with ' ', '+', '-' or '\', inside a binary part none has
+    // spaces.
+    if (line.substr(0, 11) == "diff --git " || parts.empty()) parts.emplace_back();
+    parts.back().lines.push_back(line);
+  }
+  return parts;
+}
+
+// "@@ -12,3 +14,4 @@": where the hunk begins on both sides.
+struct HunkStart {
+  int64_t old_line = 0;
+  int64_t new_line = 0;
+};
+HunkStart ParseHunk(std::string_view line) {
+  HunkStart start;
+  const auto number_after = [line](char sign) {
+    int64_t number = 0;
+    if (const size_t at = line.find(sign); at != std::string_view::npos) {
+      std::from_chars(line.data() + at + 1, line.data() + line.size(), number);
+    }
+    return std::clamp<int64_t>(number, 0, int64_t{1} << 40);
+  };
+  start.old_line = number_after('-');
+  start.new_line = number_after('+');
+  return start;
+}
+
+void AppendLine(const char* kind, int64_t number, std::string_view line, std::string* out) {
+  *out += "<span class=\"" + std::string(kind) + "\" data-n=\"" +
+          (number > 0 ? std::to_string(number) : "") + "\">" + Escape(line) + "\n</span>";
+}
+
+// The lines of one part, headers left out where the title says the same.
+std::string RenderLines(const Part& part, size_t lines_max) {
+  std::string out;
+  HunkStart at;
+  bool in_hunk = false;
+  size_t shown = 0;
+  for (std::string_view line : part.lines) {
+    if (line.substr(0, 2) == "@@") {
+      in_hunk = true;
+      at = ParseHunk(line);
+    }
+    const bool says_nothing =
+        !in_hunk && (line.substr(0, 11) == "diff --git " || line.substr(0, 6) == "index " ||
+                     line.substr(0, 4) == "--- " || line.substr(0, 4) == "+++ ");
+    if (says_nothing) continue;
+    if (shown++ >= lines_max) {
+      AppendLine("h", 0, "… more in changes.patch", &out);
+      break;
+    }
+    const char kind = line.empty() ? ' ' : line[0];
+    if (!in_hunk || kind == '@' || kind == '\\') {
+      AppendLine("h", 0, line, &out);
+    } else if (kind == '+') {
+      AppendLine("a", at.new_line++, line, &out);
+    } else if (kind == '-') {
+      AppendLine("d", at.old_line++, line, &out);
+    } else {
+      AppendLine("c", at.new_line++, line, &out);
+      ++at.old_line;
+    }
+  }
+  return out;
+}
+
+std::string Title(const Part& part, const ChangedFile* file) {
+  if (file == nullptr) {
+    const std::string_view header = part.lines.front();
+    return "<code>" + Escape(header.substr(std::min<size_t>(11, header.size()))) + "</code>";
+  }
+  std::string out = "<code>" + Escape(file->path) + "</code>";
+  if (!file->old_path.empty()) out = "<code>" + Escape(file->old_path) + "</code> → " + out;
+  out += " <span class=\"tag " + Render(file->state) + "\">" + Render(file->state) + "</span>";
+  if (file->new_mode == "100755" && file->old_mode != "100755") {
+    out += " <span class=\"tag warn\">executable</span>";
+  }
+  if (file->new_mode == "120000") out += " <span class=\"tag warn\">symbolic link</span>";
+  if (file->binary) {
+    out += " <span class=\"tag\">binary, " +
+           codec::HtmlText(HumanBytes(static_cast<double>(file->bytes))) + "</span>";
+  } else {
+    out += " <span class=\"plus\">+" + HumanCount(file->added_lines) +
+           "</span> <span class=\"minus\">−" + HumanCount(file->removed_lines) + "</span>";
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string RenderPatchHtml(const std::string& patch, const std::vector<ChangedFile>& files) {
+  const std::vector<Part> parts = SplitParts(patch);
+  std::string out;
+  size_t left = kLinesMax;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    if (left == 0) {
+      out += "<p>… and " + Plural(static_cast<int64_t>(parts.size() - i), "file") +
+             " more in <code>changes.patch</code></p>\n";
+      break;
+    }
+    const bool binary = files.size() == parts.size() && files[i].binary;
+    const size_t lines = std::min(left, binary ? size_t{4} : parts[i].lines.size());
+    left -= lines;
+    out += std::string("<details class=\"file\"") +
+           (lines <= kOpenLinesMax && !binary ? " open" : "") + "><summary>" +
+           Title(parts[i], files.size() == parts.size() ? &files[i] : nullptr) +
+           "</summary><pre class=\"patch\">" + RenderLines(parts[i], lines) + "</pre></details>\n";
+  }
+  return out;
+}
+
+}  // namespace report

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/read.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include "base/sys.h"
+#include "report/record_json.h"
+#include "report/summary.h"
+
+namespace report {
+namespace {
+
+constexpr size_t kJsonBytesMax = size_t{16} << 20;
+constexpr size_t kPatchBytesMax = size_t{64} << 20;
+
+Error NotAReport(const std::string& name, const std::string& why) {
+  return Error{Code::kInvalid, name + ": " + why};
+}
+
+// A regular file of the report itself, no link and nothing that blocks.
+Result<std::string> ReadPart(int directory, const std::string& name, size_t bytes_max) {
+  Result<Fd> opened = sys::OpenBeneath(directory, name, O_RDONLY | O_NONBLOCK | O_NOCTTY);
+  if (!opened.ok()) {
+    if (opened.error().code == Code::kNotFound) {
+      return Error{Code::kNotFound, name + ": no such file in the report"};
+    }
+    return NotAReport(name, opened.error().what);
+  }
+  const Fd file = std::move(opened).value();
+  struct stat facts = {};
+  if (::fstat(file.get(), &facts) != 0) return Errno("fstat");
+  if (!S_ISREG(facts.st_mode)) return NotAReport(name, "not a regular file");
+  return sys::ReadAll(file.get(), bytes_max).Context(name);
+}
+
+}  // namespace
+
+Result<PostedReport> ReadReport(const std::string& directory) {
+  const Fd from = TRY(sys::Open(directory, O_RDONLY | O_DIRECTORY).Context("reading the report"));
+  const std::string run_json = TRY(ReadPart(from.get(), "run.json", kJsonBytesMax));
+  RunFile run = TRY(ParseRun(run_json).Context("run.json"));
+  const std::string changes_json = TRY(ReadPart(from.get(), "changes.json", kJsonBytesMax));
+  PostedReport report;
+  report.files = TRY(ParseChanges(changes_json).Context("changes.json"));
+  Result<std::string> patch = ReadPart(from.get(), "changes.patch", kPatchBytesMax);
+  if (patch.ok()) {
+    report.patch = std::move(patch).value();
+  } else if (patch.error().code != Code::kNotFound) {
+    return std::move(patch).error();
+  }
+  // Advice that somebody may paste is worked out here, not taken from the file.
+  for (DeniedRequest& denied : run.record.denials) {
+    denied.allow_line = policy::SuggestLine(denied.denial);
+  }
+  ReportInput input{std::move(run.record), report.files, report.patch, std::move(run.agent_text)};
+  report.summary_markdown = RenderSummary(input);
+  report.record = std::move(input.record);
+  return report;
+}
+
+}  // namespace report

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/write.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/sys.h"
+#include "report/findings.h"
+#include "report/html.h"
+#include "report/record_json.h"
+#include "report/summary.h"
+
+namespace report {
+namespace {
+
+constexpr size_t kStepSummaryBytesMax =
+    900000;  // GitHub takes 1 MiB for a step, all of it together.
+
+// Whatever stands under either name (the directory may lie in a checkout that somebody prepared) is
+// replaced, never written through.
+Status WriteWhole(int directory, const std::string& name, std::string_view bytes) {
+  const std::string temporary = "." + name + ".new";
+  ::unlinkat(directory, temporary.c_str(), 0);
+  const Fd file =
+      TRY(sys::OpenAt(directory, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0644));
+  Status written = sys::WriteAll(file.get(), bytes);
+  if (written.ok() && ::renameat(directory, temporary.c_str(), directory, name.c_str()) != 0) {
+    written = Errno("renameat");
+  }
+  if (!written.ok()) ::unlinkat(directory, temporary.c_str(), 0);
+  return written;
+}
+
+std::string RenderSuggestion(const RunRecord& record) {
+  std::vector<policy::Denial> denials;
+  for (const DeniedRequest& denied : record.denials) denials.push_back(denied.denial);
+  std::string yaml = policy::SuggestPolicy(denials);
+  return yaml.empty() ? "# nothing to suggest: no refused request could be allowed\n" : yaml;
+}
+
+}  // namespace
+
+Status WriteReport(const std::string& directory, const ReportInput& input) {
+  const Fd into = TRY(sys::Open(directory, O_RDONLY | O_DIRECTORY).Context("writing the report"));
+  const std::pair<const char*, std::string> files[] = {
+      {"changes.patch", input.patch},
+      {"changes.json", RenderChanges(input.record.changes, input.files)},
+      {"findings.sarif", RenderSarif(input.record)},
+      {"gl-code-quality-report.json", RenderCodeQuality(input.record)},
+      {"policy-suggestion.yml", RenderSuggestion(input.record)},
+      {"summary.md", RenderSummary(input, {.bytes_max = kStepSummaryBytesMax})},
+      {"report.html", RenderHtml(input)},
+      {"run.json", RenderRun({input.record, input.agent_text})},
+  };
+  for (const auto& [name, bytes] : files) {
+    TRY(WriteWhole(into.get(), name, bytes).Context(std::string("writing ") + name));
+  }
+  return Ok();
+}
+
+}  // namespace report
