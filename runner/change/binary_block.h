@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "change/patch_section.h"
+
+namespace change {
+
+// The new bytes: base85, zlib and, for a delta, copies from `old_bytes` (git's pack delta).
+// kInvalid when the block is not sound or says more than 1 GiB. Internal to change/; use
+// ApplySection().
+Result<std::string> DecodeBinary(const BinaryBlock& block, std::string_view old_bytes);
+
+}  // namespace change

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "change/capture.h"
+
+#include <fcntl.h>
+
+#include <optional>
+#include <utility>
+
+#include "base/sys.h"
+#include "change/memory_repository.h"
+#include "change/patch.h"
+#include "change/tree_file.h"
+#include "change/upper_walk.h"
+
+namespace change {
+namespace {
+
+// Reads what the walk finds, keeps what differs, within the limits.
+class Collector {
+ public:
+  Collector(MemoryRepository repository, int upper_fd, int lower_fd, const CaptureLimits& limits)
+      : repository_(std::move(repository)), upper_(upper_fd), lower_(lower_fd), limits_(limits) {}
+
+  Status Present(const std::string& path) {
+    Result<TreeFile> now = TreeFile::Open(upper_, path, Unreadable::kMakeReadable);
+    if (!now.ok()) {
+      LeaveOut(changes_, path, "cannot be read", true);
+      return Ok();
+    }
+    std::optional<TreeFile> was;
+    if (!OpenBase(path, was)) return Ok();
+    if (was.has_value() && was->mode() == now.value().mode()) {
+      Result<bool> same = now.value().SameBytes(*was);
+      if (same.ok() && same.value()) return Ok();
+    }
+    return Add(path, was, &now.value());
+  }
+
+  Status Gone(const std::string& path) {
+    std::optional<TreeFile> was;
+    if (!OpenBase(path, was) || !was.has_value()) return Ok();
+    return Add(path, was, nullptr);
+  }
+
+  ChangeSet& changes() { return changes_; }
+
+  Result<ChangeSet> Finish() {
+    TRY(RenderPatch(repository_, before_, after_, limits_.patch_bytes_max, changes_));
+    return std::move(changes_);
+  }
+
+ private:
+  // The lower layer's file, nullopt when it has none there; false when it cannot be read.
+  bool OpenBase(const std::string& path, std::optional<TreeFile>& was) {
+    Result<TreeFile> base = TreeFile::Open(lower_, path, Unreadable::kFail);
+    if (base.ok() && base.value().mode() != 0) was = std::move(base).value();
+    if (base.ok() || base.error().code == Code::kNotFound) return true;
+    LeaveOut(changes_, path, "cannot be read in the checkout", true);
+    return false;
+  }
+
+  Status Add(const std::string& path, const std::optional<TreeFile>& was, const TreeFile* now) {
+    int64_t size = (was.has_value() ? was->size() : 0) + (now != nullptr ? now->size() : 0);
+    if (files_ >= limits_.files_max) {
+      LeaveOut(changes_, path, "more than " + std::to_string(limits_.files_max) + " files changed",
+               true);
+      return Ok();
+    }
+    if (content_bytes_ + size > limits_.content_bytes_max) {
+      LeaveOut(changes_, path,
+               "more than " + std::to_string(limits_.content_bytes_max) + " bytes changed", true);
+      return Ok();
+    }
+    std::optional<TreeEntry> before;
+    std::optional<TreeEntry> after;
+    for (const TreeFile* file : {was.has_value() ? &*was : nullptr, now}) {
+      if (file == nullptr) continue;
+      Result<std::string> bytes = file->Read(limits_.file_bytes_max);
+      if (!bytes.ok()) {
+        LeaveOut(changes_, path, bytes.error().what, true);
+        return Ok();
+      }
+      git_oid id = TRY(repository_.AddBlob(bytes.value()));
+      (file == now ? after : before) = TreeEntry{id, file->mode()};
+    }
+    if (before.has_value()) before_[path] = *before;
+    if (after.has_value()) after_[path] = *after;
+    ++files_;
+    content_bytes_ += size;
+    return Ok();
+  }
+
+  MemoryRepository repository_;
+  int upper_;
+  int lower_;
+  const CaptureLimits& limits_;
+  ChangeSet changes_;
+  TreeEntries before_;
+  TreeEntries after_;
+  int64_t files_ = 0;
+  int64_t content_bytes_ = 0;
+};
+
+}  // namespace
+
+const char* ChangeKindName(ChangeKind kind) {
+  switch (kind) {
+    case ChangeKind::kCreated:
+      return "created";
+    case ChangeKind::kModified:
+      return "modified";
+    case ChangeKind::kDeleted:
+      return "deleted";
+    case ChangeKind::kRenamed:
+      return "renamed";
+    case ChangeKind::kMode:
+      return "mode";
+  }
+  ENSURE(false);
+  return "";
+}
+
+Result<ChangeSet> CaptureChanges(int upper_fd, const std::string& checkout,
+                                 const Repository* repository, const CaptureLimits& limits) {
+  Fd lower = TRY(sys::Open(checkout, O_RDONLY | O_DIRECTORY).Context("opening the checkout"));
+  MemoryRepository memory = TRY(MemoryRepository::Create());
+  Collector collector(std::move(memory), upper_fd, lower.get(), limits);
+  UpperVisitor visitor;
+  visitor.present = [&](const std::string& path) { return collector.Present(path); };
+  visitor.gone = [&](const std::string& path) { return collector.Gone(path); };
+  visitor.left_out = [&](const std::string& path, const std::string& reason, bool lost) {
+    LeaveOut(collector.changes(), path, reason, lost);
+  };
+  visitor.ignored = [&](const std::string&) { ++collector.changes().ignored_count; };
+  TRY(WalkUpper(upper_fd, lower.get(), repository, limits.entries_max, visitor));
+  return collector.Finish();
+}
+
+}  // namespace change

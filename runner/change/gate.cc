@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "change/gate.h"
+
+#include <algorithm>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "change/patch_section.h"
+#include "change/protected_path.h"
+#include "change/secret_pattern.h"
+
+namespace change {
+namespace {
+
+constexpr char kSecrets[] = "secrets";
+constexpr char kPaths[] = "protected-paths";
+constexpr char kSize[] = "size";
+
+class Judge {
+ public:
+  explicit Judge(const GateLimits& limits) : limits_(limits) {}
+
+  void JudgeSize(const ChangeSet& changes) {
+    auto files = static_cast<int64_t>(changes.files.size());
+    if (files > limits_.files_max) {
+      Add(kSize, Severity::kError, "", 0,
+          std::to_string(files) + " files changed, more than " + std::to_string(limits_.files_max));
+    }
+    auto bytes = static_cast<int64_t>(changes.patch.size());
+    if (bytes > limits_.patch_bytes_max) {
+      Add(kSize, Severity::kError, "", 0,
+          "the patch has " + std::to_string(bytes) + " bytes, more than " +
+              std::to_string(limits_.patch_bytes_max));
+    }
+    if (!changes.complete) {
+      Add(kSize, Severity::kError, "", 0,
+          "the patch is not complete: " + std::to_string(changes.left_out_count) +
+              " paths left out");
+    }
+  }
+
+  void JudgeFile(const FileChange& file) {
+    JudgeName(file.path);
+    if (!file.old_path.empty() && file.old_path != file.path) JudgeName(file.old_path);
+    for (int mode : {file.old_mode, file.new_mode}) {
+      if (mode != 0 && mode != 0100644 && mode != 0100755 && mode != 0120000) {
+        Add(kPaths, Severity::kError, file.path, 0, "neither a file nor a symbolic link");
+      }
+    }
+    if (file.new_mode == 0120000 && LinkMayLeave(file.path, file.link_target)) {
+      Add(kPaths, Severity::kError, file.path, 0,
+          "a symbolic link that may lead outside the checkout or into .git");
+    }
+    JudgeText(file.path, 0, file.path);
+    if (file.binary && file.new_mode != 0) {
+      Add(kSecrets, Severity::kNote, file.path, 0, "a binary file, not searched for secrets");
+    }
+  }
+
+  // The patch is what will be applied; the records only describe it. They must agree.
+  void JudgeSections(const ChangeSet& changes) {
+    Result<std::vector<PatchSection>> read = ReadSections(changes.patch);
+    if (!read.ok()) {
+      Add(kPaths, Severity::kError, "", 0, read.error().what);
+      return;
+    }
+    const std::vector<PatchSection>& sections = read.value();
+    bool agree = sections.size() == changes.files.size();
+    for (size_t at = 0; agree && at < sections.size(); ++at) {
+      agree = Agree(sections[at], changes.files[at]);
+    }
+    if (!agree) {
+      Add(kPaths, Severity::kError, "", 0, "the records of the changes are not those of the patch");
+      return;
+    }
+    for (const PatchSection& section : sections) JudgeAdded(section);
+  }
+
+  Verdict Finish() {
+    if (more_ > 0) {
+      verdict_.findings.push_back(
+          {kSize, Severity::kNote, "", 0, std::to_string(more_) + " more findings"});
+    }
+    return std::move(verdict_);
+  }
+
+ private:
+  void Add(const char* gate, Severity severity, const std::string& path, int64_t line,
+           std::string message) {
+    if (severity == Severity::kError) verdict_.accepted = false;
+    if (static_cast<int64_t>(verdict_.findings.size()) >= limits_.findings_max) {
+      ++more_;
+      return;
+    }
+    verdict_.findings.push_back({gate, severity, path, line, std::move(message)});
+  }
+
+  void JudgeName(const std::string& path) {
+    if (!ValidPath(path)) {
+      Add(kPaths, Severity::kError, path, 0, "a path that leaves the checkout or enters .git");
+      return;
+    }
+    std::optional<ProtectedPath> found = FindProtectedPath(path);
+    if (!found.has_value()) return;
+    Add(kPaths, found->refused ? Severity::kError : Severity::kWarning, path, 0,
+        "steers " + found->what);
+  }
+
+  void JudgeAdded(const PatchSection& section) {
+    for (const PatchHunk& hunk : section.hunks) {
+      int64_t line = hunk.new_start;
+      for (const PatchLine& change : hunk.lines) {
+        if (change.kind == '+') JudgeText(section.new_path, line, change.text);
+        if (change.kind != '-') ++line;
+      }
+    }
+  }
+
+  void JudgeText(const std::string& path, int64_t line, std::string_view text) {
+    for (const SecretMatch& match : FindSecrets(text)) {
+      std::string message = match.kind;
+      if (!match.shown.empty()) message += ", " + match.shown + "...";
+      message += ", " + std::to_string(match.length) + " characters";
+      Add(kSecrets, match.certain ? Severity::kError : Severity::kWarning, line == 0 ? "" : path,
+          line, std::move(message));
+    }
+  }
+
+  static bool Agree(const PatchSection& section, const FileChange& file) {
+    bool created = file.kind == ChangeKind::kCreated;
+    bool deleted = file.kind == ChangeKind::kDeleted;
+    bool renamed = file.kind == ChangeKind::kRenamed;
+    if (created != section.old_path.empty() || deleted != section.new_path.empty()) return false;
+    if (!created && section.old_path != (renamed ? file.old_path : file.path)) return false;
+    if (!deleted && section.new_path != file.path) return false;
+    if (section.new_mode != 0 && section.new_mode != file.new_mode) return false;
+    if (section.binary.has_value() != file.binary) return false;
+    // A link's target is all its text; a record may not say another.
+    if (file.new_mode != 0120000 || (section.hunks.empty() && !file.binary)) return true;
+    Result<std::string> target = ApplySection(section, "");
+    return !created || (target.ok() && target.value() == file.link_target);
+  }
+
+  const GateLimits& limits_;
+  Verdict verdict_;
+  int64_t more_ = 0;
+};
+
+}  // namespace
+
+Verdict JudgeChanges(const ChangeSet& changes, const GateLimits& limits) {
+  Judge judge(limits);
+  judge.JudgeSize(changes);
+  for (const FileChange& file : changes.files) judge.JudgeFile(file);
+  judge.JudgeSections(changes);
+  return judge.Finish();
+}
+
+}  // namespace change

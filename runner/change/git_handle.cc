@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "change/git_handle.h"
+
+#include <string>
+
+namespace change {
+namespace {
+
+Status StartOnce() {
+  if (git_libgit2_init() < 0) return GitError(Code::kBug, "starting libgit2");
+  for (int level : {GIT_CONFIG_LEVEL_PROGRAMDATA, GIT_CONFIG_LEVEL_SYSTEM, GIT_CONFIG_LEVEL_XDG,
+                    GIT_CONFIG_LEVEL_GLOBAL}) {
+    if (git_libgit2_opts(GIT_OPT_SET_SEARCH_PATH, level, "") != 0) {
+      return GitError(Code::kBug, "closing libgit2's search path");
+    }
+  }
+  if (git_libgit2_opts(GIT_OPT_SET_OWNER_VALIDATION, 0) != 0) {
+    return GitError(Code::kBug, "setting libgit2's owner validation");
+  }
+  // Checkout steps leave these two behind (a partial clone, a sparse checkout). Neither changes how
+  // objects, references or the index are read.
+  const char* extensions[] = {"partialclone", "worktreeconfig", "preciousobjects"};
+  if (git_libgit2_opts(GIT_OPT_SET_EXTENSIONS, extensions, size_t{3}) != 0) {
+    return GitError(Code::kBug, "setting libgit2's extensions");
+  }
+  return Ok();
+}
+
+}  // namespace
+
+Status StartGit() {
+  // Initialised by the first caller; a failure is remembered, and there is nothing to undo.
+  static const Status kStarted = StartOnce();
+  return kStarted;
+}
+
+Error GitError(Code code, std::string_view doing) {
+  const git_error* last = git_error_last();
+  std::string what(doing);
+  what += ": ";
+  what += last != nullptr && last->message != nullptr ? last->message : "unknown libgit2 error";
+  return Error{code, what};
+}
+
+}  // namespace change

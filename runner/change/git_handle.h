@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// Owners for libgit2's objects, and its errors as ours. Internal to change/: no public header of
+// this folder includes it.
+#pragma once
+
+#include <git2.h>
+
+#include <memory>
+#include <string_view>
+
+#include "base/result.h"
+
+namespace change {
+
+template <auto kFree>
+struct GitFree {
+  template <typename T>
+  void operator()(T* object) const {
+    kFree(object);
+  }
+};
+
+using GitRepository = std::unique_ptr<git_repository, GitFree<git_repository_free>>;
+using GitConfig = std::unique_ptr<git_config, GitFree<git_config_free>>;
+using GitIndex = std::unique_ptr<git_index, GitFree<git_index_free>>;
+using GitObject = std::unique_ptr<git_object, GitFree<git_object_free>>;
+using GitCommit = std::unique_ptr<git_commit, GitFree<git_commit_free>>;
+using GitTree = std::unique_ptr<git_tree, GitFree<git_tree_free>>;
+using GitBlob = std::unique_ptr<git_blob, GitFree<git_blob_free>>;
+using GitOdb = std::unique_ptr<git_odb, GitFree<git_odb_free>>;
+using GitDiff = std::unique_ptr<git_diff, GitFree<git_diff_free>>;
+using GitPatch = std::unique_ptr<git_patch, GitFree<git_patch_free>>;
+
+// Prepares libgit2 once per process: no configuration search path at any level, and no check of who
+// owns a repository (nothing in one is ever run). Call before any other libgit2 function.
+Status StartGit();
+
+// libgit2's last error on this thread: "reading the tree: object not found - no match for id
+// (...)".
+Error GitError(Code code, std::string_view doing);
+
+}  // namespace change

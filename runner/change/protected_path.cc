@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "change/protected_path.h"
+
+#include <algorithm>
+
+namespace change {
+namespace {
+
+// PATH_MAX is 4096 with its NUL; the rest is room for the checkout's own path.
+constexpr size_t kPathBytesMax = 4000;
+
+// HFS+ leaves these out when it compares names: U+200C-F, U+202A-E, U+206A-F, U+FEFF.
+bool StartsWithIgnored(std::string_view text) {
+  if (text.size() < 3) return false;
+  auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
+  if (byte(0) == 0xef) return byte(1) == 0xbb && byte(2) == 0xbf;
+  if (byte(0) != 0xe2) return false;
+  if (byte(1) == 0x80) {
+    return (byte(2) >= 0x8c && byte(2) <= 0x8f) || (byte(2) >= 0xaa && byte(2) <= 0xae);
+  }
+  return byte(1) == 0x81 && byte(2) >= 0xaa && byte(2) <= 0xaf;
+}
+
+// The name as the least particular file system compares it: ASCII lower case, without ignored
+// characters, an NTFS stream, or trailing dots and spaces.
+std::string Folded(std::string_view component) {
+  std::string folded;
+  for (size_t i = 0; i < component.size(); ++i) {
+    if (StartsWithIgnored(component.substr(i))) {
+      i += 2;
+      continue;
+    }
+    char c = component[i];
+    folded += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  }
+  folded.resize(std::min(folded.find(':'), folded.size()));
+  while (folded.size() > 1 && (folded.back() == '.' || folded.back() == ' ')) folded.pop_back();
+  return folded;
+}
+
+struct Rule {
+  std::string_view name;  // Folded. With a trailing `/`: a directory and everything beneath it.
+  std::string_view what;
+  bool anywhere = false;  // Otherwise only at the top (name may have several components).
+  bool refused = true;
+};
+
+constexpr std::string_view kCi = "a CI definition, which runs with the repository's rights";
+constexpr std::string_view kForge = "a forge's own configuration";
+constexpr std::string_view kOwners = "who must review what";
+constexpr std::string_view kHooks = "hooks, which run on the machines of others";
+constexpr std::string_view kAgent = "instructions to agents";
+
+constexpr Rule kRules[] = {
+    {".github/", kForge},
+    {".gitlab/", kForge},
+    {".gitea/", kForge},
+    {".forgejo/", kForge},
+    {".agentic-ci/", "the policy and configuration of these runs"},
+    {".gitlab-ci.yml", kCi},
+    {".circleci/", kCi},
+    {".buildkite/", kCi},
+    {".woodpecker/", kCi},
+    {".woodpecker.yml", kCi},
+    {".woodpecker.yaml", kCi},
+    {".drone.yml", kCi},
+    {".travis.yml", kCi},
+    {".cirrus.yml", kCi},
+    {"azure-pipelines.yml", kCi},
+    {"bitbucket-pipelines.yml", kCi},
+    {"jenkinsfile", kCi},
+    // Read at the top, in docs/ and in the forge's directory; those are covered above.
+    {"codeowners", kOwners},
+    {"docs/codeowners", kOwners},
+    {".husky/", kHooks},
+    {".githooks/", kHooks},
+    {".pre-commit-config.yaml", kHooks},
+    {".pre-commit-config.yml", kHooks},
+    {"lefthook.yml", kHooks},
+    {".lefthook.yml", kHooks},
+    {".gitmodules", "which other repositories are fetched"},
+    {"claude.md", kAgent, true},
+    {"claude.local.md", kAgent, true},
+    {"agents.md", kAgent, true},
+    {"agents.override.md", kAgent, true},
+    {"gemini.md", kAgent, true},
+    {"copilot-instructions.md", kAgent, true},
+    {".cursorrules", kAgent, true},
+    {".windsurfrules", kAgent, true},
+    {".clinerules", kAgent, true},
+    {".clinerules/", kAgent, true},
+    {".mcp.json", kAgent, true},
+    {".claude/", kAgent, true},
+    {".codex/", kAgent, true},
+    {".cursor/", kAgent, true},
+    {".gemini/", kAgent, true},
+    {".opencode/", kAgent, true},
+    {"opencode.json", kAgent, true},
+    // Binds paths to drivers, but only to drivers the reader's own configuration defines, so
+    // nothing runs. It can hide files from review (`-diff`, linguist-generated): a warning.
+    {".gitattributes", "how diffs are shown, which can hide changes from review", true, false},
+};
+
+// Whether `path` (folded) starts with the rule's name at `path`'s start, on component boundaries.
+bool MatchesHere(std::string_view path, const Rule& rule) {
+  std::string_view name = rule.name;
+  bool directory = name.back() == '/';
+  if (directory) name.remove_suffix(1);
+  if (!path.starts_with(name)) return false;
+  if (path.size() == name.size()) return true;  // Also a file or link in the place of a directory.
+  return directory && path[name.size()] == '/';
+}
+
+bool Matches(std::string_view path, const Rule& rule) {
+  for (;;) {
+    if (MatchesHere(path, rule)) return true;
+    size_t slash = path.find('/');
+    if (!rule.anywhere || slash == std::string_view::npos) return false;
+    path.remove_prefix(slash + 1);
+  }
+}
+
+// Calls `visit` with each component; stops and gives false when it gives false.
+template <typename Visit>
+bool EachComponent(std::string_view path, Visit visit) {
+  for (;;) {
+    size_t slash = path.find('/');
+    if (!visit(path.substr(0, slash))) return false;
+    if (slash == std::string_view::npos) return true;
+    path.remove_prefix(slash + 1);
+  }
+}
+
+}  // namespace
+
+bool NamesGitDirectory(std::string_view component) {
+  // NTFS takes a backslash for a separator.
+  for (;;) {
+    size_t backslash = component.find('\\');
+    std::string folded = Folded(component.substr(0, backslash));
+    if (folded == ".git" || folded == "git~1") return true;
+    if (backslash == std::string_view::npos) return false;
+    component.remove_prefix(backslash + 1);
+  }
+}
+
+bool ValidPath(std::string_view path) {
+  if (path.empty() || path.size() > kPathBytesMax) return false;
+  if (path.find('\0') != std::string_view::npos) return false;
+  return EachComponent(path, [](std::string_view component) {
+    return !component.empty() && component != "." && component != ".." &&
+           !NamesGitDirectory(component);
+  });
+}
+
+bool LinkMayLeave(std::string_view path, std::string_view target) {
+  if (target.empty() || target.front() == '/' || target.find('\0') != std::string_view::npos) {
+    return true;
+  }
+  auto depth = std::count(path.begin(), path.end(), '/');
+  bool named = false;
+  return !EachComponent(target, [&](std::string_view component) {
+    if (component.empty() || component == ".") return true;
+    if (component == "..") return !named && --depth >= 0;
+    named = true;
+    return !NamesGitDirectory(component);
+  });
+}
+
+std::optional<ProtectedPath> FindProtectedPath(std::string_view path) {
+  std::string folded;
+  EachComponent(path, [&](std::string_view component) {
+    if (!folded.empty()) folded += '/';
+    folded += Folded(component);
+    return true;
+  });
+  for (const Rule& rule : kRules) {
+    if (Matches(folded, rule)) return ProtectedPath{std::string(rule.what), rule.refused};
+  }
+  return std::nullopt;
+}
+
+}  // namespace change

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "change/repository.h"
+
+#include <git2/sys/repository.h>
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/sys.h"
+#include "change/git_handle.h"
+#include "change/protected_path.h"
+
+namespace change {
+namespace {
+
+constexpr size_t kRefBytesMax = 250;
+
+bool IsHexId(std::string_view text) {
+  return text.size() == GIT_OID_HEXSZ && std::all_of(text.begin(), text.end(), [](char c) {
+           return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
+         });
+}
+
+bool ValidRefCharacter(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+         std::string_view("/._-#+,@=").find(c) != std::string_view::npos;
+}
+
+bool ValidRefComponent(std::string_view component) {
+  return !component.empty() && component.front() != '.' && component.back() != '.' &&
+         !component.ends_with(".lock");
+}
+
+// "https://user:token@host/path" -> "https://host/path"; "git@host:path" -> "host:path".
+std::string WithoutUser(std::string_view url) {
+  size_t scheme = url.find("://");
+  size_t start = scheme == std::string_view::npos ? 0 : scheme + 3;
+  size_t end = url.find(scheme == std::string_view::npos ? ':' : '/', start);
+  if (end == std::string_view::npos) end = url.size();
+  // A user name may itself hold an `@`, and `git@host` has its first colon after the host; a
+  // password without a scheme ("user:pw@host:path") is not an address git knows.
+  size_t at = url.substr(start, end - start).rfind('@');
+  if (at == std::string_view::npos) return std::string(url);
+  return std::string(url.substr(0, start)) + std::string(url.substr(start + at + 1));
+}
+
+Error NoSuchRef(const std::string& ref) {
+  return Error{Code::kNotFound, "no ref named " + ref + " in the checkout",
+               "git fetch --depth=1 origin " + ref};
+}
+
+// The object that `name` points to, peeled to a commit; null when there is no such reference.
+Result<GitCommit> CommitOfReference(git_repository* repository, const std::string& name) {
+  git_oid id;
+  int status = git_reference_name_to_id(&id, repository, name.c_str());
+  if (status == GIT_ENOTFOUND || status == GIT_EINVALIDSPEC) return GitCommit();
+  if (status != 0) return GitError(Code::kInvalid, "reading " + name);
+  git_object* raw = nullptr;
+  if (git_object_lookup(&raw, repository, &id, GIT_OBJECT_ANY) != 0) {
+    return GitError(Code::kNotFound, "reading " + name);
+  }
+  GitObject object(raw);
+  git_object* peeled = nullptr;
+  if (git_object_peel(&peeled, object.get(), GIT_OBJECT_COMMIT) != 0) {
+    return GitError(Code::kInvalid, name + " does not lead to a commit");
+  }
+  return GitCommit(reinterpret_cast<git_commit*>(peeled));
+}
+
+Result<GitCommit> FindCommit(git_repository* repository, const std::string& ref) {
+  if (!ValidRefName(ref)) return Error{Code::kInvalid, "not a valid ref name"};
+  if (IsHexId(ref)) {
+    git_oid id;
+    git_commit* commit = nullptr;
+    if (git_oid_fromstr(&id, ref.c_str()) == 0 &&
+        git_commit_lookup(&commit, repository, &id) == 0) {
+      return GitCommit(commit);
+    }
+    return NoSuchRef(ref);
+  }
+  std::vector<std::string> names;
+  if (ref == "HEAD" || ref.starts_with("refs/")) {
+    names = {ref};
+  } else {
+    names = {"refs/heads/" + ref, "refs/remotes/origin/" + ref, "refs/remotes/" + ref,
+             "refs/tags/" + ref};
+  }
+  for (const std::string& name : names) {
+    GitCommit commit = TRY(CommitOfReference(repository, name));
+    if (commit != nullptr) return commit;
+  }
+  return NoSuchRef(ref);
+}
+
+// Reads the origin's address, then puts an empty configuration in place of the repository's own.
+Result<std::string> TakeConfiguration(git_repository* repository) {
+  git_config* raw = nullptr;
+  if (git_repository_config_snapshot(&raw, repository) != 0) {
+    return GitError(Code::kInvalid, "reading .git/config");
+  }
+  GitConfig own(raw);
+  const char* url = nullptr;
+  std::string origin;
+  if (git_config_get_string(&url, own.get(), "remote.origin.url") == 0) origin = WithoutUser(url);
+  git_config* empty = nullptr;
+  if (git_config_new(&empty) != 0) return GitError(Code::kBug, "making a configuration");
+  GitConfig none(empty);
+  if (git_repository_set_config(repository, none.get()) != 0) {
+    return GitError(Code::kBug, "setting the configuration");
+  }
+  return origin;
+}
+
+}  // namespace
+
+bool ValidRefName(const std::string& ref) {
+  if (ref.empty() || ref.size() > kRefBytesMax || ref.front() == '-' || ref == "@") return false;
+  if (!std::all_of(ref.begin(), ref.end(), ValidRefCharacter)) return false;
+  if (ref.find("..") != std::string::npos) return false;
+  std::string_view rest = ref;
+  for (;;) {
+    size_t slash = rest.find('/');
+    if (!ValidRefComponent(rest.substr(0, slash))) return false;
+    if (slash == std::string_view::npos) return true;
+    rest.remove_prefix(slash + 1);
+  }
+}
+
+struct Repository::State {
+  GitRepository git;
+  std::string origin_url;
+  GitIndex index;  // Loaded by the first question about it.
+
+  // The checkout's index, or null when it has none that can be read.
+  git_index* Index() {
+    if (index == nullptr) {
+      git_index* raw = nullptr;
+      if (git_repository_index(&raw, git.get()) == 0) index.reset(raw);
+    }
+    return index.get();
+  }
+};
+
+Repository::Repository(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Repository::Repository(Repository&&) noexcept = default;
+Repository& Repository::operator=(Repository&&) noexcept = default;
+Repository::~Repository() = default;
+
+Result<Repository> Repository::Open(const std::string& checkout) {
+  TRY(StartGit());
+  if (!sys::Exists(checkout + "/.git")) {
+    return Error{Code::kNotFound, checkout + " is not the top of a git checkout"};
+  }
+  auto state = std::make_unique<State>();
+  git_repository* raw = nullptr;
+  if (git_repository_open_ext(&raw, checkout.c_str(), GIT_REPOSITORY_OPEN_NO_SEARCH, nullptr) !=
+      0) {
+    return GitError(Code::kInvalid, "opening the repository of " + checkout);
+  }
+  state->git.reset(raw);
+  state->origin_url = TRY(TakeConfiguration(raw));
+  // core.worktree may have said otherwise; ignore rules and index belong to this directory.
+  if (git_repository_set_workdir(raw, checkout.c_str(), 0) != 0) {
+    return GitError(Code::kInvalid, "setting the working tree to " + checkout);
+  }
+  return Repository(std::move(state));
+}
+
+Result<std::string> Repository::ResolveCommit(const std::string& ref) const {
+  GitCommit commit = TRY(FindCommit(state_->git.get(), ref));
+  char text[GIT_OID_HEXSZ + 1];
+  return std::string(git_oid_tostr(text, sizeof text, git_commit_id(commit.get())));
+}
+
+Result<std::optional<std::string>> Repository::ReadAtRef(const std::string& ref,
+                                                         const std::string& path,
+                                                         size_t bytes_max) const {
+  using Found = std::optional<std::string>;
+  if (!ValidPath(path)) return Error{Code::kInvalid, "not a relative path: " + path};
+  GitCommit commit = TRY(FindCommit(state_->git.get(), ref));
+  const std::string where = path + " at " + ref;
+  git_oid id = *git_commit_tree_id(commit.get());
+  // Component by component: libgit2's own lookup by path cannot tell a missing object from a
+  // missing file.
+  for (std::string_view rest = path;;) {
+    git_tree* raw = nullptr;
+    if (git_tree_lookup(&raw, state_->git.get(), &id) != 0) {
+      return GitError(Code::kNotFound, "reading " + where);
+    }
+    GitTree tree(raw);
+    size_t slash = rest.find('/');
+    bool last = slash == std::string_view::npos;
+    const git_tree_entry* entry =
+        git_tree_entry_byname(tree.get(), std::string(rest.substr(0, slash)).c_str());
+    if (entry == nullptr) return Found();
+    git_filemode_t mode = git_tree_entry_filemode(entry);
+    if (mode == GIT_FILEMODE_LINK || mode == GIT_FILEMODE_COMMIT) {
+      return Error{Code::kInvalid,
+                   where + (mode == GIT_FILEMODE_LINK ? ": a symbolic link is not followed"
+                                                      : ": a submodule is not entered")};
+    }
+    if (!last && mode != GIT_FILEMODE_TREE) return Found();
+    if (last && mode == GIT_FILEMODE_TREE) return Error{Code::kInvalid, where + ": is a directory"};
+    id = *git_tree_entry_id(entry);
+    if (last) break;
+    rest.remove_prefix(slash + 1);
+  }
+  git_blob* raw = nullptr;
+  if (git_blob_lookup(&raw, state_->git.get(), &id) != 0) {
+    return GitError(Code::kNotFound, "reading " + where);
+  }
+  GitBlob blob(raw);
+  auto size = static_cast<size_t>(git_blob_rawsize(blob.get()));
+  if (size > bytes_max) {
+    return Error{Code::kInvalid, where + ": larger than " + std::to_string(bytes_max) + " bytes"};
+  }
+  return Found(std::string(static_cast<const char*>(git_blob_rawcontent(blob.get())), size));
+}
+
+bool Repository::Ignores(const std::string& path) const {
+  int ignored = 0;
+  if (git_ignore_path_is_ignored(&ignored, state_->git.get(), path.c_str()) != 0) return false;
+  return ignored != 0;
+}
+
+bool Repository::Tracks(const std::string& path) const {
+  git_index* index = state_->Index();
+  return index != nullptr && git_index_get_bypath(index, path.c_str(), 0) != nullptr;
+}
+
+bool Repository::TracksBeneath(const std::string& directory) const {
+  git_index* index = state_->Index();
+  size_t at = 0;
+  return index != nullptr && git_index_find_prefix(&at, index, (directory + "/").c_str()) == 0;
+}
+
+std::string Repository::OriginUrl() const { return state_->origin_url; }
+
+}  // namespace change

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// A file or symbolic link of a working tree as git sees one: a mode and bytes. Internal to change/.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/fd.h"
+#include "base/result.h"
+
+namespace change {
+
+// 0100644 or 0100755 by the owner's execute bit, 0120000 for a link; 0 for everything else.
+int GitMode(unsigned int stat_mode);
+
+// Whether an opened file may be made readable first, where its mode forbids reading.
+enum class Unreadable { kFail, kMakeReadable };
+
+// Opens directory `path` beneath `root` ("" is root itself) for listing.
+Result<Fd> OpenDirectory(int root, const std::string& path, Unreadable unreadable);
+
+// One file of a tree, not yet read. Neither `path` nor anything above it is followed when it is a
+// link.
+class TreeFile {
+ public:
+  // kNotFound when there is nothing at `path` or something above it is not a directory; a file that
+  // is neither regular nor a link has mode() 0 and no bytes.
+  static Result<TreeFile> Open(int root, const std::string& path, Unreadable unreadable);
+
+  int mode() const { return mode_; }
+  int64_t size() const { return size_; }
+  // kInvalid when there are more than `bytes_max`.
+  Result<std::string> Read(int64_t bytes_max) const;
+  // Compares without holding either file in memory.
+  Result<bool> SameBytes(const TreeFile& other) const;
+
+ private:
+  TreeFile() = default;
+  Fd fd_;             // Of a regular file.
+  std::string link_;  // Of a symbolic link: its target.
+  int mode_ = 0;
+  int64_t size_ = 0;
+};
+
+}  // namespace change

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "change/tree_writer.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <memory>
+#include <string_view>
+#include <utility>
+
+#include "base/sys.h"
+
+namespace change {
+namespace {
+
+constexpr int kPlace = O_PATH | O_NOFOLLOW;
+constexpr int kDirectory = O_RDONLY | O_DIRECTORY | O_NOFOLLOW;
+
+std::string Parent(const std::string& path) {
+  size_t slash = path.rfind('/');
+  return slash == std::string::npos ? "." : path.substr(0, slash);
+}
+
+std::string BaseName(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+
+// What lies at `path`, links not followed: its type bits, or 0 for nothing, also where something above
+// it is no directory.
+Result<mode_t> TypeAt(int root, const std::string& path) {
+  Result<Fd> place = sys::OpenBeneath(root, path, kPlace);
+  if (!place.ok()) {
+    if (errno == ENOENT || errno == ENOTDIR || errno == ELOOP) return mode_t{0};
+    return std::move(place).error();
+  }
+  struct stat st {};
+  if (::fstat(place.value().get(), &st) != 0) return Errno("fstat");
+  return static_cast<mode_t>(st.st_mode & S_IFMT);
+}
+
+Error InTheWay(const std::string& path) {
+  return Error{Code::kInvalid, "the patch does not apply: " + path + " is in the way"};
+}
+
+// True when every file beneath `path` is removed by `edit`, so that the directory goes too.
+Result<bool> Empties(int root, const std::string& path, const TreeEdit& edit, int depth) {
+  if (depth > 500) return false;
+  Fd directory = TRY(sys::OpenBeneath(root, path, kDirectory));
+  std::unique_ptr<DIR, int (*)(DIR*)> stream(::fdopendir(directory.get()), ::closedir);
+  if (stream == nullptr) return Errno("fdopendir");
+  (void)directory.Take();  // The stream's now.
+  bool found = false;
+  while (const dirent* entry = ::readdir(stream.get())) {
+    std::string name = entry->d_name;
+    if (name == "." || name == "..") continue;
+    found = true;
+    std::string inner = path + "/" + name;
+    if (edit.removed.contains(inner)) continue;
+    if (TRY(TypeAt(root, inner)) != S_IFDIR) return false;
+    if (!TRY(Empties(root, inner, edit, depth + 1))) return false;
+  }
+  return found;  // A directory that was empty before is not ours to remove.
+}
+
+Status CheckPlace(int root, const std::string& path, const TreeEdit& edit) {
+  for (size_t slash = path.find('/'); slash != std::string::npos;
+       slash = path.find('/', slash + 1)) {
+    std::string above = path.substr(0, slash);
+    if (edit.written.contains(above)) return InTheWay(above);
+    if (edit.removed.contains(above)) continue;  // A file makes room for a directory.
+    mode_t type = TRY(TypeAt(root, above));
+    if (type == 0) continue;
+    if (type != S_IFDIR) return InTheWay(above);
+  }
+  mode_t type = TRY(TypeAt(root, path));
+  if (type == 0 || edit.removed.contains(path)) return Ok();
+  if (type == S_IFDIR && TRY(Empties(root, path, edit, 0))) return Ok();
+  return InTheWay(path);
+}
+
+// A directory in the checkout that holds the new files until all of them are written.
+class Staging {
+ public:
+  explicit Staging(int root) : root_(root) {}
+  Staging(const Staging&) = delete;
+  Staging& operator=(const Staging&) = delete;
+  ~Staging() {
+    for (int i = 0; i < count_; ++i)
+      (void)::unlinkat(directory_.get(), std::to_string(i).c_str(), 0);
+    if (directory_.valid()) (void)::unlinkat(root_, name_.c_str(), AT_REMOVEDIR);
+  }
+
+  Status Open() {
+    for (int attempt = 0; attempt < 100; ++attempt) {
+      name_ = ".agentic-ci-apply." + std::to_string(::getpid()) + "." + std::to_string(attempt);
+      if (::mkdirat(root_, name_.c_str(), 0700) == 0) {
+        directory_ = TRY(sys::OpenBeneath(root_, name_, kDirectory));
+        return Ok();
+      }
+      if (errno != EEXIST) return Errno("mkdir " + name_);
+    }
+    return Error{Code::kIo, "no free name for a temporary directory in the checkout"};
+  }
+
+  Status Add(const TreeEdit::NewFile& file) {
+    std::string name = std::to_string(count_++);
+    if (file.mode == 0120000) {
+      if (::symlinkat(file.bytes.c_str(), directory_.get(), name.c_str()) != 0)
+        return Errno("symlink");
+      return Ok();
+    }
+    Fd fd = TRY(sys::OpenAt(directory_.get(), name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW,
+                            file.mode == 0100755 ? 0777 : 0666));  // The umask decides, as for git.
+    return sys::WriteAll(fd.get(), file.bytes);
+  }
+
+  // Moves the `index`-th file added.
+  Status MoveTo(int index, int directory, const std::string& name) {
+    if (::renameat(directory_.get(), std::to_string(index).c_str(), directory, name.c_str()) != 0) {
+      return Errno("rename " + name);
+    }
+    return Ok();
+  }
+
+ private:
+  int root_;
+  std::string name_;
+  Fd directory_;
+  int count_ = 0;
+};
+
+// Removes the file, then every directory above it that is empty now.
+Status Remove(int root, const std::string& path) {
+  std::string at = path;
+  for (int flags = 0; at != "."; flags = AT_REMOVEDIR, at = Parent(at)) {
+    Fd parent = TRY(sys::OpenBeneath(root, Parent(at), kDirectory));
+    if (::unlinkat(parent.get(), BaseName(at).c_str(), flags) == 0) continue;
+    if (flags == AT_REMOVEDIR) return Ok();  // Not empty, or not ours to remove.
+    return Errno("unlink " + path);
+  }
+  return Ok();
+}
+
+Result<Fd> MakeParent(int root, const std::string& path) {
+  for (size_t slash = path.find('/'); slash != std::string::npos;
+       slash = path.find('/', slash + 1)) {
+    std::string above = path.substr(0, slash);
+    Fd parent = TRY(sys::OpenBeneath(root, Parent(above), kDirectory));
+    if (::mkdirat(parent.get(), BaseName(above).c_str(), 0777) != 0 && errno != EEXIST) {
+      return Errno("mkdir " + above);
+    }
+  }
+  return sys::OpenBeneath(root, Parent(path), kDirectory);
+}
+
+Status Move(int root, const TreeEdit& edit, Staging& staging) {
+  for (const std::string& path : edit.removed) TRY(Remove(root, path));
+  int index = 0;
+  for (const auto& [path, file] : edit.written) {
+    Fd parent = TRY(MakeParent(root, path));
+    TRY(staging.MoveTo(index++, parent.get(), BaseName(path)));
+  }
+  return Ok();
+}
+
+}  // namespace
+
+Status WriteTree(int root, const TreeEdit& edit) {
+  for (const auto& [path, file] : edit.written) TRY(CheckPlace(root, path, edit));
+  Staging staging(root);
+  TRY(staging.Open());
+  for (const auto& [path, file] : edit.written) TRY(staging.Add(file));
+  return Move(root, edit, staging).Context("applying the patch, which is now partly applied");
+}
+
+}  // namespace change

@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "change/upper_walk.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/xattr.h>
+
+#include <algorithm>
+#include <memory>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "base/sys.h"
+#include "change/protected_path.h"
+#include "change/tree_file.h"
+
+namespace change {
+namespace {
+
+// What waits to be listed is paths, and a hostile tree has long ones.
+constexpr size_t kPendingBytesMax = 256 << 20;
+
+// The names in a directory, without `.` and `..`, sorted; at most `entries_max`.
+Result<std::vector<std::string>> ListNames(int directory, int64_t entries_max) {
+  Fd copy = TRY(sys::OpenAt(directory, ".", O_RDONLY | O_DIRECTORY));
+  std::unique_ptr<DIR, int (*)(DIR*)> stream(::fdopendir(copy.get()), ::closedir);
+  if (stream == nullptr) return Errno("fdopendir");
+  (void)copy.Take();  // The stream's now.
+  std::vector<std::string> names;
+  errno = 0;
+  while (const dirent* entry = ::readdir(stream.get())) {
+    std::string name = entry->d_name;
+    if (name == "." || name == "..") continue;
+    if (static_cast<int64_t>(names.size()) >= entries_max) {
+      return Error{Code::kInvalid, "more entries than are looked at"};
+    }
+    names.push_back(std::move(name));
+    errno = 0;
+  }
+  if (errno != 0) return Errno("readdir");
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+// The value of overlay.NAME in either of overlayfs's attribute namespaces; 0 when there is none.
+char OverlayMark(int fd, const char* name) {
+  for (const char* space : {"user.overlay.", "trusted.overlay."}) {
+    char value[8];
+    ssize_t n = ::fgetxattr(fd, (std::string(space) + name).c_str(), value, sizeof value);
+    if (n == 0) return 'y';  // The whiteout mark has no value.
+    if (n > 0) return value[0];
+  }
+  return 0;
+}
+
+std::string Join(const std::string& directory, const std::string& name) {
+  return directory.empty() ? name : directory + "/" + name;
+}
+
+// What waits to be listed.
+struct Pending {
+  std::string path;
+  enum class Layer {
+    kMerged,  // In the upper, over what the lower has at the same path.
+    kHiding,  // In the upper, and nothing of the lower shines through.
+    kGone,    // In the lower only, deleted.
+  } layer;
+};
+
+class Walk {
+ public:
+  Walk(int upper_fd, int lower_fd, const Repository* repository, int64_t entries_max,
+       const UpperVisitor& visitor)
+      : upper_(upper_fd),
+        lower_(lower_fd),
+        repository_(repository),
+        entries_left_(entries_max),
+        visitor_(visitor) {}
+
+  Status Run() {
+    Push({"", Pending::Layer::kMerged});
+    while (!pending_.empty()) {
+      Pending next = std::move(pending_.back());
+      pending_.pop_back();
+      pending_bytes_ -= next.path.size();
+      if (next.layer == Pending::Layer::kGone) {
+        TRY(VisitGone(next.path));
+      } else {
+        TRY(VisitUpper(next));
+      }
+    }
+    return Ok();
+  }
+
+ private:
+  void Push(Pending item) {
+    if (pending_bytes_ + item.path.size() > kPendingBytesMax) {
+      visitor_.left_out(item.path, "more directories than are looked at", true);
+      return;
+    }
+    pending_bytes_ += item.path.size();
+    pending_.push_back(std::move(item));
+  }
+
+  // Names of `directory`, counted; empty when the path had to be left out.
+  std::vector<std::string> Names(int directory, const std::string& path) {
+    Result<std::vector<std::string>> names = ListNames(directory, entries_left_);
+    if (!names.ok()) {
+      visitor_.left_out(path, names.error().what, true);
+      return {};
+    }
+    entries_left_ -= static_cast<int64_t>(names.value().size());
+    return std::move(names).value();
+  }
+
+  // True when the path is not to be looked at, after telling why. `own`: it is the agent's, not the
+  // lower layer's.
+  bool Skip(const std::string& path, const std::string& name, bool own) {
+    if (NamesGitDirectory(name)) {
+      bool top = path == ".git";
+      if (!top && own) visitor_.left_out(path, "belongs to git", false);
+      return true;
+    }
+    if (ValidPath(path)) return false;
+    visitor_.left_out(path.substr(0, 200) + "...", "its path is too long", true);
+    return true;
+  }
+
+  bool Ignored(const std::string& path, bool directory) {
+    if (repository_ == nullptr || !repository_->Ignores(directory ? path + "/" : path))
+      return false;
+    if (directory ? repository_->TracksBeneath(path) : repository_->Tracks(path)) return false;
+    visitor_.ignored(path);
+    return true;
+  }
+
+  // The lower layer has a repository of its own at `path`: its files belong to that one.
+  bool HoldsRepository(int lower_directory, const std::string& path) {
+    struct stat st {};
+    if (path.empty() || ::fstatat(lower_directory, ".git", &st, AT_SYMLINK_NOFOLLOW) != 0) {
+      return false;
+    }
+    visitor_.left_out(path, "a repository of its own (a submodule)", false);
+    return true;
+  }
+
+  Status VisitGone(const std::string& path) {
+    if (Ignored(path, true)) return Ok();
+    Result<Fd> directory = OpenDirectory(lower_, path, Unreadable::kFail);
+    if (!directory.ok()) {
+      visitor_.left_out(path, "cannot be read in the checkout", true);
+      return Ok();
+    }
+    int fd = directory.value().get();
+    if (HoldsRepository(fd, path)) return Ok();
+    for (const std::string& name : Names(fd, path)) TRY(HideLower(fd, Join(path, name), name));
+    return Ok();
+  }
+
+  // The lower layer's `name` (in `lower_directory`) is not visible any more.
+  Status HideLower(int lower_directory, const std::string& path, const std::string& name) {
+    struct stat st {};
+    if (::fstatat(lower_directory, name.c_str(), &st, AT_SYMLINK_NOFOLLOW) != 0) return Ok();
+    if (Skip(path, name, false)) return Ok();
+    if (S_ISDIR(st.st_mode)) {
+      Push({path, Pending::Layer::kGone});
+      return Ok();
+    }
+    if (GitMode(st.st_mode) == 0 || Ignored(path, false)) return Ok();
+    return visitor_.gone(path);
+  }
+
+  Status VisitUpper(const Pending& item) {
+    Result<Fd> upper = OpenDirectory(upper_, item.path, Unreadable::kMakeReadable);
+    if (!upper.ok()) {
+      visitor_.left_out(item.path, "cannot be read", true);
+      return Ok();
+    }
+    int upper_directory = upper.value().get();
+    Fd lower;
+    Result<Fd> opened = OpenDirectory(lower_, item.path, Unreadable::kFail);
+    if (opened.ok()) lower = std::move(opened).value();
+    if (lower.valid() && HoldsRepository(lower.get(), item.path)) return Ok();
+    char mark = OverlayMark(upper_directory, "opaque");
+    bool hiding = item.layer == Pending::Layer::kHiding || (mark == 'y' && !item.path.empty());
+    std::vector<std::string> names = Names(upper_directory, item.path);
+    for (const std::string& name : names) {
+      TRY(VisitEntry(upper_directory, lower.get(), Join(item.path, name), name, hiding,
+                     mark == 'x'));
+    }
+    if (!hiding || !lower.valid()) return Ok();
+    for (const std::string& name : Names(lower.get(), item.path)) {
+      if (std::binary_search(names.begin(), names.end(), name)) continue;
+      TRY(HideLower(lower.get(), Join(item.path, name), name));
+    }
+    return Ok();
+  }
+
+  // `lower_directory` is -1 when the lower layer has no directory here.
+  Status VisitEntry(int upper_directory, int lower_directory, const std::string& path,
+                    const std::string& name, bool hiding, bool marked_whiteouts) {
+    struct stat st {};
+    if (::fstatat(upper_directory, name.c_str(), &st, AT_SYMLINK_NOFOLLOW) != 0) {
+      visitor_.left_out(path, "cannot be read", true);
+      return Ok();
+    }
+    bool whiteout = IsWhiteout(upper_directory, name, st, marked_whiteouts);
+    if (Skip(path, name, !whiteout)) return Ok();
+    struct stat below {};
+    bool has_lower = lower_directory >= 0 &&
+                     ::fstatat(lower_directory, name.c_str(), &below, AT_SYMLINK_NOFOLLOW) == 0;
+    if (S_ISDIR(st.st_mode)) {
+      bool over_directory = has_lower && S_ISDIR(below.st_mode);
+      if (has_lower && !over_directory) TRY(HideLower(lower_directory, path, name));
+      if (Ignored(path, true)) return Ok();
+      bool hides = !over_directory || hiding;
+      Push({path, hides ? Pending::Layer::kHiding : Pending::Layer::kMerged});
+      return Ok();
+    }
+    bool file = !whiteout && GitMode(st.st_mode) != 0;
+    // A file over a file is one change; anything else takes away what was there.
+    bool over_file = has_lower && GitMode(below.st_mode) != 0;
+    if (has_lower && !(file && over_file)) TRY(HideLower(lower_directory, path, name));
+    if (whiteout) return Ok();
+    if (!file) {
+      visitor_.left_out(path, SpecialFileName(st.st_mode), false);
+      return Ok();
+    }
+    return Ignored(path, false) ? Ok() : visitor_.present(path);
+  }
+
+  static bool IsWhiteout(int directory, const std::string& name, const struct stat& st,
+                         bool marked) {
+    if (S_ISCHR(st.st_mode)) return st.st_rdev == makedev(0, 0);
+    if (!marked || !S_ISREG(st.st_mode) || st.st_size != 0) return false;
+    Result<Fd> file = sys::OpenAt(directory, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+    return file.ok() && OverlayMark(file.value().get(), "whiteout") != 0;
+  }
+
+  static const char* SpecialFileName(mode_t mode) {
+    if (S_ISFIFO(mode)) return "a named pipe";
+    if (S_ISSOCK(mode)) return "a socket";
+    return "a device";
+  }
+
+  int upper_;
+  int lower_;
+  const Repository* repository_;
+  int64_t entries_left_;
+  const UpperVisitor& visitor_;
+  std::vector<Pending> pending_;
+  size_t pending_bytes_ = 0;
+};
+
+}  // namespace
+
+Status WalkUpper(int upper_fd, int lower_fd, const Repository* repository, int64_t entries_max,
+                 const UpperVisitor& visitor) {
+  return Walk(upper_fd, lower_fd, repository, entries_max, visitor).Run();
+}
+
+}  // namespace change

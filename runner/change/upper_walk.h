@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// Finds every path the upper layer of an overlay touches. Internal to change/.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "base/result.h"
+#include "change/repository.h"
+
+namespace change {
+
+// What the walk tells its caller, path by path, each path at most once per callback.
+struct UpperVisitor {
+  // A regular file or a symbolic link lies in the upper layer; whether it differs from the lower's
+  // is not known yet.
+  std::function<Status(const std::string& path)> present;
+  // A file or link of the lower layer is no longer there.
+  std::function<Status(const std::string& path)> gone;
+  // Something the walk did not follow. `lost` when a patch could have expressed it.
+  std::function<void(const std::string& path, const std::string& reason, bool lost)> left_out;
+  // An untracked path under the ignore rules; a directory stands for all beneath it.
+  std::function<void(const std::string& path)> ignored;
+};
+
+// Both descriptors are borrowed directories. Looks at no more than `entries_max` entries. The rules
+// of CaptureChanges() apply. The depth of a tree costs neither stack nor descriptors.
+Status WalkUpper(int upper_fd, int lower_fd, const Repository* repository, int64_t entries_max,
+                 const UpperVisitor& visitor);
+
+}  // namespace change
