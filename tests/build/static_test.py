@@ -1,0 +1,56 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The shipped binary is one static file: it needs no library, no loader and no file of the host."""
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BINARY = sys.argv.pop(1) if len(sys.argv) > 1 else str(ROOT / 'build' / 'release' / 'agentic-ci')
+BYTES_MAX = 12 * 1024 * 1024
+
+
+def output(*command):
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+class Static(unittest.TestCase):
+    def test_file_says_static(self):
+        self.assertRegex(output('file', '-b', BINARY), r'static-pie linked|statically linked')
+
+    def test_it_names_no_library_and_no_loader(self):
+        self.assertNotIn('NEEDED', output('readelf', '-d', BINARY))
+        self.assertNotIn('INTERP', output('readelf', '-lW', BINARY))
+
+    def test_memory_is_never_writable_and_executable(self):
+        headers = output('readelf', '-lW', BINARY)
+        self.assertNotRegex(headers, r'(LOAD|GNU_STACK).* RWE ')
+        self.assertIn('GNU_RELRO', headers)
+
+    def test_it_is_small_enough_to_be_downloaded_by_every_run(self):
+        with tempfile.NamedTemporaryFile() as stripped:
+            subprocess.run(['strip', '-o', stripped.name, BINARY], check=True)
+            self.assertLessEqual(os.stat(stripped.name).st_size, BYTES_MAX)
+
+    def test_it_names_no_path_of_the_machine_that_built_it(self):
+        found = re.search(re.escape(str(ROOT).encode()) + rb'[^\0]*', pathlib.Path(BINARY).read_bytes())
+        self.assertIsNone(found and found.group(0))
+
+    def test_it_answers_in_an_empty_root(self):
+        with tempfile.TemporaryDirectory() as root:
+            shutil.copy(BINARY, root)
+            command = ['chroot', root, '/agentic-ci', '--version']
+            if os.geteuid() != 0:
+                command = ['unshare', '-r'] + command
+            path = os.environ['PATH'] + ':/usr/sbin:/sbin'
+            run = subprocess.run(command, capture_output=True, text=True, env={'PATH': path})
+            self.assertRegex(run.stdout, r'^agentic-ci \d+\.\d+\.\d+\n$', run.stderr)
+
+
+if __name__ == '__main__':
+    unittest.main()

@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The checks of tools/check, in order. One line each; the output of one that fails."""
+import argparse
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import time
+import xml.etree.ElementTree as ElementTree
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+BUILD = ROOT / 'build'
+OUTPUT_LINES_MAX = 60  # Of a failure; the whole is in build/check.log.
+
+
+class Tally:
+    def __init__(self):
+        self.passed, self.failed, self.skipped = 0, 0, []
+        self.log = open(BUILD / 'check.log', 'w', encoding='utf-8')
+
+    def report(self, name, seconds, output, passed, failed, skipped=None):
+        """One check is over: `passed` and `failed` count its cases."""
+        self.passed += passed
+        self.failed += failed
+        self.log.write(f'=== {name}\n{output}\n')
+        self.log.flush()
+        if skipped:
+            self.skipped.append(f'{name}: {skipped}')
+        if failed:
+            lines = output.rstrip().splitlines()
+            if len(lines) > OUTPUT_LINES_MAX:
+                lines = [f'... ({BUILD.name}/check.log has the rest)'] + lines[-OUTPUT_LINES_MAX:]
+            print('\n'.join(lines))
+        word = 'FAILED' if failed else 'skipped' if skipped and not passed else 'ok'
+        print(f'{word} {name} ({seconds:.1f}s)', flush=True)
+        return not failed
+
+    def command(self, name, *command):
+        start = time.monotonic()
+        run = subprocess.run(command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                             stderr=subprocess.STDOUT)
+        failed = run.returncode != 0
+        return self.report(name, time.monotonic() - start, run.stdout.decode(errors='replace'),
+                           not failed, failed)
+
+
+def count_cases(output, succeeded):
+    """(passed, failed, skipped) of one test program, in the words of its framework; else 1 case."""
+    def last(pattern):
+        found = re.findall(pattern, output, re.MULTILINE)
+        return int(found[-1]) if found else None
+
+    passed = last(r'^All tests passed \(\d+ assertions? in (\d+) test cases?\)')  # Catch2
+    failed = last(r'^test cases: .*?(\d+) failed')
+    skipped = 0
+    if failed is not None:
+        passed = last(r'^test cases:.*?(\d+) passed') or 0
+    elif last(r'^# pass (\d+)') is not None:  # node --test
+        passed, failed = last(r'^# pass (\d+)'), last(r'^# fail (\d+)')
+        skipped = last(r'^# skipped (\d+)') or 0
+    elif last(r'^Ran (\d+) tests?') is not None:  # unittest
+        bad = (last(r'^FAILED \(.*?failures=(\d+)') or 0) + (last(r'^FAILED \(.*?errors=(\d+)') or 0)
+        skipped = last(r'^(?:OK|FAILED) \(.*?skipped=(\d+)') or 0
+        passed, failed = last(r'^Ran (\d+) tests?') - bad - skipped, bad
+    elif last(r'^(\d+) passed, \d+ failed') is not None:  # Our own.
+        passed, failed = last(r'^(\d+) passed, \d+ failed'), last(r'^\d+ passed, (\d+) failed')
+    passed, failed = passed or 0, failed or 0
+    if succeeded:
+        return passed or (0 if skipped else 1), 0, skipped
+    return passed, failed or 1, skipped
+
+
+def list_tests(directory, pattern):
+    listed = subprocess.run(['ctest', '--test-dir', directory, '--show-only=json-v1', '-R', pattern],
+                            capture_output=True, check=True).stdout
+    return [test['name'] for test in json.loads(listed)['tests']]
+
+
+def run_test(tally, directory, name, prefix=''):
+    junit = BUILD / 'check.xml'
+    subprocess.run(['ctest', '--test-dir', directory, '-R', f'^{re.escape(name)}$', '--output-junit', junit,
+                    '--test-output-size-passed', '1000000', '--test-output-size-failed', '1000000'],
+                   stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    case = ElementTree.parse(junit).find('testcase')
+    output = case.findtext('system-out') or ''
+    seconds = float(case.get('time'))
+    if case.find('skipped') is not None or case.get('status') == 'notrun':
+        lines = [line for line in output.splitlines() if line.strip()] or ['no reason given']
+        reason = next((line for line in lines if 'skip' in line.lower()), lines[-1])
+        return tally.report(prefix + name, seconds, output, 0, 0, reason.strip())
+    passed, failed, skipped = count_cases(output, case.get('status') == 'run')
+    reasons = sorted(set(re.findall(r"# SKIP (.+)|skipped '(.+)'", output)))
+    why = ', '.join(''.join(reason) for reason in reasons[:3])
+    return tally.report(prefix + name, seconds, output, passed, failed,
+                        f'{skipped} cases{": " + why if why else ""}' if skipped else None)
+
+
+def configure(tally, preset):
+    return tally.command(f'configure {preset}', 'cmake', '--preset', preset)
+
+
+def build(tally, preset, targets=()):
+    chosen = ['--target', *targets] if targets else []
+    return tally.command(f'build {preset}', 'cmake', '--build', '--preset', preset, '-j', '2', *chosen)
+
+
+def sources():
+    names = subprocess.run(['git', 'ls-files', '-co', '--exclude-standard', '*.cc', '*.h'], cwd=ROOT,
+                           capture_output=True, text=True, check=True).stdout.split()
+    return [name for name in names if (ROOT / name).exists()]
+
+
+def update():
+    """Rewrites what is made from something else. The release build is there."""
+    subprocess.run(['cmake', '--build', '--preset', 'release', '-j', '2', '--target', 'agentic-ci', 'generate'],
+                   cwd=ROOT, check=False, stdout=subprocess.DEVNULL)
+    subprocess.run([BUILD / 'release' / 'tools' / 'generate', ROOT], check=False)
+    goldens = sorted(ROOT.glob('tests/cli/*.test'))
+    subprocess.run([ROOT / 'tools' / 'golden', '--update', *goldens], check=False)
+
+
+def check(tally, arguments):
+    rewrite = ['-i'] if arguments.update else ['--dry-run', '-Werror']
+    tally.command('format', 'clang-format', *rewrite, *sources())
+    tally.command('layers', 'tools/layers')
+    tally.command('rules', 'tools/tidy')
+    fast = arguments.fast
+    if not configure(tally, 'release'):
+        return
+    units = list_tests(BUILD / 'release', '^unit_')
+    if not build(tally, 'release', units if fast else ()):
+        return
+    if arguments.update and not fast:
+        update()
+    for name in units if fast else list_tests(BUILD / 'release', '.'):
+        run_test(tally, BUILD / 'release', name)
+    if fast:
+        tally.skipped.append('everything but unit tests: --fast')
+        return
+    if configure(tally, 'sanitize') and build(tally, 'sanitize', units):
+        for name in list_tests(BUILD / 'sanitize', '^unit_'):
+            run_test(tally, BUILD / 'sanitize', name, 'sanitize ')
+
+
+def main():
+    parser = argparse.ArgumentParser(prog='tools/check')
+    parser.add_argument('--fast', action='store_true', help='format, layers, rules and unit tests')
+    parser.add_argument('--update', action='store_true', help='rewrite what is generated, then check')
+    arguments = parser.parse_args()
+    BUILD.mkdir(exist_ok=True)
+    os.environ['CLICOLOR_FORCE'] = '0'
+    start = time.monotonic()
+    tally = Tally()
+    check(tally, arguments)
+    for line in tally.skipped:
+        print(f'not run: {line}')
+    print(f'took {time.monotonic() - start:.0f}s')
+    print(f'{tally.passed} passed, {tally.failed} failed')
+    return 1 if tally.failed else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())
