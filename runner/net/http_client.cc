@@ -204,6 +204,11 @@ struct HttpClient::State {
     } else {
       Set(CURLOPT_HTTPGET, 1L);
     }
+    // On a connection it has used before, curl repeats a request by itself when the other end
+    // closes without an answer, though that end may have acted on it. Not for requests that must
+    // not be.
+    bool once = request.method == "POST" || request.method == "PATCH";
+    Set(CURLOPT_FRESH_CONNECT, once ? 1L : 0L);
     if (request.method != "HEAD") Set(CURLOPT_CUSTOMREQUEST, request.method.c_str());
   }
 

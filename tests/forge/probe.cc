@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// usage: forge_probe post API_URL REPOSITORY NUMBER MARKER BODY_FILE SECONDS    (token: POST_TOKEN)
+//        forge_probe event                                                    (GITHUB_*)
+// Prints one JSON object; an error as {"code": ..., "what": ..., "hint": ...} with exit 1.
+#include <unistd.h>
+
+#include <charconv>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/sys.h"
+#include "codec/json.h"
+#include "forge/event.h"
+#include "forge/post.h"
+
+namespace {
+
+std::string_view Name(Code code) {
+  switch (code) {
+    case Code::kUsage:
+      return "usage";
+    case Code::kInvalid:
+      return "invalid";
+    case Code::kNotFound:
+      return "not-found";
+    case Code::kUnsupported:
+      return "unsupported";
+    case Code::kIo:
+      return "io";
+    case Code::kTemporary:
+      return "temporary";
+    case Code::kRefused:
+      return "refused";
+    case Code::kSetup:
+      return "setup";
+    case Code::kBug:
+      break;
+  }
+  return "bug";
+}
+
+int Integer(const std::string& text) {
+  int value = 0;
+  std::from_chars(text.data(), text.data() + text.size(), value);
+  return value;
+}
+
+Result<codec::Json> Post(const std::vector<std::string>& operands) {
+  ENSURE(operands.size() == 6);
+  forge::PostOptions options;
+  options.api_url = operands[0];
+  options.repository = operands[1];
+  options.proposal_number = Integer(operands[2]);
+  options.marker_key = operands[3];
+  options.body = TRY(sys::ReadFile(operands[4], size_t{64} << 20));
+  options.full_text_at = "the artifacts of https://example.com/runs/1";
+  options.token = Secret(sys::Environment("POST_TOKEN").value_or(""));
+  forge::PostOutcome outcome =
+      TRY(forge::PostSticky(options, Deadline::After(std::chrono::seconds(Integer(operands[5])))));
+  codec::Json json;
+  json.Set("url", outcome.comment_url);
+  json.Set("id", outcome.comment_id);
+  json.Set("created", outcome.created);
+  json.Set("cut", outcome.cut);
+  return json;
+}
+
+Result<codec::Json> ReadEvent() {
+  forge::Event event = TRY(forge::ReadEvent(sys::Environment));
+  codec::Json json;
+  json.Set("forge", forge::Name(event.forge));
+  json.Set("name", event.name);
+  json.Set("repository", event.repository);
+  json.Set("number", event.proposal_number);
+  json.Set("base_ref", event.base_ref);
+  json.Set("base_sha", event.base_sha);
+  json.Set("head_ref", event.head_ref);
+  json.Set("head_sha", event.head_sha);
+  json.Set("head_repository", event.head_repository);
+  json.Set("fork", event.fork);
+  json.Set("actor", event.actor);
+  return json;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::vector<std::string> operands(argv + 1, argv + argc);
+  ENSURE(!operands.empty());
+  std::string command = operands.front();
+  operands.erase(operands.begin());
+  Result<codec::Json> answer = command == "post" ? Post(operands) : ReadEvent();
+  codec::Json json;
+  if (answer.ok()) {
+    json = answer.value();
+  } else {
+    json.Set("code", Name(answer.error().code));
+    json.Set("what", answer.error().what);
+    json.Set("hint", answer.error().hint);
+  }
+  bool written = sys::WriteAll(STDOUT_FILENO, codec::RenderJsonLine(json) + "\n").ok();
+  return written && answer.ok() ? 0 : 1;
+}

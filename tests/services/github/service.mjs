@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+// A GitHub REST service on loopback that remembers: comments of one repository, tokens, and faults on
+// demand. With a contract, every request and every answer of its own is judged; see `violations`.
+import http from 'node:http';
+import { failure, fullUser, issueComment, validationFailure } from './objects.mjs';
+
+const CHARACTERS_MAX = 65536;  // Code points, as GitHub counts.
+
+export const ACTIONS_BOT = { id: 41898282, login: 'github-actions[bot]', type: 'Bot' };
+
+export class GitHubService {
+  comments = [];    // {id, number, author, body, created, updated}
+  requests = [];    // "POST /path", in order of arrival.
+  violations = [];  // What GitHub's description does not allow, ours or the client's.
+  faults = [];      // See `fail`.
+  hooks = [];       // {method, path, run}: once, before the request is handled.
+  exposeState = false;  // Answer GET /_test/state, for tests in another process.
+  viewers = new Map();  // Token to {who, installation, readOnly, graphql}.
+  #server;
+  #contract;
+  #nextId = 1000;
+
+  constructor({ repository = 'acme/site', pullRequests = [7], contract = null } = {}) {
+    this.repository = repository;
+    this.pullRequests = new Set(pullRequests);
+    this.#contract = contract;
+    this.allow('token-actions', ACTIONS_BOT, { installation: true });
+  }
+
+  // Lets a token in. `installation`: GET /user answers 403, as it does for GITHUB_TOKEN.
+  allow(token, who, options = {}) { this.viewers.set(token, { who, ...options }); }
+
+  // The next `times` requests that fit are answered with {status, headers, body}, or the connection is
+  // cut ("cut"), or the answer is late by `delay_ms`. `after: true` acts on the request first.
+  fail(fault) { this.faults.push({ method: '', path: '', times: 1, ...fault }); }
+
+  comment(author, body, number = 7) {
+    const now = new Date(1700000000000 + this.#nextId * 1000).toISOString().replace('.000', '');
+    const comment = { id: this.#nextId++, number, author, body, created: now, updated: now };
+    this.comments.push(comment);
+    return comment;
+  }
+
+  async start(port = 0) {
+    this.#server = http.createServer((request, response) => this.#receive(request, response));
+    await new Promise((resolve) => this.#server.listen(port, '127.0.0.1', resolve));
+    this.url = `http://127.0.0.1:${this.#server.address().port}`;
+    return this;
+  }
+
+  async stop() {
+    this.#server.closeAllConnections();
+    await new Promise((resolve) => this.#server.close(resolve));
+  }
+
+  #receive(request, response) {
+    const chunks = [];
+    request.on('data', (chunk) => chunks.push(chunk));
+    request.on('end', () => this.#handle(request, response, Buffer.concat(chunks).toString()));
+  }
+
+  #take(list, method, path) {
+    const at = list.findIndex((entry) => (entry.method || method) === method &&
+                              path.includes(entry.path ?? '') && entry.times !== 0);
+    if (at < 0) return null;
+    if (list[at].times > 0) list[at].times--;
+    return list[at];
+  }
+
+  #handle(request, response, body) {
+    const { method, url } = request;
+    if (this.exposeState && url === '/_test/state') {
+      const { comments, requests, violations } = this;
+      return void response.end(JSON.stringify({ comments, requests, violations }));
+    }
+    this.requests.push(`${method} ${url}`);
+    if (this.#contract && url !== '/graphql') {
+      for (const problem of this.#contract.request(method, url, request.headers, body)) {
+        this.violations.push(`request ${method} ${url}: ${problem}`);
+      }
+    }
+    this.#take(this.hooks, method, url)?.run(this);
+    const fault = this.#take(this.faults, method, url);
+    if (fault && !fault.after && fault.cut) return request.socket.destroy();
+    let answer;
+    if (!fault?.status || fault.after) answer = this.#answer(method, url, request.headers, body);
+    if (fault?.cut) return request.socket.destroy();
+    if (fault?.status) {
+      const { status, headers } = fault;
+      answer = { status, headers, body: fault.body ?? failure(status, 'injected') };
+    }
+    setTimeout(() => this.#send(request, response, answer), fault?.delay_ms ?? 0).unref();
+  }
+
+  #send(request, response, { status, headers = {}, body }) {
+    const text = body === undefined ? '' : typeof body === 'string' ? body : JSON.stringify(body);
+    if (this.#contract && typeof body !== 'string') {
+      for (const problem of this.#contract.answer(request.method, request.url, status, text)) {
+        this.violations.push(`answer ${request.method} ${request.url}: ${problem}`);
+      }
+    }
+    response.writeHead(status, { 'content-type': 'application/json; charset=utf-8', ...headers });
+    response.end(text);
+  }
+
+  #answer(method, url, headers, body) {
+    const { pathname, searchParams } = new URL(url, this.url);
+    const token = /^Bearer (.+)$/.exec(headers.authorization ?? '')?.[1];
+    const viewer = this.viewers.get(token);
+    if (!viewer) return { status: 401, body: failure(401, 'Bad credentials') };
+    if (pathname === '/graphql') return this.#graphql(viewer, body);
+    if (pathname === '/user') {
+      if (!viewer.installation) return { status: 200, body: fullUser(this.url, viewer.who) };
+      return { status: 403, body: failure(403, 'Resource not accessible by integration') };
+    }
+    const repository = `/repos/${this.repository}`;
+    if (!pathname.startsWith(`${repository}/`)) return { status: 404, body: failure(404, 'Not Found') };
+    if (method !== 'GET' && viewer.readOnly) {
+      return { status: 403, body: failure(403, 'Resource not accessible by integration') };
+    }
+    const rest = pathname.slice(repository.length);
+    const list = /^\/issues\/(\d+)\/comments$/.exec(rest);
+    if (list) return this.#list(method, Number(list[1]), searchParams, viewer, body);
+    const one = /^\/issues\/comments\/(\d+)$/.exec(rest);
+    if (one) return this.#one(method, Number(one[1]), body);
+    return { status: 404, body: failure(404, 'Not Found') };
+  }
+
+  #graphql(viewer, body) {
+    const query = JSON.parse(body).query;
+    if (typeof query !== 'string') this.violations.push('graphql without a query');
+    if (viewer.graphql === false) return { status: 404, body: failure(404, 'Not Found') };
+    return { status: 200, body: { data: { viewer: { login: viewer.who.login } } } };
+  }
+
+  #render(comment) { return issueComment(this.url, this.repository, comment.number, comment); }
+
+  // A refusal, or null. `text`: the request's body.
+  #refusal(text) {
+    const body = JSON.parse(text).body ?? '';
+    if ([...body].length > CHARACTERS_MAX) {
+      return { status: 422, body: validationFailure(`Body is too long (maximum is ${CHARACTERS_MAX} characters)`) };
+    }
+    return body.trim() === '' ? { status: 422, body: validationFailure("Body can't be blank") } : null;
+  }
+
+  #list(method, number, query, viewer, text) {
+    if (!this.pullRequests.has(number)) return { status: 404, body: failure(404, 'Not Found') };
+    if (method === 'POST') {
+      const refusal = this.#refusal(text);
+      if (refusal) return refusal;
+      const comment = this.#render(this.comment(viewer.who, JSON.parse(text).body, number));
+      return { status: 201, headers: { location: comment.url }, body: comment };
+    }
+    const perPage = Number(query.get('per_page') ?? 30);
+    const page = Number(query.get('page') ?? 1);
+    const all = this.comments.filter((c) => c.number === number).map((c) => this.#render(c));
+    const last = Math.max(1, Math.ceil(all.length / perPage));
+    const link = (to, rel) => `<${this.url}/repositories/1/issues/${number}/comments?per_page=${perPage}&page=${to}>; rel="${rel}"`;
+    const headers = page < last ? { link: `${link(page + 1, 'next')}, ${link(last, 'last')}` } : {};
+    return { status: 200, headers, body: all.slice((page - 1) * perPage, page * perPage) };
+  }
+
+  #one(method, id, text) {
+    const at = this.comments.findIndex((comment) => comment.id === id);
+    if (at < 0) return { status: 404, body: failure(404, 'Not Found') };
+    if (method === 'DELETE') {
+      this.comments.splice(at, 1);
+      return { status: 204 };
+    }
+    if (method === 'PATCH') {
+      const refusal = this.#refusal(text);
+      if (refusal) return refusal;
+      this.comments[at].body = JSON.parse(text).body;
+    }
+    return { status: 200, body: this.#render(this.comments[at]) };
+  }
+}
