@@ -9,7 +9,7 @@
 #include <utility>
 #include <variant>
 
-// What a failure means to whoever waits for the program; `cli/exit_code.h` turns it into a status.
+// What a failure means to whoever waits for the program; `base/exit_code.h` turns it into a status.
 enum class Code {
   kUsage,        // The command line asks for something that does not exist.
   kInvalid,      // A policy, configuration or report that cannot be read as one.

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <climits>
+#include <sstream>
 
 extern char** environ;
 
@@ -188,6 +189,21 @@ void WipeEnvironment() {
   if (environ == nullptr) return;
   for (char** entry = environ; *entry != nullptr; ++entry) ::explicit_bzero(*entry, ::strlen(*entry));
   ::clearenv();
+}
+
+void WipeArguments() {
+  // Fields 48 and 49 of proc(5)'s stat, counted from behind the command name in parentheses.
+  constexpr int kArgumentStart = 48;
+  Result<std::string> stat = ReadFile("/proc/self/stat", 4096);
+  if (!stat.ok()) return;
+  std::istringstream fields(stat.value().substr(stat.value().rfind(')') + 1));
+  std::string skipped;
+  for (int field = 3; field < kArgumentStart; ++field) fields >> skipped;
+  uintptr_t start = 0;
+  uintptr_t end = 0;
+  if (fields >> start >> end && start != 0 && start < end) {
+    ::explicit_bzero(reinterpret_cast<void*>(start), end - start);
+  }
 }
 
 void CloseAllExcept(const std::vector<int>& keep) {

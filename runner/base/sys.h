@@ -62,7 +62,10 @@ std::optional<std::string> Environment(const std::string& name);
 // memory nor /proc/PID/environ shows what CI put there. Environment() finds nothing afterwards.
 void WipeEnvironment();
 
-// Replaces the process image's idea of a descriptor limit: bounded, so that closing all is cheap.
+// The same for the argument block: /proc/PID/cmdline shows nothing of it afterwards.
+void WipeArguments();
+
+// Closes every other descriptor of this process.
 void CloseAllExcept(const std::vector<int>& keep);
 
 }  // namespace sys

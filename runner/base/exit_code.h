@@ -7,8 +7,6 @@
 
 #include "base/result.h"
 
-namespace cli {
-
 // The numbers of sysexits(3) where one fits; 124 and 125 as timeout(1) has them; 128 + signal.
 enum class ExitCode : int {
   kOk = 0,
@@ -83,5 +81,3 @@ constexpr ExitCode ExitCodeOf(Code code) {
   }
   return ExitCode::kBug;
 }
-
-}  // namespace cli

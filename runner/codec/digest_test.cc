@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codec/digest.h"
+
+#include <catch2/catch.hpp>
+
+TEST_CASE("Sha256Hex gives the digest of FIPS 180-4's example") {
+  CHECK(codec::Sha256Hex("abc") ==
+        "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+}

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sandbox/cgroup.h"
+
+#include <libcgroup.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <memory>
+#include <sstream>
+
+#include "base/sys.h"
+#include "sandbox/plan.h"
+
+// Exported by libcgroup 2.0.2 and missing from its public headers.
+extern "C" {
+enum cg_version_t { CGROUP_UNK = 0, CGROUP_V1, CGROUP_V2, CGROUP_DISK = 0xFF };
+int cgroup_get_controller_version(const char* controller, enum cg_version_t* version);
+}
+
+namespace sandbox {
+namespace {
+
+constexpr size_t kCounterBytesMax = 4096;
+constexpr int64_t kCpuPeriodUs = 100'000;  // The kernel's default period.
+
+struct FreeCgroup {
+  void operator()(struct cgroup* group) const { ::cgroup_free(&group); }
+};
+using Handle = std::unique_ptr<struct cgroup, FreeCgroup>;
+
+// This process's own group of a v1 controller: limits set above us must go on holding below.
+std::string OwnGroup(const std::string& controller) {
+  Result<std::string> text = sys::ReadFile("/proc/self/cgroup", kCounterBytesMax);
+  if (!text.ok()) return "/";
+  std::istringstream lines(text.value());
+  for (std::string line; std::getline(lines, line);) {
+    size_t first = line.find(':');
+    size_t second = line.find(':', first + 1);
+    if (second == std::string::npos) continue;
+    std::string names = "," + line.substr(first + 1, second - first - 1) + ",";
+    if (names.find("," + controller + ",") != std::string::npos) return line.substr(second + 1);
+  }
+  return "/";
+}
+
+std::string MountPoint(const std::string& controller) {
+  char* raw = nullptr;
+  if (::cgroup_get_subsys_mount_point(controller.c_str(), &raw) != 0 || raw == nullptr) return "";
+  std::string mount = raw;
+  ::free(raw);
+  return mount;
+}
+
+using Setting = std::pair<std::string, std::string>;
+
+std::vector<Setting> Settings(const std::string& controller, bool v2, const SandboxLimits& limits) {
+  if (controller == "memory" && limits.memory_bytes > 0) {
+    std::string bytes = std::to_string(limits.memory_bytes);
+    if (v2) return {{"memory.max", bytes}, {"memory.swap.max", "0"}, {"memory.oom.group", "0"}};
+    return {{"memory.limit_in_bytes", bytes}};
+  }
+  if (controller == "pids" && limits.pids > 0) return {{"pids.max", std::to_string(limits.pids)}};
+  if (controller == "cpu" && limits.cpus > 0) {
+    std::string quota = std::to_string(static_cast<int64_t>(limits.cpus * kCpuPeriodUs));
+    if (v2) return {{"cpu.max", quota + " " + std::to_string(kCpuPeriodUs)}};
+    return {{"cpu.cfs_period_us", std::to_string(kCpuPeriodUs)}, {"cpu.cfs_quota_us", quota}};
+  }
+  return {};
+}
+
+// Creates one group; false leaves nothing behind.
+bool CreateGroup(const std::string& name, const std::string& controller,
+                 const std::vector<Setting>& settings) {
+  Handle group(::cgroup_new_cgroup(name.c_str()));
+  if (group == nullptr) return false;
+  struct cgroup_controller* part = ::cgroup_add_controller(group.get(), controller.c_str());
+  if (part == nullptr) return false;
+  for (const auto& [key, value] : settings) {
+    if (::cgroup_add_value_string(part, key.c_str(), value.c_str()) != 0) return false;
+  }
+  if (::cgroup_create_cgroup(group.get(), 1) == 0) return true;
+  (void)::cgroup_delete_cgroup(group.get(), 1);
+  return false;
+}
+
+std::optional<int64_t> ReadCounter(const std::string& file, const std::string& key) {
+  Result<std::string> text = sys::ReadFile(file, kCounterBytesMax);
+  if (!text.ok()) return std::nullopt;
+  std::istringstream lines(text.value());
+  for (std::string line; std::getline(lines, line);) {
+    if (key.empty()) return ::strtoll(line.c_str(), nullptr, 10);
+    if (line.starts_with(key + " ")) {
+      return ::strtoll(line.c_str() + key.size() + 1, nullptr, 10);
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Cgroup Cgroup::Create(const SandboxLimits& limits) {
+  Cgroup cgroup;
+  ::cgroup_set_default_logger(-1);
+  if (::access("/sys/fs/cgroup", W_OK) != 0) {
+    cgroup.why_not_ = "no cgroup can be written here";
+    return cgroup;
+  }
+  if (::cgroup_init() != 0) {
+    cgroup.why_not_ = "no cgroup file system is mounted";
+    return cgroup;
+  }
+  std::string id = "agentic-ci-" + std::to_string(::getpid());
+  for (const char* controller : {"memory", "pids", "cpu"}) {
+    cg_version_t version = CGROUP_UNK;
+    if (::cgroup_get_controller_version(controller, &version) != 0) continue;
+    bool v2 = version == CGROUP_V2;
+    std::vector<Setting> settings = Settings(controller, v2, limits);
+    if (settings.empty()) continue;
+    // On v2 a group with processes has no child groups with controllers; the root is the exception.
+    std::string own = v2 ? "/" : OwnGroup(controller);
+    std::string name = (own == "/" ? "" : own.substr(1) + "/") + id;
+    if (!CreateGroup(name, controller, settings)) {
+      cgroup.why_not_ = "no cgroup can be written here";
+      continue;
+    }
+    cgroup.groups_.push_back({controller, name, MountPoint(controller) + "/" + name, v2});
+  }
+  return cgroup;
+}
+
+Cgroup::Cgroup(Cgroup&& other) noexcept
+    : groups_(std::exchange(other.groups_, {})), why_not_(std::move(other.why_not_)) {}
+
+Cgroup::~Cgroup() {
+  for (const Group& group : groups_) {
+    Handle handle(::cgroup_new_cgroup(group.name.c_str()));
+    if (handle == nullptr) continue;
+    ::cgroup_add_controller(handle.get(), group.controller.c_str());
+    // On v2 the one directory serves every controller and is gone after the first.
+    (void)::cgroup_delete_cgroup(handle.get(), 1);
+  }
+}
+
+const Cgroup::Group* Cgroup::Find(const std::string& controller) const {
+  for (const Group& group : groups_) {
+    if (group.controller == controller) return &group;
+  }
+  return nullptr;
+}
+
+bool Cgroup::enforces(const std::string& controller) const { return Find(controller) != nullptr; }
+
+Status Cgroup::Attach(pid_t pid) const {
+  for (const Group& group : groups_) {
+    Handle handle(::cgroup_new_cgroup(group.name.c_str()));
+    if (handle == nullptr) return Error{Code::kIo, "cgroup_new_cgroup failed"};
+    ::cgroup_add_controller(handle.get(), group.controller.c_str());
+    int rc = ::cgroup_attach_task_pid(handle.get(), pid);
+    if (rc != 0) {
+      return Error{Code::kIo, "attaching to cgroup " + group.path + ": " + ::cgroup_strerror(rc)};
+    }
+  }
+  return Ok();
+}
+
+std::optional<int64_t> Cgroup::OutOfMemoryKills() const {
+  const Group* group = Find("memory");
+  if (group == nullptr) return std::nullopt;
+  if (group->v2) return ReadCounter(group->path + "/memory.events", "oom_kill");
+  return ReadCounter(group->path + "/memory.oom_control", "oom_kill");
+}
+
+std::optional<int64_t> Cgroup::RefusedForks() const {
+  const Group* group = Find("pids");
+  if (group == nullptr) return std::nullopt;
+  return ReadCounter(group->path + "/pids.events", "max");
+}
+
+std::optional<int64_t> Cgroup::MemoryPeakBytes() const {
+  const Group* group = Find("memory");
+  if (group == nullptr) return std::nullopt;
+  return ReadCounter(group->path + (group->v2 ? "/memory.peak" : "/memory.max_usage_in_bytes"), "");
+}
+
+}  // namespace sandbox

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// Limits the kernel enforces, through libcgroup, on v1 and v2.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+
+namespace sandbox {
+
+struct SandboxLimits;
+
+// One run's cgroups, one per controller that could be written. Removed when this is destroyed;
+// everything in them must be dead by then.
+class Cgroup {
+ public:
+  // Creates groups beneath this process's own (v1) or beneath the root (v2) and sets `limits`.
+  // Controllers that cannot be written are left out: ask enforces(). Never fails: no cgroup at all is
+  // an answer too.
+  static Cgroup Create(const SandboxLimits& limits);
+
+  Cgroup(Cgroup&& other) noexcept;
+  Cgroup& operator=(Cgroup&&) = delete;
+  ~Cgroup();
+
+  // "memory", "pids", "cpu".
+  bool enforces(const std::string& controller) const;
+  // Why not, for the record; empty when it does.
+  const std::string& why_not() const { return why_not_; }
+
+  Status Attach(pid_t pid) const;
+
+  // Counters of the kernel; nothing where the controller is not ours.
+  std::optional<int64_t> OutOfMemoryKills() const;
+  std::optional<int64_t> RefusedForks() const;
+  std::optional<int64_t> MemoryPeakBytes() const;
+
+ private:
+  struct Group {
+    std::string controller;
+    std::string name;  // Relative to the controller's mount.
+    std::string path;  // Absolute, for reading counters.
+    bool v2 = false;
+  };
+
+  Cgroup() = default;
+  const Group* Find(const std::string& controller) const;
+
+  std::vector<Group> groups_;
+  std::string why_not_;
+};
+
+}  // namespace sandbox

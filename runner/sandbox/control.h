@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the supervisor and the sandbox's first process say to each other, one message each over a
+// SOCK_SEQPACKET pair. A closed socket means the other side is gone.
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+
+namespace sandbox::control {
+
+// Supervisor to init.
+inline constexpr std::string_view kMapped = "mapped";  // Ids are mapped: build.
+inline constexpr std::string_view kGo = "go";          // The gateway listens: start the agent.
+
+// Init to supervisor.
+inline constexpr std::string_view kListener = "listener";  // + the proxy's listening socket
+inline constexpr std::string_view kUpper = "upper";        // + the workspace's upper directory
+inline constexpr std::string_view kStarted = "started";    // execve succeeded
+inline constexpr std::string_view kEnded = "ended ";       // + the agent's wait status, decimal
+inline constexpr std::string_view kFault = "fault ";       // + Code as a digit, then the text
+
+inline constexpr size_t kBytesMax = 4096;
+
+}  // namespace sandbox::control

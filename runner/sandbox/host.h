@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <sys/types.h>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace sandbox {
+
+enum class PathKind { kMissing, kFile, kDirectory, kSymlink, kOther };
+
+// What planning needs to know of the host. A value with two functions, so that tests plan for hosts
+// that do not exist.
+struct HostView {
+  uid_t uid = 0;  // Effective ids of the runner.
+  gid_t gid = 0;
+  uid_t checkout_uid = 0;  // Owner of the checkout.
+  gid_t checkout_gid = 0;
+  // What stands at an absolute path, the last component not followed.
+  std::function<PathKind(const std::string&)> kind;
+  // The text of a symbolic link, and the names in a directory; empty when there is none.
+  std::function<std::string(const std::string&)> link;
+  std::function<std::vector<std::string>(const std::string&)> list;
+};
+
+// The host this process runs on.
+HostView ReadHost(const std::string& checkout);
+
+}  // namespace sandbox

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sandbox/init.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <linux/capability.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <string>
+
+#include "base/sys.h"
+#include "sandbox/control.h"
+#include "sandbox/landlock.h"
+#include "sandbox/network.h"
+#include "sandbox/seccomp.h"
+#include "sandbox/tree.h"
+
+namespace sandbox {
+namespace {
+
+constexpr rlim_t kOpenFilesMax = 65536;  // Enough for every build tool; a bound all the same.
+
+class Init {
+ public:
+  Init(const SandboxPlan& plan, InitHands hands) : plan_(plan), hands_(std::move(hands)) {}
+
+  Status Build();
+  Status StartAgent();
+  // Until the agent or the supervisor ends.
+  void Reap();
+  void Report(const Error& error);
+
+ private:
+  Status BecomeSandboxUser();
+  Status DropPrivileges();
+  Status Enter();  // In the agent's process: everything between fork and execve.
+  Status Execute();
+
+  const SandboxPlan& plan_;
+  InitHands hands_;
+  pid_t agent_ = -1;
+};
+
+// Ids before mounts: what is mounted belongs to whoever mounts it.
+Status Init::BecomeSandboxUser() {
+  // As root, whose own id is not mapped here. An ordinary user's already is the sandbox's.
+  if (::geteuid() == plan_.inner_uid && ::getegid() == plan_.inner_gid) return Ok();
+  if (::setgroups(0, nullptr) != 0) return Errno("setgroups");
+  if (::setresgid(plan_.inner_gid, plan_.inner_gid, plan_.inner_gid) != 0) {
+    return Errno("setresgid");
+  }
+  if (::setresuid(plan_.inner_uid, plan_.inner_uid, plan_.inner_uid) != 0) {
+    return Errno("setresuid");
+  }
+  return Ok();
+}
+
+Status Init::Build() {
+  TRY(BecomeSandboxUser());
+  // After the ids changed, which clears it. The closed control socket says the same, later.
+  if (::prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) return Errno("prctl(PR_SET_PDEATHSIG)");
+  (void)::setsid();
+  if (::sethostname("sandbox", 7) != 0) return Errno("sethostname");
+  Fd listener = TRY(ListenOnLoopback(kProxyAddress, kProxyPort));
+  TRY(sys::SendMessage(hands_.control.get(), control::kListener, listener.get()));
+  Fd upper = TRY(BuildTree(plan_, std::move(hands_.checkout)));
+  TRY(sys::SendMessage(hands_.control.get(), control::kUpper, upper.get()));
+  return Ok();
+}
+
+// Nothing of what follows needs a capability; nothing that is started can ever get one.
+Status Init::DropPrivileges() {
+  if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return Errno("prctl(PR_SET_NO_NEW_PRIVS)");
+  for (unsigned long capability = 0; capability <= 63; ++capability) {
+    if (::prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) != 0 && errno != EINVAL) {
+      return Errno("prctl(PR_CAPBSET_DROP)");
+    }
+  }
+  if (::prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) != 0) {
+    return Errno("prctl(PR_CAP_AMBIENT)");
+  }
+  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+  __user_cap_data_struct none[2] = {};
+  if (::syscall(SYS_capset, &header, none) != 0) return Errno("capset");
+  return Ok();
+}
+
+Status SetLimit(decltype(RLIMIT_CORE) resource, rlim_t value) {
+  rlimit limit{value, value};
+  rlimit now{};
+  if (::getrlimit(resource, &now) == 0) limit.rlim_max = limit.rlim_cur = std::min(value, now.rlim_max);
+  if (::setrlimit(resource, &limit) != 0) return Errno("setrlimit");
+  return Ok();
+}
+
+Status Init::Enter() {
+  if (::setsid() < 0) return Errno("setsid");
+  for (int fd = 0; fd < 3; ++fd) {
+    const Fd& stream = fd == 0 ? hands_.input : fd == 1 ? hands_.output : hands_.error;
+    if (::dup2(stream.get(), fd) < 0) return Errno("dup2");
+  }
+  TRY(SetLimit(RLIMIT_CORE, 0));
+  TRY(SetLimit(RLIMIT_NOFILE, kOpenFilesMax));
+  // Counted in this user namespace alone. The cgroup says the same where there is one.
+  if (plan_.limits.pids > 0) TRY(SetLimit(RLIMIT_NPROC, static_cast<rlim_t>(plan_.limits.pids)));
+  ::umask(022);
+  if (::chdir(plan_.workdir.c_str()) != 0) return Errno("chdir " + plan_.workdir);
+  TRY(DropPrivileges());
+  Fd ruleset = TRY(BuildLandlock(plan_.landlock, plan_.landlock_required));
+  if (ruleset.valid()) TRY(ApplyLandlock(ruleset.get()));
+  // Landlock before seccomp: the filter forbids calls that opening the rules' paths may need.
+  return ApplyFilter(hands_.filter);
+}
+
+// execve, with PATH from the agent's own environment. Returns only when nothing could be executed.
+Status Init::Execute() {
+  std::vector<char*> argv;
+  for (const std::string& word : plan_.argv) argv.push_back(const_cast<char*>(word.c_str()));
+  argv.push_back(nullptr);
+  std::vector<char*> envp;
+  std::string path;
+  for (const std::string& entry : plan_.env) {
+    envp.push_back(const_cast<char*>(entry.c_str()));
+    if (entry.starts_with("PATH=")) path = entry.substr(5);
+  }
+  envp.push_back(nullptr);
+
+  const std::string& name = plan_.argv.front();
+  if (name.find('/') != std::string::npos) {
+    ::execve(name.c_str(), argv.data(), envp.data());
+    return Errno(name);
+  }
+  int failure = ENOENT;
+  for (size_t from = 0; from <= path.size();) {
+    size_t colon = std::min(path.find(':', from), path.size());
+    std::string candidate = path.substr(from, colon - from) + "/" + name;
+    ::execve(candidate.c_str(), argv.data(), envp.data());
+    if (errno != ENOENT && errno != ENOTDIR) failure = errno;
+    from = colon + 1;
+  }
+  return Errno(name, failure);
+}
+
+Status Init::StartAgent() {
+  auto [fault_read, fault_write] = TRY(sys::Pipe());
+  agent_ = ::fork();
+  if (agent_ < 0) return Errno("fork");
+  if (agent_ == 0) {
+    sigset_t none;
+    ::sigemptyset(&none);
+    ::sigprocmask(SIG_SETMASK, &none, nullptr);
+    ::signal(SIGPIPE, SIG_DFL);
+    Status status = Enter();
+    if (status.ok()) status = Execute();
+    Error error = std::move(status).error();
+    (void)sys::WriteAll(fault_write.get(),
+                        std::to_string(static_cast<int>(error.code)) + error.what);
+    ::_exit(127);
+  }
+  fault_write.Close();
+  hands_.input.Close();
+  hands_.output.Close();
+  hands_.error.Close();
+  // End of file: execve closed the other end.
+  std::string fault = TRY(sys::ReadAll(fault_read.get(), control::kBytesMax));
+  if (!fault.empty()) {
+    return Error{static_cast<Code>(fault[0] - '0'), fault.substr(1)};
+  }
+  TRY(DropPrivileges());
+  // The agent runs under the same id: it shall not look into this process.
+  if (::prctl(PR_SET_DUMPABLE, 0) != 0) return Errno("prctl(PR_SET_DUMPABLE)");
+  return sys::SendMessage(hands_.control.get(), control::kStarted);
+}
+
+void Init::Reap() {
+  sigset_t children;
+  ::sigemptyset(&children);
+  ::sigaddset(&children, SIGCHLD);
+  Fd signals(::signalfd(-1, &children, SFD_CLOEXEC | SFD_NONBLOCK));
+  for (;;) {
+    int status = 0;
+    for (pid_t pid; (pid = ::waitpid(-1, &status, WNOHANG)) > 0;) {
+      if (pid != agent_) continue;
+      (void)sys::SendMessage(hands_.control.get(),
+                             std::string(control::kEnded) + std::to_string(status));
+      return;
+    }
+    pollfd entries[2] = {{signals.get(), POLLIN, 0}, {hands_.control.get(), POLLIN, 0}};
+    if (::poll(entries, 2, -1) < 0 && errno != EINTR) return;
+    if (entries[1].revents != 0) return;  // The supervisor is gone; it says nothing else by now.
+    signalfd_siginfo info;
+    while (::read(signals.get(), &info, sizeof info) > 0) {
+    }
+  }
+}
+
+void Init::Report(const Error& error) {
+  std::string text = std::string(control::kFault) + std::to_string(static_cast<int>(error.code)) +
+                     error.what;
+  text.resize(std::min(text.size(), control::kBytesMax));
+  (void)sys::SendMessage(hands_.control.get(), text);
+}
+
+bool Expect(int socket, std::string_view message) {
+  Result<sys::Message> received =
+      sys::ReceiveMessage(socket, control::kBytesMax, Deadline::Never());
+  return received.ok() && received.value().bytes == message;
+}
+
+}  // namespace
+
+void RunInit(const SandboxPlan& plan, InitHands hands) {
+  // Blocked before the first child exists: Reap() waits for it through a descriptor.
+  sigset_t children;
+  ::sigemptyset(&children);
+  ::sigaddset(&children, SIGCHLD);
+  ::sigprocmask(SIG_SETMASK, &children, nullptr);
+  int control = hands.control.get();
+  sys::CloseAllExcept({control, hands.checkout.get(), hands.input.get(), hands.output.get(),
+                       hands.error.get()});
+  // Both are the runner's, and the agent can read them of this process.
+  sys::WipeEnvironment();
+  sys::WipeArguments();
+
+  Init init(plan, std::move(hands));
+  if (!Expect(control, control::kMapped)) ::_exit(1);
+  Status status = init.Build();
+  if (status.ok()) {
+    if (!Expect(control, control::kGo)) ::_exit(1);
+    status = init.StartAgent();
+  }
+  if (!status.ok()) {
+    init.Report(status.error());
+    ::_exit(1);
+  }
+  init.Reap();
+  ::_exit(0);
+}
+
+}  // namespace sandbox

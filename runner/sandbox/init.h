@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <linux/filter.h>
+
+#include <vector>
+
+#include "base/fd.h"
+#include "sandbox/plan.h"
+
+namespace sandbox {
+
+// What the sandbox's first process is born with, besides the plan.
+struct InitHands {
+  Fd control;   // To the supervisor (sandbox/control.h).
+  Fd checkout;  // Detached mount of the checkout, or invalid.
+  Fd input;     // The agent's standard streams.
+  Fd output;
+  Fd error;
+  std::vector<sock_filter> filter;
+};
+
+// The whole life of the sandbox's pid 1: builds the sandbox from inside, starts the agent in it,
+// reaps, and ends with the agent or with the supervisor, whichever ends first. When it ends the
+// kernel kills everything in the sandbox.
+[[noreturn]] void RunInit(const SandboxPlan& plan, InitHands hands);
+
+}  // namespace sandbox

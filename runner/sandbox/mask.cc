@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sandbox/mask.h"
+
+#include <algorithm>
+#include <array>
+#include <set>
+
+namespace sandbox {
+namespace {
+
+constexpr std::array<std::string_view, 8> kHomes = {"/root", "/home",       "/mnt",   "/media",
+                                                    "/srv",  "/lost+found", "/boot", "/Users"};
+
+constexpr auto kSystemSecrets = std::to_array<std::string_view>({
+    "/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/etc/sudoers",
+    "/etc/sudoers.d", "/etc/ssl/private", "/etc/krb5.keytab", "/etc/docker/key.json",
+    "/etc/kubernetes", "/etc/rancher", "/etc/gitlab-runner", "/etc/wireguard", "/etc/openvpn",
+    "/etc/NetworkManager/system-connections", "/etc/netplan", "/etc/apt/auth.conf",
+    "/etc/apt/auth.conf.d", "/etc/ssh/ssh_host_rsa_key", "/etc/ssh/ssh_host_ecdsa_key",
+    "/etc/ssh/ssh_host_ed25519_key", "/var/lib/docker", "/var/lib/kubelet", "/var/lib/cloud",
+    "/var/lib/waagent", "/var/lib/private", "/var/spool/cron", "/var/spool/mail",
+});
+
+// Relative to a home directory. Collected from what attacks on CI look for.
+constexpr auto kHomeSecrets = std::to_array<std::string_view>({
+    ".ssh", ".gnupg", ".aws", ".azure", ".config/gcloud", ".config/gh", ".config/glab-cli",
+    ".config/hub", ".config/op", ".config/doctl", ".config/rclone", ".config/helm",
+    ".config/containers/auth.json", ".config/git/credentials", ".docker", ".kube", ".helm",
+    ".netrc", "_netrc", ".git-credentials", ".gitconfig", ".npmrc", ".yarnrc", ".yarnrc.yml",
+    ".pypirc", ".pip", ".config/pip", ".cargo/credentials", ".cargo/credentials.toml",
+    ".gem/credentials", ".bundle/config", ".composer/auth.json", ".config/composer/auth.json",
+    ".m2/settings.xml", ".m2/settings-security.xml", ".gradle/gradle.properties", ".nuget/NuGet",
+    ".terraform.d", ".terraformrc", ".pulumi", ".vault-token", ".databrickscfg", ".snowsql",
+    ".pgpass", ".my.cnf", ".boto", ".s3cfg", ".claude", ".claude.json", ".codex", ".gemini",
+    ".config/opencode", ".local/share/opencode", ".local/share/keyrings", ".password-store",
+    ".mozilla", ".config/google-chrome", ".config/chromium", ".bash_history", ".zsh_history",
+    ".python_history", ".node_repl_history", ".psql_history", ".mysql_history",
+});
+
+// A self-hosted runner keeps its registration beside its binaries.
+constexpr auto kRunnerSecrets = std::to_array<std::string_view>({
+    "actions-runner/.credentials", "actions-runner/.credentials_rsaparams", "actions-runner/.runner",
+    "runners/.credentials", "runners/.credentials_rsaparams",
+});
+
+bool Beneath(const std::string& path, const std::string& top) {
+  return path == top || (path.size() > top.size() && path.compare(0, top.size(), top) == 0 &&
+                         path[top.size()] == '/');
+}
+
+}  // namespace
+
+bool IsHome(std::string_view top_level) {
+  return std::find(kHomes.begin(), kHomes.end(), top_level) != kHomes.end();
+}
+
+std::vector<std::string> SecretPaths(const std::vector<std::string>& shown, const HostView& host,
+                                     const std::vector<std::string>& also) {
+  std::set<std::string> found;
+  auto consider = [&](const std::string& path) {
+    bool visible = std::any_of(shown.begin(), shown.end(),
+                               [&](const std::string& top) { return Beneath(path, top); });
+    if (!visible) return;
+    PathKind kind = host.kind(path);
+    if (kind != PathKind::kMissing) found.insert(path);
+  };
+  for (std::string_view path : kSystemSecrets) consider(std::string(path));
+  for (const std::string& path : also) consider(path);
+
+  bool homes_visible = std::any_of(shown.begin(), shown.end(), [](const std::string& top) {
+    return Beneath(top, "/root") || Beneath(top, "/home");
+  });
+  if (homes_visible) {
+    std::vector<std::string> homes = {"/root"};
+    for (const std::string& name : host.list("/home")) homes.push_back("/home/" + name);
+    for (const std::string& home : homes) {
+      for (std::string_view name : kHomeSecrets) consider(home + "/" + std::string(name));
+      for (std::string_view name : kRunnerSecrets) consider(home + "/" + std::string(name));
+    }
+  }
+
+  // The topmost is enough: what lies beneath a hidden directory is hidden with it.
+  std::vector<std::string> topmost;
+  for (const std::string& path : found) {
+    if (topmost.empty() || !Beneath(path, topmost.back())) topmost.push_back(path);
+  }
+  return topmost;
+}
+
+}  // namespace sandbox

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// What on a host is a credential: places that stay hidden even where a policy opens the directory
+// around them.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sandbox/host.h"
+
+namespace sandbox {
+
+// True for a directory that holds people's homes: /root, /home, and what mounts beside them.
+bool IsHome(std::string_view top_level);
+
+// Every existing secret beneath the paths in `shown`, in a fixed order: system credentials, the
+// well-known files of every home, and `also` (the CI's own token files). Bounded by the number of
+// homes on the host.
+std::vector<std::string> SecretPaths(const std::vector<std::string>& shown, const HostView& host,
+                                     const std::vector<std::string>& also);
+
+}  // namespace sandbox

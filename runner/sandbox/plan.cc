@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sandbox/plan.h"
+
+#include <algorithm>
+#include <array>
+#include <set>
+#include <sstream>
+
+#include "sandbox/mask.h"
+
+namespace sandbox {
+namespace {
+
+using Kind = MountStep::Kind;
+
+// Made by us, private to the run: a policy may name them, it never gets the host's.
+constexpr std::array<std::string_view, 7> kPrivate = {"/proc", "/dev",  "/tmp", "/sandbox",
+                                                      "/sys",  "/run", "/var/run"};
+
+// Root's checkout is handed to this uid through an id-mapped mount. Far from any real account and
+// from the ranges that subordinate ids are given from.
+constexpr uid_t kUnprivilegedUid = 1'879'048'192;
+
+bool Beneath(const std::string& path, const std::string& top) {
+  return path == top || (path.size() > top.size() && path.compare(0, top.size(), top) == 0 &&
+                         (top == "/" || path[top.size()] == '/'));
+}
+
+bool IsPrivate(const std::string& path) {
+  return std::any_of(kPrivate.begin(), kPrivate.end(),
+                     [&](std::string_view top) { return Beneath(path, std::string(top)); });
+}
+
+// "/a//b/./" -> "/a/b". The policy parser has already refused "..".
+std::string Clean(const std::string& path) {
+  std::string clean;
+  std::istringstream parts(path);
+  for (std::string part; std::getline(parts, part, '/');) {
+    if (!part.empty() && part != ".") clean += "/" + part;
+  }
+  return clean.empty() ? "/" : clean;
+}
+
+// Collects the tree, parents before children, each path once.
+class Tree {
+ public:
+  Tree(const SandboxRequest& request, const HostView& host) : request_(request), host_(host) {}
+
+  Result<SandboxPlan> Plan();
+
+ private:
+  Status PlanIds();
+  void PlanBase();
+  void PlanEtc();
+  void PlanDevices();
+  void PlanWorkspace();
+  Status PlanPolicyPaths();
+  void PlanTopLevelLinks();
+  void Show(const std::string& path, bool writable);
+  void Parents(const std::string& path);
+  void Masks();
+
+  void Add(MountStep step) { plan_.mounts.push_back(std::move(step)); }
+
+  const SandboxRequest& request_;
+  const HostView& host_;
+  SandboxPlan plan_;
+  std::set<std::string> made_;    // Directories that exist in the new root.
+  std::vector<std::string> shown_;  // Host paths that are mounted.
+};
+
+Status Tree::PlanIds() {
+  if (request_.policy.process.run_as_user && *request_.policy.process.run_as_user != "sandbox") {
+    plan_.inner_uid = static_cast<uid_t>(std::stoul(*request_.policy.process.run_as_user));
+  }
+  if (request_.policy.process.run_as_group && *request_.policy.process.run_as_group != "sandbox") {
+    plan_.inner_gid = static_cast<gid_t>(std::stoul(*request_.policy.process.run_as_group));
+  }
+  plan_.host_uid = host_.uid;
+  plan_.host_gid = host_.gid;
+  if (host_.uid != 0) return Ok();
+  // As root the agent still is nobody in particular: the checkout's owner, or an unused id.
+  plan_.idmap_checkout = host_.checkout_uid == 0;
+  plan_.host_uid = plan_.idmap_checkout ? kUnprivilegedUid : host_.checkout_uid;
+  plan_.host_gid = plan_.idmap_checkout ? kUnprivilegedUid : host_.checkout_gid;
+  if (plan_.host_gid == 0) plan_.host_gid = plan_.host_uid;
+  return Ok();
+}
+
+// Every directory above `path` that nothing has made yet.
+void Tree::Parents(const std::string& path) {
+  for (size_t slash = path.find('/', 1); slash != std::string::npos;
+       slash = path.find('/', slash + 1)) {
+    std::string parent = path.substr(0, slash);
+    bool inside_mount = std::any_of(shown_.begin(), shown_.end(),
+                                    [&](const std::string& top) { return Beneath(parent, top); });
+    if (!inside_mount && made_.insert(parent).second) Add({Kind::kDirectory, parent});
+  }
+}
+
+void Tree::PlanBase() {
+  for (const char* directory : {"/proc", "/dev", "/tmp", kHome, "/run", "/var", "/etc"}) {
+    made_.insert(directory);
+    Add({Kind::kDirectory, directory});
+  }
+  Add({.kind = Kind::kProc, .target = "/proc"});
+  Add({.kind = Kind::kScratch, .target = "/tmp", .scratch = "tmp", .mode = 01777});
+  Add({.kind = Kind::kScratch, .target = kHome, .scratch = "home", .mode = 0755});
+  Add({.kind = Kind::kSymlink, .target = "/var/run", .source = "/run"});
+  Add({Kind::kDirectory, "/var/tmp"});
+  Add({.kind = Kind::kScratch, .target = "/var/tmp", .scratch = "var-tmp", .mode = 01777});
+}
+
+void Tree::PlanDevices() {
+  for (const char* name : {"null", "zero", "full", "random", "urandom", "tty"}) {
+    std::string path = std::string("/dev/") + name;
+    if (host_.kind(path) == PathKind::kOther) {
+      Add({.kind = Kind::kDevice, .target = path, .source = path});
+    }
+  }
+  Add({Kind::kDirectory, "/dev/pts"});
+  Add({.kind = Kind::kDevPts, .target = "/dev/pts"});
+  Add({.kind = Kind::kSymlink, .target = "/dev/ptmx", .source = "pts/ptmx"});
+  Add({Kind::kDirectory, "/dev/shm"});
+  Add({.kind = Kind::kScratch, .target = "/dev/shm", .scratch = "shm", .mode = 01777});
+  Add({.kind = Kind::kSymlink, .target = "/dev/fd", .source = "/proc/self/fd"});
+  Add({.kind = Kind::kSymlink, .target = "/dev/stdin", .source = "/proc/self/fd/0"});
+  Add({.kind = Kind::kSymlink, .target = "/dev/stdout", .source = "/proc/self/fd/1"});
+  Add({.kind = Kind::kSymlink, .target = "/dev/stderr", .source = "/proc/self/fd/2"});
+}
+
+// /etc is the host's with our names, our certificates and no credentials laid over it.
+void Tree::PlanEtc() {
+  std::string uid = std::to_string(plan_.inner_uid);
+  std::string gid = std::to_string(plan_.inner_gid);
+  auto file = [&](const std::string& name, std::string content) {
+    Add({.kind = Kind::kUpperFile, .target = name, .scratch = "etc", .content = std::move(content),
+         .mode = 0644});
+  };
+  file("/etc/passwd", "root:x:0:0:root:/nonexistent:/usr/sbin/nologin\nsandbox:x:" + uid + ":" +
+                          gid + ":agent:" + kHome +
+                          ":/bin/bash\n"
+                          "nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n");
+  file("/etc/group", "root:x:0:\nsandbox:x:" + gid + ":\nnogroup:x:65534:\n");
+  file("/etc/hostname", "sandbox\n");
+  file("/etc/hosts", "127.0.0.1 localhost sandbox\n::1 localhost ip6-localhost\n");
+  // No name server is reachable; the proxy resolves. An empty file would mean 127.0.0.1 and a wait.
+  file("/etc/resolv.conf", "options timeout:1 attempts:1\nnameserver 127.0.0.1\n");
+  file(kCaFile, request_.ca_pem);
+  std::string bundle = request_.ca_bundle_pem + "\n" + request_.ca_pem;
+  // The system bundle too: programs that know no variable trust what stands there.
+  if (host_.kind("/etc/ssl/certs/ca-certificates.crt") == PathKind::kFile) {
+    file("/etc/ssl/certs/ca-certificates.crt", bundle);
+  }
+  file(kCaBundleFile, std::move(bundle));
+  Add({.kind = Kind::kOverlay, .target = "/etc", .source = "/etc", .scratch = "etc"});
+  shown_.push_back("/etc");
+}
+
+void Tree::PlanWorkspace() {
+  Parents(request_.checkout);
+  if (made_.insert(request_.checkout).second) Add({Kind::kDirectory, request_.checkout});
+  Add({.kind = Kind::kWorkspace, .target = request_.checkout, .source = request_.checkout,
+       .scratch = "workspace"});
+}
+
+void Tree::Show(const std::string& path, bool writable) {
+  if (IsPrivate(path) || Beneath(path, request_.checkout)) return;
+  if (Beneath(path, "/etc") && !writable) return;  // Already there.
+  bool covered = !writable && std::any_of(shown_.begin(), shown_.end(), [&](const std::string& top) {
+    return Beneath(path, top);
+  });
+  if (covered) return;
+  PathKind kind = host_.kind(path);
+  if (kind == PathKind::kSymlink) {
+    if (!made_.insert(path).second) return;
+    Parents(path);
+    Add({.kind = Kind::kSymlink, .target = path, .source = host_.link(path)});
+    return;
+  }
+  if (kind == PathKind::kMissing || kind == PathKind::kOther) {
+    plan_.notes.push_back(path + ": not on this host");
+    return;
+  }
+  Parents(path);
+  if (writable && kind == PathKind::kDirectory) {
+    std::string scratch = "rw" + path;
+    std::replace(scratch.begin() + 2, scratch.end(), '/', '-');
+    if (made_.insert(path).second) Add({Kind::kDirectory, path});
+    Add({.kind = Kind::kOverlay, .target = path, .source = path, .scratch = scratch});
+  } else {
+    if (kind == PathKind::kDirectory && made_.insert(path).second) Add({Kind::kDirectory, path});
+    if (kind == PathKind::kFile) Add({.kind = Kind::kFile, .target = path, .mode = 0644});
+    Add({.kind = Kind::kBind, .target = path, .source = path});
+  }
+  shown_.push_back(path);
+}
+
+// On a merged-usr host /bin, /lib and the like are links; elsewhere they are part of what /usr means.
+void Tree::PlanTopLevelLinks() {
+  for (const char* path : {"/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"}) {
+    if (host_.kind(path) != PathKind::kMissing) Show(path, false);
+  }
+}
+
+Status Tree::PlanPolicyPaths() {
+  const policy::FilesystemPolicy& filesystem = request_.policy.filesystem;
+  std::set<std::string> read_only;
+  std::set<std::string> read_write;
+  for (const std::string& path : filesystem.read_only) {
+    std::string clean = Clean(path);
+    if (clean != "/") {
+      read_only.insert(clean);
+      continue;
+    }
+    // "/" means what the host has apart from its homes, its sockets and our own places.
+    for (const std::string& name : host_.list("/")) {
+      std::string top = "/" + name;
+      if (!IsPrivate(top) && !IsHome(top)) read_only.insert(top);
+    }
+  }
+  // OpenShell adds these to every policy when its proxy is in use, which here is always.
+  for (const char* path : {"/usr", "/lib", "/etc", "/app", "/var/log", "/proc"}) {
+    if (host_.kind(path) != PathKind::kMissing) read_only.insert(path);
+  }
+  for (const std::string& path : request_.extra_read_only) read_only.insert(Clean(path));
+  for (const std::string& path : filesystem.read_write) read_write.insert(Clean(path));
+
+  for (const std::string& path : read_only) {
+    if (request_.policy.landlock == policy::LandlockMode::kHardRequirement && !IsPrivate(path) &&
+        host_.kind(path) == PathKind::kMissing) {
+      return Error{Code::kInvalid, path + " of the policy does not exist on this host",
+                   "remove it, or set landlock.compatibility: best_effort"};
+    }
+    if (!read_write.contains(path)) Show(path, false);
+  }
+  for (const std::string& path : read_write) Show(path, true);
+  PlanTopLevelLinks();
+
+  for (const std::string& path : read_only) plan_.landlock.push_back({path, false});
+  for (const std::string& path : read_write) plan_.landlock.push_back({path, true});
+  for (const char* path : {"/tmp", kHome, "/dev", "/var/tmp"}) plan_.landlock.push_back({path, true});
+  plan_.landlock.push_back({"/proc", false});
+  if (filesystem.include_workdir) plan_.landlock.push_back({request_.checkout, true});
+  plan_.landlock_required = request_.policy.landlock == policy::LandlockMode::kHardRequirement;
+  return Ok();
+}
+
+void Tree::Masks() {
+  for (const std::string& path : SecretPaths(shown_, host_, request_.host_secrets)) {
+    if (Beneath(path, request_.checkout)) continue;
+    PathKind kind = host_.kind(path);
+    Add({.kind = Kind::kMask, .target = path, .is_directory = kind == PathKind::kDirectory});
+  }
+}
+
+Result<SandboxPlan> Tree::Plan() {
+  TRY(PlanIds());
+  PlanBase();
+  PlanEtc();
+  PlanDevices();
+  TRY(PlanPolicyPaths());
+  Masks();
+  PlanWorkspace();
+  Add({.kind = Kind::kReadOnly, .target = "/etc"});
+  Add({.kind = Kind::kReadOnly, .target = "/"});
+
+  plan_.checkout = request_.checkout;
+  plan_.workdir = request_.checkout;
+  plan_.workspace_files = request_.workspace_files;
+  plan_.argv = request_.argv;
+  for (const auto& [name, value] : request_.env) plan_.env.push_back(name + "=" + value);
+  plan_.limits = request_.limits;
+  return std::move(plan_);
+}
+
+std::string_view Name(Kind kind) {
+  switch (kind) {
+    case Kind::kDirectory: return "directory";
+    case Kind::kFile: return "file";
+    case Kind::kUpperFile: return "file";
+    case Kind::kSymlink: return "link";
+    case Kind::kBind: return "read-only";
+    case Kind::kDevice: return "device";
+    case Kind::kOverlay: return "overlay";
+    case Kind::kWorkspace: return "workspace";
+    case Kind::kScratch: return "scratch";
+    case Kind::kProc: return "proc";
+    case Kind::kDevPts: return "devpts";
+    case Kind::kMask: return "mask";
+    case Kind::kReadOnly: return "seal";
+  }
+  return "?";
+}
+
+}  // namespace
+
+Result<SandboxPlan> PlanSandbox(const SandboxRequest& request, const HostView& host) {
+  return Tree(request, host).Plan();
+}
+
+std::string RenderPlan(const SandboxPlan& plan) {
+  std::ostringstream out;
+  out << "user       " << plan.inner_uid << ":" << plan.inner_gid << " (host " << plan.host_uid << ":"
+      << plan.host_gid << (plan.idmap_checkout ? ", checkout id-mapped" : "") << ")\n";
+  for (const MountStep& step : plan.mounts) {
+    out << "mount      " << Name(step.kind) << " " << step.target;
+    if (!step.source.empty() && step.source != step.target) out << " from " << step.source;
+    if (!step.content.empty()) out << " (" << step.content.size() << " bytes)";
+    out << "\n";
+  }
+  for (const LandlockRule& rule : plan.landlock) {
+    out << "landlock   " << (rule.writable ? "read-write " : "read-only  ") << rule.path << "\n";
+  }
+  for (const WorkspaceFile& file : plan.workspace_files) out << "replaced   " << file.path << "\n";
+  out << "network    " << kProxyAddress << ":" << kProxyPort << " is the only way out\n";
+  out << "limits     memory=" << plan.limits.memory_bytes << " pids=" << plan.limits.pids
+      << " disk=" << plan.limits.disk_bytes << " cpus=";
+  if (plan.limits.cpus > 0) {
+    out << plan.limits.cpus << "\n";
+  } else {
+    out << "all\n";
+  }
+  for (const std::string& entry : plan.env) out << "env        " << entry << "\n";
+  out << "exec      ";
+  for (const std::string& word : plan.argv) out << " " << word;
+  out << "\n";
+  return out.str();
+}
+
+}  // namespace sandbox

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// Everything the sandbox will do, decided before anything is started. A plan is a value: it can be
+// printed (`--plan-only`), tested as text, and carried out by sandbox/sandbox.h without deciding more.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+#include "policy/policy.h"
+#include "sandbox/host.h"
+
+namespace sandbox {
+
+// The sandbox's own places. The address is the one OpenShell documents for its proxy.
+inline constexpr char kHome[] = "/sandbox";
+inline constexpr char kProxyAddress[] = "10.200.0.1";
+inline constexpr uint16_t kProxyPort = 3128;
+inline constexpr char kCaFile[] = "/etc/openshell-tls/openshell-ca.pem";
+inline constexpr char kCaBundleFile[] = "/etc/openshell-tls/ca-bundle.pem";
+
+// One step of building the sandbox's file tree. Host paths are as on the host; targets are as the
+// agent will see them; scratch paths lie on the one size-limited memory file system of the run.
+struct MountStep {
+  enum class Kind {
+    kDirectory,     // target, mode
+    kFile,          // target, content, mode: a small file of ours
+    kUpperFile,     // target, content: a file of ours laid over the overlay scratch/<scratch>
+    kSymlink,       // target -> source
+    kBind,          // source -> target: recursive, read-only, nosuid, nodev
+    kDevice,        // source -> target: one device node, writable
+    kOverlay,       // source (host directory) under scratch/<scratch> at target
+    kWorkspace,     // the checkout's own overlay at target; source is the checkout
+    kScratch,       // scratch/<scratch> at target, writable
+    kProc,          // a /proc of the sandbox's own processes
+    kDevPts,        // a pseudo-terminal file system of its own
+    kMask,          // target is replaced by an empty, unreadable file or directory
+    kReadOnly,      // target is made read-only from here on
+  };
+  Kind kind;
+  std::string target;
+  std::string source = {};
+  std::string scratch = {};
+  std::string content = {};
+  mode_t mode = 0755;
+  bool is_directory = true;  // kMask: what stands there.
+};
+
+// A file that the sandbox sees instead of the checkout's, relative to the checkout.
+struct WorkspaceFile {
+  std::string path;
+  std::string content;
+};
+
+struct LandlockRule {
+  std::string path;
+  bool writable = false;
+};
+
+struct SandboxLimits {
+  int64_t memory_bytes = 0;
+  double cpus = 0;  // 0: all.
+  int64_t pids = 0;
+  int64_t disk_bytes = 0;
+};
+
+// What the caller wants; everything is decided from this and from what the host looks like.
+struct SandboxRequest {
+  policy::Policy policy;
+  std::string checkout;  // Canonical absolute path.
+  std::vector<std::string> argv;
+  std::vector<std::pair<std::string, std::string>> env;
+  std::vector<std::string> extra_read_only;  // Where the agent itself is installed.
+  std::vector<std::string> host_secrets;     // Paths on the host that must never be seen.
+  std::vector<WorkspaceFile> workspace_files;
+  std::string ca_pem;         // The gateway's certificate authority, PEM.
+  std::string ca_bundle_pem;  // The host's trusted authorities, PEM.
+  SandboxLimits limits;
+};
+
+struct SandboxPlan {
+  uid_t inner_uid = 1000;  // As the agent sees itself.
+  gid_t inner_gid = 1000;
+  uid_t host_uid = 0;  // What that is on the host; never 0.
+  gid_t host_gid = 0;
+  bool idmap_checkout = false;  // The checkout belongs to root: its ids are mapped for the sandbox.
+  std::string checkout;
+  std::vector<MountStep> mounts;
+  std::vector<WorkspaceFile> workspace_files;
+  std::vector<LandlockRule> landlock;
+  bool landlock_required = false;
+  std::string workdir;
+  std::vector<std::string> argv;
+  std::vector<std::string> env;  // "NAME=value"
+  SandboxLimits limits;
+  std::vector<std::string> notes;  // What was left out and why, for the record.
+};
+
+// Fails with kUnsupported where this host or this user cannot give the `namespaces` tier, and with
+// kInvalid where the policy asks for what cannot be (a required path that does not exist).
+Result<SandboxPlan> PlanSandbox(const SandboxRequest& request, const HostView& host);
+
+// The plan as text, one line a step: what `--plan-only` prints.
+std::string RenderPlan(const SandboxPlan& plan);
+
+}  // namespace sandbox

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sandbox/sandbox.h"
+
+#include <fcntl.h>
+#include <linux/mount.h>
+#include <linux/sched.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mount.h>
+#include <sys/statfs.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <sstream>
+
+#include "base/sys.h"
+#include "sandbox/control.h"
+#include "sandbox/init.h"
+#include "sandbox/landlock.h"
+#include "sandbox/seccomp.h"
+#include "sandbox/user_namespace.h"
+
+namespace sandbox {
+namespace {
+
+constexpr uint64_t kNamespaces = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET |
+                                 CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP;
+// Building takes milliseconds; a host that needs longer than this is not going to finish.
+constexpr std::chrono::milliseconds kBuildTimeout{20'000};
+constexpr size_t kProcFileBytesMax = 65536;
+
+struct Child {
+  pid_t pid = -1;
+  Fd pidfd;
+};
+
+// Like fork, into new namespaces. Docker's default filter answers clone3 with ENOSYS, hence clone.
+Result<Child> Clone(uint64_t flags) {
+  int raw_pidfd = -1;
+  clone_args arguments{};
+  arguments.flags = flags | CLONE_PIDFD;
+  arguments.pidfd = reinterpret_cast<uint64_t>(&raw_pidfd);
+  arguments.exit_signal = SIGCHLD;
+  long pid = ::syscall(SYS_clone3, &arguments, sizeof arguments);
+  if (pid < 0 && errno == ENOSYS) {
+    pid = ::syscall(SYS_clone, flags | CLONE_PIDFD | SIGCHLD, nullptr, &raw_pidfd, nullptr, nullptr);
+  }
+  if (pid < 0) return NamespaceRefused("clone3", errno);
+  Child child;
+  child.pid = static_cast<pid_t>(pid);
+  if (pid > 0) child.pidfd = Fd(raw_pidfd);
+  return child;
+}
+
+// The checkout as a mount of its own, opened with the runner's rights: the sandbox's user need not
+// be able to walk the path to it. Its ids are root's to the disk and the sandbox's to the agent.
+Result<Fd> OpenCheckout(const SandboxPlan& plan) {
+  if (::geteuid() != 0) return Fd();
+  Fd tree(static_cast<int>(::syscall(SYS_open_tree, AT_FDCWD, plan.checkout.c_str(),
+                                     OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE)));
+  if (!tree.valid()) return Errno("open_tree " + plan.checkout);
+  mount_attr attributes{};
+  attributes.attr_set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV;
+  Fd ids;
+  if (plan.idmap_checkout) {
+    ids = TRY(OpenUserNamespace({0, plan.host_uid}, {0, plan.host_gid}));
+    attributes.attr_set |= MOUNT_ATTR_IDMAP;
+    attributes.userns_fd = static_cast<uint64_t>(ids.get());
+  }
+  if (::syscall(SYS_mount_setattr, tree.get(), "", AT_EMPTY_PATH | AT_RECURSIVE, &attributes,
+                sizeof attributes) != 0) {
+    Error error = Errno("id-mapping the checkout");
+    error.code = Code::kUnsupported;
+    error.hint = "chown -R 1000:1000 " + plan.checkout;
+    return error;
+  }
+  return tree;
+}
+
+Result<sys::Message> Await(int control, std::string_view wanted, Deadline deadline) {
+  sys::Message message = TRY(sys::ReceiveMessage(control, control::kBytesMax, deadline));
+  if (message.bytes == wanted) return message;
+  if (message.bytes.starts_with(control::kFault)) {
+    std::string text = message.bytes.substr(control::kFault.size());
+    Error error{static_cast<Code>(text[0] - '0'), text.substr(1)};
+    return ExplainFault(std::move(error));
+  }
+  return Error{Code::kIo, "the sandbox's first process ended while starting"};
+}
+
+std::vector<Control> Controls(const Cgroup& cgroup, const SandboxPlan& plan) {
+  std::vector<Control> controls;
+  auto add = [&](std::string name, std::string state, std::string note) {
+    controls.push_back({std::move(name), std::move(state), std::move(note)});
+  };
+  add("namespaces", "enforced", "user, mount, pid, net, ipc, uts, cgroup");
+  add("root file system", "enforced", "only what the policy names, read-only; credentials hidden");
+  add("network", "enforced", "loopback alone; the gateway is the only way out");
+  add("capabilities", "enforced", "none, and no_new_privs");
+  add("seccomp", "enforced", "system-call filter");
+  int abi = LandlockAbi();
+  add("landlock", abi > 0 ? "enforced" : "unavailable",
+      abi > 0 ? "ABI " + std::to_string(abi) : "this kernel has no Landlock");
+  add("disk", "enforced", "size of the writable layers");
+  std::string why = cgroup.why_not().empty() ? "no such controller" : cgroup.why_not();
+  auto limited = [&](const char* controller, bool asked, const std::string& instead) {
+    if (!asked) return;
+    bool kernel = cgroup.enforces(controller);
+    add(controller, kernel ? "enforced" : "emulated", kernel ? "cgroup" : why + "; " + instead);
+  };
+  limited("memory", plan.limits.memory_bytes > 0, "resident memory is watched");
+  limited("cpu", plan.limits.cpus > 0, "processors are pinned");
+  if (cgroup.enforces("pids")) {
+    add("pids", "enforced", "cgroup");
+  } else {
+    add("pids", "enforced", "RLIMIT_NPROC in the sandbox's user namespace");
+  }
+  return controls;
+}
+
+// Without a cpu controller: as many processors as asked for, rounded up.
+void PinProcessors(pid_t pid, double cpus) {
+  cpu_set_t allowed;
+  if (::sched_getaffinity(0, sizeof allowed, &allowed) != 0) return;
+  cpu_set_t chosen;
+  CPU_ZERO(&chosen);
+  int left = static_cast<int>(cpus) + (cpus > static_cast<int>(cpus) ? 1 : 0);
+  for (int cpu = 0; cpu < CPU_SETSIZE && left > 0; ++cpu) {
+    if (!CPU_ISSET(cpu, &allowed)) continue;
+    CPU_SET(cpu, &chosen);
+    --left;
+  }
+  (void)::sched_setaffinity(pid, sizeof chosen, &chosen);
+}
+
+}  // namespace
+
+Result<Sandbox> Sandbox::Start(const SandboxPlan& plan, Fd input) {
+  Deadline deadline = Deadline::After(kBuildTimeout);
+  Sandbox sandbox(Cgroup::Create(plan.limits));
+  auto [ours, theirs] = TRY(sys::SocketPair());
+  auto [output_read, output_write] = TRY(sys::Pipe());
+  auto [error_read, error_write] = TRY(sys::Pipe());
+  InitHands hands;
+  hands.checkout = TRY(OpenCheckout(plan));
+  hands.filter = TRY(BuildFilter());
+  hands.control = std::move(theirs);
+  hands.input = std::move(input);
+  hands.output = std::move(output_write);
+  hands.error = std::move(error_write);
+
+  Child child = TRY(Clone(kNamespaces));
+  if (child.pid == 0) RunInit(plan, std::move(hands));
+  sandbox.init_pid_ = child.pid;
+  sandbox.pidfd_ = std::move(child.pidfd);
+  sandbox.control_ = std::move(ours);
+  sandbox.output_ = std::move(output_read);
+  sandbox.error_ = std::move(error_read);
+  hands = InitHands{};  // Our copies: a pipe ends when the last writer is gone.
+
+  TRY(MapIds(child.pid, {plan.inner_uid, plan.host_uid}, {plan.inner_gid, plan.host_gid}));
+  TRY(sandbox.cgroup_.Attach(child.pid));
+  if (plan.limits.cpus > 0 && !sandbox.cgroup_.enforces("cpu")) {
+    PinProcessors(child.pid, plan.limits.cpus);
+  }
+  TRY(sys::SendMessage(sandbox.control_.get(), control::kMapped));
+  sys::Message listener = TRY(Await(sandbox.control_.get(), control::kListener, deadline));
+  sandbox.listener_ = std::move(listener.fd);
+  sys::Message upper = TRY(Await(sandbox.control_.get(), control::kUpper, deadline));
+  sandbox.upper_ = std::move(upper.fd);
+  sandbox.controls_ = Controls(sandbox.cgroup_, plan);
+  return sandbox;
+}
+
+Sandbox::Sandbox(Sandbox&& other) noexcept
+    : cgroup_(std::move(other.cgroup_)),
+      init_pid_(std::exchange(other.init_pid_, -1)),
+      pidfd_(std::move(other.pidfd_)),
+      control_(std::move(other.control_)),
+      listener_(std::move(other.listener_)),
+      upper_(std::move(other.upper_)),
+      output_(std::move(other.output_)),
+      error_(std::move(other.error_)),
+      controls_(std::move(other.controls_)) {}
+
+Sandbox::~Sandbox() { Kill(); }
+
+Status Sandbox::Go() {
+  TRY(sys::SendMessage(control_.get(), control::kGo));
+  TRY(Await(control_.get(), control::kStarted, Deadline::After(kBuildTimeout)));
+  return Ok();
+}
+
+std::optional<int> Sandbox::TakeEnd() {
+  Result<sys::Message> message = sys::ReceiveMessage(
+      control_.get(), control::kBytesMax, Deadline::After(std::chrono::milliseconds(0)));
+  if (!message.ok() || !message.value().bytes.starts_with(control::kEnded)) return std::nullopt;
+  return std::atoi(message.value().bytes.c_str() + control::kEnded.size());
+}
+
+void Sandbox::Kill() {
+  if (init_pid_ < 0) return;
+  // Killing pid 1 of a pid namespace kills all of it; the wait returns when all of it is gone.
+  (void)::syscall(SYS_pidfd_send_signal, pidfd_.get(), SIGKILL, nullptr, 0);
+  while (::waitpid(init_pid_, nullptr, 0) < 0 && errno == EINTR) {
+  }
+  init_pid_ = -1;
+}
+
+int64_t Sandbox::ResidentBytes() const {
+  // Every process below init, through the kernel's lists of children.
+  std::vector<pid_t> pending = {init_pid_};
+  int64_t pages = 0;
+  while (!pending.empty()) {
+    std::string process = "/proc/" + std::to_string(pending.back());
+    pending.pop_back();
+    Result<std::string> memory = sys::ReadFile(process + "/statm", kProcFileBytesMax);
+    if (!memory.ok()) continue;
+    int64_t total = 0;
+    int64_t resident = 0;
+    int64_t shared = 0;
+    std::istringstream(memory.value()) >> total >> resident >> shared;
+    pages += resident - shared;
+    Result<std::string> children = sys::ReadFile(
+        process + "/task/" + process.substr(6) + "/children", kProcFileBytesMax);
+    if (!children.ok()) continue;
+    std::istringstream list(children.value());
+    for (pid_t pid; list >> pid;) pending.push_back(pid);
+  }
+  return pages * ::sysconf(_SC_PAGESIZE) + ScratchBytes();
+}
+
+int64_t Sandbox::ScratchBytes() const {
+  struct statfs fs {};
+  if (!upper_.valid() || ::fstatfs(upper_.get(), &fs) != 0) return 0;
+  return static_cast<int64_t>(fs.f_blocks - fs.f_bfree) * fs.f_bsize;
+}
+
+}  // namespace sandbox

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/deadline.h"
+#include "base/fd.h"
+#include "base/result.h"
+#include "sandbox/cgroup.h"
+#include "sandbox/plan.h"
+
+namespace sandbox {
+
+// How well one control holds on this host: for the record, never a decision.
+struct Control {
+  std::string name;   // "network", "landlock", "memory", ...
+  std::string state;  // "enforced", "emulated" or "unavailable".
+  std::string note;   // What it rests on, or why it is not enforced.
+};
+
+// A running sandbox: its first process and what came out of it. Destroying it kills and reaps all.
+class Sandbox {
+ public:
+  // Builds the sandbox up to the point where the agent could be started. `input` is what the agent
+  // reads. Fails with kUnsupported and a hint where the host refuses what is needed.
+  static Result<Sandbox> Start(const SandboxPlan& plan, Fd input);
+
+  Sandbox(Sandbox&& other) noexcept;
+  Sandbox& operator=(Sandbox&&) = delete;
+  ~Sandbox();
+
+  // The proxy's listening socket inside the sandbox's network namespace, once.
+  Fd TakeListener() { return std::move(listener_); }
+  // Starts the agent. kNotFound when there is no such program in the sandbox.
+  Status Go();
+
+  pid_t init_pid() const { return init_pid_; }
+  // Readable descriptors: the agent's output and error streams, and the one that becomes readable
+  // when the agent has ended (then ask TakeEnd()).
+  int output() const { return output_.get(); }
+  int error() const { return error_.get(); }
+  int ended() const { return control_.get(); }
+
+  // The agent's wait status (waitpid(2)); nothing when the sandbox died before its agent ended, which
+  // is what an out-of-memory kill of the first process looks like.
+  std::optional<int> TakeEnd();
+
+  // Kills everything inside and waits until the kernel has removed it. Idempotent.
+  void Kill();
+
+  // The upper directory of the workspace's overlay; valid after Kill() too.
+  int upper() const { return upper_.get(); }
+
+  const Cgroup& cgroup() const { return cgroup_; }
+  const std::vector<Control>& controls() const { return controls_; }
+
+  // Sum of what the sandbox's processes keep in memory, from /proc; for hosts without cgroups.
+  int64_t ResidentBytes() const;
+  // Bytes used on the writable layers.
+  int64_t ScratchBytes() const;
+
+ private:
+  explicit Sandbox(Cgroup cgroup) : cgroup_(std::move(cgroup)) {}
+
+  Cgroup cgroup_;
+  pid_t init_pid_ = -1;
+  Fd pidfd_;
+  Fd control_;
+  Fd listener_;
+  Fd upper_;
+  Fd output_;
+  Fd error_;
+  std::vector<Control> controls_;
+};
+
+}  // namespace sandbox
