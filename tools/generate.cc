@@ -10,10 +10,10 @@
 #include <utility>
 #include <vector>
 
+#include "base/exit_code.h"
 #include "base/result.h"
 #include "base/sys.h"
 #include "cli/commands.h"
-#include "base/exit_code.h"
 #include "cli/github.h"
 #include "policy/schema.h"
 

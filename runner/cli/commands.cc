@@ -109,7 +109,7 @@ std::vector<Command> Commands() {
       ExplainCommandSpec(),
       {.name = "policy test",
        .operands = "FILE...",
-       .doc = "Run tables of cases against the policies that they name.",
+       .doc = "Run tables of cases against the policies that they name. Exit 65 when a case fails.",
        .options = {kJson},
        .variables = {}},
       {.name = "action",

@@ -61,7 +61,7 @@ std::string RenderOutcome(const forge::PostOutcome& outcome, bool json) {
   object.Set("comment_id", outcome.comment_id);
   object.Set("created", outcome.created);
   object.Set("cut", outcome.cut);
-  return codec::RenderJsonLine(object) + "\n";
+  return codec::RenderJson(object);
 }
 
 }  // namespace
