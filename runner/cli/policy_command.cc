@@ -3,6 +3,9 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+#include <utility>
+
 #include "base/exit_code.h"
 #include "base/sys.h"
 #include "cli/error_text.h"
@@ -28,9 +31,18 @@ Result<policy::ParsedPolicy> ReadPolicy(const std::string& file, const std::stri
   return policy::ParsePolicy(text, context);
 }
 
+// As a person reads the file: from its top.
+std::vector<policy::Warning> InOrder(std::vector<policy::Warning> warnings) {
+  std::stable_sort(warnings.begin(), warnings.end(),
+                   [](const policy::Warning& a, const policy::Warning& b) {
+                     return std::pair(a.at.line, a.at.column) < std::pair(b.at.line, b.at.column);
+                   });
+  return warnings;
+}
+
 Status PrintCheck(const std::string& file, const Result<policy::ParsedPolicy>& parsed) {
   if (!parsed.ok()) return sys::WriteAll(STDERR_FILENO, RenderError(parsed.error()));
-  for (const policy::Warning& warning : parsed.value().warnings) {
+  for (const policy::Warning& warning : InOrder(parsed.value().warnings)) {
     TRY(Print(codec::Locate(file, warning.at) + ": warning: " + warning.what + "\n"));
   }
   return Print(file + ": ok\n");
@@ -47,7 +59,7 @@ codec::Json CheckAsJson(const std::string& file, const Result<policy::ParsedPoli
   }
   object.Set("form", parsed.value().short_form ? "endpoints" : "openshell");
   codec::Json warnings = codec::Json::EmptyArray();
-  for (const policy::Warning& warning : parsed.value().warnings) {
+  for (const policy::Warning& warning : InOrder(parsed.value().warnings)) {
     codec::Json one;
     one.Set("line", warning.at.line);
     one.Set("column", warning.at.column);
@@ -83,7 +95,8 @@ Status TestTable(const std::string& file, bool json, TableTotal* total) {
   if (json) return Ok();
   for (const std::string& failure : report.failures) TRY(Print(failure + "\n"));
   std::string word = failed == 0 ? "ok " : "FAILED ";
-  return Print(word + file + " (" + std::to_string(report.cases) + " cases)\n");
+  return Print(word + file + " (" + std::to_string(report.cases) +
+               (report.cases == 1 ? " case)\n" : " cases)\n"));
 }
 
 }  // namespace
