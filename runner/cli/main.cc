@@ -7,11 +7,11 @@
 #include <string>
 #include <vector>
 
+#include "base/exit_code.h"
 #include "base/sys.h"
 #include "base/version.h"
 #include "cli/commands.h"
 #include "cli/error_text.h"
-#include "cli/exit_code.h"
 #include "cli/github.h"
 #include "cli/policy_command.h"
 #include "cli/post_command.h"
@@ -79,5 +79,5 @@ int main(int argc, char** argv) {
   Result<int> status = cli::Carry({argv + (argc > 0 ? 1 : 0), argv + argc});
   if (status.ok()) return status.value();
   (void)sys::WriteAll(STDERR_FILENO, cli::RenderError(status.error()));
-  return static_cast<int>(cli::ExitCodeOf(status.error().code));
+  return static_cast<int>(ExitCodeOf(status.error().code));
 }
