@@ -26,11 +26,19 @@ struct RuleText {
   std::string_view description;
   std::string_view help;
 };
-constexpr std::array<RuleText, 1> kRules = {{
+constexpr std::array<RuleText, 4> kRules = {{
     {"egress-denied",
      "The agent asked for something on the network that the policy does not allow.",
      "If the agent needs it, add the line that the message names to the endpoints of "
      ".agentic-ci/openshell-policy.yml; policy-suggestion.yml in the report has it ready."},
+    {"secrets", "The changes contain what looks like a credential.",
+     "Take it out of the changes, and revoke it if it is real."},
+    {"protected-paths",
+     "The changes touch a file that steers CI, review, hooks or agents, or a path outside the "
+     "checkout.",
+     "Such files are changed by people: apply that part of changes.patch by hand if it is right."},
+    {"size", "The changes are larger than what is taken from an agent.",
+     "Give the agent a smaller task, or look at changes.patch by hand."},
 }};
 
 // FNV-1a: findings need a stable name, not a secret one.

@@ -28,9 +28,10 @@ std::string Section(std::string_view title, std::string_view note, const std::st
          "</section>\n";
 }
 
-std::string Fact(std::string_view name, const std::string& html) {
+std::string Fact(std::string_view name, const std::string& html, std::string_view kind = "") {
   if (html.empty()) return {};
-  return "<div><dt>" + std::string(name) + "</dt><dd>" + html + "</dd></div>\n";
+  return "<div" + (kind.empty() ? "" : " class=\"" + std::string(kind) + "\"") + "><dt>" +
+         std::string(name) + "</dt><dd>" + html + "</dd></div>\n";
 }
 
 std::string MoreRows(size_t all, std::string_view where) {
@@ -70,12 +71,13 @@ std::string RenderHeader(const RunRecord& record) {
       record.agent.name + (record.agent.version.empty() ? "" : " ") + record.agent.version;
   out += "<dl class=\"facts\">\n" + Fact("Agent", Text(agent)) + Fact("Model", Text(model)) +
          Fact("Duration", HumanDuration(DurationSeconds(record))) +
-         Fact("Usage", Text(DescribeUsage(record.usage))) +
-         Fact("Cost", DescribeCost(record.usage)) + Fact("For", Text(DescribeEvent(record.event))) +
-         Fact("Policy", CodeText(DescribePolicy(record.policy)));
+         Fact("Cost", DescribeCost(record.usage)) +
+         Fact("Usage", Text(DescribeUsage(record.usage)), "wide") +
+         Fact("For", Text(DescribeEvent(record.event)), "wide") +
+         Fact("Policy", CodeText(DescribePolicy(record.policy)), "wide");
   std::string trust = record.trust.level;
   if (!trust.empty() && !record.trust.reason.empty()) trust += ": " + record.trust.reason;
-  return out + Fact("Trust", Text(trust)) + "</dl>\n</header>\n";
+  return out + Fact("Trust", Text(trust), "wide") + "</dl>\n</header>\n";
 }
 
 std::string RenderFindings(const RunRecord& record) {
@@ -86,13 +88,14 @@ std::string RenderFindings(const RunRecord& record) {
     const Finding& finding = record.findings[i];
     std::string where = finding.path;
     if (!where.empty() && finding.line > 0) where += ":" + std::to_string(finding.line);
-    rows += "<tr><td>" + Tag(finding.refuses ? "error" : Render(finding.severity)) + "</td><td>" +
-            CodeText(finding.rule) + "</td><td>" + (where.empty() ? "" : CodeText(where)) +
-            "</td><td>" + Text(finding.message) +
+    rows += "<tr><td>" + Tag(finding.refuses ? "error" : Render(finding.severity)) +
+            "</td><td class=\"k\">" + CodeText(finding.rule) + "</td><td>" +
+            (where.empty() ? "" : CodeText(where)) + "</td><td>" + Text(finding.message) +
             (finding.refuses ? " <b class=\"bad\">Refused.</b>" : "") + "</td></tr>\n";
   }
   return Section("Findings", "",
-                 "<div class=\"scroll\"><table><tr><th></th><th>Rule</th><th>Where</th>"
+                 "<div class=\"scroll\"><table class=\"stack\"><tr class=\"head\"><th></th>"
+                 "<th>Rule</th><th>Where</th>"
                  "<th>What</th></tr>\n" +
                      rows + "</table></div>\n" +
                      MoreRows(record.findings.size(), "findings.sarif"));
@@ -119,13 +122,14 @@ std::string RenderDenials(const RunRecord& record) {
   const size_t shown = std::min(record.denials.size(), kRowsMax);
   for (size_t i = 0; i < shown; ++i) {
     const DeniedRequest& denied = record.denials[i];
-    rows += "<tr><td>" + CodeText(DescribeAttempt(denied.denial)) + "</td><td>" +
-            (denied.denial.binary.empty() ? "" : CodeText(denied.denial.binary)) +
-            "</td><td class=\"n\">" + HumanCount(denied.count) + "</td><td>" +
-            Text(denied.reason, 300) + "</td></tr>\n";
+    rows += "<tr><td>" + CodeText(DescribeAttempt(denied.denial)) +
+            "</td><td class=\"k\" data-l=\"by\">" +
+            (denied.denial.binary.empty() ? "?" : CodeText(denied.denial.binary)) +
+            "</td><td class=\"n\" data-l=\"times\">" + HumanCount(denied.count) +
+            "</td><td data-l=\"why\">" + Text(denied.reason, 300) + "</td></tr>\n";
   }
   std::string body =
-      "<div class=\"scroll\"><table><tr><th>Attempt</th><th>By</th>"
+      "<div class=\"scroll\"><table class=\"stack\"><tr class=\"head\"><th>Attempt</th><th>By</th>"
       "<th class=\"n\">Times</th><th>Why</th></tr>\n" +
       rows + "</table></div>\n" + MoreRows(record.denials.size(), "events.log");
   if (const std::vector<std::string> lines = AllowLines(record.denials); !lines.empty()) {
@@ -144,6 +148,7 @@ std::string RenderDenials(const RunRecord& record) {
 std::string RenderLimits(const RunRecord& record) {
   std::string rows;
   for (const LimitRecord& limit : record.limits) {
+    if (!limit.limit && !limit.used) continue;
     rows += "<tr><td>" + Text(limit.name) +
             (limit.fired ? " <span class=\"tag error\">reached</span>" : "") + "</td><td>" +
             Text(DescribeLimit(limit)) + "</td><td>";

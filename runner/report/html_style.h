@@ -33,8 +33,10 @@ code,pre{font:13px/1.5 ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans M
 code{background:var(--code);border-radius:4px;padding:.1em .35em;overflow-wrap:anywhere}
 pre{margin:0;overflow:auto;border-radius:8px}
 pre.text{background:var(--code);padding:.8rem;white-space:pre-wrap;overflow-wrap:anywhere;max-height:32rem}
-.facts{display:flex;flex-wrap:wrap;gap:.35rem 1.6rem;margin:.9rem 0 0;padding:0}
+.facts{display:grid;grid-template-columns:repeat(auto-fill,minmax(12.5rem,1fr));gap:.55rem 1.6rem;
+margin:1rem 0 0}
 .facts div{min-width:0}
+.facts .wide{grid-column:span 2}
 .facts dt{font-size:.78rem;color:var(--soft)}
 .facts dd{margin:0;overflow-wrap:anywhere}
 .scroll{overflow-x:auto}
@@ -42,6 +44,7 @@ table{border-collapse:collapse;width:100%}
 th{font-weight:400;font-size:.8rem;color:var(--soft);text-align:left}
 th,td{padding:.35rem .8rem .35rem 0;vertical-align:top;border-bottom:1px solid var(--line)}
 tr:last-child td{border-bottom:0}
+td.k code{overflow-wrap:break-word}
 td.n,th.n{text-align:right;white-space:nowrap}
 .tag{font-size:.75rem;border:1px solid var(--line);border-radius:99px;padding:.05rem .5rem;
 color:var(--soft);white-space:nowrap}
@@ -50,7 +53,7 @@ color:var(--soft);white-space:nowrap}
 .tag.warn,.tag.emulated,.tag.renamed,.tag.warning{color:var(--warn);border-color:currentColor}
 .plus{color:var(--good)}
 .minus{color:var(--bad)}
-.bad{color:var(--bad)}
+p.bad,b.bad{color:var(--bad)}
 .allow{margin:.9rem 0 0;padding:.8rem 1rem;border:1px dashed var(--line);border-radius:8px}
 .allow p{margin:0 0 .5rem}
 .allow pre{background:var(--code);padding:.6rem .8rem}
@@ -66,14 +69,23 @@ margin-right:.7rem;text-align:right;color:var(--soft);border-right:1px solid var
 pre.patch .a{background:var(--add)}
 pre.patch .d{background:var(--del)}
 pre.patch .h{background:var(--hunk);color:var(--soft)}
-progress{width:100%;min-width:5rem;height:.5rem;accent-color:var(--link)}
+progress{width:100%;min-width:5rem;height:.55rem;border:0;border-radius:99px;overflow:hidden;
+appearance:none;background:var(--code);color:var(--link)}
+progress::-webkit-progress-bar{background:var(--code)}
+progress::-webkit-progress-value{background:var(--link)}
+progress::-moz-progress-bar{background:var(--link)}
 .controls{display:grid;grid-template-columns:repeat(auto-fill,minmax(15rem,1fr));gap:.1rem 1.6rem;
 margin:0;padding:0;list-style:none}
 .controls li{display:flex;justify-content:space-between;gap:.6rem;padding:.3rem 0;
 border-bottom:1px solid var(--line)}
 .controls small{display:block;color:var(--soft)}
 @media(max-width:36rem){main{padding:.7rem .5rem 2rem}header,section{padding:.9rem .9rem}
-h1{font-size:1.25rem}pre.patch>span::before{width:2.6rem}}
+h1{font-size:1.25rem}pre.patch>span::before{width:2.6rem}
+.facts{grid-template-columns:repeat(auto-fill,minmax(8.5rem,1fr))}.facts .wide{grid-column:1/-1}
+table.stack tr{display:block;padding:.5rem 0;border-bottom:1px solid var(--line)}
+table.stack tr:last-child{border-bottom:0}table.stack tr.head{display:none}
+table.stack td{display:block;border:0;padding:.1rem 0;text-align:left}
+table.stack td[data-l]::before{content:attr(data-l) ": ";color:var(--soft);font-size:.85rem}}
 @media print{body{background:none}header,section{break-inside:avoid}}
 )css";
 

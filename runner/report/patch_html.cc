@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <string_view>
 
@@ -67,8 +68,18 @@ void AppendLine(const char* kind, int64_t number, std::string_view line, std::st
           (number > 0 ? std::to_string(number) : "") + "\">" + Escape(line) + "\n</span>";
 }
 
-// The lines of one part, headers left out where the title says the same.
-std::string RenderLines(const Part& part, size_t lines_max) {
+// Headers that only repeat what the title says.
+bool SaysNothing(std::string_view line, bool titled) {
+  constexpr std::array<std::string_view, 4> kAlways = {"diff --git ", "index ", "--- ", "+++ "};
+  constexpr std::array<std::string_view, 5> kTitled = {
+      "new file mode ", "deleted file mode ", "similarity index ", "rename from ", "rename to "};
+  const auto begins = [line](std::string_view with) { return line.substr(0, with.size()) == with; };
+  return std::any_of(kAlways.begin(), kAlways.end(), begins) ||
+         (titled && std::any_of(kTitled.begin(), kTitled.end(), begins));
+}
+
+// The lines of one part; `titled` when a title above them names the file and what became of it.
+std::string RenderLines(const Part& part, size_t lines_max, bool titled) {
   std::string out;
   HunkStart at;
   bool in_hunk = false;
@@ -78,10 +89,7 @@ std::string RenderLines(const Part& part, size_t lines_max) {
       in_hunk = true;
       at = ParseHunk(line);
     }
-    const bool says_nothing =
-        !in_hunk && (line.substr(0, 11) == "diff --git " || line.substr(0, 6) == "index " ||
-                     line.substr(0, 4) == "--- " || line.substr(0, 4) == "+++ ");
-    if (says_nothing) continue;
+    if (!in_hunk && SaysNothing(line, titled)) continue;
     if (shown++ >= lines_max) {
       AppendLine("h", 0, "… more in changes.patch", &out);
       break;
@@ -98,6 +106,7 @@ std::string RenderLines(const Part& part, size_t lines_max) {
       ++at.old_line;
     }
   }
+  if (out.empty()) AppendLine("h", 0, "the content is the same", &out);
   return out;
 }
 
@@ -116,7 +125,7 @@ std::string Title(const Part& part, const ChangedFile* file) {
   if (file->binary) {
     out += " <span class=\"tag\">binary, " +
            codec::HtmlText(HumanBytes(static_cast<double>(file->bytes))) + "</span>";
-  } else {
+  } else if (file->added_lines > 0 || file->removed_lines > 0) {
     out += " <span class=\"plus\">+" + HumanCount(file->added_lines) +
            "</span> <span class=\"minus\">−" + HumanCount(file->removed_lines) + "</span>";
   }
@@ -135,13 +144,14 @@ std::string RenderPatchHtml(const std::string& patch, const std::vector<ChangedF
              " more in <code>changes.patch</code></p>\n";
       break;
     }
-    const bool binary = files.size() == parts.size() && files[i].binary;
+    const ChangedFile* file = files.size() == parts.size() ? &files[i] : nullptr;
+    const bool binary = file != nullptr && file->binary;
     const size_t lines = std::min(left, binary ? size_t{4} : parts[i].lines.size());
     left -= lines;
     out += std::string("<details class=\"file\"") +
            (lines <= kOpenLinesMax && !binary ? " open" : "") + "><summary>" +
-           Title(parts[i], files.size() == parts.size() ? &files[i] : nullptr) +
-           "</summary><pre class=\"patch\">" + RenderLines(parts[i], lines) + "</pre></details>\n";
+           Title(parts[i], file) + "</summary><pre class=\"patch\">" +
+           RenderLines(parts[i], lines, file != nullptr) + "</pre></details>\n";
   }
   return out;
 }

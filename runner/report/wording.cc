@@ -53,6 +53,7 @@ std::string HumanCount(int64_t count) {
 std::string HumanBytes(double bytes) {
   constexpr std::array<const char*, 5> kUnits = {"B", "KiB", "MiB", "GiB", "TiB"};
   size_t unit = 0;
+  bytes = std::clamp(bytes, 0.0, 1e24);
   while (bytes >= 1024 && unit + 1 < kUnits.size()) {
     bytes /= 1024;
     ++unit;

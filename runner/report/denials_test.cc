@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/denials.h"
+
+#include <catch2/catch.hpp>
+
+namespace report {
+namespace {
+
+std::string Line(const std::string& host, const std::string& members = "",
+                 const std::string& action = "2", const std::string& kind = "4002") {
+  return R"({"class_uid":)" + kind + R"(,"action_id":)" + action +
+         R"(,"status_detail":"detail","unmapped":{"decision":"denied","host":")" + host +
+         R"(","port":443)" + members + "}}\n";
+}
+
+TEST_CASE("Equal denied requests are counted together, in the order they came") {
+  const std::string get =
+      R"(,"method":"GET","path":"/a","binary":"/usr/bin/curl","reason":"no rule")";
+  const DenialList list =
+      ParseDenials(Line("b.example", get) + Line("a.example", get) + Line("b.example", get) +
+                   Line("b.example", R"(,"method":"POST","path":"/a","binary":"/usr/bin/curl")") +
+                   Line("b.example", "", "2", "4001"));
+  REQUIRE(list.denials.size() == 4);
+  CHECK(list.dropped == 0);
+  CHECK(list.denials[0].denial.host == "b.example");
+  CHECK(list.denials[0].denial.port == 443);
+  CHECK(list.denials[0].denial.method == "GET");
+  CHECK(list.denials[0].denial.path == "/a");
+  CHECK(list.denials[0].denial.binary == "/usr/bin/curl");
+  CHECK(list.denials[0].reason == "no rule");
+  CHECK(list.denials[0].count == 2);
+  CHECK_FALSE(list.denials[0].allow_line.empty());
+  CHECK(list.denials[1].denial.host == "a.example");
+  CHECK(list.denials[2].reason == "detail");
+  CHECK(list.denials[3].denial.method.empty());
+}
+
+TEST_CASE("Only what was denied on the network is a denied request") {
+  const DenialList list =
+      ParseDenials(Line("a.example", "", "1") + Line("a.example", "", "3") +
+                   Line("a.example", "", "2", "6002") + "{\"class_uid\":4001}\n\n");
+  CHECK(list.denials.empty());
+  CHECK(list.dropped == 0);
+}
+
+TEST_CASE("Odd lines are skipped and counted") {
+  const DenialList list = ParseDenials(
+      "not json\n[]\n" + Line("", "") + Line("a b") + Line("x\\\"y") + Line("a.example\\u001b") +
+      Line(std::string(300, 'a')) + Line("a.example", R"(,"method":"get it")") +
+      Line("a.example", R"(,"method":"GET","path":"x")") +
+      Line("a.example", R"(,"method":"GET","path":"/\u0007")") +
+      R"({"class_uid":4001,"action_id":2})"
+      "\n" +
+      R"({"class_uid":4001,"action_id":2,"unmapped":{"host":"a.example","port":70000}})"
+      "\n" +
+      R"({"class_uid":4001,"action_id":2,"unmapped":{"host":"a.example","port":"443"}})"
+      "\n" +
+      Line("ok.example"));
+  REQUIRE(list.denials.size() == 1);
+  CHECK(list.denials[0].denial.host == "ok.example");
+  CHECK(list.dropped == 13);
+}
+
+TEST_CASE("At most a thousand different requests are kept, and those are still counted") {
+  std::string lines;
+  for (int i = 0; i < 1005; ++i) lines += Line("h" + std::to_string(i) + ".example");
+  lines += Line("h0.example");
+  const DenialList list = ParseDenials(lines);
+  CHECK(list.denials.size() == 1000);
+  CHECK(list.dropped == 5);
+  CHECK(list.denials[0].count == 2);
+}
+
+TEST_CASE("A target that no policy can open has no line that would allow it") {
+  const DenialList list = ParseDenials(Line("169.254.169.254"));
+  REQUIRE(list.denials.size() == 1);
+  CHECK(list.denials[0].allow_line.empty());
+}
+
+TEST_CASE("A directory without events has no denied requests") {
+  CHECK(ReadDenials("/nonexistent").value().denials.empty());
+}
+
+}  // namespace
+}  // namespace report

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/findings.h"
+
+#include <catch2/catch.hpp>
+#include <set>
+
+#include "codec/json.h"
+
+namespace report {
+namespace {
+
+using codec::Json;
+
+RunRecord Sample() {
+  RunRecord record;
+  record.tool_version = "0.1.0";
+  record.outcome.exit_code = 77;
+  const Finding secret = {
+      FindingSource::kGate, "secrets", Severity::kError, "a token", "a b/c#.c", 12, true};
+  record.findings = {
+      secret,
+      secret,
+      {FindingSource::kAgent, "x", Severity::kNote, "", "../../etc/passwd", -4, false}};
+  DeniedRequest denied;
+  denied.denial = {"h.example", 443, "POST", "/p", "/usr/bin/curl"};
+  denied.allow_line = "h.example:443:read-write";
+  record.denials = {denied};
+  return record;
+}
+
+TEST_CASE("Denied requests are findings too, and every finding stands somewhere") {
+  const std::vector<Finding> all = AllFindings(Sample());
+  REQUIRE(all.size() == 4);
+  CHECK(all[2].path == ".agentic-ci/openshell-policy.yml");
+  CHECK(all[2].message == "x");
+  CHECK(all[3].rule == "egress-denied");
+  CHECK(all[3].message ==
+        "refused: POST h.example/p by /usr/bin/curl; to allow it: h.example:443:read-write");
+}
+
+TEST_CASE("A path that is not plainly relative is never given out") {
+  for (const char* path : {"/etc/passwd", "..", "a/../b", "./a", "a//b", "a/.", ""}) {
+    CAPTURE(path);
+    RunRecord record;
+    record.findings = {{FindingSource::kAgent, "r", Severity::kError, "m", path, 1, false}};
+    CHECK(AllFindings(record)[0].path == ".agentic-ci/openshell-policy.yml");
+  }
+  RunRecord record;
+  record.findings = {{FindingSource::kAgent, "r", Severity::kError, "m", ".github/a..b", 1, false}};
+  CHECK(AllFindings(record)[0].path == ".github/a..b");
+}
+
+TEST_CASE("SARIF has what GitHub asks for") {
+  const Json sarif = codec::ParseJson(RenderSarif(Sample())).value();
+  CHECK(sarif.StringAt("version") == "2.1.0");
+  const Json& run = sarif.Find("runs")->array()->at(0);
+  const Json& driver = *run.Find("tool")->Find("driver");
+  const Json::Array& rules = *driver.Find("rules")->array();
+  REQUIRE(rules.size() == 3);
+  for (const Json& rule : rules) {
+    CHECK_FALSE(rule.Find("fullDescription")->StringAt("text").empty());
+    CHECK_FALSE(rule.Find("help")->StringAt("text").empty());
+  }
+  const Json::Array& results = *run.Find("results")->array();
+  REQUIRE(results.size() == 4);
+  std::set<std::string> fingerprints;
+  for (const Json& result : results) {
+    CHECK(rules.at(static_cast<size_t>(result.IntegerAt("ruleIndex"))).StringAt("id") ==
+          result.StringAt("ruleId"));
+    const Json& physical = *result.Find("locations")->array()->at(0).Find("physicalLocation");
+    CHECK(physical.Find("region")->IntegerAt("startLine") >= 1);
+    fingerprints.insert(result.Find("partialFingerprints")->StringAt("agenticCi/v1"));
+  }
+  CHECK(fingerprints.size() == 4);
+  CHECK(results[0]
+            .Find("locations")
+            ->array()
+            ->at(0)
+            .Find("physicalLocation")
+            ->Find("artifactLocation")
+            ->StringAt("uri") == "a%20b/c%23.c");
+  CHECK(results[0].StringAt("level") == "error");
+}
+
+TEST_CASE("A fingerprint stays when the line moves, and no longer when the finding changes") {
+  Finding finding = {FindingSource::kGate, "r", Severity::kError, "m", "p", 1, false};
+  const std::string first = Fingerprint(finding, 0);
+  finding.line = 99;
+  CHECK(Fingerprint(finding, 0) == first);
+  CHECK(Fingerprint(finding, 1) != first);
+  finding.message = "n";
+  CHECK(Fingerprint(finding, 0) != first);
+  CHECK(first.size() == 32);
+}
+
+TEST_CASE("Every code quality item has what GitLab demands") {
+  const Json list = codec::ParseJson(RenderCodeQuality(Sample())).value();
+  REQUIRE(list.array()->size() == 4);
+  for (const Json& item : *list.array()) {
+    CHECK_FALSE(item.StringAt("description").empty());
+    CHECK_FALSE(item.StringAt("fingerprint").empty());
+    CHECK(item.Find("location")->Find("lines")->IntegerAt("begin") >= 1);
+  }
+  CHECK(list.array()->at(0).StringAt("severity") == "blocker");
+  CHECK(list.array()->at(2).StringAt("severity") == "info");
+  CHECK(RenderCodeQuality({}) == "[]\n");
+}
+
+}  // namespace
+}  // namespace report
