@@ -37,7 +37,8 @@ class Tidy(unittest.TestCase):
 
     def test_calls_of_ours_comments_and_strings_are_no_banned_calls(self):
         self.assertEqual(self.tidy({'runner/a/a.cc': HEAD + '// open(x)\nauto s = "fork(";\nint y = a.open(1);\n'
-                                    'int z = sys::pipe(1);\nint w = reopen(1);\n'}), '')
+                                    'int z = sys::pipe(1);\nint w = reopen(1);\nFd socket(7);\n'}), '')
+        self.assertIn('socket() is not', self.tidy({'runner/a/a.cc': HEAD + 'int F() {\n  return socket(1);\n}\n'}))
 
     def test_base_may_call_the_kernel(self):
         self.assertEqual(self.tidy({'runner/base/sys.cc': HEAD + 'int f = ::open("x", 0);\n'}), '')
