@@ -109,8 +109,9 @@ TEST_CASE("ParseAuthority reads host and port") {
   CHECK(ParseAuthority("Example.COM.:80").value() ==
         std::pair<std::string, uint16_t>("example.com", 80));
   CHECK(ParseAuthority("host:0").value().second == 0);
-  for (std::string_view bad : {"host", "host:", "host:abc", "host:70000", ":443", "::1:443",
-                               "2001:db8::1:443", "[x]:1", "[::1]", "a b:1", "a/b:1", "a@b:1"}) {
+  for (std::string_view bad :
+       {"host", "host:", "host:abc", "host:70000", ":443", "::1:443", "2001:db8::1:443", "[x]:1",
+        "[::1]", "a b:1", "a/b:1", "a@b:1", "a..:1", ".:1"}) {
     CHECK_FALSE(ParseAuthority(bad).ok());
   }
 }

@@ -253,7 +253,8 @@ Result<NetworkPolicy> ParseNetworkPolicy(Reader* reader, const YamlEntry& entry)
                              "write '- {host: api.example.com, port: 443}'");
     }
     Fields endpoint = TRY(Fields::Open(reader, item, Section::kEndpoint));
-    policy.endpoints.push_back(TRY(EndpointParser(reader, endpoint).Parse()));
+    Endpoint parsed = TRY(EndpointParser(reader, endpoint).Parse());
+    policy.endpoints.push_back(std::move(parsed));
   }
   return policy;
 }
@@ -268,7 +269,8 @@ Result<std::vector<NetworkPolicy>> ParseNetworkPolicies(Reader* reader, const Ya
                                         std::string(codec::DescribeKind(node)));
   }
   for (const YamlEntry& entry : node.entries) {
-    policies.push_back(TRY(ParseNetworkPolicy(reader, entry)));
+    NetworkPolicy policy = TRY(ParseNetworkPolicy(reader, entry));
+    policies.push_back(std::move(policy));
   }
   std::sort(policies.begin(), policies.end(),
             [](const NetworkPolicy& a, const NetworkPolicy& b) { return a.key < b.key; });

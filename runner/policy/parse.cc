@@ -140,6 +140,10 @@ Result<ParsedPolicy> ParsePolicy(std::string_view yaml, const ParseContext& cont
   codec::YamlLimits limits;
   limits.bytes_max = kFileBytesMax;
   YamlNode root = TRY(codec::ParseYaml(yaml, context.file, limits));
+  return ParsePolicyTree(root, context);
+}
+
+Result<ParsedPolicy> ParsePolicyTree(const YamlNode& root, const ParseContext& context) {
   Reader reader;
   reader.file = context.file;
   if (root.kind != YamlKind::kMapping && root.kind != YamlKind::kNull) {
@@ -154,6 +158,7 @@ Result<ParsedPolicy> ParsePolicy(std::string_view yaml, const ParseContext& cont
                           "remove 'version', or move the endpoints into 'network_policies'");
   }
   ParsedPolicy parsed;
+  parsed.file = context.file;
   parsed.short_form = has_short_key || root.kind == YamlKind::kNull;
   if (parsed.short_form) {
     parsed.policy.filesystem = DefaultFilesystem();

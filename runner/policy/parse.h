@@ -10,6 +10,10 @@
 #include "codec/position.h"
 #include "policy/policy.h"
 
+namespace codec {
+struct YamlNode;
+}
+
 namespace policy {
 
 // What the `endpoints:` form needs to know of the run: which default endpoints `defaults:` means
@@ -31,11 +35,14 @@ struct ParsedPolicy {
   Policy policy;
   std::vector<Warning> warnings;
   bool short_form = false;  // An `endpoints:` file.
+  std::string file;         // As ParseContext has it.
 };
 
 // Fails with kInvalid and "file:line:col: error: what"; the hint names the nearest valid name.
 // At most 262144 bytes (OpenShell's bound).
 Result<ParsedPolicy> ParsePolicy(std::string_view yaml, const ParseContext& context);
+// The same of a tree that was read already: a policy inside another file.
+Result<ParsedPolicy> ParsePolicyTree(const codec::YamlNode& root, const ParseContext& context);
 
 // The policy of a repository without a policy file: `defaults: minimal`.
 Policy DefaultPolicy(const ParseContext& context);

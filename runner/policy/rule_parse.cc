@@ -33,7 +33,10 @@ Result<std::vector<std::string>> ParsePatterns(Reader* reader, const YamlEntry& 
                              "query '" + entry.key + "' needs exactly one of 'any' and 'glob'");
     }
     if (any) patterns = TRY(fields.Texts("any"));
-    if (glob) patterns.push_back(TRY(fields.Text("glob")));
+    if (glob) {
+      std::string pattern = TRY(fields.Text("glob"));
+      patterns.push_back(std::move(pattern));
+    }
   } else {
     std::optional<std::string> text = ScalarText(entry.value);
     if (!text) {
@@ -58,7 +61,8 @@ Result<HttpRule> ParseMatch(Reader* reader, const YamlNode& node) {
   Fields fields = TRY(Fields::Open(reader, node, Section::kMatch));
   HttpRule rule;
   rule.at = node.at;
-  rule.method = UpperCase(TRY(fields.Text("method")));
+  std::string method = TRY(fields.Text("method"));
+  rule.method = UpperCase(method);
   rule.path = TRY(fields.Text("path"));
   if (rule.method.empty()) {
     return reader->Invalid(node.at, "a rule without a 'method' matches nothing",
@@ -101,7 +105,8 @@ Result<std::vector<HttpRule>> ParseRules(Reader* reader, const YamlNode& list) {
   }
   std::vector<Fields> entries;
   for (const YamlNode& item : list.items) {
-    entries.push_back(TRY(Fields::Open(reader, item, Section::kRule)));
+    Fields fields = TRY(Fields::Open(reader, item, Section::kRule));
+    entries.push_back(fields);
   }
   bool all_empty = std::all_of(entries.begin(), entries.end(),
                                [](const Fields& fields) { return IsEmpty(fields.Find("allow")); });
@@ -113,7 +118,8 @@ Result<std::vector<HttpRule>> ParseRules(Reader* reader, const YamlNode& list) {
       return reader->Invalid(fields.at(), "a rule needs 'allow'",
                              "write 'allow: {method: GET, path: \"/**\"}'");
     }
-    rules.push_back(TRY(ParseMatch(reader, *allow)));
+    HttpRule rule = TRY(ParseMatch(reader, *allow));
+    rules.push_back(std::move(rule));
   }
   return rules;
 }
@@ -123,7 +129,10 @@ Result<std::vector<HttpRule>> ParseDenyRules(Reader* reader, const YamlNode& lis
     return reader->Invalid(list.at, "an empty 'deny_rules' list", "remove 'deny_rules'");
   }
   std::vector<HttpRule> rules;
-  for (const YamlNode& item : list.items) rules.push_back(TRY(ParseMatch(reader, item)));
+  for (const YamlNode& item : list.items) {
+    HttpRule rule = TRY(ParseMatch(reader, item));
+    rules.push_back(std::move(rule));
+  }
   return rules;
 }
 

@@ -286,7 +286,8 @@ Result<std::vector<Endpoint>> ParseEndpoints(Reader* reader, const Fields& field
     size_t blanks = item.text.find_first_not_of(" \t\r\n");
     Position at = item.at;
     at.column += static_cast<int>(blanks) + (item.quoted ? 1 : 0);
-    endpoints.push_back(TRY(ParseEndpointText(reader, at, *text)));
+    Endpoint endpoint = TRY(ParseEndpointText(reader, at, *text));
+    endpoints.push_back(std::move(endpoint));
   }
   return endpoints;
 }

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+// What tests/policy/openshell-load.yml and endpoints-form.yml cannot say: values, places, bounds.
+#include "policy/parse.h"
+
+#include <catch2/catch.hpp>
+
+#include "policy/schema.h"
+
+namespace policy {
+namespace {
+
+ParseContext Context() {
+  ParseContext context;
+  context.file = "p.yml";
+  context.agent_binaries = {"/usr/local/bin/claude"};
+  context.agent_name = "claude-code";
+  return context;
+}
+
+std::string ErrorOf(std::string_view yaml) {
+  Result<ParsedPolicy> parsed = ParsePolicy(yaml, Context());
+  return parsed.ok() ? "accepted" : parsed.error().what;
+}
+
+std::string HintOf(std::string_view yaml) {
+  Result<ParsedPolicy> parsed = ParsePolicy(yaml, Context());
+  return parsed.ok() ? "accepted" : parsed.error().hint;
+}
+
+std::string WithPaths(int count) {
+  std::string yaml = "version: 1\nfilesystem_policy:\n  read_only:\n";
+  for (int i = 0; i < count; ++i) yaml += "    - /p" + std::to_string(i) + "\n";
+  return yaml;
+}
+
+TEST_CASE("ParsePolicy names file, line and column, and the nearest key") {
+  CHECK(ErrorOf("version: 1\nnetwork_polices: {}\n") ==
+        "p.yml:2:1: error: unknown key 'network_polices' in a policy");
+  CHECK(HintOf("version: 1\nnetwork_polices: {}\n") == "write 'network_policies:'");
+  CHECK(HintOf("version: 1\nfilesystem: {}\n") == "write 'filesystem_policy:'");
+  CHECK(HintOf("version: 1\nlandlock: {compatibility: hard}\n") ==
+        "one of: best_effort, hard_requirement");
+  CHECK(HintOf("version: 1\nzzz: 1\n").empty());
+}
+
+TEST_CASE("ParsePolicy bounds the number and the length of paths") {
+  CHECK(ErrorOf(WithPaths(256)) == "accepted");
+  CHECK(ErrorOf(WithPaths(257)).find("more than 256 paths") != std::string::npos);
+  std::string longest = "/" + std::string(4095, 'a');
+  CHECK(ErrorOf("version: 1\nfilesystem_policy: {read_only: [" + longest + "]}") == "accepted");
+  CHECK(ErrorOf("version: 1\nfilesystem_policy: {read_only: [" + longest + "a]}")
+            .find("longer than 4096 bytes") != std::string::npos);
+}
+
+TEST_CASE("ParsePolicy bounds the file") {
+  std::string filler(262144 - 11, '#');
+  CHECK(ErrorOf("version: 1\n" + filler) == "accepted");
+  CHECK(ErrorOf("version: 1\n" + filler + "#").find("larger than 262144") != std::string::npos);
+}
+
+TEST_CASE("ParsePolicy gives the restrictive file system when none is written") {
+  FilesystemPolicy filesystem = ParsePolicy("version: 1\n", Context()).value().policy.filesystem;
+  CHECK(filesystem.include_workdir);
+  CHECK(filesystem.read_only == std::vector<std::string>{"/usr", "/lib", "/proc", "/dev/urandom",
+                                                         "/app", "/etc", "/var/log"});
+  CHECK(filesystem.read_write == std::vector<std::string>{"/tmp", "/dev/null"});
+}
+
+TEST_CASE("ParsePolicy leaves the workdir out of a section that does not name it") {
+  FilesystemPolicy filesystem =
+      ParsePolicy("version: 1\nfilesystem_policy: {read_only: [/usr]}", Context())
+          .value()
+          .policy.filesystem;
+  CHECK_FALSE(filesystem.include_workdir);
+  CHECK(filesystem.read_write.empty());
+}
+
+TEST_CASE("ParsePolicy reads the modes") {
+  Policy policy = ParsePolicy(
+                      "version: 1\n"
+                      "landlock: {compatibility: hard_requirement}\n"
+                      "process: {run_as_user: sandbox, run_as_group: 1000}\n",
+                      Context())
+                      .value()
+                      .policy;
+  CHECK(policy.landlock == LandlockMode::kHardRequirement);
+  CHECK(policy.process.run_as_user == "sandbox");
+  CHECK(policy.process.run_as_group == "1000");
+}
+
+TEST_CASE("ParsePolicy reads an endpoint as it is written") {
+  ParsedPolicy parsed =
+      ParsePolicy(
+          "version: 1\n"
+          "network_policies:\n"
+          "  z: {}\n"
+          "  a:\n"
+          "    name: Shown\n"
+          "    endpoints:\n"
+          "      - host: API.Example.com.\n"
+          "        ports: [443, 8443]\n"
+          "        protocol: rest\n"
+          "        enforcement: audit\n"
+          "        path: /v1/**\n"
+          "        allow_encoded_slash: true\n"
+          "        allowed_ips: [10.1.0.0/16, 10.2.3.4]\n"
+          "        rules:\n"
+          "          - allow: {method: get, path: /v1/x, query: {a: {any: [b, c]}}}\n"
+          "        deny_rules:\n"
+          "          - {method: '*', path: '**'}\n"
+          "    binaries: [{path: /usr/bin/git, harness: true}]\n",
+          Context())
+          .value();
+  CHECK_FALSE(parsed.short_form);
+  REQUIRE(parsed.policy.network.size() == 2);
+  const NetworkPolicy& network = parsed.policy.network[0];
+  CHECK(network.key == "a");
+  CHECK(network.name == "Shown");
+  CHECK(network.at.line == 4);
+  CHECK(parsed.policy.network[1].name == "z");
+  REQUIRE(network.endpoints.size() == 1);
+  const Endpoint& endpoint = network.endpoints[0];
+  CHECK(endpoint.host == "api.example.com");
+  CHECK(endpoint.ports == std::vector<uint16_t>{443, 8443});
+  CHECK(endpoint.protocol == Protocol::kRest);
+  CHECK(endpoint.enforcement == Enforcement::kAudit);
+  CHECK(endpoint.path == "/v1/**");
+  CHECK(endpoint.allow_encoded_slash);
+  CHECK(endpoint.allowed_ips.size() == 2);
+  CHECK(endpoint.at.line == 7);
+  REQUIRE(endpoint.rules.size() == 1);
+  CHECK(endpoint.rules[0].method == "GET");
+  CHECK(endpoint.rules[0].at.line == 15);
+  CHECK(endpoint.rules[0].query[0].any == std::vector<std::string>{"b", "c"});
+  CHECK(endpoint.deny_rules[0].path == "**");
+  CHECK(network.binaries == std::vector<std::string>{"/usr/bin/git"});
+}
+
+TEST_CASE("An absent enforcement enforces") {
+  Policy policy =
+      ParsePolicy(
+          "version: 1\nnetwork_policies: {a: {endpoints: [{host: x.y.z, port: 1, access: full}]}}",
+          Context())
+          .value()
+          .policy;
+  CHECK(policy.network[0].endpoints[0].enforcement == Enforcement::kEnforce);
+  CHECK(policy.network[0].endpoints[0].protocol == Protocol::kRest);
+}
+
+TEST_CASE("An access preset on a tunnel stays a label") {
+  Policy policy = ParsePolicy(
+                      "version: 1\nnetwork_policies: {a: {endpoints: "
+                      "[{host: x.y.z, port: 1, access: full, tls: skip}]}}",
+                      Context())
+                      .value()
+                      .policy;
+  const Endpoint& endpoint = policy.network[0].endpoints[0];
+  CHECK(endpoint.protocol == Protocol::kL4);
+  CHECK(endpoint.rules.empty());
+  CHECK(endpoint.access == Access::kFull);
+}
+
+TEST_CASE("The short form puts the defaults first and each text once") {
+  ParsedPolicy parsed = ParsePolicy(
+                            "endpoints:\n"
+                            "  - a.example.com:443:full\n"
+                            "  - a.example.com:443:full\n"
+                            "  - github.com:443:full\n"
+                            "  - github.com:443:read-only\n",
+                            Context())
+                            .value();
+  CHECK(parsed.short_form);
+  REQUIRE(parsed.policy.network.size() == 2);
+  CHECK(parsed.policy.network[0].key == "defaults");
+  CHECK(parsed.policy.network[0].endpoints.size() == 8);
+  CHECK(parsed.policy.network[0].endpoints[0].host == "github.com");
+  CHECK(parsed.policy.network[0].endpoints[7].host == "api.anthropic.com");
+  CHECK(parsed.policy.network[0].endpoints[0].at.line == 0);
+  const NetworkPolicy& file = parsed.policy.network[1];
+  CHECK(file.key == "endpoints");
+  REQUIRE(file.endpoints.size() == 2);
+  CHECK(file.endpoints[1].access == Access::kReadOnly);
+  CHECK(file.binaries == std::vector<std::string>{"/usr/local/bin/claude"});
+}
+
+TEST_CASE("DefaultPolicy is the forge for git, and the model of an agent that has one") {
+  Policy policy = DefaultPolicy(Context());
+  REQUIRE(policy.network.size() == 2);
+  CHECK(policy.network[0].key == "default-forge");
+  CHECK(policy.network[1].key == "default-model");
+  CHECK(policy.network[1].binaries == std::vector<std::string>{"/usr/local/bin/claude"});
+  ParseContext command;
+  command.forge_host = "git.example.com";
+  Policy other = DefaultPolicy(command);
+  REQUIRE(other.network.size() == 1);
+  CHECK(other.network[0].endpoints[0].host == "git.example.com");
+}
+
+TEST_CASE("The reference names every key of the schema") {
+  std::string reference = RenderPolicyReference();
+  for (const KeySpec& key : PolicyKeys()) {
+    CHECK(reference.find("`" + std::string(key.name) + "`") != std::string::npos);
+  }
+}
+
+}  // namespace
+}  // namespace policy

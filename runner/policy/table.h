@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tables of cases: `agentic-ci policy test FILE...`. A table says what a policy must allow and
+// refuse, so that a change of the policy that changes an answer is noticed.
+//
+//   about: One repository may be read, and nothing be written.
+//   policy: ../../policies/read-only-github.yml    # Or the policy itself, as a mapping; or
+//   `default`. context: {agent: claude-code, binaries: [/usr/bin/claude], forge: github.com}  #
+//   `endpoints:` form. cases:
+//     - request: GET https://api.github.com/repos/acme/site   # Or CONNECT host:port.
+//       expect: allow                                         # allow, deny or audit.
+//       binary: /usr/bin/git       # Or a list: the program, then its ancestors.
+//       by: github                 # The policy's name, or a part of the reason.
+//       case, policy, cmdline, resolves, path: optional (a label; this case's own policy;
+//       arguments; addresses; the canonical path).
+//   accepts:                       # Policies that load: `yaml` (text or a mapping), `warning`.
+//   rejects:                       # Policies that do not: `yaml`, and a part of the `error`.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+
+namespace policy {
+
+struct TableReport {
+  std::string about;
+  int cases = 0;                      // Rows that were tried.
+  std::vector<std::string> failures;  // One per failed row: "file:line:col: what".
+};
+
+// Runs the table in the file `path`; a policy it names by path is relative to it. Fails with
+// kNotFound for a missing file and kInvalid for one that is no table; a failing case is no Error.
+Result<TableReport> RunPolicyTable(const std::string& path);
+
+}  // namespace policy
