@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -63,6 +64,12 @@ class Collector {
     int64_t size = (was.has_value() ? was->size() : 0) + (now != nullptr ? now->size() : 0);
     if (files_ >= limits_.files_max) {
       LeaveOut(changes_, path, "more than " + std::to_string(limits_.files_max) + " files changed",
+               true);
+      return Ok();
+    }
+    if (std::max(was.has_value() ? was->size() : 0, now != nullptr ? now->size() : 0) >
+        limits_.file_bytes_max) {
+      LeaveOut(changes_, path, "larger than " + std::to_string(limits_.file_bytes_max) + " bytes",
                true);
       return Ok();
     }

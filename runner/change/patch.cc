@@ -76,6 +76,14 @@ std::vector<size_t> SectionOrder(git_diff* diff) {
   return order;
 }
 
+// A directory whose name ends in a space makes a head line `git apply` cannot read ("a/end /c b/end
+// /c"), unless it is quoted. Gives that line without its newline, or nothing when it can stay.
+std::string QuotedHead(std::string_view section, const std::string& path) {
+  if (path.find(" /") == std::string::npos) return {};
+  if (!section.starts_with("diff --git a/" + path + " b/" + path + "\n")) return {};
+  return "diff --git \"a/" + path + "\" \"b/" + path + "\"";
+}
+
 // One section of the patch; its text is added when it fits.
 Status AddSection(MemoryRepository& repository, git_diff* diff, size_t at, int64_t patch_bytes_max,
                   ChangeSet& changes) {
@@ -92,8 +100,11 @@ Status AddSection(MemoryRepository& repository, git_diff* diff, size_t at, int64
   if (git_oid_equal(&delta->old_file.id, &delta->new_file.id) != 0) {
     section = section.substr(0, std::min(section.find("\nBinary files "), section.size() - 1) + 1);
   }
-  bool fits = static_cast<int64_t>(changes.patch.size() + section.size()) <= patch_bytes_max;
-  if (fits) changes.patch += section;
+  std::string head = QuotedHead(section, change.path);
+  if (!head.empty()) section.remove_prefix(section.find('\n'));
+  size_t patch_bytes = changes.patch.size() + head.size() + section.size();
+  bool fits = static_cast<int64_t>(patch_bytes) <= patch_bytes_max;
+  if (fits) (changes.patch += head) += section;
   git_buf_dispose(&text);
   if (!fits) {
     LeaveOut(changes, change.path,

@@ -26,8 +26,8 @@ std::string Parent(const std::string& path) {
 
 std::string BaseName(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
-// What lies at `path`, links not followed: its type bits, or 0 for nothing, also where something above
-// it is no directory.
+// What lies at `path`, links not followed: its type bits, or 0 for nothing, also where something
+// above it is no directory.
 Result<mode_t> TypeAt(int root, const std::string& path) {
   Result<Fd> place = sys::OpenBeneath(root, path, kPlace);
   if (!place.ok()) {

@@ -196,6 +196,9 @@ def one_round(number, where):
         fail(where, f"round {number}: patch of {os.path.getsize(patch)} bytes, unchanged {unchanged}")
     if unchanged:
         return 0
+    done = run(PROBE, "judge", f"{where}/upper", f"{where}/base")
+    if done.returncode != 0 or b"patch" in done.stdout:
+        fail(where, f"round {number}: our reader and the records disagree: {done.stdout.decode()}")
     shutil.copytree(f"{where}/base", f"{where}/theirs", symlinks=True)
     for check in (["--check"], []):
         done = run("git", "apply", *check, patch, cwd=f"{where}/theirs")

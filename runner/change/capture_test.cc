@@ -1,0 +1,340 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "change/capture.h"
+
+#include <sys/socket.h>
+#include <sys/xattr.h>
+
+#include <algorithm>
+
+#include "change/test_tree.h"
+
+namespace change {
+namespace {
+
+ChangeSet Capture(const TestTree& upper, const TestTree& checkout, const Repository* repository,
+                  const CaptureLimits& limits = {}) {
+  Result<Fd> fd = sys::Open(upper.root(), O_RDONLY | O_DIRECTORY);
+  REQUIRE(fd.ok());
+  Result<ChangeSet> changes = CaptureChanges(fd.value().get(), checkout.root(), repository, limits);
+  REQUIRE(changes.ok());
+  return std::move(changes).value();
+}
+
+std::vector<std::string> Summary(const ChangeSet& changes) {
+  std::vector<std::string> lines;
+  for (const FileChange& file : changes.files) {
+    lines.push_back(std::string(ChangeKindName(file.kind)) + " " + file.path);
+  }
+  return lines;
+}
+
+bool LeavesOut(const ChangeSet& changes, const std::string& path, const std::string& reason) {
+  return std::any_of(changes.left_out.begin(), changes.left_out.end(), [&](const LeftOut& left) {
+    return left.path == path && left.reason.find(reason) != std::string::npos;
+  });
+}
+
+using Lines = std::vector<std::string>;
+
+TEST_CASE("An empty upper layer is no change") {
+  TestTree upper;
+  TestTree checkout;
+  checkout.Write("a", "x\n");
+  ChangeSet changes = Capture(upper, checkout, nullptr);
+  CHECK(changes.files.empty());
+  CHECK(changes.patch.empty());
+  CHECK(changes.complete);
+}
+
+TEST_CASE("Each kind of change is told apart") {
+  TestTree upper;
+  TestTree checkout;
+  checkout.Write("modified", "1\n2\n3\n");
+  checkout.Write("mode", "#!/bin/sh\n");
+  checkout.Write("deleted", "gone for good\n");
+  checkout.Write("old-name", "a\nb\nc\nd\ne\nf\ng\n");
+  checkout.Write("touched", "same\n");
+  upper.Write("created", "new\nlines\n");
+  upper.Write("modified", "1\n2 and more\n3\n");
+  upper.Write("mode", "#!/bin/sh\n", 0755);
+  upper.Whiteout("deleted");
+  upper.Whiteout("old-name");
+  upper.Write("dir/new-name", "a\nb\nc\nd\ne\nf\ng\n");
+  upper.Write("touched", "same\n");
+  upper.Link("link", "created");
+  ChangeSet changes = Capture(upper, checkout, nullptr);
+  CHECK(Summary(changes) == Lines{"created created", "deleted deleted", "renamed dir/new-name",
+                                  "created link", "mode mode", "modified modified"});
+  CHECK(changes.files[0].additions == 2);
+  CHECK(changes.files[0].bytes == 10);
+  CHECK(changes.files[2].old_path == "old-name");
+  CHECK(changes.files[3].link_target == "created");
+  CHECK(changes.files[3].new_mode == 0120000);
+  CHECK(changes.files[4].old_mode == 0100644);
+  CHECK(changes.files[4].new_mode == 0100755);
+  CHECK(changes.files[5].additions == 1);
+  CHECK(changes.files[5].deletions == 1);
+}
+
+TEST_CASE("A modified file gives the patch git would give") {
+  TestTree upper;
+  TestTree checkout;
+  checkout.Write("a b", "one\ntwo\n");
+  upper.Write("a b", "one\nthree");
+  CHECK(Capture(upper, checkout, nullptr).patch ==
+        "diff --git a/a b b/a b\n"
+        "index 814f4a422927b82f5f8a43f8fab6d3839e3983f2..7279b450fade0f69fd140ada97bd366a8384b984 "
+        "100644\n"
+        "--- a/a b\n"
+        "+++ b/a b\n"
+        "@@ -1,2 +1,2 @@\n"
+        " one\n"
+        "-two\n"
+        "+three\n"
+        "\\ No newline at end of file\n");
+}
+
+TEST_CASE("A whiteout of a directory deletes the files beneath it") {
+  TestTree upper;
+  TestTree checkout;
+  checkout.Write("dir/a", "1\n");
+  checkout.Write("dir/sub/b", "2\n");
+  checkout.Write("dirt", "kept\n");
+  upper.Whiteout("dir");
+  CHECK(Summary(Capture(upper, checkout, nullptr)) == Lines{"deleted dir/a", "deleted dir/sub/b"});
+}
+
+TEST_CASE("A file in the place of a directory, and a directory in the place of a file") {
+  TestTree upper;
+  TestTree checkout;
+  checkout.Write("dir/a", "1\n");
+  checkout.Write("file", "22\n");
+  checkout.Link("link", "dir");
+  upper.Link("dir", "file");
+  upper.Write("file/inner", "new content\n");
+  upper.Write("link", "a file now\n");
+  CHECK(Summary(Capture(upper, checkout, nullptr)) == Lines{"created dir", "deleted dir/a",
+                                                            "deleted file", "created file/inner",
+                                                            "deleted link", "created link"});
+}
+
+TEST_CASE("An opaque directory hides what the lower layer has, at every depth") {
+  TestTree upper;
+  TestTree checkout;
+  checkout.Write("dir/kept", "same\n");
+  checkout.Write("dir/gone", "1\n");
+  checkout.Write("dir/sub/gone", "22\n");
+  checkout.Write("dir/other/gone", "333\n");
+  upper.Write("dir/kept", "same\n");
+  upper.Write("dir/sub/new", "something else\n");
+  if (::setxattr(upper.At("dir").c_str(), "user.overlay.opaque", "y", 1, 0) != 0) {
+    WARN("skipped: no user attributes on the temporary directory's file system");
+    return;
+  }
+  CHECK(Summary(Capture(upper, checkout, nullptr)) ==
+        Lines{"deleted dir/gone", "deleted dir/other/gone", "deleted dir/sub/gone",
+              "created dir/sub/new"});
+}
+
+TEST_CASE("An empty file is a whiteout only in a directory marked for it") {
+  TestTree upper;
+  TestTree checkout;
+  checkout.Write("marked/a", "1\n");
+  checkout.Write("plain/a", "22\n");
+  for (const char* path : {"marked/a", "plain/a"}) {
+    upper.Write(path, "");
+    if (::setxattr(upper.At(path).c_str(), "user.overlay.whiteout", "", 0, 0) != 0) {
+      WARN("skipped: no user attributes on the temporary directory's file system");
+      return;
+    }
+  }
+  REQUIRE(::setxattr(upper.At("marked").c_str(), "user.overlay.opaque", "x", 1, 0) == 0);
+  CHECK(Summary(Capture(upper, checkout, nullptr)) ==
+        Lines{"deleted marked/a", "modified plain/a"});
+}
+
+TEST_CASE("Nothing named .git is looked at") {
+  TestTree upper;
+  TestTree checkout;
+  checkout.Write("a", "x");
+  checkout.Commit({"a"});
+  upper.Write(".git/config", "[core]\n\thooksPath = /tmp\n");
+  upper.Write(".git/hooks/pre-commit", "#!/bin/sh\n", 0755);
+  upper.Write("vendor/.git/config", "[core]\n");
+  upper.Write("vendor/a", "kept\n");
+  upper.Write("other/.GIT/config", "[core]\n");
+  upper.Write("third/GIT~1", "x");
+  ChangeSet changes = Capture(upper, checkout, nullptr);
+  CHECK(Summary(changes) == Lines{"created vendor/a"});
+  CHECK(changes.patch.find("hook") == std::string::npos);
+  CHECK(changes.left_out_count == 3);
+  CHECK(LeavesOut(changes, "vendor/.git", "belongs to git"));
+}
+
+TEST_CASE("Ignored untracked files are left out by the checkout's rules, not the agent's") {
+  TestTree upper;
+  TestTree checkout;
+  checkout.Write(".gitignore", "build/\n*.log\n");
+  checkout.Write("tracked.log", "1\n");
+  checkout.Write("old.log", "1\n");
+  checkout.Write("build/tracked", "1\n");
+  checkout.Write("build/old", "1\n");
+  checkout.Commit({".gitignore"});
+  {
+    Result<Repository> plain = Repository::Open(checkout.root());
+    git_repository* raw = nullptr;
+    REQUIRE(git_repository_open(&raw, checkout.root().c_str()) == 0);
+    GitRepository repository(raw);
+    git_index* raw_index = nullptr;
+    REQUIRE(git_repository_index(&raw_index, raw) == 0);
+    GitIndex index(raw_index);
+    REQUIRE(git_index_add_bypath(raw_index, "tracked.log") == 0);
+    REQUIRE(git_index_add_bypath(raw_index, "build/tracked") == 0);
+    REQUIRE(git_index_write(raw_index) == 0);
+  }
+  upper.Write(".gitignore", "secret-file\n");
+  upper.Write("secret-file", "not ignored by the rules that count\n");
+  upper.Write("new.log", "2\n");
+  upper.Write("tracked.log", "2\n");
+  upper.Whiteout("old.log");
+  upper.Whiteout("build");
+  upper.Write("node/build/out", "3\n");
+  Repository repository = Repository::Open(checkout.root()).value();
+  ChangeSet changes = Capture(upper, checkout, &repository);
+  CHECK(Summary(changes) == Lines{"modified .gitignore", "deleted build/tracked",
+                                  "created secret-file", "modified tracked.log"});
+  CHECK(changes.ignored_count == 4);  // new.log, old.log, build/old, node/build.
+  CHECK(changes.complete);
+}
+
+TEST_CASE("What is no file is left out, with what it is") {
+  TestTree upper;
+  TestTree checkout;
+  checkout.Write("was-a-file", "x\n");
+  REQUIRE(::mkfifo(upper.At("pipe").c_str(), 0644) == 0);
+  REQUIRE(::mkfifo(upper.At("was-a-file").c_str(), 0644) == 0);
+  ChangeSet changes = Capture(upper, checkout, nullptr);
+  CHECK(Summary(changes) == Lines{"deleted was-a-file"});
+  CHECK(LeavesOut(changes, "pipe", "a named pipe"));
+  CHECK(changes.complete);
+}
+
+TEST_CASE("Modes become git's: set-user-id and the like do not travel") {
+  TestTree upper;
+  TestTree checkout;
+  upper.Write("tool", "x\n", 04755);
+  upper.Write("open", "y y\n", 0666);
+  ChangeSet changes = Capture(upper, checkout, nullptr);
+  REQUIRE(changes.files.size() == 2);
+  CHECK(changes.files[0].new_mode == 0100644);
+  CHECK(changes.files[1].new_mode == 0100755);
+}
+
+TEST_CASE("Files and directories without read permission are read all the same") {
+  TestTree upper;
+  TestTree checkout;
+  upper.Write("dir/closed", "x\n", 0);
+  REQUIRE(::chmod(upper.At("dir").c_str(), 0) == 0);
+  CHECK(Summary(Capture(upper, checkout, nullptr)) == Lines{"created dir/closed"});
+}
+
+TEST_CASE("Links in the upper layer are never followed") {
+  TestTree upper;
+  TestTree checkout;
+  TestTree outside;
+  outside.Write("secret", "host secret\n");
+  upper.Link("file", outside.At("secret"));
+  upper.Link("dir", outside.root());
+  ChangeSet changes = Capture(upper, checkout, nullptr);
+  CHECK(Summary(changes) == Lines{"created dir", "created file"});
+  CHECK(changes.patch.find("host secret") == std::string::npos);
+}
+
+TEST_CASE("A limit names what it left out and makes the set incomplete") {
+  TestTree upper;
+  TestTree checkout;
+  upper.Write("big", std::string(2000, 'x'));
+  upper.Write("small", "x\n");
+  CaptureLimits limits;
+  SECTION("the size of a file") {
+    limits.file_bytes_max = 1000;
+    ChangeSet changes = Capture(upper, checkout, nullptr, limits);
+    CHECK(Summary(changes) == Lines{"created small"});
+    CHECK(LeavesOut(changes, "big", "larger than 1000 bytes"));
+    CHECK_FALSE(changes.complete);
+  }
+  SECTION("the size of the patch") {
+    limits.patch_bytes_max = 1000;
+    ChangeSet changes = Capture(upper, checkout, nullptr, limits);
+    CHECK(Summary(changes) == Lines{"created small"});
+    CHECK(changes.patch.find("b/big") == std::string::npos);
+    CHECK_FALSE(changes.complete);
+  }
+  SECTION("the number of files") {
+    limits.files_max = 1;
+    ChangeSet changes = Capture(upper, checkout, nullptr, limits);
+    CHECK(changes.files.size() == 1);
+    CHECK_FALSE(changes.complete);
+  }
+  SECTION("the size of all files") {
+    limits.content_bytes_max = 1000;
+    ChangeSet changes = Capture(upper, checkout, nullptr, limits);
+    CHECK(Summary(changes) == Lines{"created small"});
+    CHECK_FALSE(changes.complete);
+  }
+  SECTION("the number of entries") {
+    limits.entries_max = 1;
+    CHECK_FALSE(Capture(upper, checkout, nullptr, limits).complete);
+  }
+}
+
+TEST_CASE("A huge sparse file costs nothing but its name") {
+  TestTree upper;
+  TestTree checkout;
+  upper.Write("sparse", "");
+  REQUIRE(::truncate(upper.At("sparse").c_str(), int64_t{1} << 40) == 0);
+  ChangeSet changes = Capture(upper, checkout, nullptr);
+  CHECK(changes.files.empty());
+  CHECK(LeavesOut(changes, "sparse", "larger than"));
+}
+
+TEST_CASE("A tree too deep for a path is left out without harm") {
+  TestTree upper;
+  TestTree checkout;
+  std::string name(200, 'd');
+  int at = ::open(upper.root().c_str(), O_RDONLY | O_DIRECTORY);
+  for (int depth = 0; depth < 40; ++depth) {
+    REQUIRE(::mkdirat(at, name.c_str(), 0755) == 0);
+    int next = ::openat(at, name.c_str(), O_RDONLY | O_DIRECTORY);
+    ::close(at);
+    at = next;
+  }
+  ::close(at);
+  ChangeSet changes = Capture(upper, checkout, nullptr);
+  CHECK(changes.files.empty());
+  CHECK_FALSE(changes.complete);
+}
+
+TEST_CASE("A repository inside the checkout keeps its own changes") {
+  TestTree upper;
+  TestTree checkout;
+  checkout.Write("sub/.git", "gitdir: ../.git/modules/sub\n");
+  checkout.Write("sub/a", "x\n");
+  upper.Write("sub/a", "y\n");
+  ChangeSet changes = Capture(upper, checkout, nullptr);
+  CHECK(changes.files.empty());
+  CHECK(LeavesOut(changes, "sub", "submodule"));
+}
+
+TEST_CASE("Names of any bytes come through") {
+  TestTree upper;
+  TestTree checkout;
+  upper.Write("new\nline", "1\n");
+  upper.Write("\xff\xfe", "22\n");
+  upper.Write("tab\t\"quote\"", "333\n");
+  CHECK(Summary(Capture(upper, checkout, nullptr)) ==
+        Lines{"created new\nline", "created tab\t\"quote\"", "created \xff\xfe"});
+}
+
+}  // namespace
+}  // namespace change

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "change/gate.h"
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+
+namespace change {
+namespace {
+
+const std::string kId(40, '1');
+const std::string kToken = "ghp_" + std::string("aB3dE5gH7jK9mN1pQ3sT5vX7zB9dF1hJ3lN5");
+
+// A set with one created file of these lines.
+ChangeSet Created(const std::string& path, const std::vector<std::string>& lines,
+                  int mode = 0100644) {
+  ChangeSet changes;
+  FileChange file;
+  file.kind = ChangeKind::kCreated;
+  file.path = path;
+  file.new_mode = mode;
+  changes.files = {file};
+  changes.patch = "diff --git a/" + path + " b/" + path + "\nnew file mode " +
+                  (mode == 0120000 ? "120000" : "100644") + "\nindex " + std::string(40, '0') +
+                  ".." + kId + "\n--- /dev/null\n+++ b/" + path + "\n@@ -0,0 +1," +
+                  std::to_string(lines.size()) + " @@\n";
+  for (const std::string& line : lines) changes.patch += "+" + line + "\n";
+  return changes;
+}
+
+bool Finds(const Verdict& verdict, const std::string& gate, const std::string& message) {
+  return std::any_of(
+      verdict.findings.begin(), verdict.findings.end(), [&](const GateFinding& finding) {
+        return finding.gate == gate && finding.message.find(message) != std::string::npos;
+      });
+}
+
+TEST_CASE("An ordinary change is accepted without a finding") {
+  Verdict verdict = JudgeChanges(Created("src/a.cc", {"int main() {}"}), {});
+  CHECK(verdict.accepted);
+  CHECK(verdict.findings.empty());
+  CHECK(JudgeChanges(ChangeSet(), {}).accepted);
+}
+
+TEST_CASE("A secret in an added line is refused at its line, and not repeated") {
+  Verdict verdict = JudgeChanges(Created("a.env", {"x=1", "", "GH=" + kToken}), {});
+  CHECK_FALSE(verdict.accepted);
+  REQUIRE(verdict.findings.size() == 1);
+  CHECK(verdict.findings[0].gate == "secrets");
+  CHECK(verdict.findings[0].path == "a.env");
+  CHECK(verdict.findings[0].line == 3);
+  CHECK(verdict.findings[0].message == "a GitHub token, ghp_..., 40 characters");
+}
+
+TEST_CASE("A secret that is removed or only context is not the agent's") {
+  ChangeSet changes;
+  FileChange file;
+  file.path = "a";
+  file.old_mode = file.new_mode = 0100644;
+  changes.files = {file};
+  changes.patch = "diff --git a/a b/a\nindex " + kId + ".." + kId + " 100644\n--- a/a\n+++ b/a\n" +
+                  "@@ -7,3 +7,3 @@\n " + kToken + "\n-old " + kToken + "\n+new\n last\n";
+  CHECK(JudgeChanges(changes, {}).findings.empty());
+}
+
+TEST_CASE("Lines that look like headers are text inside a hunk") {
+  ChangeSet changes = Created("a", {"++ b/other", "diff --git a/x b/x", "@@ -1 +1 @@", kToken});
+  Verdict verdict = JudgeChanges(changes, {});
+  REQUIRE(verdict.findings.size() == 1);
+  CHECK(verdict.findings[0].line == 4);
+  CHECK(verdict.findings[0].path == "a");
+}
+
+TEST_CASE("Protected paths are refused under either name") {
+  CHECK(Finds(JudgeChanges(Created(".github/workflows/x.yml", {"on: push"}), {}), "protected-paths",
+              "forge"));
+  ChangeSet changes;
+  FileChange file;
+  file.kind = ChangeKind::kRenamed;
+  file.path = "docs/old.md";
+  file.old_path = "CLAUDE.md";
+  file.old_mode = file.new_mode = 0100644;
+  changes.files = {file};
+  changes.patch =
+      "diff --git a/CLAUDE.md b/docs/old.md\nsimilarity index 100%\nrename from CLAUDE.md\n"
+      "rename to docs/old.md\n";
+  Verdict verdict = JudgeChanges(changes, {});
+  CHECK_FALSE(verdict.accepted);
+  REQUIRE(verdict.findings.size() == 1);
+  CHECK(verdict.findings[0].path == "CLAUDE.md");
+}
+
+TEST_CASE("Attributes warn and do not refuse") {
+  Verdict verdict = JudgeChanges(Created(".gitattributes", {"* -diff"}), {});
+  CHECK(verdict.accepted);
+  CHECK(verdict.findings.size() == 1);
+}
+
+TEST_CASE("Paths that leave the checkout are refused") {
+  for (const char* path : {"../x", "a/../../x", "/abs", ".git/hooks/pre-commit"}) {
+    CAPTURE(path);
+    CHECK(Finds(JudgeChanges(Created(path, {"x"}), {}), "protected-paths", "leaves the checkout"));
+  }
+}
+
+TEST_CASE("A symbolic link out of the checkout is refused, one within it is not") {
+  ChangeSet inside = Created("dir/link", {"../a"}, 0120000);
+  inside.files[0].link_target = "../a";
+  inside.patch += "\\ No newline at end of file\n";
+  CHECK(JudgeChanges(inside, {}).accepted);
+  ChangeSet outside = Created("dir/link", {"../../a"}, 0120000);
+  outside.files[0].link_target = "../../a";
+  outside.patch += "\\ No newline at end of file\n";
+  CHECK(Finds(JudgeChanges(outside, {}), "protected-paths", "may lead outside"));
+}
+
+TEST_CASE("Records that do not describe the patch are refused") {
+  ChangeSet changes = Created("a", {"x"});
+  SECTION("another path") { changes.files[0].path = "b"; }
+  SECTION("a section more") { changes.files.clear(); }
+  SECTION("another mode") { changes.files[0].new_mode = 0100755; }
+  SECTION("another kind") { changes.files[0].kind = ChangeKind::kModified; }
+  SECTION("another link target") {
+    changes = Created("link", {"/etc/passwd"}, 0120000);
+    changes.files[0].link_target = "a";
+  }
+  Verdict verdict = JudgeChanges(changes, {});
+  CHECK_FALSE(verdict.accepted);
+  CHECK(Finds(verdict, "protected-paths", "records"));
+}
+
+TEST_CASE("What is not a patch is refused") {
+  ChangeSet changes = Created("a", {"x"});
+  changes.patch += "--- a/b\n+++ b/b\n";
+  CHECK(Finds(JudgeChanges(changes, {}), "protected-paths", "not a patch"));
+}
+
+TEST_CASE("Size limits hold at the limit and refuse above it") {
+  ChangeSet changes = Created("a", {"x"});
+  GateLimits limits;
+  limits.files_max = 1;
+  limits.patch_bytes_max = static_cast<int64_t>(changes.patch.size());
+  CHECK(JudgeChanges(changes, limits).accepted);
+  limits.patch_bytes_max -= 1;
+  CHECK(Finds(JudgeChanges(changes, limits), "size", "bytes"));
+  limits.files_max = 0;
+  CHECK(Finds(JudgeChanges(changes, limits), "size", "1 files"));
+  changes.complete = false;
+  CHECK(Finds(JudgeChanges(changes, {}), "size", "not complete"));
+}
+
+TEST_CASE("Findings are bounded, and a bounded list still refuses") {
+  GateLimits limits;
+  limits.findings_max = 2;
+  Verdict verdict = JudgeChanges(Created("a", {kToken, kToken, kToken, kToken}), limits);
+  CHECK_FALSE(verdict.accepted);
+  REQUIRE(verdict.findings.size() == 3);
+  CHECK(verdict.findings[2].message == "2 more findings");
+}
+
+}  // namespace
+}  // namespace change

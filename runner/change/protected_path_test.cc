@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "change/protected_path.h"
+
+#include <catch2/catch.hpp>
+
+namespace change {
+namespace {
+
+TEST_CASE("ValidPath refuses what leaves the checkout or enters .git") {
+  for (const std::string& path :
+       {std::string(""), std::string("../x"), std::string("/abs"), std::string("a/../../x"),
+        std::string("a/./b"), std::string("a//b"), std::string("a/"), std::string(".."),
+        std::string(".git"), std::string(".git/config"), std::string("a/.GIT/hooks/x"),
+        std::string("git~1/x"), std::string(".git./x"), std::string(".git /x"),
+        std::string(".git::$INDEX_ALLOCATION/x"), std::string(".g\xe2\x80\x8cit/config"),
+        std::string("a\\.git\\config"), std::string("a\0b", 3), std::string(4001, 'a')}) {
+    CAPTURE(path);
+    CHECK_FALSE(ValidPath(path));
+  }
+}
+
+TEST_CASE("ValidPath takes ordinary and odd names") {
+  for (const char* path : {"a", "a/b", ".gitignore", ".github/x", "a..b", "...", "git", "a b",
+                           "new\nline", "\xff", "-rf", ".gitx/a", "agit~1"}) {
+    CAPTURE(path);
+    CHECK(ValidPath(path));
+  }
+}
+
+TEST_CASE("A link may lead anywhere beneath the checkout, and nowhere else") {
+  CHECK_FALSE(LinkMayLeave("link", "a"));
+  CHECK_FALSE(LinkMayLeave("link", "./a/b"));
+  CHECK_FALSE(LinkMayLeave("dir/link", "../a"));
+  CHECK_FALSE(LinkMayLeave("dir/sub/link", "../../a"));
+  CHECK_FALSE(LinkMayLeave("dir/link", ".."));
+  CHECK(LinkMayLeave("link", "/etc/passwd"));
+  CHECK(LinkMayLeave("link", ".."));
+  CHECK(LinkMayLeave("link", "../repo-evil"));
+  CHECK(LinkMayLeave("dir/link", "../../x"));
+  CHECK(LinkMayLeave("link", ".git/config"));
+  CHECK(LinkMayLeave("link", ""));
+  CHECK(LinkMayLeave("link", std::string_view("a\0b", 3)));
+  // `other` may be a link to a deeper or a higher place: what `..` behind it means is not in the
+  // name.
+  CHECK(LinkMayLeave("dir/link", "other/../x"));
+}
+
+TEST_CASE("What steers CI, review, hooks or agents is protected, in any case") {
+  for (const char* path : {".github/workflows/ci.yml",
+                           ".GitHub/x",
+                           ".gitlab-ci.yml",
+                           ".GITLAB-CI.YML",
+                           ".gitlab/x",
+                           ".gitea/x",
+                           ".forgejo/workflows/x",
+                           ".agentic-ci/openshell-policy.yml",
+                           "CODEOWNERS",
+                           "docs/CODEOWNERS",
+                           ".github/CODEOWNERS",
+                           ".husky/pre-commit",
+                           ".githooks/x",
+                           ".pre-commit-config.yaml",
+                           ".gitmodules",
+                           "CLAUDE.md",
+                           "sub/claude.md",
+                           "AGENTS.md",
+                           "GEMINI.md",
+                           ".claude/settings.json",
+                           "deep/er/.codex/config.toml",
+                           ".cursor/rules/x",
+                           ".cursorrules",
+                           ".mcp.json",
+                           ".github/copilot-instructions.md",
+                           ".claude",
+                           ".github",
+                           "Jenkinsfile",
+                           ".g\xe2\x80\x8cithub/x",
+                           ".github./x"}) {
+    CAPTURE(path);
+    auto found = FindProtectedPath(path);
+    REQUIRE(found.has_value());
+    CHECK(found->refused);
+  }
+}
+
+TEST_CASE("Names that only look protected are free") {
+  for (const char* path : {"src/main.cc", "github/x", ".github-x/a", "sub/.github/x",
+                           "CODEOWNERS.md", "src/CODEOWNERS", "my-agents.md", "docs/CLAUDE.md.txt",
+                           ".gitignore", "sub/.gitlab-ci.yml", "claude/x", "a.mcp.json"}) {
+    CAPTURE(path);
+    CHECK_FALSE(FindProtectedPath(path).has_value());
+  }
+}
+
+TEST_CASE("Attributes only hide diffs: a warning, not a refusal") {
+  auto found = FindProtectedPath("sub/.gitattributes");
+  REQUIRE(found.has_value());
+  CHECK_FALSE(found->refused);
+}
+
+}  // namespace
+}  // namespace change

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "change/repository.h"
+
+#include "change/test_tree.h"
+
+namespace change {
+namespace {
+
+TEST_CASE("ValidRefName takes what branches are called") {
+  for (const char* name : {"main", "feature/x", "v1.2.3", "a#b", "a+b", "a,b", "user@x", "a_b",
+                           "refs/heads/main", "HEAD"}) {
+    CAPTURE(name);
+    CHECK(ValidRefName(name));
+  }
+}
+
+TEST_CASE("ValidRefName refuses what a shell, git or a URL would read otherwise") {
+  for (const std::string& name :
+       {std::string("$(id)"), std::string("`id`"),     std::string("a;b"),      std::string("a&&b"),
+        std::string("a|b"),   std::string("a>b"),      std::string("-rf"),      std::string("a..b"),
+        std::string("a@{1}"), std::string("a.lock"),   std::string("a.lock/b"), std::string("a//b"),
+        std::string("a/"),    std::string("a."),       std::string("/a"),       std::string(".a"),
+        std::string("a/.b"),  std::string("a b"),      std::string("a\0b", 3),  std::string("a\nb"),
+        std::string("a:b"),   std::string("a^"),       std::string("a~1"),      std::string("@"),
+        std::string(""),      std::string("\xc3\xbc"), std::string(251, 'a')}) {
+    CAPTURE(name);
+    CHECK_FALSE(ValidRefName(name));
+  }
+}
+
+TEST_CASE("Repository::Open says that a directory without .git is none") {
+  TestTree tree;
+  Result<Repository> repository = Repository::Open(tree.root());
+  REQUIRE_FALSE(repository.ok());
+  CHECK(repository.error().code == Code::kNotFound);
+}
+
+TEST_CASE("Repository::Open does not search the directories above") {
+  TestTree tree;
+  tree.Write("sub/a", "x");
+  tree.Commit({"sub/a"});
+  CHECK_FALSE(Repository::Open(tree.At("sub")).ok());
+}
+
+TEST_CASE("ReadAtRef gives the committed bytes, not those on disk") {
+  TestTree tree;
+  tree.Write(".agentic-ci/policy.yml", "trusted\n");
+  tree.Commit({".agentic-ci/policy.yml"});
+  tree.Write(".agentic-ci/policy.yml", "changed by the proposal\n");
+  Result<Repository> repository = Repository::Open(tree.root());
+  REQUIRE(repository.ok());
+  auto read = repository.value().ReadAtRef("main", ".agentic-ci/policy.yml", 100);
+  REQUIRE(read.ok());
+  CHECK(read.value() == "trusted\n");
+  CHECK(repository.value().ReadAtRef("HEAD", ".agentic-ci/policy.yml", 100).value() == "trusted\n");
+  CHECK_FALSE(repository.value().ReadAtRef("main", ".agentic-ci/policy.yml", 3).ok());
+}
+
+TEST_CASE("ReadAtRef tells a missing file from a missing ref and from an unreadable one") {
+  TestTree tree;
+  tree.Write("dir/a", "x");
+  tree.Link("link", "dir");
+  tree.Commit({"dir/a", "link"});
+  Repository repository = Repository::Open(tree.root()).value();
+  CHECK(repository.ReadAtRef("main", "nothing", 9).value() == std::nullopt);
+  CHECK(repository.ReadAtRef("main", "dir/nothing", 9).value() == std::nullopt);
+  CHECK(repository.ReadAtRef("main", "dir/a/b", 9).value() == std::nullopt);
+  auto missing = repository.ReadAtRef("release", "dir/a", 9);
+  REQUIRE_FALSE(missing.ok());
+  CHECK(missing.error().code == Code::kNotFound);
+  CHECK(missing.error().hint == "git fetch --depth=1 origin release");
+  for (const char* path :
+       {"link", "link/a", "dir", "../x", "/abs", "dir/../dir/a", ".git/config"}) {
+    CAPTURE(path);
+    auto refused = repository.ReadAtRef("main", path, 9);
+    REQUIRE_FALSE(refused.ok());
+    CHECK(refused.error().code == Code::kInvalid);
+  }
+}
+
+TEST_CASE("ReadAtRef reports a missing object as an error, never as a missing file") {
+  TestTree tree;
+  tree.Write("dir/a", "x");
+  tree.Commit({"dir/a"});
+  // What a partial clone looks like: commits are there, trees and blobs may not be.
+  Repository before = Repository::Open(tree.root()).value();
+  std::string commit = before.ResolveCommit("main").value();
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(tree.At(".git/objects"))) {
+    std::string name =
+        entry.path().parent_path().filename().string() + entry.path().filename().string();
+    if (entry.is_regular_file() && name != commit) std::filesystem::remove(entry.path());
+  }
+  Repository repository = Repository::Open(tree.root()).value();
+  auto read = repository.ReadAtRef("main", "dir/a", 9);
+  REQUIRE_FALSE(read.ok());
+  CHECK(read.error().code == Code::kNotFound);
+}
+
+TEST_CASE("A short name falls back to the branch fetched from origin") {
+  TestTree tree;
+  tree.Write("a", "x");
+  tree.Commit({"a"}, "work");
+  Repository repository = Repository::Open(tree.root()).value();
+  std::string id = repository.ResolveCommit("work").value();
+  CHECK(id.size() == 40);
+  CHECK_FALSE(repository.ResolveCommit("main").ok());
+  tree.Write(".git/refs/remotes/origin/main", id + "\n");
+  CHECK(repository.ResolveCommit("main").value() == id);
+  CHECK(repository.ResolveCommit("origin/main").value() == id);
+  CHECK(repository.ResolveCommit(id).value() == id);
+  CHECK_FALSE(repository.ResolveCommit(id.substr(0, 10)).ok());
+  CHECK_FALSE(repository.ResolveCommit(std::string(40, '0')).ok());
+}
+
+TEST_CASE("Ignores follows the checkout's .gitignore files, Tracks its index") {
+  TestTree tree;
+  tree.Write(".gitignore", "*.o\nbuild/\n!keep.o\n");
+  tree.Write("sub/.gitignore", "local\n");
+  tree.Write("tracked.o", "x");
+  tree.Write("build/out/kept", "x");
+  tree.Write("a", "x");
+  tree.Commit({".gitignore", "a"});
+  Repository repository = Repository::Open(tree.root()).value();
+  CHECK(repository.Ignores("x.o"));
+  CHECK(repository.Ignores("sub/deep/x.o"));
+  CHECK(repository.Ignores("build/"));
+  CHECK(repository.Ignores("build/out/x"));
+  CHECK(repository.Ignores("sub/local"));
+  CHECK_FALSE(repository.Ignores("local"));
+  CHECK_FALSE(repository.Ignores("keep.o"));
+  CHECK_FALSE(repository.Ignores("a"));
+  CHECK(repository.Tracks("a"));
+  CHECK_FALSE(repository.Tracks("tracked.o"));
+  CHECK_FALSE(repository.TracksBeneath("build"));
+}
+
+TEST_CASE("The repository's own configuration moves nothing and hides nothing") {
+  TestTree tree;
+  TestTree elsewhere;
+  elsewhere.Write("rules", "*\n");
+  tree.Write("a", "x");
+  tree.Commit({"a"});
+  tree.Write(".git/config",
+             "[core]\n\trepositoryformatversion = 1\n\tworktree = " + elsewhere.root() +
+                 "\n\texcludesFile = " + elsewhere.At("rules") +
+                 "\n[extensions]\n\tpartialClone = origin\n\tworktreeConfig = true\n"
+                 "[remote \"origin\"]\n\turl = https://user:token@forge.example/group/x.git\n");
+  Result<Repository> repository = Repository::Open(tree.root());
+  REQUIRE(repository.ok());
+  CHECK_FALSE(repository.value().Ignores("b"));
+  CHECK(repository.value().Tracks("a"));
+  CHECK(repository.value().OriginUrl() == "https://forge.example/group/x.git");
+}
+
+TEST_CASE("OriginUrl has no user in the short form either") {
+  TestTree tree;
+  tree.Write("a", "x");
+  tree.Commit({"a"});
+  CHECK(Repository::Open(tree.root()).value().OriginUrl().empty());
+  tree.Write(".git/config", "[remote \"origin\"]\n\turl = git@forge.example:group/x.git\n");
+  CHECK(Repository::Open(tree.root()).value().OriginUrl() == "forge.example:group/x.git");
+}
+
+}  // namespace
+}  // namespace change
