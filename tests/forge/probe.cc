@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// usage: forge_probe post API_URL REPOSITORY NUMBER MARKER BODY_FILE SECONDS    (token: POST_TOKEN)
+// usage: forge_probe post API_URL REPOSITORY NUMBER MARKER BODY_FILE SECONDS    (token: POST_TOKEN;
+// POST_CA: a CA file)
 //        forge_probe event                                                    (GITHUB_*)
 // Prints one JSON object; an error as {"code": ..., "what": ..., "hint": ...} with exit 1.
 #include <unistd.h>
@@ -55,6 +56,7 @@ Result<codec::Json> Post(const std::vector<std::string>& operands) {
   options.marker_key = operands[3];
   options.body = TRY(sys::ReadFile(operands[4], size_t{64} << 20));
   options.full_text_at = "the artifacts of https://example.com/runs/1";
+  options.ca_file = sys::Environment("POST_CA").value_or("");
   options.token = Secret(sys::Environment("POST_TOKEN").value_or(""));
   forge::PostOutcome outcome =
       TRY(forge::PostSticky(options, Deadline::After(std::chrono::seconds(Integer(operands[5])))));

@@ -2,6 +2,7 @@
 // A GitHub REST service on loopback that remembers: comments of one repository, tokens, and faults on
 // demand. With a contract, every request and every answer of its own is judged; see `violations`.
 import http from 'node:http';
+import https from 'node:https';
 import { failure, fullUser, issueComment, validationFailure } from './objects.mjs';
 
 const CHARACTERS_MAX = 65536;  // Code points, as GitHub counts.
@@ -41,10 +42,12 @@ export class GitHubService {
     return comment;
   }
 
-  async start(port = 0) {
-    this.#server = http.createServer((request, response) => this.#receive(request, response));
-    await new Promise((resolve) => this.#server.listen(port, '127.0.0.1', resolve));
-    this.url = `http://127.0.0.1:${this.#server.address().port}`;
+  // `tls`: {key, cert} in PEM, to serve https.
+  async start(tls = null) {
+    const receive = (request, response) => this.#receive(request, response);
+    this.#server = tls ? https.createServer(tls, receive) : http.createServer(receive);
+    await new Promise((resolve) => this.#server.listen(0, '127.0.0.1', resolve));
+    this.url = `${tls ? 'https' : 'http'}://127.0.0.1:${this.#server.address().port}`;
     return this;
   }
 
