@@ -155,7 +155,9 @@ class Reader {
 
  private:
   void Fail(std::string_view name, std::string_view why) {
-    if (fault_->empty()) *fault_ = place_ + std::string(name) + ": " + std::string(why);
+    if (!fault_->empty()) return;
+    const std::string where = place_ + std::string(name);
+    *fault_ = where + (where.empty() ? "" : ": ") + std::string(why);
   }
   const Json* Find(const char* name) {
     if (!fault_->empty()) return nullptr;

@@ -72,7 +72,7 @@ TEST_CASE("A record that is not one is refused with the place") {
         "isolation.controls[].state: not a string");
   CHECK(fault(Replace(json, "\"from_fork\": true", "\"from_fork\": 1")) ==
         "event.from_fork: neither true nor false");
-  CHECK(fault("[]") == ": not an object");
+  CHECK(fault("[]") == "not an object");
   CHECK(ParseRun("{").error().code == Code::kInvalid);
 }
 

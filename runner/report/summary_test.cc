@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/summary.h"
+
+#include <catch2/catch.hpp>
+
+namespace report {
+namespace {
+
+ReportInput Sample() {
+  ReportInput input;
+  RunRecord& record = input.record;
+  record.started_at_ms = 1000000;
+  record.finished_at_ms = 1082000;
+  record.outcome = {OutcomeKind::kSuccess, "", "", 0, 0};
+  record.policy = {"repository", ".agentic-ci/openshell-policy.yml", "main", "0b4f3c2a", ""};
+  record.trust = {"trusted", "octocat may write"};
+  record.agent = {"claude-code", "2.1.197", "", {}};
+  record.usage = {"claude-opus-4-8", 2, 1, 3600, 120, 900, 150, 0.0224, true};
+  record.changes = {2, 12, 4, 900, false, true};
+  record.isolation = {"namespaces",
+                      {{"landlock", ControlState::kEnforced, "ABI 4"},
+                       {"memory", ControlState::kEmulated, "watchdog"}}};
+  record.limits = {{"wall", 1200, 82, "s", false}, {"memory", 1024, 1024, "bytes", true}};
+  DeniedRequest denied;
+  denied.denial = {"h.example", 443, "POST", "/v1/x", "/usr/bin/curl"};
+  denied.reason = "no policy allows this host";
+  denied.count = 3;
+  denied.allow_line = "h.example:443:read-write";
+  record.denials = {denied};
+  input.files = {{"src/a.c", "", FileState::kModified, "100644", "100644", false, 12, 4, 80},
+                 {"logo.png", "", FileState::kCreated, "", "100644", true, 0, 0, 80}};
+  input.agent_text = "I fixed it.\n";
+  return input;
+}
+
+constexpr char kExpected[] =
+    R"(### ✅ Done: 2 files changed (+12 −4), 3 requests refused
+
+`claude-code` · `claude-opus-4-8` · 1 min 22 s · 2 turns, 1 tool call, 4 650 tokens in (900 from cache), 120 out · $0.0224
+
+| Changed | | + | − |
+|---|---|--:|--:|
+| `src/a.c` | modified | 12 | 4 |
+| `logo.png` | created, binary |  |  |
+
+#### Refused requests
+
+| Attempt | By | Times | Why |
+|---|---|--:|---|
+| `POST h.example/v1/x` | `/usr/bin/curl` | 3 | no policy allows this host |
+
+If the agent needs them, this in `.agentic-ci/openshell-policy.yml` allows them (`policy-suggestion.yml` says it in OpenShell's schema):
+
+```yaml
+endpoints:
+  - "h.example:443:read-write"
+```
+
+<details><summary>What the agent said</summary>
+
+```text
+I fixed it.
+```
+
+</details>
+
+<details><summary>What was enforced</summary>
+
+- **Policy:** `.agentic-ci/openshell-policy.yml at main (0b4f3c2)` · trusted: octocat may write
+- **Isolation:** `namespaces`; enforced: landlock; emulated: memory (watchdog)
+- **Limits:** wall 1 min 22 s of 20 min · **memory 1 KiB of 1 KiB (reached)**
+
+</details>
+)";
+
+TEST_CASE("The summary says outcome, changes, refusals and the line that would allow them") {
+  CHECK(RenderSummary(Sample()) == kExpected);
+}
+
+TEST_CASE("A run that was refused says so first, and why") {
+  ReportInput input = Sample();
+  input.record.outcome = {OutcomeKind::kRefused, "", "a gate refused the changes", 77, 0};
+  input.record.findings = {
+      {FindingSource::kGate, "secrets", Severity::kError, "a token (ghp_…)", "src/a.c", 3, true}};
+  const std::string out = RenderSummary(input);
+  CHECK(out.find("### ⛔ Refused: 2 files changed (+12 −4), 3 requests refused\n\n"
+                 "**Why:** a gate refused the changes\n") == 0);
+  CHECK(out.find("| ⛔ refused | `secrets` | `src/a.c:3` | a token &#40;ghp&#95;…&#41; |\n") !=
+        std::string::npos);
+}
+
+TEST_CASE("Every outcome has a headline of its own") {
+  ReportInput input;
+  input.record.outcome = {OutcomeKind::kLimit, "memory", "", 125, 137};
+  CHECK(RenderSummary(input).find("### ⏱️ The memory limit ended the run: no changes\n") == 0);
+  input.record.outcome.kind = OutcomeKind::kTimedOut;
+  CHECK(RenderSummary(input).find("### ⏱️ The time limit ended the run: no changes\n") == 0);
+  input.record.outcome.kind = OutcomeKind::kSetupFailed;
+  CHECK(RenderSummary(input).find("### ❌ Nothing was run: no changes\n") == 0);
+}
+
+// Lines of `markdown` that are outside of every fence.
+std::string OutsideFences(const std::string& markdown) {
+  std::string out;
+  std::string fence;
+  for (size_t at = 0; at < markdown.size();) {
+    const size_t end = markdown.find('\n', at);
+    const std::string line = markdown.substr(at, end - at);
+    at = end == std::string::npos ? markdown.size() : end + 1;
+    const std::string ticks = line.substr(0, line.find_first_not_of('`'));
+    // CommonMark 4.5: what follows an opening fence has no backtick in it.
+    const bool opens = ticks.size() >= 3 && line.find('`', ticks.size()) == std::string::npos;
+    if (fence.empty() && opens) {
+      fence = ticks;
+    } else if (!fence.empty() && line.size() >= fence.size() && ticks == line) {
+      fence.clear();
+    } else if (fence.empty()) {
+      out += line + "\n";
+    }
+  }
+  CHECK(fence.empty());
+  return out;
+}
+
+// `markdown` without its code spans, as CommonMark 6.1 finds them.
+std::string OutsideCode(const std::string& markdown) {
+  std::string out;
+  for (size_t at = 0; at < markdown.size();) {
+    if (markdown[at] != '`') {
+      out += markdown[at++];
+      continue;
+    }
+    size_t run = 0;
+    while (at + run < markdown.size() && markdown[at + run] == '`') ++run;
+    size_t close = at + run;
+    for (size_t length = 0; close < markdown.size(); close += length + 1) {
+      length = 0;
+      while (close + length < markdown.size() && markdown[close + length] == '`') ++length;
+      if (length == run) break;
+    }
+    REQUIRE(close < markdown.size());
+    at = close + run;
+  }
+  return out;
+}
+
+TEST_CASE("Nothing from outside is markup in the summary, wherever it stands") {
+  const std::string bad =
+      "x\xff\x1b[31m\u202e</details><script>\n```\n@octocat #77 `@y` |a|b\\| "
+      "![i](https://e.example) "
+      "<!-- \n# h\n/close\n````\n";
+  ReportInput input = Sample();
+  RunRecord& record = input.record;
+  record.outcome = {OutcomeKind::kLimit, bad, bad, 125, 1};
+  record.policy.path = record.policy.ref = bad;
+  record.trust = {bad, bad};
+  record.agent.name = record.usage.model = bad;
+  record.isolation = {bad, {{bad, ControlState::kUnavailable, bad}}};
+  record.limits = {{bad, 1, 2, bad, true}};
+  record.waivers = {{bad, bad}};
+  record.image = {bad, bad, bad};
+  record.findings = {{FindingSource::kAgent, bad, Severity::kError, bad, bad, 1, true}};
+  record.denials[0].denial = {bad, 1, bad, bad, bad};
+  record.denials[0].reason = record.denials[0].allow_line = bad;
+  input.files[0].path = input.files[0].old_path = bad;
+  input.agent_text = bad;
+  const std::string out = OutsideCode(OutsideFences(RenderSummary(input)));
+  CAPTURE(out);
+  for (const char* forbidden : {"<script", "<!--", "@octocat", "@y", "#77", "![", "](", "https://",
+                                "\n/close", "\n# h", "\u202e", "\x1b", "\xff"}) {
+    CAPTURE(forbidden);
+    CHECK(out.find(forbidden) == std::string::npos);
+  }
+  // Only our own tags are left: two blocks open and close.
+  size_t details = 0;
+  for (size_t at = out.find("</details>"); at != std::string::npos;
+       at = out.find("</details>", at + 1)) {
+    ++details;
+  }
+  CHECK(details == 2);
+}
+
+TEST_CASE("A summary that would be too long shows less, and still ends well") {
+  ReportInput input = Sample();
+  for (int i = 0; i < 3000; ++i) {
+    input.files.push_back(input.files[0]);
+    input.record.denials.push_back(input.record.denials[0]);
+    input.record.findings.push_back({FindingSource::kGate, "r", Severity::kNote,
+                                     std::string(2000, '*'), std::string(2000, '`'), 1, false});
+  }
+  input.agent_text = std::string(1000000, '`') + "\n";
+  const std::string out = RenderSummary(input);
+  CHECK(out.size() <= 60000);
+  CHECK(out.find("more in `changes.json`") != std::string::npos);
+  CHECK(out.substr(out.size() - 11) == "</details>\n");
+  OutsideFences(out);
+  CHECK(RenderSummary(input, {.bytes_max = 50}).size() <= 50);
+}
+
+TEST_CASE("Only an https address becomes a link") {
+  CHECK(RenderSummary(Sample(), {.report_url = "https://ci.example/1"})
+            .find("[The whole report](<https://ci.example/1>)") != std::string::npos);
+  for (const char* url : {"javascript:x", "https://a\n", "https://a>b", "http://a"}) {
+    CHECK(RenderSummary(Sample(), {.report_url = url}).find("whole report") == std::string::npos);
+  }
+}
+
+}  // namespace
+}  // namespace report
