@@ -17,8 +17,8 @@
 
 namespace gateway {
 
-// A value that the sandbox never sees: programs in it hold PlaceholderFor(name), and the gateway puts
-// `value` in its place in inspected requests to `host`, over TLS (or to a host alias) only.
+// A value that the sandbox never sees: programs in it hold PlaceholderFor(name), and the gateway
+// puts `value` in its place in inspected requests to `host`, over TLS (or to a host alias) only.
 struct BoundSecret {
   std::string name;  // As in the sandbox's environment: [A-Za-z_][A-Za-z0-9_]*.
   std::string host;  // Lower case, exact.
@@ -27,24 +27,26 @@ struct BoundSecret {
 
 struct GatewayConfig {
   policy::Policy policy;
-  std::string policy_file;          // As shown in records: "file:line" of the rule that decided.
+  std::string policy_file;  // As shown in records: "file:line" of the rule that decided.
   std::vector<BoundSecret> secrets;
-  std::string ca_bundle_pem;        // Whom the gateway trusts upstream, PEM. Empty: nobody.
-  Fd events_jsonl;                  // OCSF, one JSON object per line; opened for appending.
-  Fd events_log;                    // The same events in OpenShell's shorthand; likewise.
-  Fd identity;                      // The asking end of a sys::SocketPair; see identity.h.
+  std::string ca_bundle_pem;  // Whom the gateway trusts upstream, PEM. Empty: nobody.
+  Fd events_jsonl;            // OCSF, one JSON object per line; opened for appending.
+  Fd events_log;              // The same events in OpenShell's shorthand; likewise.
+  Fd identity;                // The asking end of a sys::SocketPair; see identity.h.
 };
 
 // "openshell:resolve:env:NAME": what the sandbox's environment holds instead of the secret.
 std::string PlaceholderFor(std::string_view name);
 
-// The running gateway process. One thread of the supervisor uses it. The destructor kills and reaps.
+// The running gateway process. One thread of the supervisor uses it. The destructor kills and
+// reaps.
 class Gateway {
  public:
-  // Forks the gateway (no exec), which makes its certificate authority, gives up every descriptor and
-  // privilege it does not need, and says so. Call before the sandbox exists, from a process with one
-  // thread. The secrets are wiped in the caller. Fails when the process does not get ready: kInvalid
-  // for a CA bundle without certificates, kUnsupported where the kernel cannot confine it.
+  // Forks the gateway (no exec), which makes its certificate authority, gives up every descriptor
+  // and privilege it does not need, and says so. Call before the sandbox exists, from a process
+  // with one thread. The secrets are wiped in the caller. Fails when the process does not get
+  // ready: kInvalid for a CA bundle without certificates, kUnsupported where the kernel cannot
+  // confine it.
   static Result<Gateway> Start(GatewayConfig config);
 
   Gateway(Gateway&& other) noexcept;
@@ -58,9 +60,9 @@ class Gateway {
   // Connections made before this wait in its backlog. May be called for several sockets.
   Status Serve(Fd listener);
 
-  // Asks the process to stop accepting, to write its last records and to end; kills it when it has not
-  // ended at `deadline` (an Error then). Reaps it in every case. Answers to identity questions may be
-  // needed no more. A second call does nothing.
+  // Asks the process to stop accepting, to write its last records and to end; kills it when it has
+  // not ended at `deadline` (an Error then). Reaps it in every case. Answers to identity questions
+  // may be needed no more. A second call does nothing.
   Status Finish(Deadline deadline);
 
   // Readable once the process has ended; unexpected before Finish, and the run must stop then.

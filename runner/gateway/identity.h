@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who owns a connection: the gateway asks, the supervisor answers. The gateway itself is confined and
-// may look at no process; the supervisor looks at the sandbox's processes from outside.
+// Who owns a connection: the gateway asks, the supervisor answers. The gateway itself is confined
+// and may look at no process; the supervisor looks at the sandbox's processes from outside.
 #pragma once
 
 #include <sys/types.h>
@@ -40,17 +40,17 @@ struct Answer {
   std::string refusal;
 };
 
-// The wire form: fixed-size questions, answers of at most kAnswerBytesMax. Parsing is strict: a wrong
-// size, a length that does not add up or trailing bytes give nullopt.
-constexpr size_t kQuestionBytes = 48;
+// The wire form: fixed-size questions, answers of at most kAnswerBytesMax. Parsing is strict: a
+// wrong size, a length that does not add up or trailing bytes give nullopt.
+constexpr size_t kQuestionBytes = 44;
 constexpr size_t kAnswerBytesMax = 32768;
 std::string RenderQuestion(const Question& question);
 std::optional<Question> ParseQuestion(std::string_view bytes);
 std::string RenderAnswer(const Answer& answer);
 std::optional<Answer> ParseAnswer(std::string_view bytes);
 
-// What is remembered between questions: the first hash seen of every executable (trust on first use)
-// and fingerprints that make a second look cheap. One per run.
+// What is remembered between questions: the first hash seen of every executable (trust on first
+// use) and fingerprints that make a second look cheap. One per run.
 class IdentityCache {
  public:
   struct Fingerprint {
@@ -62,8 +62,8 @@ class IdentityCache {
     friend bool operator==(const Fingerprint&, const Fingerprint&) = default;
   };
 
-  // Reads the executable open at `fd` when its fingerprint is new. False when `path` was seen before
-  // with other content.
+  // Reads the executable open at `fd` when its fingerprint is new. False when `path` was seen
+  // before with other content.
   Result<bool> Unchanged(const std::string& path, int fd);
 
  private:
@@ -74,8 +74,9 @@ class IdentityCache {
   std::map<std::string, Seen> seen_;
 };
 
-// Finds the owner of `question`'s connection among the descendants of `init` (the sandbox's pid 1, as
-// the caller numbers it), looking into init's network namespace. Total: what goes wrong is a refusal.
+// Finds the owner of `question`'s connection among the descendants of `init` (the sandbox's pid 1,
+// as the caller numbers it), looking into init's network namespace. Total: what goes wrong is a
+// refusal.
 Answer Identify(const Question& question, pid_t init, IdentityCache& cache);
 
 // Reads one question from `socket` and answers it. Call when the socket is readable. Fails when the

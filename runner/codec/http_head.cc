@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codec/http_head.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+#include "codec/utf8.h"
+
+namespace codec {
+namespace {
+
+Error Malformed(std::string_view what) { return Error{Code::kInvalid, std::string(what)}; }
+
+char Lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+
+// RFC 9110, 5.6.2.
+bool IsTokenChar(char c) {
+  if ((c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z')) return true;
+  return std::string_view("!#$%&'*+-.^_`|~").find(c) != std::string_view::npos;
+}
+
+bool IsToken(std::string_view text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), IsTokenChar);
+}
+
+bool IsControl(char c) {
+  unsigned char byte = static_cast<unsigned char>(c);
+  return byte < 0x20 || byte == 0x7f;
+}
+
+std::string_view TrimSpace(std::string_view text) {
+  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
+  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
+  return text;
+}
+
+bool IsUtf8(std::string_view text) {
+  while (!text.empty()) {
+    Utf8Character character = NextUtf8(text);
+    if (!character.valid) return false;
+    text.remove_prefix(character.bytes);
+  }
+  return true;
+}
+
+// Every element of the comma-separated fields called `name`; empty elements are given too.
+template <typename Visit>
+void ForEachElement(const HttpFields& fields, std::string_view name, Visit visit) {
+  for (const HttpField& field : fields) {
+    if (!EqualIgnoringCase(field.name, name)) continue;
+    std::string_view rest = field.value;
+    for (;;) {
+      size_t comma = rest.find(',');
+      visit(TrimSpace(rest.substr(0, comma)));
+      if (comma == std::string_view::npos) break;
+      rest.remove_prefix(comma + 1);
+    }
+  }
+}
+
+// Takes one line off `rest`, which ScanHead has seen to end in CRLF throughout.
+std::string_view TakeLine(std::string_view& rest) {
+  size_t end = rest.find("\r\n");
+  ENSURE(end != std::string_view::npos);
+  std::string_view line = rest.substr(0, end);
+  rest.remove_prefix(end + 2);
+  return line;
+}
+
+Result<HttpFields> ParseFields(std::string_view rest) {
+  HttpFields fields;
+  for (;;) {
+    std::string_view line = TakeLine(rest);
+    if (line.empty()) break;
+    if (line.front() == ' ' || line.front() == '\t') return Malformed("folded header line");
+    size_t colon = line.find(':');
+    if (colon == std::string_view::npos) return Malformed("header line without a colon");
+    std::string_view name = line.substr(0, colon);
+    if (!IsToken(name)) return Malformed("invalid header name");
+    std::string_view value = TrimSpace(line.substr(colon + 1));
+    bool clean =
+        std::all_of(value.begin(), value.end(), [](char c) { return c == '\t' || !IsControl(c); });
+    if (!clean) return Malformed("control character in a header value");
+    fields.push_back({std::string(name), std::string(value)});
+  }
+  if (!rest.empty()) return Malformed("bytes behind the head");
+  return fields;
+}
+
+Result<int> ParseVersion(std::string_view version) {
+  if (version == "HTTP/1.1") return 1;
+  if (version == "HTTP/1.0") return 0;
+  return Malformed("unsupported HTTP version");
+}
+
+// Connection must be a list of tokens and may not make the peer drop what frames or routes the
+// message.
+Status CheckConnectionField(const HttpFields& fields) {
+  constexpr std::array<std::string_view, 3> kNeeded = {"host", "content-length",
+                                                       "transfer-encoding"};
+  Status status = Ok();
+  ForEachElement(fields, "connection", [&](std::string_view element) {
+    if (!IsToken(element)) status = Malformed("invalid Connection header");
+    for (std::string_view needed : kNeeded) {
+      if (EqualIgnoringCase(element, needed))
+        status = Malformed(
+            "Connection nominates a header "
+            "that it must not");
+    }
+  });
+  return status;
+}
+
+Status CheckHostField(const RequestHead& head) {
+  size_t hosts = 0;
+  for (const HttpField& field : head.fields) {
+    if (EqualIgnoringCase(field.name, "host")) ++hosts;
+  }
+  if (hosts > 1) return Malformed("more than one Host header");
+  if (hosts == 0 && head.minor_version == 1) return Malformed("missing Host header");
+  return Ok();
+}
+
+// nullopt: no Content-Length.
+Result<std::optional<uint64_t>> ParseContentLength(const HttpFields& fields) {
+  std::optional<uint64_t> length;
+  for (const HttpField& field : fields) {
+    if (!EqualIgnoringCase(field.name, "content-length")) continue;
+    const std::string& text = field.value;
+    uint64_t value = 0;
+    auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error != std::errc() || end != text.data() + text.size() || value > INT64_MAX) {
+      return Malformed("invalid Content-Length");
+    }
+    if (length.has_value() && *length != value) return Malformed("differing Content-Length");
+    length = value;
+  }
+  return length;
+}
+
+// True: chunked. False: no Transfer-Encoding at all.
+Result<bool> ParseTransferEncoding(const HttpFields& fields, int minor_version) {
+  bool chunked = false;
+  for (const HttpField& field : fields) {
+    if (!EqualIgnoringCase(field.name, "transfer-encoding")) continue;
+    if (chunked) return Malformed("more than one Transfer-Encoding header");
+    if (!EqualIgnoringCase(field.value, "chunked")) {
+      return Malformed("unsupported Transfer-Encoding");
+    }
+    if (minor_version == 0) return Malformed("Transfer-Encoding in HTTP/1.0");
+    chunked = true;
+  }
+  return chunked;
+}
+
+// What both kinds of message share; kNone when neither field is there.
+Result<BodyFraming> ParseFraming(const HttpFields& fields, int minor_version) {
+  bool any_coding = FindField(fields, "transfer-encoding") != nullptr;
+  if (any_coding && FindField(fields, "content-length") != nullptr) {
+    return Malformed("Content-Length beside Transfer-Encoding");
+  }
+  bool chunked = TRY(ParseTransferEncoding(fields, minor_version));
+  if (chunked) return BodyFraming{BodyFraming::kChunked, 0};
+  std::optional<uint64_t> length = TRY(ParseContentLength(fields));
+  if (length.has_value()) return BodyFraming{BodyFraming::kLength, *length};
+  return BodyFraming{};
+}
+
+void AppendFields(std::string& out, const HttpFields& fields) {
+  for (const HttpField& field : fields) {
+    out += field.name;
+    out += ": ";
+    out += field.value;
+    out += "\r\n";
+  }
+  out += "\r\n";
+}
+
+}  // namespace
+
+bool EqualIgnoringCase(std::string_view a, std::string_view b) {
+  return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin(),
+                                            [](char x, char y) { return Lower(x) == Lower(y); });
+}
+
+HeadScan ScanHead(std::string_view bytes) {
+  size_t line_start = 0;
+  for (;;) {
+    size_t end = bytes.find_first_of("\r\n", line_start);
+    if (end == std::string_view::npos) return {};
+    if (bytes[end] == '\n') return {HeadScan::kMalformed, 0};
+    if (end + 1 == bytes.size()) return {};
+    if (bytes[end + 1] != '\n') return {HeadScan::kMalformed, 0};
+    if (end == line_start) return {HeadScan::kComplete, end + 2};
+    line_start = end + 2;
+  }
+}
+
+Result<RequestHead> ParseRequestHead(std::string_view block) {
+  HeadScan scan = ScanHead(block);
+  if (scan.state != HeadScan::kComplete) return Malformed("incomplete head");
+  if (!IsUtf8(block)) return Malformed("head is not UTF-8");
+  std::string_view rest = block;
+  std::string_view line = TakeLine(rest);
+  if (line.empty()) return Malformed("empty request line");
+  size_t first = line.find(' ');
+  size_t second = first == std::string_view::npos ? first : line.find(' ', first + 1);
+  if (second == std::string_view::npos) return Malformed("request line without three parts");
+  RequestHead head;
+  head.method = line.substr(0, first);
+  head.target = line.substr(first + 1, second - first - 1);
+  if (!IsToken(head.method)) return Malformed("invalid method");
+  if (head.target.empty() ||
+      std::any_of(head.target.begin(), head.target.end(), [](char c) { return IsControl(c); })) {
+    return Malformed("invalid request target");
+  }
+  head.minor_version = TRY(ParseVersion(line.substr(second + 1)));
+  head.fields = TRY(ParseFields(rest));
+  TRY(CheckHostField(head));
+  TRY(CheckConnectionField(head.fields));
+  return head;
+}
+
+Result<ResponseHead> ParseResponseHead(std::string_view block) {
+  HeadScan scan = ScanHead(block);
+  if (scan.state != HeadScan::kComplete) return Malformed("incomplete head");
+  std::string_view rest = block;
+  std::string_view line = TakeLine(rest);
+  // "HTTP/1.1 200 reason"; the space before an empty reason is left out by some servers.
+  if (line.size() < 12 || line[8] != ' ') return Malformed("invalid status line");
+  ResponseHead head;
+  head.minor_version = TRY(ParseVersion(line.substr(0, 8)));
+  std::string_view digits = line.substr(9, 3);
+  auto [end, error] = std::from_chars(digits.data(), digits.data() + 3, head.status);
+  if (error != std::errc() || end != digits.data() + 3) return Malformed("invalid status line");
+  if (head.status < 100 || head.status > 599) return Malformed("invalid status");
+  if (line.size() > 12) {
+    if (line[12] != ' ') return Malformed("invalid status line");
+    head.reason = line.substr(13);
+    if (std::any_of(head.reason.begin(), head.reason.end(),
+                    [](char c) { return c != '\t' && IsControl(c); })) {
+      return Malformed("control character in the status line");
+    }
+  }
+  head.fields = TRY(ParseFields(rest));
+  TRY(CheckConnectionField(head.fields));
+  return head;
+}
+
+const HttpField* FindField(const HttpFields& fields, std::string_view name) {
+  auto found = std::find_if(fields.begin(), fields.end(), [&](const HttpField& field) {
+    return EqualIgnoringCase(field.name, name);
+  });
+  return found == fields.end() ? nullptr : &*found;
+}
+
+bool FieldHasToken(const HttpFields& fields, std::string_view name, std::string_view token) {
+  bool found = false;
+  ForEachElement(fields, name, [&](std::string_view element) {
+    if (EqualIgnoringCase(element, token)) found = true;
+  });
+  return found;
+}
+
+Result<BodyFraming> RequestFraming(const RequestHead& head) {
+  return ParseFraming(head.fields, head.minor_version);
+}
+
+Result<BodyFraming> ResponseFraming(const ResponseHead& head, std::string_view request_method) {
+  // Framing fields are checked even where no body follows: a server that contradicts itself in the
+  // answer to HEAD does so in the next one as well.
+  BodyFraming framing = TRY(ParseFraming(head.fields, head.minor_version));
+  if (request_method == "HEAD" || head.status < 200 || head.status == 204 || head.status == 304) {
+    return BodyFraming{};
+  }
+  if (framing.kind == BodyFraming::kNone) framing.kind = BodyFraming::kUntilClose;
+  return framing;
+}
+
+HttpFields EndToEndFields(const HttpFields& fields) {
+  constexpr std::array<std::string_view, 12> kHopByHop = {"connection",
+                                                          "keep-alive",
+                                                          "proxy-connection",
+                                                          "proxy-authenticate",
+                                                          "proxy-authorization",
+                                                          "te",
+                                                          "trailer",
+                                                          "transfer-encoding",
+                                                          "upgrade",
+                                                          "expect",
+                                                          "content-length",
+                                                          "http2-settings"};
+  HttpFields kept;
+  for (const HttpField& field : fields) {
+    bool hop = std::any_of(kHopByHop.begin(), kHopByHop.end(), [&](std::string_view name) {
+      return EqualIgnoringCase(name, field.name);
+    });
+    if (!hop && !FieldHasToken(fields, "connection", field.name)) kept.push_back(field);
+  }
+  return kept;
+}
+
+std::string RenderRequestHead(std::string_view method, std::string_view target,
+                              const HttpFields& fields) {
+  std::string out;
+  out.append(method).append(" ").append(target).append(" HTTP/1.1\r\n");
+  AppendFields(out, fields);
+  return out;
+}
+
+std::string RenderResponseHead(int status, std::string_view reason, const HttpFields& fields) {
+  std::string out = "HTTP/1.1 " + std::to_string(status) + " ";
+  out.append(reason).append("\r\n");
+  AppendFields(out, fields);
+  return out;
+}
+
+}  // namespace codec

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// HTTP/1 heads, read strictly: two parsers that disagree about one byte are a smuggled request, so
+// what is not exactly right is refused, and what is passed on is rendered anew from these values.
+// Rules: RFC 9110 and 9112, narrowed as OpenShell narrows them.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+
+namespace codec {
+
+struct HttpField {
+  std::string name;   // As sent; compare with FindField and the like, which ignore case.
+  std::string value;  // Without the white space around it.
+};
+using HttpFields = std::vector<HttpField>;
+
+struct RequestHead {
+  std::string method;
+  std::string target;
+  int minor_version = 1;  // HTTP/1.0 or HTTP/1.1.
+  HttpFields fields;
+};
+
+struct ResponseHead {
+  int minor_version = 1;
+  int status = 0;  // 100 to 599.
+  std::string reason;
+  HttpFields fields;
+};
+
+// How much of `bytes` is a head, while they arrive.
+struct HeadScan {
+  enum State { kPartial, kComplete, kMalformed };  // kMalformed: a line that does not end in CRLF.
+  State state = kPartial;
+  size_t size = 0;  // With kComplete: bytes up to and with the empty line.
+};
+HeadScan ScanHead(std::string_view bytes);
+
+// Parse a block that ScanHead calls complete. Fail with kInvalid and what is wrong, never with the
+// bytes themselves. A request head is checked for its Host field and its Connection field too.
+Result<RequestHead> ParseRequestHead(std::string_view block);
+Result<ResponseHead> ParseResponseHead(std::string_view block);
+
+// The first field of that name, or nullptr.
+const HttpField* FindField(const HttpFields& fields, std::string_view name);
+// True when a comma-separated field of that name lists `token`, in any of its lines.
+bool FieldHasToken(const HttpFields& fields, std::string_view name, std::string_view token);
+bool EqualIgnoringCase(std::string_view a, std::string_view b);
+
+struct BodyFraming {
+  enum Kind { kNone, kLength, kChunked, kUntilClose };
+  Kind kind = kNone;
+  uint64_t length = 0;  // With kLength.
+};
+// Fails with kInvalid where two readers could disagree: Content-Length beside Transfer-Encoding,
+// differing or malformed lengths, any coding but a single `chunked`.
+Result<BodyFraming> RequestFraming(const RequestHead& head);
+Result<BodyFraming> ResponseFraming(const ResponseHead& head, std::string_view request_method);
+
+// The fields that travel on: neither hop-by-hop ones, nor those that Connection nominates, nor the
+// framing, which the sender writes itself.
+HttpFields EndToEndFields(const HttpFields& fields);
+
+// "METHOD target HTTP/1.1", the fields and the empty line.
+std::string RenderRequestHead(std::string_view method, std::string_view target,
+                              const HttpFields& fields);
+std::string RenderResponseHead(int status, std::string_view reason, const HttpFields& fields);
+
+}  // namespace codec

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gateway/certificate_authority.h"
+
+#include <openssl/pem.h>
+
+#include <array>
+#include <utility>
+
+#include "gateway/limits.h"
+#include "policy/destination.h"
+
+namespace gateway {
+namespace {
+
+// The clocks of a sandbox and of its host are the same, those of two virtual machines are not
+// quite.
+constexpr long kValidBefore_s = 60 * 60;
+constexpr long kLeafValid_s = 24 * 60 * 60;
+constexpr long kAuthorityValid_s = 7 * kLeafValid_s;  // Outlives every leaf of a run.
+
+Error Failed(std::string_view doing) {
+  return Error{Code::kBug, std::string(doing) + ": " + TakeSslError()};
+}
+
+Status SetSubject(X509_NAME* name, const char* field, const std::string& value) {
+  const auto* bytes = reinterpret_cast<const unsigned char*>(value.data());
+  int size = static_cast<int>(value.size());
+  if (X509_NAME_add_entry_by_txt(name, field, MBSTRING_UTF8, bytes, size, -1, 0) != 1) {
+    return Failed("naming a certificate");
+  }
+  return Ok();
+}
+
+Status AddExtension(X509* certificate, X509* issuer, int nid, const std::string& value) {
+  X509V3_CTX context;
+  X509V3_set_ctx_nodb(&context);
+  X509V3_set_ctx(&context, issuer, certificate, nullptr, nullptr, 0);
+  ExtensionOwner extension(X509V3_EXT_conf_nid(nullptr, &context, nid, value.c_str()));
+  if (!extension || X509_add_ext(certificate, extension.get(), -1) != 1) {
+    return Failed("extending a certificate");
+  }
+  return Ok();
+}
+
+// Version 3, a random serial number, a validity from an hour ago.
+Result<CertificateOwner> NewCertificate(EVP_PKEY* key, long valid_s) {
+  CertificateOwner certificate(X509_new());
+  std::unique_ptr<BIGNUM, FreeWith<BN_free>> serial(BN_new());
+  // 127 bits with the top one set: never zero, never negative (RFC 5280, 4.1.2.2).
+  bool made = certificate && serial && X509_set_version(certificate.get(), X509_VERSION_3) == 1 &&
+              BN_rand(serial.get(), 127, BN_RAND_TOP_ONE, BN_RAND_BOTTOM_ANY) == 1 &&
+              BN_to_ASN1_INTEGER(serial.get(), X509_get_serialNumber(certificate.get())) &&
+              X509_gmtime_adj(X509_getm_notBefore(certificate.get()), -kValidBefore_s) &&
+              X509_gmtime_adj(X509_getm_notAfter(certificate.get()), valid_s) &&
+              X509_set_pubkey(certificate.get(), key) == 1;
+  if (!made) return Failed("making a certificate");
+  return certificate;
+}
+
+Result<std::string> RenderPem(X509* certificate) {
+  BioOwner out(BIO_new(BIO_s_mem()));
+  if (!out || PEM_write_bio_X509(out.get(), certificate) != 1) return Failed("writing PEM");
+  char* bytes = nullptr;
+  long size = BIO_get_mem_data(out.get(), &bytes);
+  return std::string(bytes, static_cast<size_t>(size));
+}
+
+// HTTP/1.1 or nothing: HTTP/2 is not spoken here.
+int SelectProtocol(SSL*, const unsigned char** out, unsigned char* out_size,
+                   const unsigned char* in, unsigned int in_size, void*) {
+  static constexpr unsigned char kHttp11[] = {8, 'h', 't', 't', 'p', '/', '1', '.', '1'};
+  unsigned char* chosen = nullptr;
+  int found = SSL_select_next_proto(&chosen, out_size, kHttp11, sizeof kHttp11, in, in_size);
+  *out = chosen;
+  return found == OPENSSL_NPN_NEGOTIATED ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_NOACK;
+}
+
+Result<SslContextOwner> NewServerContext() {
+  SslContextOwner context(SSL_CTX_new(TLS_server_method()));
+  if (!context || SSL_CTX_set_min_proto_version(context.get(), TLS1_2_VERSION) != 1) {
+    return Failed("making a TLS server");
+  }
+  // No resumption: one context serves every host, and a session may not carry over between hosts.
+  SSL_CTX_set_session_cache_mode(context.get(), SSL_SESS_CACHE_OFF);
+  SSL_CTX_set_options(context.get(), SSL_OP_NO_TICKET | SSL_OP_NO_RENEGOTIATION);
+  SSL_CTX_set_num_tickets(context.get(), 0);
+  SSL_CTX_set_mode(context.get(), SSL_MODE_ENABLE_PARTIAL_WRITE |
+                                      SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
+                                      SSL_MODE_RELEASE_BUFFERS);
+  SSL_CTX_set_alpn_select_cb(context.get(), SelectProtocol, nullptr);
+  return context;
+}
+
+}  // namespace
+
+Result<CertificateAuthority> CertificateAuthority::Create() {
+  CertificateAuthority made;
+  made.key_.reset(EVP_EC_gen("P-256"));
+  made.leaf_key_.reset(EVP_EC_gen("P-256"));
+  if (!made.key_ || !made.leaf_key_) return Failed("making a key");
+  made.certificate_ = TRY(NewCertificate(made.key_.get(), kAuthorityValid_s));
+  X509* certificate = made.certificate_.get();
+  X509_NAME* name = X509_get_subject_name(certificate);
+  TRY(SetSubject(name, "O", "OpenShell"));
+  TRY(SetSubject(name, "CN", "OpenShell Sandbox CA"));
+  if (X509_set_issuer_name(certificate, name) != 1) return Failed("naming a certificate");
+  TRY(AddExtension(certificate, certificate, NID_basic_constraints, "critical,CA:TRUE,pathlen:0"));
+  TRY(AddExtension(certificate, certificate, NID_key_usage, "critical,keyCertSign,cRLSign"));
+  TRY(AddExtension(certificate, certificate, NID_subject_key_identifier, "hash"));
+  if (X509_sign(certificate, made.key_.get(), EVP_sha256()) == 0) return Failed("signing");
+  made.pem_ = TRY(RenderPem(certificate));
+  made.context_ = TRY(NewServerContext());
+  return made;
+}
+
+Result<X509*> CertificateAuthority::LeafFor(const std::string& host) {
+  auto found = leaves_.find(host);
+  if (found != leaves_.end()) return found->second.get();
+  if (leaves_.size() >= kLeafCertificatesMax) leaves_.clear();
+  CertificateOwner owner = TRY(NewCertificate(leaf_key_.get(), kLeafValid_s));
+  X509* leaf = owner.get();
+  // RFC 5280: a common name has at most 64 characters. Clients look at the alternative name only.
+  if (host.size() <= 64) TRY(SetSubject(X509_get_subject_name(leaf), "CN", host));
+  X509_NAME* issuer = X509_get_subject_name(certificate_.get());
+  if (X509_set_issuer_name(leaf, issuer) != 1) return Failed("naming a certificate");
+  X509* authority = certificate_.get();
+  bool literal = policy::ParseAddress(host).has_value();
+  TRY(AddExtension(leaf, authority, NID_basic_constraints, "critical,CA:FALSE"));
+  TRY(AddExtension(leaf, authority, NID_key_usage, "critical,digitalSignature"));
+  TRY(AddExtension(leaf, authority, NID_ext_key_usage, "serverAuth"));
+  TRY(AddExtension(leaf, authority, NID_subject_key_identifier, "hash"));
+  TRY(AddExtension(leaf, authority, NID_authority_key_identifier, "keyid:always"));
+  TRY(AddExtension(leaf, authority, NID_subject_alt_name, (literal ? "IP:" : "DNS:") + host));
+  if (X509_sign(leaf, key_.get(), EVP_sha256()) == 0) return Failed("signing");
+  leaves_.emplace(host, std::move(owner));
+  return leaf;
+}
+
+Result<SslOwner> CertificateAuthority::NewServer(const std::string& host) {
+  X509* leaf = TRY(LeafFor(host));
+  SslOwner ssl(SSL_new(context_.get()));
+  if (!ssl || SSL_use_certificate(ssl.get(), leaf) != 1 ||
+      SSL_use_PrivateKey(ssl.get(), leaf_key_.get()) != 1 ||
+      SSL_add1_chain_cert(ssl.get(), certificate_.get()) != 1) {
+    return Failed("making a TLS server");
+  }
+  SSL_set_accept_state(ssl.get());
+  return ssl;
+}
+
+}  // namespace gateway

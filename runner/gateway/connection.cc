@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gateway/connection.h"
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include <optional>
+
+#include "gateway/head_reader.h"
+#include "gateway/refusal.h"
+
+namespace gateway {
+namespace {
+
+using NameCall = int (*)(int, sockaddr*, socklen_t*);
+
+std::optional<Endpoint> EndOf(int socket, NameCall call) {
+  sockaddr_storage bytes{};
+  socklen_t size = sizeof bytes;
+  if (call(socket, reinterpret_cast<sockaddr*>(&bytes), &size) != 0) return std::nullopt;
+  Endpoint endpoint;
+  if (bytes.ss_family == AF_INET) {
+    sockaddr_in v4;
+    ::memcpy(&v4, &bytes, sizeof v4);
+    endpoint.address[10] = endpoint.address[11] = 0xff;
+    ::memcpy(&endpoint.address[12], &v4.sin_addr, 4);
+    endpoint.port = ntohs(v4.sin_port);
+    return endpoint;
+  }
+  if (bytes.ss_family != AF_INET6) return std::nullopt;
+  sockaddr_in6 v6;
+  ::memcpy(&v6, &bytes, sizeof v6);
+  ::memcpy(endpoint.address.data(), &v6.sin6_addr, 16);
+  endpoint.port = ntohs(v6.sin6_port);
+  return endpoint;
+}
+
+Task<Done> RefuseHead(Services& services, const Answer& owner, Stream& client, std::string why,
+                      std::string response) {
+  Event event = NewConnectionEvent(owner, Event::Outcome::kDenied);
+  event.policy = "-";
+  event.engine = "http-parser";
+  event.reason = std::move(why);
+  if (!services.Record(event)) co_return Done{};
+  if (!response.empty()) {
+    Status written = co_await client.Write(response);
+    if (!written.ok()) co_return Done{};
+  }
+  co_await client.Linger();
+  co_return Done{};
+}
+
+Task<Done> ServeFirstHead(Services& services, const Answer& owner, Stream& client) {
+  HeadText text = co_await ReadProxyHead(client);
+  if (text.kind == HeadText::kEnd || text.kind == HeadText::kFailed) co_return Done{};
+  if (text.kind == HeadText::kTooLong) {
+    co_return co_await RefuseHead(services, owner, client, text.why, RenderBareRefusal(431));
+  }
+  Result<codec::RequestHead> head =
+      text.kind == HeadText::kHead ? codec::ParseRequestHead(text.text)
+                                   : Result<codec::RequestHead>(Error{Code::kInvalid, text.why});
+  if (!head.ok()) {
+    std::string why = head.error().what;
+    co_return co_await RefuseHead(services, owner, client, why, RenderBareRefusal(400));
+  }
+  if (head.value().method == "CONNECT") {
+    co_return co_await ServeTunnel(services, owner, client, head.value());
+  }
+  co_return co_await ServeForward(services, owner, client, head.value());
+}
+
+}  // namespace
+
+Event NewConnectionEvent(const Answer& owner, Event::Outcome outcome) {
+  Event event;
+  event.outcome = outcome;
+  event.binary = owner.caller.binary;
+  event.pid = owner.pid;
+  event.ancestors = owner.caller.ancestors;
+  return event;
+}
+
+Task<Done> ServeConnection(Services& services, Fd socket) {
+  int on = 1;
+  ::setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  std::optional<Endpoint> local = EndOf(socket.get(), ::getpeername);
+  std::optional<Endpoint> remote = EndOf(socket.get(), ::getsockname);
+  Stream client(services.loop, std::move(socket));
+  if (!local.has_value() || !remote.has_value()) co_return Done{};  // Gone already.
+  Answer owner = co_await services.identities.Ask(*local, *remote);
+  co_await ServeFirstHead(services, owner, client);
+  co_return Done{};
+}
+
+}  // namespace gateway

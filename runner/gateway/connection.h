@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "base/fd.h"
+#include "codec/http_head.h"
+#include "gateway/identity.h"
+#include "gateway/services.h"
+#include "gateway/stream.h"
+#include "gateway/task.h"
+
+namespace gateway {
+
+// One accepted connection from first byte to last: who owns it, what its first request is, and then
+// a tunnel (CONNECT) or one forwarded request. Never fails: what goes wrong is recorded and
+// answered.
+Task<Done> ServeConnection(Services& services, Fd socket);
+
+// The parts of it. `client` is the accepted connection, its first head already read.
+Task<Done> ServeTunnel(Services& services, const Answer& owner, Stream& client,
+                       const codec::RequestHead& head);
+Task<Done> ServeForward(Services& services, const Answer& owner, Stream& client,
+                        const codec::RequestHead& head);
+
+// An event about a connection of `owner`.
+Event NewConnectionEvent(const Answer& owner, Event::Outcome outcome);
+
+}  // namespace gateway

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// The gateway's event loop: epoll, deadlines and coroutines, one thread.
+//
+// Own, and not Boost.Asio, whose 1.74 (Debian's) was tried first: it has no cancellation of a
+// single operation, so every wait with a deadline would be a timer beside a descriptor-wide cancel;
+// it throws; and a file with one coroutine takes 5.1 s to compile where this takes 0.7 s. What is
+// needed here is readiness with a deadline and nothing else.
+#pragma once
+
+#include <sys/epoll.h>
+
+#include <coroutine>
+#include <deque>
+#include <map>
+#include <unordered_map>
+
+#include "base/deadline.h"
+#include "base/fd.h"
+#include "base/result.h"
+#include "gateway/task.h"
+
+namespace gateway {
+
+class Signal;
+
+class EventLoop {
+ public:
+  static Result<EventLoop> Open();
+
+  EventLoop(EventLoop&&) = default;
+  EventLoop& operator=(EventLoop&&) = delete;
+
+  // One suspended wait. Lives in the coroutine frame of whoever awaits it.
+  class Wait {
+   public:
+    bool await_ready() const noexcept { return ready_; }
+    void await_suspend(std::coroutine_handle<> waiting);
+    // True: ready (or hung up, or in error: the next call on the descriptor tells). False: too
+    // late.
+    bool await_resume() const noexcept { return ready_; }
+
+   private:
+    friend class EventLoop;
+    friend class Signal;
+    using Timers = std::multimap<Deadline, Wait*>;
+    Wait(EventLoop* loop, int fd, uint32_t events, Deadline deadline)
+        : loop_(loop), fd_(fd), events_(events), deadline_(deadline) {}
+
+    EventLoop* loop_;
+    int fd_;  // -1: only the deadline, or a signal.
+    Signal* signal_ = nullptr;
+    uint32_t events_;
+    Deadline deadline_;
+    std::coroutine_handle<> waiting_;
+    Timers::iterator timer_;
+    bool timed_ = false;
+    bool ready_ = false;
+  };
+
+  // At most one wait per descriptor and direction.
+  Wait Readable(int fd, Deadline deadline) { return Wait(this, fd, EPOLLIN, deadline); }
+  Wait Writable(int fd, Deadline deadline) { return Wait(this, fd, EPOLLOUT, deadline); }
+  Wait Sleep(Deadline deadline) { return Wait(this, -1, 0, deadline); }
+
+  // Must be called before a descriptor that was ever waited for is closed; nobody may be waiting.
+  void Forget(int fd);
+
+  // Starts a coroutine that nobody awaits.
+  void Spawn(Task<Done> task);
+  // Runs until Stop(). Coroutines that are still suspended then stay so.
+  void Run();
+  void Stop() { stopped_ = true; }
+
+ private:
+  friend class Signal;
+  struct Watch {
+    Wait* reader = nullptr;
+    Wait* writer = nullptr;
+    bool added = false;
+  };
+
+  explicit EventLoop(Fd epoll) : epoll_(std::move(epoll)) {}
+  void Arm(int fd, Watch& watch);
+  void Finish(Wait* wait, bool ready);
+  void Dispatch(const epoll_event& event);
+  void ExpireTimers();
+
+  Fd epoll_;
+  std::unordered_map<int, Watch> watches_;
+  Wait::Timers timers_;
+  std::deque<std::coroutine_handle<>> ready_;
+  bool stopped_ = false;
+};
+
+// A flag that one coroutine sets and at most one other waits for.
+class Signal {
+ public:
+  explicit Signal(EventLoop& loop) : loop_(loop) {}
+  ~Signal() { ENSURE(waiting_ == nullptr); }
+  Signal(const Signal&) = delete;
+  Signal& operator=(const Signal&) = delete;
+
+  void Set();
+  bool is_set() const { return set_; }
+  // co_await gives true once the flag is set, false when the deadline passed first.
+  EventLoop::Wait Within(Deadline deadline);
+
+ private:
+  friend class EventLoop;
+  EventLoop& loop_;
+  EventLoop::Wait* waiting_ = nullptr;
+  bool set_ = false;
+};
+
+}  // namespace gateway

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+// Absolute-form requests ("GET http://host/path"): one per connection, over plain HTTP.
+#include "codec/http_target.h"
+#include "gateway/connection.h"
+#include "gateway/exchange.h"
+#include "gateway/refusal.h"
+
+namespace gateway {
+namespace {
+
+// What forwarding one request needs besides the connection; `refusal` not empty: answered so
+// instead.
+struct ForwardPlan {
+  Authority authority;
+  std::string target;  // "METHOD host:port/path" without the query, for texts.
+  std::string refusal;
+  std::string engine = "http-parser";
+  std::string reason;
+};
+
+// A plain-text answer, as OpenShell gives for https targets.
+std::string RenderUseConnect() {
+  std::string body = "use CONNECT for https:// targets\n";
+  return codec::RenderResponseHead(400, "Bad Request",
+                                   {{"Content-Type", "text/plain"},
+                                    {"Content-Length", std::to_string(body.size())},
+                                    {"Connection", "close"}}) +
+         body;
+}
+
+ForwardPlan PlanForward(const codec::RequestHead& head) {
+  ForwardPlan plan;
+  std::optional<AbsoluteTarget> target = ParseAbsoluteTarget(head.target);
+  if (!target.has_value() || head.target.front() == '/') {
+    plan.reason = "the request target has no host: this is a proxy";
+    plan.refusal = RenderRefusal(400, "invalid_request_target", plan.reason);
+    return plan;
+  }
+  std::optional<Authority> authority = ParseAuthority(target->authority, 80);
+  if (!authority.has_value()) {
+    plan.reason = "invalid host or port in the request target";
+    plan.refusal = RenderRefusal(400, "invalid_request_target", plan.reason);
+    return plan;
+  }
+  plan.authority = *authority;
+  if (target->scheme == "https") {
+    plan.reason = "https target without CONNECT";
+    plan.refusal = RenderUseConnect();
+  } else if (target->scheme != "http") {
+    plan.reason = "unsupported scheme of the request target";
+    plan.refusal = RenderRefusal(400, "unsupported_proxy_scheme", plan.reason);
+  }
+  std::string_view path = target->path_and_query;
+  Result<std::string> canonical = codec::CanonicalPath(path.substr(0, path.find('?')), true);
+  plan.target = head.method + " " + RenderAuthority(plan.authority, 0) +
+                (canonical.ok() ? RedactPlaceholders(canonical.value()) : "");
+  return plan;
+}
+
+Event RefusalEvent(const Answer& owner, const codec::RequestHead& head, const ForwardPlan& plan) {
+  Event event = NewConnectionEvent(owner, Event::Outcome::kDenied);
+  event.kind = plan.authority.host.empty() ? Event::Kind::kConnection : Event::Kind::kRequest;
+  event.host = plan.authority.host;
+  event.port = plan.authority.port;
+  event.scheme = "http";
+  event.method = head.method;
+  size_t path = plan.target.find('/');
+  event.path = path == std::string::npos ? "" : plan.target.substr(path);
+  event.policy = "-";
+  event.engine = plan.engine;
+  event.reason = plan.reason;
+  event.message = "FORWARD denied " + plan.target;
+  return event;
+}
+
+Task<Done> Answer403(Services& services, Stream& client, Event event, std::string response) {
+  if (!services.Record(event)) co_return Done{};
+  Status written = co_await client.Write(response);
+  if (written.ok()) co_await client.Linger();
+  co_return Done{};
+}
+
+}  // namespace
+
+Task<Done> ServeForward(Services& services, const Answer& owner, Stream& client,
+                        const codec::RequestHead& head) {
+  ForwardPlan plan = PlanForward(head);
+  Event event = RefusalEvent(owner, head, plan);
+  if (!plan.refusal.empty()) {
+    co_return co_await Answer403(services, client, std::move(event), std::move(plan.refusal));
+  }
+  policy::Decision decision;
+  decision.policy = "-";
+  decision.reason = owner.refusal;
+  if (owner.refusal.empty()) {
+    decision = policy::DecideConnection(services.policy, plan.authority.host, plan.authority.port,
+                                        owner.caller);
+  }
+  event.policy = decision.policy;
+  event.engine = "opa";
+  if (!decision.allowed) {
+    event.reason = decision.reason;
+    std::string response =
+        RenderRefusal(403, "policy_denied", plan.target + " not permitted by policy");
+    co_return co_await Answer403(services, client, std::move(event), std::move(response));
+  }
+  RequestContext context{services.policy, services.policy_file, services.credentials,
+                         owner.caller,    plan.authority,       "http"};
+  context.handling = policy::DescribeHandling(services.policy, plan.authority.host,
+                                              plan.authority.port, owner.caller);
+  context.confidential = policy::IsHostAlias(plan.authority.host);
+  context.forward = true;
+  RouteDecision route = co_await DecideRoute(services, plan.authority, context.handling);
+  if (!route.allowed) {
+    bool unresolved = !route.failure.empty();
+    event.outcome = unresolved ? Event::Outcome::kFailed : Event::Outcome::kDenied;
+    event.engine = unresolved ? "upstream" : "ssrf";
+    event.reason = unresolved ? route.failure : plan.target + " blocked: " + route.label;
+    std::string response = RenderRefusal(
+        unresolved ? 502 : 403, unresolved ? "upstream_unreachable" : "ssrf_denied", event.reason);
+    co_return co_await Answer403(services, client, std::move(event), std::move(response));
+  }
+  Upstream upstream(services, std::move(route.route));
+  Exchange exchange(services, owner, context, client, upstream);
+  co_await exchange.Run(head);
+  co_return Done{};
+}
+
+}  // namespace gateway

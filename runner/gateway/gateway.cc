@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gateway/gateway.h"
+
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <utility>
+
+#include "base/sys.h"
+#include "gateway/limits.h"
+#include "gateway/server.h"
+
+namespace gateway {
+namespace {
+
+// The child: gives up what it inherited, then serves. Never returns.
+[[noreturn]] void BecomeGateway(GatewayConfig config, Fd control, pid_t parent) {
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+  // The supervisor may have died before that took effect.
+  if (::getppid() != parent) ::_exit(1);
+  ::prctl(PR_SET_NAME, "gateway", 0, 0, 0);
+  sys::WipeEnvironment();
+  // Standard error stays: a failed ENSURE says there where it happened.
+  sys::CloseAllExcept({STDERR_FILENO, control.get(), config.events_jsonl.get(),
+                       config.events_log.get(), config.identity.get()});
+  ::_exit(RunServer(std::move(config), std::move(control)));
+}
+
+}  // namespace
+
+Result<Gateway> Gateway::Start(GatewayConfig config) {
+  auto [ours, theirs] = TRY(sys::SocketPair());
+  pid_t parent = ::getpid();
+  Gateway gateway;
+  gateway.pid_ = ::fork();
+  if (gateway.pid_ < 0) return Errno("fork");
+  if (gateway.pid_ == 0) {
+    ours.Close();
+    BecomeGateway(std::move(config), std::move(theirs), parent);
+  }
+  theirs.Close();
+  gateway.control_ = std::move(ours);
+  gateway.pidfd_ = TRY(sys::PidfdOpen(gateway.pid_));
+  sys::Message ready = TRY(sys::ReceiveMessage(gateway.control_.get(), kReadyMessageBytesMax,
+                                               Deadline::After(kStartTimeout))
+                               .Context("starting the gateway"));
+  if (ready.bytes.empty()) return Error{Code::kIo, "starting the gateway: it ended"};
+  if (ready.bytes.front() != kReadyMessage) {
+    return Error{Code::kUnsupported, "starting the gateway: " + ready.bytes.substr(1)};
+  }
+  gateway.ca_pem_ = ready.bytes.substr(1);
+  return gateway;
+}
+
+Gateway::Gateway(Gateway&& other) noexcept
+    : pid_(std::exchange(other.pid_, -1)),
+      pidfd_(std::move(other.pidfd_)),
+      control_(std::move(other.control_)),
+      ca_pem_(std::move(other.ca_pem_)) {}
+
+Gateway& Gateway::operator=(Gateway&& other) noexcept {
+  std::swap(pid_, other.pid_);
+  std::swap(pidfd_, other.pidfd_);
+  std::swap(control_, other.control_);
+  std::swap(ca_pem_, other.ca_pem_);
+  return *this;
+}
+
+Gateway::~Gateway() {
+  if (pid_ <= 0) return;
+  // The process is our unreaped child: its number can mean nobody else.
+  ::kill(pid_, SIGKILL);
+  ::waitpid(pid_, nullptr, 0);
+}
+
+Status Gateway::Serve(Fd listener) {
+  return sys::SendMessage(control_.get(), kServeMessage, listener.get())
+      .Context("handing a listener to the gateway");
+}
+
+Status Gateway::Finish(Deadline deadline) {
+  if (pid_ <= 0) return Ok();
+  Status asked = sys::SendMessage(control_.get(), kFinishMessage);
+  Result<bool> ended = sys::WaitReadable(pidfd_.get(), deadline);
+  bool in_time = ended.ok() && ended.value();
+  if (!in_time) ::kill(pid_, SIGKILL);
+  int status = 0;
+  pid_t reaped = ::waitpid(std::exchange(pid_, -1), &status, 0);
+  control_.Close();
+  if (reaped < 0) return Errno("waitpid");
+  if (!in_time) return Error{Code::kIo, "the gateway did not end in time"};
+  if (WIFSIGNALED(status)) {
+    return Error{Code::kBug, "the gateway was ended by signal " + std::to_string(WTERMSIG(status))};
+  }
+  if (WEXITSTATUS(status) != 0) return Error{Code::kIo, "the gateway could not write its records"};
+  return asked.ok() ? Ok() : Status(std::move(asked).error());
+}
+
+}  // namespace gateway

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gateway/identity_asker.h"
+
+#include <sys/socket.h>
+
+#include "gateway/limits.h"
+
+namespace gateway {
+
+IdentityAsker::IdentityAsker(EventLoop& loop, Fd socket)
+    : loop_(loop), socket_(std::move(socket)) {}
+
+IdentityAsker::~IdentityAsker() { loop_.Forget(socket_.get()); }
+
+Task<Answer> IdentityAsker::Ask(Endpoint local, Endpoint remote) {
+  Pending pending(loop_);
+  pending.answer.refusal = "nobody answered who owns the connection";
+  uint64_t number = next_number_++;
+  std::string question = RenderQuestion(Question{number, local, remote});
+  // The socket's buffer holds more questions than there may be connections: full means broken.
+  bool sent = !broken_ && ::send(socket_.get(), question.data(), question.size(),
+                                 MSG_DONTWAIT | MSG_NOSIGNAL) >= 0;
+  if (!sent) co_return std::move(pending.answer);
+  pending_.emplace(number, &pending);
+  if (!reading_) {
+    reading_ = true;
+    loop_.Spawn(ReadAnswers());
+  }
+  co_await pending.answered.Within(Deadline::After(kIdentityTimeout));
+  pending_.erase(number);
+  co_return std::move(pending.answer);
+}
+
+Task<Done> IdentityAsker::ReadAnswers() {
+  std::string bytes;
+  while (!pending_.empty() && !broken_) {
+    bool ready = co_await loop_.Readable(socket_.get(), Deadline::After(kIdentityTimeout));
+    if (!ready) continue;
+    bytes.resize(kAnswerBytesMax + 1);
+    ssize_t n = ::recv(socket_.get(), bytes.data(), bytes.size(), MSG_DONTWAIT);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR)) continue;
+    std::optional<Answer> answer;
+    if (n > 0) answer = ParseAnswer(std::string_view(bytes).substr(0, static_cast<size_t>(n)));
+    broken_ = !answer.has_value();
+    if (broken_) break;
+    auto found = pending_.find(answer->number);
+    if (found == pending_.end()) continue;  // It came too late.
+    found->second->answer = std::move(*answer);
+    found->second->answered.Set();
+    pending_.erase(found);
+  }
+  if (broken_) {
+    for (auto& [number, pending] : pending_) pending->answered.Set();
+  }
+  reading_ = false;
+  co_return Done{};
+}
+
+}  // namespace gateway

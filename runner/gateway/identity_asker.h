@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+
+#include "base/fd.h"
+#include "gateway/event_loop.h"
+#include "gateway/identity.h"
+#include "gateway/task.h"
+
+namespace gateway {
+
+// The asking side of identity.h, in the gateway's loop. Many questions may be open at once.
+class IdentityAsker {
+ public:
+  // Takes the gateway's end of the socket pair. `loop` must outlive this.
+  IdentityAsker(EventLoop& loop, Fd socket);
+  ~IdentityAsker();
+  IdentityAsker(const IdentityAsker&) = delete;
+  IdentityAsker& operator=(const IdentityAsker&) = delete;
+
+  // Who owns the connection. No answer within kIdentityTimeout, or nonsense, is a refusal.
+  Task<Answer> Ask(Endpoint local, Endpoint remote);
+
+ private:
+  struct Pending {
+    explicit Pending(EventLoop& loop) : answered(loop) {}
+    Signal answered;
+    Answer answer;
+  };
+  Task<Done> ReadAnswers();
+
+  EventLoop& loop_;
+  Fd socket_;
+  std::map<uint64_t, Pending*> pending_;
+  uint64_t next_number_ = 1;
+  bool reading_ = false;
+  bool broken_ = false;
+};
+
+}  // namespace gateway

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every bound of the gateway, each with its reason. Everything that comes from the sandbox or from
+// a server is bounded by one of these.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+
+namespace gateway {
+
+using std::chrono::milliseconds;
+using std::chrono::minutes;
+using std::chrono::seconds;
+
+// Heads. OpenShell's bounds: a CONNECT head, and the head of any other request.
+constexpr size_t kConnectHeadBytesMax = 8192;
+constexpr size_t kRequestHeadBytesMax = 16384;
+// Servers send more than clients: cookies and content security policies.
+constexpr size_t kResponseHeadBytesMax = 65536;
+
+// What one direction of one connection holds. Reading stops when it is full: the back-pressure.
+constexpr size_t kStreamBufferBytes = 16384;  // One TLS record.
+// A head must fit into a buffer; buffers grow up to this for heads only.
+constexpr size_t kStreamBufferBytesMax = kResponseHeadBytesMax + kStreamBufferBytes;
+static_assert(kRequestHeadBytesMax <= kStreamBufferBytesMax);
+static_assert(kConnectHeadBytesMax <= kRequestHeadBytesMax);
+
+// Connections at once, each with a descriptor upstream as well: the sum with the gateway's own must
+// stay below 1024, the usual soft limit on descriptors. Package managers open about 50.
+constexpr size_t kConnectionsMax = 256;
+constexpr size_t kOwnDescriptorsMax = 64;
+static_assert(2 * kConnectionsMax + kOwnDescriptorsMax < 1024);
+constexpr int kListenersMax = 16;
+
+// A client sends its head within this or is cut off (slow loris); so does a TLS handshake end.
+constexpr milliseconds kHeadTimeout = seconds(30);
+constexpr milliseconds kHandshakeTimeout = seconds(20);
+// A kept-alive tunnel may wait this long for its next request.
+constexpr milliseconds kKeepAliveTimeout = minutes(5);
+// A model that thinks before its first byte; the clients' own limit is 10 minutes.
+constexpr milliseconds kResponseHeadTimeout = minutes(15);
+// Silence in the middle of a framed body. Streams of events have no limit but the run's own.
+constexpr milliseconds kBodyIdleTimeout = minutes(15);
+// Silence in a body that only the end of the connection ends: it may simply be complete.
+constexpr milliseconds kUnframedBodyIdleTimeout = seconds(60);
+// Silence in both directions of a raw tunnel or a WebSocket, which send keep-alives of their own.
+constexpr milliseconds kTunnelIdleTimeout = minutes(60);
+// A peer that takes nothing of what is written to it.
+constexpr milliseconds kWriteTimeout = minutes(5);
+static_assert(kHeadTimeout < kKeepAliveTimeout);
+
+// Per address; a host has several, so that all of them together stay within a client's patience.
+constexpr milliseconds kConnectTimeout = seconds(10);
+constexpr size_t kAddressesMax = 16;
+constexpr milliseconds kResolveTimeout = seconds(15);
+constexpr size_t kHostsFileBytesMax = size_t{1} << 20;
+
+// After a refusal the rest of the request is read and dropped for so long and so much: closing with
+// unread bytes would make the kernel throw the answer away with them.
+constexpr milliseconds kLingerTimeout = seconds(2);
+constexpr size_t kLingerBytesMax = size_t{1} << 20;
+
+// The supervisor hashes an executable on first sight; the largest agent (about 250 MB) takes 1 s.
+constexpr milliseconds kIdentityTimeout = seconds(30);
+
+// As OpenShell: leaf certificates of so many hosts are kept; upstream TLS sessions likewise.
+constexpr size_t kLeafCertificatesMax = 256;
+constexpr size_t kUpstreamSessionsMax = 256;
+
+// A sandbox that knocks for hours may not fill the disk of its host: then nothing passes any more.
+constexpr size_t kRecordBytesMax = size_t{512} << 20;
+// One record: the path and the reason in it.
+constexpr size_t kRecordPathBytesMax = 1024;
+constexpr size_t kReasonBytesMax = 256;   // OpenShell's, in the shorthand.
+constexpr size_t kMessageBytesMax = 120;  // Likewise.
+
+// Control messages from the supervisor.
+constexpr size_t kControlBytesMax = 64;
+constexpr milliseconds kStartTimeout = seconds(20);
+constexpr size_t kReadyMessageBytesMax = 16384;
+constexpr size_t kCaBundleBytesMax = size_t{8} << 20;
+
+}  // namespace gateway

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gateway/process_table.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+
+#include <algorithm>
+#include <charconv>
+#include <memory>
+#include <set>
+#include <string_view>
+
+#include "base/sys.h"
+
+namespace gateway {
+namespace {
+
+constexpr size_t kProcFileBytesMax = size_t{1} << 20;
+constexpr size_t kArgumentsMax = 16;
+constexpr size_t kArgumentBytesMax = 512;
+constexpr std::string_view kDeleted = " (deleted)";
+
+std::string ProcPath(pid_t pid, std::string_view name) {
+  return "/proc/" + std::to_string(pid) + "/" + std::string(name);
+}
+
+struct CloseDirectory {
+  void operator()(DIR* directory) const { ::closedir(directory); }
+};
+using Directory = std::unique_ptr<DIR, CloseDirectory>;
+
+// Names in a directory of /proc, without "." and "..".
+std::vector<std::string> ListNames(const std::string& path) {
+  std::vector<std::string> names;
+  Directory directory(::opendir(path.c_str()));
+  if (!directory) return names;
+  while (const dirent* entry = ::readdir(directory.get())) {
+    if (entry->d_name[0] != '.') names.emplace_back(entry->d_name);
+  }
+  return names;
+}
+
+std::vector<pid_t> ParsePids(std::string_view text) {
+  std::vector<pid_t> pids;
+  while (!text.empty()) {
+    text.remove_prefix(std::min(text.find_first_not_of(" \n"), text.size()));
+    std::string_view word = text.substr(0, text.find_first_of(" \n"));
+    text.remove_prefix(word.size());
+    pid_t pid = 0;
+    auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), pid);
+    if (!word.empty() && error == std::errc() && pid > 0) pids.push_back(pid);
+  }
+  return pids;
+}
+
+std::vector<pid_t> ChildrenOf(pid_t pid) {
+  std::vector<pid_t> children;
+  // Any thread of a process can be the parent of a child.
+  for (const std::string& thread : ListNames(ProcPath(pid, "task"))) {
+    Result<std::string> text =
+        sys::ReadFile(ProcPath(pid, "task/" + thread + "/children"), kProcFileBytesMax);
+    if (!text.ok()) continue;
+    std::vector<pid_t> found = ParsePids(text.value());
+    children.insert(children.end(), found.begin(), found.end());
+  }
+  return children;
+}
+
+}  // namespace
+
+std::vector<ProcessEntry> ListDescendants(pid_t init) {
+  std::vector<ProcessEntry> processes = {{init, 0}};
+  std::set<pid_t> seen = {init};
+  for (size_t i = 0; i < processes.size() && processes.size() < kProcessesMax; ++i) {
+    pid_t parent = processes[i].pid;
+    for (pid_t child : ChildrenOf(parent)) {
+      if (seen.insert(child).second) processes.push_back({child, parent});
+    }
+  }
+  return processes;
+}
+
+bool HoldsSocket(pid_t pid, uint64_t inode) {
+  std::string wanted = "socket:[" + std::to_string(inode) + "]";
+  std::string directory = ProcPath(pid, "fd");
+  std::vector<std::string> names = ListNames(directory);
+  return std::any_of(names.begin(), names.end(), [&](const std::string& name) {
+    return sys::ReadLink(directory + "/" + name) == wanted;
+  });
+}
+
+std::optional<std::string> ExecutableOf(pid_t pid) {
+  std::optional<std::string> path = sys::ReadLink(ProcPath(pid, "exe"));
+  if (!path.has_value()) return std::nullopt;
+  // A file may really be called so: only where it does not exist is the mark the kernel's.
+  bool marked = path->size() > kDeleted.size() &&
+                path->compare(path->size() - kDeleted.size(), kDeleted.size(), kDeleted) == 0;
+  if (marked && !sys::Exists(ProcPath(pid, "root") + *path)) {
+    path->resize(path->size() - kDeleted.size());
+  }
+  return path;
+}
+
+Fd OpenExecutable(pid_t pid) {
+  Result<Fd> fd = sys::Open(ProcPath(pid, "exe"), O_RDONLY);
+  return fd.ok() ? std::move(fd).value() : Fd();
+}
+
+std::vector<std::string> AbsoluteArguments(pid_t pid) {
+  std::vector<std::string> paths;
+  Result<std::string> text = sys::ReadFile(ProcPath(pid, "cmdline"), kProcFileBytesMax);
+  if (!text.ok()) return paths;
+  std::string_view rest = text.value();
+  while (!rest.empty() && paths.size() < kArgumentsMax) {
+    size_t end = std::min(rest.find('\0'), rest.size());
+    std::string_view argument = rest.substr(0, end);
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+    bool path = !argument.empty() && argument.front() == '/';
+    if (path) paths.emplace_back(argument.substr(0, kArgumentBytesMax));
+  }
+  return paths;
+}
+
+pid_t InnermostPid(pid_t pid) {
+  constexpr std::string_view kField = "\nNSpid:";
+  Result<std::string> status = sys::ReadFile(ProcPath(pid, "status"), kProcFileBytesMax);
+  if (!status.ok()) return pid;
+  size_t at = status.value().find(kField);
+  if (at == std::string::npos) return pid;
+  std::string_view line = std::string_view(status.value()).substr(at + kField.size());
+  line = line.substr(0, line.find('\n'));
+  size_t last = line.find_last_of(" \t");
+  pid_t inner = 0;
+  std::string_view word = line.substr(last == std::string_view::npos ? 0 : last + 1);
+  auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), inner);
+  return error == std::errc() && inner > 0 ? inner : pid;
+}
+
+}  // namespace gateway

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// What /proc says of the sandbox's processes, seen from outside. Everything is bounded: the
+// processes are the sandbox's own and may be as many and as odd as it likes.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/fd.h"
+
+namespace gateway {
+
+struct ProcessEntry {
+  pid_t pid = 0;
+  pid_t parent = 0;  // 0 for the first.
+};
+
+// `init` and all its descendants, parents before children, at most kProcessesMax.
+std::vector<ProcessEntry> ListDescendants(pid_t init);
+inline constexpr size_t kProcessesMax = 32768;
+
+// True when a descriptor of `pid` is the socket with that inode.
+bool HoldsSocket(pid_t pid, uint64_t inode);
+
+// The path of the executable as its own mount namespace knows it, " (deleted)" taken off; nullopt
+// when the process is gone.
+std::optional<std::string> ExecutableOf(pid_t pid);
+
+// The executable itself, whatever its path says now. Not valid when the process is gone.
+Fd OpenExecutable(pid_t pid);
+
+// The absolute paths among the arguments, at most a few.
+std::vector<std::string> AbsoluteArguments(pid_t pid);
+
+// The process's number in its innermost namespace; `pid` itself when that cannot be read.
+pid_t InnermostPid(pid_t pid);
+
+}  // namespace gateway

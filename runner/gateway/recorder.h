@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+
+#include "base/fd.h"
+#include "gateway/ocsf.h"
+
+namespace gateway {
+
+// Writes every decision to both record files, before it takes effect: what cannot be recorded does
+// not happen.
+class Recorder {
+ public:
+  Recorder(Fd jsonl, Fd log) : jsonl_(std::move(jsonl)), log_(std::move(log)) {}
+
+  // False when a file could not be written, or when kRecordBytesMax is reached: the gateway must
+  // end.
+  [[nodiscard]] bool Record(const Event& event);
+  bool failed() const { return failed_; }
+
+ private:
+  Fd jsonl_;
+  Fd log_;
+  size_t bytes_ = 0;
+  bool failed_ = false;
+};
+
+}  // namespace gateway

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gateway/request_judge.h"
+
+#include <algorithm>
+
+#include "codec/http_target.h"
+#include "codec/position.h"
+#include "gateway/refusal.h"
+
+namespace gateway {
+namespace {
+
+constexpr std::string_view kVia = "1.1 openshell-sandbox";
+
+// The request target, made comparable.
+struct Target {
+  std::string path;   // Canonical, or "*" of OPTIONS.
+  std::string query;  // Raw.
+};
+
+Event NewEvent(const RequestContext& context, Event::Outcome outcome) {
+  Event event;
+  event.kind = Event::Kind::kRequest;
+  event.outcome = outcome;
+  event.host = context.authority.host;
+  event.port = context.authority.port;
+  event.scheme = context.scheme;
+  event.policy = context.handling.policy.empty() ? "-" : context.handling.policy;
+  event.engine = "l7";
+  return event;
+}
+
+// "METHOD host:port/path", as OpenShell's texts name a request.
+std::string NameRequest(const Event& event) {
+  return event.method + " " + event.host + ":" + std::to_string(event.port) + event.path;
+}
+
+// A request whose path could not be read is recorded without one.
+RequestVerdict Refuse(Event event, std::string_view engine, std::string reason,
+                      std::string response) {
+  RequestVerdict verdict;
+  event.outcome = Event::Outcome::kDenied;
+  event.engine = engine;
+  event.reason = std::move(reason);
+  event.message = "L7_REQUEST deny " + NameRequest(event) + " reason=" + event.reason;
+  verdict.kind = response.empty() ? RequestVerdict::kClose : RequestVerdict::kRefuse;
+  verdict.response = std::move(response);
+  verdict.event = std::move(event);
+  return verdict;
+}
+
+RequestVerdict RefuseAuthority(Event event, const std::string& what) {
+  std::string response = RenderRefusal(403, "request_authority_mismatch", what);
+  return Refuse(std::move(event), "request-authority", what, std::move(response));
+}
+
+// In a tunnel what is malformed gets no answer; the proxy's own clients are told.
+RequestVerdict RefuseMalformed(const RequestContext& context, Event event, const std::string& why,
+                               std::string_view error) {
+  std::string response = context.forward ? RenderRefusal(400, error, why) : "";
+  return Refuse(std::move(event), "http-parser", why, std::move(response));
+}
+
+// Empty when the request is for the authority that the connection was allowed for.
+std::string CompareAuthority(const RequestContext& context, const codec::RequestHead& head) {
+  std::optional<AbsoluteTarget> absolute = ParseAbsoluteTarget(head.target);
+  const codec::HttpField* host = codec::FindField(head.fields, "host");
+  uint16_t default_port = context.default_port();
+  if (host != nullptr &&
+      ParseAuthority(host->value, default_port) != std::optional(context.authority)) {
+    return "Host header does not match " + RenderAuthority(context.authority, 0);
+  }
+  if (!absolute.has_value() || head.target.front() == '/') return "";
+  if (absolute->scheme != context.scheme ||
+      ParseAuthority(absolute->authority, default_port) != std::optional(context.authority)) {
+    return "request target does not match " + RenderAuthority(context.authority, 0);
+  }
+  return "";
+}
+
+Result<Target> ParseTarget(const RequestContext& context, const codec::RequestHead& head) {
+  if (head.target == "*" && head.method == "OPTIONS") return Target{"*", ""};
+  std::string_view raw = head.target;
+  std::optional<AbsoluteTarget> absolute;
+  if (raw.front() != '/') {
+    absolute = ParseAbsoluteTarget(raw);
+    if (!absolute.has_value()) return Error{Code::kInvalid, "invalid request target"};
+    raw = absolute->path_and_query;
+  }
+  if (raw.find('#') != std::string_view::npos) {
+    return Error{Code::kInvalid, "fragment in the request target"};
+  }
+  size_t question = std::min(raw.find('?'), raw.size());
+  Target target;
+  target.query = raw.substr(std::min(question + 1, raw.size()));
+  target.path =
+      TRY(codec::CanonicalPath(raw.substr(0, question), context.handling.allow_encoded_slash));
+  TRY(codec::ParseQuery(target.query));
+  return target;
+}
+
+// Upgrades: WebSocket passes, HTTP/2 is refused, anything else is ignored, as RFC 9110 allows.
+bool AsksForHttp2(const codec::RequestHead& head) {
+  return codec::FieldHasToken(head.fields, "upgrade", "h2c") ||
+         codec::FindField(head.fields, "http2-settings") != nullptr;
+}
+
+bool AsksForWebSocket(const codec::RequestHead& head, const codec::BodyFraming& framing) {
+  return head.method == "GET" && head.minor_version == 1 &&
+         framing.kind == codec::BodyFraming::kNone &&
+         codec::FieldHasToken(head.fields, "connection", "upgrade") &&
+         codec::FieldHasToken(head.fields, "upgrade", "websocket") &&
+         codec::FindField(head.fields, "sec-websocket-key") != nullptr;
+}
+
+bool WantsKeepAlive(const codec::RequestHead& head) {
+  if (codec::FieldHasToken(head.fields, "connection", "close")) return false;
+  return head.minor_version == 1 || codec::FieldHasToken(head.fields, "connection", "keep-alive");
+}
+
+// The fields as they are sent: ours in front, the client's end-to-end ones behind.
+codec::HttpFields PlanFields(const RequestContext& context, const codec::RequestHead& head,
+                             const RequestVerdict& verdict) {
+  codec::HttpFields fields;
+  fields.push_back({"Host", RenderAuthority(context.authority, context.default_port())});
+  for (codec::HttpField& field : codec::EndToEndFields(head.fields)) {
+    if (!codec::EqualIgnoringCase(field.name, "host")) fields.push_back(std::move(field));
+  }
+  if (verdict.framing.kind == codec::BodyFraming::kLength) {
+    fields.push_back({"Content-Length", std::to_string(verdict.framing.length)});
+  } else if (verdict.framing.kind == codec::BodyFraming::kChunked) {
+    fields.push_back({"Transfer-Encoding", "chunked"});
+  }
+  if (context.forward) fields.push_back({"Via", std::string(kVia)});
+  if (verdict.websocket) {
+    fields.push_back({"Connection", "Upgrade"});
+    fields.push_back({"Upgrade", "websocket"});
+  } else if (context.forward) {
+    fields.push_back({"Connection", "close"});
+  }
+  return fields;
+}
+
+RequestVerdict RefuseByRule(const RequestContext& context, Event event,
+                            const policy::Decision& decision) {
+  std::string response;
+  if (context.forward) {
+    response = RenderRefusal(403, "policy_denied",
+                             NameRequest(event) + " denied by L7 policy: " + decision.reason);
+  } else {
+    response = RenderRequestDenial({event.policy, decision.reason, event.method, event.path,
+                                    event.host, event.port, context.caller.binary});
+  }
+  return Refuse(std::move(event), "l7", decision.reason, std::move(response));
+}
+
+// The last step: the request may pass, so its placeholders become credentials.
+RequestVerdict PlanRequest(const RequestContext& context, const codec::RequestHead& head,
+                           Target target, const codec::BodyFraming& framing, Event event) {
+  RequestVerdict verdict;
+  verdict.kind = RequestVerdict::kPass;
+  verdict.method = head.method;
+  verdict.framing = framing;
+  verdict.websocket = AsksForWebSocket(head, framing);
+  verdict.keep_alive = !context.forward && WantsKeepAlive(head);
+  verdict.client_speaks_1_1 = head.minor_version == 1;
+  verdict.expects_continue = head.minor_version == 1 && framing.kind != codec::BodyFraming::kNone &&
+                             codec::FieldHasToken(head.fields, "expect", "100-continue");
+  verdict.fields = PlanFields(context, head, verdict);
+  std::optional<CredentialRefusal> refusal = context.credentials.Apply(
+      context.authority.host, context.confidential, {&verdict.fields, &target.path, &target.query});
+  if (refusal.has_value()) {
+    std::string response = RenderRefusal(refusal->status, refusal->error, refusal->detail);
+    return Refuse(std::move(event), "credentials", refusal->detail, std::move(response));
+  }
+  verdict.target = target.query.empty() ? target.path : target.path + "?" + target.query;
+  verdict.event = std::move(event);
+  return verdict;
+}
+
+}  // namespace
+
+bool IsHttp2Preface(std::string_view bytes) {
+  constexpr std::string_view kPreface = "PRI * HTTP/2.0\r\n";
+  return bytes.substr(0, kPreface.size()) == kPreface;
+}
+
+RequestVerdict JudgeMalformed(const RequestContext& context, std::string_view why) {
+  Event event = NewEvent(context, Event::Outcome::kDenied);
+  event.kind = Event::Kind::kConnection;
+  return RefuseMalformed(context, std::move(event), std::string(why), "invalid_request");
+}
+
+RequestVerdict JudgeRequest(const RequestContext& context, const codec::RequestHead& head) {
+  Event event = NewEvent(context, Event::Outcome::kAllowed);
+  event.method = head.method;
+  Result<codec::BodyFraming> framing = codec::RequestFraming(head);
+  if (!framing.ok()) {
+    return RefuseMalformed(context, std::move(event), framing.error().what, "invalid_request");
+  }
+  std::string mismatch = CompareAuthority(context, head);
+  if (!mismatch.empty()) return RefuseAuthority(std::move(event), mismatch);
+  Result<Target> target = ParseTarget(context, head);
+  if (!target.ok()) {
+    return RefuseMalformed(context, std::move(event), target.error().what,
+                           "invalid_request_target");
+  }
+  event.path = RedactPlaceholders(target.value().path);
+  if (AsksForHttp2(head)) {
+    std::string why = "HTTP/2 is not supported here";
+    return Refuse(std::move(event), "l7", why, RenderRefusal(403, "unsupported_l7_protocol", why));
+  }
+  policy::Decision decision = policy::DecideRequest(
+      context.policy, context.authority.host, context.authority.port, context.caller,
+      {head.method, target.value().path, target.value().query});
+  if (!decision.policy.empty()) event.policy = decision.policy;
+  event.position =
+      decision.at.line > 0 ? codec::Locate(context.policy_file, decision.at) : std::string();
+  if (!decision.allowed) return RefuseByRule(context, std::move(event), decision);
+  if (decision.audited) {
+    event.outcome = Event::Outcome::kAudited;
+    event.reason = decision.reason;
+  }
+  event.message = std::string("L7_REQUEST ") + (decision.audited ? "audit " : "allow ") +
+                  NameRequest(event) +
+                  (decision.reason.empty() ? "" : " reason=" + decision.reason);
+  return PlanRequest(context, head, std::move(target).value(), framing.value(), std::move(event));
+}
+
+}  // namespace gateway

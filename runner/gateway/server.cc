@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gateway/server.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "base/sys.h"
+#include "gateway/confinement.h"
+#include "gateway/connection.h"
+#include "gateway/limits.h"
+#include "gateway/refusal.h"
+
+namespace gateway {
+namespace {
+
+// Everything of the process that must not move once connections hold references to it.
+class Server {
+ public:
+  static Result<std::unique_ptr<Server>> Open(GatewayConfig config, Fd control);
+
+  const std::string& ca_pem() const { return authority_.pem(); }
+  int control() const { return control_.get(); }
+  // Runs until told to finish. False when records could not be written.
+  bool Run();
+
+ private:
+  Server(EventLoop loop, CertificateAuthority authority, UpstreamTrust trust, GatewayConfig config,
+         Fd control)
+      : loop_(std::move(loop)),
+        authority_(std::move(authority)),
+        trust_(std::move(trust)),
+        policy_(std::move(config.policy)),
+        policy_file_(std::move(config.policy_file)),
+        credentials_(std::move(config.secrets)),
+        recorder_(std::move(config.events_jsonl), std::move(config.events_log)),
+        identities_(loop_, std::move(config.identity)),
+        control_(std::move(control)) {}
+
+  Task<Done> Control();
+  Task<Done> Accept(Fd listener);
+  Task<Done> Serve(Fd socket);
+
+  EventLoop loop_;
+  CertificateAuthority authority_;
+  UpstreamTrust trust_;
+  policy::Policy policy_;
+  std::string policy_file_;
+  Credentials credentials_;
+  Recorder recorder_;
+  IdentityAsker identities_;
+  Fd control_;
+  std::unique_ptr<Resolver> resolver_;
+  std::unique_ptr<Services> services_;
+  size_t connections_ = 0;
+  int listeners_ = 0;
+};
+
+Result<std::unique_ptr<Server>> Server::Open(GatewayConfig config, Fd control) {
+  EventLoop loop = TRY(EventLoop::Open());
+  CertificateAuthority authority = TRY(CertificateAuthority::Create());
+  UpstreamTrust trust = TRY(UpstreamTrust::Load(config.ca_bundle_pem));
+  std::unique_ptr<Server> server(new Server(std::move(loop), std::move(authority), std::move(trust),
+                                            std::move(config), std::move(control)));
+  // No hosts file is no error: nothing is known by it then.
+  Result<std::string> hosts = sys::ReadFile("/etc/hosts", kHostsFileBytesMax);
+  HostsFile known = hosts.ok() ? ParseHostsFile(hosts.value()) : HostsFile();
+  server->resolver_ = TRY(Resolver::Open(server->loop_, std::move(known)));
+  server->services_ = std::make_unique<Services>(
+      Services{server->loop_, server->policy_, server->policy_file_, server->credentials_,
+               server->authority_, server->trust_, *server->resolver_, server->recorder_,
+               server->identities_});
+  return server;
+}
+
+bool Server::Run() {
+  loop_.Spawn(Control());
+  loop_.Run();
+  return !recorder_.failed();
+}
+
+Task<Done> Server::Control() {
+  for (;;) {
+    bool ready = co_await loop_.Readable(control_.get(), Deadline::Never());
+    if (!ready) continue;
+    Result<sys::Message> message =
+        sys::ReceiveMessage(control_.get(), kControlBytesMax, Deadline::After(kHeadTimeout));
+    // An empty message is the end of the supervisor.
+    bool serve = message.ok() && message.value().bytes == kServeMessage;
+    if (!serve || !message.value().fd.valid() || listeners_ >= kListenersMax) {
+      loop_.Stop();
+      co_return Done{};
+    }
+    ++listeners_;
+    loop_.Spawn(Accept(std::move(message.value().fd)));
+  }
+}
+
+Task<Done> Server::Accept(Fd listener) {
+  ::fcntl(listener.get(), F_SETFL, O_NONBLOCK);
+  for (;;) {
+    Fd socket(::accept4(listener.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    if (!socket.valid()) {
+      // Out of descriptors or memory: those in use come back; the backlog waits meanwhile.
+      bool exhausted = errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM;
+      if (exhausted) {
+        co_await loop_.Sleep(Deadline::After(milliseconds(50)));
+      } else {
+        co_await loop_.Readable(listener.get(), Deadline::Never());
+      }
+      continue;
+    }
+    if (connections_ >= kConnectionsMax) {
+      std::string busy = RenderBareRefusal(503);
+      ::send(socket.get(), busy.data(), busy.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+      continue;
+    }
+    loop_.Spawn(Serve(std::move(socket)));
+  }
+}
+
+Task<Done> Server::Serve(Fd socket) {
+  ++connections_;
+  co_await ServeConnection(*services_, std::move(socket));
+  --connections_;
+  co_return Done{};
+}
+
+}  // namespace
+
+int RunServer(GatewayConfig config, Fd control) {
+  int reply = control.get();
+  auto fail = [&](const Error& error) {
+    Status told = sys::SendMessage(reply, "-" + error.what);
+    return told.ok() ? 1 : 1;
+  };
+  ::signal(SIGPIPE, SIG_IGN);
+  // The group's Ctrl-C is for the supervisor, which then ends this process in order.
+  ::signal(SIGINT, SIG_IGN);
+  ::signal(SIGTERM, SIG_IGN);
+  ::signal(SIGHUP, SIG_IGN);
+  Result<std::unique_ptr<Server>> server = Server::Open(std::move(config), std::move(control));
+  if (!server.ok()) return fail(server.error());
+  Status confined = ConfineSelf();
+  if (!confined.ok()) return fail(confined.error());
+  Server& running = *server.value();
+  Status told = sys::SendMessage(running.control(), kReadyMessage + running.ca_pem());
+  if (!told.ok()) return 1;
+  bool recorded = running.Run();
+  // Connections are still suspended inside the loop: nothing of it is taken apart, the process
+  // ends.
+  server.value().release();
+  return recorded ? 0 : 1;
+}
+
+}  // namespace gateway

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "base/fd.h"
+#include "gateway/gateway.h"
+
+namespace gateway {
+
+// Messages on the control socket. To the gateway: kServeMessage with a listening socket,
+// kFinishMessage. From it, once: kReadyMessage and the CA's certificate (PEM), or the text of an
+// error behind a letter.
+inline constexpr char kServeMessage[] = "serve";
+inline constexpr char kFinishMessage[] = "finish";
+inline constexpr char kReadyMessage = '+';
+
+// What the gateway process does after the fork, until it ends. Returns its exit status: 0 after
+// kFinishMessage or when the supervisor is gone, 1 when it could not start or could not record.
+int RunServer(GatewayConfig config, Fd control);
+
+}  // namespace gateway

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "gateway/certificate_authority.h"
+#include "gateway/credentials.h"
+#include "gateway/event_loop.h"
+#include "gateway/identity_asker.h"
+#include "gateway/recorder.h"
+#include "gateway/resolver.h"
+#include "gateway/upstream_trust.h"
+#include "policy/policy.h"
+
+namespace gateway {
+
+// What every connection needs; one of each per process. All outlive every connection.
+struct Services {
+  EventLoop& loop;
+  const policy::Policy& policy;
+  const std::string& policy_file;
+  const Credentials& credentials;
+  CertificateAuthority& authority;
+  UpstreamTrust& trust;
+  Resolver& resolver;
+  Recorder& recorder;
+  IdentityAsker& identities;
+
+  // Records, and ends the process's loop when that fails: the caller then drops its connection.
+  [[nodiscard]] bool Record(const Event& event) {
+    bool recorded = recorder.Record(event);
+    if (!recorded) loop.Stop();
+    return recorded;
+  }
+};
+
+}  // namespace gateway

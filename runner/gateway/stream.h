@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/deadline.h"
+#include "base/fd.h"
+#include "base/result.h"
+#include "gateway/event_loop.h"
+#include "gateway/limits.h"
+#include "gateway/openssl_owner.h"
+#include "gateway/task.h"
+
+namespace gateway {
+
+// One TCP connection, plain at first and inside TLS after StartTls, with a bounded buffer of what
+// was read and not yet used. One coroutine may read while another writes. Errors are kIo, or
+// kTemporary when a deadline passed.
+class Stream {
+ public:
+  // Takes a connected (or connecting) non-blocking socket. `loop` must outlive the stream.
+  Stream(EventLoop& loop, Fd socket);
+  ~Stream();
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
+
+  // Looks at what has arrived on a plain stream without taking it: at most `size` bytes into `out`.
+  // 0: the peer has finished. Nothing may be buffered.
+  Task<Result<size_t>> Peek(char* out, size_t size, Deadline deadline);
+
+  // Reads at most `size` bytes straight into `out`; never mixed with buffered bytes.
+  Task<Result<size_t>> Read(char* out, size_t size, Deadline deadline);
+
+  // Reads more into the buffer and says how much, 0 when the peer has finished. At most
+  // kStreamBufferBytes at a time; kInvalid when the buffer is full.
+  Task<Result<size_t>> Fill(Deadline deadline);
+  std::string_view buffered() const { return std::string_view(buffer_).substr(begin_); }
+  void Consume(size_t bytes);
+
+  // Writes all of it; fails when the peer takes nothing for kWriteTimeout.
+  Task<Status> Write(std::string_view bytes);
+
+  // Shakes hands over this stream, as SSL_set_accept_state or SSL_set_connect_state has set in
+  // `ssl`. Nothing may be buffered. The error says why a certificate was not accepted.
+  Task<Status> StartTls(SslOwner ssl, Deadline deadline);
+
+  // Tells the peer that nothing more will be written. Reading goes on.
+  void FinishWriting();
+  // Cuts both directions: whoever waits for this stream wakes up and fails.
+  void Abort();
+  // The same for reading alone: a reader wakes up and sees the end; writing goes on.
+  void AbortReading();
+  // FinishWriting, and drops what still arrives, for kLingerTimeout at most: without it, the kernel
+  // throws away what the peer has not yet read when unread bytes are left here.
+  Task<Done> Linger();
+
+  // True when the peer has hung up or has sent something unasked: not to be used for a new request.
+  bool IsStale() const;
+
+  int fd() const { return socket_.get(); }
+  bool tls() const { return ssl_ != nullptr; }
+
+ private:
+  Task<Result<size_t>> ReadTls(char* out, size_t size, Deadline deadline);
+  Task<Result<size_t>> ReadPlain(char* out, size_t size, int flags, Deadline deadline);
+  // After an SSL call that failed: waits for what it wants. False: it failed for good.
+  Task<bool> AwaitTls(int result, Deadline deadline);
+
+  EventLoop& loop_;
+  Fd socket_;
+  SslOwner ssl_;
+  std::string buffer_;
+  size_t begin_ = 0;
+};
+
+}  // namespace gateway

@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: Apache-2.0
+// CONNECT: judge, resolve, dial, answer, and then see what the client speaks.
+#include <sys/socket.h>
+
+#include <array>
+#include <memory>
+
+#include "gateway/connection.h"
+#include "gateway/exchange.h"
+#include "gateway/refusal.h"
+#include "gateway/relay.h"
+
+namespace gateway {
+namespace {
+
+constexpr std::string_view kEstablished = "HTTP/1.1 200 Connection Established\r\n\r\n";
+// Enough for the longest thing that is recognised, the preface of HTTP/2.
+constexpr size_t kPeekBytes = 24;
+// A first packet shorter than that may be the start of more.
+constexpr milliseconds kPeekPatience{100};
+constexpr milliseconds kPeekPoll{5};
+
+enum class Speech { kNothing, kTls, kHttp, kOther };
+
+// What the first bytes say. `final`: no more of them will come in time.
+Speech Recognise(std::string_view bytes, bool final) {
+  if (bytes.empty()) return Speech::kNothing;
+  // A TLS record: handshake, version 3.x (RFC 8446, 5.1).
+  if (bytes[0] == 0x16) {
+    if (bytes.size() < 3 && !final) return Speech::kNothing;
+    bool tls = bytes.size() >= 3 && bytes[1] == 0x03 && bytes[2] <= 0x04;
+    return tls ? Speech::kTls : Speech::kOther;
+  }
+  // A method and a space: any HTTP/1 method is a short word of capitals.
+  size_t letters = 0;
+  while (letters < bytes.size() && ((bytes[letters] >= 'A' && bytes[letters] <= 'Z') ||
+                                    bytes[letters] == '-' || bytes[letters] == '_')) {
+    ++letters;
+  }
+  if (letters == bytes.size() && letters < kPeekBytes && !final) return Speech::kNothing;
+  bool method = letters > 0 && letters < bytes.size() && bytes[letters] == ' ';
+  // "PRI * HTTP/2.0" looks like a request too; Exchange answers it.
+  return method ? Speech::kHttp : Speech::kOther;
+}
+
+bool HasBytes(int socket) {
+  char byte = 0;
+  return ::recv(socket, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
+}
+
+}  // namespace
+
+// One CONNECT. The order of its steps is OpenShell's.
+class Tunnel {
+ public:
+  Tunnel(Services& services, const Answer& owner, Stream& client)
+      : services_(services), owner_(owner), client_(client) {}
+
+  Task<Done> Run(const codec::RequestHead& head);
+
+ private:
+  bool Allowed();
+  Task<Done> Refuse(Event::Outcome outcome, std::string engine, std::string reason,
+                    std::string response);
+  Task<Done> RefuseInside(std::string why);
+  Task<bool> OpenRoute();
+  Task<Speech> Listen();
+  Task<Done> Serve();
+  Task<Done> ServeTls();
+  Task<Done> ServeOther();
+  Event NewEvent(Event::Outcome outcome);
+  RequestContext NewContext(std::string scheme, bool confidential);
+  std::string Name() const { return "CONNECT " + RenderAuthority(authority_, 0); }
+
+  Services& services_;
+  const Answer& owner_;
+  Stream& client_;
+  Authority authority_;
+  policy::Decision decision_;
+  policy::Handling handling_;
+  std::unique_ptr<Upstream> upstream_;
+};
+
+Event Tunnel::NewEvent(Event::Outcome outcome) {
+  Event event = NewConnectionEvent(owner_, outcome);
+  event.host = authority_.host;
+  event.port = authority_.port;
+  event.policy = decision_.policy.empty() ? "-" : decision_.policy;
+  event.engine = "opa";
+  if (decision_.at.line > 0) event.position = codec::Locate(services_.policy_file, decision_.at);
+  return event;
+}
+
+RequestContext Tunnel::NewContext(std::string scheme, bool confidential) {
+  RequestContext context{
+      services_.policy, services_.policy_file, services_.credentials, owner_.caller,
+      authority_,       std::move(scheme)};
+  context.handling = handling_;
+  context.confidential = confidential || policy::IsHostAlias(authority_.host);
+  return context;
+}
+
+Task<Done> Tunnel::Refuse(Event::Outcome outcome, std::string engine, std::string reason,
+                          std::string response) {
+  Event event = NewEvent(outcome);
+  event.engine = std::move(engine);
+  event.reason = std::move(reason);
+  event.message = (outcome == Event::Outcome::kFailed ? "CONNECT failed " : "CONNECT denied ") +
+                  RenderAuthority(authority_, 0);
+  if (!services_.Record(event)) co_return Done{};
+  Status written = co_await client_.Write(response);
+  if (written.ok()) co_await client_.Linger();
+  co_return Done{};
+}
+
+// Behind the 200: the refusal is an HTTP answer in what the client believes to be the server.
+Task<Done> Tunnel::RefuseInside(std::string why) {
+  std::string response = RenderRefusal(403, "unsupported_l7_protocol", why);
+  co_await Refuse(Event::Outcome::kDenied, "l7", why, std::move(response));
+  co_return Done{};
+}
+
+Task<Done> Tunnel::Run(const codec::RequestHead& head) {
+  std::optional<Authority> authority = ParseAuthority(head.target, std::nullopt);
+  bool framed = codec::FindField(head.fields, "content-length") != nullptr ||
+                codec::FindField(head.fields, "transfer-encoding") != nullptr;
+  if (authority.has_value()) authority_ = *authority;
+  if (!authority.has_value() || framed) {
+    std::string why = framed ? "CONNECT with a body" : "invalid CONNECT target";
+    co_await Refuse(Event::Outcome::kDenied, "http-parser", why, RenderBareRefusal(400));
+    co_return Done{};
+  }
+  decision_.policy = "-";
+  decision_.reason = owner_.refusal;
+  if (owner_.refusal.empty()) {
+    decision_ =
+        policy::DecideConnection(services_.policy, authority_.host, authority_.port, owner_.caller);
+  }
+  if (!decision_.allowed) {
+    std::string response =
+        RenderRefusal(403, "policy_denied", Name() + " not permitted by policy", decision_.reason);
+    co_await Refuse(Event::Outcome::kDenied, "opa", decision_.reason, std::move(response));
+    co_return Done{};
+  }
+  handling_ =
+      policy::DescribeHandling(services_.policy, authority_.host, authority_.port, owner_.caller);
+  if (handling_.skip_tls && services_.credentials.BoundTo(authority_.host)) {
+    std::string why = "a credential is bound to a host that is not inspected (tls: skip)";
+    std::string response = RenderRefusal(403, "uninspected_credentials", why);
+    co_await Refuse(Event::Outcome::kDenied, "credentials", why, std::move(response));
+    co_return Done{};
+  }
+  bool open = co_await OpenRoute();
+  if (open) co_await Serve();
+  co_return Done{};
+}
+
+// Resolves, judges and dials; answers itself when that fails.
+Task<bool> Tunnel::OpenRoute() {
+  RouteDecision route = co_await DecideRoute(services_, authority_, handling_);
+  if (!route.allowed && route.failure.empty()) {
+    std::string detail = Name() + " blocked: " + route.label;
+    std::string response = RenderRefusal(403, "ssrf_denied", detail);
+    co_await Refuse(Event::Outcome::kDenied, "ssrf", detail, std::move(response));
+    co_return false;
+  }
+  Status dialled = Error{Code::kIo, route.failure};
+  if (route.allowed) {
+    upstream_ = std::make_unique<Upstream>(services_, std::move(route.route));
+    dialled = co_await upstream_->Connect();
+  }
+  if (!dialled.ok()) {
+    std::string why = RenderAuthority(authority_, 0) + ": " + dialled.error().what;
+    std::string response = RenderRefusal(502, "upstream_unreachable", why);
+    co_await Refuse(Event::Outcome::kFailed, "upstream", why, std::move(response));
+    co_return false;
+  }
+  Event event = NewEvent(Event::Outcome::kAllowed);
+  event.message = (handling_.inspect ? "CONNECT_L7 allowed " : "CONNECT allowed ") +
+                  RenderAuthority(authority_, 0);
+  if (!services_.Record(event)) co_return false;
+  Status written = co_await client_.Write(kEstablished);
+  co_return written.ok();
+}
+
+// Waits for the client's first bytes, or the server's: some protocols greet from that side. There
+// is no guess after a time: a slow client's TLS is terminated like a quick one's.
+Task<Speech> Tunnel::Listen() {
+  std::array<char, kPeekBytes> bytes;
+  Deadline deadline = Deadline::After(kHeadTimeout);
+  std::optional<Deadline> patience;
+  while (!deadline.passed()) {
+    Result<size_t> n =
+        co_await client_.Peek(bytes.data(), bytes.size(), Deadline::After(kPeekPatience));
+    if (!n.ok() && n.error().code == Code::kTemporary) {
+      if (HasBytes(upstream_->stream().fd())) co_return Speech::kOther;
+      continue;
+    }
+    if (!n.ok() || n.value() == 0) co_return Speech::kNothing;
+    if (!patience.has_value()) patience = Deadline::After(kPeekPatience);
+    Speech speech = Recognise({bytes.data(), n.value()}, patience->passed());
+    if (speech != Speech::kNothing) co_return speech;
+    co_await services_.loop.Sleep(Deadline::After(kPeekPoll));
+  }
+  co_return Speech::kNothing;
+}
+
+Task<Done> Tunnel::Serve() {
+  if (handling_.skip_tls) {
+    co_await Relay(services_.loop, client_, upstream_->stream());
+    co_return Done{};
+  }
+  Speech speech = co_await Listen();
+  if (speech == Speech::kTls) {
+    co_await ServeTls();
+  } else if (speech == Speech::kHttp) {
+    RequestContext context = NewContext("http", false);
+    Exchange exchange(services_, owner_, context, client_, *upstream_);
+    co_await exchange.RunAll();
+  } else if (speech == Speech::kOther) {
+    co_await ServeOther();
+  }
+  co_return Done{};
+}
+
+// Neither TLS nor HTTP: fine where only the connection is judged.
+Task<Done> Tunnel::ServeOther() {
+  if (handling_.inspect) {
+    co_await RefuseInside("the client speaks neither TLS nor HTTP/1");
+    co_return Done{};
+  }
+  co_await Relay(services_.loop, client_, upstream_->stream());
+  co_return Done{};
+}
+
+Task<Done> Tunnel::ServeTls() {
+  Result<SslOwner> ssl = services_.authority.NewServer(authority_.host);
+  Status shaken = Error{Code::kIo, ssl.ok() ? "" : ssl.error().what};
+  if (ssl.ok()) {
+    Deadline deadline = Deadline::After(kHandshakeTimeout);
+    shaken = co_await client_.StartTls(std::move(ssl).value(), deadline);
+  }
+  if (!shaken.ok()) {
+    // The client does not trust the sandbox's CA, most often; it has hung up by now.
+    Event event = NewEvent(Event::Outcome::kFailed);
+    event.engine = "tls";
+    event.reason = "handshake with the client: " + shaken.error().what;
+    event.message = event.reason;
+    if (services_.Record(event)) client_.Abort();
+    co_return Done{};
+  }
+  Result<size_t> first = co_await client_.Fill(Deadline::After(kKeepAliveTimeout));
+  if (!first.ok() || first.value() == 0) co_return Done{};
+  Speech speech = Recognise(client_.buffered(), true);
+  if (speech == Speech::kHttp) {
+    RequestContext context = NewContext("https", true);
+    Exchange exchange(services_, owner_, context, client_, *upstream_);
+    co_await exchange.RunAll();
+    co_return Done{};
+  }
+  if (handling_.inspect) {
+    co_await RefuseInside("the client speaks no HTTP/1 inside TLS");
+    co_return Done{};
+  }
+  Status connected = co_await upstream_->ConnectTls();
+  if (connected.ok()) co_await Relay(services_.loop, client_, upstream_->stream());
+  co_return Done{};
+}
+
+Task<Done> ServeTunnel(Services& services, const Answer& owner, Stream& client,
+                       const codec::RequestHead& head) {
+  Tunnel tunnel(services, owner, client);
+  co_await tunnel.Run(head);
+  co_return Done{};
+}
+
+}  // namespace gateway

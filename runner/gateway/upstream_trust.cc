@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gateway/upstream_trust.h"
+
+#include <openssl/err.h>
+#include <openssl/pem.h>
+
+#include "gateway/limits.h"
+#include "policy/destination.h"
+
+namespace gateway {
+namespace {
+
+Error Failed(std::string_view doing) {
+  return Error{Code::kBug, std::string(doing) + ": " + TakeSslError()};
+}
+
+// OpenSSL hands over a session that may be resumed: the slot that NewClient chose keeps it.
+int KeepSession(SSL* ssl, SSL_SESSION* session) {
+  auto* slot = static_cast<SslSessionOwner*>(SSL_get_app_data(ssl));
+  if (slot == nullptr) return 0;
+  slot->reset(session);
+  return 1;  // Ours now.
+}
+
+}  // namespace
+
+Result<UpstreamTrust> UpstreamTrust::Load(std::string_view bundle_pem) {
+  if (bundle_pem.size() > kCaBundleBytesMax) {
+    return Error{Code::kInvalid,
+                 "the CA bundle is larger than " + std::to_string(kCaBundleBytesMax) + " bytes"};
+  }
+  UpstreamTrust trust;
+  trust.context_.reset(SSL_CTX_new(TLS_client_method()));
+  if (!trust.context_) return Failed("making a TLS client");
+  SSL_CTX* context = trust.context_.get();
+  X509_STORE* store = SSL_CTX_get_cert_store(context);
+  BioOwner in(BIO_new_mem_buf(bundle_pem.data(), static_cast<int>(bundle_pem.size())));
+  size_t count = 0;
+  while (true) {
+    CertificateOwner certificate(PEM_read_bio_X509(in.get(), nullptr, nullptr, nullptr));
+    if (!certificate) break;
+    if (X509_STORE_add_cert(store, certificate.get()) == 1) ++count;
+  }
+  ERR_clear_error();  // The end of the file is an error to PEM_read_bio_X509.
+  if (count == 0 && !bundle_pem.empty()) {
+    return Error{Code::kInvalid, "the CA bundle holds no certificate"};
+  }
+  static constexpr unsigned char kHttp11[] = {8, 'h', 't', 't', 'p', '/', '1', '.', '1'};
+  bool made = SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION) == 1 &&
+              SSL_CTX_set_alpn_protos(context, kHttp11, sizeof kHttp11) == 0;
+  if (!made) return Failed("making a TLS client");
+  SSL_CTX_set_verify(context, SSL_VERIFY_PEER, nullptr);
+  SSL_CTX_set_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
+                                SSL_MODE_RELEASE_BUFFERS);
+  SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION);
+  SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL);
+  SSL_CTX_sess_set_new_cb(context, KeepSession);
+  return trust;
+}
+
+Result<SslOwner> UpstreamTrust::NewClient(const std::string& host, uint16_t port) {
+  SslOwner ssl(SSL_new(context_.get()));
+  if (!ssl) return Failed("making a TLS client");
+  bool named = false;
+  if (policy::ParseAddress(host).has_value()) {
+    named = X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl.get()), host.c_str()) == 1;
+  } else {
+    SSL_set_hostflags(ssl.get(), X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
+    named = SSL_set1_host(ssl.get(), host.c_str()) == 1 &&
+            SSL_set_tlsext_host_name(ssl.get(), host.c_str()) == 1;
+  }
+  if (!named) return Failed("naming a TLS peer");
+  std::string key = host + ":" + std::to_string(port);
+  auto slot = sessions_.find(key);
+  // A client keeps a pointer to its slot: beyond the bound there are no slots, none is ever
+  // dropped.
+  if (slot == sessions_.end() && sessions_.size() < kUpstreamSessionsMax) {
+    slot = sessions_.emplace(key, nullptr).first;
+  }
+  if (slot != sessions_.end()) {
+    SSL_set_app_data(ssl.get(), &slot->second);
+    if (slot->second) SSL_set_session(ssl.get(), slot->second.get());
+  }
+  SSL_set_connect_state(ssl.get());
+  return ssl;
+}
+
+}  // namespace gateway

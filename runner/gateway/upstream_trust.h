@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "gateway/openssl_owner.h"
+
+namespace gateway {
+
+// TLS towards the world: whom to trust, and the sessions that make a second connection to a host
+// cheaper.
+class UpstreamTrust {
+ public:
+  // Trusts the certificates in `bundle_pem` and no others; an empty bundle trusts nobody. Fails
+  // with kInvalid when the bundle is not empty and holds no certificate.
+  static Result<UpstreamTrust> Load(std::string_view bundle_pem);
+
+  // A new TLS client that accepts only a certificate for `host` (a name or an address literal) from
+  // a trusted issuer. This object must outlive it, at the address that it has now.
+  Result<SslOwner> NewClient(const std::string& host, uint16_t port);
+
+ private:
+  UpstreamTrust() = default;
+
+  SslContextOwner context_;
+  std::map<std::string, SslSessionOwner> sessions_;  // By "host:port"; never erased: see NewClient.
+};
+
+}  // namespace gateway
