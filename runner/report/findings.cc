@@ -72,6 +72,16 @@ std::string PathAsUri(std::string_view path) {
   return out;
 }
 
+// SARIF 2.1.0, 3.11.6: "[text](target)" in a message is a link, unless the bracket is escaped.
+std::string WithoutLinks(std::string_view message) {
+  std::string out;
+  for (char c : message) {
+    if (c == '[' || c == ']' || c == '\\') out += '\\';
+    out += c;
+  }
+  return out;
+}
+
 Finding FromDenial(const DeniedRequest& denied) {
   std::string message = "refused: " + DescribeAttempt(denied.denial);
   if (!denied.denial.binary.empty()) message += " by " + denied.denial.binary;
@@ -96,7 +106,6 @@ Json RenderRule(const std::string& id) {
   if (help.empty()) help = "See the message, and summary.md in the run's report.";
   Json rule;
   rule.Set("id", id)
-      .Set("name", id)
       .Set("shortDescription", Json().Set("text", description))
       .Set("fullDescription", Json().Set("text", description))
       .Set("help", Json().Set("text", help));
@@ -128,10 +137,10 @@ std::vector<Finding> AllFindings(const RunRecord& record) {
   for (const DeniedRequest& denied : record.denials) all.push_back(FromDenial(denied));
   if (all.size() > kResultsMax) all.resize(kResultsMax);
   for (Finding& finding : all) {
-    finding.message = codec::CutUtf8(codec::RedactTokens(codec::ValidUtf8(finding.message)), 1000);
-    if (finding.message.empty()) finding.message = finding.rule;
-    finding.rule = codec::CutUtf8(codec::ValidUtf8(finding.rule), 100);
+    finding.rule = codec::NeutralLine(finding.rule, 100);
     if (finding.rule.empty()) finding.rule = "unnamed";
+    finding.message = codec::RedactTokens(codec::NeutralLine(finding.message, 1000));
+    if (finding.message.empty()) finding.message = finding.rule;
     if (!IsRelative(finding.path)) {
       finding.path = std::string(kPolicyFile);
       finding.line = 1;
@@ -168,7 +177,7 @@ std::string RenderSarif(const RunRecord& record) {
     result.Set("ruleId", finding.rule)
         .Set("ruleIndex", rule->second)
         .Set("level", NameOf(kSeverityNames, finding.severity))
-        .Set("message", Json().Set("text", finding.message))
+        .Set("message", Json().Set("text", WithoutLinks(finding.message)))
         .Set("locations", RenderLocation(finding))
         .Set("partialFingerprints", Json().Set("agenticCi/v1", fingerprint));
     results.Push(std::move(result));

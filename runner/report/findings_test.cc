@@ -50,6 +50,21 @@ TEST_CASE("A path that is not plainly relative is never given out") {
   CHECK(AllFindings(record)[0].path == ".github/a..b");
 }
 
+TEST_CASE("A finding without a rule or a message still has both") {
+  RunRecord record;
+  record.findings = {{FindingSource::kAgent, "", Severity::kError, "", "a", 1, false}};
+  CHECK(AllFindings(record)[0].rule == "unnamed");
+  CHECK(AllFindings(record)[0].message == "unnamed");
+}
+
+TEST_CASE("A message steers no reader: neither a terminal nor SARIF's own links") {
+  RunRecord record;
+  record.findings = {
+      {FindingSource::kAgent, "r", Severity::kError, "\x1b[31mred [x](y)\n\u202e", "a", 1, false}};
+  CHECK(AllFindings(record)[0].message == "red [x](y) \\u{202e}");
+  CHECK(RenderSarif(record).find(R"(red \\[x\\](y) \\\\u{202e})") != std::string::npos);
+}
+
 TEST_CASE("SARIF has what GitHub asks for") {
   const Json sarif = codec::ParseJson(RenderSarif(Sample())).value();
   CHECK(sarif.StringAt("version") == "2.1.0");
