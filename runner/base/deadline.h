@@ -20,8 +20,7 @@ class Deadline {
   int poll_ms() const {
     if (never()) return -1;
     auto left = std::chrono::ceil<std::chrono::milliseconds>(at_ - Clock::now()).count();
-    return static_cast<int>(
-        std::clamp<int64_t>(left, 0, std::numeric_limits<int>::max()));
+    return static_cast<int>(std::clamp<int64_t>(left, 0, std::numeric_limits<int>::max()));
   }
   Clock::time_point at() const { return at_; }
   friend bool operator<(const Deadline& a, const Deadline& b) { return a.at_ < b.at_; }

@@ -30,7 +30,8 @@ class Fd {
   // Gives the descriptor up: the caller owns it now.
   int Take() { return std::exchange(raw_, -1); }
   void Close() {
-    if (raw_ >= 0) ENSURE(::close(std::exchange(raw_, -1)) == 0 || errno != EBADF);  // Closed twice.
+    if (raw_ >= 0)
+      ENSURE(::close(std::exchange(raw_, -1)) == 0 || errno != EBADF);  // Closed twice.
   }
 
  private:

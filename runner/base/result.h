@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What can go wrong, told apart: a refusal is an ordinary value, a failure is an `Error` in a
-// `Result`, a bug is a failed `ENSURE`. Keeps the shape of std::expected so C++23 is one change here.
+// `Result`, a bug is a failed `ENSURE`. Keeps the shape of std::expected so C++23 is one change
+// here.
 #pragma once
 
 #include <cerrno>
@@ -33,8 +34,8 @@ namespace base_internal {
 [[noreturn]] void CheckFailed(const char* file, int line, const char* condition);
 }  // namespace base_internal
 
-// Aborts, in release too, when `condition` is false: a bug is never carried on with. (Not CHECK, which
-// is Catch2's.)
+// Aborts, in release too, when `condition` is false: a bug is never carried on with. (Not CHECK,
+// which is Catch2's.)
 #define ENSURE(condition) \
   ((condition) ? void(0) : ::base_internal::CheckFailed(__FILE__, __LINE__, #condition))
 
@@ -67,7 +68,8 @@ class [[nodiscard]] Result {
     return std::move(*std::get_if<1>(&state_));
   }
 
-  // Puts what we were doing before the error: "openat: ..." becomes "reading the policy: openat: ...".
+  // Puts what we were doing before the error: "openat: ..." becomes "reading the policy: openat:
+  // ...".
   Result Context(std::string_view doing) && {
     if (!ok()) {
       Error& error = *std::get_if<1>(&state_);
@@ -87,11 +89,11 @@ inline Status Ok() { return Done{}; }
 
 // Evaluates to the value, or returns the Error from the enclosing function. Only ever a whole
 // initialiser or a whole statement, never nested.
-#define TRY(x)                                              \
-  __extension__({                                           \
-    auto try_ = (x);                                        \
-    if (!try_.ok()) return std::move(try_).error();         \
-    std::move(try_).value();                                \
+#define TRY(x)                                      \
+  __extension__({                                   \
+    auto try_ = (x);                                \
+    if (!try_.ok()) return std::move(try_).error(); \
+    std::move(try_).value();                        \
   })
 
 // The error of a failed system call: "openat: No such file or directory". ENOENT is kNotFound.

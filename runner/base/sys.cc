@@ -185,9 +185,18 @@ std::optional<std::string> Environment(const std::string& name) {
   return std::string(value);
 }
 
+Secret EnvironmentSecret(const std::string& name) {
+  char* value = ::getenv(name.c_str());
+  if (value == nullptr) return Secret();
+  Secret secret{std::string_view(value)};
+  ::explicit_bzero(value, ::strlen(value));
+  return secret;
+}
+
 void WipeEnvironment() {
   if (environ == nullptr) return;
-  for (char** entry = environ; *entry != nullptr; ++entry) ::explicit_bzero(*entry, ::strlen(*entry));
+  for (char** entry = environ; *entry != nullptr; ++entry)
+    ::explicit_bzero(*entry, ::strlen(*entry));
   ::clearenv();
 }
 

@@ -16,6 +16,7 @@
 #include "base/deadline.h"
 #include "base/fd.h"
 #include "base/result.h"
+#include "base/secret.h"
 
 namespace sys {
 
@@ -58,6 +59,8 @@ Result<bool> WaitReadable(int fd, Deadline deadline);
 
 // A variable of this process's environment. Only `cli/` and `run/` decide on what it says.
 std::optional<std::string> Environment(const std::string& name);
+// The same as a Secret, its value overwritten in the environment block; empty when it is not set.
+Secret EnvironmentSecret(const std::string& name);
 // Overwrites every byte of this process's environment block in place, so that neither a clone's
 // memory nor /proc/PID/environ shows what CI put there. Environment() finds nothing afterwards.
 void WipeEnvironment();

@@ -9,8 +9,8 @@
 
 namespace run {
 
-// `--secret NAME[=ENVVAR]@HOST`: the sandbox sees a placeholder in `name`; the gateway puts the value
-// of the host's `variable` in, in requests to `host` only.
+// `--secret NAME[=ENVVAR]@HOST`: the sandbox sees a placeholder in `name`; the gateway puts the
+// value of the host's `variable` in, in requests to `host` only.
 struct SecretBinding {
   std::string name;
   std::string variable;

@@ -7,8 +7,8 @@
 namespace run {
 
 // Carries out one run from event to report and gives the exit status of the command line
-// (docs/reference/cli.md, "Exit codes"). An Error means that no agent was started, or that no report could be
-// written; every other end, limits and signals included, has a report.
+// (docs/reference/cli.md, "Exit codes"). An Error means that no agent was started, or that no
+// report could be written; every other end, limits and signals included, has a report.
 Result<int> Run(const Request& request);
 
 }  // namespace run

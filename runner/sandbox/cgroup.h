@@ -20,8 +20,8 @@ struct SandboxLimits;
 class Cgroup {
  public:
   // Creates groups beneath this process's own (v1) or beneath the root (v2) and sets `limits`.
-  // Controllers that cannot be written are left out: ask enforces(). Never fails: no cgroup at all is
-  // an answer too.
+  // Controllers that cannot be written are left out: ask enforces(). Never fails: no cgroup at all
+  // is an answer too.
   static Cgroup Create(const SandboxLimits& limits);
 
   Cgroup(Cgroup&& other) noexcept;

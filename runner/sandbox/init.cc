@@ -97,7 +97,8 @@ Status Init::DropPrivileges() {
 Status SetLimit(decltype(RLIMIT_CORE) resource, rlim_t value) {
   rlimit limit{value, value};
   rlimit now{};
-  if (::getrlimit(resource, &now) == 0) limit.rlim_max = limit.rlim_cur = std::min(value, now.rlim_max);
+  if (::getrlimit(resource, &now) == 0)
+    limit.rlim_max = limit.rlim_cur = std::min(value, now.rlim_max);
   if (::setrlimit(resource, &limit) != 0) return Errno("setrlimit");
   return Ok();
 }
@@ -204,8 +205,8 @@ void Init::Reap() {
 }
 
 void Init::Report(const Error& error) {
-  std::string text = std::string(control::kFault) + std::to_string(static_cast<int>(error.code)) +
-                     error.what;
+  std::string text =
+      std::string(control::kFault) + std::to_string(static_cast<int>(error.code)) + error.what;
   text.resize(std::min(text.size(), control::kBytesMax));
   (void)sys::SendMessage(hands_.control.get(), text);
 }
@@ -225,8 +226,8 @@ void RunInit(const SandboxPlan& plan, InitHands hands) {
   ::sigaddset(&children, SIGCHLD);
   ::sigprocmask(SIG_SETMASK, &children, nullptr);
   int control = hands.control.get();
-  sys::CloseAllExcept({control, hands.checkout.get(), hands.input.get(), hands.output.get(),
-                       hands.error.get()});
+  sys::CloseAllExcept(
+      {control, hands.checkout.get(), hands.input.get(), hands.output.get(), hands.error.get()});
   // Both are the runner's, and the agent can read them of this process.
   sys::WipeEnvironment();
   sys::WipeArguments();

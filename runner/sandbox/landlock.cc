@@ -18,8 +18,8 @@ struct RulesetAttributes {
   uint64_t handled_access_net;
   uint64_t scoped;
 };
-constexpr uint64_t kTruncate = 1ULL << 14;   // ABI 3.
-constexpr uint64_t kIoctlDevice = 1ULL << 15;  // ABI 5.
+constexpr uint64_t kTruncate = 1ULL << 14;          // ABI 3.
+constexpr uint64_t kIoctlDevice = 1ULL << 15;       // ABI 5.
 constexpr uint64_t kScopeAbstractUnix = 1ULL << 0;  // ABI 6.
 constexpr uint64_t kScopeSignal = 1ULL << 1;        // ABI 6.
 

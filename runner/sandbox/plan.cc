@@ -14,7 +14,7 @@ namespace {
 using Kind = MountStep::Kind;
 
 // Made by us, private to the run: a policy may name them, it never gets the host's.
-constexpr std::array<std::string_view, 7> kPrivate = {"/proc", "/dev",  "/tmp", "/sandbox",
+constexpr std::array<std::string_view, 7> kPrivate = {"/proc", "/dev", "/tmp",    "/sandbox",
                                                       "/sys",  "/run", "/var/run"};
 
 // Root's checkout is handed to this uid through an id-mapped mount. Far from any real account and
@@ -65,7 +65,7 @@ class Tree {
   const SandboxRequest& request_;
   const HostView& host_;
   SandboxPlan plan_;
-  std::set<std::string> made_;    // Directories that exist in the new root.
+  std::set<std::string> made_;      // Directories that exist in the new root.
   std::vector<std::string> shown_;  // Host paths that are mounted.
 };
 
@@ -134,7 +134,10 @@ void Tree::PlanEtc() {
   std::string uid = std::to_string(plan_.inner_uid);
   std::string gid = std::to_string(plan_.inner_gid);
   auto file = [&](const std::string& name, std::string content) {
-    Add({.kind = Kind::kUpperFile, .target = name, .scratch = "etc", .content = std::move(content),
+    Add({.kind = Kind::kUpperFile,
+         .target = name,
+         .scratch = "etc",
+         .content = std::move(content),
          .mode = 0644});
   };
   file("/etc/passwd", "root:x:0:0:root:/nonexistent:/usr/sbin/nologin\nsandbox:x:" + uid + ":" +
@@ -160,16 +163,18 @@ void Tree::PlanEtc() {
 void Tree::PlanWorkspace() {
   Parents(request_.checkout);
   if (made_.insert(request_.checkout).second) Add({Kind::kDirectory, request_.checkout});
-  Add({.kind = Kind::kWorkspace, .target = request_.checkout, .source = request_.checkout,
+  Add({.kind = Kind::kWorkspace,
+       .target = request_.checkout,
+       .source = request_.checkout,
        .scratch = "workspace"});
 }
 
 void Tree::Show(const std::string& path, bool writable) {
   if (IsPrivate(path) || Beneath(path, request_.checkout)) return;
   if (Beneath(path, "/etc") && !writable) return;  // Already there.
-  bool covered = !writable && std::any_of(shown_.begin(), shown_.end(), [&](const std::string& top) {
-    return Beneath(path, top);
-  });
+  bool covered =
+      !writable && std::any_of(shown_.begin(), shown_.end(),
+                               [&](const std::string& top) { return Beneath(path, top); });
   if (covered) return;
   PathKind kind = host_.kind(path);
   if (kind == PathKind::kSymlink) {
@@ -196,7 +201,8 @@ void Tree::Show(const std::string& path, bool writable) {
   shown_.push_back(path);
 }
 
-// On a merged-usr host /bin, /lib and the like are links; elsewhere they are part of what /usr means.
+// On a merged-usr host /bin, /lib and the like are links; elsewhere they are part of what /usr
+// means.
 void Tree::PlanTopLevelLinks() {
   for (const char* path : {"/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"}) {
     if (host_.kind(path) != PathKind::kMissing) Show(path, false);
@@ -239,7 +245,8 @@ Status Tree::PlanPolicyPaths() {
 
   for (const std::string& path : read_only) plan_.landlock.push_back({path, false});
   for (const std::string& path : read_write) plan_.landlock.push_back({path, true});
-  for (const char* path : {"/tmp", kHome, "/dev", "/var/tmp"}) plan_.landlock.push_back({path, true});
+  for (const char* path : {"/tmp", kHome, "/dev", "/var/tmp"})
+    plan_.landlock.push_back({path, true});
   plan_.landlock.push_back({"/proc", false});
   if (filesystem.include_workdir) plan_.landlock.push_back({request_.checkout, true});
   plan_.landlock_required = request_.policy.landlock == policy::LandlockMode::kHardRequirement;
@@ -276,19 +283,32 @@ Result<SandboxPlan> Tree::Plan() {
 
 std::string_view Name(Kind kind) {
   switch (kind) {
-    case Kind::kDirectory: return "directory";
-    case Kind::kFile: return "file";
-    case Kind::kUpperFile: return "file";
-    case Kind::kSymlink: return "link";
-    case Kind::kBind: return "read-only";
-    case Kind::kDevice: return "device";
-    case Kind::kOverlay: return "overlay";
-    case Kind::kWorkspace: return "workspace";
-    case Kind::kScratch: return "scratch";
-    case Kind::kProc: return "proc";
-    case Kind::kDevPts: return "devpts";
-    case Kind::kMask: return "mask";
-    case Kind::kReadOnly: return "seal";
+    case Kind::kDirectory:
+      return "directory";
+    case Kind::kFile:
+      return "file";
+    case Kind::kUpperFile:
+      return "file";
+    case Kind::kSymlink:
+      return "link";
+    case Kind::kBind:
+      return "read-only";
+    case Kind::kDevice:
+      return "device";
+    case Kind::kOverlay:
+      return "overlay";
+    case Kind::kWorkspace:
+      return "workspace";
+    case Kind::kScratch:
+      return "scratch";
+    case Kind::kProc:
+      return "proc";
+    case Kind::kDevPts:
+      return "devpts";
+    case Kind::kMask:
+      return "mask";
+    case Kind::kReadOnly:
+      return "seal";
   }
   return "?";
 }
@@ -301,8 +321,8 @@ Result<SandboxPlan> PlanSandbox(const SandboxRequest& request, const HostView& h
 
 std::string RenderPlan(const SandboxPlan& plan) {
   std::ostringstream out;
-  out << "user       " << plan.inner_uid << ":" << plan.inner_gid << " (host " << plan.host_uid << ":"
-      << plan.host_gid << (plan.idmap_checkout ? ", checkout id-mapped" : "") << ")\n";
+  out << "user       " << plan.inner_uid << ":" << plan.inner_gid << " (host " << plan.host_uid
+      << ":" << plan.host_gid << (plan.idmap_checkout ? ", checkout id-mapped" : "") << ")\n";
   for (const MountStep& step : plan.mounts) {
     out << "mount      " << Name(step.kind) << " " << step.target;
     if (!step.source.empty() && step.source != step.target) out << " from " << step.source;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Everything the sandbox will do, decided before anything is started. A plan is a value: it can be
-// printed (`--plan-only`), tested as text, and carried out by sandbox/sandbox.h without deciding more.
+// printed (`--plan-only`), tested as text, and carried out by sandbox/sandbox.h without deciding
+// more.
 #pragma once
 
 #include <sys/types.h>
@@ -27,19 +28,19 @@ inline constexpr char kCaBundleFile[] = "/etc/openshell-tls/ca-bundle.pem";
 // agent will see them; scratch paths lie on the one size-limited memory file system of the run.
 struct MountStep {
   enum class Kind {
-    kDirectory,     // target, mode
-    kFile,          // target, content, mode: a small file of ours
-    kUpperFile,     // target, content: a file of ours laid over the overlay scratch/<scratch>
-    kSymlink,       // target -> source
-    kBind,          // source -> target: recursive, read-only, nosuid, nodev
-    kDevice,        // source -> target: one device node, writable
-    kOverlay,       // source (host directory) under scratch/<scratch> at target
-    kWorkspace,     // the checkout's own overlay at target; source is the checkout
-    kScratch,       // scratch/<scratch> at target, writable
-    kProc,          // a /proc of the sandbox's own processes
-    kDevPts,        // a pseudo-terminal file system of its own
-    kMask,          // target is replaced by an empty, unreadable file or directory
-    kReadOnly,      // target is made read-only from here on
+    kDirectory,  // target, mode
+    kFile,       // target, content, mode: a small file of ours
+    kUpperFile,  // target, content: a file of ours laid over the overlay scratch/<scratch>
+    kSymlink,    // target -> source
+    kBind,       // source -> target: recursive, read-only, nosuid, nodev
+    kDevice,     // source -> target: one device node, writable
+    kOverlay,    // source (host directory) under scratch/<scratch> at target
+    kWorkspace,  // the checkout's own overlay at target; source is the checkout
+    kScratch,    // scratch/<scratch> at target, writable
+    kProc,       // a /proc of the sandbox's own processes
+    kDevPts,     // a pseudo-terminal file system of its own
+    kMask,       // target is replaced by an empty, unreadable file or directory
+    kReadOnly,   // target is made read-only from here on
   };
   Kind kind;
   std::string target;

@@ -44,7 +44,8 @@ Result<Child> Clone(uint64_t flags) {
   arguments.exit_signal = SIGCHLD;
   long pid = ::syscall(SYS_clone3, &arguments, sizeof arguments);
   if (pid < 0 && errno == ENOSYS) {
-    pid = ::syscall(SYS_clone, flags | CLONE_PIDFD | SIGCHLD, nullptr, &raw_pidfd, nullptr, nullptr);
+    pid =
+        ::syscall(SYS_clone, flags | CLONE_PIDFD | SIGCHLD, nullptr, &raw_pidfd, nullptr, nullptr);
   }
   if (pid < 0) return NamespaceRefused("clone3", errno);
   Child child;
@@ -193,8 +194,8 @@ Status Sandbox::Go() {
 }
 
 std::optional<int> Sandbox::TakeEnd() {
-  Result<sys::Message> message = sys::ReceiveMessage(
-      control_.get(), control::kBytesMax, Deadline::After(std::chrono::milliseconds(0)));
+  Result<sys::Message> message = sys::ReceiveMessage(control_.get(), control::kBytesMax,
+                                                     Deadline::After(std::chrono::milliseconds(0)));
   if (!message.ok() || !message.value().bytes.starts_with(control::kEnded)) return std::nullopt;
   return std::atoi(message.value().bytes.c_str() + control::kEnded.size());
 }
@@ -222,8 +223,8 @@ int64_t Sandbox::ResidentBytes() const {
     int64_t shared = 0;
     std::istringstream(memory.value()) >> total >> resident >> shared;
     pages += resident - shared;
-    Result<std::string> children = sys::ReadFile(
-        process + "/task/" + process.substr(6) + "/children", kProcFileBytesMax);
+    Result<std::string> children =
+        sys::ReadFile(process + "/task/" + process.substr(6) + "/children", kProcFileBytesMax);
     if (!children.ok()) continue;
     std::istringstream list(children.value());
     for (pid_t pid; list >> pid;) pending.push_back(pid);

@@ -46,8 +46,8 @@ class Sandbox {
   int error() const { return error_.get(); }
   int ended() const { return control_.get(); }
 
-  // The agent's wait status (waitpid(2)); nothing when the sandbox died before its agent ended, which
-  // is what an out-of-memory kill of the first process looks like.
+  // The agent's wait status (waitpid(2)); nothing when the sandbox died before its agent ended,
+  // which is what an out-of-memory kill of the first process looks like.
   std::optional<int> TakeEnd();
 
   // Kills everything inside and waits until the kernel has removed it. Idempotent.

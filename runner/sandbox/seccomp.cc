@@ -23,32 +23,86 @@ namespace {
 
 // OpenShell's unconditional list (its process supervisor's second filter).
 constexpr auto kOpenShellDenied = std::to_array<int>({
-    SCMP_SYS(memfd_create), SCMP_SYS(ptrace), SCMP_SYS(bpf), SCMP_SYS(process_vm_readv),
-    SCMP_SYS(process_vm_writev), SCMP_SYS(pidfd_open), SCMP_SYS(pidfd_getfd),
-    SCMP_SYS(pidfd_send_signal), SCMP_SYS(io_uring_setup), SCMP_SYS(mount), SCMP_SYS(fsopen),
-    SCMP_SYS(fsconfig), SCMP_SYS(fsmount), SCMP_SYS(fspick), SCMP_SYS(move_mount),
-    SCMP_SYS(open_tree), SCMP_SYS(setns), SCMP_SYS(umount2), SCMP_SYS(pivot_root),
-    SCMP_SYS(userfaultfd), SCMP_SYS(perf_event_open),
+    SCMP_SYS(memfd_create),
+    SCMP_SYS(ptrace),
+    SCMP_SYS(bpf),
+    SCMP_SYS(process_vm_readv),
+    SCMP_SYS(process_vm_writev),
+    SCMP_SYS(pidfd_open),
+    SCMP_SYS(pidfd_getfd),
+    SCMP_SYS(pidfd_send_signal),
+    SCMP_SYS(io_uring_setup),
+    SCMP_SYS(mount),
+    SCMP_SYS(fsopen),
+    SCMP_SYS(fsconfig),
+    SCMP_SYS(fsmount),
+    SCMP_SYS(fspick),
+    SCMP_SYS(move_mount),
+    SCMP_SYS(open_tree),
+    SCMP_SYS(setns),
+    SCMP_SYS(umount2),
+    SCMP_SYS(pivot_root),
+    SCMP_SYS(userfaultfd),
+    SCMP_SYS(perf_event_open),
 });
 
 // Ours: nothing a build or a test needs, each once a way into the kernel or past a namespace.
 constexpr auto kAlsoDenied = std::to_array<int>({
-    SCMP_SYS(io_uring_enter), SCMP_SYS(io_uring_register), SCMP_SYS(mount_setattr),
-    SCMP_SYS(chroot), SCMP_SYS(keyctl), SCMP_SYS(add_key), SCMP_SYS(request_key),
-    SCMP_SYS(open_by_handle_at), SCMP_SYS(name_to_handle_at), SCMP_SYS(kcmp),
-    SCMP_SYS(init_module), SCMP_SYS(finit_module), SCMP_SYS(delete_module),
-    SCMP_SYS(kexec_load), SCMP_SYS(kexec_file_load), SCMP_SYS(reboot), SCMP_SYS(swapon),
-    SCMP_SYS(swapoff), SCMP_SYS(acct), SCMP_SYS(quotactl), SCMP_SYS(quotactl_fd),
-    SCMP_SYS(syslog), SCMP_SYS(settimeofday), SCMP_SYS(clock_settime), SCMP_SYS(clock_adjtime),
-    SCMP_SYS(adjtimex), SCMP_SYS(nfsservctl), SCMP_SYS(vhangup), SCMP_SYS(fanotify_init),
-    SCMP_SYS(lookup_dcookie), SCMP_SYS(process_madvise), SCMP_SYS(migrate_pages),
+    SCMP_SYS(io_uring_enter),
+    SCMP_SYS(io_uring_register),
+    SCMP_SYS(mount_setattr),
+    SCMP_SYS(chroot),
+    SCMP_SYS(keyctl),
+    SCMP_SYS(add_key),
+    SCMP_SYS(request_key),
+    SCMP_SYS(open_by_handle_at),
+    SCMP_SYS(name_to_handle_at),
+    SCMP_SYS(kcmp),
+    SCMP_SYS(init_module),
+    SCMP_SYS(finit_module),
+    SCMP_SYS(delete_module),
+    SCMP_SYS(kexec_load),
+    SCMP_SYS(kexec_file_load),
+    SCMP_SYS(reboot),
+    SCMP_SYS(swapon),
+    SCMP_SYS(swapoff),
+    SCMP_SYS(acct),
+    SCMP_SYS(quotactl),
+    SCMP_SYS(quotactl_fd),
+    SCMP_SYS(syslog),
+    SCMP_SYS(settimeofday),
+    SCMP_SYS(clock_settime),
+    SCMP_SYS(clock_adjtime),
+    SCMP_SYS(adjtimex),
+    SCMP_SYS(nfsservctl),
+    SCMP_SYS(vhangup),
+    SCMP_SYS(fanotify_init),
+    SCMP_SYS(lookup_dcookie),
+    SCMP_SYS(process_madvise),
+    SCMP_SYS(migrate_pages),
     SCMP_SYS(move_pages),
 });
 
 // Socket families that reach the kernel's oldest code, or past the network namespace (VSOCK).
 constexpr auto kDeniedFamilies = std::to_array<int>({
-    AF_PACKET, AF_BLUETOOTH, AF_VSOCK, AF_ALG, AF_TIPC, AF_RDS, AF_CAN, AF_X25, AF_AX25,
-    AF_NETROM, AF_ROSE, AF_APPLETALK, AF_IPX, AF_IUCV, AF_XDP, AF_KEY, AF_RXRPC, AF_QIPCRTR,
+    AF_PACKET,
+    AF_BLUETOOTH,
+    AF_VSOCK,
+    AF_ALG,
+    AF_TIPC,
+    AF_RDS,
+    AF_CAN,
+    AF_X25,
+    AF_AX25,
+    AF_NETROM,
+    AF_ROSE,
+    AF_APPLETALK,
+    AF_IPX,
+    AF_IUCV,
+    AF_XDP,
+    AF_KEY,
+    AF_RXRPC,
+    AF_QIPCRTR,
 });
 
 struct Release {
@@ -96,8 +150,8 @@ void AddRules(Rules& rules) {
     rules.DenyWhere(SCMP_SYS(socket),
                     std::array{Argument(0, SCMP_CMP_EQ, static_cast<uint64_t>(family))});
   }
-  rules.DenyWhere(SCMP_SYS(socket), std::array{Argument(0, SCMP_CMP_EQ, AF_NETLINK),
-                                               Argument(2, SCMP_CMP_NE, 0)});
+  rules.DenyWhere(SCMP_SYS(socket),
+                  std::array{Argument(0, SCMP_CMP_EQ, AF_NETLINK), Argument(2, SCMP_CMP_NE, 0)});
   // A raw socket needs a capability the agent lacks; said here too, so that one bug is not enough.
   rules.DenyWhere(SCMP_SYS(socket), std::array{Argument(0, SCMP_CMP_EQ, AF_INET),
                                                Argument(1, SCMP_CMP_MASKED_EQ, 0xf, SOCK_RAW)});
@@ -112,8 +166,7 @@ void AddRules(Rules& rules) {
     rules.DenyWhere(SCMP_SYS(unshare), std::array{Argument(0, SCMP_CMP_MASKED_EQ, flag, flag)});
     rules.DenyWhere(SCMP_SYS(clone), std::array{Argument(0, SCMP_CMP_MASKED_EQ, flag, flag)});
   }
-  rules.DenyWhere(SCMP_SYS(seccomp),
-                  std::array{Argument(0, SCMP_CMP_EQ, SECCOMP_SET_MODE_FILTER)});
+  rules.DenyWhere(SCMP_SYS(seccomp), std::array{Argument(0, SCMP_CMP_EQ, SECCOMP_SET_MODE_FILTER)});
   rules.DenyWhere(SCMP_SYS(prctl), std::array{Argument(0, SCMP_CMP_EQ, PR_SET_SECCOMP)});
   // Pushing keystrokes into a terminal that somebody else reads.
   constexpr uint64_t kTiocsti = 0x5412;

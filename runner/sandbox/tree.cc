@@ -83,8 +83,8 @@ Status MountOverlay(const std::string& lower, const std::string& name, const std
 }
 
 // A file of ours beneath an upper directory that is not mounted yet.
-Status WriteBeneath(const std::string& top, const std::string& relative,
-                    const std::string& content, mode_t mode) {
+Status WriteBeneath(const std::string& top, const std::string& relative, const std::string& content,
+                    mode_t mode) {
   std::string path = top + "/" + relative;
   TRY(sys::MakeDirectories(path.substr(0, path.rfind('/'))));
   return sys::WriteFile(path, content, mode);

@@ -94,8 +94,8 @@ Error NamespaceRefused(const char* call, int saved_errno) {
 }
 
 Error ExplainFault(Error error) {
-  bool refused = error.what.ends_with("Operation not permitted") ||
-                 error.what.ends_with("Permission denied");
+  bool refused =
+      error.what.ends_with("Operation not permitted") || error.what.ends_with("Permission denied");
   bool building = error.what.starts_with("mount") || error.what.starts_with("making mounts") ||
                   error.what.starts_with("bringing") || error.what.starts_with("adding") ||
                   error.what.starts_with("sethostname") || error.what.starts_with("pivot_root");

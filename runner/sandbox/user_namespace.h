@@ -21,12 +21,13 @@ Status MapIds(pid_t pid, IdMapping uid, IdMapping gid);
 // Needs root.
 Result<Fd> OpenUserNamespace(IdMapping uid, IdMapping gid);
 
-// The kernel refused a namespace (`saved_errno` of `call`): kUnsupported with the hint that fits this
-// host, where one is known.
+// The kernel refused a namespace (`saved_errno` of `call`): kUnsupported with the hint that fits
+// this host, where one is known.
 Error NamespaceRefused(const char* call, int saved_errno);
 
 // An error from inside the sandbox's construction. Permission denied there means that a namespace
-// was given without its rights, as Ubuntu's AppArmor and Docker do: told as kUnsupported, with a hint.
+// was given without its rights, as Ubuntu's AppArmor and Docker do: told as kUnsupported, with a
+// hint.
 Error ExplainFault(Error error);
 
 }  // namespace sandbox

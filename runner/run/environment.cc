@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/environment.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "base/sys.h"
+#include "codec/git_config.h"
+#include "gateway/gateway.h"
+#include "sandbox/host.h"
+
+namespace run {
+namespace {
+
+constexpr char kPath[] = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+constexpr size_t kGitConfigBytesMax = 1 << 20;
+constexpr int kSubmoduleDepthMax = 4;  // Submodules of submodules; nobody nests deeper by hand.
+
+std::string Directory(const std::string& path) {
+  size_t slash = path.rfind('/');
+  return slash == 0 || slash == std::string::npos ? "/" : path.substr(0, slash);
+}
+
+// A program of npm's needs the packages around it: the outermost node_modules that holds it.
+std::string Installation(const std::string& program) {
+  constexpr std::string_view kModules = "/node_modules/";
+  size_t modules = program.find(kModules);
+  if (modules == std::string::npos) return Directory(program);
+  return program.substr(0, modules + kModules.size() - 1);
+}
+
+std::string Search(const std::string& name, const std::string& search_path) {
+  for (size_t from = 0; from <= search_path.size();) {
+    size_t colon = std::min(search_path.find(':', from), search_path.size());
+    std::string candidate = search_path.substr(from, colon - from) + "/" + name;
+    if (candidate[0] == '/' && ::access(candidate.c_str(), X_OK) == 0) return candidate;
+    from = colon + 1;
+  }
+  return {};
+}
+
+void AddRedacted(const std::string& checkout, const std::string& path,
+                 std::vector<sandbox::WorkspaceFile>* files) {
+  Result<Fd> top = sys::Open(checkout, O_RDONLY | O_DIRECTORY);
+  if (!top.ok()) return;
+  Result<Fd> file = sys::OpenBeneath(top.value().get(), path, O_RDONLY);
+  if (!file.ok() && file.error().code == Code::kNotFound) return;
+  // What cannot be read whole is not shown at all.
+  std::string text;
+  if (file.ok()) {
+    Result<std::string> read = sys::ReadAll(file.value().get(), kGitConfigBytesMax);
+    if (read.ok()) text = codec::RedactGitConfig(read.value());
+  }
+  files->push_back({path, std::move(text)});
+}
+
+void AddSubmodules(const std::string& checkout, const std::string& modules, int depth,
+                   std::vector<sandbox::WorkspaceFile>* files) {
+  if (depth == 0) return;
+  sandbox::HostView host = sandbox::ReadHost(checkout);
+  for (const std::string& name : host.list(checkout + "/" + modules)) {
+    std::string directory = modules + "/" + name;
+    if (host.kind(checkout + "/" + directory) != sandbox::PathKind::kDirectory) continue;
+    AddRedacted(checkout, directory + "/config", files);
+    AddSubmodules(checkout, directory, depth - 1, files);
+  }
+}
+
+}  // namespace
+
+Result<AgentProgram> FindAgent(const Request& request, const std::string& search_path) {
+  AgentProgram program;
+  std::string name = agent::ProgramOf(request.agent);
+  bool known_agent = !name.empty();
+  if (!known_agent) {
+    if (request.command.empty()) return program;  // PlanAgent says what is missing.
+    name = request.command.front();
+  }
+  std::string found;
+  if (name.find('/') == std::string::npos) {
+    found = Search(name, search_path);
+  } else if (name[0] == '/') {
+    found = name;
+  }
+  Result<std::string> real = sys::RealPath(found.empty() ? "/nonexistent" : found);
+  if (!real.ok()) {
+    if (!known_agent) return program;
+    return Error{Code::kNotFound,
+                 "the agent " + request.agent + " is not installed: no " + name + " on the PATH",
+                 request.agent == "claude-code" ? "npm install -g @anthropic-ai/claude-code" : ""};
+  }
+  program.path = real.value();
+  program.binaries = {program.path};
+  if (found != program.path) program.binaries.push_back(found);
+  if (known_agent) program.installation = {Installation(program.path)};
+  return program;
+}
+
+std::vector<std::pair<std::string, std::string>> AgentEnvironment(const Request& request,
+                                                                  const agent::AgentPlan& plan,
+                                                                  const AgentProgram& program) {
+  std::string proxy =
+      std::string("http://") + sandbox::kProxyAddress + ":" + std::to_string(sandbox::kProxyPort);
+  std::string path = kPath;
+  if (!program.path.empty()) path = Directory(program.path) + ":" + path;
+  std::vector<std::pair<std::string, std::string>> variables = {
+      {"PATH", path},
+      {"HOME", sandbox::kHome},
+      {"USER", "sandbox"},
+      {"LOGNAME", "sandbox"},
+      {"SHELL", "/bin/bash"},
+      {"TERM", "dumb"},
+      {"LANG", "C.UTF-8"},
+      {"TMPDIR", "/tmp"},
+      {"CI", "true"},
+      {"OPENSHELL_SANDBOX", "1"},
+      {"NODE_USE_ENV_PROXY", "1"},
+      {"GIT_TERMINAL_PROMPT", "0"},
+  };
+  for (const char* name :
+       {"ALL_PROXY", "HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy", "grpc_proxy"}) {
+    variables.emplace_back(name, proxy);
+  }
+  for (const char* name : {"NO_PROXY", "no_proxy"}) {
+    variables.emplace_back(name, "127.0.0.1,localhost,::1");
+  }
+  for (const char* name : {"NODE_EXTRA_CA_CERTS", "DENO_CERT"}) {
+    variables.emplace_back(name, sandbox::kCaFile);
+  }
+  for (const char* name : {"SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE",
+                           "GIT_SSL_CAINFO", "PIP_CERT", "CARGO_HTTP_CAINFO", "AWS_CA_BUNDLE"}) {
+    variables.emplace_back(name, sandbox::kCaBundleFile);
+  }
+  auto set = [&](const std::string& name, const std::string& value) {
+    for (auto& [known, old] : variables) {
+      if (known == name) {
+        old = value;
+        return;
+      }
+    }
+    variables.emplace_back(name, value);
+  };
+  for (const auto& [name, value] : plan.env) set(name, value);
+  for (const SecretBinding& secret : request.secrets) {
+    set(secret.name, gateway::PlaceholderFor(secret.name));
+  }
+  for (const auto& [name, value] : request.env) set(name, value);
+  return variables;
+}
+
+std::vector<sandbox::WorkspaceFile> RedactedGitFiles(const std::string& checkout) {
+  std::vector<sandbox::WorkspaceFile> files;
+  sandbox::HostView host = sandbox::ReadHost(checkout);
+  if (host.kind(checkout + "/.git") != sandbox::PathKind::kDirectory) return files;
+  AddRedacted(checkout, ".git/config", &files);
+  AddRedacted(checkout, ".git/config.worktree", &files);
+  AddSubmodules(checkout, ".git/modules", kSubmoduleDepthMax, &files);
+  return files;
+}
+
+std::vector<std::string> HostSecrets() {
+  std::vector<std::string> paths;
+  for (const char* name :
+       {"RUNNER_TEMP", "GITHUB_ENV", "GITHUB_PATH", "GITHUB_STATE", "GITHUB_OUTPUT",
+        "GITHUB_STEP_SUMMARY", "GITHUB_EVENT_PATH", "GOOGLE_APPLICATION_CREDENTIALS",
+        "AWS_SHARED_CREDENTIALS_FILE", "AWS_WEB_IDENTITY_TOKEN_FILE", "KUBECONFIG", "DOCKER_CONFIG",
+        "SSH_AUTH_SOCK", "NPM_CONFIG_USERCONFIG", "NETRC", "GNUPGHOME", "CARGO_HOME"}) {
+    std::optional<std::string> value = sys::Environment(name);
+    if (value && value->starts_with('/')) paths.push_back(std::move(*value));
+  }
+  return paths;
+}
+
+}  // namespace run

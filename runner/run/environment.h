@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// What surrounds the agent: its program, its environment, what the checkout shows instead of
+// itself.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "agent/harness.h"
+#include "base/result.h"
+#include "run/request.h"
+#include "sandbox/plan.h"
+
+namespace run {
+
+// Where the agent's program lies on the host.
+struct AgentProgram {
+  std::string path;                   // Canonical; empty when it is only known inside (relative).
+  std::vector<std::string> binaries;  // What the policy's `endpoints:` form is for.
+  std::vector<std::string> installation;  // Directories the sandbox must show to run it.
+};
+
+// Finds `name` as a shell would, on the PATH `search_path`. kNotFound with a hint for a known agent
+// that is not installed; a `command` that is not found here is left to the sandbox to find.
+Result<AgentProgram> FindAgent(const Request& request, const std::string& search_path);
+
+// The agent's whole environment: nothing of the host's but what is listed here, by name.
+// Placeholders stand for secrets; the proxy and certificate variables are OpenShell's (its child
+// environment).
+std::vector<std::pair<std::string, std::string>> AgentEnvironment(const Request& request,
+                                                                  const agent::AgentPlan& plan,
+                                                                  const AgentProgram& program);
+
+// Git configuration of the checkout without the credentials that checkout steps leave in it, as
+// files that the sandbox sees instead: .git/config, .git/config.worktree and those of submodules.
+std::vector<sandbox::WorkspaceFile> RedactedGitFiles(const std::string& checkout);
+
+// Files and directories on the host where this CI keeps tokens, from the variables it names them
+// in.
+std::vector<std::string> HostSecrets();
+
+}  // namespace run

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/outcome.h"
+
+#include <algorithm>
+
+#include "base/exit_code.h"
+
+namespace run {
+namespace {
+
+using report::OutcomeKind;
+using report::OutcomeRecord;
+
+OutcomeRecord Outcome(OutcomeKind kind, ExitCode code, std::string reason, std::string limit = {}) {
+  OutcomeRecord outcome;
+  outcome.kind = kind;
+  outcome.exit_code = static_cast<int>(code);
+  outcome.reason = std::move(reason);
+  outcome.limit = std::move(limit);
+  return outcome;
+}
+
+OutcomeRecord Limit(const std::string& name, std::string reason) {
+  return Outcome(OutcomeKind::kLimit, ExitCode::kLimit, std::move(reason), name);
+}
+
+// The agent ended by itself and did not do its work.
+OutcomeRecord AgentFailed(const AgentEnd& end, const LimitSigns& signs) {
+  if (signs.out_of_memory)
+    return Limit("memory", "the kernel ended a process over the memory limit");
+  if (signs.disk_full) return Limit("disk", "the writable layers are full");
+  if (signs.forks_refused) return Limit("pids", "a process could not be started over the limit");
+  int status = end.status.value_or(0);
+  int api = end.summary.api_error_status;
+  if (api == 429 || api >= 500) {
+    return Outcome(OutcomeKind::kAgentFailed, ExitCode::kTemporary,
+                   "the model answered " + std::to_string(api) + " after retries");
+  }
+  int shown = status == 0 ? 1 : std::min(status, static_cast<int>(ExitCode::kAgentStatusMax));
+  return Outcome(OutcomeKind::kAgentFailed, static_cast<ExitCode>(shown),
+                 end.summary.reason.empty() ? "the agent exited with " + std::to_string(status)
+                                            : end.summary.reason);
+}
+
+OutcomeRecord Exited(const AgentEnd& end, const LimitSigns& signs, const change::Verdict& verdict) {
+  if (!end.summary.succeeded) return AgentFailed(end, signs);
+  if (!verdict.accepted) {
+    return Outcome(OutcomeKind::kRefused, ExitCode::kRefused, "a gate refused the changes");
+  }
+  return Outcome(OutcomeKind::kSuccess, ExitCode::kOk, "");
+}
+
+OutcomeRecord Decide(const AgentEnd& end, const LimitSigns& signs, const change::Verdict& verdict) {
+  switch (end.kind) {
+    case EndKind::kExited:
+      return Exited(end, signs, verdict);
+    case EndKind::kTimedOut:
+      return Outcome(OutcomeKind::kTimedOut, ExitCode::kTimedOut, "the time limit ended the agent");
+    case EndKind::kIdle:
+      return Outcome(OutcomeKind::kIdle, ExitCode::kTimedOut,
+                     "the agent said nothing for the idle limit");
+    case EndKind::kOutputLimit:
+      return Limit("output", "the agent wrote more than the output limit");
+    case EndKind::kMemoryLimit:
+      return Limit("memory", "the agent's processes used more than the memory limit");
+    case EndKind::kInterrupted:
+      return Outcome(OutcomeKind::kInterrupted, ExitCode::kInterrupted, "interrupted");
+    case EndKind::kTerminated:
+      return Outcome(OutcomeKind::kTerminated, ExitCode::kTerminated, "terminated");
+    case EndKind::kSandboxLost:
+      if (signs.out_of_memory) {
+        return Limit("memory", "the kernel ended the sandbox over the memory limit");
+      }
+      return Outcome(OutcomeKind::kSetupFailed, ExitCode::kIo,
+                     "the sandbox was killed from outside");
+    case EndKind::kGatewayLost:
+      return Outcome(OutcomeKind::kSetupFailed, ExitCode::kIo,
+                     "the gateway ended before the agent");
+  }
+  return Outcome(OutcomeKind::kSetupFailed, ExitCode::kBug, "unknown end");
+}
+
+}  // namespace
+
+OutcomeRecord DecideOutcome(const AgentEnd& end, const LimitSigns& signs,
+                            const change::Verdict& verdict) {
+  OutcomeRecord outcome = Decide(end, signs, verdict);
+  outcome.agent_status = end.status;
+  return outcome;
+}
+
+}  // namespace run

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/outcome.h"
+
+#include <catch2/catch.hpp>
+
+namespace {
+
+using report::OutcomeKind;
+
+run::AgentEnd Exited(int status, bool succeeded) {
+  run::AgentEnd end;
+  end.status = status;
+  end.summary.succeeded = succeeded;
+  return end;
+}
+
+const change::Verdict kAccepted;
+
+}  // namespace
+
+TEST_CASE("DecideOutcome gives the agent's own status up to 63") {
+  CHECK(run::DecideOutcome(Exited(0, true), {}, kAccepted).exit_code == 0);
+  CHECK(run::DecideOutcome(Exited(37, false), {}, kAccepted).exit_code == 37);
+  CHECK(run::DecideOutcome(Exited(63, false), {}, kAccepted).exit_code == 63);
+}
+
+TEST_CASE("DecideOutcome gives a status above 63 as 63 and keeps the real one") {
+  report::OutcomeRecord outcome = run::DecideOutcome(Exited(127, false), {}, kAccepted);
+
+  CHECK(outcome.exit_code == 63);
+  CHECK(outcome.agent_status == 127);
+}
+
+TEST_CASE("DecideOutcome does not take an exit status of 0 for success") {
+  run::AgentEnd end = Exited(0, false);
+  end.summary.reason = "the model refused";
+
+  report::OutcomeRecord outcome = run::DecideOutcome(end, {}, kAccepted);
+
+  CHECK(outcome.kind == OutcomeKind::kAgentFailed);
+  CHECK(outcome.exit_code == 1);
+  CHECK(outcome.reason == "the model refused");
+}
+
+TEST_CASE("DecideOutcome refuses a successful agent's changes when a gate does") {
+  change::Verdict verdict;
+  verdict.accepted = false;
+
+  CHECK(run::DecideOutcome(Exited(0, true), {}, verdict).exit_code == 77);
+  CHECK(run::DecideOutcome(Exited(3, false), {}, verdict).exit_code == 3);
+}
+
+TEST_CASE("DecideOutcome names the limit that a failing agent ran into") {
+  CHECK(run::DecideOutcome(Exited(137, false), {.out_of_memory = true}, kAccepted).limit ==
+        "memory");
+  CHECK(run::DecideOutcome(Exited(1, false), {.disk_full = true}, kAccepted).limit == "disk");
+  CHECK(run::DecideOutcome(Exited(1, false), {.forks_refused = true}, kAccepted).exit_code == 125);
+}
+
+TEST_CASE("DecideOutcome lets an agent survive a limit") {
+  CHECK(run::DecideOutcome(Exited(0, true), {.out_of_memory = true}, kAccepted).exit_code == 0);
+}
+
+TEST_CASE("DecideOutcome calls a model that stays away temporary") {
+  run::AgentEnd end = Exited(1, false);
+  end.summary.api_error_status = 529;
+  CHECK(run::DecideOutcome(end, {}, kAccepted).exit_code == 75);
+
+  end.summary.api_error_status = 401;
+  CHECK(run::DecideOutcome(end, {}, kAccepted).exit_code == 1);
+}
+
+TEST_CASE("DecideOutcome has an exit status for every way to be ended") {
+  run::AgentEnd end;
+  auto code = [&](run::EndKind kind) {
+    end.kind = kind;
+    return run::DecideOutcome(end, {}, kAccepted).exit_code;
+  };
+  CHECK(code(run::EndKind::kTimedOut) == 124);
+  CHECK(code(run::EndKind::kIdle) == 124);
+  CHECK(code(run::EndKind::kOutputLimit) == 125);
+  CHECK(code(run::EndKind::kMemoryLimit) == 125);
+  CHECK(code(run::EndKind::kInterrupted) == 130);
+  CHECK(code(run::EndKind::kTerminated) == 143);
+  CHECK(code(run::EndKind::kGatewayLost) == 74);
+}

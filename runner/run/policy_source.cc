@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/policy_source.h"
+
+#include <fcntl.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "base/sys.h"
+#include "codec/digest.h"
+
+namespace run {
+namespace {
+
+constexpr size_t kPolicyBytesMax = 262144;  // OpenShell's bound.
+
+// A policy names /usr/bin/python3; the kernel says /usr/bin/python3.11. Both are meant.
+void AddResolvedBinaries(policy::Policy* policy) {
+  for (policy::NetworkPolicy& network : policy->network) {
+    std::vector<std::string> resolved;
+    for (const std::string& path : network.binaries) {
+      if (path.find('*') != std::string::npos) continue;
+      Result<std::string> real = sys::RealPath(path);
+      if (real.ok() && real.value() != path) resolved.push_back(std::move(real).value());
+    }
+    for (std::string& path : resolved) {
+      if (std::find(network.binaries.begin(), network.binaries.end(), path) ==
+          network.binaries.end()) {
+        network.binaries.push_back(std::move(path));
+      }
+    }
+  }
+}
+
+struct Source {
+  std::optional<std::string> text;
+  std::string file;
+  report::PolicyRecord record;
+};
+
+Result<Source> FindSource(const Request& request, const change::Repository* repository,
+                          const std::string& checkout, const std::string& ref) {
+  Source source;
+  if (!request.policy_file.empty()) {
+    source.file = request.policy_file;
+    source.record = {
+        .source = "file", .path = request.policy_file, .ref = {}, .commit = {}, .sha256 = {}};
+    source.text = TRY(sys::ReadFile(request.policy_file, kPolicyBytesMax));
+    return source;
+  }
+  source.file = kPolicyPath;
+  source.record.source = "repository";
+  source.record.path = kPolicyPath;
+  source.record.ref = ref;
+  if (ref == "worktree") {
+    Fd directory = TRY(sys::Open(checkout, O_RDONLY | O_DIRECTORY));
+    Result<Fd> file = sys::OpenBeneath(directory.get(), kPolicyPath, O_RDONLY);
+    if (!file.ok() && file.error().code == Code::kNotFound) return source;
+    if (!file.ok()) return std::move(file).error();
+    source.text = TRY(sys::ReadAll(file.value().get(), kPolicyBytesMax));
+    return source;
+  }
+  if (repository == nullptr) return source;
+  source.record.commit = TRY(repository->ResolveCommit(ref));
+  source.text = TRY(repository->ReadAtRef(ref, kPolicyPath, kPolicyBytesMax));
+  return source;
+}
+
+}  // namespace
+
+Result<LoadedPolicy> LoadPolicy(const Request& request, const change::Repository* repository,
+                                const std::string& checkout, const std::string& ref,
+                                const policy::ParseContext& context) {
+  Source source = TRY(FindSource(request, repository, checkout, ref));
+  LoadedPolicy loaded;
+  loaded.record = std::move(source.record);
+  if (source.text) {
+    policy::ParseContext named = context;
+    named.file = source.file;
+    loaded.parsed = TRY(policy::ParsePolicy(*source.text, named));
+    loaded.file = source.file;
+    loaded.record.sha256 = codec::Sha256Hex(*source.text);
+  } else {
+    loaded.parsed.policy = policy::DefaultPolicy(context);
+    loaded.file = "default policy";
+    loaded.record = {.source = "default",
+                     .path = {},
+                     .ref = loaded.record.ref,
+                     .commit = loaded.record.commit,
+                     .sha256 = {}};
+  }
+  AddResolvedBinaries(&loaded.parsed.policy);
+  return loaded;
+}
+
+}  // namespace run

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/recorder.h"
+
+#include <sys/utsname.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+
+#include "base/exit_code.h"
+#include "base/version.h"
+
+namespace run {
+namespace {
+
+// From here on the writable layers count as full: what did not fit is never quite all of the rest.
+constexpr double kFullShare = 0.999;
+
+int64_t NowMs() {
+  using std::chrono::duration_cast;
+  using std::chrono::milliseconds;
+  return duration_cast<milliseconds>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+std::string Kernel() {
+  utsname name{};
+  return ::uname(&name) == 0 ? name.release : "";
+}
+
+std::string Mode(int mode) {
+  if (mode == 0) return {};
+  char text[16];
+  std::snprintf(text, sizeof text, "%06o", static_cast<unsigned>(mode));
+  return text;
+}
+
+report::FileState State(change::ChangeKind kind) {
+  switch (kind) {
+    case change::ChangeKind::kCreated:
+      return report::FileState::kCreated;
+    case change::ChangeKind::kDeleted:
+      return report::FileState::kDeleted;
+    case change::ChangeKind::kRenamed:
+      return report::FileState::kRenamed;
+    case change::ChangeKind::kModified:
+    case change::ChangeKind::kMode:
+      break;
+  }
+  return report::FileState::kModified;
+}
+
+report::Severity SeverityOf(change::Severity severity) {
+  switch (severity) {
+    case change::Severity::kError:
+      return report::Severity::kError;
+    case change::Severity::kWarning:
+      return report::Severity::kWarning;
+    case change::Severity::kNote:
+      break;
+  }
+  return report::Severity::kNote;
+}
+
+report::ControlState StateOf(const std::string& state) {
+  if (state == "enforced") return report::ControlState::kEnforced;
+  if (state == "emulated") return report::ControlState::kEmulated;
+  return report::ControlState::kUnavailable;
+}
+
+std::optional<double> Number(std::optional<int64_t> value) {
+  if (!value) return std::nullopt;
+  return static_cast<double>(*value);
+}
+
+}  // namespace
+
+Recorder::Recorder(const Request& request)
+    : request_(request), phase_began_(Deadline::Clock::now()) {
+  report::RunRecord& record = input_.record;
+  record.tool_version = kVersion;
+  record.kernel = Kernel();
+  record.started_at_ms = NowMs();
+  record.agent.name = request.agent;
+  record.isolation.tier = "namespaces";
+}
+
+void Recorder::Phase(const char* phase) {
+  Deadline::Clock::time_point now = Deadline::Clock::now();
+  auto spent = std::chrono::duration_cast<std::chrono::milliseconds>(now - phase_began_);
+  input_.record.phases_ms.emplace_back(phase, spent.count());
+  phase_began_ = now;
+}
+
+void Recorder::Note(const forge::Event& event, const Trust& trust) {
+  report::EventRecord& record = input_.record.event;
+  if (event.forge != forge::ForgeKind::kNone) record.forge = forge::Name(event.forge);
+  record.kind = event.name;
+  record.repository = event.repository;
+  record.number = event.proposal_number;
+  record.actor = event.actor;
+  record.base_ref = event.base_ref;
+  record.base_sha = event.base_sha;
+  record.head_ref = event.head_ref;
+  record.head_sha = event.head_sha;
+  record.from_fork = event.fork;
+  record.run_url = event.run_url;
+  input_.record.trust = {trust.trusted ? "trusted" : "untrusted", trust.reason};
+}
+
+void Recorder::Note(const sandbox::Sandbox& sandbox) {
+  for (const sandbox::Control& control : sandbox.controls()) {
+    input_.record.isolation.controls.push_back(
+        {control.name, StateOf(control.state), control.note});
+  }
+}
+
+LimitSigns Recorder::Note(const AgentEnd& end, const sandbox::Sandbox& sandbox) {
+  const sandbox::Cgroup& cgroup = sandbox.cgroup();
+  double disk_used = static_cast<double>(sandbox.ScratchBytes());
+  LimitSigns signs;
+  signs.out_of_memory = cgroup.OutOfMemoryKills().value_or(0) > 0;
+  signs.forks_refused = cgroup.RefusedForks().value_or(0) > 0;
+  signs.disk_full = disk_used >= kFullShare * static_cast<double>(request_.disk_bytes);
+
+  auto limit = [&](const char* name, std::optional<double> bound, std::optional<double> used,
+                   const char* unit, bool fired) {
+    input_.record.limits.push_back({name, bound, used, unit, fired});
+  };
+  auto bound = [](int64_t value) {
+    return value > 0 ? std::optional<double>(static_cast<double>(value)) : std::nullopt;
+  };
+  double seconds = static_cast<double>(end.wall_ms) / 1000;
+  limit("wall", bound(request_.timeout_s), seconds, "s", end.kind == EndKind::kTimedOut);
+  limit("idle", bound(request_.idle_timeout_s), std::nullopt, "s", end.kind == EndKind::kIdle);
+  limit("memory", bound(request_.memory_bytes), Number(cgroup.MemoryPeakBytes()), "bytes",
+        signs.out_of_memory || end.kind == EndKind::kMemoryLimit);
+  limit("cpu", request_.cpus > 0 ? std::optional<double>(request_.cpus) : std::nullopt,
+        std::nullopt, "cpus", false);
+  limit("pids", bound(request_.pids), std::nullopt, "processes", signs.forks_refused);
+  limit("disk", bound(request_.disk_bytes), disk_used, "bytes", signs.disk_full);
+  limit("output", bound(request_.output_bytes), static_cast<double>(end.output_bytes), "bytes",
+        end.kind == EndKind::kOutputLimit);
+
+  const agent::AgentSummary& summary = end.summary;
+  input_.agent_text = summary.result_text;
+  input_.record.agent.version = summary.agent_version;
+  input_.record.agent.model = summary.model;
+  report::UsageRecord& usage = input_.record.usage;
+  usage.model = summary.model;
+  usage.turns = summary.turns;
+  usage.tool_calls = summary.tool_calls;
+  usage.input_tokens = summary.tokens.input;
+  usage.output_tokens = summary.tokens.output;
+  usage.cache_read_tokens = summary.tokens.cache_read;
+  usage.cache_write_tokens = summary.tokens.cache_write;
+  usage.cost_usd = summary.cost_usd;
+  usage.complete = summary.saw_result;
+  return signs;
+}
+
+void Recorder::Note(const change::ChangeSet& changes) {
+  report::ChangesRecord& record = input_.record.changes;
+  for (const change::FileChange& file : changes.files) {
+    input_.files.push_back({file.path, file.old_path, State(file.kind), Mode(file.old_mode),
+                            Mode(file.new_mode), file.binary, file.additions, file.deletions,
+                            file.bytes});
+    record.added_lines += file.additions;
+    record.removed_lines += file.deletions;
+  }
+  record.files = static_cast<int64_t>(changes.files.size());
+  record.patch_bytes = static_cast<int64_t>(changes.patch.size());
+  record.complete = changes.complete;
+  input_.patch = changes.patch;
+  for (const change::LeftOut& left_out : changes.left_out) {
+    report::Finding finding;
+    finding.rule = "left-out";
+    finding.severity = report::Severity::kNote;
+    finding.path = left_out.path;
+    finding.message = "not part of the patch: " + left_out.reason;
+    input_.record.findings.push_back(std::move(finding));
+  }
+}
+
+void Recorder::Note(const change::Verdict& verdict) {
+  for (const change::GateFinding& gate : verdict.findings) {
+    report::Finding finding;
+    finding.rule = gate.gate;
+    finding.severity = SeverityOf(gate.severity);
+    finding.message = gate.message;
+    finding.path = gate.path;
+    finding.line = static_cast<int>(gate.line);
+    finding.refuses = gate.severity == change::Severity::kError;
+    input_.record.findings.push_back(std::move(finding));
+  }
+}
+
+void Recorder::Note(const report::DenialList& denials) {
+  input_.record.denials = denials.denials;
+  input_.record.denials_dropped = denials.dropped;
+}
+
+void Recorder::NoteFailure(const Error& error) {
+  report::OutcomeRecord& outcome = input_.record.outcome;
+  bool refused = error.code == Code::kRefused;
+  outcome.kind = refused ? report::OutcomeKind::kRefused : report::OutcomeKind::kSetupFailed;
+  outcome.exit_code = static_cast<int>(ExitCodeOf(error.code));
+  outcome.reason = error.what;
+  if (!error.hint.empty()) outcome.reason += " (" + error.hint + ")";
+}
+
+const report::ReportInput& Recorder::Finish() {
+  input_.record.finished_at_ms = NowMs();
+  return input_;
+}
+
+}  // namespace run

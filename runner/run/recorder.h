@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "change/gate.h"
+#include "forge/event.h"
+#include "report/denials.h"
+#include "report/record.h"
+#include "run/outcome.h"
+#include "run/request.h"
+#include "run/supervise.h"
+#include "run/trust.h"
+#include "sandbox/sandbox.h"
+
+namespace run {
+
+// Collects the run's record while the run goes on: other folders' values in, report's values out.
+// What was noted before a failure is in the report of the failure.
+class Recorder {
+ public:
+  explicit Recorder(const Request& request);
+
+  // The time since the last call (or since the beginning) was spent on `phase`.
+  void Phase(const char* phase);
+  void Note(const forge::Event& event, const Trust& trust);
+  void Note(const report::PolicyRecord& policy) { input_.record.policy = policy; }
+  void NoteCommand(const std::vector<std::string>& argv) { input_.record.agent.command = argv; }
+  void Note(const sandbox::Sandbox& sandbox);
+  // Once the agent has ended: its figures, and which limits were used up to where.
+  LimitSigns Note(const AgentEnd& end, const sandbox::Sandbox& sandbox);
+  void Note(const change::ChangeSet& changes);
+  void Note(const change::Verdict& verdict);
+  void Note(const report::DenialList& denials);
+  void Note(const report::OutcomeRecord& outcome) { input_.record.outcome = outcome; }
+  void NoteApplied() { input_.record.changes.applied = true; }
+  // The run could not be carried out.
+  void NoteFailure(const Error& error);
+
+  const report::RunRecord& record() const { return input_.record; }
+  // The whole, with the time of its end.
+  const report::ReportInput& Finish();
+
+ private:
+  const Request& request_;
+  report::ReportInput input_;
+  Deadline::Clock::time_point phase_began_;
+};
+
+}  // namespace run

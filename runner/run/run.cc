@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: Apache-2.0
+// One run from event to report. Read RunAgent() as the table of contents of the product.
+#include "run/run.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <optional>
+
+#include "agent/harness.h"
+#include "base/log.h"
+#include "base/sys.h"
+#include "change/apply.h"
+#include "change/capture.h"
+#include "change/gate.h"
+#include "change/repository.h"
+#include "forge/event.h"
+#include "gateway/gateway.h"
+#include "net/http_client.h"
+#include "report/denials.h"
+#include "report/write.h"
+#include "run/environment.h"
+#include "run/outcome.h"
+#include "run/policy_source.h"
+#include "run/recorder.h"
+#include "run/report_directory.h"
+#include "run/supervise.h"
+#include "run/trust.h"
+#include "sandbox/sandbox.h"
+
+namespace run {
+namespace {
+
+constexpr size_t kPromptBytesMax = 1 << 20;
+constexpr size_t kCaBundleBytesMax = 16 << 20;
+constexpr size_t kRunJsonBytesMax = 16 << 20;
+constexpr std::chrono::seconds kGatewayGrace{5};  // To write its last records.
+
+// The checkout this run works on.
+struct Checkout {
+  std::string path;                              // Canonical.
+  std::optional<change::Repository> repository;  // None: a directory without git.
+  const change::Repository* git() const { return repository ? &*repository : nullptr; }
+};
+
+// Everything decided before the first process starts.
+struct Plan {
+  Checkout checkout;
+  LoadedPolicy policy;
+  AgentProgram program;
+  agent::AgentPlan agent;
+  std::vector<gateway::BoundSecret> secrets;
+  std::string ca_bundle_pem;
+};
+
+Result<Checkout> OpenCheckout(const std::string& workdir) {
+  Checkout checkout;
+  checkout.path = TRY(sys::RealPath(workdir));
+  if (checkout.path == "/") {
+    return Error{Code::kUsage, "the checkout cannot be the root of the file system",
+                 "--workdir DIR"};
+  }
+  Result<change::Repository> repository = change::Repository::Open(checkout.path);
+  if (repository.ok()) {
+    checkout.repository = std::move(repository).value();
+  } else if (repository.error().code != Code::kNotFound) {
+    return std::move(repository).error();
+  }
+  return checkout;
+}
+
+std::string HostOf(const std::string& url) {
+  size_t scheme = url.find("://");
+  if (scheme == std::string::npos) return {};
+  size_t end = url.find_first_of("/:", scheme + 3);
+  return url.substr(scheme + 3, end == std::string::npos ? end : end - scheme - 3);
+}
+
+policy::ParseContext PolicyContext(const Request& request, const forge::Event& event,
+                                   const Checkout& checkout, const AgentProgram& program) {
+  policy::ParseContext context;
+  context.agent_binaries = program.binaries;
+  context.agent_name = request.agent;
+  std::string host = HostOf(event.server_url);
+  if (host.empty() && checkout.repository) host = HostOf(checkout.repository->OriginUrl());
+  if (!host.empty()) context.forge_host = host;
+  return context;
+}
+
+Result<agent::AgentPlan> PlanTheAgent(const Request& request, const AgentProgram& program) {
+  agent::AgentRequest wanted;
+  wanted.name = request.agent;
+  wanted.prompt = request.prompt;
+  if (!request.prompt_file.empty()) {
+    wanted.prompt = TRY(sys::ReadFile(request.prompt_file, kPromptBytesMax));
+  }
+  wanted.model = request.model;
+  wanted.command = request.command;
+  wanted.executable = agent::ProgramOf(request.agent).empty() ? "" : program.path;
+  for (const std::string& name : agent::KeyNames(request.agent)) {
+    for (const SecretBinding& secret : request.secrets) wanted.has_key |= secret.name == name;
+    for (const auto& [variable, value] : request.env) wanted.has_key |= variable == name;
+  }
+  return agent::PlanAgent(wanted);
+}
+
+Result<std::vector<gateway::BoundSecret>> CollectSecrets(const Request& request,
+                                                         const Trust& trust) {
+  std::vector<gateway::BoundSecret> secrets;
+  if (!request.secrets.empty() && !trust.trusted) {
+    return Error{Code::kRefused, trust.reason + ", and such a run gets no secrets"};
+  }
+  for (const SecretBinding& binding : request.secrets) {
+    Secret value = sys::EnvironmentSecret(binding.variable);
+    if (value.empty()) {
+      return Error{
+          Code::kSetup,
+          "the secret " + binding.name + " has no value: " + binding.variable + " is not set",
+          "export " + binding.variable + "=..."};
+    }
+    secrets.push_back({binding.name, binding.host, std::move(value)});
+  }
+  return secrets;
+}
+
+Result<std::string> ReadCaBundle(const Request& request) {
+  if (!request.ca_file.empty()) return sys::ReadFile(request.ca_file, kCaBundleBytesMax);
+  Result<std::string> system = net::SystemCaBundle();
+  // A host without one trusts nobody: the gateway then refuses every TLS upstream.
+  if (!system.ok()) return std::string();
+  return sys::ReadFile(system.value(), kCaBundleBytesMax);
+}
+
+// event -> trust -> policy -> agent -> secrets: pure but for reading, nothing started yet.
+Result<Plan> PlanRun(const Request& request, Recorder& recorder) {
+  forge::Event event = TRY(forge::ReadEvent(sys::Environment).Context("reading the event"));
+  Trust trust = JudgeTrust(event);
+  recorder.Note(event, trust);
+  recorder.Phase("event");
+
+  Plan plan;
+  plan.checkout = TRY(OpenCheckout(request.workdir).Context("opening the checkout"));
+  plan.program = TRY(FindAgent(request, sys::Environment("PATH").value_or("")));
+  plan.policy = TRY(LoadPolicy(request, plan.checkout.git(), plan.checkout.path,
+                               PolicyRef(event, request.policy_ref),
+                               PolicyContext(request, event, plan.checkout, plan.program)));
+  recorder.Note(plan.policy.record);
+  recorder.Phase("policy");
+
+  plan.agent = TRY(PlanTheAgent(request, plan.program));
+  recorder.NoteCommand(plan.agent.argv);
+  plan.secrets = TRY(CollectSecrets(request, trust));
+  plan.ca_bundle_pem = TRY(ReadCaBundle(request).Context("reading the certificate bundle"));
+  return plan;
+}
+
+Result<sandbox::SandboxPlan> PlanTheSandbox(const Request& request, const Plan& plan,
+                                            const std::string& ca_pem) {
+  sandbox::SandboxRequest wanted;
+  wanted.policy = plan.policy.parsed.policy;
+  wanted.checkout = plan.checkout.path;
+  wanted.argv = plan.agent.argv;
+  wanted.env = AgentEnvironment(request, plan.agent, plan.program);
+  wanted.extra_read_only = plan.program.installation;
+  wanted.host_secrets = HostSecrets();
+  wanted.workspace_files = RedactedGitFiles(plan.checkout.path);
+  wanted.ca_pem = ca_pem;
+  wanted.ca_bundle_pem = plan.ca_bundle_pem;
+  wanted.limits = {request.memory_bytes, request.cpus, request.pids, request.disk_bytes};
+  return sandbox::PlanSandbox(wanted, sandbox::ReadHost(plan.checkout.path));
+}
+
+// The agent's standard input: a file, since a pipe would need somebody to fill it.
+Result<Fd> OpenInput(const std::string& text) {
+  if (text.empty()) return sys::Open("/dev/null", O_RDONLY);
+  Fd file(::memfd_create("prompt", MFD_CLOEXEC));
+  if (!file.valid()) return Errno("memfd_create");
+  TRY(sys::WriteAll(file.get(), text));
+  if (::lseek(file.get(), 0, SEEK_SET) != 0) return Errno("lseek");
+  return file;
+}
+
+void LogEnd(const report::RunRecord& record, const std::string& directory) {
+  for (const report::DeniedRequest& denied : record.denials) {
+    logging::Info("refused",
+                  {{"host", denied.denial.host},
+                   {"port", std::to_string(denied.denial.port)},
+                   {"method", denied.denial.method.empty() ? "CONNECT" : denied.denial.method},
+                   {"times", std::to_string(denied.count)},
+                   {"reason", denied.reason}});
+  }
+  logging::Info("run ended", {{"outcome", report::Render(record.outcome.kind)},
+                              {"exit", std::to_string(record.outcome.exit_code)},
+                              {"changed", std::to_string(record.changes.files)},
+                              {"refused", std::to_string(record.denials.size())},
+                              {"report", directory + "/report.html"}});
+}
+
+// One run, in order. Leaving early at any line is safe: owners are destroyed in reverse, so the
+// sandbox is dead before the gateway goes away.
+Status RunAgent(const Request& request, ReportDirectory& directory, Recorder& recorder) {
+  Fd signals = TRY(CatchSignals());
+  Plan plan = TRY(PlanRun(request, recorder));
+  logging::Info("policy read", {{"source", plan.policy.record.source},
+                                {"file", plan.policy.file},
+                                {"ref", plan.policy.record.ref}});
+
+  auto [identity_asks, identity_answers] = TRY(sys::SocketPair());
+  gateway::Gateway gateway = TRY(
+      gateway::Gateway::Start({plan.policy.parsed.policy, plan.policy.file, std::move(plan.secrets),
+                               plan.ca_bundle_pem, std::move(directory.events_jsonl),
+                               std::move(directory.events_log), std::move(identity_asks)})
+          .Context("starting the gateway"));
+  recorder.Phase("gateway");
+
+  sandbox::SandboxPlan layout =
+      TRY(PlanTheSandbox(request, plan, gateway.ca_pem()).Context("planning the sandbox"));
+  Fd input = TRY(OpenInput(plan.agent.stdin_text));
+  sandbox::Sandbox sandbox =
+      TRY(sandbox::Sandbox::Start(layout, std::move(input)).Context("starting the sandbox"));
+  recorder.Note(sandbox);
+  TRY(gateway.Serve(sandbox.TakeListener()).Context("starting the gateway"));
+  recorder.Phase("sandbox");
+
+  TRY(sandbox.Go().Context("starting the agent"));
+  logging::Info("agent started", {{"agent", request.agent}, {"isolation", "namespaces"}});
+  OutputFiles files{plan.agent.streams_json ? directory.agent_jsonl.get() : -1,
+                    directory.agent_log.get(), request.json ? STDERR_FILENO : STDOUT_FILENO};
+  AgentEnd end =
+      TRY(Supervise(sandbox, gateway, identity_answers.get(), signals.get(), request, files)
+              .Context("watching the agent"));
+  LimitSigns signs = recorder.Note(end, sandbox);
+  recorder.Phase("agent");
+
+  TRY(gateway.Finish(Deadline::After(kGatewayGrace)).Context("ending the gateway"));
+  recorder.Note(TRY(report::ReadDenials(directory.path).Context("reading the records")));
+  change::ChangeSet changes =
+      TRY(change::CaptureChanges(sandbox.upper(), plan.checkout.path, plan.checkout.git(), {})
+              .Context("collecting the changes"));
+  recorder.Note(changes);
+  recorder.Phase("changes");
+
+  change::Verdict verdict = change::JudgeChanges(changes, {});
+  recorder.Note(verdict);
+  report::OutcomeRecord outcome = DecideOutcome(end, signs, verdict);
+  recorder.Note(outcome);
+  recorder.Phase("judgement");
+  if (request.apply && outcome.kind == report::OutcomeKind::kSuccess && !changes.patch.empty()) {
+    TRY(change::ApplyPatch(plan.checkout.path, changes).Context("applying the changes"));
+    recorder.NoteApplied();
+  }
+  return Ok();
+}
+
+// What would be done, without a process: the gateway's certificate is the one thing not known yet.
+Result<int> PrintPlan(const Request& request) {
+  Recorder recorder(request);
+  Plan plan = TRY(PlanRun(request, recorder));
+  sandbox::SandboxPlan layout =
+      TRY(PlanTheSandbox(request, plan, "").Context("planning the sandbox"));
+  const report::PolicyRecord& policy = plan.policy.record;
+  std::string text = "policy     " + policy.source;
+  if (!policy.path.empty()) text += " " + policy.path;
+  if (!policy.ref.empty()) text += " at " + policy.ref;
+  for (const gateway::BoundSecret& secret : plan.secrets) {
+    text += "\nsecret     " + secret.name + " for " + secret.host;
+  }
+  TRY(sys::WriteAll(STDOUT_FILENO, text + "\n" + sandbox::RenderPlan(layout)));
+  return 0;
+}
+
+}  // namespace
+
+Result<int> Run(const Request& request) {
+  if (request.plan_only) return PrintPlan(request);
+  ReportDirectory directory =
+      TRY(ReportDirectory::Prepare(request.report_dir).Context("preparing the report directory"));
+  Recorder recorder(request);
+  Status carried = RunAgent(request, directory, recorder);
+  if (!carried.ok()) recorder.NoteFailure(carried.error());
+  const report::ReportInput& input = recorder.Finish();
+  TRY(report::WriteReport(directory.path, input).Context("writing the report"));
+  if (!carried.ok()) return std::move(carried).error();
+  LogEnd(input.record, directory.path);
+  if (request.json) {
+    std::string json = TRY(sys::ReadFile(directory.path + "/run.json", kRunJsonBytesMax));
+    TRY(sys::WriteAll(STDOUT_FILENO, json));
+  }
+  return input.record.outcome.exit_code;
+}
+
+}  // namespace run

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/supervise.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <string_view>
+
+#include "agent/stream.h"
+#include "base/deadline.h"
+#include "base/sys.h"
+#include "gateway/identity.h"
+
+namespace run {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+// How often memory is looked at where no cgroup counts it. An agent that allocates faster than it
+// can be watched meets the host's own limit; docs/threat-model.md says so.
+constexpr milliseconds kWatchInterval{200};
+constexpr size_t kChunkBytes = 65536;
+
+class Supervisor {
+ public:
+  Supervisor(sandbox::Sandbox& sandbox, const gateway::Gateway& gateway, int identity, int signals,
+             const Request& request, const OutputFiles& files)
+      : sandbox_(sandbox),
+        gateway_(gateway),
+        identity_(identity),
+        signals_(signals),
+        request_(request),
+        files_(files),
+        output_(request.agent),
+        error_("command"),
+        started_(Deadline::Clock::now()),
+        wall_(Deadline::After(seconds(request.timeout_s))),
+        idle_(NextIdle()) {}
+
+  Result<AgentEnd> Watch();
+
+ private:
+  enum Source { kOutput, kError, kEnded, kIdentity, kGateway, kSignals, kSourceCount };
+
+  Status Turn();
+  Status Read(int fd, agent::StreamReader& reader, int raw, bool* open);
+  void Write(const std::vector<std::string>& entries);
+  void TakeSignal();
+  void CheckLimits();
+  void End(EndKind kind) {
+    if (!end_) end_ = kind;
+  }
+  Deadline NextIdle() const {
+    if (request_.idle_timeout_s == 0) return Deadline::Never();
+    return Deadline::After(seconds(request_.idle_timeout_s));
+  }
+
+  sandbox::Sandbox& sandbox_;
+  const gateway::Gateway& gateway_;
+  int identity_;
+  int signals_;
+  const Request& request_;
+  const OutputFiles& files_;
+  agent::StreamReader output_;
+  agent::StreamReader error_;
+  gateway::IdentityCache identities_;
+  Deadline::Clock::time_point started_;
+  Deadline wall_;
+  Deadline idle_;
+  bool output_open_ = true;
+  bool error_open_ = true;
+  int64_t output_bytes_ = 0;
+  std::optional<EndKind> end_;
+  std::optional<int> wait_status_;
+};
+
+void Supervisor::Write(const std::vector<std::string>& entries) {
+  std::string lines;
+  for (const std::string& entry : entries) lines.append(entry).append("\n");
+  // A reader that went away, or a full disk, ends neither the agent nor the record of its run.
+  if (files_.readable >= 0) (void)sys::WriteAll(files_.readable, lines);
+  if (files_.terminal >= 0) (void)sys::WriteAll(files_.terminal, lines);
+}
+
+Status Supervisor::Read(int fd, agent::StreamReader& reader, int raw, bool* open) {
+  char chunk[kChunkBytes];
+  ssize_t n = ::read(fd, chunk, sizeof chunk);
+  if (n < 0 && (errno == EINTR || errno == EAGAIN)) return Ok();
+  if (n < 0) return Errno("reading the agent's output");
+  if (n == 0) {
+    *open = false;
+    return Ok();
+  }
+  idle_ = NextIdle();
+  int64_t room = request_.output_bytes - output_bytes_;
+  output_bytes_ += n;
+  std::string_view bytes(chunk,
+                         static_cast<size_t>(std::min<int64_t>(n, std::max<int64_t>(room, 0))));
+  if (raw >= 0) (void)sys::WriteAll(raw, bytes);
+  Write(reader.Feed(bytes));
+  if (output_bytes_ > request_.output_bytes) End(EndKind::kOutputLimit);
+  return Ok();
+}
+
+void Supervisor::TakeSignal() {
+  signalfd_siginfo info{};
+  if (::read(signals_, &info, sizeof info) != sizeof info) return;
+  End(info.ssi_signo == SIGINT ? EndKind::kInterrupted : EndKind::kTerminated);
+}
+
+void Supervisor::CheckLimits() {
+  if (wall_.passed()) End(EndKind::kTimedOut);
+  if (idle_.passed()) End(EndKind::kIdle);
+  if (!sandbox_.cgroup().enforces("memory") && sandbox_.ResidentBytes() > request_.memory_bytes) {
+    End(EndKind::kMemoryLimit);
+  }
+}
+
+Status Supervisor::Turn() {
+  pollfd sources[kSourceCount] = {};
+  sources[kOutput] = {output_open_ ? sandbox_.output() : -1, POLLIN, 0};
+  sources[kError] = {error_open_ ? sandbox_.error() : -1, POLLIN, 0};
+  sources[kEnded] = {sandbox_.ended(), POLLIN, 0};
+  sources[kIdentity] = {identity_, POLLIN, 0};
+  sources[kGateway] = {gateway_.pidfd(), POLLIN, 0};
+  sources[kSignals] = {signals_, POLLIN, 0};
+  Deadline next = std::min(wall_, idle_);
+  if (!sandbox_.cgroup().enforces("memory")) next = std::min(next, Deadline::After(kWatchInterval));
+  if (::poll(sources, kSourceCount, next.poll_ms()) < 0 && errno != EINTR) return Errno("poll");
+
+  if (sources[kSignals].revents != 0) TakeSignal();
+  if (sources[kIdentity].revents != 0) {
+    idle_ = NextIdle();
+    if (!gateway::AnswerIdentity(identity_, sandbox_.init_pid(), identities_).ok()) {
+      End(EndKind::kGatewayLost);
+    }
+  }
+  if (sources[kGateway].revents != 0) End(EndKind::kGatewayLost);
+  if (sources[kOutput].revents != 0) {
+    TRY(Read(sandbox_.output(), output_, files_.raw, &output_open_));
+  }
+  if (sources[kError].revents != 0) TRY(Read(sandbox_.error(), error_, -1, &error_open_));
+  if (sources[kEnded].revents != 0) {
+    wait_status_ = sandbox_.TakeEnd();
+    End(wait_status_ ? EndKind::kExited : EndKind::kSandboxLost);
+  }
+  CheckLimits();
+  return Ok();
+}
+
+// The shell's way of telling how a process ended.
+std::optional<int> ShellStatus(std::optional<int> wait_status) {
+  if (!wait_status) return std::nullopt;
+  if (WIFSIGNALED(*wait_status)) return 128 + WTERMSIG(*wait_status);
+  return WEXITSTATUS(*wait_status);
+}
+
+Result<AgentEnd> Supervisor::Watch() {
+  while (!end_) TRY(Turn());
+  sandbox_.Kill();
+  // Everything that could write is dead: what is left in the pipes ends.
+  while (output_open_ && output_bytes_ <= request_.output_bytes) {
+    TRY(Read(sandbox_.output(), output_, files_.raw, &output_open_));
+  }
+  while (error_open_ && output_bytes_ <= request_.output_bytes) {
+    TRY(Read(sandbox_.error(), error_, -1, &error_open_));
+  }
+  Write(output_.Close());
+  Write(error_.Close());
+  AgentEnd end;
+  end.kind = *end_;
+  if (end.kind == EndKind::kExited && output_bytes_ > request_.output_bytes) {
+    end.kind = EndKind::kOutputLimit;
+  }
+  end.status = ShellStatus(wait_status_);
+  end.summary = output_.Finish(end.status.value_or(128 + SIGKILL));
+  end.output_bytes = output_bytes_;
+  end.wall_ms = std::chrono::duration_cast<milliseconds>(Deadline::Clock::now() - started_).count();
+  return end;
+}
+
+}  // namespace
+
+Result<Fd> CatchSignals() {
+  sigset_t caught;
+  ::sigemptyset(&caught);
+  for (int signal : {SIGINT, SIGTERM, SIGHUP}) ::sigaddset(&caught, signal);
+  if (::sigprocmask(SIG_BLOCK, &caught, nullptr) != 0) return Errno("sigprocmask");
+  Fd fd(::signalfd(-1, &caught, SFD_CLOEXEC | SFD_NONBLOCK));
+  if (!fd.valid()) return Errno("signalfd");
+  return fd;
+}
+
+Result<AgentEnd> Supervise(sandbox::Sandbox& sandbox, const gateway::Gateway& gateway, int identity,
+                           int signals, const Request& request, const OutputFiles& files) {
+  return Supervisor(sandbox, gateway, identity, signals, request, files).Watch();
+}
+
+}  // namespace run

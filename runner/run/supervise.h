@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "agent/summary.h"
+#include "base/fd.h"
+#include "base/result.h"
+#include "gateway/gateway.h"
+#include "run/request.h"
+#include "sandbox/sandbox.h"
+
+namespace run {
+
+// Why the agent is no longer running.
+enum class EndKind {
+  kExited,
+  kTimedOut,
+  kIdle,
+  kOutputLimit,
+  kMemoryLimit,
+  kInterrupted,  // SIGINT
+  kTerminated,   // SIGTERM, SIGHUP
+  kSandboxLost,  // The sandbox died before its agent; nobody we know killed it.
+  kGatewayLost,
+};
+
+// What is known once the agent's process is gone and its output is drained.
+struct AgentEnd {
+  EndKind kind = EndKind::kExited;
+  std::optional<int> status;  // As a shell tells it: 0-255, 128+N for signal N.
+  agent::AgentSummary summary;
+  int64_t output_bytes = 0;
+  int64_t wall_ms = 0;
+};
+
+// Where the agent's output goes while it runs. Borrowed.
+struct OutputFiles {
+  int raw = -1;       // agent.jsonl; -1: the agent writes no stream of events.
+  int readable = -1;  // agent.log
+  int terminal = -1;  // Where a person watches.
+};
+
+// Stays with the started agent until it ends or a limit, a signal or a lost gateway ends it;
+// answers the gateway's questions meanwhile (`identity` is the answering end). On return nothing of
+// the sandbox is alive. Fails only when waiting itself fails.
+Result<AgentEnd> Supervise(sandbox::Sandbox& sandbox, const gateway::Gateway& gateway, int identity,
+                           int signals, const Request& request, const OutputFiles& files);
+
+// SIGINT, SIGTERM and SIGHUP are taken from their default ends and arrive at this descriptor; call
+// it before the first process is started.
+Result<Fd> CatchSignals();
+
+}  // namespace run
