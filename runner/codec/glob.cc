@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codec/glob.h"
 
+#include <optional>
+
 #include "codec/glob_program.h"
 
 namespace codec {
@@ -27,6 +29,40 @@ std::string Swap(std::string_view text, char delimiter) {
 }
 
 bool HasZero(std::string_view text) { return text.find('\0') != std::string_view::npos; }
+
+// The shapes nearly every pattern has, decided without a machine: no star, one star, "X/**" and
+// "**/X". Nothing when the pattern is of another shape and its ends do not rule the value out.
+std::optional<bool> MatchSimple(std::string_view pattern, std::string_view value, char delimiter) {
+  if (pattern.size() > kGlobBytesMax || HasZero(pattern) || HasZero(value)) return false;
+  if (pattern.find_first_of("?[]{}\\") != std::string_view::npos) return std::nullopt;
+  size_t first = pattern.find('*');
+  if (first == std::string_view::npos) return pattern == value;
+  size_t last = pattern.rfind('*');
+  std::string_view prefix = pattern.substr(0, first);
+  std::string_view suffix = pattern.substr(last + 1);
+  if (first == last) {
+    bool ends = value.size() >= prefix.size() + suffix.size() && value.starts_with(prefix) &&
+                value.ends_with(suffix);
+    if (!ends) return false;
+    std::string_view middle =
+        value.substr(prefix.size(), value.size() - prefix.size() - suffix.size());
+    return middle.find(delimiter) == std::string_view::npos;
+  }
+  if (delimiter != '/') {
+    // A "**" between delimiters may stand for nothing but one of them, so the ends are compared
+    // without what touches it.
+    if (prefix.ends_with(delimiter)) prefix.remove_suffix(1);
+    if (suffix.starts_with(delimiter)) suffix.remove_prefix(1);
+  } else if (last == first + 1) {
+    if (suffix.empty() && prefix.ends_with('/')) return value.starts_with(prefix);
+    if (prefix.empty() && suffix.size() > 1 && suffix[0] == '/') {
+      return value.ends_with(suffix) || value == suffix.substr(1);
+    }
+  }
+  if (delimiter == '/' && suffix.starts_with('/')) suffix.remove_prefix(1);
+  if (!value.starts_with(prefix) || !value.ends_with(suffix)) return false;
+  return std::nullopt;
+}
 
 }  // namespace
 
@@ -102,6 +138,8 @@ bool Glob::Matches(std::string_view value) const {
 }
 
 bool GlobMatches(std::string_view pattern, std::string_view value, char delimiter) {
+  std::optional<bool> simple = MatchSimple(pattern, value, delimiter);
+  if (simple) return *simple;
   Result<Glob> glob = Glob::Parse(pattern, delimiter);
   return glob.ok() && glob.value().Matches(value);
 }

@@ -103,6 +103,38 @@ TEST_CASE("Glob: hostile patterns and values take polynomial time") {
   CHECK_FALSE(Path(nested + "b", std::string(300, 'a')));
 }
 
+TEST_CASE("Glob: the shortcuts for simple patterns agree with the machine") {
+  // Every text over a small alphabet, up to a length that shows every shape.
+  std::vector<std::string> texts = {""};
+  for (size_t from = 0, length = 1; length <= 5; ++length) {
+    size_t until = texts.size();
+    for (; from < until; ++from) {
+      for (char c : {'*', '/', '.', 'a'}) {
+        if (texts[from].size() == length - 1) texts.push_back(texts[from] + c);
+      }
+    }
+  }
+  std::vector<std::string> values;
+  for (const std::string& text : texts) {
+    if (text.find('*') == std::string::npos) values.push_back(text);
+  }
+  REQUIRE(texts.size() == 1365);
+  for (const char* longer : {"a/**/a", "a**/a", "a.**.a", "a/**a", "**/a/a", "a/a/**", "**/*/a",
+                             "a*/**/a", "**.a.a", "a.a.**", "*.a.*.a", "/**/a/**"}) {
+    texts.push_back(longer);
+  }
+  int disagreements = 0;
+  for (const std::string& pattern : texts) {
+    for (char delimiter : {'/', '.'}) {
+      Glob glob = Glob::Parse(pattern, delimiter).value();
+      for (const std::string& value : values) {
+        if (GlobMatches(pattern, value, delimiter) != glob.Matches(value)) ++disagreements;
+      }
+    }
+  }
+  CHECK(disagreements == 0);
+}
+
 TEST_CASE("PathSelectorMatches follows the crossing dialect") {
   CHECK(PathSelectorMatches("", "/x"));
   CHECK(PathSelectorMatches("**", "/x"));

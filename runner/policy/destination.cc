@@ -10,6 +10,7 @@
 #include <span>
 #include <string>
 
+#include "base/result.h"
 #include "policy/host_pattern.h"
 
 namespace policy {
@@ -62,12 +63,29 @@ std::optional<Range> ParseRange(std::string_view text) {
   return Range{*base, dotted ? prefix + 96 : prefix};
 }
 
-bool InAny(std::span<const std::string_view> ranges, const Address& address) {
-  for (std::string_view text : ranges) {
+std::vector<Range> ParseRanges(std::span<const std::string_view> texts) {
+  std::vector<Range> ranges;
+  for (std::string_view text : texts) {
     std::optional<Range> range = ParseRange(text);
-    if (range && Contains(*range, address)) return true;
+    ENSURE(range.has_value());
+    ranges.push_back(*range);
   }
-  return false;
+  return ranges;
+}
+
+// Parsed once; never changed.
+const std::vector<Range>& AlwaysBlocked() {
+  static const std::vector<Range> ranges = ParseRanges(kAlwaysBlocked);
+  return ranges;
+}
+const std::vector<Range>& Internal() {
+  static const std::vector<Range> ranges = ParseRanges(kInternal);
+  return ranges;
+}
+
+bool InAny(const std::vector<Range>& ranges, const Address& address) {
+  return std::any_of(ranges.begin(), ranges.end(),
+                     [&](const Range& range) { return Contains(range, address); });
 }
 
 Address MappedV4(const uint8_t* four) {
@@ -82,9 +100,10 @@ Address MappedV4(const uint8_t* four) {
 // NAT64 (RFC 6052), 6to4 (RFC 3056), and the old v4-compatible form (RFC 4291, 2.5.5.1).
 std::optional<Address> EmbeddedV4(const Address& address) {
   const std::array<uint8_t, 16>& bytes = address.bytes;
-  if (Contains(*ParseRange("64:ff9b::/96"), address)) return MappedV4(bytes.data() + 12);
+  constexpr std::array<uint8_t, 12> kNat64 = {0, 0x64, 0xFF, 0x9B};
+  if (std::equal(kNat64.begin(), kNat64.end(), bytes.begin())) return MappedV4(bytes.data() + 12);
   if (bytes[0] == 0x20 && bytes[1] == 0x02) return MappedV4(bytes.data() + 2);
-  bool low = Contains(*ParseRange("::/96"), address);
+  bool low = std::all_of(bytes.begin(), bytes.begin() + 12, [](uint8_t b) { return b == 0; });
   if (low && (bytes[12] | bytes[13]) != 0) return MappedV4(bytes.data() + 12);
   return std::nullopt;
 }
@@ -150,8 +169,8 @@ std::string RenderAddress(const Address& address) {
 }
 
 AddressClass ClassifyAddress(const Address& address) {
-  if (InAny(kAlwaysBlocked, address)) return AddressClass::kAlwaysBlocked;
-  if (InAny(kInternal, address)) return AddressClass::kInternal;
+  if (InAny(AlwaysBlocked(), address)) return AddressClass::kAlwaysBlocked;
+  if (InAny(Internal(), address)) return AddressClass::kInternal;
   std::optional<Address> embedded = EmbeddedV4(address);
   return embedded ? ClassifyAddress(*embedded) : AddressClass::kPublic;
 }
