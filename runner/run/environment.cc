@@ -104,7 +104,9 @@ std::vector<std::pair<std::string, std::string>> AgentEnvironment(const Request&
   std::string proxy =
       std::string("http://") + sandbox::kProxyAddress + ":" + std::to_string(sandbox::kProxyPort);
   std::string path = kPath;
-  if (!program.path.empty()) path = Directory(program.path) + ":" + path;
+  // A known agent's own directory holds what it starts by name; a command needs only the usual
+  // places.
+  if (!program.installation.empty()) path = Directory(program.path) + ":" + path;
   std::vector<std::pair<std::string, std::string>> variables = {
       {"PATH", path},
       {"HOME", sandbox::kHome},

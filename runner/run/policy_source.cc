@@ -61,7 +61,11 @@ Result<Source> FindSource(const Request& request, const change::Repository* repo
     return source;
   }
   if (repository == nullptr) return source;
-  source.record.commit = TRY(repository->ResolveCommit(ref));
+  Result<std::string> commit = repository->ResolveCommit(ref);
+  // A repository without a commit has no policy either; a ref that somebody named must exist.
+  bool unborn = request.policy_ref.empty() && ref == "HEAD";
+  if (!commit.ok() && commit.error().code == Code::kNotFound && unborn) return source;
+  source.record.commit = TRY(std::move(commit));
   source.text = TRY(repository->ReadAtRef(ref, kPolicyPath, kPolicyBytesMax));
   return source;
 }
