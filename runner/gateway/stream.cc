@@ -86,8 +86,13 @@ Task<Result<size_t>> Stream::Fill(Deadline deadline) {
   if (held >= kStreamBufferBytesMax) co_return Error{Code::kInvalid, "too much at once"};
   buffer_.resize(held + kStreamBufferBytes);
   char* out = buffer_.data() + held;
-  Result<size_t> read = ssl_ ? co_await ReadTls(out, kStreamBufferBytes, deadline)
-                             : co_await ReadPlain(out, kStreamBufferBytes, 0, deadline);
+  // Two statements: gcc 12 destroys the wrong temporaries of a conditional with co_await in it.
+  Result<size_t> read = size_t{0};
+  if (ssl_) {
+    read = co_await ReadTls(out, kStreamBufferBytes, deadline);
+  } else {
+    read = co_await ReadPlain(out, kStreamBufferBytes, 0, deadline);
+  }
   buffer_.resize(held + (read.ok() ? read.value() : 0));
   co_return read;
 }
