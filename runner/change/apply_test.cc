@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "change/apply.h"
+
+#include "change/test_tree.h"
+
+namespace change {
+namespace {
+
+ChangeSet Capture(const TestTree& upper, const TestTree& checkout) {
+  Result<Fd> fd = sys::Open(upper.root(), O_RDONLY | O_DIRECTORY);
+  REQUIRE(fd.ok());
+  Result<ChangeSet> changes = CaptureChanges(fd.value().get(), checkout.root(), nullptr, {});
+  REQUIRE(changes.ok());
+  return std::move(changes).value();
+}
+
+ChangeSet Patch(const std::string& text) {
+  ChangeSet changes;
+  changes.patch = text;
+  return changes;
+}
+
+// A created file "x\n", as git writes it.
+std::string Creation(const std::string& path, const std::string& mode = "100644") {
+  return "diff --git a/" + path + " b/" + path + "\nnew file mode " + mode +
+         "\nindex 0000000000000000000000000000000000000000.."
+         "587be6b4c3f93f93c489c0111bba5596147a26cb\n--- /dev/null\n+++ b/" +
+         path + "\n@@ -0,0 +1 @@\n+x\n";
+}
+
+size_t EntryCount(const TestTree& tree) {
+  auto entries = std::filesystem::recursive_directory_iterator(tree.root());
+  return static_cast<size_t>(std::distance(begin(entries), end(entries)));
+}
+
+TEST_CASE("ApplyPatch makes the checkout what the agent made of it") {
+  TestTree upper;
+  TestTree checkout;
+  std::string binary("\0\1\2binary", 9);
+  checkout.Write("modified", "1\r\n2\r\n3");
+  checkout.Write("gone/deep/file", "x\n");
+  checkout.Write("binary", binary + std::string(3000, 'b'));
+  checkout.Write("becomes-link", "x\n");
+  checkout.Write("mode", "#!/bin/sh\n");
+  checkout.Write(".git/HEAD", "ref: refs/heads/main\n");
+  upper.Write("modified", "1\r\n2 too\r\n3\n");
+  upper.Whiteout("gone");
+  upper.Write("binary", binary + std::string(3000, 'b') + binary);
+  upper.Write("new binary", binary);
+  upper.Write("empty file", "");
+  upper.Link("becomes-link", "modified");
+  upper.Write("mode", "#!/bin/sh\n", 0755);
+  ChangeSet changes = Capture(upper, checkout);
+  Status applied = ApplyPatch(checkout.root(), changes);
+  REQUIRE(applied.ok());
+  CHECK(checkout.Read("modified") == "1\r\n2 too\r\n3\n");
+  CHECK_FALSE(checkout.Has("gone"));
+  CHECK(checkout.Read("binary") == binary + std::string(3000, 'b') + binary);
+  CHECK(checkout.Read("new binary") == binary);
+  CHECK(checkout.Has("empty file"));
+  CHECK(sys::ReadLink(checkout.At("becomes-link")) == "modified");
+  CHECK((checkout.Mode("mode") & 0111) != 0);
+  CHECK(checkout.Read(".git/HEAD") == "ref: refs/heads/main\n");
+  CHECK(EntryCount(checkout) == 8);  // Nothing temporary is left.
+}
+
+TEST_CASE("ApplyPatch changes nothing when one file is not what the patch was made from") {
+  TestTree upper;
+  TestTree checkout;
+  checkout.Write("a", "1\n");
+  checkout.Write("b", "1\n");
+  upper.Write("a", "2\n");
+  upper.Write("b", "2\n");
+  upper.Write("c", "2\n");
+  ChangeSet changes = Capture(upper, checkout);
+  SECTION("other bytes") { checkout.Write("b", "edited meanwhile\n"); }
+  SECTION("not there") { std::filesystem::remove(checkout.At("b")); }
+  SECTION("another mode") { checkout.Write("b", "1\n", 0755); }
+  SECTION("something in the way") { checkout.Write("c/inner", "x"); }
+  size_t before = EntryCount(checkout);
+  Status applied = ApplyPatch(checkout.root(), changes);
+  REQUIRE_FALSE(applied.ok());
+  CHECK(applied.error().code == Code::kInvalid);
+  CHECK(checkout.Read("a") == "1\n");
+  CHECK(EntryCount(checkout) == before);
+}
+
+TEST_CASE("ApplyPatch writes through no symbolic link") {
+  TestTree checkout;
+  TestTree outside;
+  outside.Write("kept", "x\n");
+  checkout.Link("dir", outside.root());
+  checkout.Link("file", outside.At("kept"));
+  CHECK_FALSE(ApplyPatch(checkout.root(), Patch(Creation("dir/new"))).ok());
+  CHECK_FALSE(ApplyPatch(checkout.root(), Patch(Creation("dir/sub/new"))).ok());
+  CHECK_FALSE(ApplyPatch(checkout.root(), Patch(Creation("file"))).ok());
+  CHECK(EntryCount(outside) == 1);
+  CHECK(ApplyPatch(checkout.root(), Patch(Creation("real/new"))).ok());  // The control.
+  CHECK(checkout.Read("real/new") == "x\n");
+}
+
+TEST_CASE("ApplyPatch refuses what no capture makes") {
+  TestTree checkout;
+  checkout.Directory(".git");
+  for (const char* path : {"../x", "a/../../x", "/abs", ".git/hooks/x", "sub/.GIT/x"}) {
+    CAPTURE(path);
+    Status applied = ApplyPatch(checkout.root(), Patch(Creation(path)));
+    REQUIRE_FALSE(applied.ok());
+    CHECK(applied.error().code == Code::kRefused);
+  }
+  CHECK_FALSE(ApplyPatch(checkout.root(), Patch(Creation("a", "160000"))).ok());
+  CHECK_FALSE(ApplyPatch(checkout.root(), Patch(Creation("a", "100666"))).ok());
+  CHECK_FALSE(ApplyPatch(checkout.root(), Patch(Creation("a") + Creation("a"))).ok());
+  CHECK_FALSE(ApplyPatch(checkout.root(), Patch(Creation("a") + Creation("a/b"))).ok());
+  CHECK_FALSE(ApplyPatch(checkout.root(), Patch(Creation("a") + "rest")).ok());
+  ChangeSet incomplete = Patch(Creation("a"));
+  incomplete.complete = false;
+  CHECK(ApplyPatch(checkout.root(), incomplete).error().code == Code::kRefused);
+  CHECK(EntryCount(checkout) == 1);
+}
+
+TEST_CASE("ApplyPatch refuses bytes that are not those the ids name") {
+  TestTree checkout;
+  std::string text = Creation("a");
+  text.replace(text.find("+x\n"), 3, "+y\n");
+  CHECK_FALSE(ApplyPatch(checkout.root(), Patch(text)).ok());
+  CHECK(EntryCount(checkout) == 0);
+}
+
+TEST_CASE("ApplyPatch refuses a link that may lead outside") {
+  TestTree upper;
+  TestTree checkout;
+  upper.Link("link", "../x");
+  ChangeSet changes = Capture(upper, checkout);
+  CHECK(ApplyPatch(checkout.root(), changes).error().code == Code::kRefused);
+  CHECK(EntryCount(checkout) == 0);
+}
+
+}  // namespace
+}  // namespace change
