@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+// `agentic-ci post` from outside: a report directory in, a comment, outputs and an exit status out.
+import assert from 'node:assert/strict';
+import { execFile, execFileSync } from 'node:child_process';
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { after, before, describe, it } from 'node:test';
+import { Contract } from '../services/github/contract.mjs';
+import { ACTIONS_BOT, GitHubService } from '../services/github/service.mjs';
+
+const TOKEN = 'token-actions';
+let contract;
+let folder;
+
+before(() => {
+  contract = Contract.load(process.env.MODULES);
+  folder = fs.mkdtempSync(path.join(os.tmpdir(), 'command_test.'));
+  for (const kind of ['full', 'empty']) {
+    execFileSync(process.env.SAMPLES, [kind, path.join(folder, kind)]);
+  }
+});
+after(() => fs.rmSync(folder, { recursive: true }));
+
+function agenticCi(args, env) {
+  return new Promise((resolve) => {
+    execFile(process.env.BINARY, args, { env, cwd: folder }, (error, stdout, stderr) => {
+      assert.ok(!error?.signal, `ended by ${error?.signal}`);
+      const token = env.GITHUB_TOKEN;
+      if (token) assert.ok(!`${stdout}${stderr}`.includes(token), 'the token is in the output');
+      resolve({ status: error ? error.code : 0, stdout, stderr });
+    });
+  });
+}
+
+function post(service, report, { env = { GITHUB_TOKEN: TOKEN }, number = 7, url = service.url } = {}) {
+  return agenticCi(['post', path.join(folder, report), '--repository', 'acme/site', '--number', String(number),
+                    '--api-url', url, '--marker', 'ci/agent'], env);
+}
+
+function claim(name, act) {
+  it(name, async () => {
+    const service = await new GitHubService({ contract }).start();
+    try {
+      await act(service);
+      assert.deepEqual(service.violations, []);
+    } finally {
+      await service.stop();
+    }
+  });
+}
+
+describe('agentic-ci post', () => {
+  claim('posts a report, and the next one in its place', async (service) => {
+    const first = await post(service, 'full');
+    assert.equal(first.status, 0, first.stderr);
+    assert.match(first.stdout, /^created https:\/\/github\.com\/acme\/site\/pull\/7#issuecomment-\d+\n$/);
+    const second = await post(service, 'empty');
+    assert.match(second.stdout, /^updated https:/);
+    assert.equal(service.comments.length, 1);
+    assert.match(service.comments[0].body, /^<!-- agentic-ci:ci\/agent -->\n./);
+  });
+
+  claim('posts a hostile report without a mention, HTML of its own or a second marker', async (service) => {
+    const hostile = '@octocat <!-- agentic-ci:ci/agent --> <script>x</script><img src=x> ![i](http://x.example) ' +
+        'closes #1\n\n/close\n::error::x\n```\n# heading\n';
+    const directory = path.join(folder, 'hostile');
+    fs.cpSync(path.join(folder, 'full'), directory, { recursive: true });
+    const record = JSON.parse(fs.readFileSync(path.join(directory, 'run.json')));
+    Object.assign(record, { agent_text: hostile });
+    record.outcome.reason = hostile;
+    record.findings[0].message = hostile;
+    record.denials[0].reason = hostile;
+    fs.writeFileSync(path.join(directory, 'run.json'), JSON.stringify(record));
+    fs.writeFileSync(path.join(directory, 'summary.md'), `summary.md is not believed ${hostile}`);
+    const outcome = await post(service, 'hostile');
+    assert.equal(outcome.status, 0, outcome.stderr);
+    const { body } = service.comments[0];
+    assert.equal(body.lastIndexOf('<!--'), 0);
+    assert.match(body, /octocat/);  // The text is there, made harmless; otherwise this shows nothing.
+    assert.doesNotMatch(body, /summary\.md is not believed/);
+    const prose = body.replace(/^(`{3,}|~{3,})[^]*?^\1/gm, '').replace(/(`+)[^`]+\1/g, '');
+    assert.doesNotMatch(prose, /<(script|img)|@octocat|!\[i\]|^\/close|^# heading/im);
+  });
+
+  claim("takes everything from the event in Actions, and writes the step's summary and output", async (service) => {
+    const file = (name) => path.join(folder, name);
+    fs.writeFileSync(file('event.json'), JSON.stringify({
+      pull_request: { number: 7, base: { ref: 'main', sha: 'a'.repeat(40), repo: { id: 1 } },
+                      head: { ref: 'fix', sha: 'b'.repeat(40), repo: { id: 1 } } },
+    }));
+    fs.writeFileSync(file('summary'), 'before\n');
+    fs.writeFileSync(file('output'), '');
+    const outcome = await agenticCi(['post', file('full')], {
+      GITHUB_ACTIONS: 'true', GITHUB_EVENT_NAME: 'pull_request', GITHUB_EVENT_PATH: file('event.json'),
+      GITHUB_REPOSITORY: 'acme/site', GITHUB_API_URL: service.url, GITHUB_WORKFLOW: 'CI',
+      GITHUB_JOB: 'agent', GITHUB_TOKEN: TOKEN, GITHUB_STEP_SUMMARY: file('summary'),
+      GITHUB_OUTPUT: file('output'),
+    });
+    assert.equal(outcome.status, 0, outcome.stderr);
+    assert.match(service.comments[0].body, /^<!-- agentic-ci:CI\/agent -->\n/);
+    assert.match(fs.readFileSync(file('summary'), 'utf8'), /^before\n./);
+    assert.match(fs.readFileSync(file('output'), 'utf8'),
+                 /^comment-url<<([0-9a-f]{32})\nhttps:\/\/github\.com\/acme\/site\/pull\/7#issuecomment-\d+\n\1\n$/);
+  });
+
+  claim('ends as docs/reference/exit-codes.md says', async (service) => {
+    service.allow('token-read', ACTIONS_BOT, { installation: true, readOnly: true });
+    const status = async (options, report = 'full') => (await post(service, report, options)).status;
+    assert.equal(await status({ env: {} }), 78);
+    assert.equal(await status({ env: { GITHUB_TOKEN: 'token-stolen' } }), 78);
+    assert.equal(await status({ env: { GITHUB_TOKEN: 'token-read' } }), 77);
+    assert.equal(await status({ number: 8 }), 66);
+    assert.equal(await status({}, 'absent'), 66);
+    service.fail({ method: 'POST', path: '/comments', status: 422, body: '{"message":"no"}' });
+    assert.equal(await status({}), 65);
+    assert.deepEqual(service.comments, []);
+  });
+
+  it('a forge that is not there is 75', async () => {
+    const gone = await new GitHubService().start();
+    await gone.stop();
+    const outcome = await post(gone, 'full');
+    assert.equal(outcome.status, 75, outcome.stderr);
+    assert.match(outcome.stderr, /^agentic-ci: error: .*127\.0\.0\.1/m);
+  });
+});
