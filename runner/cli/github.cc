@@ -76,19 +76,30 @@ std::string Annotations(const report::RunRecord& record) {
   return forge::RenderAnnotations(annotations);
 }
 
-Status PublishReport(const forge::Event& event, const run::Request& request) {
-  report::PostedReport posted = TRY(report::ReadReport(request.report_dir));
+Status Publish(const forge::Event& event, const run::Request& request,
+               const report::PostedReport& posted) {
   TRY(WriteOutputs(event, RunOutputs(posted.record, request.report_dir)));
   TRY(WriteStepSummary(event, posted.summary_markdown));
   if (event.forge == forge::ForgeKind::kNone) return Ok();
   return Print(Annotations(posted.record));
 }
 
-// A run without a report still leaves its outputs and an annotation.
-Status PublishError(const forge::Event& event, const run::Request& request, const Error& error) {
-  TRY(WriteOutputs(event, {{"outcome", report::Render(report::OutcomeKind::kSetupFailed)},
-                           {"reason", error.what},
-                           {"report-dir", request.report_dir}}));
+Status PublishEnd(const forge::Event& event, const run::Request& request) {
+  report::PostedReport posted = TRY(report::ReadReport(request.report_dir));
+  return Publish(event, request, posted);
+}
+
+// A run that could not start has a report as a rule; without one of this very failure there are
+// no outputs but what happened, and no exit-code: there is nothing to post.
+Status PublishFailure(const forge::Event& event, const run::Request& request, const Error& error) {
+  Result<report::PostedReport> posted = report::ReadReport(request.report_dir);
+  if (posted.ok() && posted.value().record.outcome.reason.starts_with(error.what)) {
+    TRY(Publish(event, request, posted.value()));
+  } else {
+    TRY(WriteOutputs(event, {{"outcome", report::Render(report::OutcomeKind::kSetupFailed)},
+                             {"reason", error.what},
+                             {"report-dir", request.report_dir}}));
+  }
   if (event.forge == forge::ForgeKind::kNone) return Ok();
   return Print(forge::RenderAnnotations({{forge::Level::kError, "agentic-ci", error.what, "", 0}}));
 }
@@ -155,9 +166,9 @@ Result<int> ActionCommand(const Arguments&) {
   if (on_forge) TRY(PrintMasks(request));
   Result<int> status = on_forge ? RunQuoted(request) : run::Run(request);
   if (!status.ok()) {
-    TRY(PublishError(event, request, status.error()));
+    TRY(PublishFailure(event, request, status.error()));
   } else if (!request.plan_only) {
-    TRY(PublishReport(event, request));
+    TRY(PublishEnd(event, request));
   }
   return status;
 }
