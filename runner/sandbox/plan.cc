@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <set>
 #include <sstream>
 
@@ -29,6 +30,13 @@ bool Beneath(const std::string& path, const std::string& top) {
 bool IsPrivate(const std::string& path) {
   return std::any_of(kPrivate.begin(), kPrivate.end(),
                      [&](std::string_view top) { return Beneath(path, std::string(top)); });
+}
+
+// The policy parser has already held it to 1 ... 4294967294.
+uint32_t ParseId(const std::string& text) {
+  uint32_t id = 0;
+  ENSURE(std::from_chars(text.data(), text.data() + text.size(), id).ec == std::errc());
+  return id;
 }
 
 // "/a//b/./" -> "/a/b". The policy parser has already refused "..".
@@ -71,10 +79,10 @@ class Tree {
 
 Status Tree::PlanIds() {
   if (request_.policy.process.run_as_user && *request_.policy.process.run_as_user != "sandbox") {
-    plan_.inner_uid = static_cast<uid_t>(std::stoul(*request_.policy.process.run_as_user));
+    plan_.inner_uid = ParseId(*request_.policy.process.run_as_user);
   }
   if (request_.policy.process.run_as_group && *request_.policy.process.run_as_group != "sandbox") {
-    plan_.inner_gid = static_cast<gid_t>(std::stoul(*request_.policy.process.run_as_group));
+    plan_.inner_gid = ParseId(*request_.policy.process.run_as_group);
   }
   plan_.host_uid = host_.uid;
   plan_.host_gid = host_.gid;

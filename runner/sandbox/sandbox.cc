@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <charconv>
 #include <sstream>
 
 #include "base/sys.h"
@@ -197,7 +198,11 @@ std::optional<int> Sandbox::TakeEnd() {
   Result<sys::Message> message = sys::ReceiveMessage(control_.get(), control::kBytesMax,
                                                      Deadline::After(std::chrono::milliseconds(0)));
   if (!message.ok() || !message.value().bytes.starts_with(control::kEnded)) return std::nullopt;
-  return std::atoi(message.value().bytes.c_str() + control::kEnded.size());
+  std::string_view text = std::string_view(message.value().bytes).substr(control::kEnded.size());
+  int status = 0;
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), status);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return status;
 }
 
 void Sandbox::Kill() {
