@@ -89,12 +89,27 @@ policy::ParseContext PolicyContext(const Request& request, const forge::Event& e
   return context;
 }
 
-Result<agent::AgentPlan> PlanTheAgent(const Request& request, const AgentProgram& program) {
+// The prompt of `--prompt-file`. A file in the checkout is the pull request's to shape, so it may
+// not be a link to something that the agent would otherwise never see.
+Result<std::string> ReadPrompt(const std::string& path, const std::string& checkout) {
+  std::string real = TRY(sys::RealPath(path));
+  size_t slash = path.rfind('/');
+  std::string directory =
+      TRY(sys::RealPath(slash == std::string::npos ? "." : path.substr(0, slash + 1)));
+  auto inside = [&](const std::string& place) { return (place + "/").starts_with(checkout + "/"); };
+  if (inside(directory) && !inside(real)) {
+    return Error{Code::kRefused, path + " is a link that leads out of the checkout"};
+  }
+  return sys::ReadFile(real, kPromptBytesMax);
+}
+
+Result<agent::AgentPlan> PlanTheAgent(const Request& request, const AgentProgram& program,
+                                      const std::string& checkout) {
   agent::AgentRequest wanted;
   wanted.name = request.agent;
   wanted.prompt = request.prompt;
   if (!request.prompt_file.empty()) {
-    wanted.prompt = TRY(sys::ReadFile(request.prompt_file, kPromptBytesMax));
+    wanted.prompt = TRY(ReadPrompt(request.prompt_file, checkout).Context("reading the prompt"));
   }
   wanted.model = request.model;
   wanted.command = request.command;
@@ -149,7 +164,7 @@ Result<Plan> PlanRun(const Request& request, Recorder& recorder) {
   recorder.Note(plan.policy.record);
   recorder.Phase("policy");
 
-  plan.agent = TRY(PlanTheAgent(request, plan.program));
+  plan.agent = TRY(PlanTheAgent(request, plan.program, plan.checkout.path));
   recorder.NoteCommand(plan.agent.argv);
   plan.secrets = TRY(CollectSecrets(request, trust));
   plan.ca_bundle_pem = TRY(ReadCaBundle(request).Context("reading the certificate bundle"));
