@@ -112,6 +112,17 @@ def sources():
     return [name for name in names if (ROOT / name).exists()]
 
 
+def check_format(tally, rewrite):
+    start = time.monotonic()
+    if rewrite:
+        subprocess.run(['clang-format', '-i', *sources()], cwd=ROOT, check=True)
+    run = subprocess.run(['clang-format', '--dry-run', *sources()], cwd=ROOT, capture_output=True, text=True)
+    names = sorted(set(re.findall(r'^(\S+?):\d+:\d+: warning', run.stderr, re.MULTILINE)))
+    output = ''.join(f'{name}: error: not formatted\n' for name in names)
+    output += 'to rewrite them: tools/check --update\n' if names else ''
+    tally.report('format', time.monotonic() - start, output, not names, len(names))
+
+
 def update():
     """Rewrites what is made from something else. The release build is there."""
     subprocess.run(['cmake', '--build', '--preset', 'release', '-j', '2', '--target', 'agentic-ci', 'generate'],
@@ -122,8 +133,7 @@ def update():
 
 
 def check(tally, arguments):
-    rewrite = ['-i'] if arguments.update else ['--dry-run', '-Werror']
-    tally.command('format', 'clang-format', *rewrite, *sources())
+    check_format(tally, arguments.update)
     tally.command('layers', 'tools/layers')
     tally.command('rules', 'tools/tidy')
     fast = arguments.fast

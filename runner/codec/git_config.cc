@@ -12,9 +12,14 @@ namespace {
 constexpr std::array<std::string_view, 8> kSections = {"remote", "branch",    "user", "extensions",
                                                        "init",   "submodule", "gc",   "index"};
 // Of core, only how the repository is stored; not sshCommand, askPass, fsmonitor, hooksPath, ...
-constexpr std::array<std::string_view, 8> kCoreKeys = {
-    "repositoryformatversion", "filemode",   "bare",     "logallrefupdates",
-    "ignorecase",              "symlinks",   "autocrlf", "precomposeunicode"};
+constexpr std::array<std::string_view, 8> kCoreKeys = {"repositoryformatversion",
+                                                       "filemode",
+                                                       "bare",
+                                                       "logallrefupdates",
+                                                       "ignorecase",
+                                                       "symlinks",
+                                                       "autocrlf",
+                                                       "precomposeunicode"};
 // Of a remote, what tells where and what; not its proxy, its helper or its uploadpack.
 constexpr std::array<std::string_view, 5> kRemoteKeys = {"url", "pushurl", "fetch", "push",
                                                          "tagopt"};

@@ -5,7 +5,8 @@
 
 namespace codec {
 
-// Where something stands in a file a person wrote. Line and column count from 1; 0: not from a file.
+// Where something stands in a file a person wrote. Line and column count from 1; 0: not from a
+// file.
 struct Position {
   int line = 0;
   int column = 0;
