@@ -10,6 +10,9 @@
 namespace codec {
 namespace {
 
+// The longest registered one has 17 (IANA); methods are repeated in every record.
+constexpr size_t kMethodBytesMax = 64;
+
 Error Malformed(std::string_view what) { return Error{Code::kInvalid, std::string(what)}; }
 
 char Lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
@@ -210,7 +213,9 @@ Result<RequestHead> ParseRequestHead(std::string_view block) {
   RequestHead head;
   head.method = line.substr(0, first);
   head.target = line.substr(first + 1, second - first - 1);
-  if (!IsToken(head.method)) return Malformed("invalid method");
+  if (!IsToken(head.method) || head.method.size() > kMethodBytesMax) {
+    return Malformed("invalid method");
+  }
   if (head.target.empty() ||
       std::any_of(head.target.begin(), head.target.end(), [](char c) { return IsControl(c); })) {
     return Malformed("invalid request target");

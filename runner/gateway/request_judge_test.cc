@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gateway/request_judge.h"
+
+#include <catch2/catch.hpp>
+
+namespace gateway {
+namespace {
+
+using codec::FindField;
+
+// api.example:443 with GET anywhere and POST under /post, but nothing under /secret.
+policy::Policy NewPolicy(policy::Enforcement enforcement) {
+  policy::Endpoint endpoint;
+  endpoint.host = "api.example";
+  endpoint.ports = {443, 8443};
+  endpoint.protocol = policy::Protocol::kRest;
+  endpoint.enforcement = enforcement;
+  endpoint.rules = {{"GET", "/**", {}, {7, 3}}, {"POST", "/post/**", {}, {8, 3}}};
+  endpoint.deny_rules = {{"GET", "/secret/**", {}, {9, 3}}};
+  policy::NetworkPolicy network;
+  network.key = network.name = "api";
+  network.endpoints = {endpoint};
+  network.binaries = {"/usr/bin/curl"};
+  policy::Policy policy;
+  policy.network = {network};
+  return policy;
+}
+
+std::vector<BoundSecret> NewSecrets() {
+  std::vector<BoundSecret> secrets;
+  secrets.push_back({"TOKEN", "api.example", Secret("s3cret")});
+  return secrets;
+}
+
+// A judge with everything it borrows.
+class Bench {
+ public:
+  explicit Bench(bool forward = false, uint16_t port = 443,
+                 policy::Enforcement enforcement = policy::Enforcement::kEnforce)
+      : policy_(NewPolicy(enforcement)),
+        credentials_(NewSecrets()),
+        context_{policy_, file_, credentials_, caller_, {"api.example", port}, "https"} {
+    context_.handling = policy::DescribeHandling(policy_, "api.example", port, caller_);
+    context_.confidential = true;
+    context_.forward = forward;
+  }
+
+  RequestVerdict Judge(const std::string& block) {
+    Result<codec::RequestHead> head = codec::ParseRequestHead(block);
+    INFO(block);
+    REQUIRE(head.ok());
+    return JudgeRequest(context_, head.value());
+  }
+  RequestVerdict Get(const std::string& target, const std::string& lines = "") {
+    return Judge("GET " + target + " HTTP/1.1\r\nHost: api.example\r\n" + lines + "\r\n");
+  }
+  const RequestContext& context() const { return context_; }
+
+ private:
+  std::string file_ = "policy.yml";
+  policy::Policy policy_;
+  Credentials credentials_;
+  policy::Caller caller_{"/usr/bin/curl", {}, {}};
+  RequestContext context_;
+};
+
+bool Contains(const std::string& text, std::string_view part) {
+  return text.find(part) != std::string::npos;
+}
+
+TEST_CASE("An allowed request is sent on with its canonical path and our Host") {
+  RequestVerdict verdict = Bench().Get("//a/./b%7e?x=%20y", "Accept: z\r\nKeep-Alive: 1\r\n");
+  CHECK(verdict.kind == RequestVerdict::kPass);
+  CHECK(verdict.target == "/a/b~?x=%20y");
+  CHECK(verdict.fields.at(0).value == "api.example");
+  CHECK(FindField(verdict.fields, "accept") != nullptr);
+  CHECK(FindField(verdict.fields, "keep-alive") == nullptr);
+  CHECK(verdict.keep_alive);
+  CHECK(verdict.event.path == "/a/b~");
+  CHECK(verdict.event.outcome == Event::Outcome::kAllowed);
+}
+
+TEST_CASE("A request that no rule allows is refused with the documented answer") {
+  RequestVerdict verdict =
+      Bench().Judge("DELETE /x?secret=1 HTTP/1.1\r\nHost: api.example\r\n\r\n");
+  CHECK(verdict.kind == RequestVerdict::kRefuse);
+  CHECK(Contains(verdict.response, "HTTP/1.1 403 Forbidden\r\nX-OpenShell-Policy: api\r\n"));
+  CHECK(Contains(verdict.response, "\"rule\":\"DELETE /x\""));
+  CHECK_FALSE(Contains(verdict.response, "secret=1"));
+  CHECK(verdict.event.outcome == Event::Outcome::kDenied);
+  CHECK(verdict.event.engine == "l7");
+}
+
+TEST_CASE("A deny rule wins over every spelling of its path") {
+  for (const char* target : {"/secret/x", "/a/../secret/x", "/%73ecret/x", "//secret//x",
+                             "/secret;p/x", "https://api.example/secret/x"}) {
+    INFO(target);
+    CHECK(Bench().Get(target).kind == RequestVerdict::kRefuse);
+  }
+}
+
+TEST_CASE("In audit a refused request passes and is recorded as audited") {
+  RequestVerdict verdict = Bench(false, 443, policy::Enforcement::kAudit)
+                               .Judge("DELETE /x HTTP/1.1\r\nHost: api.example\r\n\r\n");
+  CHECK(verdict.kind == RequestVerdict::kPass);
+  CHECK(verdict.event.outcome == Event::Outcome::kAudited);
+  CHECK(Contains(verdict.event.message, "L7_REQUEST audit DELETE api.example:443/x reason="));
+}
+
+TEST_CASE("The Host header and an absolute target must name the tunnel's authority") {
+  auto refused = [](Bench bench, const std::string& target, const std::string& host) {
+    RequestVerdict verdict =
+        bench.Judge("GET " + target + " HTTP/1.1\r\nHost: " + host + "\r\n\r\n");
+    return Contains(verdict.response, "request_authority_mismatch");
+  };
+  CHECK(refused(Bench(), "/", "evil.example"));
+  CHECK(refused(Bench(), "/", "api.example:8443"));
+  CHECK(refused(Bench(), "/", "api.example@evil"));
+  CHECK(refused(Bench(), "https://evil.example/", "api.example"));
+  CHECK(refused(Bench(), "http://api.example/", "api.example"));
+  CHECK(refused(Bench(false, 8443), "/", "api.example"));
+  CHECK_FALSE(refused(Bench(), "/", "API.EXAMPLE."));
+  CHECK_FALSE(refused(Bench(), "/", "api.example:443"));
+  CHECK_FALSE(refused(Bench(false, 8443), "/", "api.example:8443"));
+  CHECK_FALSE(refused(Bench(), "https://api.example/", "api.example"));
+  CHECK_FALSE(refused(Bench(), "/?next=http://evil.example", "api.example"));
+}
+
+TEST_CASE("What is malformed is closed in a tunnel and told to a proxy client") {
+  for (const char* target :
+       {"/a/../../x", "/a%00", "/a%2fb", "/a#b", "/?x=%2", "x", "*", "ftp:x"}) {
+    INFO(target);
+    CHECK(Bench().Get(target).kind == RequestVerdict::kClose);
+    CHECK(Bench().Get(target).event.engine == "http-parser");
+    CHECK(Contains(Bench(true).Get(target).response, "invalid_request_target"));
+  }
+  const char* smuggled = "Content-Length: 1\r\nTransfer-Encoding: chunked\r\n";
+  CHECK(Bench().Get("/", smuggled).kind == RequestVerdict::kClose);
+  CHECK(JudgeMalformed(Bench().context(), "x").kind == RequestVerdict::kClose);
+}
+
+TEST_CASE("A body's framing is written anew") {
+  RequestVerdict verdict = Bench().Judge(
+      "POST /post/x HTTP/1.1\r\nHost: api.example\r\nContent-Length: 007\r\n"
+      "content-length: 7\r\nExpect: 100-continue\r\n\r\n");
+  CHECK(verdict.kind == RequestVerdict::kPass);
+  CHECK(FindField(verdict.fields, "content-length")->value == "7");
+  CHECK(verdict.expects_continue);
+  CHECK(FindField(verdict.fields, "expect") == nullptr);
+}
+
+TEST_CASE("An upgrade to WebSocket passes, one to HTTP/2 is refused, others are dropped") {
+  RequestVerdict socket =
+      Bench().Get("/ws", "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: a\r\n");
+  CHECK(socket.websocket);
+  CHECK(FindField(socket.fields, "upgrade")->value == "websocket");
+  RequestVerdict h2c = Bench().Get("/", "Connection: Upgrade\r\nUpgrade: h2c\r\n");
+  CHECK(Contains(h2c.response, "unsupported_l7_protocol"));
+  RequestVerdict other = Bench().Get("/", "Connection: Upgrade\r\nUpgrade: irc\r\n");
+  CHECK(other.kind == RequestVerdict::kPass);
+  CHECK(FindField(other.fields, "upgrade") == nullptr);
+  CHECK_FALSE(Bench().Get("/", "Upgrade: websocket\r\nSec-WebSocket-Key: a\r\n").websocket);
+}
+
+TEST_CASE("A placeholder becomes the secret in what is sent and nothing in what is recorded") {
+  std::string placeholder = PlaceholderFor("TOKEN");
+  RequestVerdict verdict =
+      Bench().Get("/bot" + placeholder, "Authorization: Bearer " + placeholder + "\r\n");
+  REQUIRE(verdict.kind == RequestVerdict::kPass);
+  CHECK(verdict.target == "/bots3cret");
+  CHECK(FindField(verdict.fields, "authorization")->value == "Bearer s3cret");
+  CHECK(verdict.event.path == "/bot[CREDENTIAL]");
+  CHECK_FALSE(Contains(RenderOcsf(verdict.event, 0), "s3cret"));
+}
+
+TEST_CASE("A refused request is refused before its placeholders are looked at") {
+  RequestVerdict verdict = Bench().Judge(
+      "DELETE / HTTP/1.1\r\nHost: api.example\r\nX: openshell:resolve:env:NOBODY\r\n\r\n");
+  CHECK(Contains(verdict.response, "policy_denied"));
+}
+
+TEST_CASE("A forwarded request says who forwarded it and closes") {
+  RequestVerdict verdict = Bench(true).Get("/x");
+  REQUIRE(verdict.kind == RequestVerdict::kPass);
+  CHECK(FindField(verdict.fields, "via")->value == "1.1 openshell-sandbox");
+  CHECK(FindField(verdict.fields, "connection")->value == "close");
+  CHECK_FALSE(verdict.keep_alive);
+}
+
+TEST_CASE("Keep-alive follows the client's version and wish") {
+  CHECK_FALSE(Bench().Get("/", "Connection: close\r\n").keep_alive);
+  CHECK_FALSE(Bench().Judge("GET / HTTP/1.0\r\n\r\n").keep_alive);
+  CHECK(Bench().Judge("GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n").keep_alive);
+}
+
+TEST_CASE("The preface of HTTP/2 is recognised") {
+  CHECK(IsHttp2Preface("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"));
+  CHECK_FALSE(IsHttp2Preface("PRI / HTTP/1.1\r\n"));
+}
+
+}  // namespace
+}  // namespace gateway
