@@ -111,7 +111,7 @@ Result<std::string> ApplyDelta(std::string_view delta, std::string_view old_byte
 
 }  // namespace
 
-Result<std::string> DecodeBinary(const BinaryBlock& block, std::string_view old_bytes) {
+Result<std::string> InflateBlock(const BinaryBlock& block) {
   std::string packed;
   for (std::string_view rest = block.lines; !rest.empty();) {
     size_t newline = rest.find('\n');
@@ -120,7 +120,11 @@ Result<std::string> DecodeBinary(const BinaryBlock& block, std::string_view old_
     }
     rest.remove_prefix(newline + 1);
   }
-  std::string bytes = TRY(Inflate(packed, block.size));
+  return Inflate(packed, block.size);
+}
+
+Result<std::string> DecodeBinary(const BinaryBlock& block, std::string_view old_bytes) {
+  std::string bytes = TRY(InflateBlock(block));
   if (!block.delta) return bytes;
   return ApplyDelta(bytes, old_bytes);
 }

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "change/binary_block.h"
 #include "change/patch_section.h"
 #include "change/protected_path.h"
 #include "change/secret_pattern.h"
@@ -52,10 +53,7 @@ class Judge {
       Add(kPaths, Severity::kError, file.path, 0,
           "a symbolic link that may lead outside the checkout or into .git");
     }
-    JudgeText(file.path, 0, file.path);
-    if (file.binary && file.new_mode != 0) {
-      Add(kSecrets, Severity::kNote, file.path, 0, "a binary file, not searched for secrets");
-    }
+    JudgeText("", 0, file.path);  // The finding does not repeat the name.
   }
 
   // The patch is what will be applied; the records only describe it. They must agree.
@@ -107,7 +105,23 @@ class Judge {
         "steers " + found->what);
   }
 
+  // One byte of zero makes a text binary: that must not be a way past this gate.
+  void JudgeBinary(const PatchSection& section) {
+    if (section.new_path.empty()) return;
+    Result<std::string> bytes = InflateBlock(*section.binary);
+    if (!bytes.ok()) {
+      Add(kSecrets, Severity::kError, section.new_path, 0, bytes.error().what);
+      return;
+    }
+    JudgeText(section.new_path, 0, bytes.value());
+    if (section.binary->delta) {
+      Add(kSecrets, Severity::kNote, section.new_path, 0,
+          "a binary file, searched for secrets in its new pieces only");
+    }
+  }
+
   void JudgeAdded(const PatchSection& section) {
+    if (section.binary.has_value()) JudgeBinary(section);
     for (const PatchHunk& hunk : section.hunks) {
       int64_t line = hunk.new_start;
       for (const PatchLine& change : hunk.lines) {
@@ -122,8 +136,8 @@ class Judge {
       std::string message = match.kind;
       if (!match.shown.empty()) message += ", " + match.shown + "...";
       message += ", " + std::to_string(match.length) + " characters";
-      Add(kSecrets, match.certain ? Severity::kError : Severity::kWarning, line == 0 ? "" : path,
-          line, std::move(message));
+      Add(kSecrets, match.certain ? Severity::kError : Severity::kWarning, path, line,
+          std::move(message));
     }
   }
 
@@ -135,7 +149,8 @@ class Judge {
     if (!created && section.old_path != (renamed ? file.old_path : file.path)) return false;
     if (!deleted && section.new_path != file.path) return false;
     if (section.new_mode != 0 && section.new_mode != file.new_mode) return false;
-    if (section.binary.has_value() != file.binary) return false;
+    if (section.binary.has_value() && !file.binary) return false;
+    if (!section.hunks.empty() && file.binary) return false;
     // A link's target is all its text; a record may not say another.
     if (file.new_mode != 0120000 || (section.hunks.empty() && !file.binary)) return true;
     Result<std::string> target = ApplySection(section, "");

@@ -35,7 +35,9 @@ struct Verdict {
 
 // Judges a change set, which may come from a report and be hostile: `files` and `patch` are both
 // looked at, and a section of one that the other does not have is itself refused. O(patch).
-//   secrets: credentials in added lines and in new names; a binary file is noted as not searched.
+//   secrets: credentials in added lines, in names and in binary data (of a binary file changed in
+//   part
+//     only what was inserted, which is noted).
 //   protected-paths: paths that steer CI, review, hooks or agents (protected_path.h), under the old
 //     name as well as the new; names that leave the checkout or enter `.git`; symbolic links that
 //     may point outside it.

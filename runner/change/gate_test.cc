@@ -70,6 +70,25 @@ TEST_CASE("Lines that look like headers are text inside a hunk") {
   CHECK(verdict.findings[0].path == "a");
 }
 
+TEST_CASE("A byte of zero does not hide a secret") {
+  // A new file "\0" kToken "\n", as `git diff --binary` writes it.
+  ChangeSet changes;
+  FileChange file;
+  file.kind = ChangeKind::kCreated;
+  file.path = "a";
+  file.new_mode = 0100644;
+  file.binary = true;
+  changes.files = {file};
+  changes.patch = "diff --git a/a b/a\nnew file mode 100644\nindex " + std::string(40, '0') + ".." +
+                  kId +
+                  "\nGIT binary patch\nliteral "
+                  "42\nxcmZQb&nSpbbTUqHHBI+0&+@j+^)oC8G%gM?EsHR(a<WWuGtBTZ&"
+                  "hazl0st5V47LCO\n\nliteral 0\nHcmV?d00001\n\n";
+  Verdict verdict = JudgeChanges(changes, {});
+  CHECK_FALSE(verdict.accepted);
+  CHECK(Finds(verdict, "secrets", "a GitHub token"));
+}
+
 TEST_CASE("Protected paths are refused under either name") {
   CHECK(Finds(JudgeChanges(Created(".github/workflows/x.yml", {"on: push"}), {}), "protected-paths",
               "forge"));

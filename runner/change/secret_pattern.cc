@@ -159,9 +159,9 @@ std::optional<SecretMatch> PrivateKeyAt(std::string_view line, size_t at) {
   if (!label.ends_with("PRIVATE KEY") && !label.ends_with("PRIVATE KEY BLOCK")) return std::nullopt;
   size_t end = at + kBegin.size() + dashes + 5;
   std::string_view rest = line.substr(end);
-  while (!rest.empty() && (rest.back() == '\r' || rest.back() == ' ' || rest.back() == '\t')) {
-    rest.remove_suffix(1);
-  }
+  // Searched from the front: many headers before much space must not make this quadratic.
+  size_t text = rest.find_first_not_of(" \t\r");
+  bool ends_line = text == std::string_view::npos || rest[text] == '\n';
   std::string_view body = rest.substr(0, 40);
   size_t skip = 0;  // `\n`, `\\n`, a space: whatever stands for the line's end.
   while (skip < body.size() && skip < 4 && (body[skip] == '\\' || body[skip] == ' ')) ++skip;
@@ -169,7 +169,7 @@ std::optional<SecretMatch> PrivateKeyAt(std::string_view line, size_t at) {
   bool has_body = body.size() >= skip + 20 &&
                   std::all_of(body.begin() + static_cast<std::ptrdiff_t>(skip),
                               body.begin() + static_cast<std::ptrdiff_t>(skip) + 20, IsBase64);
-  return SecretMatch{at, end - at, "a private key", "-----BEGIN", rest.empty() || has_body};
+  return SecretMatch{at, end - at, "a private key", "-----BEGIN", ends_line || has_body};
 }
 
 }  // namespace
