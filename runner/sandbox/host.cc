@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <sstream>
 
 #include "base/sys.h"
 
@@ -34,6 +35,38 @@ std::vector<std::string> List(const std::string& path) {
   return names;
 }
 
+// A container binds its own /etc/hosts; a host has a few dozen mounts, a busy one a few thousand.
+constexpr size_t kMountInfoBytesMax = 8 << 20;
+
+// The octal escapes of proc(5), mountinfo: space, tab, newline and backslash.
+std::string Unescape(const std::string& text) {
+  std::string plain;
+  for (size_t at = 0; at < text.size(); ++at) {
+    if (text[at] == '\\' && at + 3 < text.size()) {
+      plain += static_cast<char>(((text[at + 1] - '0') << 6) + ((text[at + 2] - '0') << 3) +
+                                 (text[at + 3] - '0'));
+      at += 3;
+    } else {
+      plain += text[at];
+    }
+  }
+  return plain;
+}
+
+std::vector<std::string> Mounts() {
+  std::vector<std::string> points;
+  Result<std::string> text = sys::ReadFile("/proc/self/mountinfo", kMountInfoBytesMax);
+  if (!text.ok()) return points;
+  std::istringstream lines(text.value());
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream fields(line);
+    std::string field;
+    for (int i = 0; i < 5; ++i) fields >> field;
+    points.push_back(Unescape(field));
+  }
+  return points;
+}
+
 }  // namespace
 
 HostView ReadHost(const std::string& checkout) {
@@ -48,6 +81,7 @@ HostView ReadHost(const std::string& checkout) {
   host.kind = Kind;
   host.link = [](const std::string& path) { return sys::ReadLink(path).value_or(""); };
   host.list = List;
+  host.mounts = Mounts();
   return host;
 }
 

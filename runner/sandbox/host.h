@@ -23,6 +23,8 @@ struct HostView {
   // The text of a symbolic link, and the names in a directory; empty when there is none.
   std::function<std::string(const std::string&)> link;
   std::function<std::vector<std::string>(const std::string&)> list;
+  // Every mount point, as this process sees it.
+  std::vector<std::string> mounts = {};
 };
 
 // The host this process runs on.

@@ -49,6 +49,8 @@ std::string Clean(const std::string& path) {
   return clean.empty() ? "/" : clean;
 }
 
+constexpr char kSystemBundle[] = "/etc/ssl/certs/ca-certificates.crt";
+
 // Collects the tree, parents before children, each path once.
 class Tree {
  public:
@@ -60,11 +62,14 @@ class Tree {
   Status PlanIds();
   void PlanBase();
   void PlanEtc();
+  void PlanEtcEntries(const std::set<std::string>& ours);
   void PlanDevices();
-  void PlanWorkspace();
+  Status PlanWorkspace();
   Status PlanPolicyPaths();
-  void PlanTopLevelLinks();
-  void Show(const std::string& path, bool writable);
+  Status PlanTopLevelLinks();
+  std::string MountBeneath(const std::string& path) const;
+  Status RefuseMountsBeneath(const std::string& path) const;
+  Status Show(const std::string& path, bool writable);
   void Parents(const std::string& path);
   void Masks();
 
@@ -86,7 +91,16 @@ Status Tree::PlanIds() {
   }
   plan_.host_uid = host_.uid;
   plan_.host_gid = host_.gid;
-  if (host_.uid != 0) return Ok();
+  if (host_.uid != 0) {
+    // Only one id of each kind is mapped. A file of another's cannot be copied up to be changed.
+    if (host_.checkout_uid == host_.uid && host_.checkout_gid == host_.gid) return Ok();
+    return Error{Code::kUnsupported,
+                 "the checkout " + request_.checkout + " belongs to " +
+                     std::to_string(host_.checkout_uid) + ":" + std::to_string(host_.checkout_gid) +
+                     ", not to the user of this run, " + std::to_string(host_.uid) + ":" +
+                     std::to_string(host_.gid),
+                 "sudo chown -R $(id -u):$(id -g) " + request_.checkout};
+  }
   // As root the agent still is nobody in particular: the checkout's owner, or an unused id.
   plan_.idmap_checkout = host_.checkout_uid == 0;
   plan_.host_uid = plan_.idmap_checkout ? kUnprivilegedUid : host_.checkout_uid;
@@ -137,12 +151,16 @@ void Tree::PlanDevices() {
   Add({.kind = Kind::kSymlink, .target = "/dev/stderr", .source = "/proc/self/fd/2"});
 }
 
-// /etc is the host's with our names, our certificates and no credentials laid over it.
+// /etc is the host's with our names, our certificates and no credentials laid over it. Containers
+// bind single files into it (hosts, resolv.conf), and what has mounts in it cannot be a layer.
 void Tree::PlanEtc() {
   std::string uid = std::to_string(plan_.inner_uid);
   std::string gid = std::to_string(plan_.inner_gid);
+  bool layered = MountBeneath("/etc").empty();
+  std::set<std::string> ours;
   auto file = [&](const std::string& name, std::string content) {
-    Add({.kind = Kind::kUpperFile,
+    ours.insert(name);
+    Add({.kind = layered ? Kind::kUpperFile : Kind::kFile,
          .target = name,
          .scratch = "etc",
          .content = std::move(content),
@@ -157,48 +175,92 @@ void Tree::PlanEtc() {
   file("/etc/hosts", "127.0.0.1 localhost sandbox\n::1 localhost ip6-localhost\n");
   // No name server is reachable; the proxy resolves. An empty file would mean 127.0.0.1 and a wait.
   file("/etc/resolv.conf", "options timeout:1 attempts:1\nnameserver 127.0.0.1\n");
+  if (!layered) Parents(kCaFile);
   file(kCaFile, request_.ca_pem);
   std::string bundle = request_.ca_bundle_pem + "\n" + request_.ca_pem;
+  file(kCaBundleFile, bundle);
   // The system bundle too: programs that know no variable trust what stands there.
-  if (host_.kind("/etc/ssl/certs/ca-certificates.crt") == PathKind::kFile) {
-    file("/etc/ssl/certs/ca-certificates.crt", bundle);
+  bool has_bundle = host_.kind(kSystemBundle) == PathKind::kFile;
+  if (layered) {
+    if (has_bundle) file(kSystemBundle, std::move(bundle));
+    Add({.kind = Kind::kOverlay, .target = "/etc", .source = "/etc", .scratch = "etc"});
+    Add({.kind = Kind::kReadOnly, .target = "/etc"});
+  } else {
+    PlanEtcEntries(ours);
+    if (has_bundle) {
+      Add({.kind = Kind::kOverFile, .target = kSystemBundle, .content = std::move(bundle)});
+    }
   }
-  file(kCaBundleFile, std::move(bundle));
-  Add({.kind = Kind::kOverlay, .target = "/etc", .source = "/etc", .scratch = "etc"});
   shown_.push_back("/etc");
 }
 
-void Tree::PlanWorkspace() {
+// Entry by entry. `ours` are the files that stand there already.
+void Tree::PlanEtcEntries(const std::set<std::string>& ours) {
+  for (const std::string& name : host_.list("/etc")) {
+    std::string path = "/etc/" + name;
+    if (ours.contains(path) || made_.contains(path)) continue;
+    PathKind kind = host_.kind(path);
+    if (kind == PathKind::kSymlink) {
+      Add({.kind = Kind::kSymlink, .target = path, .source = host_.link(path)});
+      continue;
+    }
+    if (kind != PathKind::kFile && kind != PathKind::kDirectory) continue;
+    Add({.kind = kind == PathKind::kFile ? Kind::kFile : Kind::kDirectory, .target = path});
+    Add({.kind = Kind::kBind, .target = path, .source = path});
+  }
+}
+
+// The first mount point strictly beneath `path`, or "".
+std::string Tree::MountBeneath(const std::string& path) const {
+  for (const std::string& point : host_.mounts) {
+    if (point != path && Beneath(point, path)) return point;
+  }
+  return {};
+}
+
+// The kernel takes no layer of an overlay apart from the mounts in it, unless root lifts it off.
+Status Tree::RefuseMountsBeneath(const std::string& path) const {
+  std::string point = MountBeneath(path);
+  if (point.empty()) return Ok();
+  return Error{Code::kUnsupported,
+               path + " cannot be made writable: something is mounted at " + point,
+               "umount " + point};
+}
+
+Status Tree::PlanWorkspace() {
+  // Root hands the checkout over without what is mounted in it.
+  if (host_.uid != 0) TRY(RefuseMountsBeneath(request_.checkout));
   Parents(request_.checkout);
   if (made_.insert(request_.checkout).second) Add({Kind::kDirectory, request_.checkout});
   Add({.kind = Kind::kWorkspace,
        .target = request_.checkout,
        .source = request_.checkout,
        .scratch = "workspace"});
+  return Ok();
 }
 
-void Tree::Show(const std::string& path, bool writable) {
-  if (IsPrivate(path) || Beneath(path, request_.checkout)) return;
-  if (Beneath(path, "/etc") && !writable) return;  // Already there.
+Status Tree::Show(const std::string& path, bool writable) {
+  if (IsPrivate(path) || Beneath(path, request_.checkout)) return Ok();
+  if (Beneath(path, "/etc") && !writable) return Ok();  // Already there.
   bool covered =
       !writable && std::any_of(shown_.begin(), shown_.end(),
                                [&](const std::string& top) { return Beneath(path, top); });
-  if (covered) return;
+  if (covered) return Ok();
   PathKind kind = host_.kind(path);
   if (kind == PathKind::kSymlink) {
-    if (!made_.insert(path).second) return;
+    if (!made_.insert(path).second) return Ok();
     Parents(path);
     Add({.kind = Kind::kSymlink, .target = path, .source = host_.link(path)});
-    return;
+    return Ok();
   }
   if (kind == PathKind::kMissing || kind == PathKind::kOther) {
     plan_.notes.push_back(path + ": not on this host");
-    return;
+    return Ok();
   }
   Parents(path);
   if (writable && kind == PathKind::kDirectory) {
-    std::string scratch = "rw" + path;
-    std::replace(scratch.begin() + 2, scratch.end(), '/', '-');
+    TRY(RefuseMountsBeneath(path));
+    std::string scratch = "writable-" + std::to_string(shown_.size());
     if (made_.insert(path).second) Add({Kind::kDirectory, path});
     Add({.kind = Kind::kOverlay, .target = path, .source = path, .scratch = scratch});
   } else {
@@ -207,14 +269,16 @@ void Tree::Show(const std::string& path, bool writable) {
     Add({.kind = Kind::kBind, .target = path, .source = path});
   }
   shown_.push_back(path);
+  return Ok();
 }
 
 // On a merged-usr host /bin, /lib and the like are links; elsewhere they are part of what /usr
 // means.
-void Tree::PlanTopLevelLinks() {
+Status Tree::PlanTopLevelLinks() {
   for (const char* path : {"/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"}) {
-    if (host_.kind(path) != PathKind::kMissing) Show(path, false);
+    if (host_.kind(path) != PathKind::kMissing) TRY(Show(path, false));
   }
+  return Ok();
 }
 
 Status Tree::PlanPolicyPaths() {
@@ -246,10 +310,10 @@ Status Tree::PlanPolicyPaths() {
       return Error{Code::kInvalid, path + " of the policy does not exist on this host",
                    "remove it, or set landlock.compatibility: best_effort"};
     }
-    if (!read_write.contains(path)) Show(path, false);
+    if (!read_write.contains(path)) TRY(Show(path, false));
   }
-  for (const std::string& path : read_write) Show(path, true);
-  PlanTopLevelLinks();
+  for (const std::string& path : read_write) TRY(Show(path, true));
+  TRY(PlanTopLevelLinks());
 
   for (const std::string& path : read_only) plan_.landlock.push_back({path, false});
   for (const std::string& path : read_write) plan_.landlock.push_back({path, true});
@@ -276,8 +340,7 @@ Result<SandboxPlan> Tree::Plan() {
   PlanDevices();
   TRY(PlanPolicyPaths());
   Masks();
-  PlanWorkspace();
-  Add({.kind = Kind::kReadOnly, .target = "/etc"});
+  TRY(PlanWorkspace());
   Add({.kind = Kind::kReadOnly, .target = "/"});
 
   plan_.checkout = request_.checkout;
@@ -296,6 +359,7 @@ std::string_view Name(Kind kind) {
     case Kind::kFile:
       return "file";
     case Kind::kUpperFile:
+    case Kind::kOverFile:
       return "file";
     case Kind::kSymlink:
       return "link";

@@ -31,6 +31,7 @@ struct MountStep {
     kDirectory,  // target, mode
     kFile,       // target, content, mode: a small file of ours
     kUpperFile,  // target, content: a file of ours laid over the overlay scratch/<scratch>
+    kOverFile,   // target, content: a file of ours bound over the host's at target
     kSymlink,    // target -> source
     kBind,       // source -> target: recursive, read-only, nosuid, nodev
     kDevice,     // source -> target: one device node, writable

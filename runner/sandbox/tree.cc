@@ -23,7 +23,8 @@ constexpr char kNew[] = "/new";
 constexpr char kScratch[] = "/scratch";
 constexpr char kEmptyFile[] = "/empty-file";
 constexpr char kEmptyDirectory[] = "/empty-directory";
-constexpr char kCheckout[] = "/checkout";
+constexpr char kLower[] = "/lower";
+constexpr char kOverFiles[] = "/over-file-";
 
 // The tree's own directories and small files; nobody else writes there.
 constexpr char kRootOptions[] = "size=4m,nr_inodes=4k,mode=755";
@@ -75,10 +76,22 @@ Status PrepareLayers(const std::string& name, const std::string& lower) {
   return MakeDirectory(std::string(kScratch) + "/" + name + "/work", 0700);
 }
 
-Status MountOverlay(const std::string& lower, const std::string& name, const std::string& target) {
-  TRY(PrepareLayers(name, lower));
-  std::string options = "lowerdir=" + lower + ",upperdir=" + Upper(name) + ",workdir=" + kScratch +
-                        "/" + name + "/work,userxattr";
+// Every lower layer gets a name of ours: the mount's options are text in which the host's names
+// could hold commas and colons.
+std::string Lower(const std::string& name) { return std::string(kLower) + "/" + name; }
+
+Status BindLower(const std::string& source, const std::string& name) {
+  TRY(MakeDirectory(Lower(name), 0755));
+  if (::mount(source.c_str(), Lower(name).c_str(), nullptr, MS_BIND | MS_REC, nullptr) != 0) {
+    return Errno("bind " + source);
+  }
+  return Ok();
+}
+
+// Of the layers `name`, which are all there.
+Status MountOverlay(const std::string& name, const std::string& target) {
+  std::string options = "lowerdir=" + Lower(name) + ",upperdir=" + Upper(name) +
+                        ",workdir=" + kScratch + "/" + name + "/work,userxattr";
   return Mount("overlay", target, "overlay", MS_NOSUID | MS_NODEV, options);
 }
 
@@ -100,11 +113,14 @@ class Builder {
   Status EnterSite();
   Status Carry(const MountStep& step);
   Status CarryWorkspace(const MountStep& step);
+  Status CarryOverlay(const MountStep& step, const std::string& target);
+  Status CarryOverFile(const MountStep& step, const std::string& target);
   Status CarryMask(const MountStep& step, const std::string& target);
   Status Leave();
 
   const SandboxPlan& plan_;
   Fd checkout_;
+  int over_files_ = 0;
 };
 
 Status Builder::EnterSite() {
@@ -114,7 +130,7 @@ Status Builder::EnterSite() {
   }
   TRY(Mount("tmpfs", kSite, "tmpfs", MS_NOSUID | MS_NODEV, kRootOptions));
   std::string site = kSite;
-  for (const char* name : {kHost, kNew, kScratch, kEmptyDirectory, kCheckout}) {
+  for (const char* name : {kHost, kNew, kScratch, kEmptyDirectory, kLower}) {
     TRY(MakeDirectory(site + name, 0755));
   }
   TRY(sys::WriteFile(site + kEmptyFile, "", 0));
@@ -129,19 +145,32 @@ Status Builder::EnterSite() {
 }
 
 Status Builder::CarryWorkspace(const MountStep& step) {
-  std::string lower = kHost + step.source;
   if (checkout_.valid()) {
-    if (::syscall(SYS_move_mount, checkout_.get(), "", AT_FDCWD, kCheckout,
+    TRY(MakeDirectory(Lower(step.scratch), 0755));
+    if (::syscall(SYS_move_mount, checkout_.get(), "", AT_FDCWD, Lower(step.scratch).c_str(),
                   MOVE_MOUNT_F_EMPTY_PATH) != 0) {
       return Errno("move_mount of the checkout");
     }
-    lower = kCheckout;
+  } else {
+    TRY(BindLower(kHost + step.source, step.scratch));
   }
-  TRY(PrepareLayers(step.scratch, lower));
+  TRY(PrepareLayers(step.scratch, Lower(step.scratch)));
   for (const WorkspaceFile& file : plan_.workspace_files) {
     TRY(WriteBeneath(Upper(step.scratch), file.path, file.content, 0644));
   }
-  return MountOverlay(lower, step.scratch, kNew + step.target);
+  return MountOverlay(step.scratch, kNew + step.target);
+}
+
+Status Builder::CarryOverlay(const MountStep& step, const std::string& target) {
+  TRY(BindLower(kHost + step.source, step.scratch));
+  TRY(PrepareLayers(step.scratch, Lower(step.scratch)));
+  return MountOverlay(step.scratch, target);
+}
+
+Status Builder::CarryOverFile(const MountStep& step, const std::string& target) {
+  std::string place = kOverFiles + std::to_string(over_files_++);
+  TRY(sys::WriteFile(place, step.content, 0644));
+  return Bind(place, target, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
 }
 
 Status Builder::CarryMask(const MountStep& step, const std::string& target) {
@@ -171,7 +200,9 @@ Status Builder::Carry(const MountStep& step) {
       TRY(sys::WriteFile(target, "", 0666));
       return Bind(kHost + step.source, target, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC);
     case Kind::kOverlay:
-      return MountOverlay(kHost + step.source, step.scratch, target);
+      return CarryOverlay(step, target);
+    case Kind::kOverFile:
+      return CarryOverFile(step, target);
     case Kind::kWorkspace:
       return CarryWorkspace(step);
     case Kind::kScratch: {
