@@ -89,9 +89,8 @@ class User:
         uid = int(os.environ.get('SUDO_UID', '0')) or ORDINARY_ID
         prefix = ['setpriv', f'--reuid={uid}', f'--regid={uid}', '--clear-groups', '--']
         os.chown(directory, uid, uid)
-        attempt = subprocess.run([*prefix, binary, 'run', '--policy', '/dev/stdin', '--report-dir', directory / 'attempt',
-                                  '--workdir', directory, '--', 'true'], input=b'version: 1\n',
-                                 cwd='/', capture_output=True, env={'PATH': os.environ['PATH']})
+        attempt = subprocess.run([*prefix, binary, 'run', '--report-dir', directory / 'attempt', '--workdir', directory,
+                                  '--', 'true'], cwd='/', capture_output=True, env={'PATH': os.environ['PATH']})
         shutil.rmtree(directory / 'attempt', ignore_errors=True)
         if attempt.returncode == 0:
             self.prefix, self.name = prefix, f'uid {uid}'
@@ -274,9 +273,10 @@ class Demo:
         self._show_comment()
         self.out.title('See for yourself')
         page = self.stage.report / 'report.html'
-        self.out.claim(page.exists(), f'the report        {page}')
-        self.out.line('', f'what happened   {self.stage.report}/events.log')
-        self.out.line('', f'a policy        {self.binary} policy explain --help')
+        self.out.claim(page.exists(), 'the report is one page, for any browser:')
+        self.out.line('report', page)
+        self.out.line('events', self.stage.report / 'events.log')
+        self.out.line('repository', self.stage.checkout)
         print(f'\n{self.out.passed} passed, {self.out.failed} failed')
 
     def _show_refusals(self, record):
@@ -309,7 +309,8 @@ class Demo:
                   'the checkout itself is untouched; the patch is in the report')
         judged = self.directory / 'judged'
         stage.git('worktree', 'add', '-q', '--detach', judged, stage.head)
-        applied = subprocess.run([*self.user.prefix, 'git', 'apply', patch], cwd=judged).returncode == 0
+        applied = subprocess.run([*self.user.prefix, 'git', 'apply', patch], cwd=judged,
+                                 env=stage.environment).returncode == 0
         out.claim(self.failed_before and applied and stage.tests_pass(judged),
                   'the test failed before; with the patch it passes')
 
@@ -335,7 +336,7 @@ def main():
     parser.add_argument('--directory', type=pathlib.Path, default=ROOT / 'build' / 'demo')
     arguments = parser.parse_args()
     os.environ['PATH'] += ':/usr/sbin:/sbin'
-    installed = subprocess.run([ROOT / 'tests' / 'agents' / 'install', ROOT / 'build' / 'agents'], stdout=subprocess.PIPE,
+    installed = subprocess.run([ROOT / 'tests/agents/install', ROOT / 'build/agents', 'claude-code'], stdout=subprocess.PIPE,
                                text=True)
     if installed.returncode != 0:
         return installed.returncode
