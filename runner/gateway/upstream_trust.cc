@@ -4,6 +4,8 @@
 #include <openssl/err.h>
 #include <openssl/pem.h>
 
+#include <cstdint>
+
 #include "gateway/limits.h"
 #include "policy/destination.h"
 
@@ -22,6 +24,20 @@ int KeepSession(SSL* ssl, SSL_SESSION* session) {
   return 1;  // Ours now.
 }
 
+// Adds the certificates of a PEM text to `store` (null: only counts), at most `most` of them. A
+// certificate that cannot be read ends the reading.
+size_t ReadCertificates(std::string_view pem, size_t most, X509_STORE* store) {
+  BioOwner in(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())));
+  size_t count = 0;
+  while (count < most) {
+    CertificateOwner certificate(PEM_read_bio_X509(in.get(), nullptr, nullptr, nullptr));
+    if (!certificate) break;
+    if (store == nullptr || X509_STORE_add_cert(store, certificate.get()) == 1) ++count;
+  }
+  ERR_clear_error();  // The end of the file is an error to PEM_read_bio_X509.
+  return count;
+}
+
 }  // namespace
 
 Result<UpstreamTrust> UpstreamTrust::Load(std::string_view bundle_pem) {
@@ -33,18 +49,10 @@ Result<UpstreamTrust> UpstreamTrust::Load(std::string_view bundle_pem) {
   trust.context_.reset(SSL_CTX_new(TLS_client_method()));
   if (!trust.context_) return Failed("making a TLS client");
   SSL_CTX* context = trust.context_.get();
-  X509_STORE* store = SSL_CTX_get_cert_store(context);
-  BioOwner in(BIO_new_mem_buf(bundle_pem.data(), static_cast<int>(bundle_pem.size())));
-  size_t count = 0;
-  while (true) {
-    CertificateOwner certificate(PEM_read_bio_X509(in.get(), nullptr, nullptr, nullptr));
-    if (!certificate) break;
-    if (X509_STORE_add_cert(store, certificate.get()) == 1) ++count;
-  }
-  ERR_clear_error();  // The end of the file is an error to PEM_read_bio_X509.
-  if (count == 0 && !bundle_pem.empty()) {
+  if (!bundle_pem.empty() && ReadCertificates(bundle_pem, 1, nullptr) == 0) {
     return Error{Code::kInvalid, "the CA bundle holds no certificate"};
   }
+  trust.bundle_pem_ = bundle_pem;
   static constexpr unsigned char kHttp11[] = {8, 'h', 't', 't', 'p', '/', '1', '.', '1'};
   bool made = SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION) == 1 &&
               SSL_CTX_set_alpn_protos(context, kHttp11, sizeof kHttp11) == 0;
@@ -59,6 +67,10 @@ Result<UpstreamTrust> UpstreamTrust::Load(std::string_view bundle_pem) {
 }
 
 Result<SslOwner> UpstreamTrust::NewClient(const std::string& host, uint16_t port) {
+  if (!bundle_pem_.empty()) {
+    ReadCertificates(bundle_pem_, SIZE_MAX, SSL_CTX_get_cert_store(context_.get()));
+    bundle_pem_ = std::string();
+  }
   SslOwner ssl(SSL_new(context_.get()));
   if (!ssl) return Failed("making a TLS client");
   bool named = false;

@@ -26,6 +26,9 @@ class UpstreamTrust {
   UpstreamTrust() = default;
 
   SslContextOwner context_;
+  // Not read yet: a hundred certificates cost more than starting the rest of a run, and many runs
+  // never open a TLS connection. Empty once they are in the context.
+  std::string bundle_pem_;
   std::map<std::string, SslSessionOwner> sessions_;  // By "host:port"; never erased: see NewClient.
 };
 
