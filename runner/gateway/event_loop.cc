@@ -115,6 +115,7 @@ void EventLoop::Spawn(Task<Done> task) { RunDetached(std::move(task)); }
 
 void EventLoop::Run() {
   std::array<epoll_event, 64> events;
+  stopped_ = false;
   while (!stopped_) {
     while (!ready_.empty() && !stopped_) {
       std::coroutine_handle<> next = ready_.front();

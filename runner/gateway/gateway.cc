@@ -48,7 +48,8 @@ Result<Gateway> Gateway::Start(GatewayConfig config) {
                                .Context("starting the gateway"));
   if (ready.bytes.empty()) return Error{Code::kIo, "starting the gateway: it ended"};
   if (ready.bytes.front() != kReadyMessage) {
-    return Error{Code::kUnsupported, "starting the gateway: " + ready.bytes.substr(1)};
+    Code code = ready.bytes.front() == kInvalidMessage ? Code::kInvalid : Code::kUnsupported;
+    return Error{code, "starting the gateway: " + ready.bytes.substr(1)};
   }
   gateway.ca_pem_ = ready.bytes.substr(1);
   return gateway;

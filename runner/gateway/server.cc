@@ -134,10 +134,12 @@ Task<Done> Server::Serve(Fd socket) {
 }  // namespace
 
 int RunServer(GatewayConfig config, Fd control) {
-  int reply = control.get();
+  // The server owns the socket; an error on the way there must still be told.
+  int reply = ::fcntl(control.get(), F_DUPFD_CLOEXEC, 3);
   auto fail = [&](const Error& error) {
-    Status told = sys::SendMessage(reply, "-" + error.what);
-    return told.ok() ? 1 : 1;
+    char kind = error.code == Code::kInvalid ? kInvalidMessage : kUnsupportedMessage;
+    (void)sys::SendMessage(reply, kind + error.what).ok();  // Nobody left to tell otherwise.
+    return 1;
   };
   ::signal(SIGPIPE, SIG_IGN);
   // The group's Ctrl-C is for the supervisor, which then ends this process in order.
@@ -148,6 +150,7 @@ int RunServer(GatewayConfig config, Fd control) {
   if (!server.ok()) return fail(server.error());
   Status confined = ConfineSelf();
   if (!confined.ok()) return fail(confined.error());
+  ::close(reply);
   Server& running = *server.value();
   Status told = sys::SendMessage(running.control(), kReadyMessage + running.ca_pem());
   if (!told.ok()) return 1;

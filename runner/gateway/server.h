@@ -7,11 +7,13 @@
 namespace gateway {
 
 // Messages on the control socket. To the gateway: kServeMessage with a listening socket,
-// kFinishMessage. From it, once: kReadyMessage and the CA's certificate (PEM), or the text of an
-// error behind a letter.
+// kFinishMessage. From it, once: kReadyMessage and the CA's certificate (PEM), or kInvalidMessage
+// or kUnsupportedMessage and the text of an error.
 inline constexpr char kServeMessage[] = "serve";
 inline constexpr char kFinishMessage[] = "finish";
 inline constexpr char kReadyMessage = '+';
+inline constexpr char kInvalidMessage = '!';
+inline constexpr char kUnsupportedMessage = '-';
 
 // What the gateway process does after the fork, until it ends. Returns its exit status: 0 after
 // kFinishMessage or when the supervisor is gone, 1 when it could not start or could not record.

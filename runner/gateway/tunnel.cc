@@ -187,7 +187,8 @@ Task<bool> Tunnel::OpenRoute() {
 // is no guess after a time: a slow client's TLS is terminated like a quick one's.
 Task<Speech> Tunnel::Listen() {
   std::array<char, kPeekBytes> bytes;
-  Deadline deadline = Deadline::After(kHeadTimeout);
+  // As long as between two requests: clients open tunnels ahead of their need.
+  Deadline deadline = Deadline::After(kKeepAliveTimeout);
   std::optional<Deadline> patience;
   while (!deadline.passed()) {
     Result<size_t> n =

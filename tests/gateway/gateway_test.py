@@ -190,7 +190,8 @@ class Stage:
     def close(self):
         for child in reversed(self.children):
             child.stdin.close()
-            child.terminate()
+            if child.poll() is None:
+                child.terminate()
         for child in self.children:
             child.wait()
         for path in ("/etc/hosts", "/etc/resolv.conf"):
@@ -830,6 +831,31 @@ def test_more_connections_than_allowed_are_told():
             return
         time.sleep(0.1)
     raise AssertionError("the gateway does not recover")
+
+
+def test_it_says_why_it_does_not_start():
+    done = subprocess.run([sys.argv[1], STAGE.folder + "/policy.yaml", STAGE.folder + "/policy.yaml", STAGE.folder,
+                           PROXY[0], "3129", str(os.getpid())], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    equal((done.returncode, done.stderr),
+          (1, b"gateway_driver: starting the gateway: the CA bundle holds no certificate\n"))
+
+
+def test_it_ends_when_its_supervisor_dies():
+    other = STAGE.start([os.path.abspath(sys.argv[1]), STAGE.folder + "/policy.yaml", STAGE.folder + "/trusted.pem",
+                         STAGE.folder, PROXY[0], "3130", str(os.getpid())])
+    STAGE.expect_ready(other)
+    pid = int(open("/proc/%d/task/%d/children" % (other.pid, other.pid)).read().split()[0])
+    other.kill()
+    other.wait()
+    for _ in range(100):
+        try:
+            gone = open("/proc/%d/stat" % pid).read().split(")")[1].split()[0] == "Z"
+        except OSError:
+            gone = True
+        if gone:
+            return
+        time.sleep(0.05)
+    raise AssertionError("the gateway outlives its supervisor")
 
 
 def test_it_ends_in_order():
