@@ -142,20 +142,26 @@ scmp_arg_cmp Argument(unsigned index, scmp_compare compare, uint64_t a, uint64_t
   return argument;
 }
 
+// The kernel takes an int from the low half of the register and never looks at the high one; a
+// filter sees both. A comparison of all 64 bits would miss socket(AF_VSOCK + 2^32).
+scmp_arg_cmp IntArgument(unsigned index, int value) {
+  return Argument(index, SCMP_CMP_MASKED_EQ, 0xffffffff, static_cast<uint32_t>(value));
+}
+
 void AddRules(Rules& rules) {
   for (int call : kOpenShellDenied) rules.Deny(call);
   for (int call : kAlsoDenied) rules.Deny(call);
   rules.Deny(SCMP_SYS(clone3), ENOSYS);
   for (int family : kDeniedFamilies) {
-    rules.DenyWhere(SCMP_SYS(socket),
-                    std::array{Argument(0, SCMP_CMP_EQ, static_cast<uint64_t>(family))});
+    rules.DenyWhere(SCMP_SYS(socket), std::array{IntArgument(0, family)});
+    rules.DenyWhere(SCMP_SYS(socketpair), std::array{IntArgument(0, family)});
   }
   rules.DenyWhere(SCMP_SYS(socket),
-                  std::array{Argument(0, SCMP_CMP_EQ, AF_NETLINK), Argument(2, SCMP_CMP_NE, 0)});
+                  std::array{IntArgument(0, AF_NETLINK), Argument(2, SCMP_CMP_NE, 0)});
   // A raw socket needs a capability the agent lacks; said here too, so that one bug is not enough.
-  rules.DenyWhere(SCMP_SYS(socket), std::array{Argument(0, SCMP_CMP_EQ, AF_INET),
+  rules.DenyWhere(SCMP_SYS(socket), std::array{IntArgument(0, AF_INET),
                                                Argument(1, SCMP_CMP_MASKED_EQ, 0xf, SOCK_RAW)});
-  rules.DenyWhere(SCMP_SYS(socket), std::array{Argument(0, SCMP_CMP_EQ, AF_INET6),
+  rules.DenyWhere(SCMP_SYS(socket), std::array{IntArgument(0, AF_INET6),
                                                Argument(1, SCMP_CMP_MASKED_EQ, 0xf, SOCK_RAW)});
   rules.DenyWhere(SCMP_SYS(execveat),
                   std::array{Argument(4, SCMP_CMP_MASKED_EQ, AT_EMPTY_PATH, AT_EMPTY_PATH)});
@@ -166,14 +172,13 @@ void AddRules(Rules& rules) {
     rules.DenyWhere(SCMP_SYS(unshare), std::array{Argument(0, SCMP_CMP_MASKED_EQ, flag, flag)});
     rules.DenyWhere(SCMP_SYS(clone), std::array{Argument(0, SCMP_CMP_MASKED_EQ, flag, flag)});
   }
-  rules.DenyWhere(SCMP_SYS(seccomp), std::array{Argument(0, SCMP_CMP_EQ, SECCOMP_SET_MODE_FILTER)});
-  rules.DenyWhere(SCMP_SYS(prctl), std::array{Argument(0, SCMP_CMP_EQ, PR_SET_SECCOMP)});
+  rules.DenyWhere(SCMP_SYS(seccomp), std::array{IntArgument(0, SECCOMP_SET_MODE_FILTER)});
+  rules.DenyWhere(SCMP_SYS(prctl), std::array{IntArgument(0, PR_SET_SECCOMP)});
   // Pushing keystrokes into a terminal that somebody else reads.
-  constexpr uint64_t kTiocsti = 0x5412;
-  constexpr uint64_t kTioclinux = 0x541C;
-  for (uint64_t request : {kTiocsti, kTioclinux}) {
-    rules.DenyWhere(SCMP_SYS(ioctl),
-                    std::array{Argument(1, SCMP_CMP_MASKED_EQ, 0xffffffff, request)});
+  constexpr int kTiocsti = 0x5412;
+  constexpr int kTioclinux = 0x541C;
+  for (int request : {kTiocsti, kTioclinux}) {
+    rules.DenyWhere(SCMP_SYS(ioctl), std::array{IntArgument(1, request)});
   }
 }
 
