@@ -45,7 +45,7 @@ Task<BodyOutcome> PumpChunked(Stream& from, Stream& to, BodyPlan plan) {
   codec::ChunkedDecoder decoder;
   for (;;) {
     Result<codec::ChunkedDecoder::Piece> piece = decoder.Next(from.buffered());
-    if (!piece.ok()) co_return SourceFailed(piece.error().what);
+    if (!piece.ok()) co_return BodyOutcome{BodyOutcome::kMalformed, piece.error().what};
     std::string_view data = piece.value().data;
     Status written = co_await WriteChunk(to, data, plan.rechunk);
     if (!written.ok()) co_return BodyOutcome{BodyOutcome::kSinkFailed, written.error().what};

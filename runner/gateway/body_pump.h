@@ -21,7 +21,8 @@ struct BodyPlan {
 struct BodyOutcome {
   enum Kind {
     kDone,
-    kSourceFailed,  // Ended early, malformed or silent: what was sent on is incomplete.
+    kSourceFailed,  // Ended early or silent: what was sent on is incomplete.
+    kMalformed,     // Not the body that its head promised: likewise.
     kSinkFailed,    // The reader went away; the source may still be sending.
   };
   Kind kind = kDone;

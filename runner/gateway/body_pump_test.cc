@@ -93,13 +93,14 @@ TEST_CASE("A chunked body is framed anew, or bare for a client without chunks") 
 
 TEST_CASE("A body that ends early or is malformed is never completed") {
   EventLoop loop = EventLoop::Open().value();
-  for (const char* body : {"3\r\nabc\r\n", "3\r\nabcd", "x\r\n", ""}) {
+  for (const char* body : {"3\r\nabc\r\n", "3\r\nabcd\r\n", "x\r\n", ""}) {
     Line from(loop), to(loop);
     if (*body != '\0') from.Send(body);
     from.Finish();
     BodyOutcome outcome = Pump(loop, from, to, {codec::BodyFraming::kChunked, 0}, true);
     INFO(body);
-    CHECK(outcome.kind == BodyOutcome::kSourceFailed);
+    bool malformed = *body == 'x' || std::string_view(body).substr(0, 7) == "3\r\nabcd";
+    CHECK(outcome.kind == (malformed ? BodyOutcome::kMalformed : BodyOutcome::kSourceFailed));
     CHECK(to.Arrived().find("0\r\n\r\n") == std::string::npos);
   }
 }

@@ -183,7 +183,9 @@ Task<Done> Exchange::PumpRequest(codec::BodyFraming framing, BodyOutcome& outcom
   plan.idle = kBodyIdleTimeout;
   outcome = co_await PumpBody(client_, upstream_.stream(), plan);
   // Half a request must not look like a whole one; and nobody is left to read the answer.
-  if (outcome.kind == BodyOutcome::kSourceFailed) upstream_.Abort();
+  bool incomplete =
+      outcome.kind == BodyOutcome::kSourceFailed || outcome.kind == BodyOutcome::kMalformed;
+  if (incomplete) upstream_.Abort();
   done.Set();
   co_return Done{};
 }
@@ -224,10 +226,10 @@ Task<bool> Exchange::Converse(const RequestVerdict& verdict, std::string_view he
     bool complete = body_done.is_set() && body.kind == BodyOutcome::kDone;
     more = more && complete;
     co_await EndPump(body_done);
-    bool client_broken = body.kind == BodyOutcome::kSourceFailed;
-    if (!answer.ok && client_broken) {
+    if (!answer.ok && body.kind == BodyOutcome::kMalformed) {
       co_return co_await Refuse(JudgeMalformed(context_, body.why));
     }
+    if (!answer.ok && body.kind == BodyOutcome::kSourceFailed) co_return false;  // It hung up.
   }
   if (!answer.ok) co_return co_await Fail(answer.why);
   if (!more) co_await client_.Linger();

@@ -166,6 +166,13 @@ RequestVerdict PlanRequest(const RequestContext& context, const codec::RequestHe
   verdict.client_speaks_1_1 = head.minor_version == 1;
   verdict.expects_continue = head.minor_version == 1 && framing.kind != codec::BodyFraming::kNone &&
                              codec::FieldHasToken(head.fields, "expect", "100-continue");
+  // The answer to TRACE is the request (RFC 9110, 9.3.8): the credential would come back with it.
+  if (codec::EqualIgnoringCase(head.method, "TRACE") &&
+      context.credentials.BoundTo(context.authority.host)) {
+    std::string why = "TRACE to a host that a credential is bound to";
+    return Refuse(std::move(event), "credentials", why,
+                  RenderRefusal(403, "credential_endpoint_mismatch", why));
+  }
   verdict.fields = PlanFields(context, head, verdict);
   std::optional<CredentialRefusal> refusal = context.credentials.Apply(
       context.authority.host, context.confidential, {&verdict.fields, &target.path, &target.query});
