@@ -215,6 +215,15 @@ void WipeArguments() {
   }
 }
 
+Status FillStandardStreams() {
+  for (;;) {
+    Fd fd = TRY(Open("/dev/null", O_RDWR));
+    if (fd.get() > STDERR_FILENO) return Ok();
+    (void)::fcntl(fd.get(), F_SETFD, 0);
+    (void)fd.Take();
+  }
+}
+
 void CloseAllExcept(const std::vector<int>& keep) {
   std::vector<int> sorted = keep;
   std::sort(sorted.begin(), sorted.end());

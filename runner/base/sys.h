@@ -68,6 +68,10 @@ void WipeEnvironment();
 // The same for the argument block: /proc/PID/cmdline shows nothing of it afterwards.
 void WipeArguments();
 
+// Opens /dev/null in the place of every standard stream that is closed, so that no other descriptor
+// can come to stand there.
+Status FillStandardStreams();
+
 // Closes every other descriptor of this process.
 void CloseAllExcept(const std::vector<int>& keep);
 

@@ -41,6 +41,7 @@ void ExitOfBug(int) { ::_exit(static_cast<int>(ExitCode::kBug)); }
 // is an error and not the end, and what we create is readable by the steps that come after.
 void PrepareProcess() {
   OPENSSL_init_crypto(OPENSSL_INIT_NO_LOAD_CONFIG, nullptr);
+  (void)sys::FillStandardStreams();
   ::signal(SIGPIPE, SIG_IGN);
   ::signal(SIGABRT, ExitOfBug);
   ::umask(022);

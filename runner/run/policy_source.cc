@@ -45,7 +45,8 @@ Result<Source> FindSource(const Request& request, const change::Repository* repo
     source.file = request.policy_file;
     source.record = {
         .source = "file", .path = request.policy_file, .ref = {}, .commit = {}, .sha256 = {}};
-    source.text = TRY(sys::ReadFile(request.policy_file, kPolicyBytesMax));
+    source.text =
+        TRY(sys::ReadFile(request.policy_file, kPolicyBytesMax).Context("reading the policy"));
     return source;
   }
   source.file = kPolicyPath;

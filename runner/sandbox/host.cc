@@ -67,12 +67,25 @@ std::vector<std::string> Mounts() {
   return points;
 }
 
+// Whether the name 0 in this process's user namespace means 0 outside: "inner outer count" per
+// line.
+bool RootOutside() {
+  constexpr size_t kMapBytesMax = 65536;  // At most 340 lines.
+  Result<std::string> text = sys::ReadFile("/proc/self/uid_map", kMapBytesMax);
+  if (!text.ok()) return false;
+  std::istringstream fields(text.value());
+  unsigned inner = 1;
+  unsigned outer = 1;
+  return fields >> inner >> outer && inner == 0 && outer == 0;
+}
+
 }  // namespace
 
 HostView ReadHost(const std::string& checkout) {
   HostView host;
   host.uid = ::geteuid();
   host.gid = ::getegid();
+  host.root = host.uid == 0 && RootOutside();
   struct stat st {};
   if (::stat(checkout.c_str(), &st) == 0) {
     host.checkout_uid = st.st_uid;

@@ -16,6 +16,8 @@ enum class PathKind { kMissing, kFile, kDirectory, kSymlink, kOther };
 struct HostView {
   uid_t uid = 0;  // Effective ids of the runner.
   gid_t gid = 0;
+  // The runner is root to the whole machine or container, not only in a user namespace of its own.
+  bool root = false;
   uid_t checkout_uid = 0;  // Owner of the checkout.
   gid_t checkout_gid = 0;
   // What stands at an absolute path, the last component not followed.

@@ -111,8 +111,11 @@ Status Init::Enter() {
   }
   TRY(SetLimit(RLIMIT_CORE, 0));
   TRY(SetLimit(RLIMIT_NOFILE, kOpenFilesMax));
-  // Counted in this user namespace alone. The cgroup says the same where there is one.
-  if (plan_.limits.pids > 0) TRY(SetLimit(RLIMIT_NPROC, static_cast<rlim_t>(plan_.limits.pids)));
+  // Counted in this user namespace alone, the sandbox's first process with it. A cgroup, where
+  // there is one, is met first: it counts what it refuses.
+  if (plan_.limits.pids > 0) {
+    TRY(SetLimit(RLIMIT_NPROC, static_cast<rlim_t>(plan_.limits.pids) + 1));
+  }
   ::umask(022);
   if (::chdir(plan_.workdir.c_str()) != 0) return Errno("chdir " + plan_.workdir);
   TRY(DropPrivileges());
@@ -217,6 +220,20 @@ bool Expect(int socket, std::string_view message) {
   return received.ok() && received.value().bytes == message;
 }
 
+// The agent's streams are put in place by number, so nothing else may stand at 0, 1 and 2: neither
+// a hand of ours nor, later, a pipe that happened to get the lowest free number.
+void ClearStandardStreams(InitHands* hands) {
+  for (Fd* fd : {&hands->control, &hands->checkout, &hands->input, &hands->output, &hands->error}) {
+    if (fd->valid() && fd->get() <= STDERR_FILENO) {
+      *fd = Fd(::fcntl(fd->get(), F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
+    }
+  }
+  sys::CloseAllExcept({hands->control.get(), hands->checkout.get(), hands->input.get(),
+                       hands->output.get(), hands->error.get()});
+  int null = ::open("/dev/null", O_RDWR);  // The lowest number: 0.
+  for (int fd : {STDOUT_FILENO, STDERR_FILENO}) (void)::dup2(null, fd);
+}
+
 }  // namespace
 
 void RunInit(const SandboxPlan& plan, InitHands hands) {
@@ -225,9 +242,11 @@ void RunInit(const SandboxPlan& plan, InitHands hands) {
   ::sigemptyset(&children);
   ::sigaddset(&children, SIGCHLD);
   ::sigprocmask(SIG_SETMASK, &children, nullptr);
+  ClearStandardStreams(&hands);
   int control = hands.control.get();
-  sys::CloseAllExcept(
-      {control, hands.checkout.get(), hands.input.get(), hands.output.get(), hands.error.get()});
+  // 0, 1 and 2 are closed by now: the next descriptors must not take their place, where the agent's
+  // streams go.
+  if (!sys::FillStandardStreams().ok()) ::_exit(1);
   // Both are the runner's, and the agent can read them of this process.
   sys::WipeEnvironment();
   sys::WipeArguments();

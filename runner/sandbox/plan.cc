@@ -91,7 +91,7 @@ Status Tree::PlanIds() {
   }
   plan_.host_uid = host_.uid;
   plan_.host_gid = host_.gid;
-  if (host_.uid != 0) {
+  if (!host_.root) {
     // Only one id of each kind is mapped. A file of another's cannot be copied up to be changed.
     if (host_.checkout_uid == host_.uid && host_.checkout_gid == host_.gid) return Ok();
     return Error{Code::kUnsupported,
@@ -102,6 +102,7 @@ Status Tree::PlanIds() {
                  "sudo chown -R $(id -u):$(id -g) " + request_.checkout};
   }
   // As root the agent still is nobody in particular: the checkout's owner, or an unused id.
+  plan_.as_root = true;
   plan_.idmap_checkout = host_.checkout_uid == 0;
   plan_.host_uid = plan_.idmap_checkout ? kUnprivilegedUid : host_.checkout_uid;
   plan_.host_gid = plan_.idmap_checkout ? kUnprivilegedUid : host_.checkout_gid;

@@ -89,6 +89,7 @@ struct SandboxPlan {
   gid_t inner_gid = 1000;
   uid_t host_uid = 0;  // What that is on the host; never 0.
   gid_t host_gid = 0;
+  bool as_root = false;         // The runner is root: it opens the checkout for the sandbox.
   bool idmap_checkout = false;  // The checkout belongs to root: its ids are mapped for the sandbox.
   std::string checkout;
   std::vector<MountStep> mounts;

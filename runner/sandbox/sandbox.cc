@@ -48,7 +48,7 @@ Result<Child> Clone(uint64_t flags) {
     pid =
         ::syscall(SYS_clone, flags | CLONE_PIDFD | SIGCHLD, nullptr, &raw_pidfd, nullptr, nullptr);
   }
-  if (pid < 0) return NamespaceRefused("clone3", errno);
+  if (pid < 0) return NamespaceRefused("clone3(CLONE_NEWUSER)", errno);
   Child child;
   child.pid = static_cast<pid_t>(pid);
   if (pid > 0) child.pidfd = Fd(raw_pidfd);
@@ -58,10 +58,16 @@ Result<Child> Clone(uint64_t flags) {
 // The checkout as a mount of its own, opened with the runner's rights: the sandbox's user need not
 // be able to walk the path to it. Its ids are root's to the disk and the sandbox's to the agent.
 Result<Fd> OpenCheckout(const SandboxPlan& plan) {
-  if (::geteuid() != 0) return Fd();
+  if (!plan.as_root) return Fd();
   Fd tree(static_cast<int>(::syscall(SYS_open_tree, AT_FDCWD, plan.checkout.c_str(),
                                      OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE)));
-  if (!tree.valid()) return Errno("open_tree " + plan.checkout);
+  if (!tree.valid()) {
+    // Root without its rights, as in a container: it can be nobody's guard.
+    Error error = Errno("open_tree " + plan.checkout);
+    error.code = Code::kUnsupported;
+    error.hint = "setpriv --reuid 1000 --regid 1000 --clear-groups agentic-ci run ...";
+    return error;
+  }
   mount_attr attributes{};
   attributes.attr_set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV;
   Fd ids;
@@ -161,7 +167,8 @@ Result<Sandbox> Sandbox::Start(const SandboxPlan& plan, Fd input) {
   sandbox.error_ = std::move(error_read);
   hands = InitHands{};  // Our copies: a pipe ends when the last writer is gone.
 
-  TRY(MapIds(child.pid, {plan.inner_uid, plan.host_uid}, {plan.inner_gid, plan.host_gid}));
+  TRY(MapIds(child.pid, {plan.inner_uid, plan.host_uid}, {plan.inner_gid, plan.host_gid},
+             plan.as_root));
   TRY(sandbox.cgroup_.Attach(child.pid));
   if (plan.limits.cpus > 0 && !sandbox.cgroup_.enforces("cpu")) {
     PinProcessors(child.pid, plan.limits.cpus);

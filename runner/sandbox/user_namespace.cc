@@ -59,9 +59,9 @@ std::string Remedy() {
 
 }  // namespace
 
-Status MapIds(pid_t pid, IdMapping uid, IdMapping gid) {
+Status MapIds(pid_t pid, IdMapping uid, IdMapping gid, bool as_root) {
   // An ordinary user may map its group only after giving up setgroups for good.
-  if (::geteuid() != 0) TRY(WriteMap(pid, "setgroups", "deny"));
+  if (!as_root) TRY(WriteMap(pid, "setgroups", "deny"));
   TRY(WriteMap(pid, "uid_map", Render(uid)));
   return WriteMap(pid, "gid_map", Render(gid));
 }
@@ -69,7 +69,7 @@ Status MapIds(pid_t pid, IdMapping uid, IdMapping gid) {
 Result<Fd> OpenUserNamespace(IdMapping uid, IdMapping gid) {
   auto [wait_read, wait_write] = TRY(sys::Pipe());
   long pid = ::syscall(SYS_clone, CLONE_NEWUSER | SIGCHLD, nullptr, nullptr, nullptr, nullptr);
-  if (pid < 0) return NamespaceRefused("clone", errno);
+  if (pid < 0) return NamespaceRefused("clone(CLONE_NEWUSER)", errno);
   if (pid == 0) {
     // Lives until its maps are written; the descriptor keeps the namespace after that.
     wait_write.Close();
@@ -77,7 +77,7 @@ Result<Fd> OpenUserNamespace(IdMapping uid, IdMapping gid) {
     (void)!::read(wait_read.get(), &byte, 1);
     ::_exit(0);
   }
-  Status mapped = MapIds(static_cast<pid_t>(pid), uid, gid);
+  Status mapped = MapIds(static_cast<pid_t>(pid), uid, gid, true);
   Result<Fd> fd = sys::Open("/proc/" + std::to_string(pid) + "/ns/user", O_RDONLY);
   wait_write.Close();
   while (::waitpid(static_cast<pid_t>(pid), nullptr, 0) < 0 && errno == EINTR) {
@@ -87,7 +87,7 @@ Result<Fd> OpenUserNamespace(IdMapping uid, IdMapping gid) {
 }
 
 Error NamespaceRefused(const char* call, int saved_errno) {
-  Error error = Errno(std::string(call) + "(CLONE_NEWUSER)", saved_errno);
+  Error error = Errno(call, saved_errno);
   error.code = Code::kUnsupported;
   error.hint = Remedy();
   return error;

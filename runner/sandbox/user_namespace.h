@@ -14,8 +14,9 @@ struct IdMapping {
   unsigned outer;
 };
 
-// Writes the id maps of a process that was just cloned into a user namespace of its own.
-Status MapIds(pid_t pid, IdMapping uid, IdMapping gid);
+// Writes the id maps of a process that was just cloned into a user namespace of its own. Only root
+// may map ids that are not its own, and only then can the process still set its groups.
+Status MapIds(pid_t pid, IdMapping uid, IdMapping gid, bool as_root);
 
 // A user namespace without processes that holds just this mapping: what an id-mapped mount takes.
 // Needs root.
