@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Checkouts as people have them: odd names, odd places, odd kinds."""
+import os
+import shutil
+import subprocess
+
+from harness import FIXTURES, PLACE, ROOT, Case, git, write
+
+NAMES = ['with space', 'comma,name', 'colon:name', 'back\\slash', 'ünïcode ✓', "quo'te\"s", '-dash',
+         'new\nline', '$(id)', 'lowerdir=x,upperdir=y:z', '%s%n', 'a' * 200]
+
+
+class Checkouts(Case):
+    def works(self, checkout, **more):
+        """Reads, changes and applies in `checkout`."""
+        run = self.run_agent('sh', '-c', 'cat README.md; echo changed > README.md; echo x > new',
+                             checkout=checkout, options=['--apply'], **more)
+        self.assertEqual(run.out, 'hello\n')
+        self.assertEqual(open(checkout + '/README.md').read(), 'changed\n')
+        self.assertEqual(os.stat(checkout + '/new').st_uid, os.geteuid())
+        return run
+
+    def test_path_may_have_any_characters(self):
+        for name in NAMES:
+            with self.subTest(name=name):
+                self.works(self.make_checkout(os.path.join(self.dir, name)))
+
+    def test_relative_workdir_and_the_default_are_found(self):
+        for options in (['--workdir', 'checkout'], ['--workdir', './checkout/.']):
+            self.run_agent('test', '-f', 'README.md', options=options)
+
+    def test_workdir_through_a_link_is_the_place_itself(self):
+        os.symlink(self.checkout, self.dir + '/link')
+        run = self.run_agent('pwd', checkout=self.dir + '/link')
+        self.assertEqual(run.out.strip(), os.path.realpath(self.checkout))
+
+    def test_checkout_in_the_home_directory(self):
+        home = '/root' if ROOT else self.home
+        place = os.path.join(home, 'checkout-' + self.marker)
+        self.feature('root', FIXTURES or not ROOT, 'the test does not write to a real home')
+        try:
+            self.works(self.make_checkout(place))
+            write(home + '/beside', 'x')
+            run = self.shell(f'cat {home}/beside; ls -a {home}; true', checkout=place)
+            self.assertIn('Permission denied', run.out + run.err)
+            self.assertNotIn('beside\n', run.out.replace('beside: No such', ''))
+        finally:
+            shutil.rmtree(place, ignore_errors=True)
+
+    def test_checkout_on_a_tmpfs(self):
+        self.feature('root', FIXTURES, 'nobody here can mount one')
+        self.works(PLACE + '/checkout')
+
+    def test_checkout_that_is_read_only(self):
+        self.feature('root', FIXTURES, 'nobody here can mount one')
+        run = self.shell('echo changed > README.md && cat README.md', checkout=PLACE + '/sealed')
+        self.assertEqual(run.out, 'changed\n')
+        self.assertEqual(open(PLACE + '/sealed/README.md').read(), 'hello\n')
+
+    def test_checkout_with_mounts_in_it(self):
+        self.feature('root', FIXTURES, 'nobody here can mount one')
+        if ROOT:
+            run = self.shell('cat README.md; ls volume', checkout=PLACE + '/nested')
+            self.assertEqual(run.out, 'hello\n')
+        else:
+            run = self.shell('true', checkout=PLACE + '/nested', code=69)
+            self.assertIn(PLACE + '/nested/volume', run.err)
+            self.assertIn('umount', run.err)
+
+    def test_host_with_mounts_in_etc_as_every_container_has(self):
+        self.feature('root', ROOT, 'only root can mount there')
+        hosts = write(self.dir + '/hosts', 'of the container\n')
+        line, _ = self.command(['sh', '-c', 'cat /etc/hosts; id -un; touch /etc/x; cat /etc/shadow'])
+        script = f'mount --bind {hosts} /etc/hosts; exec "$@"'
+        done = subprocess.run(['unshare', '-m', 'sh', '-c', script, 'sh', *line], text=True,
+                              capture_output=True, cwd=self.dir)
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn('localhost sandbox', done.stdout)
+        self.assertNotIn('container', done.stdout)
+        self.assertIn('Read-only file system', done.stdout + done.stderr)
+        self.assertIn('/etc/shadow: Permission denied', done.stdout + done.stderr)
+
+    def test_files_only_their_owner_may_read(self):
+        os.chmod(self.checkout + '/README.md', 0o600)
+        write(self.checkout + '/private/file', 'x\n', 0o600)
+        os.chmod(self.checkout + '/private', 0o700)
+        self.assertEqual(self.shell('cat README.md private/file; echo y > private/file').out,
+                         'hello\nx\n')
+
+    def test_checkout_of_another_user_is_handed_over_by_root(self):
+        if not ROOT:
+            return  # test_checkout_of_another_user_is_69_with_what_to_type
+        other = self.make_checkout(self.dir + '/other')
+        subprocess.run(['chown', '-R', '23456:23457', other], check=True)
+        os.chmod(other + '/README.md', 0o600)
+        run = self.shell('cat README.md; echo x >> README.md; stat -c %u:%g README.md; touch new',
+                         checkout=other, options=['--apply'])
+        self.assertEqual(run.out, 'hello\n1000:1000\n')
+        self.assertEqual(open(other + '/README.md').read(), 'hello\nx\n')
+
+    def test_directory_without_git(self):
+        plain = self.dir + '/plain'
+        write(plain + '/README.md', 'hello\n')
+        run = self.shell('echo x > new', checkout=plain)
+        self.assertIn('new', open(run.report + '/changes.patch').read())
+
+    def test_worktree(self):
+        git(self.checkout, 'worktree', 'add', '-q', self.dir + '/tree')
+        run = self.shell('cat README.md; echo x > new', checkout=self.dir + '/tree')
+        self.assertEqual(run.out, 'hello\n')
+        self.assertIn('new', open(run.report + '/changes.patch').read())
+
+    def test_empty_directory(self):
+        os.mkdir(self.dir + '/empty')
+        self.shell('ls -A; echo x > new', checkout=self.dir + '/empty')
+
+    def test_root_of_the_file_system_is_no_checkout(self):
+        self.run_agent('true', checkout='/', code=64)
+
+    def test_checkout_inside_a_directory_of_the_policy(self):
+        self.feature('root', FIXTURES, 'the place must lie outside /tmp')
+        policy = self.policy('version: 1\nfilesystem_policy:\n  include_workdir: true\n'
+                             f'  read_only: [/usr, "{PLACE}"]\n')
+        write(PLACE + '/scratch/beside', 'beside\n')
+        run = self.shell('cat ../scratch/beside README.md; echo x > new && echo wrote;'
+                         '(echo x > ../scratch/y) 2>/dev/null || echo refused',
+                         options=['--policy', policy], checkout=PLACE + '/checkout')
+        self.assertEqual(run.out.split()[-3:], ['changed' if 'changed' in run.out else 'hello',
+                                                'wrote', 'refused'])
+        self.assertIn('beside\n', run.out)
+
+    def test_directory_the_policy_opens_for_writing_is_private(self):
+        self.feature('root', FIXTURES, 'the place must lie outside /tmp')
+        place = PLACE + '/scratch/cache,with:odd name'
+        write(place + '/old', 'old\n')
+        policy = self.policy('version: 1\nfilesystem_policy:\n  include_workdir: true\n'
+                             f'  read_only: [/usr]\n  read_write: ["{place}"]\n')
+        run = self.shell(f'cd "{place}"; cat old; echo new > old; cat old; echo x > made; ls',
+                         options=['--policy', policy])
+        self.assertEqual(run.out.split(), ['old', 'new', 'made', 'old'])
+        self.assertEqual(open(place + '/old').read(), 'old\n')
+        self.assertEqual(os.listdir(place), ['old'])

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What of the host's environment, arguments and credentials an agent can see; who it is."""
+import os
+import subprocess
+
+from harness import CANARY, Case
+
+FAKE = {name: f'{CANARY}-{i}' for i, name in enumerate((
+    'GITHUB_TOKEN', 'GH_TOKEN', 'ACTIONS_RUNTIME_TOKEN', 'ACTIONS_ID_TOKEN_REQUEST_TOKEN',
+    'ACTIONS_ID_TOKEN_REQUEST_URL', 'ANTHROPIC_API_KEY', 'OPENAI_API_KEY', 'AWS_ACCESS_KEY_ID',
+    'AWS_SECRET_ACCESS_KEY', 'AWS_SESSION_TOKEN', 'GOOGLE_API_KEY', 'GEMINI_API_KEY', 'NPM_TOKEN',
+    'NODE_AUTH_TOKEN', 'CI_JOB_TOKEN', 'DOCKER_AUTH_CONFIG', 'VAULT_TOKEN', 'DATABASE_URL',
+    'SSH_AUTH_SOCK', 'LD_PRELOAD', 'BASH_ENV', 'GIT_ASKPASS'))}
+LOOK = 'env; cat /proc/*/environ /proc/*/cmdline /proc/self/auxv 2>/dev/null | tr "\\0" "\\n"; true'
+
+
+class Environment(Case):
+    def test_no_variable_of_the_host_enters(self):
+        run = self.shell(LOOK, env=FAKE)
+        self.assertIn('OPENSHELL_SANDBOX=1', run.out)
+        self.assertNotIn(CANARY, run.out)
+
+    def test_control_sees_what_the_sandbox_hides(self):
+        out = subprocess.run(['sh', '-c', 'env'], env=dict(FAKE, PATH='/usr/bin:/bin', LD_PRELOAD=''),
+                             capture_output=True, text=True).stdout
+        self.assertGreaterEqual(out.count(CANARY), 20)
+
+    def test_nothing_of_the_environment_is_in_the_report(self):
+        run = self.shell('env', env=FAKE)
+        for name in os.listdir(run.report):
+            self.assertNotIn(CANARY, open(f'{run.report}/{name}', errors='replace').read(), name)
+
+    def test_secret_is_a_placeholder_inside(self):
+        run = self.shell(LOOK + '; echo key=$ANTHROPIC_API_KEY', env=FAKE,
+                         options=['--secret', 'ANTHROPIC_API_KEY@api.example.com'])
+        self.assertNotIn(CANARY, run.out)
+        self.assertTrue(run.values()['key'])
+
+    def test_arguments_of_the_runner_are_not_visible(self):
+        run = self.shell(LOOK, options=['--env', 'PLAIN=given-' + self.marker,
+                                        '--prompt', 'prompt-' + self.marker])
+        self.assertIn('PLAIN=given-', run.out)
+        self.assertNotIn('prompt-' + self.marker, run.out)
+        self.assertNotIn('--report-dir', run.out)
+
+    def test_first_process_cannot_be_looked_into(self):
+        run = self.shell('cat /proc/1/environ /proc/1/cmdline 2>/dev/null | tr -d "\\0"; ls -l /proc/1/fd /proc/1/exe'
+                         ' /proc/1/root /proc/1/cwd 2>/dev/null; cat /proc/1/maps 2>/dev/null; echo end')
+        self.assertEqual(run.out.strip(), 'end')
+
+    def test_agent_has_its_streams_and_no_other_descriptor(self):
+        run = self.shell('ls /proc/self/fd | grep -v "^[0123]$"; echo end')
+        self.assertEqual(run.out.strip(), 'end')
+
+    def test_agent_is_the_sandbox_user_without_groups_or_core_dumps(self):
+        run = self.shell('id -un; id -G; ulimit -c; hostname; echo $HOME; grep Cap /proc/self/status')
+        lines = run.out.split()
+        self.assertEqual(lines[:5], ['sandbox', '1000', '0', 'sandbox', '/sandbox'])
+        self.assertEqual(set(lines[6::2]), {'0' * 16})
+
+    def test_policy_names_the_user_inside(self):
+        policy = self.policy('version: 1\nprocess: {run_as_user: "2345", run_as_group: "2346"}\n')
+        run = self.shell('id -u; id -g; touch f && stat -c %u:%g f', options=['--policy', policy])
+        self.assertEqual(run.out.split(), ['2345', '2346', '2345:2346'])
+
+    def test_prompt_reaches_the_command_as_input_only(self):
+        run = self.run_agent('cat', options=['--prompt', 'words of the prompt'])
+        self.assertIn('words of the prompt', run.out)

@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How a run ends: exit codes, and the record that every end leaves."""
+import os
+import signal
+import subprocess
+import time
+
+from harness import BASE, FIXTURES, PROBE, ROOT, Case, git, write
+
+
+class ExitCodes(Case):
+    def test_status_of_the_agent_is_the_status_of_the_run(self):
+        for status in (0, 1, 2, 37, 42, 63):
+            run = self.shell(f'exit {status}', code=status,
+                             kind='agent-failed' if status else 'success')
+            self.assertEqual(run.outcome['agent_status'], status)
+
+    def test_status_above_63_is_63_and_the_record_has_the_real_one(self):
+        for status in (64, 77, 124, 127, 255):
+            run = self.shell(f'exit {status}', code=63, kind='agent-failed')
+            self.assertEqual(run.outcome['agent_status'], status)
+
+    def test_agent_that_kills_itself_is_told_as_a_shell_does(self):
+        run = self.shell('kill -KILL $$', code=63, kind='agent-failed')
+        self.assertEqual(run.outcome['agent_status'], 137)
+
+    def test_last_of_a_pipeline_decides(self):
+        self.shell('true | exit 3', code=3)
+        self.shell('exit 3 | true', code=0)
+
+    def test_wrong_usage_is_64(self):
+        self.run_agent('true', options=['--no-such-option'], code=64)
+        self.run_agent(code=64)
+
+    def test_policy_with_a_mistake_is_65(self):
+        policy = self.policy('endpoints:\n  - no_such_key: 1\n')
+        run = self.run_agent('true', options=['--policy', policy], code=65)
+        self.assertIn('policy.yml:', run.err)
+        self.assertEqual(run.outcome['exit_code'], 65)
+
+    def test_policy_of_the_repository_with_a_mistake_is_65(self):
+        write(self.checkout + '/.agentic-ci/openshell-policy.yml', 'endpoints: 3\n')
+        git(self.checkout, 'add', '.')
+        git(self.checkout, 'commit', '-qm', 'policy')
+        self.run_agent('true', code=65)
+
+    def test_named_input_that_does_not_exist_is_66(self):
+        self.run_agent('true', options=['--policy', self.dir + '/none.yml'], code=66)
+        self.run_agent('true', checkout=self.dir + '/none', code=66)
+        run = self.run_agent('no-such-program-here', code=66)
+        self.assertIn('no-such-program-here', run.err)
+        self.assertEqual(run.outcome['exit_code'], 66)
+
+    def test_host_without_user_namespaces_is_69_with_what_to_type(self):
+        line, report = self.command(['true'])
+        script = ('echo 0 > /proc/sys/user/max_user_namespaces && exec "$@"')
+        done = subprocess.run(['unshare', '-Ur', 'sh', '-c', script, 'sh', *line], cwd=self.dir,
+                              capture_output=True, text=True, timeout=60)
+        self.assertEqual(done.returncode, 69, done.stderr)
+        self.assertIn('sysctl -w user.max_user_namespaces', done.stderr)
+        self.assertTrue(os.path.exists(report + '/run.json'))
+
+    def test_checkout_of_another_user_is_69_with_what_to_type(self):
+        if ROOT:
+            return  # Root hands any checkout over.
+        self.feature('root', FIXTURES, 'nobody here can give a checkout to another user')
+        run = self.run_agent('true', checkout=BASE + '/foreign', code=69)
+        self.assertIn('chown -R', run.err)
+
+    def test_report_directory_on_a_full_disk_is_74(self):
+        self.feature('root', FIXTURES, 'nobody here can mount a small disk')
+        self.run_agent('true', report=f'{BASE}/full/{"root" if ROOT else "user"}/report', code=74)
+
+    def test_report_directory_that_is_a_link_in_the_checkout_is_refused(self):
+        target = self.dir + '/elsewhere'
+        os.mkdir(target)
+        os.symlink(target, self.checkout + '/agentic-ci-report')
+        self.run_agent('true', report=self.checkout + '/agentic-ci-report', code=77)
+        self.assertEqual(os.listdir(target), [])
+
+    def test_change_of_a_workflow_is_77_and_is_not_applied(self):
+        run = self.shell('mkdir -p .github/workflows; echo x > .github/workflows/x.yml',
+                         options=['--apply'], code=77, kind='refused')
+        self.assertFalse(os.path.exists(self.checkout + '/.github'))
+        self.assertTrue(os.path.exists(run.report + '/changes.patch'))
+
+    def test_secret_without_a_value_is_78(self):
+        run = self.run_agent('true', options=['--secret', 'NOT_SET_HERE@api.example.com'], code=78)
+        self.assertIn('NOT_SET_HERE', run.err)
+        self.assertEqual(run.outcome['exit_code'], 78)
+
+    def test_time_limit_is_124(self):
+        began = time.monotonic()
+        run = self.shell('sleep 50', options=['--timeout', '1s'], code=124, kind='timed-out')
+        self.assertLess(time.monotonic() - began, 8)
+        self.assertTrue([limit for limit in run.record['limits'] if limit['name'] == 'wall'][0]['fired'])
+
+    def test_idle_limit_is_124_and_output_resets_it(self):
+        run = self.shell('for i in 1 2 3 4 5; do echo $i; sleep 0.4; done; sleep 50',
+                         options=['--idle-timeout', '1s'], code=124, kind='idle')
+        self.assertIn('5', run.out)
+
+    def test_memory_limit_is_125(self):
+        run = self.run_agent(PROBE, 'allocate', '400', options=['--memory', '128MiB'], code=125,
+                             kind='limit', checkout=os.path.dirname(PROBE))
+        self.assertEqual(run.outcome['limit'], 'memory')
+        self.run_agent(PROBE, 'allocate', '400', checkout=os.path.dirname(PROBE))  # The control.
+
+    def test_disk_limit_is_125(self):
+        script = 'head -c 48000000 /dev/zero > /tmp/big'
+        run = self.shell(script, options=['--disk', '16MiB'], code=125, kind='limit')
+        self.assertEqual(run.outcome['limit'], 'disk')
+        self.shell(script)
+
+    def test_disk_limit_holds_in_the_workspace(self):
+        run = self.shell('head -c 48000000 /dev/zero > big', options=['--disk', '16MiB'], code=125)
+        self.assertEqual(run.outcome['limit'], 'disk')
+
+    def test_output_limit_is_125(self):
+        run = self.run_agent(PROBE, 'write', '2', options=['--output', '256KiB'], code=125,
+                             kind='limit', checkout=os.path.dirname(PROBE))
+        self.assertEqual(run.outcome['limit'], 'output')
+        self.assertLessEqual(os.path.getsize(run.report + '/agent.log'), 300 << 10)
+
+    def test_pids_limit_is_125(self):
+        run = self.finish(self.start([PROBE, 'fork', '60'], options=['--pids', '16'],
+                                     checkout=os.path.dirname(PROBE)))
+        self.assertLess(int(run.values()['forks']), 16)
+        control = [c for c in run.record['isolation']['controls'] if c['name'] == 'pids'][0]
+        # Without a cgroup nobody counts what was refused; the agent's own failure is all there is.
+        self.assertEqual(run.code, 125 if 'cgroup' in control['note'] else 1)
+        free = self.run_agent(PROBE, 'fork', '60', checkout=os.path.dirname(PROBE))
+        self.assertEqual(free.values()['forks'], '60')
+
+    def test_interrupt_is_130_and_termination_143(self):
+        for number, code, kind in ((signal.SIGINT, 130, 'interrupted'),
+                                   (signal.SIGTERM, 143, 'terminated'),
+                                   (signal.SIGHUP, 143, 'terminated')):
+            process = self.started_agent('trap "" INT TERM HUP; echo > kept; sleep 50; : "$0"')
+            process.send_signal(number)
+            run = self.finish(process, 10)
+            self.assertEqual(run.code, code)
+            self.assertEqual(run.outcome['kind'], kind)
+            self.assertTrue(run.outcome['reason'])

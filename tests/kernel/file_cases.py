@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What of the host's files an agent can read, and where what it writes ends up."""
+import os
+import socket
+
+from harness import BASE, CANARY, FIXTURES, ROOT, Case, git, write
+
+OPEN_POLICY = '''version: 1
+filesystem_policy:
+  include_workdir: true
+  read_only: [/]
+  read_write: [/tmp, /sandbox]
+'''
+SEARCH = f'grep -rls {CANARY} /root /home /mnt /srv /run /var/run /var/spool /var/tmp /tmp /etc /dev/shm . '
+
+
+class Files(Case):
+    def setUp(self):
+        super().setUp()
+        self.runner_temp = self.dir + '/runner-temp'
+        write(self.runner_temp + '/_github_token', CANARY)
+        write(self.home + '/.ssh/id_ed25519', CANARY)
+        write(self.home + '/.netrc', CANARY)
+        write(self.dir + '/elsewhere/file', CANARY)
+        git(self.checkout, 'config', 'http.https://github.com/.extraheader',
+            'AUTHORIZATION: basic ' + CANARY)
+        git(self.checkout, 'remote', 'add', 'origin', f'https://x:{CANARY}@example.com/o/r.git')
+
+    def found(self, run):
+        return [line for line in run.out.splitlines() if line.startswith(('/', './'))]
+
+    def search(self, **more):
+        run = self.shell(f'{SEARCH} {self.dir} || true; echo searched',
+                         env={'RUNNER_TEMP': self.runner_temp,
+                              'GITHUB_OUTPUT': self.dir + '/elsewhere/file'}, **more)
+        self.assertIn('searched', run.out)
+        return self.found(run)
+
+    def test_no_secret_of_the_host_is_readable_under_the_built_in_policy(self):
+        control = self.outside(f'{SEARCH} {self.dir}').split()
+        self.assertGreaterEqual(len(control), 25 if FIXTURES else 5, control)
+        self.assertEqual(self.search(), [])
+
+    def test_no_secret_of_the_host_is_readable_where_the_policy_opens_everything(self):
+        self.assertEqual(self.search(options=['--policy', self.policy(OPEN_POLICY)]), [])
+
+    def test_secrets_beneath_a_directory_the_policy_opens_stay_hidden(self):
+        self.feature('root', FIXTURES, 'nobody here can put secrets into /root and /home')
+        policy = self.policy(OPEN_POLICY.replace('[/]', '[/usr, /etc, /home, /var]'))
+        run = self.shell('cat /home/alice/source/x.c; ' + SEARCH + '|| true',
+                         options=['--policy', policy])
+        self.assertIn(CANARY, run.out)  # What the policy does open is there.
+        self.assertEqual(self.found(run), ['/home/alice/source/x.c'])
+
+    def test_git_of_the_checkout_works_without_its_credentials(self):
+        run = self.shell('git status --porcelain && git log --format=%s && git config --list;'
+                         'echo | git credential fill; cat .git/config')
+        self.assertIn('first', run.out)
+        self.assertIn('example.com/o/r.git', run.out)
+        self.assertNotIn(CANARY, run.out)
+        self.assertIn(CANARY, self.outside('git config --list'))
+
+    def test_docker_socket_is_absent(self):
+        self.feature('root', FIXTURES and ROOT, 'only root can listen where docker does')
+        with socket.socket(socket.AF_UNIX) as listener:
+            listener.bind('/run/docker.sock')
+            try:
+                script = 'ls /run/docker.sock /var/run/docker.sock 2>/dev/null; echo done'
+                self.assertIn('/run/docker.sock', self.outside(script))
+                for options in ([], ['--policy', self.policy(OPEN_POLICY)]):
+                    self.assertEqual(self.shell(script, options=options).out.strip(), 'done')
+            finally:
+                os.remove('/run/docker.sock')
+
+    def test_nothing_outside_can_be_written(self):
+        places = ['/usr/probe', '/usr/bin/probe', '/etc/probe', '/etc/passwd', '/probe', '/root/probe',
+                  '/home/probe', '/var/lib/probe', '/proc/sys/kernel/hostname',
+                  '/sys/probe', '/dev/probe', '/etc/openshell-tls/openshell-ca.pem',
+                  '/etc/ssl/certs/ca-certificates.crt', '/run/probe']
+        script = ''.join(f'(echo x >> {place}) 2>/dev/null && echo wrote {place};' for place in places)
+        run = self.shell(script + 'true', options=['--policy', self.policy(OPEN_POLICY)])
+        self.assertEqual(run.out, '')
+        self.assertEqual(self.shell(script + 'true').out, '')
+        self.assertEqual([place for place in places if place.endswith('/probe') and
+                          os.path.exists(place)], [])
+        # The control: the same line writes where it may.
+        self.assertIn('wrote', self.shell('(echo x >> probe) && echo wrote').out)
+
+    def test_private_places_can_be_written_and_stay_private(self):
+        name = 'private-' + self.marker
+        script = ''.join(f'echo x > {place}/{name} && echo ok;' for place in
+                         ('/tmp', '/sandbox', '/var/tmp', '/dev/shm', '.'))
+        self.assertEqual(self.shell(script + 'echo x > /dev/null && echo ok').out.split(), ['ok'] * 6)
+        for place in ('/tmp', '/var/tmp', '/dev/shm', self.checkout):
+            self.assertFalse(os.path.exists(f'{place}/{name}'))
+
+    def test_checkout_is_untouched_without_apply(self):
+        before = self.outside('git status --porcelain; cat README.md; ls -a . .git')
+        run = self.shell('echo more >> README.md; rm -rf .git; echo x > new; mkdir d; echo > d/f')
+        self.assertEqual(self.outside('git status --porcelain; cat README.md; ls -a . .git'), before)
+        self.assertIn('more', open(run.report + '/changes.patch').read())
+
+    def test_apply_brings_the_changes_and_nothing_of_git(self):
+        self.shell('echo more >> README.md; echo x > new; printf "#!/bin/sh\\n" > tool; chmod +x tool;'
+                   'ln -s new link; mkdir -p .git/hooks; echo evil > .git/hooks/pre-commit;'
+                   'git config core.fsmonitor evil', options=['--apply'])
+        self.assertEqual(self.outside('cat README.md new; readlink link; test -x tool && echo x'),
+                         'hello\nmore\nx\nnew\nx\n')
+        self.assertFalse(os.path.exists(self.checkout + '/.git/hooks/pre-commit'))
+        self.assertNotIn('evil', open(self.checkout + '/.git/config').read())
+        self.assertIn(CANARY, open(self.checkout + '/.git/config').read())
+
+    def test_links_do_not_lead_out(self):
+        outside = self.dir + '/elsewhere/file'
+        run = self.shell(f'ln -s {outside} s; cat s 2>/dev/null; (echo bad > s) 2>/dev/null; rm s;'
+                         'ln /etc/passwd h 2>/dev/null && echo linked;'
+                         'mknod c c 1 3 2>/dev/null && echo made; mkfifo p && echo fifo')
+        self.assertEqual(run.out, 'fifo\n')
+        self.assertEqual(open(outside).read(), CANARY)
+
+    def test_link_in_the_checkout_to_the_host_is_not_followed_when_applying(self):
+        target = self.dir + '/elsewhere'
+        os.symlink(target, self.checkout + '/out')
+        git(self.checkout, 'add', '.')
+        git(self.checkout, 'commit', '-qm', 'link')
+        self.shell('rm out; mkdir out; echo evil > out/evil', options=['--apply'])
+        self.assertEqual(sorted(os.listdir(target)), ['file'])
+
+    def test_moving_a_denied_file_does_not_open_it(self):
+        self.shell('mv /etc/shadow /tmp/x 2>/dev/null && cat /tmp/x; mv /etc /tmp/etc 2>/dev/null;'
+                   'true')
+        run = self.shell('mv .git g && mkdir .git; cat g/config')
+        self.assertNotIn(CANARY, run.out)
+
+    def test_setuid_programs_give_nothing(self):
+        run = self.shell('cp /bin/sh own; chmod 4755 own; ./own -c "id -u"; '
+                         'grep NoNewPrivs /proc/self/status; for f in $(find /usr/bin -perm -4000 | '
+                         'head -3); do $f </dev/null >/dev/null 2>&1; done; id -u')
+        self.assertEqual(run.out.split(), ['1000', 'NoNewPrivs:', '1', '1000'])
+
+    def test_every_mount_refuses_setuid_and_all_but_private_ones_are_read_only(self):
+        run = self.shell('cat /proc/self/mountinfo')
+        writable = {'/tmp', '/var/tmp', '/sandbox', '/dev/shm', self.checkout, '/proc'}
+        for line in run.out.splitlines():
+            fields = line.split()
+            place, options = fields[4], fields[5].split(',')
+            self.assertIn('nosuid', options, line)
+            if not place.startswith('/dev/') and place not in writable:
+                self.assertIn('ro', options, line)
+
+    def test_report_in_the_checkout_is_out_of_the_agents_reach(self):
+        report = self.checkout + '/agentic-ci-report'
+        self.shell('mkdir -p agentic-ci-report; echo forged > agentic-ci-report/run.json;'
+                   'ln -sf /etc/passwd agentic-ci-report/summary.md', report=report, code=77)
+        self.assertNotIn('forged', open(report + '/run.json').read())
+        self.assertFalse(os.path.islink(report + '/summary.md'))

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What only root can put up, in a mount namespace of the test's own: nothing of it is on the host."""
+import os
+import subprocess
+
+from harness import CANARY, git, write
+
+# Readable for everybody, so that an ordinary user's control can read them too.
+SECRETS = ['/root/.ssh/id_ed25519', '/root/.aws/credentials', '/root/.netrc', '/root/.npmrc',
+           '/root/.docker/config.json', '/root/.kube/config', '/root/.config/gh/hosts.yml',
+           '/root/.git-credentials', '/root/work/notes', '/home/alice/.ssh/id_rsa',
+           '/home/alice/.config/gcloud/credentials.db', '/home/alice/.claude/.credentials.json',
+           '/home/alice/.cargo/credentials.toml', '/home/alice/.pypirc', '/home/alice/source/x.c',
+           '/home/runner/actions-runner/.credentials', '/mnt/data/file', '/srv/data/file',
+           '/run/secrets/token', '/var/spool/cron/job', '/etc/shadow', '/etc/ssl/private/host.key',
+           '/etc/sudoers', '/etc/kubernetes/admin.conf']
+
+
+def tmpfs(path, options='mode=755'):
+    os.makedirs(path, exist_ok=True)
+    subprocess.run(['mount', '-t', 'tmpfs', '-o', options, 'tmpfs', path], check=True)
+
+
+def make_full_disk(base, user):
+    tmpfs(base + '/full', 'size=64k,mode=755')
+    for name, owner in (('root', 0), ('user', user)):
+        os.mkdir(f'{base}/full/{name}')
+        os.chown(f'{base}/full/{name}', owner, owner)
+    with open(base + '/full/filler', 'wb', buffering=0) as file:
+        try:
+            while True:
+                file.write(b'x' * 4096)
+        except OSError:
+            pass
+
+
+def make_secrets():
+    for top in ('/root', '/home', '/mnt', '/srv', '/run', '/var/spool'):
+        tmpfs(top)
+    # /etc as a layer of its own: the host's is not touched, and it has no mounts in it.
+    tmpfs('/run/etc')
+    for name in ('upper', 'work'):
+        os.mkdir('/run/etc/' + name)
+    subprocess.run(['mount', '-t', 'overlay', 'overlay', '-o',
+                    'lowerdir=/etc,upperdir=/run/etc/upper,workdir=/run/etc/work', '/etc'],
+                   check=True)
+    for path in SECRETS:
+        if os.path.exists(path):
+            os.remove(path)
+        write(path, CANARY + '\n')
+        for directory in (os.path.dirname(path), os.path.dirname(os.path.dirname(path))):
+            os.chmod(directory, 0o755)
+
+
+def make_checkout(path, owner):
+    write(path + '/README.md', 'hello\n')
+    git(path, 'init', '-q')
+    git(path, 'add', '.')
+    git(path, 'commit', '-qm', 'first')
+    subprocess.run(['chown', '-R', f'{owner}:{owner}', path], check=True)
+
+
+def make(base, user):
+    os.mkdir(base + '/home')
+    os.chown(base + '/home', user, user)
+    make_full_disk(base, user)
+    make_secrets()
+    make_checkout(base + '/foreign', 54321)
+    for name, owner in (('root', 0), ('user', user)):
+        place = f'/srv/kernel-test-{name}'
+        tmpfs(place)
+        os.mkdir(place + '/scratch')
+        os.chown(place + '/scratch', owner, owner)
+        make_checkout(place + '/checkout', owner)
+        make_checkout(place + '/nested', owner)
+        write(place + '/volume/file', 'of the volume\n')
+        os.mkdir(place + '/nested/volume')
+        subprocess.run(['mount', '--bind', place + '/volume', place + '/nested/volume'], check=True)
+        make_checkout(place + '/sealed', owner)
+        subprocess.run(['mount', '--bind', place + '/sealed', place + '/sealed'], check=True)
+        subprocess.run(['mount', '-o', 'remount,bind,ro', place + '/sealed'], check=True)

@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What every kernel test needs: a checkout, runs of the binary, and a look at what they left behind."""
+import glob
+import json
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+import unittest
+
+BASE = os.environ.get('KERNEL_TEST_BASE', '')        # Scratch space of the whole test.
+BIN = os.environ.get('KERNEL_TEST_BIN', '')          # A copy of the runner under a name of its own.
+PROBE = os.environ.get('KERNEL_TEST_PROBE', '')
+FIXTURES = os.environ.get('KERNEL_TEST_FIXTURES') == '1'  # Root made mounts for us.
+REQUIRED = os.environ.get('AGENTIC_CI_TESTS_REQUIRE', '').split()
+ROOT = os.geteuid() == 0
+PLACE = '/srv/kernel-test-' + ('root' if ROOT else 'user')  # Ours, outside /tmp, with FIXTURES.
+CANARY = 'canary-7f3a91c2'
+RUN_SECONDS = 60
+GONE_SECONDS = 1.0  # How soon nothing of a run may be alive.
+
+PLAIN_ENV = {'PATH': '/usr/local/bin:/usr/bin:/bin', 'HOME': os.environ.get('HOME', '/nonexistent')}
+GIT = ['git', '-c', 'user.name=t', '-c', 'user.email=t@localhost', '-c', 'init.defaultBranch=main']
+
+
+def git(directory, *arguments):
+    done = subprocess.run([*GIT, *arguments], cwd=directory, env=PLAIN_ENV, check=True,
+                          capture_output=True, text=True)
+    return done.stdout.strip()
+
+
+def write(path, text, mode=0o644):
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, 'w') as file:
+        file.write(text)
+    os.chmod(path, mode)
+    return path
+
+
+def read(path):
+    with open(path, errors='replace') as file:
+        return file.read()
+
+
+def processes(match):
+    """Pids whose name is the runner copy's, or whose command line holds `match`."""
+    found = []
+    for entry in os.listdir('/proc'):
+        if not entry.isdigit():
+            continue
+        try:
+            name = read(f'/proc/{entry}/comm').strip()
+            line = read(f'/proc/{entry}/cmdline')
+            state = read(f'/proc/{entry}/stat').rsplit(')', 1)[1].split()[0]
+        except OSError:
+            continue
+        if state != 'Z' and int(entry) != os.getpid():
+            if os.path.basename(BIN) in (name, os.path.basename(line.split('\0')[0])) or (
+                    match and match in line):
+                found.append(int(entry))
+    return found
+
+
+def wait_until(condition, seconds):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if condition():
+            return True
+        time.sleep(0.01)
+    return bool(condition())
+
+
+class Run:
+    """One run that is over."""
+
+    def __init__(self, code, out, err, report):
+        self.code, self.err, self.report = code, err, report
+        self.out = out.decode(errors='replace')
+        self.raw = out
+        path = os.path.join(report, 'run.json')
+        self.record = json.load(open(path)) if os.path.exists(path) else None
+
+    @property
+    def outcome(self):
+        return self.record['outcome'] if self.record else {}
+
+    def values(self):
+        """The agent's lines of the form name=value."""
+        return dict(line.split('=', 1) for line in self.out.splitlines() if '=' in line)
+
+
+class Case(unittest.TestCase):
+    """A test with a checkout of its own. What a run leaves behind fails it."""
+
+    def setUp(self):
+        self.dir = tempfile.mkdtemp(prefix='case-', dir=BASE)
+        self.home = os.path.join(self.dir, 'home')
+        os.mkdir(self.home)
+        self.marker = 'marker' + os.path.basename(self.dir)
+        self.supervisors = []
+        self.reports = 0
+        self.checkout = self.make_checkout(os.path.join(self.dir, 'checkout'))
+        self.mounts = read('/proc/self/mountinfo')
+        self.started = {path: set(os.listdir(path)) for path in ('/tmp', '/run', '/dev/shm')}
+
+    def tearDown(self):
+        wait_until(lambda: not processes(self.marker), GONE_SECONDS)
+        left = processes(self.marker)
+        for pid in left:  # The next case is not to suffer for it.
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except OSError:
+                pass
+        self.assertEqual(left, [], 'processes are left')
+        self.assertEqual(self.mounts, read('/proc/self/mountinfo'), 'mounts are left')
+        for pid in self.supervisors:
+            groups = glob.glob(f'/sys/fs/cgroup/**/agentic-ci-{pid}', recursive=True) if ROOT else []
+            self.assertEqual(groups, [], 'cgroups are left')
+        for path, before in self.started.items():
+            left = [name for name in set(os.listdir(path)) - before if 'agentic' in name and
+                    not name.startswith('agentic-ci-kernel')]
+            self.assertEqual(left, [], f'files are left in {path}')
+        subprocess.run(['chmod', '-R', 'u+rwX', self.dir], stderr=subprocess.DEVNULL)
+        shutil.rmtree(self.dir, ignore_errors=True)
+
+    def feature(self, name, present, reason):
+        """Skips loudly, or fails where AGENTIC_CI_TESTS_REQUIRE names the feature."""
+        if present:
+            return
+        if name in REQUIRED:
+            self.fail(f'{name} is required: {reason}')
+        self.skipTest(f'{name}: {reason}')
+
+    def make_checkout(self, path):
+        os.makedirs(path)
+        write(os.path.join(path, 'README.md'), 'hello\n')
+        git(path, 'init', '-q')
+        git(path, 'add', '.')
+        git(path, 'commit', '-qm', 'first')
+        return path
+
+    def policy(self, text):
+        return write(os.path.join(self.dir, 'policy.yml'), text)
+
+    def command(self, command, options=(), checkout=None, report=None):
+        self.reports += 1
+        report = report or os.path.join(self.dir, f'report-{self.reports}')
+        line = [BIN, 'run', '--workdir', checkout or self.checkout, '--report-dir', report, *options]
+        return (line + ['--', *command] if command else line), report
+
+    def start(self, command, options=(), env=None, checkout=None, report=None, **popen):
+        """A run that goes on; `finish` waits for it."""
+        line, report = self.command(command, options, checkout, report)
+        popen.setdefault('stdin', subprocess.DEVNULL)
+        process = subprocess.Popen(line, env=dict(PLAIN_ENV, HOME=self.home, **(env or {})),
+                                   cwd=popen.pop('cwd', self.dir), stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, **popen)
+        process.report = report
+        self.supervisors.append(process.pid)
+        return process
+
+    def finish(self, process, seconds=RUN_SECONDS):
+        try:
+            out, err = process.communicate(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            self.fail(f'still running after {seconds} s: {process.args}')
+        return Run(process.returncode, out, err.decode(errors='replace'), process.report)
+
+    def run_agent(self, *command, code=0, kind=None, **more):
+        """Runs to the end; asserts the exit code and, where given, the recorded outcome."""
+        run = self.finish(self.start(command, **more))
+        self.assertEqual(run.code, code, f'{run.err}\n{run.out[-2000:]}')
+        if kind is not None:
+            self.assertIsNotNone(run.record, f'no run.json\n{run.err}')
+            self.assertEqual(run.outcome['kind'], kind)
+            self.assertEqual(run.outcome['exit_code'], code)
+        return run
+
+    def shell(self, script, **more):
+        return self.run_agent('sh', '-c', script, **more)
+
+    def outside(self, script, **more):
+        """The control: the same, without the sandbox."""
+        done = subprocess.run(['sh', '-c', script], cwd=self.checkout, capture_output=True,
+                              env=dict(PLAIN_ENV, HOME=self.home), text=True, errors='replace',
+                              timeout=RUN_SECONDS, **more)
+        return done.stdout
+
+    def started_agent(self, script, **more):
+        """A run whose agent has begun (the marker is on its command line)."""
+        process = self.start(['sh', '-c', script, self.marker], **more)
+        if not wait_until(lambda: self.agents(), 20):
+            process.kill()
+            self.fail('the agent did not start: ' + process.communicate()[1].decode())
+        return process
+
+    def agents(self):
+        """Pids on the host of processes in the sandbox that carry the marker."""
+        found = []
+        for pid in processes(self.marker):
+            try:
+                ids = [line for line in read(f'/proc/{pid}/status').splitlines() if 'NSpid' in line]
+                if len(ids[0].split()) > 2 and read(f'/proc/{pid}/cmdline').split('\0')[0] != BIN:
+                    found.append(pid)
+            except (OSError, IndexError):
+                pass
+        return found

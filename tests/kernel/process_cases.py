@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Nothing of a run outlives it, however it ends. tearDown of every case looks for what is left."""
+import os
+import signal
+import subprocess
+
+from harness import GONE_SECONDS, Case, processes, read, wait_until
+
+DAEMON = 'setsid sh -c "(while :; do sleep 0.1; done) & sleep 100" {0} </dev/null >/dev/null 2>&1 & '
+
+
+class Processes(Case):
+    def gone(self):
+        return wait_until(lambda: not processes(self.marker), GONE_SECONDS)
+
+    def runners(self):
+        """The runner's processes of this case: the supervisor, and its children with their roles."""
+        supervisor = self.supervisors[-1]
+        children = [int(pid) for pid in read(f'/proc/{supervisor}/task/{supervisor}/children').split()]
+        agents = {int(read(f'/proc/{pid}/stat').rsplit(')', 1)[1].split()[1]) for pid in self.agents()}
+        init = [pid for pid in children if pid in agents]
+        gateway = [pid for pid in children if pid not in agents]
+        self.assertTrue(init and gateway, f'{children} {agents}')
+        return supervisor, gateway[0], init[0]
+
+    def test_background_loop_ends_with_the_agent(self):
+        run = self.shell('(while :; do sleep 0.1; done) & echo started', code=0)
+        self.assertIn('started', run.out)
+        self.assertTrue(self.gone())
+
+    def test_daemon_ends_with_the_agent(self):
+        self.shell(DAEMON.format(self.marker) + 'sleep 0.3; pgrep -f 100 >/dev/null; exit 0')
+        self.assertTrue(self.gone())
+        # The control: outside, the same daemon lives on.
+        self.outside(DAEMON.format(self.marker) + 'sleep 0.3')
+        left = processes(self.marker)
+        self.assertTrue(left)
+        for pid in left:
+            os.kill(pid, signal.SIGKILL)
+            for child in processes('sleep 0.1'):
+                pass
+        self.assertTrue(wait_until(lambda: not processes(self.marker), 2))
+
+    def test_everything_dies_with_a_killed_supervisor(self):
+        process = self.started_agent(DAEMON.format('$0') + 'trap "" TERM HUP; sleep 100; : "$0"')
+        process.kill()
+        process.communicate()
+        self.assertTrue(self.gone())
+
+    def test_everything_dies_with_a_killed_first_process(self):
+        process = self.started_agent(DAEMON.format('$0') + 'sleep 100; : "$0"')
+        _, _, init = self.runners()
+        os.kill(init, signal.SIGKILL)
+        run = self.finish(process, 10)
+        self.assertNotEqual(run.code, 0)
+        self.assertIsNotNone(run.record)
+        self.assertTrue(self.gone())
+
+    def test_everything_dies_with_a_killed_gateway(self):
+        process = self.started_agent(DAEMON.format('$0') + 'sleep 100; : "$0"')
+        _, gateway, _ = self.runners()
+        os.kill(gateway, signal.SIGKILL)
+        run = self.finish(process, 10)
+        self.assertEqual(run.code, 74)
+        self.assertIsNotNone(run.record)
+        self.assertTrue(self.gone())
+
+    def test_agent_that_ignores_signals_dies_at_the_interrupt(self):
+        process = self.started_agent('trap "" INT TERM HUP QUIT; while :; do sleep 1; done; : "$0"')
+        process.send_signal(signal.SIGINT)
+        self.assertEqual(self.finish(process, 10).code, 130)
+        self.assertTrue(self.gone())
+
+    def test_killed_while_starting_leaves_nothing(self):
+        for delay in (0.002, 0.01, 0.03, 0.06, 0.1, 0.2):
+            process = self.start(['sh', '-c', 'sleep 100', self.marker])
+            try:
+                process.communicate(timeout=delay)
+            except subprocess.TimeoutExpired:
+                process.kill()
+            process.communicate()
+            self.assertTrue(self.gone(), f'after {delay} s: {processes(self.marker)}')
+
+    def test_failed_start_leaves_nothing(self):
+        self.run_agent('no-such-program', code=66)
+        self.assertTrue(self.gone())
+
+    def test_agent_cannot_signal_the_runner(self):
+        run = self.shell('kill -9 -1 2>/dev/null; kill -9 1 2>/dev/null; echo alive')
+        self.assertIn('alive', run.out)
+
+    def test_agent_sees_the_sandbox_alone(self):
+        run = self.shell('ls /proc | grep -c "^[0-9]*$"')
+        self.assertLess(int(run.out), 8)
+        self.assertGreater(int(self.outside('ls /proc | grep -c "^[0-9]*$"')), 8)
+
+    def test_many_short_processes_leave_no_zombies(self):
+        run = self.shell('for i in $(seq 100); do (setsid true &) ; done; sleep 0.5;'
+                         'grep -l "State:.Z" /proc/[0-9]*/status 2>/dev/null | wc -l')
+        self.assertEqual(run.out.strip(), '0')
+
+    def test_two_runs_at_once_on_one_checkout(self):
+        first = self.start(['sh', '-c', 'echo one > f; sleep 0.5; cat f'])
+        second = self.start(['sh', '-c', 'echo two > f; sleep 0.5; cat f'])
+        self.assertEqual(self.finish(first).out, 'one\n')
+        self.assertEqual(self.finish(second).out, 'two\n')
+        self.assertFalse(os.path.exists(self.checkout + '/f'))
