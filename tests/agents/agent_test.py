@@ -18,7 +18,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / 'tests' / 'services' / 'model'))
 from model import Model  # noqa: E402  pylint: disable=wrong-import-position
 
-BINARY, PROGRAMS = (sys.argv.pop(1), sys.argv.pop(1)) if len(sys.argv) > 2 else ('', '')
+BINARY, PROGRAMS = os.path.abspath(sys.argv.pop(1)), sys.argv.pop(1)
 HOST = 'host.openshell.internal'
 KEY = 'sk-test-' + secrets.token_hex(20)
 PLACEHOLDER = 'openshell:resolve:env:ANTHROPIC_API_KEY'
@@ -139,6 +139,10 @@ class Agent(unittest.TestCase):
 
     def test_a_model_that_recovers_is_no_failure(self):
         ended = self.run_agent({'turns': [{'text': 'Done.'}], 'faults': [{'nth': 1, 'status': 500}]})
+        self.assertEqual((ended.code, len(ended.requests)), (0, 2), ended.text('agent.log'))
+
+    def test_an_answer_that_breaks_off_is_asked_for_again(self):
+        ended = self.run_agent({'turns': [{'text': 'Done.'}], 'faults': [{'nth': 1, 'cutAfter': 3}]})
         self.assertEqual((ended.code, len(ended.requests)), (0, 2), ended.text('agent.log'))
 
     def test_a_model_that_never_answers_meets_the_time_limit(self):

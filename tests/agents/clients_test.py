@@ -16,7 +16,7 @@ import unittest
 
 from upstream import NAME, Upstream
 
-BINARY, NODE = (sys.argv.pop(1), sys.argv.pop(1)) if len(sys.argv) > 2 else ('', '')
+BINARY, NODE = os.path.abspath(sys.argv.pop(1)), sys.argv.pop(1)
 POLICY = '''
 version: 1
 filesystem_policy:

@@ -10,7 +10,7 @@
 //   { "turns":  [ {"text": "...", "action": {"run": {"command": "make"}}}, {"text": "Done."} ],
 //     "usage":  {"input": 1200, "cacheRead": 300, "cacheWrite": 50, "output": 40},
 //     "faults": [ {"nth": 1, "count": 2, "status": 529, "headers": {"retry-after": "1"}},
-//                 {"nth": 3, "delayMs": 500}, {"nth": 4, "cutAfter": 3}, {"nth": 5, "hang": true} ] }
+//                 {"nth": 4, "cutAfter": 3}, {"nth": 5, "hang": true} ] }
 //
 // An action is `run`, `read_file`, `write_file`, `edit_file` (with paths relative to the agent's
 // working directory), or `tool` with a name and an input. `nth` counts requests for the model from 1;
@@ -20,7 +20,6 @@ import { randomBytes } from 'node:crypto';
 import fs from 'node:fs';
 import http from 'node:http';
 import path from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 
 const USAGE = { input: 1200, cacheRead: 300, cacheWrite: 50, output: 40 };
 const PIECE = 12;  // Characters of a streamed piece: texts and inputs arrive in several.
@@ -149,7 +148,6 @@ class Model {
     if (this.requiredKey && key !== this.requiredKey) return json(401, failure(401, 'wrong API key'));
     const fault = (this.scenario.faults ?? []).find(
       ({ nth = 1, count = 1 }) => entry.nth >= nth && (count < 0 || entry.nth < nth + count));
-    if (fault?.delayMs) await sleep(fault.delayMs);
     if (fault?.hang) return this.log({ ...entry, fault: 'hang' });
     if (fault?.status) return json(fault.status, failure(fault.status, 'scripted failure'), fault.headers);
 
