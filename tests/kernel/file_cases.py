@@ -152,5 +152,5 @@ class Files(Case):
         report = self.checkout + '/agentic-ci-report'
         self.shell('mkdir -p agentic-ci-report; echo forged > agentic-ci-report/run.json;'
                    'ln -sf /etc/passwd agentic-ci-report/summary.md', report=report, code=77)
-        self.assertNotIn('forged', open(report + '/run.json').read())
+        self.assertNotEqual(open(report + '/run.json').read(), 'forged\n')
         self.assertFalse(os.path.islink(report + '/summary.md'))

@@ -115,15 +115,20 @@ class Case(unittest.TestCase):
                 pass
         self.assertEqual(left, [], 'processes are left')
         self.assertEqual(self.mounts, read('/proc/self/mountinfo'), 'mounts are left')
-        for pid in self.supervisors:
-            groups = glob.glob(f'/sys/fs/cgroup/**/agentic-ci-{pid}', recursive=True) if ROOT else []
-            self.assertEqual(groups, [], 'cgroups are left')
+        self.assertEqual(self.cgroups(), [], 'cgroups are left')
         for path, before in self.started.items():
             left = [name for name in set(os.listdir(path)) - before if 'agentic' in name and
                     not name.startswith('agentic-ci-kernel')]
             self.assertEqual(left, [], f'files are left in {path}')
         subprocess.run(['chmod', '-R', 'u+rwX', self.dir], stderr=subprocess.DEVNULL)
         shutil.rmtree(self.dir, ignore_errors=True)
+
+    def cgroups(self):
+        """What is left of this case's runs."""
+        if not ROOT:
+            return []
+        return [path for pid in self.supervisors
+                for path in glob.glob(f'/sys/fs/cgroup/**/agentic-ci-{pid}', recursive=True)]
 
     def feature(self, name, present, reason):
         """Skips loudly, or fails where AGENTIC_CI_TESTS_REQUIRE names the feature."""
@@ -203,7 +208,7 @@ class Case(unittest.TestCase):
         for pid in processes(self.marker):
             try:
                 ids = [line for line in read(f'/proc/{pid}/status').splitlines() if 'NSpid' in line]
-                if len(ids[0].split()) > 2 and read(f'/proc/{pid}/cmdline').split('\0')[0] != BIN:
+                if len(ids[0].split()) > 2 and ids[0].split()[2] != '1':  # The first is ours.
                     found.append(pid)
             except (OSError, IndexError):
                 pass

@@ -28,7 +28,9 @@ class Streams(Case):
     def test_64_mib_of_output_pass(self):
         began = time.monotonic()
         run = self.run_agent(PROBE, 'write', '60', checkout=os.path.dirname(PROBE))
-        self.assertGreater(len(run.raw), 59 << 20)
+        output = [limit for limit in run.record['limits'] if limit['name'] == 'output'][0]
+        self.assertEqual((output['used'], output['fired']), (60 << 20, False))
+        self.assertLess(len(run.raw), 61 << 20)
         self.assertLess(time.monotonic() - began, 30)
 
     def test_output_written_after_a_background_child_kept_it_open(self):
