@@ -204,7 +204,8 @@ void LogEnd(const report::RunRecord& record, const std::string& directory) {
                    {"port", std::to_string(denied.denial.port)},
                    {"method", denied.denial.method.empty() ? "CONNECT" : denied.denial.method},
                    {"times", std::to_string(denied.count)},
-                   {"reason", denied.reason}});
+                   {"reason", denied.reason},
+                   {"allow", denied.allow_line.empty() ? "never" : denied.allow_line}});
   }
   logging::Info("run ended", {{"outcome", report::Render(record.outcome.kind)},
                               {"exit", std::to_string(record.outcome.exit_code)},
