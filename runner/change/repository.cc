@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "change/repository.h"
 
+#include <fcntl.h>
 #include <git2/sys/repository.h>
+#include <sys/stat.h>
 
 #include <algorithm>
+#include <chrono>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "base/sys.h"
 #include "change/git_handle.h"
+#include "change/ignore_gate.h"
 #include "change/protected_path.h"
 
 namespace change {
@@ -113,6 +117,20 @@ Result<std::string> TakeConfiguration(git_repository* repository) {
   return origin;
 }
 
+// libgit2 opens these without looking, and would wait for a pipe's writer for ever.
+Status RefusePipes(const std::string& git) {
+  for (const char* name : {"", "/config", "/config.worktree", "/commondir", "/HEAD", "/index",
+                           "/packed-refs", "/shallow", "/info/exclude", "/info/attributes"}) {
+    struct stat facts {};
+    std::string path = git + name;
+    if (::stat(path.c_str(), &facts) != 0 || S_ISREG(facts.st_mode) || S_ISDIR(facts.st_mode)) {
+      continue;
+    }
+    return Error{Code::kInvalid, path + " is neither a file nor a directory"};
+  }
+  return Ok();
+}
+
 }  // namespace
 
 bool ValidRefName(const std::string& ref) {
@@ -132,6 +150,7 @@ struct Repository::State {
   GitRepository git;
   std::string origin_url;
   GitIndex index;  // Loaded by the first question about it.
+  IgnoreGate ignore_gate{Fd()};
 
   // The checkout's index, or null when it has none that can be read.
   git_index* Index() {
@@ -153,6 +172,7 @@ Result<Repository> Repository::Open(const std::string& checkout) {
   if (!sys::Exists(checkout + "/.git")) {
     return Error{Code::kNotFound, checkout + " is not the top of a git checkout"};
   }
+  TRY(RefusePipes(checkout + "/.git"));
   auto state = std::make_unique<State>();
   git_repository* raw = nullptr;
   if (git_repository_open_ext(&raw, checkout.c_str(), GIT_REPOSITORY_OPEN_NO_SEARCH, nullptr) !=
@@ -161,8 +181,12 @@ Result<Repository> Repository::Open(const std::string& checkout) {
   }
   state->git.reset(raw);
   state->origin_url = TRY(TakeConfiguration(raw));
-  // core.worktree may have said otherwise; ignore rules and index belong to this directory.
-  if (git_repository_set_workdir(raw, checkout.c_str(), 0) != 0) {
+  // core.worktree may have said otherwise; ignore rules and index belong to this directory. Only
+  // where it differs: libgit2 1.5 leaks when it is set to what it is.
+  const std::string directory = TRY(sys::RealPath(checkout)) + "/";
+  const char* workdir = git_repository_workdir(raw);
+  bool same = workdir != nullptr && directory == workdir;
+  if (!same && git_repository_set_workdir(raw, directory.c_str(), 0) != 0) {
     return GitError(Code::kInvalid, "setting the working tree to " + checkout);
   }
   return Repository(std::move(state));
@@ -220,9 +244,12 @@ Result<std::optional<std::string>> Repository::ReadAtRef(const std::string& ref,
 }
 
 bool Repository::Ignores(const std::string& path) const {
+  if (!state_->ignore_gate.Open(path)) return false;
   int ignored = 0;
-  if (git_ignore_path_is_ignored(&ignored, state_->git.get(), path.c_str()) != 0) return false;
-  return ignored != 0;
+  auto began = std::chrono::steady_clock::now();
+  int status = git_ignore_path_is_ignored(&ignored, state_->git.get(), path.c_str());
+  state_->ignore_gate.Spend(std::chrono::steady_clock::now() - began);
+  return status == 0 && ignored != 0;
 }
 
 bool Repository::Tracks(const std::string& path) const {

@@ -48,7 +48,8 @@ class Repository {
 
   // Whether the checkout's own ignore rules (.gitignore files as they lie on disk, info/exclude)
   // cover `path`, relative to the checkout. A trailing `/` says that it is a directory. Says
-  // nothing about whether the path is tracked.
+  // nothing about whether the path is tracked. False where the rules cost too much to ask
+  // (ignore_gate.h).
   bool Ignores(const std::string& path) const;
   // Whether the checkout's index has exactly `path`, and whether it has anything beneath
   // `directory` (without a trailing `/`). The index is loaded by the first call: O(tracked files),

@@ -22,6 +22,8 @@ namespace {
 
 // What waits to be listed is paths, and a hostile tree has long ones.
 constexpr size_t kPendingBytesMax = 256 << 20;
+// Every level is walked anew for every directory in it; no source tree is half as deep.
+constexpr int kDepthMax = 128;
 
 // The names in a directory, without `.` and `..`, sorted; at most `entries_max`.
 Result<std::vector<std::string>> ListNames(int directory, int64_t entries_max) {
@@ -124,8 +126,10 @@ class Walk {
       if (!top && own) visitor_.left_out(path, "belongs to git", false);
       return true;
     }
-    if (ValidPath(path)) return false;
-    visitor_.left_out(path.substr(0, 200) + "...", "its path is too long", true);
+    bool deep = std::count(path.begin(), path.end(), '/') >= kDepthMax;
+    if (!deep && ValidPath(path)) return false;
+    visitor_.left_out(path.substr(0, 200) + "...",
+                      deep ? "it lies too deep" : "its path is too long", true);
     return true;
   }
 

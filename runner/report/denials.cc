@@ -21,7 +21,9 @@ using codec::Json;
 
 constexpr size_t kDenialsMax = 1000;
 constexpr size_t kLineBytesMax = size_t{256} << 10;
-constexpr size_t kFileBytesMax = size_t{64} << 20;
+// The gateway's own bound on its records (gateway/limits.h): no denial hides behind what is
+// allowed.
+constexpr size_t kFileBytesMax = size_t{512} << 20;
 constexpr size_t kHostBytesMax = 255;
 constexpr size_t kPathBytesMax = 4096;
 
@@ -54,6 +56,9 @@ class Collector {
  public:
   void TakeLine(std::string_view line) {
     if (line.find_first_not_of(" \t\r") == std::string_view::npos) return;
+    // Most records are of what was allowed: not worth parsing. No text can forge this, since a
+    // quote in a text has a backslash before it.
+    if (line.find("\"action_id\":1,") != std::string_view::npos) return;
     const Result<Json> json =
         codec::ParseJson(line, {.bytes_max = kLineBytesMax, .depth_max = 16, .values_max = 5000});
     if (!json.ok() || json.value().object() == nullptr) {

@@ -2,6 +2,7 @@
 #include "run/environment.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -45,11 +46,13 @@ void AddRedacted(const std::string& checkout, const std::string& path,
                  std::vector<sandbox::WorkspaceFile>* files) {
   Result<Fd> top = sys::Open(checkout, O_RDONLY | O_DIRECTORY);
   if (!top.ok()) return;
-  Result<Fd> file = sys::OpenBeneath(top.value().get(), path, O_RDONLY);
+  // Not waiting for a writer: an earlier step of the job may have put a pipe there.
+  Result<Fd> file = sys::OpenBeneath(top.value().get(), path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
   if (!file.ok() && file.error().code == Code::kNotFound) return;
   // What cannot be read whole is not shown at all.
   std::string text;
-  if (file.ok()) {
+  struct stat facts {};
+  if (file.ok() && ::fstat(file.value().get(), &facts) == 0 && S_ISREG(facts.st_mode)) {
     Result<std::string> read = sys::ReadAll(file.value().get(), kGitConfigBytesMax);
     if (read.ok()) text = codec::RedactGitConfig(read.value());
   }

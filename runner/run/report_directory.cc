@@ -5,6 +5,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <filesystem>
+
 #include "base/sys.h"
 
 namespace run {
@@ -30,6 +32,26 @@ Result<Fd> Create(int directory, const char* name) {
   return sys::OpenAt(directory, name, O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_NOFOLLOW, 0644);
 }
 
+// A link in a directory that a pull request brought along would be followed by whoever uploads the
+// report, and would take one of the machine's own files with it.
+Status RefuseLinks(const std::string& path) {
+  std::error_code failed;
+  std::filesystem::recursive_directory_iterator entries(path, failed);
+  for (; !failed && entries != std::filesystem::recursive_directory_iterator();
+       entries.increment(failed)) {
+    std::error_code unknown;
+    std::filesystem::file_type type = entries->symlink_status(unknown).type();
+    if (type == std::filesystem::file_type::regular ||
+        type == std::filesystem::file_type::directory) {
+      continue;
+    }
+    return Error{Code::kRefused,
+                 entries->path().string() + ": only files may stand in the report directory",
+                 "rm " + entries->path().string()};
+  }
+  return Ok();
+}
+
 }  // namespace
 
 Result<ReportDirectory> ReportDirectory::Prepare(const std::string& path) {
@@ -47,6 +69,7 @@ Result<ReportDirectory> ReportDirectory::Prepare(const std::string& path) {
       return Errno("removing " + path + "/" + name);
     }
   }
+  TRY(RefuseLinks(directory.path));
   directory.events_jsonl = TRY(Create(fd.get(), "events.ocsf.jsonl"));
   directory.events_log = TRY(Create(fd.get(), "events.log"));
   directory.agent_jsonl = TRY(Create(fd.get(), "agent.jsonl"));
