@@ -27,7 +27,8 @@ class Model:
             stale.unlink(missing_ok=True)
         key = ['--require-key', self._key] if self._key else []
         self._process = subprocess.Popen(
-            ['node', HERE / 'model.mjs', '--scenario', scenario, '--log', self._log, '--port-file', port_file, '--port', str(self.port), *key],
+            ['node', HERE / 'model.mjs', '--scenario', scenario, '--log', self._log, '--port-file', port_file,
+             '--port', str(self.port), *key],
             stdin=subprocess.DEVNULL)
         deadline = time.monotonic() + START_SECONDS_MAX
         while not port_file.exists():
