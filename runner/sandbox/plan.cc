@@ -230,7 +230,7 @@ Status Tree::RefuseMountsBeneath(const std::string& path) const {
 
 Status Tree::PlanWorkspace() {
   // Root hands the checkout over without what is mounted in it.
-  if (host_.uid != 0) TRY(RefuseMountsBeneath(request_.checkout));
+  if (!host_.root) TRY(RefuseMountsBeneath(request_.checkout));
   Parents(request_.checkout);
   if (made_.insert(request_.checkout).second) Add({Kind::kDirectory, request_.checkout});
   Add({.kind = Kind::kWorkspace,

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sandbox/mask.h"
+
+#include <catch2/catch.hpp>
+#include <set>
+
+namespace sandbox {
+namespace {
+
+using Paths = std::vector<std::string>;
+
+// A host with two homes in which the given paths exist.
+HostView Host(const std::set<std::string>& existing) {
+  HostView host;
+  host.kind = [existing](const std::string& path) {
+    return existing.contains(path) ? PathKind::kFile : PathKind::kMissing;
+  };
+  host.link = [](const std::string&) { return std::string(); };
+  host.list = [](const std::string& path) {
+    return path == "/home" ? Paths{"alice", "runner"} : Paths{};
+  };
+  return host;
+}
+
+TEST_CASE("SecretPaths names what exists beneath what is shown") {
+  HostView host = Host({"/etc/shadow", "/etc/ssl/private"});
+  CHECK(SecretPaths({"/etc"}, host, {}) == Paths{"/etc/shadow", "/etc/ssl/private"});
+  CHECK(SecretPaths({"/usr"}, host, {}).empty());
+}
+
+TEST_CASE("SecretPaths is not deceived by a name that only begins alike") {
+  HostView host = Host({"/etc/shadow"});
+  CHECK(SecretPaths({"/etc/shad"}, host, {}).empty());
+  CHECK(SecretPaths({"/etc/shadow"}, host, {}) == Paths{"/etc/shadow"});
+}
+
+TEST_CASE("SecretPaths looks into every home that is shown") {
+  HostView host = Host({"/home/alice/.ssh", "/home/runner/.aws", "/root/.netrc"});
+  CHECK(SecretPaths({"/home"}, host, {}) == Paths{"/home/alice/.ssh", "/home/runner/.aws"});
+  CHECK(SecretPaths({"/home/alice"}, host, {}) == Paths{"/home/alice/.ssh"});
+  CHECK(SecretPaths({"/root", "/home"}, host, {}).size() == 3);
+}
+
+TEST_CASE("SecretPaths knows the credentials that attacks look for") {
+  for (const char* name : {".ssh",
+                           ".gnupg",
+                           ".aws",
+                           ".azure",
+                           ".config/gcloud",
+                           ".config/gh",
+                           ".docker",
+                           ".kube",
+                           ".netrc",
+                           ".git-credentials",
+                           ".npmrc",
+                           ".pypirc",
+                           ".cargo/credentials.toml",
+                           ".composer/auth.json",
+                           ".config/rclone",
+                           ".pulumi",
+                           ".config/helm",
+                           ".claude",
+                           ".codex",
+                           ".m2/settings.xml",
+                           "actions-runner/.credentials",
+                           ".bash_history"}) {
+    std::string path = std::string("/home/alice/") + name;
+    INFO(path);
+    CHECK(SecretPaths({"/home"}, Host({path}), {}) == Paths{path});
+  }
+}
+
+TEST_CASE("SecretPaths adds the CI's own files where they would be seen") {
+  HostView host = Host({"/opt/ci/token", "/var/ci/token"});
+  CHECK(SecretPaths({"/opt"}, host, {"/opt/ci/token", "/var/ci/token", "/opt/ci/none"}) ==
+        Paths{"/opt/ci/token"});
+}
+
+TEST_CASE("SecretPaths leaves out what lies beneath a hidden directory") {
+  HostView host = Host({"/home/alice/.ssh", "/home/alice/.ssh/agent"});
+  CHECK(SecretPaths({"/home"}, host, {"/home/alice/.ssh/agent"}) == Paths{"/home/alice/.ssh"});
+}
+
+TEST_CASE("IsHome knows where people's files are") {
+  for (const char* home : {"/root", "/home", "/mnt", "/media", "/srv"}) CHECK(IsHome(home));
+  for (const char* other : {"/usr", "/opt", "/homes", "/"}) CHECK_FALSE(IsHome(other));
+}
+
+}  // namespace
+}  // namespace sandbox

@@ -1,0 +1,347 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sandbox/plan.h"
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <map>
+
+namespace sandbox {
+namespace {
+
+using Kind = MountStep::Kind;
+
+// A host that is a table: path -> kind, with the text of links beside it.
+struct FakeHost {
+  std::map<std::string, PathKind> paths = {{"/usr", PathKind::kDirectory},
+                                           {"/etc", PathKind::kDirectory},
+                                           {"/var", PathKind::kDirectory},
+                                           {"/var/log", PathKind::kDirectory},
+                                           {"/root", PathKind::kDirectory},
+                                           {"/home", PathKind::kDirectory},
+                                           {"/home/alice", PathKind::kDirectory},
+                                           {"/home/alice/.ssh", PathKind::kDirectory},
+                                           {"/root/.netrc", PathKind::kFile},
+                                           {"/opt", PathKind::kDirectory},
+                                           {"/run", PathKind::kDirectory},
+                                           {"/tmp", PathKind::kDirectory},
+                                           {"/proc", PathKind::kDirectory},
+                                           {"/dev", PathKind::kDirectory},
+                                           {"/dev/null", PathKind::kOther},
+                                           {"/dev/tty", PathKind::kOther},
+                                           {"/etc/shadow", PathKind::kFile},
+                                           {"/etc/hosts", PathKind::kFile},
+                                           {"/etc/alternatives", PathKind::kDirectory},
+                                           {"/bin", PathKind::kSymlink},
+                                           {"/lib", PathKind::kSymlink},
+                                           {"/etc/localtime", PathKind::kSymlink},
+                                           {"/etc/ssl/certs/ca-certificates.crt", PathKind::kFile}};
+  std::map<std::string, std::string> links = {
+      {"/bin", "usr/bin"}, {"/lib", "usr/lib"}, {"/etc/localtime", "/usr/share/zoneinfo/UTC"}};
+  std::vector<std::string> mounts = {"/", "/proc"};
+  bool root = false;
+  uid_t uid = 1000;
+  gid_t gid = 1000;
+  uid_t checkout_uid = 1000;
+  gid_t checkout_gid = 1000;
+
+  HostView View() const {
+    HostView view;
+    view.root = root;
+    view.uid = uid;
+    view.gid = gid;
+    view.checkout_uid = checkout_uid;
+    view.checkout_gid = checkout_gid;
+    view.mounts = mounts;
+    view.kind = [this](const std::string& path) {
+      auto found = paths.find(path);
+      return found == paths.end() ? PathKind::kMissing : found->second;
+    };
+    view.link = [this](const std::string& path) {
+      auto found = links.find(path);
+      return found == links.end() ? std::string() : found->second;
+    };
+    view.list = [this](const std::string& top) {
+      std::vector<std::string> names;
+      std::string prefix = top == "/" ? "/" : top + "/";
+      for (const auto& [path, kind] : paths) {
+        if (!path.starts_with(prefix) || path.size() == prefix.size()) continue;
+        std::string name = path.substr(prefix.size());
+        if (name.find('/') == std::string::npos) names.push_back(name);
+      }
+      return names;
+    };
+    return view;
+  }
+};
+
+SandboxRequest Request() {
+  SandboxRequest request;
+  request.checkout = "/home/alice/work";
+  request.argv = {"true"};
+  request.policy.filesystem.include_workdir = true;
+  request.ca_pem = "ours";
+  request.ca_bundle_pem = "theirs";
+  return request;
+}
+
+SandboxPlan Plan(const SandboxRequest& request, const FakeHost& host) {
+  Result<SandboxPlan> plan = PlanSandbox(request, host.View());
+  REQUIRE(plan.ok());
+  return std::move(plan).value();
+}
+
+Error Refusal(const SandboxRequest& request, const FakeHost& host) {
+  Result<SandboxPlan> plan = PlanSandbox(request, host.View());
+  REQUIRE_FALSE(plan.ok());
+  return std::move(plan).error();
+}
+
+const MountStep* Find(const SandboxPlan& plan, Kind kind, const std::string& target) {
+  for (const MountStep& step : plan.mounts) {
+    if (step.kind == kind && step.target == target) return &step;
+  }
+  return nullptr;
+}
+
+size_t Place(const SandboxPlan& plan, Kind kind, const std::string& target) {
+  for (size_t i = 0; i < plan.mounts.size(); ++i) {
+    if (plan.mounts[i].kind == kind && plan.mounts[i].target == target) return i;
+  }
+  FAIL("no step for " << target);
+  return 0;
+}
+
+bool Shows(const SandboxPlan& plan, const std::string& path) {
+  return Find(plan, Kind::kBind, path) != nullptr || Find(plan, Kind::kOverlay, path) != nullptr;
+}
+
+bool Permits(const SandboxPlan& plan, const std::string& path, bool writable) {
+  return std::any_of(plan.landlock.begin(), plan.landlock.end(), [&](const LandlockRule& rule) {
+    return rule.path == path && rule.writable == writable;
+  });
+}
+
+TEST_CASE("A plan shows /usr read-only and the links of a merged-usr host as links") {
+  SandboxPlan plan = Plan(Request(), FakeHost());
+  CHECK(Find(plan, Kind::kBind, "/usr") != nullptr);
+  REQUIRE(Find(plan, Kind::kSymlink, "/bin") != nullptr);
+  CHECK(Find(plan, Kind::kSymlink, "/bin")->source == "usr/bin");
+}
+
+TEST_CASE("A plan shows /bin and /lib as directories where they are directories") {
+  FakeHost host;
+  host.paths["/bin"] = PathKind::kDirectory;
+  host.paths["/lib"] = PathKind::kDirectory;
+  SandboxPlan plan = Plan(Request(), host);
+  CHECK(Find(plan, Kind::kBind, "/bin") != nullptr);
+  CHECK(Find(plan, Kind::kBind, "/lib") != nullptr);
+  CHECK(Find(plan, Kind::kSymlink, "/bin") == nullptr);
+}
+
+TEST_CASE("A plan leaves homes, sockets and unnamed directories of the host out") {
+  SandboxPlan plan = Plan(Request(), FakeHost());
+  for (const char* path : {"/root", "/home", "/opt", "/run", "/var", "/home/alice"}) {
+    INFO(path);
+    CHECK_FALSE(Shows(plan, path));
+  }
+}
+
+TEST_CASE("A policy path becomes a mount and a Landlock rule") {
+  SandboxRequest request = Request();
+  request.policy.filesystem.read_only = {"/opt//"};
+  request.policy.filesystem.read_write = {"/var/log"};
+  SandboxPlan plan = Plan(request, FakeHost());
+  CHECK(Find(plan, Kind::kBind, "/opt") != nullptr);
+  CHECK(Permits(plan, "/opt", false));
+  CHECK(Find(plan, Kind::kOverlay, "/var/log") != nullptr);
+  CHECK(Permits(plan, "/var/log", true));
+}
+
+TEST_CASE("A policy path that does not exist is noted, or refused where Landlock is required") {
+  SandboxRequest request = Request();
+  request.policy.filesystem.read_only = {"/nowhere"};
+  SandboxPlan plan = Plan(request, FakeHost());
+  CHECK(std::count(plan.notes.begin(), plan.notes.end(), "/nowhere: not on this host") == 1);
+
+  request.policy.landlock = policy::LandlockMode::kHardRequirement;
+  CHECK(Refusal(request, FakeHost()).code == Code::kInvalid);
+}
+
+TEST_CASE("A policy that opens / opens neither homes nor our own places") {
+  SandboxRequest request = Request();
+  request.policy.filesystem.read_only = {"/"};
+  SandboxPlan plan = Plan(request, FakeHost());
+  CHECK(Shows(plan, "/opt"));
+  CHECK(Shows(plan, "/var"));
+  for (const char* path : {"/root", "/home", "/run", "/tmp", "/dev", "/proc"}) {
+    INFO(path);
+    CHECK_FALSE(Shows(plan, path));
+  }
+}
+
+TEST_CASE("A policy cannot bring the host's private places in") {
+  SandboxRequest request = Request();
+  request.policy.filesystem.read_only = {"/run/docker.sock", "/sys", "/dev/mem", "/var/run"};
+  request.policy.filesystem.read_write = {"/tmp/shared", "/proc/sys"};
+  SandboxPlan plan = Plan(request, FakeHost());
+  for (const MountStep& step : plan.mounts) {
+    if (step.kind != Kind::kBind && step.kind != Kind::kOverlay) continue;
+    INFO(step.target);
+    CHECK((step.target == "/usr" || step.target == "/etc" || step.target == "/var/log"));
+  }
+}
+
+TEST_CASE("A secret beneath a shown directory is masked after it is mounted") {
+  SandboxRequest request = Request();
+  request.checkout = "/srv/work";
+  request.policy.filesystem.read_only = {"/home"};
+  SandboxPlan plan = Plan(request, FakeHost());
+  CHECK(Place(plan, Kind::kMask, "/home/alice/.ssh") > Place(plan, Kind::kBind, "/home"));
+  CHECK(Find(plan, Kind::kMask, "/home/alice/.ssh")->is_directory);
+  CHECK(Place(plan, Kind::kMask, "/etc/shadow") > Place(plan, Kind::kOverlay, "/etc"));
+  CHECK_FALSE(Find(plan, Kind::kMask, "/etc/shadow")->is_directory);
+}
+
+TEST_CASE("The checkout comes after the masks and the seal of the root last") {
+  SandboxPlan plan = Plan(Request(), FakeHost());
+  size_t workspace = Place(plan, Kind::kWorkspace, "/home/alice/work");
+  CHECK(workspace > Place(plan, Kind::kMask, "/etc/shadow"));
+  CHECK(plan.mounts.back().kind == Kind::kReadOnly);
+  CHECK(plan.mounts.back().target == "/");
+}
+
+TEST_CASE("Directories above the checkout are made, not shown") {
+  SandboxPlan plan = Plan(Request(), FakeHost());
+  CHECK(Find(plan, Kind::kDirectory, "/home") != nullptr);
+  CHECK(Find(plan, Kind::kDirectory, "/home/alice") != nullptr);
+}
+
+TEST_CASE("/etc is one layer, and entry by entry where something is mounted in it") {
+  SandboxPlan layered = Plan(Request(), FakeHost());
+  CHECK(Find(layered, Kind::kOverlay, "/etc") != nullptr);
+  CHECK(Find(layered, Kind::kUpperFile, "/etc/hosts") != nullptr);
+
+  FakeHost container;
+  container.mounts.push_back("/etc/hosts");
+  SandboxPlan plan = Plan(Request(), container);
+  CHECK(Find(plan, Kind::kOverlay, "/etc") == nullptr);
+  CHECK(Find(plan, Kind::kBind, "/etc/alternatives") != nullptr);
+  CHECK(Find(plan, Kind::kSymlink, "/etc/localtime") != nullptr);
+  // Ours stands where the container's would be, and the mask still lies over the host's secret.
+  REQUIRE(Find(plan, Kind::kFile, "/etc/hosts") != nullptr);
+  CHECK(Find(plan, Kind::kFile, "/etc/hosts")->content.starts_with("127.0.0.1"));
+  CHECK(Find(plan, Kind::kBind, "/etc/hosts") == nullptr);
+  CHECK(Place(plan, Kind::kMask, "/etc/shadow") > Place(plan, Kind::kBind, "/etc/shadow"));
+}
+
+TEST_CASE("The sandbox's bundle holds the host's authorities and ours") {
+  SandboxPlan plan = Plan(Request(), FakeHost());
+  for (const char* path : {kCaBundleFile, "/etc/ssl/certs/ca-certificates.crt"}) {
+    const MountStep* file = Find(plan, Kind::kUpperFile, path);
+    REQUIRE(file != nullptr);
+    CHECK(file->content == "theirs\nours");
+  }
+}
+
+TEST_CASE("An ordinary user's sandbox maps that user alone") {
+  SandboxPlan plan = Plan(Request(), FakeHost());
+  CHECK(plan.host_uid == 1000);
+  CHECK_FALSE(plan.idmap_checkout);
+  CHECK_FALSE(plan.as_root);
+}
+
+TEST_CASE("An ordinary user's checkout of another owner is refused with what to type") {
+  FakeHost host;
+  SECTION("another user") { host.checkout_uid = 0; }
+  SECTION("another group") { host.checkout_gid = 100; }
+  Error error = Refusal(Request(), host);
+  CHECK(error.code == Code::kUnsupported);
+  CHECK(error.hint == "sudo chown -R $(id -u):$(id -g) /home/alice/work");
+}
+
+TEST_CASE("Root never runs the agent as root") {
+  FakeHost host;
+  host.root = true;
+  host.uid = host.gid = 0;
+  SECTION("a checkout of root's is id-mapped to nobody in particular") {
+    host.checkout_uid = host.checkout_gid = 0;
+    SandboxPlan plan = Plan(Request(), host);
+    CHECK(plan.idmap_checkout);
+    CHECK(plan.host_uid > 65535);
+    CHECK(plan.host_gid > 65535);
+  }
+  SECTION("a checkout of a user's is that user's") {
+    SandboxPlan plan = Plan(Request(), host);
+    CHECK_FALSE(plan.idmap_checkout);
+    CHECK(plan.host_uid == 1000);
+    CHECK(plan.host_gid == 1000);
+  }
+  SECTION("a checkout of root's group is not") {
+    host.checkout_gid = 0;
+    SandboxPlan plan = Plan(Request(), host);
+    CHECK(plan.host_gid != 0);
+  }
+}
+
+TEST_CASE("Root of a user namespace of its own is an ordinary user under another number") {
+  FakeHost host;
+  host.uid = host.gid = 0;
+  CHECK(Refusal(Request(), host).code == Code::kUnsupported);
+  host.checkout_uid = host.checkout_gid = 0;
+  SandboxPlan plan = Plan(Request(), host);
+  CHECK_FALSE(plan.as_root);
+  CHECK_FALSE(plan.idmap_checkout);
+}
+
+TEST_CASE("The policy names the ids inside") {
+  SandboxRequest request = Request();
+  request.policy.process.run_as_user = "2000";
+  request.policy.process.run_as_group = "3000";
+  SandboxPlan plan = Plan(request, FakeHost());
+  CHECK(plan.inner_uid == 2000);
+  CHECK(plan.inner_gid == 3000);
+  request.policy.process.run_as_user = "sandbox";
+  CHECK(Plan(request, FakeHost()).inner_uid == 1000);
+}
+
+TEST_CASE("What has mounts in it cannot be made writable by an ordinary user") {
+  FakeHost host;
+  host.mounts.push_back("/home/alice/work/volume");
+  Error error = Refusal(Request(), host);
+  CHECK(error.code == Code::kUnsupported);
+  CHECK(error.hint == "umount /home/alice/work/volume");
+
+  FakeHost beside;
+  beside.mounts.push_back("/home/alice/work-volume");
+  beside.mounts.push_back("/home/alice/work");
+  CHECK(PlanSandbox(Request(), beside.View()).ok());
+}
+
+TEST_CASE("A workdir that the policy leaves out gets no Landlock rule") {
+  SandboxRequest request = Request();
+  CHECK(Permits(Plan(request, FakeHost()), request.checkout, true));
+  request.policy.filesystem.include_workdir = false;
+  CHECK_FALSE(Permits(Plan(request, FakeHost()), request.checkout, true));
+}
+
+TEST_CASE("RenderPlan tells every mount, rule, limit and the command in one line each") {
+  SandboxRequest request = Request();
+  request.argv = {"sh", "-c", "x"};
+  request.env = {{"A", "b"}};
+  request.limits = {1024, 1.5, 10, 2048};
+  request.workspace_files = {{".git/config", "text"}};
+  SandboxPlan plan = Plan(request, FakeHost());
+  std::string text = RenderPlan(plan);
+  for (const char* line :
+       {"user       1000:1000 (host 1000:1000)\n", "mount      workspace /home/alice/work\n",
+        "mount      mask /etc/shadow\n", "landlock   read-write /home/alice/work\n",
+        "replaced   .git/config\n", "limits     memory=1024 pids=10 disk=2048 cpus=1.5\n",
+        "env        A=b\n", "exec       sh -c x\n"}) {
+    INFO(line);
+    CHECK(text.find(line) != std::string::npos);
+  }
+  CHECK(text.find("theirs") == std::string::npos);  // Contents are counted, not told.
+}
+
+}  // namespace
+}  // namespace sandbox

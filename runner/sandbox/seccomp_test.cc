@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sandbox/seccomp.h"
+
+#include <fcntl.h>
+#include <linux/audit.h>
+#include <linux/seccomp.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+
+#include <array>
+#include <catch2/catch.hpp>
+#include <cstring>
+
+namespace sandbox {
+namespace {
+
+#if defined(__x86_64__)
+constexpr uint32_t kArchitecture = AUDIT_ARCH_X86_64;
+#elif defined(__aarch64__)
+constexpr uint32_t kArchitecture = AUDIT_ARCH_AARCH64;
+#endif
+
+constexpr uint32_t kEperm = SECCOMP_RET_ERRNO | EPERM;
+constexpr uint32_t kEnosys = SECCOMP_RET_ERRNO | ENOSYS;
+
+using Arguments = std::array<uint64_t, 6>;
+
+uint32_t Operand(const sock_filter& step, uint32_t x) {
+  return BPF_SRC(step.code) == BPF_X ? x : step.k;
+}
+
+bool Holds(const sock_filter& step, uint32_t a, uint32_t x) {
+  uint32_t b = Operand(step, x);
+  switch (BPF_OP(step.code)) {
+    case BPF_JEQ:
+      return a == b;
+    case BPF_JGT:
+      return a > b;
+    case BPF_JGE:
+      return a >= b;
+    case BPF_JSET:
+      return (a & b) != 0;
+  }
+  FAIL("unknown jump " << step.code);
+  return false;
+}
+
+// The kernel's interpreter for classic BPF, as far as a seccomp filter may use it.
+uint32_t Evaluate(const std::vector<sock_filter>& filter, const seccomp_data& data) {
+  uint32_t a = 0;
+  uint32_t x = 0;
+  std::array<uint32_t, BPF_MEMWORDS> memory{};
+  for (size_t at = 0; at < filter.size(); ++at) {
+    const sock_filter& step = filter[at];
+    switch (BPF_CLASS(step.code)) {
+      case BPF_LD:
+        if (BPF_MODE(step.code) == BPF_MEM) {
+          a = memory.at(step.k);
+        } else {
+          REQUIRE(step.k + 4 <= sizeof data);
+          std::memcpy(&a, reinterpret_cast<const char*>(&data) + step.k, 4);
+        }
+        break;
+      case BPF_ST:
+        memory.at(step.k) = a;
+        break;
+      case BPF_ALU:
+        REQUIRE(BPF_OP(step.code) == BPF_AND);
+        a &= Operand(step, x);
+        break;
+      case BPF_JMP:
+        if (BPF_OP(step.code) == BPF_JA) {
+          at += step.k;
+        } else {
+          at += Holds(step, a, x) ? step.jt : step.jf;
+        }
+        break;
+      case BPF_RET:
+        return step.k;
+      default:
+        FAIL("unknown instruction " << step.code);
+    }
+  }
+  FAIL("the program runs over its end");
+  return 0;
+}
+
+uint32_t Answer(long call, const Arguments& arguments = {}, uint32_t architecture = kArchitecture) {
+  static const std::vector<sock_filter> filter = BuildFilter().value();
+  seccomp_data data{};
+  data.nr = static_cast<int>(call);
+  data.arch = architecture;
+  std::copy(arguments.begin(), arguments.end(), data.args);
+  return Evaluate(filter, data);
+}
+
+TEST_CASE("The filter denies every call on OpenShell's list") {
+  for (long call : std::to_array<long>({SYS_memfd_create,
+                                        SYS_ptrace,
+                                        SYS_bpf,
+                                        SYS_process_vm_readv,
+                                        SYS_process_vm_writev,
+                                        SYS_pidfd_open,
+                                        SYS_pidfd_getfd,
+                                        SYS_pidfd_send_signal,
+                                        SYS_io_uring_setup,
+                                        SYS_mount,
+                                        SYS_fsopen,
+                                        SYS_fsconfig,
+                                        SYS_fsmount,
+                                        SYS_fspick,
+                                        SYS_move_mount,
+                                        SYS_open_tree,
+                                        SYS_setns,
+                                        SYS_umount2,
+                                        SYS_pivot_root,
+                                        SYS_userfaultfd,
+                                        SYS_perf_event_open})) {
+    INFO(call);
+    CHECK(Answer(call) == kEperm);
+  }
+}
+
+TEST_CASE("The filter denies what else attacks the kernel from a container") {
+  for (long call : std::to_array<long>({SYS_io_uring_enter,
+                                        SYS_io_uring_register,
+                                        SYS_mount_setattr,
+                                        SYS_chroot,
+                                        SYS_keyctl,
+                                        SYS_add_key,
+                                        SYS_request_key,
+                                        SYS_open_by_handle_at,
+                                        SYS_name_to_handle_at,
+                                        SYS_kcmp,
+                                        SYS_init_module,
+                                        SYS_finit_module,
+                                        SYS_delete_module,
+                                        SYS_kexec_load,
+                                        SYS_reboot,
+                                        SYS_swapon,
+                                        SYS_swapoff,
+                                        SYS_acct,
+                                        SYS_syslog,
+                                        SYS_settimeofday,
+                                        SYS_clock_settime,
+                                        SYS_adjtimex,
+                                        SYS_fanotify_init,
+                                        SYS_move_pages})) {
+    INFO(call);
+    CHECK(Answer(call) == kEperm);
+  }
+}
+
+TEST_CASE("The filter answers clone3 as a kernel without it does") {
+  CHECK(Answer(SYS_clone3) == kEnosys);
+}
+
+TEST_CASE("The filter allows what builds and tests do") {
+  for (long call : std::to_array<long>(
+           {SYS_read,       SYS_write,     SYS_openat,     SYS_close,         SYS_mmap,
+            SYS_mprotect,   SYS_execve,    SYS_exit_group, SYS_wait4,         SYS_kill,
+            SYS_socketpair, SYS_connect,   SYS_bind,       SYS_listen,        SYS_epoll_ctl,
+            SYS_futex,      SYS_getrandom, SYS_prctl,      SYS_ioctl,         SYS_clone,
+            SYS_unshare,    SYS_socket,    SYS_execveat,   SYS_inotify_init1, SYS_flock,
+            SYS_statx,      SYS_setsid})) {
+    INFO(call);
+    CHECK(Answer(call) == SECCOMP_RET_ALLOW);
+  }
+}
+
+TEST_CASE("The filter denies each new namespace to clone and unshare, however it is dressed up") {
+  for (uint64_t flag :
+       std::to_array<uint64_t>({CLONE_NEWUSER, CLONE_NEWNS, CLONE_NEWPID, CLONE_NEWNET,
+                                CLONE_NEWIPC, CLONE_NEWUTS, CLONE_NEWCGROUP})) {
+    INFO(flag);
+    CHECK(Answer(SYS_unshare, {flag}) == kEperm);
+    CHECK(Answer(SYS_clone, {flag | SIGCHLD}) == kEperm);
+    CHECK(Answer(SYS_clone, {flag | CLONE_VM | CLONE_THREAD | CLONE_SIGHAND}) == kEperm);
+  }
+  CHECK(Answer(SYS_clone,
+               {CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM |
+                CLONE_SETTLS | CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID}) == SECCOMP_RET_ALLOW);
+  CHECK(Answer(SYS_clone, {CLONE_VFORK | CLONE_VM | SIGCHLD}) == SECCOMP_RET_ALLOW);
+  CHECK(Answer(SYS_unshare, {CLONE_FS | CLONE_FILES}) == SECCOMP_RET_ALLOW);
+}
+
+TEST_CASE("The filter denies sockets that leave the network namespace or reach old code") {
+  for (uint64_t family : std::to_array<uint64_t>(
+           {AF_PACKET, AF_BLUETOOTH, AF_VSOCK, AF_ALG, AF_TIPC, AF_RDS, AF_CAN, AF_XDP, AF_KEY})) {
+    INFO(family);
+    CHECK(Answer(SYS_socket, {family, SOCK_STREAM}) == kEperm);
+  }
+  for (uint64_t family : std::to_array<uint64_t>({AF_INET, AF_INET6})) {
+    CHECK(Answer(SYS_socket, {family, SOCK_STREAM}) == SECCOMP_RET_ALLOW);
+    CHECK(Answer(SYS_socket, {family, SOCK_DGRAM | SOCK_CLOEXEC}) == SECCOMP_RET_ALLOW);
+    CHECK(Answer(SYS_socket, {family, SOCK_RAW}) == kEperm);
+    CHECK(Answer(SYS_socket, {family, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC}) == kEperm);
+  }
+  CHECK(Answer(SYS_socket, {AF_UNIX, SOCK_STREAM}) == SECCOMP_RET_ALLOW);
+  CHECK(Answer(SYS_socket, {AF_NETLINK, SOCK_RAW, 0}) == SECCOMP_RET_ALLOW);
+  CHECK(Answer(SYS_socket, {AF_NETLINK, SOCK_RAW, 9}) == kEperm);
+}
+
+TEST_CASE("The kernel reads 32 bits of a socket's family, and so does the filter") {
+  constexpr uint64_t kHigh = 1ULL << 32;
+  CHECK(Answer(SYS_socket, {kHigh | AF_PACKET, SOCK_RAW}) == kEperm);
+  CHECK(Answer(SYS_socket, {kHigh | AF_VSOCK, SOCK_STREAM}) == kEperm);
+  CHECK(Answer(SYS_socket, {kHigh | AF_INET, kHigh | SOCK_RAW}) == kEperm);
+  CHECK(Answer(SYS_socket, {AF_NETLINK, SOCK_RAW, kHigh | 9}) == kEperm);
+  CHECK(Answer(SYS_seccomp, {kHigh | SECCOMP_SET_MODE_FILTER}) == kEperm);
+  CHECK(Answer(SYS_prctl, {kHigh | PR_SET_SECCOMP}) == kEperm);
+}
+
+TEST_CASE("The filter denies executing a bare descriptor, and nothing else of execveat") {
+  CHECK(Answer(SYS_execveat, {3, 0, 0, 0, AT_EMPTY_PATH}) == kEperm);
+  CHECK(Answer(SYS_execveat, {3, 0, 0, 0, AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW}) == kEperm);
+  CHECK(Answer(SYS_execveat, {3, 0, 0, 0, AT_SYMLINK_NOFOLLOW}) == SECCOMP_RET_ALLOW);
+}
+
+TEST_CASE("The filter denies further filters and keystrokes pushed into a terminal") {
+  CHECK(Answer(SYS_seccomp, {SECCOMP_SET_MODE_FILTER}) == kEperm);
+  CHECK(Answer(SYS_seccomp, {SECCOMP_GET_ACTION_AVAIL}) == SECCOMP_RET_ALLOW);
+  CHECK(Answer(SYS_prctl, {PR_SET_SECCOMP, SECCOMP_MODE_FILTER}) == kEperm);
+  CHECK(Answer(SYS_prctl, {PR_SET_NAME}) == SECCOMP_RET_ALLOW);
+  CHECK(Answer(SYS_ioctl, {0, TIOCSTI}) == kEperm);
+  CHECK(Answer(SYS_ioctl, {0, (1ULL << 40) | TIOCSTI}) == kEperm);
+  CHECK(Answer(SYS_ioctl, {0, TIOCGWINSZ}) == SECCOMP_RET_ALLOW);
+}
+
+TEST_CASE("Calls of another architecture end the process") {
+  CHECK(Answer(SYS_read, {}, AUDIT_ARCH_I386) == SECCOMP_RET_KILL_PROCESS);
+  CHECK(Answer(SYS_read, {}, AUDIT_ARCH_ARM) == SECCOMP_RET_KILL_PROCESS);
+#if defined(__x86_64__)
+  constexpr long kX32Bit = 0x40000000;
+  CHECK(Answer(kX32Bit + SYS_read) == SECCOMP_RET_KILL_PROCESS);
+#endif
+}
+
+TEST_CASE("The filter is small enough for every call to pass it quickly") {
+  CHECK(BuildFilter().value().size() < 600);
+}
+
+}  // namespace
+}  // namespace sandbox
