@@ -189,6 +189,8 @@ Result<Repository> Repository::Open(const std::string& checkout) {
   if (!same && git_repository_set_workdir(raw, directory.c_str(), 0) != 0) {
     return GitError(Code::kInvalid, "setting the working tree to " + checkout);
   }
+  Fd top = TRY(sys::Open(directory, O_RDONLY | O_DIRECTORY).Context("opening the checkout"));
+  state->ignore_gate = IgnoreGate(std::move(top));
   return Repository(std::move(state));
 }
 
