@@ -263,8 +263,11 @@ class Demo:
         return sum(any(value.encode() in text for text in texts) for value in wanted)
 
     def _show(self):
-        record = json.loads((self.stage.report / 'run.json').read_text())
         self.out.title('How it ended')
+        if not (self.stage.report / 'run.json').exists():
+            self.out.claim(False, f'there is a report; the runner ended with {self.status}')
+            return
+        record = json.loads((self.stage.report / 'run.json').read_text())
         self.out.claim(self.status == 0 and record['outcome']['kind'] == 'success', 'the agent did its task')
         usage = record['usage']
         self.out.claim(usage['input_tokens'] > 0 and usage['cost_usd'] is not None,
