@@ -72,6 +72,8 @@ class Checkouts(Case):
             self.assertIn('umount', run.err)
 
     def test_host_with_mounts_in_etc_as_every_container_has(self):
+        if FIXTURES and not ROOT:
+            return  # Seen as root.
         self.feature('root', ROOT, 'only root can mount there')
         hosts = write(self.dir + '/hosts', 'of the container\n')
         line, _ = self.command(['sh', '-c', 'cat /etc/hosts; id -un; touch /etc/x; cat /etc/shadow'])

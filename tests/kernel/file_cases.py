@@ -61,7 +61,9 @@ class Files(Case):
         self.assertIn(CANARY, self.outside('git config --list'))
 
     def test_docker_socket_is_absent(self):
-        self.feature('root', FIXTURES and ROOT, 'only root can listen where docker does')
+        if FIXTURES and not ROOT:
+            return  # Seen as root.
+        self.feature('root', ROOT, 'only root can listen where docker does')
         with socket.socket(socket.AF_UNIX) as listener:
             listener.bind('/run/docker.sock')
             try:
