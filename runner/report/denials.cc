@@ -26,6 +26,7 @@ constexpr size_t kLineBytesMax = size_t{256} << 10;
 constexpr size_t kFileBytesMax = size_t{512} << 20;
 constexpr size_t kHostBytesMax = 255;
 constexpr size_t kPathBytesMax = 4096;
+constexpr size_t kMethodBytesMax = 32;
 
 // OCSF 1.8.0: Network Activity and HTTP Activity; action_id 2 is Denied.
 constexpr int64_t kNetworkActivity = 4001;
@@ -44,10 +45,27 @@ bool IsPlain(std::string_view text, size_t bytes_max) {
   return true;
 }
 
+// The agent chooses both. What it cannot do with them is stay out of the report: a program whose
+// path has a line end in it, or a method in lower case, is shown in a form that is fit to be shown.
+std::string ShownBinary(const std::string& binary) {
+  return IsPlain(binary, kPathBytesMax) ? binary : codec::NeutralLine(binary, kPathBytesMax);
+}
+
+// Policies do not look at the case. A space or a control character cannot come from the gateway.
+std::string ShownMethod(std::string method) {
+  constexpr std::string_view kOther = "!#$%&'*+.^`|~0123456789";
+  if (method.size() > kMethodBytesMax) method.resize(kMethodBytesMax);
+  for (char& c : method) {
+    if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
+    if (kOther.find(c) != std::string_view::npos) c = '_';
+  }
+  return method;
+}
+
 bool IsSane(const policy::Denial& denial) {
   return !denial.host.empty() && denial.host.size() <= kHostBytesMax && denial.port != 0 &&
          Consists(denial.host, "abcdefghijklmnopqrstuvwxyz0123456789.-_:") &&
-         denial.method.size() <= 32 && Consists(denial.method, "ABCDEFGHIJKLMNOPQRSTUVWXYZ-_") &&
+         Consists(denial.method, "ABCDEFGHIJKLMNOPQRSTUVWXYZ-_") &&
          (denial.path.empty() || denial.path[0] == '/' || denial.path == "*") &&
          IsPlain(denial.path, kPathBytesMax) && IsPlain(denial.binary, kPathBytesMax);
 }
@@ -80,18 +98,18 @@ class Collector {
     if (facts == nullptr) return Drop();
     policy::Denial denial{.host = facts->StringAt("host"),
                           .port = 0,
-                          .method = facts->StringAt("method"),
+                          .method = ShownMethod(facts->StringAt("method")),
                           .path = facts->StringAt("path"),
-                          .binary = facts->StringAt("binary")};
+                          .binary = ShownBinary(facts->StringAt("binary"))};
     const int64_t port = facts->IntegerAt("port");
     if (port > 0 && port <= 65535) denial.port = static_cast<uint16_t>(port);
     if (!IsSane(denial)) return Drop();
     std::string reason = facts->StringAt("reason");
     if (reason.empty()) reason = event.StringAt("status_detail");
-    Add(std::move(denial), codec::CutUtf8(reason, 300));
+    Add(std::move(denial), codec::CutUtf8(reason, 300), facts->StringAt("engine"));
   }
 
-  void Add(policy::Denial denial, std::string reason) {
+  void Add(policy::Denial denial, std::string reason, std::string_view engine) {
     const Key key{denial.host, denial.port, denial.method, denial.path, denial.binary};
     if (const auto found = index_.find(key); found != index_.end()) {
       ++list_.denials[found->second].count;
@@ -99,7 +117,10 @@ class Collector {
     }
     if (list_.denials.size() >= kDenialsMax) return Drop();
     index_.emplace(key, list_.denials.size());
-    std::string line = policy::SuggestLine(denial);
+    // What the policy did not decide (a malformed request, a forbidden address, a secret on its way
+    // to the wrong host), no line of a policy allows.
+    const bool by_policy = engine.empty() || engine == "opa" || engine == "l7";
+    std::string line = by_policy ? policy::SuggestLine(denial) : std::string();
     list_.denials.push_back({std::move(denial), std::move(reason), 1, std::move(line)});
   }
 

@@ -61,6 +61,21 @@ TEST_CASE("Odd lines are skipped and counted") {
   CHECK(list.dropped == 13);
 }
 
+TEST_CASE(
+    "No name that the agent gives its program or its method keeps a denial out of the report") {
+  const DenialList list = ParseDenials(
+      Line("a.example", R"(,"method":"dElete","path":"/a","binary":"/tmp/a\n::error::b")") +
+      Line("b.example", R"(,"method":"*a1","path":"/a","binary":"/bin/b")") +
+      Line("c.example", R"(,"method":")" + std::string(64, 'm') + R"(","path":"/a")"));
+  REQUIRE(list.denials.size() == 3);
+  CHECK(list.dropped == 0);
+  CHECK(list.denials[0].denial.method == "DELETE");
+  CHECK(list.denials[0].denial.binary.find('\n') == std::string::npos);
+  CHECK(list.denials[0].denial.binary.starts_with("/tmp/a"));
+  CHECK(list.denials[1].denial.method == "_A_");
+  CHECK(list.denials[2].denial.method == std::string(32, 'M'));
+}
+
 TEST_CASE("At most a thousand different requests are kept, and those are still counted") {
   std::string lines;
   for (int i = 0; i < 1005; ++i) lines += Line("h" + std::to_string(i) + ".example");

@@ -115,8 +115,14 @@ std::string RenderChanged(const ReportInput& input) {
 }
 
 std::string RenderDenials(const RunRecord& record) {
+  std::string unread;
+  if (record.denials_dropped > 0) {
+    unread = "<p>" + Plural(record.denials_dropped, "more record") +
+             " of refused requests: see <code>events.log</code></p>\n";
+  }
   if (record.denials.empty()) {
-    return Section("Refused requests", "", "<p class=\"soft\">None.</p>\n");
+    return Section("Refused requests", "",
+                   unread.empty() ? "<p class=\"soft\">None.</p>\n" : unread);
   }
   std::string rows;
   const size_t shown = std::min(record.denials.size(), kRowsMax);
@@ -131,7 +137,7 @@ std::string RenderDenials(const RunRecord& record) {
   std::string body =
       "<div class=\"scroll\"><table class=\"stack\"><tr class=\"head\"><th>Attempt</th><th>By</th>"
       "<th class=\"n\">Times</th><th>Why</th></tr>\n" +
-      rows + "</table></div>\n" + MoreRows(record.denials.size(), "events.log");
+      rows + "</table></div>\n" + MoreRows(record.denials.size(), "events.log") + unread;
   if (const std::vector<std::string> lines = AllowLines(record.denials); !lines.empty()) {
     std::string yaml = "endpoints:\n";
     for (const std::string& line : lines) yaml += "  - \"" + line + "\"\n";

@@ -100,8 +100,16 @@ std::string RenderFindings(const RunRecord& record, Extent extent) {
   return out + MoreRows(record.findings.size(), shown, "findings.sarif");
 }
 
+// What is not in the table must not look like nothing.
+std::string DescribeUnread(const RunRecord& record) {
+  if (record.denials_dropped <= 0) return {};
+  return "\n" + Plural(record.denials_dropped, "more record") +
+         " of refused requests: see `events.log`\n";
+}
+
 std::string RenderDenials(const RunRecord& record, Extent extent) {
-  if (record.denials.empty()) return {};
+  const std::string unread = DescribeUnread(record);
+  if (record.denials.empty()) return unread;
   std::string out =
       "\n#### Refused requests\n\n| Attempt | By | Times | Why |\n|---|---|--:|---|\n";
   const size_t shown = std::min(record.denials.size(), extent.rows);
@@ -111,7 +119,7 @@ std::string RenderDenials(const RunRecord& record, Extent extent) {
            (denied.denial.binary.empty() ? "" : MarkdownCode(denied.denial.binary, 80)) + " | " +
            HumanCount(denied.count) + " | " + MarkdownText(denied.reason, 160) + " |\n";
   }
-  out += MoreRows(record.denials.size(), shown, "events.log");
+  out += MoreRows(record.denials.size(), shown, "events.log") + unread;
   std::vector<std::string> lines = AllowLines(record.denials);
   if (lines.empty()) return out;
   const size_t lines_shown = std::min(lines.size(), extent.rows);
