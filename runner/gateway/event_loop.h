@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The gateway's event loop: epoll, deadlines and coroutines, one thread.
 //
-// Own, and not Boost.Asio, whose 1.74 (Debian's) was tried first: it has no cancellation of a
-// single operation, so every wait with a deadline would be a timer beside a descriptor-wide cancel;
-// it throws; and a file with one coroutine takes 5.1 s to compile where this takes 0.7 s. What is
-// needed here is readiness with a deadline and nothing else.
+// Own, and not Boost.Asio (Debian's 1.74): what is needed is readiness with a deadline and nothing
+// else. Asio reports by exceptions, and a file with one coroutine of its took 5.1 s to compile.
 #pragma once
 
 #include <sys/epoll.h>

@@ -35,6 +35,16 @@ TEST_CASE("Equal denied requests are counted together, in the order they came") 
   CHECK(list.denials[3].denial.method.empty());
 }
 
+TEST_CASE("What the policy did not decide has no line that would allow it") {
+  const DenialList list = ParseDenials(Line("a.example", R"(,"engine":"opa")") +
+                                       Line("b.example", R"(,"engine":"ssrf")") +
+                                       Line("c.example", R"(,"engine":"credentials")"));
+  REQUIRE(list.denials.size() == 3);
+  CHECK_FALSE(list.denials[0].allow_line.empty());
+  CHECK(list.denials[1].allow_line.empty());
+  CHECK(list.denials[2].allow_line.empty());
+}
+
 TEST_CASE("Only what was denied on the network is a denied request") {
   const DenialList list =
       ParseDenials(Line("a.example", "", "1") + Line("a.example", "", "3") +

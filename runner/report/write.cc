@@ -34,7 +34,9 @@ Status WriteWhole(int directory, const std::string& name, std::string_view bytes
 
 std::string RenderSuggestion(const RunRecord& record) {
   std::vector<policy::Denial> denials;
-  for (const DeniedRequest& denied : record.denials) denials.push_back(denied.denial);
+  for (const DeniedRequest& denied : record.denials) {
+    if (!denied.allow_line.empty()) denials.push_back(denied.denial);
+  }
   std::string yaml = policy::SuggestPolicy(denials);
   return yaml.empty() ? "# nothing to suggest: no refused request could be allowed\n" : yaml;
 }
