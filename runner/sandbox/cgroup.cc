@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include <charconv>
 #include <memory>
 #include <sstream>
 #include <string_view>
@@ -100,7 +101,8 @@ void SweepGroups(const std::string& parent, const std::string& controller) {
   ::closedir(entries);
   for (const std::string& name : names) {
     if (!name.starts_with(kPrefix)) continue;
-    auto supervisor = static_cast<pid_t>(::strtol(name.c_str() + kPrefix.size(), nullptr, 10));
+    pid_t supervisor = 0;
+    (void)std::from_chars(name.data() + kPrefix.size(), name.data() + name.size(), supervisor);
     if (supervisor > 0 && ::kill(supervisor, 0) != 0 && errno == ESRCH) {
       (void)::rmdir((directory + name).c_str());
     }

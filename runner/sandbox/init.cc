@@ -221,8 +221,9 @@ bool Expect(int socket, std::string_view message) {
 }
 
 // The agent's streams are put in place by number, so nothing else may stand at 0, 1 and 2: neither
-// a hand of ours nor, later, a pipe that happened to get the lowest free number.
-void ClearStandardStreams(InitHands* hands) {
+// a hand of ours nor, later, a pipe that happened to get the lowest free number. Gives what stands
+// at 0 meanwhile.
+Result<Fd> ClearStandardStreams(InitHands* hands) {
   for (Fd* fd : {&hands->control, &hands->checkout, &hands->input, &hands->output, &hands->error}) {
     if (fd->valid() && fd->get() <= STDERR_FILENO) {
       *fd = Fd(::fcntl(fd->get(), F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
@@ -230,8 +231,11 @@ void ClearStandardStreams(InitHands* hands) {
   }
   sys::CloseAllExcept({hands->control.get(), hands->checkout.get(), hands->input.get(),
                        hands->output.get(), hands->error.get()});
-  int null = ::open("/dev/null", O_RDWR);  // The lowest number: 0.
-  for (int fd : {STDOUT_FILENO, STDERR_FILENO}) (void)::dup2(null, fd);
+  Fd null = TRY(sys::Open("/dev/null", O_RDWR));  // The lowest number, 0.
+  for (int fd : {STDOUT_FILENO, STDERR_FILENO}) {
+    if (::dup2(null.get(), fd) < 0) return Errno("dup2");
+  }
+  return null;
 }
 
 }  // namespace
@@ -242,7 +246,8 @@ void RunInit(const SandboxPlan& plan, InitHands hands) {
   ::sigemptyset(&children);
   ::sigaddset(&children, SIGCHLD);
   ::sigprocmask(SIG_SETMASK, &children, nullptr);
-  ClearStandardStreams(&hands);
+  Result<Fd> standing = ClearStandardStreams(&hands);
+  if (!standing.ok()) ::_exit(1);
   int control = hands.control.get();
   // 0, 1 and 2 are closed by now: the next descriptors must not take their place, where the agent's
   // streams go.
