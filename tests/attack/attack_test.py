@@ -154,8 +154,14 @@ def rest(top):
         check("control: abstract socket outside", True)
     results, report = attack(top, "rest", POLICY, server)
     check("identity: python", results["identity: python"]["said"] == "HTTP/1.1 200", results["identity: python"])
-    for name in ("bash", "copy"):
+    for name in ("bash", "copy", "strange"):
         check("identity: " + name, results["identity: " + name]["said"] == "HTTP/1.1 403", results["identity: " + name])
+    with open(report + "/run.json") as file:
+        binaries = [denial["binary"] for denial in json.load(file)["denials"]]
+    check("identity: control, the report names a refused program", "/tmp/python3" in binaries, binaries)
+    shown = [binary for binary in binaries if binary.startswith("/tmp/strange")]
+    check("identity: a line end in its name keeps no program out of the report",
+          len(shown) == 1 and "\n" not in shown[0], binaries)
     wanted = {"header": 200, "basic": 200, "query": 200, "body": 200, "unknown": 500, "half": 500, "prefix": 500, "case": 200,
               "trace": 403, "trace control": 200, "another host": 403, "another host, control": 200}
     for name, status in wanted.items():

@@ -264,17 +264,19 @@ def identity(port):
     result("identity: python", said=ask(python))
     shutil.copy(python, "/tmp/python3")
     os.chmod("/tmp/python3", 0o755)
+    shutil.copy(python, "/tmp/strange\n::error::name")
+    os.chmod("/tmp/strange\n::error::name", 0o755)
     bash = ("exec 3<>/dev/tcp/10.200.0.1/3128; printf 'CONNECT %s:%d HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n' >&3; head -c 12 <&3"
             % (ALIAS, port))
     # Started by something that is no ancestor of ours: this program itself is allowed.
     subprocess.run(["/usr/bin/setsid", "-f", "/bin/bash", "-c",
-                            "sleep 0.3; (%s) > /tmp/bash.said 2>&1; /tmp/python3 -c '%s' %d > /tmp/copy.said 2>&1; touch /tmp/said"
-                            % (bash, PROBE.replace("'", "\"\"\""), port)], check=True)
+                            "sleep 0.3; (%s) > /tmp/bash.said 2>&1; /tmp/python3 -c '%s' %d > /tmp/copy.said 2>&1; /tmp/strange* -c '%s' %d "
+                    "> /tmp/strange.said 2>&1; touch /tmp/said" % (bash, PROBE, port, PROBE, port)], check=True)
     for _ in range(100):
         if os.path.exists("/tmp/said"):
             break
         time.sleep(0.1)
-    for name in ("bash", "copy"):
+    for name in ("bash", "copy", "strange"):
         with open("/tmp/%s.said" % name) as said:
             result("identity: " + name, said=said.read().strip()[:60])
 
