@@ -22,6 +22,10 @@ constexpr off_t kExecutableBytesMax = off_t{2} << 30;
 // More programs than a run has any use for: then new ones are refused.
 constexpr size_t kExecutablesMax = 65536;
 
+// Looked at for one question: under a second. The supervisor watches the limits of the run in
+// the same loop, and a sandbox may have a thousand processes with 65536 descriptors each.
+constexpr size_t kDescriptorsMax = size_t{64} << 10;
+
 constexpr std::string_view kViolation = "Binary integrity violation";
 
 // A refusal may still name the program, for the record.
@@ -145,8 +149,11 @@ Answer Identify(const Question& question, pid_t init, IdentityCache& cache) {
   Answer answer;
   answer.number = question.number;
   bool found = false;
+  size_t budget = kDescriptorsMax;
   for (const ProcessEntry& process : processes) {
-    if (!HoldsSocket(process.pid, *inode)) continue;
+    bool holds = HoldsSocket(process.pid, *inode, &budget);
+    if (budget == 0) return Refused(question.number, "the sandbox has too many descriptors open");
+    if (!holds) continue;
     Examined examined = Examine(process.pid, init, processes, cache);
     if (!found || !examined.refusal.empty()) {
       answer.pid = InnermostPid(process.pid);

@@ -80,10 +80,12 @@ std::vector<ProcessEntry> ListDescendants(pid_t init) {
   return processes;
 }
 
-bool HoldsSocket(pid_t pid, uint64_t inode) {
+bool HoldsSocket(pid_t pid, uint64_t inode, size_t* budget) {
   std::string wanted = "socket:[" + std::to_string(inode) + "]";
   std::string directory = ProcPath(pid, "fd");
   std::vector<std::string> names = ListNames(directory);
+  *budget -= std::min(*budget, names.size());
+  if (*budget == 0) return false;
   return std::any_of(names.begin(), names.end(), [&](const std::string& name) {
     return sys::ReadLink(directory + "/" + name) == wanted;
   });

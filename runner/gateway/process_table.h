@@ -23,8 +23,10 @@ struct ProcessEntry {
 std::vector<ProcessEntry> ListDescendants(pid_t init);
 inline constexpr size_t kProcessesMax = 32768;
 
-// True when a descriptor of `pid` is the socket with that inode.
-bool HoldsSocket(pid_t pid, uint64_t inode);
+// True when a descriptor of `pid` is the socket with that inode. `*budget` is how many more
+// descriptors may be looked at; it becomes 0, with an answer that means nothing, when they are not
+// enough.
+bool HoldsSocket(pid_t pid, uint64_t inode, size_t* budget);
 
 // The path of the executable as its own mount namespace knows it, " (deleted)" taken off; nullopt
 // when the process is gone.
