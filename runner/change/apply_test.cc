@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "change/apply.h"
 
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include "change/test_tree.h"
 
 namespace change {
@@ -62,6 +65,23 @@ TEST_CASE("ApplyPatch makes the checkout what the agent made of it") {
   CHECK((checkout.Mode("mode") & 0111) != 0);
   CHECK(checkout.Read(".git/HEAD") == "ref: refs/heads/main\n");
   CHECK(EntryCount(checkout) == 8);  // Nothing temporary is left.
+}
+
+TEST_CASE("ApplyPatch as root leaves what it writes to the owner of the directory") {
+  if (::geteuid() != 0) {
+    WARN("skipped: only root can give a file away");
+    return;
+  }
+  TestTree checkout;
+  REQUIRE(::chown(checkout.root().c_str(), 12345, 12345) == 0);
+  Status applied = ApplyPatch(checkout.root(), Patch(Creation("new/file")));
+  REQUIRE(applied.ok());
+  for (const char* name : {"new", "new/file"}) {
+    struct stat st {};
+    REQUIRE(::lstat(checkout.At(name).c_str(), &st) == 0);
+    CHECK(st.st_uid == 12345);
+    CHECK(st.st_gid == 12345);
+  }
 }
 
 TEST_CASE("ApplyPatch changes nothing when one file is not what the patch was made from") {

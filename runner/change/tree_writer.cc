@@ -79,6 +79,18 @@ Status CheckPlace(int root, const std::string& path, const TreeEdit& edit) {
   return InTheWay(path);
 }
 
+// What root puts into a checkout belongs to whoever the directory belongs to: the steps that come
+// after run as that user.
+Status GiveToOwnerOf(int directory, const std::string& name) {
+  struct stat st {};
+  if (::geteuid() != 0) return Ok();
+  if (::fstat(directory, &st) != 0 ||
+      ::fchownat(directory, name.c_str(), st.st_uid, st.st_gid, AT_SYMLINK_NOFOLLOW) != 0) {
+    return Errno("chown " + name);
+  }
+  return Ok();
+}
+
 // A directory in the checkout that holds the new files until all of them are written.
 class Staging {
  public:
@@ -120,7 +132,7 @@ class Staging {
     if (::renameat(directory_.get(), std::to_string(index).c_str(), directory, name.c_str()) != 0) {
       return Errno("rename " + name);
     }
-    return Ok();
+    return GiveToOwnerOf(directory, name);
   }
 
  private:
@@ -147,7 +159,9 @@ Result<Fd> MakeParent(int root, const std::string& path) {
        slash = path.find('/', slash + 1)) {
     std::string above = path.substr(0, slash);
     Fd parent = TRY(sys::OpenBeneath(root, Parent(above), kDirectory));
-    if (::mkdirat(parent.get(), BaseName(above).c_str(), 0777) != 0 && errno != EEXIST) {
+    if (::mkdirat(parent.get(), BaseName(above).c_str(), 0777) == 0) {
+      TRY(GiveToOwnerOf(parent.get(), BaseName(above)));
+    } else if (errno != EEXIST) {
       return Errno("mkdir " + above);
     }
   }

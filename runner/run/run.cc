@@ -250,9 +250,9 @@ Status RunAgent(const Request& request, ReportDirectory& directory, Recorder& re
   LimitSigns signs = recorder.Note(end, sandbox);
   recorder.Phase("agent");
 
-  Status finished = gateway.Finish(Deadline::After(kGatewayGrace)).Context("ending the gateway");
-  // A gateway that ended before the agent is the outcome, not a failure to end it.
-  if (!finished.ok() && end.kind != EndKind::kGatewayLost) return finished;
+  // A gateway that could not write its last records leaves a run that nobody can vouch for. What
+  // the agent did is collected all the same.
+  if (!gateway.Finish(Deadline::After(kGatewayGrace)).ok()) end.kind = EndKind::kGatewayLost;
   recorder.Note(TRY(report::ReadDenials(directory.path).Context("reading the records")));
   change::ChangeSet changes =
       TRY(change::CaptureChanges(sandbox.upper(), plan.checkout.path, plan.checkout.git(), {})
