@@ -130,6 +130,8 @@ def update():
     subprocess.run([BUILD / 'release' / 'tools' / 'generate', ROOT], check=False)
     goldens = sorted(ROOT.glob('tests/cli/*.test'))
     subprocess.run([ROOT / 'tools' / 'golden', '--update', *goldens], check=False)
+    subprocess.run([ROOT / 'tests' / 'demo' / 'readme_test.py', '--update', BUILD / 'release' / 'agentic-ci'],
+                   check=False)
 
 
 def check(tally, arguments):

@@ -172,6 +172,7 @@ Result<Plan> PlanRun(const Request& request, Recorder& recorder) {
 }
 
 Result<sandbox::SandboxPlan> PlanTheSandbox(const Request& request, const Plan& plan,
+                                            const std::string& report_dir,
                                             const std::string& ca_pem) {
   sandbox::SandboxRequest wanted;
   wanted.policy = plan.policy.parsed.policy;
@@ -181,6 +182,8 @@ Result<sandbox::SandboxPlan> PlanTheSandbox(const Request& request, const Plan& 
   wanted.extra_read_only = plan.program.installation;
   wanted.host_secrets = HostSecrets();
   wanted.workspace_files = RedactedGitFiles(plan.checkout.path);
+  // The report by default lies in the checkout; what is written there is not for the agent.
+  wanted.shown_empty = {report_dir};
   wanted.ca_pem = ca_pem;
   wanted.ca_bundle_pem = plan.ca_bundle_pem;
   wanted.limits = {request.memory_bytes, request.cpus, request.pids, request.disk_bytes};
@@ -231,8 +234,8 @@ Status RunAgent(const Request& request, ReportDirectory& directory, Recorder& re
           .Context("starting the gateway"));
   recorder.Phase("gateway");
 
-  sandbox::SandboxPlan layout =
-      TRY(PlanTheSandbox(request, plan, gateway.ca_pem()).Context("planning the sandbox"));
+  sandbox::SandboxPlan layout = TRY(PlanTheSandbox(request, plan, directory.path, gateway.ca_pem())
+                                        .Context("planning the sandbox"));
   Fd input = TRY(OpenInput(plan.agent.stdin_text));
   sandbox::Sandbox sandbox =
       TRY(sandbox::Sandbox::Start(layout, std::move(input)).Context("starting the sandbox"));
@@ -276,8 +279,10 @@ Status RunAgent(const Request& request, ReportDirectory& directory, Recorder& re
 Result<int> PrintPlan(const Request& request) {
   Recorder recorder(request);
   Plan plan = TRY(PlanRun(request, recorder));
+  Result<std::string> report_dir = sys::RealPath(request.report_dir);  // It may not exist yet.
   sandbox::SandboxPlan layout =
-      TRY(PlanTheSandbox(request, plan, "").Context("planning the sandbox"));
+      TRY(PlanTheSandbox(request, plan, report_dir.ok() ? report_dir.value() : "", "")
+              .Context("planning the sandbox"));
   const report::PolicyRecord& policy = plan.policy.record;
   std::string text = "policy     " + policy.source;
   if (!policy.path.empty()) text += " " + policy.path;

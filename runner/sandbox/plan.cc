@@ -342,6 +342,11 @@ Result<SandboxPlan> Tree::Plan() {
   TRY(PlanPolicyPaths());
   Masks();
   TRY(PlanWorkspace());
+  for (const std::string& path : request_.shown_empty) {
+    if (path != request_.checkout && Beneath(path, request_.checkout)) {
+      Add({.kind = Kind::kEmpty, .target = path});
+    }
+  }
   Add({.kind = Kind::kReadOnly, .target = "/"});
 
   plan_.checkout = request_.checkout;

@@ -40,6 +40,7 @@ struct MountStep {
     kScratch,    // scratch/<scratch> at target, writable
     kProc,       // a /proc of the sandbox's own processes
     kDevPts,     // a pseudo-terminal file system of its own
+    kEmpty,      // target is shown as an empty directory
     kMask,       // target is replaced by an empty, unreadable file or directory
     kReadOnly,   // target is made read-only from here on
   };
@@ -79,6 +80,8 @@ struct SandboxRequest {
   std::vector<std::string> extra_read_only;  // Where the agent itself is installed.
   std::vector<std::string> host_secrets;     // Paths on the host that must never be seen.
   std::vector<WorkspaceFile> workspace_files;
+  std::vector<std::string>
+      shown_empty;            // Directories in the checkout that are not the agent's to see.
   std::string ca_pem;         // The gateway's certificate authority, PEM.
   std::string ca_bundle_pem;  // The host's trusted authorities, PEM.
   SandboxLimits limits;

@@ -202,6 +202,17 @@ TEST_CASE("A secret beneath a shown directory is masked after it is mounted") {
   CHECK_FALSE(Find(plan, Kind::kMask, "/etc/shadow")->is_directory);
 }
 
+TEST_CASE(
+    "A directory that is not the agent's to see is empty, above the checkout, and only there") {
+  SandboxRequest request = Request();
+  request.shown_empty = {"/home/alice/work/report", "/home/alice/work", "/elsewhere"};
+  SandboxPlan plan = Plan(request, FakeHost());
+  CHECK(Place(plan, Kind::kEmpty, "/home/alice/work/report") >
+        Place(plan, Kind::kWorkspace, "/home/alice/work"));
+  CHECK(Find(plan, Kind::kEmpty, "/home/alice/work") == nullptr);
+  CHECK(Find(plan, Kind::kEmpty, "/elsewhere") == nullptr);
+}
+
 TEST_CASE("The checkout comes after the masks and the seal of the root last") {
   SandboxPlan plan = Plan(Request(), FakeHost());
   size_t workspace = Place(plan, Kind::kWorkspace, "/home/alice/work");

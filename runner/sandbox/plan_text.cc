@@ -34,6 +34,8 @@ std::string_view Name(Kind kind) {
       return "proc";
     case Kind::kDevPts:
       return "devpts";
+    case Kind::kEmpty:
+      return "empty";
     case Kind::kMask:
       return "mask";
     case Kind::kReadOnly:
@@ -57,6 +59,7 @@ std::string RenderPlan(const SandboxPlan& plan) {
   for (const LandlockRule& rule : plan.landlock) {
     out << "landlock   " << (rule.writable ? "read-write " : "read-only  ") << rule.path << "\n";
   }
+  for (const std::string& note : plan.notes) out << "note       " << note << "\n";
   for (const WorkspaceFile& file : plan.workspace_files) out << "replaced   " << file.path << "\n";
   out << "network    " << kProxyAddress << ":" << kProxyPort << " is the only way out\n";
   out << "limits     memory=" << plan.limits.memory_bytes << " pids=" << plan.limits.pids

@@ -6,6 +6,7 @@
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "base/sys.h"
@@ -23,6 +24,7 @@ constexpr char kNew[] = "/new";
 constexpr char kScratch[] = "/scratch";
 constexpr char kEmptyFile[] = "/empty-file";
 constexpr char kEmptyDirectory[] = "/empty-directory";
+constexpr char kUnreadableDirectory[] = "/unreadable-directory";
 constexpr char kLower[] = "/lower";
 constexpr char kOverFiles[] = "/over-file-";
 
@@ -103,6 +105,16 @@ Status WriteBeneath(const std::string& top, const std::string& relative, const s
   return sys::WriteFile(path, content, mode);
 }
 
+// overlayfs marks a directory that was deleted and made again with a user attribute. Without them
+// it mounts all the same, and fails later, in the middle of the agent's work.
+Status CheckAttributes() {
+  if (::setxattr(kScratch, "user.overlay.trial", "y", 1, 0) == 0) return Ok();
+  Error error = Errno("user attributes on tmpfs");
+  error.code = Code::kUnsupported;
+  error.hint = "use Linux 6.6 or newer";
+  return error;
+}
+
 class Builder {
  public:
   Builder(const SandboxPlan& plan, Fd checkout) : plan_(plan), checkout_(std::move(checkout)) {}
@@ -130,16 +142,17 @@ Status Builder::EnterSite() {
   }
   TRY(Mount("tmpfs", kSite, "tmpfs", MS_NOSUID | MS_NODEV, kRootOptions));
   std::string site = kSite;
-  for (const char* name : {kHost, kNew, kScratch, kEmptyDirectory, kLower}) {
+  for (const char* name : {kHost, kNew, kScratch, kEmptyDirectory, kUnreadableDirectory, kLower}) {
     TRY(MakeDirectory(site + name, 0755));
   }
   TRY(sys::WriteFile(site + kEmptyFile, "", 0));
-  if (::chmod((site + kEmptyDirectory).c_str(), 0) != 0) return Errno("chmod");
+  if (::chmod((site + kUnreadableDirectory).c_str(), 0) != 0) return Errno("chmod");
   if (::syscall(SYS_pivot_root, kSite, (site + kHost).c_str()) != 0) return Errno("pivot_root");
   if (::chdir("/") != 0) return Errno("chdir");
 
   TRY(Mount("tmpfs", kScratch, "tmpfs", MS_NOSUID | MS_NODEV,
             "mode=755,size=" + std::to_string(plan_.limits.disk_bytes)));
+  TRY(CheckAttributes());
   TRY(Mount("tmpfs", kNew, "tmpfs", MS_NOSUID | MS_NODEV, kRootOptions));
   return Ok();
 }
@@ -174,7 +187,7 @@ Status Builder::CarryOverFile(const MountStep& step, const std::string& target) 
 }
 
 Status Builder::CarryMask(const MountStep& step, const std::string& target) {
-  const char* empty = step.is_directory ? kEmptyDirectory : kEmptyFile;
+  const char* empty = step.is_directory ? kUnreadableDirectory : kEmptyFile;
   return Bind(empty, target, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
 }
 
@@ -215,6 +228,9 @@ Status Builder::Carry(const MountStep& step) {
     case Kind::kDevPts:
       return Mount("devpts", target, "devpts", MS_NOSUID | MS_NOEXEC,
                    "newinstance,ptmxmode=0666,mode=620");
+    case Kind::kEmpty:
+      return Bind(kEmptyDirectory, target,
+                  MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
     case Kind::kMask:
       return CarryMask(step, target);
     case Kind::kReadOnly:
