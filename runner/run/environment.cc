@@ -97,7 +97,8 @@ Result<AgentProgram> FindAgent(const Request& request, const std::string& search
   program.path = real.value();
   program.binaries = {program.path};
   if (found != program.path) program.binaries.push_back(found);
-  if (known_agent) program.installation = {Installation(program.path)};
+  // A command that somebody names is shown, and nothing beside it: its directory may be a home.
+  program.installation = {known_agent ? Installation(program.path) : program.path};
   return program;
 }
 
@@ -109,7 +110,7 @@ std::vector<std::pair<std::string, std::string>> AgentEnvironment(const Request&
   std::string path = kPath;
   // A known agent's own directory holds what it starts by name; a command needs only the usual
   // places.
-  if (!program.installation.empty()) path = Directory(program.path) + ":" + path;
+  if (!agent::ProgramOf(request.agent).empty()) path = Directory(program.path) + ":" + path;
   std::vector<std::pair<std::string, std::string>> variables = {
       {"PATH", path},
       {"HOME", sandbox::kHome},

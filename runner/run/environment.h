@@ -18,7 +18,7 @@ namespace run {
 struct AgentProgram {
   std::string path;                   // Canonical; empty when it is only known inside (relative).
   std::vector<std::string> binaries;  // What the policy's `endpoints:` form is for.
-  std::vector<std::string> installation;  // Directories the sandbox must show to run it.
+  std::vector<std::string> installation;  // What the sandbox must show to run it.
 };
 
 // Finds `name` as a shell would, on the PATH `search_path`. kNotFound with a hint for a known agent

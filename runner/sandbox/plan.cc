@@ -78,8 +78,9 @@ class Tree {
   const SandboxRequest& request_;
   const HostView& host_;
   SandboxPlan plan_;
-  std::set<std::string> made_;      // Directories that exist in the new root.
-  std::vector<std::string> shown_;  // Host paths that are mounted.
+  std::set<std::string> installed_;  // What runs the agent itself.
+  std::set<std::string> made_;       // Directories that exist in the new root.
+  std::vector<std::string> shown_;   // Host paths that are mounted.
 };
 
 Status Tree::PlanIds() {
@@ -241,7 +242,10 @@ Status Tree::PlanWorkspace() {
 }
 
 Status Tree::Show(const std::string& path, bool writable) {
-  if (IsPrivate(path) || Beneath(path, request_.checkout)) return Ok();
+  // Where the agent is installed is the host's business, /tmp included; a policy's /tmp is the
+  // sandbox's.
+  if (IsPrivate(path) && !installed_.contains(path)) return Ok();
+  if (Beneath(path, request_.checkout)) return Ok();
   if (Beneath(path, "/etc") && !writable) return Ok();  // Already there.
   bool covered =
       !writable && std::any_of(shown_.begin(), shown_.end(),
@@ -302,7 +306,8 @@ Status Tree::PlanPolicyPaths() {
   for (const char* path : {"/usr", "/lib", "/etc", "/app", "/var/log", "/proc"}) {
     if (host_.kind(path) != PathKind::kMissing) read_only.insert(path);
   }
-  for (const std::string& path : request_.extra_read_only) read_only.insert(Clean(path));
+  for (const std::string& path : request_.extra_read_only) installed_.insert(Clean(path));
+  read_only.insert(installed_.begin(), installed_.end());
   for (const std::string& path : filesystem.read_write) read_write.insert(Clean(path));
 
   for (const std::string& path : read_only) {

@@ -213,6 +213,19 @@ TEST_CASE(
   CHECK(Find(plan, Kind::kEmpty, "/elsewhere") == nullptr);
 }
 
+TEST_CASE(
+    "An agent installed beneath /tmp is shown there, and a policy's path beneath /tmp is not") {
+  FakeHost host;
+  host.paths["/tmp/agents/node_modules"] = PathKind::kDirectory;
+  host.paths["/tmp/other"] = PathKind::kDirectory;
+  SandboxRequest request = Request();
+  request.extra_read_only = {"/tmp/agents/node_modules"};
+  request.policy.filesystem.read_only = {"/tmp/other"};
+  SandboxPlan plan = Plan(request, host);
+  CHECK(Place(plan, Kind::kBind, "/tmp/agents/node_modules") > Place(plan, Kind::kScratch, "/tmp"));
+  CHECK_FALSE(Shows(plan, "/tmp/other"));
+}
+
 TEST_CASE("The checkout comes after the masks and the seal of the root last") {
   SandboxPlan plan = Plan(Request(), FakeHost());
   size_t workspace = Place(plan, Kind::kWorkspace, "/home/alice/work");
