@@ -152,7 +152,11 @@ class Files(Case):
 
     def test_report_in_the_checkout_is_out_of_the_agents_reach(self):
         report = self.checkout + '/agentic-ci-report'
-        self.shell('mkdir -p agentic-ci-report; echo forged > agentic-ci-report/run.json;'
-                   'ln -sf /etc/passwd agentic-ci-report/summary.md', report=report, code=77)
+        os.mkdir(report)
+        open(report + '/run.json', 'w').write('an earlier run')
+        self.shell('test -z "$(ls -A agentic-ci-report)" || exit 9;'
+                   '! echo forged > agentic-ci-report/run.json 2>/dev/null || exit 8;'
+                   '! ln -s /etc/passwd agentic-ci-report/summary.md 2>/dev/null || exit 7',
+                   report=report, code=0)
         self.assertNotEqual(open(report + '/run.json').read(), 'forged\n')
         self.assertFalse(os.path.islink(report + '/summary.md'))
