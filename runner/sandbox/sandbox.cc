@@ -169,11 +169,13 @@ Result<Sandbox> Sandbox::Start(const SandboxPlan& plan, Fd input) {
 
   TRY(MapIds(child.pid, {plan.inner_uid, plan.host_uid}, {plan.inner_gid, plan.host_gid},
              plan.as_root));
-  TRY(sandbox.cgroup_.Attach(child.pid));
   if (plan.limits.cpus > 0 && !sandbox.cgroup_.enforces("cpu")) {
     PinProcessors(child.pid, plan.limits.cpus);
   }
   TRY(sys::SendMessage(sandbox.control_.get(), control::kMapped));
+  // While init builds: moving a process between v1 groups waits for the kernel's readers, ten
+  // milliseconds and more. The agent does not exist before Go().
+  TRY(sandbox.cgroup_.Attach(child.pid));
   sys::Message listener = TRY(Await(sandbox.control_.get(), control::kListener, deadline));
   sandbox.listener_ = std::move(listener.fd);
   sys::Message upper = TRY(Await(sandbox.control_.get(), control::kUpper, deadline));
