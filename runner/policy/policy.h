@@ -14,7 +14,9 @@
 
 namespace policy {
 
-enum class Protocol { kL4, kTcp, kRest };
+// kL4: the connection alone is judged. kTcp: likewise, and captured from programs that know no
+// proxy. The others judge each request or message; kSql can only be audited (OpenShell).
+enum class Protocol { kL4, kTcp, kRest, kWebSocket, kGraphql, kSql, kJsonRpc, kMcp };
 enum class TlsMode { kAuto, kSkip };
 enum class Enforcement { kEnforce, kAudit };
 enum class Access { kNone, kReadOnly, kReadWrite, kFull };
@@ -25,12 +27,37 @@ struct QueryMatcher {
   std::vector<std::string> any;
 };
 
-// One entry of `rules` (its `allow`) or of `deny_rules`.
+// One entry of `rules` (its `allow`) or of `deny_rules`. Which fields mean something follows from
+// the endpoint's protocol.
 struct HttpRule {
-  std::string method;  // Upper case; "*" is any.
-  std::string path;    // Glob; "**" is everything.
+  // rest and websocket: upper case, "*" is any, "WEBSOCKET_TEXT" is one text message. json-rpc and
+  // mcp: the method of the call, a glob only behind "tools/"; empty with a tool: "tools/call".
+  std::string method;
+  std::string path;  // rest and websocket: glob; "**" is everything.
   std::vector<QueryMatcher> query;
+  // graphql, and websocket that carries it. Not empty there: "query", "mutation", "subscription" or
+  // "*".
+  std::string operation_type;
+  std::string operation_name;       // Glob; empty is any.
+  std::vector<std::string> fields;  // Globs of root fields; empty is any.
+  std::string tool;                 // mcp: glob of the tool's name; empty is any.
+  std::string command;              // sql.
   codec::Position at;
+};
+
+// A GraphQL query that the policy knows by its hash or id.
+struct PersistedQuery {
+  std::string id;
+  std::string operation_type;
+  std::string operation_name;
+  std::vector<std::string> fields;
+};
+
+enum class Signing { kNone, kSigV4, kSigV4Body, kSigV4NoBody };
+
+struct McpOptions {
+  bool strict_tool_names = true;
+  bool allow_all_known_methods = false;
 };
 
 struct Endpoint {
@@ -48,6 +75,21 @@ struct Endpoint {
   std::vector<HttpRule> deny_rules;
   std::vector<std::string> allowed_ips;  // CIDR or bare addresses, validated.
   bool allow_encoded_slash = false;
+  // Credentials: placeholders in WebSocket text and in request bodies are replaced only on demand;
+  // a host that a credential is bound to must be inspected unless this is said.
+  bool websocket_credential_rewrite = false;
+  bool request_body_credential_rewrite = false;
+  bool allow_uninspected_credentials = false;
+  Signing signing = Signing::kNone;
+  std::string signing_service;      // Not empty with signing.
+  std::string signing_region;       // Empty: from the host's name.
+  std::string credential_provider;  // `credential_binding.provider`; empty: none.
+  // graphql.
+  bool allow_registered_queries = false;  // `persisted_queries: allow_registered`.
+  std::vector<PersistedQuery> persisted_queries;
+  // Of a body that is judged whole: graphql_max_body_bytes, json_rpc or mcp max_body_bytes.
+  uint32_t body_bytes_max = 65536;
+  McpOptions mcp;
   codec::Position at;
 };
 
@@ -73,11 +115,23 @@ struct ProcessPolicy {
   std::optional<std::string> run_as_group;
 };
 
+// One `network_middlewares` entry: the built-in `openshell/regex`, which writes [REDACTED] over
+// what looks like a key (`sk-...`) in request bodies and WebSocket text.
+struct Middleware {
+  std::string name;  // Shown in records; defaults to the key.
+  int32_t order = 0;
+  bool fail_open = false;            // What cannot be looked into passes; otherwise it is refused.
+  std::vector<std::string> include;  // Host patterns; at least one.
+  std::vector<std::string> exclude;
+  codec::Position at;
+};
+
 struct Policy {
   FilesystemPolicy filesystem;
   LandlockMode landlock = LandlockMode::kBestEffort;
   ProcessPolicy process;
-  std::vector<NetworkPolicy> network;  // Sorted by key.
+  std::vector<NetworkPolicy> network;   // Sorted by key.
+  std::vector<Middleware> middlewares;  // By `order`.
 };
 
 }  // namespace policy

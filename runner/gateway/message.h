@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// What one request is, whichever version of HTTP carries it: a head, a body in pieces, trailers.
+// The gateway's judgement (transaction.h) is written against these; http1_*.h and http2_*.h
+// implement them for clients and for servers.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/deadline.h"
+#include "base/result.h"
+#include "codec/http_head.h"
+#include "gateway/task.h"
+
+namespace gateway {
+
+// One body on its way in. Errors of Read: kIo, it ended early; kTemporary, silent for too long;
+// kInvalid, not the body that its head promised. After an error or the end it is not called again.
+class BodyReader {
+ public:
+  struct Piece {
+    std::string_view bytes;  // Borrowed until the next call; may be empty.
+    bool end = false;        // Nothing follows.
+  };
+
+  virtual ~BodyReader() = default;
+  // The next bytes as they arrive, at most kStreamBufferBytes.
+  virtual Task<Result<Piece>> Read(Deadline deadline) = 0;
+  // What followed the body; meaningful after its end.
+  virtual const codec::HttpFields& trailers() const = 0;
+};
+
+// One body on its way out. Each byte is given once and waits until the peer takes it.
+class BodyWriter {
+ public:
+  virtual ~BodyWriter() = default;
+  virtual Task<Status> Write(std::string_view bytes) = 0;
+  // The end. Trailers are sent where the framing has room for them.
+  virtual Task<Status> Finish(const codec::HttpFields& trailers) = 0;
+};
+
+// One request of a client that was read up to its body, and the place for its answer. The head of
+// an HTTP/2 request is given in the form of HTTP/1: origin-form target, a Host field.
+class ClientRequest {
+ public:
+  virtual ~ClientRequest() = default;
+  virtual const codec::RequestHead& head() const = 0;
+  virtual codec::BodyFraming framing() const = 0;  // kUntilClose: HTTP/2 without a length.
+  virtual BodyReader& body() = 0;
+
+  // An interim answer: 100, 103.
+  virtual Task<Status> SendInterim(int status, const codec::HttpFields& fields) = 0;
+  // The answer's head: end-to-end fields. `framing` is how its body will come; kUntilClose: the
+  // length is not known.
+  virtual Task<Status> SendHead(int status, std::string_view reason,
+                                const codec::HttpFields& fields,
+                                const codec::BodyFraming& framing) = 0;
+  virtual BodyWriter& answer() = 0;
+  // The client must see that something is missing: RST_STREAM, or the connection cut.
+  virtual void Abort() = 0;
+  // The client cannot send another request on this connection after this one (HTTP/1 only).
+  virtual void CloseAfter() = 0;
+  virtual bool is_http2() const = 0;
+};
+
+// The other side: one request sent to a server.
+class ServerRequest {
+ public:
+  virtual ~ServerRequest() = default;
+  // `fields` are the judged ones, Host first. Credentials in them are this function's to wipe from
+  // any copy it makes. kUntilClose: the body's length is not known.
+  virtual Task<Status> SendHead(std::string_view method, std::string_view target,
+                                const codec::HttpFields& fields,
+                                const codec::BodyFraming& framing) = 0;
+  virtual BodyWriter& body() = 0;
+  // The next head: interim ones (below 200) one by one, then the final one.
+  virtual Task<Result<codec::ResponseHead>> ReadHead(Deadline deadline) = 0;
+  // After the final head.
+  virtual codec::BodyFraming framing() const = 0;
+  virtual BodyReader& answer() = 0;
+  virtual void Abort() = 0;
+  // Nothing of an answer has arrived, and the connection had carried a request before: a request
+  // without a body may be sent again on a new one.
+  virtual bool may_repeat() const = 0;
+};
+
+}  // namespace gateway
