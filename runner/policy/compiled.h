@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// A policy made ready for decisions: hosts indexed, globs compiled, methods interned. Made once,
+// never changed; whoever asks allocates nothing per request.
+//
+//   CompiledPolicy compiled(std::move(policy));                      // Once per policy.
+//   CallerMatch match = compiled.MatchCaller(caller);                // Once per process.
+//   Route route = compiled.FindRoute(match, host, port);             // Once per connection.
+//   if (!route.connection().allowed) ...
+//   Verdict verdict = route.Decide({method, path, query});           // Per request.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "policy/decide.h"
+#include "policy/policy.h"
+#include "policy/verdict.h"
+
+namespace policy {
+
+struct CompiledTables;    // compiled_tables.h
+struct CompiledEndpoint;  // Likewise.
+
+// Which policies one caller's programs match. Worth keeping per process: it depends on the caller
+// and the compiled policy alone. Copyable; meaningful only with the CompiledPolicy that made it.
+class CallerMatch {
+ private:
+  friend class CompiledPolicy;
+  std::vector<bool> policies_;  // By index into Policy::network.
+};
+
+// One caller's way to one host and port: the verdict on the connection, and what judges its
+// requests. Made once per connection. The CompiledPolicy must outlive it.
+class Route {
+ public:
+  Route() = default;  // Denied: no policies.
+
+  const Verdict& connection() const { return connection_; }
+  // Meaningful only when the connection is allowed.
+  const Handling& handling() const { return handling_; }
+  // The endpoints that judge requests, in the order of the policies' keys.
+  std::span<const CompiledEndpoint* const> judging() const { return judging_; }
+  const std::string& host() const { return host_; }  // Canonical.
+  uint16_t port() const { return port_; }
+
+  // May this request pass, as far as its head tells? A route that only L4 endpoints cover allows
+  // every request. Otherwise a rule of an endpoint that selects the path must allow it, and no deny
+  // rule of any may fire. Where `NeedsBody` is said of the same request, "allowed" means only that
+  // no deny rule fires on the head: body_decide.h has the last word.
+  Verdict Decide(const HttpRequest& request) const;
+
+  // The endpoint with the narrowest path selector that takes `path`; null when none does.
+  // Protocol::kGraphql, kJsonRpc and kMcp there: the body must be read whole and judged.
+  const Endpoint* GoverningEndpoint(std::string_view path) const;
+  bool NeedsBody(std::string_view path) const;
+
+  // What came closest to allowing the request (or the connection, when that was refused). Costs a
+  // walk over every rule of the route: ask after a refusal only.
+  Nearest FindNearest(const HttpRequest& request) const;
+  Nearest FindNearestConnection() const;
+
+ private:
+  friend class CompiledPolicy;
+
+  Verdict connection_;
+  Handling handling_;
+  std::string host_;
+  uint16_t port_ = 0;
+  const CompiledTables* tables_ = nullptr;
+  std::vector<const CompiledEndpoint*> judging_;  // Those with request rules, by policy key.
+  std::vector<const NetworkPolicy*> missed_;      // Cover host and port, but not the caller.
+};
+
+class CompiledPolicy {
+ public:
+  // Everything that ParsePolicy gives is compiled. A glob that does not parse (ParsePolicy refuses
+  // those) matches nothing; in a deny rule, everything.
+  explicit CompiledPolicy(Policy policy);
+  ~CompiledPolicy();
+  CompiledPolicy(CompiledPolicy&&) noexcept;
+  CompiledPolicy& operator=(CompiledPolicy&&) noexcept;
+  CompiledPolicy(const CompiledPolicy&) = delete;
+  CompiledPolicy& operator=(const CompiledPolicy&) = delete;
+
+  const Policy& source() const;
+
+  CallerMatch MatchCaller(const Caller& caller) const;
+  // `host` is a DNS name or an address literal without brackets, any case, with or without one
+  // trailing dot.
+  Route FindRoute(const CallerMatch& caller, std::string_view host, uint16_t port) const;
+
+  // Does any endpoint cover this host, whatever its port and programs? For the policy's own name
+  // service: other names need no address.
+  bool NamesHost(std::string_view host) const;
+
+ private:
+  std::unique_ptr<const CompiledTables> tables_;
+};
+
+// The reason of a verdict on a connection. `caller` is named when its program was the reason.
+std::string RenderReason(const Verdict& verdict, const Route& route, const Caller& caller);
+// The reason of a verdict on a request: "GET /x not permitted by policy".
+std::string RenderReason(const Verdict& verdict, const HttpRequest& request);
+// "nearest rule: FILE:LINE:COL allows GET /repos/**"; empty when there is none.
+std::string RenderNearest(const Nearest& nearest, const std::string& file);
+
+}  // namespace policy

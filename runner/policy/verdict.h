@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a decision says: pointers into the compiled policy and a reason as a value. Texts are made
+// only for a record or a refusal, in OpenShell's words, which tools and people look for.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "policy/policy.h"
+
+namespace policy {
+
+enum class Reason : uint8_t {
+  kAllowed,
+  // Connections.
+  kNoPolicies,   // The policy opens no network at all.
+  kNoEndpoint,   // No endpoint covers host and port.
+  kOtherBinary,  // One does, but for other programs.
+  // Requests.
+  kNotPermitted,   // No rule allows it.
+  kDenyRule,       // A deny rule fires.
+  kMalformedPath,  // A path or query that no rule may be asked about.
+  kNoUpgrade,      // A plain request to a WebSocket endpoint.
+  kNotSql,         // An HTTP request where only SQL is meant.
+  // GraphQL.
+  kGraphqlMalformed,     // `detail` says how.
+  kGraphqlUnregistered,  // A persisted query that the policy does not know.
+  kGraphqlNotPermitted,
+  kGraphqlDenyRule,
+  // JSON-RPC and MCP.
+  kRpcMalformed,  // `detail` says how.
+  kRpcMethod,     // Not POST, nor MCP's receive stream.
+  kRpcResponse,   // A response frame from client to server.
+  kRpcNotPermitted,
+  kRpcDenyRule,
+  // WebSocket messages.
+  kMessageMalformed,  // `detail` says how.
+  kMessageNotPermitted,
+  kMessageDenyRule,
+};
+
+// One decision. The pointers are into the CompiledPolicy that made it and live as long.
+struct Verdict {
+  bool allowed = false;
+  bool audited = false;  // Allowed only because the endpoint is in audit; a rule said no.
+  Reason reason = Reason::kNoPolicies;
+  const NetworkPolicy* policy = nullptr;  // Whose endpoint decided; null when none matched.
+  const Endpoint* endpoint = nullptr;     // Likewise.
+  const HttpRule* rule = nullptr;         // The allow or deny rule that decided, if one did.
+  // The endpoint with the narrowest path for this request: its protocol, enforcement, signing and
+  // rewriting hold. Null for a connection, and where no endpoint asks about requests.
+  const Endpoint* governing = nullptr;
+  std::string_view detail;  // What is malformed: lives as long as what was judged.
+
+  std::string_view policy_name() const { return policy == nullptr ? "-" : policy->name; }
+  codec::Position at() const;  // Of the rule, else of the endpoint; line 0 when there is neither.
+};
+
+// What came closest to allowing what was refused. All null: nothing did.
+struct Nearest {
+  const NetworkPolicy* policy = nullptr;
+  const Endpoint* endpoint = nullptr;
+  const HttpRule* rule = nullptr;
+};
+
+}  // namespace policy
