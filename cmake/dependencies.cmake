@@ -3,9 +3,15 @@
 include(ExternalProject)
 
 set(CURL_SOURCE "${CMAKE_SOURCE_DIR}/build/curl-source" CACHE PATH "libcurl's source, put there by tools/install")
+# A second configuration can take the first one's: it is not instrumented in any of them.
+set(CURL_PREFIX "" CACHE PATH "where libcurl.a was built and installed by another configuration")
 set(deps "${CMAKE_BINARY_DIR}/deps")
+if(CURL_PREFIX)
+  set(deps "${CURL_PREFIX}")
+endif()
 file(MAKE_DIRECTORY "${deps}/include")
 
+if(NOT CURL_PREFIX)
 ExternalProject_Add(curl_build
   SOURCE_DIR "${CURL_SOURCE}"
   BUILD_BYPRODUCTS "${deps}/lib/libcurl.a"
@@ -21,6 +27,7 @@ ExternalProject_Add(curl_build
     -DCURL_USE_LIBSSH2=OFF -DCURL_USE_LIBSSH=OFF -DCURL_USE_GSSAPI=OFF -DCURL_DISABLE_NETRC=ON
     -DCURL_DISABLE_NTLM=ON -DCURL_DISABLE_HSTS=ON -DCURL_DISABLE_ALTSVC=ON
     -DCURL_DISABLE_COOKIES=ON -DCURL_DISABLE_DOH=ON -DCURL_CA_BUNDLE=none -DCURL_CA_PATH=none)
+endif()
 
 add_library(dep_curl STATIC IMPORTED)
 set_target_properties(dep_curl PROPERTIES
@@ -28,7 +35,9 @@ set_target_properties(dep_curl PROPERTIES
   INTERFACE_INCLUDE_DIRECTORIES "${deps}/include"
   INTERFACE_COMPILE_DEFINITIONS CURL_STATICLIB
   INTERFACE_LINK_LIBRARIES "nghttp2;cares;ssl;crypto;z")
-add_dependencies(dep_curl curl_build)
+if(TARGET curl_build)
+  add_dependencies(dep_curl curl_build)
+endif()
 
 # libgit2 reads repositories here and never speaks to a network: its transports stay out of the
 # static link (cmake/static/git2_no_network.c), and with them mbedtls, libssh2 and gssapi.
