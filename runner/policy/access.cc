@@ -1,16 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "policy/access.h"
 
-namespace policy {
+#include <algorithm>
 
-std::vector<HttpRule> ExpandAccess(Access access, codec::Position at) {
-  std::vector<std::string_view> methods;
-  if (access == Access::kReadOnly) methods = {"GET", "HEAD", "OPTIONS"};
-  if (access == Access::kReadWrite) methods = {"GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH"};
-  if (access == Access::kFull) methods = {"*"};
+namespace policy {
+namespace {
+
+using Names = std::vector<std::string_view>;
+
+Names GraphqlOperations(Access access) {
+  if (access == Access::kReadOnly) return {"query"};
+  if (access == Access::kReadWrite) return {"query", "mutation"};
+  return {"*"};
+}
+
+Names Methods(Protocol protocol, Access access) {
+  if (access == Access::kFull) return {"*"};
+  bool writing = access == Access::kReadWrite;
+  if (protocol == Protocol::kWebSocket) {
+    return writing ? Names{"GET", "WEBSOCKET_TEXT"} : Names{"GET"};
+  }
+  return writing ? Names{"GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH"}
+                 : Names{"GET", "HEAD", "OPTIONS"};
+}
+
+}  // namespace
+
+std::vector<HttpRule> ExpandAccess(Protocol protocol, Access access, codec::Position at) {
   std::vector<HttpRule> rules;
-  for (std::string_view method : methods) {
-    rules.push_back({std::string(method), "**", {}, at});
+  if (access == Access::kNone) return rules;
+  if (protocol == Protocol::kGraphql) {
+    for (std::string_view operation : GraphqlOperations(access)) {
+      rules.push_back({.operation_type = std::string(operation), .at = at});
+    }
+    return rules;
+  }
+  for (std::string_view method : Methods(protocol, access)) {
+    rules.push_back({.method = std::string(method), .path = "**", .at = at});
   }
   return rules;
 }
@@ -29,13 +55,19 @@ std::string_view AccessName(Access access) {
   return "";
 }
 
-std::vector<std::string_view> AccessNames() { return {"read-only", "read-write", "full"}; }
+Names AccessNames() { return {"read-only", "read-write", "full"}; }
 
-bool IsKnownMethod(std::string_view method) {
-  for (std::string_view known : {"GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "*"}) {
-    if (method == known) return true;
-  }
-  return false;
+bool IsKnownMethod(Protocol protocol, std::string_view method) {
+  Names known = {"GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "*"};
+  if (protocol == Protocol::kWebSocket) known = {"GET", "WEBSOCKET_TEXT", "*"};
+  return std::find(known.begin(), known.end(), method) != known.end();
 }
+
+std::string_view ProtocolName(Protocol protocol) {
+  if (protocol == Protocol::kL4) return "";
+  return ProtocolNames()[static_cast<size_t>(protocol) - 1];
+}
+
+Names ProtocolNames() { return {"tcp", "rest", "websocket", "graphql", "sql", "json-rpc", "mcp"}; }
 
 }  // namespace policy

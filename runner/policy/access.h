@@ -8,9 +8,10 @@
 
 namespace policy {
 
-// The rules an access preset stands for, all of path "**" (OpenShell: read-write has no DELETE).
-// None for Access::kNone.
-std::vector<HttpRule> ExpandAccess(Access access, codec::Position at);
+// The rules an access preset stands for (OpenShell): of GraphQL operations with kGraphql, of
+// handshakes and text messages with kWebSocket, else of requests, all of path "**" and read-write
+// without DELETE. None for Access::kNone.
+std::vector<HttpRule> ExpandAccess(Protocol protocol, Access access, codec::Position at);
 
 // "read-only", "read-write", "full"; nothing for kNone.
 std::string_view AccessName(Access access);
@@ -18,7 +19,12 @@ std::string_view AccessName(Access access);
 // In the order of the values of Access behind kNone.
 std::vector<std::string_view> AccessNames();
 
-// False for a method no policy author is likely to mean.
-bool IsKnownMethod(std::string_view method);
+// False for a method (upper case) no policy author is likely to mean.
+bool IsKnownMethod(Protocol protocol, std::string_view method);
+
+// As `protocol` is written in a file; nothing for kL4.
+std::string_view ProtocolName(Protocol protocol);
+// In the order of the values of Protocol behind kL4.
+std::vector<std::string_view> ProtocolNames();
 
 }  // namespace policy

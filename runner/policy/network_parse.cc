@@ -164,7 +164,7 @@ class EndpointParser {
     if (!has_access) return Ok();
     if (!rest && endpoint_.tls == TlsMode::kSkip) return Ok();  // A tunnel with a label.
     endpoint_.protocol = Protocol::kRest;
-    endpoint_.rules = ExpandAccess(endpoint_.access, fields_.At("access"));
+    endpoint_.rules = ExpandAccess(endpoint_.protocol, endpoint_.access, fields_.At("access"));
     return Ok();
   }
 

@@ -78,7 +78,7 @@ Result<HttpRule> ParseMatch(Reader* reader, const YamlNode& node) {
     reader->Warn(fields.At("path"),
                  "path '" + rule.path + "' matches nothing: every path starts with '/'");
   }
-  if (!IsKnownMethod(rule.method)) {
+  if (!IsKnownMethod(Protocol::kRest, rule.method)) {
     reader->Warn(fields.At("method"), "'" + rule.method + "' is no method of HTTP that is known");
   }
   const YamlNode* query = fields.Find("query");

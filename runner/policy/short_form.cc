@@ -209,7 +209,7 @@ class EndpointTextParser {
   Status Finish() {
     if (endpoint_.access == Access::kNone) return Ok();
     endpoint_.protocol = Protocol::kRest;
-    endpoint_.rules = ExpandAccess(endpoint_.access, endpoint_.at);
+    endpoint_.rules = ExpandAccess(endpoint_.protocol, endpoint_.access, endpoint_.at);
     return Ok();
   }
 
@@ -246,8 +246,9 @@ NetworkPolicy ForgePolicy(const std::string& forge_host) {
   endpoint.host = CanonicalHost(forge_host);
   endpoint.ports = {443};
   endpoint.protocol = Protocol::kRest;
-  endpoint.rules = {
-      {"GET", "/**", {}, {}}, {"HEAD", "/**", {}, {}}, {"POST", "/**/git-upload-pack", {}, {}}};
+  endpoint.rules = {{.method = "GET", .path = "/**"},
+                    {.method = "HEAD", .path = "/**"},
+                    {.method = "POST", .path = "/**/git-upload-pack"}};
   policy.endpoints.push_back(std::move(endpoint));
   return policy;
 }
