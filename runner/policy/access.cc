@@ -31,14 +31,24 @@ std::vector<HttpRule> ExpandAccess(Protocol protocol, Access access, codec::Posi
   if (access == Access::kNone) return rules;
   if (protocol == Protocol::kGraphql) {
     for (std::string_view operation : GraphqlOperations(access)) {
-      rules.push_back({.operation_type = std::string(operation), .at = at});
+      HttpRule& rule = rules.emplace_back();
+      rule.operation_type = operation;
+      rule.at = at;
     }
     return rules;
   }
   for (std::string_view method : Methods(protocol, access)) {
-    rules.push_back({.method = std::string(method), .path = "**", .at = at});
+    rules.push_back(RequestRule(method, "**", at));
   }
   return rules;
+}
+
+HttpRule RequestRule(std::string_view method, std::string_view path, codec::Position at) {
+  HttpRule rule;
+  rule.method = method;
+  rule.path = path;
+  rule.at = at;
+  return rule;
 }
 
 std::string_view AccessName(Access access) {

@@ -13,6 +13,9 @@ namespace policy {
 // without DELETE. None for Access::kNone.
 std::vector<HttpRule> ExpandAccess(Protocol protocol, Access access, codec::Position at);
 
+// The rule for requests with this method and path.
+HttpRule RequestRule(std::string_view method, std::string_view path, codec::Position at);
+
 // "read-only", "read-write", "full"; nothing for kNone.
 std::string_view AccessName(Access access);
 

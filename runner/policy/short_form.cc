@@ -246,9 +246,8 @@ NetworkPolicy ForgePolicy(const std::string& forge_host) {
   endpoint.host = CanonicalHost(forge_host);
   endpoint.ports = {443};
   endpoint.protocol = Protocol::kRest;
-  endpoint.rules = {{.method = "GET", .path = "/**"},
-                    {.method = "HEAD", .path = "/**"},
-                    {.method = "POST", .path = "/**/git-upload-pack"}};
+  endpoint.rules = {RequestRule("GET", "/**", {}), RequestRule("HEAD", "/**", {}),
+                    RequestRule("POST", "/**/git-upload-pack", {})};
   policy.endpoints.push_back(std::move(endpoint));
   return policy;
 }
