@@ -107,8 +107,8 @@ Task<bool> Exchange::Fail(std::string why) {
   event.message = "upstream failed: " + why;
   RequestVerdict verdict;
   verdict.event = std::move(event);
-  verdict.response = RenderRefusal(502, "upstream_unreachable",
-                                   RenderAuthority(context_.authority, 0) + ": " + why);
+  verdict.response = RenderRefusal(
+      NewRefusal(502, "upstream_unreachable", RenderAuthority(context_.authority, 0) + ": " + why));
   upstream_.Abort();
   co_return co_await Refuse(std::move(verdict));
 }
@@ -130,7 +130,8 @@ Task<Done> Exchange::RunAll() {
     }
     if (IsHttp2Preface(text.text)) {
       RequestVerdict verdict = JudgeMalformed(context_, "HTTP/2 is not supported here");
-      verdict.response = RenderRefusal(403, "unsupported_l7_protocol", verdict.event.reason);
+      verdict.response =
+          RenderRefusal(NewRefusal(403, "unsupported_l7_protocol", verdict.event.reason));
       co_await Refuse(std::move(verdict));
       co_return Done{};
     }

@@ -33,13 +33,13 @@ ForwardPlan PlanForward(const codec::RequestHead& head) {
   std::optional<AbsoluteTarget> target = ParseAbsoluteTarget(head.target);
   if (!target.has_value() || head.target.front() == '/') {
     plan.reason = "the request target has no host: this is a proxy";
-    plan.refusal = RenderRefusal(400, "invalid_request_target", plan.reason);
+    plan.refusal = RenderRefusal(NewRefusal(400, "invalid_request_target", plan.reason));
     return plan;
   }
   std::optional<Authority> authority = ParseAuthority(target->authority, 80);
   if (!authority.has_value()) {
     plan.reason = "invalid host or port in the request target";
-    plan.refusal = RenderRefusal(400, "invalid_request_target", plan.reason);
+    plan.refusal = RenderRefusal(NewRefusal(400, "invalid_request_target", plan.reason));
     return plan;
   }
   plan.authority = *authority;
@@ -48,7 +48,7 @@ ForwardPlan PlanForward(const codec::RequestHead& head) {
     plan.refusal = RenderUseConnect();
   } else if (target->scheme != "http") {
     plan.reason = "unsupported scheme of the request target";
-    plan.refusal = RenderRefusal(400, "unsupported_proxy_scheme", plan.reason);
+    plan.refusal = RenderRefusal(NewRefusal(400, "unsupported_proxy_scheme", plan.reason));
   }
   std::string_view path = target->path_and_query;
   Result<std::string> canonical = codec::CanonicalPath(path.substr(0, path.find('?')), true);
@@ -101,7 +101,7 @@ Task<Done> ServeForward(Services& services, const Answer& owner, Stream& client,
   if (!decision.allowed) {
     event.reason = decision.reason;
     std::string response =
-        RenderRefusal(403, "policy_denied", plan.target + " not permitted by policy");
+        RenderRefusal(NewRefusal(403, "policy_denied", plan.target + " not permitted by policy"));
     co_return co_await Answer403(services, client, std::move(event), std::move(response));
   }
   RequestContext context{services.policy, services.policy_file, services.credentials,
@@ -116,8 +116,8 @@ Task<Done> ServeForward(Services& services, const Answer& owner, Stream& client,
     event.outcome = unresolved ? Event::Outcome::kFailed : Event::Outcome::kDenied;
     event.engine = unresolved ? "upstream" : "ssrf";
     event.reason = unresolved ? route.failure : plan.target + " blocked: " + route.label;
-    std::string response = RenderRefusal(
-        unresolved ? 502 : 403, unresolved ? "upstream_unreachable" : "ssrf_denied", event.reason);
+    std::string response = RenderRefusal(NewRefusal(
+        unresolved ? 502 : 403, unresolved ? "upstream_unreachable" : "ssrf_denied", event.reason));
     co_return co_await Answer403(services, client, std::move(event), std::move(response));
   }
   Upstream upstream(services, std::move(route.route));

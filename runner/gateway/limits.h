@@ -25,6 +25,9 @@ constexpr size_t kStreamBufferBytesMax = kResponseHeadBytesMax + kStreamBufferBy
 static_assert(kRequestHeadBytesMax <= kStreamBufferBytesMax);
 static_assert(kConnectHeadBytesMax <= kRequestHeadBytesMax);
 
+// What a filter of a streamed request body may hold back: the longest thing it looks for.
+constexpr size_t kBodyFilterHeldBytesMax = 4096;
+
 // Connections at once, each with a descriptor upstream as well: the sum with the gateway's own must
 // stay below 1024, the usual soft limit on descriptors. Package managers open about 50.
 constexpr size_t kConnectionsMax = 256;

@@ -14,8 +14,8 @@
 
 namespace gateway {
 
-// One body on its way in. Errors of Read: kIo, it ended early; kTemporary, silent for too long;
-// kInvalid, not the body that its head promised. After an error or the end it is not called again.
+// One body on its way in. Errors of Read: kIo, it ended early; kTemporary, silent until the
+// deadline (only then may it be called again); kInvalid, not the body that its head promised.
 class BodyReader {
  public:
   struct Piece {
@@ -26,16 +26,22 @@ class BodyReader {
   virtual ~BodyReader() = default;
   // The next bytes as they arrive, at most kStreamBufferBytes.
   virtual Task<Result<Piece>> Read(Deadline deadline) = 0;
+  // The next Read gives something at once: whoever passes it on need not flush before.
+  virtual bool ready() const = 0;
   // What followed the body; meaningful after its end.
   virtual const codec::HttpFields& trailers() const = 0;
+  // Nobody wants the rest: whoever waits in Read wakes up with an error. Callable at any time.
+  virtual void Cancel() = 0;
 };
 
-// One body on its way out. Each byte is given once and waits until the peer takes it.
+// One body on its way out. Each byte is given once and waits until the peer takes it. A head and
+// bytes given before may be held back, to travel with what follows, until Flush or Finish.
 class BodyWriter {
  public:
   virtual ~BodyWriter() = default;
   virtual Task<Status> Write(std::string_view bytes) = 0;
-  // The end. Trailers are sent where the framing has room for them.
+  virtual Task<Status> Flush() = 0;
+  // The end, also of no body at all. Trailers are sent where the framing has room for them.
   virtual Task<Status> Finish(const codec::HttpFields& trailers) = 0;
 };
 
@@ -48,17 +54,20 @@ class ClientRequest {
   virtual codec::BodyFraming framing() const = 0;  // kUntilClose: HTTP/2 without a length.
   virtual BodyReader& body() = 0;
 
-  // An interim answer: 100, 103.
+  // An interim answer: 100, 103. Dropped where the client knows none (HTTP/1.0).
   virtual Task<Status> SendInterim(int status, const codec::HttpFields& fields) = 0;
-  // The answer's head: end-to-end fields. `framing` is how its body will come; kUntilClose: the
-  // length is not known.
+  // The answer's head: end-to-end fields, which with kNone may hold the Content-Length of an answer
+  // to HEAD. `framing` is how its body will come; kUntilClose: the length is not known. Behind 101,
+  // body() and answer() carry what the connection was switched to, both ways, until its end.
   virtual Task<Status> SendHead(int status, std::string_view reason,
                                 const codec::HttpFields& fields,
                                 const codec::BodyFraming& framing) = 0;
   virtual BodyWriter& answer() = 0;
-  // The client must see that something is missing: RST_STREAM, or the connection cut.
+  // The client must see that something is missing: RST_STREAM, or the connection cut. Without a
+  // head before it: the connection ends without an answer.
   virtual void Abort() = 0;
-  // The client cannot send another request on this connection after this one (HTTP/1 only).
+  // The client cannot send another request on this connection after this one (HTTP/1 only). To be
+  // said before SendHead, which tells the client.
   virtual void CloseAfter() = 0;
   virtual bool is_http2() const = 0;
 };
@@ -75,13 +84,25 @@ class ServerRequest {
   virtual BodyWriter& body() = 0;
   // The next head: interim ones (below 200) one by one, then the final one.
   virtual Task<Result<codec::ResponseHead>> ReadHead(Deadline deadline) = 0;
-  // After the final head.
+  // After the final head. Behind 101: as in ClientRequest::SendHead.
   virtual codec::BodyFraming framing() const = 0;
   virtual BodyReader& answer() = 0;
+  // Cuts the request off: whoever waits for its body or its answer wakes up with an error.
   virtual void Abort() = 0;
   // Nothing of an answer has arrived, and the connection had carried a request before: a request
   // without a body may be sent again on a new one.
   virtual bool may_repeat() const = 0;
+};
+
+// What a client's session does with each of its requests; outlives the session.
+class RequestHandler {
+ public:
+  virtual ~RequestHandler() = default;
+  // Answers or aborts it. Sessions of HTTP/2 have several of these under way at once.
+  virtual Task<Done> Handle(ClientRequest& request) = 0;
+  // What arrived is no request: to be recorded. The session then ends the connection, or the
+  // stream.
+  virtual void OnMalformed(std::string_view why) = 0;
 };
 
 }  // namespace gateway

@@ -12,12 +12,30 @@ namespace {
 
 using codec::Json;
 
+Refusal JsonRefusal(int status, const Json& json, codec::HttpFields fields) {
+  fields.push_back({"Content-Type", "application/json"});
+  return {status, std::move(fields), codec::RenderJsonLine(json)};
+}
+
+// A policy's name comes from a file that a person wrote: one line of printable ASCII in a header.
+std::string HeaderValue(std::string text) {
+  std::replace_if(
+      text.begin(), text.end(), [](char c) { return c < 0x20 || c > 0x7e; }, '?');
+  return text;
+}
+
+}  // namespace
+
 std::string_view StatusText(int status) {
   switch (status) {
     case 400:
       return "Bad Request";
     case 403:
       return "Forbidden";
+    case 413:
+      return "Content Too Large";
+    case 429:
+      return "Too Many Requests";
     case 431:
       return "Request Header Fields Too Large";
     case 500:
@@ -33,29 +51,20 @@ std::string_view StatusText(int status) {
   }
 }
 
-std::string RenderJsonResponse(int status, const Json& json, codec::HttpFields fields) {
-  std::string body = codec::RenderJsonLine(json);
-  fields.push_back({"Content-Type", "application/json"});
-  fields.push_back({"Content-Length", std::to_string(body.size())});
+std::string RenderRefusal(const Refusal& refusal) {
+  codec::HttpFields fields = refusal.fields;
+  fields.push_back({"Content-Length", std::to_string(refusal.body.size())});
   fields.push_back({"Connection", "close"});
-  return codec::RenderResponseHead(status, StatusText(status), fields) + body;
+  return codec::RenderResponseHead(refusal.status, StatusText(refusal.status), fields) +
+         refusal.body;
 }
 
-// A policy's name comes from a file that a person wrote: one line of printable ASCII in a header.
-std::string HeaderValue(std::string text) {
-  std::replace_if(
-      text.begin(), text.end(), [](char c) { return c < 0x20 || c > 0x7e; }, '?');
-  return text;
-}
-
-}  // namespace
-
-std::string RenderRefusal(int status, std::string_view error, std::string_view detail,
-                          std::string_view reason) {
+Refusal NewRefusal(int status, std::string_view error, std::string_view detail,
+                   std::string_view reason) {
   Json json;
   json.Set("error", error).Set("detail", codec::ValidUtf8(detail));
   if (!reason.empty()) json.Set("reason", codec::ValidUtf8(reason));
-  return RenderJsonResponse(status, json, {});
+  return JsonRefusal(status, json, {});
 }
 
 std::string RenderBareRefusal(int status) {
@@ -63,7 +72,7 @@ std::string RenderBareRefusal(int status) {
                                    {{"Content-Length", "0"}, {"Connection", "close"}});
 }
 
-std::string RenderRequestDenial(const RequestDenial& denial) {
+Refusal NewRequestDenial(const RequestDenial& denial) {
   std::string path = codec::ValidUtf8(denial.path);
   std::string binary = codec::ValidUtf8(denial.binary);
   Json missing;
@@ -76,7 +85,7 @@ std::string RenderRequestDenial(const RequestDenial& denial) {
   json.Set("layer", "l7").Set("protocol", "rest").Set("method", denial.method).Set("path", path);
   json.Set("host", denial.host).Set("port", int{denial.port}).Set("binary", binary);
   json.Set("rule_missing", std::move(missing)).Set("next_steps", Json::EmptyArray());
-  return RenderJsonResponse(403, json, {{"X-OpenShell-Policy", HeaderValue(denial.policy)}});
+  return JsonRefusal(403, json, {{"X-OpenShell-Policy", HeaderValue(denial.policy)}});
 }
 
 }  // namespace gateway

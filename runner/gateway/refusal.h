@@ -6,12 +6,25 @@
 #include <string>
 #include <string_view>
 
+#include "codec/http_head.h"
+
 namespace gateway {
 
-// A complete HTTP/1.1 response with a JSON body of `error`, `detail` and, if not empty, `reason`.
-// `status` is one of those that StatusText knows. The connection closes behind it.
-std::string RenderRefusal(int status, std::string_view error, std::string_view detail,
-                          std::string_view reason = {});
+// A whole answer. The connection closes behind it (HTTP/1).
+struct Refusal {
+  int status = 0;
+  codec::HttpFields fields;  // Without framing fields.
+  std::string body;
+};
+
+// As a complete HTTP/1.1 response, which says that the connection closes.
+std::string RenderRefusal(const Refusal& refusal);
+// "Forbidden" for 403; "Error" for a status that no refusal has.
+std::string_view StatusText(int status);
+
+// A JSON body of `error`, `detail` and, if not empty, `reason`.
+Refusal NewRefusal(int status, std::string_view error, std::string_view detail,
+                   std::string_view reason = {});
 
 // A head without body: 400, 431, 503.
 std::string RenderBareRefusal(int status);
@@ -26,6 +39,6 @@ struct RequestDenial {
   uint16_t port = 0;
   std::string binary;
 };
-std::string RenderRequestDenial(const RequestDenial& denial);
+Refusal NewRequestDenial(const RequestDenial& denial);
 
 }  // namespace gateway

@@ -22,7 +22,8 @@ Parts Split(const std::string& response) {
 }
 
 TEST_CASE("A refusal is JSON of its exact length and closes the connection") {
-  Parts parts = Split(RenderRefusal(403, "ssrf_denied", "CONNECT h:1 blocked: internal address"));
+  Parts parts =
+      Split(RenderRefusal(NewRefusal(403, "ssrf_denied", "CONNECT h:1 blocked: internal address")));
   CHECK(parts.head.status == 403);
   CHECK(parts.head.reason == "Forbidden");
   CHECK(codec::FindField(parts.head.fields, "content-type")->value == "application/json");
@@ -34,7 +35,7 @@ TEST_CASE("A refusal is JSON of its exact length and closes the connection") {
 }
 
 TEST_CASE("A reason is given only where there is one") {
-  Parts parts = Split(RenderRefusal(403, "policy_denied", "d", "because"));
+  Parts parts = Split(RenderRefusal(NewRefusal(403, "policy_denied", "d", "because")));
   CHECK(parts.body == R"({"error":"policy_denied","detail":"d","reason":"because"})");
 }
 
@@ -45,8 +46,9 @@ TEST_CASE("A bare refusal has no body") {
 }
 
 TEST_CASE("The denial of a request has every documented key") {
-  Parts parts = Split(RenderRequestDenial({"github", "DELETE /x not permitted by policy", "DELETE",
-                                           "/x", "api.example", 443, "/usr/bin/curl"}));
+  Parts parts =
+      Split(RenderRefusal(NewRequestDenial({"github", "DELETE /x not permitted by policy", "DELETE",
+                                            "/x", "api.example", 443, "/usr/bin/curl"})));
   CHECK(codec::FindField(parts.head.fields, "x-openshell-policy")->value == "github");
   codec::Json json = codec::ParseJson(parts.body).value();
   CHECK(json.StringAt("error") == "policy_denied");
@@ -65,7 +67,8 @@ TEST_CASE("The denial of a request has every documented key") {
 }
 
 TEST_CASE("A policy's name cannot add a header") {
-  std::string response = RenderRequestDenial({"a\r\nX-Evil: 1", "r", "GET", "/", "h", 443, "/b"});
+  std::string response =
+      RenderRefusal(NewRequestDenial({"a\r\nX-Evil: 1", "r", "GET", "/", "h", 443, "/b"}));
   CHECK(codec::FindField(Split(response).head.fields, "x-evil") == nullptr);
 }
 

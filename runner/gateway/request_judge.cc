@@ -50,14 +50,14 @@ RequestVerdict Refuse(Event event, std::string_view engine, std::string reason,
 }
 
 RequestVerdict RefuseAuthority(Event event, const std::string& what) {
-  std::string response = RenderRefusal(403, "request_authority_mismatch", what);
+  std::string response = RenderRefusal(NewRefusal(403, "request_authority_mismatch", what));
   return Refuse(std::move(event), "request-authority", what, std::move(response));
 }
 
 // In a tunnel what is malformed gets no answer; the proxy's own clients are told.
 RequestVerdict RefuseMalformed(const RequestContext& context, Event event, const std::string& why,
                                std::string_view error) {
-  std::string response = context.forward ? RenderRefusal(400, error, why) : "";
+  std::string response = context.forward ? RenderRefusal(NewRefusal(400, error, why)) : "";
   return Refuse(std::move(event), "http-parser", why, std::move(response));
 }
 
@@ -145,11 +145,12 @@ RequestVerdict RefuseByRule(const RequestContext& context, Event event,
                             const policy::Decision& decision) {
   std::string response;
   if (context.forward) {
-    response = RenderRefusal(403, "policy_denied",
-                             NameRequest(event) + " denied by L7 policy: " + decision.reason);
+    response = RenderRefusal(NewRefusal(
+        403, "policy_denied", NameRequest(event) + " denied by L7 policy: " + decision.reason));
   } else {
-    response = RenderRequestDenial({event.policy, decision.reason, event.method, event.path,
-                                    event.host, event.port, context.caller.binary});
+    response =
+        RenderRefusal(NewRequestDenial({event.policy, decision.reason, event.method, event.path,
+                                        event.host, event.port, context.caller.binary}));
   }
   return Refuse(std::move(event), "l7", decision.reason, std::move(response));
 }
@@ -171,13 +172,14 @@ RequestVerdict PlanRequest(const RequestContext& context, const codec::RequestHe
       context.credentials.BoundTo(context.authority.host)) {
     std::string why = "TRACE to a host that a credential is bound to";
     return Refuse(std::move(event), "credentials", why,
-                  RenderRefusal(403, "credential_endpoint_mismatch", why));
+                  RenderRefusal(NewRefusal(403, "credential_endpoint_mismatch", why)));
   }
   verdict.fields = PlanFields(context, head, verdict);
   std::optional<CredentialRefusal> refusal = context.credentials.Apply(
       context.authority.host, context.confidential, {&verdict.fields, &target.path, &target.query});
   if (refusal.has_value()) {
-    std::string response = RenderRefusal(refusal->status, refusal->error, refusal->detail);
+    std::string response =
+        RenderRefusal(NewRefusal(refusal->status, refusal->error, refusal->detail));
     return Refuse(std::move(event), "credentials", refusal->detail, std::move(response));
   }
   verdict.target = target.query.empty() ? target.path : target.path + "?" + target.query;
@@ -215,7 +217,8 @@ RequestVerdict JudgeRequest(const RequestContext& context, const codec::RequestH
   event.path = RedactPlaceholders(target.value().path);
   if (AsksForHttp2(head)) {
     std::string why = "HTTP/2 is not supported here";
-    return Refuse(std::move(event), "l7", why, RenderRefusal(403, "unsupported_l7_protocol", why));
+    return Refuse(std::move(event), "l7", why,
+                  RenderRefusal(NewRefusal(403, "unsupported_l7_protocol", why)));
   }
   policy::Decision decision = policy::DecideRequest(
       context.policy, context.authority.host, context.authority.port, context.caller,

@@ -115,7 +115,7 @@ Task<Done> Tunnel::Refuse(Event::Outcome outcome, std::string engine, std::strin
 
 // Behind the 200: the refusal is an HTTP answer in what the client believes to be the server.
 Task<Done> Tunnel::RefuseInside(std::string why) {
-  std::string response = RenderRefusal(403, "unsupported_l7_protocol", why);
+  std::string response = RenderRefusal(NewRefusal(403, "unsupported_l7_protocol", why));
   co_await Refuse(Event::Outcome::kDenied, "l7", why, std::move(response));
   co_return Done{};
 }
@@ -137,8 +137,8 @@ Task<Done> Tunnel::Run(const codec::RequestHead& head) {
         policy::DecideConnection(services_.policy, authority_.host, authority_.port, owner_.caller);
   }
   if (!decision_.allowed) {
-    std::string response =
-        RenderRefusal(403, "policy_denied", Name() + " not permitted by policy", decision_.reason);
+    std::string response = RenderRefusal(
+        NewRefusal(403, "policy_denied", Name() + " not permitted by policy", decision_.reason));
     co_await Refuse(Event::Outcome::kDenied, "opa", decision_.reason, std::move(response));
     co_return Done{};
   }
@@ -146,7 +146,7 @@ Task<Done> Tunnel::Run(const codec::RequestHead& head) {
       policy::DescribeHandling(services_.policy, authority_.host, authority_.port, owner_.caller);
   if (handling_.skip_tls && services_.credentials.BoundTo(authority_.host)) {
     std::string why = "a credential is bound to a host that is not inspected (tls: skip)";
-    std::string response = RenderRefusal(403, "uninspected_credentials", why);
+    std::string response = RenderRefusal(NewRefusal(403, "uninspected_credentials", why));
     co_await Refuse(Event::Outcome::kDenied, "credentials", why, std::move(response));
     co_return Done{};
   }
@@ -160,7 +160,7 @@ Task<bool> Tunnel::OpenRoute() {
   RouteDecision route = co_await DecideRoute(services_, authority_, handling_);
   if (!route.allowed && route.failure.empty()) {
     std::string detail = Name() + " blocked: " + route.label;
-    std::string response = RenderRefusal(403, "ssrf_denied", detail);
+    std::string response = RenderRefusal(NewRefusal(403, "ssrf_denied", detail));
     co_await Refuse(Event::Outcome::kDenied, "ssrf", detail, std::move(response));
     co_return false;
   }
@@ -171,7 +171,7 @@ Task<bool> Tunnel::OpenRoute() {
   }
   if (!dialled.ok()) {
     std::string why = RenderAuthority(authority_, 0) + ": " + dialled.error().what;
-    std::string response = RenderRefusal(502, "upstream_unreachable", why);
+    std::string response = RenderRefusal(NewRefusal(502, "upstream_unreachable", why));
     co_await Refuse(Event::Outcome::kFailed, "upstream", why, std::move(response));
     co_return false;
   }
