@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codec/glob.h"
 
-#include <optional>
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <utility>
 
 #include "codec/glob_program.h"
 
@@ -30,52 +33,45 @@ std::string Swap(std::string_view text, char delimiter) {
 
 bool HasZero(std::string_view text) { return text.find('\0') != std::string_view::npos; }
 
-// The shapes nearly every pattern has, decided without a machine: no star, one star, "X/**" and
-// "**/X". Nothing when the pattern is of another shape and its ends do not rule the value out.
-std::optional<bool> MatchSimple(std::string_view pattern, std::string_view value, char delimiter) {
-  if (pattern.size() > kGlobBytesMax || HasZero(pattern) || HasZero(value)) return false;
-  if (pattern.find_first_of("?[]{}\\") != std::string_view::npos) return std::nullopt;
-  size_t first = pattern.find('*');
-  if (first == std::string_view::npos) return pattern == value;
-  size_t last = pattern.rfind('*');
-  std::string_view prefix = pattern.substr(0, first);
-  std::string_view suffix = pattern.substr(last + 1);
-  if (first == last) {
-    bool ends = value.size() >= prefix.size() + suffix.size() && value.starts_with(prefix) &&
-                value.ends_with(suffix);
-    if (!ends) return false;
-    std::string_view middle =
-        value.substr(prefix.size(), value.size() - prefix.size() - suffix.size());
-    return middle.find(delimiter) == std::string_view::npos;
-  }
-  if (delimiter != '/') {
-    // A "**" between delimiters may stand for nothing but one of them, so the ends are compared
-    // without what touches it.
-    if (prefix.ends_with(delimiter)) prefix.remove_suffix(1);
-    if (suffix.starts_with(delimiter)) suffix.remove_prefix(1);
-  } else if (last == first + 1) {
-    if (suffix.empty() && prefix.ends_with('/')) return value.starts_with(prefix);
-    if (prefix.empty() && suffix.size() > 1 && suffix[0] == '/') {
-      return value.ends_with(suffix) || value == suffix.substr(1);
-    }
-  }
-  if (delimiter == '/' && suffix.starts_with('/')) suffix.remove_prefix(1);
-  if (!value.starts_with(prefix) || !value.ends_with(suffix)) return false;
-  return std::nullopt;
-}
+constexpr std::string_view kSpecial = "*?[]{}\\";
+constexpr size_t kBitsPerWord = 64;
 
 }  // namespace
+
+// Fills in the ends, and the shape when it is one of those that need no machine.
+void Glob::FindShape(std::string_view pattern, char delimiter) {
+  delimiter_ = delimiter;
+  size_t first = std::min(pattern.find_first_of(kSpecial), pattern.size());
+  std::string_view prefix = pattern.substr(0, first);
+  std::string_view suffix;
+  bool stars_only = pattern.find_first_of("?[]{}\\") == std::string_view::npos;
+  size_t last = pattern.rfind('*');
+  if (stars_only && last != std::string_view::npos) suffix = pattern.substr(last + 1);
+  shape_ = Shape::kMachine;
+  if (first == pattern.size()) {
+    shape_ = Shape::kLiteral;
+  } else if (stars_only && first == last) {
+    shape_ = Shape::kOneStar;
+  } else if (stars_only && delimiter == '/' && last == first + 1) {
+    if (suffix.empty() && prefix.ends_with('/')) shape_ = Shape::kAllBelow;
+    if (prefix.empty() && suffix.size() > 1 && suffix[0] == '/') shape_ = Shape::kAnywhere;
+  }
+  if (shape_ == Shape::kMachine) {
+    // A "**" between delimiters may stand for nothing but one of them, so what touches it does not
+    // count as an end.
+    if (delimiter != '/' && prefix.ends_with(delimiter)) prefix.remove_suffix(1);
+    if (suffix.starts_with(delimiter)) suffix.remove_prefix(1);
+  }
+  prefix_ = prefix;
+  suffix_ = suffix;
+}
 
 Result<Glob> Glob::Parse(std::string_view pattern, char delimiter) {
   if (pattern.size() > kGlobBytesMax) return Error{Code::kInvalid, "longer than 4096 bytes"};
   if (HasZero(pattern)) return Error{Code::kInvalid, "a zero byte"};
   Glob glob;
-  glob.delimiter_ = delimiter;
-  if (pattern.find_first_of("*?[]{}\\") == std::string_view::npos) {
-    glob.literal_ = true;
-    glob.text_ = std::string(pattern);
-    return glob;
-  }
+  glob.FindShape(pattern, delimiter);
+  if (glob.shape_ != Shape::kMachine) return glob;
   GlobTokens tokens = TRY(ParseSeparatedGlob(Swap(pattern, delimiter)));
   GlobProgram(&glob).Compile(tokens);
   return glob;
@@ -84,76 +80,129 @@ Result<Glob> Glob::Parse(std::string_view pattern, char delimiter) {
 Result<Glob> Glob::ParseCrossing(std::string_view pattern) {
   if (pattern.size() > kGlobBytesMax) return Error{Code::kInvalid, "longer than 4096 bytes"};
   Glob glob;
+  glob.shape_ = Shape::kMachine;
   GlobTokens tokens = TRY(ParseCrossingGlob(pattern));
   GlobProgram(&glob).Compile(tokens);
   return glob;
 }
 
-// Adds `state` and all that is reachable from it without a byte. `seen` holds the step in which a
-// state was last added, so that every state is visited once per byte.
-void Glob::AddState(uint32_t state, std::vector<uint32_t>* list, std::vector<uint32_t>* seen,
-                    uint32_t step) const {
-  std::vector<uint32_t> pending = {state};
-  while (!pending.empty()) {
-    uint32_t current = pending.back();
-    pending.pop_back();
-    if ((*seen)[current] == step) continue;
-    (*seen)[current] = step;
-    const State& at = states_[current];
-    if (at.op == Op::kSplit) {
-      pending.push_back(at.other);
-      pending.push_back(at.next);
-    } else {
-      list->push_back(current);
+// Adds all that is reachable without a byte. Splits lead to states of lower numbers (GlobProgram
+// adds what follows first), but for the body of a run, which is no split; so one pass from the top
+// is enough.
+void Glob::Close(Words* set) const {
+  for (size_t word = splits_.size(); word-- > 0;) {
+    uint64_t pending = set[word] & splits_[word];
+    while (pending != 0) {
+      size_t bit = kBitsPerWord - 1 - static_cast<size_t>(std::countl_zero(pending));
+      pending &= ~(uint64_t{1} << bit);
+      const State& split = states_[word * kBitsPerWord + bit];
+      for (uint32_t to : {split.next, split.other}) {
+        uint64_t mask = uint64_t{1} << (to % kBitsPerWord);
+        if ((set[to / kBitsPerWord] & mask) != 0) continue;
+        set[to / kBitsPerWord] |= mask;
+        if (to / kBitsPerWord == word) pending |= mask & splits_[word];
+      }
     }
   }
+}
+
+void Glob::Step(uint8_t byte, const Words* now, Words* then) const {
+  for (size_t word = 0; word < splits_.size(); ++word) {
+    uint64_t alive = now[word] & ~splits_[word];
+    while (alive != 0) {
+      size_t bit = static_cast<size_t>(std::countr_zero(alive));
+      alive &= alive - 1;
+      const State& state = states_[word * kBitsPerWord + bit];
+      bool passes = (state.op == Op::kByte && state.byte == byte) || state.op == Op::kAny ||
+                    (state.op == Op::kClass && classes_[state.other].test(byte));
+      if (passes) then[state.next / kBitsPerWord] |= uint64_t{1} << (state.next % kBitsPerWord);
+    }
+  }
+}
+
+bool Glob::RunMachine(std::string_view value) const {
+  size_t words = splits_.size();
+  std::array<Words, kGlobStatesMax / kBitsPerWord> now;
+  std::array<Words, kGlobStatesMax / kBitsPerWord> then;
+  std::fill_n(now.begin(), words, 0);
+  now[start_ / kBitsPerWord] |= uint64_t{1} << (start_ % kBitsPerWord);
+  Close(now.data());
+  auto take = [&](char c) {
+    std::fill_n(then.begin(), words, 0);
+    Step(static_cast<uint8_t>(c), now.data(), then.data());
+    Close(then.data());
+    std::copy_n(then.begin(), words, now.begin());
+  };
+  for (char c : value) {
+    if (delimiter_ == '/') {
+      take(c);
+    } else if (c == '/') {
+      take('\0');
+    } else if (c == delimiter_) {
+      for (char part : {'/', c, '/'}) take(part);
+    } else {
+      take(c);
+    }
+    if (std::all_of(now.begin(), now.begin() + static_cast<ptrdiff_t>(words),
+                    [](Words word) { return word == 0; })) {
+      return false;
+    }
+  }
+  return (now[0] & 1) != 0;  // The state that matches was added first.
 }
 
 bool Glob::Matches(std::string_view value) const {
   if (HasZero(value)) return false;
-  if (literal_) return value == text_;
-  std::string swapped = Swap(value, delimiter_);
-  std::vector<uint32_t> seen(states_.size(), 0);
-  std::vector<uint32_t> now;
-  std::vector<uint32_t> then;
-  uint32_t step = 1;
-  AddState(start_, &now, &seen, step);
-  for (char c : swapped) {
-    uint8_t byte = static_cast<uint8_t>(c);
-    then.clear();
-    ++step;
-    for (uint32_t index : now) {
-      const State& state = states_[index];
-      bool passes = (state.op == Op::kByte && state.byte == byte) || state.op == Op::kAny ||
-                    (state.op == Op::kClass && classes_[state.other].test(byte));
-      if (passes) AddState(state.next, &then, &seen, step);
-    }
-    now.swap(then);
-    if (now.empty()) return false;
+  if (shape_ == Shape::kLiteral) return value == prefix_;
+  if (shape_ == Shape::kAnywhere) {
+    return value.ends_with(suffix_) || value == std::string_view(suffix_).substr(1);
   }
-  for (uint32_t index : now) {
-    if (states_[index].op == Op::kMatch) return true;
-  }
-  return false;
+  if (!value.starts_with(prefix_)) return false;
+  if (shape_ == Shape::kAllBelow) return true;
+  if (!value.ends_with(suffix_)) return false;
+  if (shape_ == Shape::kMachine) return RunMachine(value);
+  if (value.size() < prefix_.size() + suffix_.size()) return false;
+  std::string_view middle =
+      value.substr(prefix_.size(), value.size() - prefix_.size() - suffix_.size());
+  return middle.find(delimiter_) == std::string_view::npos;
 }
 
 bool GlobMatches(std::string_view pattern, std::string_view value, char delimiter) {
-  std::optional<bool> simple = MatchSimple(pattern, value, delimiter);
-  if (simple) return *simple;
   Result<Glob> glob = Glob::Parse(pattern, delimiter);
   return glob.ok() && glob.value().Matches(value);
 }
 
-bool PathSelectorMatches(std::string_view selector, std::string_view path) {
-  if (selector.empty() || selector == "**" || selector == "/**") return true;
-  if (selector == path) return true;
+PathSelector::PathSelector(std::string_view selector) : text_(selector) {
+  if (selector.empty() || selector == "**" || selector == "/**") return;
+  kind_ = Kind::kLiteral;
   if (selector.ends_with("/**")) {
-    std::string_view prefix = selector.substr(0, selector.size() - 3);
-    return path == prefix ||
-           (path.starts_with(prefix) && path.size() > prefix.size() && path[prefix.size()] == '/');
+    kind_ = Kind::kBelow;
+    text_.resize(selector.size() - 3);
+    return;
   }
   Result<Glob> glob = Glob::ParseCrossing(selector);
-  return glob.ok() && glob.value().Matches(path);
+  if (!glob.ok()) return;
+  kind_ = Kind::kGlob;
+  glob_ = std::move(glob).value();
+}
+
+bool PathSelector::Matches(std::string_view path) const {
+  switch (kind_) {
+    case Kind::kEvery:
+      return true;
+    case Kind::kBelow:
+      // The selector's own text, too: it is under X.
+      return path.starts_with(text_) && (path.size() == text_.size() || path[text_.size()] == '/');
+    case Kind::kLiteral:
+      return path == text_;
+    case Kind::kGlob:
+      return path == text_ || glob_.Matches(path);
+  }
+  return false;
+}
+
+bool PathSelectorMatches(std::string_view selector, std::string_view path) {
+  return PathSelector(selector).Matches(path);
 }
 
 }  // namespace codec

@@ -15,8 +15,11 @@
 namespace codec {
 
 // One compiled pattern. Bytes, not characters: paths and hosts are ASCII by the time they get here.
+// Matching allocates nothing.
 class Glob {
  public:
+  Glob() = default;  // Matches the empty value alone.
+
   // The dialect of rules, binaries, hosts and query values: globset with a literal separator.
   // `*` and `?` stop at `delimiter`; `**` as a whole component crosses it; `[a-z]`, `[!x]`, `{a,b}`
   // and `\x`. With a delimiter other than '/', '*' crosses '/' (regorus swaps the two). Fails with
@@ -40,23 +43,50 @@ class Glob {
     uint32_t next = 0;
     uint32_t other = 0;  // kSplit: the second way. kClass: the index of the class.
   };
+  // The shapes nearly every pattern has are decided by their ends alone.
+  enum class Shape : uint8_t {
+    kLiteral,   // `prefix_` is the value.
+    kOneStar,   // Between the ends no delimiter.
+    kAllBelow,  // "X/**"
+    kAnywhere,  // "**/X"
+    kMachine,   // The ends rule out most values, the states decide.
+  };
+  // A set of states as bits, so many words as the machine has.
+  using Words = uint64_t;
 
-  void AddState(uint32_t state, std::vector<uint32_t>* list, std::vector<uint32_t>* seen,
-                uint32_t step) const;
+  void FindShape(std::string_view pattern, char delimiter);
+  bool RunMachine(std::string_view value) const;
+  void Step(uint8_t byte, const Words* now, Words* then) const;
+  void Close(Words* set) const;
 
   char delimiter_ = '/';
-  bool literal_ = false;  // No pattern character at all: compared as it stands.
-  std::string text_;      // When literal_.
+  Shape shape_ = Shape::kLiteral;
+  std::string prefix_;
+  std::string suffix_;
   std::vector<State> states_;
+  std::vector<Words> splits_;  // The states that are kSplit.
   std::vector<std::bitset<256>> classes_;
   uint32_t start_ = 0;
+};
+
+// An endpoint's `path` selector: "", "**" and "/**" are every path; "X/**" is X and all below it;
+// otherwise the crossing dialect; what does not parse is compared as it stands.
+class PathSelector {
+ public:
+  explicit PathSelector(std::string_view selector);
+  bool Matches(std::string_view path) const;
+
+ private:
+  enum class Kind : uint8_t { kEvery, kBelow, kLiteral, kGlob };
+  Kind kind_ = Kind::kEvery;
+  std::string text_;  // X of "X/**"; the selector itself.
+  Glob glob_;
 };
 
 // Parse and match in one; a pattern that does not parse matches nothing.
 bool GlobMatches(std::string_view pattern, std::string_view value, char delimiter);
 
-// An endpoint's `path` selector: "", "**" and "/**" are every path; "X/**" is X and all below it;
-// otherwise the crossing dialect; what does not parse is compared as it stands.
+// The same for a selector.
 bool PathSelectorMatches(std::string_view selector, std::string_view path);
 
 }  // namespace codec

@@ -12,11 +12,14 @@ std::bitset<256> ComponentBytes() { return AllBytes().reset('/'); }
 void GlobProgram::Compile(const GlobTokens& tokens) {
   uint32_t match = Add(Glob::Op::kMatch, 0, 0, 0);
   // The whole pattern "**" is everything, though as a prefix alone it would end in a slash.
-  if (tokens.size() == 1 && tokens[0].kind == GlobToken::Kind::kPrefix) {
-    glob_.start_ = AddRun(AllBytes(), match);
-    return;
+  bool everything = tokens.size() == 1 && tokens[0].kind == GlobToken::Kind::kPrefix;
+  glob_.start_ = everything ? AddRun(AllBytes(), match) : AddSequence(tokens, match);
+  ENSURE(match == 0 && glob_.states_.size() <= kGlobStatesMax);
+  glob_.splits_.assign(glob_.states_.size() / 64 + 1, 0);
+  for (size_t i = 0; i < glob_.states_.size(); ++i) {
+    if (glob_.states_[i].op != Glob::Op::kSplit) continue;
+    glob_.splits_[i / 64] |= uint64_t{1} << (i % 64);
   }
-  glob_.start_ = AddSequence(tokens, match);
 }
 
 uint32_t GlobProgram::Add(Glob::Op op, uint8_t byte, uint32_t next, uint32_t other) {

@@ -14,6 +14,9 @@
 namespace codec {
 
 inline constexpr size_t kGlobBytesMax = 4096;
+// No token has more than five states for two bytes of pattern ("/**/" with its slashes, a branch
+// and its comma), and renaming a delimiter makes three bytes of one.
+inline constexpr size_t kGlobStatesMax = 32768;
 
 struct GlobToken {
   enum class Kind : uint8_t {

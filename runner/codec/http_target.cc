@@ -5,7 +5,7 @@
 #include <cctype>
 #include <cstdint>
 
-#include "codec/utf8.h"
+#include "codec/query.h"
 
 namespace codec {
 namespace {
@@ -129,31 +129,9 @@ Result<std::string> CanonicalPath(std::string_view path, bool allow_encoded_slas
 
 Result<std::vector<std::pair<std::string, std::string>>> ParseQuery(std::string_view query) {
   std::vector<std::pair<std::string, std::string>> pairs;
-  while (!query.empty()) {
-    size_t end = query.find('&');
-    std::string_view piece = query.substr(0, end);
-    query.remove_prefix(end == std::string_view::npos ? query.size() : end + 1);
-    if (piece.empty()) continue;
-    std::string decoded[2];
-    int part = 0;
-    for (size_t i = 0; i < piece.size(); ++i) {
-      if (piece[i] == '=' && part == 0) {
-        part = 1;
-      } else if (piece[i] == '%') {
-        int byte = DecodeEscape(piece, i);
-        if (byte < 0) return Invalid("a bad percent escape in the query");
-        decoded[part].push_back(static_cast<char>(byte));
-        i += 2;
-      } else {
-        decoded[part].push_back(piece[i] == '+' ? ' ' : piece[i]);
-      }
-    }
-    if (FindInvalidUtf8(decoded[0]) != std::string::npos ||
-        FindInvalidUtf8(decoded[1]) != std::string::npos) {
-      return Invalid("a query that is not UTF-8");
-    }
-    pairs.emplace_back(std::move(decoded[0]), std::move(decoded[1]));
-  }
+  QueryReader reader(query);
+  while (reader.Next()) pairs.emplace_back(reader.key(), reader.value());
+  if (!reader.error().empty()) return Invalid(reader.error());
   return pairs;
 }
 

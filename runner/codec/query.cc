@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codec/query.h"
+
+#include <algorithm>
+
+#include "codec/utf8.h"
+
+namespace codec {
+namespace {
+
+int HexDigit(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+  return -1;
+}
+
+}  // namespace
+
+// Text without an escape is given as it stands.
+bool QueryReader::Decode(std::string_view text, size_t* used, std::string_view* out) {
+  *out = text;
+  if (text.find_first_of("%+") != std::string_view::npos) {
+    char* begin = decoded_.data() + *used;
+    char* end = begin;
+    for (size_t i = 0; i < text.size(); ++i) {
+      char c = text[i] == '+' ? ' ' : text[i];
+      if (text[i] == '%') {
+        int high = i + 2 < text.size() ? HexDigit(text[i + 1]) : -1;
+        int low = i + 2 < text.size() ? HexDigit(text[i + 2]) : -1;
+        if (high < 0 || low < 0) {
+          error_ = "a bad percent escape in the query";
+          return false;
+        }
+        c = static_cast<char>(high * 16 + low);
+        i += 2;
+      }
+      *end++ = c;
+    }
+    *used += static_cast<size_t>(end - begin);
+    *out = std::string_view(begin, static_cast<size_t>(end - begin));
+  }
+  if (FindInvalidUtf8(*out) == std::string_view::npos) return true;
+  error_ = "a query that is not UTF-8";
+  return false;
+}
+
+bool QueryReader::Next() {
+  while (error_.empty() && !rest_.empty()) {
+    size_t end = std::min(rest_.find('&'), rest_.size());
+    std::string_view piece = rest_.substr(0, end);
+    rest_.remove_prefix(std::min(end + 1, rest_.size()));
+    if (piece.empty()) continue;
+    if (piece.size() > decoded_.size()) {
+      error_ = "a query with a pair longer than 65536 bytes";
+      return false;
+    }
+    size_t equals = std::min(piece.find('='), piece.size());
+    size_t used = 0;
+    return Decode(piece.substr(0, equals), &used, &key_) &&
+           Decode(piece.substr(std::min(equals + 1, piece.size())), &used, &value_);
+  }
+  return false;
+}
+
+}  // namespace codec
