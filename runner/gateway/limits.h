@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 
 namespace gateway {
 
@@ -80,6 +81,12 @@ constexpr size_t kAddressesMax = 16;
 constexpr milliseconds kResolveTimeout = seconds(15);
 constexpr size_t kHostsFileBytesMax = size_t{1} << 20;
 
+// Connections to servers between two requests. Servers keep theirs for 60 seconds and more; the
+// shorter, the rarer a request meets a server that is just closing.
+constexpr size_t kIdleUpstreamsMax = 128;
+constexpr milliseconds kIdleUpstreamTimeout = seconds(30);
+constexpr milliseconds kIdleUpstreamSweep = seconds(5);
+
 // After a refusal the rest of the request is read and dropped for so long and so much: closing with
 // unread bytes would make the kernel throw the answer away with them.
 constexpr milliseconds kLingerTimeout = seconds(2);
@@ -104,5 +111,11 @@ constexpr size_t kControlBytesMax = 64;
 constexpr milliseconds kStartTimeout = seconds(20);
 constexpr size_t kReadyMessageBytesMax = 16384;
 constexpr size_t kCaBundleBytesMax = size_t{8} << 20;
+
+// Budgets. A model's answer, or one event of it, that is looked into for what it used; and the
+// largest request whose body is read for the model it names (Anthropic takes 32 MB).
+constexpr size_t kUsageDocumentBytesMax = size_t{8} << 20;
+constexpr size_t kModelRequestBytesMax = size_t{32} << 20;
+constexpr int64_t kBytesPerTokenGuess = 4;
 
 }  // namespace gateway

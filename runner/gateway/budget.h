@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// How much a run may ask of models: counted from their own answers, enforced before the next
+// request.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "gateway/answer_observer.h"
+#include "gateway/notice.h"
+#include "gateway/price_list.h"
+#include "gateway/usage_meter.h"
+
+namespace gateway {
+
+// Zero: no limit.
+struct BudgetLimits {
+  int64_t tokens = 0;  // Input, output, cache reads and writes together.
+  double cost_usd = 0;
+  int64_t requests = 0;  // To models.
+  int64_t requests_per_minute = 0;
+  std::vector<std::string> models;  // The only ones that may be asked; empty: any.
+
+  bool reads_bodies() const { return cost_usd > 0 || !models.empty(); }
+};
+
+// Counts and judges. What has begun when a limit is reached is let finish, and counted: answers say
+// what they used at their end, so the last of them can go beyond the limit.
+class Budget final : public RequestGuard {
+ public:
+  using Clock = std::chrono::steady_clock;
+  // `record` is called for every answer and every warning. It and `now` must outlive the budget.
+  Budget(BudgetLimits limits, PriceList prices, std::function<void(const Notice&)> record,
+         std::function<Clock::time_point()> now = Clock::now);
+
+  size_t BodyBytesWanted(const OutgoingRequest& request) const override;
+  Admission Admit(const Authority& authority, OutgoingRequest& request) override;
+
+ private:
+  class Observer;
+  // One of the three amounts, and how far it is used up.
+  struct Meter {
+    const char* name;  // "tokens", "cost", "requests".
+    double limit = 0;
+    double used = 0;
+    size_t warned = 0;  // How many of kWarnings were given.
+    bool exhausted() const { return limit > 0 && used >= limit; }
+  };
+
+  std::optional<OutgoingRefusal> Judge(const ModelCall& call, const std::string& model);
+  std::optional<OutgoingRefusal> JudgeRate(ModelApi api);
+  OutgoingRefusal RefuseExhausted(ModelApi api, const Meter& meter);
+  void Charge(Meter& meter, double amount);
+  void Take(const Observer& observer, const TokenUsage& usage, bool complete);
+
+  BudgetLimits limits_;
+  PriceList prices_;
+  std::function<void(const Notice&)> record_;
+  std::function<Clock::time_point()> now_;
+  Meter tokens_;
+  Meter cost_;
+  Meter requests_;
+  std::deque<Clock::time_point> recent_;  // Requests of the last minute; only with a rate limit.
+};
+
+}  // namespace gateway

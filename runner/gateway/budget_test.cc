@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gateway/budget.h"
+
+#include <catch2/catch.hpp>
+
+#include "codec/json.h"
+
+namespace gateway {
+namespace {
+
+const Authority kHost{"api.anthropic.com", 443};
+
+// A budget with a clock of its own, and everything it recorded.
+struct Desk {
+  explicit Desk(BudgetLimits limits)
+      : budget(
+            std::move(limits), PriceList::BuiltIn(),
+            [this](const Notice& notice) { notices.push_back(notice); }, [this] { return now; }) {}
+
+  RequestGuard::Admission Ask(const std::string& body = R"({"model":"claude-sonnet-4-5"})",
+                              const std::string& target = "/v1/messages?beta=true") {
+    OutgoingRequest request{"POST", target, {{"Accept-Encoding", "gzip"}}, body};
+    RequestGuard::Admission admission = budget.Admit(kHost, request);
+    fields = request.fields;
+    return admission;
+  }
+
+  // One call that uses so many tokens of output. False: refused.
+  bool Use(int output) {
+    RequestGuard::Admission admission = Ask();
+    if (admission.refusal.has_value()) return false;
+    codec::ResponseHead head;
+    head.status = 200;
+    head.fields = {{"Content-Type", "application/json"}};
+    admission.observer->OnHead(head);
+    admission.observer->OnBody(R"({"model":"claude-sonnet-4-5","usage":{"output_tokens":)" +
+                               std::to_string(output) + "}}");
+    admission.observer->OnEnd(true);
+    return true;
+  }
+
+  int Count(const std::string& activity) const {
+    int count = 0;
+    for (const Notice& notice : notices) count += notice.activity == activity ? 1 : 0;
+    return count;
+  }
+
+  Budget::Clock::time_point now;
+  std::vector<Notice> notices;
+  codec::HttpFields fields;
+  Budget budget;
+};
+
+BudgetLimits Tokens(int64_t tokens) {
+  BudgetLimits limits;
+  limits.tokens = tokens;
+  return limits;
+}
+
+}  // namespace
+
+TEST_CASE("A budget warns once each at 80, 90 and 95 per cent and refuses at 100") {
+  Desk desk(Tokens(100));
+  CHECK(desk.Use(79));
+  CHECK(desk.Count("CREATE") == 0);
+  CHECK(desk.Use(1));
+  CHECK(desk.Count("CREATE") == 1);
+  CHECK(desk.Use(1));
+  CHECK(desk.Count("CREATE") == 1);
+  CHECK(desk.Use(15));  // 96: two more at once.
+  CHECK(desk.Count("CREATE") == 3);
+  CHECK(desk.Use(4));
+  CHECK(desk.Count("BLOCKED") == 0);
+  CHECK_FALSE(desk.Use(1));
+  CHECK(desk.Count("BLOCKED") == 1);
+  CHECK(desk.notices.back().type == "budget.tokens");
+}
+
+TEST_CASE("A refusal has the form of the API that was called") {
+  Desk desk(Tokens(1));
+  REQUIRE(desk.Use(5));
+  struct Case {
+    const char* target;
+    const char* member;
+  };
+  for (const Case& row :
+       {Case{"/v1/messages", "type"}, Case{"/v1/chat/completions", "error"},
+        Case{"/v1/responses", "error"}, Case{"/v1beta/models/m:generateContent", "error"},
+        Case{"/model/m/invoke", "message"}}) {
+    RequestGuard::Admission admission = desk.Ask("{}", row.target);
+    REQUIRE(admission.refusal.has_value());
+    CHECK(admission.refusal->answer.status == 403);
+    CHECK(admission.refusal->engine == "budget");
+    Result<codec::Json> body = codec::ParseJson(admission.refusal->answer.body);
+    REQUIRE(body.ok());
+    CHECK(body.value().Find(row.member) != nullptr);
+  }
+}
+
+TEST_CASE("A cost limit counts with the price list, and refuses models without a price") {
+  BudgetLimits limits;
+  limits.cost_usd = 0.15;  // 10 000 tokens at $15 for a million.
+  Desk desk(limits);
+  CHECK(desk.Use(9999));
+  CHECK(desk.Use(1));
+  CHECK_FALSE(desk.Use(1));
+  Desk fresh(limits);
+  RequestGuard::Admission unpriced = fresh.Ask(R"({"model":"nobody-knows-1"})");
+  REQUIRE(unpriced.refusal.has_value());
+  CHECK(unpriced.refusal->reason.find("price") != std::string::npos);
+  CHECK_FALSE(fresh.Ask().refusal.has_value());
+}
+
+TEST_CASE("Only listed models may be asked") {
+  BudgetLimits limits;
+  limits.models = {"claude-sonnet-4-5"};
+  Desk desk(limits);
+  CHECK_FALSE(desk.Ask(R"({"model":"claude-sonnet-4-5-20250929"})").refusal.has_value());
+  CHECK(desk.Ask(R"({"model":"claude-opus-4-5"})").refusal.has_value());
+  CHECK(desk.Ask("no json").refusal.has_value());
+}
+
+TEST_CASE("Requests over the rate get 429 and when to come back, until the minute is over") {
+  BudgetLimits limits;
+  limits.requests_per_minute = 2;
+  Desk desk(limits);
+  CHECK(desk.Use(1));
+  desk.now += std::chrono::seconds(20);
+  CHECK(desk.Use(1));
+  RequestGuard::Admission third = desk.Ask();
+  REQUIRE(third.refusal.has_value());
+  CHECK(third.refusal->answer.status == 429);
+  const codec::HttpField* wait = codec::FindField(third.refusal->answer.fields, "retry-after");
+  REQUIRE(wait != nullptr);
+  CHECK(wait->value == "40");
+  desk.now += std::chrono::seconds(40);
+  CHECK(desk.Use(1));
+  CHECK_FALSE(desk.Use(1));
+}
+
+TEST_CASE("Without a budget everything passes and every answer is recorded with what it used") {
+  Desk desk(BudgetLimits{});
+  CHECK(desk.Use(7));
+  REQUIRE(desk.notices.size() == 1);
+  CHECK(desk.notices[0].kind == Notice::Kind::kInference);
+  CHECK(desk.notices[0].provider == "https://api.anthropic.com");
+  CHECK(desk.notices[0].path == "/v1/messages");
+  CHECK(RenderShorthand(desk.notices[0]) ==
+        "API:INFERENCE [INFO] Success claude-sonnet-4-5 via https://api.anthropic.com 0ms "
+        "[POST /v1/messages]");
+  CHECK(desk.Ask("{}", "/v1/messages/batches").refusal.has_value() == false);
+}
+
+TEST_CASE("Under a budget, work whose use no answer tells is refused") {
+  Desk desk(Tokens(1000));
+  CHECK(desk.Ask("{}", "/v1/messages/batches").refusal.has_value());
+  CHECK_FALSE(desk.Ask().refusal.has_value());
+}
+
+TEST_CASE("Answers that would be compressed are asked for as they are") {
+  Desk desk(BudgetLimits{});
+  desk.Ask();
+  REQUIRE(desk.fields.size() == 1);
+  CHECK(desk.fields[0].value == "identity");
+  desk.Ask("{}", "/v1/models");
+  CHECK(desk.fields[0].value == "gzip");
+}
+
+TEST_CASE("The price list that is carried has no mistake, and files with one are refused by line") {
+  CHECK(PriceList::BuiltIn().Find("claude-sonnet-4-5-20250929") != nullptr);
+  CHECK(PriceList::BuiltIn().Find("unheard-of") == nullptr);
+  Result<PriceList> bad =
+      PriceList::Parse("prices:\n  - {model: x, input: -1, output: 2}\n", "p.yml");
+  REQUIRE_FALSE(bad.ok());
+  CHECK(bad.error().what.find("p.yml:2:") != std::string::npos);
+  CHECK_FALSE(PriceList::Parse("prices:\n  - {model: x, input: 1}\n", "p.yml").ok());
+  CHECK_FALSE(
+      PriceList::Parse("prices:\n  - {model: x, input: 1, output: 1, y: 2}\n", "p.yml").ok());
+}
+
+}  // namespace gateway

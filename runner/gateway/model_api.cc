@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gateway/model_api.h"
+
+#include <algorithm>
+#include <array>
+
+#include "codec/json.h"
+
+namespace gateway {
+namespace {
+
+using codec::Json;
+
+// The segment behind "/NAME/" and, there, the verb behind ':' or '/'.
+struct PathModel {
+  std::string model;
+  std::string_view verb;
+};
+
+PathModel ModelBehind(std::string_view path, std::string_view marker, char separator) {
+  size_t at = path.rfind(marker);
+  if (at == std::string_view::npos) return {};
+  std::string_view rest = path.substr(at + marker.size());
+  size_t end = rest.rfind(separator);
+  if (end == std::string_view::npos) return {};
+  return {std::string(rest.substr(0, end)), rest.substr(end + 1)};
+}
+
+bool IsDigits(std::string_view text) {
+  return !text.empty() &&
+         std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
+// "-20250929", "-v1", "@20250929", ":0", "-latest" at the end.
+bool IsVersionPart(std::string_view part) {
+  if (part == "latest" || part == "preview") return true;
+  if (part.size() >= 2 && part.front() == 'v' && IsDigits(part.substr(1))) return true;
+  return IsDigits(part) && part.size() >= 4;
+}
+
+}  // namespace
+
+ModelCall RecogniseModelCall(std::string_view method, std::string_view path) {
+  if (method != "POST") return {};
+  if (path.ends_with("/messages/batches") || path.ends_with("/v1/batches") ||
+      path.ends_with("/fine_tuning/jobs") || path.ends_with(":batchGenerateContent") ||
+      path.ends_with("/model-invocation-job")) {
+    return {ModelApi::kUncountable, ""};
+  }
+  if (path.ends_with("/v1/messages")) return {ModelApi::kAnthropic, ""};
+  if (path.ends_with("/chat/completions") || path.ends_with("/v1/completions") ||
+      path.ends_with("/embeddings")) {
+    return {ModelApi::kOpenAi, ""};
+  }
+  if (path.ends_with("/responses")) return {ModelApi::kOpenAiResponses, ""};
+  PathModel google = ModelBehind(path, "/models/", ':');
+  if (google.verb == "generateContent" || google.verb == "streamGenerateContent") {
+    return {ModelApi::kGemini, google.model};
+  }
+  if (google.verb == "rawPredict" || google.verb == "streamRawPredict") {
+    return {ModelApi::kAnthropic, google.model};
+  }
+  PathModel bedrock = ModelBehind(path, "/model/", '/');
+  constexpr std::array<std::string_view, 4> kVerbs = {"invoke", "invoke-with-response-stream",
+                                                      "converse", "converse-stream"};
+  if (std::find(kVerbs.begin(), kVerbs.end(), bedrock.verb) != kVerbs.end()) {
+    return {ModelApi::kBedrock, bedrock.model};
+  }
+  return {};
+}
+
+std::string ModelOfBody(std::string_view body) {
+  Result<Json> json = codec::ParseJson(body, {.bytes_max = body.size() + 1, .depth_max = 128});
+  return json.ok() ? json.value().StringAt("model") : "";
+}
+
+std::string PlainModelName(std::string_view model) {
+  // "publishers/anthropic/models/x", "arn:aws:bedrock:...:inference-profile/x".
+  if (size_t slash = model.rfind('/'); slash != std::string_view::npos) {
+    model.remove_prefix(slash + 1);
+  }
+  // "us.anthropic.x", "%3A0" and ":0" behind it.
+  model = model.substr(0, model.find(':'));
+  model = model.substr(0, model.find("%3A"));
+  model = model.substr(0, model.find('@'));
+  for (std::string_view vendor : {"anthropic.", "openai.", "amazon.", "meta.", "mistral."}) {
+    if (size_t at = model.find(vendor); at != std::string_view::npos) {
+      model.remove_prefix(at + vendor.size());
+      break;
+    }
+  }
+  for (size_t dash = model.rfind('-'); dash != std::string_view::npos; dash = model.rfind('-')) {
+    if (!IsVersionPart(model.substr(dash + 1))) break;
+    model = model.substr(0, dash);
+  }
+  return std::string(model);
+}
+
+std::string RenderApiErrorBody(ModelApi api, const ApiError& error) {
+  bool limited = error.status == 429;
+  Json inner;
+  Json outer;
+  switch (api) {
+    case ModelApi::kAnthropic:
+      inner.Set("type", limited ? "rate_limit_error" : "permission_error");
+      inner.Set("message", error.message);
+      outer.Set("type", "error");
+      outer.Set("error", std::move(inner));
+      break;
+    case ModelApi::kGemini:
+      inner.Set("code", error.status);
+      inner.Set("message", error.message);
+      inner.Set("status", limited ? "RESOURCE_EXHAUSTED" : "PERMISSION_DENIED");
+      outer.Set("error", std::move(inner));
+      break;
+    case ModelApi::kBedrock:
+      outer.Set("message", error.message);
+      break;
+    default:
+      inner.Set("message", error.message);
+      inner.Set("type", limited ? "rate_limit_exceeded" : "insufficient_quota");
+      inner.Set("param", Json());
+      inner.Set("code", limited ? "rate_limit_exceeded" : "budget_exceeded");
+      outer.Set("error", std::move(inner));
+      break;
+  }
+  return codec::RenderJsonLine(outer);
+}
+
+}  // namespace gateway

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gateway/price_list.h"
+
+#include <charconv>
+#include <cmath>
+#include <span>
+#include <utility>
+
+#include "codec/embedded_file.h"
+#include "codec/yaml.h"
+#include "gateway/model_api.h"
+
+namespace gateway {
+
+std::span<const codec::EmbeddedFile> EmbeddedPrices();
+
+namespace {
+
+using codec::YamlKind;
+using codec::YamlNode;
+
+constexpr double kTokensPerPrice = 1e6;
+constexpr double kPriceMax = 1e6;
+
+Result<double> ParsePrice(const YamlNode& node, const std::string& file) {
+  double value = 0;
+  const char* end = node.text.data() + node.text.size();
+  std::from_chars_result parsed = std::from_chars(node.text.data(), end, value);
+  bool fits = node.kind == YamlKind::kScalar && parsed.ec == std::errc() && parsed.ptr == end &&
+              std::isfinite(value) && value >= 0 && value <= kPriceMax;
+  if (!fits) {
+    return codec::InvalidAt(file, node.at, "a price is US dollars for a million tokens", "3.50");
+  }
+  return value;
+}
+
+Result<Price> ParseEntry(const YamlNode& node, const std::string& file) {
+  Price price;
+  bool cache_read = false;
+  bool cache_write = false;
+  bool input = false;
+  bool output = false;
+  if (node.kind != YamlKind::kMapping) {
+    return codec::InvalidAt(file, node.at, "a price is a mapping",
+                            "{model: my-model, input: 3, output: 15}");
+  }
+  for (const codec::YamlEntry& entry : node.entries) {
+    if (entry.key == "model") {
+      price.model = entry.value.text;
+      continue;
+    }
+    double value = TRY(ParsePrice(entry.value, file));
+    if (entry.key == "input") {
+      price.input = value;
+      input = true;
+    } else if (entry.key == "output") {
+      price.output = value;
+      output = true;
+    } else if (entry.key == "cache_read") {
+      price.cache_read = value;
+      cache_read = true;
+    } else if (entry.key == "cache_write") {
+      price.cache_write = value;
+      cache_write = true;
+    } else {
+      return codec::InvalidAt(file, entry.at, "unknown key '" + entry.key + "' of a price",
+                              "model, input, output, cache_read or cache_write");
+    }
+  }
+  if (price.model.empty() || !input || !output) {
+    return codec::InvalidAt(file, node.at, "a price needs 'model', 'input' and 'output'",
+                            "{model: my-model, input: 3, output: 15}");
+  }
+  if (!cache_read) price.cache_read = price.input;
+  if (!cache_write) price.cache_write = price.input;
+  return price;
+}
+
+}  // namespace
+
+Result<PriceList> PriceList::Parse(std::string_view text, const std::string& file) {
+  YamlNode root = TRY(codec::ParseYaml(text, file));
+  const YamlNode* prices = root.Find("prices");
+  if (prices == nullptr || prices->kind != YamlKind::kSequence || root.entries.size() != 1) {
+    return codec::InvalidAt(file, root.at, "a price file has 'prices', a list, and nothing else");
+  }
+  PriceList list;
+  for (const YamlNode& item : prices->items) {
+    Price price = TRY(ParseEntry(item, file));
+    list.prices_.push_back(std::move(price));
+  }
+  return list;
+}
+
+PriceList PriceList::BuiltIn() {
+  PriceList list;
+  for (const codec::EmbeddedFile& file : EmbeddedPrices()) {
+    Result<PriceList> parsed = Parse(file.text, std::string(file.path));
+    ENSURE(parsed.ok());
+    list.Prefer(std::move(parsed).value());
+  }
+  return list;
+}
+
+void PriceList::Prefer(PriceList first) {
+  prices_.insert(prices_.begin(), std::make_move_iterator(first.prices_.begin()),
+                 std::make_move_iterator(first.prices_.end()));
+}
+
+const Price* PriceList::Find(std::string_view model) const {
+  std::string plain = PlainModelName(model);
+  if (plain.empty()) return nullptr;
+  for (const Price& price : prices_) {
+    std::string_view name = price.model;
+    bool prefix = name.ends_with('*');
+    if (prefix) name.remove_suffix(1);
+    if (prefix ? plain.starts_with(name) : plain == name) return &price;
+  }
+  return nullptr;
+}
+
+double CostOf(const Price& price, const TokenUsage& usage) {
+  auto part = [](double dollars, int64_t tokens) {
+    return dollars * static_cast<double>(tokens) / kTokensPerPrice;
+  };
+  return part(price.input, usage.input) + part(price.output, usage.output) +
+         part(price.cache_read, usage.cache_read) + part(price.cache_write, usage.cache_write);
+}
+
+}  // namespace gateway

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// What tokens cost: policies/prices.yml, as published by the vendors, and whatever a repository's
+// own configuration puts in front of it.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "gateway/usage_meter.h"
+
+namespace gateway {
+
+// US dollars for a million tokens.
+struct Price {
+  std::string model;  // A plain name (PlainModelName), or the beginning of one before '*'.
+  double input = 0;
+  double output = 0;
+  double cache_read = 0;
+  double cache_write = 0;
+};
+
+class PriceList {
+ public:
+  // `text` in the form of policies/prices.yml: `prices:`, a list of {model, input, output} with
+  // optional cache_read and cache_write (else as input). Fails with kInvalid and "file:line:col".
+  static Result<PriceList> Parse(std::string_view text, const std::string& file);
+  // The list that this program carries.
+  static PriceList BuiltIn();
+
+  // Puts `first` before this list.
+  void Prefer(PriceList first);
+
+  // The first entry for that model, or null: its cost is not known. `model` in any of its
+  // spellings.
+  const Price* Find(std::string_view model) const;
+
+ private:
+  std::vector<Price> prices_;
+};
+
+// In US dollars.
+double CostOf(const Price& price, const TokenUsage& usage);
+
+}  // namespace gateway
