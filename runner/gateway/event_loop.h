@@ -90,7 +90,7 @@ class EventLoop {
   bool stopped_ = false;
 };
 
-// A flag that one coroutine sets and at most one other waits for.
+// A flag that one coroutine sets and at most one other waits for. Cleared, it can be set again.
 class Signal {
  public:
   explicit Signal(EventLoop& loop) : loop_(loop) {}
@@ -99,6 +99,7 @@ class Signal {
   Signal& operator=(const Signal&) = delete;
 
   void Set();
+  void Clear() { set_ = false; }
   bool is_set() const { return set_; }
   // co_await gives true once the flag is set, false when the deadline passed first.
   EventLoop::Wait Within(Deadline deadline);
