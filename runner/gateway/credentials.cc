@@ -2,179 +2,136 @@
 #include "gateway/credentials.h"
 
 #include <openssl/crypto.h>
-#include <openssl/evp.h>
 
 #include <algorithm>
+
+#include "codec/base64.h"
+#include "codec/glob.h"
+#include "codec/neutral.h"
+#include "codec/percent.h"
+#include "gateway/client_credentials.h"
+#include "policy/host_pattern.h"
 
 namespace gateway {
 namespace {
 
-constexpr std::string_view kMarker = "openshell:resolve:env:";
-// A Basic credential is short; longer ones are not decoded, so they are not changed either.
-constexpr size_t kBasicBytesMax = 4096;
-
-bool IsNameChar(char c) {
-  return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
-}
-
-bool HasMarker(std::string_view text) { return text.find(kMarker) != std::string_view::npos; }
-
-// The name behind the marker that `text` starts with.
-std::string_view NameAt(std::string_view text) {
-  std::string_view rest = text.substr(kMarker.size());
-  size_t size =
-      static_cast<size_t>(std::find_if_not(rest.begin(), rest.end(), IsNameChar) - rest.begin());
-  return rest.substr(0, size);
-}
-
-// The name when `text` is one placeholder and nothing else.
-std::optional<std::string_view> WholePlaceholder(std::string_view text) {
-  if (text.substr(0, kMarker.size()) != kMarker) return std::nullopt;
-  std::string_view name = NameAt(text);
-  if (name.empty() || kMarker.size() + name.size() != text.size()) return std::nullopt;
-  return name;
-}
-
-std::optional<int> HexDigit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return std::nullopt;
-}
-
-// Query escapes undone; what is no valid escape stays (the query was judged before).
-std::string DecodeQueryPart(std::string_view text) {
-  std::string out;
-  for (size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '%' && i + 2 < text.size() && HexDigit(text[i + 1]) && HexDigit(text[i + 2])) {
-      out += static_cast<char>(*HexDigit(text[i + 1]) * 16 + *HexDigit(text[i + 2]));
-      i += 2;
-    } else {
-      out += text[i] == '+' ? ' ' : text[i];
-    }
-  }
-  return out;
-}
-
-std::string PercentEncode(std::string_view bytes) {
-  constexpr std::string_view kHex = "0123456789ABCDEF";
-  std::string out;
-  for (char c : bytes) {
-    if (IsNameChar(c) || c == '-' || c == '.' || c == '~') {
-      out += c;
-      continue;
-    }
-    unsigned char byte = static_cast<unsigned char>(c);
-    out += '%';
-    out += kHex[byte >> 4];
-    out += kHex[byte & 15];
-  }
-  return out;
-}
-
-std::optional<std::string> DecodeBase64(std::string_view text) {
-  if (text.empty() || text.size() % 4 != 0 || text.size() > kBasicBytesMax) return std::nullopt;
-  std::string out(text.size() / 4 * 3, '\0');
-  int size = EVP_DecodeBlock(reinterpret_cast<unsigned char*>(out.data()),
-                             reinterpret_cast<const unsigned char*>(text.data()),
-                             static_cast<int>(text.size()));
-  if (size < 0) return std::nullopt;
-  size_t padding = text.back() != '=' ? 0 : (text[text.size() - 2] == '=' ? 2 : 1);
-  out.resize(static_cast<size_t>(size) - padding);
-  return out;
-}
-
-std::string EncodeBase64(std::string_view bytes) {
-  std::string out((bytes.size() + 2) / 3 * 4 + 1, '\0');
-  int size = EVP_EncodeBlock(reinterpret_cast<unsigned char*>(out.data()),
-                             reinterpret_cast<const unsigned char*>(bytes.data()),
-                             static_cast<int>(bytes.size()));
-  out.resize(static_cast<size_t>(size));
-  return out;
-}
+// A shorter value is a word like any other: hiding it would only say what it is.
+constexpr size_t kRedactedBytesMin = 8;
 
 CredentialRefusal Unavailable(std::string detail) {
   return {500, "credential_unavailable", std::move(detail)};
 }
 
-}  // namespace
-
-std::string PlaceholderFor(std::string_view name) {
-  return std::string(kMarker) + std::string(name);
+CredentialRefusal Mismatch(std::string_view name, std::string_view why) {
+  return {403, "credential_endpoint_mismatch",
+          "credential " + std::string(name) + " " + std::string(why)};
 }
 
-// One request being worked on: the first refusal sticks.
-struct Credentials::Attempt {
-  const std::vector<BoundSecret>& secrets;
-  std::string_view host;
-  bool confidential;
-  std::optional<CredentialRefusal> refusal = std::nullopt;
+bool IsBoundHere(const BoundSecret& secret, const CredentialTarget& target) {
+  return policy::HostMatches(secret.host, target.host) &&
+         (secret.port == 0 || secret.port == target.port) &&
+         codec::PathSelectorMatches(secret.path, target.path);
+}
 
-  void Refuse(CredentialRefusal because) {
-    if (!refusal.has_value()) refusal = std::move(because);
+void Wipe(std::string& text) { ::OPENSSL_cleanse(text.data(), text.size()); }
+
+void ReplaceAll(std::string* text, std::string_view what, std::string_view with) {
+  for (size_t at = text->find(what); at != std::string::npos; at = text->find(what, at)) {
+    text->replace(at, what.size(), with);
+    at += with.size();
+  }
+}
+
+}  // namespace
+
+// One request being worked on: the first refusal sticks.
+class Credentials::Attempt {
+ public:
+  Attempt(const Credentials& credentials, const CredentialTarget& target,
+          const CredentialSites& sites)
+      : credentials_(credentials), target_(target), sites_(sites) {}
+
+  std::optional<CredentialRefusal> Run() {
+    const BoundSecret* own = RemoveTheClients();
+    std::string token = TokenInUrl(*sites_.path, *sites_.query);
+    if (!token.empty()) Refuse({403, "credential_in_url", token + " in the address of a request"});
+    for (codec::HttpField& field : *sites_.fields) ApplyToField(field);
+    ApplyToPath(*sites_.path);
+    ApplyToQuery(*sites_.query);
+    if (own != nullptr) Insert(*own);
+    return std::move(refusal_);
   }
 
-  // The value for `name` here, borrowed; empty after a refusal.
-  std::string_view ValueOf(std::string_view name) {
-    bool known = false;
-    for (const BoundSecret& secret : secrets) {
-      if (secret.name != name) continue;
-      known = true;
-      if (secret.host != host) continue;
-      std::string_view value = secret.value.reveal();
-      constexpr std::string_view kUnsafe("\r\n\0", 3);
-      if (value.empty() || value.find_first_of(kUnsafe) != std::string_view::npos) {
-        Refuse(Unavailable("credential " + std::string(name) + " cannot be sent in a request"));
-        return {};
-      }
-      if (!confidential) {
-        Refuse({403, "credential_endpoint_mismatch",
-                "credential " + std::string(name) + " is not sent without TLS"});
-        return {};
-      }
-      return value;
-    }
-    if (!known) {
-      Refuse(Unavailable("credential " + std::string(name) + " is not known"));
-    } else {
-      Refuse({403, "credential_endpoint_mismatch",
-              "credential " + std::string(name) + " is bound to another host"});
-    }
-    return {};
+ private:
+  void Refuse(CredentialRefusal because) {
+    if (!refusal_.has_value()) refusal_ = std::move(because);
   }
 
   void Misplaced(std::string_view where) {
     Refuse(Unavailable("placeholder in an unsupported place of the " + std::string(where)));
   }
 
+  std::string_view ValueOf(std::string_view name) {
+    ResolvedCredential resolved = credentials_.Resolve(target_, name);
+    if (resolved.refusal.has_value()) Refuse(std::move(*resolved.refusal));
+    return resolved.value;
+  }
+
+  // The credential that goes in though no placeholder asks for it; nullptr: none.
+  const BoundSecret* RemoveTheClients() {
+    const BoundSecret* own = nullptr;
+    bool signing = target_.signing;
+    bool placeholder = false;
+    for (const BoundSecret& secret : credentials_.secrets_) {
+      if (!IsBoundHere(secret, target_)) continue;
+      signing |= !secret.placement.signing_service.empty();
+      placeholder |= RemoveOwnCredentials(secret.placement, sites_);
+      if (own == nullptr && !secret.placement.header.empty()) own = &secret;
+    }
+    if (signing) RemoveSignature(sites_);
+    return placeholder ? nullptr : own;
+  }
+
+  void Insert(const BoundSecret& secret) {
+    const AuthPlacement& placement = secret.placement;
+    std::string value(ValueOf(secret.name));
+    if (codec::EqualIgnoringCase(placement.scheme, "basic")) {
+      std::string joined = placement.user + ":" + value;
+      Wipe(value);
+      value = codec::EncodeBase64(joined);
+      Wipe(joined);
+    }
+    if (!placement.scheme.empty()) value = placement.scheme + " " + value;
+    sites_.fields->push_back({placement.header, std::move(value)});
+  }
+
+  // "user" or "password" of Basic, with its placeholder resolved; nothing: misplaced.
+  std::optional<std::string> BasicPart(std::string_view text) {
+    if (!HasMarker(text)) return std::string(text);
+    std::optional<std::string_view> name = WholePlaceholder(text);
+    if (!name.has_value()) return std::nullopt;
+    return std::string(ValueOf(*name));
+  }
+
   void ApplyToBasic(std::string& value, size_t credential_at) {
     std::optional<std::string> decoded =
-        DecodeBase64(std::string_view(value).substr(credential_at));
+        codec::DecodeBase64(std::string_view(value).substr(credential_at));
     if (!decoded.has_value() || !HasMarker(*decoded)) return;
-    // "user:password": the placeholder's own colons come behind the first one, or before it ends.
+    // "user:password": the colons of a placeholder in front are its own.
     std::string_view text = *decoded;
-    std::string user;
-    std::string_view rest = text;
-    if (text.substr(0, kMarker.size()) == kMarker) {
-      std::string_view name = NameAt(text);
-      user = ValueOf(name);
-      rest = text.substr(kMarker.size() + name.size());
-    } else {
-      user = text.substr(0, text.find(':'));
-      rest = text.substr(user.size());
+    std::optional<Placeholder> first = FindPlaceholder(text);
+    size_t user_size = first.has_value() && first->at == 0 ? first->size : text.find(':');
+    user_size = std::min(user_size, text.size());
+    std::string_view rest = text.substr(user_size);
+    std::optional<std::string> user = BasicPart(text.substr(0, user_size));
+    std::optional<std::string> password;
+    if (rest.empty() || rest.front() == ':') {
+      password = BasicPart(rest.substr(std::min<size_t>(1, rest.size())));
     }
-    std::string password;
-    if (!rest.empty()) {
-      if (rest.front() != ':') return Misplaced("Authorization header");
-      std::optional<std::string_view> name = WholePlaceholder(rest.substr(1));
-      password = name.has_value() ? ValueOf(*name) : rest.substr(1);
-    }
-    if (HasMarker(user) || HasMarker(password)) return Misplaced("Authorization header");
-    std::string joined = rest.empty() ? user : user + ":" + password;
-    value = value.substr(0, credential_at) + EncodeBase64(joined);
-    for (std::string* used : {&user, &password, &joined}) {
-      OPENSSL_cleanse(used->data(), used->size());
-    }
+    if (!user.has_value() || !password.has_value()) return Misplaced("Authorization header");
+    std::string joined = rest.empty() ? *user : *user + ":" + *password;
+    value = value.substr(0, credential_at) + codec::EncodeBase64(joined);
+    for (std::string* used : {&*user, &*password, &joined}) Wipe(*used);
   }
 
   void ApplyToField(codec::HttpField& field) {
@@ -183,7 +140,7 @@ struct Credentials::Attempt {
     std::string_view scheme = std::string_view(value).substr(0, space);
     if (space != std::string::npos && codec::EqualIgnoringCase(scheme, "basic")) {
       size_t credential_at = value.find_first_not_of(' ', space);
-      if (credential_at != std::string::npos) ApplyToBasic(value, credential_at);
+      if (credential_at != std::string::npos) return ApplyToBasic(value, credential_at);
     }
     if (!HasMarker(value)) {
       if (HasMarker(field.name)) Misplaced("header");
@@ -197,32 +154,34 @@ struct Credentials::Attempt {
   }
 
   void ApplyToPath(std::string& path) {
-    for (size_t at = path.find(kMarker); at != std::string::npos;) {
-      std::string_view name = NameAt(std::string_view(path).substr(at));
-      std::string_view secret = ValueOf(name);
-      if (refusal.has_value()) return;
+    size_t from = 0;
+    while (std::optional<Placeholder> found = FindPlaceholder(path, from)) {
+      std::string_view secret = ValueOf(found->name);
+      if (refusal_.has_value()) return;
       bool unsafe = secret.find_first_of("/\\?#") != std::string_view::npos ||
                     secret.find("..") != std::string_view::npos;
       if (unsafe) return Refuse(Unavailable("credential cannot be part of a path"));
-      std::string encoded = PercentEncode(secret);
-      path.replace(at, kMarker.size() + name.size(), encoded);
-      at = path.find(kMarker, at + encoded.size());
+      std::string encoded = codec::PercentEncode(secret);
+      path.replace(found->at, found->size, encoded);
+      from = found->at + encoded.size();
     }
+    if (HasMarker(std::string_view(path).substr(from))) Misplaced("path");
   }
 
   void ApplyToQuery(std::string& query) {
+    if (query.empty()) return;
     std::string out;
     std::string_view rest = query;
     for (;;) {
       size_t end = std::min(rest.find('&'), rest.size());
       std::string_view pair = rest.substr(0, end);
       size_t equals = std::min(pair.find('='), pair.size());
-      std::string value = DecodeQueryPart(pair.substr(std::min(equals + 1, pair.size())));
-      if (HasMarker(DecodeQueryPart(pair.substr(0, equals)))) return Misplaced("query");
+      std::string value = codec::FormDecode(pair.substr(std::min(equals + 1, pair.size())));
+      if (HasMarker(codec::FormDecode(pair.substr(0, equals)))) return Misplaced("query");
       if (HasMarker(value)) {
         std::optional<std::string_view> name = WholePlaceholder(value);
         if (!name.has_value()) return Misplaced("query");
-        out.append(pair.substr(0, equals + 1)).append(PercentEncode(ValueOf(*name)));
+        out.append(pair.substr(0, equals + 1)).append(codec::PercentEncode(ValueOf(*name)));
       } else {
         out.append(pair);
       }
@@ -232,32 +191,98 @@ struct Credentials::Attempt {
     }
     query = std::move(out);
   }
+
+  const Credentials& credentials_;
+  const CredentialTarget& target_;
+  const CredentialSites& sites_;
+  std::optional<CredentialRefusal> refusal_;
 };
 
-std::optional<CredentialRefusal> Credentials::Apply(std::string_view host, bool confidential,
+Credentials::Credentials(std::vector<BoundSecret> secrets) : secrets_(std::move(secrets)) {
+  int grants = 0;
+  for (const BoundSecret& secret : secrets_) grants = std::max(grants, secret.grant + 1);
+  for (int i = 0; i < grants; ++i) tokens_.push_back({Secret(), Deadline::After({})});
+}
+
+std::optional<CredentialRefusal> Credentials::Apply(const CredentialTarget& target,
                                                     const CredentialSites& sites) const {
-  Attempt attempt{secrets_, host, confidential};
-  for (codec::HttpField& field : *sites.fields) attempt.ApplyToField(field);
-  attempt.ApplyToPath(*sites.path);
-  attempt.ApplyToQuery(*sites.query);
-  return std::move(attempt.refusal);
+  return Attempt(*this, target, sites).Run();
 }
 
-bool Credentials::BoundTo(std::string_view host) const {
-  return std::any_of(secrets_.begin(), secrets_.end(),
-                     [&](const BoundSecret& secret) { return secret.host == host; });
-}
-
-std::string RedactPlaceholders(std::string_view text) {
-  std::string out;
-  for (;;) {
-    size_t at = text.find(kMarker);
-    out.append(text.substr(0, at));
-    if (at == std::string_view::npos) return out;
-    text.remove_prefix(at);
-    text.remove_prefix(kMarker.size() + NameAt(text).size());
-    out += "[CREDENTIAL]";
+ResolvedCredential Credentials::Resolve(const CredentialTarget& target,
+                                        std::string_view name) const {
+  auto known = [&](std::string_view wanted) {
+    return std::any_of(secrets_.begin(), secrets_.end(),
+                       [&](const BoundSecret& secret) { return secret.name == wanted; });
+  };
+  if (!known(name)) name = WithoutRevision(name);
+  if (!known(name)) return {{}, Unavailable("credential " + std::string(name) + " is not known")};
+  std::string_view why = "is bound to another host";
+  for (const BoundSecret& secret : secrets_) {
+    if (secret.name != name) continue;
+    if (!IsBoundHere(secret, target)) {
+      bool this_host = policy::HostMatches(secret.host, target.host);
+      bool this_port = secret.port == 0 || secret.port == target.port;
+      if (this_host) why = this_port ? "is bound to another path" : "is bound to another port";
+      continue;
+    }
+    if (!target.confidential) return {{}, Mismatch(name, "is not sent without TLS")};
+    std::string_view value = secret.value.reveal();
+    if (secret.grant >= 0) {
+      const Token& token = tokens_[static_cast<size_t>(secret.grant)];
+      if (token.value.empty() || token.until.passed()) {
+        return {{}, CredentialRefusal{502, "token_grant_failed", "no token yet", secret.grant}};
+      }
+      value = token.value.reveal();
+    }
+    constexpr std::string_view kUnsafe("\r\n\0", 3);
+    if (value.empty() || value.find_first_of(kUnsafe) != std::string_view::npos) {
+      return {{}, Unavailable("credential " + std::string(name) + " cannot be sent in a request")};
+    }
+    return {value, std::nullopt};
   }
+  return {{}, Mismatch(name, why)};
+}
+
+bool Credentials::BoundTo(std::string_view host, uint16_t port) const {
+  return std::any_of(secrets_.begin(), secrets_.end(), [&](const BoundSecret& secret) {
+    return policy::HostMatches(secret.host, host) && (secret.port == 0 || secret.port == port);
+  });
+}
+
+bool Credentials::SearchesBodies(const CredentialTarget& target) const {
+  bool passes = std::any_of(secrets_.begin(), secrets_.end(), [&](const BoundSecret& secret) {
+    return secret.bodies_pass && IsBoundHere(secret, target);
+  });
+  return !secrets_.empty() && !passes;
+}
+
+std::string_view Credentials::SigningService(const CredentialTarget& target) const {
+  for (const BoundSecret& secret : secrets_) {
+    bool signs = !secret.placement.signing_service.empty() && IsBoundHere(secret, target);
+    if (signs) return secret.placement.signing_service;
+  }
+  return {};
+}
+
+void Credentials::SetToken(int grant, Secret token, Deadline until) {
+  Token& slot = tokens_.at(static_cast<size_t>(grant));
+  slot.value = std::move(token);
+  slot.until = until;
+}
+
+std::string Credentials::Redact(std::string_view text) const {
+  std::string out = RedactPlaceholders(text);
+  auto hide = [&](std::string_view value) {
+    if (value.size() < kRedactedBytesMin) return;
+    ReplaceAll(&out, value, "[CREDENTIAL]");
+    std::string encoded = codec::PercentEncode(value);
+    ReplaceAll(&out, encoded, "[CREDENTIAL]");
+    Wipe(encoded);
+  };
+  for (const BoundSecret& secret : secrets_) hide(secret.value.reveal());
+  for (const Token& token : tokens_) hide(token.value.reveal());
+  return codec::RedactTokens(out);
 }
 
 }  // namespace gateway

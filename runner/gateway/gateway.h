@@ -17,12 +17,58 @@
 
 namespace gateway {
 
+// Where a provider's credential stands in a request, whatever the client put there (a provider's
+// file says it: gateway/provider.h). Without it, a credential goes only where a placeholder stands.
+struct AuthPlacement {
+  std::string header;  // Lower case, "x-api-key"; empty: placeholders alone decide.
+  std::string scheme;  // "Bearer", "Basic"; empty: the bare value.
+  std::string user;    // Of Basic: the value is the password.
+  // The client's own are taken out of the request: header names in lower case, names in the query.
+  std::vector<std::string> replaced_headers;
+  std::vector<std::string> replaced_query;
+  // AWS Signature Version 4 with the three AWS_* secrets bound here, for this service (sigv4.h).
+  std::string signing_service;
+};
+
 // A value that the sandbox never sees: programs in it hold PlaceholderFor(name), and the gateway
-// puts `value` in its place in inspected requests to `host`, over TLS (or to a host alias) only.
+// puts `value` in its place in inspected requests to where it is bound, over TLS (or to a host
+// alias) only.
 struct BoundSecret {
-  std::string name;  // As in the sandbox's environment: [A-Za-z_][A-Za-z0-9_]*.
-  std::string host;  // Lower case, exact.
-  Secret value;
+  std::string name;       // As in the sandbox's environment: [A-Za-z_][A-Za-z0-9_]*.
+  std::string host;       // Lower case; a pattern iff it contains '*' (policy/host_pattern.h).
+  Secret value;           // Empty where `grant` says that it is fetched.
+  uint16_t port = 0;      // 0: every port.
+  std::string path = {};  // codec::PathSelectorMatches over the canonical path; empty: every path.
+  AuthPlacement placement = {};
+  int grant = -1;  // Index into GatewayConfig::grants; -1: `value` is it.
+  // A body is not searched for placeholders on the way to here: a model is told what its agent saw,
+  // which may well be the environment.
+  bool bodies_pass = false;
+};
+
+// One way to an access token that does not live as long as a run: Google's credential files
+// (google_credentials.h makes these from one). Everything in it was read by the supervisor.
+struct TokenGrant {
+  enum class Kind {
+    kServiceAccount,  // RFC 7523: a JWT signed with `key`.
+    kRefreshToken,    // RFC 6749, 6: `key` is the refresh token.
+    kExchange,        // RFC 8693: a subject token, from `subject_url` or in `key`.
+  };
+  Kind kind = Kind::kServiceAccount;
+  std::string token_url;  // https.
+  std::string identity;   // The account's e-mail address, or the client's id.
+  std::string key_id;     // kServiceAccount: may be empty.
+  Secret key;             // PEM; refresh token; subject token.
+  Secret client_secret;   // kRefreshToken.
+  std::string scope;
+  // kExchange.
+  std::string audience;
+  std::string subject_type;
+  std::string subject_url;    // Asked for a subject token whenever one is needed; https.
+  Secret subject_auth;        // The value of the Authorization header there; may be empty.
+  std::string subject_field;  // JSON member of the answer that has it; empty: the whole answer.
+  std::string
+      impersonation_url;  // Not empty: the token is exchanged once more, for this account's.
 };
 
 struct GatewayConfig {
@@ -33,10 +79,19 @@ struct GatewayConfig {
   Fd events_jsonl;            // OCSF, one JSON object per line; opened for appending.
   Fd events_log;              // The same events in OpenShell's shorthand; likewise.
   Fd identity;                // The asking end of a sys::SocketPair; see identity.h.
+  std::vector<TokenGrant> grants = {};
 };
 
 // "openshell:resolve:env:NAME": what the sandbox's environment holds instead of the secret.
 std::string PlaceholderFor(std::string_view name);
+
+// What a socket from inside the sandbox's network namespace is for.
+enum class Door : char {
+  kProxy = 'p',        // Listens: clients that know the proxy.
+  kTransparent = 't',  // Listens: getsockname(2) of what it accepts is where the client wanted to.
+  kNames = 'n',        // UDP: asked for names (policy_dns.h).
+  kRefusals = 'r',     // Netlink: packets that the kernel refused (refused_packet.h).
+};
 
 // The running gateway process. One thread of the supervisor uses it. The destructor kills and
 // reaps.
@@ -56,9 +111,9 @@ class Gateway {
   // The run's certificate authority (one PEM certificate): what the sandbox must trust.
   const std::string& ca_pem() const { return ca_pem_; }
 
-  // Hands over a listening TCP socket, already bound inside the sandbox's network namespace.
-  // Connections made before this wait in its backlog. May be called for several sockets.
-  Status Serve(Fd listener);
+  // Hands over a socket that was made inside the sandbox's network namespace, bound and, for TCP,
+  // listening. What came before this waits in it. May be called for up to kDoorsMax sockets.
+  Status Serve(Door door, Fd socket);
 
   // Asks the process to stop accepting, to write its last records and to end; kills it when it has
   // not ended at `deadline` (an Error then). Reaps it in every case. Answers to identity questions

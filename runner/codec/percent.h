@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// Percent encoding (RFC 3986, 2.1) of whole values.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace codec {
+
+// Every byte that is not unreserved (letters, digits, "-._~") becomes %XX, upper case.
+std::string PercentEncode(std::string_view bytes);
+
+// Escapes undone; what is no escape stays as it is.
+std::string PercentDecode(std::string_view text);
+// The same for a key or a value of a form or a query: '+' is a blank.
+std::string FormDecode(std::string_view text);
+
+}  // namespace codec
