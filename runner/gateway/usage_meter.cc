@@ -12,7 +12,7 @@ namespace {
 
 using codec::Json;
 
-// Streams repeat their counts as they grow: the largest is the last.
+// Anthropic's streams tell each count when they know it, and repeat it as it grows.
 void Raise(int64_t* count, int64_t seen) { *count = std::max(*count, std::max<int64_t>(seen, 0)); }
 
 // input_tokens leaves out what the cache had; messages and Vertex's rawPredict.
@@ -23,23 +23,24 @@ void TakeAnthropic(const Json& usage, TokenUsage* total) {
   Raise(&total->cache_write, usage.IntegerAt("cache_creation_input_tokens"));
 }
 
-// Both of OpenAI's APIs: the cached tokens are part of the input.
+int64_t Count(const Json& usage, const char* name) {
+  return std::max<int64_t>(usage.IntegerAt(name), 0);
+}
+
+// Both of OpenAI's APIs: the cached tokens are part of the input. Each report is a whole one.
 void TakeOpenAi(const Json& usage, const char* input, const char* output, const char* details,
                 TokenUsage* total) {
   const Json* detail = usage.Find(details);
-  int64_t cached = detail != nullptr ? detail->IntegerAt("cached_tokens") : 0;
-  Raise(&total->cache_read, cached);
-  Raise(&total->input, usage.IntegerAt(input) - cached);
-  Raise(&total->output, usage.IntegerAt(output));
+  total->cache_read = detail != nullptr ? Count(*detail, "cached_tokens") : 0;
+  total->input = std::max<int64_t>(Count(usage, input) - total->cache_read, 0);
+  total->output = Count(usage, output);
 }
 
 void TakeGemini(const Json& usage, TokenUsage* total) {
-  int64_t cached = usage.IntegerAt("cachedContentTokenCount");
-  Raise(&total->cache_read, cached);
-  Raise(&total->input,
-        usage.IntegerAt("promptTokenCount") + usage.IntegerAt("toolUsePromptTokenCount") - cached);
-  Raise(&total->output,
-        usage.IntegerAt("candidatesTokenCount") + usage.IntegerAt("thoughtsTokenCount"));
+  total->cache_read = Count(usage, "cachedContentTokenCount");
+  int64_t input = Count(usage, "promptTokenCount") + Count(usage, "toolUsePromptTokenCount");
+  total->input = std::max<int64_t>(input - total->cache_read, 0);
+  total->output = Count(usage, "candidatesTokenCount") + Count(usage, "thoughtsTokenCount");
 }
 
 void TakeConverse(const Json& usage, TokenUsage* total) {
