@@ -31,6 +31,7 @@ struct JsonRpcRequest {
 // `jsonrpc` other than "2.0", neither a method nor a result or error, a method that is no string or
 // stands beside a result or error, a response with both or without an id that is a string, a number
 // or null, an error that is no object. One bad item makes the batch bad. Params are not looked at.
+// The head of the request is CheckJsonBodyFields's (json_body.h) to check.
 Result<JsonRpcRequest> ParseJsonRpc(std::string_view body);
 
 // The same for the Model Context Protocol: `tool` is filled in, and the params of the methods that
