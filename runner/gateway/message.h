@@ -4,6 +4,7 @@
 // implement them for clients and for servers.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -69,6 +70,10 @@ class ClientRequest {
   // The client cannot send another request on this connection after this one (HTTP/1 only). To be
   // said before SendHead, which tells the client.
   virtual void CloseAfter() = 0;
+  // `call` is called once, when the client gives this request up before its answer has ended; null
+  // takes the wish back. HTTP/2 alone can tell; a client of HTTP/1 is seen to be gone by a failed
+  // write.
+  virtual void WhenGone(std::function<void()>) {}
   virtual bool is_http2() const = 0;
 };
 
@@ -84,7 +89,8 @@ class ServerRequest {
   virtual BodyWriter& body() = 0;
   // The next head: interim ones (below 200) one by one, then the final one.
   virtual Task<Result<codec::ResponseHead>> ReadHead(Deadline deadline) = 0;
-  // After the final head. Behind 101: as in ClientRequest::SendHead.
+  // After the final head. kUntilClose: only the end of the connection ends the body, which may be
+  // cut (HTTP/1 alone; HTTP/2 without a length gives kChunked). Behind 101: as in SendHead above.
   virtual codec::BodyFraming framing() const = 0;
   virtual BodyReader& answer() = 0;
   // Cuts the request off: whoever waits for its body or its answer wakes up with an error.
