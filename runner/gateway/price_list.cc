@@ -81,15 +81,23 @@ Result<Price> ParseEntry(const YamlNode& node, const std::string& file) {
 Result<PriceList> PriceList::Parse(std::string_view text, const std::string& file) {
   YamlNode root = TRY(codec::ParseYaml(text, file));
   const YamlNode* prices = root.Find("prices");
-  if (prices == nullptr || prices->kind != YamlKind::kSequence || root.entries.size() != 1) {
-    return codec::InvalidAt(file, root.at, "a price file has 'prices', a list, and nothing else");
+  if (prices == nullptr || root.entries.size() != 1) {
+    return codec::InvalidAt(file, root.at, "a price file has 'prices' and nothing else");
   }
-  PriceList list;
-  for (const YamlNode& item : prices->items) {
+  return FromYaml(*prices, file);
+}
+
+Result<PriceList> PriceList::FromYaml(const YamlNode& list, const std::string& file) {
+  if (list.kind != YamlKind::kSequence) {
+    return codec::InvalidAt(file, list.at, "'prices' is a list",
+                            "- {model: my-model, input: 3, output: 15}");
+  }
+  PriceList prices;
+  for (const YamlNode& item : list.items) {
     Price price = TRY(ParseEntry(item, file));
-    list.prices_.push_back(std::move(price));
+    prices.prices_.push_back(std::move(price));
   }
-  return list;
+  return prices;
 }
 
 PriceList PriceList::BuiltIn() {

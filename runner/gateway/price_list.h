@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "codec/yaml.h"
 #include "gateway/usage_meter.h"
 
 namespace gateway {
@@ -27,6 +28,8 @@ class PriceList {
   // `text` in the form of policies/prices.yml: `prices:`, a list of {model, input, output} with
   // optional cache_read and cache_write (else as input). Fails with kInvalid and "file:line:col".
   static Result<PriceList> Parse(std::string_view text, const std::string& file);
+  // The list itself, inside another file.
+  static Result<PriceList> FromYaml(const codec::YamlNode& list, const std::string& file);
   // The list that this program carries.
   static PriceList BuiltIn();
 

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/config.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+#include "codec/nearest.h"
+#include "codec/quantity.h"
+#include "codec/yaml.h"
+
+namespace run {
+namespace {
+
+using codec::YamlEntry;
+using codec::YamlKind;
+using codec::YamlNode;
+
+constexpr double kCostMax = 1e6;
+
+// One mapping: every key in it must be known, the nearest known one is the hint.
+Status CheckKeys(const YamlNode& node, const std::string& file, const char* what,
+                 const std::vector<std::string_view>& known) {
+  if (node.kind != YamlKind::kMapping) {
+    return codec::InvalidAt(file, node.at, std::string(what) + " is a mapping");
+  }
+  for (const YamlEntry& entry : node.entries) {
+    if (std::find(known.begin(), known.end(), entry.key) != known.end()) continue;
+    return codec::InvalidAt(file, entry.at, "unknown key '" + entry.key + "' of " + what,
+                            codec::NearestName(entry.key, known));
+  }
+  return Ok();
+}
+
+Result<int64_t> ParseCount(const YamlNode& node, const std::string& file) {
+  Result<int64_t> count = codec::ParseCount(node.text);
+  if (node.kind != YamlKind::kScalar || !count.ok()) {
+    return codec::InvalidAt(file, node.at, "a limit is a whole number from 1");
+  }
+  return count;
+}
+
+Result<double> ParseCost(const YamlNode& node, const std::string& file) {
+  double value = 0;
+  const char* end = node.text.data() + node.text.size();
+  std::from_chars_result parsed = std::from_chars(node.text.data(), end, value);
+  bool fits = node.kind == YamlKind::kScalar && parsed.ec == std::errc() && parsed.ptr == end &&
+              std::isfinite(value) && value > 0 && value <= kCostMax;
+  if (!fits) return codec::InvalidAt(file, node.at, "a cost limit is an amount of US dollars", "5");
+  return value;
+}
+
+Result<std::vector<std::string>> ParseTexts(const YamlNode& node, const std::string& file,
+                                            const char* what) {
+  std::vector<std::string> texts;
+  if (node.kind != YamlKind::kSequence) {
+    return codec::InvalidAt(file, node.at, std::string(what) + " is a list of names");
+  }
+  for (const YamlNode& item : node.items) {
+    if (item.kind != YamlKind::kScalar || item.text.empty()) {
+      return codec::InvalidAt(file, item.at, std::string(what) + " is a list of names");
+    }
+    texts.push_back(item.text);
+  }
+  return texts;
+}
+
+Status ParseLimits(const YamlNode& node, const std::string& file, Config* config) {
+  TRY(CheckKeys(node, file, "limits",
+                {"max_tokens", "max_cost", "max_requests", "requests_per_minute"}));
+  for (const YamlEntry& entry : node.entries) {
+    if (entry.key == "max_cost") {
+      config->max_cost_usd = TRY(ParseCost(entry.value, file));
+      continue;
+    }
+    int64_t count = TRY(ParseCount(entry.value, file));
+    if (entry.key == "max_tokens") config->max_tokens = count;
+    if (entry.key == "max_requests") config->max_requests = count;
+    if (entry.key == "requests_per_minute") config->requests_per_minute = count;
+  }
+  return Ok();
+}
+
+}  // namespace
+
+Result<Config> ParseConfig(std::string_view text, const std::string& file) {
+  Config config;
+  YamlNode root = TRY(codec::ParseYaml(text, file));
+  if (root.kind == YamlKind::kNull) return config;
+  TRY(CheckKeys(root, file, "the configuration", {"limits", "models", "prices", "ecosystems"}));
+  for (const YamlEntry& entry : root.entries) {
+    if (entry.key == "limits") TRY(ParseLimits(entry.value, file, &config));
+    if (entry.key == "prices") {
+      config.prices = TRY(gateway::PriceList::FromYaml(entry.value, file));
+    }
+    if (entry.key == "models") config.models = TRY(ParseTexts(entry.value, file, "models"));
+    if (entry.key == "ecosystems") {
+      config.ecosystems = TRY(ParseTexts(entry.value, file, "ecosystems"));
+    }
+  }
+  return config;
+}
+
+}  // namespace run

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// `.agentic-ci/config.yml`: what a repository says about its runs beside the policy, read from the
+// same trusted commit. docs/reference/config.md.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "gateway/price_list.h"
+
+namespace run {
+
+inline constexpr char kConfigPath[] = ".agentic-ci/config.yml";
+
+struct Config {
+  // Zero: not said. The command line's own values replace them.
+  int64_t max_tokens = 0;
+  double max_cost_usd = 0;
+  int64_t max_requests = 0;
+  int64_t requests_per_minute = 0;
+  std::vector<std::string> models;      // The only ones that may be asked; empty: any.
+  gateway::PriceList prices;            // Before the built-in ones.
+  std::vector<std::string> ecosystems;  // Whose package registries are opened, read-only.
+};
+
+// Parses the file. Fails with kInvalid and "file:line:col: error: what" for anything it does not
+// know. An empty file says nothing.
+Result<Config> ParseConfig(std::string_view text, const std::string& file);
+
+}  // namespace run
