@@ -45,23 +45,22 @@ class Route {
   // The endpoints that judge requests, in the order of the policies' keys.
   std::span<const CompiledEndpoint* const> judging() const { return judging_; }
   const std::string& host() const { return host_; }  // Canonical.
+  const CompiledTables* tables() const { return tables_; }
   uint16_t port() const { return port_; }
 
-  // May this request pass, as far as its head tells? A route that only L4 endpoints cover allows
-  // every request. Otherwise a rule of an endpoint that selects the path must allow it, and no deny
-  // rule of any may fire. Where `NeedsBody` is said of the same request, "allowed" means only that
-  // no deny rule fires on the head: body_decide.h has the last word.
+  // Covers host and port, but not the caller. Empty when the connection is allowed by others.
+  std::span<const NetworkPolicy* const> missed() const { return missed_; }
+
+  // May this request pass? A route that only L4 endpoints cover allows every request. Otherwise a
+  // rule of an endpoint that selects the path must allow it, and no deny rule of any may fire.
+  // Refuses what NeedsBody: graphql_decide.h and rpc_decide.h judge those.
   Verdict Decide(const HttpRequest& request) const;
 
-  // The endpoint with the narrowest path selector that takes `path`; null when none does.
-  // Protocol::kGraphql, kJsonRpc and kMcp there: the body must be read whole and judged.
+  // The endpoint with the narrowest path selector that takes `path`: its protocol, enforcement,
+  // signing and rewriting hold. Null when there is none.
   const Endpoint* GoverningEndpoint(std::string_view path) const;
+  // The governing endpoint is for graphql, json-rpc or mcp: the whole body is to be judged.
   bool NeedsBody(std::string_view path) const;
-
-  // What came closest to allowing the request (or the connection, when that was refused). Costs a
-  // walk over every rule of the route: ask after a refusal only.
-  Nearest FindNearest(const HttpRequest& request) const;
-  Nearest FindNearestConnection() const;
 
  private:
   friend class CompiledPolicy;
@@ -72,7 +71,7 @@ class Route {
   uint16_t port_ = 0;
   const CompiledTables* tables_ = nullptr;
   std::vector<const CompiledEndpoint*> judging_;  // Those with request rules, by policy key.
-  std::vector<const NetworkPolicy*> missed_;      // Cover host and port, but not the caller.
+  std::vector<const NetworkPolicy*> missed_;
 };
 
 class CompiledPolicy {
@@ -101,11 +100,9 @@ class CompiledPolicy {
   std::unique_ptr<const CompiledTables> tables_;
 };
 
-// The reason of a verdict on a connection. `caller` is named when its program was the reason.
-std::string RenderReason(const Verdict& verdict, const Route& route, const Caller& caller);
-// The reason of a verdict on a request: "GET /x not permitted by policy".
-std::string RenderReason(const Verdict& verdict, const HttpRequest& request);
-// "nearest rule: FILE:LINE:COL allows GET /repos/**"; empty when there is none.
-std::string RenderNearest(const Nearest& nearest, const std::string& file);
+// Why, in OpenShell's words. `caller` is named when its program was the reason of a refused
+// connection, `request` when a rule over requests was: "GET /x not permitted by policy".
+std::string RenderReason(const Verdict& verdict, const Route& route, const Caller& caller,
+                         const HttpRequest& request = {});
 
 }  // namespace policy

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every network decision, as pure total functions over a `Policy`: no clock, no socket, no errors.
-// The default is no, in one place (decide.cc). Rules: OpenShell's policy matching
-// (host and port and calling binary for a connection; method, path and query for a request).
+// Decisions as pure total functions from values to values: no clock, no socket, no errors. They
+// compile the policy for each question, for who asks once; the gateway keeps a CompiledPolicy
+// (compiled.h), where the rules themselves are.
 #pragma once
 
 #include <cstdint>
@@ -40,9 +40,12 @@ Decision DecideConnection(const Policy& policy, std::string_view host, uint16_t 
 // DecideConnection allowed the connection.
 struct Handling {
   bool skip_tls = false;             // `tls: skip`: a blind tunnel.
-  bool inspect = false;              // Some endpoint carries request rules (or an access preset).
+  bool inspect = false;              // Some endpoint judges requests.
   bool allow_encoded_slash = false;  // Of any covering endpoint.
   bool declared_host = false;  // An endpoint names this very host: private addresses are meant.
+  bool captured = false;       // `protocol: tcp`: also for programs that know no proxy.
+  // `allow_uninspected_credentials` of any: a credential's host may stay uninspected.
+  bool allow_uninspected_credentials = false;
   std::vector<std::string> allowed_ips;  // Union over the covering endpoints.
   std::string policy;                    // Name for the records.
 };
@@ -55,6 +58,8 @@ struct HttpRequest {
   std::string_view method;
   std::string_view path;
   std::string_view query;
+  // The request asks for a WebSocket: GET and the fields of RFC 6455.
+  bool websocket_upgrade = false;
 };
 
 // A connection that only L4 endpoints cover allows every request. Otherwise a matching rule of an

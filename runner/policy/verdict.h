@@ -4,7 +4,6 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 #include <string_view>
 
 #include "policy/policy.h"
@@ -17,27 +16,19 @@ enum class Reason : uint8_t {
   kNoPolicies,   // The policy opens no network at all.
   kNoEndpoint,   // No endpoint covers host and port.
   kOtherBinary,  // One does, but for other programs.
-  // Requests.
+  // Requests, and WebSocket messages ("WEBSOCKET_TEXT /path").
   kNotPermitted,   // No rule allows it.
   kDenyRule,       // A deny rule fires.
   kMalformedPath,  // A path or query that no rule may be asked about.
   kNoUpgrade,      // A plain request to a WebSocket endpoint.
-  kNotSql,         // An HTTP request where only SQL is meant.
-  // GraphQL.
+  kBodyNotJudged,  // Whoever asked did not read the body.
+  // GraphQL, over HTTP or in WebSocket messages.
   kGraphqlMalformed,     // `detail` says how.
   kGraphqlUnregistered,  // A persisted query that the policy does not know.
   kGraphqlNotPermitted,
-  kGraphqlDenyRule,
   // JSON-RPC and MCP.
   kRpcMalformed,  // `detail` says how.
-  kRpcMethod,     // Not POST, nor MCP's receive stream.
   kRpcResponse,   // A response frame from client to server.
-  kRpcNotPermitted,
-  kRpcDenyRule,
-  // WebSocket messages.
-  kMessageMalformed,  // `detail` says how.
-  kMessageNotPermitted,
-  kMessageDenyRule,
 };
 
 // One decision. The pointers are into the CompiledPolicy that made it and live as long.
@@ -51,17 +42,12 @@ struct Verdict {
   // The endpoint with the narrowest path for this request: its protocol, enforcement, signing and
   // rewriting hold. Null for a connection, and where no endpoint asks about requests.
   const Endpoint* governing = nullptr;
-  std::string_view detail;  // What is malformed: lives as long as what was judged.
+  std::string_view detail;  // What is malformed: a constant, or as long-lived as its Error.
 
-  std::string_view policy_name() const { return policy == nullptr ? "-" : policy->name; }
+  std::string_view policy_name() const {
+    return policy == nullptr ? std::string_view("-") : std::string_view(policy->name);
+  }
   codec::Position at() const;  // Of the rule, else of the endpoint; line 0 when there is neither.
-};
-
-// What came closest to allowing what was refused. All null: nothing did.
-struct Nearest {
-  const NetworkPolicy* policy = nullptr;
-  const Endpoint* endpoint = nullptr;
-  const HttpRule* rule = nullptr;
 };
 
 }  // namespace policy

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "policy/compiled.h"
+#include "policy/compiled_tables.h"
+#include "policy/judge.h"
+
+namespace policy {
+namespace {
+
+const CompiledEndpoint* FindGoverning(const Route& route, std::string_view path) {
+  const CompiledEndpoint* governing = nullptr;
+  for (const CompiledEndpoint* endpoint : route.judging()) {
+    if (!IsNarrower(*endpoint, governing) || !endpoint->selector.Matches(path)) continue;
+    governing = endpoint;
+  }
+  return governing;
+}
+
+bool IsJudgedByBody(Protocol protocol) {
+  return protocol == Protocol::kGraphql || protocol == Protocol::kJsonRpc ||
+         protocol == Protocol::kMcp;
+}
+
+}  // namespace
+
+const Endpoint* Route::GoverningEndpoint(std::string_view path) const {
+  const CompiledEndpoint* governing = FindGoverning(*this, path);
+  return governing == nullptr ? nullptr : governing->source;
+}
+
+Verdict Route::Decide(const HttpRequest& request) const {
+  if (!connection_.allowed || judging_.empty()) return connection_;
+  std::string_view fault = RequestFault(request.path, request.query);
+  if (!fault.empty()) return Refuse(*this, Reason::kMalformedPath, nullptr, fault);
+  const CompiledEndpoint* governing = FindGoverning(*this, request.path);
+  if (governing != nullptr && IsJudgedByBody(governing->protocol())) {
+    return Refuse(*this, Reason::kBodyNotJudged, governing, {});
+  }
+  // The rules of a WebSocket endpoint are for upgrades and messages.
+  bool plain = governing != nullptr && governing->protocol() == Protocol::kWebSocket &&
+               !request.websocket_upgrade;
+  if (plain) return Refuse(*this, Reason::kNoUpgrade, governing, {});
+  return JudgeHead(*this, request);
+}
+
+bool Route::NeedsBody(std::string_view path) const {
+  const CompiledEndpoint* governing = FindGoverning(*this, path);
+  return connection_.allowed && governing != nullptr && IsJudgedByBody(governing->protocol());
+}
+
+}  // namespace policy

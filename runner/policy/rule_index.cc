@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "policy/rule_index.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "base/result.h"
+#include "codec/http_head.h"
+#include "codec/query.h"
+
+namespace policy {
+namespace {
+
+constexpr uint32_t kNoRule = std::numeric_limits<uint32_t>::max();
+constexpr uint32_t kFirstMethod = 2;
+
+// What every path that matches begins with, as far as it is a folder that requests are hashed by.
+std::string_view LiteralFolder(std::string_view pattern) {
+  std::string_view literal = pattern.substr(0, pattern.find_first_of("*?[]{}\\"));
+  size_t slashes = 0;
+  size_t end = 0;
+  for (size_t i = 0; i < literal.size() && slashes < RequestKeys::kFoldersMax; ++i) {
+    if (literal[i] != '/') continue;
+    ++slashes;
+    end = i + 1;
+  }
+  return literal.substr(0, end);
+}
+
+uint64_t HashOf(std::string_view text) {
+  Hash hash;
+  hash.Add(text);
+  return hash.value();
+}
+
+}  // namespace
+
+std::optional<codec::Glob> CompileGlob(std::string_view pattern, char delimiter, bool denying) {
+  Result<codec::Glob> glob = codec::Glob::Parse(pattern, delimiter);
+  if (!glob.ok() && denying) glob = codec::Glob::Parse("**", '/');
+  if (!glob.ok()) return std::nullopt;
+  return std::move(glob).value();
+}
+
+uint32_t MethodNames::Intern(std::string_view method) {
+  if (method == "*") return kAny;
+  uint32_t known = Find(method);
+  if (known != kNone) return known;
+  names_.emplace_back(method);
+  return static_cast<uint32_t>(names_.size()) + kFirstMethod - 1;
+}
+
+uint32_t MethodNames::Find(std::string_view method) const {
+  for (size_t i = 0; i < names_.size(); ++i) {
+    if (codec::EqualIgnoringCase(names_[i], method)) return static_cast<uint32_t>(i) + kFirstMethod;
+  }
+  return kNone;
+}
+
+RequestKeys MakeRequestKeys(const MethodNames& methods, std::string_view method,
+                            std::string_view path, std::string_view query) {
+  RequestKeys keys;
+  keys.method = methods.Find(method);
+  keys.as_get = codec::EqualIgnoringCase(method, "HEAD") ? methods.Find("GET") : keys.method;
+  keys.path = path;
+  keys.query = query;
+  Hash hash;
+  keys.folders[0] = hash.value();
+  for (char c : path) {
+    hash.Add(c);
+    if (c == '/' && keys.folder_count < keys.folders.size()) {
+      keys.folders[keys.folder_count++] = hash.value();
+    }
+  }
+  keys.whole = hash.value();
+  return keys;
+}
+
+RuleIndex::RuleIndex(const std::vector<HttpRule>& rules, bool denying, MethodNames* methods)
+    : denying_(denying) {
+  for (const HttpRule& rule : rules) {
+    if (!rule.method.empty()) AddRule(rule, methods);
+  }
+  index_.Freeze();
+}
+
+void RuleIndex::AddRule(const HttpRule& source, MethodNames* methods) {
+  std::optional<codec::Glob> path = CompileGlob(source.path, '/', denying_);
+  if (!path) return;
+  Rule rule;
+  rule.source = &source;
+  rule.method = methods->Intern(source.method);
+  rule.every_path = source.path == "**";
+  rule.path = std::move(*path);
+  for (const QueryMatcher& matcher : source.query) {
+    Query query{matcher.key, {}};
+    for (const std::string& pattern : matcher.any) {
+      std::optional<codec::Glob> glob = CompileGlob(pattern, '.', denying_);
+      if (glob) query.any.push_back(std::move(*glob));
+    }
+    rule.query.push_back(std::move(query));
+  }
+  bool literal = source.path.find_first_of("*?[]{}\\") == std::string::npos;
+  std::string_view key = literal ? std::string_view(source.path) : LiteralFolder(source.path);
+  index_.Add(HashOf(key), static_cast<uint32_t>(rules_.size()));
+  rules_.push_back(std::move(rule));
+}
+
+const HttpRule* RuleIndex::Find(const RequestKeys& request) const {
+  if (rules_.empty()) return nullptr;
+  uint32_t best = kNoRule;
+  for (size_t i = 0; i < request.folder_count; ++i) FindIn(request.folders[i], request, &best);
+  // The path of a folder is its own last folder.
+  if (request.whole != request.folders[request.folder_count - 1]) {
+    FindIn(request.whole, request, &best);
+  }
+  return best == kNoRule ? nullptr : rules_[best].source;
+}
+
+void RuleIndex::FindIn(uint64_t hash, const RequestKeys& request, uint32_t* best) const {
+  for (const HashIndex::Entry& entry : index_.Find(hash)) {
+    if (entry.number >= *best) return;
+    if (!Matches(rules_[entry.number], request)) continue;
+    *best = entry.number;
+    return;
+  }
+}
+
+bool RuleIndex::Matches(const Rule& rule, const RequestKeys& request) const {
+  bool method = rule.method == MethodNames::kAny || rule.method == request.method ||
+                rule.method == request.as_get;
+  if (!method || !(rule.every_path || rule.path.Matches(request.path))) return false;
+  return std::all_of(rule.query.begin(), rule.query.end(),
+                     [&](const Query& wanted) { return QueryMatches(wanted, request.query); });
+}
+
+bool RuleIndex::QueryMatches(const Query& wanted, std::string_view query) const {
+  size_t present = 0;
+  size_t matching = 0;
+  codec::QueryReader reader(query);
+  while (reader.Next()) {
+    if (reader.key() != wanted.key) continue;
+    ++present;
+    if (std::any_of(wanted.any.begin(), wanted.any.end(),
+                    [&](const codec::Glob& glob) { return glob.Matches(reader.value()); })) {
+      ++matching;
+    }
+  }
+  return denying_ ? matching > 0 : present > 0 && matching == present;
+}
+
+}  // namespace policy
