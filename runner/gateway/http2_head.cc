@@ -222,7 +222,8 @@ Status CheckHttp2Trailers(const HttpFields& fields) {
 Result<codec::BodyFraming> Http2AnswerFraming(const codec::ResponseHead& head, bool end,
                                               std::string_view request_method) {
   codec::BodyFraming framing = TRY(codec::ResponseFraming(head, request_method));
-  if (end) framing = codec::BodyFraming();
+  if (end) return codec::BodyFraming();
+  if (framing.kind == codec::BodyFraming::kUntilClose) framing.kind = codec::BodyFraming::kChunked;
   return framing;
 }
 

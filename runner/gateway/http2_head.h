@@ -34,8 +34,8 @@ Result<codec::ResponseHead> ParseHttp2Response(const codec::HttpFields& fields);
 // (RFC 9110, 6.5.1), for the reader who merges them into the head.
 Status CheckHttp2Trailers(const codec::HttpFields& fields);
 
-// How the body of an answer comes: kNone with `end`, kLength, or kUntilClose when only the end of
-// the stream tells. Fails with kInvalid on lengths that differ or are none.
+// How the body of an answer comes: kNone with `end`, kLength, or kChunked: the length is not known,
+// but its end is (message.h). Fails with kInvalid on lengths that differ or are none.
 Result<codec::BodyFraming> Http2AnswerFraming(const codec::ResponseHead& head, bool end,
                                               std::string_view request_method);
 
