@@ -1,18 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report/denials.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
-#include <cerrno>
 #include <map>
 #include <tuple>
 #include <utility>
 
-#include "base/sys.h"
 #include "codec/json.h"
 #include "codec/neutral.h"
 #include "codec/utf8.h"
+#include "report/event_lines.h"
 
 namespace report {
 namespace {
@@ -20,10 +16,6 @@ namespace {
 using codec::Json;
 
 constexpr size_t kDenialsMax = 1000;
-constexpr size_t kLineBytesMax = size_t{256} << 10;
-// The gateway's own bound on its records (gateway/limits.h): no denial hides behind what is
-// allowed.
-constexpr size_t kFileBytesMax = size_t{512} << 20;
 constexpr size_t kHostBytesMax = 255;
 constexpr size_t kPathBytesMax = 4096;
 constexpr size_t kMethodBytesMax = 32;
@@ -77,8 +69,8 @@ class Collector {
     // Most records are of what was allowed: not worth parsing. No text can forge this, since a
     // quote in a text has a backslash before it.
     if (line.find("\"action_id\":1,") != std::string_view::npos) return;
-    const Result<Json> json =
-        codec::ParseJson(line, {.bytes_max = kLineBytesMax, .depth_max = 16, .values_max = 5000});
+    const Result<Json> json = codec::ParseJson(
+        line, {.bytes_max = kEventLineBytesMax, .depth_max = 16, .values_max = 5000});
     if (!json.ok() || json.value().object() == nullptr) {
       ++list_.dropped;
       return;
@@ -142,38 +134,14 @@ DenialList ParseDenials(std::string_view jsonl) {
 }
 
 Result<DenialList> ReadDenials(const std::string& directory) {
-  Result<Fd> opened = sys::Open(directory + "/events.ocsf.jsonl", O_RDONLY | O_NOFOLLOW);
-  if (!opened.ok() && opened.error().code == Code::kNotFound) return DenialList{};
-  const Fd file = TRY(std::move(opened).Context("reading the events"));
   Collector collector;
-  std::string pending;
-  bool skipping = false;
-  std::string chunk(size_t{64} << 10, '\0');
-  for (size_t total = 0; total < kFileBytesMax;) {
-    const ssize_t got = ::read(file.get(), chunk.data(), chunk.size());
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return Errno("read");
-    if (got == 0) break;
-    total += static_cast<size_t>(got);
-    std::string_view bytes(chunk.data(), static_cast<size_t>(got));
-    while (!bytes.empty()) {
-      const size_t end = bytes.find('\n');
-      const std::string_view piece = bytes.substr(0, end);
-      bytes.remove_prefix(end == std::string_view::npos ? bytes.size() : end + 1);
-      if (pending.size() + piece.size() > kLineBytesMax) skipping = true;
-      if (!skipping) pending += piece;
-      if (end == std::string_view::npos) break;
-      if (skipping) {
-        collector.Drop();
-      } else {
-        collector.TakeLine(pending);
-      }
-      pending.clear();
-      skipping = false;
+  TRY(ForEachEventLine(directory, [&](std::string_view line, bool whole) {
+    if (whole) {
+      collector.TakeLine(line);
+    } else {
+      collector.Drop();
     }
-  }
-  if (skipping) collector.Drop();
-  collector.TakeLine(pending);
+  }));
   return collector.Take();
 }
 

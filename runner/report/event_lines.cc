@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/event_lines.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "base/sys.h"
+
+namespace report {
+namespace {
+
+// The gateway's own bound on its records (gateway/limits.h): nothing hides behind what is allowed.
+constexpr size_t kFileBytesMax = size_t{512} << 20;
+
+}  // namespace
+
+Status ForEachEventLine(const std::string& directory,
+                        const std::function<void(std::string_view line, bool whole)>& take) {
+  Result<Fd> opened = sys::Open(directory + "/events.ocsf.jsonl", O_RDONLY | O_NOFOLLOW);
+  if (!opened.ok() && opened.error().code == Code::kNotFound) return Ok();
+  const Fd file = TRY(std::move(opened).Context("reading the events"));
+  std::string pending;
+  bool whole = true;
+  std::string chunk(size_t{64} << 10, '\0');
+  for (size_t total = 0; total < kFileBytesMax;) {
+    const ssize_t got = ::read(file.get(), chunk.data(), chunk.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return Errno("read");
+    if (got == 0) break;
+    total += static_cast<size_t>(got);
+    std::string_view bytes(chunk.data(), static_cast<size_t>(got));
+    while (!bytes.empty()) {
+      const size_t end = bytes.find('\n');
+      const std::string_view piece = bytes.substr(0, end);
+      bytes.remove_prefix(end == std::string_view::npos ? bytes.size() : end + 1);
+      whole = whole && pending.size() + piece.size() <= kEventLineBytesMax;
+      if (whole) pending += piece;
+      if (end == std::string_view::npos) break;
+      take(whole ? std::string_view(pending) : std::string_view(), whole);
+      pending.clear();
+      whole = true;
+    }
+  }
+  if (!pending.empty() || !whole) take(whole ? std::string_view(pending) : "", whole);
+  return Ok();
+}
+
+}  // namespace report

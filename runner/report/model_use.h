@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+
+namespace report {
+
+// What the gateway saw the run ask of models, and what came of its budgets.
+struct ModelUse {
+  std::string model;     // Of the first answer that named one.
+  int64_t requests = 0;  // That were answered.
+  int64_t input_tokens = 0;
+  int64_t output_tokens = 0;
+  int64_t cache_read_tokens = 0;
+  int64_t cache_write_tokens = 0;
+  std::optional<double> cost_usd;  // None when a price is not known.
+  bool estimated = false;          // Some answer did not say what it used.
+  std::string exhausted;  // "tokens", "cost", "requests": the budget that refused; or empty.
+  std::vector<std::string> warnings;  // In order, one line each.
+};
+
+// From the report's events.ocsf.jsonl. Fails only when the file cannot be read.
+Result<ModelUse> ReadModelUse(const std::string& directory);
+ModelUse ParseModelUse(std::string_view jsonl);
+
+}  // namespace report

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/model_use.h"
+
+#include <catch2/catch.hpp>
+
+namespace report {
+namespace {
+
+std::string Inference(const std::string& counts) {
+  return R"({"class_uid":6003,"ai_model":{"name":"m-1"},"unmapped":{)" + counts + "}}\n";
+}
+
+}  // namespace
+
+TEST_CASE("What models were asked is summed over the events") {
+  ModelUse use = ParseModelUse(
+      R"({"class_uid":4001,"action_id":1})"
+      "\n" +
+      Inference(R"("input_tokens":10,"output_tokens":5,"cost_micro_usd":250000)") +
+      Inference(R"("input_tokens":1,"cache_read_tokens":7,"cost_micro_usd":500000,"estimated":1)"));
+  CHECK(use.requests == 2);
+  CHECK(use.model == "m-1");
+  CHECK(use.input_tokens == 11);
+  CHECK(use.output_tokens == 5);
+  CHECK(use.cache_read_tokens == 7);
+  CHECK(use.cost_usd == 0.75);
+  CHECK(use.estimated);
+  CHECK(use.exhausted.empty());
+}
+
+TEST_CASE("A cost that is not known for every answer is not told") {
+  ModelUse use = ParseModelUse(Inference(R"("input_tokens":10,"cost_micro_usd":5)") +
+                               Inference(R"("input_tokens":10)"));
+  CHECK_FALSE(use.cost_usd.has_value());
+  CHECK_FALSE(ParseModelUse("").cost_usd.has_value());
+}
+
+TEST_CASE("A budget that refused is named, and its warnings are kept") {
+  ModelUse use = ParseModelUse(
+      R"({"class_uid":2004,"status":"Success","finding_info":{"uid":"budget.cost","title":"80 %"}})"
+      "\n"
+      R"({"class_uid":2004,"status":"Failure","finding_info":{"uid":"budget.cost","title":"gone"}})"
+      "\n"
+      R"({"class_uid":2004,"status":"Failure","finding_info":{"uid":"other","title":"x"}})"
+      "\n");
+  CHECK(use.exhausted == "cost");
+  CHECK(use.warnings == std::vector<std::string>{"80 %"});
+}
+
+}  // namespace report
