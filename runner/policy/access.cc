@@ -73,11 +73,4 @@ bool IsKnownMethod(Protocol protocol, std::string_view method) {
   return std::find(known.begin(), known.end(), method) != known.end();
 }
 
-std::string_view ProtocolName(Protocol protocol) {
-  if (protocol == Protocol::kL4) return "";
-  return ProtocolNames()[static_cast<size_t>(protocol) - 1];
-}
-
-Names ProtocolNames() { return {"tcp", "rest", "websocket", "graphql", "sql", "json-rpc", "mcp"}; }
-
 }  // namespace policy

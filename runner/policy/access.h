@@ -25,9 +25,4 @@ std::vector<std::string_view> AccessNames();
 // False for a method (upper case) no policy author is likely to mean.
 bool IsKnownMethod(Protocol protocol, std::string_view method);
 
-// As `protocol` is written in a file; nothing for kL4.
-std::string_view ProtocolName(Protocol protocol);
-// In the order of the values of Protocol behind kL4.
-std::vector<std::string_view> ProtocolNames();
-
 }  // namespace policy

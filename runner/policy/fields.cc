@@ -13,7 +13,6 @@ using codec::YamlEntry;
 using codec::YamlKind;
 using codec::YamlNode;
 
-// A key that OpenShell would treat as absent asks for nothing, so there is nothing to refuse.
 bool SaysNothing(const YamlNode& value) {
   switch (value.kind) {
     case YamlKind::kNull:
@@ -28,32 +27,28 @@ bool SaysNothing(const YamlNode& value) {
   return false;
 }
 
-std::string NearestKey(Section section, std::string_view name) {
+// What to write in place of a key that `section` does not have.
+std::string KeyHint(Section section, std::string_view name) {
   std::vector<std::string_view> names;
   for (const KeySpec& key : PolicyKeys()) {
     if (key.section == section) names.push_back(key.name);
   }
   std::string nearest = codec::NearestName(name, names);
-  if (!nearest.empty()) return nearest;
+  if (!nearest.empty()) return "write '" + nearest + ":'";
   // A name cut short or spelt out ("filesystem") is too many edits away.
   for (std::string_view candidate : names) {
     if (name.size() >= 4 && (candidate.starts_with(name) || name.starts_with(candidate))) {
-      return std::string(candidate);
+      return "write '" + std::string(candidate) + ":'";
     }
   }
-  return {};
+  return OneOf(names);
 }
 
 Status CheckKey(Reader* reader, const YamlEntry& entry, Section section) {
   const KeySpec* key = FindKey(section, entry.key);
   if (key == nullptr) {
-    std::string nearest = NearestKey(section, entry.key);
     std::string what = "unknown key '" + entry.key + "' in " + std::string(SectionName(section));
-    return reader->Invalid(entry.at, what, nearest.empty() ? "" : "write '" + nearest + ":'");
-  }
-  if (key->state == KeyState::kNotEnforced && !SaysNothing(entry.value)) {
-    return reader->Invalid(entry.at, "'" + entry.key + "' is not enforced by this version",
-                           "remove '" + entry.key + "'");
+    return reader->Invalid(entry.at, what, KeyHint(section, entry.key));
   }
   return Ok();
 }
@@ -89,6 +84,23 @@ Result<std::string> Fields::Text(std::string_view key) const {
   std::optional<std::string> text = ScalarText(*value);
   if (!text) return WrongType(key, "text");
   return *text;
+}
+
+bool Fields::Has(std::string_view key) const {
+  const YamlNode* value = Find(key);
+  return value != nullptr && !SaysNothing(*value);
+}
+
+Result<uint32_t> Fields::Number(std::string_view key, uint32_t fallback, uint32_t least,
+                                uint32_t most) const {
+  const YamlNode* value = Find(key);
+  if (value == nullptr || value->kind == YamlKind::kNull) return fallback;
+  std::optional<uint64_t> number = codec::YamlUnsigned(*value);
+  if (number && *number >= least && *number <= most) return static_cast<uint32_t>(*number);
+  return reader_->Invalid(At(key),
+                          "'" + std::string(key) + "' is a number from " + std::to_string(least) +
+                              " to " + std::to_string(most),
+                          "write '" + std::string(key) + ": " + std::to_string(fallback) + "'");
 }
 
 Result<bool> Fields::Boolean(std::string_view key, bool fallback) const {

@@ -32,18 +32,24 @@ struct Reader {
 // with the place for a value of the wrong type.
 class Fields {
  public:
-  // Fails when `node` is no mapping, has a key the section does not know (with the nearest as the
-  // hint), or sets one that this version does not enforce to anything but its empty value.
+  // Fails when `node` is no mapping, or has a key the section does not know: the nearest is the
+  // hint.
   static Result<Fields> Open(Reader* reader, const codec::YamlNode& node, Section section);
 
   codec::Position at() const { return node_->at; }
   // Where `key` stands, or the mapping itself.
   codec::Position At(std::string_view key) const;
   const codec::YamlNode* Find(std::string_view key) const { return node_->Find(key); }
+  // False when `key` is absent, or asks for nothing: null, false, empty text, an empty list or
+  // mapping. OpenShell does not tell these apart either.
+  bool Has(std::string_view key) const;
 
   // Text without surrounding blanks. Plain numbers and booleans are taken as they are written.
   Result<std::string> Text(std::string_view key) const;
   Result<bool> Boolean(std::string_view key, bool fallback) const;
+  // A whole number from `least` to `most`.
+  Result<uint32_t> Number(std::string_view key, uint32_t fallback, uint32_t least,
+                          uint32_t most) const;
   Result<std::vector<std::string>> Texts(std::string_view key) const;
   // Null when the key is absent; fails when it is no list.
   Result<const codec::YamlNode*> List(std::string_view key) const;

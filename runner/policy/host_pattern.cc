@@ -78,21 +78,25 @@ bool LabelsOverlap(std::string_view first, std::string_view second) {
   return cell(0, 0) != 0;
 }
 
-// Patterns label by label; a leading "**" stands for one or more labels.
+// Patterns label by label; "**" stands for one or more labels.
 bool PatternsOverlap(const std::vector<std::string_view>& first,
                      const std::vector<std::string_view>& second) {
-  bool first_deep = first[0] == "**";
-  bool second_deep = second[0] == "**";
-  // The fixed tails must fit; whatever is longer is taken up by the other's "**".
-  size_t first_tail = first.size() - (first_deep ? 1 : 0);
-  size_t second_tail = second.size() - (second_deep ? 1 : 0);
-  if (!first_deep && !second_deep && first_tail != second_tail) return false;
-  if (first_deep && !second_deep && second_tail <= first_tail) return false;
-  if (second_deep && !first_deep && first_tail <= second_tail) return false;
-  for (size_t k = 1; k <= std::min(first_tail, second_tail); ++k) {
-    if (!LabelsOverlap(first[first.size() - k], second[second.size() - k])) return false;
+  size_t width = second.size() + 1;
+  std::vector<uint8_t> table((first.size() + 1) * width, 0);
+  auto cell = [&](size_t i, size_t j) -> uint8_t& { return table[i * width + j]; };
+  cell(first.size(), second.size()) = 1;
+  for (size_t i = first.size(); i-- > 0;) {
+    for (size_t j = second.size(); j-- > 0;) {
+      bool first_deep = first[i] == "**";
+      bool second_deep = second[j] == "**";
+      if (!first_deep && !second_deep && !LabelsOverlap(first[i], second[j])) continue;
+      // Both take this label; a "**" may then take the other's next one too.
+      bool fits = cell(i + 1, j + 1) != 0 || (first_deep && cell(i, j + 1) != 0) ||
+                  (second_deep && cell(i + 1, j) != 0);
+      cell(i, j) = fits ? 1 : 0;
+    }
   }
-  return true;
+  return cell(0, 0) != 0;
 }
 
 }  // namespace

@@ -14,8 +14,4 @@ namespace policy {
 Result<std::vector<NetworkPolicy>> ParseNetworkPolicies(Reader* reader,
                                                         const codec::YamlNode& node);
 
-// Fails unless every entry is an address or CIDR outside what no policy opens; warns about wide
-// ones.
-Status CheckAllowedIps(Reader* reader, codec::Position at, const std::vector<std::string>& entries);
-
 }  // namespace policy

@@ -8,6 +8,7 @@
 #include "codec/glob.h"
 #include "codec/yaml.h"
 #include "policy/host_pattern.h"
+#include "policy/protocol.h"
 
 namespace policy {
 namespace {
@@ -53,17 +54,65 @@ bool SameAllowedIps(const Endpoint& a, const Endpoint& b) {
   return first == second;
 }
 
+// Does the endpoint say how requests are handled? A plain one only opens the way (OpenShell).
+bool HandlesRequests(const Endpoint& endpoint) {
+  return JudgesRequests(endpoint.protocol) || !endpoint.allowed_ips.empty() ||
+         endpoint.tls == TlsMode::kSkip || !endpoint.credential_provider.empty();
+}
+
+// What one parser of requests cannot do in two ways, or nothing.
+std::string_view ProtocolDisagreement(const Endpoint& a, const Endpoint& b) {
+  bool implied = a.protocol_implied || b.protocol_implied;  // No request keys, to OpenShell.
+  if (a.protocol != b.protocol) return implied ? "" : "protocol";
+  switch (a.protocol) {
+    case Protocol::kWebSocket:
+      if (CarriesGraphql(a) != CarriesGraphql(b)) return "whether messages are GraphQL";
+      if (CarriesGraphql(a) && a.body_bytes_max != b.body_bytes_max) {
+        return "graphql_max_body_bytes";
+      }
+      return "";
+    case Protocol::kGraphql:
+      return a.body_bytes_max != b.body_bytes_max ? "graphql_max_body_bytes" : "";
+    case Protocol::kMcp:
+      if (a.mcp.strict_tool_names != b.mcp.strict_tool_names) return "mcp.strict_tool_names";
+      [[fallthrough]];
+    case Protocol::kJsonRpc:
+      return a.body_bytes_max != b.body_bytes_max ? "max_body_bytes" : "";
+    default:
+      return "";
+  }
+}
+
+// What two endpoints for the same requests disagree on, or nothing.
+std::string_view RequestDisagreement(const Endpoint& a, const Endpoint& b) {
+  std::string_view field = ProtocolDisagreement(a, b);
+  if (!field.empty()) return field;
+  if (a.enforcement != b.enforcement) return "enforcement";
+  if (a.allow_encoded_slash != b.allow_encoded_slash) return "allow_encoded_slash";
+  if (a.websocket_credential_rewrite != b.websocket_credential_rewrite) {
+    return "websocket_credential_rewrite";
+  }
+  if (a.request_body_credential_rewrite != b.request_body_credential_rewrite) {
+    return "request_body_credential_rewrite";
+  }
+  if (a.allow_uninspected_credentials != b.allow_uninspected_credentials) {
+    return "allow_uninspected_credentials";
+  }
+  if (a.signing != b.signing) return "credential_signing";
+  if (a.signing_service != b.signing_service) return "signing_service";
+  if (a.signing_region != b.signing_region) return "signing_region";
+  if (a.credential_provider != b.credential_provider) return "credential_binding";
+  return "";
+}
+
 // What the two disagree on, or nothing.
 std::string_view Disagreement(const Endpoint& a, const Endpoint& b) {
   if ((a.protocol == Protocol::kTcp) != (b.protocol == Protocol::kTcp)) return "protocol: tcp";
   if (a.tls != b.tls) return "tls";
   if (!SameAllowedIps(a, b)) return "allowed_ips";
-  bool both_judge = a.protocol == Protocol::kRest && b.protocol == Protocol::kRest;
-  if (!both_judge || PathSpecificity(a) != PathSpecificity(b)) return "";
-  if (!PathsOverlap(a.path, b.path)) return "";
-  if (a.enforcement != b.enforcement) return "enforcement";
-  if (a.allow_encoded_slash != b.allow_encoded_slash) return "allow_encoded_slash";
-  return "";
+  if (!HandlesRequests(a) || !HandlesRequests(b)) return "";
+  if (PathSpecificity(a) != PathSpecificity(b) || !PathsOverlap(a.path, b.path)) return "";
+  return RequestDisagreement(a, b);
 }
 
 std::string Describe(const Endpoint& endpoint) {
@@ -81,7 +130,8 @@ Error Ambiguous(const std::string& file, const Endpoint& a, const Endpoint& b,
       file, later.at,
       "network endpoint ambiguity validation failed: " + Describe(later) + " and " +
           Describe(earlier) + " (" + other + ") share a port and differ in " + std::string(field),
-      earlier.at.line == 0 ? "write 'defaults: none' and list what you need" : "");
+      earlier.at.line == 0 ? "write 'defaults: none' and list what you need"
+                           : "write the same in both, or a narrower 'path' in one");
 }
 
 }  // namespace
@@ -98,7 +148,8 @@ Status CheckOverlaps(const std::string& file, const Policy& policy) {
     for (const Endpoint& endpoint : network.endpoints) endpoints.push_back(&endpoint);
   }
   if (endpoints.size() > kEndpointsMax) {
-    return codec::InvalidAt(file, {}, "more than 2000 endpoints");
+    return codec::InvalidAt(file, {}, "more than 2000 endpoints",
+                            "use patterns of hosts, or lists of ports");
   }
   for (size_t i = 0; i < endpoints.size(); ++i) {
     for (size_t j = i + 1; j < endpoints.size(); ++j) {

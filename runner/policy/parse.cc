@@ -5,6 +5,7 @@
 
 #include "codec/yaml.h"
 #include "policy/fields.h"
+#include "policy/middleware_parse.h"
 #include "policy/network_parse.h"
 #include "policy/overlap.h"
 #include "policy/short_form.h"
@@ -50,12 +51,14 @@ Result<std::vector<std::string>> ParsePaths(Reader* reader, const Fields& fields
   for (size_t i = 0; i < paths.size(); ++i) {
     const std::string& path = paths[i];
     codec::Position at = list->items[i].at;
-    if (path.size() > kPathBytesMax) return reader->Invalid(at, "a path longer than 4096 bytes");
+    if (path.size() > kPathBytesMax)
+      return reader->Invalid(at, "a path longer than 4096 bytes", "name one of its parent folders");
     if (!path.starts_with('/')) {
       return reader->Invalid(at, "path '" + path + "' is not absolute", "write '/" + path + "'");
     }
     if (HasParentComponent(path)) {
-      return reader->Invalid(at, "path '" + path + "' contains a '..' (path traversal)");
+      return reader->Invalid(at, "path '" + path + "' contains a '..' (path traversal)",
+                             "write the path it leads to");
     }
     if (writable && IsOnlySlashes(path)) {
       return reader->Invalid(at, "writing to '/' is overly broad", "list the folders to write to");
@@ -72,7 +75,7 @@ Result<FilesystemPolicy> ParseFilesystem(Reader* reader, const YamlNode* node) {
   filesystem.read_only = TRY(ParsePaths(reader, fields, "read_only", false));
   filesystem.read_write = TRY(ParsePaths(reader, fields, "read_write", true));
   if (filesystem.read_only.size() + filesystem.read_write.size() > kPathsMax) {
-    return reader->Invalid(node->at, "more than 256 paths");
+    return reader->Invalid(node->at, "more than 256 paths", "name their parent folders");
   }
   return filesystem;
 }
@@ -131,6 +134,9 @@ Result<Policy> ParseFullForm(Reader* reader, const YamlNode& root) {
   policy.process = TRY(ParseProcess(reader, fields.Find("process")));
   const YamlNode* network = fields.Find("network_policies");
   if (network != nullptr) policy.network = TRY(ParseNetworkPolicies(reader, *network));
+  const YamlNode* middlewares = fields.Find("network_middlewares");
+  if (middlewares != nullptr) policy.middlewares = TRY(ParseMiddlewares(reader, *middlewares));
+  TRY(CheckMiddlewareTunnels(*reader, policy));
   return policy;
 }
 

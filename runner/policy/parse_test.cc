@@ -40,7 +40,7 @@ TEST_CASE("ParsePolicy names file, line and column, and the nearest key") {
   CHECK(HintOf("version: 1\nfilesystem: {}\n") == "write 'filesystem_policy:'");
   CHECK(HintOf("version: 1\nlandlock: {compatibility: hard}\n") ==
         "one of: best_effort, hard_requirement");
-  CHECK(HintOf("version: 1\nzzz: 1\n").empty());
+  CHECK(HintOf("version: 1\nlandlock: {zzz: 1}\n") == "one of: compatibility");
 }
 
 TEST_CASE("ParsePolicy bounds the number and the length of paths") {

@@ -31,7 +31,7 @@ struct QueryMatcher {
 // the endpoint's protocol.
 struct HttpRule {
   // rest and websocket: upper case, "*" is any, "WEBSOCKET_TEXT" is one text message. json-rpc and
-  // mcp: the method of the call, a glob only behind "tools/"; empty with a tool: "tools/call".
+  // mcp: the method of the call, exact, "*", or with mcp a glob behind "tools/". Never empty there.
   std::string method;
   std::string path;  // rest and websocket: glob; "**" is everything.
   std::vector<QueryMatcher> query;
@@ -41,7 +41,7 @@ struct HttpRule {
   std::string operation_name;       // Glob; empty is any.
   std::vector<std::string> fields;  // Globs of root fields; empty is any.
   std::string tool;                 // mcp: glob of the tool's name; empty is any.
-  std::string command;              // sql.
+  std::string command;              // sql: "*" is any, else compared in any case.
   codec::Position at;
 };
 
@@ -57,6 +57,7 @@ enum class Signing { kNone, kSigV4, kSigV4Body, kSigV4NoBody };
 
 struct McpOptions {
   bool strict_tool_names = true;
+  // Every method passes, but for "tools/call" where a rule names a tool: there the rules decide.
   bool allow_all_known_methods = false;
 };
 
@@ -66,6 +67,7 @@ struct Endpoint {
   std::vector<uint16_t> ports;  // At least one.
   std::string path;             // Selector glob; empty is every path.
   Protocol protocol = Protocol::kL4;
+  bool protocol_implied = false;  // `access` without `protocol`: read as kRest.
   TlsMode tls = TlsMode::kAuto;
   Enforcement enforcement = Enforcement::kEnforce;
   Access access = Access::kNone;

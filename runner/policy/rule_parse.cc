@@ -6,6 +6,9 @@
 
 #include "codec/glob.h"
 #include "policy/access.h"
+#include "policy/call_parse.h"
+#include "policy/operation_parse.h"
+#include "policy/protocol.h"
 
 namespace policy {
 namespace {
@@ -21,87 +24,125 @@ std::string UpperCase(std::string_view text) {
   return upper;
 }
 
-// The patterns of one query key: text, `{glob: text}` or `{any: [text]}`.
-Result<std::vector<std::string>> ParsePatterns(Reader* reader, const YamlEntry& entry) {
-  std::vector<std::string> patterns;
-  if (entry.value.kind == YamlKind::kMapping) {
-    Fields fields = TRY(Fields::Open(reader, entry.value, Section::kQuery));
-    bool any = fields.Find("any") != nullptr;
-    bool glob = fields.Find("glob") != nullptr;
-    if (any == glob) {
-      return reader->Invalid(entry.at,
-                             "query '" + entry.key + "' needs exactly one of 'any' and 'glob'");
-    }
-    if (any) patterns = TRY(fields.Texts("any"));
-    if (glob) {
-      std::string pattern = TRY(fields.Text("glob"));
-      patterns.push_back(std::move(pattern));
-    }
-  } else {
-    std::optional<std::string> text = ScalarText(entry.value);
-    if (!text) {
-      return reader->Invalid(
-          entry.at, "query '" + entry.key + "' must be text or a mapping",
-          "write '" + entry.key + ": \"*\"' or '" + entry.key + ": {any: [...]}'");
-    }
-    patterns.push_back(*text);
+// `query`, empty when there is none.
+Result<std::vector<QueryMatcher>> ParseQuery(Reader* reader, const Fields& fields) {
+  std::vector<QueryMatcher> query;
+  const YamlNode* node = fields.Find("query");
+  if (node == nullptr || node->kind == YamlKind::kNull) return query;
+  if (node->kind != YamlKind::kMapping) return fields.WrongType("query", "a mapping");
+  for (const YamlEntry& entry : node->entries) {
+    std::vector<std::string> patterns =
+        TRY(ParsePatterns(reader, "query '" + entry.key + "'", entry.value));
+    query.push_back({entry.key, std::move(patterns)});
   }
-  bool blank = std::any_of(patterns.begin(), patterns.end(),
-                           [](const std::string& text) { return text.empty(); });
-  if (patterns.empty() || blank) {
-    return reader->Invalid(entry.at, "query '" + entry.key + "' has an empty pattern");
-  }
-  for (const std::string& pattern : patterns) {
-    TRY(CheckGlob(*reader, entry.value.at, "query '" + entry.key + "'", pattern, '.'));
-  }
-  return patterns;
+  return query;
 }
 
-Result<HttpRule> ParseMatch(Reader* reader, const YamlNode& node) {
-  Fields fields = TRY(Fields::Open(reader, node, Section::kMatch));
+// rest, and websocket's handshakes and plain text messages.
+Result<HttpRule> ParseRequestMatch(Reader* reader, const Fields& fields, Protocol protocol) {
   HttpRule rule;
-  rule.at = node.at;
+  rule.at = fields.at();
   std::string method = TRY(fields.Text("method"));
   rule.method = UpperCase(method);
   rule.path = TRY(fields.Text("path"));
   if (rule.method.empty()) {
-    return reader->Invalid(node.at, "a rule without a 'method' matches nothing",
+    return reader->Invalid(rule.at, "a rule without a 'method' matches nothing",
                            "write 'method: \"*\"' for every method");
   }
   if (rule.path.empty()) {
-    return reader->Invalid(node.at, "a rule without a 'path' matches nothing",
+    return reader->Invalid(rule.at, "a rule without a 'path' matches nothing",
                            "write 'path: \"**\"' for every path");
   }
   TRY(CheckGlob(*reader, fields.At("path"), "path", rule.path, '/'));
-  if (!rule.path.starts_with('/') && !rule.path.starts_with("**") && !rule.path.starts_with('{') &&
-      !rule.path.starts_with('[')) {
+  if (rule.path.find_first_of("/*{[") != 0) {
     reader->Warn(fields.At("path"),
                  "path '" + rule.path + "' matches nothing: every path starts with '/'");
   }
-  if (!IsKnownMethod(Protocol::kRest, rule.method)) {
-    reader->Warn(fields.At("method"), "'" + rule.method + "' is no method of HTTP that is known");
+  if (!IsKnownMethod(protocol, rule.method)) {
+    std::string of = protocol == Protocol::kWebSocket ? "WebSocket" : "HTTP";
+    reader->Warn(fields.At("method"),
+                 "'" + rule.method + "' is no method of " + of + " that is known");
   }
-  const YamlNode* query = fields.Find("query");
-  if (query == nullptr || query->kind == YamlKind::kNull) return rule;
-  if (query->kind != YamlKind::kMapping) return fields.WrongType("query", "a mapping");
-  for (const YamlEntry& entry : query->entries) {
-    std::vector<std::string> patterns = TRY(ParsePatterns(reader, entry));
-    rule.query.push_back({entry.key, std::move(patterns)});
-  }
+  rule.query = TRY(ParseQuery(reader, fields));
   return rule;
 }
 
+Result<HttpRule> ParseSqlMatch(Reader* reader, const Fields& fields) {
+  HttpRule rule;
+  rule.at = fields.at();
+  rule.command = TRY(fields.Text("command"));
+  if (!rule.command.empty()) return rule;
+  return reader->Invalid(rule.at, "an sql rule needs a 'command'",
+                         "write 'command: \"*\"' for every command");
+}
+
+// OpenShell reads a key of another protocol and never looks at it again.
+void WarnOfIgnored(Reader* reader, const Fields& fields, std::string_view protocol,
+                   const std::vector<std::string_view>& keys) {
+  for (std::string_view key : keys) {
+    if (!fields.Has(key)) continue;
+    reader->Warn(fields.At(key), "'" + std::string(key) + "' has no effect with 'protocol: " +
+                                     std::string(protocol) + "'");
+  }
+}
+
+// On one WebSocket, handshakes are judged by method and path, GraphQL messages by operation.
+Status RefuseMixture(const Reader& reader, const Fields& fields, bool on_websocket) {
+  if (!on_websocket) return Ok();
+  for (std::string_view key : {"method", "path", "query"}) {
+    if (!fields.Has(key)) continue;
+    return reader.Invalid(fields.At(key),
+                          "a GraphQL rule of a WebSocket has no '" + std::string(key) + "'",
+                          "write it as a rule of its own: 'allow: {method: GET, path: \"/**\"}'");
+  }
+  return Ok();
+}
+
+Result<std::vector<HttpRule>> ParseMatch(Reader* reader, const Endpoint& endpoint,
+                                         const YamlNode& node) {
+  Fields fields = TRY(Fields::Open(reader, node, Section::kMatch));
+  std::string_view protocol = ProtocolName(endpoint.protocol);
+  bool is_call = endpoint.protocol == Protocol::kJsonRpc || endpoint.protocol == Protocol::kMcp;
+  if (is_call) {
+    WarnOfIgnored(reader, fields, protocol,
+                  {"operation_type", "operation_name", "fields", "command"});
+    return ParseCallMatch(reader, fields, endpoint);
+  }
+  TRY(RefuseTools(*reader, fields));
+  std::vector<HttpRule> rules(1);
+  bool on_websocket = endpoint.protocol == Protocol::kWebSocket;
+  if (endpoint.protocol == Protocol::kGraphql || (on_websocket && NamesOperation(fields))) {
+    TRY(RefuseMixture(*reader, fields, on_websocket));
+    WarnOfIgnored(reader, fields, protocol, {"method", "path", "query", "command"});
+    rules[0] = TRY(ParseOperationMatch(reader, fields));
+  } else if (endpoint.protocol == Protocol::kSql) {
+    WarnOfIgnored(reader, fields, protocol,
+                  {"method", "path", "query", "operation_type", "operation_name", "fields"});
+    rules[0] = TRY(ParseSqlMatch(reader, fields));
+  } else {
+    WarnOfIgnored(reader, fields, protocol,
+                  {"operation_type", "operation_name", "fields", "command"});
+    rules[0] = TRY(ParseRequestMatch(reader, fields, endpoint.protocol));
+  }
+  return rules;
+}
+
+// Nothing that any rule could match.
 bool IsEmpty(const YamlNode* node) {
-  return node == nullptr || node->kind == YamlKind::kNull ||
-         (node->kind == YamlKind::kMapping && node->entries.empty());
+  if (node == nullptr || node->kind == YamlKind::kNull) return true;
+  if (node->kind != YamlKind::kMapping) return false;
+  return std::all_of(node->entries.begin(), node->entries.end(), [](const YamlEntry& entry) {
+    return entry.value.kind == YamlKind::kScalar && entry.value.text.empty();
+  });
 }
 
 }  // namespace
 
-Result<std::vector<HttpRule>> ParseRules(Reader* reader, const YamlNode& list) {
+Result<std::vector<HttpRule>> ParseRules(Reader* reader, const Endpoint& endpoint,
+                                         const YamlNode& list) {
   if (list.items.empty()) {
     return reader->Invalid(list.at, "an empty 'rules' list would deny all requests",
-                           "remove 'rules', or write 'access: read-only'");
+                           "remove 'rules', or write what may pass");
   }
   std::vector<Fields> entries;
   for (const YamlNode& item : list.items) {
@@ -110,7 +151,10 @@ Result<std::vector<HttpRule>> ParseRules(Reader* reader, const YamlNode& list) {
   }
   bool all_empty = std::all_of(entries.begin(), entries.end(),
                                [](const Fields& fields) { return IsEmpty(fields.Find("allow")); });
-  if (all_empty) return reader->Invalid(list.at, "these rules would deny all requests");
+  if (all_empty && !endpoint.mcp.allow_all_known_methods) {
+    return reader->Invalid(list.at, "these rules would deny all requests",
+                           "say in 'allow' what may pass");
+  }
   std::vector<HttpRule> rules;
   for (const Fields& fields : entries) {
     const YamlNode* allow = fields.Find("allow");
@@ -118,30 +162,68 @@ Result<std::vector<HttpRule>> ParseRules(Reader* reader, const YamlNode& list) {
       return reader->Invalid(fields.at(), "a rule needs 'allow'",
                              "write 'allow: {method: GET, path: \"/**\"}'");
     }
-    HttpRule rule = TRY(ParseMatch(reader, *allow));
-    rules.push_back(std::move(rule));
+    std::vector<HttpRule> parsed = TRY(ParseMatch(reader, endpoint, *allow));
+    rules.insert(rules.end(), parsed.begin(), parsed.end());
   }
   return rules;
 }
 
-Result<std::vector<HttpRule>> ParseDenyRules(Reader* reader, const YamlNode& list) {
+Result<std::vector<HttpRule>> ParseDenyRules(Reader* reader, const Endpoint& endpoint,
+                                             const YamlNode& list) {
   if (list.items.empty()) {
     return reader->Invalid(list.at, "an empty 'deny_rules' list", "remove 'deny_rules'");
   }
   std::vector<HttpRule> rules;
   for (const YamlNode& item : list.items) {
-    HttpRule rule = TRY(ParseMatch(reader, item));
-    rules.push_back(std::move(rule));
+    std::vector<HttpRule> parsed = TRY(ParseMatch(reader, endpoint, item));
+    rules.insert(rules.end(), parsed.begin(), parsed.end());
   }
   return rules;
+}
+
+Result<std::vector<std::string>> ParsePatterns(Reader* reader, std::string_view what,
+                                               const YamlNode& node) {
+  std::vector<std::string> patterns;
+  if (node.kind == YamlKind::kMapping) {
+    Fields fields = TRY(Fields::Open(reader, node, Section::kMatcher));
+    bool any = fields.Find("any") != nullptr;
+    bool glob = fields.Find("glob") != nullptr;
+    if (any == glob) {
+      return reader->Invalid(node.at, std::string(what) + " needs exactly one of 'any' and 'glob'",
+                             "write '{any: [...]}'");
+    }
+    if (any) patterns = TRY(fields.Texts("any"));
+    if (glob) {
+      std::string pattern = TRY(fields.Text("glob"));
+      patterns.push_back(std::move(pattern));
+    }
+  } else {
+    std::optional<std::string> text = ScalarText(node);
+    if (!text) {
+      return reader->Invalid(node.at, std::string(what) + " must be text or a mapping",
+                             "write '\"*\"' or '{any: [...]}'");
+    }
+    patterns.push_back(*text);
+  }
+  bool blank = std::any_of(patterns.begin(), patterns.end(),
+                           [](const std::string& text) { return text.empty(); });
+  if (patterns.empty() || blank) {
+    return reader->Invalid(node.at, std::string(what) + " has an empty pattern",
+                           "write '\"*\"' for every text without a dot");
+  }
+  for (const std::string& pattern : patterns) {
+    TRY(CheckGlob(*reader, node.at, what, pattern, '.'));
+  }
+  return patterns;
 }
 
 Status CheckGlob(const Reader& reader, codec::Position at, std::string_view what,
                  std::string_view pattern, char delimiter) {
   Result<codec::Glob> glob = codec::Glob::Parse(pattern, delimiter);
   if (glob.ok()) return Ok();
-  return reader.Invalid(at, std::string(what) + " '" + std::string(pattern) +
-                                "' is no pattern: " + glob.error().what);
+  return reader.Invalid(
+      at, std::string(what) + " '" + std::string(pattern) + "' is no pattern: " + glob.error().what,
+      "write a backslash before a '[' or '{' that stands for itself");
 }
 
 bool HasShortStar(std::string_view path) {

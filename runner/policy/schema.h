@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one list of what a policy file may say: unknown-key hints, the checks of parse.cc and
-// docs/reference/policy.md all come from it.
+// The one list of what a policy file may say: unknown-key hints, the checks of parse.cc, the JSON
+// Schema and docs/reference/policy.md all come from it.
 #pragma once
 
+#include <cstdint>
+#include <initializer_list>
 #include <span>
 #include <string>
 #include <string_view>
@@ -19,30 +21,54 @@ enum class Section {
   kNetworkPolicy,
   kBinary,
   kEndpoint,
-  kRule,   // One entry of `rules`.
-  kMatch,  // `allow`, and one entry of `deny_rules`.
-  kQuery,  // One value under `query`, when it is a mapping.
+  kRule,     // One entry of `rules`.
+  kMatch,    // `allow`, and one entry of `deny_rules`.
+  kMatcher,  // One value under `query`, when it is a mapping.
+  kParams,   // `params`.
+  kPersistedQuery,
+  kJsonRpc,
+  kMcp,
+  kCredentialBinding,
+  kMiddleware,
+  kMiddlewareConfig,
+  kMiddlewareEndpoints,
 };
 
-enum class KeyState {
-  kEnforced,
-  kIgnored,      // Read and without effect.
-  kNotEnforced,  // OpenShell's, and refused here: a promise this version cannot keep.
+// What stands behind a key.
+enum class Shape {
+  kText,  // A plain number or boolean too, as it is written.
+  kBoolean,
+  kNumber,    // From `least` to `most`.
+  kNumbers,   // A list of them.
+  kChoice,    // One of `values`.
+  kTexts,     // A list.
+  kMapping,   // Of section `inner`, as all below.
+  kMappings,  // A list.
+  kMap,       // Names of the author's choice to mappings.
+  kPattern,   // One pattern, or a mapping.
+  kPatterns,  // Names of the author's choice to these.
 };
 
 struct KeySpec {
   Section section;
   std::string_view name;
-  std::string_view type;
-  std::string_view fallback;  // As shown; "required" when there is none.
-  std::string_view doc;       // One sentence or more.
-  KeyState state = KeyState::kEnforced;
+  Shape shape;
+  std::string_view fallback;                      // As shown; "required" when there is none.
+  std::string_view doc;                           // One sentence or more.
+  std::span<const std::string_view> values = {};  // kChoice.
+  bool any_case = false;                          // kChoice: in any case of letters.
+  int64_t least = 0;                              // kNumber and kNumbers.
+  int64_t most = 0;
+  Section inner = Section::kDocument;  // The shapes that have one.
+  bool ignored = false;                // Read and without effect.
 };
 
 std::span<const KeySpec> PolicyKeys();
+// In the order of the reference.
+std::span<const Section> PolicySections();
 // Null when `section` has no such key.
 const KeySpec* FindKey(Section section, std::string_view name);
-// "endpoint", "deny rule", ...: how messages call a mapping.
+// "an endpoint", "a rule", ...: how messages call a mapping.
 std::string_view SectionName(Section section);
 
 // docs/reference/policy.md, in Markdown: every key, in the order of the table.

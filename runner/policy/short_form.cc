@@ -8,8 +8,9 @@
 
 #include "policy/access.h"
 #include "policy/destination.h"
+#include "policy/endpoint_parse.h"
 #include "policy/host_pattern.h"
-#include "policy/network_parse.h"
+#include "policy/protocol.h"
 
 namespace policy {
 namespace {
@@ -100,6 +101,7 @@ class EndpointTextParser {
  private:
   // Columns count characters of the file; the text has no escapes, so an offset is a column.
   Position At(size_t segment) const { return {at_.line, at_.column + segments_[segment].offset}; }
+  size_t OffsetOf(size_t segment) const { return static_cast<size_t>(segments_[segment].offset); }
   std::string Get(size_t segment) const {
     return segment < segments_.size() ? segments_[segment].text : "";
   }
@@ -147,14 +149,15 @@ class EndpointTextParser {
   Status ParseProtocol() {
     std::string protocol = LowerCase(Get(3));
     if (protocol.empty()) return Ok();
-    if (protocol == "websocket" || protocol == "sql") {
-      return reader_.Invalid(At(3), "protocol '" + protocol + "' is not enforced by this version",
-                             OneOf({"rest", "tcp"}));
+    for (Protocol value : {Protocol::kRest, Protocol::kWebSocket, Protocol::kSql, Protocol::kTcp}) {
+      if (ProtocolName(value) == protocol) endpoint_.protocol = value;
     }
-    if (protocol != "rest" && protocol != "tcp") return Unknown(3, "protocol", {"rest", "tcp"});
-    endpoint_.protocol = protocol == "rest" ? Protocol::kRest : Protocol::kTcp;
-    if (endpoint_.protocol == Protocol::kRest && endpoint_.access == Access::kNone) {
-      return reader_.Invalid(At(3), "protocol 'rest' needs an access", OneOf(AccessNames()));
+    if (endpoint_.protocol == Protocol::kL4) {
+      return Unknown(3, "protocol", {"rest", "websocket", "sql", "tcp"});
+    }
+    if (JudgesRequests(endpoint_.protocol) && endpoint_.access == Access::kNone) {
+      return reader_.Invalid(At(3), "protocol '" + protocol + "' needs an access",
+                             OneOf(AccessNames()));
     }
     if (endpoint_.protocol == Protocol::kTcp) {
       if (endpoint_.access != Access::kNone) {
@@ -162,19 +165,26 @@ class EndpointTextParser {
                                "write 'host:port::tcp'");
       }
       std::string fault = TcpHostFault(Get(0));
-      if (!fault.empty()) return reader_.Invalid(At(0), "host '" + Get(0) + "' " + fault);
+      if (!fault.empty()) {
+        return reader_.Invalid(At(0), "host '" + Get(0) + "' " + fault, "write 'NAME:port::tcp'");
+      }
     }
     return Ok();
   }
 
   Status ParseEnforcement() {
     std::string enforcement = Get(4);
+    if (endpoint_.protocol == Protocol::kSql && enforcement != "audit") {
+      return reader_.Invalid(At(enforcement.empty() ? 3 : 4),
+                             "sql cannot be enforced, only recorded",
+                             "write 'host:port:access:sql:audit'");
+    }
     if (enforcement.empty()) return Ok();
     if (enforcement != "enforce" && enforcement != "audit") {
       return Unknown(4, "enforcement", {"enforce", "audit"});
     }
-    if (endpoint_.protocol != Protocol::kRest) {
-      return reader_.Invalid(At(4), "an enforcement needs the protocol 'rest'",
+    if (!JudgesRequests(endpoint_.protocol)) {
+      return reader_.Invalid(At(4), "an enforcement needs the protocol 'rest' or 'websocket'",
                              "write 'host:port:access:rest:" + enforcement + "'");
     }
     if (enforcement == "audit") {
@@ -186,29 +196,51 @@ class EndpointTextParser {
 
   Status ParseOptions() {
     if (segments_.size() < kSegmentsMax) return Ok();
-    constexpr std::string_view kAllowedIp = "allowed-ip=";
-    std::string rest = Get(5);
+    std::string_view rest = Get(5).empty() ? std::string_view() : text_.substr(OffsetOf(5));
+    Position at = At(5);
     while (!rest.empty()) {
-      size_t comma = rest.find(',');
-      std::string option = Trimmed(rest.substr(0, comma));
-      rest = comma == std::string::npos ? "" : rest.substr(comma + 1);
-      if (option.starts_with(kAllowedIp)) {
-        endpoint_.allowed_ips.push_back(option.substr(kAllowedIp.size()));
-      } else if (option == "allow-uninspected-credentials" ||
-                 option == "websocket-credential-rewrite" ||
-                 option == "request-body-credential-rewrite") {
-        return reader_.Invalid(At(5), "option '" + option + "' is not enforced by this version",
-                               "remove '" + option + "'");
-      } else {
-        return reader_.Invalid(At(5), "'" + option + "' is no option", "one of: allowed-ip=CIDR");
-      }
+      size_t comma = std::min(rest.find(','), rest.size());
+      TRY(ParseOption(Trimmed(rest.substr(0, comma)), at));
+      rest.remove_prefix(std::min(comma + 1, rest.size()));
+      at.column += static_cast<int>(comma) + 1;
     }
     return CheckAllowedIps(&reader_, At(5), endpoint_.allowed_ips);
   }
 
+  Status ParseOption(const std::string& option, Position at) {
+    constexpr std::string_view kAllowedIp = "allowed-ip=";
+    bool rest = endpoint_.protocol == Protocol::kRest;
+    bool websocket = endpoint_.protocol == Protocol::kWebSocket;
+    if (option.starts_with(kAllowedIp)) {
+      endpoint_.allowed_ips.push_back(option.substr(kAllowedIp.size()));
+    } else if (option == "allow-uninspected-credentials") {
+      endpoint_.allow_uninspected_credentials = true;
+    } else if (option == "websocket-credential-rewrite") {
+      endpoint_.websocket_credential_rewrite = true;
+      if (!rest && !websocket) return Misplaced(option, at, "websocket");
+    } else if (option == "request-body-credential-rewrite") {
+      endpoint_.request_body_credential_rewrite = true;
+      if (!rest) return Misplaced(option, at, "rest");
+    } else {
+      return reader_.Invalid(
+          at, "'" + option + "' is no option",
+          OneOf({"allowed-ip=CIDR", "allow-uninspected-credentials", "websocket-credential-rewrite",
+                 "request-body-credential-rewrite"}));
+    }
+    return Ok();
+  }
+
+  Error Misplaced(const std::string& option, Position at, const std::string& protocol) const {
+    return reader_.Invalid(at, "option '" + option + "' needs the protocol '" + protocol + "'",
+                           "write 'host:port:read-write:" + protocol + ":enforce:" + option + "'");
+  }
+
   Status Finish() {
     if (endpoint_.access == Access::kNone) return Ok();
-    endpoint_.protocol = Protocol::kRest;
+    if (endpoint_.protocol == Protocol::kL4) {
+      endpoint_.protocol = Protocol::kRest;
+      endpoint_.protocol_implied = true;
+    }
     endpoint_.rules = ExpandAccess(endpoint_.protocol, endpoint_.access, endpoint_.at);
     return Ok();
   }
