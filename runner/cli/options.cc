@@ -63,6 +63,10 @@ Status Set(const Cpus& field, std::string_view text, run::Request* request) {
   return Store(codec::ParseCpus(text), field.member, request);
 }
 
+Status Set(const Dollars& field, std::string_view text, run::Request* request) {
+  return Store(codec::ParseDollars(text), field.member, request);
+}
+
 Status Set(const Switch& field, std::string_view text, run::Request* request) {
   if (text != "true" && text != "false") return Usage("it is true or false");
   request->*field.member = text == "true";

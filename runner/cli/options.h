@@ -42,6 +42,9 @@ struct Count {
 struct Cpus {
   double run::Request::*member;
 };
+struct Dollars {
+  double run::Request::*member;
+};
 struct Switch {
   bool run::Request::*member;
 };
@@ -51,7 +54,7 @@ struct Secrets {
 struct Variables {
   std::vector<std::pair<std::string, std::string>> run::Request::*member;
 };
-using Field = std::variant<Text, Duration, Size, Count, Cpus, Switch, Secrets, Variables>;
+using Field = std::variant<Text, Duration, Size, Count, Cpus, Dollars, Switch, Secrets, Variables>;
 
 struct RunOption {
   OptionSpec spec;
@@ -95,6 +98,15 @@ inline constexpr auto kRunOptions = std::to_array<RunOption>({
     {{"disk", "SIZE", "8GiB", "How much the sandbox may write."}, Size{&run::Request::disk_bytes}},
     {{"output", "SIZE", "64MiB", "How much the agent may print."},
      Size{&run::Request::output_bytes}},
+    {{"max-tokens", "NUMBER", "",
+      "How many tokens models may be given and give, cached ones included; without it, what the "
+      "repository's configuration says."},
+     Count{&run::Request::max_tokens}},
+    {{"max-cost", "DOLLARS", "",
+      "What the models may cost, such as `2.50`; one whose price is not known is refused then."},
+     Dollars{&run::Request::max_cost_usd}},
+    {{"max-requests", "NUMBER", "", "How many requests models may be sent."},
+     Count{&run::Request::max_requests}},
     {{"secret", "NAME[=VARIABLE]@HOST", "",
       "A credential for HOST alone: the sandbox sees a placeholder in NAME, and the gateway puts "
       "the value of this process's VARIABLE (or NAME) into requests to HOST.",

@@ -103,6 +103,17 @@ Result<int64_t> ParseCount(std::string_view text) {
   return *number;
 }
 
+Result<double> ParseDollars(std::string_view text) {
+  constexpr double kMost = 1e6;
+  double number = 0;
+  auto [end, error] =
+      std::from_chars(text.data(), text.data() + text.size(), number, std::chars_format::fixed);
+  if (error != std::errc() || end != text.data() + text.size() || !(number > 0) || number > kMost) {
+    return Invalid("amount of US dollars", text, "5 or 0.25");
+  }
+  return number;
+}
+
 Result<double> ParseCpus(std::string_view text) {
   if (text == "all") return 0.0;
   double number = 0;

@@ -33,4 +33,7 @@ Result<int64_t> ParseCount(std::string_view text);
 // A share of processors: a positive decimal number such as "2" or "1.5", or "all", which is 0.
 Result<double> ParseCpus(std::string_view text);
 
+// US dollars: a positive decimal number such as "5" or "0.25", at most a million.
+Result<double> ParseDollars(std::string_view text);
+
 }  // namespace codec

@@ -2,8 +2,6 @@
 #include "run/config.h"
 
 #include <algorithm>
-#include <charconv>
-#include <cmath>
 
 #include "codec/nearest.h"
 #include "codec/quantity.h"
@@ -12,11 +10,11 @@
 namespace run {
 namespace {
 
+constexpr size_t kConfigBytesMax = 262144;
+
 using codec::YamlEntry;
 using codec::YamlKind;
 using codec::YamlNode;
-
-constexpr double kCostMax = 1e6;
 
 // One mapping: every key in it must be known, the nearest known one is the hint.
 Status CheckKeys(const YamlNode& node, const std::string& file, const char* what,
@@ -41,13 +39,11 @@ Result<int64_t> ParseCount(const YamlNode& node, const std::string& file) {
 }
 
 Result<double> ParseCost(const YamlNode& node, const std::string& file) {
-  double value = 0;
-  const char* end = node.text.data() + node.text.size();
-  std::from_chars_result parsed = std::from_chars(node.text.data(), end, value);
-  bool fits = node.kind == YamlKind::kScalar && parsed.ec == std::errc() && parsed.ptr == end &&
-              std::isfinite(value) && value > 0 && value <= kCostMax;
-  if (!fits) return codec::InvalidAt(file, node.at, "a cost limit is an amount of US dollars", "5");
-  return value;
+  Result<double> dollars = codec::ParseDollars(node.text);
+  if (node.kind != YamlKind::kScalar || !dollars.ok()) {
+    return codec::InvalidAt(file, node.at, "a cost limit is an amount of US dollars", "5");
+  }
+  return dollars;
 }
 
 Result<std::vector<std::string>> ParseTexts(const YamlNode& node, const std::string& file,
@@ -99,6 +95,13 @@ Result<Config> ParseConfig(std::string_view text, const std::string& file) {
     }
   }
   return config;
+}
+
+Result<Config> LoadConfig(const change::Repository* repository, const std::string& checkout,
+                          const TrustedRef& ref) {
+  TrustedFile file = TRY(ReadTrustedFile(repository, checkout, ref, kConfigPath, kConfigBytesMax));
+  if (!file.text) return Config{};
+  return ParseConfig(*file.text, kConfigPath);
 }
 
 }  // namespace run

@@ -10,6 +10,7 @@
 
 #include "base/result.h"
 #include "gateway/price_list.h"
+#include "run/trusted_file.h"
 
 namespace run {
 
@@ -25,6 +26,10 @@ struct Config {
   gateway::PriceList prices;            // Before the built-in ones.
   std::vector<std::string> ecosystems;  // Whose package registries are opened, read-only.
 };
+
+// The repository's configuration at `ref`; without a file, one that says nothing.
+Result<Config> LoadConfig(const change::Repository* repository, const std::string& checkout,
+                          const TrustedRef& ref);
 
 // Parses the file. Fails with kInvalid and "file:line:col: error: what" for anything it does not
 // know. An empty file says nothing.

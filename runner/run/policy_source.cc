@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "run/policy_source.h"
 
-#include <fcntl.h>
-
 #include <algorithm>
 #include <optional>
 
 #include "base/sys.h"
 #include "codec/digest.h"
+#include "run/trusted_file.h"
 
 namespace run {
 namespace {
@@ -53,21 +52,10 @@ Result<Source> FindSource(const Request& request, const change::Repository* repo
   source.record.source = "repository";
   source.record.path = kPolicyPath;
   source.record.ref = ref;
-  if (ref == "worktree") {
-    Fd directory = TRY(sys::Open(checkout, O_RDONLY | O_DIRECTORY));
-    Result<Fd> file = sys::OpenBeneath(directory.get(), kPolicyPath, O_RDONLY);
-    if (!file.ok() && file.error().code == Code::kNotFound) return source;
-    if (!file.ok()) return std::move(file).error();
-    source.text = TRY(sys::ReadAll(file.value().get(), kPolicyBytesMax));
-    return source;
-  }
-  if (repository == nullptr) return source;
-  Result<std::string> commit = repository->ResolveCommit(ref);
-  // A repository without a commit has no policy either; a ref that somebody named must exist.
-  bool unborn = request.policy_ref.empty() && ref == "HEAD";
-  if (!commit.ok() && commit.error().code == Code::kNotFound && unborn) return source;
-  source.record.commit = TRY(std::move(commit));
-  source.text = TRY(repository->ReadAtRef(ref, kPolicyPath, kPolicyBytesMax));
+  TrustedFile file = TRY(ReadTrustedFile(repository, checkout, {ref, !request.policy_ref.empty()},
+                                         kPolicyPath, kPolicyBytesMax));
+  source.record.commit = std::move(file.commit);
+  source.text = std::move(file.text);
   return source;
 }
 
