@@ -188,6 +188,13 @@ Task<Done> Stream::Linger() {
   co_return Done{};
 }
 
+std::string_view Stream::protocol() const {
+  const unsigned char* name = nullptr;
+  unsigned int size = 0;
+  if (ssl_) SSL_get0_alpn_selected(ssl_.get(), &name, &size);
+  return {reinterpret_cast<const char*>(name), size};
+}
+
 bool Stream::IsStale() const {
   if (!buffered().empty()) return true;
   char byte = 0;

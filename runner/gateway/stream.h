@@ -60,6 +60,8 @@ class Stream {
 
   int fd() const { return socket_.get(); }
   bool tls() const { return ssl_ != nullptr; }
+  // What both sides have agreed on by ALPN ("h2"), or empty.
+  std::string_view protocol() const;
 
  private:
   Task<Result<size_t>> ReadTls(char* out, size_t size, Deadline deadline);

@@ -66,7 +66,7 @@ Result<UpstreamTrust> UpstreamTrust::Load(std::string_view bundle_pem) {
   return trust;
 }
 
-Result<SslOwner> UpstreamTrust::NewClient(const std::string& host, uint16_t port) {
+Result<SslOwner> UpstreamTrust::NewClient(const std::string& host, uint16_t port, bool http2) {
   if (!bundle_pem_.empty()) {
     ReadCertificates(bundle_pem_, SIZE_MAX, SSL_CTX_get_cert_store(context_.get()));
     bundle_pem_ = std::string();
@@ -82,6 +82,10 @@ Result<SslOwner> UpstreamTrust::NewClient(const std::string& host, uint16_t port
             SSL_set_tlsext_host_name(ssl.get(), host.c_str()) == 1;
   }
   if (!named) return Failed("naming a TLS peer");
+  static constexpr unsigned char kBoth[] = "\x02h2\x08http/1.1";
+  if (http2 && SSL_set_alpn_protos(ssl.get(), kBoth, sizeof kBoth - 1) != 0) {
+    return Failed("offering HTTP/2");
+  }
   std::string key = host + ":" + std::to_string(port);
   auto slot = sessions_.find(key);
   // A client keeps a pointer to its slot: beyond the bound there are no slots, none is ever

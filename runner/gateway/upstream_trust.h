@@ -19,8 +19,9 @@ class UpstreamTrust {
   static Result<UpstreamTrust> Load(std::string_view bundle_pem);
 
   // A new TLS client that accepts only a certificate for `host` (a name or an address literal) from
-  // a trusted issuer. This object must outlive it, at the address that it has now.
-  Result<SslOwner> NewClient(const std::string& host, uint16_t port);
+  // a trusted issuer. It speaks HTTP/1.1 by ALPN, or with `http2` what the server prefers of the
+  // two. This object must outlive it, at the address that it has now.
+  Result<SslOwner> NewClient(const std::string& host, uint16_t port, bool http2 = false);
 
  private:
   UpstreamTrust() = default;
