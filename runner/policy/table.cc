@@ -209,8 +209,10 @@ class TableRun {
     ++report_.cases;
     Result<Explanation> asked = Explain(policy ? *policy : *shared_, question);
     if (!asked.ok()) {
-      // What is no request at all never gets out.
-      if (expect != "deny") Fail(row.at, label, question.url, asked.error().what);
+      // What is no request at all never gets out; a row must say so, or a slip of the pen passes.
+      bool meant = expect == "deny" && by == "malformed";
+      std::string remedy = "; where that is meant, write 'expect: deny, by: malformed'";
+      if (!meant) Fail(row.at, label, question.url, asked.error().what + remedy);
       return Ok();
     }
     Compare(row.at, label, asked.value(), expect, by, path);

@@ -9,7 +9,8 @@
 //     - request: GET https://api.github.com/repos/acme/site   # Or CONNECT host:port.
 //       expect: allow                                         # allow, deny or audit.
 //       binary: /usr/bin/git       # Or a list: the program, then its ancestors.
-//       by: github                 # The policy's name, or a part of the reason.
+//       by: github                 # The policy's name, or a part of the reason. `malformed`
+//                                  # where the request is none: no gateway would take it.
 //       case, policy, cmdline, resolves, path: optional (a label; this case's own policy;
 //       arguments; addresses; the canonical path).
 //   accepts:                       # Policies that load: `yaml` (text or a mapping), `warning`.

@@ -69,6 +69,21 @@ TEST_CASE("RunPolicyTable tries every row and reports those that fail, each with
                                   "deny: PUT / not permitted by policy");
 }
 
+TEST_CASE("RunPolicyTable takes a request that is none for denied only where the row says so") {
+  Folder folder;
+  std::string table = folder.Write("t.yml",
+                                   "policy: {version: 1}\n"
+                                   "cases:\n"
+                                   "  - {request: 'CONNECT a:b', expect: deny, by: malformed}\n"
+                                   "  - {request: 'CONNECT a:b', expect: deny}\n"
+                                   "  - {request: 'CONNECT a:1', expect: deny, by: malformed}\n");
+  TableReport report = RunPolicyTable(table).value();
+  REQUIRE(report.failures.size() == 2);
+  CHECK(report.failures[0].find(":4:5: a:b: ") != std::string::npos);
+  CHECK(report.failures[0].find("write 'expect: deny, by: malformed'") != std::string::npos);
+  CHECK(report.failures[1].find(":5:5: ") != std::string::npos);
+}
+
 std::string ErrorOf(std::string_view text) {
   Folder folder;
   Result<TableReport> report = RunPolicyTable(folder.Write("t.yml", text));
