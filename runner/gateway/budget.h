@@ -14,22 +14,12 @@
 #include <vector>
 
 #include "gateway/answer_observer.h"
+#include "gateway/budget_limits.h"
 #include "gateway/notice.h"
 #include "gateway/price_list.h"
 #include "gateway/usage_meter.h"
 
 namespace gateway {
-
-// Zero: no limit.
-struct BudgetLimits {
-  int64_t tokens = 0;  // Input, output, cache reads and writes together.
-  double cost_usd = 0;
-  int64_t requests = 0;  // To models.
-  int64_t requests_per_minute = 0;
-  std::vector<std::string> models;  // The only ones that may be asked; empty: any.
-
-  bool reads_bodies() const { return cost_usd > 0 || !models.empty(); }
-};
 
 // Counts and judges. What has begun when a limit is reached is let finish, and counted: answers say
 // what they used at their end, so the last of them can go beyond the limit.

@@ -13,6 +13,8 @@
 #include "base/fd.h"
 #include "base/result.h"
 #include "base/secret.h"
+#include "gateway/budget_limits.h"
+#include "gateway/price_list.h"
 #include "policy/policy.h"
 
 namespace gateway {
@@ -80,6 +82,8 @@ struct GatewayConfig {
   Fd events_log;              // The same events in OpenShell's shorthand; likewise.
   Fd identity;                // The asking end of a sys::SocketPair; see identity.h.
   std::vector<TokenGrant> grants = {};
+  BudgetLimits budget = {};
+  PriceList prices = {};  // In front of the built-in ones.
 };
 
 // "openshell:resolve:env:NAME": what the sandbox's environment holds instead of the secret.

@@ -43,6 +43,10 @@ OutcomeRecord AgentFailed(const AgentEnd& end, const LimitSigns& signs) {
 }
 
 OutcomeRecord Exited(const AgentEnd& end, const LimitSigns& signs, const change::Verdict& verdict) {
+  // Some agents end with 0 after being refused by their model.
+  if (!signs.budget.empty()) {
+    return Limit(signs.budget, "the run's budget of " + signs.budget + " is used up");
+  }
   if (!end.summary.succeeded) return AgentFailed(end, signs);
   if (!verdict.accepted) {
     return Outcome(OutcomeKind::kRefused, ExitCode::kRefused, "a gate refused the changes");

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <string>
+
 #include "change/gate.h"
 #include "report/record.h"
 #include "run/supervise.h"
@@ -12,10 +14,12 @@ struct LimitSigns {
   bool out_of_memory = false;
   bool forks_refused = false;
   bool disk_full = false;
+  std::string budget;  // "tokens", "cost", "requests": the one that refused a request; or empty.
 };
 
 // How the run ended and what the command line exits with. Pure and total. A limit that the agent
-// survived is recorded and does not fail the run; gates judge only what a successful agent leaves.
+// survived is recorded and does not fail the run, but for a budget that refused it its model; gates
+// judge only what a successful agent leaves.
 report::OutcomeRecord DecideOutcome(const AgentEnd& end, const LimitSigns& signs,
                                     const change::Verdict& verdict);
 

@@ -31,6 +31,17 @@ TEST_CASE("DecideOutcome gives a status above 63 as 63 and keeps the real one") 
   CHECK(outcome.agent_status == 127);
 }
 
+TEST_CASE("DecideOutcome says which budget refused the agent its model, whatever its exit status") {
+  run::LimitSigns signs;
+  signs.budget = "cost";
+  for (bool succeeded : {true, false}) {
+    report::OutcomeRecord outcome = run::DecideOutcome(Exited(0, succeeded), signs, kAccepted);
+    CHECK(outcome.kind == OutcomeKind::kLimit);
+    CHECK(outcome.limit == "cost");
+    CHECK(outcome.exit_code == 125);
+  }
+}
+
 TEST_CASE("DecideOutcome does not take an exit status of 0 for success") {
   run::AgentEnd end = Exited(0, false);
   end.summary.reason = "the model refused";

@@ -158,6 +158,28 @@ LimitSigns Recorder::Note(const AgentEnd& end, const sandbox::Sandbox& sandbox) 
   return signs;
 }
 
+void Recorder::Note(const report::ModelUse& use, const gateway::BudgetLimits& limits) {
+  auto limit = [&](const char* name, double bound, double used, const char* unit) {
+    std::optional<double> set = bound > 0 ? std::optional<double>(bound) : std::nullopt;
+    input_.record.limits.push_back({name, set, used, unit, use.exhausted == name});
+  };
+  int64_t tokens =
+      use.input_tokens + use.output_tokens + use.cache_read_tokens + use.cache_write_tokens;
+  limit("tokens", static_cast<double>(limits.tokens), static_cast<double>(tokens), "tokens");
+  limit("cost", limits.cost_usd, use.cost_usd.value_or(0), "usd");
+  limit("requests", static_cast<double>(limits.requests), static_cast<double>(use.requests),
+        "requests");
+  report::UsageRecord& usage = input_.record.usage;
+  if (!usage.cost_usd) usage.cost_usd = use.cost_usd;
+  if (usage.complete || use.requests == 0) return;
+  // The agent did not get to tell; the gateway saw it all.
+  if (usage.model.empty()) usage.model = use.model;
+  usage.input_tokens = use.input_tokens;
+  usage.output_tokens = use.output_tokens;
+  usage.cache_read_tokens = use.cache_read_tokens;
+  usage.cache_write_tokens = use.cache_write_tokens;
+}
+
 void Recorder::Note(const change::ChangeSet& changes) {
   report::ChangesRecord& record = input_.record.changes;
   for (const change::FileChange& file : changes.files) {

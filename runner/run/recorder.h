@@ -5,7 +5,9 @@
 
 #include "change/gate.h"
 #include "forge/event.h"
+#include "gateway/budget_limits.h"
 #include "report/denials.h"
+#include "report/model_use.h"
 #include "report/record.h"
 #include "run/outcome.h"
 #include "run/request.h"
@@ -29,6 +31,8 @@ class Recorder {
   void Note(const sandbox::Sandbox& sandbox);
   // Once the agent has ended: its figures, and which limits were used up to where.
   LimitSigns Note(const AgentEnd& end, const sandbox::Sandbox& sandbox);
+  // What models were asked, against what they might be.
+  void Note(const report::ModelUse& use, const gateway::BudgetLimits& limits);
   void Note(const change::ChangeSet& changes);
   void Note(const change::Verdict& verdict);
   void Note(const report::DenialList& denials);
