@@ -1,13 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gateway/identity.h"
 
-#include <fcntl.h>
-#include <stdlib.h>
-#include <unistd.h>
-
 #include <catch2/catch.hpp>
-
-#include "base/sys.h"
 
 namespace gateway {
 namespace {
@@ -70,53 +64,6 @@ TEST_CASE("The largest owner fits into the largest answer") {
   CHECK(read.caller.binary.size() == 4096);
   CHECK_FALSE(read.caller.ancestors.empty());
   CHECK(read.caller.ancestors.size() < 100);
-}
-
-// A file that tests change behind the cache's back.
-class Executable {
- public:
-  Executable() {
-    char path[] = "/tmp/identity-test-XXXXXX";
-    fd_ = Fd(::mkstemp(path));
-    path_ = path;
-  }
-  ~Executable() { ::unlink(path_.c_str()); }
-  void Write(std::string_view bytes) {
-    REQUIRE(::ftruncate(fd_.get(), 0) == 0);
-    REQUIRE(::lseek(fd_.get(), 0, SEEK_SET) == 0);
-    REQUIRE(sys::WriteAll(fd_.get(), bytes).ok());
-  }
-  int fd() const { return fd_.get(); }
-
- private:
-  std::string path_;
-  Fd fd_;
-};
-
-TEST_CASE("An executable is trusted as it was when first seen") {
-  Executable file;
-  IdentityCache cache;
-  file.Write("one");
-  CHECK(cache.Unchanged("/bin/x", file.fd()).value());
-  CHECK(cache.Unchanged("/bin/x", file.fd()).value());
-  file.Write("other");
-  CHECK_FALSE(cache.Unchanged("/bin/x", file.fd()).value());
-  CHECK(cache.Unchanged("/bin/y", file.fd()).value());
-  file.Write("one");
-  CHECK(cache.Unchanged("/bin/x", file.fd()).value());
-}
-
-TEST_CASE("Without a sandbox nobody owns anything") {
-  IdentityCache cache;
-  Answer answer = Identify(Question{5, {}, {}}, 0, cache);
-  CHECK(answer.number == 5);
-  CHECK_FALSE(answer.refusal.empty());
-}
-
-TEST_CASE("A connection that no process has is nobody's") {
-  IdentityCache cache;
-  Answer answer = Identify(Question{5, {}, {}}, ::getpid(), cache);
-  CHECK(answer.refusal == "no socket of the sandbox has this connection");
 }
 
 }  // namespace

@@ -103,6 +103,10 @@ std::optional<std::string> ExecutableOf(pid_t pid) {
   return path;
 }
 
+bool StatExecutable(pid_t pid, struct stat* st) {
+  return ::stat(ProcPath(pid, "exe").c_str(), st) == 0;
+}
+
 Fd OpenExecutable(pid_t pid) {
   Result<Fd> fd = sys::Open(ProcPath(pid, "exe"), O_RDONLY);
   return fd.ok() ? std::move(fd).value() : Fd();
@@ -124,7 +128,7 @@ std::vector<std::string> AbsoluteArguments(pid_t pid) {
 }
 
 pid_t InnermostPid(pid_t pid) {
-  constexpr std::string_view kField = "\nNSpid:";
+  constexpr std::string_view kField = "\nNStgid:";
   Result<std::string> status = sys::ReadFile(ProcPath(pid, "status"), kProcFileBytesMax);
   if (!status.ok()) return pid;
   size_t at = status.value().find(kField);
@@ -136,6 +140,40 @@ pid_t InnermostPid(pid_t pid) {
   std::string_view word = line.substr(last == std::string_view::npos ? 0 : last + 1);
   auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), inner);
   return error == std::errc() && inner > 0 ? inner : pid;
+}
+
+std::optional<std::string> DescriptorTarget(pid_t pid, int fd) {
+  return sys::ReadLink(ProcPath(pid, "fd/" + std::to_string(fd)));
+}
+
+std::optional<uint64_t> ParseSocketName(std::string_view name) {
+  constexpr std::string_view kBefore = "socket:[";
+  if (!name.starts_with(kBefore) || !name.ends_with("]")) return std::nullopt;
+  name.remove_prefix(kBefore.size());
+  name.remove_suffix(1);
+  uint64_t inode = 0;
+  auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), inode);
+  bool whole = error == std::errc() && end == name.data() + name.size();
+  return whole ? std::optional(inode) : std::nullopt;
+}
+
+std::optional<ProcessBirth> BirthOf(pid_t pid) {
+  constexpr int kParentField = 4;  // proc(5): fields of stat, counted from 1.
+  constexpr int kStartField = 22;
+  Result<std::string> stat = sys::ReadFile(ProcPath(pid, "stat"), kProcFileBytesMax);
+  if (!stat.ok()) return std::nullopt;
+  // The second field is the name, in parentheses, and may hold anything.
+  std::string_view rest = stat.value();
+  rest.remove_prefix(std::min(rest.rfind(')'), rest.size()));
+  ProcessBirth birth;
+  for (int field = 2; field < kStartField && !rest.empty(); ++field) {
+    rest.remove_prefix(std::min(rest.find(' '), rest.size() - 1) + 1);
+    const char* end = rest.data() + rest.size();
+    if (field + 1 == kParentField) std::from_chars(rest.data(), end, birth.parent);
+    if (field + 1 == kStartField) std::from_chars(rest.data(), end, birth.started);
+  }
+  if (birth.started == 0) return std::nullopt;
+  return birth;
 }
 
 }  // namespace gateway

@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/signalfd.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -13,7 +14,7 @@
 #include "agent/stream.h"
 #include "base/deadline.h"
 #include "base/sys.h"
-#include "gateway/identity.h"
+#include "gateway/connection_owners.h"
 
 namespace run {
 namespace {
@@ -38,6 +39,7 @@ class Supervisor {
         files_(files),
         output_(request.agent),
         error_("command"),
+        owners_(sandbox.init_pid(), sandbox.TakeDiagnostics()),
         started_(Deadline::Clock::now()),
         wall_(Deadline::After(seconds(request.timeout_s))),
         idle_(NextIdle()) {}
@@ -45,11 +47,12 @@ class Supervisor {
   Result<AgentEnd> Watch();
 
  private:
-  enum Source { kOutput, kError, kEnded, kIdentity, kGateway, kSignals, kSourceCount };
+  enum Source { kOutput, kError, kEnded, kConnect, kIdentity, kGateway, kSignals, kSourceCount };
 
   Status Turn();
   Status Read(int fd, agent::StreamReader& reader, int raw, bool* open);
   void Write(const std::vector<std::string>& entries);
+  void TakeConnect();
   void TakeSignal();
   void CheckLimits();
   void End(EndKind kind) {
@@ -68,7 +71,7 @@ class Supervisor {
   const OutputFiles& files_;
   agent::StreamReader output_;
   agent::StreamReader error_;
-  gateway::IdentityCache identities_;
+  gateway::ConnectionOwners owners_;
   Deadline::Clock::time_point started_;
   Deadline wall_;
   Deadline idle_;
@@ -107,6 +110,18 @@ Status Supervisor::Read(int fd, agent::StreamReader& reader, int raw, bool* open
   return Ok();
 }
 
+void Supervisor::TakeConnect() {
+  sandbox::ConnectWatch& connects = sandbox_.connects();
+  std::optional<sandbox::Connect> connect = connects.Take();
+  if (!connect) return;
+  // Nobody asks about the others; hashing a program for them would only keep them waiting.
+  bool internet = connect->family != AF_UNIX;
+  std::optional<gateway::Connector> connector;
+  if (internet) connector = owners_.Examine(connect->thread, connect->socket);
+  if (connector && connects.Waits(*connect)) owners_.Remember(std::move(*connector));
+  connects.Continue(*connect);
+}
+
 void Supervisor::TakeSignal() {
   signalfd_siginfo info{};
   if (::read(signals_, &info, sizeof info) != sizeof info) return;
@@ -126,6 +141,7 @@ Status Supervisor::Turn() {
   sources[kOutput] = {output_open_ ? sandbox_.output() : -1, POLLIN, 0};
   sources[kError] = {error_open_ ? sandbox_.error() : -1, POLLIN, 0};
   sources[kEnded] = {sandbox_.ended(), POLLIN, 0};
+  sources[kConnect] = {sandbox_.connects().descriptor(), POLLIN, 0};
   sources[kIdentity] = {identity_, POLLIN, 0};
   sources[kGateway] = {gateway_.pidfd(), POLLIN, 0};
   sources[kSignals] = {signals_, POLLIN, 0};
@@ -134,11 +150,10 @@ Status Supervisor::Turn() {
   if (::poll(sources, kSourceCount, next.poll_ms()) < 0 && errno != EINTR) return Errno("poll");
 
   if (sources[kSignals].revents != 0) TakeSignal();
+  if (sources[kConnect].revents != 0) TakeConnect();
   if (sources[kIdentity].revents != 0) {
     idle_ = NextIdle();
-    if (!gateway::AnswerIdentity(identity_, sandbox_.init_pid(), identities_).ok()) {
-      End(EndKind::kGatewayLost);
-    }
+    if (!owners_.AnswerQuestion(identity_).ok()) End(EndKind::kGatewayLost);
   }
   if (sources[kGateway].revents != 0) End(EndKind::kGatewayLost);
   if (sources[kOutput].revents != 0) {

@@ -14,10 +14,15 @@ inline constexpr std::string_view kGo = "go";          // The gateway listens: s
 
 // Init to supervisor.
 inline constexpr std::string_view kListener = "listener";  // + the proxy's listening socket
-inline constexpr std::string_view kUpper = "upper";        // + the workspace's upper directory
-inline constexpr std::string_view kStarted = "started";    // execve succeeded
-inline constexpr std::string_view kEnded = "ended ";       // + the agent's wait status, decimal
-inline constexpr std::string_view kFault = "fault ";       // + Code as a digit, then the text
+// + a socket for the kernel's socket diagnostics (sock_diag(7)) in the sandbox's network namespace;
+// without one where this kernel has none.
+inline constexpr std::string_view kDiagnostics = "diagnostics";
+inline constexpr std::string_view kUpper = "upper";  // + the workspace's upper directory
+// From the agent's process, just before execve: + the watch over its connects, where there is one.
+inline constexpr std::string_view kWatch = "watch";
+inline constexpr std::string_view kStarted = "started";  // execve succeeded
+inline constexpr std::string_view kEnded = "ended ";     // + the agent's wait status, decimal
+inline constexpr std::string_view kFault = "fault ";     // + Code as a digit, then the text
 
 inline constexpr size_t kBytesMax = 4096;
 

@@ -42,7 +42,8 @@ class Init {
  private:
   Status BecomeSandboxUser();
   Status DropPrivileges();
-  Status Enter();  // In the agent's process: everything between fork and execve.
+  Result<Fd> Filter();  // The watch over connects, where there is one.
+  Status Enter();       // In the agent's process: everything between fork and execve.
   Status Execute();
 
   const SandboxPlan& plan_;
@@ -72,6 +73,8 @@ Status Init::Build() {
   if (::sethostname("sandbox", 7) != 0) return Errno("sethostname");
   Fd listener = TRY(ListenOnLoopback(kProxyAddress, kProxyPort));
   TRY(sys::SendMessage(hands_.control.get(), control::kListener, listener.get()));
+  Fd diagnostics = OpenSocketDiagnostics();
+  TRY(sys::SendMessage(hands_.control.get(), control::kDiagnostics, diagnostics.get()));
   Fd upper = TRY(BuildTree(plan_, std::move(hands_.checkout)));
   TRY(sys::SendMessage(hands_.control.get(), control::kUpper, upper.get()));
   return Ok();
@@ -122,7 +125,16 @@ Status Init::Enter() {
   Fd ruleset = TRY(BuildLandlock(plan_.landlock, plan_.landlock_required));
   if (ruleset.valid()) TRY(ApplyLandlock(ruleset.get()));
   // Landlock before seccomp: the filter forbids calls that opening the rules' paths may need.
-  return ApplyFilter(hands_.filter);
+  Fd watch = TRY(Filter());
+  return sys::SendMessage(hands_.control.get(), control::kWatch, watch.get());
+}
+
+Result<Fd> Init::Filter() {
+  if (!hands_.watched_filter.empty()) {
+    Result<Fd> watch = ApplyFilter(hands_.watched_filter, Connects::kWatched);
+    if (watch.ok()) return watch;
+  }
+  return ApplyFilter(hands_.filter, Connects::kFree);
 }
 
 // execve, with PATH from the agent's own environment. Returns only when nothing could be executed.

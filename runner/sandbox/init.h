@@ -17,7 +17,8 @@ struct InitHands {
   Fd input;     // The agent's standard streams.
   Fd output;
   Fd error;
-  std::vector<sock_filter> filter;
+  std::vector<sock_filter> filter;          // With every connect(2) free,
+  std::vector<sock_filter> watched_filter;  // and watched; empty where this kernel cannot.
 };
 
 // The whole life of the sandbox's pid 1: builds the sandbox from inside, starts the agent in it,

@@ -2,6 +2,7 @@
 #include "sandbox/network.h"
 
 #include <arpa/inet.h>
+#include <linux/netlink.h>
 #include <net/if.h>
 #include <netinet/in.h>
 #include <string.h>
@@ -54,6 +55,10 @@ Result<Fd> ListenOnLoopback(const std::string& address, uint16_t port) {
   }
   if (::listen(listener.get(), kBacklog) != 0) return Errno("listen");
   return listener;
+}
+
+Fd OpenSocketDiagnostics() {
+  return Fd(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG));
 }
 
 }  // namespace sandbox

@@ -14,4 +14,8 @@ namespace sandbox {
 // gateway outside, is the only way out. `address` is IPv4, dotted.
 Result<Fd> ListenOnLoopback(const std::string& address, uint16_t port);
 
+// A socket for the kernel's socket diagnostics (sock_diag(7)) of the caller's network namespace.
+// Not valid where this kernel has none.
+Fd OpenSocketDiagnostics();
+
 }  // namespace sandbox

@@ -152,7 +152,9 @@ Result<Sandbox> Sandbox::Start(const SandboxPlan& plan, Fd input) {
   auto [error_read, error_write] = TRY(sys::Pipe());
   InitHands hands;
   hands.checkout = TRY(OpenCheckout(plan));
-  hands.filter = TRY(BuildFilter());
+  hands.filter = TRY(BuildFilter(Connects::kFree));
+  Result<std::vector<sock_filter>> watched = BuildFilter(Connects::kWatched);
+  if (watched.ok()) hands.watched_filter = std::move(watched).value();
   hands.control = std::move(theirs);
   hands.input = std::move(input);
   hands.output = std::move(output_write);
@@ -178,6 +180,8 @@ Result<Sandbox> Sandbox::Start(const SandboxPlan& plan, Fd input) {
   TRY(sandbox.cgroup_.Attach(child.pid));
   sys::Message listener = TRY(Await(sandbox.control_.get(), control::kListener, deadline));
   sandbox.listener_ = std::move(listener.fd);
+  sys::Message diagnostics = TRY(Await(sandbox.control_.get(), control::kDiagnostics, deadline));
+  sandbox.diagnostics_ = std::move(diagnostics.fd);
   sys::Message upper = TRY(Await(sandbox.control_.get(), control::kUpper, deadline));
   sandbox.upper_ = std::move(upper.fd);
   sandbox.controls_ = Controls(sandbox.cgroup_, plan);
@@ -190,6 +194,8 @@ Sandbox::Sandbox(Sandbox&& other) noexcept
       pidfd_(std::move(other.pidfd_)),
       control_(std::move(other.control_)),
       listener_(std::move(other.listener_)),
+      diagnostics_(std::move(other.diagnostics_)),
+      connects_(std::move(other.connects_)),
       upper_(std::move(other.upper_)),
       output_(std::move(other.output_)),
       error_(std::move(other.error_)),
@@ -199,6 +205,8 @@ Sandbox::~Sandbox() { Kill(); }
 
 Status Sandbox::Go() {
   TRY(sys::SendMessage(control_.get(), control::kGo));
+  sys::Message watch = TRY(Await(control_.get(), control::kWatch, Deadline::After(kBuildTimeout)));
+  connects_ = ConnectWatch(std::move(watch.fd));
   TRY(Await(control_.get(), control::kStarted, Deadline::After(kBuildTimeout)));
   return Ok();
 }

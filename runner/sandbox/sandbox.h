@@ -12,6 +12,7 @@
 #include "base/fd.h"
 #include "base/result.h"
 #include "sandbox/cgroup.h"
+#include "sandbox/connect_watch.h"
 #include "sandbox/plan.h"
 
 namespace sandbox {
@@ -36,6 +37,9 @@ class Sandbox {
 
   // The proxy's listening socket inside the sandbox's network namespace, once.
   Fd TakeListener() { return std::move(listener_); }
+  // A socket for the kernel's socket diagnostics of that namespace, once; not valid where this
+  // kernel has none.
+  Fd TakeDiagnostics() { return std::move(diagnostics_); }
   // Starts the agent. kNotFound when there is no such program in the sandbox.
   Status Go();
 
@@ -45,6 +49,9 @@ class Sandbox {
   int output() const { return output_.get(); }
   int error() const { return error_.get(); }
   int ended() const { return control_.get(); }
+
+  // Every connect(2) inside waits here from Go() on, where this host lets us watch.
+  ConnectWatch& connects() { return connects_; }
 
   // The agent's wait status (waitpid(2)); nothing when the sandbox died before its agent ended,
   // which is what an out-of-memory kill of the first process looks like.
@@ -72,6 +79,8 @@ class Sandbox {
   Fd pidfd_;
   Fd control_;
   Fd listener_;
+  Fd diagnostics_;
+  ConnectWatch connects_;
   Fd upper_;
   Fd output_;
   Fd error_;

@@ -89,13 +89,15 @@ uint32_t Evaluate(const std::vector<sock_filter>& filter, const seccomp_data& da
   return 0;
 }
 
-uint32_t Answer(long call, const Arguments& arguments = {}, uint32_t architecture = kArchitecture) {
-  static const std::vector<sock_filter> filter = BuildFilter().value();
+uint32_t Answer(long call, const Arguments& arguments = {}, uint32_t architecture = kArchitecture,
+                Connects connects = Connects::kFree) {
+  static const std::vector<sock_filter> filters[] = {BuildFilter(Connects::kFree).value(),
+                                                     BuildFilter(Connects::kWatched).value()};
   seccomp_data data{};
   data.nr = static_cast<int>(call);
   data.arch = architecture;
   std::copy(arguments.begin(), arguments.end(), data.args);
-  return Evaluate(filter, data);
+  return Evaluate(filters[connects == Connects::kWatched ? 1 : 0], data);
 }
 
 TEST_CASE("The filter denies every call on OpenShell's list") {
@@ -231,6 +233,25 @@ TEST_CASE("The filter denies further filters and keystrokes pushed into a termin
   CHECK(Answer(SYS_ioctl, {0, TIOCGWINSZ}) == SECCOMP_RET_ALLOW);
 }
 
+TEST_CASE("A watched connect waits, and no other call does") {
+  auto watched = [](long call) { return Answer(call, {}, kArchitecture, Connects::kWatched); };
+  CHECK(watched(SYS_connect) == SECCOMP_RET_USER_NOTIF);
+  CHECK(watched(SYS_sendto) == SECCOMP_RET_ALLOW);
+  CHECK(watched(SYS_accept4) == SECCOMP_RET_ALLOW);
+  CHECK(watched(SYS_ptrace) == kEperm);
+  CHECK(Answer(SYS_connect) == SECCOMP_RET_ALLOW);
+}
+
+TEST_CASE("The filter denies connecting with the first bytes sent") {
+  constexpr uint32_t kUnsupported = SECCOMP_RET_ERRNO | EOPNOTSUPP;
+  CHECK(Answer(SYS_sendto, {3, 0, 0, MSG_FASTOPEN | MSG_NOSIGNAL}) == kUnsupported);
+  CHECK(Answer(SYS_sendmsg, {3, 0, MSG_FASTOPEN}) == kUnsupported);
+  CHECK(Answer(SYS_sendmmsg, {3, 0, 1, MSG_FASTOPEN}) == kUnsupported);
+  CHECK(Answer(SYS_sendto, {3, 0, 0, MSG_NOSIGNAL | MSG_DONTWAIT}) == SECCOMP_RET_ALLOW);
+  CHECK(Answer(SYS_sendmsg, {3, 0, MSG_NOSIGNAL}) == SECCOMP_RET_ALLOW);
+  CHECK(Answer(SYS_sendmmsg, {3, 0, 1, MSG_NOSIGNAL}) == SECCOMP_RET_ALLOW);
+}
+
 TEST_CASE("Calls of another architecture end the process") {
   CHECK(Answer(SYS_read, {}, AUDIT_ARCH_I386) == SECCOMP_RET_KILL_PROCESS);
   CHECK(Answer(SYS_read, {}, AUDIT_ARCH_ARM) == SECCOMP_RET_KILL_PROCESS);
@@ -241,7 +262,8 @@ TEST_CASE("Calls of another architecture end the process") {
 }
 
 TEST_CASE("The filter is small enough for every call to pass it quickly") {
-  CHECK(BuildFilter().value().size() < 600);
+  CHECK(BuildFilter(Connects::kFree).value().size() < 600);
+  CHECK(BuildFilter(Connects::kWatched).value().size() < 600);
 }
 
 }  // namespace

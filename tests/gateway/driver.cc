@@ -16,8 +16,8 @@
 #include <vector>
 
 #include "base/sys.h"
+#include "gateway/connection_owners.h"
 #include "gateway/gateway.h"
-#include "gateway/identity.h"
 #include "policy/parse.h"
 
 namespace {
@@ -58,14 +58,14 @@ struct Arguments {
 
 // Answers until standard input ends, or the gateway does.
 Status AnswerUntilEnd(const gateway::Gateway& running, int identity, pid_t init) {
-  gateway::IdentityCache cache;
+  gateway::ConnectionOwners owners(init, Fd());
   pollfd entries[3] = {
       {identity, POLLIN, 0}, {STDIN_FILENO, POLLIN, 0}, {running.pidfd(), POLLIN, 0}};
   for (;;) {
     if (::poll(entries, 3, -1) < 0) return Errno("poll");
     if (entries[2].revents != 0) return Error{Code::kIo, "the gateway ended by itself"};
     if (entries[1].revents != 0) return Ok();
-    if (entries[0].revents != 0) TRY(gateway::AnswerIdentity(identity, init, cache));
+    if (entries[0].revents != 0) TRY(owners.AnswerQuestion(identity));
   }
 }
 

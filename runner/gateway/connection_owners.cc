@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gateway/connection_owners.h"
+
+#include <algorithm>
+#include <chrono>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/sys.h"
+#include "gateway/process_lineage.h"
+#include "gateway/process_table.h"
+#include "gateway/socket_diagnostics.h"
+#include "gateway/socket_table.h"
+
+namespace gateway {
+namespace {
+
+constexpr size_t kSocketTableBytesMax = size_t{16} << 20;
+// Looked at for one question: under a second. The supervisor watches the limits of the run in
+// the same loop, and a sandbox may have a thousand processes with 65536 descriptors each.
+constexpr size_t kDescriptorsMax = size_t{64} << 10;
+
+// The gateway asks within milliseconds of a connection. The kernel numbers sockets with 32 bits,
+// one after the other, and cannot come round in so short a time.
+constexpr std::chrono::milliseconds kConnectorAge{60'000};
+// Connects that nobody ever asks about, to servers inside the sandbox, push older ones out: those
+// are looked for among all processes then.
+constexpr size_t kConnectorsMax = 16384;
+constexpr size_t kConnectorBytesMax = size_t{16} << 20;
+
+constexpr char kAmbiguous[] = "ambiguous shared socket ownership";
+
+// A refusal may still name the program, for the record.
+Answer Refused(std::string why) {
+  Answer answer;
+  answer.refusal = std::move(why);
+  return answer;
+}
+
+Answer OwnerOf(Lineage lineage) {
+  Answer answer;
+  if (!lineage.pids.empty()) answer.pid = InnermostPid(lineage.pids.front());
+  answer.caller = std::move(lineage.caller);
+  answer.refusal = std::move(lineage.refusal);
+  return answer;
+}
+
+// The caller that the process `depth` steps above would be.
+policy::Caller Above(const policy::Caller& caller, size_t depth) {
+  auto self = caller.ancestors.begin() + static_cast<std::ptrdiff_t>(depth) - 1;
+  return {*self, {self + 1, caller.ancestors.end()}, {}};
+}
+
+// What an owner takes in memory, nearly: a path may have 4096 bytes, and there may be 64 of them.
+size_t BytesOf(const Answer& owner) {
+  size_t bytes = sizeof owner + owner.caller.binary.size() + owner.refusal.size();
+  for (const std::string& path : owner.caller.ancestors) bytes += sizeof path + path.size();
+  for (const std::string& path : owner.caller.cmdline) bytes += sizeof path + path.size();
+  return bytes;
+}
+
+}  // namespace
+
+std::optional<Connector> ConnectionOwners::Examine(pid_t thread, int socket) {
+  std::optional<std::string> name = DescriptorTarget(thread, socket);
+  if (!name.has_value()) return std::nullopt;
+  std::optional<uint64_t> inode = ParseSocketName(*name);
+  if (!inode.has_value()) return std::nullopt;
+  Lineage lineage = ReadLineage(thread, init_, executables_);
+  for (size_t depth = 1; depth < lineage.pids.size() && lineage.refusal.empty(); ++depth) {
+    bool shared = DescriptorTarget(lineage.pids[depth], socket) == name;
+    if (shared && !SamePrograms(lineage.caller, Above(lineage.caller, depth))) {
+      lineage.refusal = kAmbiguous;
+    }
+  }
+  return Connector{*inode, OwnerOf(std::move(lineage))};
+}
+
+void ConnectionOwners::Forget(Order::iterator remembered) {
+  bytes_ -= remembered->bytes;
+  by_inode_.erase(remembered->connector.inode);
+  order_.erase(remembered);
+}
+
+void ConnectionOwners::Remember(Connector connector) {
+  auto known = by_inode_.find(connector.inode);
+  if (known != by_inode_.end()) Forget(known->second);
+  uint64_t inode = connector.inode;
+  size_t bytes = BytesOf(connector.owner);
+  order_.push_back({std::move(connector), Deadline::After(kConnectorAge), bytes});
+  by_inode_[inode] = std::prev(order_.end());
+  bytes_ += bytes;
+  while (order_.size() > kConnectorsMax || bytes_ > kConnectorBytesMax ||
+         order_.front().until.passed()) {
+    Forget(order_.begin());
+  }
+}
+
+std::optional<uint64_t> ConnectionOwners::FindInode(const Question& question) {
+  if (diagnostics_.valid()) {
+    Result<uint64_t> inode = AskSocketInode(diagnostics_.get(), question.local, question.remote);
+    diagnostics_tell_ |= inode.ok();
+    if (inode.ok() && inode.value() != 0) return inode.value();
+    if (inode.ok() || (diagnostics_tell_ && inode.error().code == Code::kNotFound)) {
+      return std::nullopt;
+    }
+  }
+  for (const char* name : {"/net/tcp", "/net/tcp6"}) {
+    Result<std::string> table =
+        sys::ReadFile("/proc/" + std::to_string(init_) + name, kSocketTableBytesMax);
+    if (!table.ok()) continue;
+    std::optional<uint64_t> inode = FindSocketInode(table.value(), question.local, question.remote);
+    if (inode.has_value()) return inode;
+  }
+  return std::nullopt;
+}
+
+Answer ConnectionOwners::FindHolder(uint64_t inode) {
+  std::optional<Answer> owner;
+  size_t budget = kDescriptorsMax;
+  for (const ProcessEntry& process : ListDescendants(init_)) {
+    bool holds = HoldsSocket(process.pid, inode, &budget);
+    if (budget == 0) return Refused("the sandbox has too many descriptors open");
+    if (!holds) continue;
+    Answer holder = OwnerOf(ReadLineage(process.pid, init_, executables_));
+    if (!holder.refusal.empty()) return holder;
+    if (owner.has_value() && !SamePrograms(owner->caller, holder.caller)) {
+      owner->refusal = kAmbiguous;
+      return *owner;
+    }
+    if (!owner.has_value()) owner = std::move(holder);
+  }
+  return owner.has_value() ? *owner : Refused("no process of the sandbox owns the connection");
+}
+
+Answer ConnectionOwners::Find(const Question& question) {
+  Answer answer;
+  std::optional<uint64_t> inode;
+  if (init_ > 0) inode = FindInode(question);
+  if (init_ <= 0) {
+    answer = Refused("the sandbox has not started");
+  } else if (!inode.has_value()) {
+    answer = Refused("no socket of the sandbox has this connection");
+  } else {
+    auto known = by_inode_.find(*inode);
+    bool fresh = known != by_inode_.end() && !known->second->until.passed();
+    answer = fresh ? known->second->connector.owner : FindHolder(*inode);
+  }
+  answer.number = question.number;
+  return answer;
+}
+
+Status ConnectionOwners::AnswerQuestion(int socket) {
+  sys::Message message =
+      TRY(sys::ReceiveMessage(socket, kQuestionBytes, Deadline::After(std::chrono::seconds(1))));
+  if (message.bytes.empty()) return Error{Code::kIo, "the gateway is gone"};
+  std::optional<Question> question = ParseQuestion(message.bytes);
+  if (!question.has_value()) return Error{Code::kInvalid, "the gateway asked nonsense"};
+  return sys::SendMessage(socket, RenderAnswer(Find(*question))).Context("answering the gateway");
+}
+
+}  // namespace gateway

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// The answering side of identity.h, in the supervisor, which sees the sandbox's processes from
+// outside.
+//
+// A connection belongs to the process that called connect(2), as it was at that moment: whatever
+// it executes later, whoever it hands the socket to, and whether it still lives. Who that was is
+// written down while the call waits; an answer is then two look-ups, however many processes and
+// descriptors there are.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <list>
+#include <optional>
+#include <unordered_map>
+
+#include "base/deadline.h"
+#include "base/fd.h"
+#include "gateway/executable_cache.h"
+#include "gateway/identity.h"
+
+namespace gateway {
+
+// Who is about to connect a socket.
+struct Connector {
+  uint64_t inode = 0;  // The socket's. The kernel gives it to no other within kConnectorAge.
+  Answer owner;
+};
+
+class ConnectionOwners {
+ public:
+  // `init` is the sandbox's pid 1 as this process numbers it; `diagnostics` a socket for
+  // sock_diag(7) in its network namespace. Without one, /proc/net/tcp is read instead.
+  ConnectionOwners(pid_t init, Fd diagnostics)
+      : init_(init), diagnostics_(std::move(diagnostics)) {}
+
+  // Who connects, while `thread` waits in connect(2) with its descriptor `socket`; nullopt when
+  // that is no socket. A process above it that holds the socket under the same number, which would
+  // read what it could not ask for itself, makes it ambiguous. Believe it only when the thread
+  // still waits afterwards.
+  std::optional<Connector> Examine(pid_t thread, int socket);
+  void Remember(Connector connector);
+
+  // The owner of `question`'s connection: who connected it or, where that was not seen (watching is
+  // refused here, or a thread swapped its descriptors under our eyes), the one process that holds
+  // it, found by looking through all of them; several must be the same programs. Total: what goes
+  // wrong is a refusal.
+  Answer Find(const Question& question);
+
+  // Reads one question from `socket` and answers it. Call when the socket is readable. Fails when
+  // the peer is gone (kIo) or sends nonsense (kInvalid): the gateway is to be ended then.
+  Status AnswerQuestion(int socket);
+
+ private:
+  struct Remembered {
+    Connector connector;
+    Deadline until;
+    size_t bytes = 0;
+  };
+  using Order = std::list<Remembered>;
+
+  std::optional<uint64_t> FindInode(const Question& question);
+  Answer FindHolder(uint64_t inode);
+  void Forget(Order::iterator remembered);
+
+  pid_t init_;
+  Fd diagnostics_;
+  bool diagnostics_tell_ = false;  // They found a socket once: "no such socket" is true then.
+  ExecutableCache executables_;
+  Order order_;  // Oldest first.
+  std::unordered_map<uint64_t, Order::iterator> by_inode_;
+  size_t bytes_ = 0;  // Sum over `order_`.
+};
+
+}  // namespace gateway

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sandbox/connect_watch.h"
+
+#include <errno.h>
+#include <linux/seccomp.h>
+#include <poll.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+namespace sandbox {
+namespace {
+
+// The family of the address at `address` in `thread`'s memory.
+int ReadFamily(pid_t thread, uint64_t address) {
+  sa_family_t family = AF_UNSPEC;
+  iovec here{&family, sizeof family};
+  iovec there{reinterpret_cast<void*>(address), sizeof family};
+  bool read = ::process_vm_readv(thread, &here, 1, &there, 1, 0) == sizeof family;
+  return read ? family : AF_UNSPEC;
+}
+
+}  // namespace
+
+std::optional<Connect> ConnectWatch::Take() {
+  pollfd entry{listener_.get(), POLLIN, 0};
+  if (::poll(&entry, 1, 0) <= 0) return std::nullopt;
+  if ((entry.revents & POLLIN) == 0) {
+    listener_.Close();
+    return std::nullopt;
+  }
+  seccomp_notif notice{};
+  if (::ioctl(listener_.get(), SECCOMP_IOCTL_NOTIF_RECV, &notice) != 0) return std::nullopt;
+  Connect connect;
+  connect.id = notice.id;
+  connect.thread = static_cast<pid_t>(notice.pid);
+  connect.socket = static_cast<int>(notice.data.args[0]);
+  connect.family = ReadFamily(connect.thread, notice.data.args[1]);
+  return connect;
+}
+
+bool ConnectWatch::Waits(const Connect& connect) const {
+  return ::ioctl(listener_.get(), SECCOMP_IOCTL_NOTIF_ID_VALID, &connect.id) == 0;
+}
+
+void ConnectWatch::Continue(const Connect& connect) const {
+  seccomp_notif_resp answer{};
+  answer.id = connect.id;
+  answer.flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
+  // Fails when the caller died: then nobody waits.
+  (void)::ioctl(listener_.get(), SECCOMP_IOCTL_NOTIF_SEND, &answer);
+}
+
+}  // namespace sandbox

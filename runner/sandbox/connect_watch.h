@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// The kernel stops every connect(2) in the sandbox until the supervisor has looked at who makes it
+// (seccomp's user notification, seccomp_unotify(2)). Nothing is decided here and every call goes
+// on: what the caller does to its memory or descriptors meanwhile changes what is remembered of
+// it, never what it may do.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <optional>
+#include <utility>
+
+#include "base/fd.h"
+
+namespace sandbox {
+
+// One connect(2) that waits.
+struct Connect {
+  uint64_t id = 0;   // The kernel's, for the calls below.
+  pid_t thread = 0;  // The calling thread, as the reader numbers it.
+  int socket = -1;   // A descriptor of that thread.
+  // AF_INET, ... as the address said when it was looked at; AF_UNSPEC when it could not be read.
+  // A hint: the caller may change it before the kernel reads it.
+  int family = 0;
+};
+
+// The supervisor's end. Once it is closed, calls that wait and all later ones fail with ENOSYS: a
+// sandbox that is not watched any more does not hang, and does not connect.
+class ConnectWatch {
+ public:
+  ConnectWatch() = default;  // Watches nothing: descriptor() is -1.
+  explicit ConnectWatch(Fd listener) : listener_(std::move(listener)) {}
+
+  // Readable when a call waits, or when nobody is left who could make one.
+  int descriptor() const { return listener_.get(); }
+
+  // The next call. Call when the descriptor is readable; nothing when the caller died meanwhile.
+  // Closes the descriptor when nobody is left.
+  std::optional<Connect> Take();
+  // Does the caller still wait? Then what was read of its thread in between was its own, not
+  // another's with the same number.
+  bool Waits(const Connect& connect) const;
+  // Lets the call go on.
+  void Continue(const Connect& connect) const;
+
+ private:
+  Fd listener_;
+};
+
+}  // namespace sandbox
