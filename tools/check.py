@@ -1,27 +1,37 @@
 # SPDX-License-Identifier: Apache-2.0
 """The checks of tools/check, in order. One line each; the output of one that fails."""
 import argparse
+import concurrent.futures
 import json
 import os
 import pathlib
 import re
 import subprocess
 import sys
+import tempfile
+import threading
 import time
 import xml.etree.ElementTree as ElementTree
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BUILD = ROOT / 'build'
+# Suites mostly wait for processes they started: more at once than there are processors.
+SUITES_AT_ONCE = 3
 OUTPUT_LINES_MAX = 60  # Of a failure; the whole is in build/check.log.
 
 
 class Tally:
     def __init__(self):
         self.passed, self.failed, self.skipped = 0, 0, []
+        self.lock = threading.Lock()
         self.log = open(BUILD / 'check.log', 'w', encoding='utf-8')
 
     def report(self, name, seconds, output, passed, failed, skipped=None):
         """One check is over: `passed` and `failed` count its cases."""
+        with self.lock:
+            return self.report_alone(name, seconds, output, passed, failed, skipped)
+
+    def report_alone(self, name, seconds, output, passed, failed, skipped):
         self.passed += passed
         self.failed += failed
         self.log.write(f'=== {name}\n{output}\n')
@@ -79,11 +89,14 @@ def list_tests(directory, pattern):
 
 
 def run_test(tally, directory, name, prefix=''):
-    junit = BUILD / 'check.xml'
-    subprocess.run(['ctest', '--test-dir', directory, '-R', f'^{re.escape(name)}$', '--output-junit', junit,
-                    '--test-output-size-passed', '1000000', '--test-output-size-failed', '1000000'],
-                   stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    case = ElementTree.parse(junit).find('testcase')
+    with tempfile.TemporaryDirectory(dir=BUILD) as scratch:
+        junit = pathlib.Path(scratch) / 'check.xml'
+        subprocess.run(['ctest', '--test-dir', directory, '-R', f'^{re.escape(name)}$', '--output-junit', junit,
+                        '--output-log', junit.with_suffix('.log'),
+                        '--test-output-size-passed', '1000000', '--test-output-size-failed', '1000000'],
+                       stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        tree = ElementTree.parse(junit)
+    case = tree.find('testcase')
     output = case.findtext('system-out') or ''
     seconds = float(case.get('time'))
     if case.find('skipped') is not None or case.get('status') == 'notrun':
@@ -95,6 +108,14 @@ def run_test(tally, directory, name, prefix=''):
     why = ', '.join(''.join(reason) for reason in reasons[:3])
     return tally.report(prefix + name, seconds, output, passed, failed,
                         f'{skipped} cases{": " + why if why else ""}' if skipped else None)
+
+
+def run_tests(tally, directory, names, prefix=''):
+    # What crosses processes takes longest: first.
+    ordered = sorted(names, key=lambda name: name.startswith('unit_'))
+    with concurrent.futures.ThreadPoolExecutor(SUITES_AT_ONCE) as pool:
+        for done in [pool.submit(run_test, tally, directory, name, prefix) for name in ordered]:
+            done.result()
 
 
 def configure(tally, preset):
@@ -146,14 +167,12 @@ def check(tally, arguments):
         return
     if arguments.update and not fast:
         update()
-    for name in units if fast else list_tests(BUILD / 'release', '.'):
-        run_test(tally, BUILD / 'release', name)
+    run_tests(tally, BUILD / 'release', units if fast else list_tests(BUILD / 'release', '.'))
     if fast:
         tally.skipped.append('everything but unit tests: --fast')
         return
     if configure(tally, 'sanitize') and build(tally, 'sanitize', units):
-        for name in list_tests(BUILD / 'sanitize', '^unit_'):
-            run_test(tally, BUILD / 'sanitize', name, 'sanitize ')
+        run_tests(tally, BUILD / 'sanitize', list_tests(BUILD / 'sanitize', '^unit_'), 'sanitize ')
 
 
 def main():
