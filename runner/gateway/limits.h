@@ -19,6 +19,9 @@ constexpr size_t kRequestHeadBytesMax = 16384;
 // Servers send more than clients: cookies and content security policies.
 constexpr size_t kResponseHeadBytesMax = 65536;
 
+// 103 Early Hints and the like, before the answer proper.
+constexpr int kInterimAnswersMax = 16;
+
 // What one direction of one connection holds. Reading stops when it is full: the back-pressure.
 constexpr size_t kStreamBufferBytes = 16384;  // One TLS record.
 // A head must fit into a buffer; buffers grow up to this for heads only.
@@ -29,9 +32,10 @@ static_assert(kConnectHeadBytesMax <= kRequestHeadBytesMax);
 // What a filter of a streamed request body may hold back: the longest thing it looks for.
 constexpr size_t kBodyFilterHeldBytesMax = 4096;
 
-// HTTP/2. Streams of one client connection at once; what may be sent ahead of its reader, per stream
-// and per connection: by a client next door, and by a server a world away (10 MB/s at 100 ms). Both
-// are kept at most once. A field counts for so much more than its bytes (RFC 9113, 6.5.2).
+// HTTP/2. Streams of one client connection at once; what may be sent ahead of its reader, per
+// stream and per connection: by a client next door, and by a server a world away (10 MB/s at 100
+// ms). Both are kept at most once. A field counts for so much more than its bytes (RFC
+// 9113, 6.5.2).
 constexpr size_t kHttp2StreamsMax = 128;
 constexpr size_t kHttp2UploadWindow = size_t{256} << 10;
 constexpr size_t kHttp2ClientWindow = size_t{1} << 20;
@@ -54,9 +58,11 @@ constexpr milliseconds kHttp2FarewellTimeout = seconds(2);
 // Connections at once, each with a descriptor upstream as well: the sum with the gateway's own must
 // stay below 1024, the usual soft limit on descriptors. Package managers open about 50.
 constexpr size_t kConnectionsMax = 256;
-constexpr size_t kOwnDescriptorsMax = 64;
+constexpr size_t kOwnDescriptorsMax = 144;
 static_assert(2 * kConnectionsMax + kOwnDescriptorsMax < 1024);
-constexpr int kListenersMax = 16;
+// The proxy's, the transparent ones (on a kernel without nf_tables one per port and family), the
+// name service's.
+constexpr int kDoorsMax = 80;
 
 // A client sends its head within this or is cut off (slow loris); so does a TLS handshake end.
 constexpr milliseconds kHeadTimeout = seconds(30);
@@ -106,6 +112,12 @@ constexpr size_t kRecordPathBytesMax = 1024;
 constexpr size_t kReasonBytesMax = 256;   // OpenShell's, in the shorthand.
 constexpr size_t kMessageBytesMax = 120;  // Likewise.
 
+// The sandbox's name service; OpenShell's bounds. Names keep their addresses while they are used.
+constexpr size_t kSyntheticNamesMax = 1024;
+constexpr uint32_t kNameTtlSeconds = 30;
+constexpr size_t kNameQueriesAtOnceMax = 64;
+constexpr uint16_t kDnsPort = 53;
+
 // Control messages from the supervisor.
 constexpr size_t kControlBytesMax = 64;
 constexpr milliseconds kStartTimeout = seconds(20);
@@ -117,5 +129,16 @@ constexpr size_t kCaBundleBytesMax = size_t{8} << 20;
 constexpr size_t kUsageDocumentBytesMax = size_t{8} << 20;
 constexpr size_t kModelRequestBytesMax = size_t{32} << 20;
 constexpr int64_t kBytesPerTokenGuess = 4;
+
+// Credentials in bodies, as OpenShell: what is rewritten, and what is read for a signature of AWS.
+constexpr size_t kCredentialBodyBytesMax = size_t{256} << 10;
+constexpr size_t kSignedBodyBytesMax = size_t{10} << 20;
+// Access tokens that the gateway fetches itself: one answer of a token service, how long all of it
+// may take, and how long before its end a token is fetched anew (clocks differ, requests take
+// time).
+constexpr size_t kTokenAnswerBytesMax = size_t{64} << 10;
+constexpr milliseconds kTokenTimeout = seconds(30);
+constexpr seconds kTokenEarly{300};
+constexpr seconds kTokenLifetime{3600};  // What is asked for; Google grants no more.
 
 }  // namespace gateway
