@@ -76,13 +76,13 @@ Refusal NewRequestDenial(const RequestDenial& denial) {
   std::string path = codec::ValidUtf8(denial.path);
   std::string binary = codec::ValidUtf8(denial.binary);
   Json missing;
-  missing.Set("type", "rest_allow").Set("layer", "l7").Set("method", denial.method);
+  missing.Set("type", denial.protocol + "_allow").Set("layer", "l7").Set("method", denial.method);
   missing.Set("path", path).Set("host", denial.host).Set("port", int{denial.port});
   missing.Set("binary", binary);
   Json json;
   json.Set("error", "policy_denied").Set("policy", denial.policy);
   json.Set("rule", denial.method + " " + path).Set("detail", codec::ValidUtf8(denial.reason));
-  json.Set("layer", "l7").Set("protocol", "rest").Set("method", denial.method).Set("path", path);
+  json.Set("layer", "l7").Set("protocol", denial.protocol).Set("method", denial.method).Set("path", path);
   json.Set("host", denial.host).Set("port", int{denial.port}).Set("binary", binary);
   json.Set("rule_missing", std::move(missing)).Set("next_steps", Json::EmptyArray());
   return JsonRefusal(403, json, {{"X-OpenShell-Policy", HeaderValue(denial.policy)}});

@@ -38,6 +38,7 @@ struct RequestDenial {
   std::string host;
   uint16_t port = 0;
   std::string binary;
+  std::string protocol = "rest";  // "graphql", "json-rpc", "mcp", "websocket".
 };
 Refusal NewRequestDenial(const RequestDenial& denial);
 

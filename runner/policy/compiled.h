@@ -22,6 +22,9 @@
 
 namespace policy {
 
+// The method that a rule gives to one text message of a WebSocket (OpenShell).
+inline constexpr std::string_view kWebSocketText = "WEBSOCKET_TEXT";
+
 struct CompiledTables;    // compiled_tables.h
 struct CompiledEndpoint;  // Likewise.
 
@@ -53,8 +56,12 @@ class Route {
 
   // May this request pass? A route that only L4 endpoints cover allows every request. Otherwise a
   // rule of an endpoint that selects the path must allow it, and no deny rule of any may fire.
-  // Refuses what NeedsBody: graphql_decide.h and rpc_decide.h judge those.
+  // Refuses what NeedsBody (graphql_decide.h and rpc_decide.h judge those), and plain requests to a
+  // WebSocket endpoint, whose rules are for upgrades and messages (websocket_decide.h).
   Verdict Decide(const HttpRequest& request) const;
+
+  // The verdict on what is no request of the protocol that `path` is for: refused, in audit too.
+  Verdict RefuseMalformed(Reason reason, std::string_view path, std::string_view detail) const;
 
   // The endpoint with the narrowest path selector that takes `path`: its protocol, enforcement,
   // signing and rewriting hold. Null when there is none.

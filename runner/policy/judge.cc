@@ -29,7 +29,7 @@ Verdict Refuse(const Route& route, Reason reason, const CompiledEndpoint* govern
                                   : !route.judging().empty() ? route.judging().front()
                                                              : nullptr;
   verdict.reason = reason;
-  verdict.detail = detail;
+  verdict.detail = std::string(detail);
   if (named != nullptr) {
     verdict.policy = named->policy;
     verdict.endpoint = named->source;

@@ -35,11 +35,15 @@ Verdict Route::Decide(const HttpRequest& request) const {
   if (governing != nullptr && IsJudgedByBody(governing->protocol())) {
     return Refuse(*this, Reason::kBodyNotJudged, governing, {});
   }
-  // The rules of a WebSocket endpoint are for upgrades and messages.
   bool plain = governing != nullptr && governing->protocol() == Protocol::kWebSocket &&
                !request.websocket_upgrade;
   if (plain) return Refuse(*this, Reason::kNoUpgrade, governing, {});
   return JudgeHead(*this, request);
+}
+
+Verdict Route::RefuseMalformed(Reason reason, std::string_view path,
+                               std::string_view detail) const {
+  return Refuse(*this, reason, FindGoverning(*this, path), detail);
 }
 
 bool Route::NeedsBody(std::string_view path) const {

@@ -67,14 +67,15 @@ std::string RenderReason(const Verdict& verdict, const Route& route, const Calle
     case Reason::kBodyNotJudged:
       return subject + " not permitted by policy: its body was not judged";
     case Reason::kGraphqlMalformed:
-      return "GraphQL request rejected: " + std::string(verdict.detail);
+      return "GraphQL request rejected: " + verdict.detail;
     case Reason::kGraphqlUnregistered:
       return "GraphQL persisted query is not registered";
-    case Reason::kGraphqlNotPermitted:
-      // OpenShell's: its GraphQL endpoints are authoritative, so what no rule allows is blocked.
+    case Reason::kGraphqlBlocked:
       return "GraphQL operation blocked by endpoint policy";
+    case Reason::kGraphqlNotPermitted:
+      return "GraphQL operation not permitted by policy";
     case Reason::kRpcMalformed:
-      return "JSON-RPC request rejected: " + std::string(verdict.detail);
+      return "JSON-RPC request rejected: " + verdict.detail;
     case Reason::kRpcResponse:
       return "JSON-RPC response frames are not permitted from client to server";
   }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 #include "policy/policy.h"
@@ -25,7 +26,8 @@ enum class Reason : uint8_t {
   // GraphQL, over HTTP or in WebSocket messages.
   kGraphqlMalformed,     // `detail` says how.
   kGraphqlUnregistered,  // A persisted query that the policy does not know.
-  kGraphqlNotPermitted,
+  kGraphqlBlocked,       // By a deny rule, or because no rule of an endpoint for GraphQL allows it.
+  kGraphqlNotPermitted,  // No endpoint for GraphQL judged it, and no rule allows the request.
   // JSON-RPC and MCP.
   kRpcMalformed,  // `detail` says how.
   kRpcResponse,   // A response frame from client to server.
@@ -42,7 +44,7 @@ struct Verdict {
   // The endpoint with the narrowest path for this request: its protocol, enforcement, signing and
   // rewriting hold. Null for a connection, and where no endpoint asks about requests.
   const Endpoint* governing = nullptr;
-  std::string_view detail;  // What is malformed: a constant, or as long-lived as its Error.
+  std::string detail;  // What is malformed.
 
   std::string_view policy_name() const {
     return policy == nullptr ? std::string_view("-") : std::string_view(policy->name);

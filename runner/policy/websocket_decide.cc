@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "policy/websocket_decide.h"
+
+#include <algorithm>
+#include <span>
+#include <string>
+
+#include "codec/graphql.h"
+#include "codec/json.h"
+#include "codec/json_body.h"
+#include "policy/graphql_decide.h"
+#include "policy/judge.h"
+
+namespace policy {
+namespace {
+
+using codec::Json;
+
+// Both protocols' messages of a client that run nothing.
+constexpr std::string_view kControlTypes[] = {"connection_init", "ping", "pong",
+                                              "complete",        "stop", "connection_terminate"};
+
+constexpr std::string_view kMessageMembers[] = {"type", "id", "payload"};
+
+bool CarriesGraphql(const Route& route, std::string_view path) {
+  return std::any_of(
+      route.judging().begin(), route.judging().end(), [&](const CompiledEndpoint* endpoint) {
+        bool rules = !endpoint->graphql_allow.empty() || !endpoint->graphql_deny.empty();
+        return endpoint->protocol() == Protocol::kWebSocket && rules &&
+               endpoint->selector.Matches(path);
+      });
+}
+
+// The operation of a message; without a value, one that runs nothing.
+Result<std::optional<codec::GraphqlOperation>> ReadMessage(std::string_view text) {
+  Json message = TRY(codec::ParseJson(text));
+  if (message.object() == nullptr) return Error{Code::kInvalid, "not a JSON object"};
+  TRY(codec::CheckMemberNames(message, kMessageMembers));
+  std::string type = message.StringAt("type");
+  if (std::find(std::begin(kControlTypes), std::end(kControlTypes), type) !=
+      std::end(kControlTypes)) {
+    return std::optional<codec::GraphqlOperation>();
+  }
+  const Json* payload = message.Find("payload");
+  if ((type != "subscribe" && type != "start") || payload == nullptr) {
+    return Error{Code::kInvalid, "not a message of GraphQL over WebSocket"};
+  }
+  codec::GraphqlOperation operation = TRY(codec::ParseGraphqlEnvelope(*payload));
+  return std::optional<codec::GraphqlOperation>(std::move(operation));
+}
+
+}  // namespace
+
+bool JudgesMessages(const Route& route, std::string_view path) {
+  const Endpoint* governing = route.GoverningEndpoint(path);
+  return governing != nullptr && governing->protocol == Protocol::kWebSocket;
+}
+
+Verdict DecideMessage(const Route& route, const HttpRequest& upgrade, std::string_view text) {
+  HttpRequest message = upgrade;
+  message.method = kWebSocketText;
+  message.websocket_upgrade = true;
+  if (!CarriesGraphql(route, upgrade.path)) return route.Decide(message);
+  Result<std::optional<codec::GraphqlOperation>> read = ReadMessage(text);
+  if (!read.ok()) {
+    return route.RefuseMalformed(Reason::kGraphqlMalformed, upgrade.path, read.error().what);
+  }
+  if (read.value().has_value()) return DecideGraphql(route, message, {&*read.value(), 1});
+  Verdict verdict = route.connection();
+  verdict.governing = route.GoverningEndpoint(upgrade.path);
+  return verdict;
+}
+
+}  // namespace policy
