@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // One run from event to report. Read RunAgent() as the table of contents of the product.
-#include "run/run.h"
-
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -20,12 +18,15 @@
 #include "gateway/gateway.h"
 #include "net/http_client.h"
 #include "report/denials.h"
+#include "report/model_use.h"
 #include "report/write.h"
+#include "run/config.h"
 #include "run/environment.h"
 #include "run/outcome.h"
 #include "run/policy_source.h"
 #include "run/recorder.h"
 #include "run/report_directory.h"
+#include "run/run.h"
 #include "run/supervise.h"
 #include "run/trust.h"
 #include "sandbox/sandbox.h"
@@ -49,6 +50,8 @@ struct Checkout {
 struct Plan {
   Checkout checkout;
   LoadedPolicy policy;
+  Config config;
+  gateway::BudgetLimits budget;
   AgentProgram program;
   agent::AgentPlan agent;
   std::vector<gateway::BoundSecret> secrets;
@@ -140,6 +143,17 @@ Result<std::vector<gateway::BoundSecret>> CollectSecrets(const Request& request,
   return secrets;
 }
 
+// What the command line says goes before what the repository says.
+gateway::BudgetLimits PlanBudget(const Request& request, const Config& config) {
+  gateway::BudgetLimits limits;
+  limits.tokens = request.max_tokens > 0 ? request.max_tokens : config.max_tokens;
+  limits.cost_usd = request.max_cost_usd > 0 ? request.max_cost_usd : config.max_cost_usd;
+  limits.requests = request.max_requests > 0 ? request.max_requests : config.max_requests;
+  limits.requests_per_minute = config.requests_per_minute;
+  limits.models = config.models;
+  return limits;
+}
+
 Result<std::string> ReadCaBundle(const Request& request) {
   if (!request.ca_file.empty()) return sys::ReadFile(request.ca_file, kCaBundleBytesMax);
   Result<std::string> system = net::SystemCaBundle();
@@ -162,6 +176,10 @@ Result<Plan> PlanRun(const Request& request, Recorder& recorder) {
                                PolicyRef(event, request.policy_ref),
                                PolicyContext(request, event, plan.checkout, plan.program)));
   recorder.Note(plan.policy.record);
+  plan.config = TRY(LoadConfig(plan.checkout.git(), plan.checkout.path,
+                               {PolicyRef(event, request.policy_ref), !request.policy_ref.empty()})
+                        .Context("reading the configuration"));
+  plan.budget = PlanBudget(request, plan.config);
   recorder.Phase("policy");
 
   plan.agent = TRY(PlanTheAgent(request, plan.program, plan.checkout.path));
@@ -217,6 +235,21 @@ void LogEnd(const report::RunRecord& record, const std::string& directory) {
                               {"report", directory + "/report.html"}});
 }
 
+// Takes the secrets and the record files.
+gateway::GatewayConfig ConfigureGateway(Plan& plan, ReportDirectory& directory, Fd identity) {
+  gateway::GatewayConfig config;
+  config.policy = plan.policy.parsed.policy;
+  config.policy_file = plan.policy.file;
+  config.secrets = std::move(plan.secrets);
+  config.ca_bundle_pem = plan.ca_bundle_pem;
+  config.events_jsonl = std::move(directory.events_jsonl);
+  config.events_log = std::move(directory.events_log);
+  config.identity = std::move(identity);
+  config.budget = plan.budget;
+  config.prices = plan.config.prices;
+  return config;
+}
+
 // One run, in order. Leaving early at any line is safe: owners are destroyed in reverse, so the
 // sandbox is dead before the gateway goes away.
 Status RunAgent(const Request& request, ReportDirectory& directory, Recorder& recorder) {
@@ -227,11 +260,9 @@ Status RunAgent(const Request& request, ReportDirectory& directory, Recorder& re
                                 {"ref", plan.policy.record.ref}});
 
   auto [identity_asks, identity_answers] = TRY(sys::SocketPair());
-  gateway::Gateway gateway = TRY(
-      gateway::Gateway::Start({plan.policy.parsed.policy, plan.policy.file, std::move(plan.secrets),
-                               plan.ca_bundle_pem, std::move(directory.events_jsonl),
-                               std::move(directory.events_log), std::move(identity_asks)})
-          .Context("starting the gateway"));
+  gateway::Gateway gateway =
+      TRY(gateway::Gateway::Start(ConfigureGateway(plan, directory, std::move(identity_asks)))
+              .Context("starting the gateway"));
   recorder.Phase("gateway");
 
   sandbox::SandboxPlan layout = TRY(PlanTheSandbox(request, plan, directory.path, gateway.ca_pem())
@@ -257,6 +288,9 @@ Status RunAgent(const Request& request, ReportDirectory& directory, Recorder& re
   // the agent did is collected all the same.
   if (!gateway.Finish(Deadline::After(kGatewayGrace)).ok()) end.kind = EndKind::kGatewayLost;
   recorder.Note(TRY(report::ReadDenials(directory.path).Context("reading the records")));
+  report::ModelUse use = TRY(report::ReadModelUse(directory.path).Context("reading the records"));
+  recorder.Note(use, plan.budget);
+  signs.budget = use.exhausted;
   change::ChangeSet changes =
       TRY(change::CaptureChanges(sandbox.upper(), plan.checkout.path, plan.checkout.git(), {})
               .Context("collecting the changes"));
