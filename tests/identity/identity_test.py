@@ -1,0 +1,200 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Who owns a connection to the gateway, asked of the built binary.
+
+identity_test.py AGENTIC_CI PROBE [unittest arguments]
+
+The policy names the copies of the probe called allowed*, and nothing else; every case gets an answer of
+the proxy: 200 for who may connect, 403 for who may not.
+"""
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+BINARY, PROBE = (os.path.abspath(path) for path in sys.argv[1:3])
+PYTHON = "/usr/bin/python3"
+UNSUPPORTED = 69  # runner/base/exit_code.h
+
+POLICY = """version: 1
+network_policies:
+  api:
+    endpoints: [{{host: host.openshell.internal, port: {port}}}]
+    binaries:
+{binaries}
+"""
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        self.top = tempfile.mkdtemp(prefix="identity-test-")
+        os.chmod(self.top, 0o755)
+        self.checkout = self.top + "/checkout"
+        os.mkdir(self.checkout)
+        subprocess.run(["git", "init", "-q", self.checkout], check=True)
+        for name in ("allowed", "other"):
+            shutil.copy(PROBE, self.path(name))
+        self.server = socket.create_server(("127.0.0.1", 0))  # Connections wait in its backlog.
+        self.port = self.server.getsockname()[1]
+        self.binaries = [self.path("allowed")]
+
+    def tearDown(self):
+        self.server.close()
+        shutil.rmtree(self.top)
+
+    def path(self, name):
+        return self.checkout + "/" + name
+
+    def line(self, script):
+        with open(self.top + "/policy.yml", "w") as out:
+            out.write(POLICY.format(port=self.port, binaries="\n".join(
+                "      - {path: '%s'}" % path for path in self.binaries)))
+        self.report = self.top + "/report"
+        script = "p() { verb=$1; label=$2; by=$3; shift 3; $by $verb $label %d $*; }\n%s" % (self.port, script)
+        return [BINARY, "run", "--workdir", self.checkout, "--policy", self.top + "/policy.yml",
+                "--report-dir", self.report, "--timeout", "40s", "--", "sh", "-c", script]
+
+    def run_agent(self, script, under=()):
+        """The answers by label. `p VERB LABEL PROGRAM [ARGUMENT]` runs a probe."""
+        done = subprocess.run([*under, *self.line(script)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              stdin=subprocess.DEVNULL, text=True, timeout=60)
+        if done.returncode == UNSUPPORTED:
+            print("SKIPPED: " + done.stderr)
+            sys.exit(77)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        return dict(line.split("=", 1) for line in done.stdout.splitlines() if "=" in line)
+
+    def events(self):
+        with open(self.report + "/events.log") as log:
+            return log.read()
+
+
+class Owners(Case):
+    def test_the_program_that_connects_is_judged(self):
+        got = self.run_agent("p ask allowed ./allowed; p ask other ./other; p thread thread ./allowed;"
+                             "p thread other-thread ./other; p mapped mapped ./allowed; p half-closed half ./allowed;"
+                             "p fast-open fast ./allowed")
+        self.assertEqual(got, {"allowed": "200", "other": "403", "thread": "200", "other-thread": "403",
+                               "mapped": "200", "half": "200", "fast": "EOPNOTSUPP"})
+
+    def test_programs_above_grant_and_orphans_have_none(self):
+        got = self.run_agent("p start child ./allowed ./other; p start reverse ./other ./allowed;"
+                             "x=$(p orphan orphan ./allowed ./other); echo $x;"
+                             "x=$(p orphan control ./other ./allowed); echo $x")
+        self.assertEqual(got, {"child": "200", "reverse": "200", "orphan": "403", "control": "200"})
+
+    def test_executing_afterwards_changes_nothing(self):
+        got = self.run_agent("p connect-then-execute kept ./allowed ./other;"
+                             "p connect-then-execute gained ./other ./allowed")
+        self.assertEqual(got, {"kept": "200", "gained": "403"})
+
+    def test_handing_the_socket_on_changes_nothing(self):
+        got = self.run_agent("p pass kept ./allowed ./other; p pass gained ./other ./allowed;"
+                             "x=$(p zombie zombie ./allowed); echo $x; x=$(p zombie other ./other); echo $x")
+        self.assertEqual(got, {"kept": "200", "gained": "403", "zombie": "200", "other": "403"})
+
+    def test_a_socket_held_by_two_programs_is_ambiguous(self):
+        got = self.run_agent("p share two ./other ./allowed; p hand-down one ./other ./allowed;"
+                             "p share same ./allowed; p share forked ./other")
+        self.assertEqual(got, {"two": "403", "one": "200", "same": "200", "forked": "403"})
+        self.assertIn("ambiguous shared socket ownership", self.events())
+
+    def test_a_script_is_its_interpreter(self):
+        with open(self.path("script"), "w") as out:
+            out.write("#!%s\nimport socket, sys\ns = socket.create_connection(('10.200.0.1', 3128))\n"
+                      "s.sendall(b'CONNECT host.openshell.internal:%d HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n')\n"
+                      "print(sys.argv[1] + '=' + s.recv(99).decode()[9:12])\n" % (PYTHON, self.port))
+        os.chmod(self.path("script"), 0o755)
+        self.binaries = [self.path("script"), self.path("scr*")]
+        self.assertEqual(self.run_agent("./script path; %s $PWD/script argument" % PYTHON),
+                         {"path": "403", "argument": "403"})
+        self.assertIn("script", self.events())  # The command line is told all the same.
+        self.binaries = [os.path.realpath(PYTHON)]
+        self.assertEqual(self.run_agent("./script interpreter"), {"interpreter": "200"})
+
+
+class Files(Case):
+    def test_a_deleted_program_is_still_itself(self):
+        self.binaries.append(self.path("allowed-2"))
+        got = self.run_agent("cp other allowed-2; cp other other-2; p unlinked allowed ./allowed-2;"
+                             "p unlinked other ./other-2")
+        self.assertEqual(got, {"allowed": "200", "other": "403"})
+
+    def test_a_replaced_program_is_refused(self):
+        got = self.run_agent("p ask before ./allowed; echo >> other; cp other new; mv new allowed;"
+                             "p ask after ./allowed; p ask other ./other")
+        self.assertEqual(got, {"before": "200", "after": "403", "other": "403"})
+        self.assertIn("Binary integrity violation", self.events())
+
+    def test_a_program_replaced_by_itself_is_the_same(self):
+        got = self.run_agent("p ask before ./allowed; cp allowed new; mv new allowed; p ask after ./allowed")
+        self.assertEqual(got, {"before": "200", "after": "200"})
+
+    def test_a_replaced_ancestor_is_refused(self):
+        got = self.run_agent("p start before ./allowed ./other; cp other parent; p start control ./parent ./allowed;"
+                             "echo >> parent; p start after ./parent ./allowed; p ask self ./allowed")
+        self.assertEqual(got, {"before": "200", "control": "200", "after": "403", "self": "200"})
+
+
+class Unwatched(Case):
+    """Where connects cannot be watched, the sandbox's processes are looked through."""
+
+    def run_agent(self, script, under=()):
+        return super().run_agent(script, under or [PROBE, "under-listener"])
+
+    def test_the_holder_is_judged(self):
+        got = self.run_agent("p ask allowed ./allowed; p ask other ./other; p start child ./allowed ./other;"
+                             "p mapped mapped ./allowed; p thread thread ./other")
+        self.assertEqual(got, {"allowed": "200", "other": "403", "child": "200", "mapped": "200", "thread": "403"})
+
+    def test_a_socket_held_by_two_programs_is_ambiguous(self):
+        got = self.run_agent("p share two ./other ./allowed; p hand-down one ./other ./allowed; p share same ./allowed")
+        self.assertEqual(got, {"two": "403", "one": "200", "same": "200"})
+        self.assertIn("ambiguous shared socket ownership", self.events())
+
+
+class Ends(Case):
+    def test_a_pending_connect_dies_with_the_supervisor(self):
+        marker = "marker" + os.path.basename(self.top)
+        line = self.line("p knock x ./other; : %s" % marker)
+        runner = subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        self.assertEqual(runner.stdout.readline(), b"x=knocking\n")
+        runner.send_signal(signal.SIGSTOP)
+        time.sleep(0.3)
+        if os.geteuid() == 0:  # Nobody else may see where in the kernel a process waits.
+            self.assertIn("seccomp", self.waiting(), "no connect waits for the supervisor")
+        runner.kill()
+        runner.communicate()
+        deadline = time.monotonic() + 2
+        while self.alive(marker, "./other") and time.monotonic() < deadline:
+            time.sleep(0.02)
+        self.assertEqual(self.alive(marker), [])
+
+    def waiting(self):
+        """Where in the kernel the probes wait."""
+        places = []
+        for pid in self.alive("./other"):
+            with open("/proc/%s/stack" % pid) as file:
+                places.append(file.read())
+        return " ".join(places)
+
+    def alive(self, *words):
+        found = []
+        for pid in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                with open("/proc/%s/cmdline" % pid) as file:
+                    line = file.read()
+            except OSError:
+                continue
+            if any(word in line for word in words) and int(pid) != os.getpid():
+                found.append(pid)
+        return found
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0], *sys.argv[3:]])
