@@ -139,6 +139,9 @@ std::vector<std::pair<std::string, std::string>> AgentEnvironment(const Request&
                            "GIT_SSL_CAINFO", "PIP_CERT", "CARGO_HTTP_CAINFO", "AWS_CA_BUNDLE"}) {
     variables.emplace_back(name, sandbox::kCaBundleFile);
   }
+  // The one variable that every Java reads, whatever starts it.
+  variables.emplace_back("JAVA_TOOL_OPTIONS",
+                         std::string("-Djavax.net.ssl.trustStore=") + sandbox::kCaJavaFile);
   auto set = [&](const std::string& name, const std::string& value) {
     for (auto& [known, old] : variables) {
       if (known == name) {

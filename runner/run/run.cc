@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One run from event to report. Read RunAgent() as the table of contents of the product.
+#include "run/run.h"
+
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -14,6 +16,7 @@
 #include "change/capture.h"
 #include "change/gate.h"
 #include "change/repository.h"
+#include "codec/java_keystore.h"
 #include "forge/event.h"
 #include "gateway/gateway.h"
 #include "net/http_client.h"
@@ -26,7 +29,6 @@
 #include "run/policy_source.h"
 #include "run/recorder.h"
 #include "run/report_directory.h"
-#include "run/run.h"
 #include "run/supervise.h"
 #include "run/trust.h"
 #include "sandbox/sandbox.h"
@@ -204,6 +206,7 @@ Result<sandbox::SandboxPlan> PlanTheSandbox(const Request& request, const Plan& 
   wanted.shown_empty = {report_dir};
   wanted.ca_pem = ca_pem;
   wanted.ca_bundle_pem = plan.ca_bundle_pem;
+  wanted.ca_java = codec::RenderJavaKeyStore(plan.ca_bundle_pem + "\n" + ca_pem);
   wanted.limits = {request.memory_bytes, request.cpus, request.pids, request.disk_bytes};
   return sandbox::PlanSandbox(wanted, sandbox::ReadHost(plan.checkout.path));
 }

@@ -181,6 +181,7 @@ void Tree::PlanEtc() {
   file(kCaFile, request_.ca_pem);
   std::string bundle = request_.ca_bundle_pem + "\n" + request_.ca_pem;
   file(kCaBundleFile, bundle);
+  if (!request_.ca_java.empty()) file(kCaJavaFile, request_.ca_java);
   // The system bundle too: programs that know no variable trust what stands there.
   bool has_bundle = host_.kind(kSystemBundle) == PathKind::kFile;
   if (layered) {

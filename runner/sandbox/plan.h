@@ -23,6 +23,7 @@ inline constexpr char kProxyAddress[] = "10.200.0.1";
 inline constexpr uint16_t kProxyPort = 3128;
 inline constexpr char kCaFile[] = "/etc/openshell-tls/openshell-ca.pem";
 inline constexpr char kCaBundleFile[] = "/etc/openshell-tls/ca-bundle.pem";
+inline constexpr char kCaJavaFile[] = "/etc/openshell-tls/ca-bundle.jks";
 
 // One step of building the sandbox's file tree. Host paths are as on the host; targets are as the
 // agent will see them; scratch paths lie on the one size-limited memory file system of the run.
@@ -84,6 +85,7 @@ struct SandboxRequest {
       shown_empty;            // Directories in the checkout that are not the agent's to see.
   std::string ca_pem;         // The gateway's certificate authority, PEM.
   std::string ca_bundle_pem;  // The host's trusted authorities, PEM.
+  std::string ca_java;        // Both, as a Java key store; empty: none is shown.
   SandboxLimits limits;
 };
 
