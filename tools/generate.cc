@@ -15,6 +15,7 @@
 #include "base/sys.h"
 #include "cli/commands.h"
 #include "cli/github.h"
+#include "policy/json_schema.h"
 #include "policy/schema.h"
 
 namespace {
@@ -146,6 +147,7 @@ Result<std::vector<Generated>> Generate(const std::string& root) {
       {"docs/reference/cli.md", RenderCliReference()},
       {"docs/reference/exit-codes.md", RenderExitCodes()},
       {"docs/reference/policy.md", policy::RenderPolicyReference()},
+      {"docs/reference/schemas/policy.schema.json", policy::RenderPolicySchema()},
       {"action.yml", with_inputs},
   };
 }

@@ -112,6 +112,11 @@ std::vector<Command> Commands() {
        .doc = "Run tables of cases against the policies that they name. Exit 65 when a case fails.",
        .options = {kJson},
        .variables = {}},
+      {.name = "policy schema",
+       .operands = "",
+       .doc = "Print the JSON Schema of the policy file, for editors.",
+       .options = {},
+       .variables = {}},
       {.name = "action",
        .operands = "",
        .doc = "What action.yml calls: `run` with the action's inputs; writes the step's summary, "

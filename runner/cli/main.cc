@@ -31,6 +31,7 @@ constexpr Handler kHandlers[] = {
     {"policy check", PolicyCheckCommand},
     {"policy explain", PolicyExplainCommand},
     {"policy test", PolicyTestCommand},
+    {"policy schema", PolicySchemaCommand},
     {"action", ActionCommand},
 };
 

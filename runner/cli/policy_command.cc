@@ -12,6 +12,7 @@
 #include "codec/json.h"
 #include "codec/position.h"
 #include "policy/explain.h"
+#include "policy/json_schema.h"
 #include "policy/parse.h"
 #include "policy/table.h"
 
@@ -161,6 +162,11 @@ Result<int> PolicyTestCommand(const Arguments& arguments) {
               " failed\n"));
   }
   return total.failed == 0 ? 0 : static_cast<int>(ExitCode::kInvalid);
+}
+
+Result<int> PolicySchemaCommand(const Arguments&) {
+  TRY(Print(policy::RenderPolicySchema()));
+  return 0;
 }
 
 }  // namespace cli

@@ -6,10 +6,11 @@
 
 namespace cli {
 
-// `agentic-ci policy check`, `explain` and `test`. Each gives the exit status; none needs a network
+// `agentic-ci policy check`, `explain`, `test` and `schema`. Each gives the exit status; none needs a network
 // or a privilege.
 Result<int> PolicyCheckCommand(const Arguments& arguments);
 Result<int> PolicyExplainCommand(const Arguments& arguments);
 Result<int> PolicyTestCommand(const Arguments& arguments);
+Result<int> PolicySchemaCommand(const Arguments& arguments);
 
 }  // namespace cli

@@ -8,30 +8,33 @@ using enum Section;
 
 struct SectionText {
   Section section;
+  std::string_view id;
   std::string_view name;   // In messages.
   std::string_view title;  // In the reference.
 };
 
 constexpr SectionText kTexts[] = {
-    {kShortForm, "a policy", "The short form"},
-    {kDocument, "a policy", "The full form"},
-    {kFilesystem, "filesystem_policy", "`filesystem_policy`"},
-    {kLandlock, "landlock", "`landlock`"},
-    {kProcess, "process", "`process`"},
-    {kNetworkPolicy, "a network policy", "One entry of `network_policies`"},
-    {kBinary, "a binary", "One entry of `binaries`"},
-    {kEndpoint, "an endpoint", "One entry of `endpoints`"},
-    {kRule, "a rule", "One entry of `rules`"},
-    {kMatch, "a rule's match", "`allow`, and one entry of `deny_rules`"},
-    {kMatcher, "a matcher", "One value under `query`, and `tool`, when it is a mapping"},
-    {kParams, "params", "`params`"},
-    {kPersistedQuery, "a persisted query", "One entry of `graphql_persisted_queries`"},
-    {kJsonRpc, "json_rpc", "`json_rpc`"},
-    {kMcp, "mcp", "`mcp`"},
-    {kCredentialBinding, "credential_binding", "`credential_binding`"},
-    {kMiddleware, "a middleware", "One entry of `network_middlewares`"},
-    {kMiddlewareConfig, "a middleware's config", "`config` of a middleware"},
-    {kMiddlewareEndpoints, "a middleware's endpoints", "`endpoints` of a middleware"},
+    {kShortForm, "short_form", "a policy", "The short form"},
+    {kDocument, "document", "a policy", "The full form"},
+    {kFilesystem, "filesystem_policy", "filesystem_policy", "`filesystem_policy`"},
+    {kLandlock, "landlock", "landlock", "`landlock`"},
+    {kProcess, "process", "process", "`process`"},
+    {kNetworkPolicy, "network_policy", "a network policy", "One entry of `network_policies`"},
+    {kBinary, "binary", "a binary", "One entry of `binaries`"},
+    {kEndpoint, "endpoint", "an endpoint", "One entry of `endpoints`"},
+    {kRule, "rule", "a rule", "One entry of `rules`"},
+    {kMatch, "match", "a rule's match", "`allow`, and one entry of `deny_rules`"},
+    {kMatcher, "matcher", "a matcher", "One value under `query`, and `tool`, when it is a mapping"},
+    {kParams, "params", "params", "`params`"},
+    {kPersistedQuery, "persisted_query", "a persisted query",
+     "One entry of `graphql_persisted_queries`"},
+    {kJsonRpc, "json_rpc", "json_rpc", "`json_rpc`"},
+    {kMcp, "mcp", "mcp", "`mcp`"},
+    {kCredentialBinding, "credential_binding", "credential_binding", "`credential_binding`"},
+    {kMiddleware, "middleware", "a middleware", "One entry of `network_middlewares`"},
+    {kMiddlewareConfig, "middleware_config", "a middleware's config", "`config` of a middleware"},
+    {kMiddlewareEndpoints, "middleware_endpoints", "a middleware's endpoints",
+     "`endpoints` of a middleware"},
 };
 
 const SectionText& TextOf(Section section) {
@@ -100,6 +103,8 @@ void RenderSection(Section section, std::string* out) {
 }  // namespace
 
 std::string_view SectionName(Section section) { return TextOf(section).name; }
+
+std::string_view SectionId(Section section) { return TextOf(section).id; }
 
 std::string RenderPolicyReference() {
   std::string out =

@@ -61,6 +61,7 @@ struct KeySpec {
   int64_t most = 0;
   Section inner = Section::kDocument;  // The shapes that have one.
   bool ignored = false;                // Read and without effect.
+  std::string_view pattern = {};       // kText and kTexts: what a text looks like (ECMA-262).
 };
 
 std::span<const KeySpec> PolicyKeys();
@@ -70,6 +71,9 @@ std::span<const Section> PolicySections();
 const KeySpec* FindKey(Section section, std::string_view name);
 // "an endpoint", "a rule", ...: how messages call a mapping.
 std::string_view SectionName(Section section);
+
+// How the JSON Schema calls it: "endpoint".
+std::string_view SectionId(Section section);
 
 // docs/reference/policy.md, in Markdown: every key, in the order of the table.
 std::string RenderPolicyReference();

@@ -15,6 +15,9 @@ constexpr int64_t kUint32Max = std::numeric_limits<uint32_t>::max();
 constexpr int64_t kInt32Min = std::numeric_limits<int32_t>::min();
 constexpr int64_t kInt32Max = std::numeric_limits<int32_t>::max();
 
+// HOST:PORT and up to four more segments; a host may be an address in brackets.
+constexpr std::string_view kEndpointPattern = R"(^\s*(\[.*\]|[^:]+)\s*:\s*[0-9]{1,5}\s*(:.*)?$)";
+
 constexpr KeySpec Choice(Section section, std::string_view name, Values values,
                          std::string_view fallback, std::string_view doc, bool any_case = false) {
   return {section, name, kChoice, fallback, doc, values, any_case};
@@ -28,6 +31,14 @@ constexpr KeySpec Number(Section section, std::string_view name, int64_t least, 
 constexpr KeySpec Nested(Section section, std::string_view name, Shape shape, Section inner,
                          std::string_view fallback, std::string_view doc) {
   return {section, name, shape, fallback, doc, {}, false, 0, 0, inner};
+}
+
+constexpr KeySpec Patterned(Section section, std::string_view name, Shape shape,
+                            std::string_view pattern, std::string_view fallback,
+                            std::string_view doc) {
+  KeySpec key{section, name, shape, fallback, doc};
+  key.pattern = pattern;
+  return key;
 }
 
 constexpr KeySpec Ignored(Section section, std::string_view name, Shape shape,
@@ -54,11 +65,12 @@ constexpr auto kOnError = std::to_array<std::string_view>({"fail_closed", "fail_
 constexpr auto kModes = std::to_array<std::string_view>({"redact"});
 
 constexpr auto kKeys = std::to_array<KeySpec>({
-    {kShortForm, "endpoints", kTexts, "none",
-     "Endpoints as `host:port[:access[:protocol[:enforcement[:options]]]]`, for the agent's own "
-     "executables and what they start. Options are `allowed-ip=CIDR`, "
-     "`allow-uninspected-credentials`, `websocket-credential-rewrite` and "
-     "`request-body-credential-rewrite`, separated by commas."},
+    Patterned(
+        kShortForm, "endpoints", kTexts, kEndpointPattern, "none",
+        "Endpoints as `host:port[:access[:protocol[:enforcement[:options]]]]`, for the agent's own "
+        "executables and what they start. Options are `allowed-ip=CIDR`, "
+        "`allow-uninspected-credentials`, `websocket-credential-rewrite` and "
+        "`request-body-credential-rewrite`, separated by commas."),
     Choice(kShortForm, "defaults", kDefaults, "`agentic-ci`",
            "Which endpoints are open beside those listed. `minimal` is the agent's model endpoint, "
            "and the forge for git, read only."),
@@ -75,11 +87,14 @@ constexpr auto kKeys = std::to_array<KeySpec>({
            "What is done to bodies on their way out. At most 10."),
     {kFilesystem, "include_workdir", kBoolean, "`false`",
      "Whether the workspace may be written. `true` when the whole section is absent."},
-    {kFilesystem, "read_only", kTexts, "none", "Absolute paths that may be read."},
-    {kFilesystem, "read_write", kTexts, "none", "Absolute paths that may be read and written."},
+    Patterned(kFilesystem, "read_only", kTexts, "^\\s*/", "none",
+              "Absolute paths that may be read."),
+    Patterned(kFilesystem, "read_write", kTexts, "^\\s*/", "none",
+              "Absolute paths that may be read and written."),
     Choice(kLandlock, "compatibility", kCompatibility, "`best_effort`",
            "With `hard_requirement` a run is refused where a listed path cannot be enforced."),
-    {kProcess, "run_as_user", kText, "the image's", "`sandbox`, or a number from 1 to 4294967294."},
+    Patterned(kProcess, "run_as_user", kText, "^\\s*(sandbox|[1-9][0-9]*)?\\s*$", "the image's",
+              "`sandbox`, or a number from 1 to 4294967294."),
     {kProcess, "run_as_group", kText, "the image's",
      "`sandbox`, or a number from 1 to 4294967294."},
     {kNetworkPolicy, "name", kText, "the key", "Shown in records and refusals."},
