@@ -14,29 +14,6 @@
 namespace gateway {
 namespace {
 
-using NameCall = int (*)(int, sockaddr*, socklen_t*);
-
-std::optional<Endpoint> EndOf(int socket, NameCall call) {
-  sockaddr_storage bytes{};
-  socklen_t size = sizeof bytes;
-  if (call(socket, reinterpret_cast<sockaddr*>(&bytes), &size) != 0) return std::nullopt;
-  Endpoint endpoint;
-  if (bytes.ss_family == AF_INET) {
-    sockaddr_in v4;
-    ::memcpy(&v4, &bytes, sizeof v4);
-    endpoint.address[10] = endpoint.address[11] = 0xff;
-    ::memcpy(&endpoint.address[12], &v4.sin_addr, 4);
-    endpoint.port = ntohs(v4.sin_port);
-    return endpoint;
-  }
-  if (bytes.ss_family != AF_INET6) return std::nullopt;
-  sockaddr_in6 v6;
-  ::memcpy(&v6, &bytes, sizeof v6);
-  ::memcpy(endpoint.address.data(), &v6.sin6_addr, 16);
-  endpoint.port = ntohs(v6.sin6_port);
-  return endpoint;
-}
-
 Task<Done> RefuseHead(Services& services, const Answer& owner, Stream& client, std::string why,
                       std::string response) {
   Event event = NewConnectionEvent(owner, Event::Outcome::kDenied);
@@ -72,6 +49,27 @@ Task<Done> ServeFirstHead(Services& services, const Answer& owner, Stream& clien
 }
 
 }  // namespace
+
+std::optional<Endpoint> EndOf(int socket, int (*call)(int, sockaddr*, socklen_t*)) {
+  sockaddr_storage bytes{};
+  socklen_t size = sizeof bytes;
+  if (call(socket, reinterpret_cast<sockaddr*>(&bytes), &size) != 0) return std::nullopt;
+  Endpoint endpoint;
+  if (bytes.ss_family == AF_INET) {
+    sockaddr_in v4;
+    ::memcpy(&v4, &bytes, sizeof v4);
+    endpoint.address[10] = endpoint.address[11] = 0xff;
+    ::memcpy(&endpoint.address[12], &v4.sin_addr, 4);
+    endpoint.port = ntohs(v4.sin_port);
+    return endpoint;
+  }
+  if (bytes.ss_family != AF_INET6) return std::nullopt;
+  sockaddr_in6 v6;
+  ::memcpy(&v6, &bytes, sizeof v6);
+  ::memcpy(endpoint.address.data(), &v6.sin6_addr, 16);
+  endpoint.port = ntohs(v6.sin6_port);
+  return endpoint;
+}
 
 Event NewConnectionEvent(const Answer& owner, Event::Outcome outcome) {
   Event event;

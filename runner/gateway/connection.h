@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <sys/socket.h>
+
+#include <optional>
+
 #include "base/fd.h"
 #include "codec/http_head.h"
+#include "gateway/authority.h"
 #include "gateway/identity.h"
 #include "gateway/services.h"
 #include "gateway/stream.h"
@@ -18,8 +23,15 @@ Task<Done> ServeConnection(Services& services, Fd socket);
 // The parts of it. `client` is the accepted connection, its first head already read.
 Task<Done> ServeTunnel(Services& services, const Answer& owner, Stream& client,
                        const codec::RequestHead& head);
+// A captured connection (transparent.h) to `authority`: a tunnel that is never answered, only
+// reset.
+Task<Done> ServeCapturedTunnel(Services& services, const Answer& owner, Stream& client,
+                               Authority authority);
 Task<Done> ServeForward(Services& services, const Answer& owner, Stream& client,
                         const codec::RequestHead& head);
+
+// One end of a TCP socket; `call` is getsockname or getpeername. nullopt: it has none any more.
+std::optional<Endpoint> EndOf(int socket, int (*call)(int, sockaddr*, socklen_t*));
 
 // An event about a connection of `owner`.
 Event NewConnectionEvent(const Answer& owner, Event::Outcome outcome);

@@ -76,9 +76,11 @@ Gateway::~Gateway() {
   ::waitpid(pid_, nullptr, 0);
 }
 
-Status Gateway::Serve(Fd listener) {
-  return sys::SendMessage(control_.get(), kServeMessage, listener.get())
-      .Context("handing a listener to the gateway");
+Status Gateway::Serve(Door door, Fd socket) {
+  std::string message = kServeMessage;
+  message += static_cast<char>(door);
+  return sys::SendMessage(control_.get(), message, socket.get())
+      .Context("handing a socket to the gateway");
 }
 
 Status Gateway::Finish(Deadline deadline) {

@@ -14,7 +14,10 @@
 #include "gateway/confinement.h"
 #include "gateway/connection.h"
 #include "gateway/limits.h"
+#include "gateway/policy_dns.h"
 #include "gateway/refusal.h"
+#include "gateway/refused_packet.h"
+#include "gateway/transparent.h"
 
 namespace gateway {
 namespace {
@@ -43,8 +46,9 @@ class Server {
         control_(std::move(control)) {}
 
   Task<Done> Control();
-  Task<Done> Accept(Fd listener);
-  Task<Done> Serve(Fd socket);
+  void Open(Door door, Fd socket);
+  Task<Done> Accept(Door door, Fd listener);
+  Task<Done> Serve(Door door, Fd socket);
 
   EventLoop loop_;
   CertificateAuthority authority_;
@@ -54,11 +58,12 @@ class Server {
   Credentials credentials_;
   Recorder recorder_;
   IdentityAsker identities_;
+  SyntheticPool names_;
   Fd control_;
   std::unique_ptr<Resolver> resolver_;
   std::unique_ptr<Services> services_;
   size_t connections_ = 0;
-  int listeners_ = 0;
+  int doors_ = 0;
 };
 
 Result<std::unique_ptr<Server>> Server::Open(GatewayConfig config, Fd control) {
@@ -74,7 +79,7 @@ Result<std::unique_ptr<Server>> Server::Open(GatewayConfig config, Fd control) {
   server->services_ = std::make_unique<Services>(
       Services{server->loop_, server->policy_, server->policy_file_, server->credentials_,
                server->authority_, server->trust_, *server->resolver_, server->recorder_,
-               server->identities_});
+               server->identities_, server->names_});
   return server;
 }
 
@@ -91,17 +96,32 @@ Task<Done> Server::Control() {
     Result<sys::Message> message =
         sys::ReceiveMessage(control_.get(), kControlBytesMax, Deadline::After(kHeadTimeout));
     // An empty message is the end of the supervisor.
-    bool serve = message.ok() && message.value().bytes == kServeMessage;
-    if (!serve || !message.value().fd.valid() || listeners_ >= kListenersMax) {
+    constexpr size_t kKind = sizeof kServeMessage - 1;
+    bool serve = message.ok() && message.value().bytes.starts_with(kServeMessage) &&
+                 message.value().bytes.size() == kKind + 1;
+    if (!serve || !message.value().fd.valid() || doors_ >= kDoorsMax) {
       loop_.Stop();
       co_return Done{};
     }
-    ++listeners_;
-    loop_.Spawn(Accept(std::move(message.value().fd)));
+    ++doors_;
+    Open(static_cast<Door>(message.value().bytes[kKind]), std::move(message.value().fd));
   }
 }
 
-Task<Done> Server::Accept(Fd listener) {
+void Server::Open(Door door, Fd socket) {
+  switch (door) {
+    case Door::kProxy:
+    case Door::kTransparent:
+      return loop_.Spawn(Accept(door, std::move(socket)));
+    case Door::kNames:
+      return loop_.Spawn(ServeNames(*services_, std::move(socket)));
+    case Door::kRefusals:
+      return loop_.Spawn(ServeRefusals(*services_, std::move(socket)));
+  }
+  loop_.Stop();
+}
+
+Task<Done> Server::Accept(Door door, Fd listener) {
   ::fcntl(listener.get(), F_SETFL, O_NONBLOCK);
   for (;;) {
     Fd socket(::accept4(listener.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
@@ -116,17 +136,22 @@ Task<Done> Server::Accept(Fd listener) {
       continue;
     }
     if (connections_ >= kConnectionsMax) {
+      if (door == Door::kTransparent) continue;
       std::string busy = RenderBareRefusal(503);
       ::send(socket.get(), busy.data(), busy.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
       continue;
     }
-    loop_.Spawn(Serve(std::move(socket)));
+    loop_.Spawn(Serve(door, std::move(socket)));
   }
 }
 
-Task<Done> Server::Serve(Fd socket) {
+Task<Done> Server::Serve(Door door, Fd socket) {
   ++connections_;
-  co_await ServeConnection(*services_, std::move(socket));
+  if (door == Door::kTransparent) {
+    co_await ServeCaptured(*services_, std::move(socket));
+  } else {
+    co_await ServeConnection(*services_, std::move(socket));
+  }
   --connections_;
   co_return Done{};
 }

@@ -6,7 +6,7 @@
 
 namespace gateway {
 
-// Messages on the control socket. To the gateway: kServeMessage with a listening socket,
+// Messages on the control socket. To the gateway: kServeMessage and a Door, with its socket, or
 // kFinishMessage. From it, once: kReadyMessage and the CA's certificate (PEM), or kInvalidMessage
 // or kUnsupportedMessage and the text of an error.
 inline constexpr char kServeMessage[] = "serve";

@@ -9,6 +9,7 @@
 #include "gateway/identity_asker.h"
 #include "gateway/recorder.h"
 #include "gateway/resolver.h"
+#include "gateway/synthetic_pool.h"
 #include "gateway/upstream_trust.h"
 #include "policy/policy.h"
 
@@ -25,6 +26,7 @@ struct Services {
   Resolver& resolver;
   Recorder& recorder;
   IdentityAsker& identities;
+  SyntheticPool& names;
 
   // Records, and ends the process's loop when that fails: the caller then drops its connection.
   [[nodiscard]] bool Record(const Event& event) {

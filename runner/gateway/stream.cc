@@ -174,6 +174,11 @@ void Stream::Abort() { ::shutdown(socket_.get(), SHUT_RDWR); }
 
 void Stream::AbortReading() { ::shutdown(socket_.get(), SHUT_RD); }
 
+void Stream::ResetOnClose() {
+  linger none{1, 0};
+  ::setsockopt(socket_.get(), SOL_SOCKET, SO_LINGER, &none, sizeof none);
+}
+
 Task<Done> Stream::Linger() {
   FinishWriting();
   // Below TLS: what arrives now is dropped, so it need not be decrypted.

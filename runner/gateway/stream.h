@@ -51,6 +51,8 @@ class Stream {
   void Abort();
   // The same for reading alone: a reader wakes up and sees the end; writing goes on.
   void AbortReading();
+  // The peer will be told of a broken connection (RST), not of its end.
+  void ResetOnClose();
   // FinishWriting, and drops what still arrives, for kLingerTimeout at most: without it, the kernel
   // throws away what the peer has not yet read when unread bytes are left here.
   Task<Done> Linger();

@@ -5,6 +5,7 @@
 #include <array>
 #include <memory>
 
+#include "codec/client_hello.h"
 #include "gateway/connection.h"
 #include "gateway/exchange.h"
 #include "gateway/refusal.h"
@@ -57,20 +58,26 @@ class Tunnel {
       : services_(services), owner_(owner), client_(client) {}
 
   Task<Done> Run(const codec::RequestHead& head);
+  // Without a CONNECT: nothing is answered to one.
+  Task<Done> RunCaptured(Authority authority);
 
  private:
+  Task<Done> Decide();
   bool Allowed();
   Task<Done> Refuse(Event::Outcome outcome, std::string engine, std::string reason,
                     std::string response);
   Task<Done> RefuseInside(std::string why);
   Task<bool> OpenRoute();
   Task<Speech> Listen();
+  Task<bool> NamesAnother();
   Task<Done> Serve();
   Task<Done> ServeTls();
   Task<Done> ServeOther();
   Event NewEvent(Event::Outcome outcome);
   RequestContext NewContext(std::string scheme, bool confidential);
-  std::string Name() const { return "CONNECT " + RenderAuthority(authority_, 0); }
+  std::string Name() const {
+    return (captured_ ? "TCP " : "CONNECT ") + RenderAuthority(authority_, 0);
+  }
 
   Services& services_;
   const Answer& owner_;
@@ -79,6 +86,7 @@ class Tunnel {
   policy::Decision decision_;
   policy::Handling handling_;
   std::unique_ptr<Upstream> upstream_;
+  bool captured_ = false;
 };
 
 Event Tunnel::NewEvent(Event::Outcome outcome) {
@@ -105,9 +113,15 @@ Task<Done> Tunnel::Refuse(Event::Outcome outcome, std::string engine, std::strin
   Event event = NewEvent(outcome);
   event.engine = std::move(engine);
   event.reason = std::move(reason);
-  event.message = (outcome == Event::Outcome::kFailed ? "CONNECT failed " : "CONNECT denied ") +
+  std::string_view verb = captured_ ? "TCP " : "CONNECT ";
+  event.message = std::string(verb) + (outcome == Event::Outcome::kFailed ? "failed " : "denied ") +
                   RenderAuthority(authority_, 0);
   if (!services_.Record(event)) co_return Done{};
+  // A captured client expects its server's own protocol, whatever that is.
+  if (captured_ && !client_.tls()) {
+    client_.ResetOnClose();
+    co_return Done{};
+  }
   Status written = co_await client_.Write(response);
   if (written.ok()) co_await client_.Linger();
   co_return Done{};
@@ -130,6 +144,18 @@ Task<Done> Tunnel::Run(const codec::RequestHead& head) {
     co_await Refuse(Event::Outcome::kDenied, "http-parser", why, RenderBareRefusal(400));
     co_return Done{};
   }
+  co_await Decide();
+  co_return Done{};
+}
+
+Task<Done> Tunnel::RunCaptured(Authority authority) {
+  captured_ = true;
+  authority_ = std::move(authority);
+  co_await Decide();
+  co_return Done{};
+}
+
+Task<Done> Tunnel::Decide() {
   decision_.policy = "-";
   decision_.reason = owner_.refusal;
   if (owner_.refusal.empty()) {
@@ -144,7 +170,7 @@ Task<Done> Tunnel::Run(const codec::RequestHead& head) {
   }
   handling_ =
       policy::DescribeHandling(services_.policy, authority_.host, authority_.port, owner_.caller);
-  if (handling_.skip_tls && services_.credentials.BoundTo(authority_.host)) {
+  if (handling_.skip_tls && services_.credentials.BoundTo(authority_.host, authority_.port)) {
     std::string why = "a credential is bound to a host that is not inspected (tls: skip)";
     std::string response = RenderRefusal(NewRefusal(403, "uninspected_credentials", why));
     co_await Refuse(Event::Outcome::kDenied, "credentials", why, std::move(response));
@@ -176,9 +202,12 @@ Task<bool> Tunnel::OpenRoute() {
     co_return false;
   }
   Event event = NewEvent(Event::Outcome::kAllowed);
-  event.message = (handling_.inspect ? "CONNECT_L7 allowed " : "CONNECT allowed ") +
+  event.message = (captured_           ? "transparent_tcp_allowed "
+                   : handling_.inspect ? "CONNECT_L7 allowed "
+                                       : "CONNECT allowed ") +
                   RenderAuthority(authority_, 0);
   if (!services_.Record(event)) co_return false;
+  if (captured_) co_return true;
   Status written = co_await client_.Write(kEstablished);
   co_return written.ok();
 }
@@ -206,12 +235,44 @@ Task<Speech> Tunnel::Listen() {
   co_return Speech::kNothing;
 }
 
+// What a TLS client asks for may not be another name than the one that was judged: one address
+// serves many hosts. A client that names none gets what the host shows by itself. Behind an address
+// there is no name to compare with.
+Task<bool> Tunnel::NamesAnother() {
+  if (policy::ParseAddress(authority_.host).has_value()) co_return false;
+  std::string bytes(codec::kClientHelloBytesMax, '\0');
+  std::string why = "the ClientHello is not complete";
+  Deadline deadline = Deadline::After(kHandshakeTimeout);
+  while (!deadline.passed()) {
+    Result<size_t> n = co_await client_.Peek(bytes.data(), bytes.size(), deadline);
+    if (!n.ok()) break;
+    Result<std::optional<codec::ClientHello>> hello =
+        codec::ParseClientHello(std::string_view(bytes).substr(0, n.value()));
+    if (!hello.ok()) why = hello.error().what;
+    if (!hello.ok()) break;
+    if (hello.value().has_value()) {
+      const std::string& name = hello.value()->server_name;
+      if (name.empty() || name == authority_.host) co_return false;
+      why = "TLS asks for " + name + " on a connection to " + authority_.host;
+      break;
+    }
+    co_await services_.loop.Sleep(Deadline::After(kPeekPoll));
+  }
+  std::string response = RenderRefusal(NewRefusal(403, "sni_mismatch", why));
+  co_await Refuse(Event::Outcome::kDenied, "tls", why, std::move(response));
+  co_return true;
+}
+
 Task<Done> Tunnel::Serve() {
+  Speech speech = co_await Listen();
+  if (speech == Speech::kTls) {
+    bool another = co_await NamesAnother();
+    if (another) co_return Done{};
+  }
   if (handling_.skip_tls) {
     co_await Relay(services_.loop, client_, upstream_->stream());
     co_return Done{};
   }
-  Speech speech = co_await Listen();
   if (speech == Speech::kTls) {
     co_await ServeTls();
   } else if (speech == Speech::kHttp) {
@@ -265,6 +326,13 @@ Task<Done> Tunnel::ServeTls() {
   }
   Status connected = co_await upstream_->ConnectTls();
   if (connected.ok()) co_await Relay(services_.loop, client_, upstream_->stream());
+  co_return Done{};
+}
+
+Task<Done> ServeCapturedTunnel(Services& services, const Answer& owner, Stream& client,
+                               Authority authority) {
+  Tunnel tunnel(services, owner, client);
+  co_await tunnel.RunCaptured(std::move(authority));
   co_return Done{};
 }
 

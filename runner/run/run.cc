@@ -221,6 +221,20 @@ Result<Fd> OpenInput(const std::string& text) {
   return file;
 }
 
+gateway::Door DoorFor(sandbox::DoorKind kind) {
+  switch (kind) {
+    case sandbox::DoorKind::kProxy:
+      return gateway::Door::kProxy;
+    case sandbox::DoorKind::kTransparent:
+      return gateway::Door::kTransparent;
+    case sandbox::DoorKind::kNames:
+      return gateway::Door::kNames;
+    case sandbox::DoorKind::kRefusals:
+      break;
+  }
+  return gateway::Door::kRefusals;
+}
+
 void LogEnd(const report::RunRecord& record, const std::string& directory) {
   for (const report::DeniedRequest& denied : record.denials) {
     logging::Info("refused",
@@ -274,7 +288,9 @@ Status RunAgent(const Request& request, ReportDirectory& directory, Recorder& re
   sandbox::Sandbox sandbox =
       TRY(sandbox::Sandbox::Start(layout, std::move(input)).Context("starting the sandbox"));
   recorder.Note(sandbox);
-  TRY(gateway.Serve(sandbox.TakeListener()).Context("starting the gateway"));
+  for (sandbox::Door& door : sandbox.TakeDoors()) {
+    TRY(gateway.Serve(DoorFor(door.kind), std::move(door.socket)).Context("starting the gateway"));
+  }
   recorder.Phase("sandbox");
 
   TRY(sandbox.Go().Context("starting the agent"));

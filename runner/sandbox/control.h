@@ -13,7 +13,9 @@ inline constexpr std::string_view kMapped = "mapped";  // Ids are mapped: build.
 inline constexpr std::string_view kGo = "go";          // The gateway listens: start the agent.
 
 // Init to supervisor.
-inline constexpr std::string_view kListener = "listener";  // + the proxy's listening socket
+// + a DoorKind for each door, and behind a space why not every connection is captured, or nothing.
+inline constexpr std::string_view kNetwork = "network ";
+inline constexpr std::string_view kDoor = "door";  // + its socket; one for each, in that order
 // + a socket for the kernel's socket diagnostics (sock_diag(7)) in the sandbox's network namespace;
 // without one where this kernel has none.
 inline constexpr std::string_view kDiagnostics = "diagnostics";

@@ -41,6 +41,7 @@ class Init {
 
  private:
   Status BecomeSandboxUser();
+  Status OpenDoors();
   Status DropPrivileges();
   Result<Fd> Filter();  // The watch over connects, where there is one.
   Status Enter();       // In the agent's process: everything between fork and execve.
@@ -65,14 +66,25 @@ Status Init::BecomeSandboxUser() {
   return Ok();
 }
 
+Status Init::OpenDoors() {
+  Network network = TRY(PrepareNetwork(kProxyAddress, kProxyPort, plan_.captured_ports));
+  std::string text(control::kNetwork);
+  for (const Door& door : network.doors) text += static_cast<char>(door.kind);
+  text += " " + network.waiver;
+  TRY(sys::SendMessage(hands_.control.get(), text));
+  for (const Door& door : network.doors) {
+    TRY(sys::SendMessage(hands_.control.get(), control::kDoor, door.socket.get()));
+  }
+  return Ok();
+}
+
 Status Init::Build() {
   TRY(BecomeSandboxUser());
   // After the ids changed, which clears it. The closed control socket says the same, later.
   if (::prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) return Errno("prctl(PR_SET_PDEATHSIG)");
   (void)::setsid();
   if (::sethostname("sandbox", 7) != 0) return Errno("sethostname");
-  Fd listener = TRY(ListenOnLoopback(kProxyAddress, kProxyPort));
-  TRY(sys::SendMessage(hands_.control.get(), control::kListener, listener.get()));
+  TRY(OpenDoors());
   Fd diagnostics = OpenSocketDiagnostics();
   TRY(sys::SendMessage(hands_.control.get(), control::kDiagnostics, diagnostics.get()));
   Fd upper = TRY(BuildTree(plan_, std::move(hands_.checkout)));

@@ -2,18 +2,28 @@
 #include "sandbox/network.h"
 
 #include <arpa/inet.h>
-#include <linux/netlink.h>
+#include <linux/rtnetlink.h>
 #include <net/if.h>
 #include <netinet/in.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/sys.h"
+#include "sandbox/netlink.h"
+#include "sandbox/nf_tables.h"
 
 namespace sandbox {
 namespace {
 
 // An agent's package manager opens dozens of connections at once; the gateway accepts in batches.
 constexpr int kBacklog = 512;
+constexpr uint16_t kCapturePort = 15001;  // OpenShell's.
+constexpr uint16_t kDnsPort = 53;
+constexpr uint16_t kLogGroup = 1;
+constexpr uint32_t kLoopbackIndex = 1;  // In every namespace.
+constexpr int kIpv6Transparent = 75;    // IPV6_TRANSPARENT, which <netinet/in.h> may lack.
 
 Status SetInterfaceUp(int socket) {
   ifreq request{};
@@ -23,7 +33,10 @@ Status SetInterfaceUp(int socket) {
   return Ok();
 }
 
-Status AddAddress(int socket, const sockaddr_in& address) {
+Status AddAddress(int socket, const std::string& dotted) {
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  ENSURE(::inet_pton(AF_INET, dotted.c_str(), &address.sin_addr) == 1);
   ifreq request{};
   ::strncpy(request.ifr_name, "lo:1", sizeof request.ifr_name - 1);
   ::memcpy(&request.ifr_addr, &address, sizeof address);
@@ -36,29 +49,154 @@ Status AddAddress(int socket, const sockaddr_in& address) {
   return Ok();
 }
 
+// "local default dev lo src SOURCE": every address is this machine's. The source is loopback's own,
+// or else a client's socket would have the address it connects to at both of its ends.
+Status AddLocalDefault(int socket, uint8_t family, std::string_view source) {
+  rtmsg route{};
+  route.rtm_family = family;
+  route.rtm_table = RT_TABLE_LOCAL;
+  route.rtm_protocol = RTPROT_BOOT;
+  route.rtm_scope = RT_SCOPE_HOST;
+  route.rtm_type = RTN_LOCAL;
+  NetlinkBatch batch;
+  batch.Begin(RTM_NEWROUTE, NLM_F_CREATE | NLM_F_EXCL | NLM_F_ACK,
+              {reinterpret_cast<const char*>(&route), sizeof route});
+  batch.Put(RTA_OIF, {reinterpret_cast<const char*>(&kLoopbackIndex), sizeof kLoopbackIndex});
+  batch.Put(RTA_PREFSRC, source);
+  return ExchangeNetlink(socket, batch, "making every address local");
+}
+
+// True: IPv6 is there as well.
+Result<bool> AddRoutes() {
+  in_addr source4{htonl(INADDR_LOOPBACK)};
+  Fd socket = TRY(OpenNetlink(NETLINK_ROUTE));
+  TRY(AddLocalDefault(socket.get(), AF_INET,
+                      {reinterpret_cast<const char*>(&source4), sizeof source4}));
+  const in6_addr source6 = IN6ADDR_LOOPBACK_INIT;
+  Status added = AddLocalDefault(socket.get(), AF_INET6,
+                                 {reinterpret_cast<const char*>(&source6), sizeof source6});
+  return added.ok();
+}
+
+struct SocketAddress {
+  sockaddr_storage bytes{};
+  socklen_t size = 0;
+};
+
+SocketAddress At(const char* address, uint16_t port) {
+  SocketAddress at;
+  sockaddr_in v4{};
+  if (::inet_pton(AF_INET, address, &v4.sin_addr) == 1) {
+    v4.sin_family = AF_INET;
+    v4.sin_port = htons(port);
+    ::memcpy(&at.bytes, &v4, at.size = sizeof v4);
+    return at;
+  }
+  sockaddr_in6 v6{};
+  ENSURE(::inet_pton(AF_INET6, address, &v6.sin6_addr) == 1);
+  v6.sin6_family = AF_INET6;
+  v6.sin6_port = htons(port);
+  ::memcpy(&at.bytes, &v6, at.size = sizeof v6);
+  return at;
+}
+
+Result<Fd> Bound(int type, const SocketAddress& at, bool transparent) {
+  int family = at.bytes.ss_family;
+  Fd socket(::socket(family, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!socket.valid()) return Errno("socket");
+  int on = 1;
+  int level = family == AF_INET ? IPPROTO_IP : IPPROTO_IPV6;
+  if (family == AF_INET6 && ::setsockopt(socket.get(), level, IPV6_V6ONLY, &on, sizeof on) != 0) {
+    return Errno("setsockopt(IPV6_V6ONLY)");
+  }
+  int option = family == AF_INET ? IP_TRANSPARENT : kIpv6Transparent;
+  if (transparent && ::setsockopt(socket.get(), level, option, &on, sizeof on) != 0) {
+    return Errno("setsockopt(IP_TRANSPARENT)");
+  }
+  if (::bind(socket.get(), reinterpret_cast<const sockaddr*>(&at.bytes), at.size) != 0) {
+    return Errno("bind");
+  }
+  return socket;
+}
+
+Result<Fd> Listen(const SocketAddress& at, bool transparent = false) {
+  Fd socket = TRY(Bound(SOCK_STREAM, at, transparent));
+  if (::listen(socket.get(), kBacklog) != 0) return Errno("listen");
+  return socket;
+}
+
+// One listener for all ports; false, with the reason, where the kernel cannot do that.
+Result<bool> CaptureAll(const std::string& proxy_address, uint16_t proxy_port, bool v6,
+                        Network& network) {
+  Status filter = InstallFilter(proxy_address, proxy_port, kCapturePort, kLogGroup);
+  if (!filter.ok()) {
+    network.waiver = filter.error().what;
+    return false;
+  }
+  Fd listener = TRY(Listen(At("127.0.0.1", kCapturePort), true).Context("capture"));
+  network.doors.push_back({DoorKind::kTransparent, std::move(listener)});
+  if (v6) {
+    Fd listener6 = TRY(Listen(At("::1", kCapturePort), true).Context("capture of IPv6"));
+    network.doors.push_back({DoorKind::kTransparent, std::move(listener6)});
+  }
+  // Without it the packets are refused all the same.
+  Result<Fd> log = OpenPacketLog(kLogGroup);
+  if (log.ok()) network.doors.push_back({DoorKind::kRefusals, std::move(log).value()});
+  return true;
+}
+
+// A listener for each port, at every address. A port that something of ours has is passed over.
+void CapturePorts(const std::vector<uint16_t>& ports, bool v6, Network& network) {
+  for (uint16_t port : ports) {
+    for (const char* any : {"0.0.0.0", "::"}) {
+      if (any[0] == ':' && !v6) continue;
+      Result<Fd> listener = Listen(At(any, port));
+      if (!listener.ok()) continue;
+      network.doors.push_back({DoorKind::kTransparent, std::move(listener).value()});
+    }
+  }
+}
+
+// So that ping(8) gets as far as the filter, which refuses and records it; where /proc/sys cannot
+// be written, the agent is refused the socket, as the kernel does by itself.
+void LetPingsBeSeen() {
+  std::string group = std::to_string(::getegid());
+  (void)sys::WriteFile("/proc/sys/net/ipv4/ping_group_range", group + " " + group).ok();
+}
+
 }  // namespace
 
-Result<Fd> ListenOnLoopback(const std::string& address, uint16_t port) {
-  sockaddr_in at{};
-  at.sin_family = AF_INET;
-  ENSURE(::inet_pton(AF_INET, address.c_str(), &at.sin_addr) == 1);
+Fd OpenSocketDiagnostics() {
+  Result<Fd> socket = OpenNetlink(NETLINK_SOCK_DIAG);
+  return socket.ok() ? std::move(socket).value() : Fd();
+}
+
+Result<Network> PrepareNetwork(const std::string& proxy_address, uint16_t proxy_port,
+                               const std::vector<uint16_t>& ports) {
   Fd control(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   if (!control.valid()) return Errno("socket");
   TRY(SetInterfaceUp(control.get()));
-  TRY(AddAddress(control.get(), at));
+  TRY(AddAddress(control.get(), proxy_address));
+  bool v6 = TRY(AddRoutes());
 
-  at.sin_port = htons(port);
-  Fd listener(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!listener.valid()) return Errno("socket");
-  if (::bind(listener.get(), reinterpret_cast<const sockaddr*>(&at), sizeof at) != 0) {
-    return Errno("bind " + address);
+  Network network;
+  Fd proxy = TRY(Listen(At(proxy_address.c_str(), proxy_port)).Context("proxy"));
+  network.doors.push_back({DoorKind::kProxy, std::move(proxy)});
+  // All addresses are local: one socket is the name server at every one of them, and answers from
+  // the one that was asked, which IP_TRANSPARENT is for.
+  Fd names = TRY(Bound(SOCK_DGRAM, At("0.0.0.0", kDnsPort), true).Context("names"));
+  network.doors.push_back({DoorKind::kNames, std::move(names)});
+  if (v6) {
+    Fd names6 = TRY(Bound(SOCK_DGRAM, At("::", kDnsPort), true).Context("names over IPv6"));
+    network.doors.push_back({DoorKind::kNames, std::move(names6)});
   }
-  if (::listen(listener.get(), kBacklog) != 0) return Errno("listen");
-  return listener;
-}
-
-Fd OpenSocketDiagnostics() {
-  return Fd(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG));
+  bool all = TRY(CaptureAll(proxy_address, proxy_port, v6, network));
+  if (all) {
+    LetPingsBeSeen();
+  } else {
+    CapturePorts(ports, v6, network);
+  }
+  return network;
 }
 
 }  // namespace sandbox

@@ -1,18 +1,41 @@
 // SPDX-License-Identifier: Apache-2.0
+// The sandbox's own network namespace: loopback, no way out, and the gateway's doors in it.
 #pragma once
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "base/fd.h"
 #include "base/result.h"
 
 namespace sandbox {
 
-// Prepares the calling process's own, empty network namespace: loopback up, `address` on it, and a
-// listening socket at address:port. There is no other interface, so that socket, once handed to the
-// gateway outside, is the only way out. `address` is IPv4, dotted.
-Result<Fd> ListenOnLoopback(const std::string& address, uint16_t port);
+// What the gateway is to do with a socket.
+enum class DoorKind : char {
+  kProxy = 'p',        // Listens: clients that know the proxy.
+  kTransparent = 't',  // Listens: getsockname(2) of what it accepts is where the client wanted to.
+  kNames = 'n',        // UDP, at port 53 of every address.
+  kRefusals = 'r',     // Heads of refused packets (nfnetlink_log).
+};
+struct Door {
+  DoorKind kind;
+  Fd socket;
+};
+
+struct Network {
+  std::vector<Door> doors;
+  // Empty: every connection is captured. Otherwise why only those to certain ports are; all others
+  // fail at once, unrecorded.
+  std::string waiver;
+};
+
+// Prepares the calling process's own, empty network namespace: loopback up, `proxy_address` (IPv4,
+// dotted) on it, every other address local too, so that each attempt to leave arrives at one of our
+// sockets or fails at once. Where the kernel cannot hand over connections to every port, those to
+// `ports` are. IPv6 is left out where the host has it switched off.
+Result<Network> PrepareNetwork(const std::string& proxy_address, uint16_t proxy_port,
+                               const std::vector<uint16_t>& ports);
 
 // A socket for the kernel's socket diagnostics (sock_diag(7)) of the caller's network namespace.
 // Not valid where this kernel has none.

@@ -49,6 +49,19 @@ std::string Clean(const std::string& path) {
   return clean.empty() ? "/" : clean;
 }
 
+// 53 is where a name server is asked over TCP.
+std::vector<uint16_t> CapturedPorts(const policy::Policy& policy) {
+  std::set<uint16_t> ports = {53, 80, 443};
+  for (const policy::NetworkPolicy& entry : policy.network) {
+    for (const policy::Endpoint& endpoint : entry.endpoints) {
+      ports.insert(endpoint.ports.begin(), endpoint.ports.end());
+    }
+  }
+  std::vector<uint16_t> first(ports.begin(), ports.end());
+  first.resize(std::min(first.size(), kCapturedPortsMax));
+  return first;
+}
+
 constexpr char kSystemBundle[] = "/etc/ssl/certs/ca-certificates.crt";
 
 // Collects the tree, parents before children, each path once.
@@ -175,8 +188,9 @@ void Tree::PlanEtc() {
   file("/etc/group", "root:x:0:\nsandbox:x:" + gid + ":\nnogroup:x:65534:\n");
   file("/etc/hostname", "sandbox\n");
   file("/etc/hosts", "127.0.0.1 localhost sandbox\n::1 localhost ip6-localhost\n");
-  // No name server is reachable; the proxy resolves. An empty file would mean 127.0.0.1 and a wait.
-  file("/etc/resolv.conf", "options timeout:1 attempts:1\nnameserver 127.0.0.1\n");
+  // The gateway answers there, at once.
+  file("/etc/resolv.conf",
+       std::string("options timeout:1 attempts:1\nnameserver ") + kProxyAddress + "\n");
   if (!layered) Parents(kCaFile);
   file(kCaFile, request_.ca_pem);
   std::string bundle = request_.ca_bundle_pem + "\n" + request_.ca_pem;
@@ -361,6 +375,7 @@ Result<SandboxPlan> Tree::Plan() {
   plan_.argv = request_.argv;
   for (const auto& [name, value] : request_.env) plan_.env.push_back(name + "=" + value);
   plan_.limits = request_.limits;
+  plan_.captured_ports = CapturedPorts(request_.policy);
   return std::move(plan_);
 }
 

@@ -21,6 +21,7 @@ namespace sandbox {
 inline constexpr char kHome[] = "/sandbox";
 inline constexpr char kProxyAddress[] = "10.200.0.1";
 inline constexpr uint16_t kProxyPort = 3128;
+inline constexpr size_t kCapturedPortsMax = 32;
 inline constexpr char kCaFile[] = "/etc/openshell-tls/openshell-ca.pem";
 inline constexpr char kCaBundleFile[] = "/etc/openshell-tls/ca-bundle.pem";
 inline constexpr char kCaJavaFile[] = "/etc/openshell-tls/ca-bundle.jks";
@@ -104,6 +105,9 @@ struct SandboxPlan {
   std::string workdir;
   std::vector<std::string> argv;
   std::vector<std::string> env;  // "NAME=value"
+  // Of the policy's endpoints, and the web's: where connections are captured on a host that cannot
+  // capture all. At most kCapturedPortsMax.
+  std::vector<uint16_t> captured_ports;
   SandboxLimits limits;
   std::vector<std::string> notes;  // What was left out and why, for the record.
 };

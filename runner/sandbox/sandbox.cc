@@ -88,7 +88,7 @@ Result<Fd> OpenCheckout(const SandboxPlan& plan) {
 
 Result<sys::Message> Await(int control, std::string_view wanted, Deadline deadline) {
   sys::Message message = TRY(sys::ReceiveMessage(control, control::kBytesMax, deadline));
-  if (message.bytes == wanted) return message;
+  if (message.bytes.starts_with(wanted)) return message;
   if (message.bytes.starts_with(control::kFault)) {
     std::string text = message.bytes.substr(control::kFault.size());
     Error error{static_cast<Code>(text[0] - '0'), text.substr(1)};
@@ -97,7 +97,8 @@ Result<sys::Message> Await(int control, std::string_view wanted, Deadline deadli
   return Error{Code::kIo, "the sandbox's first process ended while starting"};
 }
 
-std::vector<Control> Controls(const Cgroup& cgroup, const SandboxPlan& plan) {
+std::vector<Control> Controls(const Cgroup& cgroup, const SandboxPlan& plan,
+                              const std::string& waiver) {
   std::vector<Control> controls;
   auto add = [&](std::string name, std::string state, std::string note) {
     controls.push_back({std::move(name), std::move(state), std::move(note)});
@@ -105,6 +106,11 @@ std::vector<Control> Controls(const Cgroup& cgroup, const SandboxPlan& plan) {
   add("namespaces", "enforced", "user, mount, pid, net, ipc, uts, cgroup");
   add("root file system", "enforced", "only what the policy names, read-only; credentials hidden");
   add("network", "enforced", "loopback alone; the gateway is the only way out");
+  if (waiver.empty()) {
+    add("capture", "enforced", "every connection that does not use the proxy is judged too");
+  } else {
+    add("capture", "emulated", "only on the policy's ports, others fail unrecorded: " + waiver);
+  }
   add("capabilities", "enforced", "none, and no_new_privs");
   add("seccomp", "enforced", "system-call filter");
   int abi = LandlockAbi();
@@ -144,6 +150,19 @@ void PinProcessors(pid_t pid, double cpus) {
 
 }  // namespace
 
+// Why not every connection is captured, or nothing.
+Result<std::string> Sandbox::AwaitDoors(Deadline deadline) {
+  sys::Message network = TRY(Await(control_.get(), control::kNetwork, deadline));
+  std::string kinds = network.bytes.substr(control::kNetwork.size());
+  size_t space = kinds.find(' ');
+  ENSURE(space != std::string::npos);
+  for (char kind : kinds.substr(0, space)) {
+    sys::Message door = TRY(Await(control_.get(), control::kDoor, deadline));
+    doors_.push_back({static_cast<DoorKind>(kind), std::move(door.fd)});
+  }
+  return kinds.substr(space + 1);
+}
+
 Result<Sandbox> Sandbox::Start(const SandboxPlan& plan, Fd input) {
   Deadline deadline = Deadline::After(kBuildTimeout);
   Sandbox sandbox(Cgroup::Create(plan.limits));
@@ -178,13 +197,12 @@ Result<Sandbox> Sandbox::Start(const SandboxPlan& plan, Fd input) {
   // While init builds: moving a process between v1 groups waits for the kernel's readers, ten
   // milliseconds and more. The agent does not exist before Go().
   TRY(sandbox.cgroup_.Attach(child.pid));
-  sys::Message listener = TRY(Await(sandbox.control_.get(), control::kListener, deadline));
-  sandbox.listener_ = std::move(listener.fd);
+  std::string waiver = TRY(sandbox.AwaitDoors(deadline));
   sys::Message diagnostics = TRY(Await(sandbox.control_.get(), control::kDiagnostics, deadline));
   sandbox.diagnostics_ = std::move(diagnostics.fd);
   sys::Message upper = TRY(Await(sandbox.control_.get(), control::kUpper, deadline));
   sandbox.upper_ = std::move(upper.fd);
-  sandbox.controls_ = Controls(sandbox.cgroup_, plan);
+  sandbox.controls_ = Controls(sandbox.cgroup_, plan, waiver);
   return sandbox;
 }
 
@@ -193,7 +211,7 @@ Sandbox::Sandbox(Sandbox&& other) noexcept
       init_pid_(std::exchange(other.init_pid_, -1)),
       pidfd_(std::move(other.pidfd_)),
       control_(std::move(other.control_)),
-      listener_(std::move(other.listener_)),
+      doors_(std::move(other.doors_)),
       diagnostics_(std::move(other.diagnostics_)),
       connects_(std::move(other.connects_)),
       upper_(std::move(other.upper_)),

@@ -13,6 +13,7 @@
 #include "base/result.h"
 #include "sandbox/cgroup.h"
 #include "sandbox/connect_watch.h"
+#include "sandbox/network.h"
 #include "sandbox/plan.h"
 
 namespace sandbox {
@@ -35,8 +36,8 @@ class Sandbox {
   Sandbox& operator=(Sandbox&&) = delete;
   ~Sandbox();
 
-  // The proxy's listening socket inside the sandbox's network namespace, once.
-  Fd TakeListener() { return std::move(listener_); }
+  // The gateway's sockets inside the sandbox's network namespace, once.
+  std::vector<Door> TakeDoors() { return std::move(doors_); }
   // A socket for the kernel's socket diagnostics of that namespace, once; not valid where this
   // kernel has none.
   Fd TakeDiagnostics() { return std::move(diagnostics_); }
@@ -73,12 +74,13 @@ class Sandbox {
 
  private:
   explicit Sandbox(Cgroup cgroup) : cgroup_(std::move(cgroup)) {}
+  Result<std::string> AwaitDoors(Deadline deadline);
 
   Cgroup cgroup_;
   pid_t init_pid_ = -1;
   Fd pidfd_;
   Fd control_;
-  Fd listener_;
+  std::vector<Door> doors_;
   Fd diagnostics_;
   ConnectWatch connects_;
   Fd upper_;

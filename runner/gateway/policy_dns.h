@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// The sandbox's name service. It never asks anybody: a name that the policy covers gets a synthetic
+// address (synthetic_pool.h), so that a connection can be judged by its name, and only a connection
+// that was allowed makes the gateway resolve it. What is asked for leaks nowhere.
+#pragma once
+
+#include "base/fd.h"
+#include "codec/dns_message.h"
+#include "gateway/identity.h"
+#include "gateway/services.h"
+#include "gateway/stream.h"
+#include "gateway/synthetic_pool.h"
+#include "gateway/task.h"
+#include "policy/policy.h"
+
+namespace gateway {
+
+// A name that an endpoint covers has its address for A, no data for AAAA and other types, which
+// makes clients take the other answer. A name that none covers does not exist: clients of every
+// kind (musl waits when told REFUSED) fail with it at once.
+codec::DnsAnswer AnswerName(const policy::Policy& policy, SyntheticPool& pool,
+                            const codec::DnsQuery& query);
+
+// Answers queries that arrive at a UDP socket, from the address they were sent to, until the
+// process ends. Names that were refused are recorded, at most so many a second.
+Task<Done> ServeNames(Services& services, Fd socket);
+
+// The same over one captured TCP connection.
+Task<Done> ServeNameStream(Services& services, const Answer& owner, Stream& client);
+
+}  // namespace gateway

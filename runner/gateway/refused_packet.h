@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// Packets that the kernel refused to let out of the sandbox: all that is neither TCP nor a question
+// for a name. It tells of them over netlink (nfnetlink_log), at most 5 a second.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/fd.h"
+#include "gateway/services.h"
+#include "gateway/task.h"
+#include "policy/destination.h"
+
+namespace gateway {
+
+struct RefusedPacket {
+  policy::Address destination;
+  uint16_t port = 0;     // 0: the protocol has none.
+  std::string protocol;  // "udp", "icmp", or its number (IANA).
+};
+
+// The packets of one read from the netlink socket. What is no packet of IP is passed over.
+std::vector<RefusedPacket> ParseRefusedPackets(std::string_view datagram);
+
+// Records them until the process ends.
+Task<Done> ServeRefusals(Services& services, Fd socket);
+
+}  // namespace gateway

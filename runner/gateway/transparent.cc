@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gateway/transparent.h"
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "gateway/connection.h"
+#include "gateway/limits.h"
+#include "gateway/policy_dns.h"
+#include "policy/destination.h"
+#include "policy/host_pattern.h"
+
+namespace gateway {
+namespace {
+
+bool CoversPort(const policy::Policy& policy, std::string_view host, uint16_t port) {
+  for (const policy::NetworkPolicy& entry : policy.network) {
+    for (const policy::Endpoint& endpoint : entry.endpoints) {
+      bool named = endpoint.host.empty() || policy::HostMatches(endpoint.host, host);
+      bool there =
+          std::find(endpoint.ports.begin(), endpoint.ports.end(), port) != endpoint.ports.end();
+      if (named && there) return true;
+    }
+  }
+  return false;
+}
+
+bool IsLoopback(const policy::Address& address) {
+  return address.is_v4() ? address.bytes[12] == 127 : address == *policy::ParseAddress("::1");
+}
+
+// Where a captured connection leads, by name where there is one; or why nowhere.
+struct Aim {
+  Authority authority;
+  std::string refusal;
+};
+
+Aim AimOf(Services& services, const Endpoint& end) {
+  policy::Address address{end.address};
+  Aim aim{{policy::RenderAddress(address), end.port}, ""};
+  if (IsLoopback(address)) {
+    // Loopback is not captured: somebody asked for the listener itself.
+    aim.refusal = "transparent_tcp_direct: the listener is not a destination";
+  } else if (SyntheticPool::Contains(address)) {
+    std::optional<std::string> host = services.names.Find(address);
+    if (!host.has_value()) {
+      aim.refusal = "transparent_tcp_unmapped: no name has this address";
+      return aim;
+    }
+    aim.authority.host = std::move(*host);
+    if (!CoversPort(services.policy, aim.authority.host, end.port)) {
+      aim.refusal = "transparent_tcp_port_mismatch: no endpoint for " + aim.authority.host +
+                    " has port " + std::to_string(end.port);
+    }
+  }
+  return aim;
+}
+
+bool RecordRefusal(Services& services, const Answer& owner, const Aim& aim) {
+  Event event = NewConnectionEvent(owner, Event::Outcome::kDenied);
+  event.host = aim.authority.host;
+  event.port = aim.authority.port;
+  event.transport = "tcp";
+  event.policy = "-";
+  event.engine = "opa";
+  event.reason = aim.refusal;
+  event.message = "TCP denied " + RenderAuthority(aim.authority, 0);
+  return services.Record(event);
+}
+
+}  // namespace
+
+Task<Done> ServeCaptured(Services& services, Fd socket) {
+  int on = 1;
+  ::setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  std::optional<Endpoint> local = EndOf(socket.get(), ::getpeername);
+  std::optional<Endpoint> remote = EndOf(socket.get(), ::getsockname);
+  Stream client(services.loop, std::move(socket));
+  if (!local.has_value() || !remote.has_value()) co_return Done{};  // Gone already.
+  Answer owner = co_await services.identities.Ask(*local, *remote);
+  // Every address has our name server at that port, over TCP as over UDP.
+  if (remote->port == kDnsPort) {
+    co_await ServeNameStream(services, owner, client);
+    co_return Done{};
+  }
+  Aim aim = AimOf(services, *remote);
+  if (!aim.refusal.empty()) {
+    if (RecordRefusal(services, owner, aim)) client.ResetOnClose();
+    co_return Done{};
+  }
+  co_await ServeCapturedTunnel(services, owner, client, std::move(aim.authority));
+  co_return Done{};
+}
+
+}  // namespace gateway

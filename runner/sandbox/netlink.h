@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// Messages to the kernel over netlink (RFC 3549), written here: four kinds of them are needed, once
+// a run, and a library for it would be larger than what it is used for.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/fd.h"
+#include "base/result.h"
+
+namespace sandbox {
+
+// `value` in network order, as netfilter's attributes are.
+std::string Be16(uint16_t value);
+std::string Be32(uint32_t value);
+std::string Be64(uint64_t value);
+
+// Messages one behind the other, to be sent together.
+class NetlinkBatch {
+ public:
+  // Begins a message; what is put next belongs to it. `header` is what the protocol has between the
+  // message's head and its attributes. NLM_F_REQUEST is added to `flags`.
+  void Begin(uint16_t type, uint16_t flags, std::string_view header);
+  void Put(uint16_t attribute, std::string_view bytes);
+  void PutText(uint16_t attribute, std::string_view text);  // With the final zero.
+  // What is put until Close lies inside `attribute`. Nests may nest.
+  size_t Open(uint16_t attribute);
+  void Close(size_t opened);
+
+  // The messages so far.
+  const std::string& bytes() const { return bytes_; }
+
+ private:
+  void SetLength(size_t at, size_t length_bytes);
+
+  std::string bytes_;
+  size_t message_ = 0;  // Where the last message begins.
+  uint32_t sequence_ = 0;
+};
+
+// A socket of `protocol` (NETLINK_ROUTE, NETLINK_NETFILTER) in the caller's network namespace.
+Result<Fd> OpenNetlink(int protocol);
+
+// Sends `batch`, of which one message asked for an acknowledgement (NLM_F_ACK), and waits for the
+// kernel's answers. The first refusal among them is the Error, `doing` in front.
+Status ExchangeNetlink(int socket, const NetlinkBatch& batch, std::string_view doing);
+
+}  // namespace sandbox

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// The packet filter of the sandbox's own network namespace, as messages to the kernel: no `nft`
+// program need be there. Needs CAP_NET_ADMIN over the namespace, as its first process has.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/fd.h"
+#include "base/result.h"
+
+namespace sandbox {
+
+// Every TCP connection but those to loopback and to the proxy is handed to the transparent listener
+// at 127.0.0.1:`capture_port` or [::1]:`capture_port`, whatever its destination, and keeps both of
+// its addresses (TPROXY: getsockname(2) of the accepted socket tells where it wanted to go).
+// Everything else that leaves loopback, questions to name servers aside, is refused at once, and
+// logged to `log_group` at 5 packets a second (OpenShell's rate, burst 10). `proxy_address` is
+// IPv4, dotted. Fails with kUnsupported where the kernel has no nf_tables or lacks one of its
+// parts.
+Status InstallFilter(const std::string& proxy_address, uint16_t proxy_port, uint16_t capture_port,
+                     uint16_t log_group);
+
+// A socket on which the packets of `group` arrive (nfnetlink_log), their heads only.
+Result<Fd> OpenPacketLog(uint16_t group);
+
+}  // namespace sandbox

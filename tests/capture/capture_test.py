@@ -1,0 +1,285 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Connections of programs that know no proxy: judged by name, refused at once, recorded.
+
+capture_test.py AGENTIC_CI
+
+As root the cases run twice: as root, and as a user of no account. All traffic stays on loopback.
+"""
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, HERE)
+from upstream import Upstream, make_certificates  # noqa: E402
+
+USER = 12345  # Of no account.
+PYTHON = '/usr/bin/python3' if os.path.exists('/usr/bin/python3') else sys.executable
+REQUIRED = os.environ.get('AGENTIC_CI_TESTS_REQUIRE', '').split()
+NAME = 'host.openshell.internal'
+SECONDS_MAX = 2.0  # How long a refusal may take.
+
+POLICY = '''version: 1
+network_policies:
+  web:
+    endpoints:
+      - {{host: host.openshell.internal, port: {http}, protocol: rest, enforcement: enforce, access: read-only}}
+      - {{host: host.openshell.internal, port: {https}, protocol: rest, enforcement: enforce, access: read-only}}
+      - {{host: host.openshell.internal, port: {raw}, protocol: tcp}}
+      - {{host: named.example.org, port: 443}}
+      - {{host: "*.wild.example.com", port: 443}}
+    binaries: [{{path: "/**"}}]
+'''
+# A kernel without nf_tables: socket(AF_NETLINK, ..., NETLINK_NETFILTER) fails.
+WITHOUT_NF_TABLES = '''
+import ctypes, os, struct, sys
+def step(code, yes, no, value):
+    return struct.pack('HBBI', code, yes, no, value)
+program = (step(0x20, 0, 0, 0) + step(0x15, 0, 5, 41) +      # The call is socket(2)
+           step(0x20, 0, 0, 16) + step(0x15, 0, 3, 16) +     # of AF_NETLINK
+           step(0x20, 0, 0, 32) + step(0x15, 0, 1, 12) +     # for netfilter.
+           step(0x06, 0, 0, 0x50000 | 93) + step(0x06, 0, 0, 0x7fff0000))
+buffer = ctypes.create_string_buffer(program)
+head = struct.pack('HxxxxxxP', len(program) // 8, ctypes.addressof(buffer))
+libc = ctypes.CDLL(None, use_errno=True)
+assert libc.prctl(38, 1, 0, 0, 0) == 0 and libc.prctl(22, 2, head, 0, 0) == 0
+os.execv(sys.argv[1], sys.argv[1:])
+'''
+
+
+class Run:
+    """One run of inside.py: what it was answered, and what was recorded."""
+
+    def __init__(self, base, name, before=()):
+        self.folder = os.path.join(base, name)
+        checkout, report = self.folder + '/checkout', self.folder + '/report'
+        os.makedirs(checkout)
+        for file in ('inside.py', 'Client.java'):
+            shutil.copy(os.path.join(HERE, file), checkout)
+        if os.path.exists(base + '/client'):
+            shutil.copy(base + '/client', checkout)
+        os.mkdir(self.folder + '/certificates')
+        ca, leaf, key = make_certificates(self.folder + '/certificates', NAME)
+        self.upstream = Upstream(leaf, key)
+        ports = {name: getattr(self.upstream, name) for name in ('http', 'https', 'raw')}
+        with open(self.folder + '/policy.yml', 'w') as file:
+            file.write(POLICY.format(**ports))
+        done = subprocess.run(
+            [*before, os.environ['CAPTURE_TEST_BIN'], 'run', '--workdir', checkout, '--report-dir', report,
+             '--policy', self.folder + '/policy.yml', '--ca-file', ca, '--', PYTHON, 'inside.py',
+             *(str(port) for port in ports.values())],
+            cwd=self.folder, capture_output=True, text=True, errors='replace', timeout=100,
+            env={'PATH': os.environ['PATH'], 'HOME': self.folder})
+        assert done.returncode == 0, done.stderr + done.stdout
+        self.results = dict(json.loads(line) for line in done.stdout.splitlines() if line[:1] == '[')
+        with open(report + '/run.json') as file:
+            self.record = json.load(file)
+        with open(report + '/events.log') as file:
+            self.log = file.read()
+
+    def controls(self):
+        return {control['name']: control for control in self.record['isolation']['controls']}
+
+
+class Capture(unittest.TestCase):
+    maxDiff = None
+
+    @classmethod
+    def setUpClass(cls):
+        cls.run_inside = Run(os.environ['CAPTURE_TEST_BASE'], f'run-{os.geteuid()}')
+
+    def answer(self, name):
+        if name not in self.run_inside.results:
+            if name.split()[0] in REQUIRED:
+                self.fail(f'{name} is required')
+            self.skipTest(f'{name}: this program is not installed')
+        return self.run_inside.results[name]['answer']
+
+    def heard(self, name):
+        self.assertIn('heard', str(self.answer(name)), name)
+
+    def refused(self, name, answer, record):
+        self.assertEqual(self.answer(name), answer, name)
+        self.quick(name)
+        self.recorded(name, record)
+
+    def quick(self, name):
+        self.assertLess(self.run_inside.results[name]['seconds'], SECONDS_MAX, name)
+
+    def recorded(self, name, *parts):
+        for line in self.run_inside.log.splitlines():
+            if ' DENIED ' in line and all(part in line for part in parts):
+                return
+        self.fail(f'{name}: no record of {parts} in\n{self.run_inside.log}')
+
+    def test_everything_is_captured_on_this_host(self):
+        self.assertEqual(self.run_inside.controls()['capture']['state'], 'enforced')
+
+    def test_plain_sockets_and_tls_reach_an_allowed_name(self):
+        for name in ('plain socket', 'tls', 'tls without a name'):
+            self.heard(name)
+        self.assertIn('welcome\nyou said hello', self.answer('raw protocol'))
+        self.assertIn('ALLOWED', self.run_inside.log)
+
+    def test_loopback_inside_is_not_captured(self):
+        self.heard('own loopback')
+
+    def test_names_the_policy_covers_have_synthetic_addresses(self):
+        for name in ('resolve', 'resolve wildcard'):
+            self.assertRegex(self.answer(name), r'^198\.1[89]\.', name)
+        address = self.answer('resolve')
+        for name in ('another resolver', 'another resolver over tcp', 'another resolver over v6'):
+            self.assertEqual(self.answer(name), [0, 1, address], name)
+        self.assertEqual(self.answer('aaaa'), [0, 0, ''])
+        self.assertEqual(self.answer('txt'), [0, 0, ''])
+        self.assertEqual(self.answer('srv'), [3, 0, ''])
+
+    def test_other_names_do_not_exist(self):
+        for name, asked in (('name of nobody', 'example.com:53/udp'), ('doh', 'dns.google:53/udp')):
+            self.refused(name, 'no such name', asked)
+        self.assertEqual(self.answer('tunnel in names'), [3, 0, ''])
+        self.recorded('tunnel in names', 'c2vjcmv0.tunnel.example.net', 'engine:dns')
+
+    def test_requests_are_judged_as_through_the_proxy(self):
+        self.assertIn('403', self.answer('denied method'))
+        self.recorded('denied method', 'HTTP:DELETE', NAME)
+        self.assertFalse([line for line in self.run_inside.upstream.requests if 'DELETE' in line])
+
+    def test_a_declared_name_on_another_port_is_refused(self):
+        self.refused('wrong port', 'ECONNRESET', 'transparent_tcp_port_mismatch')
+
+    def test_addresses_are_judged_as_addresses(self):
+        for name, address in (('raw address of a declared name', '192.0.2.10:443'),
+                              ('address of nobody', '203.0.113.7:80'),
+                              ('metadata', '169.254.169.254:80'), ('private address', '10.0.0.1:443'),
+                              ('v6 address', '[2001:db8::1]:443'),
+                              ('v4 inside v6', '203.0.113.8:443'),
+                              ('from an address of its own', '203.0.113.9:443')):
+            self.refused(name, 'ECONNRESET', address)
+
+    def test_addresses_that_stand_for_no_name_are_refused(self):
+        self.refused('synthetic address of no name', 'ECONNRESET', '198.19.200.200:443')
+        self.refused('v6 synthetic address', 'ECONNRESET', '[fd23:6f70:656e::1]:443')
+        self.refused('the listener itself', 'ECONNRESET', '127.0.0.1:15001')
+
+    def test_tls_for_another_name_is_refused(self):
+        self.refused('other name in tls', 'ECONNRESET', 'TLS asks for example.com')
+
+    def test_nothing_but_tcp_leaves(self):
+        for name, record in (('udp', '203.0.113.10:443/udp'), ('udp unconnected', '203.0.113.11:443/udp'),
+                             ('udp v6', '[2001:db8::2]:443/udp'),
+                             ('udp multicast', '224.0.0.251:5353/udp')):
+            self.refused(name, 'EPERM', record)
+        self.recorded('udp', 'policy:bypass-detect')
+        self.assertEqual(self.answer('raw socket'), 'EPERM')
+
+    def test_loopback_of_the_host_is_not_reached(self):
+        self.assertEqual(self.answer('host loopback'), 'ECONNREFUSED')
+        self.quick('host loopback')
+
+    def test_curl_without_proxy(self):
+        self.heard('curl')
+        self.heard('curl over tls')
+        for name in ('curl to nobody', 'curl to an address', 'curl -6', 'curl through a direct proxy'):
+            self.assertNotEqual(self.answer(name)[0], 0, name)
+            self.quick(name)
+        self.recorded('curl to an address', '203.0.113.12:443')
+        self.recorded('curl through a direct proxy', '203.0.113.13:8080')
+
+    def test_dig(self):
+        for name in ('dig', 'dig another server'):
+            self.assertRegex(self.answer(name)[1], r'^198\.1[89]\.', name)
+        self.assertIn('NXDOMAIN', self.answer('dig nobody')[1])
+
+    def test_getent(self):
+        self.assertIn('198.18.', self.answer('getent')[1])
+        self.assertNotEqual(self.answer('getent nobody')[0], 0)
+        self.quick('getent nobody')
+
+    def test_other_programs_fail_at_once(self):
+        for name in ('wget to nobody', 'ssh nobody', 'nc'):
+            if name in self.run_inside.results:
+                self.assertNotEqual(self.answer(name)[0], 0, name)
+                self.quick(name)
+
+    def test_ping_fails_at_once(self):
+        self.assertNotEqual(self.answer('ping')[0], 0)
+        self.quick('ping')
+        self.recorded('ping', '203.0.113.14', '/icmp')
+
+    def test_node_fetch(self):
+        self.heard('node')
+
+    def test_go(self):
+        self.heard('go')
+
+    def test_java(self):
+        self.heard('java')
+
+    def test_a_kernel_without_nf_tables_captures_the_ports_of_the_policy(self):
+        run = Run(os.environ['CAPTURE_TEST_BASE'], f'ports-{os.geteuid()}',
+                  before=[PYTHON, '-c', WITHOUT_NF_TABLES])
+        capture = run.controls()['capture']
+        self.assertEqual(capture['state'], 'emulated')
+        self.assertIn('nf_tables', capture['note'])
+        for name in ('plain socket', 'tls', 'own loopback'):
+            self.assertIn('heard', run.results[name]['answer'], name)
+        self.assertIn('you said hello', run.results['raw protocol']['answer'])
+        self.assertEqual(run.results['raw address of a declared name']['answer'], 'ECONNRESET')
+        self.assertIn('192.0.2.10:443', run.log)
+        for name in ('wrong port', 'udp'):  # Nobody listens there.
+            self.assertEqual(run.results[name]['answer'], 'ECONNREFUSED', name)
+            self.assertLess(run.results[name]['seconds'], SECONDS_MAX)
+
+
+def build_client(base):
+    """The Go program, where there is a compiler for it."""
+    compiler = shutil.which('go')
+    if compiler is None:
+        return None
+    environment = dict(os.environ, CGO_ENABLED='0', GOFLAGS='-mod=mod', GOPROXY='off', GOTOOLCHAIN='local')
+    return subprocess.Popen([compiler, 'build', '-o', base + '/client', HERE + '/client.go'],
+                            env=environment, cwd=base, stdout=subprocess.DEVNULL)
+
+
+def main():
+    base = tempfile.mkdtemp(prefix='agentic-ci-capture-')
+    try:
+        os.chmod(base, 0o755)
+        for name in ('bin', 'root', 'user', 'tests'):
+            os.mkdir(f'{base}/{name}')
+        # The repository may lie where an ordinary user cannot go.
+        shutil.copy(sys.argv[1], base + '/bin/agentic-ci')
+        for name in os.listdir(HERE):
+            if os.path.isfile(os.path.join(HERE, name)):
+                shutil.copy(os.path.join(HERE, name), base + '/tests')
+        os.chown(base + '/user', USER, USER) if os.geteuid() == 0 else None
+        compiling = build_client(base)
+        if compiling:
+            compiling.wait()
+        failed = 0
+        for identity in ('root', 'user') if os.geteuid() == 0 else ('user',):
+            print(f'-- as {identity}', flush=True)
+            place = f'{base}/{identity}'
+            if os.path.exists(base + '/client'):
+                shutil.copy(base + '/client', place)
+            line = [PYTHON, base + '/tests/capture_test.py', '--cases']
+            if identity == 'user' and os.geteuid() == 0:
+                line = ['setpriv', f'--reuid={USER}', f'--regid={USER}', '--clear-groups', *line]
+            environment = dict(os.environ, CAPTURE_TEST_BASE=place, PYTHONDONTWRITEBYTECODE='1',
+                               CAPTURE_TEST_BIN=base + '/bin/agentic-ci')
+            failed += subprocess.run(line, env=environment, cwd=place).returncode != 0
+        return 1 if failed else 0
+    finally:
+        subprocess.run(['rm', '-rf', base])
+
+
+if __name__ == '__main__':
+    if sys.argv[1] == '--cases':
+        unittest.main(argv=sys.argv[:1], verbosity=2)
+    sys.exit(main())

@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the agent tries, without a proxy. Prints a line of JSON for each try: its name, answer and seconds.
+
+inside.py HTTP HTTPS RAW   (ports of the machine's servers)
+"""
+import errno
+import json
+import os
+import shutil
+import socket
+import ssl
+import struct
+import subprocess
+import sys
+import time
+
+HTTP, HTTPS, RAW = (int(word) for word in sys.argv[1:4])
+NAME = 'host.openshell.internal'
+WEB = b'GET /x HTTP/1.1\r\nHost: %s:%d\r\nConnection: close\r\n\r\n'
+results = {}
+for variable in [name for name in os.environ if name.lower().endswith('_proxy')]:
+    del os.environ[variable]
+os.environ['NO_PROXY'] = '*'
+
+
+def attempt(name, action):
+    began = time.monotonic()
+    try:
+        answer = action()
+    except socket.timeout:
+        answer = 'timeout'
+    except OSError as error:
+        answer = errno.errorcode.get(error.errno, str(error))
+        if isinstance(error, socket.gaierror):
+            answer = 'no such name' if error.errno == socket.EAI_NONAME else f'gaierror {error.errno}'
+    results[name] = {'answer': answer, 'seconds': round(time.monotonic() - began, 3)}
+
+
+def talk(address, say=b'GET / HTTP/1.0\r\n\r\n', family=socket.AF_INET, wrap=None, bind=None):
+    """What the other side sends, or how it fails."""
+    with socket.socket(family, socket.SOCK_STREAM) as plain:
+        plain.settimeout(10)
+        if bind:
+            plain.bind(bind)
+        plain.connect(address)
+        stream = wrap(plain) if wrap else plain
+        stream.sendall(say)
+        heard = b''
+        while True:
+            piece = stream.recv(1000)
+            if not piece:
+                return heard.decode(errors='replace')
+            heard += piece
+
+
+def resolve(name):
+    return socket.gethostbyname(name)
+
+
+def tls(name, server_name):
+    def wrap(plain):
+        context = ssl.create_default_context()
+        context.check_hostname = False
+        return context.wrap_socket(plain, server_hostname=server_name)
+    return talk((resolve(name), HTTPS), WEB % (NAME.encode(), HTTPS), wrap=wrap)
+
+
+def datagram(address, family=socket.AF_INET, connect=True, say=b'x' * 20):
+    with socket.socket(family, socket.SOCK_DGRAM) as out:
+        out.settimeout(3)
+        if connect:
+            out.connect(address)
+            out.send(say)
+        else:
+            out.sendto(say, address)
+        return out.recv(1000).hex()
+
+
+def question(name, kind, number=7):
+    labels = b''.join(bytes([len(part)]) + part.encode() for part in name.split('.') if part)
+    return struct.pack('>6H', number, 0x0100, 1, 0, 0, 0) + labels + b'\0' + struct.pack('>2H', kind, 1)
+
+
+def ask(server, name, kind=1, tcp=False):
+    """(rcode, number of answers, last address) as a bare resolver sees them."""
+    query = question(name, kind)
+    if tcp:
+        with socket.create_connection((server, 53), 5) as stream:
+            stream.sendall(struct.pack('>H', len(query)) + query)
+            size = struct.unpack('>H', stream.recv(2))[0]
+            reply = stream.recv(size)
+    else:
+        family = socket.AF_INET6 if ':' in server else socket.AF_INET
+        reply = bytes.fromhex(datagram((server, 53), family, False, query))
+    count = struct.unpack('>H', reply[6:8])[0]
+    address = socket.inet_ntoa(reply[-4:]) if count and kind == 1 else ''
+    return [reply[3] & 15, count, address]
+
+
+def run(*words):
+    done = subprocess.run(words, capture_output=True, text=True, errors='replace', timeout=30)
+    return [done.returncode, (done.stdout + done.stderr)[-600:]]
+
+
+def controls():
+    attempt('plain socket', lambda: talk((NAME, HTTP), WEB % (NAME.encode(), HTTP)))
+    attempt('tls', lambda: tls(NAME, NAME))
+    attempt('tls without a name', lambda: tls(NAME, None))
+    attempt('raw protocol', lambda: talk((NAME, RAW), b'hello', wrap=None))
+    attempt('own loopback', own_loopback)
+    attempt('resolve', lambda: resolve(NAME))
+    attempt('resolve wildcard', lambda: resolve('deep.wild.example.com'))
+    attempt('another resolver', lambda: ask('8.8.8.8', NAME))
+    attempt('another resolver over tcp', lambda: ask('8.8.8.8', NAME, tcp=True))
+    attempt('another resolver over v6', lambda: ask('2001:db8::53', NAME))
+    attempt('aaaa', lambda: ask('10.200.0.1', NAME, 28))
+    attempt('txt', lambda: ask('10.200.0.1', NAME, 16))
+    attempt('srv', lambda: ask('10.200.0.1', '_x._tcp.' + NAME, 33))
+
+
+def own_loopback():
+    server = socket.create_server(('127.0.0.1', 0))
+    with socket.create_connection(server.getsockname()) as client:
+        server.accept()[0].sendall(b'heard')
+        return client.recv(10).decode()
+
+
+def refused():
+    attempt('denied method', lambda: talk((NAME, HTTP), b'DELETE /x HTTP/1.1\r\nHost: %s:%d\r\n'
+                                          b'Connection: close\r\n\r\n' % (NAME.encode(), HTTP)))
+    attempt('wrong port', lambda: talk((resolve(NAME), 5432)))
+    attempt('raw address of a declared name', lambda: talk(('192.0.2.10', 443)))
+    attempt('address of nobody', lambda: talk(('203.0.113.7', 80)))
+    attempt('metadata', lambda: talk(('169.254.169.254', 80)))
+    attempt('private address', lambda: talk(('10.0.0.1', 443)))
+    attempt('synthetic address of no name', lambda: talk(('198.19.200.200', 443)))
+    attempt('the listener itself', lambda: talk(('127.0.0.1', 15001)))
+    attempt('v6 address', lambda: talk(('2001:db8::1', 443), family=socket.AF_INET6))
+    attempt('v6 synthetic address', lambda: talk(('fd23:6f70:656e::1', 443), family=socket.AF_INET6))
+    attempt('v4 inside v6', lambda: talk(('::ffff:203.0.113.8', 443), family=socket.AF_INET6))
+    attempt('from an address of its own', lambda: talk(('203.0.113.9', 443), bind=('198.51.100.1', 0)))
+    attempt('other name in tls', lambda: tls(NAME, 'example.com'))
+    attempt('name of nobody', lambda: resolve('example.com'))
+    attempt('doh', lambda: resolve('dns.google'))
+    attempt('tunnel in names', lambda: ask('8.8.8.8', 'c2VjcmV0.tunnel.example.net', 16))
+    attempt('udp', lambda: datagram(('203.0.113.10', 443)))
+    attempt('udp unconnected', lambda: datagram(('203.0.113.11', 443), connect=False))
+    attempt('udp v6', lambda: datagram(('2001:db8::2', 443), socket.AF_INET6))
+    attempt('udp multicast', lambda: datagram(('224.0.0.251', 5353)))
+    attempt('raw socket', lambda: socket.socket(socket.AF_INET, socket.SOCK_RAW, 47) and 'opened')
+    attempt('host loopback', lambda: talk(('127.0.0.1', HTTP)))
+
+
+def programs():
+    url = f'http://{NAME}:{HTTP}/x'
+    here = os.getcwd()
+    table = {
+        'curl': ['curl', '-s', '--noproxy', '*', url],
+        'curl over tls': ['curl', '-s', '--noproxy', '*', f'https://{NAME}:{HTTPS}/x'],
+        'curl to nobody': ['curl', '-s', '--noproxy', '*', 'http://example.com/'],
+        'curl to an address': ['curl', '-s', '--noproxy', '*', '-k', 'https://203.0.113.12/'],
+        'curl -6': ['curl', '-6', '-s', '--noproxy', '*', url],
+        'curl through a direct proxy': ['curl', '-s', '--noproxy', '', '-x', 'http://203.0.113.13:8080', url],
+        'wget to nobody': ['wget', '-q', '--tries=1', 'http://example.com/'],
+        'dig': ['dig', '+short', NAME],
+        'dig another server': ['dig', '+short', '@8.8.8.8', NAME],
+        'dig nobody': ['dig', '+nocmd', 'example.com'],
+        'getent': ['getent', 'ahosts', NAME],
+        'getent nobody': ['getent', 'ahosts', 'example.com'],
+        'ssh nobody': ['ssh', '-o', 'BatchMode=yes', 'example.com'],
+        'nc': ['nc', '-z', '-w', '3', '127.0.0.1', str(HTTP)],
+        'ping': ['ping', '-c', '1', '-W', '2', '203.0.113.14'],
+        'node': ['node', '-e', f'fetch("https://{NAME}:{HTTPS}/x").then(r => r.text()).then(console.log)'],
+        'go': [here + '/client', url],
+        'java': ['java', '-Xshare:auto', '-XX:TieredStopAtLevel=1', 'Client.java', url],
+    }
+    for name, words in table.items():
+        if shutil.which(words[0]) and (name != 'java' or shutil.which('javac')):
+            attempt(name, lambda words=words: run(*words))
+
+
+controls()
+refused()
+programs()
+for name, result in results.items():
+    print(json.dumps([name, result]))
