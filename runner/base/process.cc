@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/process.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/sys.h"
+
+namespace {
+
+constexpr int kNotStarted = 127;  // As a shell says it.
+
+[[noreturn]] void Become(const Process::Command& command, char* const* argv, char* const* envp,
+                         int out) {
+  // A group of its own, so that what it starts can be ended with it.
+  ::setpgid(0, 0);
+  sigset_t none;
+  ::sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  int null = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+  bool ready = ::chdir(command.directory.c_str()) == 0 && null >= 0 && ::dup2(null, 0) == 0 &&
+               ::dup2(out, 1) == 1 && ::dup2(out, 2) == 2;
+  if (ready) ::execve(argv[0], argv, envp);
+  ::_exit(kNotStarted);
+}
+
+}  // namespace
+
+Result<Process> Process::Start(const Command& command) {
+  auto [read, write] = TRY(sys::Pipe());
+  std::vector<std::string> variables;
+  for (const auto& [name, value] : command.environment) variables.push_back(name + "=" + value);
+  std::vector<char*> argv;
+  std::vector<char*> envp;
+  for (const std::string& argument : command.argv)
+    argv.push_back(const_cast<char*>(argument.c_str()));
+  for (const std::string& variable : variables) envp.push_back(const_cast<char*>(variable.c_str()));
+  argv.push_back(nullptr);
+  envp.push_back(nullptr);
+  pid_t pid = ::fork();
+  if (pid < 0) return Errno("fork");
+  if (pid == 0) Become(command, argv.data(), envp.data(), write.get());
+  return Process(pid, std::move(read));
+}
+
+Process::~Process() { End(); }
+
+void Process::End() {
+  if (pid_ < 0) return;
+  ::kill(-pid_, SIGKILL);
+  ::kill(pid_, SIGKILL);  // Before it had a group.
+  while (::waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
+  }
+  pid_ = -1;
+}
+
+std::string Process::Finish(size_t bytes_max, Deadline deadline) {
+  std::string output;
+  while (output.size() < bytes_max) {
+    Result<bool> readable = sys::WaitReadable(out_.get(), deadline);
+    if (!readable.ok() || !readable.value()) break;
+    char piece[4096];
+    ssize_t got = ::read(out_.get(), piece, std::min(sizeof piece, bytes_max - output.size()));
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) break;
+    output.append(piece, static_cast<size_t>(got));
+  }
+  End();
+  return output;
+}

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/deadline.h"
+#include "base/fd.h"
+#include "base/result.h"
+
+// A program of the host that is asked something: no shell, no input, its output read back.
+class Process {
+ public:
+  struct Command {
+    std::vector<std::string> argv;                                 // argv[0]: an absolute path.
+    std::vector<std::pair<std::string, std::string>> environment;  // The whole of it.
+    std::string directory = "/";
+  };
+
+  // Starts it, standard output and error into one pipe. Call from a process with one thread. kIo
+  // when it cannot be started; that the program is missing shows in the output being empty.
+  static Result<Process> Start(const Command& command);
+
+  Process(Process&& other) noexcept
+      : pid_(std::exchange(other.pid_, -1)), out_(std::move(other.out_)) {}
+  Process& operator=(Process&&) = delete;
+  // Kills and reaps what still runs.
+  ~Process();
+
+  // What it printed until it closed its output or `deadline` passed; at most `bytes_max`, the rest
+  // is left. Ends it.
+  std::string Finish(size_t bytes_max, Deadline deadline);
+
+ private:
+  Process(pid_t pid, Fd out) : pid_(pid), out_(std::move(out)) {}
+  void End();
+
+  pid_t pid_;
+  Fd out_;
+};

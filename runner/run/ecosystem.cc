@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/ecosystem.h"
+
+#include <algorithm>
+#include <charconv>
+#include <span>
+
+#include "codec/embedded_file.h"
+#include "codec/json.h"
+#include "codec/nearest.h"
+#include "codec/yaml.h"
+#include "policy/access.h"
+#include "policy/destination.h"
+#include "policy/host_pattern.h"
+
+namespace run {
+
+std::span<const codec::EmbeddedFile> EmbeddedEcosystems();
+
+namespace {
+
+using codec::YamlNode;
+
+constexpr std::string_view kHttps = "https://";
+constexpr uint16_t kHttpsPort = 443;
+
+// The file is ours: what is missing in it is empty.
+std::string TextOf(const YamlNode& node, std::string_view key) {
+  const YamlNode* value = node.Find(key);
+  return value != nullptr ? value->text : "";
+}
+
+std::vector<std::string> TextsOf(const YamlNode& node, std::string_view key) {
+  std::vector<std::string> texts;
+  const YamlNode* value = node.Find(key);
+  if (value == nullptr) return texts;
+  for (const YamlNode& item : value->items) texts.push_back(item.text);
+  return texts;
+}
+
+Ecosystem ReadEcosystem(const YamlNode& node) {
+  Ecosystem ecosystem;
+  ecosystem.name = TextOf(node, "name");
+  for (const YamlNode& item : node.Find("ask")->items) {
+    Ecosystem::Ask ask;
+    ask.program = TextOf(item, "program");
+    ask.arguments = TextsOf(item, "arguments");
+    ask.bare = TextOf(item, "bare") == "true";
+    if (const YamlNode* then = item.Find("then")) {
+      ask.then_path = TextOf(*then, "path");
+      ask.then_member = TextOf(*then, "member");
+    }
+    ecosystem.asks.push_back(std::move(ask));
+  }
+  for (const YamlNode& item : node.Find("locks")->items) {
+    ecosystem.locks.push_back({TextOf(item, "file"), TextsOf(item, "behind")});
+  }
+  return ecosystem;
+}
+
+bool IsHostByte(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
+         c == '-';
+}
+
+// "host" or "host:port" at the start of `text`; nothing for what no registry is called.
+std::optional<Registry> RegistryAt(std::string_view text) {
+  size_t end = 0;
+  while (end < text.size() && IsHostByte(text[end])) ++end;
+  Registry registry;
+  registry.host = policy::CanonicalHost(text.substr(0, end));
+  if (end < text.size() && text[end] == ':') {
+    const char* begin = text.data() + end + 1;
+    std::from_chars_result parsed =
+        std::from_chars(begin, text.data() + text.size(), registry.port);
+    if (parsed.ec != std::errc() || registry.port == 0) return std::nullopt;
+  }
+  bool named = registry.host.find('.') != std::string::npos &&
+               policy::HostFault(registry.host).empty() && !registry.host.ends_with(".localhost");
+  if (!named || policy::ParseAddress(registry.host).has_value()) return std::nullopt;
+  return registry;
+}
+
+class Finder {
+ public:
+  explicit Finder(const RegistrySources& sources) : sources_(sources) {}
+
+  void TakeAsk(const Ecosystem::Ask& ask) {
+    std::string output = sources_.ask(ask);
+    for (size_t at = output.find(kHttps); at != std::string::npos;
+         at = output.find(kHttps, at + kHttps.size())) {
+      std::string_view rest = std::string_view(output).substr(at + kHttps.size());
+      if (Add(RegistryAt(rest)) && !ask.then_path.empty()) {
+        Follow(ask, output.substr(at, output.find('/', at + kHttps.size()) - at));
+      }
+    }
+    if (ask.bare) TakeWords(output);
+  }
+
+  void TakeLock(const Ecosystem::Lock& lock) {
+    std::optional<std::string> text = sources_.read(lock.file);
+    if (!text) return;
+    for (const std::string& marker : lock.behind) {
+      for (size_t at = text->find(marker); at != std::string::npos;
+           at = text->find(marker, at + marker.size())) {
+        TakeUrl(std::string_view(*text).substr(at + marker.size()));
+      }
+    }
+  }
+
+  std::vector<Registry> Take() { return std::move(found_); }
+
+ private:
+  // False: it was known already, or is none.
+  bool Add(const std::optional<Registry>& registry) {
+    if (!registry || std::find(found_.begin(), found_.end(), *registry) != found_.end())
+      return false;
+    found_.push_back(*registry);
+    return true;
+  }
+
+  void TakeUrl(std::string_view text) {
+    // Java's property files escape the colon.
+    for (std::string_view scheme : {kHttps, std::string_view("https\\://")}) {
+      if (text.starts_with(scheme)) Add(RegistryAt(text.substr(scheme.size())));
+    }
+  }
+
+  void TakeWords(std::string_view output) {
+    while (!output.empty()) {
+      size_t end = std::min(output.find_first_of(" \t\r\n,"), output.size());
+      if (end > 0) Add(RegistryAt(output.substr(0, end)));
+      output.remove_prefix(std::min(end + 1, output.size()));
+    }
+  }
+
+  void Follow(const Ecosystem::Ask& ask, const std::string& base) {
+    std::optional<std::string> document = sources_.fetch(base + ask.then_path);
+    if (!document) return;
+    Result<codec::Json> json = codec::ParseJson(*document);
+    if (json.ok()) TakeUrl(json.value().StringAt(ask.then_member));
+  }
+
+  const RegistrySources& sources_;
+  std::vector<Registry> found_;
+};
+
+}  // namespace
+
+std::vector<Ecosystem> KnownEcosystems() {
+  std::vector<Ecosystem> known;
+  for (const codec::EmbeddedFile& file : EmbeddedEcosystems()) {
+    Result<YamlNode> root = codec::ParseYaml(file.text, std::string(file.path));
+    ENSURE(root.ok());
+    for (const YamlNode& item : root.value().Find("ecosystems")->items) {
+      known.push_back(ReadEcosystem(item));
+    }
+  }
+  return known;
+}
+
+Result<std::vector<Ecosystem>> FindEcosystems(const std::vector<std::string>& names) {
+  std::vector<Ecosystem> known = KnownEcosystems();
+  std::vector<std::string_view> all;
+  std::string list;
+  for (const Ecosystem& ecosystem : known) {
+    all.push_back(ecosystem.name);
+    list += (list.empty() ? "" : ", ") + ecosystem.name;
+  }
+  std::vector<Ecosystem> found;
+  for (const std::string& name : names) {
+    auto match = std::find_if(known.begin(), known.end(),
+                              [&](const Ecosystem& ecosystem) { return ecosystem.name == name; });
+    if (match == known.end()) {
+      return Error{Code::kInvalid, "unknown ecosystem '" + name + "'; there are: " + list,
+                   codec::NearestName(name, all)};
+    }
+    found.push_back(*match);
+  }
+  return found;
+}
+
+std::vector<Registry> FindRegistries(const Ecosystem& ecosystem, const RegistrySources& sources) {
+  Finder finder(sources);
+  for (const Ecosystem::Ask& ask : ecosystem.asks) finder.TakeAsk(ask);
+  for (const Ecosystem::Lock& lock : ecosystem.locks) finder.TakeLock(lock);
+  return finder.Take();
+}
+
+std::optional<policy::NetworkPolicy> EcosystemPolicy(const std::string& name,
+                                                     const std::vector<Registry>& registries,
+                                                     const std::vector<std::string>& binaries) {
+  if (registries.empty()) return std::nullopt;
+  policy::NetworkPolicy network;
+  network.key = "ecosystem_" + name;
+  network.name = network.key;
+  network.binaries = binaries;
+  for (const Registry& registry : registries) {
+    policy::Endpoint endpoint;
+    endpoint.host = registry.host;
+    endpoint.ports = {registry.port};
+    endpoint.protocol = policy::Protocol::kRest;
+    endpoint.access = policy::Access::kReadOnly;
+    endpoint.rules = policy::ExpandAccess(endpoint.protocol, endpoint.access, {});
+    network.endpoints.push_back(std::move(endpoint));
+  }
+  return network;
+}
+
+}  // namespace run
