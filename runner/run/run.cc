@@ -28,6 +28,7 @@
 #include "run/outcome.h"
 #include "run/policy_source.h"
 #include "run/recorder.h"
+#include "run/registry_sources.h"
 #include "run/report_directory.h"
 #include "run/supervise.h"
 #include "run/trust.h"
@@ -164,6 +165,20 @@ Result<std::string> ReadCaBundle(const Request& request) {
   return sys::ReadFile(system.value(), kCaBundleBytesMax);
 }
 
+// The registries of the configured ecosystems, for the agent and what it starts.
+Status OpenEcosystems(const Request& request, const forge::Event& event, Plan* plan) {
+  EcosystemRequest wanted;
+  wanted.names = plan->config.ecosystems;
+  wanted.binaries = plan->program.binaries;
+  if (wanted.binaries.empty()) wanted.binaries = {"/**"};
+  wanted.search_path = sys::Environment("PATH").value_or("");
+  wanted.repository = plan->checkout.git();
+  wanted.checkout = plan->checkout.path;
+  wanted.ref = {PolicyRef(event, request.policy_ref), !request.policy_ref.empty()};
+  wanted.ca_file = request.ca_file;
+  return AddEcosystems(wanted, &plan->policy.parsed.policy);
+}
+
 // event -> trust -> policy -> agent -> secrets: pure but for reading, nothing started yet.
 Result<Plan> PlanRun(const Request& request, Recorder& recorder) {
   forge::Event event = TRY(forge::ReadEvent(sys::Environment).Context("reading the event"));
@@ -182,6 +197,9 @@ Result<Plan> PlanRun(const Request& request, Recorder& recorder) {
                                {PolicyRef(event, request.policy_ref), !request.policy_ref.empty()})
                         .Context("reading the configuration"));
   plan.budget = PlanBudget(request, plan.config);
+  if (!plan.config.ecosystems.empty()) {
+    TRY(OpenEcosystems(request, event, &plan).Context("opening the ecosystems"));
+  }
   recorder.Phase("policy");
 
   plan.agent = TRY(PlanTheAgent(request, plan.program, plan.checkout.path));
