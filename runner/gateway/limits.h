@@ -140,5 +140,9 @@ constexpr size_t kTokenAnswerBytesMax = size_t{64} << 10;
 constexpr milliseconds kTokenTimeout = seconds(30);
 constexpr seconds kTokenEarly{300};
 constexpr seconds kTokenLifetime{3600};  // What is asked for; Google grants no more.
+// A failure is given to every request for so long before it is tried again; who waits for a token
+// that another request fetches looks so often.
+constexpr milliseconds kTokenRetry = seconds(5);
+constexpr milliseconds kTokenPoll{20};
 
 }  // namespace gateway

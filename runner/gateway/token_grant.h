@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// Access tokens that do not live as long as a run: fetched when the first request needs one, and
+// anew shortly before they end. This is the gateway's own traffic: no policy judges it (the
+// operator named these services), and it is recorded as such.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "gateway/credentials.h"
+#include "gateway/google_credentials.h"
+#include "gateway/services.h"
+
+namespace gateway {
+
+class TokenGrants {
+ public:
+  // `credentials` gets the tokens, and outlives this.
+  TokenGrants(std::vector<TokenGrant> grants, Credentials& credentials);
+
+  // Sees to it that `credentials` has a token of `grant` (CredentialRefusal::grant). Whoever asks
+  // while one is being fetched waits for it; a failure is not tried again for kTokenRetry. The
+  // error names the service and its code, never a value.
+  Task<Status> Ensure(Services& services, int grant);
+
+ private:
+  struct Slot {
+    TokenGrant grant;
+    bool busy = false;
+    Deadline fresh = Deadline::After({});
+    Deadline failed_until = Deadline::After({});
+    std::string failure = {};
+  };
+
+  Task<Result<AccessToken>> Fetch(Services& services, const TokenGrant& grant);
+
+  std::vector<Slot> slots_;
+  Credentials& credentials_;
+};
+
+}  // namespace gateway
