@@ -1,0 +1,141 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""npm, pip, Go, Cargo and Maven fetch a package through the gateway, with no other configuration.
+
+usage: ecosystems_test.py BINARY [TEST...]
+"""
+import glob
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+BINARY = os.path.abspath(sys.argv.pop(1))
+POLICY = '''
+version: 1
+filesystem_policy:
+  include_workdir: true
+  read_only: [/usr, /lib, /lib64, /bin, /proc, /dev/urandom, /etc, {tools}]
+  read_write: [/tmp, /dev/null]
+'''
+SECONDS = 180
+POM = '''<project><modelVersion>4.0.0</modelVersion><groupId>a</groupId><artifactId>b</artifactId><version>1</version>
+<packaging>pom</packaging><parent><groupId>org.sonatype.oss</groupId><artifactId>oss-parent</artifactId>
+<version>7</version><relativePath/></parent></project>
+'''
+
+
+def need(program):
+    path = shutil.which(program)
+    if path is None:
+        raise unittest.SkipTest(f'{program} is not installed')
+    return os.path.realpath(path)
+
+
+class Ecosystems(unittest.TestCase):
+    def setUp(self):
+        # Not beneath /tmp: the sandbox has one of its own.
+        self.directory = pathlib.Path(tempfile.mkdtemp(prefix='ecosystems-test-', dir='/var/tmp'))
+        self.addCleanup(shutil.rmtree, self.directory, ignore_errors=True)
+        self.directory.chmod(0o755)
+        self.checkout = self.directory / 'checkout'
+        (self.checkout / '.agentic-ci').mkdir(parents=True)
+        self.tools = self.directory / 'tools'
+        self.tools.mkdir()
+
+    def outside(self, command, environment=None):
+        """The same without a sandbox: who cannot do it there need not be able to do it inside."""
+        with tempfile.TemporaryDirectory() as home:
+            moved = {name: value.replace('/tmp/', home + '/') for name, value in (environment or {}).items()}
+            done = subprocess.run(['/bin/sh', '-c', command.replace('/tmp/', home + '/')], cwd=self.checkout,
+                                  capture_output=True, text=True, timeout=SECONDS, env={**os.environ, **moved})
+        if done.returncode != 0:
+            raise unittest.SkipTest('the registry cannot be reached from here')
+
+    def inside(self, command, environment=None):
+        policy = self.directory / 'policy.yml'
+        policy.write_text(POLICY.format(tools=self.tools))
+        variables = [item for name, value in (environment or {}).items() for item in ('--env', f'{name}={value}')]
+        report = self.directory / 'report'
+        return subprocess.run(
+            [BINARY, 'run', '--workdir', self.checkout, '--policy', policy, '--report-dir', report,
+             '--timeout', f'{SECONDS}s', *variables, '--', '/bin/sh', '-c', command],
+            stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=SECONDS + 60)
+
+    def configure(self, ecosystems):
+        (self.checkout / '.agentic-ci/config.yml').write_text(f'ecosystems: [{ecosystems}]\n')
+        git = ['git', '-c', 'user.name=a', '-c', 'user.email=a@example.com', '-C', self.checkout]
+        for arguments in (['init', '-q'], ['add', '-A'], ['commit', '-q', '--allow-empty', '-m', 'one']):
+            subprocess.run([*git, *arguments], check=True)
+
+    def check(self, ecosystem, command, environment=None):
+        self.outside(command, environment)
+        self.configure(ecosystem)
+        run = self.inside(command, environment)
+        self.assertEqual(run.returncode, 0, run.stdout[-3000:] + run.stderr[-6000:])
+        hosts = re.findall(r'registry opened.*?host=(\S+)', run.stderr)
+        self.assertTrue(hosts, run.stderr)
+        # The control: without the ecosystem the same command gets nowhere.
+        self.configure('')
+        closed = self.inside(command, environment)
+        self.assertNotEqual(closed.returncode, 0, closed.stdout)
+        self.assertIn(hosts[0], closed.stderr)  # Its refusal is told.
+        return hosts
+
+    def test_node(self):
+        need('npm')
+        hosts = self.check('node', 'npm install --no-audit --no-fund --prefix /tmp/out --cache /tmp/cache is-number@7.0.0'
+                                   ' && grep -q 7.0.0 /tmp/out/node_modules/is-number/package.json')
+        self.configure('node')
+        ask = f"curl -s -o /dev/null -w '%{{http_code}} ' https://{hosts[0]}/is-number"
+        run = self.inside(f'{ask}; {ask} -X PUT -d x; {ask} -X DELETE')
+        self.assertEqual(run.stdout.split(), ['200', '403', '403'], run.stderr)
+
+    def test_python(self):
+        import pip
+        shutil.copytree(os.path.dirname(pip.__file__), self.tools / 'lib/pip',
+                        ignore=shutil.ignore_patterns('__pycache__'))
+        self.check('python', '/usr/bin/python3 -m pip download --no-deps --no-cache-dir -q -d /tmp/out six==1.16.0',
+                   {'PYTHONPATH': str(self.tools / 'lib')})
+
+    def test_go(self):
+        go = need('go')
+        (self.checkout / 'go.mod').write_text('module example.com/m\n\ngo 1.21\n')
+        self.check('go', f'{go} mod download -json github.com/google/uuid@v1.6.0',
+                   {'GOPATH': '/tmp/go', 'GOCACHE': '/tmp/go-build', 'GOFLAGS': '-modcacherw', 'GOTOOLCHAIN': 'local'})
+
+    def test_rust(self):
+        need('cargo')
+        root = subprocess.run(['rustc', '--print', 'sysroot'], capture_output=True, text=True, check=True).stdout.strip()
+        for name in ['bin/cargo', 'bin/rustc', *[os.path.relpath(path, root) for path in glob.glob(f'{root}/lib/*.so*')]]:
+            target = self.tools / name
+            target.parent.mkdir(exist_ok=True)
+            try:
+                os.link(f'{root}/{name}', target)
+            except OSError:
+                shutil.copy(f'{root}/{name}', target)
+        (self.checkout / 'src').mkdir()
+        (self.checkout / 'src/lib.rs').write_text('')
+        (self.checkout / 'Cargo.toml').write_text(
+            '[package]\nname = "m"\nversion = "0.1.0"\nedition = "2021"\n[dependencies]\nitoa = "=1.0.11"\n')
+        self.check('rust', f'{self.tools}/bin/cargo fetch -q',
+                   {'CARGO_HOME': '/tmp/cargo', 'RUSTC': str(self.tools / 'bin/rustc')})
+
+    def test_java(self):
+        need('mvn')
+        (self.checkout / 'pom.xml').write_text(POM)
+        self.check('java', 'mvn -B -q -Dmaven.repo.local=/tmp/m2 validate')
+
+    def test_an_unknown_name_is_an_error_with_the_list(self):
+        self.configure('rustxxxx')
+        run = self.inside('true')
+        self.assertEqual(run.returncode, 65, run.stderr)
+        self.assertRegex(run.stderr, "unknown ecosystem 'rustxxxx'; there are: node, python, go, rust, java")
+
+
+if __name__ == '__main__':
+    unittest.main()
