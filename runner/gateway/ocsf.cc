@@ -288,7 +288,7 @@ std::string RenderOcsf(const Event& event, int64_t time_ms) {
     json.Set("firewall_rule", std::move(rule));
   }
   Json connection;
-  connection.Set("protocol_name", "tcp");
+  connection.Set("protocol_name", event.transport.empty() ? "tcp" : event.transport);
   json.Set("connection_info", std::move(connection));
   if (request) {
     Json url;

@@ -24,7 +24,7 @@ struct Event {
   std::vector<std::string> ancestors;
   std::string host;
   uint16_t port = 0;
-  std::string transport;  // "tcp" behind the port, or empty.
+  std::string transport;  // "tcp", "udp", "icmp" behind the port, or empty: TCP.
   std::string scheme;     // "http" or "https"; requests only.
   std::string method;     // Requests only.
   std::string path;       // Canonical; requests only.
