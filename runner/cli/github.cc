@@ -12,6 +12,7 @@
 #include "base/sys.h"
 #include "codec/json.h"
 #include "forge/actions.h"
+#include "run/credentials.h"
 #include "run/run.h"
 
 namespace cli {
@@ -48,9 +49,11 @@ Status Print(std::string_view text) { return sys::WriteAll(STDOUT_FILENO, text);
 
 // The log must not show a credential, not even where a program prints its own environment.
 Status PrintMasks(const run::Request& request) {
-  for (const run::SecretBinding& secret : request.secrets) {
-    std::optional<std::string> value = sys::Environment(secret.variable);
-    if (value) TRY(Print(forge::RenderMask(*value)));
+  for (const std::string& variable : run::CredentialVariables(request)) {
+    std::optional<std::string> value = sys::Environment(variable);
+    // A path says nothing, and many lines have one.
+    bool masked = value && !value->starts_with('/');
+    if (masked) TRY(Print(forge::RenderMask(*value)));
   }
   return Ok();
 }

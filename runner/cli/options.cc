@@ -102,6 +102,22 @@ Status Set(const Secrets& field, std::string_view text, run::Request* request) {
   return Ok();
 }
 
+// NAME[=VARIABLE].
+Status Set(const Providers& field, std::string_view text, run::Request* request) {
+  size_t equals = text.find('=');
+  std::string_view name = text.substr(0, equals);
+  std::string_view variable = equals == std::string_view::npos ? "" : text.substr(equals + 1);
+  bool named = equals == std::string_view::npos || IsVariableName(variable);
+  if (name.empty() || !named) {
+    return Usage("a provider is given as NAME or NAME=VARIABLE", "--provider anthropic");
+  }
+  for (const run::ProviderBinding& other : request->*field.member) {
+    if (other.name == name) return Usage(std::string(name) + " is given twice");
+  }
+  (request->*field.member).push_back({std::string(name), std::string(variable)});
+  return Ok();
+}
+
 Status Set(const Variables& field, std::string_view text, run::Request* request) {
   size_t equals = text.find('=');
   if (equals == std::string_view::npos || !IsVariableName(text.substr(0, equals))) {

@@ -51,10 +51,14 @@ struct Switch {
 struct Secrets {
   std::vector<run::SecretBinding> run::Request::*member;
 };
+struct Providers {
+  std::vector<run::ProviderBinding> run::Request::*member;
+};
 struct Variables {
   std::vector<std::pair<std::string, std::string>> run::Request::*member;
 };
-using Field = std::variant<Text, Duration, Size, Count, Cpus, Dollars, Switch, Secrets, Variables>;
+using Field =
+    std::variant<Text, Duration, Size, Count, Cpus, Dollars, Switch, Secrets, Providers, Variables>;
 
 struct RunOption {
   OptionSpec spec;
@@ -112,6 +116,12 @@ inline constexpr auto kRunOptions = std::to_array<RunOption>({
       "the value of this process's VARIABLE (or NAME) into requests to HOST.",
       true},
      Secrets{&run::Request::secrets}},
+    {{"provider", "NAME[=VARIABLE]", "",
+      "A service whose credential the gateway puts where it belongs: `anthropic`, `openai`, "
+      "`gemini`, `github`, `gitlab`, `vertex`, `bedrock`, or `generic` for a bearer token at "
+      "`API_BASE_URL`. Its value is this process's VARIABLE, or the usual one of that service.",
+      true},
+     Providers{&run::Request::providers}},
     {{"env", "NAME=VALUE", "",
       "A variable for the agent; nothing else of this process's environment enters the sandbox.",
       true},

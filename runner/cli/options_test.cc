@@ -26,6 +26,18 @@ Error Refused(std::string_view name, std::string_view text) {
   return SetOption(Option(name), text, &request).error();
 }
 
+TEST_CASE("a provider is a name, and may have a variable of its own") {
+  run::ProviderBinding plain = With("provider", "anthropic").providers.at(0);
+  CHECK(plain.name == "anthropic");
+  CHECK(plain.variable.empty());
+  CHECK(With("provider", "github=BOT_PAT").providers.at(0).variable == "BOT_PAT");
+  for (const char* text : {"", "=X", "github=", "github=1X", "github=ghp_x y"}) {
+    CHECK(Refused("provider", text).code == Code::kUsage);
+  }
+  run::Request request = With("provider", "github");
+  CHECK_FALSE(SetOption(Option("provider"), "github=OTHER", &request).ok());
+}
+
 TEST_CASE("DefaultRequest holds the defaults that design and reference promise") {
   run::Request request = DefaultRequest();
 

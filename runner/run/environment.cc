@@ -102,9 +102,9 @@ Result<AgentProgram> FindAgent(const Request& request, const std::string& search
   return program;
 }
 
-std::vector<std::pair<std::string, std::string>> AgentEnvironment(const Request& request,
-                                                                  const agent::AgentPlan& plan,
-                                                                  const AgentProgram& program) {
+std::vector<std::pair<std::string, std::string>> AgentEnvironment(
+    const Request& request, const agent::AgentPlan& plan, const AgentProgram& program,
+    const std::vector<std::pair<std::string, std::string>>& credentials) {
   std::string proxy =
       std::string("http://") + sandbox::kProxyAddress + ":" + std::to_string(sandbox::kProxyPort);
   std::string path = kPath;
@@ -152,9 +152,7 @@ std::vector<std::pair<std::string, std::string>> AgentEnvironment(const Request&
     variables.emplace_back(name, value);
   };
   for (const auto& [name, value] : plan.env) set(name, value);
-  for (const SecretBinding& secret : request.secrets) {
-    set(secret.name, gateway::PlaceholderFor(secret.name));
-  }
+  for (const auto& [name, value] : credentials) set(name, value);
   for (const auto& [name, value] : request.env) set(name, value);
   return variables;
 }

@@ -25,12 +25,13 @@ struct AgentProgram {
 // that is not installed; a `command` that is not found here is left to the sandbox to find.
 Result<AgentProgram> FindAgent(const Request& request, const std::string& search_path);
 
-// The agent's whole environment: nothing of the host's but what is listed here, by name.
+// The agent's whole environment: nothing of the host's but what is listed here, by name, and what
+// `credentials` (RunCredentials::environment) says.
 // Placeholders stand for secrets; the proxy and certificate variables are OpenShell's (its child
 // environment).
-std::vector<std::pair<std::string, std::string>> AgentEnvironment(const Request& request,
-                                                                  const agent::AgentPlan& plan,
-                                                                  const AgentProgram& program);
+std::vector<std::pair<std::string, std::string>> AgentEnvironment(
+    const Request& request, const agent::AgentPlan& plan, const AgentProgram& program,
+    const std::vector<std::pair<std::string, std::string>>& credentials);
 
 // Git configuration of the checkout without the credentials that checkout steps leave in it, as
 // files that the sandbox sees instead: .git/config, .git/config.worktree and those of submodules.

@@ -17,6 +17,13 @@ struct SecretBinding {
   std::string host;
 };
 
+// `--provider NAME[=ENVVAR]`: the credential of a service that the gateway knows how to place
+// (policies/providers/). `variable`: in place of the provider's first; or empty.
+struct ProviderBinding {
+  std::string name;
+  std::string variable;
+};
+
 struct Request {
   std::string agent = "command";
   std::string prompt;
@@ -38,6 +45,7 @@ struct Request {
   double max_cost_usd = 0;   // Likewise.
   int64_t max_requests = 0;  // To models; likewise.
   std::vector<SecretBinding> secrets;
+  std::vector<ProviderBinding> providers;
   std::vector<std::pair<std::string, std::string>> env;
   bool apply = false;
   bool plan_only = false;

@@ -24,6 +24,7 @@
 #include "report/model_use.h"
 #include "report/write.h"
 #include "run/config.h"
+#include "run/credentials.h"
 #include "run/environment.h"
 #include "run/outcome.h"
 #include "run/policy_source.h"
@@ -57,7 +58,7 @@ struct Plan {
   gateway::BudgetLimits budget;
   AgentProgram program;
   agent::AgentPlan agent;
-  std::vector<gateway::BoundSecret> secrets;
+  RunCredentials credentials;
   std::string ca_bundle_pem;
 };
 
@@ -109,8 +110,9 @@ Result<std::string> ReadPrompt(const std::string& path, const std::string& check
   return sys::ReadFile(real, kPromptBytesMax);
 }
 
-Result<agent::AgentPlan> PlanTheAgent(const Request& request, const AgentProgram& program,
-                                      const std::string& checkout) {
+Result<agent::AgentPlan> PlanTheAgent(
+    const Request& request, const AgentProgram& program, const std::string& checkout,
+    const std::vector<std::pair<std::string, std::string>>& environment) {
   agent::AgentRequest wanted;
   wanted.name = request.agent;
   wanted.prompt = request.prompt;
@@ -121,29 +123,10 @@ Result<agent::AgentPlan> PlanTheAgent(const Request& request, const AgentProgram
   wanted.command = request.command;
   wanted.executable = agent::ProgramOf(request.agent).empty() ? "" : program.path;
   for (const std::string& name : agent::KeyNames(request.agent)) {
-    for (const SecretBinding& secret : request.secrets) wanted.has_key |= secret.name == name;
+    for (const auto& [variable, value] : environment) wanted.has_key |= variable == name;
     for (const auto& [variable, value] : request.env) wanted.has_key |= variable == name;
   }
   return agent::PlanAgent(wanted);
-}
-
-Result<std::vector<gateway::BoundSecret>> CollectSecrets(const Request& request,
-                                                         const Trust& trust) {
-  std::vector<gateway::BoundSecret> secrets;
-  if (!request.secrets.empty() && !trust.trusted) {
-    return Error{Code::kRefused, trust.reason + ", and such a run gets no secrets"};
-  }
-  for (const SecretBinding& binding : request.secrets) {
-    Secret value = sys::EnvironmentSecret(binding.variable);
-    if (value.empty()) {
-      return Error{
-          Code::kSetup,
-          "the secret " + binding.name + " has no value: " + binding.variable + " is not set",
-          "export " + binding.variable + "=..."};
-    }
-    secrets.push_back({binding.name, binding.host, std::move(value)});
-  }
-  return secrets;
 }
 
 // What the command line says goes before what the repository says.
@@ -202,9 +185,10 @@ Result<Plan> PlanRun(const Request& request, Recorder& recorder) {
   }
   recorder.Phase("policy");
 
-  plan.agent = TRY(PlanTheAgent(request, plan.program, plan.checkout.path));
+  plan.credentials = TRY(CollectCredentials(request, trust));
+  plan.agent =
+      TRY(PlanTheAgent(request, plan.program, plan.checkout.path, plan.credentials.environment));
   recorder.NoteCommand(plan.agent.argv);
-  plan.secrets = TRY(CollectSecrets(request, trust));
   plan.ca_bundle_pem = TRY(ReadCaBundle(request).Context("reading the certificate bundle"));
   return plan;
 }
@@ -216,9 +200,11 @@ Result<sandbox::SandboxPlan> PlanTheSandbox(const Request& request, const Plan& 
   wanted.policy = plan.policy.parsed.policy;
   wanted.checkout = plan.checkout.path;
   wanted.argv = plan.agent.argv;
-  wanted.env = AgentEnvironment(request, plan.agent, plan.program);
+  wanted.env = AgentEnvironment(request, plan.agent, plan.program, plan.credentials.environment);
   wanted.extra_read_only = plan.program.installation;
   wanted.host_secrets = HostSecrets();
+  wanted.host_secrets.insert(wanted.host_secrets.end(), plan.credentials.files.begin(),
+                             plan.credentials.files.end());
   wanted.workspace_files = RedactedGitFiles(plan.checkout.path);
   // The report by default lies in the checkout; what is written there is not for the agent.
   wanted.shown_empty = {report_dir};
@@ -253,6 +239,17 @@ gateway::Door DoorFor(sandbox::DoorKind kind) {
   return gateway::Door::kRefusals;
 }
 
+// Where the policy's programs are links, as the sandbox shows them before its agent can.
+Result<gateway::ProgramLinks> FollowLinks(const policy::Policy& policy, pid_t init) {
+  Fd root = TRY(sys::Open("/proc/" + std::to_string(init) + "/root", O_PATH | O_DIRECTORY)
+                    .Context("looking into the sandbox"));
+  gateway::ProgramLinks links = gateway::FollowProgramLinks(policy, root.get());
+  for (const std::string& warning : links.warnings) {
+    logging::Warn("a program's link is not followed", {{"why", warning}});
+  }
+  return links;
+}
+
 void LogEnd(const report::RunRecord& record, const std::string& directory) {
   for (const report::DeniedRequest& denied : record.denials) {
     logging::Info("refused",
@@ -275,7 +272,8 @@ gateway::GatewayConfig ConfigureGateway(Plan& plan, ReportDirectory& directory, 
   gateway::GatewayConfig config;
   config.policy = plan.policy.parsed.policy;
   config.policy_file = plan.policy.file;
-  config.secrets = std::move(plan.secrets);
+  config.secrets = std::move(plan.credentials.secrets);
+  config.grants = std::move(plan.credentials.grants);
   config.ca_bundle_pem = plan.ca_bundle_pem;
   config.events_jsonl = std::move(directory.events_jsonl);
   config.events_log = std::move(directory.events_log);
@@ -311,12 +309,15 @@ Status RunAgent(const Request& request, ReportDirectory& directory, Recorder& re
   }
   recorder.Phase("sandbox");
 
+  gateway::ProgramLinks links = TRY(FollowLinks(plan.policy.parsed.policy, sandbox.init_pid()));
   TRY(sandbox.Go().Context("starting the agent"));
+  recorder.Note(sandbox.connects(), links);
+  gateway::ConnectionOwners owners(sandbox.init_pid(), sandbox.TakeDiagnostics(), std::move(links));
   logging::Info("agent started", {{"agent", request.agent}, {"isolation", "namespaces"}});
   OutputFiles files{plan.agent.streams_json ? directory.agent_jsonl.get() : -1,
                     directory.agent_log.get(), request.json ? STDERR_FILENO : STDOUT_FILENO};
   AgentEnd end =
-      TRY(Supervise(sandbox, gateway, identity_answers.get(), signals.get(), request, files)
+      TRY(Supervise(sandbox, gateway, owners, identity_answers.get(), signals.get(), request, files)
               .Context("watching the agent"));
   LimitSigns signs = recorder.Note(end, sandbox);
   recorder.Phase("agent");
@@ -358,7 +359,7 @@ Result<int> PrintPlan(const Request& request) {
   std::string text = "policy     " + policy.source;
   if (!policy.path.empty()) text += " " + policy.path;
   if (!policy.ref.empty()) text += " at " + policy.ref;
-  for (const gateway::BoundSecret& secret : plan.secrets) {
+  for (const gateway::BoundSecret& secret : plan.credentials.secrets) {
     text += "\nsecret     " + secret.name + " for " + secret.host;
   }
   TRY(sys::WriteAll(STDOUT_FILENO, text + "\n" + sandbox::RenderPlan(layout)));

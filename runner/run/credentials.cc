@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/credentials.h"
+
+#include <string.h>
+
+#include <algorithm>
+#include <map>
+
+#include "base/sys.h"
+#include "gateway/provider.h"
+#include "policy/host_pattern.h"
+
+namespace run {
+namespace {
+
+constexpr size_t kCredentialFileBytesMax = 65536;
+
+// This process's environment, each value taken out of it once and kept for whoever asks again.
+class Values {
+ public:
+  Secret Take(const std::string& variable) {
+    auto [place, added] = taken_.try_emplace(variable);
+    if (added) {
+      // A path is no secret, and others must find it: what it names is hidden from the sandbox.
+      std::optional<std::string> path = sys::Environment(variable);
+      bool is_path = path.has_value() && path->starts_with('/');
+      place->second = is_path ? Secret(*path) : sys::EnvironmentSecret(variable);
+      if (path.has_value()) ::explicit_bzero(path->data(), path->size());
+    }
+    return Secret(place->second.reveal());
+  }
+
+ private:
+  std::map<std::string, Secret> taken_;
+};
+
+// A secret that somebody binds to a model's host by hand is one of a model's all the same.
+bool IsModelHost(const std::string& host) {
+  for (const std::string& name : gateway::ProviderNames()) {
+    Result<gateway::Provider> provider = gateway::FindProvider(name);
+    if (!provider.ok() || !provider.value().bodies_pass) continue;
+    for (const gateway::ProviderEndpoint& endpoint : provider.value().endpoints) {
+      if (!endpoint.host.empty() && policy::HostMatches(endpoint.host, host)) return true;
+    }
+  }
+  return false;
+}
+
+Status AddSecret(const SecretBinding& binding, Values& values, RunCredentials* credentials) {
+  Secret value = values.Take(binding.variable);
+  if (value.empty()) {
+    return Error{
+        Code::kSetup,
+        "the secret " + binding.name + " has no value: " + binding.variable + " is not set",
+        "export " + binding.variable + "=..."};
+  }
+  gateway::BoundSecret secret{binding.name, binding.host, std::move(value)};
+  secret.bodies_pass = IsModelHost(binding.host);
+  credentials->secrets.push_back(std::move(secret));
+  credentials->environment.emplace_back(binding.name, gateway::PlaceholderFor(binding.name));
+  return Ok();
+}
+
+Result<gateway::Provider> Find(const ProviderBinding& binding) {
+  Result<gateway::Provider> provider = gateway::FindProvider(binding.name);
+  if (provider.ok() || provider.error().code != Code::kNotFound) return provider;
+  return Error{Code::kUsage, "--provider: " + provider.error().what, provider.error().hint};
+}
+
+Status AddProvider(const ProviderBinding& binding, Values& values, RunCredentials* credentials) {
+  gateway::Provider provider = TRY(Find(binding));
+  gateway::ProviderHost host;
+  host.variable = sys::Environment;
+  host.secret = [&](const std::string& variable) { return values.Take(variable); };
+  host.read = [&](const std::string& path) -> Result<std::string> {
+    std::string text = TRY(sys::ReadFile(path, kCredentialFileBytesMax)
+                               .Context("reading the credentials of " + provider.name));
+    credentials->files.push_back(path);
+    return text;
+  };
+  int first_grant = static_cast<int>(credentials->grants.size());
+  gateway::ProviderPlan plan =
+      TRY(gateway::PlanProvider(provider, binding.variable, host, first_grant));
+  std::move(plan.secrets.begin(), plan.secrets.end(), std::back_inserter(credentials->secrets));
+  std::move(plan.grants.begin(), plan.grants.end(), std::back_inserter(credentials->grants));
+  std::move(plan.environment.begin(), plan.environment.end(),
+            std::back_inserter(credentials->environment));
+  return Ok();
+}
+
+}  // namespace
+
+Result<RunCredentials> CollectCredentials(const Request& request, const Trust& trust) {
+  RunCredentials credentials;
+  bool wanted = !request.secrets.empty() || !request.providers.empty();
+  if (wanted && !trust.trusted) {
+    return Error{Code::kRefused, trust.reason + ", and such a run gets no secrets"};
+  }
+  Values values;
+  for (const SecretBinding& binding : request.secrets) {
+    TRY(AddSecret(binding, values, &credentials));
+  }
+  for (const ProviderBinding& binding : request.providers) {
+    TRY(AddProvider(binding, values, &credentials));
+  }
+  return credentials;
+}
+
+std::vector<std::string> CredentialVariables(const Request& request) {
+  std::vector<std::string> variables;
+  for (const SecretBinding& binding : request.secrets) variables.push_back(binding.variable);
+  for (const ProviderBinding& binding : request.providers) {
+    if (!binding.variable.empty()) variables.push_back(binding.variable);
+    Result<gateway::Provider> provider = Find(binding);
+    if (!provider.ok()) continue;
+    for (const gateway::ProviderCredential& credential : provider.value().credentials) {
+      variables.insert(variables.end(), credential.from.begin(), credential.from.end());
+    }
+  }
+  return variables;
+}
+
+}  // namespace run
