@@ -1,18 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gateway/body_judge.h"
 
-#include <algorithm>
 #include <utility>
-#include <vector>
 
-#include "codec/graphql.h"
-#include "codec/http_target.h"
-#include "codec/json_body.h"
-#include "codec/json_rpc.h"
 #include "gateway/limits.h"
 #include "gateway/refusal.h"
-#include "policy/graphql_decide.h"
-#include "policy/rpc_decide.h"
 
 namespace gateway {
 namespace {
@@ -116,100 +108,45 @@ BodyVerdict Conclude(const BodyQuestion& question, Verdict verdict, const Summar
   return judged;
 }
 
-BodyVerdict Malformed(const BodyQuestion& question, std::string_view why) {
-  Reason reason = ProtocolOf(question) == Protocol::kGraphql ? Reason::kGraphqlMalformed
-                                                             : Reason::kRpcMalformed;
-  return Conclude(question, question.route.RefuseMalformed(reason, question.path, why), {});
+policy::BodyRequest AskedOf(const BodyQuestion& question) {
+  return {RequestOf(question), question.fields, question.framing};
 }
 
-BodyVerdict JudgeGraphql(const BodyQuestion& question, std::string_view body) {
-  Result<codec::QueryParameters> query = codec::ParseQuery(question.query);
-  if (!query.ok()) return Malformed(question, query.error().what);
-  Result<std::vector<codec::GraphqlOperation>> operations =
-      codec::ParseGraphqlRequest(question.method, question.fields, query.value(), body);
-  if (!operations.ok()) return Malformed(question, operations.error().what);
+Summary Summarize(const policy::BodyDecision& decision) {
   Summary summary;
-  for (const codec::GraphqlOperation& operation : operations.value()) {
+  for (const codec::GraphqlOperation& operation : decision.operations) {
     std::string type = operation.type.empty() ? "persisted" : operation.type;
     AddName(operation.name.empty() ? type : type + ":" + operation.name, &summary.operations);
   }
-  return Conclude(question,
-                  policy::DecideGraphql(question.route, RequestOf(question), operations.value()),
-                  summary);
-}
-
-BodyVerdict JudgeCalls(const BodyQuestion& question, Protocol protocol, std::string_view body) {
-  const policy::Endpoint* governing = question.route.GoverningEndpoint(question.path);
-  bool strict = governing != nullptr && governing->mcp.strict_tool_names;
-  Result<codec::JsonRpcRequest> request =
-      protocol == Protocol::kMcp ? codec::ParseMcp(body, strict) : codec::ParseJsonRpc(body);
-  if (!request.ok()) return Malformed(question, request.error().what);
-  Summary summary;
-  for (const codec::JsonRpcCall& call : request.value().calls) {
+  for (const codec::JsonRpcCall& call : decision.calls) {
     AddName(call.method, &summary.methods);
     if (!call.tool.empty()) AddName(call.tool, &summary.tools);
   }
-  if (request.value().calls.empty()) summary.methods = "response";
-  return Conclude(question, policy::DecideRpc(question.route, RequestOf(question), request.value()),
-                  summary);
-}
-
-bool AcceptsEvents(std::string_view accept) {
-  while (!accept.empty()) {
-    size_t end = std::min(accept.find(','), accept.size());
-    std::string_view type = accept.substr(0, std::min(end, accept.find(';')));
-    accept.remove_prefix(std::min(end + 1, accept.size()));
-    while (type.starts_with(' ') || type.starts_with('\t')) type.remove_prefix(1);
-    while (type.ends_with(' ') || type.ends_with('\t')) type.remove_suffix(1);
-    if (codec::EqualIgnoringCase(type, "text/event-stream")) return true;
-  }
-  return false;
-}
-
-// How mcp's clients receive what servers send.
-bool IsReceiveStream(const BodyQuestion& question) {
-  bool empty =
-      question.framing.kind == codec::BodyFraming::kNone ||
-      (question.framing.kind == codec::BodyFraming::kLength && question.framing.length == 0);
-  if (!codec::EqualIgnoringCase(question.method, "GET") || !empty) return false;
-  return std::any_of(
-      question.fields.begin(), question.fields.end(), [](const codec::HttpField& field) {
-        return codec::EqualIgnoringCase(field.name, "accept") && AcceptsEvents(field.value);
-      });
+  return summary;
 }
 
 }  // namespace
 
 std::optional<BodyNeeds> FindBodyNeeds(const BodyQuestion& question) {
   if (!question.route.NeedsBody(question.path)) return std::nullopt;
-  const policy::Endpoint* governing = question.route.GoverningEndpoint(question.path);
   BodyNeeds needs;
-  Status readable = codec::CheckJsonBodyFields(question.fields);
-  if (!readable.ok()) {
-    needs.verdict = Malformed(question, readable.error().what);
-  } else if (governing->protocol != Protocol::kGraphql && IsReceiveStream(question)) {
-    needs.verdict =
-        Conclude(question, policy::DecideReceiveStream(question.route, RequestOf(question)),
-                 {"receive_stream", "", ""});
-  } else if (question.framing.kind == codec::BodyFraming::kLength &&
-             question.framing.length > governing->body_bytes_max) {
-    needs.verdict = JudgeTooLong(question);
+  std::optional<Verdict> verdict = policy::DecideBodyHead(question.route, AskedOf(question));
+  if (verdict) {
+    needs.verdict = Conclude(question, std::move(*verdict), {});
   } else {
-    needs.bytes_max = governing->body_bytes_max;
+    needs.bytes_max = question.route.GoverningEndpoint(question.path)->body_bytes_max;
   }
   return needs;
 }
 
 BodyVerdict JudgeBody(const BodyQuestion& question, std::string_view body) {
-  Protocol protocol = ProtocolOf(question);
-  if (protocol == Protocol::kGraphql) return JudgeGraphql(question, body);
-  return JudgeCalls(question, protocol, body);
+  policy::BodyDecision decision = policy::DecideBody(question.route, AskedOf(question), body);
+  Summary summary = Summarize(decision);
+  return Conclude(question, std::move(decision.verdict), summary);
 }
 
 BodyVerdict JudgeTooLong(const BodyQuestion& question) {
-  const policy::Endpoint* governing = question.route.GoverningEndpoint(question.path);
-  size_t bytes_max = governing == nullptr ? 0 : governing->body_bytes_max;
-  return Malformed(question, "a body longer than " + std::to_string(bytes_max) + " bytes");
+  return Conclude(question, policy::DecideTooLong(question.route, question.path), {});
 }
 
 }  // namespace gateway

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Requests that are judged by what their body says: GraphQL, JSON-RPC, MCP. Pure: whoever asks
-// reads the body, whole, before anything of the request is sent on.
+// What the gateway answers and writes down for requests that are judged by their body: GraphQL,
+// JSON-RPC, MCP (policy/body_decide.h). Pure: whoever asks reads the body, whole, before anything
+// of the request is sent on.
 #pragma once
 
 #include <cstddef>
@@ -11,6 +12,7 @@
 
 #include "codec/http_head.h"
 #include "gateway/body_filter.h"
+#include "policy/body_decide.h"
 #include "policy/compiled.h"
 
 namespace gateway {

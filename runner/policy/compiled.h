@@ -111,5 +111,8 @@ class CompiledPolicy {
 // connection, `request` when a rule over requests was: "GET /x not permitted by policy".
 std::string RenderReason(const Verdict& verdict, const Route& route, const Caller& caller,
                          const HttpRequest& request = {});
+// The verdict with its texts, as a value that needs no policy any more.
+Decision DescribeVerdict(const Verdict& verdict, const Route& route, const Caller& caller,
+                         const HttpRequest& request = {});
 
 }  // namespace policy

@@ -4,25 +4,23 @@
 #include "policy/compiled.h"
 
 namespace policy {
-namespace {
 
-Decision Describe(const Verdict& verdict, std::string reason) {
+Decision DescribeVerdict(const Verdict& verdict, const Route& route, const Caller& caller,
+                         const HttpRequest& request) {
   Decision decision;
   decision.allowed = verdict.allowed;
   decision.audited = verdict.audited;
   decision.policy = verdict.policy_name();
-  decision.reason = std::move(reason);
+  decision.reason = RenderReason(verdict, route, caller, request);
   decision.at = verdict.at();
   return decision;
 }
-
-}  // namespace
 
 Decision DecideConnection(const Policy& policy, std::string_view host, uint16_t port,
                           const Caller& caller) {
   CompiledPolicy compiled(policy);
   Route route = compiled.FindRoute(compiled.MatchCaller(caller), host, port);
-  return Describe(route.connection(), RenderReason(route.connection(), route, caller));
+  return DescribeVerdict(route.connection(), route, caller, {});
 }
 
 Handling DescribeHandling(const Policy& policy, std::string_view host, uint16_t port,
@@ -35,8 +33,7 @@ Decision DecideRequest(const Policy& policy, std::string_view host, uint16_t por
                        const Caller& caller, const HttpRequest& request) {
   CompiledPolicy compiled(policy);
   Route route = compiled.FindRoute(compiled.MatchCaller(caller), host, port);
-  Verdict verdict = route.Decide(request);
-  return Describe(verdict, RenderReason(verdict, route, caller, request));
+  return DescribeVerdict(route.Decide(request), route, caller, request);
 }
 
 }  // namespace policy

@@ -6,7 +6,11 @@
 
 #include "codec/http_target.h"
 #include "codec/json.h"
+#include "policy/body_decide.h"
+#include "policy/compiled.h"
 #include "policy/host_pattern.h"
+#include "policy/nearest_rule.h"
+#include "policy/websocket_decide.h"
 
 namespace policy {
 namespace {
@@ -50,10 +54,20 @@ std::string ExampleProgram(const Policy& policy, const RequestUrl& url) {
   return {};
 }
 
+// "wss://x" is the upgrade of "https://x".
+bool TakeWebSocketScheme(std::string* url) {
+  for (std::string_view scheme : {"ws://", "wss://"}) {
+    if (!url->starts_with(scheme)) continue;
+    url->replace(0, 2, "http");
+    return true;
+  }
+  return false;
+}
+
 class Explainer {
  public:
-  Explainer(const ParsedPolicy& parsed, const Question& question, RequestUrl url)
-      : policy_(parsed.policy), question_(question), url_(std::move(url)) {
+  Explainer(const ParsedPolicy& parsed, const Question& question, RequestUrl url, bool upgrade)
+      : policy_(parsed.policy), question_(question), url_(std::move(url)), upgrade_(upgrade) {
     explanation_.file = parsed.file;
     explanation_.method = url_.scheme.empty() ? "CONNECT" : question.method;
     explanation_.subject =
@@ -62,7 +76,8 @@ class Explainer {
 
   Explanation Explain() {
     ChooseCaller();
-    bool passes = JudgeConnection() && JudgeAddress();
+    route_ = policy_.FindRoute(policy_.MatchCaller(caller_), url_.host, url_.port);
+    bool passes = Add("connection", route_.connection()) && JudgeAddress();
     if (passes && !url_.scheme.empty()) JudgeRequest();
     const Decision& last = explanation_.steps.back().decision;
     explanation_.allowed = last.allowed;
@@ -76,6 +91,11 @@ class Explainer {
     return explanation_.steps.back().decision.allowed;
   }
 
+  bool Add(std::string_view what, const Verdict& verdict, const Wanted& wanted = {}) {
+    explanation_.hint = RenderHint(policy_, route_, verdict, wanted, explanation_.file);
+    return Add(what, DescribeVerdict(verdict, route_, caller_, wanted.request));
+  }
+
   void ChooseCaller() {
     caller_.cmdline = question_.cmdline;
     if (!question_.binaries.empty()) {
@@ -83,19 +103,14 @@ class Explainer {
       caller_.ancestors = {question_.binaries.begin() + 1, question_.binaries.end()};
       return;
     }
-    caller_.binary = ExampleProgram(policy_, url_);
+    caller_.binary = ExampleProgram(policy_.source(), url_);
     if (!caller_.binary.empty()) {
       explanation_.notes.push_back("for the program '" + caller_.binary +
                                    "'; ask about another one with --binary");
     }
   }
 
-  bool JudgeConnection() {
-    return Add("connection", DecideConnection(policy_, url_.host, url_.port, caller_));
-  }
-
   bool JudgeAddress() {
-    handling_ = DescribeHandling(policy_, url_.host, url_.port, caller_);
     std::vector<Address> resolved;
     std::optional<Address> literal = ParseAddress(url_.host);
     if (literal) {
@@ -105,10 +120,11 @@ class Explainer {
     } else {
       return true;
     }
-    DestinationDecision destination = DecideDestination(handling_, url_.host, url_.port, resolved);
+    DestinationDecision destination =
+        DecideDestination(route_.handling(), url_.host, url_.port, resolved);
     Decision decision;
     decision.allowed = destination.allowed;
-    decision.policy = handling_.policy;
+    decision.policy = route_.handling().policy;
     decision.reason = destination.allowed ? "the address may be dialled"
                                           : explanation_.method + " " + AuthorityText(url_) +
                                                 " blocked: " + destination.label;
@@ -116,43 +132,73 @@ class Explainer {
   }
 
   void JudgeRequest() {
-    if (handling_.skip_tls && url_.scheme == "https") {
+    if (route_.handling().skip_tls && url_.scheme == "https") {
       explanation_.notes.push_back("tls: skip: a tunnel, whose requests are not judged");
       return;
     }
     size_t mark = std::min(url_.target.find('?'), url_.target.size());
     std::string query = url_.target.substr(std::min(mark + 1, url_.target.size()));
     Result<std::string> path = codec::CanonicalPath(std::string_view(url_.target).substr(0, mark),
-                                                    handling_.allow_encoded_slash);
+                                                    route_.handling().allow_encoded_slash);
     Result<std::vector<std::pair<std::string, std::string>>> pairs = codec::ParseQuery(query);
     if (!path.ok() || !pairs.ok()) {
       Decision decision;
-      decision.policy = handling_.policy;
+      decision.policy = route_.handling().policy;
       decision.reason = path.ok() ? pairs.error().what : path.error().what;
       Add("path", std::move(decision));
       return;
     }
     explanation_.path = path.value();
     explanation_.subject = UrlText(url_, explanation_.path, query);
-    HttpRequest request{question_.method, explanation_.path, query};
-    Add("request", DecideRequest(policy_, url_.host, url_.port, caller_, request));
-    if (!handling_.inspect) {
+    HttpRequest request{question_.method, explanation_.path, query, upgrade_};
+    if (upgrade_ && question_.method == kWebSocketText) {
+      JudgeMessage(request);
+    } else if (route_.NeedsBody(explanation_.path)) {
+      JudgeBody(request);
+    } else {
+      Add("request", route_.Decide(request), {request, {}, {}});
+    }
+    if (!route_.handling().inspect) {
       explanation_.notes.push_back("no request rule covers this place: every request passes");
     }
   }
 
-  const Policy& policy_;
+  void JudgeMessage(const HttpRequest& message) {
+    HttpRequest upgrade = message;
+    upgrade.method = "GET";
+    if (!Add("request", route_.Decide(upgrade), {upgrade, {}, {}})) return;
+    if (!JudgesMessages(route_, message.path)) {
+      explanation_.notes.push_back("no websocket endpoint covers this place: every message passes");
+      return;
+    }
+    Add("message", DecideMessage(route_, upgrade, question_.body.value_or("")), {message, {}, {}});
+  }
+
+  void JudgeBody(const HttpRequest& request) {
+    BodyRequest asked{request, question_.fields, {}};
+    if (question_.body) asked.framing = {codec::BodyFraming::kLength, question_.body->size()};
+    BodyDecision decided = DecideBody(route_, asked, question_.body.value_or(""));
+    Add("body", decided.verdict, {request, decided.operations, decided.calls});
+    if (!question_.body && request.method != "GET") {
+      explanation_.notes.push_back("what the body asks for decides here: give one with --body");
+    }
+  }
+
+  CompiledPolicy policy_;
   const Question& question_;
   RequestUrl url_;
+  bool upgrade_ = false;
   Caller caller_;
-  Handling handling_;
+  Route route_;
   Explanation explanation_;
 };
 
 }  // namespace
 
 Result<Explanation> Explain(const ParsedPolicy& parsed, const Question& question) {
-  Result<RequestUrl> url = codec::ParseRequestUrl(question.url);
+  std::string text = question.url;
+  bool upgrade = TakeWebSocketScheme(&text);
+  Result<RequestUrl> url = codec::ParseRequestUrl(text);
   if (!url.ok()) {
     return Error{Code::kInvalid, "'" + question.url + "': " + url.error().what,
                  "write a URL like https://api.example.com/path, or host:port"};
@@ -162,7 +208,7 @@ Result<Explanation> Explain(const ParsedPolicy& parsed, const Question& question
   if (question.method.empty() || !method) {
     return Error{Code::kInvalid, "'" + question.method + "' is no method", "write --method GET"};
   }
-  return Explainer(parsed, question, std::move(url).value()).Explain();
+  return Explainer(parsed, question, std::move(url).value(), upgrade).Explain();
 }
 
 Result<Explanation> Explain(const ParsedPolicy& parsed, std::string_view url_or_hostport,
@@ -184,6 +230,7 @@ std::string RenderExplanation(const Explanation& explanation) {
     }
     text += ": " + step.decision.reason + "\n";
   }
+  if (!explanation.hint.empty()) text += "  " + explanation.hint + "\n";
   for (const std::string& note : explanation.notes) text += "  note: " + note + "\n";
   return text;
 }
@@ -210,6 +257,7 @@ std::string RenderExplanationJson(const Explanation& explanation) {
     steps.Push(std::move(entry));
   }
   json.Set("steps", std::move(steps));
+  if (!explanation.hint.empty()) json.Set("hint", explanation.hint);
   json.Set("notes", codec::Json::FromStrings(explanation.notes));
   return codec::RenderJson(json);
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "codec/http_head.h"
 #include "policy/decide.h"
 #include "policy/destination.h"
 #include "policy/parse.h"
@@ -16,9 +17,15 @@ namespace policy {
 
 // What is asked.
 struct Question {
-  // An http or https URL: connection and request are judged. "host:port": the connection alone.
+  // An http or https URL: connection and request are judged. A ws or wss URL: the upgrade to a
+  // WebSocket, and with the method WEBSOCKET_TEXT a text message behind it. "host:port": the
+  // connection alone.
   std::string url;
   std::string method = "GET";
+  // What a GraphQL, JSON-RPC or MCP request carries, or the text message. Nothing: no body.
+  std::optional<std::string> body;
+  codec::HttpFields
+      fields;  // Of the request, where a decision looks at them: Accept, Content-Type.
   // The calling executable, then its ancestors. Empty: the first program that a policy for this
   // host and port names, since nobody asked about programs.
   std::vector<std::string> binaries;
@@ -29,7 +36,7 @@ struct Question {
 
 // One judgement on the way to the verdict.
 struct ExplanationStep {
-  std::string what;  // "connection", "address", "path" or "request".
+  std::string what;  // "connection", "address", "path", "request", "body" or "message".
   Decision decision;
 };
 
@@ -42,6 +49,7 @@ struct Explanation {
   std::string file;     // Of the policy.
   std::vector<ExplanationStep> steps;  // In order; the last one decided. At least one.
   std::vector<std::string> notes;      // What else the gateway does, or what was assumed.
+  std::string hint;  // Of a refusal: which rule denied it, or which one came nearest.
 };
 
 // Fails with kInvalid when the URL is neither form. Looks nothing up.

@@ -171,6 +171,7 @@ class TableRun {
     question.url = Trimmed(request.substr(space + 1));
     question.binaries = TRY(TextsOf(row, "binary"));
     question.cmdline = TRY(TextsOf(row, "cmdline"));
+    TRY(ReadBody(row, &question));
     bool connect = question.method == "CONNECT";
     if (connect == Contains(question.url, "://")) {
       return reader_.Invalid(row.at, "'request' is neither METHOD URL nor CONNECT host:port",
@@ -188,9 +189,27 @@ class TableRun {
     return question;
   }
 
+  // What the request carries, and the fields that a decision looks at.
+  Status ReadBody(const YamlNode& row, Question* question) const {
+    if (row.Find("body") != nullptr) {
+      std::string body = TRY(TextOf(row, "body"));
+      question->body = std::move(body);
+    }
+    std::vector<std::string> fields = TRY(TextsOf(row, "fields"));
+    for (const std::string& field : fields) {
+      size_t colon = field.find(": ");
+      if (colon == std::string::npos) {
+        return reader_.Invalid(row.at, "'" + field + "' is no field",
+                               "write 'fields: [\"Accept: text/event-stream\"]'");
+      }
+      question->fields.push_back({field.substr(0, colon), field.substr(colon + 2)});
+    }
+    return Ok();
+  }
+
   Status RunCase(const YamlNode& row) {
     TRY(CheckKeys(row, {"case", "request", "expect", "binary", "by", "policy", "cmdline",
-                        "resolves", "path"}));
+                        "resolves", "path", "body", "fields", "hint"}));
     std::string expect = TRY(TextOf(row, "expect"));
     if (expect != "allow" && expect != "deny" && expect != "audit") {
       return reader_.Invalid(row.at, "'expect' must say what should happen",
@@ -216,6 +235,11 @@ class TableRun {
       return Ok();
     }
     Compare(row.at, label, asked.value(), expect, by, path);
+    std::string hint = TRY(TextOf(row, "hint"));
+    if (!Contains(asked.value().hint, hint)) {
+      Fail(row.at, label, question.url,
+           "expected the hint '" + hint + "', found '" + asked.value().hint + "'");
+    }
     return Ok();
   }
 

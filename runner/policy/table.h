@@ -11,6 +11,10 @@
 //       binary: /usr/bin/git       # Or a list: the program, then its ancestors.
 //       by: github                 # The policy's name, or a part of the reason. `malformed`
 //                                  # where the request is none: no gateway would take it.
+//       body: '{"query": "{x}"}'   # What a GraphQL, JSON-RPC or MCP request carries; with
+//                                  # `request: WEBSOCKET_TEXT wss://host/path` the message.
+//       fields: ["Accept: text/event-stream"]   # Of the request.
+//       hint: nearest rule         # A part of what explains a refusal.
 //       case, policy, cmdline, resolves, path: optional (a label; this case's own policy;
 //       arguments; addresses; the canonical path).
 //   accepts:                       # Policies that load: `yaml` (text or a mapping), `warning`.
