@@ -288,7 +288,21 @@ void Allowed() {
   Try("allowed_dev_null", [] { return long{::open("/dev/null", O_RDWR)}; });
 }
 
-long Connect(int type, const char* address, int port) {
+// Connects `fd` and hears from the other side: a connection that is accepted only to be reset, or a
+// packet that is thrown away, is no way out.
+long Reach(int fd, const sockaddr* to, socklen_t size) {
+  if (fd < 0) return -1;
+  timeval limit{3, 0};
+  ::setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
+  ::setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+  if (::connect(fd, to, size) != 0) return -1;
+  const char echo[16] = {8};  // As good a beginning as any, and an echo request to a ping socket.
+  if (::send(fd, echo, sizeof echo, MSG_NOSIGNAL) < 0) return -1;
+  char answer = 0;
+  return ::recv(fd, &answer, 1, 0);
+}
+
+long Connect(int type, const char* address, int port, int protocol = 0) {
   bool v6 = std::strchr(address, ':') != nullptr;
   sockaddr_in6 to6{};
   sockaddr_in to4{};
@@ -297,12 +311,9 @@ long Connect(int type, const char* address, int port) {
   to6.sin6_port = to4.sin_port = htons(static_cast<uint16_t>(port));
   ::inet_pton(v6 ? AF_INET6 : AF_INET, address,
               v6 ? static_cast<void*>(&to6.sin6_addr) : &to4.sin_addr);
-  int fd = ::socket(v6 ? AF_INET6 : AF_INET, type, 0);
-  if (fd < 0) return -1;
-  timeval limit{3, 0};
-  ::setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
-  if (v6) return ::connect(fd, reinterpret_cast<sockaddr*>(&to6), sizeof to6);
-  return ::connect(fd, reinterpret_cast<sockaddr*>(&to4), sizeof to4);
+  int fd = ::socket(v6 ? AF_INET6 : AF_INET, type, protocol);
+  if (v6) return Reach(fd, reinterpret_cast<sockaddr*>(&to6), sizeof to6);
+  return Reach(fd, reinterpret_cast<sockaddr*>(&to4), sizeof to4);
 }
 
 long ConnectUnix(const std::string& name) {
@@ -312,30 +323,25 @@ long ConnectUnix(const std::string& name) {
   socklen_t size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + name.size());
   if (name[0] == '@') to.sun_path[0] = '\0';
   int fd = ::socket(AF_UNIX, SOCK_STREAM, 0);
-  return ::connect(fd, reinterpret_cast<sockaddr*>(&to), size);
+  return Reach(fd, reinterpret_cast<sockaddr*>(&to), size);
 }
 
-// PORT: of a listener on the host's loopback. ABSTRACT, PATHNAME: of its Unix sockets.
-void Network(int port, const std::string& abstract, const std::string& pathname) {
+// PORT: of a listener on the host's loopback. ABSTRACT, PATHNAME: of its Unix sockets. A control
+// tries only these: nobody need answer it from elsewhere.
+void Network(int port, const std::string& abstract, const std::string& pathname, bool control) {
   Try("tcp_loopback", [=] { return Connect(SOCK_STREAM, "127.0.0.1", port); });
   Try("tcp_loopback6", [=] { return Connect(SOCK_STREAM, "::1", port); });
   Try("unix_abstract", [=] { return ConnectUnix("@" + abstract); });
   Try("unix_pathname", [=] { return ConnectUnix(pathname); });
-  // Documentation's own addresses (RFC 5737, RFC 3849): nobody answers there, so only a missing
-  // route answers at once.
+  if (control) return;
+  // Documentation's own addresses (RFC 5737, RFC 3849): nobody answers there, so only somebody on
+  // the way answers at once.
   Try("tcp_outside", [] { return Connect(SOCK_STREAM, "192.0.2.1", 443); });
-  Try("udp_outside", [] { return Connect(SOCK_DGRAM, "192.0.2.1", 53); });
+  Try("udp_outside", [] { return Connect(SOCK_DGRAM, "192.0.2.1", 443); });
   Try("tcp6_outside", [] { return Connect(SOCK_STREAM, "2001:db8::1", 443); });
   Try("udp6_outside", [] { return Connect(SOCK_DGRAM, "2001:db8::1", 443); });
   Try("udp_metadata", [] { return Connect(SOCK_DGRAM, "169.254.169.254", 80); });
-  Try("icmp", [] {
-    int fd = ::socket(AF_INET, SOCK_DGRAM, IPPROTO_ICMP);
-    if (fd < 0) return -1L;
-    sockaddr_in to{};
-    to.sin_family = AF_INET;
-    ::inet_pton(AF_INET, "192.0.2.1", &to.sin_addr);
-    return ::connect(fd, reinterpret_cast<sockaddr*>(&to), sizeof to) + 0L;
-  });
+  Try("icmp", [] { return Connect(SOCK_DGRAM, "192.0.2.1", 0, IPPROTO_ICMP); });
 }
 
 // Uses `megabytes` of memory, touching each page.
@@ -387,7 +393,8 @@ int main(int argc, char** argv) {
     return 0;
   }
   if (what == "allowed") return Allowed(), 0;
-  if (what == "network" && argc > 4) return Network(std::atoi(argv[2]), argv[3], argv[4]), 0;
+  if (what == "network" && argc > 4)
+    return Network(std::atoi(argv[2]), argv[3], argv[4], argc > 5), 0;
   if (what == "allocate" && argc > 2) return Allocate(static_cast<size_t>(std::atoi(argv[2])));
   if (what == "fork" && argc > 2) return Fork(std::atoi(argv[2]));
   if (what == "write" && argc > 2) return Write(static_cast<size_t>(std::atoi(argv[2])));

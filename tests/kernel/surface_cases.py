@@ -3,6 +3,7 @@
 import os
 import socket
 import subprocess
+import threading
 
 from harness import FIXTURES, PLACE, PROBE, ROOT, Case
 
@@ -44,22 +45,34 @@ class Surface(Case):
 
     def test_no_packet_leaves_but_through_the_gateway(self):
         abstract, path = 'abstract-' + self.marker, self.dir + '/socket'
+
+        def answer(listener):
+            connection, _ = listener.accept()
+            connection.recv(16)
+            connection.sendall(b'x')
+            connection.close()
+
         with socket.create_server(('127.0.0.1', 0)) as tcp, \
                 socket.socket(socket.AF_UNIX) as hidden, socket.socket(socket.AF_UNIX) as named:
             hidden.bind('\0' + abstract)
             hidden.listen()
             named.bind(path)
             named.listen()
+            for listener in (tcp, hidden, named):
+                threading.Thread(target=answer, args=(listener,), daemon=True).start()
             arguments = ['network', str(tcp.getsockname()[1]), abstract, path]
             inside = self.probe(*arguments)
-            line = [PROBE, *arguments]
+            line = [PROBE, *arguments, 'control']
             done = subprocess.run(line, capture_output=True, text=True, timeout=60)
             outside = dict(text.split('=') for text in done.stdout.split())
         self.assertEqual({name: answer for name, answer in inside.items() if answer == 'OK'}, {})
         for name in ('tcp_loopback', 'unix_abstract', 'unix_pathname'):
             self.assertEqual(outside[name], 'OK', name)
-        for name in ('tcp_outside', 'udp_outside', 'udp_metadata', 'tcp6_outside', 'udp6_outside'):
-            self.assertEqual(inside[name], 'ENETUNREACH', name)
+        for name in ('tcp_outside', 'tcp6_outside'):  # Judged by the gateway.
+            self.assertEqual(inside[name], 'ECONNRESET', name)
+        for name in ('udp_outside', 'udp_metadata', 'udp6_outside'):  # Refused by the kernel.
+            self.assertEqual(inside[name], 'EPERM', name)
+        self.assertIn(inside['icmp'], ('EPERM', 'EACCES'))
 
     def test_loopback_is_the_only_interface(self):
         run = self.shell('tail -n +3 /proc/net/dev | cut -d: -f1 | tr -d " "')
