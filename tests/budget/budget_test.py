@@ -1,0 +1,165 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Budgets, through the whole runner: curl asks a server that answers as each model API does.
+
+usage: budget_test.py BINARY SOURCE_DIRECTORY [TEST...]
+"""
+import http.server
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import unittest
+
+import jsonschema
+
+BINARY, SOURCE = os.path.abspath(sys.argv.pop(1)), pathlib.Path(sys.argv.pop(1))
+HOST = 'host.openshell.internal'
+ANTHROPIC = {'model': 'claude-sonnet-4-5', 'usage': {'input_tokens': 60, 'output_tokens': 40}}
+EVENTS = 'text/event-stream'
+
+
+def events(*values):
+    return ''.join(f'data: {json.dumps(value)}\n\n' for value in values)
+
+
+# Path: content type and body. Each answer used 100 tokens, 40 of them of output.
+ANSWERS = {
+    '/v1/messages': ('application/json', json.dumps(ANTHROPIC)),
+    '/stream/v1/messages': (EVENTS, events(
+        {'type': 'message_start', 'message': {'model': 'claude-sonnet-4-5', 'usage': {'input_tokens': 60, 'output_tokens': 1}}},
+        {'type': 'content_block_delta', 'delta': {'text': 'x'}}, {'type': 'message_delta', 'usage': {'output_tokens': 40}})),
+    '/v1/chat/completions': ('application/json', json.dumps(
+        {'model': 'gpt-5', 'usage': {'prompt_tokens': 60, 'completion_tokens': 40}})),
+    '/v1/responses': (EVENTS, events({'type': 'response.completed', 'response': {
+        'model': 'gpt-5', 'usage': {'input_tokens': 60, 'output_tokens': 40}}})),
+    '/v1beta/models/gemini-2.5-pro:generateContent': ('application/json', json.dumps(
+        {'modelVersion': 'gemini-2.5-pro', 'usageMetadata': {'promptTokenCount': 60, 'candidatesTokenCount': 10,
+                                                            'thoughtsTokenCount': 30}})),
+    '/model/anthropic.claude-sonnet-4-5-20250929-v1:0/invoke': ('application/json', json.dumps(
+        {'usage': {'input_tokens': 60, 'output_tokens': 40}})),
+}
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = 'HTTP/1.1'
+
+    def log_message(self, *_):
+        pass
+
+    def do_POST(self):
+        self.rfile.read(int(self.headers.get('content-length', 0)))
+        self.server.seen.append((self.path, self.headers.get('accept-encoding')))
+        kind, body = ANSWERS.get(self.path.replace('%3A', ':'), ('text/plain', 'else'))
+        self.send_response(200)
+        self.send_header('content-type', kind)
+        self.send_header('content-length', str(len(body)))
+        self.end_headers()
+        self.wfile.write(body.encode())
+
+
+class Budget(unittest.TestCase):
+    def setUp(self):
+        self.directory = pathlib.Path(tempfile.mkdtemp(prefix='budget-test-'))
+        self.addCleanup(shutil.rmtree, self.directory)
+        self.checkout = self.directory / 'checkout'
+        (self.checkout / '.agentic-ci').mkdir(parents=True)
+        self.server = http.server.ThreadingHTTPServer(('127.0.0.1', 0), Handler)
+        self.server.seen = []
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        self.addCleanup(self.server.server_close)
+        self.addCleanup(self.server.shutdown)
+
+    def run_agent(self, paths, *options, body='{"model":"claude-sonnet-4-5"}'):
+        """curl asks for each path in turn; gives (status, answer) of each, the exit code and the record."""
+        port = self.server.server_address[1]
+        policy = self.directory / 'policy.yml'
+        policy.write_text(f'defaults: none\nendpoints: ["{HOST}:{port}:full:rest"]\n')
+        script = self.checkout / 'ask.sh'
+        script.write_text(''.join(
+            f"curl -s --compressed -o body -w '%{{http_code}}' -d '{body}' 'http://{HOST}:{port}{path}'; echo; tr '\\n' ' ' <body; echo\n" for path in paths))
+        report = self.directory / 'report'
+        # The shell of the endpoints: form: what it starts may connect.
+        run = subprocess.run([BINARY, 'run', '--workdir', self.checkout, '--policy', policy, '--report-dir', report,
+                              *options, '--', '/bin/sh', 'ask.sh'],
+                             stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120)
+        self.record = json.loads((report / 'run.json').read_text())
+        self.lines = [json.loads(line) for line in (report / 'events.ocsf.jsonl').read_text().splitlines()]
+        self.log = (report / 'events.log').read_text()
+        self.code = run.returncode
+        printed = run.stdout.splitlines()
+        self.assertEqual(len(printed), 2 * len(paths), run.stdout + run.stderr)
+        return [(int(status), answer) for status, answer in zip(printed[::2], printed[1::2])]
+
+    def limit(self, name):
+        return next(limit for limit in self.record['limits'] if limit['name'] == name)
+
+    def test_every_api_is_counted_and_recorded(self):
+        answers = self.run_agent(list(ANSWERS))
+        self.assertEqual({status for status, _ in answers}, {200})
+        self.assertEqual(self.code, 0)
+        self.assertEqual(self.limit('tokens')['used'], 100 * len(ANSWERS))
+        self.assertEqual(self.limit('requests')['used'], len(ANSWERS))
+        self.assertEqual(self.record['usage']['input_tokens'], 60 * len(ANSWERS))
+        self.assertEqual(self.record['usage']['output_tokens'], 40 * len(ANSWERS))
+        self.assertEqual({coding for _, coding in self.server.seen}, {'identity'})
+        self.assertRegex(self.log, r'API:INFERENCE \[INFO\] Success claude-sonnet-4-5 via https://host\.openshell\.internal:\d+ '
+                                   r'\d+ms \[POST /v1/messages\]')
+
+    def test_every_record_fits_its_schema(self):
+        self.run_agent(['/v1/messages', '/v1/messages'], '--max-requests', '1')
+        schema = json.loads((SOURCE / 'docs/reference/schemas/events.schema.json').read_text())
+        validator = jsonschema.Draft202012Validator(schema)
+        for line in self.lines:
+            self.assertEqual([error.message for error in validator.iter_errors(line)], [], line)
+        self.assertLessEqual({4001, 4002, 6003, 2004}, {line['class_uid'] for line in self.lines})
+        broken = {**self.lines[0], 'class_uid': 2004}
+        self.assertTrue(list(validator.iter_errors(broken)))
+
+    def test_requests_over_the_limit_are_refused_in_the_apis_own_words(self):
+        answers = self.run_agent(['/v1/messages'] * 3, '--max-requests', '2')
+        self.assertEqual([status for status, _ in answers], [200, 200, 403])
+        self.assertEqual(len(self.server.seen), 2)
+        refusal = json.loads(answers[2][1])
+        self.assertEqual((refusal['type'], refusal['error']['type']), ('error', 'permission_error'))
+        self.assertEqual(self.code, 125)
+        self.assertEqual(self.record['outcome']['kind'], 'limit')
+        self.assertEqual(self.record['outcome']['limit'], 'requests')
+        self.assertTrue(self.limit('requests')['fired'])
+
+    def test_tokens_warn_and_then_refuse(self):
+        answers = self.run_agent(['/v1/messages'] * 4, '--max-tokens', '250')
+        self.assertEqual([status for status, _ in answers], [200, 200, 200, 403])
+        self.assertEqual(self.record['outcome']['limit'], 'tokens')
+        warnings = [line['message'] for line in self.lines if line['class_uid'] == 2004 and line['status_id'] == 1]
+        self.assertEqual([warning[:4] for warning in warnings], ['80 %', '90 %', '95 %'])
+
+    def test_cost_is_counted_and_unpriced_models_are_refused(self):
+        # 60 tokens at $3 and 40 at $15 for a million: $0.00078 a request.
+        answers = self.run_agent(['/v1/messages'] * 3, '--max-cost', '0.001')
+        self.assertEqual([status for status, _ in answers], [200, 200, 403])
+        self.assertAlmostEqual(self.record['usage']['cost_usd'], 0.00156)
+        self.server.seen.clear()
+        answers = self.run_agent(['/v1/messages'], '--max-cost', '1', body='{"model":"unheard-of"}')
+        self.assertEqual([status for status, _ in answers], [403])
+        self.assertEqual(self.server.seen, [])
+
+    def test_a_rate_limit_comes_from_the_repositorys_configuration(self):
+        git = ['git', '-c', 'user.name=a', '-c', 'user.email=a@example.com', '-C', self.checkout]
+        (self.checkout / '.agentic-ci/config.yml').write_text('limits:\n  requests_per_minute: 2\n')
+        for arguments in (['init', '-q'], ['add', '-A'], ['commit', '-qm', 'one']):
+            subprocess.run([*git, *arguments], check=True)
+        # What a pull request makes of it does not count.
+        (self.checkout / '.agentic-ci/config.yml').write_text('limits:\n  requests_per_minute: 1000\n')
+        answers = self.run_agent(['/v1/messages'] * 3)
+        self.assertEqual([status for status, _ in answers], [200, 200, 429])
+        self.assertEqual(json.loads(answers[2][1])['error']['type'], 'rate_limit_error')
+        self.assertEqual(self.code, 0)  # Asking more slowly would have helped: no budget is used up.
+
+
+if __name__ == '__main__':
+    unittest.main()
