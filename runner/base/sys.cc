@@ -27,14 +27,28 @@ Result<Fd> OpenAt(int dir, const std::string& path, int flags, mode_t mode) {
   return Fd(raw);
 }
 
-Result<Fd> OpenBeneath(int dir, const std::string& path, int flags, mode_t mode) {
+namespace {
+
+Result<Fd> OpenResolved(int dir, const std::string& path, int flags, mode_t mode,
+                        uint64_t resolve) {
   struct open_how how {};
   how.flags = static_cast<uint64_t>(flags | O_CLOEXEC);
   how.mode = mode;
-  how.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS;
+  how.resolve = resolve;
   long raw = ::syscall(SYS_openat2, dir, path.c_str(), &how, sizeof how);
   if (raw < 0) return Errno("openat2 " + path);
   return Fd(static_cast<int>(raw));
+}
+
+}  // namespace
+
+Result<Fd> OpenBeneath(int dir, const std::string& path, int flags, mode_t mode) {
+  return OpenResolved(dir, path, flags, mode,
+                      RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS);
+}
+
+Result<Fd> OpenInRoot(int root, const std::string& path, int flags) {
+  return OpenResolved(root, path, flags, 0, RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS);
 }
 
 Result<std::pair<Fd, Fd>> Pipe() {

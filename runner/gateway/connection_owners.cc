@@ -49,7 +49,7 @@ Answer OwnerOf(Lineage lineage) {
 // The caller that the process `depth` steps above would be.
 policy::Caller Above(const policy::Caller& caller, size_t depth) {
   auto self = caller.ancestors.begin() + static_cast<std::ptrdiff_t>(depth) - 1;
-  return {*self, {self + 1, caller.ancestors.end()}, {}};
+  return {*self, {self + 1, caller.ancestors.end()}, {}, {}};
 }
 
 // What an owner takes in memory, nearly: a path may have 4096 bytes, and there may be 64 of them.
@@ -134,6 +134,16 @@ Answer ConnectionOwners::FindHolder(uint64_t inode) {
   return owner.has_value() ? *owner : Refused("no process of the sandbox owns the connection");
 }
 
+void ConnectionOwners::AddLinks(policy::Caller& caller) const {
+  auto add = [&](const std::string& program) {
+    auto known = links_.by_target.find(program);
+    if (known == links_.by_target.end()) return;
+    caller.links.insert(caller.links.end(), known->second.begin(), known->second.end());
+  };
+  add(caller.binary);
+  for (const std::string& ancestor : caller.ancestors) add(ancestor);
+}
+
 Answer ConnectionOwners::Find(const Question& question) {
   Answer answer;
   std::optional<uint64_t> inode;
@@ -147,6 +157,7 @@ Answer ConnectionOwners::Find(const Question& question) {
     bool fresh = known != by_inode_.end() && !known->second->until.passed();
     answer = fresh ? known->second->connector.owner : FindHolder(*inode);
   }
+  AddLinks(answer.caller);
   answer.number = question.number;
   return answer;
 }

@@ -19,6 +19,7 @@
 #include "base/fd.h"
 #include "gateway/executable_cache.h"
 #include "gateway/identity.h"
+#include "gateway/program_links.h"
 
 namespace gateway {
 
@@ -31,9 +32,10 @@ struct Connector {
 class ConnectionOwners {
  public:
   // `init` is the sandbox's pid 1 as this process numbers it; `diagnostics` a socket for
-  // sock_diag(7) in its network namespace. Without one, /proc/net/tcp is read instead.
-  ConnectionOwners(pid_t init, Fd diagnostics)
-      : init_(init), diagnostics_(std::move(diagnostics)) {}
+  // sock_diag(7) in its network namespace. Without one, /proc/net/tcp is read instead. `links` are
+  // told with every owner that they lead to.
+  ConnectionOwners(pid_t init, Fd diagnostics, ProgramLinks links)
+      : init_(init), diagnostics_(std::move(diagnostics)), links_(std::move(links)) {}
 
   // Who connects, while `thread` waits in connect(2) with its descriptor `socket`; nullopt when
   // that is no socket. A process above it that holds the socket under the same number, which would
@@ -62,11 +64,13 @@ class ConnectionOwners {
 
   std::optional<uint64_t> FindInode(const Question& question);
   Answer FindHolder(uint64_t inode);
+  void AddLinks(policy::Caller& caller) const;
   void Forget(Order::iterator remembered);
 
   pid_t init_;
   Fd diagnostics_;
   bool diagnostics_tell_ = false;  // They found a socket once: "no such socket" is true then.
+  ProgramLinks links_;
   ExecutableCache executables_;
   Order order_;  // Oldest first.
   std::unordered_map<uint64_t, Order::iterator> by_inode_;

@@ -14,21 +14,21 @@ namespace gateway {
 namespace {
 
 TEST_CASE("Without a sandbox nobody owns anything") {
-  ConnectionOwners owners(0, Fd());
+  ConnectionOwners owners(0, Fd(), {});
   Answer answer = owners.Find(Question{5, {}, {}});
   CHECK(answer.number == 5);
   CHECK(answer.refusal == "the sandbox has not started");
 }
 
 TEST_CASE("A connection that no process has is nobody's") {
-  ConnectionOwners owners(::getpid(), Fd());
+  ConnectionOwners owners(::getpid(), Fd(), {});
   CHECK(owners.Find(Question{5, {}, {}}).refusal == "no socket of the sandbox has this connection");
 }
 
 TEST_CASE("Only a socket has a connector") {
   auto [one, other] = sys::SocketPair().value();
   Fd null = sys::Open("/dev/null", O_RDONLY).value();
-  ConnectionOwners owners(::getpid(), Fd());
+  ConnectionOwners owners(::getpid(), Fd(), {});
   Connector connector = owners.Examine(::getpid(), one.get()).value();
   CHECK(connector.inode == ParseSocketName(*DescriptorTarget(::getpid(), one.get())));
   CHECK(connector.owner.pid > 0);
@@ -55,10 +55,10 @@ TEST_CASE("A process is as old as the kernel says, and has its parent") {
 }
 
 TEST_CASE("Callers with the same programs are the same to every policy") {
-  CHECK(SamePrograms({"/a", {"/b", "/c"}, {}}, {"/a", {"/a", "/c", "/b"}, {"/x"}}));
-  CHECK(SamePrograms({"/b", {"/a"}, {}}, {"/a", {"/b"}, {}}));
-  CHECK_FALSE(SamePrograms({"/a", {"/b"}, {}}, {"/a", {}, {}}));
-  CHECK_FALSE(SamePrograms({"/a", {}, {}}, {"/b", {}, {}}));
+  CHECK(SamePrograms({"/a", {"/b", "/c"}, {}, {}}, {"/a", {"/a", "/c", "/b"}, {"/x"}, {}}));
+  CHECK(SamePrograms({"/b", {"/a"}, {}, {}}, {"/a", {"/b"}, {}, {}}));
+  CHECK_FALSE(SamePrograms({"/a", {"/b"}, {}, {}}, {"/a", {}, {}, {}}));
+  CHECK_FALSE(SamePrograms({"/a", {}, {}, {}}, {"/b", {}, {}, {}}));
 }
 
 }  // namespace

@@ -10,7 +10,7 @@ Answer Owner() {
   Answer answer;
   answer.number = 0x0102030405060708;
   answer.pid = 42;
-  answer.caller = {"/usr/bin/node", {"/bin/sh", "/usr/bin/env"}, {"/work/x.js"}};
+  answer.caller = {"/usr/bin/node", {"/bin/sh", "/usr/bin/env"}, {"/work/x.js"}, {"/opt/node"}};
   return answer;
 }
 
@@ -37,6 +37,7 @@ TEST_CASE("An answer is read back as it was given") {
   CHECK(read.caller.binary == "/usr/bin/node");
   CHECK(read.caller.ancestors == Owner().caller.ancestors);
   CHECK(read.caller.cmdline == Owner().caller.cmdline);
+  CHECK(read.caller.links == Owner().caller.links);
   CHECK(read.refusal.empty());
 }
 
@@ -58,6 +59,7 @@ TEST_CASE("The largest owner fits into the largest answer") {
   answer.caller.binary = std::string(10000, 'b');
   answer.caller.ancestors = std::vector<std::string>(100, std::string(4096, 'a'));
   answer.caller.cmdline = std::vector<std::string>(1000, std::string(100, 'c'));
+  answer.caller.links = std::vector<std::string>(1000, std::string(4096, 'l'));
   std::string bytes = RenderAnswer(answer);
   CHECK(bytes.size() <= kAnswerBytesMax);
   Answer read = ParseAnswer(bytes).value();

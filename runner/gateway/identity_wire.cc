@@ -85,10 +85,12 @@ void AppendTexts(std::string& out, const std::vector<std::string>& texts, size_t
   for (size_t i = 0; i < count; ++i) AppendText(out, texts[i]);
 }
 
-// Number, pid, three texts' worth of fixed parts and both lists fit into one message.
+// Number, pid, two texts and the three lists fit into one message.
 constexpr size_t kAncestorsBytesMax = 12288;
 constexpr size_t kCmdlineBytesMax = 4096;
-static_assert(16 + 2 * (2 + kTextBytesMax) + 2 + kAncestorsBytesMax + kCmdlineBytesMax <=
+constexpr size_t kLinksBytesMax = 8000;
+static_assert(16 + 2 * (2 + kTextBytesMax) + 3 + kAncestorsBytesMax + kCmdlineBytesMax +
+                  kLinksBytesMax <=
               kAnswerBytesMax);
 
 }  // namespace
@@ -121,6 +123,7 @@ std::string RenderAnswer(const Answer& answer) {
   AppendText(out, answer.caller.binary);
   AppendTexts(out, answer.caller.ancestors, kAncestorsBytesMax);
   AppendTexts(out, answer.caller.cmdline, kCmdlineBytesMax);
+  AppendTexts(out, answer.caller.links, kLinksBytesMax);
   return out;
 }
 
@@ -134,6 +137,7 @@ std::optional<Answer> ParseAnswer(std::string_view bytes) {
   answer.caller.binary = reader.Text();
   answer.caller.ancestors = reader.Texts();
   answer.caller.cmdline = reader.Texts();
+  answer.caller.links = reader.Texts();
   if (!reader.ok || !reader.rest.empty()) return std::nullopt;
   // Somebody, or a reason why nobody.
   if (answer.caller.binary.empty() && answer.refusal.empty()) return std::nullopt;

@@ -215,8 +215,7 @@ const Policy& CompiledPolicy::source() const { return tables_->source; }
 CallerMatch CompiledPolicy::MatchCaller(const Caller& caller) const {
   CallerMatch match;
   match.policies_.assign(tables_->source.network.size(), false);
-  auto add = [&](const std::string& binary) {
-    if (binary.empty()) return;
+  auto add_path = [&](const std::string& binary) {
     Hash hash;
     hash.Add(binary);
     for (const HashIndex::Entry& entry : tables_->binaries.Find(hash.value())) {
@@ -224,12 +223,17 @@ CallerMatch CompiledPolicy::MatchCaller(const Caller& caller) const {
       if (std::find(allowed.begin(), allowed.end(), binary) == allowed.end()) continue;
       match.policies_[entry.number] = true;
     }
+  };
+  auto add = [&](const std::string& binary) {
+    if (binary.empty()) return;
+    add_path(binary);
     for (const BinaryPattern& pattern : tables_->binary_patterns) {
       if (pattern.glob.Matches(binary)) match.policies_[pattern.policy_number] = true;
     }
   };
   add(caller.binary);
   for (const std::string& ancestor : caller.ancestors) add(ancestor);
+  for (const std::string& link : caller.links) add_path(link);
   return match;
 }
 

@@ -21,6 +21,9 @@ struct Caller {
   std::string binary;
   std::vector<std::string> ancestors;
   std::vector<std::string> cmdline;
+  // Paths that a policy may name these programs by: symbolic links in the sandbox that lead to
+  // them. They count for exact paths only, not for globs.
+  std::vector<std::string> links = {};
 };
 
 struct Decision {

@@ -114,6 +114,14 @@ void Recorder::Note(const sandbox::Sandbox& sandbox) {
   }
 }
 
+void Recorder::Note(const sandbox::ConnectWatch& connects, const gateway::ProgramLinks& links) {
+  std::string note = connects.descriptor() >= 0 ? "seen when a program connects"
+                                                : "looked for among all of the sandbox's processes";
+  for (const std::string& warning : links.warnings) note += "; not followed: " + warning;
+  input_.record.isolation.controls.push_back(
+      {"program identity", report::ControlState::kEnforced, std::move(note)});
+}
+
 LimitSigns Recorder::Note(const AgentEnd& end, const sandbox::Sandbox& sandbox) {
   const sandbox::Cgroup& cgroup = sandbox.cgroup();
   double disk_used = static_cast<double>(sandbox.ScratchBytes());

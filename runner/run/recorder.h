@@ -6,6 +6,7 @@
 #include "change/gate.h"
 #include "forge/event.h"
 #include "gateway/budget_limits.h"
+#include "gateway/program_links.h"
 #include "report/denials.h"
 #include "report/model_use.h"
 #include "report/record.h"
@@ -29,6 +30,8 @@ class Recorder {
   void Note(const report::PolicyRecord& policy) { input_.record.policy = policy; }
   void NoteCommand(const std::vector<std::string>& argv) { input_.record.agent.command = argv; }
   void Note(const sandbox::Sandbox& sandbox);
+  // How it is known who connects: the policy's links that could not be followed.
+  void Note(const sandbox::ConnectWatch& connects, const gateway::ProgramLinks& links);
   // Once the agent has ended: its figures, and which limits were used up to where.
   LimitSigns Note(const AgentEnd& end, const sandbox::Sandbox& sandbox);
   // What models were asked, against what they might be.

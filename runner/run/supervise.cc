@@ -29,17 +29,18 @@ constexpr size_t kChunkBytes = 65536;
 
 class Supervisor {
  public:
-  Supervisor(sandbox::Sandbox& sandbox, const gateway::Gateway& gateway, int identity, int signals,
-             const Request& request, const OutputFiles& files)
+  Supervisor(sandbox::Sandbox& sandbox, const gateway::Gateway& gateway,
+             gateway::ConnectionOwners& owners, int identity, int signals, const Request& request,
+             const OutputFiles& files)
       : sandbox_(sandbox),
         gateway_(gateway),
+        owners_(owners),
         identity_(identity),
         signals_(signals),
         request_(request),
         files_(files),
         output_(request.agent),
         error_("command"),
-        owners_(sandbox.init_pid(), sandbox.TakeDiagnostics()),
         started_(Deadline::Clock::now()),
         wall_(Deadline::After(seconds(request.timeout_s))),
         idle_(NextIdle()) {}
@@ -65,13 +66,13 @@ class Supervisor {
 
   sandbox::Sandbox& sandbox_;
   const gateway::Gateway& gateway_;
+  gateway::ConnectionOwners& owners_;
   int identity_;
   int signals_;
   const Request& request_;
   const OutputFiles& files_;
   agent::StreamReader output_;
   agent::StreamReader error_;
-  gateway::ConnectionOwners owners_;
   Deadline::Clock::time_point started_;
   Deadline wall_;
   Deadline idle_;
@@ -211,9 +212,10 @@ Result<Fd> CatchSignals() {
   return fd;
 }
 
-Result<AgentEnd> Supervise(sandbox::Sandbox& sandbox, const gateway::Gateway& gateway, int identity,
-                           int signals, const Request& request, const OutputFiles& files) {
-  return Supervisor(sandbox, gateway, identity, signals, request, files).Watch();
+Result<AgentEnd> Supervise(sandbox::Sandbox& sandbox, const gateway::Gateway& gateway,
+                           gateway::ConnectionOwners& owners, int identity, int signals,
+                           const Request& request, const OutputFiles& files) {
+  return Supervisor(sandbox, gateway, owners, identity, signals, request, files).Watch();
 }
 
 }  // namespace run

@@ -58,7 +58,7 @@ struct Arguments {
 
 // Answers until standard input ends, or the gateway does.
 Status AnswerUntilEnd(const gateway::Gateway& running, int identity, pid_t init) {
-  gateway::ConnectionOwners owners(init, Fd());
+  gateway::ConnectionOwners owners(init, Fd(), {});
   pollfd entries[3] = {
       {identity, POLLIN, 0}, {STDIN_FILENO, POLLIN, 0}, {running.pidfd(), POLLIN, 0}};
   for (;;) {
