@@ -14,6 +14,8 @@ struct Denial {
   std::string method;  // Empty: the connection itself was refused.
   std::string path;    // Canonical, or empty.
   std::string binary;
+
+  friend bool operator==(const Denial&, const Denial&) = default;
 };
 
 // The one line that would allow `denial` in an `endpoints:` file ("host:443:read-only"), or empty

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// That `git apply` takes the patches is tests/policy/suggest_test.py.
+#include "policy/suggest_patch.h"
+
+#include <catch2/catch.hpp>
+
+#include "policy/decide.h"
+#include "policy/line_insertion.h"
+
+namespace policy {
+namespace {
+
+ParseContext Context() {
+  ParseContext context;
+  context.file = "p.yml";
+  context.agent_binaries = {"/**"};
+  return context;
+}
+
+bool Allows(const std::string& text, const Denial& denial) {
+  Policy policy = ParsePolicy(text, Context()).value().policy;
+  Caller caller;
+  caller.binary = denial.binary;
+  return DecideConnection(policy, denial.host, denial.port, caller).allowed &&
+         (denial.method.empty() ||
+          DecideRequest(policy, denial.host, denial.port, caller, {denial.method, denial.path, ""})
+              .allowed);
+}
+
+const Denial kPost = {"api.example.com", 443, "POST", "/a/[b]", "/bin/curl"};
+const Denial kOther = {"api.example.com", 443, "POST", "/a/c", "/bin/curl"};
+const Denial kConnect = {"new.example.com", 8443, "", "", "/bin/git"};
+
+constexpr const char* kPolicy =
+    "version: 1\n"
+    "network_policies:\n"
+    "    api:  # Ours.\n"
+    "        endpoints:\n"
+    "            - {host: api.example.com, port: 443, protocol: rest, access: read-only}\n"
+    "        binaries: [{path: /bin/curl}]\n"
+    "\n"
+    "# The rest.\n"
+    "landlock: {compatibility: best_effort}\n";
+
+TEST_CASE("SuggestPatch adds policies that allow what was refused, and nothing else") {
+  SuggestedPatch suggested = SuggestPatch(kPolicy, Context(), {kPost, kConnect, kPost}).value();
+  CHECK(suggested.notes.empty());
+  CHECK(Allows(suggested.text, kPost));
+  CHECK(Allows(suggested.text, kConnect));
+  CHECK_FALSE(Allows(suggested.text, kOther));
+  CHECK_FALSE(Allows(suggested.text, {"api.example.com", 443, "POST", "/a/[b]", "/bin/wget"}));
+  CHECK(suggested.patch.starts_with("--- a/p.yml\n+++ b/p.yml\n@@ -4,6 +4,"));
+  CHECK(suggested.patch.find("+    allow_api_example_com_443:\n") != std::string::npos);
+}
+
+TEST_CASE("SuggestPatch says nothing about what the policy allows by now") {
+  SuggestedPatch suggested =
+      SuggestPatch(kPolicy, Context(), {{"api.example.com", 443, "GET", "/x", "/bin/curl"}})
+          .value();
+  CHECK(suggested.patch.empty());
+  CHECK(suggested.notes.empty());
+}
+
+TEST_CASE("SuggestPatch makes the block that the file does not have") {
+  for (const char* text : {"version: 1\n", "version: 1", "version: 1\nnetwork_policies:\n",
+                           "network_policies:\n\nversion: 1\n"}) {
+    SuggestedPatch suggested = SuggestPatch(text, Context(), {kPost}).value();
+    CHECK(Allows(suggested.text, kPost));
+    CHECK_FALSE(Allows(suggested.text, kOther));
+  }
+}
+
+TEST_CASE("SuggestPatch adds lines to the short form, of the least access that does") {
+  const char* text = "endpoints:\n  - a.example.com:443:read-only\ndefaults: none\n";
+  SuggestedPatch suggested =
+      SuggestPatch(text, Context(), {kConnect, kOther, {"a.example.com", 443, "GET", "/", "/x"}})
+          .value();
+  CHECK(Allows(suggested.text, kOther));
+  CHECK(Allows(suggested.text, kConnect));
+  CHECK(suggested.text.find("\n  - \"api.example.com:443:read-write\"") != std::string::npos);
+  CHECK(suggested.text.find("\n  - \"new.example.com:8443:read-only\"") != std::string::npos);
+  CHECK(Allows(SuggestPatch("", Context(), {kOther}).value().text, kOther));
+  CHECK(Allows(SuggestPatch("defaults: none\n", Context(), {kOther}).value().text, kOther));
+}
+
+TEST_CASE("SuggestPatch agrees with the endpoints that are there") {
+  std::string policy =
+      "version: 1\nnetwork_policies:\n  api:\n    binaries: [{path: /bin/curl}]\n    endpoints:\n"
+      "      - {host: '*.example.com', port: 443, protocol: rest, access: read-only,\n"
+      "         allow_encoded_slash: true, allowed_ips: [10.1.0.0/16]}\n"
+      "  allow_api_example_com_443: {}\n";
+  SuggestedPatch suggested = SuggestPatch(policy, Context(), {kPost}).value();
+  CHECK(Allows(suggested.text, kPost));
+  CHECK(suggested.text.find("\n  allow_api_example_com_443_2:\n") != std::string::npos);
+}
+
+TEST_CASE("SuggestPatch says which denials no addition helps, and why") {
+  std::string denying =
+      "version: 1\nnetwork_policies:\n  api:\n    binaries: [{path: /bin/curl}]\n    endpoints:\n"
+      "      - {host: api.example.com, port: 443, protocol: rest, access: full,\n"
+      "         deny_rules: [{method: POST, path: '/a/**'}]}\n";
+  SuggestedPatch suggested = SuggestPatch(denying, Context(), {kOther}).value();
+  CHECK(suggested.patch.empty());
+  REQUIRE(suggested.notes.size() == 1);
+  CHECK(suggested.notes[0] ==
+        "POST /a/c at api.example.com:443 by /bin/curl: no addition helps: POST /a/c blocked by "
+        "deny rule (p.yml:7:23)");
+}
+
+TEST_CASE("SuggestPatch refuses a file that no line can be added to") {
+  Result<SuggestedPatch> patch =
+      SuggestPatch("version: 1\nnetwork_policies: {a: {}}\n", Context(), {kPost});
+  REQUIRE_FALSE(patch.ok());
+  CHECK(patch.error().what ==
+        "p.yml:2:1: error: 'network_policies' is written in brackets: no line can be added");
+  CHECK_FALSE(SuggestPatch("version: 2\n", Context(), {kPost}).ok());
+}
+
+TEST_CASE("RenderInsertion is a unified diff at every place of a text") {
+  CHECK(RenderInsertion("./p", "a\nb\n", {1, {"x"}}) ==
+        "--- a/p\n+++ b/p\n@@ -1,2 +1,3 @@\n a\n+x\n b\n");
+  CHECK(RenderInsertion("/p", "", {0, {"x"}}) == "--- a/p\n+++ b/p\n@@ -0,0 +1,1 @@\n+x\n");
+  CHECK(RenderInsertion("p", "a", {1, {"x"}}) ==
+        "--- a/p\n+++ b/p\n@@ -1,1 +1,2 @@\n-a\n\\ No newline at end of file\n+a\n+x\n");
+  CHECK(RenderInsertion("p", "1\n2\n3\n4\n5\n", {5, {"x", "y"}}) ==
+        "--- a/p\n+++ b/p\n@@ -3,3 +3,5 @@\n 3\n 4\n 5\n+x\n+y\n");
+  CHECK(ApplyInsertion("a", {1, {"x"}}) == "a\nx\n");
+}
+
+}  // namespace
+}  // namespace policy
