@@ -36,6 +36,63 @@ bool HasZero(std::string_view text) { return text.find('\0') != std::string_view
 constexpr std::string_view kSpecial = "*?[]{}\\";
 constexpr size_t kBitsPerWord = 64;
 
+// One component against one of a value: '*' is any run of bytes.
+bool MatchesComponent(std::string_view pattern, std::string_view value) {
+  size_t p = 0;
+  size_t v = 0;
+  size_t star = std::string_view::npos;  // Behind the last star, and from where it goes on.
+  size_t resume = 0;
+  while (v < value.size()) {
+    if (p < pattern.size() && pattern[p] == '*') {
+      star = ++p;
+      resume = v;
+    } else if (p < pattern.size() && pattern[p] == value[v]) {
+      ++p;
+      ++v;
+    } else if (star != std::string_view::npos) {
+      p = star;
+      v = ++resume;
+    } else {
+      return false;
+    }
+  }
+  return pattern.find_first_not_of('*', p) == std::string_view::npos;
+}
+
+std::string_view Component(std::string_view text, size_t begin) {
+  return text.substr(begin, text.find('/', begin) - begin);
+}
+
+// Stars alone, with '/': "**" is any number of components, at least one at the end. The first place
+// where the components behind a "**" match is as good as any later one, so that only the last "**"
+// is ever tried again.
+bool MatchesStars(std::string_view pattern, std::string_view value) {
+  size_t p = 0;  // Where the next component begins; beyond the size: there is none.
+  size_t v = 0;
+  size_t star = std::string_view::npos;
+  size_t resume = 0;
+  while (v <= value.size()) {
+    std::string_view wanted = p <= pattern.size() ? Component(pattern, p) : std::string_view();
+    std::string_view found = Component(value, v);
+    if (p <= pattern.size() && wanted == "**") {
+      if (p + wanted.size() == pattern.size()) return true;
+      p += wanted.size() + 1;
+      star = p;
+      resume = v;
+    } else if (p <= pattern.size() && MatchesComponent(wanted, found)) {
+      p += wanted.size() + 1;
+      v += found.size() + 1;
+    } else if (star != std::string_view::npos) {
+      p = star;
+      resume += Component(value, resume).size() + 1;
+      v = resume;
+    } else {
+      return false;
+    }
+  }
+  return p > pattern.size();
+}
+
 }  // namespace
 
 // Fills in the ends, and the shape when it is one of those that need no machine.
@@ -57,6 +114,12 @@ void Glob::FindShape(std::string_view pattern, char delimiter) {
     if (prefix.empty() && suffix.size() > 1 && suffix[0] == '/') shape_ = Shape::kAnywhere;
   }
   if (shape_ == Shape::kMachine) {
+    // Two "**" in a row, or one alone, have quirks of their own.
+    bool plain = stars_only && delimiter == '/' && pattern.find("**/**") == std::string_view::npos;
+    if (plain && pattern != "**" && pattern != "**/") {
+      shape_ = Shape::kStars;
+      stars_ = pattern;
+    }
     // A "**" between delimiters may stand for nothing but one of them, so what touches it does not
     // count as an end.
     if (delimiter != '/' && prefix.ends_with(delimiter)) prefix.remove_suffix(1);
@@ -161,6 +224,7 @@ bool Glob::Matches(std::string_view value) const {
   if (shape_ == Shape::kAllBelow) return true;
   if (!value.ends_with(suffix_)) return false;
   if (shape_ == Shape::kMachine) return RunMachine(value);
+  if (shape_ == Shape::kStars) return MatchesStars(stars_, value);
   if (value.size() < prefix_.size() + suffix_.size()) return false;
   std::string_view middle =
       value.substr(prefix_.size(), value.size() - prefix_.size() - suffix_.size());

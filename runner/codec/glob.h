@@ -49,6 +49,7 @@ class Glob {
     kOneStar,   // Between the ends no delimiter.
     kAllBelow,  // "X/**"
     kAnywhere,  // "**/X"
+    kStars,     // No other pattern characters: component by component.
     kMachine,   // The ends rule out most values, the states decide.
   };
   // A set of states as bits, so many words as the machine has.
@@ -63,6 +64,7 @@ class Glob {
   Shape shape_ = Shape::kLiteral;
   std::string prefix_;
   std::string suffix_;
+  std::string stars_;  // With kStars: the pattern.
   std::vector<State> states_;
   std::vector<Words> splits_;  // The states that are kSplit.
   std::vector<std::bitset<256>> classes_;

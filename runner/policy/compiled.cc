@@ -2,6 +2,7 @@
 #include "policy/compiled.h"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "policy/compiled_tables.h"
@@ -102,8 +103,12 @@ class Compiler {
       tables_.binaries.Add(hash.value(), number);
       return;
     }
-    std::optional<codec::Glob> glob = CompileGlob(binary, '/', false);
-    if (glob) tables_.binary_patterns.push_back({number, std::move(*glob)});
+    auto [known, added] = pattern_numbers_.emplace(binary, tables_.binary_patterns.size());
+    if (added) {
+      std::optional<codec::Glob> glob = CompileGlob(binary, '/', false);
+      tables_.binary_patterns.push_back({glob ? std::move(*glob) : codec::Glob(), {}});
+    }
+    tables_.binary_patterns[known->second].policies.push_back(number);
   }
 
   void AddEndpoint(const Endpoint& source, const NetworkPolicy& network, uint32_t number) {
@@ -146,6 +151,7 @@ class Compiler {
   }
 
   CompiledTables& tables_;
+  std::map<std::string, size_t> pattern_numbers_;
 };
 
 std::unique_ptr<const CompiledTables> Compile(Policy policy) {
@@ -228,7 +234,8 @@ CallerMatch CompiledPolicy::MatchCaller(const Caller& caller) const {
     if (binary.empty()) return;
     add_path(binary);
     for (const BinaryPattern& pattern : tables_->binary_patterns) {
-      if (pattern.glob.Matches(binary)) match.policies_[pattern.policy_number] = true;
+      if (!pattern.glob.Matches(binary)) continue;
+      for (uint32_t number : pattern.policies) match.policies_[number] = true;
     }
   };
   add(caller.binary);

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -67,10 +66,10 @@ struct CompiledEndpoint {
   }
 };
 
-// The programs of one policy that are patterns.
+// Programs by a pattern, and the policies that name it.
 struct BinaryPattern {
-  uint32_t policy_number = 0;
   codec::Glob glob;
+  std::vector<uint32_t> policies;
 };
 
 struct CompiledTables {
