@@ -47,10 +47,13 @@ Result<ChunkedDecoder::Piece> ChunkedDecoder::NextSize(std::string_view in) {
 Result<ChunkedDecoder::Piece> ChunkedDecoder::NextTrailer(std::string_view in) {
   Line line = TRY(ScanLine(in));
   if (!line.complete) return Piece{};
-  trailer_bytes_ += line.text.size() + 2;
-  if (trailer_bytes_ > kTrailerBytesMax) return Malformed("trailers too long");
+  trailer_lines_.append(line.text).append("\r\n");
+  if (trailer_lines_.size() > kTrailerBytesMax) return Malformed("trailers too long");
   bool finished = line.text.empty();
-  if (finished) expect_ = Expect::kNothing;
+  if (finished) {
+    trailers_ = TRY(ParseTrailers(trailer_lines_));
+    expect_ = Expect::kNothing;
+  }
   return Piece{line.text.size() + 2, {}, finished};
 }
 
@@ -75,6 +78,15 @@ Result<ChunkedDecoder::Piece> ChunkedDecoder::Next(std::string_view in) {
       break;
   }
   return Piece{0, {}, true};
+}
+
+std::string RenderLastChunk(const HttpFields& trailers) {
+  std::string out = "0\r\n";
+  for (const HttpField& field : trailers) {
+    out.append(field.name).append(": ").append(field.value).append("\r\n");
+  }
+  out += "\r\n";
+  return out;
 }
 
 std::string RenderChunkHead(size_t size) {

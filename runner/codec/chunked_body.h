@@ -6,11 +6,12 @@
 #include <string_view>
 
 #include "base/result.h"
+#include "codec/http_head.h"
 
 namespace codec {
 
 // Takes the chunked coding (RFC 9112, 7.1) off a body as it arrives, strictly: every line ends in
-// CRLF, sizes are 1 to 15 hexadecimal digits. Chunk extensions and trailers are read and dropped.
+// CRLF, sizes are 1 to 15 hexadecimal digits. Chunk extensions are read and dropped.
 class ChunkedDecoder {
  public:
   struct Piece {
@@ -23,6 +24,9 @@ class ChunkedDecoder {
   // again, longer. Fails with kInvalid for what is not chunked, and for lines above kLineBytesMax.
   Result<Piece> Next(std::string_view in);
 
+  // What followed the body and may be there (ParseTrailers); complete once it is finished.
+  const HttpFields& trailers() const { return trailers_; }
+
   static constexpr size_t kLineBytesMax = 4096;      // A chunk's size line, or one trailer.
   static constexpr size_t kTrailerBytesMax = 16384;  // All trailers together.
 
@@ -34,12 +38,14 @@ class ChunkedDecoder {
 
   Expect expect_ = Expect::kSize;
   uint64_t left_ = 0;
-  size_t trailer_bytes_ = 0;
+  std::string trailer_lines_;
+  HttpFields trailers_;
 };
 
+// What ends a chunked body: the last chunk, the trailers, the empty line.
+std::string RenderLastChunk(const HttpFields& trailers);
 // "SIZE CRLF" for a chunk of `size` bytes; CRLF follows the data. Size 0 is not a chunk: the body
-// ends with kLastChunk.
+// ends with RenderLastChunk.
 std::string RenderChunkHead(size_t size);
-inline constexpr std::string_view kLastChunk = "0\r\n\r\n";
 
 }  // namespace codec

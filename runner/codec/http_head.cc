@@ -170,6 +170,12 @@ Result<BodyFraming> ParseFraming(const HttpFields& fields, int minor_version) {
   return BodyFraming{};
 }
 
+size_t RenderedBytes(const HttpFields& fields) {
+  size_t bytes = 2;
+  for (const HttpField& field : fields) bytes += field.name.size() + field.value.size() + 4;
+  return bytes;
+}
+
 void AppendFields(std::string& out, const HttpFields& fields) {
   for (const HttpField& field : fields) {
     out += field.name;
@@ -177,7 +183,6 @@ void AppendFields(std::string& out, const HttpFields& fields) {
     out += field.value;
     out += "\r\n";
   }
-  out += "\r\n";
 }
 
 }  // namespace
@@ -306,11 +311,54 @@ HttpFields EndToEndFields(const HttpFields& fields) {
   return kept;
 }
 
+Result<HttpFields> ParseTrailers(std::string_view block) {
+  constexpr std::array<std::string_view, 28> kNotHere = {
+      "age",
+      "authorization",
+      "cache-control",
+      "connection",
+      "content-encoding",
+      "content-length",
+      "content-range",
+      "content-type",
+      "cookie",
+      "date",
+      "expect",
+      "expires",
+      "host",
+      "keep-alive",
+      "location",
+      "max-forwards",
+      "pragma",
+      "proxy-authenticate",
+      "proxy-authorization",
+      "range",
+      "retry-after",
+      "set-cookie",
+      "te",
+      "trailer",
+      "transfer-encoding",
+      "upgrade",
+      "vary",
+      "www-authenticate",
+  };
+  HttpFields fields = TRY(ParseFields(block));
+  std::erase_if(fields, [&](const HttpField& field) {
+    return std::any_of(kNotHere.begin(), kNotHere.end(),
+                       [&](std::string_view name) { return EqualIgnoringCase(name, field.name); });
+  });
+  return fields;
+}
+
 std::string RenderRequestHead(std::string_view method, std::string_view target,
-                              const HttpFields& fields) {
+                              const HttpFields& fields, const HttpFields& more) {
   std::string out;
+  // At once: a text that grows leaves copies behind, and this one may hold credentials.
+  out.reserve(method.size() + target.size() + 12 + RenderedBytes(fields) + RenderedBytes(more));
   out.append(method).append(" ").append(target).append(" HTTP/1.1\r\n");
   AppendFields(out, fields);
+  AppendFields(out, more);
+  out += "\r\n";
   return out;
 }
 
@@ -318,6 +366,7 @@ std::string RenderResponseHead(int status, std::string_view reason, const HttpFi
   std::string out = "HTTP/1.1 " + std::to_string(status) + " ";
   out.append(reason).append("\r\n");
   AppendFields(out, fields);
+  out += "\r\n";
   return out;
 }
 

@@ -67,9 +67,14 @@ Result<BodyFraming> ResponseFraming(const ResponseHead& head, std::string_view r
 // framing, which the sender writes itself.
 HttpFields EndToEndFields(const HttpFields& fields);
 
+// The lines behind a chunked body, up to and with the empty one. What frames, routes, authenticates
+// or describes the message has no place there and is left out (RFC 9110, 6.5.1).
+Result<HttpFields> ParseTrailers(std::string_view block);
+
 // "METHOD target HTTP/1.1", the fields and the empty line.
+// `more` are fields like the others.
 std::string RenderRequestHead(std::string_view method, std::string_view target,
-                              const HttpFields& fields);
+                              const HttpFields& fields, const HttpFields& more = {});
 std::string RenderResponseHead(int status, std::string_view reason, const HttpFields& fields);
 
 }  // namespace codec

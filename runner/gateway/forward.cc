@@ -2,8 +2,9 @@
 // Absolute-form requests ("GET http://host/path"): one per connection, over plain HTTP.
 #include "codec/http_target.h"
 #include "gateway/connection.h"
-#include "gateway/exchange.h"
+#include "gateway/http1_client.h"
 #include "gateway/refusal.h"
+#include "gateway/transaction.h"
 
 namespace gateway {
 namespace {
@@ -110,19 +111,21 @@ Task<Done> ServeForward(Services& services, const Answer& owner, Stream& client,
                                               plan.authority.port, owner.caller);
   context.confidential = policy::IsHostAlias(plan.authority.host);
   context.forward = true;
-  RouteDecision route = co_await DecideRoute(services, plan.authority, context.handling);
-  if (!route.allowed) {
-    bool unresolved = !route.failure.empty();
+  DestinationVerdict found = co_await FindDestination(services, plan.authority, context.handling);
+  if (!found.allowed) {
+    bool unresolved = !found.failure.empty();
     event.outcome = unresolved ? Event::Outcome::kFailed : Event::Outcome::kDenied;
     event.engine = unresolved ? "upstream" : "ssrf";
-    event.reason = unresolved ? route.failure : plan.target + " blocked: " + route.label;
+    event.reason = unresolved ? found.failure : plan.target + " blocked: " + found.label;
     std::string response = RenderRefusal(NewRefusal(
         unresolved ? 502 : 403, unresolved ? "upstream_unreachable" : "ssrf_denied", event.reason));
     co_return co_await Answer403(services, client, std::move(event), std::move(response));
   }
-  Upstream upstream(services, std::move(route.route));
-  Exchange exchange(services, owner, context, client, upstream);
-  co_await exchange.Run(head);
+  Upstream upstream(services, std::move(found.destination));
+  Http1ClientRequest request(client, head);
+  Transaction transaction(services, owner, context, upstream, request);
+  co_await transaction.Run();
+  (void)co_await request.Settle();
   co_return Done{};
 }
 

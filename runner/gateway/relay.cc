@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gateway/relay.h"
 
+#include "gateway/http1_body.h"
 #include "gateway/limits.h"
 
 namespace gateway {
@@ -14,50 +15,65 @@ struct Pair {
 };
 
 // Gives up only when the other direction is silent too.
-Task<bool> FillOrIdle(Stream& from, Pair& pair) {
+Task<Result<BodyReader::Piece>> ReadOrIdle(BodyReader& from, Pair& pair) {
   for (;;) {
-    Result<size_t> read = co_await from.Fill(Deadline::After(kTunnelIdleTimeout));
-    if (read.ok()) co_return read.value() > 0;
+    Result<BodyReader::Piece> piece = co_await from.Read(Deadline::After(kTunnelIdleTimeout));
     bool idle = Deadline::Clock::now() - pair.last_move >= kTunnelIdleTimeout;
-    if (read.error().code != Code::kTemporary || idle) {
-      from.Abort();
-      co_return false;
-    }
+    if (piece.ok() || piece.error().code != Code::kTemporary || idle) co_return piece;
   }
 }
 
-Task<Done> CopyOneWay(Stream& from, Stream& to, Pair& pair) {
+// True: the source finished, and that was told to the sink.
+Task<bool> CopyOneWay(BodyReader& from, BodyWriter& to, Pair& pair) {
   for (;;) {
-    if (from.buffered().empty()) {
-      bool more = co_await FillOrIdle(from, pair);
-      if (!more) break;
-    }
-    Status written = co_await to.Write(from.buffered());
-    if (!written.ok()) {
-      from.Abort();  // The other direction of this pair wakes up, too.
-      to.Abort();
-      co_return Done{};
-    }
-    from.Consume(from.buffered().size());
+    Result<BodyReader::Piece> piece = co_await ReadOrIdle(from, pair);
+    if (!piece.ok()) co_return false;
+    Status written = co_await to.Write(piece.value().bytes);
+    if (written.ok() && piece.value().end) written = co_await to.Finish({});
+    if (written.ok() && !piece.value().end && !from.ready()) written = co_await to.Flush();
+    if (!written.ok()) co_return false;
+    if (piece.value().end) co_return true;
     pair.last_move = Deadline::Clock::now();
   }
-  to.FinishWriting();
-  co_return Done{};
 }
 
-Task<Done> CopyAndTell(Stream& from, Stream& to, Pair& pair) {
-  co_await CopyOneWay(from, to, pair);
+// One direction that failed ends the other.
+Task<Done> CopyAndTell(RelayEnd a, RelayEnd b, Pair& pair) {
+  bool finished = co_await CopyOneWay(b.from, a.to, pair);
+  if (!finished) {
+    a.from.Cancel();
+    b.from.Cancel();
+  }
   pair.other_done.Set();
   co_return Done{};
 }
 
+// A connection as a body without framing, both ways.
+struct RawEnd {
+  explicit RawEnd(Stream& stream) : from(stream, kRaw), to(stream) { to.Begin({}, kRaw); }
+  static constexpr codec::BodyFraming kRaw{codec::BodyFraming::kUntilClose, 0};
+  Http1BodyReader from;
+  Http1BodyWriter to;
+};
+
 }  // namespace
 
-Task<Done> Relay(EventLoop& loop, Stream& a, Stream& b) {
+Task<Done> Relay(EventLoop& loop, RelayEnd a, RelayEnd b) {
   Pair pair(loop);
-  loop.Spawn(CopyAndTell(b, a, pair));
-  co_await CopyOneWay(a, b, pair);
+  loop.Spawn(CopyAndTell(a, b, pair));
+  bool finished = co_await CopyOneWay(a.from, b.to, pair);
+  if (!finished) {
+    a.from.Cancel();
+    b.from.Cancel();
+  }
   co_await pair.other_done.Within(Deadline::Never());
+  co_return Done{};
+}
+
+Task<Done> Relay(EventLoop& loop, Stream& a, Stream& b) {
+  RawEnd one(a);
+  RawEnd other(b);
+  co_await Relay(loop, RelayEnd{one.from, one.to}, RelayEnd{other.from, other.to});
   co_return Done{};
 }
 

@@ -37,28 +37,28 @@ std::string NameRequest(const Event& event) {
 
 // A request whose path could not be read is recorded without one.
 RequestVerdict Refuse(Event event, std::string_view engine, std::string reason,
-                      std::string response) {
+                      std::optional<Refusal> refusal) {
   RequestVerdict verdict;
   event.outcome = Event::Outcome::kDenied;
   event.engine = engine;
   event.reason = std::move(reason);
   event.message = "L7_REQUEST deny " + NameRequest(event) + " reason=" + event.reason;
-  verdict.kind = response.empty() ? RequestVerdict::kClose : RequestVerdict::kRefuse;
-  verdict.response = std::move(response);
+  verdict.refusal = std::move(refusal);
   verdict.event = std::move(event);
   return verdict;
 }
 
 RequestVerdict RefuseAuthority(Event event, const std::string& what) {
-  std::string response = RenderRefusal(NewRefusal(403, "request_authority_mismatch", what));
-  return Refuse(std::move(event), "request-authority", what, std::move(response));
+  return Refuse(std::move(event), "request-authority", what,
+                NewRefusal(403, "request_authority_mismatch", what));
 }
 
 // In a tunnel what is malformed gets no answer; the proxy's own clients are told.
 RequestVerdict RefuseMalformed(const RequestContext& context, Event event, const std::string& why,
                                std::string_view error) {
-  std::string response = context.forward ? RenderRefusal(NewRefusal(400, error, why)) : "";
-  return Refuse(std::move(event), "http-parser", why, std::move(response));
+  std::optional<Refusal> refusal;
+  if (context.forward) refusal = NewRefusal(400, error, why);
+  return Refuse(std::move(event), "http-parser", why, std::move(refusal));
 }
 
 // Empty when the request is for the authority that the connection was allowed for.
@@ -113,11 +113,6 @@ bool AsksForWebSocket(const codec::RequestHead& head, const codec::BodyFraming& 
          codec::FindField(head.fields, "sec-websocket-key") != nullptr;
 }
 
-bool WantsKeepAlive(const codec::RequestHead& head) {
-  if (codec::FieldHasToken(head.fields, "connection", "close")) return false;
-  return head.minor_version == 1 || codec::FieldHasToken(head.fields, "connection", "keep-alive");
-}
-
 // The fields as they are sent: ours in front, the client's end-to-end ones behind.
 codec::HttpFields PlanFields(const RequestContext& context, const codec::RequestHead& head,
                              const RequestVerdict& verdict) {
@@ -126,33 +121,19 @@ codec::HttpFields PlanFields(const RequestContext& context, const codec::Request
   for (codec::HttpField& field : codec::EndToEndFields(head.fields)) {
     if (!codec::EqualIgnoringCase(field.name, "host")) fields.push_back(std::move(field));
   }
-  if (verdict.framing.kind == codec::BodyFraming::kLength) {
-    fields.push_back({"Content-Length", std::to_string(verdict.framing.length)});
-  } else if (verdict.framing.kind == codec::BodyFraming::kChunked) {
-    fields.push_back({"Transfer-Encoding", "chunked"});
-  }
   if (context.forward) fields.push_back({"Via", std::string(kVia)});
-  if (verdict.websocket) {
-    fields.push_back({"Connection", "Upgrade"});
-    fields.push_back({"Upgrade", "websocket"});
-  } else if (context.forward) {
-    fields.push_back({"Connection", "close"});
-  }
+  if (verdict.websocket) fields.push_back({"Upgrade", "websocket"});
   return fields;
 }
 
 RequestVerdict RefuseByRule(const RequestContext& context, Event event,
                             const policy::Decision& decision) {
-  std::string response;
-  if (context.forward) {
-    response = RenderRefusal(NewRefusal(
-        403, "policy_denied", NameRequest(event) + " denied by L7 policy: " + decision.reason));
-  } else {
-    response =
-        RenderRefusal(NewRequestDenial({event.policy, decision.reason, event.method, event.path,
-                                        event.host, event.port, context.caller.binary}));
-  }
-  return Refuse(std::move(event), "l7", decision.reason, std::move(response));
+  Refusal refusal =
+      context.forward ? NewRefusal(403, "policy_denied",
+                                   NameRequest(event) + " denied by L7 policy: " + decision.reason)
+                      : NewRequestDenial({event.policy, decision.reason, event.method, event.path,
+                                          event.host, event.port, context.caller.binary});
+  return Refuse(std::move(event), "l7", decision.reason, std::move(refusal));
 }
 
 // The last step: the request may pass, so its placeholders become credentials.
@@ -160,38 +141,35 @@ RequestVerdict PlanRequest(const RequestContext& context, const codec::RequestHe
                            Target target, const codec::BodyFraming& framing, Event event) {
   RequestVerdict verdict;
   verdict.kind = RequestVerdict::kPass;
-  verdict.method = head.method;
-  verdict.framing = framing;
+  verdict.request.method = head.method;
   verdict.websocket = AsksForWebSocket(head, framing);
-  verdict.keep_alive = !context.forward && WantsKeepAlive(head);
-  verdict.client_speaks_1_1 = head.minor_version == 1;
   verdict.expects_continue = head.minor_version == 1 && framing.kind != codec::BodyFraming::kNone &&
                              codec::FieldHasToken(head.fields, "expect", "100-continue");
   // The answer to TRACE is the request (RFC 9110, 9.3.8): the credential would come back with it.
   if (codec::EqualIgnoringCase(head.method, "TRACE") &&
-      context.credentials.BoundTo(context.authority.host)) {
+      context.credentials.BoundTo(context.authority.host, context.authority.port)) {
     std::string why = "TRACE to a host that a credential is bound to";
     return Refuse(std::move(event), "credentials", why,
-                  RenderRefusal(NewRefusal(403, "credential_endpoint_mismatch", why)));
+                  NewRefusal(403, "credential_endpoint_mismatch", why));
   }
-  verdict.fields = PlanFields(context, head, verdict);
+  verdict.request.fields = PlanFields(context, head, verdict);
+  std::string path = target.path;  // Bindings are for the path as the client wrote it.
   std::optional<CredentialRefusal> refusal = context.credentials.Apply(
-      context.authority.host, context.confidential, {&verdict.fields, &target.path, &target.query});
+      {context.authority.host, context.authority.port, path, context.confidential},
+      {&verdict.request.fields, &target.path, &target.query});
   if (refusal.has_value()) {
-    std::string response =
-        RenderRefusal(NewRefusal(refusal->status, refusal->error, refusal->detail));
-    return Refuse(std::move(event), "credentials", refusal->detail, std::move(response));
+    return Refuse(std::move(event), "credentials", refusal->detail,
+                  NewRefusal(refusal->status, refusal->error, refusal->detail));
   }
-  verdict.target = target.query.empty() ? target.path : target.path + "?" + target.query;
+  verdict.request.target = target.query.empty() ? target.path : target.path + "?" + target.query;
   verdict.event = std::move(event);
   return verdict;
 }
 
 }  // namespace
 
-bool IsHttp2Preface(std::string_view bytes) {
-  constexpr std::string_view kPreface = "PRI * HTTP/2.0\r\n";
-  return bytes.substr(0, kPreface.size()) == kPreface;
+RequestVerdict RefuseAllowed(const RequestVerdict& allowed, const OutgoingRefusal& refusal) {
+  return Refuse(allowed.event, refusal.engine, refusal.reason, refusal.answer);
 }
 
 RequestVerdict JudgeMalformed(const RequestContext& context, std::string_view why) {
@@ -200,10 +178,12 @@ RequestVerdict JudgeMalformed(const RequestContext& context, std::string_view wh
   return RefuseMalformed(context, std::move(event), std::string(why), "invalid_request");
 }
 
-RequestVerdict JudgeRequest(const RequestContext& context, const codec::RequestHead& head) {
+RequestVerdict JudgeRequest(const RequestContext& context, const codec::RequestHead& head,
+                            const std::optional<codec::BodyFraming>& known) {
   Event event = NewEvent(context, Event::Outcome::kAllowed);
   event.method = head.method;
-  Result<codec::BodyFraming> framing = codec::RequestFraming(head);
+  Result<codec::BodyFraming> framing =
+      known.has_value() ? Result<codec::BodyFraming>(*known) : codec::RequestFraming(head);
   if (!framing.ok()) {
     return RefuseMalformed(context, std::move(event), framing.error().what, "invalid_request");
   }
@@ -214,11 +194,10 @@ RequestVerdict JudgeRequest(const RequestContext& context, const codec::RequestH
     return RefuseMalformed(context, std::move(event), target.error().what,
                            "invalid_request_target");
   }
-  event.path = RedactPlaceholders(target.value().path);
+  event.path = context.credentials.Redact(target.value().path);
   if (AsksForHttp2(head)) {
     std::string why = "HTTP/2 is not supported here";
-    return Refuse(std::move(event), "l7", why,
-                  RenderRefusal(NewRefusal(403, "unsupported_l7_protocol", why)));
+    return Refuse(std::move(event), "l7", why, NewRefusal(403, "unsupported_l7_protocol", why));
   }
   policy::Decision decision = policy::DecideRequest(
       context.policy, context.authority.host, context.authority.port, context.caller,

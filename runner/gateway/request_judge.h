@@ -2,13 +2,16 @@
 // One HTTP request: from its head to what is sent on, or to what is answered instead. Pure.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "codec/http_head.h"
 #include "gateway/authority.h"
+#include "gateway/body_filter.h"
 #include "gateway/credentials.h"
 #include "gateway/ocsf.h"
+#include "gateway/refusal.h"
 #include "policy/decide.h"
 #include "policy/policy.h"
 
@@ -31,31 +34,28 @@ struct RequestContext {
 
 struct RequestVerdict {
   enum Kind {
-    kPass,    // Send it on as described below.
-    kRefuse,  // Answer `response`, then close.
-    kClose,   // Close without an answer: malformed inside a tunnel.
+    kPass,    // Send `request`.
+    kRefuse,  // Answer `refusal`, if there is one, and close: in a tunnel what is malformed gets
+              // none.
   };
-  Kind kind = kClose;
-  Event event;           // To be recorded first; its process is left to the caller.
-  std::string response;  // kRefuse.
+  Kind kind = kRefuse;
+  Event event;  // To be recorded first; its process is left to the caller.
+  std::optional<Refusal> refusal;
 
-  // kPass. These may hold credentials: they go to the authority's host and nowhere else.
-  std::string method;
-  std::string target;
-  codec::HttpFields fields;
-  codec::BodyFraming framing;
+  // kPass. It may hold credentials: it goes to the authority's host and nowhere else.
+  OutgoingRequest request;
   bool websocket = false;         // An upgrade is asked for and passed on.
-  bool keep_alive = false;        // As far as the client is concerned.
   bool expects_continue = false;  // The client waits for "100 Continue" before it sends the body.
-  bool client_speaks_1_1 = true;
 };
 
-RequestVerdict JudgeRequest(const RequestContext& context, const codec::RequestHead& head);
+// `known`: how the body comes, where the version of HTTP says that; otherwise the head does.
+RequestVerdict JudgeRequest(const RequestContext& context, const codec::RequestHead& head,
+                            const std::optional<codec::BodyFraming>& known = {});
+
+// The verdict on a request that JudgeRequest let pass, and whose body or a budget did not.
+RequestVerdict RefuseAllowed(const RequestVerdict& allowed, const OutgoingRefusal& refusal);
 
 // The verdict on bytes that are no request head at all.
 RequestVerdict JudgeMalformed(const RequestContext& context, std::string_view why);
-
-// True for the beginning of HTTP/2 with prior knowledge (RFC 9113, 3.4).
-bool IsHttp2Preface(std::string_view bytes);
 
 }  // namespace gateway

@@ -38,6 +38,7 @@ class Server {
       : loop_(std::move(loop)),
         authority_(std::move(authority)),
         trust_(std::move(trust)),
+        pool_(loop_),
         policy_(std::move(config.policy)),
         policy_file_(std::move(config.policy_file)),
         credentials_(std::move(config.secrets)),
@@ -53,6 +54,7 @@ class Server {
   EventLoop loop_;
   CertificateAuthority authority_;
   UpstreamTrust trust_;
+  UpstreamPool pool_;
   policy::Policy policy_;
   std::string policy_file_;
   Credentials credentials_;
@@ -78,8 +80,8 @@ Result<std::unique_ptr<Server>> Server::Open(GatewayConfig config, Fd control) {
   server->resolver_ = TRY(Resolver::Open(server->loop_, std::move(known)));
   server->services_ = std::make_unique<Services>(
       Services{server->loop_, server->policy_, server->policy_file_, server->credentials_,
-               server->authority_, server->trust_, *server->resolver_, server->recorder_,
-               server->identities_, server->names_});
+               server->authority_, server->trust_, server->pool_, *server->resolver_,
+               server->recorder_, server->identities_, server->names_});
   return server;
 }
 

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "gateway/answer_observer.h"
 #include "gateway/certificate_authority.h"
 #include "gateway/credentials.h"
 #include "gateway/event_loop.h"
@@ -10,6 +11,7 @@
 #include "gateway/recorder.h"
 #include "gateway/resolver.h"
 #include "gateway/synthetic_pool.h"
+#include "gateway/upstream_pool.h"
 #include "gateway/upstream_trust.h"
 #include "policy/policy.h"
 
@@ -23,10 +25,12 @@ struct Services {
   const Credentials& credentials;
   CertificateAuthority& authority;
   UpstreamTrust& trust;
+  UpstreamPool& pool;
   Resolver& resolver;
   Recorder& recorder;
   IdentityAsker& identities;
   SyntheticPool& names;
+  RequestGuard* guard = nullptr;  // The budgets; null: none.
 
   // Records, and ends the process's loop when that fails: the caller then drops its connection.
   [[nodiscard]] bool Record(const Event& event) {

@@ -7,9 +7,10 @@
 
 #include "codec/client_hello.h"
 #include "gateway/connection.h"
-#include "gateway/exchange.h"
+#include "gateway/http1_client.h"
 #include "gateway/refusal.h"
 #include "gateway/relay.h"
+#include "gateway/transaction.h"
 
 namespace gateway {
 namespace {
@@ -17,11 +18,13 @@ namespace {
 constexpr std::string_view kEstablished = "HTTP/1.1 200 Connection Established\r\n\r\n";
 // Enough for the longest thing that is recognised, the preface of HTTP/2.
 constexpr size_t kPeekBytes = 24;
+// HTTP/2 with prior knowledge begins so (RFC 9113, 3.4).
+constexpr std::string_view kPreface = "PRI * HTTP/2.0\r\n";
 // A first packet shorter than that may be the start of more.
 constexpr milliseconds kPeekPatience{100};
 constexpr milliseconds kPeekPoll{5};
 
-enum class Speech { kNothing, kTls, kHttp, kOther };
+enum class Speech { kNothing, kTls, kHttp, kHttp2, kOther };
 
 // What the first bytes say. `final`: no more of them will come in time.
 Speech Recognise(std::string_view bytes, bool final) {
@@ -32,6 +35,7 @@ Speech Recognise(std::string_view bytes, bool final) {
     bool tls = bytes.size() >= 3 && bytes[1] == 0x03 && bytes[2] <= 0x04;
     return tls ? Speech::kTls : Speech::kOther;
   }
+  if (bytes.substr(0, kPreface.size()) == kPreface) return Speech::kHttp2;
   // A method and a space: any HTTP/1 method is a short word of capitals.
   size_t letters = 0;
   while (letters < bytes.size() && ((bytes[letters] >= 'A' && bytes[letters] <= 'Z') ||
@@ -39,8 +43,9 @@ Speech Recognise(std::string_view bytes, bool final) {
     ++letters;
   }
   if (letters == bytes.size() && letters < kPeekBytes && !final) return Speech::kNothing;
+  bool may_be_preface = kPreface.substr(0, bytes.size()) == bytes;
+  if (may_be_preface && !final) return Speech::kNothing;
   bool method = letters > 0 && letters < bytes.size() && bytes[letters] == ' ';
-  // "PRI * HTTP/2.0" looks like a request too; Exchange answers it.
   return method ? Speech::kHttp : Speech::kOther;
 }
 
@@ -72,7 +77,8 @@ class Tunnel {
   Task<bool> NamesAnother();
   Task<Done> Serve();
   Task<Done> ServeTls();
-  Task<Done> ServeOther();
+  Task<Done> ServeHttp(std::string scheme);
+  Task<Done> ServeRaw(bool tls);
   Event NewEvent(Event::Outcome outcome);
   RequestContext NewContext(std::string scheme, bool confidential);
   std::string Name() const {
@@ -183,17 +189,17 @@ Task<Done> Tunnel::Decide() {
 
 // Resolves, judges and dials; answers itself when that fails.
 Task<bool> Tunnel::OpenRoute() {
-  RouteDecision route = co_await DecideRoute(services_, authority_, handling_);
-  if (!route.allowed && route.failure.empty()) {
-    std::string detail = Name() + " blocked: " + route.label;
+  DestinationVerdict verdict = co_await FindDestination(services_, authority_, handling_);
+  if (!verdict.allowed && verdict.failure.empty()) {
+    std::string detail = Name() + " blocked: " + verdict.label;
     std::string response = RenderRefusal(NewRefusal(403, "ssrf_denied", detail));
     co_await Refuse(Event::Outcome::kDenied, "ssrf", detail, std::move(response));
     co_return false;
   }
-  Status dialled = Error{Code::kIo, route.failure};
-  if (route.allowed) {
-    upstream_ = std::make_unique<Upstream>(services_, std::move(route.route));
-    dialled = co_await upstream_->Connect();
+  Status dialled = Error{Code::kIo, verdict.failure};
+  if (verdict.allowed) {
+    upstream_ = std::make_unique<Upstream>(services_, std::move(verdict.destination));
+    dialled = co_await upstream_->Reach();
   }
   if (!dialled.ok()) {
     std::string why = RenderAuthority(authority_, 0) + ": " + dialled.error().what;
@@ -223,7 +229,9 @@ Task<Speech> Tunnel::Listen() {
     Result<size_t> n =
         co_await client_.Peek(bytes.data(), bytes.size(), Deadline::After(kPeekPatience));
     if (!n.ok() && n.error().code == Code::kTemporary) {
-      if (HasBytes(upstream_->stream().fd())) co_return Speech::kOther;
+      // A server to which connections are kept is known to speak HTTP.
+      Stream* server = upstream_->dialled();
+      if (server != nullptr && HasBytes(server->fd())) co_return Speech::kOther;
       continue;
     }
     if (!n.ok() || n.value() == 0) co_return Speech::kNothing;
@@ -270,28 +278,35 @@ Task<Done> Tunnel::Serve() {
     if (another) co_return Done{};
   }
   if (handling_.skip_tls) {
-    co_await Relay(services_.loop, client_, upstream_->stream());
+    co_await ServeRaw(false);
     co_return Done{};
   }
   if (speech == Speech::kTls) {
     co_await ServeTls();
   } else if (speech == Speech::kHttp) {
-    RequestContext context = NewContext("http", false);
-    Exchange exchange(services_, owner_, context, client_, *upstream_);
-    co_await exchange.RunAll();
+    co_await ServeHttp("http");
+  } else if (speech == Speech::kHttp2) {
+    co_await RefuseInside("HTTP/2 is not supported here");
+  } else if (speech == Speech::kOther && handling_.inspect) {
+    co_await RefuseInside("the client speaks neither TLS nor HTTP/1");
   } else if (speech == Speech::kOther) {
-    co_await ServeOther();
+    co_await ServeRaw(false);
   }
   co_return Done{};
 }
 
+Task<Done> Tunnel::ServeHttp(std::string scheme) {
+  bool confidential = scheme == "https";
+  RequestContext context = NewContext(std::move(scheme), confidential);
+  TransactionHandler handler(services_, owner_, context, *upstream_);
+  co_await ServeHttp1(client_, handler);
+  co_return Done{};
+}
+
 // Neither TLS nor HTTP: fine where only the connection is judged.
-Task<Done> Tunnel::ServeOther() {
-  if (handling_.inspect) {
-    co_await RefuseInside("the client speaks neither TLS nor HTTP/1");
-    co_return Done{};
-  }
-  co_await Relay(services_.loop, client_, upstream_->stream());
+Task<Done> Tunnel::ServeRaw(bool tls) {
+  Result<std::unique_ptr<Stream>> server = co_await upstream_->OpenStream(tls);
+  if (server.ok()) co_await Relay(services_.loop, client_, *server.value());
   co_return Done{};
 }
 
@@ -315,17 +330,13 @@ Task<Done> Tunnel::ServeTls() {
   if (!first.ok() || first.value() == 0) co_return Done{};
   Speech speech = Recognise(client_.buffered(), true);
   if (speech == Speech::kHttp) {
-    RequestContext context = NewContext("https", true);
-    Exchange exchange(services_, owner_, context, client_, *upstream_);
-    co_await exchange.RunAll();
-    co_return Done{};
+    co_await ServeHttp("https");
+  } else if (handling_.inspect) {
+    co_await RefuseInside(speech == Speech::kHttp2 ? "HTTP/2 is not supported here"
+                                                   : "the client speaks no HTTP/1 inside TLS");
+  } else {
+    co_await ServeRaw(true);
   }
-  if (handling_.inspect) {
-    co_await RefuseInside("the client speaks no HTTP/1 inside TLS");
-    co_return Done{};
-  }
-  Status connected = co_await upstream_->ConnectTls();
-  if (connected.ok()) co_await Relay(services_.loop, client_, upstream_->stream());
   co_return Done{};
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "gateway/http1_server.h"
 #include "gateway/limits.h"
 
 namespace gateway {
@@ -42,9 +43,9 @@ std::vector<policy::Address> LoopbackAddresses() {
 
 }  // namespace
 
-Task<RouteDecision> DecideRoute(Services& services, Authority authority,
-                                policy::Handling handling) {
-  RouteDecision decision;
+Task<DestinationVerdict> FindDestination(Services& services, Authority authority,
+                                         policy::Handling handling) {
+  DestinationVerdict verdict;
   std::vector<policy::Address> resolved;
   if (policy::IsHostAlias(authority.host)) {
     resolved = LoopbackAddresses();
@@ -52,28 +53,37 @@ Task<RouteDecision> DecideRoute(Services& services, Authority authority,
     Result<std::vector<policy::Address>> answer =
         co_await services.resolver.Resolve(authority.host);
     if (!answer.ok()) {
-      decision.failure = answer.error().what;
-      co_return decision;
+      verdict.failure = answer.error().what;
+      co_return verdict;
     }
     resolved = std::move(answer).value();
   }
-  policy::DestinationDecision destination =
+  policy::DestinationDecision decision =
       policy::DecideDestination(handling, authority.host, authority.port, resolved);
-  decision.allowed = destination.allowed && !destination.addresses.empty();
-  decision.label = std::move(destination.label);
-  decision.route = Route{std::move(authority), std::move(destination.addresses)};
-  co_return decision;
+  verdict.allowed = decision.allowed && !decision.addresses.empty();
+  verdict.label = std::move(decision.label);
+  verdict.destination = Destination{std::move(authority), std::move(decision.addresses)};
+  co_return verdict;
 }
 
-Task<Status> Upstream::Dial(policy::Address address) {
-  SocketAddress peer = ToSocketAddress(address, route_.authority.port);
+Upstream::Upstream(Services& services, Destination destination)
+    : services_(services),
+      destination_(std::move(destination)),
+      plain_key_(UpstreamKey(false, destination_.authority.host, destination_.authority.port)),
+      tls_key_(UpstreamKey(true, destination_.authority.host, destination_.authority.port)) {}
+
+Task<Result<Upstream::Dialled>> Upstream::DialAddress(policy::Address address) {
+  SocketAddress peer = ToSocketAddress(address, destination_.authority.port);
   Fd socket(::socket(peer.bytes.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!socket.valid()) co_return Errno("socket");
   int on = 1;
   ::setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   ::setsockopt(socket.get(), SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
   int raw = socket.get();
-  auto stream = std::make_unique<Stream>(services_.loop, std::move(socket));
+  auto dialled = std::make_unique<UpstreamConnection>();
+  dialled->stream = std::make_unique<Stream>(services_.loop, std::move(socket));
+  dialled->key = plain_key_;
+  dialled->address = address;
   int result = ::connect(raw, reinterpret_cast<const sockaddr*>(&peer.bytes), peer.size);
   if (result != 0 && errno != EINPROGRESS) co_return Errno("connect");
   if (result != 0) {
@@ -84,33 +94,70 @@ Task<Status> Upstream::Dial(policy::Address address) {
     ::getsockopt(raw, SOL_SOCKET, SO_ERROR, &error, &size);
     if (error != 0) co_return Errno("connect", error);
   }
-  stream_ = std::move(stream);
-  used_ = false;
-  co_return Ok();
+  co_return dialled;
 }
 
-Task<Status> Upstream::Connect() {
-  if (stream_ && !stream_->IsStale()) co_return Ok();
-  stream_.reset();
-  Status last = Error{Code::kIo, "no address"};
-  for (const policy::Address& address : route_.addresses) {
-    last = co_await Dial(address);
-    if (last.ok()) break;
+// The addresses in turn.
+Task<Result<Upstream::Dialled>> Upstream::Dial() {
+  Error last{Code::kIo, "no address"};
+  for (const policy::Address& address : destination_.addresses) {
+    Result<Dialled> dialled = co_await DialAddress(address);
+    if (dialled.ok()) co_return dialled;
+    last = std::move(dialled).error();
   }
   co_return last;
 }
 
-Task<Status> Upstream::ConnectTls() {
-  if (stream_ && stream_->tls() && !stream_->IsStale()) co_return Ok();
-  if (stream_ && stream_->tls()) stream_.reset();
-  Status connected = co_await Connect();
-  if (!connected.ok()) co_return connected;
-  Result<SslOwner> ssl = services_.trust.NewClient(route_.authority.host, route_.authority.port);
+Task<Status> Upstream::Reach() {
+  bool kept = services_.pool.Has(tls_key_, destination_.addresses) ||
+              services_.pool.Has(plain_key_, destination_.addresses);
+  if (kept) co_return Ok();
+  Result<Dialled> dialled = co_await Dial();
+  if (!dialled.ok()) co_return std::move(dialled).error();
+  dialled_ = std::move(dialled).value();
+  co_return Ok();
+}
+
+Task<Result<Upstream::Dialled>> Upstream::OpenUnused(bool tls) {
+  Dialled connection = std::move(dialled_);
+  if (connection && connection->stream->IsStale()) connection.reset();
+  if (!connection) {
+    Result<Dialled> dialled = co_await Dial();
+    if (!dialled.ok()) co_return dialled;
+    connection = std::move(dialled).value();
+  }
+  if (!tls) co_return connection;
+  const Authority& authority = destination_.authority;
+  Result<SslOwner> ssl = services_.trust.NewClient(authority.host, authority.port);
   if (!ssl.ok()) co_return std::move(ssl).error();
   Deadline deadline = Deadline::After(kHandshakeTimeout);
-  Status shaken = co_await stream_->StartTls(std::move(ssl).value(), deadline);
-  if (!shaken.ok()) stream_.reset();
-  co_return shaken;
+  Status shaken = co_await connection->stream->StartTls(std::move(ssl).value(), deadline);
+  if (!shaken.ok()) co_return std::move(shaken).error();
+  connection->key = tls_key_;
+  co_return connection;
+}
+
+Task<Result<std::unique_ptr<ServerRequest>>> Upstream::Open(Wish wish) {
+  Dialled connection;
+  if (!wish.fresh && !dialled_) {
+    connection = services_.pool.Take(wish.tls ? tls_key_ : plain_key_, destination_.addresses);
+  }
+  if (!connection) {
+    Result<Dialled> opened = co_await OpenUnused(wish.tls);
+    if (!opened.ok()) co_return std::move(opened).error();
+    connection = std::move(opened).value();
+  }
+  std::unique_ptr<ServerRequest> request =
+      std::make_unique<Http1ServerRequest>(services_.pool, std::move(connection));
+  co_return request;
+}
+
+// A server that greets first may have written already: dialled_ is not checked for that here.
+Task<Result<std::unique_ptr<Stream>>> Upstream::OpenStream(bool tls) {
+  if (dialled_ && !tls) co_return std::move(std::exchange(dialled_, nullptr)->stream);
+  Result<Dialled> opened = co_await OpenUnused(tls);
+  if (!opened.ok()) co_return std::move(opened).error();
+  co_return std::move(opened.value()->stream);
 }
 
 }  // namespace gateway

@@ -7,59 +7,64 @@
 
 #include "base/result.h"
 #include "gateway/authority.h"
+#include "gateway/message.h"
 #include "gateway/services.h"
 #include "gateway/stream.h"
+#include "gateway/upstream_pool.h"
 #include "policy/destination.h"
 
 namespace gateway {
 
 // Where a connection may lead: resolved once, judged once. Only these addresses are ever dialled.
-struct Route {
+struct Destination {
   Authority authority;
   std::vector<policy::Address> addresses;  // At least one.
 };
 
-struct RouteDecision {
+struct DestinationVerdict {
   bool allowed = false;
   std::string label;    // Why not, in OpenShell's words; empty when the name has no address.
   std::string failure;  // Why the name has no address.
-  Route route;
+  Destination destination;
 };
 
 // Resolves the host (a host alias is this machine's loopback) and judges every address.
-Task<RouteDecision> DecideRoute(Services& services, Authority authority, policy::Handling handling);
+Task<DestinationVerdict> FindDestination(Services& services, Authority authority,
+                                         policy::Handling handling);
 
-// The connection to one destination, opened anew when it cannot be used any more.
+// The ways of one client connection to its destination.
 class Upstream {
  public:
-  Upstream(Services& services, Route route) : services_(services), route_(std::move(route)) {}
+  Upstream(Services& services, Destination destination);
 
-  // Connects, if there is no connection that can carry a new request: the addresses in turn.
-  Task<Status> Connect();
-  // Connect, and TLS for the route's host on top.
-  Task<Status> ConnectTls();
+  // Dials, unless a connection to there is kept already: a CONNECT is answered only then.
+  Task<Status> Reach();
+  // What Reach dialled and nobody has used yet, or null.
+  Stream* dialled() const { return dialled_ ? dialled_->stream.get() : nullptr; }
 
-  bool connected() const { return stream_ != nullptr; }
-  // True when the connection carried a request before: the peer may have closed it meanwhile.
-  bool used() const { return used_; }
-  void MarkUsed() { used_ = true; }
-  // A connection is there.
-  Stream& stream() { return *stream_; }
-  // Frees the connection: nobody may be using its stream.
-  void Drop() { stream_.reset(); }
-  // Cuts the connection, if there is one; whoever uses its stream sees that. Connect opens a new
-  // one.
-  void Abort() {
-    if (stream_) stream_->Abort();
-  }
+  // A place for one request: on a kept connection, on the one that Reach dialled, or on a new one
+  // (`fresh`: on nothing that has carried a request before).
+  struct Wish {
+    bool tls = false;
+    bool fresh = false;
+  };
+  Task<Result<std::unique_ptr<ServerRequest>>> Open(Wish wish);
+
+  // A connection for bytes that are not HTTP: never one that was used.
+  Task<Result<std::unique_ptr<Stream>>> OpenStream(bool tls);
 
  private:
-  Task<Status> Dial(policy::Address address);
+  using Dialled = std::unique_ptr<UpstreamConnection>;
+
+  Task<Result<Dialled>> DialAddress(policy::Address address);
+  Task<Result<Dialled>> Dial();
+  Task<Result<Dialled>> OpenUnused(bool tls);
 
   Services& services_;
-  Route route_;
-  std::unique_ptr<Stream> stream_;
-  bool used_ = false;
+  Destination destination_;
+  std::string plain_key_;
+  std::string tls_key_;
+  Dialled dialled_;
 };
 
 }  // namespace gateway

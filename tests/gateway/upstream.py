@@ -27,7 +27,7 @@ def read_body(connection, head):
     lower = head.lower()
     if b"transfer-encoding: chunked" in lower:
         raw = b""
-        while not raw.endswith(b"0\r\n\r\n"):
+        while not (raw.endswith(b"\r\n\r\n") and b"0\r\n" in raw):
             more = connection.recv(65536)
             if not more:
                 return raw
@@ -69,7 +69,7 @@ def answer(connection, head):
             event = b"data: %d\n\n" % number
             connection.sendall(b"%x\r\n" % len(event) + event + b"\r\n")
             time.sleep(0.4)
-        connection.sendall(b"0\r\nX-Trailer: dropped\r\n\r\n")
+        connection.sendall(b"0\r\nX-Trailer: kept\r\nContent-Length: dropped\r\n\r\n")
         return True
     if path == b"/unframed":
         connection.sendall(b"HTTP/1.1 200 OK\r\n\r\nuntil the end")

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "gateway/body_filter.h"
+#include "gateway/request_judge.h"
+#include "gateway/services.h"
+
+namespace gateway {
+
+// What is to happen to the body of an allowed request, put together from all who look into bodies.
+// `request` is what would be sent.
+BodyTreatment TreatBody(const Services& services, const RequestContext& context,
+                        const RequestVerdict& verdict, const OutgoingRequest& request);
+
+}  // namespace gateway

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gateway/http1_body.h"
+
+#include <openssl/crypto.h>
+
+#include <algorithm>
+
+namespace gateway {
+namespace {
+
+// What may be held back: one piece of a body with what belongs around it.
+constexpr size_t kHeldBytesMax = kStreamBufferBytes + 1024;
+// From here on a piece that would travel alone is not worth copying.
+constexpr size_t kDirectBytesMin = 4096;
+
+}  // namespace
+
+Http1BodyReader::Http1BodyReader(Stream& stream, const codec::BodyFraming& framing)
+    : stream_(stream), framing_(framing), left_(framing.length) {
+  done_ = framing.kind == codec::BodyFraming::kNone ||
+          (framing.kind == codec::BodyFraming::kLength && left_ == 0);
+}
+
+void Http1BodyReader::Release() { stream_.Consume(std::exchange(given_, 0)); }
+
+void Http1BodyReader::Cancel() {
+  cancelled_ = true;
+  stream_.AbortReading();
+}
+
+void Http1BodyReader::SwitchProtocols() {
+  Release();
+  framing_ = codec::BodyFraming{codec::BodyFraming::kUntilClose, 0};
+  done_ = false;
+}
+
+// The next piece of what is buffered, which is not empty; an empty piece that is not the end: more
+// bytes are needed.
+Result<BodyReader::Piece> Http1BodyReader::Take() {
+  std::string_view in = stream_.buffered();
+  if (framing_.kind == codec::BodyFraming::kUntilClose) {
+    given_ = in.size();
+    return Piece{in, false};
+  }
+  if (framing_.kind == codec::BodyFraming::kLength) {
+    given_ = static_cast<size_t>(std::min<uint64_t>(left_, in.size()));
+    left_ -= given_;
+    done_ = left_ == 0;
+    return Piece{in.substr(0, given_), done_};
+  }
+  for (;;) {
+    codec::ChunkedDecoder::Piece piece = TRY(decoder_.Next(stream_.buffered()));
+    done_ = piece.finished;
+    if (!piece.data.empty()) {
+      given_ = piece.consumed;
+      return Piece{piece.data, false};
+    }
+    stream_.Consume(piece.consumed);
+    if (done_ || piece.consumed == 0) return Piece{{}, done_};
+  }
+}
+
+Task<Result<BodyReader::Piece>> Http1BodyReader::Read(Deadline deadline) {
+  Release();
+  if (done_) co_return Piece{{}, true};
+  for (;;) {
+    if (cancelled_) co_return Error{Code::kIo, "the rest of the body is not wanted"};
+    if (!stream_.buffered().empty()) {
+      Result<Piece> piece = Take();
+      if (!piece.ok() || piece.value().end || !piece.value().bytes.empty()) co_return piece;
+    }
+    Result<size_t> read = co_await stream_.Fill(deadline);
+    if (!read.ok()) co_return std::move(read).error();
+    if (read.value() > 0) continue;
+    done_ = framing_.kind == codec::BodyFraming::kUntilClose && !cancelled_;
+    if (done_) co_return Piece{{}, true};
+    co_return Error{Code::kIo, "connection closed in the middle of a body"};
+  }
+}
+
+Http1BodyWriter::~Http1BodyWriter() { Forget(); }
+
+void Http1BodyWriter::Forget() {
+  OPENSSL_cleanse(held_.data(), held_.size());
+  held_.clear();
+}
+
+void Http1BodyWriter::Begin(std::string head, const codec::BodyFraming& framing) {
+  ENSURE(held_.empty());
+  held_ = std::move(head);
+  framing_ = framing;
+  left_ = framing.length;
+  begun_ = true;
+}
+
+Task<Status> Http1BodyWriter::Flush() {
+  if (held_.empty()) co_return Ok();
+  Status written = co_await stream_.Write(held_);
+  Forget();
+  co_return written;
+}
+
+Task<Status> Http1BodyWriter::Write(std::string_view bytes) {
+  if (bytes.empty()) co_return Ok();
+  bool chunked = framing_.kind == codec::BodyFraming::kChunked;
+  if (framing_.kind == codec::BodyFraming::kNone ||
+      (framing_.kind == codec::BodyFraming::kLength && bytes.size() > left_)) {
+    co_return Error{Code::kBug, "a body longer than its head said"};
+  }
+  if (framing_.kind == codec::BodyFraming::kLength) left_ -= bytes.size();
+  if (chunked) held_ += codec::RenderChunkHead(bytes.size());
+  bool direct = held_.empty() && bytes.size() >= kDirectBytesMin;
+  if (!direct && held_.size() + bytes.size() <= kHeldBytesMax) {
+    held_.append(bytes);
+    if (chunked) held_ += "\r\n";
+    co_return Ok();
+  }
+  Status flushed = co_await Flush();
+  if (!flushed.ok()) co_return flushed;
+  Status written = co_await stream_.Write(bytes);
+  if (chunked) held_ = "\r\n";
+  co_return written;
+}
+
+Task<Status> Http1BodyWriter::Finish(const codec::HttpFields& trailers) {
+  if (framing_.kind == codec::BodyFraming::kLength && left_ > 0) {
+    co_return Error{Code::kBug, "a body shorter than its head said"};
+  }
+  if (framing_.kind == codec::BodyFraming::kChunked) held_ += codec::RenderLastChunk(trailers);
+  Status written = co_await Flush();
+  finished_ = written.ok();
+  if (framing_.kind == codec::BodyFraming::kUntilClose && finished_) stream_.FinishWriting();
+  co_return written;
+}
+
+}  // namespace gateway

@@ -1,0 +1,405 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gateway/transaction.h"
+
+#include <openssl/crypto.h>
+
+#include "gateway/body_treatment.h"
+#include "gateway/limits.h"
+#include "gateway/refusal.h"
+#include "gateway/relay.h"
+
+namespace gateway {
+namespace {
+
+// Records whose process is left to the connection's owner.
+[[nodiscard]] bool RecordOwned(Services& services, const Answer& owner, Event event) {
+  event.binary = owner.caller.binary;
+  event.pid = owner.pid;
+  event.ancestors = owner.caller.ancestors;
+  return services.Record(event);
+}
+
+void Wipe(std::string& text) { OPENSSL_cleanse(text.data(), text.size()); }
+
+// May be sent a second time when a kept connection turns out to be closed (RFC 9110, 9.2.2).
+bool MayRepeat(const std::string& method) {
+  return method == "GET" || method == "HEAD" || method == "OPTIONS";
+}
+
+bool IsEventStream(const codec::ResponseHead& head) {
+  constexpr std::string_view kType = "text/event-stream";
+  const codec::HttpField* type = codec::FindField(head.fields, "content-type");
+  return type != nullptr &&
+         codec::EqualIgnoringCase(std::string_view(type->value).substr(0, kType.size()), kType);
+}
+
+// Silence in an answer's body that ends it; zero: silence is fine.
+milliseconds IdleOf(const codec::ResponseHead& head, const codec::BodyFraming& framing) {
+  if (IsEventStream(head)) return milliseconds{0};
+  bool unframed = framing.kind == codec::BodyFraming::kUntilClose;
+  return unframed ? kUnframedBodyIdleTimeout : kBodyIdleTimeout;
+}
+
+Deadline IdleDeadline(milliseconds idle) {
+  return idle.count() == 0 ? Deadline::Never() : Deadline::After(idle);
+}
+
+}  // namespace
+
+Transaction::Transaction(Services& services, const Answer& owner, const RequestContext& context,
+                         Upstream& upstream, ClientRequest& client)
+    : services_(services),
+      owner_(owner),
+      context_(context),
+      upstream_(upstream),
+      client_(client),
+      pumped_(services.loop) {}
+
+Task<Done> Transaction::Run() {
+  std::optional<codec::BodyFraming> framed;
+  if (client_.is_http2()) framed = client_.framing();
+  // A server that nobody waits for any more is told so.
+  client_.WhenGone([this] {
+    if (server_) server_->Abort();
+  });
+  verdict_ = JudgeRequest(context_, client_.head(), framed);
+  if (verdict_.kind != RequestVerdict::kPass) {
+    client_.WhenGone(nullptr);
+    co_await Refuse(std::move(verdict_));
+    co_return Done{};
+  }
+  request_ = std::move(verdict_.request);
+  framing_ = client_.framing();
+  if (context_.forward) client_.CloseAfter();
+  treatment_ = TreatBody(services_, context_, verdict_, request_);
+  bool passes = true;
+  if (treatment_.whole_bytes_max > 0) passes = co_await TakeWholeBody();
+  OutgoingRefusal refusal;
+  if (passes && !Admitted(refusal)) {
+    passes = false;
+    co_await RefuseOutgoing(std::move(refusal));
+  }
+  if (passes && Record(verdict_.event)) co_await Converse();
+  client_.WhenGone(nullptr);
+  // They may hold credentials.
+  Wipe(request_.target);
+  Wipe(request_.body);
+  for (codec::HttpField& field : request_.fields) Wipe(field.value);
+  co_return Done{};
+}
+
+bool Transaction::Record(Event event) {
+  bool recorded = RecordOwned(services_, owner_, std::move(event));
+  if (!recorded) client_.Abort();
+  return recorded;
+}
+
+Task<Done> Transaction::SendRefusal(Refusal refusal) {
+  client_.CloseAfter();
+  codec::BodyFraming framing{codec::BodyFraming::kLength, refusal.body.size()};
+  Status sent = co_await client_.SendHead(refusal.status, StatusText(refusal.status),
+                                          refusal.fields, framing);
+  if (sent.ok()) sent = co_await client_.answer().Write(refusal.body);
+  if (sent.ok()) sent = co_await client_.answer().Finish({});
+  if (!sent.ok()) client_.Abort();
+  co_return Done{};
+}
+
+Task<Done> Transaction::Refuse(RequestVerdict verdict) {
+  if (!Record(std::move(verdict.event))) co_return Done{};
+  if (answering_ || !verdict.refusal.has_value()) {
+    client_.Abort();
+    co_return Done{};
+  }
+  co_await SendRefusal(std::move(*verdict.refusal));
+  co_return Done{};
+}
+
+// Allowed as far as its head tells, and refused for its body or by a budget.
+Task<Done> Transaction::RefuseOutgoing(OutgoingRefusal refusal) {
+  co_await Refuse(RefuseAllowed(verdict_, refusal));
+  co_return Done{};
+}
+
+// The request was allowed and recorded as such; this says that it led nowhere.
+Task<Done> Transaction::Fail(std::string why) {
+  Event event;
+  event.outcome = Event::Outcome::kFailed;
+  event.host = context_.authority.host;
+  event.port = context_.authority.port;
+  event.policy = verdict_.event.policy;
+  event.engine = "upstream";
+  event.reason = why;
+  event.message = "upstream failed: " + why;
+  if (server_) server_->Abort();
+  if (!Record(std::move(event))) co_return Done{};
+  std::string detail = RenderAuthority(context_.authority, 0) + ": " + why;
+  if (answering_) {
+    client_.Abort();
+  } else {
+    co_await SendRefusal(NewRefusal(502, "upstream_unreachable", detail));
+  }
+  co_return Done{};
+}
+
+bool Transaction::Admitted(OutgoingRefusal& refusal) {
+  if (services_.guard == nullptr) return true;
+  RequestGuard::Admission admission = services_.guard->Admit(context_.authority, request_);
+  observer_ = std::move(admission.observer);
+  if (!admission.refusal.has_value()) return true;
+  refusal = std::move(*admission.refusal);
+  return false;
+}
+
+// False: it was answered already.
+Task<bool> Transaction::TakeWholeBody() {
+  bool read = co_await ReadWholeBody();
+  if (!read) co_return false;
+  whole_ = true;
+  bool had_body = framing_.kind != codec::BodyFraming::kNone;
+  for (const std::unique_ptr<WholeBodyStep>& step : treatment_.steps) {
+    std::optional<OutgoingRefusal> refusal = step->Apply(request_);
+    if (!refusal.has_value()) continue;
+    co_await RefuseOutgoing(std::move(*refusal));
+    co_return false;
+  }
+  if (had_body) framing_ = {codec::BodyFraming::kLength, request_.body.size()};
+  co_return true;
+}
+
+Task<bool> Transaction::ReadWholeBody() {
+  if (framing_.kind == codec::BodyFraming::kNone) co_return true;
+  bool too_long = framing_.length > treatment_.whole_bytes_max;
+  if (!too_long && verdict_.expects_continue) {
+    verdict_.expects_continue = false;
+    Status sent = co_await client_.SendInterim(100, {});
+    if (!sent.ok()) co_return false;
+  }
+  while (!too_long) {
+    Result<BodyReader::Piece> piece = co_await client_.body().Read(IdleDeadline(kBodyIdleTimeout));
+    if (!piece.ok()) {
+      bool malformed = piece.error().code == Code::kInvalid;
+      if (malformed) co_await Refuse(JudgeMalformed(context_, piece.error().what));
+      if (!malformed) client_.Abort();  // It hung up.
+      co_return false;
+    }
+    std::string_view bytes = piece.value().bytes;
+    too_long = request_.body.size() + bytes.size() > treatment_.whole_bytes_max;
+    if (!too_long) request_.body.append(bytes);
+    if (piece.value().end) break;
+  }
+  if (too_long) co_await RefuseOutgoing(std::move(treatment_.too_long));
+  co_return !too_long;
+}
+
+// --- The request on its way --------------------------------------------------------------------
+
+// The head, and the body where it is here or there is none.
+Task<Status> Transaction::OpenAndSend(bool fresh) {
+  server_.reset();
+  Result<std::unique_ptr<ServerRequest>> opened =
+      co_await upstream_.Open({context_.scheme == "https", fresh});
+  if (!opened.ok()) co_return std::move(opened).error();
+  server_ = std::move(opened).value();
+  Status sent =
+      co_await server_->SendHead(request_.method, request_.target, request_.fields, framing_);
+  bool at_once = whole_ || framing_.kind == codec::BodyFraming::kNone;
+  if (sent.ok() && whole_) sent = co_await server_->body().Write(request_.body);
+  if (sent.ok() && at_once) sent = co_await server_->body().Finish({});
+  co_return sent;
+}
+
+Task<Done> Transaction::Converse() {
+  bool pump = !whole_ && framing_.kind != codec::BodyFraming::kNone;
+  for (const std::unique_ptr<StreamFilter>& filter : treatment_.filters) {
+    if (pump && !filter->keeps_length()) framing_ = {codec::BodyFraming::kChunked, 0};
+  }
+  Result<codec::ResponseHead> head = Error{Code::kIo, ""};
+  for (bool fresh : {false, true}) {
+    Status sent = co_await OpenAndSend(fresh);
+    if (!sent.ok()) head = std::move(sent).error();
+    if (sent.ok() && pump) {
+      if (verdict_.expects_continue) (void)co_await client_.SendInterim(100, {});
+      services_.loop.Spawn(PumpBody());
+    }
+    if (sent.ok()) head = co_await ReadAnswer();
+    bool again = !head.ok() && !fresh && !pump && server_ && server_->may_repeat() &&
+                 MayRepeat(request_.method);
+    if (!again) break;
+  }
+  if (head.ok() && head.value().status == 101) {
+    co_await SwitchProtocols(head.value());
+    co_return Done{};
+  }
+  if (head.ok()) (void)co_await SendAnswer(std::move(head).value());
+  if (pump && server_) co_await EndPump();
+  if (moved_ == Moved::kRefused) {
+    co_await RefuseOutgoing(std::move(body_refusal_));
+    co_return Done{};
+  }
+  if (head.ok()) co_return Done{};
+  if (moved_ == Moved::kMalformed) {
+    co_await Refuse(JudgeMalformed(context_, why_));
+  } else if (moved_ == Moved::kCut) {
+    client_.Abort();
+  } else {
+    co_await Fail(head.error().what);
+  }
+  co_return Done{};
+}
+
+Task<Done> Transaction::PumpBody() {
+  moved_ = co_await MoveBody();
+  // Half a request must not look like a whole one. A server that takes no more may still answer.
+  if (moved_ != Moved::kWhole && moved_ != Moved::kSinkFailed) server_->Abort();
+  pumped_.Set();
+  co_return Done{};
+}
+
+Task<Transaction::Moved> Transaction::MoveBody() {
+  BodyReader& from = client_.body();
+  BodyWriter& to = server_->body();
+  std::string filtered;
+  std::string next;
+  for (;;) {
+    Result<BodyReader::Piece> piece = co_await from.Read(IdleDeadline(kBodyIdleTimeout));
+    if (!piece.ok()) {
+      why_ = piece.error().what;
+      co_return piece.error().code == Code::kInvalid ? Moved::kMalformed : Moved::kCut;
+    }
+    std::string_view bytes = piece.value().bytes;
+    for (const std::unique_ptr<StreamFilter>& filter : treatment_.filters) {
+      next.clear();
+      std::optional<OutgoingRefusal> refusal = filter->Filter(bytes, piece.value().end, next);
+      if (refusal.has_value()) {
+        body_refusal_ = std::move(*refusal);
+        co_return Moved::kRefused;
+      }
+      filtered.swap(next);
+      bytes = filtered;
+    }
+    Status written = co_await to.Write(bytes);
+    if (written.ok() && piece.value().end) {
+      written = co_await to.Finish(from.trailers());
+      co_return written.ok() ? Moved::kWhole : Moved::kSinkFailed;
+    }
+    if (written.ok() && !from.ready()) written = co_await to.Flush();
+    if (!written.ok()) co_return Moved::kSinkFailed;
+  }
+}
+
+// Ends a pump that may still run. A server may answer early (413), or not at all; the rest of the
+// body is not worth sending then.
+Task<Done> Transaction::EndPump() {
+  if (pumped_.is_set()) co_return Done{};
+  server_->Abort();
+  bool ended = co_await pumped_.Within(Deadline::After(kLingerTimeout));
+  if (!ended) client_.body().Cancel();
+  co_await pumped_.Within(Deadline::Never());
+  co_return Done{};
+}
+
+// --- The answer on its way back ----------------------------------------------------------------
+
+Task<Result<codec::ResponseHead>> Transaction::ReadAnswer() {
+  for (int interim = 0; interim < kInterimAnswersMax; ++interim) {
+    Result<codec::ResponseHead> head =
+        co_await server_->ReadHead(Deadline::After(kResponseHeadTimeout));
+    if (!head.ok()) co_return head;
+    int status = head.value().status;
+    if (status == 101 && !verdict_.websocket) {
+      co_return Error{Code::kInvalid, "the server switched protocols unasked"};
+    }
+    if (status >= 200 || status == 101) co_return head;
+    if (status == 100) continue;  // It was said by us already.
+    Status passed =
+        co_await client_.SendInterim(status, codec::EndToEndFields(head.value().fields));
+    if (!passed.ok()) co_return std::move(passed).error();
+  }
+  co_return Error{Code::kInvalid, "too many interim answers"};
+}
+
+// False: it was cut off.
+Task<bool> Transaction::SendAnswer(codec::ResponseHead head) {
+  codec::BodyFraming framing = server_->framing();
+  codec::HttpFields fields = codec::EndToEndFields(head.fields);
+  if (framing.kind == codec::BodyFraming::kNone && head.status != 204) {
+    // The length of a body that HEAD or a 304 leaves out.
+    const codec::HttpField* length = codec::FindField(head.fields, "content-length");
+    if (length != nullptr) fields.push_back(*length);
+  }
+  if (observer_) observer_->OnHead(head);
+  answering_ = true;
+  Status sent = co_await client_.SendHead(head.status, head.reason, fields, framing);
+  bool complete = false;
+  if (sent.ok()) complete = co_await MoveAnswer(IdleOf(head, framing));
+  if (observer_) observer_->OnEnd(complete);
+  if (!complete) {
+    // Cut off, not ended: the client must see that something is missing.
+    server_->Abort();
+    client_.Abort();
+  }
+  co_return complete;
+}
+
+Task<bool> Transaction::MoveAnswer(milliseconds idle) {
+  BodyReader& from = server_->answer();
+  BodyWriter& to = client_.answer();
+  bool unframed = server_->framing().kind == codec::BodyFraming::kUntilClose;
+  for (;;) {
+    if (!from.ready()) {
+      Status flushed = co_await to.Flush();
+      if (!flushed.ok()) co_return false;
+    }
+    Result<BodyReader::Piece> piece = co_await from.Read(IdleDeadline(idle));
+    // A body without framing may simply be complete.
+    bool over = !piece.ok() && unframed && piece.error().code == Code::kTemporary;
+    if (!piece.ok() && !over) {
+      (void)co_await to.Flush();  // What there is of it.
+      co_return false;
+    }
+    bool end = over || piece.value().end;
+    if (!over) {
+      if (observer_) observer_->OnBody(piece.value().bytes);
+      Status written = co_await to.Write(piece.value().bytes);
+      if (!written.ok()) co_return false;
+    }
+    if (!end) continue;
+    Status finished = co_await to.Finish(from.trailers());
+    co_return finished.ok();
+  }
+}
+
+Task<Done> Transaction::SwitchProtocols(const codec::ResponseHead& head) {
+  if (!codec::FieldHasToken(head.fields, "upgrade", "websocket")) {
+    co_await Fail("the server switched to another protocol than asked");
+    co_return Done{};
+  }
+  codec::HttpFields fields = codec::EndToEndFields(head.fields);
+  fields.push_back({"Upgrade", "websocket"});
+  Status sent = co_await client_.SendHead(head.status, head.reason, fields,
+                                          {codec::BodyFraming::kUntilClose, 0});
+  if (sent.ok()) sent = co_await client_.answer().Flush();
+  if (sent.ok()) {
+    co_await Relay(services_.loop, {client_.body(), client_.answer()},
+                   {server_->answer(), server_->body()});
+  }
+  server_->Abort();
+  client_.Abort();
+  co_return Done{};
+}
+
+// --- The handler -------------------------------------------------------------------------------
+
+Task<Done> TransactionHandler::Handle(ClientRequest& request) {
+  Transaction transaction(services_, owner_, context_, upstream_, request);
+  co_await transaction.Run();
+  co_return Done{};
+}
+
+void TransactionHandler::OnMalformed(std::string_view why) {
+  // A record that cannot be written has ended the loop.
+  (void)RecordOwned(services_, owner_, JudgeMalformed(context_, why).event);
+}
+
+}  // namespace gateway

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "gateway/answer_observer.h"
+#include "gateway/body_filter.h"
+#include "gateway/identity.h"
+#include "gateway/message.h"
+#include "gateway/request_judge.h"
+#include "gateway/services.h"
+#include "gateway/upstream.h"
+
+namespace gateway {
+
+// One request, whichever version of HTTP carries it: judged, its body looked into where the policy
+// asks for that, recorded, sent, and its answer passed back.
+class Transaction {
+ public:
+  // Everything is borrowed for the life of the transaction.
+  Transaction(Services& services, const Answer& owner, const RequestContext& context,
+              Upstream& upstream, ClientRequest& client);
+
+  // Answers or aborts the request.
+  Task<Done> Run();
+
+ private:
+  // How moving a body ended.
+  enum class Moved { kWhole, kCut, kMalformed, kRefused, kSinkFailed };
+
+  [[nodiscard]] bool Record(Event event);
+  Task<Done> Refuse(RequestVerdict verdict);
+  Task<Done> RefuseOutgoing(OutgoingRefusal refusal);
+  Task<Done> Fail(std::string why);
+  Task<Done> SendRefusal(Refusal refusal);
+
+  Task<bool> ReadWholeBody();
+  Task<bool> TakeWholeBody();
+  bool Admitted(OutgoingRefusal& refusal);
+  Task<Done> Converse();
+  Task<Status> OpenAndSend(bool fresh);
+  Task<Done> PumpBody();
+  Task<Moved> MoveBody();
+  Task<Done> EndPump();
+
+  // The head of the answer, interim ones passed on.
+  Task<Result<codec::ResponseHead>> ReadAnswer();
+  Task<bool> SendAnswer(codec::ResponseHead head);
+  Task<bool> MoveAnswer(milliseconds idle);
+  Task<Done> SwitchProtocols(const codec::ResponseHead& head);
+
+  Services& services_;
+  const Answer& owner_;
+  const RequestContext& context_;
+  Upstream& upstream_;
+  ClientRequest& client_;
+
+  RequestVerdict verdict_;
+  OutgoingRequest request_;
+  BodyTreatment treatment_;
+  codec::BodyFraming framing_;  // As the body is sent.
+  bool whole_ = false;          // The body is in request_.
+  std::unique_ptr<ServerRequest> server_;
+  std::unique_ptr<AnswerObserver> observer_;
+  bool answering_ = false;  // A head was given to the client.
+
+  // The pump of a streamed body, while the answer is awaited.
+  Signal pumped_;
+  Moved moved_ = Moved::kWhole;
+  std::string why_;               // It was cut or malformed.
+  OutgoingRefusal body_refusal_;  // kRefused.
+};
+
+// What a connection's session does with each request: a Transaction towards `upstream`.
+class TransactionHandler final : public RequestHandler {
+ public:
+  // Everything is borrowed.
+  TransactionHandler(Services& services, const Answer& owner, const RequestContext& context,
+                     Upstream& upstream)
+      : services_(services), owner_(owner), context_(context), upstream_(upstream) {}
+
+  Task<Done> Handle(ClientRequest& request) override;
+  void OnMalformed(std::string_view why) override;
+
+ private:
+  Services& services_;
+  const Answer& owner_;
+  const RequestContext& context_;
+  Upstream& upstream_;
+};
+
+}  // namespace gateway
