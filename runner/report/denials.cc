@@ -55,11 +55,22 @@ std::string ShownMethod(std::string method) {
 }
 
 bool IsSane(const policy::Denial& denial) {
-  return !denial.host.empty() && denial.host.size() <= kHostBytesMax && denial.port != 0 &&
+  return !denial.host.empty() && denial.host.size() <= kHostBytesMax &&
          Consists(denial.host, "abcdefghijklmnopqrstuvwxyz0123456789.-_:") &&
          Consists(denial.method, "ABCDEFGHIJKLMNOPQRSTUVWXYZ-_") &&
          (denial.path.empty() || denial.path[0] == '/' || denial.path == "*") &&
          IsPlain(denial.path, kPathBytesMax) && IsPlain(denial.binary, kPathBytesMax);
+}
+
+// What is no request is told apart by its protocol.
+std::string MethodOf(const Json& event, const Json& facts) {
+  const std::string engine = facts.StringAt("engine");
+  if (engine == "dns") return "DNS";
+  const Json* connection = event.Find("connection_info");
+  if (engine == "nftables" && connection != nullptr) {
+    return ShownMethod(connection->StringAt("protocol_name"));
+  }
+  return ShownMethod(facts.StringAt("method"));
 }
 
 class Collector {
@@ -90,12 +101,13 @@ class Collector {
     if (facts == nullptr) return Drop();
     policy::Denial denial{.host = facts->StringAt("host"),
                           .port = 0,
-                          .method = ShownMethod(facts->StringAt("method")),
+                          .method = MethodOf(event, *facts),
                           .path = facts->StringAt("path"),
                           .binary = ShownBinary(facts->StringAt("binary"))};
     const int64_t port = facts->IntegerAt("port");
     if (port > 0 && port <= 65535) denial.port = static_cast<uint16_t>(port);
-    if (!IsSane(denial)) return Drop();
+    const bool portless = denial.port == 0 && denial.method == "ICMP";
+    if (!IsSane(denial) || (denial.port == 0 && !portless)) return Drop();
     std::string reason = facts->StringAt("reason");
     if (reason.empty()) reason = event.StringAt("status_detail");
     Add(std::move(denial), codec::CutUtf8(reason, 300), facts->StringAt("engine"));

@@ -45,6 +45,21 @@ TEST_CASE("What the policy did not decide has no line that would allow it") {
   CHECK(list.denials[2].allow_line.empty());
 }
 
+TEST_CASE("What was no request is named by its protocol, and no line allows it") {
+  const std::string udp = R"({"class_uid":4001,"action_id":2,"connection_info":{"protocol_name":)"
+                          R"("udp"},"unmapped":{"host":"8.8.8.8","port":443,"engine":"nftables"}})";
+  const std::string icmp = R"({"class_uid":4001,"action_id":2,"connection_info":{"protocol_name":)"
+                           R"("icmp"},"unmapped":{"host":"8.8.8.8","port":0,"engine":"nftables"}})";
+  const std::string name = R"({"class_uid":4001,"action_id":2,"unmapped":{"host":"a.example",)"
+                           R"("port":53,"engine":"dns"}})";
+  const DenialList list = ParseDenials(udp + "\n" + icmp + "\n" + name + "\n");
+  REQUIRE(list.denials.size() == 3);
+  CHECK(list.denials[0].denial.method == "UDP");
+  CHECK(list.denials[1].denial.method == "ICMP");
+  CHECK(list.denials[2].denial.method == "DNS");
+  for (const DeniedRequest& denied : list.denials) CHECK(denied.allow_line.empty());
+}
+
 TEST_CASE("Only what was denied on the network is a denied request") {
   const DenialList list =
       ParseDenials(Line("a.example", "", "1") + Line("a.example", "", "3") +

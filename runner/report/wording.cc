@@ -157,7 +157,9 @@ std::string DescribeLimit(const LimitRecord& limit) {
 }
 
 std::string DescribeAttempt(const policy::Denial& denial) {
-  const std::string at = denial.host + ":" + std::to_string(denial.port);
+  // ICMP has no ports.
+  const std::string at =
+      denial.port == 0 ? denial.host : denial.host + ":" + std::to_string(denial.port);
   if (denial.method.empty()) return "connect to " + at;
   return denial.method + " " + (denial.port == 443 || denial.port == 80 ? denial.host : at) +
          denial.path;
