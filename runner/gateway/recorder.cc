@@ -7,13 +7,30 @@
 #include "gateway/limits.h"
 
 namespace gateway {
+namespace {
+
+int64_t NowMs() {
+  auto now = std::chrono::system_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::milliseconds>(now).count();
+}
+
+}  // namespace
 
 bool Recorder::Record(const Event& event) {
   if (failed_) return false;
-  auto now = std::chrono::system_clock::now().time_since_epoch();
-  int64_t time_ms = std::chrono::duration_cast<std::chrono::milliseconds>(now).count();
-  std::string json = RenderOcsf(event, time_ms) + "\n";
-  std::string line = RenderTime(time_ms) + " OCSF " + RenderShorthand(event) + "\n";
+  int64_t time_ms = NowMs();
+  return Append(RenderOcsf(event, time_ms), RenderShorthand(event), time_ms);
+}
+
+bool Recorder::Record(const Notice& notice) {
+  if (failed_) return false;
+  int64_t time_ms = NowMs();
+  return Append(RenderOcsf(notice, time_ms), RenderShorthand(notice), time_ms);
+}
+
+bool Recorder::Append(std::string json, std::string shorthand, int64_t time_ms) {
+  json += '\n';
+  std::string line = RenderTime(time_ms) + " OCSF " + shorthand + "\n";
   bytes_ += json.size() + line.size();
   failed_ = bytes_ > kRecordBytesMax || !sys::WriteAll(jsonl_.get(), json).ok() ||
             !sys::WriteAll(log_.get(), line).ok();

@@ -2,8 +2,11 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <string>
 
 #include "base/fd.h"
+#include "gateway/notice.h"
 #include "gateway/ocsf.h"
 
 namespace gateway {
@@ -17,9 +20,12 @@ class Recorder {
   // False when a file could not be written, or when kRecordBytesMax is reached: the gateway must
   // end.
   [[nodiscard]] bool Record(const Event& event);
+  [[nodiscard]] bool Record(const Notice& notice);
   bool failed() const { return failed_; }
 
  private:
+  bool Append(std::string json, std::string shorthand, int64_t time_ms);
+
   Fd jsonl_;
   Fd log_;
   size_t bytes_ = 0;
