@@ -52,8 +52,9 @@ class WholeBodyStep {
 
 // What happens to one request's body. Everything by default passes as it comes.
 struct BodyTreatment {
+  std::optional<OutgoingRefusal> refusal;  // The request is not sent at all.
   // Not zero: the body is read before anything is sent, up to so many bytes, then the steps are
-  // taken in turn. A longer one gets `too_long`.
+  // taken in turn. A longer one gets `too_long`. Zero: steps are taken on the head alone.
   size_t whole_bytes_max = 0;
   std::vector<std::unique_ptr<WholeBodyStep>> steps;
   OutgoingRefusal too_long;

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "gateway/credential_steps.h"
+
 namespace gateway {
 namespace {
 
@@ -14,12 +16,20 @@ OutgoingRefusal RefuseTooLong(size_t bytes_max) {
 
 }  // namespace
 
-BodyTreatment TreatBody(const Services& services, const RequestContext& /*context*/,
-                        const RequestVerdict& /*verdict*/, const OutgoingRequest& request) {
+BodyTreatment TreatBody(const Services& services, const RequestContext& context,
+                        const RequestVerdict& verdict, bool has_body,
+                        const OutgoingRequest& request) {
   BodyTreatment treatment;
   if (services.guard != nullptr) {
     treatment.whole_bytes_max = services.guard->BodyBytesWanted(request);
   }
+  treatment.refusal = AddCredentialSteps(
+      {context.credentials,
+       context.policy.middlewares,
+       verdict.endpoint,
+       {context.authority.host, context.authority.port, verdict.path, context.confidential},
+       has_body},
+      request, treatment);
   treatment.too_long = RefuseTooLong(treatment.whole_bytes_max);
   return treatment;
 }

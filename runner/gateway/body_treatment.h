@@ -10,6 +10,7 @@ namespace gateway {
 // What is to happen to the body of an allowed request, put together from all who look into bodies.
 // `request` is what would be sent.
 BodyTreatment TreatBody(const Services& services, const RequestContext& context,
-                        const RequestVerdict& verdict, const OutgoingRequest& request);
+                        const RequestVerdict& verdict, bool has_body,
+                        const OutgoingRequest& request);
 
 }  // namespace gateway

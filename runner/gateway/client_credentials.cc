@@ -5,8 +5,8 @@
 #include <array>
 
 #include "codec/base64.h"
-#include "codec/neutral.h"
 #include "codec/percent.h"
+#include "codec/token_form.h"
 
 namespace gateway {
 namespace {
@@ -63,15 +63,14 @@ bool Lists(const std::array<std::string_view, N>& names, std::string_view name) 
 }
 
 // "github-token" and the like; empty: none.
-std::string TokenIn(const std::string& text, bool signed_url) {
-  constexpr std::string_view kShown = "[redacted:";
-  if (text.find("-----BEGIN ") != std::string::npos) return "private-key";
-  std::string redacted = codec::RedactTokens(text);
-  if (redacted == text) return {};
-  for (size_t at = redacted.find(kShown); at != std::string::npos; at = redacted.find(kShown, at)) {
-    at += kShown.size();
-    std::string kind = redacted.substr(at, redacted.find(']', at) - at);
-    if (kind != "jwt" && !(signed_url && kind == "aws-key")) return kind;
+std::string_view TokenIn(std::string_view text, bool signed_url) {
+  if (text.find("-----BEGIN ") != std::string_view::npos) return "private-key";
+  for (size_t at = 0; at < text.size(); ++at) {
+    codec::FoundToken token = codec::FindTokenAt(text, at);
+    if (token.form == nullptr) continue;
+    bool key_name = signed_url && token.form->tag == "aws-key";
+    if (!key_name) return token.form->tag;
+    at += token.length - 1;
   }
   return {};
 }
@@ -117,8 +116,8 @@ void RemoveSignature(const CredentialSites& sites) {
   FilterQuery(sites.query, [&](const QueryPart& part) { return Lists(kParameters, part.name); });
 }
 
-std::string TokenInUrl(std::string_view path, std::string_view query) {
-  std::string found = TokenIn(codec::PercentDecode(path), false);
+std::string_view TokenInUrl(std::string_view path, std::string_view query) {
+  std::string_view found = TokenIn(codec::PercentDecode(path), false);
   for (const QueryPart& part : SplitQuery(query)) {
     bool signed_url = codec::EqualIgnoringCase(part.name, "x-amz-credential");
     if (found.empty()) found = TokenIn(part.name, false);

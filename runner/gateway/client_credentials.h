@@ -22,6 +22,6 @@ void RemoveSignature(const CredentialSites& sites);
 // The kind of the first credential ("github-token", "private-key") that stands in the path or the
 // query; empty: none. A signed URL names its access key, and that name is no secret: it is let
 // through. So are JSON web tokens, which release downloads carry.
-std::string TokenInUrl(std::string_view path, std::string_view query);
+std::string_view TokenInUrl(std::string_view path, std::string_view query);
 
 }  // namespace gateway

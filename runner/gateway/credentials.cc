@@ -53,7 +53,7 @@ class Credentials::Attempt {
 
   std::optional<CredentialRefusal> Run() {
     const BoundSecret* own = RemoveTheClients();
-    std::string token = TokenInUrl(*sites_.path, *sites_.query);
+    std::string token(TokenInUrl(*sites_.path, *sites_.query));
     if (!token.empty()) Refuse({403, "credential_in_url", token + " in the address of a request"});
     for (codec::HttpField& field : *sites_.fields) ApplyToField(field);
     ApplyToPath(*sites_.path);

@@ -107,6 +107,8 @@ Task<Done> ServeForward(Services& services, const Answer& owner, Stream& client,
   }
   RequestContext context{services.policy, services.policy_file, services.credentials,
                          owner.caller,    plan.authority,       "http"};
+  context.route = services.compiled->FindRoute(services.compiled->MatchCaller(owner.caller),
+                                               plan.authority.host, plan.authority.port);
   context.handling = policy::DescribeHandling(services.policy, plan.authority.host,
                                               plan.authority.port, owner.caller);
   context.confidential = policy::IsHostAlias(plan.authority.host);

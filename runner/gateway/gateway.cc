@@ -3,6 +3,7 @@
 
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -21,6 +22,12 @@ namespace {
   // The supervisor may have died before that took effect.
   if (::getppid() != parent) ::_exit(1);
   ::prctl(PR_SET_NAME, "gateway", 0, 0, 0);
+  // A core of this process would hold the secrets: none to a file, none to a program either, and
+  // nobody of the same user may look into its memory.
+  rlimit no_core{0, 0};
+  bool sealed =
+      ::setrlimit(RLIMIT_CORE, &no_core) == 0 && ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) == 0;
+  if (!sealed) ::_exit(1);
   sys::WipeEnvironment();
   // Standard error stays: a failed ENSURE says there where it happened.
   sys::CloseAllExcept({STDERR_FILENO, control.get(), config.events_jsonl.get(),

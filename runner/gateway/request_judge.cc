@@ -6,6 +6,7 @@
 #include "codec/http_target.h"
 #include "codec/position.h"
 #include "gateway/refusal.h"
+#include "gateway/request_id.h"
 
 namespace gateway {
 namespace {
@@ -153,13 +154,21 @@ RequestVerdict PlanRequest(const RequestContext& context, const codec::RequestHe
                   NewRefusal(403, "credential_endpoint_mismatch", why));
   }
   verdict.request.fields = PlanFields(context, head, verdict);
-  std::string path = target.path;  // Bindings are for the path as the client wrote it.
+  verdict.endpoint = context.route.GoverningEndpoint(target.path);
+  verdict.path = target.path;  // Bindings are for the path as the client wrote it.
   std::optional<CredentialRefusal> refusal = context.credentials.Apply(
-      {context.authority.host, context.authority.port, path, context.confidential},
+      {context.authority.host, context.authority.port, verdict.path, context.confidential,
+       verdict.endpoint != nullptr && verdict.endpoint->signing != policy::Signing::kNone},
       {&verdict.request.fields, &target.path, &target.query});
   if (refusal.has_value()) {
-    return Refuse(std::move(event), "credentials", refusal->detail,
-                  NewRefusal(refusal->status, refusal->error, refusal->detail));
+    RequestVerdict refused = Refuse(std::move(event), "credentials", refusal->detail,
+                                    NewRefusal(refusal->status, refusal->error, refusal->detail));
+    refused.grant = refusal->grant;
+    return refused;
+  }
+  // Where the gateway vouches for a request, its id is one.
+  if (context.credentials.BoundTo(context.authority.host, context.authority.port)) {
+    KeepRequestId(&verdict.request.fields, NewRequestId());
   }
   verdict.request.target = target.query.empty() ? target.path : target.path + "?" + target.query;
   verdict.event = std::move(event);

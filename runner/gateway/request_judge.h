@@ -12,6 +12,7 @@
 #include "gateway/credentials.h"
 #include "gateway/ocsf.h"
 #include "gateway/refusal.h"
+#include "policy/compiled.h"
 #include "policy/decide.h"
 #include "policy/policy.h"
 
@@ -26,6 +27,7 @@ struct RequestContext {
   Authority authority;  // What the connection was allowed for.
   std::string scheme;   // "http" or "https".
   policy::Handling handling = {};
+  policy::Route route = {};   // The way that the connection was allowed.
   bool confidential = false;  // TLS upstream, or this machine's loopback.
   bool forward = false;       // An absolute-form request to the proxy itself, not in a tunnel.
 
@@ -41,10 +43,13 @@ struct RequestVerdict {
   Kind kind = kRefuse;
   Event event;  // To be recorded first; its process is left to the caller.
   std::optional<Refusal> refusal;
+  int grant = -1;  // Not -1, with kRefuse: to be judged again once this token is there.
 
   // kPass. It may hold credentials: it goes to the authority's host and nowhere else.
   OutgoingRequest request;
   bool websocket = false;         // An upgrade is asked for and passed on.
+  std::string path = {};          // Canonical, as the client wrote it.
+  const policy::Endpoint* endpoint = nullptr;  // Whose options hold for it; null: nobody's.
   bool expects_continue = false;  // The client waits for "100 Continue" before it sends the body.
 };
 

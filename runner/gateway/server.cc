@@ -11,16 +11,24 @@
 #include <vector>
 
 #include "base/sys.h"
+#include "gateway/budget.h"
 #include "gateway/confinement.h"
 #include "gateway/connection.h"
 #include "gateway/limits.h"
 #include "gateway/policy_dns.h"
 #include "gateway/refusal.h"
 #include "gateway/refused_packet.h"
+#include "gateway/token_grant.h"
 #include "gateway/transparent.h"
 
 namespace gateway {
 namespace {
+
+PriceList Prices(PriceList preferred) {
+  PriceList prices = PriceList::BuiltIn();
+  prices.Prefer(std::move(preferred));
+  return prices;
+}
 
 // Everything of the process that must not move once connections hold references to it.
 class Server {
@@ -40,14 +48,22 @@ class Server {
         trust_(std::move(trust)),
         pool_(loop_),
         policy_(std::move(config.policy)),
+        compiled_(policy_),
         policy_file_(std::move(config.policy_file)),
         credentials_(std::move(config.secrets)),
+        grants_(std::move(config.grants), credentials_),
         recorder_(std::move(config.events_jsonl), std::move(config.events_log)),
         identities_(loop_, std::move(config.identity)),
+        budget_(std::move(config.budget), Prices(std::move(config.prices)),
+                [this](const Notice& notice) { Note(notice); }),
         control_(std::move(control)) {}
 
   Task<Done> Control();
   void Open(Door door, Fd socket);
+  // What cannot be recorded ends the process, as for every record.
+  void Note(const Notice& notice) {
+    if (!recorder_.Record(notice)) loop_.Stop();
+  }
   Task<Done> Accept(Door door, Fd listener);
   Task<Done> Serve(Door door, Fd socket);
 
@@ -56,10 +72,13 @@ class Server {
   UpstreamTrust trust_;
   UpstreamPool pool_;
   policy::Policy policy_;
+  policy::CompiledPolicy compiled_;
   std::string policy_file_;
   Credentials credentials_;
+  TokenGrants grants_;
   Recorder recorder_;
   IdentityAsker identities_;
+  Budget budget_;
   SyntheticPool names_;
   Fd control_;
   std::unique_ptr<Resolver> resolver_;
@@ -82,6 +101,9 @@ Result<std::unique_ptr<Server>> Server::Open(GatewayConfig config, Fd control) {
       Services{server->loop_, server->policy_, server->policy_file_, server->credentials_,
                server->authority_, server->trust_, server->pool_, *server->resolver_,
                server->recorder_, server->identities_, server->names_});
+  server->services_->guard = &server->budget_;
+  server->services_->grants = &server->grants_;
+  server->services_->compiled = &server->compiled_;
   return server;
 }
 

@@ -13,9 +13,12 @@
 #include "gateway/synthetic_pool.h"
 #include "gateway/upstream_pool.h"
 #include "gateway/upstream_trust.h"
+#include "policy/compiled.h"
 #include "policy/policy.h"
 
 namespace gateway {
+
+class TokenGrants;  // token_grant.h
 
 // What every connection needs; one of each per process. All outlive every connection.
 struct Services {
@@ -31,6 +34,8 @@ struct Services {
   IdentityAsker& identities;
   SyntheticPool& names;
   RequestGuard* guard = nullptr;  // The budgets; null: none.
+  TokenGrants* grants = nullptr;
+  const policy::CompiledPolicy* compiled = nullptr;  // Of `policy`; never null in a server.
 
   // Records, and ends the process's loop when that fails: the caller then drops its connection.
   [[nodiscard]] bool Record(const Event& event) {

@@ -7,6 +7,7 @@
 #include "gateway/limits.h"
 #include "gateway/refusal.h"
 #include "gateway/relay.h"
+#include "gateway/token_grant.h"
 
 namespace gateway {
 namespace {
@@ -56,31 +57,39 @@ Transaction::Transaction(Services& services, const Answer& owner, const RequestC
       pumped_(services.loop) {}
 
 Task<Done> Transaction::Run() {
-  std::optional<codec::BodyFraming> framed;
-  if (client_.is_http2()) framed = client_.framing();
   // A server that nobody waits for any more is told so.
   client_.WhenGone([this] {
     if (server_) server_->Abort();
   });
+  co_await JudgeAndSend();
+  client_.WhenGone(nullptr);
+  co_return Done{};
+}
+
+Task<Done> Transaction::JudgeAndSend() {
+  std::optional<codec::BodyFraming> framed;
+  if (client_.is_http2()) framed = client_.framing();
   verdict_ = JudgeRequest(context_, client_.head(), framed);
+  if (verdict_.grant >= 0) co_await FetchToken(framed);
   if (verdict_.kind != RequestVerdict::kPass) {
-    client_.WhenGone(nullptr);
     co_await Refuse(std::move(verdict_));
     co_return Done{};
   }
   request_ = std::move(verdict_.request);
   framing_ = client_.framing();
   if (context_.forward) client_.CloseAfter();
-  treatment_ = TreatBody(services_, context_, verdict_, request_);
-  bool passes = true;
-  if (treatment_.whole_bytes_max > 0) passes = co_await TakeWholeBody();
+  bool has_body = framing_.kind != codec::BodyFraming::kNone;
+  treatment_ = TreatBody(services_, context_, verdict_, has_body, request_);
+  bool passes = !treatment_.refusal.has_value();
+  if (!passes) co_await RefuseOutgoing(std::move(*treatment_.refusal));
+  bool steps = treatment_.whole_bytes_max > 0 || !treatment_.steps.empty();
+  if (passes && steps) passes = co_await TakeSteps();
   OutgoingRefusal refusal;
   if (passes && !Admitted(refusal)) {
     passes = false;
     co_await RefuseOutgoing(std::move(refusal));
   }
   if (passes && Record(verdict_.event)) co_await Converse();
-  client_.WhenGone(nullptr);
   // They may hold credentials.
   Wipe(request_.target);
   Wipe(request_.body);
@@ -151,12 +160,28 @@ bool Transaction::Admitted(OutgoingRefusal& refusal) {
   return false;
 }
 
+// The request wants an access token that is not there, or not any more.
+Task<Done> Transaction::FetchToken(std::optional<codec::BodyFraming> framed) {
+  ENSURE(services_.grants != nullptr);
+  Status fetched = co_await services_.grants->Ensure(services_, verdict_.grant);
+  if (fetched.ok()) {
+    verdict_ = JudgeRequest(context_, client_.head(), framed);
+    co_return Done{};
+  }
+  std::string why = fetched.error().what;
+  verdict_.event.reason = why;
+  verdict_.refusal = NewRefusal(502, "token_grant_failed", why);
+  co_return Done{};
+}
+
 // False: it was answered already.
-Task<bool> Transaction::TakeWholeBody() {
-  bool read = co_await ReadWholeBody();
-  if (!read) co_return false;
-  whole_ = true;
-  bool had_body = framing_.kind != codec::BodyFraming::kNone;
+Task<bool> Transaction::TakeSteps() {
+  if (treatment_.whole_bytes_max > 0) {
+    bool read = co_await ReadWholeBody();
+    if (!read) co_return false;
+    whole_ = true;
+  }
+  bool had_body = whole_ && framing_.kind != codec::BodyFraming::kNone;
   for (const std::unique_ptr<WholeBodyStep>& step : treatment_.steps) {
     std::optional<OutgoingRefusal> refusal = step->Apply(request_);
     if (!refusal.has_value()) continue;

@@ -29,6 +29,7 @@ class Transaction {
   // How moving a body ended.
   enum class Moved { kWhole, kCut, kMalformed, kRefused, kSinkFailed };
 
+  Task<Done> JudgeAndSend();
   [[nodiscard]] bool Record(Event event);
   Task<Done> Refuse(RequestVerdict verdict);
   Task<Done> RefuseOutgoing(OutgoingRefusal refusal);
@@ -36,7 +37,8 @@ class Transaction {
   Task<Done> SendRefusal(Refusal refusal);
 
   Task<bool> ReadWholeBody();
-  Task<bool> TakeWholeBody();
+  Task<Done> FetchToken(std::optional<codec::BodyFraming> framed);
+  Task<bool> TakeSteps();
   bool Admitted(OutgoingRefusal& refusal);
   Task<Done> Converse();
   Task<Status> OpenAndSend(bool fresh);

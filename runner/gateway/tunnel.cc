@@ -110,6 +110,8 @@ RequestContext Tunnel::NewContext(std::string scheme, bool confidential) {
       services_.policy, services_.policy_file, services_.credentials, owner_.caller,
       authority_,       std::move(scheme)};
   context.handling = handling_;
+  context.route = services_.compiled->FindRoute(services_.compiled->MatchCaller(owner_.caller),
+                                                authority_.host, authority_.port);
   context.confidential = confidential || policy::IsHostAlias(authority_.host);
   return context;
 }
