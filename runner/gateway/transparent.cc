@@ -39,11 +39,13 @@ bool IsLoopback(const policy::Address& address) {
 struct Aim {
   Authority authority;
   std::string refusal;
+  std::string engine = "nftables";  // Who refuses: "opa" where a policy could allow it.
 };
 
 Aim AimOf(Services& services, const Endpoint& end) {
   policy::Address address{end.address};
-  Aim aim{{policy::RenderAddress(address), end.port}, ""};
+  Aim aim;
+  aim.authority = {policy::RenderAddress(address), end.port};
   if (IsLoopback(address)) {
     // Loopback is not captured: somebody asked for the listener itself.
     aim.refusal = "transparent_tcp_direct: the listener is not a destination";
@@ -55,6 +57,7 @@ Aim AimOf(Services& services, const Endpoint& end) {
     }
     aim.authority.host = std::move(*host);
     if (!CoversPort(services.policy, aim.authority.host, end.port)) {
+      aim.engine = "opa";
       aim.refusal = "transparent_tcp_port_mismatch: no endpoint for " + aim.authority.host +
                     " has port " + std::to_string(end.port);
     }
@@ -68,7 +71,7 @@ bool RecordRefusal(Services& services, const Answer& owner, const Aim& aim) {
   event.port = aim.authority.port;
   event.transport = "tcp";
   event.policy = "-";
-  event.engine = "opa";
+  event.engine = aim.engine;
   event.reason = aim.refusal;
   event.message = "TCP denied " + RenderAuthority(aim.authority, 0);
   return services.Record(event);
