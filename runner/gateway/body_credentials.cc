@@ -8,6 +8,7 @@
 #include "codec/json.h"
 #include "codec/percent.h"
 #include "codec/utf8.h"
+#include "gateway/limits.h"
 
 namespace gateway {
 namespace {
@@ -111,8 +112,11 @@ class BodyRewriter final : public WholeBodyStep {
   }
 
   std::optional<OutgoingRefusal> Apply(OutgoingRequest& request) override {
+    // Others may have had a longer one read; in that a placeholder is refused like in any other.
+    bool fits = request.body.size() <= kCredentialBodyBytesMax;
+    BodyKind kind = fits ? KindOfBody(request.fields) : BodyKind::kOther;
     std::optional<CredentialRefusal> refusal =
-        RewriteBody(credentials_, target_, KindOfBody(request.fields), &request.body);
+        RewriteBody(credentials_, target_, kind, &request.body);
     if (!refusal.has_value()) return std::nullopt;
     return RefuseCredential(*refusal);
   }
@@ -183,7 +187,7 @@ std::optional<CredentialRefusal> RewriteBody(const Credentials& credentials,
   if (kind == BodyKind::kOther || !utf8) {
     MarkerScanner scanner;
     if (!scanner.Feed(*body)) return std::nullopt;
-    return Unavailable("placeholder in a body that is not UTF-8 JSON, form or text");
+    return Unavailable("placeholder in a body that is not short UTF-8 JSON, form or text");
   }
   Rewriter rewriter(credentials, target);
   std::string out;

@@ -178,7 +178,9 @@ Task<Done> Tunnel::Decide() {
   }
   handling_ =
       policy::DescribeHandling(services_.policy, authority_.host, authority_.port, owner_.caller);
-  if (handling_.skip_tls && services_.credentials.BoundTo(authority_.host, authority_.port)) {
+  bool uninspected = handling_.skip_tls && !handling_.allow_uninspected_credentials &&
+                     services_.credentials.BoundTo(authority_.host, authority_.port);
+  if (uninspected) {
     std::string why = "a credential is bound to a host that is not inspected (tls: skip)";
     std::string response = RenderRefusal(NewRefusal(403, "uninspected_credentials", why));
     co_await Refuse(Event::Outcome::kDenied, "credentials", why, std::move(response));
