@@ -26,6 +26,7 @@ inline bool IsControl(WebSocketOpcode opcode) { return opcode >= WebSocketOpcode
 // Why a connection is closed (RFC 6455, 7.4.1, and its registry).
 enum class WebSocketClose : uint16_t {
   kNormal = 1000,
+  kGoingAway = 1001,
   kProtocolError = 1002,
   kNotUtf8 = 1007,
   kPolicy = 1008,

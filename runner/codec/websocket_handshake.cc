@@ -110,8 +110,7 @@ bool OffersWebSocketDeflate(const HttpFields& fields) {
                      [](const auto& extension) { return extension[0] == "permessage-deflate"; });
 }
 
-Result<WebSocketAgreement> CheckWebSocketResponse(const ResponseHead& head, std::string_view key,
-                                                  bool deflate_offered) {
+Status CheckWebSocketResponse(const ResponseHead& head, std::string_view key) {
   if (head.status != 101) return Invalid("not 101");
   const std::string* upgrade = Single(head.fields, "upgrade");
   if (!FieldHasToken(head.fields, "connection", "upgrade") || upgrade == nullptr ||
@@ -122,13 +121,17 @@ Result<WebSocketAgreement> CheckWebSocketResponse(const ResponseHead& head, std:
   if (accept == nullptr || *accept != WebSocketAccept(key)) {
     return Invalid("a wrong Sec-WebSocket-Accept");
   }
-  const std::vector<std::vector<std::string_view>> extensions = Extensions(head.fields);
-  if (extensions.empty()) return WebSocketAgreement{};
+  return Ok();
+}
+
+Result<bool> AgreesToWebSocketDeflate(const HttpFields& fields, bool deflate_offered) {
+  const std::vector<std::vector<std::string_view>> extensions = Extensions(fields);
+  if (extensions.empty()) return false;
   if (extensions.size() > 1 || !deflate_offered || extensions[0][0] != "permessage-deflate" ||
       !KeepsNoContext(extensions[0])) {
     return Invalid("an extension of WebSocket that was not offered");
   }
-  return WebSocketAgreement{true};
+  return true;
 }
 
 std::string WebSocketAccept(std::string_view key) {

@@ -24,14 +24,13 @@ bool OffersWebSocketDeflate(const HttpFields& fields);
 inline constexpr std::string_view kWebSocketDeflateOffer =
     "permessage-deflate; server_no_context_takeover; client_no_context_takeover";
 
-struct WebSocketAgreement {
-  bool deflate = false;
-};
-// Reads the 101 of a server that was asked with `key` and, if `deflate_offered`, with
-// kWebSocketDeflateOffer as the only extension. Fails with kInvalid: a wrong Sec-WebSocket-Accept,
-// fields twice, extensions that were not offered or keep context.
-Result<WebSocketAgreement> CheckWebSocketResponse(const ResponseHead& head, std::string_view key,
-                                                  bool deflate_offered);
+// Checks the 101 of a server that was asked with `key`. Fails with kInvalid: not a switch to
+// WebSocket alone, a wrong Sec-WebSocket-Accept, fields twice.
+Status CheckWebSocketResponse(const ResponseHead& head, std::string_view key);
+
+// Whether such an answer agrees to permessage-deflate, after kWebSocketDeflateOffer alone was
+// offered, or nothing at all. Fails with kInvalid: another extension, or one that keeps context.
+Result<bool> AgreesToWebSocketDeflate(const HttpFields& fields, bool deflate_offered);
 
 // Sec-WebSocket-Accept for a key.
 std::string WebSocketAccept(std::string_view key);

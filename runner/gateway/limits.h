@@ -55,6 +55,22 @@ constexpr milliseconds kHttp2CheckEvery = seconds(15);
 // For the last frames of a connection to leave.
 constexpr milliseconds kHttp2FarewellTimeout = seconds(2);
 
+// WebSocket messages that are looked into (OpenShell's bounds): what a text message and its frames
+// may be, what a binary frame may be that is passed on unread, and how long a message may take to
+// arrive, each piece of it and as a whole.
+constexpr size_t kWebSocketMessageBytesMax = size_t{4} << 20;
+constexpr size_t kWebSocketFragmentsMax = 4096;
+constexpr uint64_t kWebSocketFrameBytesMax = uint64_t{16} << 20;
+static_assert(kWebSocketMessageBytesMax <= kWebSocketFrameBytesMax);
+constexpr milliseconds kWebSocketPieceTimeout = seconds(30);
+constexpr milliseconds kWebSocketMessageTimeout = seconds(120);
+// Messages above the smaller size that are put together at once, over all connections: what they
+// hold is the product. Smaller ones are no more than a connection's buffers.
+constexpr size_t kWebSocketSmallBytesMax = size_t{16} << 10;
+constexpr size_t kWebSocketLargeMax = 32;
+// For the server's frame under way to end, and for the client to answer a close frame.
+constexpr milliseconds kWebSocketFarewellTimeout = seconds(2);
+
 // Connections at once, each with a descriptor upstream as well: the sum with the gateway's own must
 // stay below 1024, the usual soft limit on descriptors. Package managers open about 50.
 constexpr size_t kConnectionsMax = 256;

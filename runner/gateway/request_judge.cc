@@ -210,7 +210,8 @@ RequestVerdict JudgeRequest(const RequestContext& context, const codec::RequestH
   }
   policy::Decision decision = policy::DecideRequest(
       context.policy, context.authority.host, context.authority.port, context.caller,
-      {head.method, target.value().path, target.value().query});
+      {head.method, target.value().path, target.value().query,
+       AsksForWebSocket(head, framing.value())});
   if (!decision.policy.empty()) event.policy = decision.policy;
   event.position =
       decision.at.line > 0 ? codec::Locate(context.policy_file, decision.at) : std::string();

@@ -13,6 +13,7 @@
 #include "gateway/synthetic_pool.h"
 #include "gateway/upstream_pool.h"
 #include "gateway/upstream_trust.h"
+#include "gateway/websocket_inspector.h"
 #include "policy/compiled.h"
 #include "policy/policy.h"
 
@@ -35,6 +36,7 @@ struct Services {
   SyntheticPool& names;
   RequestGuard* guard = nullptr;  // The budgets; null: none.
   TokenGrants* grants = nullptr;
+  LargeMessages large_messages = {};
   const policy::CompiledPolicy* compiled = nullptr;  // Of `policy`; never null in a server.
 
   // Records, and ends the process's loop when that fails: the caller then drops its connection.

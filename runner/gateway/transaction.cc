@@ -80,6 +80,12 @@ Task<Done> Transaction::JudgeAndSend() {
   if (context_.forward) client_.CloseAfter();
   bool has_body = framing_.kind != codec::BodyFraming::kNone;
   treatment_ = TreatBody(services_, context_, verdict_, has_body, request_);
+  if (verdict_.websocket) {
+    upgrade_.emplace(services_, context_, verdict_, client_.head(), [this](Event event) {
+      return RecordOwned(services_, owner_, std::move(event));
+    });
+    if (!treatment_.refusal.has_value()) treatment_.refusal = upgrade_->Prepare(request_.fields);
+  }
   bool passes = !treatment_.refusal.has_value();
   if (!passes) co_await RefuseOutgoing(std::move(*treatment_.refusal));
   bool steps = treatment_.whole_bytes_max > 0 || !treatment_.steps.empty();
@@ -396,18 +402,17 @@ Task<bool> Transaction::MoveAnswer(milliseconds idle) {
 }
 
 Task<Done> Transaction::SwitchProtocols(const codec::ResponseHead& head) {
-  if (!codec::FieldHasToken(head.fields, "upgrade", "websocket")) {
-    co_await Fail("the server switched to another protocol than asked");
+  Result<codec::HttpFields> fields = upgrade_->Accept(head);
+  if (!fields.ok()) {
+    co_await Fail(fields.error().what);
     co_return Done{};
   }
-  codec::HttpFields fields = codec::EndToEndFields(head.fields);
-  fields.push_back({"Upgrade", "websocket"});
-  Status sent = co_await client_.SendHead(head.status, head.reason, fields,
+  Status sent = co_await client_.SendHead(head.status, head.reason, fields.value(),
                                           {codec::BodyFraming::kUntilClose, 0});
   if (sent.ok()) sent = co_await client_.answer().Flush();
   if (sent.ok()) {
-    co_await Relay(services_.loop, {client_.body(), client_.answer()},
-                   {server_->answer(), server_->body()});
+    co_await upgrade_->Carry({client_.body(), client_.answer()},
+                             {server_->answer(), server_->body()});
   }
   server_->Abort();
   client_.Abort();

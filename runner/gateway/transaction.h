@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "gateway/answer_observer.h"
@@ -11,6 +12,7 @@
 #include "gateway/request_judge.h"
 #include "gateway/services.h"
 #include "gateway/upstream.h"
+#include "gateway/websocket_upgrade.h"
 
 namespace gateway {
 
@@ -62,6 +64,7 @@ class Transaction {
   OutgoingRequest request_;
   BodyTreatment treatment_;
   codec::BodyFraming framing_;  // As the body is sent.
+  std::optional<WebSocketUpgrade> upgrade_;
   bool whole_ = false;          // The body is in request_.
   std::unique_ptr<ServerRequest> server_;
   std::unique_ptr<AnswerObserver> observer_;
