@@ -65,12 +65,12 @@ Result<std::string> RenderPem(X509* certificate) {
   return std::string(bytes, static_cast<size_t>(size));
 }
 
-// HTTP/1.1 or nothing: HTTP/2 is not spoken here.
+// HTTP/2 for whoever can speak it, as most servers choose.
 int SelectProtocol(SSL*, const unsigned char** out, unsigned char* out_size,
                    const unsigned char* in, unsigned int in_size, void*) {
-  static constexpr unsigned char kHttp11[] = {8, 'h', 't', 't', 'p', '/', '1', '.', '1'};
+  static constexpr unsigned char kBoth[] = "\x02h2\x08http/1.1";
   unsigned char* chosen = nullptr;
-  int found = SSL_select_next_proto(&chosen, out_size, kHttp11, sizeof kHttp11, in, in_size);
+  int found = SSL_select_next_proto(&chosen, out_size, kBoth, sizeof kBoth - 1, in, in_size);
   *out = chosen;
   return found == OPENSSL_NPN_NEGOTIATED ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_NOACK;
 }

@@ -59,6 +59,7 @@ Transaction::Transaction(Services& services, const Answer& owner, const RequestC
 Task<Done> Transaction::Run() {
   // A server that nobody waits for any more is told so.
   client_.WhenGone([this] {
+    gone_ = true;
     if (server_) server_->Abort();
   });
   co_await JudgeAndSend();
@@ -232,6 +233,7 @@ Task<Status> Transaction::OpenAndSend(bool fresh) {
       co_await upstream_.Open({context_.scheme == "https", fresh});
   if (!opened.ok()) co_return std::move(opened).error();
   server_ = std::move(opened).value();
+  if (gone_) co_return Error{Code::kIo, "the client gave up"};
   Status sent =
       co_await server_->SendHead(request_.method, request_.target, request_.fields, framing_);
   bool at_once = whole_ || framing_.kind == codec::BodyFraming::kNone;

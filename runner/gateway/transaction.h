@@ -65,9 +65,10 @@ class Transaction {
   BodyTreatment treatment_;
   codec::BodyFraming framing_;  // As the body is sent.
   std::optional<WebSocketUpgrade> upgrade_;
-  bool whole_ = false;          // The body is in request_.
+  bool whole_ = false;  // The body is in request_.
   std::unique_ptr<ServerRequest> server_;
   std::unique_ptr<AnswerObserver> observer_;
+  bool gone_ = false;       // The client has given up.
   bool answering_ = false;  // A head was given to the client.
 
   // The pump of a streamed body, while the answer is awaited.

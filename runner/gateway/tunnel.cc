@@ -8,6 +8,7 @@
 #include "codec/client_hello.h"
 #include "gateway/connection.h"
 #include "gateway/http1_client.h"
+#include "gateway/http2_client.h"
 #include "gateway/refusal.h"
 #include "gateway/relay.h"
 #include "gateway/transaction.h"
@@ -289,11 +290,11 @@ Task<Done> Tunnel::Serve() {
     co_await ServeTls();
   } else if (speech == Speech::kHttp) {
     co_await ServeHttp("http");
-  } else if (speech == Speech::kHttp2) {
-    co_await RefuseInside("HTTP/2 is not supported here");
+  } else if (speech == Speech::kHttp2 && handling_.inspect) {
+    co_await RefuseInside("HTTP/2 without TLS is not supported here");
   } else if (speech == Speech::kOther && handling_.inspect) {
     co_await RefuseInside("the client speaks neither TLS nor HTTP/1");
-  } else if (speech == Speech::kOther) {
+  } else if (speech != Speech::kNothing) {
     co_await ServeRaw(false);
   }
   co_return Done{};
@@ -303,7 +304,13 @@ Task<Done> Tunnel::ServeHttp(std::string scheme) {
   bool confidential = scheme == "https";
   RequestContext context = NewContext(std::move(scheme), confidential);
   TransactionHandler handler(services_, owner_, context, *upstream_);
-  co_await ServeHttp1(client_, handler);
+  if (client_.protocol() == "h2") {
+    upstream_->OfferHttp2();
+    co_await ServeHttp2(services_.loop, client_, context.scheme, handler);
+    co_await upstream_->Close();
+  } else {
+    co_await ServeHttp1(client_, handler);
+  }
   co_return Done{};
 }
 
@@ -330,6 +337,7 @@ Task<Done> Tunnel::ServeTls() {
     if (services_.Record(event)) client_.Abort();
     co_return Done{};
   }
+  if (client_.protocol() == "h2") co_return co_await ServeHttp("https");
   Result<size_t> first = co_await client_.Fill(Deadline::After(kKeepAliveTimeout));
   if (!first.ok() || first.value() == 0) co_return Done{};
   Speech speech = Recognise(client_.buffered(), true);

@@ -70,7 +70,8 @@ Upstream::Upstream(Services& services, Destination destination)
     : services_(services),
       destination_(std::move(destination)),
       plain_key_(UpstreamKey(false, destination_.authority.host, destination_.authority.port)),
-      tls_key_(UpstreamKey(true, destination_.authority.host, destination_.authority.port)) {}
+      tls_key_(UpstreamKey(true, destination_.authority.host, destination_.authority.port)),
+      shared_(services.loop) {}
 
 Task<Result<Upstream::Dialled>> Upstream::DialAddress(policy::Address address) {
   SocketAddress peer = ToSocketAddress(address, destination_.authority.port);
@@ -118,7 +119,7 @@ Task<Status> Upstream::Reach() {
   co_return Ok();
 }
 
-Task<Result<Upstream::Dialled>> Upstream::OpenUnused(bool tls) {
+Task<Result<Upstream::Dialled>> Upstream::OpenUnused(bool tls, bool http2) {
   Dialled connection = std::move(dialled_);
   if (connection && connection->stream->IsStale()) connection.reset();
   if (!connection) {
@@ -128,7 +129,7 @@ Task<Result<Upstream::Dialled>> Upstream::OpenUnused(bool tls) {
   }
   if (!tls) co_return connection;
   const Authority& authority = destination_.authority;
-  Result<SslOwner> ssl = services_.trust.NewClient(authority.host, authority.port);
+  Result<SslOwner> ssl = services_.trust.NewClient(authority.host, authority.port, http2);
   if (!ssl.ok()) co_return std::move(ssl).error();
   Deadline deadline = Deadline::After(kHandshakeTimeout);
   Status shaken = co_await connection->stream->StartTls(std::move(ssl).value(), deadline);
@@ -138,12 +139,49 @@ Task<Result<Upstream::Dialled>> Upstream::OpenUnused(bool tls) {
 }
 
 Task<Result<std::unique_ptr<ServerRequest>>> Upstream::Open(Wish wish) {
+  if (offers_http2_ && wish.tls) co_return co_await OpenHttp2(wish);
+  co_return co_await OpenHttp1(wish);
+}
+
+Task<Result<std::unique_ptr<ServerRequest>>> Upstream::OpenHttp2(Wish wish) {
+  while (dialling_) {
+    Turn turn(services_.loop);
+    waiting_.push_back(&turn);
+    co_await turn.come.Within(Deadline::Never());
+    if (turn.failed.has_value()) co_return *turn.failed;
+  }
+  if (!offers_http2_) co_return co_await OpenHttp1(wish);
+  std::unique_ptr<ServerRequest> request = shared_.Take();
+  if (request) co_return request;
+  dialling_ = true;
+  Result<Dialled> opened = co_await OpenUnused(true, true);
+  dialling_ = false;
+  for (Turn* turn : std::exchange(waiting_, {})) {
+    if (!opened.ok()) turn->failed = opened.error();
+    turn->come.Set();
+  }
+  if (!opened.ok()) co_return std::move(opened).error();
+  Dialled connection = std::move(opened).value();
+  if (connection->stream->protocol() == "h2") {
+    shared_.Add(std::move(connection->stream));
+    request = shared_.Take();
+  } else {
+    offers_http2_ = false;  // It speaks HTTP/1 alone.
+    request = std::make_unique<Http1ServerRequest>(services_.pool, std::move(connection));
+  }
+  if (!request) co_return Error{Code::kIo, "the connection ended as it began"};
+  co_return request;
+}
+
+Task<Done> Upstream::Close() { co_return co_await shared_.Close(); }
+
+Task<Result<std::unique_ptr<ServerRequest>>> Upstream::OpenHttp1(Wish wish) {
   Dialled connection;
   if (!wish.fresh && !dialled_) {
     connection = services_.pool.Take(wish.tls ? tls_key_ : plain_key_, destination_.addresses);
   }
   if (!connection) {
-    Result<Dialled> opened = co_await OpenUnused(wish.tls);
+    Result<Dialled> opened = co_await OpenUnused(wish.tls, false);
     if (!opened.ok()) co_return std::move(opened).error();
     connection = std::move(opened).value();
   }
@@ -155,7 +193,7 @@ Task<Result<std::unique_ptr<ServerRequest>>> Upstream::Open(Wish wish) {
 // A server that greets first may have written already: dialled_ is not checked for that here.
 Task<Result<std::unique_ptr<Stream>>> Upstream::OpenStream(bool tls) {
   if (dialled_ && !tls) co_return std::move(std::exchange(dialled_, nullptr)->stream);
-  Result<Dialled> opened = co_await OpenUnused(tls);
+  Result<Dialled> opened = co_await OpenUnused(tls, false);
   if (!opened.ok()) co_return std::move(opened).error();
   co_return std::move(opened.value()->stream);
 }

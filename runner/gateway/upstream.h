@@ -2,11 +2,14 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
 #include "gateway/authority.h"
+#include "gateway/event_loop.h"
+#include "gateway/http2_server.h"
 #include "gateway/message.h"
 #include "gateway/services.h"
 #include "gateway/stream.h"
@@ -50,6 +53,12 @@ class Upstream {
   };
   Task<Result<std::unique_ptr<ServerRequest>>> Open(Wish wish);
 
+  // The client speaks HTTP/2: the server is offered it as well, inside TLS, and connections that
+  // agree on it are shared by the requests of this client. Close ends them, when no request is left
+  // and before this is destroyed.
+  void OfferHttp2() { offers_http2_ = true; }
+  Task<Done> Close();
+
   // A connection for bytes that are not HTTP: never one that was used.
   Task<Result<std::unique_ptr<Stream>>> OpenStream(bool tls);
 
@@ -58,13 +67,25 @@ class Upstream {
 
   Task<Result<Dialled>> DialAddress(policy::Address address);
   Task<Result<Dialled>> Dial();
-  Task<Result<Dialled>> OpenUnused(bool tls);
+  Task<Result<Dialled>> OpenUnused(bool tls, bool http2);
+  Task<Result<std::unique_ptr<ServerRequest>>> OpenHttp1(Wish wish);
+  Task<Result<std::unique_ptr<ServerRequest>>> OpenHttp2(Wish wish);
 
   Services& services_;
   Destination destination_;
   std::string plain_key_;
   std::string tls_key_;
   Dialled dialled_;
+  bool offers_http2_ = false;
+  Http2Upstreams shared_;
+  // One dials for all that wait: they may share what it opens.
+  struct Turn {
+    explicit Turn(EventLoop& loop) : come(loop) {}
+    Signal come;
+    std::optional<Error> failed;
+  };
+  bool dialling_ = false;
+  std::vector<Turn*> waiting_;
 };
 
 }  // namespace gateway

@@ -213,12 +213,12 @@ class Answer:
 
 
 def curl(url, *options, ca=None, timeout=15):
-    """Runs curl through the proxy: its exit code, the last status, the heads and the body."""
+    """Runs curl over HTTP/1 through the proxy: its exit code, the last status, the heads and the body."""
     heads = STAGE.folder + "/heads"
     body = STAGE.folder + "/body"
     for path in (heads, body):
         open(path, "wb").close()
-    command = [CURL, "-sS", "-m", str(timeout), "-x", "http://%s:%d" % PROXY, "--cacert",
+    command = [CURL, "-sS", "--http1.1", "-m", str(timeout), "-x", "http://%s:%d" % PROXY, "--cacert",
                ca or STAGE.folder + "/ca.pem", "-D", heads, "-o", body, "-w", "%{http_code} %{http_connect}",
                *options, url]
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
