@@ -16,6 +16,14 @@ constexpr VariableSpec kGitHubVariables = {
 constexpr std::string_view kExplainDoc =
     "Say whether a policy allows a request, which rule decides and why. URL is an address, or "
     "HOST:PORT for the connection alone. Exit 0: allowed, 77: denied.";
+constexpr std::string_view kDiffDoc =
+    "Say what a change of policy opens and closes: hosts, ports, programs, requests, paths, "
+    "inspection. What cannot be compared is called changed. Exit 0 whatever it says, 65 when a "
+    "file is no policy.";
+constexpr std::string_view kSuggestDoc =
+    "Say what would let pass what a run was refused, and nothing else. With a policy, each "
+    "addition "
+    "was tried; what none would help is said with its reason.";
 constexpr std::string_view kPostDoc =
     "Post a report as one comment on a pull request, kept up to date by later posts. The report is "
     "treated as hostile input, so another job than the one that ran the agent may hold the token.";
@@ -66,6 +74,18 @@ Command ExplainCommandSpec() {
           .variables = {}};
 }
 
+Command DiffCommandSpec() {
+  return {.name = "policy diff",
+          .operands = "BEFORE AFTER",
+          .doc = kDiffDoc,
+          .options = {{"secret", "NAME@HOST", "",
+                       "A credential and its host: said where it comes into reach.", true},
+                      {"agent", "NAME", "command",
+                       "Whose runs they are for: chooses the model's host of `defaults: minimal`."},
+                      kJson},
+          .variables = {}};
+}
+
 // `text` in lines of at most 80 columns, each behind `indent` blanks.
 std::string Wrap(std::string_view text, size_t indent) {
   constexpr size_t kColumns = 80;
@@ -107,6 +127,14 @@ std::vector<Command> Commands() {
        .options = {kJson},
        .variables = {}},
       ExplainCommandSpec(),
+      DiffCommandSpec(),
+      {.name = "policy suggest",
+       .operands = "REPORT-DIR|events.ocsf.jsonl",
+       .doc = kSuggestDoc,
+       .options = {{"policy", "FILE", "",
+                    "The policy to add to: prints a patch for `git apply`, to be applied where "
+                    "FILE is relative to. Without it, prints policies to paste."}},
+       .variables = {}},
       {.name = "policy test",
        .operands = "FILE...",
        .doc = "Run tables of cases against the policies that they name. Exit 65 when a case fails.",

@@ -30,6 +30,8 @@ constexpr Handler kHandlers[] = {
     {"post", PostCommand},
     {"policy check", PolicyCheckCommand},
     {"policy explain", PolicyExplainCommand},
+    {"policy diff", PolicyDiffCommand},
+    {"policy suggest", PolicySuggestCommand},
     {"policy test", PolicyTestCommand},
     {"policy schema", PolicySchemaCommand},
     {"action", ActionCommand},

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/policy_command.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,16 +12,24 @@
 #include "cli/error_text.h"
 #include "codec/json.h"
 #include "codec/position.h"
+#include "policy/diff.h"
 #include "policy/explain.h"
+#include "policy/host_pattern.h"
 #include "policy/json_schema.h"
 #include "policy/parse.h"
+#include "policy/suggest.h"
+#include "policy/suggest_patch.h"
 #include "policy/table.h"
+#include "report/denials.h"
 
 namespace cli {
 namespace {
 
 // A little above the bound of a policy file, so that parsing says what the bound is.
 constexpr size_t kFileBytesMax = size_t{1} << 20;
+
+// Stands for the agent's executables, which only a run knows.
+constexpr std::string_view kAgentBinary = "the agent";
 
 Status Print(const std::string& text) { return sys::WriteAll(STDOUT_FILENO, text); }
 
@@ -29,7 +38,39 @@ Result<policy::ParsedPolicy> ReadPolicy(const std::string& file, const std::stri
   policy::ParseContext context;
   context.file = file;
   context.agent_name = agent;
+  context.agent_binaries = {std::string(kAgentBinary)};
   return policy::ParsePolicy(text, context);
+}
+
+// NAME@HOST, as `run` takes it; what the value comes from does not matter here.
+Result<policy::BoundSecret> ParseBoundSecret(std::string_view text) {
+  size_t at = text.rfind('@');
+  size_t end = std::min(text.find('='), at);
+  if (at == std::string_view::npos || end == 0 || at + 1 == text.size()) {
+    return Error{Code::kUsage, "--secret: a credential is bound to a host: NAME@HOST",
+                 "--secret ANTHROPIC_API_KEY@api.anthropic.com"};
+  }
+  return policy::BoundSecret{std::string(text.substr(0, end)),
+                             policy::CanonicalHost(text.substr(at + 1))};
+}
+
+// What the policy refused in a run. `path` is a report, or its events.ocsf.jsonl.
+Result<std::vector<policy::Denial>> ReadPolicyDenials(const std::string& path) {
+  constexpr std::string_view kEvents = "events.ocsf.jsonl";
+  std::string directory = path;
+  if (path.ends_with(kEvents)) {
+    directory = path.substr(0, path.size() - kEvents.size());
+    if (directory.empty()) directory = ".";
+  }
+  std::string events = directory + "/" + std::string(kEvents);
+  TRY(sys::Open(events, O_RDONLY | O_NOFOLLOW).Context("reading " + events));
+  report::DenialList list = TRY(report::ReadDenials(directory));
+  std::vector<policy::Denial> denials;
+  for (report::DeniedRequest& denied : list.denials) {
+    // What something else refused (a malformed request, a budget), no policy allows.
+    if (!denied.allow_line.empty()) denials.push_back(std::move(denied.denial));
+  }
+  return denials;
 }
 
 // As a person reads the file: from its top.
@@ -162,6 +203,50 @@ Result<int> PolicyTestCommand(const Arguments& arguments) {
               " failed\n"));
   }
   return total.failed == 0 ? 0 : static_cast<int>(ExitCode::kInvalid);
+}
+
+Result<int> PolicyDiffCommand(const Arguments& arguments) {
+  if (arguments.operands.size() != 2) {
+    return Error{Code::kUsage, "policy diff needs two files: before and after",
+                 "agentic-ci policy diff BEFORE AFTER"};
+  }
+  std::vector<policy::BoundSecret> secrets;
+  for (const std::string& text : arguments.All("secret")) {
+    policy::BoundSecret secret = TRY(ParseBoundSecret(text));
+    secrets.push_back(std::move(secret));
+  }
+  const std::string& before = arguments.operands[0];
+  const std::string& after = arguments.operands[1];
+  std::string agent = arguments.Get("agent", "command");
+  policy::ParsedPolicy now = TRY(ReadPolicy(before, agent));
+  policy::ParsedPolicy next = TRY(ReadPolicy(after, agent));
+  policy::PolicyDifference difference = policy::ComparePolicies(now.policy, next.policy, secrets);
+  TRY(Print(arguments.Has("json") ? policy::RenderDifferenceJson(difference, before, after)
+                                  : policy::RenderDifference(difference, before, after)));
+  return 0;
+}
+
+Result<int> PolicySuggestCommand(const Arguments& arguments) {
+  if (arguments.operands.size() != 1) {
+    return Error{Code::kUsage, "policy suggest needs a report",
+                 "agentic-ci policy suggest REPORT-DIR"};
+  }
+  std::vector<policy::Denial> denials = TRY(ReadPolicyDenials(arguments.operands.front()));
+  if (!arguments.Has("policy")) {
+    std::string fragment = policy::SuggestPolicy(denials);
+    TRY(Print(fragment.empty() ? "# Nothing was refused that a policy could allow.\n" : fragment));
+    return 0;
+  }
+  policy::ParseContext context;
+  context.file = arguments.Get("policy");
+  context.agent_binaries = {"/**"};  // Whoever was refused was the agent, or started by it.
+  std::string text = TRY(sys::ReadFile(context.file, kFileBytesMax).Context("reading the policy"));
+  policy::SuggestedPatch suggested = TRY(policy::SuggestPatch(text, context, denials));
+  std::string notes;
+  for (const std::string& note : suggested.notes) notes += "# " + note + "\n";
+  if (suggested.patch.empty()) notes += "# Nothing was refused that an addition would allow.\n";
+  TRY(Print(notes + suggested.patch));
+  return 0;
 }
 
 Result<int> PolicySchemaCommand(const Arguments&) {

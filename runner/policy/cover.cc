@@ -211,7 +211,10 @@ Cover RuleCovers(Protocol protocol, const HttpRule& wide, const HttpRule& narrow
   if (protocol == Protocol::kJsonRpc || protocol == Protocol::kMcp) {
     return CallCovers(wide, narrow);
   }
-  Cover path = wide.path == "**" ? Cover::kYes : GlobCovers(wide.path, narrow.path, '/');
+  // Every path starts with '/', but for the "*" of an OPTIONS request.
+  bool rooted = narrow.path == "**" && narrow.method != "OPTIONS" && narrow.method != "*";
+  Cover path =
+      wide.path == "**" ? Cover::kYes : GlobCovers(wide.path, rooted ? "/**" : narrow.path, '/');
   return Both(MethodCovers(wide.method, narrow.method),
               Both(path, QueryCovers(wide.query, narrow.query)));
 }

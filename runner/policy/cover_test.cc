@@ -73,6 +73,8 @@ TEST_CASE("RuleCovers asks for method, path and query alike") {
   CHECK(RuleCovers(Protocol::kRest, Rule("*", "**"), get) == kYes);
   CHECK(RuleCovers(Protocol::kRest, get, Rule("HEAD", "/a/b")) == kYes);
   CHECK(RuleCovers(Protocol::kRest, get, Rule("*", "/a/b")) == kNo);
+  CHECK(RuleCovers(Protocol::kRest, Rule("GET", "/**"), Rule("GET", "**")) == kYes);
+  CHECK(RuleCovers(Protocol::kRest, Rule("*", "/**"), Rule("OPTIONS", "**")) == kNo);
   HttpRule tagged = get;
   tagged.query = {{"tag", {"v1", "v2"}}};
   CHECK(RuleCovers(Protocol::kRest, get, tagged) == kYes);

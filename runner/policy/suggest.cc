@@ -2,6 +2,7 @@
 #include "policy/suggest.h"
 
 #include <map>
+#include <set>
 #include <string_view>
 #include <utility>
 
@@ -38,29 +39,30 @@ std::string SuggestLine(const Denial& denial) {
 }
 
 std::string SuggestPolicy(const std::vector<Denial>& denials) {
-  std::map<std::pair<std::string, uint16_t>, Wish> wishes = CollectWishes(denials);
+  std::vector<Wish> wishes = CollectWishes(denials);
   if (wishes.empty()) return {};
+  std::map<std::pair<std::string, uint16_t>, std::string> lines;  // The widest that is needed.
+  for (const Wish& wish : wishes) {
+    std::string& line = lines[{wish.host, wish.port}];
+    if (line.empty()) line = SuggestLine({wish.host, wish.port, "", "", ""});
+    for (const auto& [method, path] : wish.requests) {
+      std::string wider = SuggestLine({wish.host, wish.port, method, path, ""});
+      bool full = line.ends_with(":full");
+      if (!full && !wider.ends_with(":read-only")) line = wider;
+    }
+  }
   std::string out =
       "# What this run was refused, as policies that would allow exactly that. Read before you\n"
       "# paste: an agent that was misled asks for what misled it wants. In an 'endpoints:' file "
       "use\n"
       "# the lines below instead:\n";
-  for (const auto& [place, wish] : wishes) {
-    // The widest access that any of the refused requests needs.
-    std::string line = SuggestLine({place.first, place.second, "", "", ""});
-    for (const auto& [method, path] : wish.requests) {
-      std::string wider = SuggestLine({place.first, place.second, method, path, ""});
-      bool full = line.ends_with(":full");
-      if (!full && !wider.ends_with(":read-only")) line = wider;
-    }
-    out += "#   - \"" + line + "\"\n";
-  }
+  for (const auto& [place, line] : lines) out += "#   - \"" + line + "\"\n";
   out += "version: 1\nnetwork_policies:\n";
-  for (const auto& [place, wish] : wishes) {
-    const auto& [host, port] = place;
-    for (const std::string& line : WishLines(WishKey(host, port), host, port, wish, {})) {
-      out += "  " + line + "\n";
-    }
+  std::set<std::string> taken;
+  for (const Wish& wish : wishes) {
+    std::string key = FreeKey(wish, taken);
+    taken.insert(key);
+    for (const std::string& line : WishLines(key, wish, {})) out += "  " + line + "\n";
   }
   return out;
 }

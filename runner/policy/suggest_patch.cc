@@ -2,6 +2,7 @@
 #include "policy/suggest_patch.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "codec/yaml.h"
@@ -17,6 +18,7 @@ namespace {
 using codec::YamlKind;
 using codec::YamlNode;
 
+constexpr size_t kDenialsMax = 200;  // Each is tried by reading the whole file.
 constexpr std::string_view kComment =
     "# Refused in a run. An agent that was misled asks for what misled it wants: read this.";
 
@@ -160,25 +162,25 @@ class Patcher {
     return denial.method.empty() ? "a connection was refused" : denial.method + " was refused";
   }
 
-  // The full form: one policy per host and port.
+  // The full form: one policy per wish, each of what an addition helps.
   void AddPolicies(const std::vector<Denial>& open) {
-    for (const auto& [place, wish] : CollectWishes(open)) {
-      const auto& [host, port] = place;
-      std::vector<std::string> lines =
-          WishLines(FreeKey(host, port), host, port, wish, TraitsAt(host, port));
-      (void)Try(lines, open);
+    std::vector<Denial> helped;
+    const Patcher start = *this;
+    for (const Denial& denial : open) {
+      Patcher alone = start;
+      alone.AddWishes({denial});
+      if (!alone.insertion_.lines.empty()) helped.push_back(denial);
+      if (helped.size() == kDenialsMax) break;
     }
+    AddWishes(helped);
   }
 
-  std::string FreeKey(const std::string& host, uint16_t port) const {
-    std::string key = WishKey(host, port);
-    auto taken = [&](const std::string& name) {
-      return std::any_of(parsed_.policy.network.begin(), parsed_.policy.network.end(),
-                         [&](const NetworkPolicy& network) { return network.key == name; });
-    };
-    std::string free = key;
-    for (int i = 2; taken(free); ++i) free = key + "_" + std::to_string(i);
-    return free;
+  void AddWishes(const std::vector<Denial>& open) {
+    for (const Wish& wish : CollectWishes(open)) {
+      std::set<std::string> taken;
+      for (const NetworkPolicy& network : parsed_.policy.network) taken.insert(network.key);
+      (void)Try(WishLines(FreeKey(wish, taken), wish, TraitsAt(wish.host, wish.port)), open);
+    }
   }
 
   // Of the endpoints that are there for this host and port.

@@ -107,6 +107,18 @@ TEST_CASE("SuggestPatch says which denials no addition helps, and why") {
         "deny rule (p.yml:7:23)");
 }
 
+TEST_CASE("SuggestPatch adds no rule that would not help") {
+  std::string denying =
+      "version: 1\nnetwork_policies:\n  api:\n    binaries: [{path: /bin/curl}]\n    endpoints:\n"
+      "      - {host: api.example.com, port: 443, protocol: rest, access: read-only,\n"
+      "         deny_rules: [{method: POST, path: '/a/*b*'}]}\n";
+  SuggestedPatch suggested = SuggestPatch(denying, Context(), {kPost, kOther}).value();
+  CHECK(Allows(suggested.text, kOther));
+  CHECK(suggested.notes.size() == 1);
+  CHECK(suggested.text.find("'/a/c'") != std::string::npos);
+  CHECK(suggested.patch.find("/a/[") == std::string::npos);
+}
+
 TEST_CASE("SuggestPatch refuses a file that no line can be added to") {
   Result<SuggestedPatch> patch =
       SuggestPatch("version: 1\nnetwork_policies: {a: {}}\n", Context(), {kPost});

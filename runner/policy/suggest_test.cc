@@ -48,6 +48,23 @@ TEST_CASE("SuggestPolicy is a policy that allows exactly what was refused") {
   CHECK(yaml.find("#   - \"api.example.com:443:read-write\"\n") != std::string::npos);
 }
 
+TEST_CASE("SuggestPolicy gives no program what another one was refused") {
+  std::string yaml = SuggestPolicy({{"a.example.com", 443, "GET", "/x", "/bin/curl"},
+                                    {"a.example.com", 443, "POST", "/y", "/bin/git"},
+                                    {"a.example.com", 443, "POST", "/y", "/bin/wget"}});
+  ParseContext context;
+  Policy policy = ParsePolicy(yaml, context).value().policy;
+  REQUIRE(policy.network.size() == 2);
+  auto allows = [&](const char* binary, std::string_view method, std::string_view path) {
+    return DecideRequest(policy, "a.example.com", 443, {binary, {}, {}}, {method, path, ""})
+        .allowed;
+  };
+  CHECK(allows("/bin/curl", "GET", "/x"));
+  CHECK(allows("/bin/wget", "POST", "/y"));
+  CHECK_FALSE(allows("/bin/curl", "POST", "/y"));
+  CHECK_FALSE(allows("/bin/git", "GET", "/x"));
+}
+
 TEST_CASE("SuggestPolicy takes nothing that could break out of its line") {
   CHECK(SuggestPolicy({{"a.example.com", 443, "GET", "/x'\n  evil: 1", "/bin/x"}}).empty());
   CHECK(SuggestPolicy({{"a.example.com", 443, "", "", "/bin/'x"}}).empty());

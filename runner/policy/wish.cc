@@ -2,8 +2,9 @@
 #include "policy/wish.h"
 
 #include <algorithm>
+#include <map>
 #include <optional>
-#include <string_view>
+#include <tuple>
 
 #include "policy/destination.h"
 #include "policy/host_pattern.h"
@@ -64,15 +65,7 @@ void AppendRules(const Wish& wish, std::vector<std::string>* lines) {
   }
 }
 
-}  // namespace
-
-bool IsHopeless(std::string_view host) {
-  if (host.empty() || host == "localhost" || host == "metadata.google.internal") return true;
-  std::optional<Address> address = ParseAddress(host);
-  if (address) return ClassifyAddress(*address) == AddressClass::kAlwaysBlocked;
-  return !HostFault(host).empty() || IsHostPattern(host);
-}
-
+// "allow_api_github_com_443", as OpenShell names the rules it makes itself.
 std::string WishKey(const std::string& host, uint16_t port) {
   std::string key = "allow_";
   for (char c : host) {
@@ -83,8 +76,17 @@ std::string WishKey(const std::string& host, uint16_t port) {
   return key + "_" + std::to_string(port);
 }
 
-std::map<std::pair<std::string, uint16_t>, Wish> CollectWishes(const std::vector<Denial>& denials) {
-  std::map<std::pair<std::string, uint16_t>, Wish> wishes;
+}  // namespace
+
+bool IsHopeless(std::string_view host) {
+  if (host.empty() || host == "localhost" || host == "metadata.google.internal") return true;
+  std::optional<Address> address = ParseAddress(host);
+  if (address) return ClassifyAddress(*address) == AddressClass::kAlwaysBlocked;
+  return !HostFault(host).empty() || IsHostPattern(host);
+}
+
+std::vector<Wish> CollectWishes(const std::vector<Denial>& denials) {
+  std::map<std::tuple<std::string, uint16_t, std::string>, Wish> by_binary;
   size_t taken = 0;
   for (const Denial& denial : denials) {
     std::string host = CanonicalHost(denial.host);
@@ -92,7 +94,9 @@ std::map<std::pair<std::string, uint16_t>, Wish> CollectWishes(const std::vector
         IsPlain(host) && IsPlain(denial.method) && IsPlain(denial.path) && IsPlain(denial.binary);
     if (IsHopeless(host) || denial.port == 0 || !plain) continue;
     if (++taken > kDenialsMax) break;
-    Wish& wish = wishes[{host, denial.port}];
+    Wish& wish = by_binary[{host, denial.port, denial.binary}];
+    wish.host = host;
+    wish.port = denial.port;
     if (denial.method.empty()) {
       wish.connection = true;
     } else {
@@ -100,14 +104,35 @@ std::map<std::pair<std::string, uint16_t>, Wish> CollectWishes(const std::vector
     }
     if (!denial.binary.empty()) wish.binaries.insert(denial.binary);
   }
+  std::vector<Wish> wishes;
+  for (auto& [place, wish] : by_binary) {
+    auto same = [&wish = wish](const Wish& other) {
+      return other.host == wish.host && other.port == wish.port &&
+             other.requests == wish.requests && other.connection == wish.connection &&
+             other.binaries.empty() == wish.binaries.empty();
+    };
+    auto known = std::find_if(wishes.begin(), wishes.end(), same);
+    if (known == wishes.end()) {
+      wishes.push_back(std::move(wish));
+    } else {
+      known->binaries.insert(wish.binaries.begin(), wish.binaries.end());
+    }
+  }
   return wishes;
 }
 
-std::vector<std::string> WishLines(const std::string& key, const std::string& host, uint16_t port,
-                                   const Wish& wish, const SharedTraits& traits) {
-  std::vector<std::string> lines = {key + ":", "  endpoints:", "    - host: '" + host + "'",
-                                    "      port: " + std::to_string(port)};
-  std::optional<Address> address = ParseAddress(host);
+std::string FreeKey(const Wish& wish, const std::set<std::string>& taken) {
+  std::string key = WishKey(wish.host, wish.port);
+  std::string free = key;
+  for (int i = 2; taken.contains(free); ++i) free = key + "_" + std::to_string(i);
+  return free;
+}
+
+std::vector<std::string> WishLines(const std::string& key, const Wish& wish,
+                                   const SharedTraits& traits) {
+  std::vector<std::string> lines = {key + ":", "  endpoints:", "    - host: '" + wish.host + "'",
+                                    "      port: " + std::to_string(wish.port)};
+  std::optional<Address> address = ParseAddress(wish.host);
   if (address && ClassifyAddress(*address) == AddressClass::kInternal) {
     lines.emplace_back("      # A private address: be sure that the agent should reach it.");
   }

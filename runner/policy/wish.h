@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Denials of one host and port, put together: what a suggestion is written from.
+// Denials of one place and program, put together: what a suggestion is written from.
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <set>
 #include <string>
 #include <string_view>
@@ -16,6 +15,8 @@
 namespace policy {
 
 struct Wish {
+  std::string host;  // Canonical.
+  uint16_t port = 0;
   bool connection = false;  // A connection was refused: all that is known is host and port.
   std::set<std::pair<std::string, std::string>> requests;  // Method and path.
   std::set<std::string> binaries;
@@ -24,9 +25,9 @@ struct Wish {
 // What no policy opens, or what nobody should be led to open by a suggestion. `host` is canonical.
 bool IsHopeless(std::string_view host);
 
-// By host (canonical) and port. Without what no policy opens, and without text that could break out
-// of a line of YAML; at most 200 denials.
-std::map<std::pair<std::string, uint16_t>, Wish> CollectWishes(const std::vector<Denial>& denials);
+// By place and program; programs that were refused the same are one wish. Without what no policy
+// opens, and without text that could break out of a line of YAML; at most 200 denials.
+std::vector<Wish> CollectWishes(const std::vector<Denial>& denials);
 
 // What a new endpoint must share with one that is there already, or the two would contradict each
 // other.
@@ -38,11 +39,11 @@ struct SharedTraits {
   std::vector<std::string> allowed_ips;
 };
 
-// "allow_api_github_com_443", as OpenShell names the rules it makes itself.
-std::string WishKey(const std::string& host, uint16_t port);
+// A key for the wish that is not taken: "allow_api_github_com_443", as OpenShell names such rules.
+std::string FreeKey(const Wish& wish, const std::set<std::string>& taken);
 
 // The entry of `network_policies` for a wish, as lines without a common indentation.
-std::vector<std::string> WishLines(const std::string& key, const std::string& host, uint16_t port,
-                                   const Wish& wish, const SharedTraits& traits);
+std::vector<std::string> WishLines(const std::string& key, const Wish& wish,
+                                   const SharedTraits& traits);
 
 }  // namespace policy
