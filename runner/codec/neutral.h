@@ -36,9 +36,8 @@ std::string MarkdownFence(std::string_view text, std::string_view language, size
 // For HTML: text and attribute values. Line ends and tabs stay.
 std::string HtmlText(std::string_view text, size_t bytes_max = 1 << 20);
 
-// Replaces what has the form of a well-known credential (GitHub, Anthropic, AWS, Slack tokens, JWT)
-// by
-// "[redacted:KIND]". A safety net for texts that leave the machine, not a boundary.
+// Replaces what has the form of a well-known credential (codec/token_form.h) by "[redacted:KIND]".
+// A safety net for texts that leave the machine, not a boundary.
 std::string RedactTokens(std::string_view text);
 
 }  // namespace codec

@@ -117,6 +117,8 @@ TEST_CASE("RedactTokens finds a credential wherever it stands") {
        {"ghp_" + Repeat('a', 36), "gho_" + Repeat('B', 36), "ghu_" + Repeat('1', 36),
         "ghs_" + Repeat('a', 36), "ghr_" + Repeat('a', 36), "github_pat_" + Repeat('a', 82),
         "sk-ant-api03-" + Repeat('x', 40), "AKIA" + Repeat('Z', 16), "xoxb-" + Repeat('1', 24),
+        "glpat-" + Repeat('a', 20), "sk-" + Repeat('a', 48), "AIza" + Repeat('a', 35),
+        "npm_" + Repeat('a', 36),
         "eyJ" + Repeat('a', 20) + ".eyJ" + Repeat('b', 20) + "." + Repeat('c', 43)}) {
     CAPTURE(token);
     for (const char* before : {"", "```\n", "https://x/?t=", "\"\\n", "\x1b[31m", "KEY="}) {

@@ -43,6 +43,18 @@ policy::Address MappedV4(const in_addr& v4) {
   return address;
 }
 
+// RFC 6761, 6.3: these names mean this machine, and no name server is asked about them. So they are
+// refused for where they lead, on every machine alike.
+bool IsLoopbackName(std::string_view host) {
+  return host == "localhost" || host.ends_with(".localhost");
+}
+
+std::vector<policy::Address> LoopbackAddresses() {
+  policy::Address v6;
+  v6.bytes[15] = 1;
+  return {v6, MappedV4(in_addr{htonl(INADDR_LOOPBACK)})};
+}
+
 std::vector<policy::Address> Collect(const ares_addrinfo* info) {
   std::vector<policy::Address> addresses;
   for (const ares_addrinfo_node* node = info->nodes; node != nullptr; node = node->ai_next) {
@@ -119,6 +131,7 @@ Resolver::~Resolver() {
 Task<Result<std::vector<policy::Address>>> Resolver::Resolve(std::string host) {
   std::optional<policy::Address> literal = policy::ParseAddress(host);
   if (literal.has_value()) co_return std::vector<policy::Address>{*literal};
+  if (IsLoopbackName(host)) co_return LoopbackAddresses();
   auto known = hosts_.find(host);
   if (known != hosts_.end()) co_return known->second;
 

@@ -15,7 +15,7 @@ struct ares_channeldata;
 
 namespace gateway {
 
-// Names to addresses: literals, the hosts file, then DNS. Everything that is read from files is
+// Names to addresses: literals, localhost and names below it, the hosts file, then DNS. Everything that is read from files is
 // read by Open, before the process gives up reading files.
 class Resolver {
  public:

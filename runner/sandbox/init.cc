@@ -245,9 +245,8 @@ bool Expect(int socket, std::string_view message) {
 }
 
 // The agent's streams are put in place by number, so nothing else may stand at 0, 1 and 2: neither
-// a hand of ours nor, later, a pipe that happened to get the lowest free number. Gives what stands
-// at 0 meanwhile.
-Result<Fd> ClearStandardStreams(InitHands* hands) {
+// a hand of ours nor, later, a pipe that happened to get the lowest free number.
+Status ClearStandardStreams(InitHands* hands) {
   for (Fd* fd : {&hands->control, &hands->checkout, &hands->input, &hands->output, &hands->error}) {
     if (fd->valid() && fd->get() <= STDERR_FILENO) {
       *fd = Fd(::fcntl(fd->get(), F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
@@ -255,11 +254,7 @@ Result<Fd> ClearStandardStreams(InitHands* hands) {
   }
   sys::CloseAllExcept({hands->control.get(), hands->checkout.get(), hands->input.get(),
                        hands->output.get(), hands->error.get()});
-  Fd null = TRY(sys::Open("/dev/null", O_RDWR));  // The lowest number, 0.
-  for (int fd : {STDOUT_FILENO, STDERR_FILENO}) {
-    if (::dup2(null.get(), fd) < 0) return Errno("dup2");
-  }
-  return null;
+  return sys::FillStandardStreams();
 }
 
 }  // namespace
@@ -270,12 +265,8 @@ void RunInit(const SandboxPlan& plan, InitHands hands) {
   ::sigemptyset(&children);
   ::sigaddset(&children, SIGCHLD);
   ::sigprocmask(SIG_SETMASK, &children, nullptr);
-  Result<Fd> standing = ClearStandardStreams(&hands);
-  if (!standing.ok()) ::_exit(1);
+  if (!ClearStandardStreams(&hands).ok()) ::_exit(1);
   int control = hands.control.get();
-  // 0, 1 and 2 are closed by now: the next descriptors must not take their place, where the agent's
-  // streams go.
-  if (!sys::FillStandardStreams().ok()) ::_exit(1);
   // Both are the runner's, and the agent can read them of this process.
   sys::WipeEnvironment();
   sys::WipeArguments();

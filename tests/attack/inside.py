@@ -93,7 +93,8 @@ def inside_tunnel(port, raw, answers=1):
 
 def stranger_than_policy(port):
     """Destinations that this part's policy names and no policy can open."""
-    for form in ("127.0.0.1", "[::1]", "169.254.169.254", "0.0.0.0", "localhost", "host.containers.internal"):
+    for form in ("127.0.0.1", "[::1]", "169.254.169.254", "0.0.0.0", "localhost", "a.localhost",
+                 "host.containers.internal"):
         connection, head = tunnel("%s:%d" % (form, port))
         head += read_all(connection)
         connection.close()

@@ -7,6 +7,7 @@ identity_test.py AGENTIC_CI PROBE [unittest arguments]
 The policy names the copies of the probe called allowed*, and nothing else; every case gets an answer of
 the proxy: 200 for who may connect, 403 for who may not.
 """
+import json
 import os
 import shutil
 import signal
@@ -139,6 +140,51 @@ class Files(Case):
         got = self.run_agent("p start before ./allowed ./other; cp other parent; p start control ./parent ./allowed;"
                              "echo >> parent; p start after ./parent ./allowed; p ask self ./allowed")
         self.assertEqual(got, {"before": "200", "control": "200", "after": "403", "self": "200"})
+
+
+class Links(Case):
+    def controls(self):
+        with open(self.report + "/run.json") as record:
+            return {row["name"]: row for row in json.load(record)["isolation"]["controls"]}
+
+    def link(self, name, target):
+        os.symlink(target, self.path(name))
+        self.binaries.append(self.path(name))
+
+    def test_what_a_path_of_the_policy_leads_to_is_named_too(self):
+        os.mkdir(self.path("real"))
+        for name in ("real/1", "real/2", "real/3", "real/4", "5"):
+            shutil.copy(PROBE, self.path(name))
+        self.link("relative", "real/1")
+        self.link("absolute", self.path("real/2"))
+        self.link("chain", "middle")
+        os.symlink("real/3", self.path("middle"))
+        os.symlink("real", self.path("directory"))
+        self.binaries.append(self.path("directory/4"))
+        os.symlink("5", self.path("glob-5"))
+        self.binaries.append(self.path("glob-*"))
+        got = self.run_agent("for n in 1 2 3 4; do p ask $n ./real/$n; done; p ask by-link ./relative;"
+                             "p ask glob ./glob-5; p ask other ./other; p start child ./relative ./other")
+        self.assertEqual(got, {"1": "200", "2": "200", "3": "200", "4": "200", "by-link": "200", "glob": "403",
+                               "other": "403", "child": "200"})
+        self.assertEqual(self.controls()["program identity"]["note"], "seen when a program connects")
+
+    def test_links_are_followed_before_the_agent_can_lay_them(self):
+        self.binaries += [self.path("late"), self.path("moved")]
+        shutil.copy(PROBE, self.path("first"))
+        os.symlink("first", self.path("moved"))
+        got = self.run_agent("ln -s other late; p ask late ./late; ln -sf other moved; p ask moved ./moved;"
+                             "p ask first ./first")
+        self.assertEqual(got, {"late": "403", "moved": "403", "first": "200"})
+
+    def test_a_link_that_leads_nowhere_is_told(self):
+        self.link("loop", "loop")
+        self.link("dangling", "nothing")
+        self.assertEqual(self.run_agent("p ask allowed ./allowed; p ask other ./other"),
+                         {"allowed": "200", "other": "403"})
+        note = self.controls()["program identity"]["note"]
+        self.assertIn("/loop: Too many levels of symbolic links", note)
+        self.assertIn("/dangling: No such file", note)
 
 
 class Unwatched(Case):
