@@ -93,6 +93,20 @@ bool MatchesStars(std::string_view pattern, std::string_view value) {
   return p > pattern.size();
 }
 
+// Between stars; without the slashes at its ends, which a "**" may stand for.
+std::string_view LongestLiteral(std::string_view pattern) {
+  std::string_view longest;
+  while (!pattern.empty()) {
+    size_t end = std::min(pattern.find('*'), pattern.size());
+    std::string_view run = pattern.substr(0, end);
+    pattern.remove_prefix(std::min(end + 1, pattern.size()));
+    if (run.starts_with('/')) run.remove_prefix(1);
+    if (run.ends_with('/')) run.remove_suffix(1);
+    if (run.size() > longest.size()) longest = run;
+  }
+  return longest;
+}
+
 }  // namespace
 
 // Fills in the ends, and the shape when it is one of those that need no machine.
@@ -119,6 +133,7 @@ void Glob::FindShape(std::string_view pattern, char delimiter) {
     if (plain && pattern != "**" && pattern != "**/") {
       shape_ = Shape::kStars;
       stars_ = pattern;
+      required_ = LongestLiteral(pattern);
     }
     // A "**" between delimiters may stand for nothing but one of them, so what touches it does not
     // count as an end.
@@ -224,7 +239,9 @@ bool Glob::Matches(std::string_view value) const {
   if (shape_ == Shape::kAllBelow) return true;
   if (!value.ends_with(suffix_)) return false;
   if (shape_ == Shape::kMachine) return RunMachine(value);
-  if (shape_ == Shape::kStars) return MatchesStars(stars_, value);
+  if (shape_ == Shape::kStars) {
+    return value.find(required_) != std::string_view::npos && MatchesStars(stars_, value);
+  }
   if (value.size() < prefix_.size() + suffix_.size()) return false;
   std::string_view middle =
       value.substr(prefix_.size(), value.size() - prefix_.size() - suffix_.size());

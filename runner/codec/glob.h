@@ -64,7 +64,8 @@ class Glob {
   Shape shape_ = Shape::kLiteral;
   std::string prefix_;
   std::string suffix_;
-  std::string stars_;  // With kStars: the pattern.
+  std::string stars_;     // With kStars: the pattern,
+  std::string required_;  // and its longest text that every value holds.
   std::vector<State> states_;
   std::vector<Words> splits_;  // The states that are kSplit.
   std::vector<std::bitset<256>> classes_;

@@ -29,8 +29,9 @@ const Endpoint* Route::GoverningEndpoint(std::string_view path) const {
 
 Verdict Route::Decide(const HttpRequest& request) const {
   if (!connection_.allowed || judging_.empty()) return connection_;
-  std::string_view fault = RequestFault(request.path, request.query);
-  if (!fault.empty()) return Refuse(*this, Reason::kMalformedPath, nullptr, fault);
+  if (!RequestFault(request.path, request.query).empty()) {
+    return Refuse(*this, Reason::kMalformedPath, nullptr, {});
+  }
   const CompiledEndpoint* governing = FindGoverning(*this, request.path);
   if (governing != nullptr && IsJudgedByBody(governing->protocol())) {
     return Refuse(*this, Reason::kBodyNotJudged, governing, {});

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "policy/compiled.h"
+
+#include <catch2/catch.hpp>
+#include <string>
+#include <utility>
+
+#include "policy/nearest_rule.h"
+#include "policy/parse.h"
+
+namespace policy {
+namespace {
+
+CompiledPolicy Compile(std::string_view yaml) {
+  Result<ParsedPolicy> parsed = ParsePolicy(yaml, {});
+  INFO((parsed.ok() ? "" : parsed.error().what));
+  REQUIRE(parsed.ok());
+  return CompiledPolicy(std::move(parsed).value().policy);
+}
+
+const Caller kCurl = {"/usr/bin/curl", {"/bin/bash"}, {}};
+
+Route RouteOf(const CompiledPolicy& compiled, std::string_view host, uint16_t port = 443,
+              const Caller& caller = kCurl) {
+  return compiled.FindRoute(compiled.MatchCaller(caller), host, port);
+}
+
+constexpr std::string_view kPolicy =
+    "version: 1\n"
+    "network_policies:\n"
+    "  a_hosts:\n"
+    "    endpoints:\n"
+    "      - {host: exact.example.com, port: 443}\n"
+    "      - {host: '*.wild.example.com', ports: [443, 8443]}\n"
+    "      - {host: '**.deep.example.com', port: 443}\n"
+    "      - {host: 'api-*.example.com', port: 443}\n"
+    "      - {host: '*.s3.*.example.com', port: 443}\n"
+    "      - {port: 9000, allowed_ips: [10.0.0.0/16]}\n"
+    "    binaries: [{path: '/usr/**'}]\n"
+    "  b_rest:\n"
+    "    endpoints:\n"
+    "      - host: rest.example.com\n"
+    "        port: 443\n"
+    "        protocol: rest\n"
+    "        rules:\n"
+    "          - allow: {method: GET, path: '/repos/**'}\n"
+    "          - allow: {method: POST, path: '/repos/*/issues'}\n"
+    "        deny_rules:\n"
+    "          - {method: GET, path: '/repos/secret/**'}\n"
+    "    binaries: [{path: /usr/bin/curl}]\n";
+
+TEST_CASE("FindRoute finds every kind of host by its index, and no other") {
+  CompiledPolicy compiled = Compile(kPolicy);
+  for (std::string_view host :
+       {"exact.example.com", "EXACT.example.com.", "x.wild.example.com", "a.b.deep.example.com",
+        "api-1.example.com", "bucket.s3.eu.example.com"}) {
+    INFO(host);
+    CHECK(RouteOf(compiled, host).connection().allowed);
+  }
+  for (std::string_view host :
+       {"example.com", "wild.example.com", "a.b.wild.example.com", "deep.example.com",
+        "xapi-1.example.com", "bucket.s3.example.com", "exact.example.com.evil.com", ""}) {
+    INFO(host);
+    Route route = RouteOf(compiled, host);
+    CHECK_FALSE(route.connection().allowed);
+    CHECK(route.connection().reason == Reason::kNoEndpoint);
+  }
+  CHECK(RouteOf(compiled, "x.wild.example.com", 8443).connection().allowed);
+  CHECK_FALSE(RouteOf(compiled, "exact.example.com", 8443).connection().allowed);
+  CHECK(RouteOf(compiled, "any.name.at.all", 9000).connection().allowed);
+}
+
+TEST_CASE("NamesHost knows hosts whatever the port and the program") {
+  CompiledPolicy compiled = Compile(kPolicy);
+  CHECK(compiled.NamesHost("x.wild.example.com"));
+  CHECK(compiled.NamesHost("rest.example.com"));
+  CompiledPolicy narrow = Compile(
+      "version: 1\nnetwork_policies:\n"
+      "  a: {endpoints: [{host: a.example.com, port: 1}], binaries: []}\n");
+  CHECK(narrow.NamesHost("a.example.com"));
+  CHECK_FALSE(narrow.NamesHost("b.example.com"));
+}
+
+TEST_CASE("A compiled policy that moves keeps the routes made from it") {
+  CompiledPolicy compiled = Compile(kPolicy);
+  Route route = RouteOf(compiled, "rest.example.com");
+  CompiledPolicy moved = std::move(compiled);
+  CHECK(route.Decide({"GET", "/repos/a", ""}).allowed);
+  CHECK(moved.source().network.size() == 2);
+}
+
+TEST_CASE("A verdict points at the policy, the endpoint and the rule that decided") {
+  CompiledPolicy compiled = Compile(kPolicy);
+  Route route = RouteOf(compiled, "rest.example.com");
+  Verdict allowed = route.Decide({"POST", "/repos/x/issues", ""});
+  CHECK(allowed.allowed);
+  CHECK(allowed.policy_name() == "b_rest");
+  REQUIRE(allowed.rule != nullptr);
+  CHECK(allowed.rule->path == "/repos/*/issues");
+  REQUIRE(allowed.governing != nullptr);
+  CHECK(allowed.governing->host == "rest.example.com");
+  Verdict denied = route.Decide({"HEAD", "/repos/secret/x", ""});
+  CHECK_FALSE(denied.allowed);
+  CHECK(denied.reason == Reason::kDenyRule);
+  CHECK(denied.at().line == 21);
+}
+
+TEST_CASE("Of several rules that match, the first one written is named") {
+  std::string yaml =
+      "version: 1\nnetwork_policies:\n  a:\n    binaries: [{path: '/**'}]\n    endpoints:\n"
+      "      - host: a.example.com\n        port: 443\n        protocol: rest\n        rules:\n";
+  for (int i = 0; i < 50; ++i) {
+    yaml += "          - allow: {method: GET, path: /a/b/c" + std::to_string(i) + "}\n";
+  }
+  yaml +=
+      "          - allow: {method: GET, path: '/a/**'}\n"
+      "          - allow: {method: GET, path: '**'}\n"
+      "          - allow: {method: GET, path: /a/b/c/d/e/f/g/h/i/}\n";
+  CompiledPolicy compiled = Compile(yaml);
+  Route route = RouteOf(compiled, "a.example.com");
+  CHECK(route.Decide({"GET", "/a/b/c7", ""}).rule->path == "/a/b/c7");
+  CHECK(route.Decide({"GET", "/a/b/c/d/e/f/g/h/i/", ""}).rule->path == "/a/**");
+  CHECK(route.Decide({"GET", "/b", ""}).rule->path == "**");
+  CHECK_FALSE(route.Decide({"POST", "/a/b/c7", ""}).allowed);
+}
+
+TEST_CASE("A body that was not judged passes nowhere, in audit neither") {
+  CompiledPolicy compiled = Compile(
+      "version: 1\nnetwork_policies:\n  a:\n    binaries: [{path: '/**'}]\n    endpoints:\n"
+      "      - {host: a.example.com, port: 443, path: /graphql, protocol: graphql, access: full,\n"
+      "         enforcement: audit}\n"
+      "      - {host: a.example.com, port: 443, protocol: rest, access: full}\n");
+  Route route = RouteOf(compiled, "a.example.com");
+  CHECK(route.NeedsBody("/graphql"));
+  CHECK_FALSE(route.Decide({"POST", "/graphql", ""}).allowed);
+  CHECK_FALSE(route.NeedsBody("/other"));
+  CHECK(route.Decide({"POST", "/other", ""}).allowed);
+}
+
+std::string Hint(const CompiledPolicy& compiled, const Route& route, const HttpRequest& request) {
+  Verdict verdict = route.connection().allowed ? route.Decide(request) : route.connection();
+  return RenderHint(compiled, route, verdict, {request, {}, {}}, "p.yml");
+}
+
+TEST_CASE("Every refusal names what denied it or what came nearest") {
+  CompiledPolicy compiled = Compile(kPolicy);
+  Route rest = RouteOf(compiled, "rest.example.com");
+  CHECK(Hint(compiled, rest, {"POST", "/repos/a/b/issues", ""}) ==
+        "nearest rule: p.yml:18:20 allows GET /repos/**");
+  CHECK(Hint(compiled, rest, {"PUT", "/repos/a/issues", ""}) ==
+        "nearest rule: p.yml:18:20 allows GET /repos/**");
+  CHECK(Hint(compiled, rest, {"GET", "/repos/secret/x", ""}) ==
+        "denied by p.yml:21:13: GET /repos/secret/**");
+  CHECK(Hint(compiled, rest, {"GET", "/repos/a", ""}).empty());
+  Route port = RouteOf(compiled, "rest.example.com", 80);
+  CHECK(Hint(compiled, port, {}) ==
+        "nearest rule: p.yml:14:9 allows rest.example.com:443 for /usr/bin/curl");
+  Route program = RouteOf(compiled, "rest.example.com", 443, {"/bin/x", {}, {}});
+  CHECK(Hint(compiled, program, {}).find("for /usr/bin/curl") != std::string::npos);
+  CHECK(Hint(compiled, RouteOf(compiled, "other.example.com", 80), {}).find("example.com") !=
+        std::string::npos);
+  CHECK(Hint(compiled, RouteOf(compiled, "example.org", 80), {}).empty());
+}
+
+}  // namespace
+}  // namespace policy
