@@ -31,6 +31,7 @@ network_policies:
       - {{host: host.openshell.internal, port: {http}, protocol: rest, enforcement: enforce, access: read-only}}
       - {{host: host.openshell.internal, port: {https}, protocol: rest, enforcement: enforce, access: read-only}}
       - {{host: host.openshell.internal, port: {raw}, protocol: tcp}}
+      - {{host: host.docker.internal, port: {https}, tls: skip}}
       - {{host: named.example.org, port: 443}}
       - {{host: "*.wild.example.com", port: 443}}
     binaries: [{{path: "/**"}}]
@@ -55,7 +56,7 @@ os.execv(sys.argv[1], sys.argv[1:])
 class Run:
     """One run of inside.py: what it was answered, and what was recorded."""
 
-    def __init__(self, base, name, before=()):
+    def __init__(self, base, name, before=(), words=()):
         self.folder = os.path.join(base, name)
         checkout, report = self.folder + '/checkout', self.folder + '/report'
         os.makedirs(checkout)
@@ -72,7 +73,7 @@ class Run:
         done = subprocess.run(
             [*before, os.environ['CAPTURE_TEST_BIN'], 'run', '--workdir', checkout, '--report-dir', report,
              '--policy', self.folder + '/policy.yml', '--ca-file', ca, '--', PYTHON, 'inside.py',
-             *(str(port) for port in ports.values())],
+             *(str(port) for port in ports.values()), *words],
             cwd=self.folder, capture_output=True, text=True, errors='replace', timeout=100,
             env={'PATH': os.environ['PATH'], 'HOME': self.folder})
         assert done.returncode == 0, done.stderr + done.stdout
@@ -121,7 +122,8 @@ class Capture(unittest.TestCase):
         self.assertEqual(self.run_inside.controls()['capture']['state'], 'enforced')
 
     def test_plain_sockets_and_tls_reach_an_allowed_name(self):
-        for name in ('plain socket', 'tls', 'tls without a name'):
+        for name in ('plain socket', 'tls', 'tls without a name', 'tls that is not inspected',
+                     'tls through the proxy'):
             self.heard(name)
         self.assertIn('welcome\nyou said hello', self.answer('raw protocol'))
         self.assertIn('ALLOWED', self.run_inside.log)
@@ -168,7 +170,17 @@ class Capture(unittest.TestCase):
         self.refused('the listener itself', 'ECONNRESET', '127.0.0.1:15001')
 
     def test_tls_for_another_name_is_refused(self):
-        self.refused('other name in tls', 'ECONNRESET', 'TLS asks for example.com')
+        asks = 'TLS asks for example.com on a connection to '
+        self.refused('other name in tls', 'ECONNRESET', asks + NAME)
+        self.refused('other name in tls that is not inspected', 'ECONNRESET',
+                     asks + 'host.docker.internal')
+        self.refused('other name in tls through the proxy', 'ssl error', asks + NAME)
+
+    def test_a_flood_of_names_does_not_fill_the_records(self):
+        self.assertEqual(self.answer('flood of names'), 'asked')
+        recorded = self.run_inside.log.count('DENIED flood')
+        self.assertGreater(recorded, 0)
+        self.assertLess(recorded, 60)
 
     def test_nothing_but_tcp_leaves(self):
         for name, record in (('udp', '203.0.113.10:443/udp'), ('udp unconnected', '203.0.113.11:443/udp'),
@@ -177,6 +189,10 @@ class Capture(unittest.TestCase):
             self.refused(name, 'EPERM', record)
         self.recorded('udp', 'policy:bypass-detect')
         self.assertEqual(self.answer('raw socket'), 'EPERM')
+
+    def test_multipath_tcp_is_tcp(self):
+        if self.answer('mptcp') not in ('EPROTONOSUPPORT', 'ENOPROTOOPT'):  # Not in every kernel.
+            self.refused('mptcp', 'ECONNRESET', '203.0.113.20:443')
 
     def test_loopback_of_the_host_is_not_reached(self):
         self.assertEqual(self.answer('host loopback'), 'ECONNREFUSED')
@@ -223,7 +239,7 @@ class Capture(unittest.TestCase):
 
     def test_a_kernel_without_nf_tables_captures_the_ports_of_the_policy(self):
         run = Run(os.environ['CAPTURE_TEST_BASE'], f'ports-{os.geteuid()}',
-                  before=[PYTHON, '-c', WITHOUT_NF_TABLES])
+                  before=[PYTHON, '-c', WITHOUT_NF_TABLES], words=['few'])
         capture = run.controls()['capture']
         self.assertEqual(capture['state'], 'emulated')
         self.assertIn('nf_tables', capture['note'])

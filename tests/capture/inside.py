@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the agent tries, without a proxy. Prints a line of JSON for each try: its name, answer and seconds.
 
-inside.py HTTP HTTPS RAW   (ports of the machine's servers)
+inside.py HTTP HTTPS RAW [few]   (ports of the machine's servers; few: no other programs)
 """
 import errno
 import json
@@ -16,6 +16,8 @@ import time
 
 HTTP, HTTPS, RAW = (int(word) for word in sys.argv[1:4])
 NAME = 'host.openshell.internal'
+SKIPPED = 'host.docker.internal'  # tls: skip.
+IPPROTO_MPTCP = 262
 WEB = b'GET /x HTTP/1.1\r\nHost: %s:%d\r\nConnection: close\r\n\r\n'
 results = {}
 for variable in [name for name in os.environ if name.lower().endswith('_proxy')]:
@@ -29,6 +31,8 @@ def attempt(name, action):
         answer = action()
     except socket.timeout:
         answer = 'timeout'
+    except ssl.SSLError:
+        answer = 'ssl error'
     except OSError as error:
         answer = errno.errorcode.get(error.errno, str(error))
         if isinstance(error, socket.gaierror):
@@ -63,6 +67,30 @@ def tls(name, server_name):
         context.check_hostname = False
         return context.wrap_socket(plain, server_hostname=server_name)
     return talk((resolve(name), HTTPS), WEB % (NAME.encode(), HTTPS), wrap=wrap)
+
+
+def tls_through_the_proxy(server_name):
+    context = ssl.create_default_context()
+    context.check_hostname = False
+    with socket.create_connection(('10.200.0.1', 3128), 10) as plain:
+        plain.sendall(f'CONNECT {NAME}:{HTTPS} HTTP/1.1\r\nHost: x\r\n\r\n'.encode())
+        plain.recv(1000)
+        with context.wrap_socket(plain, server_hostname=server_name) as stream:
+            stream.sendall(WEB % (NAME.encode(), HTTPS))
+            return stream.recv(1000).decode()
+
+
+def mptcp():
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM, IPPROTO_MPTCP) as stream:
+        stream.settimeout(10)
+        stream.connect(('203.0.113.20', 443))
+        return stream.recv(10).decode()
+
+
+def flood():
+    for number in range(300):
+        ask('10.200.0.1', f'flood{number}.example.net')
+    return 'asked'
 
 
 def datagram(address, family=socket.AF_INET, connect=True, say=b'x' * 20):
@@ -106,6 +134,8 @@ def controls():
     attempt('plain socket', lambda: talk((NAME, HTTP), WEB % (NAME.encode(), HTTP)))
     attempt('tls', lambda: tls(NAME, NAME))
     attempt('tls without a name', lambda: tls(NAME, None))
+    attempt('tls that is not inspected', lambda: tls(SKIPPED, SKIPPED))
+    attempt('tls through the proxy', lambda: tls_through_the_proxy(NAME))
     attempt('raw protocol', lambda: talk((NAME, RAW), b'hello', wrap=None))
     attempt('own loopback', own_loopback)
     attempt('resolve', lambda: resolve(NAME))
@@ -140,6 +170,8 @@ def refused():
     attempt('v4 inside v6', lambda: talk(('::ffff:203.0.113.8', 443), family=socket.AF_INET6))
     attempt('from an address of its own', lambda: talk(('203.0.113.9', 443), bind=('198.51.100.1', 0)))
     attempt('other name in tls', lambda: tls(NAME, 'example.com'))
+    attempt('other name in tls that is not inspected', lambda: tls(SKIPPED, 'example.com'))
+    attempt('other name in tls through the proxy', lambda: tls_through_the_proxy('example.com'))
     attempt('name of nobody', lambda: resolve('example.com'))
     attempt('doh', lambda: resolve('dns.google'))
     attempt('tunnel in names', lambda: ask('8.8.8.8', 'c2VjcmV0.tunnel.example.net', 16))
@@ -149,6 +181,8 @@ def refused():
     attempt('udp multicast', lambda: datagram(('224.0.0.251', 5353)))
     attempt('raw socket', lambda: socket.socket(socket.AF_INET, socket.SOCK_RAW, 47) and 'opened')
     attempt('host loopback', lambda: talk(('127.0.0.1', HTTP)))
+    attempt('mptcp', mptcp)
+    attempt('flood of names', flood)
 
 
 def programs():
@@ -181,6 +215,7 @@ def programs():
 
 controls()
 refused()
-programs()
+if 'few' not in sys.argv:
+    programs()
 for name, result in results.items():
     print(json.dumps([name, result]))

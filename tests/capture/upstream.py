@@ -71,6 +71,8 @@ class Upstream:
             head, _, data = data.partition(b'\r\n\r\n')
             self.requests.append(head.split(b'\r\n')[0].decode())
             connection.sendall(b'HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nheard')
+            if b'connection: close' in head.lower():
+                return
 
     def serve_raw(self, connection):
         self.raw_connections += 1
