@@ -7,6 +7,7 @@
 #include "policy/diff_system.h"
 #include "policy/grant.h"
 #include "policy/host_pattern.h"
+#include "policy/live_update.h"
 #include "policy/protocol.h"
 #include "policy/rule_text.h"
 
@@ -318,6 +319,8 @@ PolicyDifference ComparePolicies(const Policy& now, const Policy& next,
   OneWay(next, now, secrets, false, &difference.closes, &difference.changes).Compare();
   CompareSystems(now, next, &difference);
   difference.reaches = NewReaches(now, next, secrets);
+  Status live = CheckLiveUpdate(now, next);
+  if (!live.ok()) difference.live_refusal = live.error().what;
   return difference;
 }
 

@@ -196,6 +196,14 @@ TEST_CASE("ComparePolicies names changes of the rest") {
                      "endpoints: {include: ['*']}}}\n")) == "~middleware m: now redacts *\n");
 }
 
+TEST_CASE("ComparePolicies says what a running sandbox cannot take") {
+  Policy wide = Parsed("version: 1\nfilesystem_policy: {read_only: [/usr, /opt]}\n");
+  Policy narrow = Parsed("version: 1\nfilesystem_policy: {read_only: [/usr]}\n");
+  CHECK(ComparePolicies(wide, narrow, {}).live_refusal ==
+        "filesystem read_only path '/opt' cannot be removed on a live sandbox");
+  CHECK(ComparePolicies(narrow, wide, {}).live_refusal.empty());
+}
+
 TEST_CASE("RenderDifferenceJson has every list, empty or not") {
   codec::Json json = codec::ParseJson(RenderDifferenceJson({}, "a", "b")).value();
   for (const char* list : {"opens", "closes", "changes", "credentials"}) {

@@ -53,6 +53,9 @@ std::string RenderDifference(const PolicyDifference& difference, const std::stri
     out += "  " + reach.name + ": at " + reach.host + ":" + std::to_string(reach.port) + ", by " +
            reach.binary + "  (" + codec::Locate(next, reach.at) + ")\n";
   }
+  if (!difference.live_refusal.empty()) {
+    out += "not while a sandbox runs: " + difference.live_refusal + "\n";
+  }
   return out;
 }
 
@@ -72,6 +75,7 @@ std::string RenderDifferenceJson(const PolicyDifference& difference, const std::
   object.Set("closes", ListAsJson(difference.closes));
   object.Set("changes", ListAsJson(difference.changes));
   object.Set("credentials", std::move(reaches));
+  object.Set("live_refusal", difference.live_refusal);
   return codec::RenderJson(object);
 }
 
