@@ -67,7 +67,11 @@ Command ExplainCommandSpec() {
           .options = {{"policy", "FILE", "", "The policy file. Required."},
                       {"binary", "PATH", "",
                        "The calling program; further ones are its ancestors, nearest first.", true},
-                      {"method", "METHOD", "GET", "The request's method."},
+                      {"method", "METHOD", "GET",
+                       "The request's method; with a wss URL, WEBSOCKET_TEXT for a message."},
+                      {"body", "FILE", "",
+                       "What the request carries, where the policy judges bodies: GraphQL, "
+                       "JSON-RPC, MCP; or the message."},
                       {"agent", "NAME", "command",
                        "Whose run it would be: chooses the model's host of `defaults: minimal`."},
                       kJson},

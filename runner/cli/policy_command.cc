@@ -179,6 +179,11 @@ Result<int> PolicyExplainCommand(const Arguments& arguments) {
   question.url = arguments.operands.front();
   question.method = arguments.Get("method", "GET");
   question.binaries = arguments.All("binary");
+  std::string body = arguments.Get("body");
+  if (!body.empty()) {
+    std::string bytes = TRY(sys::ReadFile(body, kFileBytesMax).Context("reading the body"));
+    question.body = std::move(bytes);
+  }
   policy::Explanation explanation = TRY(policy::Explain(parsed, question));
   TRY(Print(arguments.Has("json") ? policy::RenderExplanationJson(explanation)
                                   : policy::RenderExplanation(explanation)));
