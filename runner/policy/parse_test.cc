@@ -43,7 +43,7 @@ TEST_CASE("ParsePolicy names file, line and column, and the nearest key") {
   CHECK(HintOf("version: 1\nlandlock: {zzz: 1}\n") == "one of: compatibility");
 }
 
-TEST_CASE("ParsePolicy bounds the number and the length of paths") {
+TEST_CASE("ParsePolicy bounds the number and the length of paths (OpenShell 6.1 #13, #14)") {
   CHECK(ErrorOf(WithPaths(256)) == "accepted");
   CHECK(ErrorOf(WithPaths(257)).find("more than 256 paths") != std::string::npos);
   std::string longest = "/" + std::string(4095, 'a');
@@ -201,6 +201,113 @@ TEST_CASE("The reference names every key of the schema") {
   for (const KeySpec& key : PolicyKeys()) {
     CHECK(reference.find("`" + std::string(key.name) + "`") != std::string::npos);
   }
+}
+
+// The only endpoint of a policy with that endpoint.
+Endpoint Only(const std::string& endpoint) {
+  std::string yaml = "version: 1\nnetwork_policies: {a: {endpoints: [{" + endpoint + "}]}}\n";
+  INFO(yaml);
+  Result<ParsedPolicy> parsed = ParsePolicy(yaml, Context());
+  REQUIRE(parsed.ok());
+  return parsed.value().policy.network.at(0).endpoints.at(0);
+}
+
+std::vector<std::string> Methods(const Endpoint& endpoint) {
+  std::vector<std::string> methods;
+  for (const HttpRule& rule : endpoint.rules) methods.push_back(rule.method + rule.operation_type);
+  return methods;
+}
+
+TEST_CASE("ParsePolicy expands an access by its protocol") {
+  using Names = std::vector<std::string>;
+  std::string host = "host: x.example.com, port: 443, ";
+  CHECK(Methods(Only(host + "protocol: websocket, access: read-only")) == Names{"GET"});
+  CHECK(Methods(Only(host + "protocol: websocket, access: read-write")) ==
+        Names{"GET", "WEBSOCKET_TEXT"});
+  CHECK(Methods(Only(host + "protocol: graphql, access: read-only")) == Names{"query"});
+  CHECK(Methods(Only(host + "protocol: graphql, access: read-write")) ==
+        Names{"query", "mutation"});
+  CHECK(Methods(Only(host + "protocol: graphql, access: full")) == Names{"*"});
+  CHECK(Methods(Only(host + "protocol: rest, access: read-write")) ==
+        Names{"GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH"});
+  Endpoint implied = Only(host + "access: full");
+  CHECK(implied.protocol == Protocol::kRest);
+  CHECK(implied.protocol_implied);
+}
+
+TEST_CASE("ParsePolicy gives MCP rules a method, and one rule per tool") {
+  std::string mcp = "host: x.example.com, port: 443, protocol: mcp, ";
+  std::string all = "mcp: {allow_all_known_mcp_methods: true}";
+  CHECK(Methods(Only(mcp + all)) == std::vector<std::string>{"*"});
+  Endpoint narrowed = Only(mcp + all + ", rules: [{allow: {tool: {any: [a, 'b*']}}}]");
+  REQUIRE(narrowed.rules.size() == 2);
+  CHECK(narrowed.mcp.allow_all_known_methods);
+  CHECK(narrowed.rules[0].method == "tools/call");
+  CHECK(narrowed.rules[0].tool == "a");
+  CHECK(narrowed.rules[1].tool == "b*");
+}
+
+TEST_CASE("ParsePolicy reads the keys of one protocol") {
+  Endpoint graphql = Only(
+      "host: x.example.com, port: 443, protocol: GraphQL, persisted_queries: allow_registered, "
+      "graphql_max_body_bytes: 9, graphql_persisted_queries: {h: {operation_type: Query, "
+      "operation_name: N, fields: [f]}}, rules: [{allow: {operation_type: MUTATION}}]");
+  CHECK(graphql.allow_registered_queries);
+  CHECK(graphql.body_bytes_max == 9);
+  REQUIRE(graphql.persisted_queries.size() == 1);
+  CHECK(graphql.persisted_queries[0].id == "h");
+  CHECK(graphql.persisted_queries[0].operation_type == "query");
+  CHECK(graphql.persisted_queries[0].fields == std::vector<std::string>{"f"});
+  CHECK(graphql.rules[0].operation_type == "mutation");
+  Endpoint signing = Only(
+      "host: x.example.com, port: 443, protocol: rest, access: full, "
+      "credential_signing: 'sigv4:no_body', signing_service: s3, signing_region: r, "
+      "credential_binding: {provider: p}, websocket_credential_rewrite: true");
+  CHECK(signing.signing == Signing::kSigV4NoBody);
+  CHECK(signing.signing_service == "s3");
+  CHECK(signing.signing_region == "r");
+  CHECK(signing.credential_provider == "p");
+  CHECK(signing.websocket_credential_rewrite);
+  Endpoint rpc = Only(
+      "host: x.example.com, port: 443, protocol: json-rpc, json_rpc: {max_body_bytes: 7}, "
+      "rules: [{allow: {method: a}}]");
+  CHECK(rpc.body_bytes_max == 7);
+}
+
+TEST_CASE("ParsePolicy sorts middlewares by their order") {
+  Policy policy =
+      ParsePolicy(
+          "version: 1\nnetwork_middlewares:\n"
+          "  a: {middleware: openshell/regex, order: 5, endpoints: {include: [A.b]}}\n"
+          "  b: {middleware: openshell/regex, order: -5, on_error: fail_open, name: n,\n"
+          "      endpoints: {include: ['*'], exclude: [c]}}\n",
+          Context())
+          .value()
+          .policy;
+  REQUIRE(policy.middlewares.size() == 2);
+  CHECK(policy.middlewares[0].name == "n");
+  CHECK(policy.middlewares[0].fail_open);
+  CHECK(policy.middlewares[0].exclude == std::vector<std::string>{"c"});
+  CHECK(policy.middlewares[1].include == std::vector<std::string>{"a.b"});
+}
+
+TEST_CASE("ParsePolicy reads the options of the short form") {
+  Policy policy =
+      ParsePolicy(
+          "defaults: none\nendpoints:\n"
+          "  - a.example.com:443:read-write:websocket:enforce:websocket-credential-rewrite\n"
+          "  - b.example.com:443:full:rest::request-body-credential-rewrite, "
+          "allow-uninspected-credentials,allowed-ip=10.1.0.0/16,allowed-ip=fd00::1\n",
+          Context())
+          .value()
+          .policy;
+  const std::vector<Endpoint>& endpoints = policy.network.at(0).endpoints;
+  CHECK(endpoints[0].protocol == Protocol::kWebSocket);
+  CHECK(endpoints[0].websocket_credential_rewrite);
+  CHECK(endpoints[0].rules.size() == 2);
+  CHECK(endpoints[1].request_body_credential_rewrite);
+  CHECK(endpoints[1].allow_uninspected_credentials);
+  CHECK(endpoints[1].allowed_ips == std::vector<std::string>{"10.1.0.0/16", "fd00::1"});
 }
 
 }  // namespace
