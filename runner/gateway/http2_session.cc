@@ -139,7 +139,7 @@ Task<Done> Http2Session::ReadAll() {
     Deadline deadline = Deadline::After(kHttp2CheckEvery);
     Result<size_t> read = co_await stream_.Read(buffer.data(), buffer.size(), deadline);
     if (!read.ok() && read.error().code == Code::kTemporary) {
-      more = IsPatient();
+      more = engine_.wants_more() && IsPatient();
       if (!more) engine_.Finish(Http2Code::kNoError);
       continue;
     }
@@ -158,6 +158,7 @@ bool Http2Session::IsPatient() const {
 
 Task<Done> Http2Session::WriteAll() {
   std::string out;
+  bool finished = false;
   for (;;) {
     while (out.size() < kHttp2WriteBytes) {
       Result<std::string_view> next = engine_.Next();
@@ -172,9 +173,9 @@ Task<Done> Http2Session::WriteAll() {
       stream_.Abort();  // Wakes the reader.
       break;
     }
-    // What was sent last may have been the last: the reader is to see that as well.
-    if (!over_ && !engine_.wants_more()) stream_.AbortReading();
     if (over_) break;
+    // That was our farewell: the peer closes, or is closed at the next look at it.
+    if (!engine_.wants_more() && !std::exchange(finished, true)) stream_.FinishWriting();
     work_.Clear();
     co_await work_.Within(Deadline::Never());
   }
