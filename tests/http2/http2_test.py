@@ -1,4 +1,4 @@
-#!/usr/bin/python3
+#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """HTTP/2 and gRPC through the gateway process: curl, a gRPC client and a hostile client on one side; servers of
 HTTP/2, HTTP/1 and gRPC on the other.
