@@ -2,6 +2,7 @@
 #include "codec/glob.h"
 
 #include <catch2/catch.hpp>
+#include <string>
 
 namespace codec {
 namespace {
@@ -41,6 +42,27 @@ TEST_CASE("Glob: a double star crosses it as a whole component") {
   CHECK(Path("/**/info/refs*", "/a/b.git/info/refs"));
   CHECK_FALSE(Path("/a**", "/a/b"));
   CHECK(Path("/a**", "/abc"));
+}
+
+TEST_CASE("Glob: stars alone mean the same by components as in a group, by the machine") {
+  for (std::string_view pattern : {"/a/*/b*/**", "/**/x/*", "/a/**/b/**/c", "*/b", "/a*b*c/**/d"}) {
+    for (std::string_view value : {"/a/x/bc/", "/a/x/bc", "/a/b/c", "/a/b/b/x/c", "/x/y", "/q/x/",
+                                   "a/b", "/abc/d", "/axbxc/y/d", "/a/b/c/", ""}) {
+      INFO(pattern << " on " << value);
+      CHECK(Path(pattern, value) == Path("{" + std::string(pattern) + "}", value));
+    }
+  }
+  CHECK(Path("/a/**/b/**/c", "/a/b/b/x/c"));
+  CHECK_FALSE(Path("/a/**/b/**/c", "/a/c/b"));
+}
+
+TEST_CASE("Glob: a star of many patterns does not take long on a hostile value") {
+  std::string pattern;
+  for (int i = 0; i < 500; ++i) pattern += "/**/a*";
+  std::string value;
+  for (int i = 0; i < 1000; ++i) value += "/aa";
+  CHECK_FALSE(Path(pattern + "/b", value));
+  CHECK(Path(pattern, value));
 }
 
 TEST_CASE("Glob: classes, groups and escapes") {
