@@ -27,16 +27,21 @@ bool MayRepeat(const std::string& method) {
   return method == "GET" || method == "HEAD" || method == "OPTIONS";
 }
 
-bool IsEventStream(const codec::ResponseHead& head) {
-  constexpr std::string_view kType = "text/event-stream";
-  const codec::HttpField* type = codec::FindField(head.fields, "content-type");
-  return type != nullptr &&
-         codec::EqualIgnoringCase(std::string_view(type->value).substr(0, kType.size()), kType);
+// Streams of events and of gRPC's messages fall silent for as long as nothing happens.
+bool MayFallSilent(const codec::HttpFields& fields) {
+  const codec::HttpField* type = codec::FindField(fields, "content-type");
+  if (type == nullptr) return false;
+  for (std::string_view kind : {"text/event-stream", "application/grpc"}) {
+    if (codec::EqualIgnoringCase(std::string_view(type->value).substr(0, kind.size()), kind)) {
+      return true;
+    }
+  }
+  return false;
 }
 
 // Silence in an answer's body that ends it; zero: silence is fine.
 milliseconds IdleOf(const codec::ResponseHead& head, const codec::BodyFraming& framing) {
-  if (IsEventStream(head)) return milliseconds{0};
+  if (MayFallSilent(head.fields)) return milliseconds{0};
   bool unframed = framing.kind == codec::BodyFraming::kUntilClose;
   return unframed ? kUnframedBodyIdleTimeout : kBodyIdleTimeout;
 }
@@ -292,10 +297,11 @@ Task<Done> Transaction::PumpBody() {
 Task<Transaction::Moved> Transaction::MoveBody() {
   BodyReader& from = client_.body();
   BodyWriter& to = server_->body();
+  milliseconds idle = MayFallSilent(request_.fields) ? milliseconds{0} : kBodyIdleTimeout;
   std::string filtered;
   std::string next;
   for (;;) {
-    Result<BodyReader::Piece> piece = co_await from.Read(IdleDeadline(kBodyIdleTimeout));
+    Result<BodyReader::Piece> piece = co_await from.Read(IdleDeadline(idle));
     if (!piece.ok()) {
       why_ = piece.error().what;
       co_return piece.error().code == Code::kInvalid ? Moved::kMalformed : Moved::kCut;
