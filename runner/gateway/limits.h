@@ -76,6 +76,9 @@ constexpr milliseconds kWebSocketFarewellTimeout = seconds(2);
 constexpr size_t kConnectionsMax = 256;
 constexpr size_t kOwnDescriptorsMax = 144;
 static_assert(2 * kConnectionsMax + kOwnDescriptorsMax < 1024);
+// Streams of HTTP/2 towards a server of HTTP/1 take one each on top of that: the soft limit is
+// raised to this where the hard one allows it. A request that finds none left is answered 502.
+constexpr size_t kDescriptorsMax = 8192;
 // The proxy's, the transparent ones (on a kernel without nf_tables one per port and family), the
 // name service's.
 constexpr int kDoorsMax = 80;

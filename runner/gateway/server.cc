@@ -4,8 +4,10 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -190,6 +192,12 @@ int RunServer(GatewayConfig config, Fd control) {
     (void)sys::SendMessage(reply, kind + error.what).ok();  // Nobody left to tell otherwise.
     return 1;
   };
+  rlimit descriptors{};
+  if (::getrlimit(RLIMIT_NOFILE, &descriptors) == 0) {
+    rlim_t wanted = std::min<rlim_t>(descriptors.rlim_max, kDescriptorsMax);
+    descriptors.rlim_cur = std::max(descriptors.rlim_cur, wanted);
+    ::setrlimit(RLIMIT_NOFILE, &descriptors);  // Else it stays as it was.
+  }
   ::signal(SIGPIPE, SIG_IGN);
   // The group's Ctrl-C is for the supervisor, which then ends this process in order.
   ::signal(SIGINT, SIG_IGN);
