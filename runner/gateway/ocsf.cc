@@ -136,7 +136,7 @@ std::string RenderConnection(const Event& event) {
   bool reasoned = Denied(event) && !ReasonOf(event).empty();
   if (reasoned) line += " [reason:" + EscapeText(ReasonOf(event), kReasonBytesMax) + "]";
   bool bare = process.empty() && peer.empty() && event.policy.empty() && !reasoned;
-  if (bare && !event.message.empty()) {
+  if ((bare || event.reason == kTransparentAllowed) && !event.message.empty()) {
     line += " [msg:" + EscapeText(event.message, kMessageBytesMax) + "]";
   }
   return line;

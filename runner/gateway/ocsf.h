@@ -36,6 +36,9 @@ struct Event {
   std::vector<std::pair<std::string, std::string>> context;  // Further facts of a request.
 };
 
+// The reason of a captured connection that was allowed: its message is shown (OpenShell).
+inline constexpr char kTransparentAllowed[] = "transparent_tcp_allowed";
+
 // "NET:REFUSE [MED] DENIED /usr/bin/node(7) -> example.com:443 [policy:- engine:opa] [reason:...]"
 std::string RenderShorthand(const Event& event);
 

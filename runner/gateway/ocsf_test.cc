@@ -34,6 +34,22 @@ Event Request(Outcome outcome, std::string method, std::string scheme, std::stri
 }
 
 // The lines are OpenShell's own examples.
+TEST_CASE("A captured connection that was allowed shows its message") {
+  Event event;
+  event.outcome = Event::Outcome::kAllowed;
+  event.host = "db.example.com";
+  event.port = 5432;
+  event.policy = "db";
+  event.engine = "opa";
+  event.message = "TCP allowed db.example.com:5432";
+  CHECK(RenderShorthand(event) ==
+        "NET:OPEN [INFO] ALLOWED db.example.com:5432 [policy:db engine:opa]");
+  event.reason = kTransparentAllowed;
+  CHECK(RenderShorthand(event) ==
+        "NET:OPEN [INFO] ALLOWED db.example.com:5432 [policy:db engine:opa] "
+        "[msg:TCP allowed db.example.com:5432]");
+}
+
 TEST_CASE("An allowed connection is rendered as OpenShell renders it") {
   Event event = Connection(Outcome::kAllowed, "python3", 42, "api.example.com", 443);
   event.policy = "default-egress";

@@ -213,7 +213,8 @@ Task<bool> Tunnel::OpenRoute() {
     co_return false;
   }
   Event event = NewEvent(Event::Outcome::kAllowed);
-  event.message = (captured_           ? "transparent_tcp_allowed "
+  if (captured_) event.reason = kTransparentAllowed;
+  event.message = (captured_           ? "TCP allowed "
                    : handling_.inspect ? "CONNECT_L7 allowed "
                                        : "CONNECT allowed ") +
                   RenderAuthority(authority_, 0);

@@ -126,7 +126,9 @@ class Capture(unittest.TestCase):
                      'tls through the proxy'):
             self.heard(name)
         self.assertIn('welcome\nyou said hello', self.answer('raw protocol'))
-        self.assertIn('ALLOWED', self.run_inside.log)
+        port = self.run_inside.upstream.raw
+        self.assertIn(f'-> {NAME}:{port} [policy:web engine:opa] [msg:TCP allowed {NAME}:{port}]',
+                      self.run_inside.log)
 
     def test_loopback_inside_is_not_captured(self):
         self.heard('own loopback')
