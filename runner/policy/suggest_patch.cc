@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include "codec/glob.h"
 #include "codec/yaml.h"
 #include "policy/decide.h"
 #include "policy/host_pattern.h"
@@ -59,7 +60,8 @@ class Patcher {
     std::vector<Denial> open;
     for (const Denial& denial : denials) {
       bool known = std::find(open.begin(), open.end(), denial) != open.end();
-      if (!known && !IsAllowed(parsed_.policy, denial)) open.push_back(denial);
+      if (known || IsAllowed(parsed_.policy, denial) || NoteJudgedByContent(denial)) continue;
+      open.push_back(denial);
     }
     if (parsed_.short_form) {
       AddLines(open);
@@ -75,6 +77,32 @@ class Patcher {
   }
 
  private:
+  // Records say nothing of what a body carried, and a rule for its path would let every call pass.
+  bool NoteJudgedByContent(const Denial& denial) {
+    std::string path = denial.path.empty() ? "/" : denial.path;
+    for (const NetworkPolicy& network : parsed_.policy.network) {
+      for (const Endpoint& endpoint : network.endpoints) {
+        bool by_content = endpoint.protocol == Protocol::kGraphql ||
+                          endpoint.protocol == Protocol::kJsonRpc ||
+                          endpoint.protocol == Protocol::kMcp || CarriesGraphql(endpoint);
+        if (denial.method.empty() || !by_content || !IsAt(endpoint, denial.host, denial.port) ||
+            !codec::PathSelectorMatches(endpoint.path, path)) {
+          continue;
+        }
+        suggested_.notes.push_back(Describe(denial) +
+                                   ": judged by what it carries: add a rule to " +
+                                   codec::Locate(context_.file, endpoint.at));
+        return true;
+      }
+    }
+    return false;
+  }
+
+  static bool IsAt(const Endpoint& endpoint, const std::string& host, uint16_t port) {
+    return std::find(endpoint.ports.begin(), endpoint.ports.end(), port) != endpoint.ports.end() &&
+           (endpoint.host.empty() || HostMatches(endpoint.host, host));
+  }
+
   Result<Place> FindPlace(const YamlNode& root, std::string_view key) const {
     Place place{lines_.size(), "  ", std::string(key) + ":"};
     for (size_t i = 0; i < root.entries.size(); ++i) {
@@ -188,10 +216,7 @@ class Patcher {
     SharedTraits traits;
     for (const NetworkPolicy& network : parsed_.policy.network) {
       for (const Endpoint& endpoint : network.endpoints) {
-        bool here =
-            std::find(endpoint.ports.begin(), endpoint.ports.end(), port) != endpoint.ports.end() &&
-            (endpoint.host.empty() || HostMatches(endpoint.host, host));
-        if (!here) continue;
+        if (!IsAt(endpoint, host, port)) continue;
         if (endpoint.tls == TlsMode::kSkip) traits.skip_tls = true;
         if (traits.allowed_ips.empty()) traits.allowed_ips = endpoint.allowed_ips;
         bool requests =

@@ -119,6 +119,23 @@ TEST_CASE("SuggestPatch adds no rule that would not help") {
   CHECK(suggested.patch.find("/a/[") == std::string::npos);
 }
 
+TEST_CASE("SuggestPatch opens no path whose calls are judged one by one") {
+  for (const char* rest :
+       {"protocol: graphql, access: read-only", "protocol: json-rpc, rules: [{allow: {method: a}}]",
+        "protocol: mcp, rules: [{allow: {method: initialize}}]"}) {
+    std::string policy =
+        "version: 1\nnetwork_policies:\n  api:\n    binaries: [{path: /bin/curl}]\n"
+        "    endpoints:\n      - {host: api.example.com, port: 443, path: /a/c, " +
+        std::string(rest) + "}\n";
+    SuggestedPatch suggested = SuggestPatch(policy, Context(), {kOther}).value();
+    CHECK(suggested.patch.empty());
+    REQUIRE(suggested.notes.size() == 1);
+    CHECK(suggested.notes[0] ==
+          "POST /a/c at api.example.com:443 by /bin/curl: judged by what it carries: add a rule to "
+          "p.yml:6:9");
+  }
+}
+
 TEST_CASE("SuggestPatch refuses a file that no line can be added to") {
   Result<SuggestedPatch> patch =
       SuggestPatch("version: 1\nnetwork_policies: {a: {}}\n", Context(), {kPost});
