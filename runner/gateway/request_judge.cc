@@ -167,7 +167,8 @@ RequestVerdict PlanRequest(const RequestContext& context, const codec::RequestHe
     return refused;
   }
   // Where the gateway vouches for a request, its id is one.
-  if (context.credentials.BoundTo(context.authority.host, context.authority.port)) {
+  bool has_id = codec::FindField(verdict.request.fields, "x-request-id") != nullptr;
+  if (has_id && context.credentials.BoundTo(context.authority.host, context.authority.port)) {
     KeepRequestId(&verdict.request.fields, NewRequestId());
   }
   verdict.request.target = target.query.empty() ? target.path : target.path + "?" + target.query;
