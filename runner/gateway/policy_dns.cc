@@ -14,19 +14,9 @@
 #include "gateway/connection.h"
 #include "gateway/limits.h"
 #include "gateway/record_rate.h"
-#include "policy/host_pattern.h"
 
 namespace gateway {
 namespace {
-
-bool CoversName(const policy::Policy& policy, std::string_view host) {
-  for (const policy::NetworkPolicy& entry : policy.network) {
-    for (const policy::Endpoint& endpoint : entry.endpoints) {
-      if (endpoint.host.empty() || policy::HostMatches(endpoint.host, host)) return true;
-    }
-  }
-  return false;
-}
 
 bool RecordRefusal(Services& services, const Answer& owner, const codec::DnsQuery& query,
                    std::string transport) {
@@ -87,10 +77,10 @@ struct Datagram {
 
 }  // namespace
 
-codec::DnsAnswer AnswerName(const policy::Policy& policy, SyntheticPool& pool,
+codec::DnsAnswer AnswerName(const policy::CompiledPolicy& policy, SyntheticPool& pool,
                             const codec::DnsQuery& query) {
   codec::DnsAnswer answer;
-  if (query.name.empty() || !CoversName(policy, query.name)) {
+  if (query.name.empty() || !policy.NamesHost(query.name)) {
     answer.rcode = codec::DnsRcode::kNameError;
     return answer;
   }
@@ -112,7 +102,7 @@ Task<Done> ServeNames(Services& services, Fd socket) {
     for (size_t i = 0; i < kNameQueriesAtOnceMax && datagram->Receive(socket.get()); ++i) {
       Result<codec::DnsQuery> query = codec::ParseDnsQuery(datagram->text());
       if (!query.ok()) continue;
-      codec::DnsAnswer answer = AnswerName(services.policy, services.names, query.value());
+      codec::DnsAnswer answer = AnswerName(*services.compiled, services.names, query.value());
       datagram->Reply(socket.get(),
                       codec::RenderDnsAnswer(query.value(), answer, query.value().udp_bytes_max));
       if (!IsRefusal(query.value(), answer) || !rate.Take()) continue;
@@ -133,7 +123,7 @@ Task<Done> ServeNameStream(Services& services, const Answer& owner, Stream& clie
     Result<codec::DnsQuery> query = codec::ParseDnsQuery(*message.value());
     client.Consume(message.value()->size() + 2);
     if (!query.ok()) co_return Done{};
-    codec::DnsAnswer answer = AnswerName(services.policy, services.names, query.value());
+    codec::DnsAnswer answer = AnswerName(*services.compiled, services.names, query.value());
     if (IsRefusal(query.value(), answer)) {
       if (!RecordRefusal(services, owner, query.value(), "tcp")) co_return Done{};
     }

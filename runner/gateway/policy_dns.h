@@ -11,14 +11,14 @@
 #include "gateway/stream.h"
 #include "gateway/synthetic_pool.h"
 #include "gateway/task.h"
-#include "policy/policy.h"
+#include "policy/compiled.h"
 
 namespace gateway {
 
 // A name that an endpoint covers has its address for A, no data for AAAA and other types, which
 // makes clients take the other answer. A name that none covers does not exist: clients of every
 // kind (musl waits when told REFUSED) fail with it at once.
-codec::DnsAnswer AnswerName(const policy::Policy& policy, SyntheticPool& pool,
+codec::DnsAnswer AnswerName(const policy::CompiledPolicy& policy, SyntheticPool& pool,
                             const codec::DnsQuery& query);
 
 // Answers queries that arrive at a UDP socket, from the address they were sent to, until the

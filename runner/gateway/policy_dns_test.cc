@@ -8,7 +8,7 @@ namespace {
 
 constexpr uint16_t kText = 16;
 
-policy::Policy PolicyFor(std::vector<std::string> hosts) {
+policy::CompiledPolicy PolicyFor(std::vector<std::string> hosts) {
   policy::Policy policy;
   policy.network.resize(1);
   for (std::string& host : hosts) {
@@ -17,10 +17,10 @@ policy::Policy PolicyFor(std::vector<std::string> hosts) {
     endpoint.ports = {443};
     policy.network[0].endpoints.push_back(std::move(endpoint));
   }
-  return policy;
+  return policy::CompiledPolicy(std::move(policy));
 }
 
-codec::DnsAnswer Ask(const policy::Policy& policy, std::string name, uint16_t type) {
+codec::DnsAnswer Ask(const policy::CompiledPolicy& policy, std::string name, uint16_t type) {
   SyntheticPool pool;
   codec::DnsQuery query;
   query.name = std::move(name);
@@ -30,7 +30,7 @@ codec::DnsAnswer Ask(const policy::Policy& policy, std::string name, uint16_t ty
 }
 
 TEST_CASE("A name that an endpoint covers has one synthetic address, for a short time") {
-  policy::Policy policy = PolicyFor({"api.example.com", "*.wild.example.com"});
+  policy::CompiledPolicy policy = PolicyFor({"api.example.com", "*.wild.example.com"});
   for (const char* name : {"api.example.com", "a.wild.example.com"}) {
     codec::DnsAnswer answer = Ask(policy, name, codec::kDnsTypeA);
     CHECK(answer.rcode == codec::DnsRcode::kNoError);
@@ -40,7 +40,7 @@ TEST_CASE("A name that an endpoint covers has one synthetic address, for a short
 }
 
 TEST_CASE("A name that an endpoint covers has nothing else, and exists") {
-  policy::Policy policy = PolicyFor({"api.example.com"});
+  policy::CompiledPolicy policy = PolicyFor({"api.example.com"});
   for (uint16_t type : {codec::kDnsTypeAaaa, kText}) {
     codec::DnsAnswer answer = Ask(policy, "api.example.com", type);
     CHECK(answer.rcode == codec::DnsRcode::kNoError);
@@ -49,7 +49,7 @@ TEST_CASE("A name that an endpoint covers has nothing else, and exists") {
 }
 
 TEST_CASE("A name that no endpoint covers does not exist") {
-  policy::Policy policy = PolicyFor({"api.example.com", "*.wild.example.com"});
+  policy::CompiledPolicy policy = PolicyFor({"api.example.com", "*.wild.example.com"});
   for (const char* name : {"example.com", "x.api.example.com", "wild.example.com",
                            "a.b.wild.example.com", "api.example.com.evil.test", ""}) {
     codec::DnsAnswer answer = Ask(policy, name, codec::kDnsTypeA);
