@@ -179,8 +179,9 @@ void Recorder::Note(const report::ModelUse& use, const gateway::BudgetLimits& li
         "requests");
   report::UsageRecord& usage = input_.record.usage;
   if (!usage.cost_usd) usage.cost_usd = use.cost_usd;
-  if (usage.complete || use.requests == 0) return;
-  // The agent did not get to tell; the gateway saw it all.
+  bool told = usage.complete && usage.input_tokens + usage.output_tokens > 0;
+  if (told || use.requests == 0) return;
+  // The agent did not get to tell, or never does; the gateway saw it all.
   if (usage.model.empty()) usage.model = use.model;
   usage.input_tokens = use.input_tokens;
   usage.output_tokens = use.output_tokens;
