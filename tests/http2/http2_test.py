@@ -55,7 +55,7 @@ network_policies:
         deny_rules:
           - {{method: POST, path: "/test.Echo/Denied"}}
       - {{host: plain.example.test, port: 80, protocol: rest, enforcement: enforce, access: full}}
-      - {{host: l4.example.test, port: 10443}}
+      - {{host: l4.example.test, ports: [9000, 10443]}}
     binaries: [{{path: {curl}}}, {{path: {python}}}]
 """
 H1 = "api.example.test"  # Its server speaks HTTP/1 alone.
@@ -512,6 +512,20 @@ def test_http2_without_tls_is_refused():
         contains(got, b"403 Forbidden")
         contains(got, b"unsupported_l7_protocol")
     equal(curl("http://plain.example.test/echo").status, 200)
+
+
+def test_a_host_that_is_not_inspected_speaks_what_it_likes():
+    answer = ask("l4.example.test:10443", "/secret/x")
+    equal((answer.status, version(answer)), (200, "HTTP/2"))
+    connection, head = gateway.tunnel("l4.example.test:9000")
+    contains(head, b" 200 ")
+    connection.sendall(frames.PREFACE)
+    got = b""
+    while not got.endswith(frames.PREFACE):  # A server that says hello, and then what it is told.
+        more = connection.recv(65536)
+        assert more, got
+        got += more
+    connection.close()
 
 
 def test_no_descriptor_and_no_stream_is_left_behind():
