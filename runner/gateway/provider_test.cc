@@ -125,7 +125,8 @@ TEST_CASE("A base URL of the host's binds the credential there instead, over TLS
   auto bound = [](const std::string& url) {
     return PlanProvider(Acme(), "", NewHost({{"ACME_KEY", "v"}, {"ACME_URL", url}}), 0);
   };
-  const BoundSecret& there = bound("https://Proxy.Example:8443/acme/").value().secrets[0];
+  ProviderPlan plan = bound("https://Proxy.Example:8443/acme/").value();
+  const BoundSecret& there = plan.secrets[0];
   CHECK(there.host == "proxy.example");
   CHECK(there.port == 8443);
   CHECK(there.path == "/acme/**");
