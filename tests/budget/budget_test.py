@@ -74,14 +74,14 @@ class Budget(unittest.TestCase):
         self.addCleanup(self.server.server_close)
         self.addCleanup(self.server.shutdown)
 
-    def run_agent(self, paths, *options, body='{"model":"claude-sonnet-4-5"}'):
+    def run_agent(self, paths, *options, body='{"model":"claude-sonnet-4-5"}', after=''):
         """curl asks for each path in turn; gives (status, answer) of each, the exit code and the record."""
         port = self.server.server_address[1]
         policy = self.directory / 'policy.yml'
         policy.write_text(f'defaults: none\nendpoints: ["{HOST}:{port}:full:rest"]\n')
         script = self.checkout / 'ask.sh'
         script.write_text(''.join(
-            f"curl -s --compressed -o body -w '%{{http_code}}' -d '{body}' 'http://{HOST}:{port}{path}'; echo; tr '\\n' ' ' <body; echo\n" for path in paths))
+            f"curl -s --compressed -o body -w '%{{http_code}}' -d '{body}' 'http://{HOST}:{port}{path}'; echo; tr '\\n' ' ' <body; echo\n" for path in paths) + after + '\ntrue\n')
         report = self.directory / 'report'
         # The shell of the endpoints: form: what it starts may connect.
         run = subprocess.run([BINARY, 'run', '--workdir', self.checkout, '--policy', policy, '--report-dir', report,
@@ -111,13 +111,14 @@ class Budget(unittest.TestCase):
                                    r'\d+ms \[POST /v1/messages\]')
 
     def test_every_record_fits_its_schema(self):
-        self.run_agent(['/v1/messages', '/v1/messages'], '--max-requests', '1')
+        self.run_agent(['/v1/messages', '/v1/messages'], '--max-requests', '1', after='curl -s https://other.example.com/')
         schema = json.loads((SOURCE / 'docs/reference/schemas/events.schema.json').read_text())
         validator = jsonschema.Draft202012Validator(schema)
         for line in self.lines:
             self.assertEqual([error.message for error in validator.iter_errors(line)], [], line)
         self.assertLessEqual({4001, 4002, 6003, 2004}, {line['class_uid'] for line in self.lines})
-        broken = {**self.lines[0], 'class_uid': 2004}
+        request = next(line for line in self.lines if line['class_uid'] == 4002)
+        broken = {**request, 'class_uid': 2004}
         self.assertTrue(list(validator.iter_errors(broken)))
 
     def test_requests_over_the_limit_are_refused_in_the_apis_own_words(self):
