@@ -1,112 +1,64 @@
-#Everything we link.All of it is Debian 's, as archives, except libcurl: Debian' s build of it needs
-#libraries that exist only as shared objects, so it is built here from Debian's source package.
+# Everything we link. All of it is Debian's, as archives, except libcurl: Debian's build of it needs
+# libraries that exist only as shared objects, so it is built here from Debian's source package.
 include(ExternalProject)
 
-    set(CURL_SOURCE "${CMAKE_SOURCE_DIR}/build/curl-source" CACHE PATH
-                    "libcurl's source, put there by tools/install")
-#A second configuration can take the first one's: it is not instrumented in any of them.
-        set(CURL_PREFIX "" CACHE PATH
-                        "where libcurl.a was built and installed by another configuration")
-            set(deps "${CMAKE_BINARY_DIR}/deps") if (CURL_PREFIX) set(
-                deps "${CURL_PREFIX}") endif() file(MAKE_DIRECTORY "${deps}/include")
+set(CURL_SOURCE "${CMAKE_SOURCE_DIR}/build/curl-source" CACHE PATH "libcurl's source, put there by tools/install")
+# A second configuration can take the first one's: it is not instrumented in any of them.
+set(CURL_PREFIX "" CACHE PATH "where libcurl.a was built and installed by another configuration")
+set(deps "${CMAKE_BINARY_DIR}/deps")
+if(CURL_PREFIX)
+  set(deps "${CURL_PREFIX}")
+endif()
+file(MAKE_DIRECTORY "${deps}/include")
 
-                if (NOT CURL_PREFIX) ExternalProject_Add(
-                    curl_build SOURCE_DIR "${CURL_SOURCE}" BUILD_BYPRODUCTS
-                                          "${deps}/lib/libcurl.a" CMAKE_ARGS -
-                        DCMAKE_INSTALL_PREFIX =
-                        ${deps} - DCMAKE_INSTALL_LIBDIR =
-                            lib - DCMAKE_BUILD_TYPE =
-                                None
-                                "-DCMAKE_C_FLAGS=-O2 -ffunction-sections -fdata-sections "
-                                "-ffile-prefix-map=${CURL_SOURCE}/=" -
-                                DCMAKE_POSITION_INDEPENDENT_CODE =
-                                    ON "-DCMAKE_C_COMPILER_LAUNCHER=${CMAKE_C_COMPILER_LAUNCHER}" -
-                                    DBUILD_SHARED_LIBS =
-                                        OFF - DBUILD_CURL_EXE =
-                                            OFF - DBUILD_TESTING =
-                                                OFF - DENABLE_MANUAL =
-                                                    OFF - DPICKY_COMPILER =
-                                                        OFF - DHTTP_ONLY =
-                                                            ON - DENABLE_ARES =
-                                                                ON - DENABLE_THREADED_RESOLVER =
-                                                                    OFF - DCURL_USE_OPENSSL =
-                                                                        ON -
-                                                                        DCURL_DISABLE_OPENSSL_AUTO_LOAD_CONFIG =
-                                                                            ON - DUSE_NGHTTP2 =
-                                                                                ON - DCURL_ZSTD =
-                                                                                    OFF -
-                                                                                    DCURL_BROTLI =
-                                                                                        OFF -
-                                                                                        DCURL_USE_LIBPSL =
-                                                                                            OFF -
-                                                                                            DUSE_LIBIDN2 =
-                                                                                                OFF -
-                                                                                                DCURL_USE_LIBSSH2 =
-                                                                                                    OFF -
-                                                                                                    DCURL_USE_LIBSSH =
-                                                                                                        OFF -
-                                                                                                        DCURL_USE_GSSAPI =
-                                                                                                            OFF -
-                                                                                                            DCURL_DISABLE_NETRC =
-                                                                                                                ON -
-                                                                                                                DCURL_DISABLE_NTLM =
-                                                                                                                    ON -
-                                                                                                                    DCURL_DISABLE_HSTS =
-                                                                                                                        ON -
-                                                                                                                        DCURL_DISABLE_ALTSVC =
-                                                                                                                            ON -
-                                                                                                                            DCURL_DISABLE_COOKIES =
-                                                                                                                                ON -
-                                                                                                                                DCURL_DISABLE_DOH =
-                                                                                                                                    ON -
-                                                                                                                                    DCURL_CA_BUNDLE =
-                                                                                                                                        none -
-                                                                                                                                        DCURL_CA_PATH =
-                                                                                                                                            none)
-                    endif()
+if(NOT CURL_PREFIX)
+ExternalProject_Add(curl_build
+  SOURCE_DIR "${CURL_SOURCE}"
+  BUILD_BYPRODUCTS "${deps}/lib/libcurl.a"
+  CMAKE_ARGS
+    -DCMAKE_INSTALL_PREFIX=${deps} -DCMAKE_INSTALL_LIBDIR=lib -DCMAKE_BUILD_TYPE=None
+    "-DCMAKE_C_FLAGS=-O2 -ffunction-sections -fdata-sections -ffile-prefix-map=${CURL_SOURCE}/="
+    -DCMAKE_POSITION_INDEPENDENT_CODE=ON
+    "-DCMAKE_C_COMPILER_LAUNCHER=${CMAKE_C_COMPILER_LAUNCHER}"
+    -DBUILD_SHARED_LIBS=OFF -DBUILD_CURL_EXE=OFF -DBUILD_TESTING=OFF -DENABLE_MANUAL=OFF
+    -DPICKY_COMPILER=OFF -DHTTP_ONLY=ON -DENABLE_ARES=ON -DENABLE_THREADED_RESOLVER=OFF
+    -DCURL_USE_OPENSSL=ON -DCURL_DISABLE_OPENSSL_AUTO_LOAD_CONFIG=ON -DUSE_NGHTTP2=ON
+    -DCURL_ZSTD=OFF -DCURL_BROTLI=OFF -DCURL_USE_LIBPSL=OFF -DUSE_LIBIDN2=OFF
+    -DCURL_USE_LIBSSH2=OFF -DCURL_USE_LIBSSH=OFF -DCURL_USE_GSSAPI=OFF -DCURL_DISABLE_NETRC=ON
+    -DCURL_DISABLE_NTLM=ON -DCURL_DISABLE_HSTS=ON -DCURL_DISABLE_ALTSVC=ON
+    -DCURL_DISABLE_COOKIES=ON -DCURL_DISABLE_DOH=ON -DCURL_CA_BUNDLE=none -DCURL_CA_PATH=none)
+endif()
 
-                        add_library(dep_curl STATIC IMPORTED) set_target_properties(
-                            dep_curl PROPERTIES IMPORTED_LOCATION
-                            "${deps}/lib/libcurl.a" INTERFACE_INCLUDE_DIRECTORIES
-                            "${deps}/include" INTERFACE_COMPILE_DEFINITIONS CURL_STATICLIB
-                                INTERFACE_LINK_LIBRARIES
-                            "nghttp2;cares;ssl;crypto;z") if (TARGET curl_build)
-                            add_dependencies(dep_curl curl_build) endif()
+add_library(dep_curl STATIC IMPORTED)
+set_target_properties(dep_curl PROPERTIES
+  IMPORTED_LOCATION "${deps}/lib/libcurl.a"
+  INTERFACE_INCLUDE_DIRECTORIES "${deps}/include"
+  INTERFACE_COMPILE_DEFINITIONS CURL_STATICLIB
+  INTERFACE_LINK_LIBRARIES "nghttp2;cares;ssl;crypto;z")
+if(TARGET curl_build)
+  add_dependencies(dep_curl curl_build)
+endif()
 
-#libgit2 reads repositories here and never speaks to a network : its transports stay out of the
-#static link(cmake / static / git2_no_network.c), and with them mbedtls, libssh2 and gssapi.
-                                if (AGENTIC_CI_STATIC) add_library(dep_git2 STATIC IMPORTED)
-                                    set_target_properties(
-                                        dep_git2 PROPERTIES IMPORTED_LOCATION
-                                        "/usr/lib/${CMAKE_CXX_LIBRARY_ARCHITECTURE}/"
-                                        "libgit2.a" INTERFACE_LINK_LIBRARIES
-                                        "http_parser;mbedcrypto;pcre2-8;z")
-                                        add_library(static_stubs OBJECT cmake / static /
-                                                    no_name_service.c cmake / static /
-                                                    git2_no_network.c)
-                                            target_compile_options(
-                                                static_stubs PRIVATE -
-                                                Wno - unused - parameter -
-                                                Wno - nonnull -
-                                                compare) else() add_library(dep_git2 INTERFACE)
-                                                target_link_libraries(
-                                                    dep_git2 INTERFACE git2) endif()
+# libgit2 reads repositories here and never speaks to a network: its transports stay out of the
+# static link (cmake/static/git2_no_network.c), and with them mbedtls, libssh2 and gssapi.
+if(AGENTIC_CI_STATIC)
+  add_library(dep_git2 STATIC IMPORTED)
+  set_target_properties(dep_git2 PROPERTIES
+    IMPORTED_LOCATION "/usr/lib/${CMAKE_CXX_LIBRARY_ARCHITECTURE}/libgit2.a"
+    INTERFACE_LINK_LIBRARIES "http_parser;mbedcrypto;pcre2-8;z")
+  add_library(static_stubs OBJECT cmake/static/no_name_service.c cmake/static/git2_no_network.c)
+  target_compile_options(static_stubs PRIVATE -Wno-unused-parameter -Wno-nonnull-compare)
+else()
+  add_library(dep_git2 INTERFACE)
+  target_link_libraries(dep_git2 INTERFACE git2)
+endif()
 
-#Links a program the \
-    way this configuration asks for.Stubs are objects : they must be seen before libc.
-                                                    function(agentic_ci_link target) if (
-                                                        AGENTIC_CI_STATIC)
-                                                        target_sources(
-                                                            ${target} PRIVATE
-                                                                $<TARGET_OBJECTS : static_stubs>)
-                                                            target_link_options(
-                                                                ${target} PRIVATE -
-                                                                    static - pie - Wl,
-                                                                --gc - sections - Wl,
-                                                                --fatal - warnings - Wl, -z, relro,
-                                                                -z, now - Wl, -z, noexecstack - Wl,
-                                                                -z, pack - relative - relocs - Wl,
-                                                                --wrap = dlopen, --wrap = dlsym,
-                                                                --wrap = dlclose, --wrap = dlerror,
-                                                                --wrap = dladdr) endif()
-                                                                endfunction()
+# Links a program the way this configuration asks for. Stubs are objects: they must be seen before libc.
+function(agentic_ci_link target)
+  if(AGENTIC_CI_STATIC)
+    target_sources(${target} PRIVATE $<TARGET_OBJECTS:static_stubs>)
+    target_link_options(${target} PRIVATE -static-pie -Wl,--gc-sections -Wl,--fatal-warnings
+      -Wl,-z,relro,-z,now -Wl,-z,noexecstack -Wl,-z,pack-relative-relocs
+      -Wl,--wrap=dlopen,--wrap=dlsym,--wrap=dlclose,--wrap=dlerror,--wrap=dladdr)
+  endif()
+endfunction()
