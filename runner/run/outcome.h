@@ -14,7 +14,8 @@ struct LimitSigns {
   bool out_of_memory = false;
   bool forks_refused = false;
   bool disk_full = false;
-  std::string budget;  // "tokens", "cost", "requests": the one that refused a request; or empty.
+  std::string budget =
+      {};  // "tokens", "cost", "requests": the one that refused a request; or empty.
 };
 
 // How the run ended and what the command line exits with. Pure and total. A limit that the agent
