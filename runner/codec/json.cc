@@ -222,6 +222,9 @@ Result<Json> ParseJson(std::string_view text, const JsonBounds& bounds) {
     return Error{Code::kInvalid,
                  "more than " + std::to_string(bounds.bytes_max) + " bytes of JSON"};
   }
+  // The library takes a zero byte for the end, whatever follows it.
+  if (text.find('\0') != std::string_view::npos)
+    return Error{Code::kInvalid, "a zero byte in JSON"};
   try {
     Builder builder(bounds);
     if (!nlohmann::json::sax_parse(text.begin(), text.end(), &builder)) {

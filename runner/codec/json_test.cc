@@ -34,6 +34,7 @@ TEST_CASE("ParseJson refuses what is not one JSON text") {
     REQUIRE_FALSE(json.ok());
     CHECK(json.error().code == Code::kInvalid);
   }
+  CHECK_FALSE(ParseJson(std::string_view("{}\0{\"a\":1}", 10)).ok());
 }
 
 TEST_CASE("ParseJson refuses a name twice in one object, not in two") {

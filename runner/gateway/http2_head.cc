@@ -142,7 +142,9 @@ Status TakeField(const HttpField& field, codec::RequestHead& head, HttpField*& c
   }
   if (field.name == "te" && field.value != "trailers") return Malformed("TE other than trailers");
   if (field.name == "cookie" && cookies != nullptr) {
-    cookies->value += "; " + field.value;
+    // Nothing between two separators is no cookie, and white space at an end would not last.
+    if (!cookies->value.empty() && !field.value.empty()) cookies->value += "; ";
+    cookies->value += field.value;
     return Ok();
   }
   if (field.name == "host") {

@@ -154,6 +154,9 @@ TEST_CASE("Cookie crumbs become one field") {
   Result<Http2Request> request = ParseHttp2Request(fields, true, "https");
   REQUIRE(request.ok());
   CHECK(codec::FindField(request.value().head.fields, "cookie")->value == "a=1; b=2; c=3");
+  Result<Http2Request> empty = ParseHttp2Request(
+      Request({{"cookie", ""}, {"cookie", "a=1"}, {"cookie", ""}}), true, "https");
+  CHECK(codec::FindField(empty.value().head.fields, "cookie")->value == "a=1");
   CHECK(request.value().head.fields.size() == 3);
 }
 
