@@ -24,6 +24,8 @@ class ChunkedDecoder {
   // again, longer. Fails with kInvalid for what is not chunked, and for lines above kLineBytesMax.
   Result<Piece> Next(std::string_view in);
 
+  // What comes next, if it is there, is part of the body itself.
+  bool expects_data() const { return expect_ == Expect::kData; }
   // What followed the body and may be there (ParseTrailers); complete once it is finished.
   const HttpFields& trailers() const { return trailers_; }
 

@@ -20,12 +20,14 @@ BodyTreatment TreatBody(const Services& services, const RequestContext& context,
                         const RequestVerdict& verdict, bool has_body,
                         const OutgoingRequest& request) {
   BodyTreatment treatment;
+  treatment.whole_bytes_max = verdict.judged_body_bytes_max;
   if (services.guard != nullptr) {
-    treatment.whole_bytes_max = services.guard->BodyBytesWanted(request);
+    treatment.whole_bytes_max =
+        std::max(treatment.whole_bytes_max, services.guard->BodyBytesWanted(request));
   }
   treatment.refusal = AddCredentialSteps(
       {context.credentials,
-       context.policy.middlewares,
+       context.policy().middlewares,
        verdict.endpoint,
        {context.authority.host, context.authority.port, verdict.path, context.confidential},
        has_body},

@@ -29,44 +29,51 @@ Result<EventLoop> EventLoop::Open() {
 
 void EventLoop::Wait::await_suspend(std::coroutine_handle<> waiting) {
   waiting_ = waiting;
-  if (!deadline_.never()) {
-    timer_ = loop_->timers_.emplace(deadline_, this);
-    timed_ = true;
-  }
+  if (!deadline_.never()) loop_->AddTimer(this);
   if (signal_ != nullptr) {
     ENSURE(signal_->waiting_ == nullptr);
     signal_->waiting_ = this;
   }
   if (fd_ < 0) return;
-  Watch& watch = loop_->watches_[fd_];
+  size_t index = static_cast<size_t>(fd_);
+  if (index >= loop_->watches_.size()) loop_->watches_.resize(index + 64);
+  Watch& watch = loop_->watches_[index];
   Wait*& slot = events_ == EPOLLIN ? watch.reader : watch.writer;
   ENSURE(slot == nullptr);
   slot = this;
-  loop_->Arm(fd_, watch);
+  if ((watch.armed & events_) == 0) loop_->Arm(fd_, watch, watch.armed | events_);
 }
 
-// One shot: a descriptor nobody waits for cannot wake the loop.
-void EventLoop::Arm(int fd, Watch& watch) {
+// Level-triggered. What nobody waits for is taken out only when it happens: a connection that
+// carries request after request asks the kernel once.
+void EventLoop::Arm(int fd, Watch& watch, uint32_t events) {
   epoll_event event{};
   event.data.fd = fd;
-  event.events = EPOLLONESHOT;
-  if (watch.reader != nullptr) event.events |= EPOLLIN | EPOLLRDHUP;
-  if (watch.writer != nullptr) event.events |= EPOLLOUT;
+  event.events = events;
+  if ((events & EPOLLIN) != 0) event.events |= EPOLLRDHUP;
+  // With nothing asked for, an error or a hang-up would still be told: once is enough.
+  if (events == 0) event.events = EPOLLONESHOT;
   int operation = watch.added ? EPOLL_CTL_MOD : EPOLL_CTL_ADD;
   ENSURE(::epoll_ctl(epoll_.get(), operation, fd, &event) == 0);
   watch.added = true;
+  watch.armed = events;
 }
 
 void EventLoop::Forget(int fd) {
-  auto found = watches_.find(fd);
-  if (found == watches_.end()) return;
-  ENSURE(found->second.reader == nullptr && found->second.writer == nullptr);
+  size_t index = static_cast<size_t>(fd);
+  if (fd < 0 || index >= watches_.size() || !watches_[index].added) return;
+  ENSURE(watches_[index].reader == nullptr && watches_[index].writer == nullptr);
   ENSURE(::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr) == 0);
-  watches_.erase(found);
+  watches_[index] = Watch();
+}
+
+bool EventLoop::MayBeReadable(int fd) const {
+  size_t index = static_cast<size_t>(fd);
+  return index >= watches_.size() || (watches_[index].armed & EPOLLIN) == 0;
 }
 
 void EventLoop::Finish(Wait* wait, bool ready) {
-  if (wait->timed_) timers_.erase(wait->timer_);
+  if (wait->timer_ != kNoTimer) RemoveTimer(wait);
   wait->ready_ = ready;
   // Through the queue: a coroutine resumed here could wait again, or close descriptors, in the
   // middle of our own walk through them.
@@ -74,24 +81,80 @@ void EventLoop::Finish(Wait* wait, bool ready) {
 }
 
 void EventLoop::Dispatch(const epoll_event& event) {
-  auto found = watches_.find(event.data.fd);
-  if (found == watches_.end()) return;
-  Watch& watch = found->second;
+  Watch& watch = watches_[static_cast<size_t>(event.data.fd)];
   uint32_t broken = event.events & (EPOLLERR | EPOLLHUP);
-  if (watch.reader != nullptr && (event.events & (EPOLLIN | EPOLLRDHUP | broken)) != 0) {
-    Finish(std::exchange(watch.reader, nullptr), true);
+  uint32_t unwanted = 0;
+  if ((event.events & (EPOLLIN | EPOLLRDHUP | broken)) != 0) {
+    if (watch.reader != nullptr) {
+      Finish(std::exchange(watch.reader, nullptr), true);
+    } else {
+      unwanted |= EPOLLIN;
+    }
   }
-  if (watch.writer != nullptr && (event.events & (EPOLLOUT | broken)) != 0) {
-    Finish(std::exchange(watch.writer, nullptr), true);
+  if ((event.events & (EPOLLOUT | broken)) != 0) {
+    if (watch.writer != nullptr) {
+      Finish(std::exchange(watch.writer, nullptr), true);
+    } else {
+      unwanted |= EPOLLOUT;
+    }
   }
-  if (watch.reader != nullptr || watch.writer != nullptr) Arm(event.data.fd, watch);
+  uint32_t wanted = watch.armed & ~unwanted;
+  if (wanted != watch.armed) Arm(event.data.fd, watch, wanted);
+}
+
+void EventLoop::Place(size_t at, Wait* wait) {
+  timers_[at] = wait;
+  wait->timer_ = at;
+}
+
+void EventLoop::MoveUp(size_t at) {
+  Wait* wait = timers_[at];
+  while (at > 0) {
+    size_t parent = (at - 1) / 2;
+    if (!(wait->deadline_ < timers_[parent]->deadline_)) break;
+    Place(at, timers_[parent]);
+    at = parent;
+  }
+  Place(at, wait);
+}
+
+void EventLoop::MoveDown(size_t at) {
+  Wait* wait = timers_[at];
+  for (;;) {
+    size_t child = 2 * at + 1;
+    if (child >= timers_.size()) break;
+    bool other =
+        child + 1 < timers_.size() && timers_[child + 1]->deadline_ < timers_[child]->deadline_;
+    if (other) ++child;
+    if (!(timers_[child]->deadline_ < wait->deadline_)) break;
+    Place(at, timers_[child]);
+    at = child;
+  }
+  Place(at, wait);
+}
+
+void EventLoop::AddTimer(Wait* wait) {
+  timers_.push_back(wait);
+  MoveUp(timers_.size() - 1);
+}
+
+void EventLoop::RemoveTimer(Wait* wait) {
+  size_t at = std::exchange(wait->timer_, kNoTimer);
+  Wait* last = timers_.back();
+  timers_.pop_back();
+  if (last == wait) return;
+  Place(at, last);
+  MoveUp(at);
+  MoveDown(last->timer_);
 }
 
 void EventLoop::ExpireTimers() {
-  while (!timers_.empty() && timers_.begin()->first.passed()) {
-    Wait* wait = timers_.begin()->second;
+  if (timers_.empty()) return;
+  Deadline::Clock::time_point now = Deadline::Clock::now();
+  while (!timers_.empty() && timers_.front()->deadline_.at() <= now) {
+    Wait* wait = timers_.front();
     if (wait->fd_ >= 0) {
-      Watch& watch = watches_.at(wait->fd_);
+      Watch& watch = watches_[static_cast<size_t>(wait->fd_)];
       (wait->events_ == EPOLLIN ? watch.reader : watch.writer) = nullptr;
     }
     if (wait->signal_ != nullptr) wait->signal_->waiting_ = nullptr;
@@ -113,8 +176,13 @@ EventLoop::Wait Signal::Within(Deadline deadline) {
 
 void EventLoop::Spawn(Task<Done> task) { RunDetached(std::move(task)); }
 
+void EventLoop::BeforeWait(void (*call)(void*), void* argument) {
+  before_wait_ = call;
+  before_wait_argument_ = argument;
+}
+
 void EventLoop::Run() {
-  std::array<epoll_event, 64> events;
+  std::array<epoll_event, 256> events;
   stopped_ = false;
   while (!stopped_) {
     while (!ready_.empty() && !stopped_) {
@@ -122,8 +190,9 @@ void EventLoop::Run() {
       ready_.pop_front();
       next.resume();
     }
+    if (before_wait_ != nullptr) before_wait_(before_wait_argument_);
     if (stopped_) return;
-    int timeout_ms = timers_.empty() ? -1 : timers_.begin()->first.poll_ms();
+    int timeout_ms = timers_.empty() ? -1 : timers_.front()->deadline_.poll_ms();
     int count = ::epoll_wait(epoll_.get(), events.data(), events.size(), timeout_ms);
     ENSURE(count >= 0 || errno == EINTR);
     for (int i = 0; i < count; ++i) Dispatch(events[static_cast<size_t>(i)]);

@@ -9,8 +9,7 @@
 
 #include <coroutine>
 #include <deque>
-#include <map>
-#include <unordered_map>
+#include <vector>
 
 #include "base/deadline.h"
 #include "base/fd.h"
@@ -40,18 +39,16 @@ class EventLoop {
    private:
     friend class EventLoop;
     friend class Signal;
-    using Timers = std::multimap<Deadline, Wait*>;
     Wait(EventLoop* loop, int fd, uint32_t events, Deadline deadline)
         : loop_(loop), fd_(fd), events_(events), deadline_(deadline) {}
 
     EventLoop* loop_;
     int fd_;  // -1: only the deadline, or a signal.
-    Signal* signal_ = nullptr;
     uint32_t events_;
+    Signal* signal_ = nullptr;
     Deadline deadline_;
     std::coroutine_handle<> waiting_;
-    Timers::iterator timer_;
-    bool timed_ = false;
+    size_t timer_ = kNoTimer;  // Index into timers_.
     bool ready_ = false;
   };
 
@@ -63,30 +60,47 @@ class EventLoop {
   // Must be called before a descriptor that was ever waited for is closed; nobody may be waiting.
   void Forget(int fd);
 
+  // False only when it is certain that nothing has arrived on a descriptor since Readable said so
+  // last and what was there was read: the kernel would have told by now.
+  bool MayBeReadable(int fd) const;
+
   // Starts a coroutine that nobody awaits.
   void Spawn(Task<Done> task);
+  // Called whenever everything that was ready has run, before the loop waits. One for the process.
+  void BeforeWait(void (*call)(void*), void* argument);
   // Runs until Stop(). Coroutines that are still suspended then stay so.
   void Run();
   void Stop() { stopped_ = true; }
 
  private:
   friend class Signal;
+  static constexpr size_t kNoTimer = SIZE_MAX;
   struct Watch {
     Wait* reader = nullptr;
     Wait* writer = nullptr;
+    uint32_t armed = 0;  // What the kernel was asked to tell.
     bool added = false;
   };
 
   explicit EventLoop(Fd epoll) : epoll_(std::move(epoll)) {}
-  void Arm(int fd, Watch& watch);
+  void Arm(int fd, Watch& watch, uint32_t events);
   void Finish(Wait* wait, bool ready);
   void Dispatch(const epoll_event& event);
+
+  // The waits with a deadline, as a binary heap: the next one in front.
+  void AddTimer(Wait* wait);
+  void RemoveTimer(Wait* wait);
+  void MoveUp(size_t at);
+  void MoveDown(size_t at);
+  void Place(size_t at, Wait* wait);
   void ExpireTimers();
 
   Fd epoll_;
-  std::unordered_map<int, Watch> watches_;
-  Wait::Timers timers_;
+  std::vector<Watch> watches_;  // By descriptor.
+  std::vector<Wait*> timers_;
   std::deque<std::coroutine_handle<>> ready_;
+  void (*before_wait_)(void*) = nullptr;
+  void* before_wait_argument_ = nullptr;
   bool stopped_ = false;
 };
 

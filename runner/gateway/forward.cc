@@ -93,9 +93,13 @@ Task<Done> ServeForward(Services& services, const Answer& owner, Stream& client,
   policy::Decision decision;
   decision.policy = "-";
   decision.reason = owner.refusal;
+  std::unique_ptr<LivePolicy::Lease> lease = services.policy.Take();
+  policy::Route route;
   if (owner.refusal.empty()) {
-    decision = policy::DecideConnection(services.policy, plan.authority.host, plan.authority.port,
-                                        owner.caller);
+    const policy::CompiledPolicy& compiled = lease->compiled();
+    route = compiled.FindRoute(compiled.MatchCaller(owner.caller), plan.authority.host,
+                               plan.authority.port);
+    decision = policy::DescribeVerdict(route.connection(), route, owner.caller);
   }
   event.policy = decision.policy;
   event.engine = "opa";
@@ -105,15 +109,12 @@ Task<Done> ServeForward(Services& services, const Answer& owner, Stream& client,
         RenderRefusal(NewRefusal(403, "policy_denied", plan.target + " not permitted by policy"));
     co_return co_await Answer403(services, client, std::move(event), std::move(response));
   }
-  RequestContext context{services.policy, services.policy_file, services.credentials,
-                         owner.caller,    plan.authority,       "http"};
-  context.route = services.compiled->FindRoute(services.compiled->MatchCaller(owner.caller),
-                                               plan.authority.host, plan.authority.port);
-  context.handling = policy::DescribeHandling(services.policy, plan.authority.host,
-                                              plan.authority.port, owner.caller);
+  RequestContext context{
+      *lease,         route, services.policy_file, services.credentials, owner.caller,
+      plan.authority, "http"};
   context.confidential = policy::IsHostAlias(plan.authority.host);
   context.forward = true;
-  DestinationVerdict found = co_await FindDestination(services, plan.authority, context.handling);
+  DestinationVerdict found = co_await FindDestination(services, plan.authority, route.handling());
   if (!found.allowed) {
     bool unresolved = !found.failure.empty();
     event.outcome = unresolved ? Event::Outcome::kFailed : Event::Outcome::kDenied;

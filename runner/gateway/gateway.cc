@@ -2,6 +2,7 @@
 #include "gateway/gateway.h"
 
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -11,6 +12,7 @@
 
 #include "base/sys.h"
 #include "gateway/limits.h"
+#include "gateway/policy_wire.h"
 #include "gateway/server.h"
 
 namespace gateway {
@@ -88,6 +90,23 @@ Status Gateway::Serve(Door door, Fd socket) {
   message += static_cast<char>(door);
   return sys::SendMessage(control_.get(), message, socket.get())
       .Context("handing a socket to the gateway");
+}
+
+Status Gateway::Update(const policy::Policy& policy, std::string_view hash) {
+  // A file without a name: a message has no room for a large policy.
+  Fd file(::memfd_create("policy", MFD_CLOEXEC));
+  if (!file.valid()) return Errno("memfd_create");
+  TRY(sys::WriteAll(file.get(), RenderPolicyWire(policy)));
+  if (::lseek(file.get(), 0, SEEK_SET) != 0) return Errno("lseek");
+  std::string message = kUpdateMessage + std::string(hash.substr(0, kUpdateTextBytesMax));
+  return sys::SendMessage(control_.get(), message, file.get())
+      .Context("handing a policy to the gateway");
+}
+
+Status Gateway::RejectUpdate(std::string_view why, bool quarantine) {
+  std::string message = std::string(kRejectMessage) + (quarantine ? 'q' : 'k');
+  message += why.substr(0, kUpdateTextBytesMax);
+  return sys::SendMessage(control_.get(), message).Context("telling the gateway of a policy");
 }
 
 Status Gateway::Finish(Deadline deadline) {

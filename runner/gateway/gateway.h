@@ -119,6 +119,14 @@ class Gateway {
   // listening. What came before this waits in it. May be called for up to kDoorsMax sockets.
   Status Serve(Door door, Fd socket);
 
+  // Puts another policy in force: for what is asked next at once, and connections that the one
+  // before let in are closed. `hash` names it in the records.
+  Status Update(const policy::Policy& policy, std::string_view hash);
+  // There should be another policy, and it cannot be read or may not take the place of this one.
+  // With `quarantine` nothing passes any more, until an update that succeeds (OpenShell's
+  // fail_closed); otherwise the policy in force stays (retain_last_valid).
+  Status RejectUpdate(std::string_view why, bool quarantine);
+
   // Asks the process to stop accepting, to write its last records and to end; kills it when it has
   // not ended at `deadline` (an Error then). Reaps it in every case. Answers to identity questions
   // may be needed no more. A second call does nothing.

@@ -8,10 +8,8 @@
 namespace gateway {
 namespace {
 
-// What may be held back: one piece of a body with what belongs around it.
-constexpr size_t kHeldBytesMax = kStreamBufferBytes + 1024;
-// From here on a piece that would travel alone is not worth copying.
-constexpr size_t kDirectBytesMin = 4096;
+// What is copied to travel with what comes before and behind it.
+constexpr size_t kHeldBytesMax = 8192;
 
 }  // namespace
 
@@ -19,6 +17,7 @@ Http1BodyReader::Http1BodyReader(Stream& stream, const codec::BodyFraming& frami
     : stream_(stream), framing_(framing), left_(framing.length) {
   done_ = framing.kind == codec::BodyFraming::kNone ||
           (framing.kind == codec::BodyFraming::kLength && left_ == 0);
+  if (framing.kind == codec::BodyFraming::kChunked) TakeFrame();
 }
 
 void Http1BodyReader::Release() { stream_.Consume(std::exchange(given_, 0)); }
@@ -48,16 +47,38 @@ Result<BodyReader::Piece> Http1BodyReader::Take() {
     done_ = left_ == 0;
     return Piece{in.substr(0, given_), done_};
   }
+  return TakeChunk();
+}
+
+Result<BodyReader::Piece> Http1BodyReader::TakeChunk() {
   for (;;) {
     codec::ChunkedDecoder::Piece piece = TRY(decoder_.Next(stream_.buffered()));
     done_ = piece.finished;
     if (!piece.data.empty()) {
       given_ = piece.consumed;
-      return Piece{piece.data, false};
+      TakeFrame();
+      return Piece{piece.data, done_};
     }
     stream_.Consume(piece.consumed);
     if (done_ || piece.consumed == 0) return Piece{{}, done_};
   }
+}
+
+// What frames the next bytes is taken ahead of them: without it nobody knows whether there are any.
+void Http1BodyReader::TakeFrame() {
+  while (!done_ && !decoder_.expects_data()) {
+    Result<codec::ChunkedDecoder::Piece> frame = decoder_.Next(stream_.buffered().substr(given_));
+    malformed_ = !frame.ok();
+    if (malformed_ || frame.value().consumed == 0) return;
+    given_ += frame.value().consumed;
+    done_ = frame.value().finished;
+  }
+}
+
+bool Http1BodyReader::ready() const {
+  if (done_ || malformed_) return true;
+  bool chunked = framing_.kind == codec::BodyFraming::kChunked;
+  return stream_.buffered().size() > given_ && (!chunked || decoder_.expects_data());
 }
 
 Task<Result<BodyReader::Piece>> Http1BodyReader::Read(Deadline deadline) {
@@ -109,15 +130,17 @@ Task<Status> Http1BodyWriter::Write(std::string_view bytes) {
   }
   if (framing_.kind == codec::BodyFraming::kLength) left_ -= bytes.size();
   if (chunked) held_ += codec::RenderChunkHead(bytes.size());
-  bool direct = held_.empty() && bytes.size() >= kDirectBytesMin;
-  if (!direct && held_.size() + bytes.size() <= kHeldBytesMax) {
+  if (held_.size() + bytes.size() <= kHeldBytesMax) {
     held_.append(bytes);
     if (chunked) held_ += "\r\n";
     co_return Ok();
   }
-  Status flushed = co_await Flush();
-  if (!flushed.ok()) co_return flushed;
-  Status written = co_await stream_.Write(bytes);
+  Status written = Ok();
+  if (!held_.empty()) {
+    written = co_await stream_.Write(held_, true);
+    Forget();
+  }
+  if (written.ok()) written = co_await stream_.Write(bytes, chunked);
   if (chunked) held_ = "\r\n";
   co_return written;
 }

@@ -17,7 +17,7 @@ class Http1BodyReader final : public BodyReader {
   Http1BodyReader(Stream& stream, const codec::BodyFraming& framing);
 
   Task<Result<Piece>> Read(Deadline deadline) override;
-  bool ready() const override { return done_ || stream_.buffered().size() > given_; }
+  bool ready() const override;
   const codec::HttpFields& trailers() const override { return decoder_.trailers(); }
   void Cancel() override;
 
@@ -30,12 +30,15 @@ class Http1BodyReader final : public BodyReader {
 
  private:
   Result<Piece> Take();
+  Result<Piece> TakeChunk();
+  void TakeFrame();
 
   Stream& stream_;
   codec::BodyFraming framing_;
   codec::ChunkedDecoder decoder_;
   uint64_t left_ = 0;  // Of kLength.
   size_t given_ = 0;   // Bytes at the front of the stream's buffer that the last piece borrows.
+  bool malformed_ = false;  // It is told at the next Read.
   bool done_ = false;
   bool cancelled_ = false;
 };

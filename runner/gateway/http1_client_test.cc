@@ -18,9 +18,10 @@ class Echo final : public RequestHandler {
     ++requests;
     std::string body = request.head().method + " " + request.head().target;
     codec::BodyFraming framing{codec::BodyFraming::kLength, body.size()};
-    CHECK((co_await request.SendHead(200, "OK", {}, framing)).ok());
-    CHECK((co_await request.answer().Write(body)).ok());
-    CHECK((co_await request.answer().Finish({})).ok());
+    Status sent = co_await request.SendHead(200, "OK", {}, framing);
+    if (sent.ok()) sent = co_await request.answer().Write(body);
+    if (sent.ok()) sent = co_await request.answer().Finish({});
+    CHECK(sent.ok());
     co_return Done{};
   }
   void OnMalformed(std::string_view why) override { malformed = why; }

@@ -13,11 +13,29 @@ IdentityAsker::IdentityAsker(EventLoop& loop, Fd socket)
 IdentityAsker::~IdentityAsker() { loop_.Forget(socket_.get()); }
 
 Task<Answer> IdentityAsker::Ask(Endpoint local, Endpoint remote) {
+  if (open_ >= kQuestionsAtOnceMax) {
+    Signal turn(loop_);
+    waiting_.push_back(&turn);
+    co_await turn.Within(Deadline::Never());
+  } else {
+    ++open_;
+  }
+  Answer answer = co_await AskNow(local, remote);
+  if (waiting_.empty()) {
+    --open_;
+  } else {
+    waiting_.front()->Set();
+    waiting_.pop_front();
+  }
+  co_return answer;
+}
+
+Task<Answer> IdentityAsker::AskNow(Endpoint local, Endpoint remote) {
   Pending pending(loop_);
   pending.answer.refusal = "nobody answered who owns the connection";
   uint64_t number = next_number_++;
   std::string question = RenderQuestion(Question{number, local, remote});
-  // The socket's buffer holds more questions than there may be connections: full means broken.
+  // The socket's buffer holds more questions than may be open: full means broken.
   bool sent = !broken_ && ::send(socket_.get(), question.data(), question.size(),
                                  MSG_DONTWAIT | MSG_NOSIGNAL) >= 0;
   if (!sent) co_return std::move(pending.answer);

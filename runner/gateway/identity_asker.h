@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <deque>
 #include <map>
 
 #include "base/fd.h"
@@ -29,10 +30,13 @@ class IdentityAsker {
     Answer answer;
   };
   Task<Done> ReadAnswers();
+  Task<Answer> AskNow(Endpoint local, Endpoint remote);
 
   EventLoop& loop_;
   Fd socket_;
   std::map<uint64_t, Pending*> pending_;
+  std::deque<Signal*> waiting_;  // For fewer than kQuestionsAtOnceMax to be open.
+  size_t open_ = 0;
   uint64_t next_number_ = 1;
   bool reading_ = false;
   bool broken_ = false;

@@ -23,7 +23,9 @@ constexpr size_t kResponseHeadBytesMax = 65536;
 constexpr int kInterimAnswersMax = 16;
 
 // What one direction of one connection holds. Reading stops when it is full: the back-pressure.
-constexpr size_t kStreamBufferBytes = 16384;  // One TLS record.
+// Made when bytes arrive and freed when they have gone; four TLS records cost one call to the
+// kernel.
+constexpr size_t kStreamBufferBytes = 65536;
 // A head must fit into a buffer; buffers grow up to this for heads only.
 constexpr size_t kStreamBufferBytesMax = kResponseHeadBytesMax + kStreamBufferBytes;
 static_assert(kRequestHeadBytesMax <= kStreamBufferBytesMax);
@@ -71,14 +73,22 @@ constexpr size_t kWebSocketLargeMax = 32;
 // For the server's frame under way to end, and for the client to answer a close frame.
 constexpr milliseconds kWebSocketFarewellTimeout = seconds(2);
 
-// Connections at once, each with a descriptor upstream as well: the sum with the gateway's own must
-// stay below 1024, the usual soft limit on descriptors. Package managers open about 50.
-constexpr size_t kConnectionsMax = 256;
+// Connections to servers between two requests. Servers keep theirs for 60 seconds and more; the
+// shorter, the rarer a request meets a server that is just closing.
+constexpr size_t kIdleUpstreamsMax = 128;
+constexpr milliseconds kIdleUpstreamTimeout = seconds(30);
+constexpr milliseconds kIdleUpstreamSweep = seconds(5);
+
+// Connections at once, each with one to a server as well, and those that are kept. Package managers
+// open about 50; a test suite that talks to a fake service, hundreds.
+constexpr size_t kConnectionsMax = 1024;
 constexpr size_t kOwnDescriptorsMax = 144;
-static_assert(2 * kConnectionsMax + kOwnDescriptorsMax < 1024);
 // Streams of HTTP/2 towards a server of HTTP/1 take one each on top of that: the soft limit is
 // raised to this where the hard one allows it. A request that finds none left is answered 502.
 constexpr size_t kDescriptorsMax = 8192;
+static_assert(2 * kConnectionsMax + kIdleUpstreamsMax + kOwnDescriptorsMax < kDescriptorsMax);
+// Freed memory that the process keeps at hand.
+constexpr int kAllocatorBytes = 4 << 20;
 // The proxy's, the transparent ones (on a kernel without nf_tables one per port and family), the
 // name service's.
 constexpr int kDoorsMax = 80;
@@ -106,12 +116,6 @@ constexpr size_t kAddressesMax = 16;
 constexpr milliseconds kResolveTimeout = seconds(15);
 constexpr size_t kHostsFileBytesMax = size_t{1} << 20;
 
-// Connections to servers between two requests. Servers keep theirs for 60 seconds and more; the
-// shorter, the rarer a request meets a server that is just closing.
-constexpr size_t kIdleUpstreamsMax = 128;
-constexpr milliseconds kIdleUpstreamTimeout = seconds(30);
-constexpr milliseconds kIdleUpstreamSweep = seconds(5);
-
 // After a refusal the rest of the request is read and dropped for so long and so much: closing with
 // unread bytes would make the kernel throw the answer away with them.
 constexpr milliseconds kLingerTimeout = seconds(2);
@@ -119,6 +123,8 @@ constexpr size_t kLingerBytesMax = size_t{1} << 20;
 
 // The supervisor hashes an executable on first sight; the largest agent (about 250 MB) takes 1 s.
 constexpr milliseconds kIdentityTimeout = seconds(30);
+// The kernel holds about 270 in a socket's buffer.
+constexpr size_t kQuestionsAtOnceMax = 128;
 
 // As OpenShell: leaf certificates of so many hosts are kept; upstream TLS sessions likewise.
 constexpr size_t kLeafCertificatesMax = 256;
@@ -126,6 +132,8 @@ constexpr size_t kUpstreamSessionsMax = 256;
 
 // A sandbox that knocks for hours may not fill the disk of its host: then nothing passes any more.
 constexpr size_t kRecordBytesMax = size_t{512} << 20;
+// Lines for people that wait to be written together.
+constexpr size_t kRecordLinesBytesMax = size_t{64} << 10;
 // One record: the path and the reason in it.
 constexpr size_t kRecordPathBytesMax = 1024;
 constexpr size_t kReasonBytesMax = 256;   // OpenShell's, in the shorthand.
@@ -138,7 +146,11 @@ constexpr size_t kNameQueriesAtOnceMax = 64;
 constexpr uint16_t kDnsPort = 53;
 
 // Control messages from the supervisor.
-constexpr size_t kControlBytesMax = 64;
+constexpr size_t kControlBytesMax = 320;
+constexpr size_t kUpdateTextBytesMax = 256;  // A hash, or why an update was rejected.
+static_assert(kUpdateTextBytesMax + 16 < kControlBytesMax);
+// A policy's text is at most 256 KiB; its values with their presets written out, some times that.
+constexpr size_t kPolicyWireBytesMax = size_t{32} << 20;
 constexpr milliseconds kStartTimeout = seconds(20);
 constexpr size_t kReadyMessageBytesMax = 16384;
 constexpr size_t kCaBundleBytesMax = size_t{8} << 20;

@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gateway/ocsf.h"
 
-#include <time.h>
-
+#include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstdio>
 #include <string_view>
 
-#include "codec/json.h"
+#include "codec/json_line.h"
 #include "codec/neutral.h"
 #include "gateway/limits.h"
 
 namespace gateway {
 namespace {
 
-using codec::Json;
+// Most records are shorter.
+constexpr size_t kRecordBytesUsual = 1536;
 
 bool IsControl(char c) {
   unsigned char byte = static_cast<unsigned char>(c);
@@ -44,7 +45,13 @@ std::string EscapeWord(std::string_view text) {
 // A program's path: as EscapeWord, but brackets stay readable since none encloses it.
 std::string EscapeProgram(std::string_view text) {
   std::string out;
-  for (char c : text) out += c == ' ' || IsControl(c) ? EscapeByte(c) : std::string(1, c);
+  for (char c : text) {
+    if (c == ' ' || IsControl(c)) {
+      out += EscapeByte(c);
+    } else {
+      out += c;
+    }
+  }
   return out;
 }
 
@@ -196,59 +203,50 @@ std::string_view DecisionWord(Event::Outcome outcome) {
   return "none";
 }
 
-Json Metadata() {
-  Json product;
-  product.Set("name", "agentic-ci gateway").Set("vendor_name", "agentic-ci");
-  Json metadata;
-  metadata.Set("version", "1.8.0").Set("product", std::move(product));
-  metadata.Set("profiles", Json::FromStrings({"security_control"}));
-  return metadata;
+constexpr std::string_view kMetadata =
+    R"("metadata":{"version":"1.8.0","product":{"name":"agentic-ci gateway",)"
+    R"("vendor_name":"agentic-ci"},"profiles":["security_control"]})";
+
+void AddUnmapped(codec::JsonLine& json, const Event& event, const std::string& path) {
+  json.Object("unmapped").Text("decision", DecisionWord(event.outcome));
+  json.Text("host", event.host).Number("port", event.port);
+  if (event.kind == Event::Kind::kRequest) json.Text("method", event.method).Text("path", path);
+  json.Text("binary", event.binary).Number("pid", event.pid).Array("ancestors");
+  for (const std::string& ancestor : event.ancestors) json.Element(ancestor);
+  json.CloseArray().Text("policy", event.policy).Text("engine", event.engine);
+  if (!event.reason.empty()) json.Text("reason", event.reason);
+  if (!event.position.empty()) json.Text("position", event.position);
+  for (const auto& [key, value] : event.context) json.Text(key, value);
+  json.Close();
 }
 
-Json Unmapped(const Event& event, const std::string& path) {
-  Json unmapped;
-  unmapped.Set("decision", std::string(DecisionWord(event.outcome)));
-  unmapped.Set("host", codec::ValidUtf8(event.host)).Set("port", int{event.port});
-  if (event.kind == Event::Kind::kRequest) {
-    unmapped.Set("method", event.method).Set("path", path);
-  }
-  unmapped.Set("binary", codec::ValidUtf8(event.binary)).Set("pid", event.pid);
-  Json ancestors = Json::EmptyArray();
-  for (const std::string& ancestor : event.ancestors) ancestors.Push(codec::ValidUtf8(ancestor));
-  unmapped.Set("ancestors", std::move(ancestors));
-  unmapped.Set("policy", codec::ValidUtf8(event.policy)).Set("engine", event.engine);
-  if (!event.reason.empty()) unmapped.Set("reason", codec::ValidUtf8(event.reason));
-  if (!event.position.empty()) unmapped.Set("position", codec::ValidUtf8(event.position));
-  for (const auto& [key, value] : event.context) unmapped.Set(key, codec::ValidUtf8(value));
-  return unmapped;
-}
-
-void SetBase(Json& json, const Event& event, int64_t time_ms, const Activity& activity) {
+void AddBase(codec::JsonLine& json, const Event& event, int64_t time_ms, const Activity& activity) {
   bool request = event.kind == Event::Kind::kRequest;
-  std::string class_name = request ? "HTTP Activity" : "Network Activity";
   int class_uid = request ? 4002 : 4001;
-  json.Set("class_uid", class_uid).Set("class_name", class_name);
-  json.Set("category_uid", 4).Set("category_name", "Network Activity");
-  json.Set("activity_id", activity.id).Set("activity_name", std::string(activity.name));
-  json.Set("type_uid", class_uid * 100 + activity.id);
-  json.Set("type_name", class_name + ": " + std::string(activity.name));
-  json.Set("time", time_ms);
+  json.Number("class_uid", class_uid);
+  json.Text("class_name", request ? "HTTP Activity" : "Network Activity");
+  json.Number("category_uid", 4).Text("category_name", "Network Activity");
+  json.Number("activity_id", activity.id).Text("activity_name", activity.name);
+  json.Number("type_uid", class_uid * 100 + activity.id);
+  std::string type = request ? "HTTP Activity: " : "Network Activity: ";
+  json.Text("type_name", type.append(activity.name)).Number("time", time_ms);
+  bool denied = Denied(event);
   bool failed = event.outcome == Event::Outcome::kFailed;
-  json.Set("severity_id", Denied(event) ? 3 : (failed ? 2 : 1));
-  json.Set("severity", Denied(event) ? "Medium" : (failed ? "Low" : "Informational"));
-  json.Set("status_id", Denied(event) || failed ? 2 : 1);
-  json.Set("status", Denied(event) || failed ? "Failure" : "Success");
-  if (!event.message.empty()) json.Set("message", codec::ValidUtf8(event.message));
-  if (!event.reason.empty()) json.Set("status_detail", codec::ValidUtf8(event.reason));
+  json.Number("severity_id", denied ? 3 : (failed ? 2 : 1));
+  json.Text("severity", denied ? "Medium" : (failed ? "Low" : "Informational"));
+  json.Number("status_id", denied || failed ? 2 : 1);
+  json.Text("status", denied || failed ? "Failure" : "Success");
+  if (!event.message.empty()) json.Text("message", event.message);
+  if (!event.reason.empty()) json.Text("status_detail", event.reason);
 }
 
-void SetAction(Json& json, Event::Outcome outcome) {
+void AddAction(codec::JsonLine& json, Event::Outcome outcome) {
   if (outcome == Event::Outcome::kNone || outcome == Event::Outcome::kFailed) return;
   bool denied = outcome == Event::Outcome::kDenied;
   bool audited = outcome == Event::Outcome::kAudited;
-  json.Set("action_id", denied ? 2 : 1).Set("action", denied ? "Denied" : "Allowed");
-  json.Set("disposition_id", denied ? 2 : (audited ? 17 : 1));
-  json.Set("disposition", denied ? "Blocked" : (audited ? "Logged" : "Allowed"));
+  json.Number("action_id", denied ? 2 : 1).Text("action", denied ? "Denied" : "Allowed");
+  json.Number("disposition_id", denied ? 2 : (audited ? 17 : 1));
+  json.Text("disposition", denied ? "Blocked" : (audited ? "Logged" : "Allowed"));
 }
 
 }  // namespace
@@ -256,60 +254,62 @@ void SetAction(Json& json, Event::Outcome outcome) {
 std::string RenderShorthand(const Event& event) {
   std::string line =
       event.kind == Event::Kind::kConnection ? RenderConnection(event) : RenderRequest(event);
-  return codec::ValidUtf8(line);
+  bool ascii = std::all_of(line.begin(), line.end(), [](char c) { return (c & 0x80) == 0; });
+  return ascii ? line : codec::ValidUtf8(line);
 }
 
 std::string RenderOcsf(const Event& event, int64_t time_ms) {
   bool request = event.kind == Event::Kind::kRequest;
   Activity activity = request ? RequestActivity(event.method) : ConnectionActivity(event);
   std::string path = codec::CutUtf8(codec::ValidUtf8(event.path), kRecordPathBytesMax);
-  Json json;
-  SetBase(json, event, time_ms, activity);
-  json.Set("metadata", Metadata());
-  json.Set("unmapped", Unmapped(event, path));
+  std::string out;
+  out.reserve(kRecordBytesUsual);
+  codec::JsonLine json(out);
+  AddBase(json, event, time_ms, activity);
+  json.Members(kMetadata);
+  AddUnmapped(json, event, path);
   if (!event.host.empty()) {
     bool literal = event.host.find_first_not_of("0123456789.") == std::string::npos ||
                    event.host.find(':') != std::string::npos;
-    Json endpoint;
-    endpoint.Set(literal ? "ip" : "domain", codec::ValidUtf8(event.host));
-    endpoint.Set("port", int{event.port});
-    json.Set("dst_endpoint", std::move(endpoint));
+    json.Object("dst_endpoint").Text(literal ? "ip" : "domain", event.host);
+    json.Number("port", event.port).Close();
   }
   if (!event.binary.empty()) {
-    Json process;
-    process.Set("name", codec::ValidUtf8(event.binary)).Set("pid", event.pid);
-    Json actor;
-    actor.Set("process", std::move(process));
-    json.Set("actor", std::move(actor));
+    json.Object("actor").Object("process").Text("name", event.binary);
+    json.Number("pid", event.pid).Close().Close();
   }
   if (!event.policy.empty()) {
-    Json rule;
-    rule.Set("name", codec::ValidUtf8(event.policy)).Set("type", event.engine);
-    json.Set("firewall_rule", std::move(rule));
+    json.Object("firewall_rule").Text("name", event.policy).Text("type", event.engine).Close();
   }
-  Json connection;
-  connection.Set("protocol_name", event.transport.empty() ? "tcp" : event.transport);
-  json.Set("connection_info", std::move(connection));
+  json.Object("connection_info");
+  json.Text("protocol_name", event.transport.empty() ? "tcp" : event.transport).Close();
   if (request) {
-    Json url;
-    url.Set("scheme", event.scheme).Set("hostname", codec::ValidUtf8(event.host));
-    url.Set("port", int{event.port}).Set("path", path);
-    Json http;
-    http.Set("http_method", event.method).Set("url", std::move(url));
-    json.Set("http_request", std::move(http));
+    json.Object("http_request").Text("http_method", event.method);
+    json.Object("url").Text("scheme", event.scheme).Text("hostname", event.host);
+    json.Number("port", event.port).Text("path", path).Close().Close();
   }
-  SetAction(json, event.outcome);
-  return codec::RenderJsonLine(json);
+  AddAction(json, event.outcome);
+  json.Close();
+  return out;
 }
 
 std::string RenderTime(int64_t time_ms) {
-  time_t whole_s = static_cast<time_t>(time_ms / 1000);
-  tm parts{};
-  ::gmtime_r(&whole_s, &parts);
-  char date[32];
-  ::strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%S", &parts);
-  char text[48];
-  ::snprintf(text, sizeof text, "%s.%03dZ", date, static_cast<int>(time_ms % 1000));
+  using std::chrono::days;
+  auto at = std::chrono::sys_time<std::chrono::milliseconds>(std::chrono::milliseconds(time_ms));
+  auto day = std::chrono::floor<days>(at);
+  std::chrono::year_month_day date(day);
+  std::chrono::hh_mm_ss<std::chrono::milliseconds> time(at - day);
+  std::string text = "0000-00-00T00:00:00.000Z";
+  auto put = [&](size_t end, int64_t value) {
+    for (; value > 0 && end > 0; value /= 10) text[--end] = static_cast<char>('0' + value % 10);
+  };
+  put(4, int{date.year()});
+  put(7, unsigned{date.month()});
+  put(10, unsigned{date.day()});
+  put(13, time.hours().count());
+  put(16, time.minutes().count());
+  put(19, time.seconds().count());
+  put(23, time.subseconds().count());
   return text;
 }
 

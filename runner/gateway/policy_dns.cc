@@ -102,7 +102,8 @@ Task<Done> ServeNames(Services& services, Fd socket) {
     for (size_t i = 0; i < kNameQueriesAtOnceMax && datagram->Receive(socket.get()); ++i) {
       Result<codec::DnsQuery> query = codec::ParseDnsQuery(datagram->text());
       if (!query.ok()) continue;
-      codec::DnsAnswer answer = AnswerName(*services.compiled, services.names, query.value());
+      codec::DnsAnswer answer =
+          AnswerName(services.policy.compiled(), services.names, query.value());
       datagram->Reply(socket.get(),
                       codec::RenderDnsAnswer(query.value(), answer, query.value().udp_bytes_max));
       if (!IsRefusal(query.value(), answer) || !rate.Take()) continue;
@@ -123,7 +124,7 @@ Task<Done> ServeNameStream(Services& services, const Answer& owner, Stream& clie
     Result<codec::DnsQuery> query = codec::ParseDnsQuery(*message.value());
     client.Consume(message.value()->size() + 2);
     if (!query.ok()) co_return Done{};
-    codec::DnsAnswer answer = AnswerName(*services.compiled, services.names, query.value());
+    codec::DnsAnswer answer = AnswerName(services.policy.compiled(), services.names, query.value());
     if (IsRefusal(query.value(), answer)) {
       if (!RecordRefusal(services, owner, query.value(), "tcp")) co_return Done{};
     }

@@ -30,10 +30,16 @@ bool Recorder::Record(const Notice& notice) {
 
 bool Recorder::Append(std::string json, std::string shorthand, int64_t time_ms) {
   json += '\n';
-  std::string line = RenderTime(time_ms) + " OCSF " + shorthand + "\n";
-  bytes_ += json.size() + line.size();
-  failed_ = bytes_ > kRecordBytesMax || !sys::WriteAll(jsonl_.get(), json).ok() ||
-            !sys::WriteAll(log_.get(), line).ok();
+  lines_.append(RenderTime(time_ms)).append(" OCSF ").append(shorthand).append("\n");
+  bytes_ += json.size() + shorthand.size();
+  failed_ = bytes_ > kRecordBytesMax || !sys::WriteAll(jsonl_.get(), json).ok();
+  if (lines_.size() >= kRecordLinesBytesMax) return Flush();
+  return !failed_;
+}
+
+bool Recorder::Flush() {
+  if (!lines_.empty() && !sys::WriteAll(log_.get(), lines_).ok()) failed_ = true;
+  lines_.clear();
   return !failed_;
 }
 

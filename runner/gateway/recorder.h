@@ -11,8 +11,8 @@
 
 namespace gateway {
 
-// Writes every decision to both record files, before it takes effect: what cannot be recorded does
-// not happen.
+// Writes every decision as JSON before it takes effect: what cannot be recorded does not happen.
+// The lines for people, which say the same, follow together when the gateway next waits.
 class Recorder {
  public:
   Recorder(Fd jsonl, Fd log) : jsonl_(std::move(jsonl)), log_(std::move(log)) {}
@@ -21,6 +21,8 @@ class Recorder {
   // end.
   [[nodiscard]] bool Record(const Event& event);
   [[nodiscard]] bool Record(const Notice& notice);
+  // Writes the lines for people that are due. False as Record.
+  [[nodiscard]] bool Flush();
   bool failed() const { return failed_; }
 
  private:
@@ -28,6 +30,7 @@ class Recorder {
 
   Fd jsonl_;
   Fd log_;
+  std::string lines_;  // For log_.
   size_t bytes_ = 0;
   bool failed_ = false;
 };

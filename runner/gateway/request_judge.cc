@@ -5,6 +5,7 @@
 
 #include "codec/http_target.h"
 #include "codec/position.h"
+#include "gateway/body_judge.h"
 #include "gateway/refusal.h"
 #include "gateway/request_id.h"
 
@@ -26,7 +27,8 @@ Event NewEvent(const RequestContext& context, Event::Outcome outcome) {
   event.host = context.authority.host;
   event.port = context.authority.port;
   event.scheme = context.scheme;
-  event.policy = context.handling.policy.empty() ? "-" : context.handling.policy;
+  const std::string& policy = context.route.handling().policy;
+  event.policy = policy.empty() ? "-" : policy;
   event.engine = "l7";
   return event;
 }
@@ -94,8 +96,8 @@ Result<Target> ParseTarget(const RequestContext& context, const codec::RequestHe
   size_t question = std::min(raw.find('?'), raw.size());
   Target target;
   target.query = raw.substr(std::min(question + 1, raw.size()));
-  target.path =
-      TRY(codec::CanonicalPath(raw.substr(0, question), context.handling.allow_encoded_slash));
+  target.path = TRY(
+      codec::CanonicalPath(raw.substr(0, question), context.route.handling().allow_encoded_slash));
   TRY(codec::ParseQuery(target.query));
   return target;
 }
@@ -127,6 +129,53 @@ codec::HttpFields PlanFields(const RequestContext& context, const codec::Request
   return fields;
 }
 
+// What the record says of a decision.
+void NoteDecision(const RequestContext& context, const policy::Decision& decision, Event& event) {
+  if (!decision.policy.empty()) event.policy = decision.policy;
+  if (decision.at.line > 0) event.position = codec::Locate(context.policy_file, decision.at);
+  if (!decision.audited) return;
+  event.outcome = Event::Outcome::kAudited;
+  event.reason = decision.reason;
+}
+
+BodyQuestion QuestionOf(const RequestContext& context, const codec::RequestHead& head,
+                        const codec::BodyFraming& framing, std::string_view path,
+                        std::string_view shown_path, std::string_view query) {
+  return {context.route,   context.caller,
+          head.method,     path,
+          shown_path,      query,
+          head.fields,     framing,
+          context.forward, context.lease.version()};
+}
+
+// A verdict that the body had a part in: the refusal, or what is to be recorded in `event`.
+std::optional<RequestVerdict> TakeBodyVerdict(const RequestContext& context,
+                                              const BodyVerdict& verdict, Event& event) {
+  policy::Decision decision;
+  decision.audited = verdict.verdict.audited;
+  decision.policy = verdict.verdict.policy_name();
+  decision.reason = verdict.reason;
+  decision.at = verdict.verdict.at();
+  NoteDecision(context, decision, event);
+  event.engine = verdict.engine;
+  if (verdict.refusal.has_value()) {
+    RequestVerdict refused =
+        Refuse(event, verdict.refusal->engine, verdict.refusal->reason, verdict.refusal->answer);
+    if (!verdict.message.empty()) refused.event.message = verdict.message;
+    return refused;
+  }
+  event.message = verdict.message;
+  return std::nullopt;
+}
+
+// What was decided about the connection holds no more.
+RequestVerdict RefuseReplaced(const RequestContext& context, Event event) {
+  std::string why = NameRequest(event) + " not permitted because policy changed";
+  event.policy = "-";
+  return Refuse(std::move(event), context.route.handling().inspect ? "l7" : "opa", why,
+                NewRefusal(403, "policy_denied", why));
+}
+
 RequestVerdict RefuseByRule(const RequestContext& context, Event event,
                             const policy::Decision& decision) {
   Refusal refusal =
@@ -155,6 +204,7 @@ RequestVerdict PlanRequest(const RequestContext& context, const codec::RequestHe
   }
   verdict.request.fields = PlanFields(context, head, verdict);
   verdict.endpoint = context.route.GoverningEndpoint(target.path);
+  verdict.query = target.query;
   verdict.path = target.path;  // Bindings are for the path as the client wrote it.
   std::optional<CredentialRefusal> refusal = context.credentials.Apply(
       {context.authority.host, context.authority.port, verdict.path, context.confidential,
@@ -209,22 +259,42 @@ RequestVerdict JudgeRequest(const RequestContext& context, const codec::RequestH
     std::string why = "HTTP/2 is not supported here";
     return Refuse(std::move(event), "l7", why, NewRefusal(403, "unsupported_l7_protocol", why));
   }
-  policy::Decision decision = policy::DecideRequest(
-      context.policy, context.authority.host, context.authority.port, context.caller,
-      {head.method, target.value().path, target.value().query,
-       AsksForWebSocket(head, framing.value())});
-  if (!decision.policy.empty()) event.policy = decision.policy;
-  event.position =
-      decision.at.line > 0 ? codec::Locate(context.policy_file, decision.at) : std::string();
-  if (!decision.allowed) return RefuseByRule(context, std::move(event), decision);
-  if (decision.audited) {
-    event.outcome = Event::Outcome::kAudited;
-    event.reason = decision.reason;
+  if (context.lease.replaced()) return RefuseReplaced(context, std::move(event));
+  bool upgrade = AsksForWebSocket(head, framing.value());
+  policy::HttpRequest request{head.method, target.value().path, target.value().query, upgrade};
+  std::optional<BodyNeeds> needs = FindBodyNeeds(
+      QuestionOf(context, head, framing.value(), request.path, event.path, request.query));
+  if (needs.has_value() && needs->verdict.has_value()) {
+    std::optional<RequestVerdict> refused = TakeBodyVerdict(context, *needs->verdict, event);
+    if (refused.has_value()) return std::move(*refused);
+  } else if (!needs.has_value()) {
+    policy::Verdict verdict = context.route.Decide(request);
+    policy::Decision decision =
+        policy::DescribeVerdict(verdict, context.route, context.caller, request);
+    NoteDecision(context, decision, event);
+    if (!decision.allowed) return RefuseByRule(context, std::move(event), decision);
+    event.message = std::string("L7_REQUEST ") + (decision.audited ? "audit " : "allow ") +
+                    NameRequest(event) +
+                    (decision.reason.empty() ? "" : " reason=" + decision.reason);
   }
-  event.message = std::string("L7_REQUEST ") + (decision.audited ? "audit " : "allow ") +
-                  NameRequest(event) +
-                  (decision.reason.empty() ? "" : " reason=" + decision.reason);
-  return PlanRequest(context, head, std::move(target).value(), framing.value(), std::move(event));
+  RequestVerdict verdict =
+      PlanRequest(context, head, std::move(target).value(), framing.value(), std::move(event));
+  if (needs.has_value() && !needs->verdict.has_value()) {
+    verdict.judged_body_bytes_max = needs->bytes_max;
+  }
+  return verdict;
+}
+
+std::optional<RequestVerdict> JudgeWholeBody(const RequestContext& context,
+                                             const codec::RequestHead& head,
+                                             const codec::BodyFraming& framing,
+                                             std::optional<std::string_view> body,
+                                             RequestVerdict& allowed) {
+  BodyQuestion question =
+      QuestionOf(context, head, framing, allowed.path, allowed.event.path, allowed.query);
+  bool judged = body.has_value() && body->size() <= allowed.judged_body_bytes_max;
+  BodyVerdict verdict = judged ? JudgeBody(question, *body) : JudgeTooLong(question);
+  return TakeBodyVerdict(context, verdict, allowed.event);
 }
 
 }  // namespace gateway

@@ -10,27 +10,27 @@
 #include "gateway/authority.h"
 #include "gateway/body_filter.h"
 #include "gateway/credentials.h"
+#include "gateway/live_policy.h"
 #include "gateway/ocsf.h"
 #include "gateway/refusal.h"
 #include "policy/compiled.h"
 #include "policy/decide.h"
-#include "policy/policy.h"
 
 namespace gateway {
 
 // What is the same for every request on one connection.
 struct RequestContext {
-  const policy::Policy& policy;
+  const LivePolicy::Lease& lease;
+  const policy::Route& route;  // The way that the connection was allowed.
   const std::string& policy_file;
   const Credentials& credentials;
   const policy::Caller& caller;
-  Authority authority;  // What the connection was allowed for.
-  std::string scheme;   // "http" or "https".
-  policy::Handling handling = {};
-  policy::Route route = {};   // The way that the connection was allowed.
+  Authority authority;        // What the connection was allowed for.
+  std::string scheme;         // "http" or "https".
   bool confidential = false;  // TLS upstream, or this machine's loopback.
   bool forward = false;       // An absolute-form request to the proxy itself, not in a tunnel.
 
+  const policy::Policy& policy() const { return lease.compiled().source(); }
   uint16_t default_port() const { return scheme == "https" ? 443 : 80; }
 };
 
@@ -47,15 +47,27 @@ struct RequestVerdict {
 
   // kPass. It may hold credentials: it goes to the authority's host and nowhere else.
   OutgoingRequest request;
-  bool websocket = false;         // An upgrade is asked for and passed on.
-  std::string path = {};          // Canonical, as the client wrote it.
+  bool websocket = false;                      // An upgrade is asked for and passed on.
+  std::string path = {};                       // Canonical, as the client wrote it.
   const policy::Endpoint* endpoint = nullptr;  // Whose options hold for it; null: nobody's.
+  std::string query = {};                      // Raw, likewise.
+  // Not zero: the verdict is only on the head; JudgeWholeBody has the last word, and sees at most
+  // so many bytes.
+  size_t judged_body_bytes_max = 0;
   bool expects_continue = false;  // The client waits for "100 Continue" before it sends the body.
 };
 
 // `known`: how the body comes, where the version of HTTP says that; otherwise the head does.
 RequestVerdict JudgeRequest(const RequestContext& context, const codec::RequestHead& head,
                             const std::optional<codec::BodyFraming>& known = {});
+
+// The verdict on a request that JudgeRequest let pass for its head alone. nullopt: it passes, and
+// `allowed` has what is to be recorded. No body: it is longer than judged_body_bytes_max.
+std::optional<RequestVerdict> JudgeWholeBody(const RequestContext& context,
+                                             const codec::RequestHead& head,
+                                             const codec::BodyFraming& framing,
+                                             std::optional<std::string_view> body,
+                                             RequestVerdict& allowed);
 
 // The verdict on a request that JudgeRequest let pass, and whose body or a budget did not.
 RequestVerdict RefuseAllowed(const RequestVerdict& allowed, const OutgoingRefusal& refusal);

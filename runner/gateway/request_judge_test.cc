@@ -45,10 +45,12 @@ class Bench {
  public:
   explicit Bench(bool forward = false, uint16_t port = 443,
                  policy::Enforcement enforcement = policy::Enforcement::kEnforce)
-      : policy_(NewPolicy(enforcement)),
+      : live_(NewPolicy(enforcement)),
+        lease_(live_.Take()),
+        route_(lease_->compiled().FindRoute(lease_->compiled().MatchCaller(caller_), "api.example",
+                                            port)),
         credentials_(NewSecrets()),
-        context_{policy_, file_, credentials_, caller_, {"api.example", port}, "https"} {
-    context_.handling = policy::DescribeHandling(policy_, "api.example", port, caller_);
+        context_{*lease_, route_, file_, credentials_, caller_, {"api.example", port}, "https"} {
     context_.confidential = true;
     context_.forward = forward;
   }
@@ -63,12 +65,15 @@ class Bench {
     return Judge("GET " + target + " HTTP/1.1\r\nHost: api.example\r\n" + lines + "\r\n");
   }
   const RequestContext& context() const { return context_; }
+  void ReplacePolicy() { live_.Replace(NewPolicy(policy::Enforcement::kEnforce)); }
 
  private:
   std::string file_ = "policy.yml";
-  policy::Policy policy_;
-  Credentials credentials_;
   policy::Caller caller_{"/usr/bin/curl", {}, {}};
+  LivePolicy live_;
+  std::unique_ptr<LivePolicy::Lease> lease_;
+  policy::Route route_;
+  Credentials credentials_;
   RequestContext context_;
 };
 
@@ -109,6 +114,15 @@ TEST_CASE("A deny rule wins over every spelling of its path") {
     INFO(target);
     CHECK(Bench().Get(target).kind == RequestVerdict::kRefuse);
   }
+}
+
+TEST_CASE("What an older policy allowed is refused, and says that it changed") {
+  Bench bench;
+  CHECK(bench.Get("/a").kind == RequestVerdict::kPass);
+  bench.ReplacePolicy();
+  RequestVerdict verdict = bench.Get("/a");
+  CHECK(verdict.kind == RequestVerdict::kRefuse);
+  CHECK(Contains(AnswerOf(verdict), "because policy changed"));
 }
 
 TEST_CASE("In audit a refused request passes and is recorded as audited") {

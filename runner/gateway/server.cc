@@ -2,6 +2,7 @@
 #include "gateway/server.h"
 
 #include <fcntl.h>
+#include <malloc.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -18,6 +19,7 @@
 #include "gateway/connection.h"
 #include "gateway/limits.h"
 #include "gateway/policy_dns.h"
+#include "gateway/policy_wire.h"
 #include "gateway/refusal.h"
 #include "gateway/refused_packet.h"
 #include "gateway/token_grant.h"
@@ -50,7 +52,6 @@ class Server {
         trust_(std::move(trust)),
         pool_(loop_),
         policy_(std::move(config.policy)),
-        compiled_(policy_),
         policy_file_(std::move(config.policy_file)),
         credentials_(std::move(config.secrets)),
         grants_(std::move(config.grants), credentials_),
@@ -61,7 +62,10 @@ class Server {
         control_(std::move(control)) {}
 
   Task<Done> Control();
+  bool Obey(sys::Message message);
   void Open(Door door, Fd socket);
+  bool Update(std::string_view hash, const Fd& file);
+  void RejectUpdate(bool quarantine, std::string_view why);
   // What cannot be recorded ends the process, as for every record.
   void Note(const Notice& notice) {
     if (!recorder_.Record(notice)) loop_.Stop();
@@ -73,8 +77,7 @@ class Server {
   CertificateAuthority authority_;
   UpstreamTrust trust_;
   UpstreamPool pool_;
-  policy::Policy policy_;
-  policy::CompiledPolicy compiled_;
+  LivePolicy policy_;
   std::string policy_file_;
   Credentials credentials_;
   TokenGrants grants_;
@@ -105,13 +108,19 @@ Result<std::unique_ptr<Server>> Server::Open(GatewayConfig config, Fd control) {
                server->recorder_, server->identities_, server->names_});
   server->services_->guard = &server->budget_;
   server->services_->grants = &server->grants_;
-  server->services_->compiled = &server->compiled_;
   return server;
 }
 
 bool Server::Run() {
   loop_.Spawn(Control());
+  loop_.BeforeWait(
+      [](void* server) {
+        Server& self = *static_cast<Server*>(server);
+        if (!self.recorder_.Flush()) self.loop_.Stop();
+      },
+      this);
   loop_.Run();
+  (void)recorder_.Flush();
   return !recorder_.failed();
 }
 
@@ -121,17 +130,63 @@ Task<Done> Server::Control() {
     if (!ready) continue;
     Result<sys::Message> message =
         sys::ReceiveMessage(control_.get(), kControlBytesMax, Deadline::After(kHeadTimeout));
-    // An empty message is the end of the supervisor.
-    constexpr size_t kKind = sizeof kServeMessage - 1;
-    bool serve = message.ok() && message.value().bytes.starts_with(kServeMessage) &&
-                 message.value().bytes.size() == kKind + 1;
-    if (!serve || !message.value().fd.valid() || doors_ >= kDoorsMax) {
-      loop_.Stop();
-      co_return Done{};
-    }
-    ++doors_;
-    Open(static_cast<Door>(message.value().bytes[kKind]), std::move(message.value().fd));
+    if (message.ok() && Obey(std::move(message).value())) continue;
+    loop_.Stop();
+    co_return Done{};
   }
+}
+
+// False: the end. An empty message is the end of the supervisor.
+bool Server::Obey(sys::Message message) {
+  std::string_view bytes = message.bytes;
+  if (bytes.starts_with(kUpdateMessage) && message.fd.valid()) {
+    return Update(bytes.substr(sizeof kUpdateMessage - 1), message.fd);
+  }
+  constexpr size_t kRejectSize = sizeof kRejectMessage - 1;
+  if (bytes.starts_with(kRejectMessage) && bytes.size() > kRejectSize) {
+    RejectUpdate(bytes[kRejectSize] == 'q', bytes.substr(kRejectSize + 1));
+    return true;
+  }
+  constexpr size_t kServeSize = sizeof kServeMessage - 1;
+  bool serve = bytes.starts_with(kServeMessage) && bytes.size() == kServeSize + 1;
+  if (!serve || !message.fd.valid() || doors_ >= kDoorsMax) return false;
+  ++doors_;
+  Open(static_cast<Door>(bytes[kServeSize]), std::move(message.fd));
+  return true;
+}
+
+bool Server::Update(std::string_view hash, const Fd& file) {
+  Result<std::string> bytes = sys::ReadAll(file.get(), kPolicyWireBytesMax);
+  std::optional<policy::Policy> next;
+  if (bytes.ok()) next = ParsePolicyWire(bytes.value());
+  if (!next.has_value()) {
+    RejectUpdate(true, "the policy did not arrive whole");
+    return true;
+  }
+  Notice notice;
+  notice.kind = Notice::Kind::kConfig;
+  notice.activity = "LOADED";
+  notice.title = "policy reloaded";
+  notice.context = {{"version", "v" + std::to_string(policy_.version() + 1)},
+                    {"hash", std::string(hash)}};
+  Note(notice);
+  // What cannot be recorded does not happen.
+  if (!recorder_.failed()) policy_.Replace(std::move(*next));
+  return true;
+}
+
+void Server::RejectUpdate(bool quarantine, std::string_view why) {
+  Notice notice;
+  notice.kind = Notice::Kind::kConfig;
+  notice.severity = Notice::Severity::kHigh;
+  notice.succeeded = false;
+  notice.activity = "FAILED";
+  notice.title = std::string("policy update rejected, ") +
+                 (quarantine ? "nothing passes any more" : "the last valid one stays");
+  notice.context = {{"version", "v" + std::to_string(policy_.version())},
+                    {"reason", std::string(why)}};
+  Note(notice);
+  if (quarantine) policy_.Replace(policy::Policy());
 }
 
 void Server::Open(Door door, Fd socket) {
@@ -182,6 +237,21 @@ Task<Done> Server::Serve(Door door, Fd socket) {
   co_return Done{};
 }
 
+// Room for kConnectionsMax, as far as the host allows; beyond, connections wait to be accepted.
+void RaiseDescriptorLimit() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = std::max(limit.rlim_cur, std::min<rlim_t>(limit.rlim_max, kDescriptorsMax));
+  ::setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+// Buffers come and go with every request: giving their pages back each time would cost more than
+// the rest of it.
+void KeepFreedMemory() {
+  ::mallopt(M_MMAP_THRESHOLD, kAllocatorBytes);
+  ::mallopt(M_TRIM_THRESHOLD, kAllocatorBytes);
+}
+
 }  // namespace
 
 int RunServer(GatewayConfig config, Fd control) {
@@ -192,12 +262,8 @@ int RunServer(GatewayConfig config, Fd control) {
     (void)sys::SendMessage(reply, kind + error.what).ok();  // Nobody left to tell otherwise.
     return 1;
   };
-  rlimit descriptors{};
-  if (::getrlimit(RLIMIT_NOFILE, &descriptors) == 0) {
-    rlim_t wanted = std::min<rlim_t>(descriptors.rlim_max, kDescriptorsMax);
-    descriptors.rlim_cur = std::max(descriptors.rlim_cur, wanted);
-    ::setrlimit(RLIMIT_NOFILE, &descriptors);  // Else it stays as it was.
-  }
+  RaiseDescriptorLimit();
+  KeepFreedMemory();
   ::signal(SIGPIPE, SIG_IGN);
   // The group's Ctrl-C is for the supervisor, which then ends this process in order.
   ::signal(SIGINT, SIG_IGN);

@@ -8,14 +8,13 @@
 #include "gateway/credentials.h"
 #include "gateway/event_loop.h"
 #include "gateway/identity_asker.h"
+#include "gateway/live_policy.h"
 #include "gateway/recorder.h"
 #include "gateway/resolver.h"
 #include "gateway/synthetic_pool.h"
 #include "gateway/upstream_pool.h"
 #include "gateway/upstream_trust.h"
 #include "gateway/websocket_inspector.h"
-#include "policy/compiled.h"
-#include "policy/policy.h"
 
 namespace gateway {
 
@@ -24,7 +23,7 @@ class TokenGrants;  // token_grant.h
 // What every connection needs; one of each per process. All outlive every connection.
 struct Services {
   EventLoop& loop;
-  const policy::Policy& policy;
+  LivePolicy& policy;
   const std::string& policy_file;
   const Credentials& credentials;
   CertificateAuthority& authority;
@@ -37,7 +36,6 @@ struct Services {
   RequestGuard* guard = nullptr;  // The budgets; null: none.
   TokenGrants* grants = nullptr;
   LargeMessages large_messages = {};
-  const policy::CompiledPolicy* compiled = nullptr;  // Of `policy`; never null in a server.
 
   // Records, and ends the process's loop when that fails: the caller then drops its connection.
   [[nodiscard]] bool Record(const Event& event) {

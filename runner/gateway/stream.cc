@@ -9,6 +9,11 @@
 namespace gateway {
 namespace {
 
+// A buffer that is worth keeping rather than making anew.
+constexpr size_t kSmallBytesMax = 4096;
+// What TLS adds to kStreamBufferBytes, amply.
+constexpr size_t kTlsOverheadBytes = 1024;
+
 Error TimedOut() { return Error{Code::kTemporary, "timed out"}; }
 
 }  // namespace
@@ -25,14 +30,111 @@ Stream::Stream(EventLoop& loop, Fd socket) : loop_(loop), socket_(std::move(sock
 
 Stream::~Stream() { loop_.Forget(socket_.get()); }
 
+// --- Between OpenSSL and the socket ------------------------------------------------------------
+
+const BIO_METHOD* Stream::Transport() {
+  static const BIO_METHOD* const method = [] {
+    BIO_METHOD* made = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "stream");
+    ENSURE(made != nullptr && BIO_meth_set_read_ex(made, ReadTransport) == 1 &&
+           BIO_meth_set_write_ex(made, WriteTransport) == 1 &&
+           BIO_meth_set_ctrl(made, ControlTransport) == 1);
+    return made;
+  }();
+  return method;
+}
+
+int Stream::ReadTransport(BIO* bio, char* out, size_t size, size_t* got) {
+  Stream& stream = *static_cast<Stream*>(BIO_get_data(bio));
+  BIO_clear_retry_flags(bio);
+  ssize_t n = -1;
+  while (!stream.drained_) {
+    n = ::recv(stream.socket_.get(), out, size, 0);
+    if (n >= 0) {
+      // Less than asked for: there is no more, and the loop will tell of what comes.
+      stream.drained_ = n > 0 && static_cast<size_t>(n) < size;
+      stream.ended_ = n == 0;
+      *got = static_cast<size_t>(n);
+      return n > 0 ? 1 : 0;
+    }
+    if (errno == EINTR) continue;
+    if (errno != EAGAIN) return 0;
+    stream.drained_ = true;
+  }
+  BIO_set_retry_read(bio);
+  return 0;
+}
+
+int Stream::WriteTransport(BIO* bio, const char* bytes, size_t size, size_t* taken) {
+  static_cast<Stream*>(BIO_get_data(bio))->written_.append(bytes, size);
+  *taken = size;
+  return 1;
+}
+
+long Stream::ControlTransport(BIO* bio, int command, long /*number*/, void* /*pointer*/) {
+  if (command == BIO_CTRL_EOF) return static_cast<Stream*>(BIO_get_data(bio))->ended_ ? 1 : 0;
+  return command == BIO_CTRL_FLUSH ? 1 : 0;
+}
+
+bool Stream::TrySend() {
+  while (sent_ < written_.size()) {
+    ssize_t n =
+        ::send(socket_.get(), written_.data() + sent_, written_.size() - sent_, MSG_NOSIGNAL);
+    if (n >= 0) {
+      sent_ += static_cast<size_t>(n);
+    } else if (errno != EINTR) {
+      return errno == EAGAIN;
+    }
+  }
+  sent_ = 0;
+  // A small one is kept: most are small.
+  if (written_.capacity() > kSmallBytesMax) {
+    written_ = std::string();
+  } else {
+    written_.clear();
+  }
+  return true;
+}
+
+Task<Status> Stream::SendWritten(Deadline deadline) {
+  for (;;) {
+    if (!TrySend()) co_return Errno("send");
+    if (written_.empty()) co_return Ok();
+    size_t sent = sent_;
+    bool ready = co_await loop_.Writable(socket_.get(), deadline);
+    if (!ready) co_return TimedOut();
+    if (sent_ > sent) deadline = Deadline::After(kWriteTimeout);
+  }
+}
+
+// --- Reading -----------------------------------------------------------------------------------
+
+Task<bool> Stream::AwaitReadable(Deadline deadline) {
+  bool ready = co_await loop_.Readable(socket_.get(), deadline);
+  if (ready) drained_ = false;
+  co_return ready;
+}
+
+Task<bool> Stream::AwaitTls(int kind, Deadline deadline) {
+  if (kind == SSL_ERROR_WANT_WRITE) {
+    bool ready = co_await loop_.Writable(socket_.get(), deadline);
+    co_return ready;
+  }
+  bool ready = co_await AwaitReadable(deadline);
+  co_return ready;
+}
+
 Task<Result<size_t>> Stream::ReadPlain(char* out, size_t size, int flags, Deadline deadline) {
   for (;;) {
+    if (drained_) {
+      bool ready = co_await AwaitReadable(deadline);
+      if (!ready) co_return TimedOut();
+    }
     ssize_t n = ::recv(socket_.get(), out, size, flags);
+    if (n > 0 && (flags & MSG_PEEK) == 0) drained_ = static_cast<size_t>(n) < size;
     if (n >= 0) co_return static_cast<size_t>(n);
     if (errno == EINTR) continue;
     if (errno != EAGAIN) co_return Errno("recv");
-    bool ready = co_await loop_.Readable(socket_.get(), deadline);
-    if (!ready) co_return TimedOut();
+    drained_ = true;
   }
 }
 
@@ -41,32 +143,26 @@ Task<Result<size_t>> Stream::Peek(char* out, size_t size, Deadline deadline) {
   co_return co_await ReadPlain(out, size, MSG_PEEK, deadline);
 }
 
-Task<bool> Stream::AwaitTls(int result, Deadline deadline) {
-  switch (SSL_get_error(ssl_.get(), result)) {
-    case SSL_ERROR_WANT_READ: {
-      bool ready = co_await loop_.Readable(socket_.get(), deadline);
-      co_return ready;
-    }
-    case SSL_ERROR_WANT_WRITE: {
-      bool ready = co_await loop_.Writable(socket_.get(), deadline);
-      co_return ready;
-    }
-    default:
-      co_return false;
-  }
-}
-
 Task<Result<size_t>> Stream::ReadTls(char* out, size_t size, Deadline deadline) {
+  size_t total = 0;
   for (;;) {
     ERR_clear_error();
     size_t n = 0;
-    int result = SSL_read_ex(ssl_.get(), out, size, &n);
-    if (result == 1) co_return n;
+    int result = SSL_read_ex(ssl_.get(), out + total, size - total, &n);
+    if (result == 1) {
+      // One record at a time; the next may be here already.
+      total += n;
+      if (total == size) co_return total;
+      continue;
+    }
     int kind = SSL_get_error(ssl_.get(), result);
+    (void)TrySend();  // An answer to a change of keys; if it does not leave now, then later.
+    // An end or an error comes again at the next call.
+    if (total > 0) co_return total;
     if (kind == SSL_ERROR_ZERO_RETURN) co_return size_t{0};
     bool wants = kind == SSL_ERROR_WANT_READ || kind == SSL_ERROR_WANT_WRITE;
     if (!wants) co_return Error{Code::kIo, "TLS: " + TakeSslError()};
-    bool ready = co_await AwaitTls(result, deadline);
+    bool ready = co_await AwaitTls(kind, deadline);
     if (!ready) co_return TimedOut();
   }
 }
@@ -77,15 +173,28 @@ Task<Result<size_t>> Stream::Read(char* out, size_t size, Deadline deadline) {
   co_return co_await ReadPlain(out, size, 0, deadline);
 }
 
+// Room for kStreamBufferBytes behind what is buffered.
+void Stream::MakeRoom() {
+  size_t held = end_ - begin_;
+  if (capacity_ - end_ >= kStreamBufferBytes) return;
+  size_t capacity = held + kStreamBufferBytes;
+  std::unique_ptr<char[]> larger(new char[capacity]);  // Not cleared, unlike make_unique's.
+  std::copy_n(buffer_.get() + begin_, held, larger.get());
+  buffer_ = std::move(larger);
+  capacity_ = capacity;
+  begin_ = 0;
+  end_ = held;
+}
+
 Task<Result<size_t>> Stream::Fill(Deadline deadline) {
-  if (begin_ > 0) {
-    buffer_.erase(0, begin_);
-    begin_ = 0;
+  if (end_ - begin_ >= kStreamBufferBytesMax) co_return Error{Code::kInvalid, "too much at once"};
+  bool idle = begin_ == end_ && drained_ && (!ssl_ || SSL_has_pending(ssl_.get()) == 0);
+  if (idle) {
+    bool ready = co_await AwaitReadable(deadline);
+    if (!ready) co_return TimedOut();
   }
-  size_t held = buffer_.size();
-  if (held >= kStreamBufferBytesMax) co_return Error{Code::kInvalid, "too much at once"};
-  buffer_.resize(held + kStreamBufferBytes);
-  char* out = buffer_.data() + held;
+  MakeRoom();
+  char* out = buffer_.get() + end_;
   // Two statements: gcc 12 destroys the wrong temporaries of a conditional with co_await in it.
   Result<size_t> read = size_t{0};
   if (ssl_) {
@@ -93,66 +202,92 @@ Task<Result<size_t>> Stream::Fill(Deadline deadline) {
   } else {
     read = co_await ReadPlain(out, kStreamBufferBytes, 0, deadline);
   }
-  buffer_.resize(held + (read.ok() ? read.value() : 0));
+  if (read.ok()) end_ += read.value();
+  if (begin_ == end_) Consume(0);
   co_return read;
 }
 
 void Stream::Consume(size_t bytes) {
-  ENSURE(bytes <= buffered().size());
+  ENSURE(bytes <= end_ - begin_);
   begin_ += bytes;
-  if (begin_ == buffer_.size()) {
-    buffer_.clear();
-    begin_ = 0;
-  }
+  if (begin_ < end_) return;
+  buffer_.reset();
+  capacity_ = begin_ = end_ = 0;
 }
 
-Task<Status> Stream::Write(std::string_view bytes) {
+// --- Writing -----------------------------------------------------------------------------------
+
+Task<Status> Stream::WritePlain(std::string_view bytes, bool more) {
+  int flags = MSG_NOSIGNAL | (more ? MSG_MORE : 0);
   while (!bytes.empty()) {
-    Deadline deadline = Deadline::After(kWriteTimeout);
-    if (ssl_) {
-      ERR_clear_error();
-      size_t n = 0;
-      int result = SSL_write_ex(ssl_.get(), bytes.data(), bytes.size(), &n);
-      if (result == 1) {
-        bytes.remove_prefix(n);
-        continue;
-      }
-      int kind = SSL_get_error(ssl_.get(), result);
-      bool wants = kind == SSL_ERROR_WANT_READ || kind == SSL_ERROR_WANT_WRITE;
-      if (!wants) co_return Error{Code::kIo, "TLS: " + TakeSslError()};
-      bool ready = co_await AwaitTls(result, deadline);
-      if (!ready) co_return TimedOut();
-      continue;
-    }
-    ssize_t n = ::send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    ssize_t n = ::send(socket_.get(), bytes.data(), bytes.size(), flags);
     if (n >= 0) {
       bytes.remove_prefix(static_cast<size_t>(n));
       continue;
     }
     if (errno == EINTR) continue;
     if (errno != EAGAIN) co_return Errno("send");
-    bool ready = co_await loop_.Writable(socket_.get(), deadline);
+    bool ready = co_await loop_.Writable(socket_.get(), Deadline::After(kWriteTimeout));
     if (!ready) co_return TimedOut();
+  }
+  co_return Ok();
+}
+
+Task<Status> Stream::Write(std::string_view bytes, bool more) {
+  if (!ssl_) co_return co_await WritePlain(bytes, more);
+  while (!bytes.empty()) {
+    // What OpenSSL has written and the socket has not taken is bounded, too.
+    std::string_view piece = bytes.substr(0, kStreamBufferBytes);
+    if (written_.capacity() < piece.size()) {
+      written_.reserve(written_.size() + piece.size() + kTlsOverheadBytes);
+    }
+    while (!piece.empty()) {
+      ERR_clear_error();
+      size_t n = 0;
+      int result = SSL_write_ex(ssl_.get(), piece.data(), piece.size(), &n);
+      if (result == 1) {
+        piece.remove_prefix(n);
+        bytes.remove_prefix(n);
+        continue;
+      }
+      int kind = SSL_get_error(ssl_.get(), result);
+      bool wants = kind == SSL_ERROR_WANT_READ || kind == SSL_ERROR_WANT_WRITE;
+      if (!wants) co_return Error{Code::kIo, "TLS: " + TakeSslError()};
+      bool ready = co_await AwaitTls(kind, Deadline::After(kWriteTimeout));
+      if (!ready) co_return TimedOut();
+    }
+    if (more && bytes.empty() && written_.size() < kStreamBufferBytes) break;
+    Status sent = co_await SendWritten(Deadline::After(kWriteTimeout));
+    if (!sent.ok()) co_return sent;
   }
   co_return Ok();
 }
 
 Task<Status> Stream::StartTls(SslOwner ssl, Deadline deadline) {
   ENSURE(!ssl_ && buffered().empty());
-  ENSURE(SSL_set_fd(ssl.get(), socket_.get()) == 1);
+  BIO* bio = BIO_new(Transport());
+  ENSURE(bio != nullptr);
+  BIO_set_data(bio, this);
+  BIO_set_init(bio, 1);
+  SSL_set_bio(ssl.get(), bio, bio);
+  // As many records as have arrived, with one call to the kernel.
+  SSL_set_read_ahead(ssl.get(), 1);
+  SSL_set_default_read_buffer_len(ssl.get(), kStreamBufferBytes);
   ssl_ = std::move(ssl);
   for (;;) {
     ERR_clear_error();
     int result = SSL_do_handshake(ssl_.get());
-    if (result == 1) co_return Ok();
-    int kind = SSL_get_error(ssl_.get(), result);
+    int kind = result == 1 ? SSL_ERROR_NONE : SSL_get_error(ssl_.get(), result);
+    long verified = SSL_get_verify_result(ssl_.get());
+    std::string why = result == 1 ? "" : TakeSslError();
+    Status sent = co_await SendWritten(deadline);
+    if (result == 1) co_return sent;
     if (kind == SSL_ERROR_WANT_READ || kind == SSL_ERROR_WANT_WRITE) {
-      bool ready = co_await AwaitTls(result, deadline);
+      if (!sent.ok()) co_return sent;
+      bool ready = co_await AwaitTls(kind, deadline);
       if (!ready) co_return TimedOut();
       continue;
     }
-    long verified = SSL_get_verify_result(ssl_.get());
-    std::string why = TakeSslError();
     if (verified != X509_V_OK) {
       why += ": ";
       why += X509_verify_cert_error_string(verified);
@@ -162,10 +297,12 @@ Task<Status> Stream::StartTls(SslOwner ssl, Deadline deadline) {
 }
 
 void Stream::FinishWriting() {
+  if (std::exchange(finished_, true)) return;
   if (ssl_) {
     ERR_clear_error();
     SSL_shutdown(ssl_.get());  // Only sends close_notify; a full socket loses it, as a cut would.
     ERR_clear_error();
+    (void)TrySend();
   }
   ::shutdown(socket_.get(), SHUT_WR);
 }
@@ -183,7 +320,7 @@ Task<Done> Stream::Linger() {
   FinishWriting();
   // Below TLS: what arrives now is dropped, so it need not be decrypted.
   Deadline deadline = Deadline::After(kLingerTimeout);
-  std::string dropped(kStreamBufferBytes, '\0');
+  std::string dropped(kSmallBytesMax, '\0');
   size_t total = 0;
   while (total < kLingerBytesMax) {
     Result<size_t> n = co_await ReadPlain(dropped.data(), dropped.size(), 0, deadline);
@@ -200,8 +337,12 @@ std::string_view Stream::protocol() const {
   return {reinterpret_cast<const char*>(name), size};
 }
 
-bool Stream::IsStale() const {
+bool Stream::IsStale() {
   if (!buffered().empty()) return true;
+  // The loop would have told of an end, as of anything else.
+  bool pending = ssl_ && SSL_has_pending(ssl_.get()) == 1;
+  if (drained_ && !pending && !loop_.MayBeReadable(socket_.get())) return false;
+  drained_ = false;
   char byte = 0;
   if (!ssl_) {
     ssize_t n = ::recv(socket_.get(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);

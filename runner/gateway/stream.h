@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -33,13 +34,15 @@ class Stream {
   Task<Result<size_t>> Read(char* out, size_t size, Deadline deadline);
 
   // Reads more into the buffer and says how much, 0 when the peer has finished. At most
-  // kStreamBufferBytes at a time; kInvalid when the buffer is full.
+  // kStreamBufferBytes at a time; kInvalid when the buffer is full. While it waits with nothing
+  // buffered, it holds no buffer.
   Task<Result<size_t>> Fill(Deadline deadline);
-  std::string_view buffered() const { return std::string_view(buffer_).substr(begin_); }
+  std::string_view buffered() const { return {buffer_.get() + begin_, end_ - begin_}; }
   void Consume(size_t bytes);
 
-  // Writes all of it; fails when the peer takes nothing for kWriteTimeout.
-  Task<Status> Write(std::string_view bytes);
+  // Writes all of it; fails when the peer takes nothing for kWriteTimeout. `more`: another Write
+  // follows at once, which may take this with it.
+  Task<Status> Write(std::string_view bytes, bool more = false);
 
   // Shakes hands over this stream, as SSL_set_accept_state or SSL_set_connect_state has set in
   // `ssl`. Nothing may be buffered. The error says why a certificate was not accepted.
@@ -58,7 +61,7 @@ class Stream {
   Task<Done> Linger();
 
   // True when the peer has hung up or has sent something unasked: not to be used for a new request.
-  bool IsStale() const;
+  bool IsStale();
 
   int fd() const { return socket_.get(); }
   bool tls() const { return ssl_ != nullptr; }
@@ -66,16 +69,36 @@ class Stream {
   std::string_view protocol() const;
 
  private:
+  // Between OpenSSL and the socket: reads only what is there, collects what is written.
+  static const BIO_METHOD* Transport();
+  static int ReadTransport(BIO* bio, char* out, size_t size, size_t* got);
+  static int WriteTransport(BIO* bio, const char* bytes, size_t size, size_t* taken);
+  static long ControlTransport(BIO* bio, int command, long number, void* pointer);
+
   Task<Result<size_t>> ReadTls(char* out, size_t size, Deadline deadline);
   Task<Result<size_t>> ReadPlain(char* out, size_t size, int flags, Deadline deadline);
-  // After an SSL call that failed: waits for what it wants. False: it failed for good.
-  Task<bool> AwaitTls(int result, Deadline deadline);
+  Task<bool> AwaitReadable(Deadline deadline);
+  // After an SSL call that failed: waits for what it wants. False: it failed for good, or too late.
+  Task<bool> AwaitTls(int kind, Deadline deadline);
+  void MakeRoom();
+
+  // Sends what OpenSSL has written, as far as the socket takes it. False: the socket is broken.
+  bool TrySend();
+  Task<Status> SendWritten(Deadline deadline);
+  Task<Status> WritePlain(std::string_view bytes, bool more);
 
   EventLoop& loop_;
   Fd socket_;
   SslOwner ssl_;
-  std::string buffer_;
+  std::unique_ptr<char[]> buffer_;
+  size_t capacity_ = 0;
   size_t begin_ = 0;
+  size_t end_ = 0;
+  std::string written_;   // By OpenSSL, for the socket.
+  size_t sent_ = 0;       // Of written_.
+  bool drained_ = false;  // The socket has had nothing more to read since the loop was last asked.
+  bool ended_ = false;    // The peer has finished, below TLS.
+  bool finished_ = false;
 };
 
 }  // namespace gateway

@@ -193,6 +193,14 @@ Task<bool> Transaction::TakeSteps() {
     if (!read) co_return false;
     whole_ = true;
   }
+  if (verdict_.judged_body_bytes_max > 0) {
+    std::optional<RequestVerdict> refused =
+        JudgeWholeBody(context_, client_.head(), framing_, request_.body, verdict_);
+    if (refused.has_value()) {
+      co_await Refuse(std::move(*refused));
+      co_return false;
+    }
+  }
   bool had_body = whole_ && framing_.kind != codec::BodyFraming::kNone;
   for (const std::unique_ptr<WholeBodyStep>& step : treatment_.steps) {
     std::optional<OutgoingRefusal> refusal = step->Apply(request_);
@@ -225,7 +233,14 @@ Task<bool> Transaction::ReadWholeBody() {
     if (!too_long) request_.body.append(bytes);
     if (piece.value().end) break;
   }
-  if (too_long) co_await RefuseOutgoing(std::move(treatment_.too_long));
+  if (too_long && verdict_.judged_body_bytes_max > 0) {
+    std::optional<RequestVerdict> refused =
+        JudgeWholeBody(context_, client_.head(), framing_, std::nullopt, verdict_);
+    if (!refused.has_value()) refused = RefuseAllowed(verdict_, treatment_.too_long);
+    co_await Refuse(std::move(*refused));
+  } else if (too_long) {
+    co_await RefuseOutgoing(std::move(treatment_.too_long));
+  }
   co_return !too_long;
 }
 

@@ -56,7 +56,7 @@ Aim AimOf(Services& services, const Endpoint& end) {
       return aim;
     }
     aim.authority.host = std::move(*host);
-    if (!CoversPort(services.policy, aim.authority.host, end.port)) {
+    if (!CoversPort(services.policy.source(), aim.authority.host, end.port)) {
       aim.engine = "opa";
       aim.refusal = "transparent_tcp_port_mismatch: no endpoint for " + aim.authority.host +
                     " has port " + std::to_string(end.port);

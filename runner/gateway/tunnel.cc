@@ -61,7 +61,11 @@ bool HasBytes(int socket) {
 class Tunnel {
  public:
   Tunnel(Services& services, const Answer& owner, Stream& client)
-      : services_(services), owner_(owner), client_(client) {}
+      : services_(services),
+        owner_(owner),
+        client_(client),
+        policy_(services.policy.Take()),
+        caller_match_(policy_->compiled().MatchCaller(owner.caller)) {}
 
   Task<Done> Run(const codec::RequestHead& head);
   // Without a CONNECT: nothing is answered to one.
@@ -81,6 +85,7 @@ class Tunnel {
   Task<Done> ServeHttp(std::string scheme);
   Task<Done> ServeRaw(bool tls);
   Event NewEvent(Event::Outcome outcome);
+  const policy::Handling& handling() const { return route_.handling(); }
   RequestContext NewContext(std::string scheme, bool confidential);
   std::string Name() const {
     return (captured_ ? "TCP " : "CONNECT ") + RenderAuthority(authority_, 0);
@@ -90,8 +95,10 @@ class Tunnel {
   const Answer& owner_;
   Stream& client_;
   Authority authority_;
+  std::unique_ptr<LivePolicy::Lease> policy_;
+  policy::CallerMatch caller_match_;
+  policy::Route route_;
   policy::Decision decision_;
-  policy::Handling handling_;
   std::unique_ptr<Upstream> upstream_;
   bool captured_ = false;
 };
@@ -107,12 +114,8 @@ Event Tunnel::NewEvent(Event::Outcome outcome) {
 }
 
 RequestContext Tunnel::NewContext(std::string scheme, bool confidential) {
-  RequestContext context{
-      services_.policy, services_.policy_file, services_.credentials, owner_.caller,
-      authority_,       std::move(scheme)};
-  context.handling = handling_;
-  context.route = services_.compiled->FindRoute(services_.compiled->MatchCaller(owner_.caller),
-                                                authority_.host, authority_.port);
+  RequestContext context{*policy_,      route_,     services_.policy_file, services_.credentials,
+                         owner_.caller, authority_, std::move(scheme)};
   context.confidential = confidential || policy::IsHostAlias(authority_.host);
   return context;
 }
@@ -165,11 +168,13 @@ Task<Done> Tunnel::RunCaptured(Authority authority) {
 }
 
 Task<Done> Tunnel::Decide() {
+  // Another policy is in force: what is under way ends, and the client has to ask anew.
+  policy_->WhenReplaced([this] { client_.AbortReading(); });
   decision_.policy = "-";
   decision_.reason = owner_.refusal;
   if (owner_.refusal.empty()) {
-    decision_ =
-        policy::DecideConnection(services_.policy, authority_.host, authority_.port, owner_.caller);
+    route_ = policy_->compiled().FindRoute(caller_match_, authority_.host, authority_.port);
+    decision_ = policy::DescribeVerdict(route_.connection(), route_, owner_.caller);
   }
   if (!decision_.allowed) {
     std::string response = RenderRefusal(
@@ -177,9 +182,7 @@ Task<Done> Tunnel::Decide() {
     co_await Refuse(Event::Outcome::kDenied, "opa", decision_.reason, std::move(response));
     co_return Done{};
   }
-  handling_ =
-      policy::DescribeHandling(services_.policy, authority_.host, authority_.port, owner_.caller);
-  bool uninspected = handling_.skip_tls && !handling_.allow_uninspected_credentials &&
+  bool uninspected = handling().skip_tls && !handling().allow_uninspected_credentials &&
                      services_.credentials.BoundTo(authority_.host, authority_.port);
   if (uninspected) {
     std::string why = "a credential is bound to a host that is not inspected (tls: skip)";
@@ -194,7 +197,7 @@ Task<Done> Tunnel::Decide() {
 
 // Resolves, judges and dials; answers itself when that fails.
 Task<bool> Tunnel::OpenRoute() {
-  DestinationVerdict verdict = co_await FindDestination(services_, authority_, handling_);
+  DestinationVerdict verdict = co_await FindDestination(services_, authority_, handling());
   if (!verdict.allowed && verdict.failure.empty()) {
     std::string detail = Name() + " blocked: " + verdict.label;
     std::string response = RenderRefusal(NewRefusal(403, "ssrf_denied", detail));
@@ -214,9 +217,9 @@ Task<bool> Tunnel::OpenRoute() {
   }
   Event event = NewEvent(Event::Outcome::kAllowed);
   if (captured_) event.reason = kTransparentAllowed;
-  event.message = (captured_           ? "TCP allowed "
-                   : handling_.inspect ? "CONNECT_L7 allowed "
-                                       : "CONNECT allowed ") +
+  event.message = (captured_            ? "TCP allowed "
+                   : handling().inspect ? "CONNECT_L7 allowed "
+                                        : "CONNECT allowed ") +
                   RenderAuthority(authority_, 0);
   if (!services_.Record(event)) co_return false;
   if (captured_) co_return true;
@@ -283,7 +286,7 @@ Task<Done> Tunnel::Serve() {
     bool another = co_await NamesAnother();
     if (another) co_return Done{};
   }
-  if (handling_.skip_tls) {
+  if (handling().skip_tls) {
     co_await ServeRaw(false);
     co_return Done{};
   }
@@ -291,9 +294,9 @@ Task<Done> Tunnel::Serve() {
     co_await ServeTls();
   } else if (speech == Speech::kHttp) {
     co_await ServeHttp("http");
-  } else if (speech == Speech::kHttp2 && handling_.inspect) {
+  } else if (speech == Speech::kHttp2 && handling().inspect) {
     co_await RefuseInside("HTTP/2 without TLS is not supported here");
-  } else if (speech == Speech::kOther && handling_.inspect) {
+  } else if (speech == Speech::kOther && handling().inspect) {
     co_await RefuseInside("the client speaks neither TLS nor HTTP/1");
   } else if (speech != Speech::kNothing) {
     co_await ServeRaw(false);
@@ -317,6 +320,7 @@ Task<Done> Tunnel::ServeHttp(std::string scheme) {
 
 // Neither TLS nor HTTP: fine where only the connection is judged.
 Task<Done> Tunnel::ServeRaw(bool tls) {
+  policy_->WhenReplaced([this] { client_.Abort(); });
   Result<std::unique_ptr<Stream>> server = co_await upstream_->OpenStream(tls);
   if (server.ok()) co_await Relay(services_.loop, client_, *server.value());
   co_return Done{};
@@ -344,7 +348,7 @@ Task<Done> Tunnel::ServeTls() {
   Speech speech = Recognise(client_.buffered(), true);
   if (speech == Speech::kHttp) {
     co_await ServeHttp("https");
-  } else if (handling_.inspect) {
+  } else if (handling().inspect) {
     co_await RefuseInside(speech == Speech::kHttp2 ? "HTTP/2 is not supported here"
                                                    : "the client speaks no HTTP/1 inside TLS");
   } else {

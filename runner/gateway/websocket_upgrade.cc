@@ -42,7 +42,7 @@ WebSocketUpgrade::WebSocketUpgrade(Services& services, const RequestContext& con
       record_(std::move(record)),
       target_{context.authority.host, context.authority.port, verdict.path, context.confidential,
               false},
-      treatment_(FindMessageTreatment(context.route, context.policy.middlewares, target_)),
+      treatment_(FindMessageTreatment(context.route, context.policy().middlewares, target_)),
       query_(QueryOf(asked.target)) {}
 
 std::optional<OutgoingRefusal> WebSocketUpgrade::Prepare(codec::HttpFields& fields) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Stands in for the supervisor: starts a gateway, hands it a listener, answers its questions about
 // who owns a connection, and ends it when standard input ends. Product code only through its
-// headers.
+// headers. Lines of standard input: "update FILE" puts that policy in force, "keep FILE" likewise
+// unless it is invalid; each is answered with "done" or "rejected".
 //
 //   gateway_driver POLICY CA_BUNDLE OUT_DIR ADDRESS PORT INIT_PID [NAME@HOST=VALUE...]
 #include <arpa/inet.h>
@@ -11,6 +12,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <string>
 #include <vector>
@@ -56,29 +58,52 @@ struct Arguments {
   std::vector<std::string> secrets;
 };
 
+Result<policy::Policy> ReadPolicy(const std::string& path) {
+  std::string yaml = TRY(sys::ReadFile(path, 262144));
+  policy::ParseContext context;
+  context.file = "policy.yaml";
+  return std::move(TRY(policy::ParsePolicy(yaml, context)).policy);
+}
+
+// One line of standard input.
+Status Obey(gateway::Gateway& running, const std::string& line) {
+  size_t space = std::min(line.find(' '), line.size() - 1);
+  Result<policy::Policy> next = ReadPolicy(line.substr(space + 1));
+  if (next.ok()) {
+    TRY(running.Update(next.value(), "sha256:0123"));
+  } else {
+    TRY(running.RejectUpdate(next.error().what, line.substr(0, space) == "update"));
+  }
+  std::puts(next.ok() ? "done" : "rejected");
+  std::fflush(stdout);
+  return Ok();
+}
+
 // Answers until standard input ends, or the gateway does.
-Status AnswerUntilEnd(const gateway::Gateway& running, int identity, pid_t init) {
+Status AnswerUntilEnd(gateway::Gateway& running, int identity, pid_t init) {
   gateway::ConnectionOwners owners(init, Fd(), {});
   pollfd entries[3] = {
       {identity, POLLIN, 0}, {STDIN_FILENO, POLLIN, 0}, {running.pidfd(), POLLIN, 0}};
   for (;;) {
     if (::poll(entries, 3, -1) < 0) return Errno("poll");
     if (entries[2].revents != 0) return Error{Code::kIo, "the gateway ended by itself"};
-    if (entries[1].revents != 0) return Ok();
+    if (entries[1].revents != 0) {
+      char line[4096];
+      ssize_t n = ::read(STDIN_FILENO, line, sizeof line);
+      if (n <= 1) return Ok();
+      TRY(Obey(running, std::string(line, static_cast<size_t>(n - 1))));
+    }
     if (entries[0].revents != 0) TRY(owners.AnswerQuestion(identity));
   }
 }
 
 Status Drive(const Arguments& arguments) {
-  std::string yaml = TRY(sys::ReadFile(arguments.policy, 262144));
-  policy::ParseContext context;
-  context.file = "policy.yaml";
-  policy::ParsedPolicy parsed = TRY(policy::ParsePolicy(yaml, context));
+  policy::Policy policy = TRY(ReadPolicy(arguments.policy));
   auto [asked, asking] = TRY(sys::SocketPair());
   constexpr int kAppend = O_WRONLY | O_CREAT | O_APPEND;
   gateway::GatewayConfig config;
-  config.policy = std::move(parsed.policy);
-  config.policy_file = context.file;
+  config.policy = std::move(policy);
+  config.policy_file = "policy.yaml";
   for (const std::string& text : arguments.secrets) config.secrets.push_back(ParseSecret(text));
   config.ca_bundle_pem = TRY(sys::ReadFile(arguments.ca_bundle, size_t{8} << 20));
   config.events_jsonl = TRY(sys::Open(arguments.out + "/events.jsonl", kAppend, 0644));

@@ -58,6 +58,15 @@ def answer(connection, head):
         reply(connection, b"too much", status=b"413 Payload Too Large", extra=b"Connection: close\r\n")
         time.sleep(0.2)
         return False
+    if path == b"/reset":  # In the middle of an answer, or before it.
+        if b"late" in head:
+            connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nonly this")
+            time.sleep(0.2)
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        return False
+    if path == b"/peer":
+        reply(connection, b"%d" % connection.getpeername()[1])
+        return True
     if path == b"/hang":
         time.sleep(30)
         return False
@@ -156,11 +165,21 @@ def serve_raw(connection, _):
     connection.close()
 
 
+def serve_nothing(connection, _):
+    """Takes a connection and never says anything."""
+    try:
+        while connection.recv(65536):
+            pass
+    except OSError:
+        pass
+    connection.close()
+
+
 def listen(address, port, handler, context=None):
     listener = socket.socket()
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     listener.bind((address, port))
-    listener.listen(64)
+    listener.listen(1024)
 
     def accept():
         while True:
@@ -215,6 +234,7 @@ def main():
     listen(ADDRESS, 8443, serve_http, bad)
     listen(ADDRESS, 9443, serve_http, good)
     listen(ADDRESS, 9000, serve_raw)
+    listen(ADDRESS, 9444, serve_nothing)
     serve_dns(ADDRESS)
     print("ready", flush=True)
     sys.stdin.read()

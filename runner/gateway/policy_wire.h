@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// A policy as bytes, from the supervisor to its gateway: what decides about the network. The file
+// system's part stays behind.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "policy/policy.h"
+
+namespace gateway {
+
+std::string RenderPolicyWire(const policy::Policy& policy);
+// nullopt: not what RenderPolicyWire of this very program gives.
+std::optional<policy::Policy> ParsePolicyWire(std::string_view bytes);
+
+}  // namespace gateway

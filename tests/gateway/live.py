@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The policy changes while the gateway runs."""
+from stage import (contains, curl, equal, in_tunnel, lacks, read_all, read_response, request, stage, tls_tunnel,
+                   tunnel)
+
+
+def put_in_force(text, verb="update"):
+    path = stage().folder + "/next.yaml"
+    with open(path, "w") as out:
+        out.write(text)
+    stage().gateway.stdin.write(("%s %s\n" % (verb, path)).encode())
+    stage().gateway.stdin.flush()
+    return stage().gateway.stdout.readline().decode().strip()
+
+
+def policy_of_the_start():
+    with open(stage().folder + "/policy.yaml") as text:
+        return text.read()
+
+
+def test_an_update_decides_what_is_asked_next_and_closes_what_was_open():
+    before = policy_of_the_start()
+    raw, head = tunnel("l4.example.test:9000")
+    contains(head, b" 200 ")
+    equal(raw.recv(6), b"HELLO\n")
+    with tls_tunnel("api.example.test") as kept:
+        kept.sendall(request("/echo"))
+        contains(read_response(kept)[0], b"200 OK")
+        equal(put_in_force(before.replace('method: GET, path: "/**"', 'method: GET, path: "/other"')), "done")
+        equal(read_all(raw), b"")
+        equal(read_all(kept), b"")
+    contains(in_tunnel(request("/echo")), b"403 Forbidden")
+    contains(in_tunnel(request("/other", "Connection: close")), b"200 OK")
+    contains(stage().log(), "CONFIG:LOADED [INFO] policy reloaded [version:v2 hash:sha256:0123]")
+    equal(put_in_force(before), "done")
+    equal(curl("https://api.example.test/echo").status, 200)
+    raw.close()
+
+
+def test_an_invalid_update_is_kept_out():
+    equal(put_in_force("version: 1\nnonsense: true\n", "keep"), "rejected")
+    equal(curl("https://api.example.test/echo").status, 200)
+    contains(stage().log(), "the last valid one stays")
+
+
+def test_an_invalid_update_closes_everything_where_that_is_asked_for():
+    equal(put_in_force("version: 1\nnonsense: true\n"), "rejected")
+    equal(curl("https://api.example.test/echo").status, 403)
+    contains(stage().log(), "nothing passes any more")
+    equal(put_in_force(policy_of_the_start()), "done")
+    equal(curl("https://api.example.test/echo").status, 200)
