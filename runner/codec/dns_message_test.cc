@@ -6,7 +6,7 @@
 namespace codec {
 namespace {
 
-std::string Number(unsigned value, int width) {
+std::string Number(uint64_t value, int width) {
   std::string out;
   for (int i = width; i-- > 0;) out += static_cast<char>(value >> (8 * i));
   return out;
