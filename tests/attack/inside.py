@@ -297,6 +297,7 @@ def credentials(port, other):
     send("basic", b"X-Sent: basic\r\nAuthorization: Basic " + base64.b64encode(b"x:" + mark) + b"\r\n")
     send("query", b"X-Sent: query\r\n", path=b"/ok/credential?key=" + mark)
     send("body", b"X-Sent: body\r\n", body=mark, method=b"POST")
+    send("body control", b"X-Sent: body control\r\n", body=b"x" * len(mark), method=b"POST")
     send("unknown", b"Authorization: Bearer openshell:resolve:env:NOPE\r\n")
     send("half", b"X-A: a" + mark + b"b\r\n")
     send("prefix", b"Authorization: Bearer " + mark + b"2\r\n")
@@ -315,8 +316,10 @@ def credentials(port, other):
 
 
 def exhaustion(port):
+    import resource
+    resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
     held = []
-    for _ in range(600):
+    for _ in range(1400):
         try:
             held.append(socket.create_connection(PROXY, timeout=2))
         except OSError:
