@@ -8,6 +8,7 @@
 #include "gateway/body_credentials.h"
 #include "gateway/limits.h"
 #include "gateway/middleware_redact.h"
+#include "gateway/model_api.h"
 #include "gateway/sigv4.h"
 
 namespace gateway {
@@ -23,6 +24,13 @@ SigningPlan PlanSigning(const CredentialStepsInput& input) {
   std::string_view service = input.credentials.SigningService(input.target);
   if (service.empty()) return {};
   return {policy::Signing::kSigV4, std::string(service), ""};
+}
+
+// A model is told what its agent saw, which may well be the environment with placeholders in it: an
+// agent that printed it once could never call its model again.
+bool IsForModel(const OutgoingRequest& request) {
+  std::string_view path = std::string_view(request.target).substr(0, request.target.find('?'));
+  return RecogniseModelCall(request.method, path).api != ModelApi::kNone;
 }
 
 }  // namespace
@@ -44,7 +52,7 @@ std::optional<OutgoingRefusal> AddCredentialSteps(const CredentialStepsInput& in
     if (wanted) {
       rewrite = NewBodyRewriter(input.credentials, input.target);
       whole = std::max(whole, kCredentialBodyBytesMax);
-    } else if (input.credentials.SearchesBodies(input.target)) {
+    } else if (!IsForModel(request) && input.credentials.SearchesBodies(input.target)) {
       search = NewMarkerFilter();
     }
     // The client's hash is of what it sent, not of what is left of it.
