@@ -9,17 +9,16 @@ set(CMAKE_CXX_FLAGS_RELEASE "-O2 -D_FORTIFY_SOURCE=2")
 set(CMAKE_C_FLAGS_RELEASE "-O2 -D_FORTIFY_SOURCE=2")
 
 # For programs that run for a blink: compiling them is what they cost.
-set(AGENTIC_CI_UNOPTIMISED -O0 -U_FORTIFY_SOURCE -fpch-preprocess)
+set(AGENTIC_CI_UNOPTIMISED -O0 -U_FORTIFY_SOURCE)
 
 if(AGENTIC_CI_SANITIZE)
   # -O0: the unit tests are quick in any case, and compiling is nearly all of what this build costs.
-  add_compile_options(-O0 -g1 "$<$<COMPILE_LANGUAGE:CXX>:-fpch-preprocess>" -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  add_compile_options(-O0 -g1 -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
   add_link_options(-fsanitize=address,undefined)
 endif()
 
 find_program(CCACHE ccache)
 if(CCACHE)
   set(CMAKE_C_COMPILER_LAUNCHER ${CCACHE})
-  # Precompiled headers: ccache looks at what they were made from.
-  set(CMAKE_CXX_COMPILER_LAUNCHER "${CMAKE_COMMAND}" -E env CCACHE_SLOPPINESS=pch_defines,time_macros ${CCACHE})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
 endif()

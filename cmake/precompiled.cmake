@@ -13,4 +13,6 @@ endif()
 function(agentic_ci_test_program target)
   target_compile_options(${target} PRIVATE ${AGENTIC_CI_UNOPTIMISED})
   target_precompile_headers(${target} REUSE_FROM test_headers)
+  # ccache gave objects of other headers than those of the day where some are precompiled.
+  set_target_properties(${target} PROPERTIES CXX_COMPILER_LAUNCHER "")
 endfunction()
