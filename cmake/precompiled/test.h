@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "std.h"
-
 #include <catch2/catch.hpp>
+
+#include "std.h"

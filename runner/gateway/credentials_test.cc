@@ -234,7 +234,10 @@ TEST_CASE("A token in the address of a request is refused, in path and query, en
            {"/repos/" + token, "", "github-token"},
            {"/", "a=1&t=" + token, "github-token"},
            {"/", "t=%67hp_" + token.substr(4), "github-token"},
-           {"/", "t=sk-" "ant-0123456789abcdefghij", "anthropic-key"},
+           {"/",
+            "t=sk-"
+            "ant-0123456789abcdefghij",
+            "anthropic-key"},
            {"/", "id=AKIAQWERTYUIOPASDFGH", "aws-key"},
            {"/", "k=-----BEGIN+RSA+PRIVATE+KEY-----", "private-key"},
            {"/-----BEGIN%20PRIVATE%20KEY-----", "", "private-key"}}) {

@@ -82,7 +82,10 @@ Refusal NewRequestDenial(const RequestDenial& denial) {
   Json json;
   json.Set("error", "policy_denied").Set("policy", denial.policy);
   json.Set("rule", denial.method + " " + path).Set("detail", codec::ValidUtf8(denial.reason));
-  json.Set("layer", "l7").Set("protocol", denial.protocol).Set("method", denial.method).Set("path", path);
+  json.Set("layer", "l7")
+      .Set("protocol", denial.protocol)
+      .Set("method", denial.method)
+      .Set("path", path);
   json.Set("host", denial.host).Set("port", int{denial.port}).Set("binary", binary);
   json.Set("rule_missing", std::move(missing)).Set("next_steps", Json::EmptyArray());
   return JsonRefusal(403, json, {{"X-OpenShell-Policy", HeaderValue(denial.policy)}});

@@ -15,8 +15,8 @@ struct ares_channeldata;
 
 namespace gateway {
 
-// Names to addresses: literals, localhost and names below it, the hosts file, then DNS. Everything that is read from files is
-// read by Open, before the process gives up reading files.
+// Names to addresses: literals, localhost and names below it, the hosts file, then DNS. Everything
+// that is read from files is read by Open, before the process gives up reading files.
 class Resolver {
  public:
   // `loop` must outlive the resolver, and the resolver every Resolve.

@@ -8,8 +8,8 @@ namespace gateway {
 
 // Messages on the control socket. To the gateway: kServeMessage and a Door, with its socket;
 // kUpdateMessage and the hash of a policy, which a file has (policy_wire.h); kRejectMessage, 'q' or
-// 'k' (quarantine, keep) and why; or kFinishMessage. From it, once: kReadyMessage and the CA's certificate (PEM), or kInvalidMessage
-// or kUnsupportedMessage and the text of an error.
+// 'k' (quarantine, keep) and why; or kFinishMessage. From it, once: kReadyMessage and the CA's
+// certificate (PEM), or kInvalidMessage or kUnsupportedMessage and the text of an error.
 inline constexpr char kServeMessage[] = "serve";
 inline constexpr char kUpdateMessage[] = "update";
 inline constexpr char kRejectMessage[] = "reject";
