@@ -97,6 +97,13 @@ Result<int> ParseVersion(std::string_view version) {
   return Malformed("unsupported HTTP version");
 }
 
+Status CheckUnderscores(const HttpFields& fields) {
+  for (const HttpField& field : fields) {
+    if (SpellsFraming(field.name)) return Malformed("a framing header with an underscore");
+  }
+  return Ok();
+}
+
 // Connection must be a list of tokens and may not make the peer drop what frames or routes the
 // message.
 Status CheckConnectionField(const HttpFields& fields) {
@@ -228,6 +235,7 @@ Result<RequestHead> ParseRequestHead(std::string_view block) {
   head.minor_version = TRY(ParseVersion(line.substr(second + 1)));
   head.fields = TRY(ParseFields(rest));
   TRY(CheckHostField(head));
+  TRY(CheckUnderscores(head.fields));
   TRY(CheckConnectionField(head.fields));
   return head;
 }
@@ -256,6 +264,14 @@ Result<ResponseHead> ParseResponseHead(std::string_view block) {
   head.fields = TRY(ParseFields(rest));
   TRY(CheckConnectionField(head.fields));
   return head;
+}
+
+bool SpellsFraming(std::string_view name) {
+  if (name.find('_') == std::string_view::npos) return false;
+  std::string dashed(name);
+  std::replace(dashed.begin(), dashed.end(), '_', '-');
+  return EqualIgnoringCase(dashed, "host") || EqualIgnoringCase(dashed, "content-length") ||
+         EqualIgnoringCase(dashed, "transfer-encoding");
 }
 
 const HttpField* FindField(const HttpFields& fields, std::string_view name) {

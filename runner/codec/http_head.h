@@ -52,6 +52,9 @@ const HttpField* FindField(const HttpFields& fields, std::string_view name);
 // True when a comma-separated field of that name lists `token`, in any of its lines.
 bool FieldHasToken(const HttpFields& fields, std::string_view name, std::string_view token);
 bool EqualIgnoringCase(std::string_view a, std::string_view b);
+// True for "content_length" and the like, which servers behind CGI and its heirs take for the
+// header that frames the message (RFC 3875, 4.1.18). No request has one.
+bool SpellsFraming(std::string_view name);
 
 struct BodyFraming {
   enum Kind { kNone, kLength, kChunked, kUntilClose };

@@ -199,4 +199,10 @@ TEST_CASE("What is rendered is read back as the same head") {
 }
 
 }  // namespace
+TEST_CASE("A request head with a framing header in the spelling of CGI is refused") {
+  CHECK_FALSE(ParseRequestHead("GET / HTTP/1.1\r\nHost: h\r\nContent_Length: 5\r\n\r\n").ok());
+  CHECK_FALSE(ParseRequestHead("GET / HTTP/1.1\r\nHost: h\r\ntransfer_encoding: x\r\n\r\n").ok());
+  CHECK(ParseRequestHead("GET / HTTP/1.1\r\nHost: h\r\nx_custom: 5\r\n\r\n").ok());
+}
+
 }  // namespace codec

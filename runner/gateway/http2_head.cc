@@ -83,6 +83,7 @@ bool IsForbiddenInTrailers(std::string_view name) {
 
 Status CheckField(const HttpField& field) {
   if (!IsLowerToken(field.name)) return Malformed("invalid header name");
+  if (codec::SpellsFraming(field.name)) return Malformed("a framing header with an underscore");
   if (BelongsToConnection(field.name)) return Malformed("header of a connection in HTTP/2");
   const std::string& value = field.value;
   bool clean =
