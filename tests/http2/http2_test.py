@@ -18,8 +18,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "gateway"))
 
 import frames  # noqa: E402
-import gateway_test as gateway  # noqa: E402
-from gateway_test import PYTHON, contains, curl, equal, lacks  # noqa: E402
+import stage as gateway  # noqa: E402
+from stage import PYTHON, contains, curl, equal, lacks  # noqa: E402
 
 gateway.NAMES = ["api", "h2", "grpc", "l4", "plain"]
 gateway.POLICY = """
