@@ -40,7 +40,7 @@ std::string FindProgram(const std::string& name, const std::string& search_path)
 class TemporaryDirectory {
  public:
   TemporaryDirectory() {
-    std::string name = "/tmp/agentic-ci-ask-XXXXXX";
+    std::string name = "/var/tmp/agentic-ci-ask-XXXXXX";
     if (::mkdtemp(name.data()) != nullptr) path_ = name;
   }
   ~TemporaryDirectory() {
