@@ -46,7 +46,7 @@ void AddName(std::string_view name, std::string* list) {
   *list += name.empty() ? std::string_view("-") : name.substr(0, kReasonBytesMax);
 }
 
-std::string_view OrDash(const std::string& text) { return text.empty() ? "-" : text; }
+std::string_view OrDash(std::string_view text) { return text.empty() ? "-" : text; }
 
 std::string RenderMessage(const BodyQuestion& question, Protocol protocol, const Summary& summary,
                           const BodyVerdict& judged) {
