@@ -119,7 +119,7 @@ constexpr size_t kHostsFileBytesMax = size_t{1} << 20;
 // After a refusal the rest of the request is read and dropped for so long and so much: closing with
 // unread bytes would make the kernel throw the answer away with them.
 constexpr milliseconds kLingerTimeout = seconds(2);
-constexpr size_t kLingerBytesMax = size_t{1} << 20;
+constexpr size_t kLingerBytesMax = size_t{16} << 20;
 
 // The supervisor hashes an executable on first sight; the largest agent (about 250 MB) takes 1 s.
 constexpr milliseconds kIdentityTimeout = seconds(30);

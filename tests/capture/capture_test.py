@@ -266,7 +266,7 @@ def build_client(base):
 
 
 def main():
-    base = tempfile.mkdtemp(prefix='agentic-ci-capture-')
+    base = tempfile.mkdtemp(prefix='capture-test-')
     try:
         os.chmod(base, 0o755)
         for name in ('bin', 'root', 'user', 'tests'):
