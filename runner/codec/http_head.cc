@@ -18,10 +18,16 @@ Error Malformed(std::string_view what) { return Error{Code::kInvalid, std::strin
 char Lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
 // RFC 9110, 5.6.2.
-bool IsTokenChar(char c) {
-  if ((c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z')) return true;
-  return std::string_view("!#$%&'*+-.^_`|~").find(c) != std::string_view::npos;
-}
+constexpr std::array<bool, 256> kTokenChars = [] {
+  std::array<bool, 256> chars{};
+  for (char c = '0'; c <= '9'; ++c) chars[static_cast<unsigned char>(c)] = true;
+  for (char c = 'a'; c <= 'z'; ++c) chars[static_cast<unsigned char>(c)] = true;
+  for (char c = 'A'; c <= 'Z'; ++c) chars[static_cast<unsigned char>(c)] = true;
+  for (char c : std::string_view("!#$%&'*+-.^_`|~")) chars[static_cast<unsigned char>(c)] = true;
+  return chars;
+}();
+
+bool IsTokenChar(char c) { return kTokenChars[static_cast<unsigned char>(c)]; }
 
 bool IsToken(std::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), IsTokenChar);
@@ -39,12 +45,8 @@ std::string_view TrimSpace(std::string_view text) {
 }
 
 bool IsUtf8(std::string_view text) {
-  while (!text.empty()) {
-    Utf8Character character = NextUtf8(text);
-    if (!character.valid) return false;
-    text.remove_prefix(character.bytes);
-  }
-  return true;
+  bool ascii = std::all_of(text.begin(), text.end(), [](char c) { return (c & 0x80) == 0; });
+  return ascii || FindInvalidUtf8(text) == std::string_view::npos;
 }
 
 // Every element of the comma-separated fields called `name`; empty elements are given too.
@@ -73,6 +75,7 @@ std::string_view TakeLine(std::string_view& rest) {
 
 Result<HttpFields> ParseFields(std::string_view rest) {
   HttpFields fields;
+  fields.reserve(16);
   for (;;) {
     std::string_view line = TakeLine(rest);
     if (line.empty()) break;
@@ -202,13 +205,16 @@ bool EqualIgnoringCase(std::string_view a, std::string_view b) {
 HeadScan ScanHead(std::string_view bytes) {
   size_t line_start = 0;
   for (;;) {
-    size_t end = bytes.find_first_of("\r\n", line_start);
-    if (end == std::string_view::npos) return {};
-    if (bytes[end] == '\n') return {HeadScan::kMalformed, 0};
-    if (end + 1 == bytes.size()) return {};
-    if (bytes[end + 1] != '\n') return {HeadScan::kMalformed, 0};
-    if (end == line_start) return {HeadScan::kComplete, end + 2};
-    line_start = end + 2;
+    size_t end = bytes.find('\n', line_start);
+    std::string_view line = bytes.substr(line_start, end - line_start);
+    size_t cr = line.find('\r');
+    if (end == std::string_view::npos) {
+      bool last = cr == std::string_view::npos || cr + 1 == line.size();
+      return {last ? HeadScan::kPartial : HeadScan::kMalformed, 0};
+    }
+    if (line.empty() || cr != line.size() - 1) return {HeadScan::kMalformed, 0};
+    if (line.size() == 1) return {HeadScan::kComplete, end + 1};
+    line_start = end + 1;
   }
 }
 
@@ -305,6 +311,12 @@ Result<BodyFraming> ResponseFraming(const ResponseHead& head, std::string_view r
 }
 
 HttpFields EndToEndFields(const HttpFields& fields) {
+  HttpFields kept = fields;
+  KeepEndToEnd(kept);
+  return kept;
+}
+
+void KeepEndToEnd(HttpFields& fields) {
   constexpr std::array<std::string_view, 12> kHopByHop = {"connection",
                                                           "keep-alive",
                                                           "proxy-connection",
@@ -317,14 +329,15 @@ HttpFields EndToEndFields(const HttpFields& fields) {
                                                           "expect",
                                                           "content-length",
                                                           "http2-settings"};
-  HttpFields kept;
-  for (const HttpField& field : fields) {
-    bool hop = std::any_of(kHopByHop.begin(), kHopByHop.end(), [&](std::string_view name) {
-      return EqualIgnoringCase(name, field.name);
-    });
-    if (!hop && !FieldHasToken(fields, "connection", field.name)) kept.push_back(field);
-  }
-  return kept;
+  // What Connection nominates, before it is gone itself.
+  std::vector<std::string> nominated;
+  ForEachElement(fields, "connection",
+                 [&](std::string_view element) { nominated.emplace_back(element); });
+  std::erase_if(fields, [&](const HttpField& field) {
+    auto is_its_name = [&](std::string_view name) { return EqualIgnoringCase(name, field.name); };
+    return std::any_of(kHopByHop.begin(), kHopByHop.end(), is_its_name) ||
+           std::any_of(nominated.begin(), nominated.end(), is_its_name);
+  });
 }
 
 Result<HttpFields> ParseTrailers(std::string_view block) {
@@ -378,10 +391,14 @@ std::string RenderRequestHead(std::string_view method, std::string_view target,
   return out;
 }
 
-std::string RenderResponseHead(int status, std::string_view reason, const HttpFields& fields) {
-  std::string out = "HTTP/1.1 " + std::to_string(status) + " ";
+std::string RenderResponseHead(int status, std::string_view reason, const HttpFields& fields,
+                               const HttpFields& more) {
+  std::string out;
+  out.reserve(reason.size() + 16 + RenderedBytes(fields) + RenderedBytes(more));
+  out.append("HTTP/1.1 ").append(std::to_string(status)).append(" ");
   out.append(reason).append("\r\n");
   AppendFields(out, fields);
+  AppendFields(out, more);
   out += "\r\n";
   return out;
 }

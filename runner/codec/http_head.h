@@ -69,6 +69,8 @@ Result<BodyFraming> ResponseFraming(const ResponseHead& head, std::string_view r
 // The fields that travel on: neither hop-by-hop ones, nor those that Connection nominates, nor the
 // framing, which the sender writes itself.
 HttpFields EndToEndFields(const HttpFields& fields);
+// Leaves only those in `fields`.
+void KeepEndToEnd(HttpFields& fields);
 
 // The lines behind a chunked body, up to and with the empty one. What frames, routes, authenticates
 // or describes the message has no place there and is left out (RFC 9110, 6.5.1).
@@ -78,6 +80,7 @@ Result<HttpFields> ParseTrailers(std::string_view block);
 // `more` are fields like the others.
 std::string RenderRequestHead(std::string_view method, std::string_view target,
                               const HttpFields& fields, const HttpFields& more = {});
-std::string RenderResponseHead(int status, std::string_view reason, const HttpFields& fields);
+std::string RenderResponseHead(int status, std::string_view reason, const HttpFields& fields,
+                               const HttpFields& more = {});
 
 }  // namespace codec

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codec/json_line.h"
 
+#include <string.h>
+
 #include <charconv>
 
 #include "codec/utf8.h"
@@ -11,6 +13,26 @@ namespace {
 bool IsPlain(char c) {
   unsigned char byte = static_cast<unsigned char>(c);
   return byte >= 0x20 && byte < 0x80 && c != '"' && c != '\\';
+}
+
+// True when none of eight bytes needs a look: below 0x20, above 0x7f, a quote or a backslash. May
+// be false without need.
+bool ArePlain(const char* bytes) {
+  constexpr uint64_t kOnes = 0x0101010101010101;
+  uint64_t word;
+  ::memcpy(&word, bytes, sizeof word);
+  uint64_t quote = word ^ (kOnes * '"');
+  uint64_t backslash = word ^ (kOnes * '\\');
+  uint64_t hits = (word - kOnes * 0x20) | (quote - kOnes) | (backslash - kOnes) | word;
+  return (hits & (kOnes << 7)) == 0;
+}
+
+// How many bytes from `at` on stand for themselves.
+size_t CountPlain(std::string_view text, size_t at) {
+  size_t end = at;
+  while (end + 8 <= text.size() && ArePlain(text.data() + end)) end += 8;
+  while (end < text.size() && IsPlain(text[end])) ++end;
+  return end - at;
 }
 
 }  // namespace
@@ -28,10 +50,9 @@ void JsonLine::Key(std::string_view key) {
 void JsonLine::Escaped(std::string_view value) {
   out_ += '"';
   for (size_t at = 0; at < value.size();) {
-    size_t plain = at;
-    while (plain < value.size() && IsPlain(value[plain])) ++plain;
-    out_.append(value.substr(at, plain - at));
-    at = plain;
+    size_t plain = CountPlain(value, at);
+    out_.append(value.substr(at, plain));
+    at += plain;
     if (at == value.size()) break;
     char c = value[at];
     if (static_cast<unsigned char>(c) >= 0x80) {

@@ -32,7 +32,9 @@ BodyTreatment TreatBody(const Services& services, const RequestContext& context,
        {context.authority.host, context.authority.port, verdict.path, context.confidential},
        has_body},
       request, treatment);
-  treatment.too_long = RefuseTooLong(treatment.whole_bytes_max);
+  if (treatment.whole_bytes_max > 0) {
+    treatment.too_long = RefuseTooLong(treatment.whole_bytes_max);
+  }
   return treatment;
 }
 

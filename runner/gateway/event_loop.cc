@@ -3,6 +3,8 @@
 
 #include <array>
 
+#include "gateway/limits.h"
+
 namespace gateway {
 namespace {
 
@@ -172,6 +174,18 @@ EventLoop::Wait Signal::Within(Deadline deadline) {
   wait.signal_ = this;
   wait.ready_ = set_;
   return wait;
+}
+
+std::unique_ptr<char[]> EventLoop::TakeBuffer() {
+  // Not cleared, unlike make_unique's.
+  if (buffers_.empty()) return std::unique_ptr<char[]>(new char[kStreamBufferBytes]);
+  std::unique_ptr<char[]> buffer = std::move(buffers_.back());
+  buffers_.pop_back();
+  return buffer;
+}
+
+void EventLoop::GiveBuffer(std::unique_ptr<char[]> buffer) {
+  if (buffers_.size() < kSpareBuffersMax) buffers_.push_back(std::move(buffer));
 }
 
 void EventLoop::Spawn(Task<Done> task) { RunDetached(std::move(task)); }

@@ -9,6 +9,7 @@
 
 #include <coroutine>
 #include <deque>
+#include <memory>
 #include <vector>
 
 #include "base/deadline.h"
@@ -64,6 +65,10 @@ class EventLoop {
   // last and what was there was read: the kernel would have told by now.
   bool MayBeReadable(int fd) const;
 
+  // A buffer of kStreamBufferBytes, and back: a few are kept, since every request wants some.
+  std::unique_ptr<char[]> TakeBuffer();
+  void GiveBuffer(std::unique_ptr<char[]> buffer);
+
   // Starts a coroutine that nobody awaits.
   void Spawn(Task<Done> task);
   // Called whenever everything that was ready has run, before the loop waits. One for the process.
@@ -99,6 +104,7 @@ class EventLoop {
   std::vector<Watch> watches_;  // By descriptor.
   std::vector<Wait*> timers_;
   std::deque<std::coroutine_handle<>> ready_;
+  std::vector<std::unique_ptr<char[]>> buffers_;
   void (*before_wait_)(void*) = nullptr;
   void* before_wait_argument_ = nullptr;
   bool stopped_ = false;

@@ -83,19 +83,26 @@ bool Http1BodyReader::ready() const {
 
 Task<Result<BodyReader::Piece>> Http1BodyReader::Read(Deadline deadline) {
   Release();
-  if (done_) co_return Piece{{}, true};
+  if (done_) return Result<Piece>(Piece{{}, true});
+  if (!cancelled_ && !stream_.buffered().empty()) {
+    Result<Piece> piece = Take();
+    if (!piece.ok() || piece.value().end || !piece.value().bytes.empty()) return piece;
+  }
+  return ReadLater(deadline);
+}
+
+Task<Result<BodyReader::Piece>> Http1BodyReader::ReadLater(Deadline deadline) {
   for (;;) {
     if (cancelled_) co_return Error{Code::kIo, "the rest of the body is not wanted"};
-    if (!stream_.buffered().empty()) {
-      Result<Piece> piece = Take();
-      if (!piece.ok() || piece.value().end || !piece.value().bytes.empty()) co_return piece;
-    }
     Result<size_t> read = co_await stream_.Fill(deadline);
     if (!read.ok()) co_return std::move(read).error();
-    if (read.value() > 0) continue;
-    done_ = framing_.kind == codec::BodyFraming::kUntilClose && !cancelled_;
-    if (done_) co_return Piece{{}, true};
-    co_return Error{Code::kIo, "connection closed in the middle of a body"};
+    if (read.value() == 0) {
+      done_ = framing_.kind == codec::BodyFraming::kUntilClose && !cancelled_;
+      if (done_) co_return Piece{{}, true};
+      co_return Error{Code::kIo, "connection closed in the middle of a body"};
+    }
+    Result<Piece> piece = Take();
+    if (!piece.ok() || piece.value().end || !piece.value().bytes.empty()) co_return piece;
   }
 }
 
@@ -115,26 +122,38 @@ void Http1BodyWriter::Begin(std::string head, const codec::BodyFraming& framing)
 }
 
 Task<Status> Http1BodyWriter::Flush() {
-  if (held_.empty()) co_return Ok();
-  Status written = co_await stream_.Write(held_);
+  if (held_.empty()) return Ok();
+  Task<Status> written = stream_.Write(held_);
+  if (!written.ready()) return FlushLater(std::move(written), false);
   Forget();
+  return written;
+}
+
+Task<Status> Http1BodyWriter::FlushLater(Task<Status> writing, bool finish) {
+  Status written = co_await writing;
+  Forget();
+  if (finish) Finished(written);
   co_return written;
 }
 
 Task<Status> Http1BodyWriter::Write(std::string_view bytes) {
-  if (bytes.empty()) co_return Ok();
+  if (bytes.empty()) return Ok();
   bool chunked = framing_.kind == codec::BodyFraming::kChunked;
   if (framing_.kind == codec::BodyFraming::kNone ||
       (framing_.kind == codec::BodyFraming::kLength && bytes.size() > left_)) {
-    co_return Error{Code::kBug, "a body longer than its head said"};
+    return Status(Error{Code::kBug, "a body longer than its head said"});
   }
   if (framing_.kind == codec::BodyFraming::kLength) left_ -= bytes.size();
   if (chunked) held_ += codec::RenderChunkHead(bytes.size());
   if (held_.size() + bytes.size() <= kHeldBytesMax) {
     held_.append(bytes);
     if (chunked) held_ += "\r\n";
-    co_return Ok();
+    return Ok();
   }
+  return WriteLater(bytes, chunked);
+}
+
+Task<Status> Http1BodyWriter::WriteLater(std::string_view bytes, bool chunked) {
   Status written = Ok();
   if (!held_.empty()) {
     written = co_await stream_.Write(held_, true);
@@ -147,13 +166,24 @@ Task<Status> Http1BodyWriter::Write(std::string_view bytes) {
 
 Task<Status> Http1BodyWriter::Finish(const codec::HttpFields& trailers) {
   if (framing_.kind == codec::BodyFraming::kLength && left_ > 0) {
-    co_return Error{Code::kBug, "a body shorter than its head said"};
+    return Status(Error{Code::kBug, "a body shorter than its head said"});
   }
   if (framing_.kind == codec::BodyFraming::kChunked) held_ += codec::RenderLastChunk(trailers);
-  Status written = co_await Flush();
+  if (!held_.empty()) {
+    Task<Status> writing = stream_.Write(held_);
+    if (!writing.ready()) return FlushLater(std::move(writing), true);
+    Forget();
+    Status written = writing.Take();
+    Finished(written);
+    return written;
+  }
+  Finished(Ok());
+  return Ok();
+}
+
+void Http1BodyWriter::Finished(const Status& written) {
   finished_ = written.ok();
   if (framing_.kind == codec::BodyFraming::kUntilClose && finished_) stream_.FinishWriting();
-  co_return written;
 }
 
 }  // namespace gateway

@@ -29,6 +29,7 @@ class Http1BodyReader final : public BodyReader {
   void SwitchProtocols();
 
  private:
+  Task<Result<Piece>> ReadLater(Deadline deadline);
   Result<Piece> Take();
   Result<Piece> TakeChunk();
   void TakeFrame();
@@ -65,6 +66,9 @@ class Http1BodyWriter final : public BodyWriter {
   bool finished() const { return finished_; }
 
  private:
+  Task<Status> FlushLater(Task<Status> writing, bool finish);
+  Task<Status> WriteLater(std::string_view bytes, bool chunked);
+  void Finished(const Status& written);
   void Forget();
 
   Stream& stream_;

@@ -39,7 +39,7 @@ Task<Status> Http1ClientRequest::SendInterim(int status, const codec::HttpFields
 Task<Status> Http1ClientRequest::SendHead(int status, std::string_view reason,
                                           const codec::HttpFields& fields,
                                           const codec::BodyFraming& framing) {
-  codec::HttpFields sent = fields;
+  codec::HttpFields sent;
   codec::BodyFraming sent_framing = framing;
   switched_ = status == 101;
   if (framing.kind == codec::BodyFraming::kChunked) {
@@ -57,9 +57,9 @@ Task<Status> Http1ClientRequest::SendHead(int status, std::string_view reason,
   } else if (head_.minor_version == 0) {
     sent.push_back({"Connection", "keep-alive"});
   }
-  answer_.Begin(codec::RenderResponseHead(status, reason, sent), sent_framing);
+  answer_.Begin(codec::RenderResponseHead(status, reason, fields, sent), sent_framing);
   if (switched_) body_.SwitchProtocols();
-  co_return Ok();
+  return Ok();
 }
 
 void Http1ClientRequest::Abort() {
@@ -70,11 +70,15 @@ void Http1ClientRequest::Abort() {
 }
 
 Task<bool> Http1ClientRequest::Settle() {
-  if (cut_ || switched_) co_return false;
+  if (cut_ || switched_) return false;
   if (keep_alive_ && answer_.finished() && body_.done()) {
     body_.Release();
-    co_return true;
+    return true;
   }
+  return Linger();
+}
+
+Task<bool> Http1ClientRequest::Linger() {
   co_await stream_.Linger();
   co_return false;
 }

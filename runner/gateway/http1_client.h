@@ -32,6 +32,8 @@ class Http1ClientRequest final : public ClientRequest {
   Task<bool> Settle();
 
  private:
+  Task<bool> Linger();
+
   Stream& stream_;
   codec::RequestHead head_;
   codec::BodyFraming framing_;

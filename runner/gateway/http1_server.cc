@@ -40,7 +40,7 @@ Task<Status> Http1ServerRequest::SendHead(std::string_view method, std::string_v
   }
   if (codec::FindField(fields, "upgrade") != nullptr) framed.push_back({"Connection", "Upgrade"});
   body_.Begin(codec::RenderRequestHead(method, target, fields, framed), sent);
-  co_return Ok();
+  return Ok();
 }
 
 Task<Result<codec::ResponseHead>> Http1ServerRequest::ReadHead(Deadline deadline) {

@@ -26,6 +26,9 @@ constexpr int kInterimAnswersMax = 16;
 // Made when bytes arrive and freed when they have gone; four TLS records cost one call to the
 // kernel.
 constexpr size_t kStreamBufferBytes = 65536;
+constexpr size_t kSpareBuffersMax = 16;
+// OpenSSL's own, of which it gives back each when it is empty: three records.
+constexpr size_t kTlsBufferBytes = 50000;
 // A head must fit into a buffer; buffers grow up to this for heads only.
 constexpr size_t kStreamBufferBytesMax = kResponseHeadBytesMax + kStreamBufferBytes;
 static_assert(kRequestHeadBytesMax <= kStreamBufferBytesMax);

@@ -41,10 +41,12 @@ inline constexpr char kTransparentAllowed[] = "transparent_tcp_allowed";
 
 // "NET:REFUSE [MED] DENIED /usr/bin/node(7) -> example.com:443 [policy:- engine:opa] [reason:...]"
 std::string RenderShorthand(const Event& event);
+void AppendShorthand(const Event& event, std::string& out);
 
 // One JSON object without a newline. `unmapped` repeats what a denied attempt needs to be turned
 // into a policy line: host, port, method, path, binary, decision.
 std::string RenderOcsf(const Event& event, int64_t time_ms);
+void AppendOcsf(const Event& event, int64_t time_ms, std::string& out);
 
 // "2026-08-21T10:00:00.123Z" for milliseconds since 1970.
 std::string RenderTime(int64_t time_ms);

@@ -19,20 +19,28 @@ int64_t NowMs() {
 bool Recorder::Record(const Event& event) {
   if (failed_) return false;
   int64_t time_ms = NowMs();
-  return Append(RenderOcsf(event, time_ms), RenderShorthand(event), time_ms);
+  size_t lines = lines_.size();
+  json_.clear();
+  AppendOcsf(event, time_ms, json_);
+  lines_.append(RenderTime(time_ms)).append(" OCSF ");
+  AppendShorthand(event, lines_);
+  return Write(lines);
 }
 
 bool Recorder::Record(const Notice& notice) {
   if (failed_) return false;
   int64_t time_ms = NowMs();
-  return Append(RenderOcsf(notice, time_ms), RenderShorthand(notice), time_ms);
+  size_t lines = lines_.size();
+  json_ = RenderOcsf(notice, time_ms);
+  lines_.append(RenderTime(time_ms)).append(" OCSF ").append(RenderShorthand(notice));
+  return Write(lines);
 }
 
-bool Recorder::Append(std::string json, std::string shorthand, int64_t time_ms) {
-  json += '\n';
-  lines_.append(RenderTime(time_ms)).append(" OCSF ").append(shorthand).append("\n");
-  bytes_ += json.size() + shorthand.size();
-  failed_ = bytes_ > kRecordBytesMax || !sys::WriteAll(jsonl_.get(), json).ok();
+bool Recorder::Write(size_t lines_before) {
+  json_ += '\n';
+  lines_ += '\n';
+  bytes_ += json_.size() + lines_.size() - lines_before;
+  failed_ = bytes_ > kRecordBytesMax || !sys::WriteAll(jsonl_.get(), json_).ok();
   if (lines_.size() >= kRecordLinesBytesMax) return Flush();
   return !failed_;
 }

@@ -26,10 +26,12 @@ class Recorder {
   bool failed() const { return failed_; }
 
  private:
-  bool Append(std::string json, std::string shorthand, int64_t time_ms);
+  // The record in json_ and its line, which begins at `lines_before`.
+  bool Write(size_t lines_before);
 
   Fd jsonl_;
   Fd log_;
+  std::string json_;   // The record that is being written.
   std::string lines_;  // For log_.
   size_t bytes_ = 0;
   bool failed_ = false;

@@ -69,7 +69,10 @@ std::string CompareAuthority(const RequestContext& context, const codec::Request
   std::optional<AbsoluteTarget> absolute = ParseAbsoluteTarget(head.target);
   const codec::HttpField* host = codec::FindField(head.fields, "host");
   uint16_t default_port = context.default_port();
-  if (host != nullptr &&
+  bool same = host != nullptr && host->value == context.authority.host &&
+              context.authority.port == default_port &&
+              context.authority.host.find(':') == std::string::npos;
+  if (host != nullptr && !same &&
       ParseAuthority(host->value, default_port) != std::optional(context.authority)) {
     return "Host header does not match " + RenderAuthority(context.authority, 0);
   }
@@ -120,6 +123,7 @@ bool AsksForWebSocket(const codec::RequestHead& head, const codec::BodyFraming& 
 codec::HttpFields PlanFields(const RequestContext& context, const codec::RequestHead& head,
                              const RequestVerdict& verdict) {
   codec::HttpFields fields;
+  fields.reserve(head.fields.size() + 4);
   fields.push_back({"Host", RenderAuthority(context.authority, context.default_port())});
   for (codec::HttpField& field : codec::EndToEndFields(head.fields)) {
     if (!codec::EqualIgnoringCase(field.name, "host")) fields.push_back(std::move(field));
@@ -273,9 +277,10 @@ RequestVerdict JudgeRequest(const RequestContext& context, const codec::RequestH
         policy::DescribeVerdict(verdict, context.route, context.caller, request);
     NoteDecision(context, decision, event);
     if (!decision.allowed) return RefuseByRule(context, std::move(event), decision);
-    event.message = std::string("L7_REQUEST ") + (decision.audited ? "audit " : "allow ") +
-                    NameRequest(event) +
-                    (decision.reason.empty() ? "" : " reason=" + decision.reason);
+    event.message.reserve(64 + event.host.size() + event.path.size() + decision.reason.size());
+    event.message.append("L7_REQUEST ").append(decision.audited ? "audit " : "allow ");
+    event.message.append(NameRequest(event));
+    if (!decision.reason.empty()) event.message.append(" reason=").append(decision.reason);
   }
   RequestVerdict verdict =
       PlanRequest(context, head, std::move(target).value(), framing.value(), std::move(event));

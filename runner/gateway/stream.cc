@@ -143,25 +143,35 @@ Task<Result<size_t>> Stream::Peek(char* out, size_t size, Deadline deadline) {
   co_return co_await ReadPlain(out, size, MSG_PEEK, deadline);
 }
 
-Task<Result<size_t>> Stream::ReadTls(char* out, size_t size, Deadline deadline) {
+std::optional<Result<size_t>> Stream::TryReadTls(char* out, size_t size, int& kind) {
   size_t total = 0;
-  for (;;) {
+  while (total < size) {
     ERR_clear_error();
     size_t n = 0;
     int result = SSL_read_ex(ssl_.get(), out + total, size - total, &n);
     if (result == 1) {
-      // One record at a time; the next may be here already.
       total += n;
-      if (total == size) co_return total;
+      // One record at a time; the next may be here already.
+      if (drained_ && SSL_has_pending(ssl_.get()) == 0) return Result<size_t>(total);
       continue;
     }
-    int kind = SSL_get_error(ssl_.get(), result);
+    kind = SSL_get_error(ssl_.get(), result);
     (void)TrySend();  // An answer to a change of keys; if it does not leave now, then later.
     // An end or an error comes again at the next call.
-    if (total > 0) co_return total;
-    if (kind == SSL_ERROR_ZERO_RETURN) co_return size_t{0};
+    if (total > 0) return Result<size_t>(total);
+    if (kind == SSL_ERROR_ZERO_RETURN) return Result<size_t>(size_t{0});
     bool wants = kind == SSL_ERROR_WANT_READ || kind == SSL_ERROR_WANT_WRITE;
-    if (!wants) co_return Error{Code::kIo, "TLS: " + TakeSslError()};
+    if (wants) return std::nullopt;
+    return Result<size_t>(Error{Code::kIo, "TLS: " + TakeSslError()});
+  }
+  return Result<size_t>(total);
+}
+
+Task<Result<size_t>> Stream::ReadTls(char* out, size_t size, Deadline deadline) {
+  for (;;) {
+    int kind = SSL_ERROR_NONE;
+    std::optional<Result<size_t>> read = TryReadTls(out, size, kind);
+    if (read.has_value()) co_return std::move(*read);
     bool ready = co_await AwaitTls(kind, deadline);
     if (!ready) co_return TimedOut();
   }
@@ -177,8 +187,14 @@ Task<Result<size_t>> Stream::Read(char* out, size_t size, Deadline deadline) {
 void Stream::MakeRoom() {
   size_t held = end_ - begin_;
   if (capacity_ - end_ >= kStreamBufferBytes) return;
+  if (held == 0) {
+    if (capacity_ != kStreamBufferBytes) buffer_ = loop_.TakeBuffer();
+    capacity_ = kStreamBufferBytes;
+    begin_ = end_ = 0;
+    return;
+  }
   size_t capacity = held + kStreamBufferBytes;
-  std::unique_ptr<char[]> larger(new char[capacity]);  // Not cleared, unlike make_unique's.
+  std::unique_ptr<char[]> larger(new char[capacity]);
   std::copy_n(buffer_.get() + begin_, held, larger.get());
   buffer_ = std::move(larger);
   capacity_ = capacity;
@@ -187,30 +203,49 @@ void Stream::MakeRoom() {
 }
 
 Task<Result<size_t>> Stream::Fill(Deadline deadline) {
-  if (end_ - begin_ >= kStreamBufferBytesMax) co_return Error{Code::kInvalid, "too much at once"};
-  bool idle = begin_ == end_ && drained_ && (!ssl_ || SSL_has_pending(ssl_.get()) == 0);
-  if (idle) {
-    bool ready = co_await AwaitReadable(deadline);
-    if (!ready) co_return TimedOut();
+  if (end_ - begin_ >= kStreamBufferBytesMax) {
+    return Result<size_t>(Error{Code::kInvalid, "too much at once"});
   }
-  MakeRoom();
-  char* out = buffer_.get() + end_;
-  // Two statements: gcc 12 destroys the wrong temporaries of a conditional with co_await in it.
-  Result<size_t> read = size_t{0};
-  if (ssl_) {
-    read = co_await ReadTls(out, kStreamBufferBytes, deadline);
-  } else {
-    read = co_await ReadPlain(out, kStreamBufferBytes, 0, deadline);
+  return FillLater(deadline);
+}
+
+Task<Result<size_t>> Stream::FillLater(Deadline deadline) {
+  for (;;) {
+    bool pending = ssl_ && SSL_has_pending(ssl_.get()) == 1;
+    if (drained_ && !pending) {
+      bool ready = co_await loop_.Readable(socket_.get(), deadline);
+      if (!ready) co_return TimedOut();
+      drained_ = false;
+    }
+    MakeRoom();
+    char* out = buffer_.get() + end_;
+    Result<size_t> read = size_t{0};
+    if (ssl_) {
+      int kind = SSL_ERROR_NONE;
+      std::optional<Result<size_t>> now = TryReadTls(out, kStreamBufferBytes, kind);
+      if (!now.has_value() && kind == SSL_ERROR_WANT_READ && drained_) {
+        if (begin_ == end_) Consume(0);
+        bool ready = co_await loop_.Readable(socket_.get(), deadline);
+        if (!ready) co_return TimedOut();
+        drained_ = false;
+        continue;
+      }
+      if (now.has_value()) read = std::move(*now);
+      if (!now.has_value()) read = co_await ReadTls(out, kStreamBufferBytes, deadline);
+    } else {
+      read = co_await ReadPlain(out, kStreamBufferBytes, 0, deadline);
+    }
+    if (read.ok()) end_ += read.value();
+    if (begin_ == end_) Consume(0);
+    co_return read;
   }
-  if (read.ok()) end_ += read.value();
-  if (begin_ == end_) Consume(0);
-  co_return read;
 }
 
 void Stream::Consume(size_t bytes) {
   ENSURE(bytes <= end_ - begin_);
   begin_ += bytes;
   if (begin_ < end_) return;
+  if (capacity_ == kStreamBufferBytes) loop_.GiveBuffer(std::move(buffer_));
   buffer_.reset();
   capacity_ = begin_ = end_ = 0;
 }
@@ -233,24 +268,42 @@ Task<Status> Stream::WritePlain(std::string_view bytes, bool more) {
   co_return Ok();
 }
 
-Task<Status> Stream::Write(std::string_view bytes, bool more) {
-  if (!ssl_) co_return co_await WritePlain(bytes, more);
+bool Stream::Encrypt(std::string_view& bytes, int& kind) {
+  if (written_.capacity() < bytes.size()) {
+    written_.reserve(written_.size() + bytes.size() + kTlsOverheadBytes);
+  }
   while (!bytes.empty()) {
+    ERR_clear_error();
+    size_t n = 0;
+    int result = SSL_write_ex(ssl_.get(), bytes.data(), bytes.size(), &n);
+    if (result != 1) {
+      kind = SSL_get_error(ssl_.get(), result);
+      return false;
+    }
+    bytes.remove_prefix(n);
+  }
+  return true;
+}
+
+Task<Status> Stream::Write(std::string_view bytes, bool more) {
+  if (!ssl_) return WritePlain(bytes, more);
+  // The usual case: the socket takes all of it at once.
+  int kind = SSL_ERROR_NONE;
+  bool short_enough = bytes.size() <= kStreamBufferBytes && written_.empty();
+  if (!short_enough || !Encrypt(bytes, kind)) return WriteTlsLater(bytes, more);
+  if (more && written_.size() < kStreamBufferBytes) return Ok();
+  if (!TrySend()) return Status(Errno("send"));
+  if (written_.empty()) return Ok();
+  return WriteTlsLater(bytes, more);
+}
+
+Task<Status> Stream::WriteTlsLater(std::string_view bytes, bool more) {
+  do {
     // What OpenSSL has written and the socket has not taken is bounded, too.
     std::string_view piece = bytes.substr(0, kStreamBufferBytes);
-    if (written_.capacity() < piece.size()) {
-      written_.reserve(written_.size() + piece.size() + kTlsOverheadBytes);
-    }
-    while (!piece.empty()) {
-      ERR_clear_error();
-      size_t n = 0;
-      int result = SSL_write_ex(ssl_.get(), piece.data(), piece.size(), &n);
-      if (result == 1) {
-        piece.remove_prefix(n);
-        bytes.remove_prefix(n);
-        continue;
-      }
-      int kind = SSL_get_error(ssl_.get(), result);
+    bytes.remove_prefix(piece.size());
+    int kind = SSL_ERROR_NONE;
+    while (!Encrypt(piece, kind)) {
       bool wants = kind == SSL_ERROR_WANT_READ || kind == SSL_ERROR_WANT_WRITE;
       if (!wants) co_return Error{Code::kIo, "TLS: " + TakeSslError()};
       bool ready = co_await AwaitTls(kind, Deadline::After(kWriteTimeout));
@@ -259,7 +312,7 @@ Task<Status> Stream::Write(std::string_view bytes, bool more) {
     if (more && bytes.empty() && written_.size() < kStreamBufferBytes) break;
     Status sent = co_await SendWritten(Deadline::After(kWriteTimeout));
     if (!sent.ok()) co_return sent;
-  }
+  } while (!bytes.empty());
   co_return Ok();
 }
 
@@ -272,7 +325,7 @@ Task<Status> Stream::StartTls(SslOwner ssl, Deadline deadline) {
   SSL_set_bio(ssl.get(), bio, bio);
   // As many records as have arrived, with one call to the kernel.
   SSL_set_read_ahead(ssl.get(), 1);
-  SSL_set_default_read_buffer_len(ssl.get(), kStreamBufferBytes);
+  SSL_set_default_read_buffer_len(ssl.get(), kTlsBufferBytes);
   ssl_ = std::move(ssl);
   for (;;) {
     ERR_clear_error();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -75,7 +76,10 @@ class Stream {
   static int WriteTransport(BIO* bio, const char* bytes, size_t size, size_t* taken);
   static long ControlTransport(BIO* bio, int command, long number, void* pointer);
 
+  // What can be read without waiting; nothing: wait for what `kind` says (SSL_ERROR_...).
+  std::optional<Result<size_t>> TryReadTls(char* out, size_t size, int& kind);
   Task<Result<size_t>> ReadTls(char* out, size_t size, Deadline deadline);
+  Task<Result<size_t>> FillLater(Deadline deadline);
   Task<Result<size_t>> ReadPlain(char* out, size_t size, int flags, Deadline deadline);
   Task<bool> AwaitReadable(Deadline deadline);
   // After an SSL call that failed: waits for what it wants. False: it failed for good, or too late.
@@ -86,6 +90,9 @@ class Stream {
   bool TrySend();
   Task<Status> SendWritten(Deadline deadline);
   Task<Status> WritePlain(std::string_view bytes, bool more);
+  // False: SSL_get_error says in `kind` why not.
+  bool Encrypt(std::string_view& bytes, int& kind);
+  Task<Status> WriteTlsLater(std::string_view bytes, bool more);
 
   EventLoop& loop_;
   Fd socket_;

@@ -8,8 +8,9 @@
 
 namespace gateway {
 
-// A coroutine that starts when it is awaited and gives a T to whoever awaits it, once. The Task
-// owns the coroutine. Nothing throws through one: an exception ends the process, which closes the
+// A coroutine that starts when it is awaited and gives a T to whoever awaits it, once; or a T that
+// is there already: what seldom has to wait is a plain function for the usual case. The Task owns
+// the coroutine. Nothing throws through one: an exception ends the process, which closes the
 // gateway.
 template <typename T>
 class [[nodiscard]] Task {
@@ -37,22 +38,30 @@ class [[nodiscard]] Task {
     void unhandled_exception() { std::terminate(); }
   };
 
-  Task(Task&& other) noexcept : handle_(std::exchange(other.handle_, {})) {}
+  // Nothing has to be waited for.
+  Task(T value) : value_(std::move(value)) {}
+  Task(Task&& other) noexcept
+      : handle_(std::exchange(other.handle_, {})), value_(std::move(other.value_)) {}
   Task& operator=(Task&&) = delete;
   ~Task() {
     if (handle_) handle_.destroy();
   }
 
-  bool await_ready() const noexcept { return false; }
+  // With true, Take gives the value without a co_await.
+  bool ready() const noexcept { return value_.has_value(); }
+  T Take() { return std::move(*value_); }
+
+  bool await_ready() const noexcept { return value_.has_value(); }
   std::coroutine_handle<> await_suspend(std::coroutine_handle<> awaiting) noexcept {
     handle_.promise().awaiting = awaiting;
     return handle_;
   }
-  T await_resume() { return std::move(*handle_.promise().value); }
+  T await_resume() { return value_.has_value() ? Take() : std::move(*handle_.promise().value); }
 
  private:
   explicit Task(std::coroutine_handle<promise_type> handle) : handle_(handle) {}
   std::coroutine_handle<promise_type> handle_;
+  std::optional<T> value_;
 };
 
 }  // namespace gateway

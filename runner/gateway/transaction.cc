@@ -13,7 +13,7 @@ namespace gateway {
 namespace {
 
 // Records whose process is left to the connection's owner.
-[[nodiscard]] bool RecordOwned(Services& services, const Answer& owner, Event event) {
+[[nodiscard]] bool RecordOwned(Services& services, const Answer& owner, Event& event) {
   event.binary = owner.caller.binary;
   event.pid = owner.pid;
   event.ancestors = owner.caller.ancestors;
@@ -87,9 +87,8 @@ Task<Done> Transaction::JudgeAndSend() {
   bool has_body = framing_.kind != codec::BodyFraming::kNone;
   treatment_ = TreatBody(services_, context_, verdict_, has_body, request_);
   if (verdict_.websocket) {
-    upgrade_.emplace(services_, context_, verdict_, client_.head(), [this](Event event) {
-      return RecordOwned(services_, owner_, std::move(event));
-    });
+    upgrade_.emplace(services_, context_, verdict_, client_.head(),
+                     [this](Event event) { return RecordOwned(services_, owner_, event); });
     if (!treatment_.refusal.has_value()) treatment_.refusal = upgrade_->Prepare(request_.fields);
   }
   bool passes = !treatment_.refusal.has_value();
@@ -109,8 +108,8 @@ Task<Done> Transaction::JudgeAndSend() {
   co_return Done{};
 }
 
-bool Transaction::Record(Event event) {
-  bool recorded = RecordOwned(services_, owner_, std::move(event));
+bool Transaction::Record(Event& event) {
+  bool recorded = RecordOwned(services_, owner_, event);
   if (!recorded) client_.Abort();
   return recorded;
 }
@@ -127,7 +126,7 @@ Task<Done> Transaction::SendRefusal(Refusal refusal) {
 }
 
 Task<Done> Transaction::Refuse(RequestVerdict verdict) {
-  if (!Record(std::move(verdict.event))) co_return Done{};
+  if (!Record(verdict.event)) co_return Done{};
   if (answering_ || !verdict.refusal.has_value()) {
     client_.Abort();
     co_return Done{};
@@ -153,7 +152,7 @@ Task<Done> Transaction::Fail(std::string why) {
   event.reason = why;
   event.message = "upstream failed: " + why;
   if (server_) server_->Abort();
-  if (!Record(std::move(event))) co_return Done{};
+  if (!Record(event)) co_return Done{};
   std::string detail = RenderAuthority(context_.authority, 0) + ": " + why;
   if (answering_) {
     client_.Abort();
@@ -376,15 +375,17 @@ Task<Result<codec::ResponseHead>> Transaction::ReadAnswer() {
 // False: it was cut off.
 Task<bool> Transaction::SendAnswer(codec::ResponseHead head) {
   codec::BodyFraming framing = server_->framing();
-  codec::HttpFields fields = codec::EndToEndFields(head.fields);
-  if (framing.kind == codec::BodyFraming::kNone && head.status != 204) {
-    // The length of a body that HEAD or a 304 leaves out.
-    const codec::HttpField* length = codec::FindField(head.fields, "content-length");
-    if (length != nullptr) fields.push_back(*length);
-  }
   if (observer_) observer_->OnHead(head);
+  std::optional<codec::HttpField> length;
+  if (framing.kind == codec::BodyFraming::kNone && head.status != 204) {
+    // Of a body that HEAD or a 304 leaves out.
+    const codec::HttpField* found = codec::FindField(head.fields, "content-length");
+    if (found != nullptr) length = *found;
+  }
+  codec::KeepEndToEnd(head.fields);
+  if (length.has_value()) head.fields.push_back(std::move(*length));
   answering_ = true;
-  Status sent = co_await client_.SendHead(head.status, head.reason, fields, framing);
+  Status sent = co_await client_.SendHead(head.status, head.reason, head.fields, framing);
   bool complete = false;
   if (sent.ok()) complete = co_await MoveAnswer(IdleOf(head, framing));
   if (observer_) observer_->OnEnd(complete);
@@ -452,7 +453,8 @@ Task<Done> TransactionHandler::Handle(ClientRequest& request) {
 
 void TransactionHandler::OnMalformed(std::string_view why) {
   // A record that cannot be written has ended the loop.
-  (void)RecordOwned(services_, owner_, JudgeMalformed(context_, why).event);
+  RequestVerdict verdict = JudgeMalformed(context_, why);
+  (void)RecordOwned(services_, owner_, verdict.event);
 }
 
 }  // namespace gateway

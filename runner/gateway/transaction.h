@@ -32,7 +32,7 @@ class Transaction {
   enum class Moved { kWhole, kCut, kMalformed, kRefused, kSinkFailed };
 
   Task<Done> JudgeAndSend();
-  [[nodiscard]] bool Record(Event event);
+  [[nodiscard]] bool Record(Event& event);
   Task<Done> Refuse(RequestVerdict verdict);
   Task<Done> RefuseOutgoing(OutgoingRefusal refusal);
   Task<Done> Fail(std::string why);

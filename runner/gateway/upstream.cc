@@ -139,8 +139,8 @@ Task<Result<Upstream::Dialled>> Upstream::OpenUnused(bool tls, bool http2) {
 }
 
 Task<Result<std::unique_ptr<ServerRequest>>> Upstream::Open(Wish wish) {
-  if (offers_http2_ && wish.tls) co_return co_await OpenHttp2(wish);
-  co_return co_await OpenHttp1(wish);
+  if (offers_http2_ && wish.tls) return OpenHttp2(wish);
+  return OpenHttp1(wish);
 }
 
 Task<Result<std::unique_ptr<ServerRequest>>> Upstream::OpenHttp2(Wish wish) {
@@ -175,18 +175,24 @@ Task<Result<std::unique_ptr<ServerRequest>>> Upstream::OpenHttp2(Wish wish) {
 
 Task<Done> Upstream::Close() { co_return co_await shared_.Close(); }
 
+std::unique_ptr<ServerRequest> Upstream::TakeKept(Wish wish) {
+  if (wish.fresh || dialled_) return nullptr;
+  Dialled kept = services_.pool.Take(wish.tls ? tls_key_ : plain_key_, destination_.addresses);
+  if (!kept) return nullptr;
+  return std::make_unique<Http1ServerRequest>(services_.pool, std::move(kept));
+}
+
 Task<Result<std::unique_ptr<ServerRequest>>> Upstream::OpenHttp1(Wish wish) {
-  Dialled connection;
-  if (!wish.fresh && !dialled_) {
-    connection = services_.pool.Take(wish.tls ? tls_key_ : plain_key_, destination_.addresses);
-  }
-  if (!connection) {
-    Result<Dialled> opened = co_await OpenUnused(wish.tls, false);
-    if (!opened.ok()) co_return std::move(opened).error();
-    connection = std::move(opened).value();
-  }
+  std::unique_ptr<ServerRequest> kept = TakeKept(wish);
+  if (kept) return Result<std::unique_ptr<ServerRequest>>(std::move(kept));
+  return DialHttp1(wish);
+}
+
+Task<Result<std::unique_ptr<ServerRequest>>> Upstream::DialHttp1(Wish wish) {
+  Result<Dialled> opened = co_await OpenUnused(wish.tls, false);
+  if (!opened.ok()) co_return std::move(opened).error();
   std::unique_ptr<ServerRequest> request =
-      std::make_unique<Http1ServerRequest>(services_.pool, std::move(connection));
+      std::make_unique<Http1ServerRequest>(services_.pool, std::move(opened).value());
   co_return request;
 }
 

@@ -68,7 +68,10 @@ class Upstream {
   Task<Result<Dialled>> DialAddress(policy::Address address);
   Task<Result<Dialled>> Dial();
   Task<Result<Dialled>> OpenUnused(bool tls, bool http2);
+  // Null: there is none.
+  std::unique_ptr<ServerRequest> TakeKept(Wish wish);
   Task<Result<std::unique_ptr<ServerRequest>>> OpenHttp1(Wish wish);
+  Task<Result<std::unique_ptr<ServerRequest>>> DialHttp1(Wish wish);
   Task<Result<std::unique_ptr<ServerRequest>>> OpenHttp2(Wish wish);
 
   Services& services_;

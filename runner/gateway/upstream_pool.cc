@@ -14,16 +14,14 @@ std::string UpstreamKey(bool tls, const std::string& host, uint16_t port) {
 // Drops what it finds closed on the way.
 UpstreamPool::Idle::iterator UpstreamPool::Find(const std::string& key,
                                                 const std::vector<policy::Address>& addresses) {
-  for (auto at = idle_.begin(); at != idle_.end();) {
+  for (size_t behind = idle_.size(); behind > 0; --behind) {
+    auto at = idle_.begin() + static_cast<Idle::difference_type>(behind) - 1;
     const UpstreamConnection& connection = **at;
     bool leads = connection.key == key && std::find(addresses.begin(), addresses.end(),
                                                     connection.address) != addresses.end();
-    if (leads && !connection.stream->IsStale()) return at;
-    if (leads) {
-      at = idle_.erase(at);
-    } else {
-      ++at;
-    }
+    if (!leads) continue;
+    if (!connection.stream->IsStale()) return at;
+    idle_.erase(at);
   }
   return idle_.end();
 }
@@ -44,8 +42,8 @@ std::unique_ptr<UpstreamConnection> UpstreamPool::Take(
 void UpstreamPool::Keep(std::unique_ptr<UpstreamConnection> connection) {
   connection->used = true;
   connection->idle_since = Deadline::Clock::now();
-  idle_.push_front(std::move(connection));
-  if (idle_.size() > kIdleUpstreamsMax) idle_.pop_back();
+  idle_.push_back(std::move(connection));
+  if (idle_.size() > kIdleUpstreamsMax) idle_.erase(idle_.begin());
   if (sweeping_) return;
   sweeping_ = true;
   loop_.Spawn(Sweep());
@@ -56,7 +54,7 @@ Task<Done> UpstreamPool::Sweep() {
   while (!idle_.empty()) {
     co_await loop_.Sleep(Deadline::After(kIdleUpstreamSweep));
     auto oldest = Deadline::Clock::now() - kIdleUpstreamTimeout;
-    idle_.remove_if([&](const std::unique_ptr<UpstreamConnection>& connection) {
+    std::erase_if(idle_, [&](const std::unique_ptr<UpstreamConnection>& connection) {
       return connection->idle_since < oldest || connection->stream->IsStale();
     });
   }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <list>
 #include <memory>
 #include <string>
 #include <vector>
@@ -40,13 +39,13 @@ class UpstreamPool {
   void Keep(std::unique_ptr<UpstreamConnection> connection);
 
  private:
-  using Idle = std::list<std::unique_ptr<UpstreamConnection>>;
+  using Idle = std::vector<std::unique_ptr<UpstreamConnection>>;
 
   Idle::iterator Find(const std::string& key, const std::vector<policy::Address>& addresses);
   Task<Done> Sweep();
 
   EventLoop& loop_;
-  Idle idle_;  // The one used last in front.
+  Idle idle_;  // The one used last behind.
   bool sweeping_ = false;
 };
 
