@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// How people name an image. Grammar: distribution/reference, with its bounds.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+
+namespace image {
+
+// "sha256:" and 64 lower-case hexadecimal digits, and nothing else: digests become file names and
+// parts of URLs.
+bool IsDigest(std::string_view text);
+
+struct Reference {
+  enum class Kind {
+    kRegistry,  // [host[:port]/]repository[:tag][@digest]
+    kLayout,    // oci:DIRECTORY[:tag][@digest]
+    kArchive,   // docker-archive:FILE[:name:tag]
+  };
+  Kind kind = Kind::kRegistry;
+  std::string host;        // With its port; "docker.io" when none was named.
+  std::string repository;  // "library/debian".
+  std::string path;        // kLayout, kArchive.
+  std::string tag;         // "latest" for a registry when neither tag nor digest was named.
+  std::string digest;      // Goes before the tag.
+
+  // As a person would write it, whole: "docker.io/library/debian:12@sha256:...".
+  std::string ToString() const;
+  // "host/repository", what trust policies match; of the other kinds "oci:path" and
+  // "docker-archive:path".
+  std::string Name() const;
+};
+
+// kInvalid with what is wrong and a hint.
+Result<Reference> ParseReference(std::string_view text);
+
+}  // namespace image

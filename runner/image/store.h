@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// Unpacked layers on disk, each under the digest of what it was unpacked from, shared by every run
+// of a user at once. Complete or absent: a layer gets its name by one rename, after its digest and
+// diff id were verified.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/deadline.h"
+#include "base/fd.h"
+#include "base/result.h"
+#include "image/manifest.h"
+#include "image/source.h"
+
+namespace image {
+
+// The layers of one image, ready to be the lower layers of an overlay, and kept from being pruned
+// while this lives (a shared flock).
+struct UnpackedImage {
+  std::vector<std::string> layers;    // Directories, the uppermost first, as overlayfs lists them.
+  std::vector<std::string> warnings;  // What was left out: devices, squashed owners.
+  std::vector<Fd> locks;
+};
+
+struct UnpackLimits {
+  int64_t bytes_max = int64_t{32} << 30;  // Of an image, unpacked.
+  int64_t entries_max = 2'000'000;
+  int ratio_max = 200;  // Unpacked to packed, after the first 64 MiB.
+};
+
+struct PruneResult {
+  int64_t bytes_freed = 0;
+  int64_t bytes_left = 0;
+  int layers_freed = 0;
+};
+
+class Store {
+ public:
+  // `directory` is made when it is not there (0700). kRefused when it belongs to somebody else, or
+  // others may write to it.
+  static Result<Store> Open(const std::string& directory);
+
+  // Unpacks what is not there yet, from `source`, layers in parallel, each in a confined child of
+  // its own. `manifest` and `config` were verified by the caller.
+  Result<UnpackedImage> Unpack(Source& source, const Manifest& manifest, const ImageConfig& config,
+                               const UnpackLimits& limits, Deadline deadline);
+
+  // Removes what was used longest ago, and is not in use, until at most `bytes_max` are left; and
+  // whatever killed runs left half-made.
+  Result<PruneResult> Prune(int64_t bytes_max);
+
+  // Reads everything again and says what is not as it was unpacked. Empty: all is well.
+  Result<std::vector<std::string>> Verify();
+};
+
+// Where layers are kept when nobody says: $AGENTIC_CI_STORE, else
+// $XDG_CACHE_HOME/agentic-ci/images, else ~/.cache/agentic-ci/images.
+std::string DefaultStore();
+
+}  // namespace image
