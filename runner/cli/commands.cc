@@ -28,6 +28,11 @@ constexpr std::string_view kPostDoc =
     "Post a report as one comment on a pull request, kept up to date by later posts. The report is "
     "treated as hostile input, so another job than the one that ran the agent may hold the token.";
 
+constexpr std::string_view kVerifyBundleDoc =
+    "Say whether a Sigstore bundle signs a file, or a digest (`sha256:...`), and who made it: "
+    "offline, by a trusted root. Exit 0: verified, 77: not, with a reason's code at the front of "
+    "the error.";
+
 static_assert(WellFormed(kJson));
 
 Command RunCommandSpec() {
@@ -90,6 +95,35 @@ Command DiffCommandSpec() {
           .variables = {}};
 }
 
+Command VerifyBundleCommandSpec() {
+  return {
+      .name = "verify-bundle",
+      .operands = "FILE|DIGEST",
+      .doc = kVerifyBundleDoc,
+      .options =
+          {{"bundle", "FILE", "", "The bundle: JSON, versions 0.1 to 0.3."},
+           {"legacy-layer", "FILE", "",
+            "In its place, what cosign kept in a registry before bundles, as JSON: `payload`, the "
+            "layer in base64; `annotations`, an object, those of its descriptor."},
+           {"certificate-identity", "ID", "",
+            "Who may have signed: the certificate's subject alternative name, or a glob for it "
+            "(`*` ends at `/`, `**` crosses it)."},
+           {"certificate-oidc-issuer", "URL", "", "Who vouched for that identity. Exact."},
+           {"key", "FILE", "", "The public key (PEM) that must have signed, in place of both."},
+           {"require-log", "", "", "With a key: only a signature that a transparency log has."},
+           {"no-log", "", "", "With an identity: a timestamp authority's word is enough."},
+           {"require-timestamp", "", "", "Only a signature with a timestamp authority's word."},
+           {"trusted-root", "FILE", "",
+            "Whose logs and certificates are believed; without it, those of the public instance, "
+            "built in."},
+           {"staging", "", "", "For sigstore-conformance; needs `trusted-root`."},
+           {"predicate-type", "URI", "",
+            "Statements that count, beside cosign's signatures; without it, every type does.",
+            true},
+           kJson},
+      .variables = {}};
+}
+
 // `text` in lines of at most 80 columns, each behind `indent` blanks.
 std::string Wrap(std::string_view text, size_t indent) {
   constexpr size_t kColumns = 80;
@@ -149,6 +183,7 @@ std::vector<Command> Commands() {
        .doc = "Print the JSON Schema of the policy file, for editors.",
        .options = {},
        .variables = {}},
+      VerifyBundleCommandSpec(),
       {.name = "action",
        .operands = "",
        .doc = "What action.yml calls: `run` with the action's inputs; writes the step's summary, "

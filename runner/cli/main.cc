@@ -16,6 +16,7 @@
 #include "cli/policy_command.h"
 #include "cli/post_command.h"
 #include "cli/run_command.h"
+#include "cli/verify_bundle_command.h"
 
 namespace cli {
 namespace {
@@ -34,6 +35,7 @@ constexpr Handler kHandlers[] = {
     {"policy suggest", PolicySuggestCommand},
     {"policy test", PolicyTestCommand},
     {"policy schema", PolicySchemaCommand},
+    {"verify-bundle", VerifyBundleCommand},
     {"action", ActionCommand},
 };
 

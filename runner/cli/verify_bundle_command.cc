@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/verify_bundle_command.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/exit_code.h"
+#include "base/sys.h"
+#include "cli/error_text.h"
+#include "codec/base64.h"
+#include "codec/digest.h"
+#include "codec/json.h"
+#include "sigstore/verify.h"
+
+namespace cli {
+namespace {
+
+// Bundles are kilobytes, attestations sometimes megabytes; cosign's own bound is 128 MiB.
+constexpr size_t kBundleBytesMax = size_t{32} << 20;
+constexpr size_t kKeyBytesMax = size_t{1} << 16;
+constexpr size_t kRootBytesMax = size_t{1} << 20;
+constexpr std::string_view kDigestPrefix = "sha256:";
+constexpr size_t kDigestSize = kDigestPrefix.size() + 64;
+
+// The digest that the operand is, or that of the file it names. As sigstore-conformance tells them
+// apart: a digest is written "sha256:" and 64 digits, and no file is called that.
+Result<std::string> DigestOf(const std::string& operand) {
+  if (operand.starts_with(kDigestPrefix) && operand.size() == kDigestSize &&
+      !sys::Exists(operand)) {
+    std::string hex = operand.substr(kDigestPrefix.size());
+    if (hex.find_first_not_of("0123456789abcdef") != std::string::npos) {
+      return Error{Code::kUsage, "'" + operand + "' is neither a digest nor a file"};
+    }
+    return hex;
+  }
+  Fd file = TRY(sys::Open(operand, O_RDONLY).Context("reading the artifact"));
+  codec::Sha256 hash;
+  std::string block(size_t{1} << 16, '\0');
+  for (;;) {
+    ssize_t size = ::read(file.get(), block.data(), block.size());
+    if (size < 0 && errno == EINTR) continue;
+    if (size < 0) return Errno("read " + operand);
+    if (size == 0) return hash.Hex();
+    hash.Update({block.data(), static_cast<size_t>(size)});
+  }
+}
+
+// A layer of a `sha256-<hex>.sig` manifest, with its descriptor's annotations.
+Result<sigstore::LegacySignature> ReadLegacyLayer(const std::string& file) {
+  std::string text = TRY(sys::ReadFile(file, kBundleBytesMax).Context("reading the layer"));
+  codec::Json layer = TRY(codec::ParseJson(text, {.bytes_max = kBundleBytesMax}).Context(file));
+  std::optional<std::string> payload = codec::DecodeBase64(layer.StringAt("payload"));
+  const codec::Json* annotations = layer.Find("annotations");
+  if (!payload || annotations == nullptr || annotations->object() == nullptr) {
+    return Error{Code::kInvalid,
+                 file + ": not a layer: {\"payload\": base64, \"annotations\": {}}"};
+  }
+  return sigstore::LegacySignature{
+      .payload = *std::move(payload),
+      .signature = annotations->StringAt("dev.cosignproject.cosign/signature"),
+      .certificate = annotations->StringAt("dev.sigstore.cosign/certificate"),
+      .chain = annotations->StringAt("dev.sigstore.cosign/chain"),
+      .bundle = annotations->StringAt("dev.sigstore.cosign/bundle"),
+      .timestamp = annotations->StringAt("dev.sigstore.cosign/rfc3161timestamp")};
+}
+
+Result<sigstore::VerifyOptions> ReadOptions(const Arguments& arguments) {
+  sigstore::VerifyOptions options;
+  options.predicate_types = arguments.All("predicate-type");
+  options.any_predicate = options.predicate_types.empty();
+  options.require_timestamp = arguments.Has("require-timestamp");
+  std::string key = arguments.Get("key");
+  std::string identity = arguments.Get("certificate-identity");
+  std::string issuer = arguments.Get("certificate-oidc-issuer");
+  if (!key.empty()) {
+    if (!identity.empty() || !issuer.empty()) {
+      return Error{Code::kUsage, "--key and --certificate-identity exclude each other"};
+    }
+    std::string pem = TRY(sys::ReadFile(key, kKeyBytesMax).Context("reading the key"));
+    options.signer = sigstore::KeyRule{std::move(pem), arguments.Has("require-log")};
+    return options;
+  }
+  if (identity.empty() || issuer.empty()) {
+    return Error{Code::kUsage, "verify-bundle needs a signer: a key, or an identity and its issuer",
+                 "--certificate-identity ID --certificate-oidc-issuer URL"};
+  }
+  options.signer = sigstore::IdentityRule{issuer, identity, {}};
+  options.require_log = !arguments.Has("no-log");
+  return options;
+}
+
+codec::Json AsJson(const sigstore::Verified& verified) {
+  codec::Json object;
+  object.Set("verified", true);
+  object.Set("signer", verified.signer);
+  object.Set("issuer", verified.issuer);
+  object.Set("predicateType", verified.predicate_type);
+  codec::Json indices = codec::Json::EmptyArray();
+  for (int64_t index : verified.log_indices) indices.Push(index);
+  object.Set("logIndices", indices);
+  codec::Json times = codec::Json::EmptyArray();
+  for (int64_t time : verified.times) times.Push(time);
+  object.Set("times", times);
+  return object;
+}
+
+codec::Json AsJson(const sigstore::Rejection& rejection) {
+  codec::Json object;
+  object.Set("verified", false);
+  object.Set("reason", sigstore::Render(rejection.reason));
+  object.Set("detail", rejection.detail);
+  object.Set("identity", rejection.identity);
+  object.Set("issuer", rejection.issuer);
+  return object;
+}
+
+std::string AsText(const sigstore::Verified& verified) {
+  std::string text = "verified\nsigner: " + verified.signer + "\n";
+  if (!verified.issuer.empty()) text += "issuer: " + verified.issuer + "\n";
+  if (!verified.predicate_type.empty()) text += "predicate: " + verified.predicate_type + "\n";
+  for (int64_t index : verified.log_indices) text += "log index: " + std::to_string(index) + "\n";
+  for (int64_t time : verified.times) text += "time: " + std::to_string(time) + "\n";
+  return text;
+}
+
+// What was found instead, as the options that would accept it.
+std::string HintFor(const sigstore::Rejection& rejection) {
+  if (rejection.identity.empty()) return {};
+  return "--certificate-identity '" + rejection.identity + "' --certificate-oidc-issuer '" +
+         rejection.issuer + "'";
+}
+
+Result<int> Report(const sigstore::Verdict& verdict, bool json) {
+  if (const sigstore::Verified* verified = std::get_if<sigstore::Verified>(&verdict)) {
+    TRY(sys::WriteAll(STDOUT_FILENO,
+                      json ? codec::RenderJson(AsJson(*verified)) : AsText(*verified)));
+    return 0;
+  }
+  const sigstore::Rejection& rejection = std::get<sigstore::Rejection>(verdict);
+  if (json) TRY(sys::WriteAll(STDOUT_FILENO, codec::RenderJson(AsJson(rejection))));
+  return Error{Code::kRefused, sigstore::Render(rejection), HintFor(rejection)};
+}
+
+}  // namespace
+
+Result<int> VerifyBundleCommand(const Arguments& arguments) {
+  std::string bundle_file = arguments.Get("bundle");
+  std::string layer_file = arguments.Get("legacy-layer");
+  if (bundle_file.empty() == layer_file.empty()) {
+    return Error{Code::kUsage, "verify-bundle needs a bundle", "--bundle FILE"};
+  }
+  if (arguments.operands.size() != 1) {
+    return Error{Code::kUsage, "verify-bundle needs one artifact: a file, or sha256:DIGEST",
+                 "agentic-ci verify-bundle --help"};
+  }
+  sigstore::VerifyOptions options = TRY(ReadOptions(arguments));
+  std::string root_file = arguments.Get("trusted-root");
+  if (arguments.Has("staging") && root_file.empty()) {
+    return Error{Code::kUsage, "the staging instance's trusted root is not built in",
+                 "--trusted-root FILE"};
+  }
+  std::optional<sigstore::TrustedRoot> given;
+  if (!root_file.empty()) {
+    std::string text =
+        TRY(sys::ReadFile(root_file, kRootBytesMax).Context("reading the trusted root"));
+    sigstore::TrustedRoot parsed = TRY(sigstore::ParseTrustedRoot(text));
+    given = std::move(parsed);
+  }
+  const sigstore::TrustedRoot& root = given ? *given : sigstore::EmbeddedTrustedRoot();
+  std::string digest = TRY(DigestOf(arguments.operands.front()));
+  bool json = arguments.Has("json");
+  if (!layer_file.empty()) {
+    sigstore::LegacySignature layer = TRY(ReadLegacyLayer(layer_file));
+    return Report(sigstore::VerifyLegacy(layer, digest, options, &root), json);
+  }
+  std::string bundle =
+      TRY(sys::ReadFile(bundle_file, kBundleBytesMax).Context("reading the bundle"));
+  return Report(sigstore::VerifyBundle(bundle, digest, options, &root), json);
+}
+
+}  // namespace cli
