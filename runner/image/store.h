@@ -4,6 +4,8 @@
 // diff id were verified.
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -21,8 +23,16 @@ namespace image {
 struct UnpackedImage {
   std::vector<std::string> layers;    // Directories, the uppermost first, as overlayfs lists them.
   std::vector<std::string> warnings;  // What was left out: devices, squashed owners.
+  // Who every file of every layer belongs to on this disk: the caller, who maps one id into the
+  // sandbox; kRootLayersId when the caller is root, who must id-map the layers for anybody else.
+  uid_t owner_uid = 0;
+  gid_t owner_gid = 0;
   std::vector<Fd> locks;
 };
+
+// Root runs the agent as nobody in particular, and unpacks as nobody in particular: the uid that
+// sandbox/plan.cc hands root's checkout to.
+inline constexpr uid_t kRootLayersId = 1'879'048'192;
 
 struct UnpackLimits {
   int64_t bytes_max = int64_t{32} << 30;  // Of an image, unpacked.

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// User namespaces, for whoever starts a process in one: the sandbox, and what unpacks images.
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+
+#include "base/result.h"
+
+namespace sys {
+
+// One line of an id map: `inner` in the namespace is `outer` outside.
+struct IdMapping {
+  unsigned inner;
+  unsigned outer;
+};
+
+// Writes the id maps of a process that was just cloned into a user namespace of its own. Only root
+// may map ids that are not its own, and only then can the process still set its groups.
+Status MapIds(pid_t pid, IdMapping uid, IdMapping gid, bool as_root);
+
+// The kernel refused a namespace (`saved_errno` of `call`): kUnsupported with the hint that fits
+// this host, where one is known.
+Error NamespaceRefused(const char* call, int saved_errno);
+
+// What to type so that this host gives user namespaces, as far as the host tells; or "".
+std::string NamespaceRemedy();
+
+}  // namespace sys
