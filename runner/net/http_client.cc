@@ -11,6 +11,7 @@
 #include <climits>
 
 #include "base/sys.h"
+#include "net/url.h"
 
 namespace net {
 namespace {
@@ -63,29 +64,58 @@ class HeaderList {
   curl_slist* list_ = nullptr;
 };
 
-void AddBearer(HeaderList& list, const Secret& bearer) {
-  constexpr std::string_view kPrefix = "authorization: Bearer ";
-  std::vector<char> line(kPrefix.begin(), kPrefix.end());
-  line.reserve(kPrefix.size() + bearer.reveal().size() + 1);  // No second copy left behind.
-  line.insert(line.end(), bearer.reveal().begin(), bearer.reveal().end());
-  line.push_back('\0');
+Status AddAuthorization(HeaderList& list, std::string_view scheme, const Secret& value) {
+  if (!OneLine(value.reveal())) return Error{Code::kSetup, "the token is not one line"};
+  constexpr std::string_view kName = "authorization: ";
+  std::vector<char> line;
+  line.reserve(kName.size() + scheme.size() + value.reveal().size() + 1);  // No copy left behind.
+  for (std::string_view part : {kName, scheme, value.reveal(), std::string_view("\0", 1)}) {
+    line.insert(line.end(), part.begin(), part.end());
+  }
   list.Add(line.data());
   ::explicit_bzero(line.data(), line.size());
+  return Ok();
+}
+
+Status AddHeaders(HeaderList& list, const HttpRequest& request) {
+  list.Add("expect:");  // No waiting for a 100.
+  for (const auto& [name, value] : request.headers) {
+    if (!OneLine(name) || !OneLine(value) || name.find(':') != std::string::npos) {
+      return Error{Code::kInvalid, "a header that is not one line"};
+    }
+    list.Add((name + ": " + value).c_str());
+  }
+  if (request.bearer != nullptr) TRY(AddAuthorization(list, "Bearer ", *request.bearer));
+  if (request.basic != nullptr) TRY(AddAuthorization(list, "Basic ", *request.basic));
+  return Ok();
 }
 
 // What the callbacks fill in.
 struct Incoming {
+  CURL* handle = nullptr;
+  const BodySink* sink = nullptr;
   HttpResponse response;
   size_t body_bytes_max = 0;
   size_t header_bytes = 0;
   bool too_large = false;
+  bool cut = false;  // An error's body, beyond the bound.
+  Status sink_status = Ok();
 };
 
 size_t OnBody(char* data, size_t size, size_t count, void* context) {
   auto* incoming = static_cast<Incoming*>(context);
   size_t bytes = size * count;
-  if (bytes > incoming->body_bytes_max - incoming->response.body.size()) {
-    incoming->too_large = true;
+  long status = 0;
+  curl_easy_getinfo(incoming->handle, CURLINFO_RESPONSE_CODE, &status);
+  if (incoming->sink != nullptr && status >= 200 && status < 300) {
+    incoming->response.status = static_cast<int>(status);
+    incoming->sink_status = (*incoming->sink)(incoming->response, std::string_view(data, bytes));
+    return incoming->sink_status.ok() ? bytes : 0;
+  }
+  size_t room = incoming->body_bytes_max - incoming->response.body.size();
+  if (bytes > room) {
+    (incoming->sink != nullptr ? incoming->cut : incoming->too_large) = true;
+    incoming->response.body.append(data, room);
     return 0;
   }
   incoming->response.body.append(data, bytes);
@@ -114,17 +144,6 @@ size_t OnHeader(char* data, size_t size, size_t count, void* context) {
   while (!value.empty() && (value.back() == ' ' || value.back() == '\t')) value.remove_suffix(1);
   incoming->response.headers.emplace(std::move(name), std::string(value));
   return consumed;
-}
-
-Status CheckUrl(const std::string& url) {
-  std::unique_ptr<CURLU, decltype(&curl_url_cleanup)> parsed(curl_url(), &curl_url_cleanup);
-  ENSURE(parsed != nullptr);
-  bool allowed_scheme = url.rfind("https://", 0) == 0 || url.rfind("http://", 0) == 0;
-  CURLUcode code = curl_url_set(parsed.get(), CURLUPART_URL, url.c_str(), CURLU_DISALLOW_USER);
-  if (!allowed_scheme || !OneLine(url) || code != CURLUE_OK) {
-    return Error{Code::kInvalid, "not an http or https address: " + Printable(url)};
-  }
-  return Ok();
 }
 
 Code Classify(CURLcode code) {
@@ -187,6 +206,8 @@ struct HttpClient::State {
     Set(CURLOPT_NOPROXY, "localhost,127.0.0.1,::1");
     Set(CURLOPT_USERAGENT, options.user_agent.c_str());
     Set(CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(options.connect_timeout_ms));
+    Set(CURLOPT_LOW_SPEED_LIMIT, 1000L);
+    Set(CURLOPT_LOW_SPEED_TIME, static_cast<long>(options.stall_seconds));
     Set(CURLOPT_WRITEFUNCTION, &OnBody);
     Set(CURLOPT_HEADERFUNCTION, &OnHeader);
   }
@@ -235,7 +256,7 @@ Result<HttpClient> HttpClient::Create(HttpClientOptions options) {
     return Error{Code::kSetup, "no certificate in " + options.ca_file};
   }
   if (!options.proxy.empty()) {
-    TRY(CheckUrl(options.proxy).Context("proxy"));
+    TRY(ParseUrl(options.proxy).Context("proxy"));
   }
   state->options = std::move(options);
   state->handle = curl_easy_init();
@@ -244,28 +265,28 @@ Result<HttpClient> HttpClient::Create(HttpClientOptions options) {
 }
 
 Result<HttpResponse> HttpClient::Send(const HttpRequest& request, Deadline deadline) {
+  return Perform(request, nullptr, deadline);
+}
+
+Result<HttpResponse> HttpClient::Send(const HttpRequest& request, const BodySink& sink,
+                                      Deadline deadline) {
+  return Perform(request, &sink, deadline);
+}
+
+Result<HttpResponse> HttpClient::Perform(const HttpRequest& request, const BodySink* sink,
+                                         Deadline deadline) {
   state_->reached = false;
-  TRY(CheckUrl(request.url));
-  std::string doing = request.method + " " + Printable(request.url);
+  TRY(ParseUrl(request.url));
+  std::string doing = request.method + " " + ShownUrl(request.url);
   HeaderList headers;
-  headers.Add("expect:");  // No waiting for a 100.
-  for (const auto& [name, value] : request.headers) {
-    if (!OneLine(name) || !OneLine(value) || name.find(':') != std::string::npos) {
-      return Error{Code::kInvalid, doing + ": a header that is not one line"};
-    }
-    headers.Add((name + ": " + value).c_str());
-  }
-  if (request.bearer != nullptr) {
-    if (!OneLine(request.bearer->reveal())) {
-      return Error{Code::kSetup, doing + ": the token is not one line"};
-    }
-    AddBearer(headers, *request.bearer);
-  }
+  TRY(AddHeaders(headers, request).Context(doing));
   if (deadline.passed()) {
     return Error{Code::kTemporary, doing + ": the time limit passed"};
   }
 
   Incoming incoming;
+  incoming.handle = state_->handle;
+  incoming.sink = sink;
   incoming.body_bytes_max = state_->options.response_bytes_max;
   std::array<char, CURL_ERROR_SIZE> reason{};
   curl_easy_reset(state_->handle);  // Keeps the connections.
@@ -285,7 +306,8 @@ Result<HttpResponse> HttpClient::Send(const HttpRequest& request, Deadline deadl
     return Error{Code::kInvalid, doing + ": the answer is larger than " +
                                      std::to_string(incoming.body_bytes_max) + " bytes"};
   }
-  if (code != CURLE_OK) {
+  if (!incoming.sink_status.ok()) return std::move(incoming.sink_status).error();
+  if (code != CURLE_OK && !incoming.cut) {
     const char* text = reason[0] != '\0' ? reason.data() : curl_easy_strerror(code);
     return Error{Classify(code), doing + ": " + Printable(text)};
   }

@@ -3,9 +3,11 @@
 // followed, every answer bounded. Not for traffic of an agent: that is the gateway's.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -23,6 +25,8 @@ struct HttpRequest {
   // Sent as `authorization: Bearer ...`; borrowed, may be null. It is in no header list and no
   // error.
   const Secret* bearer = nullptr;
+  // The same as `authorization: Basic ...`: the base64 of "user:password".
+  const Secret* basic = nullptr;
 };
 
 struct HttpResponse {
@@ -34,12 +38,19 @@ struct HttpResponse {
   std::string Header(const std::string& name) const;
 };
 
+// Takes the next piece of the body of an answer whose status is in 200..299; `head` is the answer
+// without its body. An error ends the transfer and is what Send gives.
+using BodySink = std::function<Status(const HttpResponse& head, std::string_view bytes)>;
+
 struct HttpClientOptions {
   std::string ca_file;  // PEM; empty: SystemCaBundle(). There is no way to verify nothing.
   std::string user_agent = "agentic-ci";
   std::string proxy;  // Empty: none, whatever the environment says. "http://host:port".
   size_t response_bytes_max = 16 * 1024 * 1024;
   int connect_timeout_ms = 10'000;
+  // A transfer that stays below 1000 bytes in a second for so long has failed (kTemporary); 0:
+  // only the deadline counts.
+  int stall_seconds = 0;
 };
 
 // The first of the places distributions keep their bundle in. kSetup when there is none.
@@ -57,12 +68,17 @@ class HttpClient {
   // verify; kInvalid: a malformed URL or header, or an answer over the bound.
   Result<HttpResponse> Send(const HttpRequest& request, Deadline deadline);
 
+  // The same with the body given to `sink`, which bounds it. The body of any other status is in the
+  // answer, cut at `response_bytes_max`.
+  Result<HttpResponse> Send(const HttpRequest& request, const BodySink& sink, Deadline deadline);
+
   // Whether the last Send put a byte of its request on a connection: false means that the service
   // can not have acted on it.
   bool reached() const;
 
  private:
   struct State;
+  Result<HttpResponse> Perform(const HttpRequest& request, const BodySink* sink, Deadline deadline);
   explicit HttpClient(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;
 };

@@ -61,6 +61,20 @@ bool WorthRepeating(const RetryPolicy& policy, const HttpRequest& request,
   return repeats_safely && (response.status >= 500 || response.status == 408);
 }
 
+Result<HttpResponse> Repeat(const std::function<Result<HttpResponse>()>& send,
+                            const std::function<bool()>& reached, const HttpRequest& request,
+                            const RetryPolicy& policy, Deadline deadline) {
+  std::random_device random;
+  std::uniform_real_distribution<double> jitter(0, 1);
+  for (int number = 1;; ++number) {
+    Result<HttpResponse> answer = send();
+    Attempt attempt{number, reached(), static_cast<int64_t>(::time(nullptr)), jitter(random)};
+    std::optional<milliseconds> delay = DecideRetry(policy, request, answer, attempt);
+    if (!delay || deadline < Deadline::After(*delay)) return answer;
+    std::this_thread::sleep_for(*delay);
+  }
+}
+
 }  // namespace
 
 bool RateLimited(const HttpResponse& response) {
@@ -92,16 +106,14 @@ std::optional<milliseconds> DecideRetry(const RetryPolicy& policy, const HttpReq
 
 Result<HttpResponse> SendWithRetries(HttpClient& client, const HttpRequest& request,
                                      const RetryPolicy& policy, Deadline deadline) {
-  std::random_device random;
-  std::uniform_real_distribution<double> jitter(0, 1);
-  for (int number = 1;; ++number) {
-    Result<HttpResponse> answer = client.Send(request, deadline);
-    Attempt attempt{number, client.reached(), static_cast<int64_t>(::time(nullptr)),
-                    jitter(random)};
-    std::optional<milliseconds> delay = DecideRetry(policy, request, answer, attempt);
-    if (!delay || deadline < Deadline::After(*delay)) return answer;
-    std::this_thread::sleep_for(*delay);
-  }
+  return Repeat([&] { return client.Send(request, deadline); },
+                [&client] { return client.reached(); }, request, policy, deadline);
+}
+
+Result<HttpResponse> GetWithRetries(const std::function<Result<HttpResponse>()>& send,
+                                    const RetryPolicy& policy, Deadline deadline) {
+  return Repeat(
+      send, [] { return true; }, HttpRequest{}, policy, deadline);
 }
 
 }  // namespace net

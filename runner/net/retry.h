@@ -44,6 +44,10 @@ std::optional<std::chrono::milliseconds> DecideRetry(const RetryPolicy& policy,
 Result<HttpResponse> SendWithRetries(HttpClient& client, const HttpRequest& request,
                                      const RetryPolicy& policy, Deadline deadline);
 
+// The same of a request that `send` makes: a GET, or one as harmless.
+Result<HttpResponse> GetWithRetries(const std::function<Result<HttpResponse>()>& send,
+                                    const RetryPolicy& policy, Deadline deadline);
+
 // Whether this answer is a rate limit: 429, or GitHub's 403 with `retry-after`, an exhausted
 // x-ratelimit-remaining, or "secondary rate limit" in the message.
 bool RateLimited(const HttpResponse& response);
