@@ -94,6 +94,10 @@ HostView ReadHost(const std::string& checkout) {
   host.kind = Kind;
   host.link = [](const std::string& path) { return sys::ReadLink(path).value_or(""); };
   host.list = List;
+  host.belongs_to_root = [](const std::string& path) {
+    struct stat facts {};
+    return ::lstat(path.c_str(), &facts) == 0 && facts.st_uid == 0;
+  };
   host.mounts = Mounts();
   return host;
 }

@@ -25,6 +25,8 @@ struct HostView {
   // The text of a symbolic link, and the names in a directory; empty when there is none.
   std::function<std::string(const std::string&)> link;
   std::function<std::vector<std::string>(const std::string&)> list;
+  // Whether what stands there belongs to root; the last component is not followed.
+  std::function<bool(const std::string&)> belongs_to_root;
   // Every mount point, as this process sees it.
   std::vector<std::string> mounts = {};
 };

@@ -87,7 +87,7 @@ Status Init::Build() {
   TRY(OpenDoors());
   Fd diagnostics = OpenSocketDiagnostics();
   TRY(sys::SendMessage(hands_.control.get(), control::kDiagnostics, diagnostics.get()));
-  Fd upper = TRY(BuildTree(plan_, std::move(hands_.checkout)));
+  Fd upper = TRY(BuildTree(plan_, std::move(hands_.opened)));
   TRY(sys::SendMessage(hands_.control.get(), control::kUpper, upper.get()));
   return Ok();
 }
@@ -247,13 +247,16 @@ bool Expect(int socket, std::string_view message) {
 // The agent's streams are put in place by number, so nothing else may stand at 0, 1 and 2: neither
 // a hand of ours nor, later, a pipe that happened to get the lowest free number.
 Status ClearStandardStreams(InitHands* hands) {
-  for (Fd* fd : {&hands->control, &hands->checkout, &hands->input, &hands->output, &hands->error}) {
+  std::vector<Fd*> kept = {&hands->control, &hands->input, &hands->output, &hands->error};
+  for (Fd& opened : hands->opened) kept.push_back(&opened);
+  std::vector<int> numbers;
+  for (Fd* fd : kept) {
     if (fd->valid() && fd->get() <= STDERR_FILENO) {
       *fd = Fd(::fcntl(fd->get(), F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
     }
+    numbers.push_back(fd->get());
   }
-  sys::CloseAllExcept({hands->control.get(), hands->checkout.get(), hands->input.get(),
-                       hands->output.get(), hands->error.get()});
+  sys::CloseAllExcept(numbers);
   return sys::FillStandardStreams();
 }
 

@@ -12,9 +12,9 @@ namespace sandbox {
 
 // What the sandbox's first process is born with, besides the plan.
 struct InitHands {
-  Fd control;   // To the supervisor (sandbox/control.h).
-  Fd checkout;  // Detached mount of the checkout, or invalid.
-  Fd input;     // The agent's standard streams.
+  Fd control;              // To the supervisor (sandbox/control.h).
+  std::vector<Fd> opened;  // Detached mounts, of each step whose source is not come by its path.
+  Fd input;                // The agent's standard streams.
   Fd output;
   Fd error;
   std::vector<sock_filter> filter;          // With every connect(2) free,

@@ -7,12 +7,14 @@
 #include <set>
 #include <sstream>
 
+#include "sandbox/etc_files.h"
 #include "sandbox/mask.h"
 
 namespace sandbox {
 namespace {
 
 using Kind = MountStep::Kind;
+using Source = MountStep::Source;
 
 // Made by us, private to the run: a policy may name them, it never gets the host's.
 constexpr std::array<std::string_view, 7> kPrivate = {"/proc", "/dev", "/tmp",    "/sandbox",
@@ -63,6 +65,11 @@ std::vector<uint16_t> CapturedPorts(const policy::Policy& policy) {
 }
 
 constexpr char kSystemBundle[] = "/etc/ssl/certs/ca-certificates.crt";
+// Where distributions' programs look that know no variable: Debian's and Alpine's, Fedora's,
+// SUSE's.
+constexpr const char* kImageBundles[] = {
+    kSystemBundle, "/etc/ssl/cert.pem", "/etc/pki/tls/certs/ca-bundle.crt",
+    "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem", "/etc/ssl/ca-bundle.pem"};
 
 // Collects the tree, parents before children, each path once.
 class Tree {
@@ -74,11 +81,16 @@ class Tree {
  private:
   Status PlanIds();
   void PlanBase();
+  void PlanImage();
+  Status PlanImagePaths();
   void PlanEtc();
   void PlanEtcEntries(const std::set<std::string>& ours);
   void PlanDevices();
   Status PlanWorkspace();
   Status PlanPolicyPaths();
+  Status CheckRequired(const std::string& path, PathKind kind) const;
+  void PlanLandlock(const std::set<std::string>& read_only,
+                    const std::set<std::string>& read_write);
   Status PlanTopLevelLinks();
   std::string MountBeneath(const std::string& path) const;
   Status RefuseMountsBeneath(const std::string& path) const;
@@ -97,6 +109,9 @@ class Tree {
 };
 
 Status Tree::PlanIds() {
+  // The policy's word goes before the image's. Nobody is root.
+  if (request_.image && request_.image->uid != 0) plan_.inner_uid = request_.image->uid;
+  if (request_.image && request_.image->gid != 0) plan_.inner_gid = request_.image->gid;
   if (request_.policy.process.run_as_user && *request_.policy.process.run_as_user != "sandbox") {
     plan_.inner_uid = ParseId(*request_.policy.process.run_as_user);
   }
@@ -169,8 +184,6 @@ void Tree::PlanDevices() {
 // /etc is the host's with our names, our certificates and no credentials laid over it. Containers
 // bind single files into it (hosts, resolv.conf), and what has mounts in it cannot be a layer.
 void Tree::PlanEtc() {
-  std::string uid = std::to_string(plan_.inner_uid);
-  std::string gid = std::to_string(plan_.inner_gid);
   bool layered = MountBeneath("/etc").empty();
   std::set<std::string> ours;
   auto file = [&](const std::string& name, std::string content) {
@@ -181,22 +194,12 @@ void Tree::PlanEtc() {
          .content = std::move(content),
          .mode = 0644});
   };
-  file("/etc/passwd", "root:x:0:0:root:/nonexistent:/usr/sbin/nologin\nsandbox:x:" + uid + ":" +
-                          gid + ":agent:" + kHome +
-                          ":/bin/bash\n"
-                          "nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n");
-  file("/etc/group", "root:x:0:\nsandbox:x:" + gid + ":\nnogroup:x:65534:\n");
-  file("/etc/hostname", "sandbox\n");
-  file("/etc/hosts", "127.0.0.1 localhost sandbox\n::1 localhost ip6-localhost\n");
-  // The gateway answers there, at once.
-  file("/etc/resolv.conf",
-       std::string("options timeout:1 attempts:1\nnameserver ") + kProxyAddress + "\n");
-  if (!layered) Parents(kCaFile);
-  file(kCaFile, request_.ca_pem);
-  std::string bundle = request_.ca_bundle_pem + "\n" + request_.ca_pem;
-  file(kCaBundleFile, bundle);
-  if (!request_.ca_java.empty()) file(kCaJavaFile, request_.ca_java);
+  for (auto& [name, content] : EtcFiles(request_, plan_.inner_uid, plan_.inner_gid)) {
+    if (!layered) Parents(name);
+    file(name, std::move(content));
+  }
   // The system bundle too: programs that know no variable trust what stands there.
+  std::string bundle = request_.ca_bundle_pem + "\n" + request_.ca_pem;
   bool has_bundle = host_.kind(kSystemBundle) == PathKind::kFile;
   if (layered) {
     if (has_bundle) file(kSystemBundle, std::move(bundle));
@@ -252,7 +255,10 @@ Status Tree::PlanWorkspace() {
   Add({.kind = Kind::kWorkspace,
        .target = request_.checkout,
        .source = request_.checkout,
-       .scratch = "workspace"});
+       .scratch = "workspace",
+       .from = !plan_.as_root         ? Source::kPath
+               : plan_.idmap_checkout ? Source::kMapped
+                                      : Source::kOpened});
   return Ok();
 }
 
@@ -282,11 +288,22 @@ Status Tree::Show(const std::string& path, bool writable) {
     TRY(RefuseMountsBeneath(path));
     std::string scratch = "writable-" + std::to_string(shown_.size());
     if (made_.insert(path).second) Add({Kind::kDirectory, path});
-    Add({.kind = Kind::kOverlay, .target = path, .source = path, .scratch = scratch});
+    // A layer can only be changed by its owner.
+    bool mapped = plan_.as_root && host_.belongs_to_root(path);
+    Add({.kind = Kind::kOverlay,
+         .target = path,
+         .source = path,
+         .scratch = scratch,
+         .from = mapped ? Source::kMapped : Source::kPath});
   } else {
     if (kind == PathKind::kDirectory && made_.insert(path).second) Add({Kind::kDirectory, path});
     if (kind == PathKind::kFile) Add({.kind = Kind::kFile, .target = path, .mode = 0644});
-    Add({.kind = Kind::kBind, .target = path, .source = path});
+    // An agent under /root is where only root can go, and may be root's alone to read.
+    bool mapped = plan_.as_root && installed_.contains(path) && host_.belongs_to_root(path);
+    Add({.kind = Kind::kBind,
+         .target = path,
+         .source = path,
+         .from = mapped ? Source::kMapped : Source::kPath});
   }
   shown_.push_back(path);
   return Ok();
@@ -326,23 +343,91 @@ Status Tree::PlanPolicyPaths() {
   for (const std::string& path : filesystem.read_write) read_write.insert(Clean(path));
 
   for (const std::string& path : read_only) {
-    if (request_.policy.landlock == policy::LandlockMode::kHardRequirement && !IsPrivate(path) &&
-        host_.kind(path) == PathKind::kMissing) {
-      return Error{Code::kInvalid, path + " of the policy does not exist on this host",
-                   "remove it, or set landlock.compatibility: best_effort"};
-    }
+    TRY(CheckRequired(path, host_.kind(path)));
     if (!read_write.contains(path)) TRY(Show(path, false));
   }
   for (const std::string& path : read_write) TRY(Show(path, true));
   TRY(PlanTopLevelLinks());
 
+  PlanLandlock(read_only, read_write);
+  return Ok();
+}
+
+Status Tree::CheckRequired(const std::string& path, PathKind kind) const {
+  bool required = request_.policy.landlock == policy::LandlockMode::kHardRequirement;
+  if (!required || IsPrivate(path) || kind != PathKind::kMissing) return Ok();
+  return Error{
+      Code::kInvalid,
+      path + " of the policy does not exist " + (request_.image ? "in the image" : "on this host"),
+      "remove it, or set landlock.compatibility: best_effort"};
+}
+
+void Tree::PlanLandlock(const std::set<std::string>& read_only,
+                        const std::set<std::string>& read_write) {
   for (const std::string& path : read_only) plan_.landlock.push_back({path, false});
   for (const std::string& path : read_write) plan_.landlock.push_back({path, true});
   for (const char* path : {"/tmp", kHome, "/dev", "/var/tmp"})
     plan_.landlock.push_back({path, true});
   plan_.landlock.push_back({"/proc", false});
-  if (filesystem.include_workdir) plan_.landlock.push_back({request_.checkout, true});
+  if (request_.policy.filesystem.include_workdir) {
+    plan_.landlock.push_back({request_.checkout, true});
+  }
   plan_.landlock_required = request_.policy.landlock == policy::LandlockMode::kHardRequirement;
+}
+
+// The image is the root, with our files in place of its own, and what must be private over it.
+void Tree::PlanImage() {
+  uid_t owner = request_.image->owner;
+  Source from = !plan_.as_root            ? Source::kPath
+                : owner == plan_.host_uid ? Source::kOpened
+                                          : Source::kMapped;
+  for (const std::string& layer : request_.image->layers) {
+    Add({.kind = Kind::kLayer, .target = "/", .source = layer, .from = from, .owner = owner});
+  }
+  Add({.kind = Kind::kImage, .target = "/"});
+  PlanBase();
+  for (auto& [name, content] : EtcFiles(request_, plan_.inner_uid, plan_.inner_gid)) {
+    Add({.kind = Kind::kFile, .target = name, .content = std::move(content), .mode = 0644});
+  }
+  for (const char* bundle : kImageBundles) {
+    if (request_.image->kind(bundle) != PathKind::kFile) continue;
+    Add({.kind = Kind::kFile,
+         .target = bundle,
+         .content = request_.ca_bundle_pem + "\n" + request_.ca_pem,
+         .mode = 0644});
+  }
+  Add({.kind = Kind::kScratch, .target = "/dev", .scratch = "dev"});
+  PlanDevices();
+  Add({.kind = Kind::kReadOnly, .target = "/dev"});
+}
+
+// All of the image is there, none of it of the host's: Landlock says what of it the policy shows.
+Status Tree::PlanImagePaths() {
+  const policy::FilesystemPolicy& filesystem = request_.policy.filesystem;
+  std::set<std::string> read_only;
+  std::set<std::string> read_write;
+  for (const std::string& path : filesystem.read_only) {
+    std::string clean = Clean(path);
+    TRY(CheckRequired(clean, request_.image->kind(clean)));
+    read_only.insert(std::move(clean));
+  }
+  // OpenShell's additions, and what else /usr means where its parts are not merged.
+  for (const char* path : {"/usr", "/lib", "/etc", "/app", "/var/log", "/proc", "/bin", "/sbin",
+                           "/lib32", "/lib64", "/libx32"}) {
+    if (request_.image->kind(path) != PathKind::kMissing) read_only.insert(path);
+  }
+  for (const std::string& path : request_.extra_read_only) read_only.insert(Clean(path));
+  for (const std::string& path : filesystem.read_write) {
+    std::string clean = Clean(path);
+    read_write.insert(clean);
+    if (IsPrivate(clean) || Beneath(clean, request_.checkout)) continue;
+    if (request_.image->kind(clean) == PathKind::kMissing) {
+      plan_.notes.push_back(clean + ": not in the image");
+      continue;
+    }
+    Add({.kind = Kind::kWritable, .target = clean});
+  }
+  PlanLandlock(read_only, read_write);
   return Ok();
 }
 
@@ -356,11 +441,16 @@ void Tree::Masks() {
 
 Result<SandboxPlan> Tree::Plan() {
   TRY(PlanIds());
-  PlanBase();
-  PlanEtc();
-  PlanDevices();
-  TRY(PlanPolicyPaths());
-  Masks();
+  if (request_.image) {
+    PlanImage();
+    TRY(PlanImagePaths());
+  } else {
+    PlanBase();
+    PlanEtc();
+    PlanDevices();
+    TRY(PlanPolicyPaths());
+    Masks();
+  }
   TRY(PlanWorkspace());
   for (const std::string& path : request_.shown_empty) {
     if (path != request_.checkout && Beneath(path, request_.checkout)) {

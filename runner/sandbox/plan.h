@@ -7,6 +7,8 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <functional>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -30,6 +32,8 @@ inline constexpr char kCaJavaFile[] = "/etc/openshell-tls/ca-bundle.jks";
 // agent will see them; scratch paths lie on the one size-limited memory file system of the run.
 struct MountStep {
   enum class Kind {
+    kLayer,      // source: a layer of the image, the uppermost first
+    kImage,      // the layers, laid over each other, are the root from here on; first step but them
     kDirectory,  // target, mode
     kFile,       // target, content, mode: a small file of ours
     kUpperFile,  // target, content: a file of ours laid over the overlay scratch/<scratch>
@@ -44,7 +48,14 @@ struct MountStep {
     kDevPts,     // a pseudo-terminal file system of its own
     kEmpty,      // target is shown as an empty directory
     kMask,       // target is replaced by an empty, unreadable file or directory
+    kWritable,   // target stays writable when what is around it is made read-only
     kReadOnly,   // target is made read-only from here on
+  };
+  // kBind, kOverlay, kWorkspace, kLayer: how the source is come by.
+  enum class Source {
+    kPath,    // By its path, as the sandbox's user.
+    kOpened,  // The runner, which is root, opens it: that user may not be able to walk the path.
+    kMapped,  // Likewise, and what belongs to `owner` there is that user's to the agent.
   };
   Kind kind;
   std::string target;
@@ -53,6 +64,8 @@ struct MountStep {
   std::string content = {};
   mode_t mode = 0755;
   bool is_directory = true;  // kMask: what stands there.
+  Source from = Source::kPath;
+  uid_t owner = 0;  // kMapped; the group has the same number.
 };
 
 // A file that the sandbox sees instead of the checkout's, relative to the checkout.
@@ -73,10 +86,22 @@ struct SandboxLimits {
   int64_t disk_bytes = 0;
 };
 
+// The image whose layers are the sandbox's root, in place of what the host has.
+struct ImageRequest {
+  std::vector<std::string> layers;  // Unpacked ones on the host, the uppermost first.
+  uid_t owner = 0;                  // Whose their files are on the host, when the runner is root.
+  uid_t uid = 0;                    // Who the agent is; 0: nobody in particular.
+  gid_t gid = 0;
+  std::string user_name;  // Of that id; or empty.
+  // What stands at an absolute path of the image in the end, links followed inside it.
+  std::function<PathKind(const std::string&)> kind;
+};
+
 // What the caller wants; everything is decided from this and from what the host looks like.
 struct SandboxRequest {
   policy::Policy policy;
   std::string checkout;  // Canonical absolute path.
+  std::optional<ImageRequest> image;
   std::vector<std::string> argv;
   std::vector<std::pair<std::string, std::string>> env;
   std::vector<std::string> extra_read_only;  // Where the agent itself is installed.

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <map>
+#include <set>
 
 namespace sandbox {
 namespace {
@@ -38,6 +39,7 @@ struct FakeHost {
   std::map<std::string, std::string> links = {
       {"/bin", "usr/bin"}, {"/lib", "usr/lib"}, {"/etc/localtime", "/usr/share/zoneinfo/UTC"}};
   std::vector<std::string> mounts = {"/", "/proc"};
+  std::set<std::string> roots = {};  // What belongs to root.
   bool root = false;
   uid_t uid = 1000;
   gid_t gid = 1000;
@@ -60,6 +62,7 @@ struct FakeHost {
       auto found = links.find(path);
       return found == links.end() ? std::string() : found->second;
     };
+    view.belongs_to_root = [this](const std::string& path) { return roots.contains(path); };
     view.list = [this](const std::string& top) {
       std::vector<std::string> names;
       std::string prefix = top == "/" ? "/" : top + "/";

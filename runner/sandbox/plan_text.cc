@@ -11,6 +11,10 @@ using Kind = MountStep::Kind;
 
 std::string_view Name(Kind kind) {
   switch (kind) {
+    case Kind::kLayer:
+      return "layer";
+    case Kind::kImage:
+      return "image";
     case Kind::kDirectory:
       return "directory";
     case Kind::kFile:
@@ -38,6 +42,8 @@ std::string_view Name(Kind kind) {
       return "empty";
     case Kind::kMask:
       return "mask";
+    case Kind::kWritable:
+      return "writable";
     case Kind::kReadOnly:
       return "seal";
   }

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include <charconv>
+#include <map>
 #include <sstream>
 
 #include "base/sys.h"
@@ -55,35 +56,48 @@ Result<Child> Clone(uint64_t flags) {
   return child;
 }
 
-// The checkout as a mount of its own, opened with the runner's rights: the sandbox's user need not
-// be able to walk the path to it. Its ids are root's to the disk and the sandbox's to the agent.
-Result<Fd> OpenCheckout(const SandboxPlan& plan) {
-  if (!plan.as_root) return Fd();
-  Fd tree(static_cast<int>(::syscall(SYS_open_tree, AT_FDCWD, plan.checkout.c_str(),
+// The step's source as a mount of its own, opened with the runner's rights: the sandbox's user need
+// not be able to walk the path to it. kMapped: ids are the owner's to the disk and the sandbox's to
+// the agent; `ids` holds a user namespace for each owner there was.
+Result<Fd> OpenSource(const MountStep& step, const SandboxPlan& plan, std::map<uid_t, Fd>* ids) {
+  Fd tree(static_cast<int>(::syscall(SYS_open_tree, AT_FDCWD, step.source.c_str(),
                                      OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE)));
   if (!tree.valid()) {
     // Root without its rights, as in a container: it can be nobody's guard.
-    Error error = Errno("open_tree " + plan.checkout);
+    Error error = Errno("open_tree " + step.source);
     error.code = Code::kUnsupported;
     error.hint = "setpriv --reuid 1000 --regid 1000 --clear-groups agentic-ci run ...";
     return error;
   }
   mount_attr attributes{};
   attributes.attr_set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV;
-  Fd ids;
-  if (plan.idmap_checkout) {
-    ids = TRY(OpenUserNamespace({0, plan.host_uid}, {0, plan.host_gid}));
+  if (step.from == MountStep::Source::kMapped) {
+    Fd& map = (*ids)[step.owner];
+    if (!map.valid()) {
+      map = TRY(OpenUserNamespace({step.owner, plan.host_uid}, {step.owner, plan.host_gid}));
+    }
     attributes.attr_set |= MOUNT_ATTR_IDMAP;
-    attributes.userns_fd = static_cast<uint64_t>(ids.get());
+    attributes.userns_fd = static_cast<uint64_t>(map.get());
   }
   if (::syscall(SYS_mount_setattr, tree.get(), "", AT_EMPTY_PATH | AT_RECURSIVE, &attributes,
                 sizeof attributes) != 0) {
-    Error error = Errno("id-mapping the checkout");
+    Error error = Errno("id-mapping " + step.source);
     error.code = Code::kUnsupported;
-    error.hint = "chown -R 1000:1000 " + plan.checkout;
+    error.hint = "chown -R 1000:1000 " + step.source;
     return error;
   }
   return tree;
+}
+
+Result<std::vector<Fd>> OpenSources(const SandboxPlan& plan) {
+  std::vector<Fd> opened;
+  std::map<uid_t, Fd> ids;
+  for (const MountStep& step : plan.mounts) {
+    if (step.from == MountStep::Source::kPath) continue;
+    Fd source = TRY(OpenSource(step, plan, &ids));
+    opened.push_back(std::move(source));
+  }
+  return opened;
 }
 
 Result<sys::Message> Await(int control, std::string_view wanted, Deadline deadline) {
@@ -170,7 +184,7 @@ Result<Sandbox> Sandbox::Start(const SandboxPlan& plan, Fd input) {
   auto [output_read, output_write] = TRY(sys::Pipe());
   auto [error_read, error_write] = TRY(sys::Pipe());
   InitHands hands;
-  hands.checkout = TRY(OpenCheckout(plan));
+  hands.opened = TRY(OpenSources(plan));
   hands.filter = TRY(BuildFilter(Connects::kFree));
   Result<std::vector<sock_filter>> watched = BuildFilter(Connects::kWatched);
   if (watched.ok()) hands.watched_filter = std::move(watched).value();

@@ -26,6 +26,7 @@ constexpr char kEmptyFile[] = "/empty-file";
 constexpr char kEmptyDirectory[] = "/empty-directory";
 constexpr char kUnreadableDirectory[] = "/unreadable-directory";
 constexpr char kLower[] = "/lower";
+constexpr char kStage[] = "/stage";  // Where a new file system is mounted before it has its place.
 constexpr char kOverFiles[] = "/over-file-";
 
 // The tree's own directories and small files; nobody else writes there.
@@ -40,31 +41,50 @@ Status Mount(const std::string& source, const std::string& target, const char* t
   return Ok();
 }
 
+// A directory of the build site, whose paths are all ours.
 Status MakeDirectory(const std::string& path, mode_t mode) {
   if (::mkdir(path.c_str(), mode) != 0 && errno != EEXIST) return Errno("mkdir " + path);
-  // mkdir honours the umask; a sticky /tmp must be what it says. An existing directory of the host
-  // is not ours to change, and refuses.
+  // mkdir honours the umask; a sticky /tmp must be what it says.
   (void)::chmod(path.c_str(), mode);
   return Ok();
 }
 
-Status SetAttributes(const std::string& path, uint64_t set, bool recursive) {
+Status SetAttributes(int mount, uint64_t set, bool recursive) {
   mount_attr attributes{};
   attributes.attr_set = set;
-  unsigned flags = recursive ? AT_RECURSIVE : 0;
-  if (::syscall(SYS_mount_setattr, AT_FDCWD, path.c_str(), flags, &attributes, sizeof attributes) !=
-      0) {
-    return Errno("mount_setattr " + path);
+  unsigned flags = AT_EMPTY_PATH | (recursive ? AT_RECURSIVE : 0);
+  if (::syscall(SYS_mount_setattr, mount, "", flags, &attributes, sizeof attributes) != 0) {
+    return Errno("mount_setattr");
   }
   return Ok();
 }
 
-// Recursive, because a user namespace may not split mounts it inherited; then read-only as a whole.
-Status Bind(const std::string& source, const std::string& target, uint64_t attributes) {
-  if (::mount(source.c_str(), target.c_str(), nullptr, MS_BIND | MS_REC, nullptr) != 0) {
-    return Errno("bind " + source);
+// What stands at `path` beneath `directory` (or at `directory` itself, when it is empty), with all
+// that is mounted in it, as a mount of its own that stands nowhere yet. Recursive, because a user
+// namespace may not split mounts it inherited.
+Result<Fd> CloneTree(int directory, const std::string& path) {
+  Fd tree(static_cast<int>(
+      ::syscall(SYS_open_tree, directory, path.c_str(),
+                OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE | AT_EMPTY_PATH)));
+  if (!tree.valid()) return Errno("open_tree " + path);
+  return tree;
+}
+
+Status MoveMount(int from, const char* from_path, int to) {
+  if (::syscall(SYS_move_mount, from, from_path, to, "",
+                MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) != 0) {
+    return Errno("move_mount");
   }
-  return SetAttributes(target, attributes, true);
+  return Ok();
+}
+
+constexpr uint64_t kSealed = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV;
+
+// "/a/b" -> {"/a", "b"}; the parent of "/a" is "/".
+std::pair<std::string, std::string> SplitLeaf(const std::string& path) {
+  size_t slash = path.rfind('/');
+  ENSURE(slash != std::string::npos && slash + 1 < path.size());
+  return {slash == 0 ? "/" : path.substr(0, slash), path.substr(slash + 1)};
 }
 
 std::string Upper(const std::string& name) { return std::string(kScratch) + "/" + name + "/upper"; }
@@ -82,19 +102,9 @@ Status PrepareLayers(const std::string& name, const std::string& lower) {
 // could hold commas and colons.
 std::string Lower(const std::string& name) { return std::string(kLower) + "/" + name; }
 
-Status BindLower(const std::string& source, const std::string& name) {
-  TRY(MakeDirectory(Lower(name), 0755));
-  if (::mount(source.c_str(), Lower(name).c_str(), nullptr, MS_BIND | MS_REC, nullptr) != 0) {
-    return Errno("bind " + source);
-  }
-  return Ok();
-}
-
-// Of the layers `name`, which are all there.
-Status MountOverlay(const std::string& name, const std::string& target) {
-  std::string options = "lowerdir=" + Lower(name) + ",upperdir=" + Upper(name) +
-                        ",workdir=" + kScratch + "/" + name + "/work,userxattr";
-  return Mount("overlay", target, "overlay", MS_NOSUID | MS_NODEV, options);
+std::string OverlayOptions(const std::string& lower, const std::string& name) {
+  return "lowerdir=" + lower + ",upperdir=" + Upper(name) + ",workdir=" + kScratch + "/" + name +
+         "/work,userxattr";
 }
 
 // A file of ours beneath an upper directory that is not mounted yet.
@@ -115,23 +125,46 @@ Status CheckAttributes() {
   return error;
 }
 
+// Paths of steps are looked up as the sandbox's own processes will: links of an image lead nowhere
+// but into the image (runc's CVE-2021-30465). The one root that paths are ever walked from is
+// `root_`.
 class Builder {
  public:
-  Builder(const SandboxPlan& plan, Fd checkout) : plan_(plan), checkout_(std::move(checkout)) {}
+  Builder(const SandboxPlan& plan, std::vector<Fd> opened)
+      : plan_(plan), opened_(std::move(opened)) {}
 
   Result<Fd> Build();
 
  private:
   Status EnterSite();
   Status Carry(const MountStep& step);
+  Status MakeInside(const std::string& target, mode_t mode);
+  Status WriteInside(const std::string& target, const std::string& content, mode_t mode);
+  Status LinkInside(const std::string& target, const std::string& text);
+  Result<Fd> Find(const std::string& target, int flags = O_PATH) const;
+  Status Attach(const Fd& tree, const std::string& target) const;
+  Status Bind(const std::string& source, const std::string& target, uint64_t attributes) const;
+  Status MountNew(const char* type, unsigned long flags, const std::string& options,
+                  const std::string& target) const;
+  Result<Fd> OpenSource(const MountStep& step);
+  Status PutLower(const MountStep& step);
+  Status CarryLayer(const MountStep& step);
+  Status CarryImage();
+  Status CarryBind(const MountStep& step);
+  Status CarryDevice(const MountStep& step);
   Status CarryWorkspace(const MountStep& step);
-  Status CarryOverlay(const MountStep& step, const std::string& target);
-  Status CarryOverFile(const MountStep& step, const std::string& target);
-  Status CarryMask(const MountStep& step, const std::string& target);
+  Status CarryOverlay(const MountStep& step);
+  Status CarryOverFile(const MountStep& step);
+  Status CarryScratch(const MountStep& step);
+  Status CarryWritable(const MountStep& step);
+  Status CarrySeal(const MountStep& step);
   Status Leave();
 
   const SandboxPlan& plan_;
-  Fd checkout_;
+  std::vector<Fd> opened_;  // In the order of their steps.
+  size_t next_opened_ = 0;
+  Fd root_;  // The tree under construction.
+  int layers_ = 0;
   int over_files_ = 0;
 };
 
@@ -142,7 +175,8 @@ Status Builder::EnterSite() {
   }
   TRY(Mount("tmpfs", kSite, "tmpfs", MS_NOSUID | MS_NODEV, kRootOptions));
   std::string site = kSite;
-  for (const char* name : {kHost, kNew, kScratch, kEmptyDirectory, kUnreadableDirectory, kLower}) {
+  for (const char* name :
+       {kHost, kNew, kScratch, kStage, kEmptyDirectory, kUnreadableDirectory, kLower}) {
     TRY(MakeDirectory(site + name, 0755));
   }
   TRY(sys::WriteFile(site + kEmptyFile, "", 0));
@@ -154,87 +188,199 @@ Status Builder::EnterSite() {
             "mode=755,size=" + std::to_string(plan_.limits.disk_bytes)));
   TRY(CheckAttributes());
   TRY(Mount("tmpfs", kNew, "tmpfs", MS_NOSUID | MS_NODEV, kRootOptions));
+  root_ = TRY(sys::Open(kNew, O_PATH | O_DIRECTORY));
   return Ok();
 }
 
-Status Builder::CarryWorkspace(const MountStep& step) {
-  if (checkout_.valid()) {
-    TRY(MakeDirectory(Lower(step.scratch), 0755));
-    if (::syscall(SYS_move_mount, checkout_.get(), "", AT_FDCWD, Lower(step.scratch).c_str(),
-                  MOVE_MOUNT_F_EMPTY_PATH) != 0) {
-      return Errno("move_mount of the checkout");
-    }
-  } else {
-    TRY(BindLower(kHost + step.source, step.scratch));
+Result<Fd> Builder::Find(const std::string& target, int flags) const {
+  return sys::OpenInRoot(root_.get(), target, flags);
+}
+
+// A directory, and those above it. One that is there stays as it is.
+Status Builder::MakeInside(const std::string& target, mode_t mode) {
+  if (target == "/" || Find(target, O_PATH | O_DIRECTORY).ok()) return Ok();
+  auto [parent, leaf] = SplitLeaf(target);
+  TRY(MakeInside(parent, 0755));
+  Fd above = TRY(Find(parent, O_PATH | O_DIRECTORY));
+  if (::mkdirat(above.get(), leaf.c_str(), mode) != 0) return Errno("mkdir " + target);
+  Fd made = TRY(Find(target, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
+  if (::fchmod(made.get(), mode) != 0) return Errno("chmod " + target);
+  return Ok();
+}
+
+// A file of ours in place of whatever file or link stands there.
+Status Builder::WriteInside(const std::string& target, const std::string& content, mode_t mode) {
+  auto [parent, leaf] = SplitLeaf(target);
+  TRY(MakeInside(parent, 0755));
+  Fd above = TRY(Find(parent, O_PATH | O_DIRECTORY));
+  if (::unlinkat(above.get(), leaf.c_str(), 0) != 0 && errno != ENOENT) {
+    return Errno("replacing " + target);
   }
-  TRY(PrepareLayers(step.scratch, Lower(step.scratch)));
+  Fd file = TRY(sys::OpenAt(above.get(), leaf, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode));
+  TRY(sys::WriteAll(file.get(), content));
+  if (::fchmod(file.get(), mode) != 0) return Errno("chmod " + target);
+  return Ok();
+}
+
+Status Builder::LinkInside(const std::string& target, const std::string& text) {
+  auto [parent, leaf] = SplitLeaf(target);
+  Fd above = TRY(Find(parent, O_PATH | O_DIRECTORY));
+  if (::symlinkat(text.c_str(), above.get(), leaf.c_str()) != 0 && errno != EEXIST) {
+    return Errno("symlink " + target);
+  }
+  return Ok();
+}
+
+Status Builder::Attach(const Fd& tree, const std::string& target) const {
+  Fd place = TRY(Find(target));
+  return MoveMount(tree.get(), "", place.get()).Context(target);
+}
+
+// `source` is a path of the build site.
+Status Builder::Bind(const std::string& source, const std::string& target,
+                     uint64_t attributes) const {
+  Fd tree = TRY(CloneTree(AT_FDCWD, source));
+  TRY(SetAttributes(tree.get(), attributes, true).Context(target));
+  return Attach(tree, target);
+}
+
+// A file system of the sandbox's own. It is mounted where names are ours, and moved.
+Status Builder::MountNew(const char* type, unsigned long flags, const std::string& options,
+                         const std::string& target) const {
+  TRY(Mount(type, kStage, type, flags, options));
+  Fd mounted = TRY(sys::Open(kStage, O_PATH | O_DIRECTORY));
+  return Attach(mounted, target);
+}
+
+// The host's directory or file, with all that is mounted in it.
+Result<Fd> Builder::OpenSource(const MountStep& step) {
+  if (step.from == MountStep::Source::kPath) return CloneTree(AT_FDCWD, kHost + step.source);
+  ENSURE(next_opened_ < opened_.size());
+  return std::move(opened_[next_opened_++]);
+}
+
+Status Builder::PutLower(const MountStep& step) {
+  Fd tree = TRY(OpenSource(step));
+  TRY(MakeDirectory(Lower(step.scratch), 0755));
+  Fd place = TRY(sys::Open(Lower(step.scratch), O_PATH | O_DIRECTORY));
+  TRY(MoveMount(tree.get(), "", place.get()).Context(step.source));
+  return PrepareLayers(step.scratch, Lower(step.scratch));
+}
+
+// Named by its number, so that hundreds of names fit into the one page of a mount's options.
+Status Builder::CarryLayer(const MountStep& step) {
+  Fd tree = TRY(OpenSource(step));
+  TRY(SetAttributes(tree.get(), kSealed, true).Context(step.source));
+  std::string name = Lower(std::to_string(layers_++));
+  TRY(MakeDirectory(name, 0755));
+  Fd place = TRY(sys::Open(name, O_PATH | O_DIRECTORY));
+  return MoveMount(tree.get(), "", place.get()).Context(step.source);
+}
+
+// All layers are there: the image takes the place of the tree begun by EnterSite().
+Status Builder::CarryImage() {
+  ENSURE(layers_ > 0);
+  TRY(PrepareLayers("image", Lower("0")));
+  std::string lower = "0";
+  for (int i = 1; i < layers_; ++i) lower += ":" + std::to_string(i);
+  if (::chdir(kLower) != 0) return Errno("chdir");
+  TRY(Mount("overlay", kNew, "overlay", MS_NOSUID | MS_NODEV, OverlayOptions(lower, "image")));
+  if (::chdir("/") != 0) return Errno("chdir");
+  root_ = TRY(sys::Open(kNew, O_PATH | O_DIRECTORY));
+  return Ok();
+}
+
+Status Builder::CarryBind(const MountStep& step) {
+  Fd tree = TRY(OpenSource(step));
+  TRY(SetAttributes(tree.get(), kSealed, true).Context(step.target));
+  return Attach(tree, step.target);
+}
+
+Status Builder::CarryDevice(const MountStep& step) {
+  TRY(WriteInside(step.target, "", 0666));
+  return Bind(kHost + step.source, step.target, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC);
+}
+
+Status Builder::CarryWorkspace(const MountStep& step) {
+  TRY(PutLower(step));
   for (const WorkspaceFile& file : plan_.workspace_files) {
     TRY(WriteBeneath(Upper(step.scratch), file.path, file.content, 0644));
   }
-  return MountOverlay(step.scratch, kNew + step.target);
+  return MountNew("overlay", MS_NOSUID | MS_NODEV,
+                  OverlayOptions(Lower(step.scratch), step.scratch), step.target);
 }
 
-Status Builder::CarryOverlay(const MountStep& step, const std::string& target) {
-  TRY(BindLower(kHost + step.source, step.scratch));
-  TRY(PrepareLayers(step.scratch, Lower(step.scratch)));
-  return MountOverlay(step.scratch, target);
+Status Builder::CarryOverlay(const MountStep& step) {
+  TRY(PutLower(step));
+  return MountNew("overlay", MS_NOSUID | MS_NODEV,
+                  OverlayOptions(Lower(step.scratch), step.scratch), step.target);
 }
 
-Status Builder::CarryOverFile(const MountStep& step, const std::string& target) {
+Status Builder::CarryOverFile(const MountStep& step) {
   std::string place = kOverFiles + std::to_string(over_files_++);
   TRY(sys::WriteFile(place, step.content, 0644));
-  return Bind(place, target, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
+  return Bind(place, step.target, kSealed);
 }
 
-Status Builder::CarryMask(const MountStep& step, const std::string& target) {
-  const char* empty = step.is_directory ? kUnreadableDirectory : kEmptyFile;
-  return Bind(empty, target, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
+Status Builder::CarryScratch(const MountStep& step) {
+  std::string place = std::string(kScratch) + "/" + step.scratch;
+  TRY(MakeDirectory(place, step.mode));
+  return Bind(place, step.target, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
+}
+
+// A mount of its own, which stays writable when what is around it is sealed.
+Status Builder::CarryWritable(const MountStep& step) {
+  Fd place = TRY(Find(step.target));
+  Fd tree = TRY(CloneTree(place.get(), ""));
+  return MoveMount(tree.get(), "", place.get()).Context(step.target);
+}
+
+Status Builder::CarrySeal(const MountStep& step) {
+  if (step.target == "/") return SetAttributes(root_.get(), MOUNT_ATTR_RDONLY, false);
+  Fd place = TRY(Find(step.target));
+  return SetAttributes(place.get(), MOUNT_ATTR_RDONLY, false).Context(step.target);
 }
 
 Status Builder::Carry(const MountStep& step) {
-  std::string target = kNew + step.target;
   switch (step.kind) {
+    case Kind::kLayer:
+      return CarryLayer(step);
+    case Kind::kImage:
+      return CarryImage();
     case Kind::kDirectory:
-      return MakeDirectory(target, step.mode);
+      return MakeInside(step.target, step.mode);
     case Kind::kFile:
-      return sys::WriteFile(target, step.content, step.mode);
+      return WriteInside(step.target, step.content, step.mode);
     case Kind::kUpperFile:
       return WriteBeneath(Upper(step.scratch), step.target.substr(step.target.find('/', 1) + 1),
                           step.content, step.mode);
     case Kind::kSymlink:
-      if (::symlink(step.source.c_str(), target.c_str()) != 0 && errno != EEXIST) {
-        return Errno("symlink " + step.target);
-      }
-      return Ok();
+      return LinkInside(step.target, step.source);
     case Kind::kBind:
-      return Bind(kHost + step.source, target,
-                  MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
+      return CarryBind(step);
     case Kind::kDevice:
-      TRY(sys::WriteFile(target, "", 0666));
-      return Bind(kHost + step.source, target, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC);
+      return CarryDevice(step);
     case Kind::kOverlay:
-      return CarryOverlay(step, target);
+      return CarryOverlay(step);
     case Kind::kOverFile:
-      return CarryOverFile(step, target);
+      return CarryOverFile(step);
     case Kind::kWorkspace:
       return CarryWorkspace(step);
-    case Kind::kScratch: {
-      std::string place = std::string(kScratch) + "/" + step.scratch;
-      TRY(MakeDirectory(place, step.mode));
-      return Bind(place, target, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
-    }
+    case Kind::kScratch:
+      return CarryScratch(step);
     case Kind::kProc:
-      return Mount("proc", target, "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, "");
+      return MountNew("proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, "", step.target);
     case Kind::kDevPts:
-      return Mount("devpts", target, "devpts", MS_NOSUID | MS_NOEXEC,
-                   "newinstance,ptmxmode=0666,mode=620");
+      return MountNew("devpts", MS_NOSUID | MS_NOEXEC, "newinstance,ptmxmode=0666,mode=620",
+                      step.target);
     case Kind::kEmpty:
-      return Bind(kEmptyDirectory, target,
-                  MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
+      return Bind(kEmptyDirectory, step.target, kSealed);
     case Kind::kMask:
-      return CarryMask(step, target);
+      return Bind(step.is_directory ? kUnreadableDirectory : kEmptyFile, step.target, kSealed);
+    case Kind::kWritable:
+      return CarryWritable(step);
     case Kind::kReadOnly:
-      return SetAttributes(target == "/new/" ? kNew : target, MOUNT_ATTR_RDONLY, false);
+      return CarrySeal(step);
   }
   return Error{Code::kBug, "unknown mount step"};
 }
@@ -258,8 +404,8 @@ Result<Fd> Builder::Build() {
 
 }  // namespace
 
-Result<Fd> BuildTree(const SandboxPlan& plan, Fd checkout) {
-  return Builder(plan, std::move(checkout)).Build();
+Result<Fd> BuildTree(const SandboxPlan& plan, std::vector<Fd> opened) {
+  return Builder(plan, std::move(opened)).Build();
 }
 
 }  // namespace sandbox

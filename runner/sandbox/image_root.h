@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// The layers of an image seen as the one tree that the sandbox will have for its root, while there
+// is no sandbox yet: who its user is, where its programs are. Read by the runner, so nothing in it
+// can lead outside of it, block, or be larger than said (CVE-2024-9676).
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/fd.h"
+#include "base/result.h"
+#include "sandbox/host.h"
+
+namespace sandbox {
+
+class ImageRoot {
+ public:
+  // `layers` as overlayfs lists them, the uppermost first. Fails with kUnsupported where this host
+  // gives no namespaces.
+  static Result<ImageRoot> Open(const std::vector<std::string>& layers);
+
+  // What stands at an absolute path, links followed inside the image.
+  PathKind Kind(const std::string& path) const;
+  // A regular file that somebody may execute.
+  bool IsProgram(const std::string& path) const;
+  // The whole of a regular file. kNotFound: there is none; kInvalid: it is something else, or
+  // larger than `bytes_max`.
+  Result<std::string> Read(const std::string& path, size_t bytes_max) const;
+  // The path without links.
+  Result<std::string> RealPath(const std::string& path) const;
+
+ private:
+  explicit ImageRoot(Fd root) : root_(std::move(root)) {}
+  Fd root_;  // A mount that stands nowhere.
+};
+
+}  // namespace sandbox
