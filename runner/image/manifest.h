@@ -47,10 +47,14 @@ struct Manifest {
   std::string subject;  // The digest this is about; or empty.
 };
 
-// `media_type` is the Content-Type it came with. kInvalid for anything else, with a hint for what
-// is known but not run (schema 1, Helm charts).
+// `media_type` is the Content-Type it came with, or its descriptor's; what is no manifest's type
+// ("application/json") says nothing. kInvalid for anything else, and for Docker's schema 1.
 Result<std::variant<Index, Manifest>> ParseManifest(std::string_view bytes,
                                                     std::string_view media_type);
+
+// That `manifest` is an image's: a configuration and layers of the known types. kInvalid, with a
+// hint, for what registries also hold: Helm charts, signatures, other artifacts.
+Status CheckRunnable(const Manifest& manifest);
 
 // What the image says about running it.
 struct ImageConfig {
@@ -66,7 +70,7 @@ struct ImageConfig {
 Result<ImageConfig> ParseImageConfig(std::string_view bytes);
 
 // The entry of `index` for `platform`: os, architecture, and the variant where both say one.
-// kNotFound lists what there is.
+// The first of the best. kNotFound lists what there is.
 Result<Descriptor> ChoosePlatform(const Index& index, const Platform& platform);
 
 }  // namespace image

@@ -5,13 +5,17 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/deadline.h"
 #include "base/result.h"
+#include "base/secret.h"
+#include "codec/digest.h"
 #include "image/manifest.h"
+#include "image/reference.h"
 
 namespace image {
 
@@ -37,7 +41,7 @@ class Source {
   virtual Result<Document> FetchManifest(const std::string& tag_or_digest, Deadline deadline) = 0;
 
   // What refers to `digest` (referrers API, else its fallback tag): descriptors as listed, at most
-  // kReferrersMax, unfiltered. Empty: nothing does. Errors as above.
+  // kReferrersMax, unfiltered; more are kInvalid. Empty: nothing does. Errors as above.
   virtual Result<std::vector<Descriptor>> FetchReferrers(const std::string& digest,
                                                          Deadline deadline) = 0;
 
@@ -52,6 +56,73 @@ class Source {
                             const BlobRestart& restart, Deadline deadline) = 0;
 };
 
-inline constexpr size_t kReferrersMax = 64;
+inline constexpr size_t kReferrersMax = 1024;
+
+// How far the transfer of one blob is; `bytes` falls back to 0 when it starts again.
+struct BlobProgress {
+  std::string digest;
+  int64_t bytes = 0;
+  int64_t bytes_total = 0;
+};
+
+struct SourceOptions {
+  // Whoever asks the reference's own registry; before every other credential. `password` is
+  // borrowed for the life of the Source, may be null.
+  std::string username;
+  const Secret* password = nullptr;
+
+  std::string ca_file;  // PEM; empty: the system's.
+  std::string proxy;    // "http://host:port"; empty: none. Loopback addresses are never behind it.
+
+  // "host[:port]" that are asked over http. Only loopback ones, or those that are listed twice.
+  std::vector<std::string> insecure_registries;
+  // "docker.io=mirror.example:5000[/prefix]": asked before that registry, under its own
+  // credentials; what it does not have, or fails to give, the registry itself is asked for.
+  std::vector<std::string> mirrors;
+
+  // A variable of the environment, for credentials (docs/reference/image.md has the list and their
+  // order). Empty: nobody has any but `password`.
+  std::function<std::optional<std::string>(const std::string& name)> environment;
+
+  // Called from every thread that streams, a few times per MiB.
+  std::function<void(const BlobProgress&)> progress;
+
+  // A transfer that stays below 1000 bytes in a second for so long is tried anew.
+  int stall_seconds = 30;
+  int attempts_max = 5;  // Of one request, back-off between them.
+};
+
+// Opens what `reference` names; nothing of a registry is asked yet. kInvalid: malformed options, or
+// a layout or archive that is not one; kNotFound: there is no such directory or file.
+Result<std::unique_ptr<Source>> OpenSource(const Reference& reference,
+                                           const SourceOptions& options);
+
+// What every source holds a blob against while it streams: its size and its digest.
+class BlobCheck {
+ public:
+  explicit BlobCheck(const Descriptor& blob) : digest_(blob.digest), bytes_total_(blob.size) {}
+
+  // kRefused as soon as there is more than there should be; the surplus is not hashed.
+  Status Take(std::string_view bytes);
+  // kRefused when bytes are missing, or the digest is another.
+  Status Finish();
+  int64_t bytes() const { return bytes_; }
+  bool complete() const { return bytes_ == bytes_total_; }
+  // From byte 0 again.
+  void Restart();
+
+ private:
+  std::string digest_;
+  int64_t bytes_total_;
+  int64_t bytes_ = 0;
+  codec::Sha256 hash_;
+};
+
+// `bytes` as a Document. kRefused when `digest` is not empty and not theirs.
+Result<Document> MakeDocument(std::string media_type, std::string bytes, const std::string& digest);
+
+// FetchBlob by means of StreamBlob.
+Result<std::string> CollectBlob(Source& source, const Descriptor& blob, size_t bytes_max,
+                                Deadline deadline);
 
 }  // namespace image

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace image {
+
+// One way in which a service says it can be convinced: RFC 9110, 11.3.
+struct Challenge {
+  std::string scheme;                                           // Lower case: "bearer", "basic".
+  std::vector<std::pair<std::string, std::string>> parameters;  // Names in lower case.
+
+  // The first of that name, or "".
+  std::string Parameter(std::string_view name) const;
+};
+
+// The challenges of one WWW-Authenticate header: there may be several, with quoted strings, escapes
+// and commas in them. Stops at the first thing that is none; what came before it counts.
+std::vector<Challenge> ParseChallenges(std::string_view header);
+
+}  // namespace image

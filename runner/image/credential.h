@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "base/secret.h"
+
+namespace image {
+
+// Who asks a registry.
+struct Credential {
+  std::string username;
+  Secret password;
+  Secret identity_token;  // Exchanged by POST (RFC 6749, 6); instead of a password.
+  std::string origin;     // Where it was found, for people: "~/.docker/config.json".
+
+  bool known() const { return !password.empty() || !identity_token.empty(); }
+};
+
+// What looking for a credential gave. That a place could not be read does not end the search:
+// many images are public. It is told when the registry refuses us.
+struct CredentialSearch {
+  Credential credential;  // Not known: nobody.
+  std::vector<std::string> complaints;
+};
+
+// What to type or write so that we have a credential for `host`.
+std::string CredentialHint(const std::string& host);
+
+}  // namespace image

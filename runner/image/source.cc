@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "image/source.h"
+
+#include "image/layout.h"
+#include "image/registry_source.h"
+
+namespace image {
+
+Result<std::unique_ptr<Source>> OpenSource(const Reference& reference,
+                                           const SourceOptions& options) {
+  switch (reference.kind) {
+    case Reference::Kind::kRegistry:
+      return OpenRegistry(reference, options);
+    case Reference::Kind::kLayout:
+      return OpenLayout(reference.path, options);
+    case Reference::Kind::kArchive:
+      return Error{Code::kUnsupported, "docker-archive: is not read yet",
+                   "skopeo copy docker-archive:FILE oci:DIRECTORY"};
+  }
+  ENSURE(false);
+}
+
+Status BlobCheck::Take(std::string_view bytes) {
+  if (static_cast<int64_t>(bytes.size()) > bytes_total_ - bytes_) {
+    return Error{Code::kRefused, digest_ + " is longer than the " + std::to_string(bytes_total_) +
+                                     " bytes it should have"};
+  }
+  bytes_ += static_cast<int64_t>(bytes.size());
+  hash_.Update(bytes);
+  return Ok();
+}
+
+Status BlobCheck::Finish() {
+  if (!complete()) {
+    return Error{Code::kRefused, digest_ + " has " + std::to_string(bytes_) + " bytes and not " +
+                                     std::to_string(bytes_total_)};
+  }
+  const std::string actual = "sha256:" + hash_.Hex();
+  if (actual != digest_) {
+    return Error{Code::kRefused, "the bytes that came for " + digest_ + " are those of " + actual};
+  }
+  return Ok();
+}
+
+void BlobCheck::Restart() {
+  bytes_ = 0;
+  hash_ = codec::Sha256();
+}
+
+Result<Document> MakeDocument(std::string media_type, std::string bytes,
+                              const std::string& digest) {
+  Document document{std::move(media_type), std::move(bytes), ""};
+  document.digest = "sha256:" + codec::Sha256Hex(document.bytes);
+  if (!digest.empty() && digest != document.digest) {
+    return Error{Code::kRefused,
+                 "the bytes that came for " + digest + " are those of " + document.digest};
+  }
+  return document;
+}
+
+Result<std::string> CollectBlob(Source& source, const Descriptor& blob, size_t bytes_max,
+                                Deadline deadline) {
+  if (blob.size < 0 || static_cast<size_t>(blob.size) > bytes_max) {
+    return Error{Code::kInvalid, blob.digest + " has " + std::to_string(blob.size) +
+                                     " bytes; at most " + std::to_string(bytes_max) + " are read"};
+  }
+  std::string bytes;
+  const auto take = [&bytes](std::string_view piece) {
+    bytes += piece;
+    return Ok();
+  };
+  const auto restart = [&bytes] {
+    bytes.clear();
+    return Ok();
+  };
+  TRY(source.StreamBlob(blob, take, restart, deadline));
+  return bytes;
+}
+
+}  // namespace image
