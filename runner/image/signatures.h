@@ -20,13 +20,26 @@ struct Candidate {
 
 struct Lookup {
   std::vector<Candidate> candidates;
-  std::vector<std::string> failures;  // "referrers API: 429 after 5 attempts".
+  std::vector<std::string> failures;  // "tag sha256-….sig: …: 429, too many requests".
 };
 
 // At most kCandidatesMax; what is beyond is a failure of its own. `attestations`: also `.att` tags.
+// Referrers are judged by their manifests alone: the lists that cosign and GHCR write say nothing
+// reliable about them. Listed ones that are not there are skipped.
 Lookup FindSignatures(Source& source, const std::string& digest, bool attestations,
                       Deadline deadline);
 
+// A repository that holds signatures for images of others, as COSIGN_REPOSITORY names one.
+struct SignaturePlace {
+  std::string name;  // "ghcr.io/acme/signatures"; put before each `where` and failure.
+  Source* source;    // Borrowed.
+};
+// The same in every one of `places`, all of them together.
+Lookup FindSignatures(const std::vector<SignaturePlace>& places, const std::string& digest,
+                      bool attestations, Deadline deadline);
+
 inline constexpr size_t kCandidatesMax = 64;
+// A signature's bytes; a bundle may hold an attestation of many packages.
+inline constexpr size_t kSignatureBytesMax = 16 << 20;
 
 }  // namespace image
