@@ -141,6 +141,7 @@ TEST_CASE("Glob: the shortcuts for simple patterns agree with the machine") {
     if (text.find('*') == std::string::npos) values.push_back(text);
   }
   REQUIRE(texts.size() == 1365);
+  std::erase_if(texts, [](const std::string& text) { return text.size() > 4; });  // As patterns.
   for (const char* longer : {"a/**/a", "a**/a", "a.**.a", "a/**a", "**/a/a", "a/a/**", "**/*/a",
                              "a*/**/a", "**.a.a", "a.a.**", "*.a.*.a", "/**/a/**"}) {
     texts.push_back(longer);
