@@ -61,9 +61,19 @@ struct Verified {
 // Verified, or why not.
 using Verdict = std::variant<Verified, Rejection>;
 
+// What was signed, by its digests in lower-case hexadecimal; what is not known is empty. SHA-256
+// always is, and is all that anything but a signature over a file by a P-384 or P-521 key needs.
+struct Artifact {
+  std::string sha256;
+  std::string sha384 = {};
+  std::string sha512 = {};
+};
+
 // Whether `bundle` (JSON of sigstore_bundle.proto, v0.1 to v0.3) signs the artifact whose SHA-256
 // is `digest_hex` (64 lower-case digits). `root` may be null: then only keys without logs verify.
 Verdict VerifyBundle(std::string_view bundle, std::string_view digest_hex,
+                     const VerifyOptions& options, const TrustedRoot* root);
+Verdict VerifyBundle(std::string_view bundle, const Artifact& artifact,
                      const VerifyOptions& options, const TrustedRoot* root);
 
 // One layer of a `sha256-<hex>.sig` manifest: cosign's format before bundles.

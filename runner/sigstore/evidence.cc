@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sigstore/evidence.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <span>
+#include <utility>
+
+#include "sigstore/certificate.h"
+#include "sigstore/fulcio_identity.h"
+#include "sigstore/sct.h"
+#include "sigstore/timestamp.h"
+
+namespace sigstore {
+namespace {
+
+constexpr Hash kSha256Only[] = {Hash::kSha256};
+
+// A time that somebody trusted vouches for.
+struct ProvedTime {
+  Instant at;
+  bool by_log = false;  // Else by a timestamp authority.
+};
+
+struct LogProof {
+  std::vector<int64_t> indices;
+  std::vector<Logged> entries;
+};
+
+// Every entry of a log that the root knows; all of them must hold.
+Checked<LogProof> ProveLogged(const Evidence& evidence, const TrustedInstance& instance) {
+  LogProof proof;
+  for (const LogEntry& entry : evidence.entries) {
+    Logged logged =
+        TRY(VerifyEntry(entry, evidence.content, instance.logs, evidence.proof_required));
+    if (logged.log == nullptr) continue;
+    proof.indices.push_back(entry.index);
+    proof.entries.push_back(logged);
+  }
+  return proof;
+}
+
+Checked<std::vector<ProvedTime>> ProveTimes(const Evidence& evidence,
+                                            const TrustedInstance& instance, const LogProof& log,
+                                            bool timestamps_matter) {
+  std::vector<ProvedTime> times;
+  for (const Logged& entry : log.entries) {
+    if (entry.time) times.push_back({*entry.time, true});
+  }
+  if (!timestamps_matter) return times;
+  for (const std::string& response : evidence.timestamps) {
+    Instant at = TRY(VerifyTimestamp(response, evidence.stamped, instance.timestamp_authorities));
+    times.push_back({at, false});
+  }
+  return times;
+}
+
+// A log's key is trusted for a time; an entry is of the time that the log signed, or else of the
+// time of the signature in it.
+Check CheckLogValidity(const LogProof& proof, const std::vector<ProvedTime>& times) {
+  for (const Logged& entry : proof.entries) {
+    const Interval& valid_for = entry.log->valid_for;
+    bool ok = entry.time ? valid_for.Contains(*entry.time)
+                         : std::all_of(times.begin(), times.end(), [&](const ProvedTime& time) {
+                             return valid_for.Contains(time.at);
+                           });
+    if (!ok) {
+      return Rejection{Reason::kLogValidity, "the trusted root does not trust the log '" +
+                                                 entry.log->host + "' at the time of signing"};
+    }
+    if (!entry.time && times.empty() && valid_for.end) {
+      return Rejection{Reason::kNoTimestamp, "nothing proves when the log '" + entry.log->host +
+                                                 "', no longer trusted, had the entry"};
+    }
+  }
+  return Pass();
+}
+
+// What a certificate must be to sign with, wherever it is from.
+Check CheckLeaf(const X509* leaf) {
+  if (::X509_check_ca(const_cast<X509*>(leaf)) != 0) {
+    return Rejection{Reason::kBadCertificate, "an authority's certificate signs no artifacts"};
+  }
+  bool stated = ::X509_get_ext_by_NID(leaf, NID_ext_key_usage, -1) >= 0;
+  if (!stated || !Permits(leaf, NID_code_sign, false)) {
+    return Rejection{Reason::kEku, "the certificate is not for signing code"};
+  }
+  return Pass();
+}
+
+// The hybrid model: everything from the leaf to the anchor, and the trust in the anchor, holds at
+// every proved time. Never at the time of looking.
+Check CheckTimes(const Chain& chain, const TrustedAuthority& authority,
+                 const std::vector<ProvedTime>& times) {
+  for (const ProvedTime& time : times) {
+    const X509* invalid = FirstInvalid(chain, time.at);
+    if (invalid != nullptr && invalid == chain.front().get() && time.by_log) {
+      return Rejection{Reason::kIntegratedTime,
+                       "logged at a time when the certificate was not valid"};
+    }
+    if (invalid != nullptr) {
+      return Rejection{Reason::kCertExpired,
+                       invalid == chain.front().get()
+                           ? "the certificate was not valid when it signed"
+                           : "an authority's certificate was not valid at the time of signing"};
+    }
+    if (authority.valid_for && !authority.valid_for->Contains(time.at)) {
+      return Rejection{Reason::kCaValidity,
+                       "the trusted root does not trust the certificate's authority at the time "
+                       "of signing"};
+    }
+  }
+  return Pass();
+}
+
+Checked<Chain> ChainBy(X509* leaf, const TrustedAuthority& authority,
+                       const std::vector<ProvedTime>& times) {
+  Chain known;
+  for (const std::string& der : authority.certificates) {
+    known.push_back(ParseCertificate(der));
+    if (known.back() == nullptr) return Rejection{Reason::kTrustRoot, "a malformed certificate"};
+  }
+  if (known.empty()) return Rejection{Reason::kTrustRoot, "an authority without a certificate"};
+  CertificateOwner anchor = std::move(known.back());
+  known.pop_back();
+  Chain chain = TRY(BuildChain(leaf, known, anchor.get(), NID_code_sign, Reason::kChain));
+  if (chain.size() < 2) {
+    return Rejection{Reason::kBadCertificate, "a trust anchor signs no artifacts"};
+  }
+  TRY(CheckTimes(chain, authority, times));
+  return chain;
+}
+
+// The path to an authority of the root. Names say nothing: each is tried.
+Checked<Chain> FindChain(X509* leaf, const TrustedInstance& instance,
+                         const std::vector<ProvedTime>& times) {
+  Rejection why{Reason::kChain, "the trusted root has no certificate authority"};
+  for (const TrustedAuthority& authority : instance.certificate_authorities) {
+    Checked<Chain> chain = ChainBy(leaf, authority, times);
+    if (chain.ok()) return chain;
+    if (why.reason == Reason::kChain) why = chain.error();
+  }
+  return why;
+}
+
+// The certificate's holder, whom the rule accepts, as of the proved times.
+Check ProveIdentity(X509* leaf, const IdentityRule& rule, const VerifyOptions& options,
+                    const TrustedInstance& instance, const std::vector<ProvedTime>& times,
+                    Verified* verified) {
+  TRY(CheckLeaf(leaf));
+  if (times.empty()) {
+    return Rejection{Reason::kNoTimestamp,
+                     "neither a log nor a timestamp authority says when it was signed"};
+  }
+  Chain chain = TRY(FindChain(leaf, instance, times));
+  // An instance without certificate logs (GitHub's own) vouches by its timestamps alone, and only
+  // where no log is asked for.
+  if (options.require_log || !instance.certificate_logs.empty()) {
+    TRY(VerifyScts(leaf, chain[1].get(), instance.certificate_logs));
+  }
+  FulcioIdentity identity = TRY(ReadIdentity(leaf));
+  verified->signer = TRY(MatchIdentity(identity, rule));
+  verified->issuer = identity.issuer;
+  return Pass();
+}
+
+// The digests that the signature claims to be over must be the artifact's.
+Check CheckDigests(const Evidence& evidence) {
+  for (size_t i = 0; i < std::size(evidence.artifact); ++i) {
+    const std::string& claimed = evidence.content.digests[i];
+    if (claimed.empty() || claimed == evidence.artifact[i]) continue;
+    return Rejection{Reason::kDigest, evidence.artifact[i].empty()
+                                          ? "the signature is over a digest that is not known"
+                                          : "the signature is over another artifact"};
+  }
+  return Pass();
+}
+
+Check CheckSignature(const Evidence& evidence, const PublicKey& key) {
+  const SignedContent& content = evidence.content;
+  std::span<const Hash> hashes = kSha256Only;
+  if (!evidence.sha256_only) hashes = HashesFor(key.kind());
+  if (!content.message) {
+    TRY(CheckDigests(evidence));
+    if (key.kind() == PublicKey::Kind::kEd25519) {
+      return Rejection{Reason::kKeyAlgorithm,
+                       "an Ed25519 signature over a file (Ed25519ph) cannot be verified here"};
+    }
+  }
+  for (Hash hash : hashes) {
+    const std::string& digest = evidence.artifact[static_cast<size_t>(hash)];
+    bool made = content.message
+                    ? key.Verifies(hash, *content.message, content.signature)
+                    : !digest.empty() && key.VerifiesDigest(hash, digest, content.signature);
+    if (made) return Pass();
+  }
+  return Rejection{Reason::kSignature, "the signature was not made with the key over this"};
+}
+
+Checked<Verified> ProveBy(const Evidence& evidence, const VerifyOptions& options,
+                          const PublicKey& key, X509* leaf, const TrustedInstance& instance) {
+  const KeyRule* key_rule = std::get_if<KeyRule>(&options.signer);
+  bool require_log = key_rule ? key_rule->require_log : options.require_log;
+  LogProof log = TRY(ProveLogged(evidence, instance));
+  if (require_log && log.entries.empty()) {
+    return Rejection{Reason::kTlogNone, "no log of the trusted root has the signature"};
+  }
+  if (options.require_timestamp && evidence.timestamps.empty()) {
+    return Rejection{Reason::kNoTimestamp, "there is no timestamp authority's timestamp"};
+  }
+  // A key is not bound to a time: its timestamps are nobody's concern unless somebody asks.
+  bool timestamps_matter = !key_rule || require_log || options.require_timestamp;
+  std::vector<ProvedTime> times = TRY(ProveTimes(evidence, instance, log, timestamps_matter));
+  Verified verified;
+  if (const IdentityRule* rule = std::get_if<IdentityRule>(&options.signer)) {
+    TRY(ProveIdentity(leaf, *rule, options, instance, times, &verified));
+  } else {
+    verified.signer = "key sha256:" + Hex(Digest(Hash::kSha256, key.Spki()));
+  }
+  TRY(CheckLogValidity(log, times));
+  TRY(CheckSignature(evidence, key));
+  verified.log_indices = std::move(log.indices);
+  for (const ProvedTime& time : times) verified.times.push_back(time.at.seconds);
+  return verified;
+}
+
+// Of another instance altogether, rather than wrong: says least.
+bool Foreign(Reason reason) {
+  return reason == Reason::kTlogNone || reason == Reason::kTsa || reason == Reason::kChain;
+}
+
+Checked<PublicKey> ReadSigner(Evidence* evidence, const VerifyOptions& options, X509* leaf) {
+  if (const KeyRule* rule = std::get_if<KeyRule>(&options.signer)) {
+    PublicKey key = TRY(PublicKey::FromPem(rule->pem, Reason::kBadKey));
+    if (leaf != nullptr) {
+      return Rejection{Reason::kMaterial, "signed with a certificate, not with a key"};
+    }
+    evidence->content.verifier = {"PUBLIC KEY", key.Spki()};
+    return key;
+  }
+  if (leaf == nullptr) {
+    return Rejection{Reason::kMaterial, "signed with a key, not with a certificate"};
+  }
+  evidence->content.verifier = {"CERTIFICATE", evidence->certificate};
+  return PublicKey::FromCertificate(leaf);
+}
+
+}  // namespace
+
+Checked<Verified> Prove(Evidence evidence, const VerifyOptions& options, const TrustedRoot* root) {
+  CertificateOwner leaf;
+  if (!evidence.certificate.empty()) {
+    leaf = ParseCertificate(evidence.certificate);
+    if (leaf == nullptr) return Rejection{Reason::kBadCertificate, "a malformed certificate"};
+  }
+  PublicKey key = TRY(ReadSigner(&evidence, options, leaf.get()));
+  if (!evidence.content.message) {
+    // Where nothing is claimed, the log's entry is compared with the truth at once.
+    bool claimed =
+        std::any_of(std::begin(evidence.content.digests), std::end(evidence.content.digests),
+                    [](const std::string& digest) { return !digest.empty(); });
+    for (size_t i = 0; !claimed && i < std::size(evidence.artifact); ++i) {
+      evidence.content.digests[i] = evidence.artifact[i];
+    }
+  }
+  const KeyRule* rule = std::get_if<KeyRule>(&options.signer);
+  bool rootless = rule != nullptr && !rule->require_log && !options.require_timestamp;
+  if (root == nullptr || root->instances.empty()) {
+    if (rootless) return ProveBy(evidence, options, key, leaf.get(), TrustedInstance{});
+    return Rejection{Reason::kTrustRootMissing, "a trusted root is needed and not there"};
+  }
+  std::optional<Rejection> why;
+  for (const TrustedInstance& instance : root->instances) {
+    Checked<Verified> verified = ProveBy(evidence, options, key, leaf.get(), instance);
+    if (verified.ok()) return verified;
+    if (!why || Foreign(why->reason)) why = std::move(verified).error();
+  }
+  return *std::move(why);
+}
+
+}  // namespace sigstore

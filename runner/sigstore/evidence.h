@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sigstore/checked.h"
+#include "sigstore/log_entry.h"
+#include "sigstore/signed_content.h"
+#include "sigstore/trusted_root.h"
+#include "sigstore/verify.h"
+
+namespace sigstore {
+
+// A signature and what is brought forward for it, from a bundle or from a layer's annotations:
+// nothing of it is believed yet.
+struct Evidence {
+  std::string certificate;  // The leaf, DER; empty: a key's signature.
+  std::vector<LogEntry> entries;
+  std::vector<std::string> timestamps;
+  std::string stamped;    // What the timestamps are of.
+  SignedContent content;  // `verifier` is set by Prove.
+  // With a signature over an artifact: its real digests, as `content` has those that are claimed.
+  std::string artifact[3];
+  bool proof_required = true;  // A log's promise alone is not enough.
+  bool sha256_only = false;    // Signed before clients chose the hash by the curve.
+};
+
+// Whether the signature was made by the one whom `options` accepts, at a time when they could make
+// it. `root` may be null, see VerifyBundle. What was signed is left for the caller to judge, except
+// for an artifact's digest; so is `predicate_type`.
+Checked<Verified> Prove(Evidence evidence, const VerifyOptions& options, const TrustedRoot* root);
+
+}  // namespace sigstore

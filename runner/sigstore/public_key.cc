@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sigstore/public_key.h"
+
+#include <openssl/ec.h>
+#include <openssl/pem.h>
+#include <openssl/rsa.h>
+
+#include <array>
+
+namespace sigstore {
+namespace {
+
+constexpr int kRsaBitsMin = 2048;
+
+const EVP_MD* Algorithm(Hash hash) {
+  switch (hash) {
+    case Hash::kSha256:
+      return ::EVP_sha256();
+    case Hash::kSha384:
+      return ::EVP_sha384();
+    case Hash::kSha512:
+      return ::EVP_sha512();
+  }
+  return nullptr;
+}
+
+std::optional<PublicKey::Kind> KindOf(const EVP_PKEY* key) {
+  switch (::EVP_PKEY_get_base_id(key)) {
+    case EVP_PKEY_ED25519:
+      return PublicKey::Kind::kEd25519;
+    case EVP_PKEY_RSA:
+      if (::EVP_PKEY_get_bits(key) < kRsaBitsMin) return std::nullopt;
+      return PublicKey::Kind::kRsa;
+    case EVP_PKEY_EC:
+      break;
+    default:
+      return std::nullopt;
+  }
+  std::array<char, 32> name{};
+  size_t size = 0;
+  if (::EVP_PKEY_get_group_name(key, name.data(), name.size(), &size) != 1) return std::nullopt;
+  std::string_view curve(name.data(), size);
+  if (curve == SN_X9_62_prime256v1) return PublicKey::Kind::kP256;
+  if (curve == SN_secp384r1) return PublicKey::Kind::kP384;
+  if (curve == SN_secp521r1) return PublicKey::Kind::kP521;
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::string Digest(Hash hash, std::string_view bytes) {
+  std::string digest(EVP_MAX_MD_SIZE, '\0');
+  unsigned size = 0;
+  ENSURE(::EVP_Digest(bytes.data(), bytes.size(), reinterpret_cast<unsigned char*>(digest.data()),
+                      &size, Algorithm(hash), nullptr) == 1);
+  digest.resize(size);
+  return digest;
+}
+
+std::string Hex(std::string_view bytes) {
+  constexpr char kDigits[] = "0123456789abcdef";
+  std::string hex;
+  for (char byte : bytes) {
+    hex += kDigits[static_cast<unsigned char>(byte) >> 4];
+    hex += kDigits[static_cast<unsigned char>(byte) & 15];
+  }
+  return hex;
+}
+
+std::optional<std::string> FromHex(std::string_view hex) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  if (hex.size() % 2 != 0) return std::nullopt;
+  std::string bytes;
+  for (size_t i = 0; i < hex.size(); i += 2) {
+    size_t high = kDigits.find(hex[i]);
+    size_t low = kDigits.find(hex[i + 1]);
+    if (high == std::string_view::npos || low == std::string_view::npos) return std::nullopt;
+    bytes += static_cast<char>(high << 4 | low);
+  }
+  return bytes;
+}
+
+Checked<PublicKey> PublicKey::Adopt(KeyOwner key, Reason malformed) {
+  if (key == nullptr) return Rejection{malformed, "not a public key"};
+  std::optional<Kind> kind = KindOf(key.get());
+  if (!kind) {
+    return Rejection{Reason::kKeyAlgorithm,
+                     "a key is neither ECDSA (P-256, P-384, P-521), Ed25519 nor RSA of at least "
+                     "2048 bits"};
+  }
+  return PublicKey(std::move(key), *kind);
+}
+
+Checked<PublicKey> PublicKey::FromSpki(std::string_view der, Reason malformed) {
+  const unsigned char* at = Bytes(der);
+  KeyOwner key(::d2i_PUBKEY(nullptr, &at, static_cast<long>(der.size())));
+  if (at != Bytes(der) + der.size()) key.reset();  // Something behind it.
+  return Adopt(std::move(key), malformed);
+}
+
+Checked<PublicKey> PublicKey::FromPkcs1(std::string_view der, Reason malformed) {
+  const unsigned char* at = Bytes(der);
+  KeyOwner key(::d2i_PublicKey(EVP_PKEY_RSA, nullptr, &at, static_cast<long>(der.size())));
+  if (at != Bytes(der) + der.size()) key.reset();
+  return Adopt(std::move(key), malformed);
+}
+
+Checked<PublicKey> PublicKey::FromPem(std::string_view pem, Reason malformed) {
+  BioOwner bio(::BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())));
+  KeyOwner key(bio ? ::PEM_read_bio_PUBKEY(bio.get(), nullptr, nullptr, nullptr) : nullptr);
+  return Adopt(std::move(key), malformed);
+}
+
+Checked<PublicKey> PublicKey::FromCertificate(const X509* certificate) {
+  KeyOwner key(::X509_get_pubkey(const_cast<X509*>(certificate)));
+  return Adopt(std::move(key), Reason::kBadCertificate);
+}
+
+std::string PublicKey::Spki() const {
+  unsigned char* der = nullptr;
+  int size = ::i2d_PUBKEY(key_.get(), &der);
+  ENSURE(size > 0);
+  std::string bytes(reinterpret_cast<char*>(der), static_cast<size_t>(size));
+  ::OPENSSL_free(der);
+  return bytes;
+}
+
+std::string PublicKey::Raw() const {
+  std::string raw(32, '\0');
+  size_t size = raw.size();
+  ENSURE(::EVP_PKEY_get_raw_public_key(key_.get(), reinterpret_cast<unsigned char*>(raw.data()),
+                                       &size) == 1);
+  return raw;
+}
+
+bool PublicKey::Verifies(Hash hash, std::string_view message, std::string_view signature) const {
+  if (kind_ != Kind::kEd25519) return VerifiesDigest(hash, Digest(hash, message), signature);
+  DigestContextOwner context(::EVP_MD_CTX_new());
+  return context != nullptr &&
+         ::EVP_DigestVerifyInit(context.get(), nullptr, nullptr, nullptr, key_.get()) == 1 &&
+         ::EVP_DigestVerify(context.get(), Bytes(signature), signature.size(), Bytes(message),
+                            message.size()) == 1;
+}
+
+bool PublicKey::VerifiesDigest(Hash hash, std::string_view digest,
+                               std::string_view signature) const {
+  if (kind_ == Kind::kEd25519) return false;
+  KeyContextOwner context(::EVP_PKEY_CTX_new(key_.get(), nullptr));
+  if (context == nullptr || ::EVP_PKEY_verify_init(context.get()) != 1) return false;
+  if (kind_ == Kind::kRsa &&
+      ::EVP_PKEY_CTX_set_rsa_padding(context.get(), RSA_PKCS1_PADDING) != 1) {
+    return false;
+  }
+  return ::EVP_PKEY_CTX_set_signature_md(context.get(), Algorithm(hash)) == 1 &&
+         ::EVP_PKEY_verify(context.get(), Bytes(signature), signature.size(), Bytes(digest),
+                           digest.size()) == 1;
+}
+
+std::span<const Hash> HashesFor(PublicKey::Kind kind) {
+  static constexpr std::array<Hash, 1> kDefault = {Hash::kSha256};
+  static constexpr std::array<Hash, 2> kP384 = {Hash::kSha384, Hash::kSha256};
+  static constexpr std::array<Hash, 2> kP521 = {Hash::kSha512, Hash::kSha256};
+  if (kind == PublicKey::Kind::kP384) return kP384;
+  if (kind == PublicKey::Kind::kP521) return kP521;
+  return kDefault;
+}
+
+}  // namespace sigstore

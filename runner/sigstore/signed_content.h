@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "sigstore/certificate.h"
+#include "sigstore/public_key.h"
+
+namespace sigstore {
+
+// One signature, and over what, in whichever form it came: what is compared with the log's entry
+// and verified with the key. All binary values are raw.
+struct SignedContent {
+  std::string signature;
+  // The signed bytes: an envelope's pre-authentication encoding, a legacy payload. Nothing where
+  // only digests are known, as of an artifact.
+  std::optional<std::string> message;
+  // With a digest instead: by SHA-256, SHA-384 and SHA-512; empty where unknown.
+  std::string digests[3];
+  // With an envelope: what is in it, and its own JSON where that is what was stored.
+  std::optional<std::string> payload;
+  std::string envelope_json;
+  // What verifies it, as the log knows it: "CERTIFICATE" or "PUBLIC KEY".
+  PemBlock verifier;
+
+  // Of the signed bytes; empty where unknown.
+  std::string DigestBy(Hash hash) const {
+    return message ? Digest(hash, *message) : digests[static_cast<size_t>(hash)];
+  }
+};
+
+// DSSE's pre-authentication encoding: what an envelope's signature is made over.
+std::string PreAuthenticationEncoding(std::string_view type, std::string_view payload);
+
+}  // namespace sigstore

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "sigstore/checked.h"
+#include "sigstore/verify.h"
+
+namespace sigstore {
+
+// What cosign signs images with.
+inline constexpr std::string_view kCosignSign = "https://sigstore.dev/cosign/sign/v1";
+
+// Whether an envelope's `payload` is an in-toto statement about the artifact `digest_hex`, of a
+// type that `options` lets count; gives the type. Fails with kPayloadType, kStatement, kSubject or
+// kPredicateType, or what is wrong with its JSON.
+Checked<std::string> CheckStatement(std::string_view payload_type, std::string_view payload,
+                                    std::string_view digest_hex, const VerifyOptions& options);
+
+}  // namespace sigstore

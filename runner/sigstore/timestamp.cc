@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sigstore/timestamp.h"
+
+#include <openssl/err.h>
+#include <openssl/pkcs7.h>
+
+#include <optional>
+#include <string>
+
+#include "sigstore/certificate.h"
+#include "sigstore/openssl_owner.h"
+
+namespace sigstore {
+namespace {
+
+constexpr size_t kBytesMax = size_t{64} << 10;
+
+Rejection Refused(std::string_view what) {
+  return {Reason::kTsa, "the timestamp " + std::string(what)};
+}
+
+// The library's words for why not, and empties its queue.
+std::string TakeLibraryError() {
+  unsigned long code = ::ERR_peek_last_error();
+  const char* words = ::ERR_reason_error_string(code);
+  ::ERR_clear_error();
+  return words == nullptr ? "does not verify" : std::string("does not verify: ") + words;
+}
+
+// An authority as the library takes it: every certificate a reference of its own.
+struct Authority {
+  Chain certificates;  // The anchor last.
+  bool signer_listed = false;
+};
+
+std::optional<Authority> Load(const TrustedAuthority& trusted) {
+  Authority authority;
+  for (const std::string& der : trusted.certificates) {
+    authority.certificates.push_back(ParseCertificate(der));
+    if (authority.certificates.back() == nullptr) return std::nullopt;
+  }
+  if (authority.certificates.empty()) return std::nullopt;
+  authority.signer_listed = ::X509_check_ca(authority.certificates.front().get()) == 0;
+  return authority;
+}
+
+// The response's hash of what was stamped is one that we believe in.
+bool StrongImprint(const TS_TST_INFO* info) {
+  TS_MSG_IMPRINT* imprint = ::TS_TST_INFO_get_msg_imprint(const_cast<TS_TST_INFO*>(info));
+  const ASN1_OBJECT* algorithm = nullptr;
+  ::X509_ALGOR_get0(&algorithm, nullptr, nullptr, ::TS_MSG_IMPRINT_get_algo(imprint));
+  int hash = ::OBJ_obj2nid(algorithm);
+  return hash == NID_sha256 || hash == NID_sha384 || hash == NID_sha512;
+}
+
+std::optional<Instant> TimeOf(const TS_TST_INFO* info) {
+  const ASN1_GENERALIZEDTIME* time = ::TS_TST_INFO_get_time(info);
+  tm parts{};
+  if (time == nullptr || ::ASN1_TIME_to_tm(time, &parts) != 1) return std::nullopt;
+  Instant instant{::timegm(&parts)};
+  // 20250612120216.123Z
+  std::string_view text = Content(time);
+  size_t point = text.find('.');
+  if (point == std::string_view::npos) return instant;
+  int32_t scale = 100000000;
+  for (char digit : text.substr(point + 1)) {
+    if (digit < '0' || digit > '9') break;
+    instant.nanos += (digit - '0') * scale;
+    scale /= 10;
+  }
+  return instant;
+}
+
+// The library's part: version, imprint, signature, the signer's path to the anchor with its usage,
+// and that the response names the signer's certificate (ESSCertID).
+Check VerifyResponse(TS_RESP* response, std::string_view signature, const Authority& authority) {
+  TimestampContextOwner context(::TS_VERIFY_CTX_new());
+  StoreOwner store(::X509_STORE_new());
+  ENSURE(context != nullptr && store != nullptr);
+  ::X509_STORE_set_flags(store.get(), X509_V_FLAG_NO_CHECK_TIME | X509_V_FLAG_PARTIAL_CHAIN);
+  ENSURE(::X509_STORE_add_cert(store.get(), authority.certificates.back().get()) == 1);
+  STACK_OF(X509)* certificates = sk_X509_new_null();
+  for (const CertificateOwner& one : authority.certificates) {
+    ENSURE(::X509_up_ref(one.get()) == 1 && sk_X509_push(certificates, one.get()) > 0);
+  }
+  ::TS_VERIFY_CTX_set_flags(context.get(), TS_VFY_VERSION | TS_VFY_SIGNATURE | TS_VFY_DATA);
+  // The context takes all three.
+  ::TS_VERIFY_CTX_set_store(context.get(), store.release());
+  ::TS_VERIFY_CTX_set_certs(context.get(), certificates);
+  ::TS_VERIFY_CTX_set_data(context.get(),
+                           ::BIO_new_mem_buf(signature.data(), static_cast<int>(signature.size())));
+  ::ERR_clear_error();
+  if (::TS_RESP_verify_response(context.get(), response) != 1) return Refused(TakeLibraryError());
+  return Pass();
+}
+
+// Whose signature it is. The response's own certificates are candidates; which one may be believed
+// was decided before.
+CertificateOwner SignerOf(TS_RESP* response, const Authority& authority) {
+  BorrowedStack known(sk_X509_new_null());
+  ENSURE(known != nullptr);
+  for (const CertificateOwner& one : authority.certificates) {
+    ENSURE(sk_X509_push(known.get(), one.get()) > 0);
+  }
+  BorrowedStack signers(::PKCS7_get0_signers(::TS_RESP_get_token(response), known.get(), 0));
+  if (signers == nullptr || sk_X509_num(signers.get()) != 1) return nullptr;
+  X509* signer = sk_X509_value(signers.get(), 0);
+  ENSURE(::X509_up_ref(signer) == 1);
+  return CertificateOwner(signer);
+}
+
+// The response's certificates and the root's: what a path may lead over.
+Chain Between(TS_RESP* response, Authority* authority) {
+  Chain between;
+  for (size_t i = 0; i + 1 < authority->certificates.size(); ++i) {
+    ::X509_up_ref(authority->certificates[i].get());
+    between.emplace_back(authority->certificates[i].get());
+  }
+  STACK_OF(X509)* brought = ::TS_RESP_get_token(response)->d.sign->cert;
+  for (int i = 0; i < sk_X509_num(brought); ++i) {
+    ::X509_up_ref(sk_X509_value(brought, i));
+    between.emplace_back(sk_X509_value(brought, i));
+  }
+  return between;
+}
+
+Checked<Instant> VerifyBy(TS_RESP* response, std::string_view signature,
+                          const TrustedAuthority& trusted) {
+  std::optional<Authority> authority = Load(trusted);
+  if (!authority) return Rejection{Reason::kTrustRoot, "a timestamp authority has no certificate"};
+  TRY(VerifyResponse(response, signature, *authority));
+  const TS_TST_INFO* info = ::TS_RESP_get_tst_info(response);
+  if (!StrongImprint(info)) return Refused("is over a weak hash");
+  std::optional<Instant> time = TimeOf(info);
+  if (!time) return Refused("has no time");
+  CertificateOwner signer = SignerOf(response, *authority);
+  if (signer == nullptr) return Refused("is not signed by one authority");
+  if (authority->signer_listed &&
+      ::X509_cmp(signer.get(), authority->certificates.front().get()) != 0) {
+    return Refused("is not signed by the authority that the trusted root lists");
+  }
+  Chain chain = TRY(BuildChain(signer.get(), Between(response, &*authority),
+                               authority->certificates.back().get(), NID_time_stamp, Reason::kTsa));
+  if (FirstInvalid(chain, *time) != nullptr) {
+    return Rejection{Reason::kCertExpired,
+                     "a certificate of the timestamp authority was not valid at its own time"};
+  }
+  if (trusted.valid_for && !trusted.valid_for->Contains(*time)) {
+    return Rejection{Reason::kCaValidity,
+                     "the trusted root does not trust the timestamp authority at that time"};
+  }
+  return *time;
+}
+
+}  // namespace
+
+Checked<Instant> VerifyTimestamp(std::string_view response, std::string_view signature,
+                                 const std::vector<TrustedAuthority>& authorities) {
+  if (response.size() > kBytesMax) return Refused("is too long");
+  const unsigned char* at = Bytes(response);
+  TimestampResponseOwner parsed(::d2i_TS_RESP(nullptr, &at, static_cast<long>(response.size())));
+  if (parsed == nullptr || at != Bytes(response) + response.size()) {
+    return Refused("is malformed");
+  }
+  Rejection why = Refused("is of no authority of the trusted root");
+  for (const TrustedAuthority& authority : authorities) {
+    Checked<Instant> time = VerifyBy(parsed.get(), signature, authority);
+    if (time.ok()) return time;
+    // An authority that signed it but may not be believed says more than one that did not.
+    if (why.reason == Reason::kTsa) why = time.error();
+  }
+  return why;
+}
+
+}  // namespace sigstore
