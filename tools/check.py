@@ -17,6 +17,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 BUILD = ROOT / 'build'
 # Suites mostly wait for processes they started: more at once than there are processors.
 SUITES_AT_ONCE = 3
+LONGEST = ('kernel', 'ecosystems', 'gateway_process')
 OUTPUT_LINES_MAX = 60  # Of a failure; the whole is in build/check.log.
 
 
@@ -111,8 +112,8 @@ def run_test(tally, directory, name, prefix=''):
 
 
 def run_tests(tally, directory, names, prefix=''):
-    # What crosses processes takes longest: first.
-    ordered = sorted(names, key=lambda name: name.startswith('unit_'))
+    # The longest first, then what crosses processes.
+    ordered = sorted(names, key=lambda name: (name not in LONGEST, name.startswith('unit_')))
     with concurrent.futures.ThreadPoolExecutor(SUITES_AT_ONCE) as pool:
         for done in [pool.submit(run_test, tally, directory, name, prefix) for name in ordered]:
             done.result()
