@@ -92,12 +92,14 @@ Task<Result<BodyReader::Piece>> Http1BodyReader::Read(Deadline deadline) {
 }
 
 Task<Result<BodyReader::Piece>> Http1BodyReader::ReadLater(Deadline deadline) {
+  const Error unwanted{Code::kIo, "the rest of the body is not wanted"};
   for (;;) {
-    if (cancelled_) co_return Error{Code::kIo, "the rest of the body is not wanted"};
+    if (cancelled_) co_return unwanted;
     Result<size_t> read = co_await stream_.Fill(deadline);
+    if (cancelled_) co_return unwanted;  // What had arrived by then wakes a reader, too.
     if (!read.ok()) co_return std::move(read).error();
     if (read.value() == 0) {
-      done_ = framing_.kind == codec::BodyFraming::kUntilClose && !cancelled_;
+      done_ = framing_.kind == codec::BodyFraming::kUntilClose;
       if (done_) co_return Piece{{}, true};
       co_return Error{Code::kIo, "connection closed in the middle of a body"};
     }

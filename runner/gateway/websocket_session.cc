@@ -91,12 +91,14 @@ Task<Done> WebSocketSession::MoveToServer(RelayEnd client, RelayEnd server) {
 
 // Takes what the server sent and appends to `passed` what may go on to the client: whole heads and
 // what there is of payloads. Gives the last place in it behind which a frame of ours may stand;
-// npos: there is none.
+// npos: there is none. Once we are ending, nothing behind the first such place is taken: what
+// follows may be the server's answer to our goodbye, whose code is not the one the client is owed.
 size_t WebSocketSession::FollowServer(std::string_view bytes, std::string& passed) {
+  const bool ending = end_.has_value();
   size_t boundary = answers_.at_boundary() ? 0 : std::string_view::npos;
   passed = std::exchange(held_, {}).append(bytes);
   size_t at = 0;
-  for (;;) {
+  while (!ending || boundary == std::string_view::npos) {
     codec::WebSocketDecoder::Step step =
         answers_.Next(std::string_view(passed).substr(at), &dropped_);
     dropped_.clear();
