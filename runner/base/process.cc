@@ -13,15 +13,15 @@ namespace {
 constexpr int kNotStarted = 127;  // As a shell says it.
 
 [[noreturn]] void Become(const Process::Command& command, char* const* argv, char* const* envp,
-                         int out) {
+                         int in, int out) {
   // A group of its own, so that what it starts can be ended with it.
   ::setpgid(0, 0);
   sigset_t none;
   ::sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
-  int null = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
-  bool ready = ::chdir(command.directory.c_str()) == 0 && null >= 0 && ::dup2(null, 0) == 0 &&
-               ::dup2(out, 1) == 1 && ::dup2(out, 2) == 2;
+  int null = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
+  bool ready = ::chdir(command.directory.c_str()) == 0 && null >= 0 && ::dup2(in, 0) == 0 &&
+               ::dup2(out, 1) == 1 && ::dup2(command.with_errors ? out : null, 2) == 2;
   if (ready) ::execve(argv[0], argv, envp);
   ::_exit(kNotStarted);
 }
@@ -29,7 +29,12 @@ constexpr int kNotStarted = 127;  // As a shell says it.
 }  // namespace
 
 Result<Process> Process::Start(const Command& command) {
+  constexpr size_t kInputBytesMax = 4096;  // A pipe takes so much with nobody reading.
+  ENSURE(command.input.size() <= kInputBytesMax);
   auto [read, write] = TRY(sys::Pipe());
+  auto [input_read, input_write] = TRY(sys::Pipe());
+  TRY(sys::WriteAll(input_write.get(), command.input));
+  input_write.Close();
   std::vector<std::string> variables;
   for (const auto& [name, value] : command.environment) variables.push_back(name + "=" + value);
   std::vector<char*> argv;
@@ -41,7 +46,7 @@ Result<Process> Process::Start(const Command& command) {
   envp.push_back(nullptr);
   pid_t pid = ::fork();
   if (pid < 0) return Errno("fork");
-  if (pid == 0) Become(command, argv.data(), envp.data(), write.get());
+  if (pid == 0) Become(command, argv.data(), envp.data(), input_read.get(), write.get());
   return Process(pid, std::move(read));
 }
 

@@ -11,17 +11,19 @@
 #include "base/fd.h"
 #include "base/result.h"
 
-// A program of the host that is asked something: no shell, no input, its output read back.
+// A program of the host that is asked something: no shell, its output read back.
 class Process {
  public:
   struct Command {
     std::vector<std::string> argv;                                 // argv[0]: an absolute path.
     std::vector<std::pair<std::string, std::string>> environment;  // The whole of it.
     std::string directory = "/";
+    std::string input = {};   // What it reads from its standard input; at most 4096 bytes.
+    bool with_errors = true;  // Its standard error is read back too; otherwise it is thrown away.
   };
 
-  // Starts it, standard output and error into one pipe. Call from a process with one thread. kIo
-  // when it cannot be started; that the program is missing shows in the output being empty.
+  // Starts it, standard output and error into one pipe. kIo when it cannot be started; that the
+  // program is missing shows in the output being empty.
   static Result<Process> Start(const Command& command);
 
   Process(Process&& other) noexcept

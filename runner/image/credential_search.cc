@@ -3,6 +3,10 @@
 
 #include <string.h>
 
+#include "base/sys.h"
+#include "image/credential_helper.h"
+#include "image/docker_config.h"
+
 namespace image {
 namespace {
 
@@ -12,7 +16,6 @@ class Search {
       : host_(host), repository_(repository), options_(options) {}
 
   std::string Variable(const std::string& name) const {
-    if (!options_.environment) return "";
     return options_.environment(name).value_or("");
   }
 
@@ -26,6 +29,22 @@ class Search {
     found_.credential.origin = std::string("$") + password;
     ::explicit_bzero(word.data(), word.size());
     return true;
+  }
+
+  bool TakeFiles() {
+    if (TakeText("$DOCKER_AUTH_CONFIG", Variable("DOCKER_AUTH_CONFIG"))) return true;
+    const std::string home = Variable("HOME");
+    const auto below = [&](const char* variable, const char* otherwise) {
+      std::string directory = Variable(variable);
+      return directory.empty() && !home.empty() ? home + otherwise : directory;
+    };
+    const std::string runtime = Variable("XDG_RUNTIME_DIR");
+    const std::string config = below("XDG_CONFIG_HOME", "/.config");
+    const std::string docker = below("DOCKER_CONFIG", "/.docker");
+    return TakeFile(Variable("REGISTRY_AUTH_FILE")) ||
+           TakeFile(runtime.empty() ? "" : runtime + "/containers/auth.json") ||
+           TakeFile(config.empty() ? "" : config + "/containers/auth.json") ||
+           TakeFile(docker.empty() ? "" : docker + "/config.json");
   }
 
   bool TakeGitHub() {
@@ -45,8 +64,50 @@ class Search {
   CredentialSearch Take() { return std::move(found_); }
 
  private:
+  bool TakeFile(const std::string& path) {
+    if (path.empty()) return false;
+    Result<std::string> text = sys::ReadFile(path, kDockerConfigBytesMax);
+    if (text.ok()) return TakeText(path, std::move(text).value());
+    if (text.error().code != Code::kNotFound) Complain(path, text.error());
+    return false;
+  }
+
+  // A configuration of Docker's that was found at `where`.
+  bool TakeText(const std::string& where, std::string text) {
+    if (text.empty()) return false;
+    Result<DockerConfig> config = ParseDockerConfig(text);
+    ::explicit_bzero(text.data(), text.size());
+    if (!config.ok()) {
+      Complain(where, config.error());
+      return false;
+    }
+    if (TakeHelper(where, config.value().HelperFor(host_))) return true;
+    if (const Credential* entry = config.value().Find(host_, repository_)) {
+      found_.credential.username = entry->username;
+      found_.credential.password = Secret(entry->password.reveal());
+      found_.credential.identity_token = Secret(entry->identity_token.reveal());
+      found_.credential.origin = where;
+      return true;
+    }
+    return TakeHelper(where, config.value().store);
+  }
+
+  bool TakeHelper(const std::string& where, const std::string& name) {
+    if (name.empty()) return false;
+    Result<std::optional<Credential>> answer =
+        AskCredentialHelper(name, host_, options_.environment);
+    if (!answer.ok()) Complain(where, answer.error());
+    if (!answer.ok() || !answer.value()) return false;
+    found_.credential = std::move(*answer.value());
+    return true;
+  }
+
+  void Complain(const std::string& where, const Error& error) {
+    found_.complaints.push_back(where + ": " + error.what);
+  }
+
   const std::string& host_;
-  [[maybe_unused]] const std::string& repository_;
+  const std::string& repository_;
   const SourceOptions& options_;
   CredentialSearch found_;
 };
@@ -62,8 +123,9 @@ CredentialSearch FindCredential(const std::string& host, const std::string& repo
     given.credential.origin = "the command line";
     return given;
   }
+  if (!options.environment) return {};
   Search search(host, repository, options);
-  static_cast<void>(search.TakeGitHub() || search.TakeGitLab());
+  static_cast<void>(search.TakeFiles() || search.TakeGitHub() || search.TakeGitLab());
   return search.Take();
 }
 

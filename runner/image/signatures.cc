@@ -107,8 +107,9 @@ class Finder {
       full_ = true;
       return;
     }
-    Result<std::string> bytes = source_.FetchBlob(layer, kSignatureBytesMax, deadline_);
+    Result<std::string> bytes = source_.FetchBlob(layer, bytes_left_, deadline_);
     if (!bytes.ok()) return Fail(where, bytes.error());
+    bytes_left_ -= bytes.value().size();
     if (bundle) {
       lookup_.candidates.push_back({where, std::move(bytes).value()});
     } else {
@@ -122,6 +123,7 @@ class Finder {
   const Deadline deadline_;
   Lookup lookup_;
   bool full_ = false;
+  size_t bytes_left_ = kSignatureBytesMax;
 };
 
 }  // namespace

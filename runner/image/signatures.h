@@ -39,7 +39,7 @@ Lookup FindSignatures(const std::vector<SignaturePlace>& places, const std::stri
                       bool attestations, Deadline deadline);
 
 inline constexpr size_t kCandidatesMax = 64;
-// A signature's bytes; a bundle may hold an attestation of many packages.
-inline constexpr size_t kSignatureBytesMax = 16 << 20;
+// Of all candidates of one lookup; a bundle may hold an attestation of many packages.
+inline constexpr size_t kSignatureBytesMax = 64 << 20;
 
 }  // namespace image

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// How far the layers of an image are, for a person: one line that is written over on a terminal, a
+// line now and then in a log of CI.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "image/source.h"
+
+namespace image {
+
+// Give Update to SourceOptions::progress. For use from several threads.
+class ProgressLines {
+ public:
+  struct Options {
+    bool terminal = false;            // Lines are written over with "\r"; otherwise each is whole.
+    std::string name;                 // Of the image.
+    std::function<int64_t()> now_ms;  // Steady milliseconds.
+    std::function<void(std::string_view text)> write;  // To standard error.
+  };
+  explicit ProgressLines(Options options);
+
+  // The sizes of what will come, when they are known: so that percentages are of all of it.
+  void Expect(const std::vector<Descriptor>& blobs);
+  void Update(const BlobProgress& progress);
+  // The last line: how much came, and how long it took. Nothing when nothing came.
+  void Finish();
+
+ private:
+  std::string Line(int64_t now_ms) const;
+
+  const Options options_;
+  const int64_t began_ms_;
+  std::mutex mutex_;  // Of everything below, and of `write`.
+  std::map<std::string, BlobProgress> blobs_;
+  int64_t written_ms_;
+  size_t width_ = 0;  // Of the line that stands on the terminal.
+};
+
+// "546.0 MiB", "1.8 GiB", "12 bytes".
+std::string ShownBytes(int64_t bytes);
+
+}  // namespace image
