@@ -58,6 +58,19 @@ Result<CertificateOwner> NewCertificate(EVP_PKEY* key, long valid_s) {
   return certificate;
 }
 
+// The same certificate, with its encoding at hand: one that was made here is encoded again for
+// every handshake, one that was read is not.
+Result<CertificateOwner> WithEncoding(const CertificateOwner& certificate) {
+  unsigned char* bytes = nullptr;
+  int size = i2d_X509(certificate.get(), &bytes);
+  if (size <= 0) return Failed("encoding a certificate");
+  const unsigned char* at = bytes;
+  CertificateOwner read(d2i_X509(nullptr, &at, size));
+  OPENSSL_free(bytes);
+  if (!read) return Failed("encoding a certificate");
+  return read;
+}
+
 Result<std::string> RenderPem(X509* certificate) {
   BioOwner out(BIO_new(BIO_s_mem()));
   if (!out || PEM_write_bio_X509(out.get(), certificate) != 1) return Failed("writing PEM");
@@ -88,7 +101,7 @@ Result<SslContextOwner> NewServerContext() {
   // NewServer sees to it that none carries over between hosts.
   SSL_CTX_set_session_cache_mode(context.get(), SSL_SESS_CACHE_OFF);
   SSL_CTX_set_options(context.get(), SSL_OP_NO_RENEGOTIATION | SSL_OP_CIPHER_SERVER_PREFERENCE);
-  SSL_CTX_set_num_tickets(context.get(), 1);
+  SSL_CTX_set_num_tickets(context.get(), 0);  // Stream::OfferResumption gives one later.
   // The client is on this machine: the cheapest of the three is as good as the others.
   if (SSL_CTX_set_ciphersuites(context.get(), kTls13Ciphers) != 1) {
     return Failed("making a TLS server");
@@ -117,6 +130,8 @@ Result<CertificateAuthority> CertificateAuthority::Create() {
   TRY(AddExtension(certificate, certificate, NID_key_usage, "critical,keyCertSign,cRLSign"));
   TRY(AddExtension(certificate, certificate, NID_subject_key_identifier, "hash"));
   if (X509_sign(certificate, made.key_.get(), EVP_sha256()) == 0) return Failed("signing");
+  made.certificate_ = TRY(WithEncoding(made.certificate_));
+  certificate = made.certificate_.get();
   made.pem_ = TRY(RenderPem(certificate));
   made.context_ = TRY(NewServerContext());
   return made;
@@ -141,6 +156,8 @@ Result<X509*> CertificateAuthority::LeafFor(const std::string& host) {
   TRY(AddExtension(leaf, authority, NID_authority_key_identifier, "keyid:always"));
   TRY(AddExtension(leaf, authority, NID_subject_alt_name, (literal ? "IP:" : "DNS:") + host));
   if (X509_sign(leaf, key_.get(), EVP_sha256()) == 0) return Failed("signing");
+  owner = TRY(WithEncoding(owner));
+  leaf = owner.get();
   leaves_.emplace(host, std::move(owner));
   return leaf;
 }

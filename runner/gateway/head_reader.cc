@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gateway/head_reader.h"
 
+#include <memory>
+
 #include "codec/http_head.h"
 
 namespace gateway {
@@ -48,9 +50,9 @@ Task<HeadText> ReadHead(Stream& stream, HeadBounds bounds) {
 Task<HeadText> ReadProxyHead(Stream& stream) {
   HeadText head;
   Deadline deadline = Deadline::After(kHeadTimeout);
-  std::string chunk(kRequestHeadBytesMax, '\0');
+  std::unique_ptr<char[]> chunk(new char[kRequestHeadBytesMax]);  // Not cleared.
   for (;;) {
-    Result<size_t> peeked = co_await stream.Peek(chunk.data(), chunk.size(), deadline);
+    Result<size_t> peeked = co_await stream.Peek(chunk.get(), kRequestHeadBytesMax, deadline);
     if (!peeked.ok()) {
       head.why = peeked.error().what;
       co_return head;
@@ -61,12 +63,12 @@ Task<HeadText> ReadProxyHead(Stream& stream) {
       co_return head;
     }
     size_t held = head.text.size();
-    head.text.append(chunk, 0, peeked.value());
+    head.text.append(chunk.get(), peeked.value());
     codec::HeadScan scan = codec::ScanHead(head.text);
     bool complete = scan.state == codec::HeadScan::kComplete;
     size_t size = complete ? scan.size : head.text.size();
     // What was looked at is now taken, up to the end of the head: it is there, so this cannot wait.
-    Result<size_t> taken = co_await stream.Read(chunk.data(), size - held, deadline);
+    Result<size_t> taken = co_await stream.Read(chunk.get(), size - held, deadline);
     if (!taken.ok() || taken.value() != size - held) co_return head;
     head.text.resize(size);
     bool connect = head.text.compare(0, 8, "CONNECT ") == 0;

@@ -84,9 +84,9 @@ Task<bool> Http1ClientRequest::Linger() {
 }
 
 Task<Done> ServeHttp1(Stream& stream, RequestHandler& handler) {
-  for (bool first = true;; first = false) {
+  for (size_t served = 0;; ++served) {
     HeadBounds bounds{kRequestHeadBytesMax,
-                      Deadline::After(first ? kHeadTimeout : kKeepAliveTimeout)};
+                      Deadline::After(served == 0 ? kHeadTimeout : kKeepAliveTimeout)};
     HeadText text = co_await ReadHead(stream, bounds);
     bool nothing_sent = text.kind == HeadText::kFailed && stream.buffered().empty();
     if (text.kind == HeadText::kEnd || nothing_sent) {
@@ -101,6 +101,7 @@ Task<Done> ServeHttp1(Stream& stream, RequestHandler& handler) {
       co_await stream.Linger();
       co_return Done{};
     }
+    if (served == 1) stream.OfferResumption();
     Http1ClientRequest request(stream, std::move(head).value());
     co_await handler.Handle(request);
     bool more = co_await request.Settle();

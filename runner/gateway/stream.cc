@@ -144,6 +144,8 @@ Task<Result<size_t>> Stream::Peek(char* out, size_t size, Deadline deadline) {
 }
 
 std::optional<Result<size_t>> Stream::TryReadTls(char* out, size_t size, int& kind) {
+  // To OpenSSL an end without its notice is an error, behind which nothing can be written either.
+  if (reading_aborted_) return Result<size_t>(size_t{0});
   size_t total = 0;
   while (total < size) {
     ERR_clear_error();
@@ -349,6 +351,13 @@ Task<Status> Stream::StartTls(SslOwner ssl, Deadline deadline) {
   }
 }
 
+void Stream::OfferResumption() {
+  if (!ssl_ || SSL_is_server(ssl_.get()) == 0) return;
+  ERR_clear_error();
+  SSL_new_session_ticket(ssl_.get());  // Not inside TLS 1.2, which has given one at its beginning.
+  ERR_clear_error();
+}
+
 void Stream::FinishWriting() {
   if (std::exchange(finished_, true)) return;
   if (ssl_) {
@@ -362,7 +371,10 @@ void Stream::FinishWriting() {
 
 void Stream::Abort() { ::shutdown(socket_.get(), SHUT_RDWR); }
 
-void Stream::AbortReading() { ::shutdown(socket_.get(), SHUT_RD); }
+void Stream::AbortReading() {
+  reading_aborted_ = true;
+  ::shutdown(socket_.get(), SHUT_RD);
+}
 
 void Stream::ResetOnClose() {
   linger none{1, 0};

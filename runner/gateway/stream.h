@@ -49,6 +49,10 @@ class Stream {
   // `ssl`. Nothing may be buffered. The error says why a certificate was not accepted.
   Task<Status> StartTls(SslOwner ssl, Deadline deadline);
 
+  // A server inside TLS 1.3: what is written next brings the client a ticket to resume with. Most
+  // clients end with their first connection; those that use one twice are worth the work.
+  void OfferResumption();
+
   // Tells the peer that nothing more will be written. Reading goes on.
   void FinishWriting();
   // Cuts both directions: whoever waits for this stream wakes up and fails.
@@ -106,6 +110,7 @@ class Stream {
   bool drained_ = false;  // The socket has had nothing more to read since the loop was last asked.
   bool ended_ = false;    // The peer has finished, below TLS.
   bool finished_ = false;
+  bool reading_aborted_ = false;
 };
 
 }  // namespace gateway

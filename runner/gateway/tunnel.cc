@@ -257,14 +257,14 @@ Task<Speech> Tunnel::Listen() {
 // there is no name to compare with.
 Task<bool> Tunnel::NamesAnother() {
   if (policy::ParseAddress(authority_.host).has_value()) co_return false;
-  std::string bytes(codec::kClientHelloBytesMax, '\0');
+  std::unique_ptr<char[]> bytes(new char[codec::kClientHelloBytesMax]);  // Not cleared.
   std::string why = "the ClientHello is not complete";
   Deadline deadline = Deadline::After(kHandshakeTimeout);
   while (!deadline.passed()) {
-    Result<size_t> n = co_await client_.Peek(bytes.data(), bytes.size(), deadline);
+    Result<size_t> n = co_await client_.Peek(bytes.get(), codec::kClientHelloBytesMax, deadline);
     if (!n.ok()) break;
     Result<std::optional<codec::ClientHello>> hello =
-        codec::ParseClientHello(std::string_view(bytes).substr(0, n.value()));
+        codec::ParseClientHello(std::string_view(bytes.get(), n.value()));
     if (!hello.ok()) why = hello.error().what;
     if (!hello.ok()) break;
     if (hello.value().has_value()) {

@@ -55,6 +55,7 @@ Task<Result<BodyReader::Piece>> WebSocketSession::ReadClient(RelayEnd client) {
                                             milliseconds(0), kWebSocketPieceTimeout));
     }
     Result<BodyReader::Piece> piece = co_await client.from.Read(deadline);
+    if (replaced_ && replaced_()) End({WebSocketClose::kRestart, "policy changed", false});
     if (piece.ok() || piece.error().code != Code::kTemporary || end_.has_value()) co_return piece;
     if (since.has_value()) {
       End({WebSocketClose::kPolicy, "a message takes too long to arrive", true});

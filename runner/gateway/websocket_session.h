@@ -21,6 +21,10 @@ class WebSocketSession {
   WebSocketSession(EventLoop& loop, bool deflate, MessageJudge& judge, LargeMessages& large,
                    std::function<void(const WebSocketEnd&)> faulted);
 
+  // `replaced`: another policy is in force, and reading from the client was ended for that. The
+  // close frame says so.
+  void CloseWhen(std::function<bool()> replaced) { replaced_ = std::move(replaced); }
+
   // Passes messages until both sides have finished, one has failed, a message may not pass, or
   // nothing has moved for kTunnelIdleTimeout. Once.
   Task<Done> Run(RelayEnd client, RelayEnd server);
@@ -38,6 +42,7 @@ class WebSocketSession {
   EventLoop& loop_;
   WebSocketInspector inspector_;
   std::function<void(const WebSocketEnd&)> faulted_;
+  std::function<bool()> replaced_;
   codec::WebSocketDecoder answers_;  // The server's frames, to know where they end.
   std::string held_;                 // The beginning of such a frame's head.
   std::string dropped_;

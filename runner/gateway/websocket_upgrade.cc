@@ -95,6 +95,7 @@ Task<Done> WebSocketUpgrade::Carry(RelayEnd client, RelayEnd server) {
     (void)record_(std::move(event));
   };
   WebSocketSession session(services_.loop, deflate_, judge, services_.large_messages, faulted);
+  session.CloseWhen([this] { return context_.lease.replaced(); });
   co_await session.Run(client, server);
   co_return Done{};
 }

@@ -184,8 +184,9 @@ def test_a_client_resumes_its_tls_session_with_the_same_host_only():
     def exchange(host, session):
         connection, _ = tunnel(host + ":443")
         with context.wrap_socket(connection, server_hostname=host, session=session) as secure:
-            secure.sendall(request("/echo", host=host))
-            contains(read_response(secure)[0], b"200 OK")
+            for _ in range(2):  # The ticket comes with the second answer.
+                secure.sendall(request("/echo", host=host))
+                contains(read_response(secure)[0], b"200 OK")
             return secure.session, secure.session_reused
     session, reused = exchange("api.example.test", None)
     equal(reused, False)

@@ -37,6 +37,18 @@ def test_an_update_decides_what_is_asked_next_and_closes_what_was_open():
     raw.close()
 
 
+def test_an_update_closes_websockets_and_says_why():
+    with tls_tunnel("socket.example.test") as connection:
+        connection.sendall(request("/ws", "Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Version: 13",
+                                   "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==", host="socket.example.test"))
+        head = b""
+        while b"\r\n\r\n" not in head:
+            head += connection.recv(1)
+        contains(head, b"101 Switching Protocols")
+        equal(put_in_force(policy_of_the_start()), "done")
+        equal(read_all(connection), b"\x88\x10\x03\xf4policy changed")  # A close frame, 1012.
+
+
 def test_an_invalid_update_is_kept_out():
     equal(put_in_force("version: 1\nnonsense: true\n", "keep"), "rejected")
     equal(curl("https://api.example.test/echo").status, 200)

@@ -17,7 +17,7 @@ PROXY = ("10.200.0.1", 3128)
 CURL = os.path.realpath(shutil.which("curl") or "/usr/bin/curl")
 PYTHON = os.path.realpath("/proc/self/exe")
 TOKEN = "tok-5ecret/+value"
-NAMES = ["api", "audit", "l4", "skip", "plain", "untrusted", "other", "sealed", "slash"]
+NAMES = ["api", "audit", "l4", "skip", "plain", "untrusted", "other", "sealed", "slash", "socket"]
 
 POLICY = """
 version: 1
@@ -42,6 +42,7 @@ network_policies:
       - {{host: plain.example.test, port: 80, protocol: rest, enforcement: enforce, access: read-write}}
       - {{host: slash.example.test, port: 443, protocol: rest, enforcement: enforce, access: full,
          allow_encoded_slash: true}}
+      - {{host: socket.example.test, port: 443, protocol: websocket, enforcement: enforce, access: full}}
       - {{host: host.openshell.internal, port: 18080, protocol: rest, enforcement: enforce, access: full}}
       - {{host: "*.wild.example.test", port: 443, protocol: rest, enforcement: enforce, access: full}}
       - {{host: rebound.example.test, port: 443, protocol: rest, enforcement: enforce, access: full}}
