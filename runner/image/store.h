@@ -7,6 +7,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -19,7 +20,8 @@
 namespace image {
 
 // The layers of one image, ready to be the lower layers of an overlay, and kept from being pruned
-// while this lives (a shared flock).
+// while this lives (a shared flock). No directory is listed twice, and none that another one hides
+// whole: overlayfs would refuse the first and not honour the second.
 struct UnpackedImage {
   std::vector<std::string> layers;    // Directories, the uppermost first, as overlayfs lists them.
   std::vector<std::string> warnings;  // What was left out: devices, squashed owners.
@@ -46,14 +48,21 @@ struct PruneResult {
   int layers_freed = 0;
 };
 
+class StoreDirectory;
+
 class Store {
  public:
+  Store(Store&&) noexcept;
+  Store& operator=(Store&&) noexcept;
+  ~Store();
+
   // `directory` is made when it is not there (0700). kRefused when it belongs to somebody else, or
   // others may write to it.
   static Result<Store> Open(const std::string& directory);
 
   // Unpacks what is not there yet, from `source`, layers in parallel, each in a confined child of
-  // its own. `manifest` and `config` were verified by the caller.
+  // its own. `manifest` and `config` were verified by the caller, whose process has one thread.
+  // kInvalid: the image must not be used. kUnsupported: this host gives no user namespaces.
   Result<UnpackedImage> Unpack(Source& source, const Manifest& manifest, const ImageConfig& config,
                                const UnpackLimits& limits, Deadline deadline);
 
@@ -63,6 +72,11 @@ class Store {
 
   // Reads everything again and says what is not as it was unpacked. Empty: all is well.
   Result<std::vector<std::string>> Verify();
+
+ private:
+  explicit Store(std::unique_ptr<StoreDirectory> directory);
+
+  std::unique_ptr<StoreDirectory> directory_;
 };
 
 // Where layers are kept when nobody says: $AGENTIC_CI_STORE, else

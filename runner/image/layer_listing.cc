@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "image/layer_listing.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include <climits>
+#include <vector>
+
+#include "base/sys.h"
+#include "codec/digest.h"
+#include "image/layer_tree.h"
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+namespace image {
+
+struct ContentHash::State {
+  XXH3_state_t xxh3;
+};
+
+ContentHash::ContentHash() : state_(std::make_unique<State>()) {
+  XXH3_INITSTATE(&state_->xxh3);
+  (void)Take();
+}
+
+ContentHash::~ContentHash() = default;
+
+void ContentHash::Update(std::string_view bytes) {
+  ENSURE(XXH3_64bits_update(&state_->xxh3, bytes.data(), bytes.size()) == XXH_OK);
+}
+
+uint64_t ContentHash::Take() {
+  uint64_t value = XXH3_64bits_digest(&state_->xxh3);
+  ENSURE(XXH3_64bits_reset(&state_->xxh3) == XXH_OK);
+  return value;
+}
+
+Result<uint64_t> HashContent(int fd) {
+  constexpr size_t kChunk = 256 << 10;
+  std::string chunk(kChunk, '\0');
+  ContentHash hash;
+  for (off_t at = 0;;) {
+    ssize_t n = ::pread(fd, chunk.data(), chunk.size(), at);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return Errno("read");
+    if (n == 0) return hash.Take();
+    hash.Update(std::string_view(chunk).substr(0, static_cast<size_t>(n)));
+    at += n;
+  }
+}
+
+namespace {
+
+class Walk {
+ public:
+  explicit Walk(const ContentHashes* known) : known_(known) {}
+
+  Status Directory(int directory, const struct stat& st, const std::string& path) {
+    char opaque = 0;
+    bool is_opaque = ::fgetxattr(directory, "user.overlay.opaque", &opaque, 1) == 1;
+    Line(path, st, is_opaque ? "opaque" : "");
+    std::vector<std::string> names = TRY(DirectoryNames(directory));
+    for (const std::string& name : names) TRY(Entry(directory, name, path + "/" + name));
+    return Ok();
+  }
+
+  LayerListing Finish() {
+    listing_.digest = digest_.Hex();
+    return std::move(listing_);
+  }
+
+ private:
+  // Directories are at most kLayerDepthMax deep, so this is as well.
+  Status Entry(int directory, const std::string& name, const std::string& path) {
+    struct stat st {};
+    if (::fstatat(directory, name.c_str(), &st, AT_SYMLINK_NOFOLLOW) != 0) return Errno(path);
+    if (S_ISDIR(st.st_mode)) {
+      Fd fd = TRY(sys::OpenAt(directory, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
+      return Directory(fd.get(), st, path);
+    }
+    if (S_ISLNK(st.st_mode)) {
+      char target[PATH_MAX];
+      ssize_t n = ::readlinkat(directory, name.c_str(), target, sizeof target);
+      if (n < 0) return Errno(path);
+      Line(path, st, std::string_view(target, static_cast<size_t>(n)));
+      return Ok();
+    }
+    std::string content;
+    if (S_ISREG(st.st_mode)) {
+      listing_.bytes += st.st_size;
+      uint64_t hash = TRY(Content(directory, name, st));
+      content = std::to_string(hash);
+    }
+    Line(path, st, content);
+    return Ok();
+  }
+
+  Result<uint64_t> Content(int directory, const std::string& name, const struct stat& st) {
+    if (st.st_size == 0) return uint64_t{0};
+    const ContentHashes& hashes = known_ != nullptr ? *known_ : hashes_;
+    auto found = hashes.find(st.st_ino);
+    if (found != hashes.end()) return found->second;
+    Fd fd = TRY(sys::OpenAt(directory, name, O_RDONLY | O_NOFOLLOW));
+    uint64_t hash = TRY(HashContent(fd.get()));
+    if (st.st_nlink > 1) hashes_[st.st_ino] = hash;
+    return hash;
+  }
+
+  // Names and links cannot hold a NUL.
+  void Line(const std::string& path, const struct stat& st, std::string_view what) {
+    bool directory = S_ISDIR(st.st_mode);
+    line_ = path;
+    line_ += '\0';
+    for (int64_t number :
+         {static_cast<int64_t>(st.st_mode), static_cast<int64_t>(st.st_mtim.tv_sec),
+          static_cast<int64_t>(st.st_mtim.tv_nsec),
+          directory ? 0 : static_cast<int64_t>(st.st_size),
+          directory ? 0 : static_cast<int64_t>(st.st_nlink)}) {
+      line_ += std::to_string(number);
+      line_ += ' ';
+    }
+    line_ += what;
+    line_ += '\0';
+    digest_.Update(line_);
+    ++listing_.entries;
+  }
+
+  const ContentHashes* known_;
+  ContentHashes hashes_;
+  codec::Sha256 digest_;
+  LayerListing listing_;
+  std::string line_;
+};
+
+}  // namespace
+
+Result<LayerListing> ListLayer(int root, const ContentHashes* known) {
+  struct stat st {};
+  if (::fstat(root, &st) != 0) return Errno("fstat");
+  Walk walk(known);
+  TRY(walk.Directory(root, st, ""));
+  return walk.Finish();
+}
+
+}  // namespace image

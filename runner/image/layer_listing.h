@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an unpacked layer looks like, as one digest: taken when it was unpacked, and again whenever
+// somebody wants to know whether it still is what it was.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "base/result.h"
+
+namespace image {
+
+// XXH3 of a file's content: finds what a disk or a stray process did, as fast as memory gives
+// bytes. Against somebody who may write to the store nothing that is kept in the store helps.
+class ContentHash {
+ public:
+  ContentHash();
+  ContentHash(const ContentHash&) = delete;
+  ContentHash& operator=(const ContentHash&) = delete;
+  ~ContentHash();
+
+  void Update(std::string_view bytes);
+  // Of all since the last call.
+  uint64_t Take();
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+// Of the file that `fd` reads, from its beginning.
+Result<uint64_t> HashContent(int fd);
+
+// Of the content of every file that has some: by inode.
+using ContentHashes = std::unordered_map<ino_t, uint64_t>;
+
+struct LayerListing {
+  std::string digest;  // SHA-256 over every path, mode, time, link, size and content.
+  int64_t entries = 0;
+  int64_t bytes = 0;  // Of all files, as they look.
+};
+
+// Walks the directory `root`. Contents are read, unless their hashes are given.
+Result<LayerListing> ListLayer(int root, const ContentHashes* known);
+
+}  // namespace image

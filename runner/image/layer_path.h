@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// The names in a layer, before any of them reaches the kernel.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+
+namespace image {
+
+inline constexpr size_t kLayerDepthMax = 256;
+inline constexpr size_t kLayerNameBytesMax = 255;
+
+// Where an entry of a layer goes: a path without "", "." and ".." in it, split before its last
+// component. Both empty: the root itself.
+struct LayerPath {
+  std::string parent;  // "usr/bin", or "" for what stands in the root.
+  std::string leaf;    // "git".
+
+  bool is_root() const { return leaf.empty(); }
+};
+
+// Leading slashes are dropped: an absolute name is one below the layer's root. kInvalid for "..",
+// wherever it leads, for a NUL, and over the bounds above.
+Result<LayerPath> ParseLayerPath(std::string_view path);
+
+// What a hard link points to: like the above, but ".." is kept in `parent`, for whoever resolves it
+// below the root. kInvalid when it cannot be a file.
+Result<LayerPath> ParseLinkTarget(std::string_view path);
+
+// "a", "b" of "a//b/". Empty components are dropped, all others kept.
+std::vector<std::string_view> SplitPath(std::string_view path);
+
+// What an entry's name says besides naming it. OCI image-spec layer.md, "Whiteouts".
+enum class Whiteout {
+  kNone,
+  kHides,    // ".wh.NAME": hides NAME of the layers below.
+  kOpaque,   // ".wh..wh..opq": hides all that the layers below have in this directory.
+  kIgnored,  // ".wh..wh.NAME" and what is beneath: aufs's own places.
+};
+
+struct WhiteoutName {
+  Whiteout kind = Whiteout::kNone;
+  std::string hidden;  // kHides: the name without its prefix.
+};
+
+// kInvalid for a whiteout of ".", ".." or nothing, and for one that is used as a directory.
+Result<WhiteoutName> ParseWhiteout(const LayerPath& path);
+
+}  // namespace image

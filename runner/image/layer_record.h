@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+
+namespace image {
+
+// What is known of a layer in the store; kept beside it.
+struct LayerRecord {
+  // The kernel's boot in which the layer was written, or last read whole and found right. Nothing
+  // is synchronised to disk when a layer is unpacked: that would cost more than unpacking, and on a
+  // machine that lives for one run it is for nothing. So what a machine that lost power left behind
+  // is read once before it is used again.
+  std::string boot;
+  std::string listing_digest;
+  int64_t entries = 0;
+  int64_t bytes = 0;
+  bool hides_below = false;
+  std::vector<std::string> warnings;
+};
+
+std::string RenderRecord(const LayerRecord& record);
+Result<LayerRecord> ParseRecord(std::string_view text);
+
+// Of this kernel's start; "" where it is not told.
+std::string BootId();
+
+}  // namespace image

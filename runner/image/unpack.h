@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "image/store.h"
+#include "image/store_directory.h"
+
+namespace image {
+
+// Store::Unpack.
+Result<UnpackedImage> UnpackImage(StoreDirectory& directory, Source& source,
+                                  const Manifest& manifest, const ImageConfig& config,
+                                  const UnpackLimits& limits, Deadline deadline);
+
+}  // namespace image

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// The walls around what parses a layer. A bug in an inflater or in the tar reader gets a process
+// that sees one directory, which is about to be filled by the same layer anyway.
+#pragma once
+
+#include <sys/types.h>
+
+#include "base/result.h"
+
+namespace image {
+
+// In a process that was just cloned into its own user, pid, net, ipc and uts namespaces, ids mapped
+// to 0: takes a mount namespace, makes `directory` its root, gives up what it does not need
+// (capabilities, Landlock where the kernel has it, limits) and allows it the system calls of
+// reading, inflating and writing files. Threads may still be started. The caller closes
+// `directory`, which still leads to the host.
+Status ConfineUnpacking(int directory);
+
+}  // namespace image
