@@ -93,20 +93,6 @@ bool MatchesStars(std::string_view pattern, std::string_view value) {
   return p > pattern.size();
 }
 
-// Between stars; without the slashes at its ends, which a "**" may stand for.
-std::string_view LongestLiteral(std::string_view pattern) {
-  std::string_view longest;
-  while (!pattern.empty()) {
-    size_t end = std::min(pattern.find('*'), pattern.size());
-    std::string_view run = pattern.substr(0, end);
-    pattern.remove_prefix(std::min(end + 1, pattern.size()));
-    if (run.starts_with('/')) run.remove_prefix(1);
-    if (run.ends_with('/')) run.remove_suffix(1);
-    if (run.size() > longest.size()) longest = run;
-  }
-  return longest;
-}
-
 }  // namespace
 
 // Fills in the ends, and the shape when it is one of those that need no machine.
@@ -133,7 +119,9 @@ void Glob::FindShape(std::string_view pattern, char delimiter) {
     if (plain && pattern != "**" && pattern != "**/") {
       shape_ = Shape::kStars;
       stars_ = pattern;
-      required_ = LongestLiteral(pattern);
+      for (std::string_view text : RequiredTexts(pattern, delimiter)) {
+        if (text.size() > required_.size()) required_ = text;
+      }
     }
     // A "**" between delimiters may stand for nothing but one of them, so what touches it does not
     // count as an end.
@@ -280,6 +268,22 @@ bool PathSelector::Matches(std::string_view path) const {
       return path == text_ || glob_.Matches(path);
   }
   return false;
+}
+
+std::vector<std::string_view> RequiredTexts(std::string_view pattern, char delimiter) {
+  std::vector<std::string_view> texts;
+  if (pattern.size() > kGlobBytesMax || HasZero(pattern)) return texts;
+  if (pattern.find_first_of("[]{}\\") != std::string_view::npos) return texts;
+  for (size_t at = 0; at < pattern.size();) {
+    size_t end = std::min(pattern.find_first_of("*?", at), pattern.size());
+    std::string_view text = pattern.substr(at, end - at);
+    // A "**" may stand for nothing but one of the delimiters beside it.
+    if (at > 0 && text.starts_with(delimiter)) text.remove_prefix(1);
+    if (end < pattern.size() && text.ends_with(delimiter)) text.remove_suffix(1);
+    if (!text.empty()) texts.push_back(text);
+    at = end + 1;
+  }
+  return texts;
 }
 
 bool PathSelectorMatches(std::string_view selector, std::string_view path) {

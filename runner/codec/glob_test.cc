@@ -2,6 +2,7 @@
 #include "codec/glob.h"
 
 #include <catch2/catch.hpp>
+#include <random>
 #include <string>
 
 namespace codec {
@@ -156,6 +157,37 @@ TEST_CASE("Glob: the shortcuts for simple patterns agree with the machine") {
     }
   }
   CHECK(disagreements == 0);
+}
+
+TEST_CASE("RequiredTexts are what every value holds that a pattern matches") {
+  std::minstd_rand random(20260101);
+  auto text = [&](std::string_view letters) {
+    std::string made;
+    for (size_t size = random() % 9; made.size() < size;) {
+      made += letters[random() % letters.size()];
+    }
+    return made;
+  };
+  size_t matched = 0;
+  for (char delimiter : {'/', '.'}) {
+    const std::string values = std::string("ab") + delimiter;
+    const std::string patterns = values + "**?*" + delimiter;
+    for (int i = 0; i < 200000; ++i) {
+      const std::string pattern = text(patterns);
+      const std::string value = text(values);
+      if (!GlobMatches(pattern, value, delimiter)) continue;
+      ++matched;
+      for (std::string_view wanted : RequiredTexts(pattern, delimiter)) {
+        const bool begins = wanted.data() == pattern.data();
+        if (begins ? value.starts_with(wanted) : value.find(wanted) != std::string::npos) continue;
+        FAIL(pattern << " matches " << value << " without " << wanted);
+      }
+    }
+  }
+  CHECK(matched > 1000);
+  CHECK(RequiredTexts("/a/**/bc*", '/') == std::vector<std::string_view>{"/a", "bc"});
+  CHECK(RequiredTexts("a-*.b.c", '.') == std::vector<std::string_view>{"a-", "b.c"});
+  CHECK(RequiredTexts("/a/{b,c}", '/').empty());
 }
 
 TEST_CASE("PathSelectorMatches follows the crossing dialect") {

@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <map>
+#include <span>
 #include <utility>
 
 #include "policy/compiled_tables.h"
+#include "policy/gram.h"
 #include "policy/host_pattern.h"
 #include "policy/overlap.h"
 
@@ -28,6 +30,8 @@ uint64_t WithPort(Hash hash, uint16_t port) {
   hash.Add(static_cast<char>(port & 0xFF));
   return hash.value();
 }
+
+uint64_t WithPort(uint64_t gram, uint16_t port) { return gram << 16 | port; }
 
 // What every host that an endpoint covers is or ends with: a whole name, a domain with its dot in
 // front, or nothing at all.
@@ -84,6 +88,11 @@ class Compiler {
   explicit Compiler(CompiledTables* tables) : tables_(*tables) {}
 
   void Compile() {
+    for (const NetworkPolicy& network : tables_.source.network) {
+      for (const Endpoint& endpoint : network.endpoints) {
+        choice_.Count(endpoint.host, HostKey(endpoint.host).value());
+      }
+    }
     for (size_t i = 0; i < tables_.source.network.size(); ++i) {
       const NetworkPolicy& network = tables_.source.network[i];
       uint32_t number = static_cast<uint32_t>(i);
@@ -92,6 +101,8 @@ class Compiler {
     }
     tables_.hosts.Freeze();
     tables_.names.Freeze();
+    tables_.host_grams.Freeze();
+    tables_.name_grams.Freeze();
     tables_.binaries.Freeze();
   }
 
@@ -129,10 +140,19 @@ class Compiler {
     endpoint.specificity = PathSpecificity(source);
     AddRules(&endpoint);
     uint32_t index = static_cast<uint32_t>(tables_.endpoints.size());
-    Hash key = HostKey(source.host);
-    tables_.names.Add(key.value(), index);
-    for (uint16_t port : source.ports) tables_.hosts.Add(WithPort(key, port), index);
+    IndexHost(source, index);
     tables_.endpoints.push_back(std::move(endpoint));
+  }
+
+  void IndexHost(const Endpoint& source, uint32_t index) {
+    Hash key = HostKey(source.host);
+    std::optional<uint64_t> gram;
+    if (IsHostPattern(source.host)) gram = choice_.Find(source.host, key.value());
+    (gram ? tables_.name_grams : tables_.names).Add(gram ? *gram : key.value(), index);
+    for (uint16_t port : source.ports) {
+      if (gram) tables_.host_grams.Add(WithPort(*gram, port), index);
+      if (!gram) tables_.hosts.Add(WithPort(key, port), index);
+    }
   }
 
   void AddRules(CompiledEndpoint* endpoint) {
@@ -152,6 +172,7 @@ class Compiler {
 
   CompiledTables& tables_;
   std::map<std::string, size_t> pattern_numbers_;
+  GramChoice choice_{'.'};
 };
 
 std::unique_ptr<const CompiledTables> Compile(Policy policy) {
@@ -193,15 +214,20 @@ bool CompiledEndpoint::CoversHost(std::string_view canonical) const {
 std::vector<const CompiledEndpoint*> CompiledTables::FindEndpoints(std::string_view canonical,
                                                                    uint16_t port) const {
   std::vector<uint32_t> numbers;
+  auto add = [&](std::span<const HashIndex::Entry> entries) {
+    for (const HashIndex::Entry& entry : entries) {
+      const CompiledEndpoint& endpoint = endpoints[entry.number];
+      const std::vector<uint16_t>& ports = endpoint.source->ports;
+      bool same_port = std::find(ports.begin(), ports.end(), port) != ports.end();
+      if (same_port && endpoint.CoversHost(canonical)) numbers.push_back(entry.number);
+    }
+  };
   if (canonical.find('\0') == std::string_view::npos) {
-    ForEachDomain(canonical, [&](Hash domain) {
-      for (const HashIndex::Entry& entry : hosts.Find(WithPort(domain, port))) {
-        const CompiledEndpoint& endpoint = endpoints[entry.number];
-        const std::vector<uint16_t>& ports = endpoint.source->ports;
-        bool same_port = std::find(ports.begin(), ports.end(), port) != ports.end();
-        if (same_port && endpoint.CoversHost(canonical)) numbers.push_back(entry.number);
-      }
-    });
+    ForEachDomain(canonical, [&](Hash domain) { add(hosts.Find(WithPort(domain, port))); });
+    if (!host_grams.empty()) {
+      ForEachGram(true, canonical,
+                  [&](uint64_t gram) { add(host_grams.Find(WithPort(gram, port))); });
+    }
   }
   std::sort(numbers.begin(), numbers.end());
   numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
@@ -277,11 +303,13 @@ bool CompiledPolicy::NamesHost(std::string_view host) const {
   std::string canonical = CanonicalHost(host);
   if (canonical.find('\0') != std::string::npos) return false;
   bool named = false;
-  ForEachDomain(canonical, [&](Hash domain) {
-    for (const HashIndex::Entry& entry : tables_->names.Find(domain.value())) {
+  auto look = [&](std::span<const HashIndex::Entry> entries) {
+    for (const HashIndex::Entry& entry : entries) {
       named = named || tables_->endpoints[entry.number].CoversHost(canonical);
     }
-  });
+  };
+  ForEachDomain(canonical, [&](Hash domain) { look(tables_->names.Find(domain.value())); });
+  ForEachGram(true, canonical, [&](uint64_t gram) { look(tables_->name_grams.Find(gram)); });
   return named;
 }
 

@@ -78,6 +78,8 @@ struct CompiledTables {
   std::vector<CompiledEndpoint> endpoints;  // In the order of the policies' keys.
   HashIndex hosts;                          // Host (or what it ends with) and port: endpoints.
   HashIndex names;                          // The same without the port.
+  HashIndex host_grams;                     // Of patterns that many end like: gram.h, and port.
+  HashIndex name_grams;                     // The same without the port.
   HashIndex binaries;                       // Exact paths: policies.
   std::vector<BinaryPattern> binary_patterns;
 

@@ -2,9 +2,12 @@
 #include "policy/compiled.h"
 
 #include <catch2/catch.hpp>
+#include <random>
 #include <string>
 #include <utility>
 
+#include "codec/glob.h"
+#include "policy/host_pattern.h"
 #include "policy/nearest_rule.h"
 #include "policy/parse.h"
 
@@ -122,6 +125,89 @@ TEST_CASE("Of several rules that match, the first one written is named") {
   CHECK(route.Decide({"GET", "/a/b/c/d/e/f/g/h/i/", ""}).rule->path == "/a/**");
   CHECK(route.Decide({"GET", "/b", ""}).rule->path == "**");
   CHECK_FALSE(route.Decide({"POST", "/a/b/c7", ""}).allowed);
+}
+
+// So few letters that many patterns and values meet.
+class Texts {
+ public:
+  std::string Make(std::string_view letters, size_t most) {
+    std::string made;
+    for (size_t size = 1 + random_() % most; made.size() < size;) {
+      made += letters[random_() % letters.size()];
+    }
+    return made;
+  }
+
+ private:
+  std::minstd_rand random_{20260102};
+};
+
+TEST_CASE("The index of rules finds what a look at each of them finds") {
+  Texts texts;
+  size_t allowed = 0;
+  for (int round = 0; round < 200; ++round) {
+    Endpoint endpoint;
+    endpoint.host = "a.example.com";
+    endpoint.ports = {443};
+    endpoint.protocol = Protocol::kRest;
+    for (int i = 0; i < 20; ++i) {
+      HttpRule rule;
+      rule.method = "GET";
+      rule.path = (i % 3 == 0 ? "**/" : "/") + texts.Make("abcd/**/?", 9);
+      endpoint.rules.push_back(rule);
+    }
+    const std::vector<HttpRule> rules = endpoint.rules;
+    Policy policy;
+    policy.network.push_back({});
+    policy.network[0].binaries = {"/usr/bin/curl"};
+    policy.network[0].endpoints.push_back(std::move(endpoint));
+    CompiledPolicy compiled(std::move(policy));
+    Route route = RouteOf(compiled, "a.example.com");
+    for (int i = 0; i < 50; ++i) {
+      const std::string path = "/" + texts.Make("abcd/", 9);
+      const HttpRule* found = nullptr;
+      for (const HttpRule& rule : rules) {
+        if (found == nullptr && codec::GlobMatches(rule.path, path, '/')) found = &rule;
+      }
+      Verdict verdict = route.Decide({"GET", path, ""});
+      INFO(path << " by " << (found == nullptr ? "nothing" : found->path));
+      REQUIRE(verdict.allowed == (found != nullptr));
+      if (found != nullptr) REQUIRE(verdict.rule->path == found->path);
+      allowed += verdict.allowed ? 1 : 0;
+    }
+  }
+  CHECK(allowed > 1000);
+  CHECK(allowed < 9000);
+}
+
+TEST_CASE("The index of hosts finds what a look at each of them finds") {
+  Texts texts;
+  size_t found = 0;
+  for (int round = 0; round < 200; ++round) {
+    Policy policy;
+    std::vector<std::string> patterns;
+    for (int i = 0; i < 10; ++i) {
+      patterns.push_back(texts.Make("abc*", 4) + (i % 2 == 0 ? ".*" : "") + ".example.com");
+      policy.network.push_back({});
+      policy.network.back().binaries = {"/usr/bin/curl"};
+      Endpoint endpoint;
+      endpoint.host = patterns.back();
+      endpoint.ports = {443};
+      policy.network.back().endpoints.push_back(std::move(endpoint));
+    }
+    CompiledPolicy compiled(std::move(policy));
+    for (int i = 0; i < 50; ++i) {
+      const std::string host = texts.Make("abc.", 5) + ".example.com";
+      bool wanted = false;
+      for (const std::string& pattern : patterns) wanted = wanted || HostMatches(pattern, host);
+      INFO(host);
+      REQUIRE(RouteOf(compiled, host).connection().allowed == wanted);
+      REQUIRE(compiled.NamesHost(host) == wanted);
+      REQUIRE_FALSE(RouteOf(compiled, host, 80).connection().allowed);
+      found += wanted ? 1 : 0;
+    }
+  }
+  CHECK(found > 300);
 }
 
 TEST_CASE("A body that was not judged passes nowhere, in audit neither") {

@@ -35,6 +35,8 @@ class HashIndex {
 
   void Add(uint64_t hash, uint32_t number) { entries_.push_back({hash, number}); }
 
+  bool empty() const { return entries_.empty(); }
+
   // Call once, after the last Add.
   void Freeze() {
     size_t buckets = 1;
@@ -62,7 +64,8 @@ class HashIndex {
   }
 
  private:
-  static uint64_t Mix(uint64_t hash) { return hash ^ (hash >> 32); }
+  // Short numbers spread as well as hashes do.
+  static uint64_t Mix(uint64_t hash) { return (hash * 0x9E3779B97F4A7C15) >> 32; }
 
   std::vector<Entry> entries_;  // By bucket, hash and number.
   std::vector<uint32_t> begins_;

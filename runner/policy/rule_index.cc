@@ -8,6 +8,7 @@
 #include "base/result.h"
 #include "codec/http_head.h"
 #include "codec/query.h"
+#include "policy/gram.h"
 
 namespace policy {
 namespace {
@@ -82,7 +83,7 @@ RuleIndex::RuleIndex(const std::vector<HttpRule>& rules, bool denying, MethodNam
   for (const HttpRule& rule : rules) {
     if (!rule.method.empty()) AddRule(rule, methods);
   }
-  index_.Freeze();
+  FillIndex();
 }
 
 void RuleIndex::AddRule(const HttpRule& source, MethodNames* methods) {
@@ -101,25 +102,46 @@ void RuleIndex::AddRule(const HttpRule& source, MethodNames* methods) {
     }
     rule.query.push_back(std::move(query));
   }
-  bool literal = source.path.find_first_of("*?[]{}\\") == std::string::npos;
-  std::string_view key = literal ? std::string_view(source.path) : LiteralFolder(source.path);
-  index_.Add(HashOf(key), static_cast<uint32_t>(rules_.size()));
   rules_.push_back(std::move(rule));
+}
+
+void RuleIndex::FillIndex() {
+  auto key_of = [](const Rule& rule) {
+    std::string_view path = rule.source->path;
+    bool literal = path.find_first_of("*?[]{}\\") == std::string_view::npos;
+    return HashOf(literal ? path : LiteralFolder(path));
+  };
+  GramChoice choice('/');
+  for (const Rule& rule : rules_) choice.Count(rule.source->path, key_of(rule));
+  for (uint32_t number = 0; number < rules_.size(); ++number) {
+    const Rule& rule = rules_[number];
+    std::optional<uint64_t> gram = choice.Find(rule.source->path, key_of(rule));
+    (gram ? grams_ : index_).Add(gram ? *gram : key_of(rule), number);
+  }
+  index_.Freeze();
+  grams_.Freeze();
 }
 
 const HttpRule* RuleIndex::Find(const RequestKeys& request) const {
   if (rules_.empty()) return nullptr;
   uint32_t best = kNoRule;
-  for (size_t i = 0; i < request.folder_count; ++i) FindIn(request.folders[i], request, &best);
+  for (size_t i = 0; i < request.folder_count; ++i) {
+    FindIn(index_.Find(request.folders[i]), request, &best);
+  }
   // The path of a folder is its own last folder.
   if (request.whole != request.folders[request.folder_count - 1]) {
-    FindIn(request.whole, request, &best);
+    FindIn(index_.Find(request.whole), request, &best);
+  }
+  if (!grams_.empty()) {
+    ForEachGram(true, request.path,
+                [&](uint64_t gram) { FindIn(grams_.Find(gram), request, &best); });
   }
   return best == kNoRule ? nullptr : rules_[best].source;
 }
 
-void RuleIndex::FindIn(uint64_t hash, const RequestKeys& request, uint32_t* best) const {
-  for (const HashIndex::Entry& entry : index_.Find(hash)) {
+void RuleIndex::FindIn(std::span<const HashIndex::Entry> entries, const RequestKeys& request,
+                       uint32_t* best) const {
+  for (const HashIndex::Entry& entry : entries) {
     if (entry.number >= *best) return;
     if (!Matches(rules_[entry.number], request)) continue;
     *best = entry.number;

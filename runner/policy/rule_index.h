@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -46,7 +47,8 @@ struct RequestKeys {
 RequestKeys MakeRequestKeys(const MethodNames& methods, std::string_view method,
                             std::string_view path, std::string_view query);
 
-// The rules of one list, found by what their paths begin with.
+// The rules of one list, found by what their paths begin with, or by what they hold (gram.h) where
+// that tells more of them apart.
 class RuleIndex {
  public:
   // Rules without a method are of another kind and left out. `rules` must outlive the index. With
@@ -74,13 +76,16 @@ class RuleIndex {
   };
 
   void AddRule(const HttpRule& rule, MethodNames* methods);
-  void FindIn(uint64_t hash, const RequestKeys& request, uint32_t* best) const;
+  void FillIndex();
+  void FindIn(std::span<const HashIndex::Entry> entries, const RequestKeys& request,
+              uint32_t* best) const;
   bool Matches(const Rule& rule, const RequestKeys& request) const;
   bool QueryMatches(const Query& wanted, std::string_view query) const;
 
   bool denying_ = false;
   std::vector<Rule> rules_;
   HashIndex index_;
+  HashIndex grams_;
 };
 
 // Parses a pattern of a rule. One that does not parse (ParsePolicy lets none through) is everything
