@@ -118,6 +118,14 @@ Status Set(const Providers& field, std::string_view text, run::Request* request)
   return Ok();
 }
 
+Status Set(const Texts& field, std::string_view text, run::Request* request) {
+  if (text.empty() || text.find('\0') != std::string_view::npos) {
+    return Usage("the value is empty, or has a null byte");
+  }
+  (request->*field.member).emplace_back(text);
+  return Ok();
+}
+
 Status Set(const Variables& field, std::string_view text, run::Request* request) {
   size_t equals = text.find('=');
   if (equals == std::string_view::npos || !IsVariableName(text.substr(0, equals))) {
@@ -156,6 +164,11 @@ Status CheckRequest(const run::Request& request) {
   }
   if (!request.policy_file.empty() && !request.policy_ref.empty()) {
     return Usage("--policy and --policy-ref exclude each other");
+  }
+  bool signer = !request.image_key.empty() || !request.image_identity.empty() ||
+                !request.image_issuer.empty() || !request.image_bundles.empty();
+  if (signer && request.image.empty()) {
+    return Usage("there is no image whose signature could be verified", "--image REF");
   }
   if (request.idle_timeout_s > request.timeout_s) {
     return Usage("--idle-timeout is longer than --timeout");

@@ -54,11 +54,14 @@ struct Secrets {
 struct Providers {
   std::vector<run::ProviderBinding> run::Request::*member;
 };
+struct Texts {
+  std::vector<std::string> run::Request::*member;
+};
 struct Variables {
   std::vector<std::pair<std::string, std::string>> run::Request::*member;
 };
-using Field =
-    std::variant<Text, Duration, Size, Count, Cpus, Dollars, Switch, Secrets, Providers, Variables>;
+using Field = std::variant<Text, Duration, Size, Count, Cpus, Dollars, Switch, Secrets, Providers,
+                           Texts, Variables>;
 
 struct RunOption {
   OptionSpec spec;
@@ -85,6 +88,33 @@ inline constexpr auto kRunOptions = std::to_array<RunOption>({
       "Where the repository's policy is read from; without it, the event's base, else `HEAD`. "
       "`worktree` reads the checkout itself, which a pull request can change."},
      Text{&run::Request::policy_ref}},
+    {{"image", "REF", "",
+      "The image that the agent runs in: `[HOST/]REPOSITORY[:TAG][@DIGEST]`, `oci:DIRECTORY` or "
+      "`docker-archive:FILE`. Nothing of it is unpacked before its signature is verified. Without "
+      "it, the sandbox shows the host's own programs, read-only."},
+     Text{&run::Request::image}},
+    {{"image-key", "FILE", "",
+      "The public key (PEM) that must have signed the image, in place of what the repository's "
+      "configuration says."},
+     Text{&run::Request::image_key}},
+    {{"image-identity", "ID", "",
+      "Who must have signed the image without a key of their own: the identity in Sigstore's "
+      "certificate, `*` and `**` as in paths. Goes with `image-issuer`."},
+     Text{&run::Request::image_identity}},
+    {{"image-issuer", "URL", "", "Who must have vouched for `image-identity`."},
+     Text{&run::Request::image_issuer}},
+    {{"image-bundle", "FILE", "",
+      "A Sigstore bundle over the image's digest, beside what its registry has.", true},
+     Texts{&run::Request::image_bundles}},
+    {{"trusted-root", "FILE", "",
+      "The Sigstore instance that is believed (`trusted_root.json`); without it, the "
+      "configuration's, else the public one as of this version."},
+     Text{&run::Request::trusted_root}},
+    {{"insecure-registry", "HOST", "",
+      "A registry that is asked without TLS: one of this machine, or any other that is given "
+      "twice.",
+      true},
+     Texts{&run::Request::insecure_registries}},
     {{"ca-file", "FILE", "",
       "The certificates (PEM) that services on the network are verified with; without it, the "
       "system's."},

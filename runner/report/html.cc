@@ -204,7 +204,10 @@ std::string RenderFooter(const RunRecord& record) {
   if (!record.policy.sha256.empty()) {
     out += " · policy sha256 " + Text(record.policy.sha256.substr(0, 16), 64);
   }
-  if (!record.image.digest.empty()) out += " · image " + Text(record.image.digest, 100);
+  if (!record.image.digest.empty()) {
+    out += " · image " + Text(record.image.reference, 200) + " " + Text(record.image.digest, 100) +
+           " signed by " + Text(record.image.signer, 200);
+  }
   return out + "</p>\n</footer>\n";
 }
 

@@ -49,7 +49,7 @@ TEST_CASE("The page runs nothing, loads nothing, and escapes everything from out
   record.event = {bad, bad, bad, 1, bad, bad, bad, bad, bad, true, bad};
   record.policy = {bad, bad, bad, bad, bad};
   record.trust = {bad, bad};
-  record.image = {bad, bad, bad};
+  record.image = {bad, bad, bad, bad, bad, bad, bad, {bad}, {bad}};
   record.agent = {bad, bad, bad, {bad}};
   record.usage.model = bad;
   record.isolation = {bad, {{bad, ControlState::kUnavailable, bad}}};

@@ -36,7 +36,7 @@ struct TrustRecord {
 };
 
 struct PolicyRecord {
-  std::string source;  // "file", "repository" or "default".
+  std::string source;  // "file", "repository", "image" or "default".
   std::string path;    // As a person would name it; empty for "default".
   std::string ref;     // Where it was read from: a ref's name, "worktree"; empty for "file".
   std::string commit;  // That ref's commit; empty where there is none.
@@ -45,8 +45,14 @@ struct PolicyRecord {
 
 struct ImageRecord {  // All empty: the host's own root, read-only and masked.
   std::string reference;
-  std::string digest;
-  std::string signer;
+  std::string digest;                    // What the reference led to.
+  std::string manifest_digest;           // Of the platform's manifest.
+  std::string platform;                  // "linux/amd64".
+  std::string signer;                    // An identity, or "key sha256:...".
+  std::string issuer;                    // Empty for keys.
+  std::string signature;                 // Where it was found.
+  std::vector<std::string> log_indices;  // Decimal: they are beyond what every JSON reader holds.
+  std::vector<std::string> warnings;     // What of it is not as the image says.
 };
 
 struct AgentRecord {

@@ -218,7 +218,13 @@ template <typename Io>
 void Fields(Io& io, ImageRecord& image) {
   io.Field("reference", image.reference);
   io.Field("digest", image.digest);
+  io.Field("manifest_digest", image.manifest_digest);
+  io.Field("platform", image.platform);
   io.Field("signer", image.signer);
+  io.Field("issuer", image.issuer);
+  io.Field("signature", image.signature);
+  io.Field("log_indices", image.log_indices);
+  io.Field("warnings", image.warnings);
 }
 
 template <typename Io>

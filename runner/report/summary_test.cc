@@ -158,7 +158,7 @@ TEST_CASE("Nothing from outside is markup in the summary, wherever it stands") {
   record.isolation = {bad, {{bad, ControlState::kUnavailable, bad}}};
   record.limits = {{bad, 1, 2, bad, true}};
   record.waivers = {{bad, bad}};
-  record.image = {bad, bad, bad};
+  record.image = {bad, bad, bad, bad, bad, bad, bad, {bad}, {bad}};
   record.findings = {{FindingSource::kAgent, bad, Severity::kError, bad, bad, 1, true}};
   record.denials[0].denial = {bad, 1, bad, bad, bad};
   record.denials[0].reason = record.denials[0].allow_line = bad;

@@ -11,6 +11,7 @@ namespace run {
 namespace {
 
 constexpr size_t kConfigBytesMax = 262144;
+constexpr size_t kNamedFileBytesMax = size_t{1} << 20;
 
 using codec::YamlEntry;
 using codec::YamlKind;
@@ -77,13 +78,25 @@ Status ParseLimits(const YamlNode& node, const std::string& file, Config* config
   return Ok();
 }
 
+Status ParseImages(const YamlNode& node, const std::string& file, const image::TrustFile& read,
+                   Config* config) {
+  TRY(CheckKeys(node, file, "images", {"trust", "trusted_root", "mirrors"}));
+  config->trust = TRY(image::ParseTrust(node.Find("trust"), node.Find("trusted_root"), file, read));
+  if (const YamlNode* mirrors = node.Find("mirrors")) {
+    config->mirrors = TRY(ParseTexts(*mirrors, file, "mirrors"));
+  }
+  return Ok();
+}
+
 }  // namespace
 
-Result<Config> ParseConfig(std::string_view text, const std::string& file) {
+Result<Config> ParseConfig(std::string_view text, const std::string& file,
+                           const image::TrustFile& read) {
   Config config;
   YamlNode root = TRY(codec::ParseYaml(text, file));
   if (root.kind == YamlKind::kNull) return config;
-  TRY(CheckKeys(root, file, "the configuration", {"limits", "models", "prices", "ecosystems"}));
+  TRY(CheckKeys(root, file, "the configuration",
+                {"limits", "models", "prices", "ecosystems", "images"}));
   for (const YamlEntry& entry : root.entries) {
     if (entry.key == "limits") TRY(ParseLimits(entry.value, file, &config));
     if (entry.key == "prices") {
@@ -93,6 +106,7 @@ Result<Config> ParseConfig(std::string_view text, const std::string& file) {
     if (entry.key == "ecosystems") {
       config.ecosystems = TRY(ParseTexts(entry.value, file, "ecosystems"));
     }
+    if (entry.key == "images") TRY(ParseImages(entry.value, file, read, &config));
   }
   return config;
 }
@@ -101,7 +115,13 @@ Result<Config> LoadConfig(const change::Repository* repository, const std::strin
                           const TrustedRef& ref) {
   TrustedFile file = TRY(ReadTrustedFile(repository, checkout, ref, kConfigPath, kConfigBytesMax));
   if (!file.text) return Config{};
-  return ParseConfig(*file.text, kConfigPath);
+  // What the file names comes from the same commit.
+  image::TrustFile read = [&](const std::string& path) -> Result<std::string> {
+    TrustedFile named = TRY(ReadTrustedFile(repository, checkout, ref, path, kNamedFileBytesMax));
+    if (named.text) return *std::move(named.text);
+    return Error{Code::kNotFound, "there is no " + path + " at " + ref.ref};
+  };
+  return ParseConfig(*file.text, kConfigPath, read);
 }
 
 }  // namespace run

@@ -10,6 +10,7 @@
 
 #include "base/result.h"
 #include "gateway/price_list.h"
+#include "image/trust.h"
 #include "run/trusted_file.h"
 
 namespace run {
@@ -25,6 +26,8 @@ struct Config {
   std::vector<std::string> models;      // The only ones that may be asked; empty: any.
   gateway::PriceList prices;            // Before the built-in ones.
   std::vector<std::string> ecosystems;  // Whose package registries are opened, read-only.
+  image::TrustPolicy trust;             // Who signs images.
+  std::vector<std::string> mirrors;     // image::SourceOptions::mirrors.
 };
 
 // The repository's configuration at `ref`; without a file, one that says nothing.
@@ -32,7 +35,8 @@ Result<Config> LoadConfig(const change::Repository* repository, const std::strin
                           const TrustedRef& ref);
 
 // Parses the file. Fails with kInvalid and "file:line:col: error: what" for anything it does not
-// know. An empty file says nothing.
-Result<Config> ParseConfig(std::string_view text, const std::string& file);
+// know. An empty file says nothing. `read` gives the files it names: keys, a trusted root.
+Result<Config> ParseConfig(std::string_view text, const std::string& file,
+                           const image::TrustFile& read);
 
 }  // namespace run

@@ -4,13 +4,32 @@
 #include <catch2/catch.hpp>
 
 namespace run {
+namespace {
+
+constexpr char kPem[] = "-----BEGIN PUBLIC KEY-----\nMFkw\n-----END PUBLIC KEY-----\n";
+
+// A commit with one key.
+Result<std::string> ReadNamed(const std::string& path) {
+  if (path == ".agentic-ci/cosign.pub") return std::string(kPem);
+  if (path == "README.md") return std::string("# hello\n");
+  return Error{Code::kNotFound, "there is no " + path + " at HEAD"};
+}
+
+Result<Config> Parse(std::string_view text) { return ParseConfig(text, "config.yml", ReadNamed); }
+
+image::Reference Named(const char* text) {
+  Result<image::Reference> reference = image::ParseReference(text);
+  REQUIRE(reference.ok());
+  return std::move(reference).value();
+}
+
+}  // namespace
 
 TEST_CASE("A configuration's limits, models, prices and ecosystems are read") {
-  Result<Config> config = ParseConfig(
+  Result<Config> config = Parse(
       "limits:\n  max_tokens: 2000000\n  max_cost: 2.50\n  max_requests: 100\n"
       "  requests_per_minute: 30\nmodels: [claude-sonnet-4-5]\n"
-      "prices:\n  - {model: ours, input: 1, output: 2}\necosystems: [python, node]\n",
-      "config.yml");
+      "prices:\n  - {model: ours, input: 1, output: 2}\necosystems: [python, node]\n");
   REQUIRE(config.ok());
   CHECK(config.value().max_tokens == 2000000);
   CHECK(config.value().max_cost_usd == 2.5);
@@ -35,7 +54,7 @@ TEST_CASE("A configuration that is not understood is refused by line, with the n
         Case{"models: claude\n", "config.yml:1:9: error: models is a list", ""},
         Case{"prices:\n  - {model: x}\n", "config.yml:2:5: error: a price needs", ""},
         Case{"- limits\n", "config.yml:1:1: error: the configuration is a mapping", ""}}) {
-    Result<Config> config = ParseConfig(row.text, "config.yml");
+    Result<Config> config = Parse(row.text);
     REQUIRE_FALSE(config.ok());
     CHECK(config.error().code == Code::kInvalid);
     CHECK(config.error().what.find(row.where) == 0);
@@ -43,8 +62,88 @@ TEST_CASE("A configuration that is not understood is refused by line, with the n
   }
 }
 
+TEST_CASE("Who signs images is read, with keys from the same commit") {
+  Result<Config> config = Parse(
+      "images:\n  mirrors: [docker.io=mirror.example]\n  trust:\n"
+      "    - repository: ghcr.io/owner/*\n      key: .agentic-ci/cosign.pub\n"
+      "      require_log: true\n      sign_target: index\n"
+      "      signatures: [ghcr.io/owner/signatures]\n"
+      "    - repository: docker.io/**\n      identity: https://github.com/owner/**\n"
+      "      issuer: https://token.actions.githubusercontent.com\n"
+      "      claims: {source_repository: https://github.com/owner/agent}\n"
+      "      predicate_types: [https://slsa.dev/provenance/v1]\n");
+  REQUIRE(config.ok());
+  CHECK(config.value().mirrors == std::vector<std::string>{"docker.io=mirror.example"});
+  const image::TrustPolicy& trust = config.value().trust;
+  REQUIRE(trust.rules.size() == 2);
+  const auto& key = std::get<sigstore::KeyRule>(trust.rules[0].options.signer);
+  CHECK(key.pem == kPem);
+  CHECK(key.require_log);
+  CHECK(trust.rules[0].target == image::SignTarget::kIndex);
+  CHECK(trust.rules[0].origin == "config.yml:4:7");
+  const auto& identity = std::get<sigstore::IdentityRule>(trust.rules[1].options.signer);
+  CHECK(identity.identity == "https://github.com/owner/**");
+  CHECK(identity.claims ==
+        std::vector<std::pair<int, std::string>>{{12, "https://github.com/owner/agent"}});
+  CHECK(trust.Matching(Named("ghcr.io/owner/agent:1")).size() == 1);
+  CHECK(trust.Matching(Named("ghcr.io/owner/deep/agent")).empty());
+  CHECK(trust.Matching(Named("debian")).size() == 1);
+  CHECK(trust.Matching(Named("quay.io/owner/agent")).empty());
+}
+
+TEST_CASE("An image policy that is not understood is refused by line") {
+  struct Case {
+    const char* rule;
+    const char* where;
+  };
+  for (const Case& row :
+       {Case{"{repository: a, keys: x}", ":3:23: error: unknown key 'keys'"},
+        Case{"{key: .agentic-ci/cosign.pub}", ":3:7: error: which images?"},
+        Case{"{repository: a}", ":3:7: error: who signs?"},
+        Case{"{repository: a, identity: b}", ":3:7: error: who signs?"},
+        Case{"{repository: a, key: .agentic-ci/cosign.pub, issuer: b}",
+             ":3:7: error: key excludes"},
+        Case{"{repository: a, key: missing.pub}", ":3:28: error: the key missing.pub: there is no"},
+        Case{"{repository: a, key: README.md}", ":3:28: error: README.md is no public key"},
+        Case{"{repository: 'a[', key: README.md}", ":3:20: error:"},
+        Case{"{repository: a, identity: b, issuer: c, claims: {owner: d}}", ": error: unknown key"},
+        Case{"{repository: a, identity: b, issuer: c, sign_target: all}",
+             ": error: sign_target is"},
+        Case{"{repository: a, identity: b, issuer: c, require_log: 2}", ": error: require_log is"},
+        Case{"{repository: a, identity: b, issuer: c, signatures: ['A B']}", ": error: "}}) {
+    Result<Config> config = Parse(std::string("images:\n  trust:\n    - ") + row.rule + "\n");
+    INFO(row.rule);
+    REQUIRE_FALSE(config.ok());
+    CHECK(config.error().code == Code::kInvalid);
+    CHECK(config.error().what.find(row.where) != std::string::npos);
+  }
+  CHECK_FALSE(Parse("images: {trusted_root: README.md}\n").ok());
+  CHECK_FALSE(Parse("images: {trust: {repository: a}}\n").ok());
+}
+
+TEST_CASE("Policies that decide alike have one fingerprint, others have another") {
+  auto fingerprint = [](const std::string& rule) {
+    Result<Config> config = Parse("images:\n  trust:\n    - " + rule + "\n");
+    REQUIRE(config.ok());
+    return config.value().trust.fingerprint;
+  };
+  std::string one = "{repository: a, identity: b, issuer: c}";
+  CHECK(fingerprint(one) == fingerprint("{issuer: c, identity: b, repository: a}"));
+  for (const char* other :
+       {"{repository: b, identity: b, issuer: c}", "{repository: a, identity: bc, issuer: c}",
+        "{repository: a, identity: b, issuer: c, require_log: false}",
+        "{repository: a, identity: b, issuer: c, require_timestamp: true}",
+        "{repository: a, identity: b, issuer: c, sign_target: index}",
+        "{repository: a, identity: b, issuer: c, claims: {run: x}}",
+        "{repository: a, identity: b, issuer: c, predicate_types: [x]}",
+        "{repository: a, identity: b, issuer: c, signatures: [x]}",
+        "{repository: a, key: .agentic-ci/cosign.pub}"}) {
+    CHECK(fingerprint(one) != fingerprint(other));
+  }
+}
+
 TEST_CASE("A file with nothing in it says nothing") {
-  Result<Config> config = ParseConfig("# later\n", "config.yml");
+  Result<Config> config = Parse("# later\n");
   REQUIRE(config.ok());
   CHECK(config.value().max_tokens == 0);
 }

@@ -32,14 +32,28 @@ std::string Installation(const std::string& program) {
   return program.substr(0, modules + kModules.size() - 1);
 }
 
-std::string Search(const std::string& name, const std::string& search_path) {
-  for (size_t from = 0; from <= search_path.size();) {
-    size_t colon = std::min(search_path.find(':', from), search_path.size());
-    std::string candidate = search_path.substr(from, colon - from) + "/" + name;
-    if (candidate[0] == '/' && ::access(candidate.c_str(), X_OK) == 0) return candidate;
+bool IsProgram(const std::string& path, const RunImage* image) {
+  return image != nullptr ? image->root.IsProgram(path) : ::access(path.c_str(), X_OK) == 0;
+}
+
+std::string Search(const std::string& name, const RunImage* image) {
+  std::string places = image == nullptr             ? sys::Environment("PATH").value_or("")
+                       : image->search_path.empty() ? kPath
+                                                    : image->search_path;
+  for (size_t from = 0; from <= places.size();) {
+    size_t colon = std::min(places.find(':', from), places.size());
+    std::string candidate = places.substr(from, colon - from) + "/" + name;
+    if (candidate[0] == '/' && IsProgram(candidate, image)) return candidate;
     from = colon + 1;
   }
   return {};
+}
+
+Error NotInstalled(const Request& request, const std::string& name, const RunImage* image) {
+  std::string what = "the agent " + request.agent + " is not installed";
+  if (image != nullptr) return {Code::kNotFound, what + " in the image: no " + name};
+  return {Code::kNotFound, what + ": no " + name + " on the PATH",
+          request.agent == "claude-code" ? "npm install -g @anthropic-ai/claude-code" : ""};
 }
 
 void AddRedacted(const std::string& checkout, const std::string& path,
@@ -73,7 +87,7 @@ void AddSubmodules(const std::string& checkout, const std::string& modules, int 
 
 }  // namespace
 
-Result<AgentProgram> FindAgent(const Request& request, const std::string& search_path) {
+Result<AgentProgram> FindAgent(const Request& request, const RunImage* image) {
   AgentProgram program;
   std::string name = agent::ProgramOf(request.agent);
   bool known_agent = !name.empty();
@@ -83,16 +97,15 @@ Result<AgentProgram> FindAgent(const Request& request, const std::string& search
   }
   std::string found;
   if (name.find('/') == std::string::npos) {
-    found = Search(name, search_path);
+    found = Search(name, image);
   } else if (name[0] == '/') {
     found = name;
   }
-  Result<std::string> real = sys::RealPath(found.empty() ? "/nonexistent" : found);
+  std::string place = found.empty() ? "/nonexistent" : found;
+  Result<std::string> real = image != nullptr ? image->root.RealPath(place) : sys::RealPath(place);
   if (!real.ok()) {
     if (!known_agent) return program;
-    return Error{Code::kNotFound,
-                 "the agent " + request.agent + " is not installed: no " + name + " on the PATH",
-                 request.agent == "claude-code" ? "npm install -g @anthropic-ai/claude-code" : ""};
+    return NotInstalled(request, name, image);
   }
   program.path = real.value();
   program.binaries = {program.path};
@@ -104,10 +117,11 @@ Result<AgentProgram> FindAgent(const Request& request, const std::string& search
 
 std::vector<std::pair<std::string, std::string>> AgentEnvironment(
     const Request& request, const agent::AgentPlan& plan, const AgentProgram& program,
-    const std::vector<std::pair<std::string, std::string>>& credentials) {
+    const std::vector<std::pair<std::string, std::string>>& credentials, const RunImage* image) {
   std::string proxy =
       std::string("http://") + sandbox::kProxyAddress + ":" + std::to_string(sandbox::kProxyPort);
-  std::string path = kPath;
+  std::string path = image != nullptr && !image->search_path.empty() ? image->search_path : kPath;
+  bool bash = image == nullptr || image->root.IsProgram("/bin/bash");
   // A known agent's own directory holds what it starts by name; a command needs only the usual
   // places.
   if (!agent::ProgramOf(request.agent).empty()) path = Directory(program.path) + ":" + path;
@@ -116,7 +130,7 @@ std::vector<std::pair<std::string, std::string>> AgentEnvironment(
       {"HOME", sandbox::kHome},
       {"USER", "sandbox"},
       {"LOGNAME", "sandbox"},
-      {"SHELL", "/bin/bash"},
+      {"SHELL", bash ? "/bin/bash" : "/bin/sh"},
       {"TERM", "dumb"},
       {"LANG", "C.UTF-8"},
       {"TMPDIR", "/tmp"},
@@ -151,6 +165,14 @@ std::vector<std::pair<std::string, std::string>> AgentEnvironment(
     }
     variables.emplace_back(name, value);
   };
+  if (image != nullptr) {
+    // What is ours stays ours: proxies, certificates, HOME.
+    for (const auto& [name, value] : image->env) {
+      auto known = std::find_if(variables.begin(), variables.end(),
+                                [&](const auto& one) { return one.first == name; });
+      if (known == variables.end()) variables.emplace_back(name, value);
+    }
+  }
   for (const auto& [name, value] : plan.env) set(name, value);
   for (const auto& [name, value] : credentials) set(name, value);
   for (const auto& [name, value] : request.env) set(name, value);

@@ -9,29 +9,31 @@
 
 #include "agent/harness.h"
 #include "base/result.h"
+#include "run/image.h"
 #include "run/request.h"
 #include "sandbox/plan.h"
 
 namespace run {
 
-// Where the agent's program lies on the host.
+// Where the agent's program lies: on the host, or in the image.
 struct AgentProgram {
   std::string path;                   // Canonical; empty when it is only known inside (relative).
   std::vector<std::string> binaries;  // What the policy's `endpoints:` form is for.
   std::vector<std::string> installation;  // What the sandbox must show to run it.
 };
 
-// Finds `name` as a shell would, on the PATH `search_path`. kNotFound with a hint for a known agent
-// that is not installed; a `command` that is not found here is left to the sandbox to find.
-Result<AgentProgram> FindAgent(const Request& request, const std::string& search_path);
+// Finds the agent's program as a shell would: in `image` on its PATH, or without one (null) on the
+// host's. kNotFound with a hint for a known agent that is not installed; a `command` that is not
+// found here is left to the sandbox to find.
+Result<AgentProgram> FindAgent(const Request& request, const RunImage* image);
 
 // The agent's whole environment: nothing of the host's but what is listed here, by name, and what
 // `credentials` (RunCredentials::environment) says.
 // Placeholders stand for secrets; the proxy and certificate variables are OpenShell's (its child
-// environment).
+// environment). The variables of `image` (null: none) come last, but its PATH before the usual one.
 std::vector<std::pair<std::string, std::string>> AgentEnvironment(
     const Request& request, const agent::AgentPlan& plan, const AgentProgram& program,
-    const std::vector<std::pair<std::string, std::string>>& credentials);
+    const std::vector<std::pair<std::string, std::string>>& credentials, const RunImage* image);
 
 // Git configuration of the checkout without the credentials that checkout steps leave in it, as
 // files that the sandbox sees instead: .git/config, .git/config.worktree and those of submodules.

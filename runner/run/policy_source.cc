@@ -14,12 +14,13 @@ namespace {
 constexpr size_t kPolicyBytesMax = 262144;  // OpenShell's bound.
 
 // A policy names /usr/bin/python3; the kernel says /usr/bin/python3.11. Both are meant.
-void AddResolvedBinaries(policy::Policy* policy) {
+void AddResolvedBinaries(const RunImage* image, policy::Policy* policy) {
   for (policy::NetworkPolicy& network : policy->network) {
     std::vector<std::string> resolved;
     for (const std::string& path : network.binaries) {
       if (path.find('*') != std::string::npos) continue;
-      Result<std::string> real = sys::RealPath(path);
+      Result<std::string> real =
+          image != nullptr ? image->root.RealPath(path) : sys::RealPath(path);
       if (real.ok() && real.value() != path) resolved.push_back(std::move(real).value());
     }
     for (std::string& path : resolved) {
@@ -59,12 +60,25 @@ Result<Source> FindSource(const Request& request, const change::Repository* repo
   return source;
 }
 
+// The least specific source: whoever built the image knows what its programs need, not what this
+// repository allows.
+Status TakeImagePolicy(const RunImage& image, Source* source) {
+  std::optional<ImagePolicy> policy =
+      TRY(ReadImagePolicy(image).Context("reading the image's policy"));
+  if (!policy) return Ok();
+  source->text = std::move(policy->text);
+  source->file = policy->path;
+  source->record = {.source = "image", .path = policy->path, .ref = {}, .commit = {}, .sha256 = {}};
+  return Ok();
+}
+
 }  // namespace
 
 Result<LoadedPolicy> LoadPolicy(const Request& request, const change::Repository* repository,
                                 const std::string& checkout, const std::string& ref,
-                                const policy::ParseContext& context) {
+                                const policy::ParseContext& context, const RunImage* image) {
   Source source = TRY(FindSource(request, repository, checkout, ref));
+  if (!source.text && image != nullptr) TRY(TakeImagePolicy(*image, &source));
   LoadedPolicy loaded;
   loaded.record = std::move(source.record);
   if (source.text) {
@@ -82,7 +96,10 @@ Result<LoadedPolicy> LoadPolicy(const Request& request, const change::Repository
                      .commit = loaded.record.commit,
                      .sha256 = {}};
   }
-  AddResolvedBinaries(&loaded.parsed.policy);
+  // Where nobody lists paths, all of an image may be read: it holds nothing of the host's.
+  bool unlisted = !source.text || loaded.parsed.short_form;
+  if (image != nullptr && unlisted) loaded.parsed.policy.filesystem.read_only.push_back("/");
+  AddResolvedBinaries(image, &loaded.parsed.policy);
   return loaded;
 }
 

@@ -7,6 +7,7 @@
 #include "change/repository.h"
 #include "policy/parse.h"
 #include "report/record.h"
+#include "run/image.h"
 #include "run/request.h"
 
 namespace run {
@@ -20,12 +21,13 @@ struct LoadedPolicy {
   report::PolicyRecord record;
 };
 
-// The policy of this run: `--policy`, else the repository's file at `ref`, else the built-in
-// default. `repository` may be null (a directory without git): then only a file of the working
-// tree, which must be asked for, or the default is left. Fails with kNotFound for a named file or
-// ref that does not exist and with kInvalid for one that cannot be read as a policy.
+// The policy of this run: `--policy`, else the repository's file at `ref`, else what `image` (null:
+// none) brings along, else the built-in default. `repository` may be null (a directory without
+// git): then only a file of the working tree, which must be asked for, or the default is left.
+// Fails with kNotFound for a named file or ref that does not exist and with kInvalid for one that
+// cannot be read as a policy.
 Result<LoadedPolicy> LoadPolicy(const Request& request, const change::Repository* repository,
                                 const std::string& checkout, const std::string& ref,
-                                const policy::ParseContext& context);
+                                const policy::ParseContext& context, const RunImage* image);
 
 }  // namespace run

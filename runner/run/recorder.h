@@ -28,6 +28,7 @@ class Recorder {
   void Phase(const char* phase);
   void Note(const forge::Event& event, const Trust& trust);
   void Note(const report::PolicyRecord& policy) { input_.record.policy = policy; }
+  void Note(const report::ImageRecord& image) { input_.record.image = image; }
   void NoteCommand(const std::vector<std::string>& argv) { input_.record.agent.command = argv; }
   void Note(const sandbox::Sandbox& sandbox);
   // How it is known who connects: the policy's links that could not be followed.

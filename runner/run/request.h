@@ -33,6 +33,13 @@ struct Request {
   std::string policy_file;  // Empty: the repository's, at policy_ref.
   std::string policy_ref;   // Empty: the event's base, else HEAD; "worktree": the working tree.
   std::string ca_file;      // Empty: the system's bundle. What the gateway trusts upstream.
+  std::string image;        // Empty: the host's own root.
+  std::string image_key;    // These replace what the configuration says of images' signers.
+  std::string image_identity;
+  std::string image_issuer;
+  std::vector<std::string> image_bundles;  // Files: Sigstore bundles that a person brought along.
+  std::string trusted_root;                // A file; empty: the configuration's, or the embedded.
+  std::vector<std::string> insecure_registries;  // image::SourceOptions::insecure_registries.
   std::string report_dir = "agentic-ci-report";
   int64_t timeout_s = 0;
   int64_t idle_timeout_s = 0;  // 0: off.

@@ -26,6 +26,7 @@
 #include "run/config.h"
 #include "run/credentials.h"
 #include "run/environment.h"
+#include "run/image.h"
 #include "run/outcome.h"
 #include "run/policy_source.h"
 #include "run/recorder.h"
@@ -53,6 +54,7 @@ struct Checkout {
 // Everything decided before the first process starts.
 struct Plan {
   Checkout checkout;
+  std::optional<RunImage> image;
   LoadedPolicy policy;
   Config config;
   gateway::BudgetLimits budget;
@@ -60,6 +62,8 @@ struct Plan {
   agent::AgentPlan agent;
   RunCredentials credentials;
   std::string ca_bundle_pem;
+
+  const RunImage* in_image() const { return image ? &*image : nullptr; }
 };
 
 Result<Checkout> OpenCheckout(const std::string& workdir) {
@@ -162,8 +166,22 @@ Status OpenEcosystems(const Request& request, const forge::Event& event, Plan* p
   return AddEcosystems(wanted, &plan->policy.parsed.policy);
 }
 
-// event -> trust -> policy -> agent -> secrets: pure but for reading, nothing started yet.
-Result<Plan> PlanRun(const Request& request, Recorder& recorder) {
+// The image, if one is asked for, and what runs in it when nobody says.
+Status PlanTheImage(Request* request, Plan* plan, Recorder& recorder) {
+  if (request->image.empty()) return Ok();
+  plan->image = TRY(PrepareImage(*request, &plan->config).Context("preparing the image"));
+  recorder.Note(Record(*plan->image));
+  for (const std::string& warning : plan->image->warnings) {
+    logging::Warn("the image is not as it says", {{"what", warning}});
+  }
+  bool nameless = agent::ProgramOf(request->agent).empty() && request->command.empty();
+  if (nameless) request->command = plan->image->command;
+  recorder.Phase("image");
+  return Ok();
+}
+
+// event -> trust -> image -> policy -> agent -> secrets: no agent, gateway or sandbox yet.
+Result<Plan> PlanRun(Request request, Recorder& recorder) {
   forge::Event event = TRY(forge::ReadEvent(sys::Environment).Context("reading the event"));
   Trust trust = JudgeTrust(event);
   recorder.Note(event, trust);
@@ -171,14 +189,16 @@ Result<Plan> PlanRun(const Request& request, Recorder& recorder) {
 
   Plan plan;
   plan.checkout = TRY(OpenCheckout(request.workdir).Context("opening the checkout"));
-  plan.program = TRY(FindAgent(request, sys::Environment("PATH").value_or("")));
-  plan.policy = TRY(LoadPolicy(request, plan.checkout.git(), plan.checkout.path,
-                               PolicyRef(event, request.policy_ref),
-                               PolicyContext(request, event, plan.checkout, plan.program)));
+  std::string ref = PolicyRef(event, request.policy_ref);
+  plan.config =
+      TRY(LoadConfig(plan.checkout.git(), plan.checkout.path, {ref, !request.policy_ref.empty()})
+              .Context("reading the configuration"));
+  TRY(PlanTheImage(&request, &plan, recorder));
+  plan.program = TRY(FindAgent(request, plan.in_image()));
+  plan.policy =
+      TRY(LoadPolicy(request, plan.checkout.git(), plan.checkout.path, ref,
+                     PolicyContext(request, event, plan.checkout, plan.program), plan.in_image()));
   recorder.Note(plan.policy.record);
-  plan.config = TRY(LoadConfig(plan.checkout.git(), plan.checkout.path,
-                               {PolicyRef(event, request.policy_ref), !request.policy_ref.empty()})
-                        .Context("reading the configuration"));
   plan.budget = PlanBudget(request, plan.config);
   if (!plan.config.ecosystems.empty()) {
     TRY(OpenEcosystems(request, event, &plan).Context("opening the ecosystems"));
@@ -199,8 +219,10 @@ Result<sandbox::SandboxPlan> PlanTheSandbox(const Request& request, const Plan& 
   sandbox::SandboxRequest wanted;
   wanted.policy = plan.policy.parsed.policy;
   wanted.checkout = plan.checkout.path;
+  if (plan.image) wanted.image = PlanImage(*plan.image);
   wanted.argv = plan.agent.argv;
-  wanted.env = AgentEnvironment(request, plan.agent, plan.program, plan.credentials.environment);
+  wanted.env = AgentEnvironment(request, plan.agent, plan.program, plan.credentials.environment,
+                                plan.in_image());
   wanted.extra_read_only = plan.program.installation;
   wanted.host_secrets = HostSecrets();
   wanted.host_secrets.insert(wanted.host_secrets.end(), plan.credentials.files.begin(),
@@ -356,7 +378,13 @@ Result<int> PrintPlan(const Request& request) {
       TRY(PlanTheSandbox(request, plan, report_dir.ok() ? report_dir.value() : "", "")
               .Context("planning the sandbox"));
   const report::PolicyRecord& policy = plan.policy.record;
-  std::string text = "policy     " + policy.source;
+  std::string text;
+  if (plan.image) {
+    const image::VerifiedImage& image = plan.image->pulled.image;
+    text += "image      " + image.reference.ToString() + " is " + image.manifest_digest +
+            ", signed by " + image.signer + "\n";
+  }
+  text += "policy     " + policy.source;
   if (!policy.path.empty()) text += " " + policy.path;
   if (!policy.ref.empty()) text += " at " + policy.ref;
   for (const gateway::BoundSecret& secret : plan.credentials.secrets) {

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "image/pull.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+#include <optional>
+
+#include "base/sys.h"
+#include "codec/digest.h"
+#include "codec/json.h"
+
+namespace image {
+namespace {
+
+// A manifest and a configuration, as text in JSON.
+constexpr size_t kVerdictBytesMax = 4 * (kManifestBytesMax + kConfigBytesMax);
+
+std::string VerdictPath(const PullRequest& request, const std::string& digest) {
+  const Platform& platform = request.verify.platform;
+  std::string question = request.verify.reference.Name() + "\n" + digest + "\n" + platform.os +
+                         "/" + platform.architecture + "/" + platform.variant + "\n" +
+                         request.verify.trust->fingerprint;
+  return request.store + "/verdicts/" + codec::Sha256Hex(question);
+}
+
+std::string Digest(std::string_view bytes) { return "sha256:" + codec::Sha256Hex(bytes); }
+
+// Best effort: without it the next run asks again.
+void Remember(const PullRequest& request, const VerifiedImage& image) {
+  codec::Json json;
+  json.Set("digest", image.digest);
+  json.Set("manifest_digest", image.manifest_digest);
+  json.Set("signed_digest", image.signed_digest);
+  json.Set("where", image.where);
+  json.Set("signer", image.signer);
+  json.Set("issuer", image.issuer);
+  json.Set("predicate_type", image.predicate_type);
+  codec::Json indices = codec::Json::EmptyArray();
+  for (int64_t index : image.log_indices) indices.Push(index);
+  json.Set("log_indices", std::move(indices));
+  json.Set("manifest", image.manifest_bytes);
+  json.Set("config", image.config_bytes);
+  std::string path = VerdictPath(request, image.digest);
+  std::string draft = path + "." + std::to_string(::getpid());
+  if (!sys::MakeDirectories(request.store + "/verdicts", 0700).ok()) return;
+  bool written = sys::WriteFile(draft, codec::RenderJsonLine(json), 0600).ok() &&
+                 ::rename(draft.c_str(), path.c_str()) == 0;
+  if (!written) (void)::unlink(draft.c_str());
+}
+
+// The documents have to have the digests that were signed, whatever the file says.
+std::optional<VerifiedImage> Recall(const PullRequest& request, const std::string& digest) {
+  Result<std::string> text = sys::ReadFile(VerdictPath(request, digest), kVerdictBytesMax);
+  if (!text.ok()) return std::nullopt;
+  Result<codec::Json> json = codec::ParseJson(text.value(), {.bytes_max = kVerdictBytesMax});
+  if (!json.ok()) return std::nullopt;
+  const codec::Json& object = json.value();
+  VerifiedImage image;
+  image.reference = request.verify.reference;
+  image.digest = object.StringAt("digest");
+  image.manifest_digest = object.StringAt("manifest_digest");
+  image.signed_digest = object.StringAt("signed_digest");
+  image.where = object.StringAt("where");
+  image.signer = object.StringAt("signer");
+  image.issuer = object.StringAt("issuer");
+  image.predicate_type = object.StringAt("predicate_type");
+  image.manifest_bytes = object.StringAt("manifest");
+  image.config_bytes = object.StringAt("config");
+  const codec::Json* indices = object.Find("log_indices");
+  if (indices != nullptr && indices->array() != nullptr) {
+    for (const codec::Json& index : *indices->array()) {
+      image.log_indices.push_back(index.integer().value_or(0));
+    }
+  }
+  if (image.digest != digest || Digest(image.manifest_bytes) != image.manifest_digest) {
+    return std::nullopt;
+  }
+  Result<std::variant<Index, Manifest>> manifest = ParseManifest(image.manifest_bytes, "");
+  if (!manifest.ok() || !std::holds_alternative<Manifest>(manifest.value())) return std::nullopt;
+  image.manifest = std::get<Manifest>(std::move(manifest).value());
+  Result<ImageConfig> config = ParseImageConfig(image.config_bytes);
+  if (!config.ok() || Digest(image.config_bytes) != image.manifest.config.digest) {
+    return std::nullopt;
+  }
+  image.config = std::move(config).value();
+  return image;
+}
+
+// What a tag leads to now; a digest is itself.
+Result<std::string> ResolveDigest(Source& source, const Reference& reference, Deadline deadline) {
+  if (!reference.digest.empty()) return reference.digest;
+  Document top = TRY(source.FetchManifest(reference.tag, deadline));
+  return top.digest;
+}
+
+Result<VerifiedImage> Resolve(const PullRequest& request, Source& source, Deadline deadline) {
+  PullRequest pinned = request;
+  pinned.verify.reference.digest = TRY(ResolveDigest(source, request.verify.reference, deadline));
+  std::optional<VerifiedImage> known = Recall(pinned, pinned.verify.reference.digest);
+  if (known) {
+    known->reference = request.verify.reference;
+    return *std::move(known);
+  }
+  SourceOpener open = [&](const Reference& reference) {
+    return OpenSource(reference, request.source);
+  };
+  ImageVerdict verdict = TRY(VerifyImage(source, open, pinned.verify, deadline));
+  if (const auto* refusal = std::get_if<ImageRefusal>(&verdict)) return ToError(*refusal);
+  VerifiedImage image = std::get<VerifiedImage>(std::move(verdict));
+  Remember(pinned, image);
+  image.reference = request.verify.reference;
+  return image;
+}
+
+}  // namespace
+
+Result<PulledImage> PullImage(const PullRequest& request, Deadline deadline) {
+  std::unique_ptr<Source> source = TRY(OpenSource(request.verify.reference, request.source));
+  Store store = TRY(Store::Open(request.store));
+  PulledImage pulled;
+  pulled.image = TRY(Resolve(request, *source, deadline));
+  pulled.unpacked = TRY(
+      store.Unpack(*source, pulled.image.manifest, pulled.image.config, request.limits, deadline));
+  return pulled;
+}
+
+}  // namespace image

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// From a reference to layers that may be run: verified first, fetched and unpacked then.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "image/store.h"
+#include "image/verify.h"
+
+namespace image {
+
+struct PullRequest {
+  VerifyRequest verify;
+  SourceOptions source;
+  std::string store;  // Its directory; DefaultStore() where nobody says.
+  UnpackLimits limits;
+};
+
+struct PulledImage {
+  VerifiedImage image;
+  UnpackedImage unpacked;
+};
+
+// kRefused and the like as ToError() says; then nothing was fetched but manifests and signatures.
+// The verdict of an earlier, equal question (image, policy and trusted root the same to the byte)
+// is kept in the store, which is its owner's alone; so a digest that was accepted before is
+// accepted again without a network. A tag is always asked for.
+Result<PulledImage> PullImage(const PullRequest& request, Deadline deadline);
+
+}  // namespace image

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who may sign what: repository patterns, and the keys and identities that are believed for them.
+// What no pattern matches is refused; there is no way to say "unsigned is fine".
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "codec/glob.h"
+#include "codec/yaml.h"
+#include "image/reference.h"
+#include "sigstore/verify.h"
+
+namespace image {
+
+// What of an image must be signed, when its reference leads to an index of several platforms.
+enum class SignTarget { kAny, kIndex, kManifest };
+
+struct TrustRule {
+  std::string repository;  // The pattern as written, over Reference::Name().
+  codec::Glob pattern;     // `*` stops at '/', `**` does not.
+  sigstore::VerifyOptions options;
+  SignTarget target = SignTarget::kAny;
+  std::vector<std::string> signatures;  // Repositories that hold signatures beside the image's own.
+  std::string origin;                   // "--image-key", ".agentic-ci/config.yml:4:5": for people.
+};
+
+struct TrustPolicy {
+  std::vector<TrustRule> rules;
+  std::optional<sigstore::TrustedRoot> root;  // None: the embedded one.
+  std::string fingerprint;  // SHA-256 of all of the above, hex: two equal ones decide alike.
+
+  const sigstore::TrustedRoot& Root() const {
+    return root ? *root : sigstore::EmbeddedTrustedRoot();
+  }
+  // Every rule whose pattern matches: what one of them accepts is accepted.
+  std::vector<const TrustRule*> Matching(const Reference& reference) const;
+};
+
+// Gives a file that the policy names. kNotFound: there is none.
+using TrustFile = std::function<Result<std::string>(const std::string& path)>;
+
+// The policy of `trust:` and `trusted_root:` under `images` of a configuration, either may be null.
+// kInvalid, "file:line:col: error: what", for what it does not know, contradicts itself, or names a
+// file that is not there or not what it should be.
+Result<TrustPolicy> ParseTrust(const codec::YamlNode* trust, const codec::YamlNode* trusted_root,
+                               const std::string& file, const TrustFile& read);
+
+// What a person gave on a command line, in place of the configuration: one rule for every image.
+struct TrustOptions {
+  std::string key_file;
+  std::string identity;
+  std::string issuer;
+  std::string root_file;  // With or without a rule.
+
+  bool has_rule() const { return !key_file.empty() || !identity.empty() || !issuer.empty(); }
+};
+
+// `configured` with what was given in its place. kUsage: an identity without issuer or the like;
+// kNotFound, kInvalid: a file. Files are the caller's, not the repository's.
+Result<TrustPolicy> OverrideTrust(TrustPolicy configured, const TrustOptions& given);
+
+}  // namespace image

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whether an image may be run: its manifest's signatures against the policy, before anything else
+// of it is fetched. Order and multi-arch rule: cosign's, tightened; docs/reference/images.md.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "base/deadline.h"
+#include "base/result.h"
+#include "image/manifest.h"
+#include "image/reference.h"
+#include "image/source.h"
+#include "image/trust.h"
+
+namespace image {
+
+// An image that the policy accepts. Everything in it has the digest that was signed, or one that a
+// signed document names.
+struct VerifiedImage {
+  Reference reference;
+  std::string digest;           // What the reference leads to: an index or a manifest.
+  std::string manifest_digest;  // Of this platform's manifest; often the same.
+  std::string signed_digest;    // Which of the two is signed.
+  std::string where;            // The signature that counted: "tag sha256-....sig, layer 0".
+  std::string signer;
+  std::string issuer;  // Empty for keys.
+  std::string predicate_type;
+  std::vector<int64_t> log_indices;
+  std::string manifest_bytes;
+  std::string config_bytes;
+  Manifest manifest;
+  ImageConfig config;
+};
+
+// Kept apart, because what to do about them differs.
+enum class RefusalKind {
+  kNoMatch,           // "no-match": no rule of the policy is about this repository.
+  kNoSignature,       // "no-signature": every place was asked, and none has any.
+  kLookupFailed,      // "lookup-failed": a place could not be asked. Nobody knows.
+  kIdentityMismatch,  // "identity-mismatch": somebody else signed.
+  kTrustRootMissing,  // "trust-root-missing": the trusted root is needed, or is none.
+  kCryptoInvalid,     // "crypto-invalid": signatures, and none holds.
+  kPlatform,          // "platform": the signed manifest is not the one that was chosen.
+};
+
+std::string_view Render(RefusalKind kind);
+
+// A signature that did not count, and why.
+struct RejectedCandidate {
+  std::string digest;  // What it was looked for.
+  std::string where;
+  std::string rule;  // TrustRule::origin.
+  sigstore::Rejection rejection;
+};
+
+struct ImageRefusal {
+  RefusalKind kind = RefusalKind::kNoMatch;
+  std::string reference;
+  std::string digest;  // Empty before it was resolved.
+  std::string what;
+  std::string hint;  // Lines of configuration, where they would help.
+  std::vector<RejectedCandidate> rejected;
+  std::vector<std::string> failures;  // Places that could not be asked.
+};
+
+// kTemporary for a failed lookup, else kRefused; each candidate's reason on a line of its own.
+Error ToError(const ImageRefusal& refusal);
+
+using ImageVerdict = std::variant<VerifiedImage, ImageRefusal>;
+
+struct VerifyRequest {
+  Reference reference;
+  const TrustPolicy* trust = nullptr;
+  Platform platform = HostPlatform();
+  std::vector<std::string> bundles;  // Texts of Sigstore bundles that somebody brought along.
+};
+
+// How the repositories that hold only signatures are opened.
+using SourceOpener = std::function<Result<std::unique_ptr<Source>>(const Reference& reference)>;
+
+// `source` is the reference's own. Errors are what is no verdict: the image cannot be fetched, is
+// malformed, has nothing for the platform.
+Result<ImageVerdict> VerifyImage(Source& source, const SourceOpener& open,
+                                 const VerifyRequest& request, Deadline deadline);
+
+}  // namespace image

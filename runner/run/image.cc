@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/image.h"
+
+#include <algorithm>
+#include <charconv>
+#include <string_view>
+
+#include "base/log.h"
+#include "base/sys.h"
+
+namespace run {
+namespace {
+
+constexpr std::chrono::minutes kPullTimeout{30};
+constexpr size_t kBundleBytesMax = size_t{32} << 20;
+constexpr size_t kAccountsBytesMax = size_t{1} << 20;
+constexpr size_t kPolicyBytesMax = 262144;  // OpenShell's bound.
+constexpr uint32_t kIdMax = 2147483647;     // CVE-2024-40635: larger ones wrap around somewhere.
+constexpr char kPasswd[] = "/etc/passwd";
+constexpr char kGroup[] = "/etc/group";
+// OpenShell's, and its name before that.
+constexpr const char* kPolicyPaths[] = {"/etc/openshell/policy.yaml", "/etc/navigator/policy.yaml"};
+
+bool IsDigits(std::string_view text) {
+  return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
+std::vector<std::string_view> Split(std::string_view text, char separator) {
+  std::vector<std::string_view> parts;
+  for (;;) {
+    size_t end = text.find(separator);
+    parts.push_back(text.substr(0, end));
+    if (end == std::string_view::npos) return parts;
+    text.remove_prefix(end + 1);
+  }
+}
+
+Result<uint32_t> ParseId(std::string_view text) {
+  uint32_t id = 0;
+  auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), id);
+  if (failure != std::errc() || end != text.data() + text.size() || id > kIdMax) {
+    return Error{Code::kInvalid,
+                 "the image's user has an id that there cannot be: " + std::string(text)};
+  }
+  return id;
+}
+
+// One line of passwd(5) or group(5) whose field `column` is `wanted`; empty without one.
+std::vector<std::string_view> FindAccount(std::string_view file, size_t column,
+                                          std::string_view wanted) {
+  for (std::string_view line : Split(file, '\n')) {
+    std::vector<std::string_view> fields = Split(line, ':');
+    if (fields.size() >= 4 && fields[column] == wanted) return fields;
+  }
+  return {};
+}
+
+// Without the file everybody is a number.
+Result<std::string> ReadAccounts(const sandbox::ImageRoot& root, const char* path) {
+  Result<std::string> text = root.Read(path, kAccountsBytesMax);
+  if (!text.ok() && text.error().code == Code::kNotFound) return std::string();
+  return text;
+}
+
+// "1000", "node", "node:staff", "1000:1000", "": as Docker reads it.
+Status FindUser(const std::string& written, RunImage* image) {
+  size_t colon = written.find(':');
+  std::string_view user = std::string_view(written).substr(0, colon);
+  std::string_view group =
+      colon == std::string::npos ? "" : std::string_view(written).substr(colon + 1);
+  if (user.empty()) return Ok();
+  std::string passwd = TRY(ReadAccounts(image->root, kPasswd));
+  std::vector<std::string_view> account = FindAccount(passwd, IsDigits(user) ? 2 : 0, user);
+  if (account.empty() && !IsDigits(user)) {
+    return Error{Code::kInvalid,
+                 "the image's user " + std::string(user) + " is not in its " + kPasswd};
+  }
+  image->uid = TRY(ParseId(account.empty() ? user : account[2]));
+  if (!account.empty()) {
+    image->gid = TRY(ParseId(account[3]));
+    image->user_name = account[0];
+  }
+  if (group.empty()) return Ok();
+  std::string groups = TRY(ReadAccounts(image->root, kGroup));
+  std::vector<std::string_view> entry = FindAccount(groups, IsDigits(group) ? 2 : 0, group);
+  if (entry.empty() && !IsDigits(group)) {
+    return Error{Code::kInvalid,
+                 "the image's group " + std::string(group) + " is not in its " + kGroup};
+  }
+  image->gid = TRY(ParseId(entry.empty() ? group : entry[2]));
+  return Ok();
+}
+
+bool IsVariable(std::string_view name) {
+  return !name.empty() && !(name[0] >= '0' && name[0] <= '9') &&
+         std::all_of(name.begin(), name.end(), [](char c) {
+           return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                  c == '_';
+         });
+}
+
+// Everything it says: whoever signed the image has signed its loader too, and what LD_PRELOAD may
+// name is in it. Our own variables go before these (AgentEnvironment).
+void TakeEnvironment(const std::vector<std::string>& entries, RunImage* image) {
+  for (const std::string& entry : entries) {
+    size_t equals = entry.find('=');
+    std::string name = entry.substr(0, equals);
+    if (equals == std::string::npos || !IsVariable(name) || entry.find('\0') != std::string::npos) {
+      image->warnings.push_back("a variable of the image is none: " + name);
+      continue;
+    }
+    if (name != "PATH") {
+      image->env.emplace_back(std::move(name), entry.substr(equals + 1));
+      continue;
+    }
+    // A relative place would be the checkout's.
+    for (std::string_view place : Split(std::string_view(entry).substr(equals + 1), ':')) {
+      if (!place.starts_with('/')) continue;
+      image->search_path += (image->search_path.empty() ? "" : ":") + std::string(place);
+    }
+  }
+}
+
+std::string Text(const image::Platform& platform) {
+  return platform.os + "/" + platform.architecture +
+         (platform.variant.empty() ? "" : "/" + platform.variant);
+}
+
+}  // namespace
+
+Result<image::PullRequest> PlanPull(const Request& request, Config* config) {
+  image::PullRequest pull;
+  pull.verify.reference = TRY(image::ParseReference(request.image));
+  image::TrustOptions given = {request.image_key, request.image_identity, request.image_issuer,
+                               request.trusted_root};
+  config->trust = TRY(image::OverrideTrust(std::move(config->trust), given));
+  pull.verify.trust = &config->trust;
+  for (const std::string& file : request.image_bundles) {
+    std::string bundle =
+        TRY(sys::ReadFile(file, kBundleBytesMax).Context("reading the image's bundle"));
+    pull.verify.bundles.push_back(std::move(bundle));
+  }
+  pull.source.ca_file = request.ca_file;
+  pull.source.proxy = sys::Environment("HTTPS_PROXY").value_or("");
+  pull.source.insecure_registries = request.insecure_registries;
+  pull.source.mirrors = config->mirrors;
+  pull.source.environment = sys::Environment;
+  pull.store = image::DefaultStore();
+  return pull;
+}
+
+Result<RunImage> PrepareImage(const Request& request, Config* config) {
+  image::PullRequest pull = TRY(PlanPull(request, config));
+  image::PulledImage pulled = TRY(image::PullImage(pull, Deadline::After(kPullTimeout)));
+  sandbox::ImageRoot root = TRY(sandbox::ImageRoot::Open(pulled.unpacked.layers));
+  RunImage image{.pulled = std::move(pulled),
+                 .root = std::move(root),
+                 .user_name = {},
+                 .env = {},
+                 .search_path = {},
+                 .command = {},
+                 .warnings = {}};
+  const image::ImageConfig& said = image.pulled.image.config;
+  image.warnings = image.pulled.unpacked.warnings;
+  TRY(FindUser(said.user, &image).Context("reading the image's accounts"));
+  if (image.uid == 0 && !said.user.empty()) {
+    image.warnings.push_back("the image's user is root; the agent is not");
+    image.gid = 0;
+    image.user_name.clear();
+  }
+  TakeEnvironment(said.env, &image);
+  image.command = said.entrypoint;
+  image.command.insert(image.command.end(), said.command.begin(), said.command.end());
+  logging::Info("image verified", {{"image", image.pulled.image.reference.ToString()},
+                                   {"digest", image.pulled.image.digest},
+                                   {"signer", image.pulled.image.signer}});
+  return image;
+}
+
+sandbox::ImageRequest PlanImage(const RunImage& image) {
+  sandbox::ImageRequest request;
+  request.layers = image.pulled.unpacked.layers;
+  request.owner = image.pulled.unpacked.owner_uid;
+  request.uid = image.uid;
+  request.gid = image.gid;
+  request.user_name = image.user_name;
+  request.kind = [&image](const std::string& path) { return image.root.Kind(path); };
+  return request;
+}
+
+report::ImageRecord Record(const RunImage& image) {
+  const image::VerifiedImage& verified = image.pulled.image;
+  report::ImageRecord record;
+  record.reference = verified.reference.ToString();
+  record.digest = verified.digest;
+  record.manifest_digest = verified.manifest_digest;
+  record.platform = Text(verified.config.platform);
+  record.signer = verified.signer;
+  record.issuer = verified.issuer;
+  record.signature = verified.where;
+  for (int64_t index : verified.log_indices) record.log_indices.push_back(std::to_string(index));
+  record.warnings = image.warnings;
+  return record;
+}
+
+Result<std::optional<ImagePolicy>> ReadImagePolicy(const RunImage& image) {
+  for (const char* path : kPolicyPaths) {
+    Result<std::string> text = image.root.Read(path, kPolicyBytesMax);
+    if (text.ok()) return std::optional<ImagePolicy>({path, std::move(text).value()});
+    if (text.error().code != Code::kNotFound) return std::move(text).error();
+  }
+  return std::optional<ImagePolicy>();
+}
+
+}  // namespace run

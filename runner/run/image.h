@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// The image that a run's agent lives in: verified, unpacked, and read for what it says about
+// itself.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+#include "image/pull.h"
+#include "report/record.h"
+#include "run/config.h"
+#include "run/request.h"
+#include "sandbox/image_root.h"
+#include "sandbox/plan.h"
+
+namespace run {
+
+struct RunImage {
+  image::PulledImage pulled;
+  sandbox::ImageRoot root;
+  // Who the image wants its programs to be; 0: root, or nothing was said.
+  uid_t uid = 0;
+  gid_t gid = 0;
+  std::string user_name;
+  std::vector<std::pair<std::string, std::string>> env;  // Without PATH.
+  std::string search_path;                               // PATH, absolute places only.
+  std::vector<std::string> command;                      // Its entrypoint and arguments.
+  std::vector<std::string> warnings;
+};
+
+// What the configuration and a command line say of where images come from and who signs them.
+// `request` goes before `config`, which must outlive what is given.
+Result<image::PullRequest> PlanPull(const Request& request, Config* config);
+
+// Verifies, fetches and unpacks `request.image`; logs what it does. Fails with kRefused for an
+// image that is not trusted, of which nothing is unpacked then, with kTemporary for a registry that
+// does not answer, and with kInvalid for one that names a user it does not have.
+Result<RunImage> PrepareImage(const Request& request, Config* config);
+
+// What the sandbox needs of it. `image` must outlive the request.
+sandbox::ImageRequest PlanImage(const RunImage& image);
+
+report::ImageRecord Record(const RunImage& image);
+
+// The policy that the image brings along: the least specific one. None: it has none.
+struct ImagePolicy {
+  std::string path;
+  std::string text;
+};
+Result<std::optional<ImagePolicy>> ReadImagePolicy(const RunImage& image);
+
+}  // namespace run
