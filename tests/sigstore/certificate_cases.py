@@ -3,7 +3,9 @@ import base64
 
 import der
 from case import put, refused, verified
-from certificates import (CODE_SIGNING, FULCIO, NAME_CONSTRAINTS, SCT_LIST, SERVER, authority, dns, email, leaf,
+from certificates import (ALTERNATIVE_NAME, BASIC_CONSTRAINTS, CODE_SIGNING, DIGITAL_SIGNATURE, EXTENDED_USAGE,
+                          KEY_USAGE, FULCIO, NAME_CONSTRAINTS, SCT_LIST, SERVER, authority, basic_constraints,
+                          email, issue, leaf,
                           sct_list, uri, usages, user_name)
 from der import DAY, MINUTE, NOON, SECOND
 from keys import key
@@ -31,6 +33,8 @@ def chains():
     yield verified('chain-of-four', **signed_by(low, middle, tall))
     yield verified('chain-root-only', **signed_by(ROOT))
     yield verified('chain-anchor-is-intermediate', **signed_by(CA), npm_differs=SELF_SIGNED)
+    p384 = authority('root384', 'p384')
+    yield verified('chain-p384', **signed_by(authority('below384', issuer=p384, path_length=0), p384))
     yield verified('chain-p384-intermediate', **signed_by(
         authority('i384', 'p384', ROOT, 0), ROOT))
     rsa_root = authority('rsa root', subject_key=key('rsa', 'rsa2048'))
@@ -51,6 +55,11 @@ def chains():
     yield refused('chain-path-length', 'chain', **signed_by(below, short, middle, tall))
     plain = leaf(CA, CT, names=[uri(IDENTITY)], subject='not a ca', subject_key=key('not a ca'))
     yield refused('chain-issuer-is-no-ca', 'chain', **signed_by(plain, CA, ROOT))
+    signs_nothing = issue('signs nothing', key('signs nothing'), ROOT, [
+        (BASIC_CONSTRAINTS, basic_constraints(True), True), (KEY_USAGE, DIGITAL_SIGNATURE, True)])
+    yield refused('chain-issuer-may-not-sign', 'chain', **signed_by(signs_nothing, ROOT))
+    yield refused('chain-sha1', 'chain', bundle(digest='sha1'))
+    yield refused('chain-leaf-is-the-anchor', 'bad-certificate', **anchored_in_itself())
     for name, kind, limit, outside, inside in [
             ('uri', uri, '.other.test', 'https://github.test/x', 'https://a.other.test/x'),
             ('email', email, 'other.test', 'dev@example.test', 'dev@other.test')]:
@@ -73,6 +82,11 @@ def chains():
         bundle(issuer=OTHER_CA), OTHER_CA))
 
 
+def anchored_in_itself():
+    one = leaf(CA, CT, names=[uri(IDENTITY)])
+    return {'document': bundle(certificate=one), 'root': believing([one])}
+
+
 def with_chain(made, *more):
     """The bundle as of v0.2, with hints of a chain."""
     material = dict(made['verificationMaterial'])
@@ -81,12 +95,21 @@ def with_chain(made, *more):
                    'verificationMaterial': material}
 
 
+# The same extension twice: whoever reads the first and whoever reads the last would differ.
+TWICE = {'eku': 'eku', 'san': 'chain', 'basic-constraints': 'chain'}
+
+
 def usage():
     yield refused('eku-missing', 'eku', bundle(extended=()), npm_differs=STRICT_CHAIN)
     yield refused('eku-server', 'eku', bundle(extended=(SERVER,)), npm_differs=STRICT_CHAIN)
     yield refused('eku-any', 'eku', bundle(extended=('2.5.29.37.0',)), npm_differs=STRICT_CHAIN)
     yield verified('eku-several', bundle(extended=(SERVER, CODE_SIGNING)))
     yield refused('leaf-is-ca', 'bad-certificate', bundle(ca=True), npm_differs=STRICT_CHAIN)
+    for name, again in [('eku', (EXTENDED_USAGE, usages(SERVER))),
+                        ('san', (ALTERNATIVE_NAME, der.sequence(uri('https://evil.test')))),
+                        ('basic-constraints', (BASIC_CONSTRAINTS, basic_constraints(True)))]:
+        yield refused('twice-' + name, TWICE[name], bundle(ca=False, extra=[again]),
+                      npm_differs=STRICT_CHAIN)
     yield verified('leaf-says-no-ca', bundle(ca=False))
     yield refused('leaf-not-der', 'bad-certificate', put(
         'verificationMaterial.certificate.rawBytes', 'AAAA')(bundle()))
@@ -118,6 +141,10 @@ def names():
         0, der.oid('1.3.6.1.4.1.311.20.2.3') + der.explicit(0, der.utf8(IDENTITY)))]))
     yield refused('san-in-subject', 'identity-mismatch', bundle(names=[uri(other)], subject=IDENTITY))
     yield verified('identity-glob', bundle(), identity='https://github.com/o/r/**', npm_reads=False)
+    for name, glob in [('no-separator', 'https://github.com/*'), ('unanchored', '/o/r/**'),
+                       ('question', 'https://github.com/?/**/x'), ('empty-match', 'https://github.com/o/')]:
+        yield refused('identity-glob-' + name, 'identity-mismatch', bundle(), identity=glob,
+                      npm_reads=False)
     yield refused('identity-glob-other', 'identity-mismatch', bundle(),
                   identity='https://github.com/o/other/**', npm_reads=False)
     yield refused('identity-is-no-regex', 'identity-mismatch', bundle(), identity='.*', npm_reads=False)
@@ -162,7 +189,7 @@ def scts():
     yield verified('sct-at-end-of-log', bundle(), root=trusted_root(
         ctlogs=[certificate_log(end='2026-03-14T12:00:00Z')]))
     yield refused('sct-none', 'sct-missing', bundle(scts=()))
-    yield refused('sct-empty-list', 'sct-missing', bundle(
+    yield refused('sct-empty-list', 'sct-unverified', bundle(
         sct_extension=lambda _: [(SCT_LIST, sct_list([]))]))
     for name, change in [
             ('unknown-log', {'log': unknown}), ('extensions-added', {

@@ -73,14 +73,14 @@ def payloads():
             ('digest-upper-case', 'digest', critical(image={
                 'docker-manifest-digest': 'sha256:' + DIGEST.upper()})),
             ('digest-without-algorithm', 'digest', critical(image={'docker-manifest-digest': DIGEST})),
-            ('digest-number', 'payload', critical(image={'docker-manifest-digest': 1})),
-            ('digest-missing', 'payload', critical(image={})),
-            ('digest-other-case', 'payload', critical(image={
+            ('digest-number', 'digest', critical(image={'docker-manifest-digest': 1})),
+            ('digest-missing', 'digest', critical(image={})),
+            ('digest-other-case', 'digest', critical(image={
                 'Docker-Manifest-Digest': 'sha256:' + DIGEST})),
             ('no-critical', 'payload', legacy(payload=b'{}')),
-            ('not-json', 'payload', legacy(payload=b'not json')), ('array', 'payload', legacy(payload=b'[]')),
-            ('empty', 'payload', legacy(payload=b'')),
-            ('trailing', 'payload', legacy(payload=canonical(simple_signing()) + b'{}')),
+            ('not-json', 'parse', legacy(payload=b'not json')), ('array', 'payload', legacy(payload=b'[]')),
+            ('empty', 'parse', legacy(payload=b'')),
+            ('trailing', 'parse', legacy(payload=canonical(simple_signing()) + b'{}')),
             ('type', 'payload', critical(type='something else')),
             ('duplicate-key', 'duplicate-key', legacy(payload=canonical(simple_signing()).replace(
                 b'"image":', b'"image":%s,"image":' % canonical(image), 1)))]:
@@ -93,7 +93,8 @@ def payloads():
 
 def annotations():
     for name, reason, field, value in [
-            ('signature-missing', 'no-signature', 'signature', None),
+            # Without one the layer is an attestation, and this one is not.
+            ('signature-missing', 'unknown-field', 'signature', None),
             ('signature-base64', 'bad-base64', 'signature', '****'),
             ('certificate-missing', 'material', 'certificate', None),
             ('certificate-garbage', 'bad-certificate', 'certificate', 'garbage'),
@@ -116,7 +117,7 @@ def annotations():
     yield refused('legacy-certificate-of-another', 'tlog-mismatch', annotation(
         'certificate', leaf(CA, CT, names=[uri(IDENTITY)], subject_key=key('leaf p256')).pem.decode())(legacy()),
         word='key')
-    yield refused('legacy-team-with-certificate-is-no-team', 'signature', legacy(), key=TEAM.pem)
+    yield refused('legacy-team-with-certificate', 'material', legacy(), key=TEAM.pem)
 
 
 def entries():
@@ -171,6 +172,14 @@ def attestations():
     yield refused('legacy-attestation-other-subject', 'subject', attest(
         subject=[{'digest': {'sha256': OTHER_DIGEST}}]))
     yield refused('legacy-attestation-type', 'statement', attest(_type='x'))
+    # cosign's first attestations were logged by the hash of the envelope's text.
+    old = {'dsse': canonical(statement()), 'logged_as': 'old intoto'}
+    yield verified('legacy-attestation-old-entry', legacy(**old))
+    for what, field, value in [('digest', 'content.hash.value', OTHER_DIGEST),
+                               ('key', 'publicKey', b64(key('stranger').pem))]:
+        yield refused('legacy-attestation-old-entry-' + what, 'tlog-mismatch', legacy(
+            log={'change_spec': put(field, value)}, **old), word=what)
+    yield verified('legacy-attestation-intoto-entry', legacy(**old | {'logged_as': 'intoto'}))
     slsa = 'https://slsa.dev/provenance/v1'
     yield verified('legacy-attestation-predicate', attest(predicateType=slsa), options=('--predicate-type', slsa))
     yield refused('legacy-attestation-other-predicate', 'predicate-type', attest(
@@ -179,9 +188,9 @@ def attestations():
         dsse=canonical(statement()), signature=lambda _: key('leaf p256').sign(b'something else')))
     yield refused('legacy-attestation-stamped-signature', 'tsa', legacy(
         dsse=canonical(statement()), stamp_signature=True), word='imprint')
-    yield refused('legacy-attestation-payload-type', 'payload-type', put('payload', lambda blob: b64(
-        base64.b64decode(blob).replace(b'in-toto', b'in-t0t0')))(team(dsse=canonical(statement()))),
-        root=None, key=TEAM.pem)
+    yield refused('legacy-attestation-payload-type', 'payload-type', team(
+        dsse=canonical(statement()), payload_type='application/json'), root=None, key=TEAM.pem)
+    yield verified('legacy-team-attestation', team(dsse=canonical(statement())), root=None, key=TEAM.pem)
 
 
 def cases():

@@ -12,9 +12,17 @@ const { Verifier, toSignedEntity, toTrustMaterial } = require('@sigstore/verify'
 
 const json = (path) => JSON.parse(readFileSync(path, 'utf8'));
 
+// Most cases have the same root, and reading one is what takes long.
+const roots = new Map();
+function trust(path, findKey) {
+  const text = readFileSync(path, 'utf8');
+  if (!roots.has(text)) roots.set(text, toTrustMaterial(TrustedRoot.fromJSON(JSON.parse(text))));
+  return { ...roots.get(text), publicKey: findKey };
+}
+
 function verify({ bundle, root, artifact, key, identity, issuer }) {
   const der = key && createPublicKey(readFileSync(key)).export({ type: 'spki', format: 'der' });
-  const material = toTrustMaterial(TrustedRoot.fromJSON(json(root)), () => {
+  const material = trust(root, () => {
     if (!der) throw new Error('no key');
     return { publicKey: createPublicKey({ key: der, type: 'spki', format: 'der' }), validFor: () => true };
   });

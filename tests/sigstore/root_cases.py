@@ -18,6 +18,10 @@ def rooted(*changes):
     return root
 
 
+def lines(*roots):
+    return ''.join(json.dumps(root) + '\n' for root in roots)
+
+
 def good():
     for name, media in [('v0.1-parameter', '+json;version=0.1'), ('v0.1', '.v0.1+json'),
                         ('v0.2', '.v0.2+json')]:
@@ -30,9 +34,12 @@ def good():
         'tlogs.1.publicKey.validFor.start', '2036-01-01T00:00:00Z')))
     yield verified('root-operator', GOOD, root=rooted(
         put('tlogs.0', lambda log: log | {'operator': 'o'}), put('mediaType', MEDIA + '.v0.2+json')))
-    lines = json.dumps(trusted_root(certificateAuthorities=[])) + '\n' + json.dumps(
-        trusted_root(tlogs=[], ctlogs=[], timestampAuthorities=[])) + '\n'
-    yield verified('root-lines', GOOD, root=lines, npm_reads=False)
+    own = trusted_root(tlogs=[Log('rekor.own.test', 'p256', 1).in_root()])
+    for name, some in [('first', [trusted_root(), own]), ('last', [own, trusted_root()])]:
+        yield verified('root-lines-' + name, GOOD, root=lines(*some), npm_reads=False)
+    # One instance's certificate in another's log is in none.
+    yield refused('root-lines-mixed', 'chain', GOOD, root=lines(
+        own, trusted_root(certificateAuthorities=[])), npm_reads=False)
     rsa = key('rsa', 'rsa2048')
     staging = certificate_log(rsa)
     staging['publicKey'] |= {'rawBytes': b64(rsa.pkcs1), 'keyDetails': 'PKCS1_RSA_PKCS1V5'}

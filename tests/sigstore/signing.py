@@ -21,9 +21,9 @@ IN_TOTO = 'application/vnd.in-toto+json'
 SIGN = 'https://sigstore.dev/cosign/sign/v1'
 START = '2026-01-01T00:00:00Z'
 
-ROOT = authority('root', 'p384')
+ROOT = authority('root')
 CA = authority('intermediate', issuer=ROOT, path_length=0, extended=(CODE_SIGNING,))
-TSA_ROOT = authority('tsa root', 'p384')
+TSA_ROOT = authority('tsa root')
 TSA = timestamper(issuer=TSA_ROOT)
 CT = key('certificate log')
 REKOR1 = Log('rekor.fixture.test', 'p256', 1)
@@ -31,7 +31,7 @@ REKOR2 = Log('log2026-1.rekor.fixture.test', 'ed25519', 2)
 LOGS = {1: REKOR1, 2: REKOR2}
 
 # A public key infrastructure that nobody trusts, with the same names.
-OTHER_ROOT = authority('root', subject_key=key('other root', 'p384'))
+OTHER_ROOT = authority('root', subject_key=key('other root'))
 OTHER_CA = authority('intermediate', issuer=OTHER_ROOT, path_length=0, extended=(CODE_SIGNING,),
                      subject_key=key('other intermediate'))
 
@@ -86,6 +86,10 @@ def entry_of(log, what, hash_name, content, **hooks):
         return log.entry('hashedrekord', '0.0.2', {'hashedRekordV002': {
             'data': data, 'signature': {'content': b64(signature), 'verifier': verifier}}}, **hooks)
     payload_hash = {'algorithm': 'sha256', 'value': sha256(content['payload'] or b'').hex()}
+    if what == 'old intoto':
+        return log.entry('intoto', '0.0.1', {
+            'content': {'hash': {'algorithm': 'sha256', 'value': sha256(content['envelope']).hex()}},
+            'publicKey': b64(pem)}, **hooks)
     if what == 'dsse':
         return log.entry('dsse', '0.0.1', {
             'envelopeHash': {'algorithm': 'sha256', 'value': '0' * 64}, 'payloadHash': payload_hash,
@@ -156,7 +160,8 @@ def simple_signing(**changes):
 
 def legacy(payload=None, managed=None, log={}, stamp={}, shown_chain=(CA, ROOT), certificate=None,
            signature=unchanged, rekor_bundle=unchanged, change=unchanged, kind='p256', dsse=None,
-           stamp_signature=False, **leaf_changes):
+           stamp_signature=False, payload_type=IN_TOTO,
+           logged_as=None, **leaf_changes):
     """One layer of cosign's tag format, as `verify-bundle --legacy-layer` reads it. `log`: hooks of
     Log.entry, None for no entry; `stamp`: changes of the timestamp, None for none; `rekor_bundle`
     changes the log's annotation before it is text, `change` the finished layer. `dsse`: a statement to
@@ -166,18 +171,18 @@ def legacy(payload=None, managed=None, log={}, stamp={}, shown_chain=(CA, ROOT),
         options = {'names': [uri(IDENTITY)], 'issuer': CA, 'ct_log': CT, 'subject_key': signer}
         certificate = leaf(**options | leaf_changes)
     payload = canonical(simple_signing()) if payload is None else payload
-    signed = pae(dsse, IN_TOTO) if dsse else payload
+    signed = pae(dsse, payload_type) if dsse else payload
     made = signature(signer.sign(signed, 'sha256'))
     if dsse:
-        payload = canonical({'payload': b64(dsse), 'payloadType': IN_TOTO,
+        payload = canonical({'payload': b64(dsse), 'payloadType': payload_type,
                              'signatures': [{'keyid': '', 'sig': b64(made)}]})
     annotations = {'signature': '' if dsse else b64(made)}
     if certificate:
         annotations['certificate'] = certificate.pem.decode()
         annotations['chain'] = b''.join(one.pem for one in shown_chain).decode()
     if log is not None:
-        entry = entry_of(REKOR1, 'dsse' if dsse else 'hashedrekord', 'sha256', {
-            'signed': signed, 'payload': dsse, 'signature': made, 'key': signer,
+        entry = entry_of(REKOR1, logged_as or ('dsse' if dsse else 'hashedrekord'), 'sha256', {
+            'signed': signed, 'payload': dsse, 'envelope': payload, 'signature': made, 'key': signer,
             'certificate': certificate}, **log)
         annotations['bundle'] = json.dumps(rekor_bundle({
             'SignedEntryTimestamp': entry['inclusionPromise']['signedEntryTimestamp'],

@@ -14,7 +14,7 @@ NPM_SECONDS = 'npm reads whole seconds only'
 STAMPS = 'verificationMaterial.timestampVerificationData.rfc3161Timestamps'
 FIRST = STAMPS + '.0.signedTimestamp'
 
-OTHER_TSA_ROOT = authority('tsa root', subject_key=key('other tsa root', 'p384'))
+OTHER_TSA_ROOT = authority('tsa root', subject_key=key('other tsa root'))
 OTHER_TSA = timestamper(issuer=OTHER_TSA_ROOT)
 OTHER_KEY_TSA = timestamper('another tsa', issuer=TSA_ROOT)
 
@@ -63,6 +63,9 @@ def missing():
         logs=[(1, {'promise': False})], stamps=()))
     yield refused('rekor2-integrated-time', 'no-timestamp', bundle(logs=[(2, {
         'entry': lambda one: one | {'integratedTime': str(der.unix(NOON))}})], stamps=()))
+    yield refused('rekor2-promise', 'no-timestamp', bundle(logs=[(2, {
+        'promise': True, 'entry': lambda one: one | {'integratedTime': str(der.unix(NOON))}})], stamps=()),
+        npm_differs='npm believes a promise of either generation')
     yield verified('log-without-promise-and-timestamp', bundle(logs=[(1, {'promise': False})]))
 
 
@@ -85,7 +88,7 @@ def tokens():
     yield refused('tsa-over-payload', 'tsa', bundle(
         'message', logs=[2], stamp_over=b'what is signed\n'), word='imprint')
     yield refused('tsa-garbage', 'tsa', put(FIRST, b64(b'garbage'))(stamped()))
-    yield refused('tsa-empty', 'tsa', put(FIRST, '')(stamped()))
+    yield refused('tsa-empty', 'missing-field', put(FIRST, '')(stamped()))
     yield refused('tsa-none-trusted', 'tsa', stamped(), root=trusted_root(timestampAuthorities=[]))
     yield refused('tsa-bad-beside-log-time', 'tsa', bundle(stamps=[{'corrupt': True}]))
     yield refused('tsa-second-bad', 'tsa', bundle(stamps=[{}, {'corrupt': True}]))
@@ -102,7 +105,7 @@ def authorities():
                       npm_differs='npm does not read its usage')
     wrong = authority('tsa for code', issuer=TSA_ROOT, extended=(CODE_SIGNING,))
     low = timestamper('tsa below code', issuer=wrong)
-    yield refused('tsa-intermediate-eku', 'tsa', stamped(authority_=low),
+    yield refused('tsa-intermediate-eku', 'eku', stamped(authority_=low),
                   root=believing([low, wrong, TSA_ROOT]), npm_differs='npm does not read its usage')
     forged = timestamper('forged tsa', OTHER_TSA_ROOT)
     yield refused('tsa-chain', 'tsa', stamped(authority_=forged), root=believing([forged, TSA_ROOT]))

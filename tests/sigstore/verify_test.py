@@ -50,9 +50,8 @@ def prepare(case, folder):
     return [*arguments, 'sha256:' + case.digest]
 
 
-def run(binary, case, folder):
+def run(binary, case, arguments):
     """What is wrong with the program's answer; None: nothing."""
-    arguments = prepare(case, folder)
     ended = subprocess.run([binary, 'verify-bundle', *arguments], stdin=subprocess.DEVNULL,
                            capture_output=True, timeout=60, text=True, close_fds=False, check=False)
     if case.reason is None:
@@ -96,9 +95,11 @@ def main():
     assert len(set(names)) == len(names), [name for name in names if names.count(name) > 1]
     with tempfile.TemporaryDirectory() as temporary:
         folder = pathlib.Path(temporary)
-        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-            ours = list(pool.map(lambda case: run(binary, case, folder / case.name), cases))
-        npm = ask_npm(modules, cases, folder) if modules else {}
+        arguments = [prepare(case, folder / case.name) for case in cases]
+        with concurrent.futures.ThreadPoolExecutor(os.cpu_count() + 1) as pool:
+            asked = pool.submit(ask_npm, modules, cases, folder) if modules else None
+            ours = list(pool.map(run, [binary] * len(cases), cases, arguments))
+            npm = asked.result() if asked else {}
     failed = 0
     for case, problem in zip(cases, ours):
         problems = [text for text in (problem, npm.get(case.name)) if text]
