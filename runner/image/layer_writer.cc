@@ -251,14 +251,15 @@ Status LayerWriter::WriteWhiteout(int parent, const WhiteoutName& whiteout) {
 }
 
 Status LayerWriter::MakeOpaque(int directory) {
+  Fd fd = TRY(sys::OpenAt(directory, ".", O_RDONLY | O_DIRECTORY));  // It may be O_PATH.
   char opaque = 0;
-  if (::fgetxattr(directory, kOpaqueXattr, &opaque, 1) == 1) return Ok();
-  if (::fsetxattr(directory, kOpaqueXattr, "y", 1, 0) != 0) {
+  if (::fgetxattr(fd.get(), kOpaqueXattr, &opaque, 1) == 1) return Ok();
+  if (::fsetxattr(fd.get(), kOpaqueXattr, "y", 1, 0) != 0) {
     Error error = Errno("user attributes in the image store");
     if (errno == ENOTSUP) error.code = Code::kUnsupported;
     return error;
   }
-  return RemoveWhiteouts(directory);
+  return RemoveWhiteouts(fd.get());
 }
 
 Status LayerWriter::RemoveWhiteouts(int directory) {

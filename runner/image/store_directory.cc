@@ -175,7 +175,11 @@ Result<StagedLayer> StoreDirectory::Stage() {
   if (::mkdirat(staged.lock.get(), "root", 0755) != 0) return Errno("mkdir root");
   staged.root = TRY(sys::OpenAt(staged.lock.get(), "root", O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
   if (::geteuid() != owner_ && ::fchown(staged.root.get(), owner_, group_) != 0) {
-    return Errno("chown");
+    // Root of a user namespace in which nobody else is, as in a rootless container.
+    Error error = Errno("giving a layer to user " + std::to_string(owner_));
+    error.code = Code::kUnsupported;
+    error.hint = "setpriv --reuid 1000 --regid 1000 --clear-groups agentic-ci run ...";
+    return error;
   }
   if (::fchmod(staged.root.get(), 0755) != 0) return Errno("chmod");  // Whatever the umask is.
   return staged;
