@@ -46,7 +46,8 @@ Checked<int64_t> Natural(const Message& message, std::string_view name) {
 
 Rejection NoMaterial(std::string_view what) { return {Reason::kMaterial, std::string(what)}; }
 
-Check CheckCertificate(const std::string& der) {
+Checked<CertificateOwner> ReadOne(const Message& message) {
+  std::string der = TRY(message.Bytes("rawBytes"));
   CertificateOwner certificate = ParseCertificate(der);
   if (certificate == nullptr) {
     return Rejection{Reason::kBadCertificate, "the bundle's certificate is malformed"};
@@ -54,12 +55,12 @@ Check CheckCertificate(const std::string& der) {
   if (IsSelfIssued(certificate.get())) {
     return Rejection{Reason::kRootInBundle, "the bundle brings a self-signed certificate"};
   }
-  return Pass();
+  return certificate;
 }
 
-// The leaf; empty for a key. What else a chain holds is looked at and not used: the path to the
+// The leaf; nullptr for a key. What else a chain holds is looked at and not used: the path to the
 // anchor is the trusted root's.
-Checked<std::string> ReadCertificate(const Message& material, int version) {
+Checked<CertificateOwner> ReadLeaf(const Message& material, int version) {
   bool one = material.Has("certificate");
   bool chain = material.Has("x509CertificateChain");
   bool key = material.Has("publicKey");
@@ -68,13 +69,11 @@ Checked<std::string> ReadCertificate(const Message& material, int version) {
   }
   if (key) {
     TRY(material.Child("publicKey", {"hint"}));
-    return std::string();
+    return CertificateOwner();
   }
   if (one) {
     Message certificate = TRY(material.Child("certificate", {"rawBytes"}));
-    std::string der = TRY(certificate.Bytes("rawBytes"));
-    TRY(CheckCertificate(der));
-    return der;
+    return ReadOne(certificate);
   }
   if (version >= 3) return NoMaterial("a bundle of v0.3 has one certificate, not a chain");
   Message list = TRY(material.Child("x509CertificateChain", {"certificates"}));
@@ -83,11 +82,10 @@ Checked<std::string> ReadCertificate(const Message& material, int version) {
   if (certificates.size() > kCertificatesMax) {
     return Rejection{Reason::kTooMany, "the bundle has more than 16 certificates"};
   }
-  std::string leaf;
-  for (const Message& certificate : certificates) {
-    std::string der = TRY(certificate.Bytes("rawBytes"));
-    TRY(CheckCertificate(der));
-    if (leaf.empty()) leaf = std::move(der);
+  CertificateOwner leaf;
+  for (const Message& message : certificates) {
+    CertificateOwner certificate = TRY(ReadOne(message));
+    if (leaf == nullptr) leaf = std::move(certificate);
   }
   return leaf;
 }
@@ -222,7 +220,7 @@ Checked<Bundle> ParseBundle(std::string_view text) {
   Message material =
       TRY(message.Child("verificationMaterial", {"certificate", "x509CertificateChain", "publicKey",
                                                  "tlogEntries", "timestampVerificationData"}));
-  bundle.certificate = TRY(ReadCertificate(material, bundle.version));
+  bundle.leaf = TRY(ReadLeaf(material, bundle.version));
   bundle.entries = TRY(ReadEntries(material, bundle.version));
   bundle.timestamps = TRY(ReadTimestamps(material));
   bool envelope = message.Has("dsseEnvelope");

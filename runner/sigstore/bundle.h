@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "codec/json.h"
+#include "sigstore/certificate.h"
 #include "sigstore/checked.h"
 #include "sigstore/log_entry.h"
 #include "sigstore/signed_content.h"
@@ -15,9 +16,8 @@ namespace sigstore {
 // sigstore_bundle.proto, v0.1 to v0.3, as far as it can be checked without knowing whom to trust.
 // Binary values are raw.
 struct Bundle {
-  int version = 0;  // The second number: 1, 2 or 3.
-  std::string
-      certificate;  // The leaf, DER. Empty: signed with a key that the bundle only hints at.
+  int version = 0;        // The second number: 1, 2 or 3.
+  CertificateOwner leaf;  // Nullptr: signed with a key, of which a bundle has a hint at most.
   std::vector<LogEntry> entries;
   std::vector<std::string> timestamps;  // TimeStampResp, DER.
   // Of an envelope: with its message. Of an artifact: with the one digest that the bundle claims,

@@ -17,8 +17,12 @@ std::optional<Instant> InstantOf(const ASN1_TIME* time) {
   return Instant{::timegm(&parts)};
 }
 
-bool Push(STACK_OF(X509) * stack, X509* certificate) {
-  return sk_X509_push(stack, certificate) > 0;
+// What the library encoded into memory of its own.
+std::string Take(unsigned char* der, int size) {
+  ENSURE(size > 0);
+  std::string bytes(reinterpret_cast<char*>(der), static_cast<size_t>(size));
+  ::OPENSSL_free(der);
+  return bytes;
 }
 
 }  // namespace
@@ -48,6 +52,18 @@ std::optional<PemBlock> ParsePem(std::string_view pem) {
   return block;
 }
 
+std::string DerOf(const X509* certificate) {
+  unsigned char* der = nullptr;
+  int size = ::i2d_X509(certificate, &der);
+  return Take(der, size);
+}
+
+std::string SpkiOf(const X509* certificate) {
+  unsigned char* der = nullptr;
+  int size = ::i2d_X509_PUBKEY(::X509_get_X509_PUBKEY(certificate), &der);
+  return Take(der, size);
+}
+
 bool IsSelfIssued(const X509* certificate) {
   return ::X509_NAME_cmp(::X509_get_subject_name(certificate),
                          ::X509_get_issuer_name(certificate)) == 0;
@@ -71,35 +87,50 @@ bool Permits(const X509* certificate, int use, bool authority) {
   return false;
 }
 
-Checked<Chain> BuildChain(X509* leaf, const Chain& intermediates, X509* anchor, int use,
-                          Reason reason) {
-  StoreOwner store(::X509_STORE_new());
-  StoreContextOwner context(::X509_STORE_CTX_new());
-  BorrowedStack untrusted(sk_X509_new_null());
-  ENSURE(store != nullptr && context != nullptr && untrusted != nullptr);
-  ENSURE(::X509_STORE_add_cert(store.get(), anchor) == 1);
-  for (const CertificateOwner& one : intermediates) ENSURE(Push(untrusted.get(), one.get()));
-  ENSURE(::X509_STORE_CTX_init(context.get(), store.get(), leaf, untrusted.get()) == 1);
-  X509_VERIFY_PARAM* rules = ::X509_STORE_CTX_get0_param(context.get());
+void SetRules(X509_VERIFY_PARAM* rules) {
   ::X509_VERIFY_PARAM_set_flags(rules, X509_V_FLAG_NO_CHECK_TIME | X509_V_FLAG_PARTIAL_CHAIN);
   ::X509_VERIFY_PARAM_set_auth_level(rules, kSecurityLevel);
   ::X509_VERIFY_PARAM_set_depth(rules, kDepthMax);
-  if (::X509_verify_cert(context.get()) != 1) {
-    int error = ::X509_STORE_CTX_get_error(context.get());
-    return Rejection{reason, std::string("no path to a trusted authority: ") +
-                                 ::X509_verify_cert_error_string(error)};
-  }
-  STACK_OF(X509)* path = ::X509_STORE_CTX_get0_chain(context.get());
+}
+
+Chain PathOf(X509_STORE_CTX* context) {
+  STACK_OF(X509)* path = ::X509_STORE_CTX_get0_chain(context);
   Chain chain;
   for (int i = 0; i < sk_X509_num(path); ++i) {
     X509* certificate = sk_X509_value(path, i);
     ENSURE(::X509_up_ref(certificate) == 1);
     chain.emplace_back(certificate);
-    bool between = i > 0 && i + 1 < sk_X509_num(path);
-    if (between && !Permits(certificate, use, true)) {
+  }
+  return chain;
+}
+
+Check CheckAuthorities(const Chain& chain, int use) {
+  for (size_t i = 1; i + 1 < chain.size(); ++i) {
+    if (!Permits(chain[i].get(), use, true)) {
       return Rejection{Reason::kEku, "an authority on the path may not issue for this use"};
     }
   }
+  return Pass();
+}
+
+Checked<Chain> BuildChain(X509* leaf, const Chain& intermediates, X509* anchor, int use) {
+  StoreOwner store(::X509_STORE_new());
+  StoreContextOwner context(::X509_STORE_CTX_new());
+  BorrowedStack untrusted(sk_X509_new_null());
+  ENSURE(store != nullptr && context != nullptr && untrusted != nullptr);
+  ENSURE(::X509_STORE_add_cert(store.get(), anchor) == 1);
+  for (const CertificateOwner& one : intermediates) {
+    ENSURE(sk_X509_push(untrusted.get(), one.get()) > 0);
+  }
+  ENSURE(::X509_STORE_CTX_init(context.get(), store.get(), leaf, untrusted.get()) == 1);
+  SetRules(::X509_STORE_CTX_get0_param(context.get()));
+  if (::X509_verify_cert(context.get()) != 1) {
+    int error = ::X509_STORE_CTX_get_error(context.get());
+    return Rejection{Reason::kChain, std::string("no path to a trusted authority: ") +
+                                         ::X509_verify_cert_error_string(error)};
+  }
+  Chain chain = PathOf(context.get());
+  TRY(CheckAuthorities(chain, use));
   return chain;
 }
 

@@ -90,16 +90,16 @@ Checked<Checkpoint> ParseCheckpoint(std::string_view envelope) {
   return checkpoint;
 }
 
-std::string NoteKeyHintV1(const PublicKey& key) { return FirstBytes(key.Spki()); }
+std::string NoteKeyHintV1(const PublicKey& key) { return FirstBytes(key.spki()); }
 
 std::string NoteKeyHintV2(const PublicKey& key, std::string_view name) {
   // C2SP signed-note, "Signature types": 1 is Ed25519, 0xff is followed by a type in words.
   std::string prefix = std::string(name) + "\n";
   if (key.kind() == PublicKey::Kind::kEd25519) return FirstBytes(prefix + "\x01" + key.Raw());
   if (key.kind() == PublicKey::Kind::kRsa) {
-    return FirstBytes(prefix + "\xff" + "PKIX-RSA-PKCS#1v1.5" + key.Spki());
+    return FirstBytes(prefix + "\xff" + "PKIX-RSA-PKCS#1v1.5" + key.spki());
   }
-  return FirstBytes(key.Spki());
+  return FirstBytes(key.spki());
 }
 
 Check VerifyCheckpoint(const Checkpoint& checkpoint, std::string_view name, std::string_view hint,

@@ -124,7 +124,7 @@ Checked<Chain> ChainBy(X509* leaf, const TrustedAuthority& authority,
   if (known.empty()) return Rejection{Reason::kTrustRoot, "an authority without a certificate"};
   CertificateOwner anchor = std::move(known.back());
   known.pop_back();
-  Chain chain = TRY(BuildChain(leaf, known, anchor.get(), NID_code_sign, Reason::kChain));
+  Chain chain = TRY(BuildChain(leaf, known, anchor.get(), NID_code_sign));
   if (chain.size() < 2) {
     return Rejection{Reason::kBadCertificate, "a trust anchor signs no artifacts"};
   }
@@ -199,7 +199,7 @@ Check CheckSignature(const Evidence& evidence, const PublicKey& key) {
 }
 
 Checked<Verified> ProveBy(const Evidence& evidence, const VerifyOptions& options,
-                          const PublicKey& key, X509* leaf, const TrustedInstance& instance) {
+                          const PublicKey& key, const TrustedInstance& instance) {
   const KeyRule* key_rule = std::get_if<KeyRule>(&options.signer);
   bool require_log = key_rule ? key_rule->require_log : options.require_log;
   LogProof log = TRY(ProveLogged(evidence, instance));
@@ -214,9 +214,9 @@ Checked<Verified> ProveBy(const Evidence& evidence, const VerifyOptions& options
   std::vector<ProvedTime> times = TRY(ProveTimes(evidence, instance, log, timestamps_matter));
   Verified verified;
   if (const IdentityRule* rule = std::get_if<IdentityRule>(&options.signer)) {
-    TRY(ProveIdentity(leaf, *rule, options, instance, times, &verified));
+    TRY(ProveIdentity(evidence.leaf.get(), *rule, options, instance, times, &verified));
   } else {
-    verified.signer = "key sha256:" + Hex(Digest(Hash::kSha256, key.Spki()));
+    verified.signer = "key sha256:" + Hex(Digest(Hash::kSha256, key.spki()));
   }
   TRY(CheckLogValidity(log, times));
   TRY(CheckSignature(evidence, key));
@@ -230,31 +230,26 @@ bool Foreign(Reason reason) {
   return reason == Reason::kTlogNone || reason == Reason::kTsa || reason == Reason::kChain;
 }
 
-Checked<PublicKey> ReadSigner(Evidence* evidence, const VerifyOptions& options, X509* leaf) {
+Checked<PublicKey> ReadSigner(Evidence* evidence, const VerifyOptions& options) {
   if (const KeyRule* rule = std::get_if<KeyRule>(&options.signer)) {
     PublicKey key = TRY(PublicKey::FromPem(rule->pem, Reason::kBadKey));
-    if (leaf != nullptr) {
+    if (evidence->leaf != nullptr) {
       return Rejection{Reason::kMaterial, "signed with a certificate, not with a key"};
     }
-    evidence->content.verifier = {"PUBLIC KEY", key.Spki()};
+    evidence->content.verifier = {"PUBLIC KEY", key.spki()};
     return key;
   }
-  if (leaf == nullptr) {
+  if (evidence->leaf == nullptr) {
     return Rejection{Reason::kMaterial, "signed with a key, not with a certificate"};
   }
-  evidence->content.verifier = {"CERTIFICATE", evidence->certificate};
-  return PublicKey::FromCertificate(leaf);
+  evidence->content.verifier = {"CERTIFICATE", DerOf(evidence->leaf.get())};
+  return PublicKey::FromCertificate(evidence->leaf.get());
 }
 
 }  // namespace
 
 Checked<Verified> Prove(Evidence evidence, const VerifyOptions& options, const TrustedRoot* root) {
-  CertificateOwner leaf;
-  if (!evidence.certificate.empty()) {
-    leaf = ParseCertificate(evidence.certificate);
-    if (leaf == nullptr) return Rejection{Reason::kBadCertificate, "a malformed certificate"};
-  }
-  PublicKey key = TRY(ReadSigner(&evidence, options, leaf.get()));
+  PublicKey key = TRY(ReadSigner(&evidence, options));
   if (!evidence.content.message) {
     // Where nothing is claimed, the log's entry is compared with the truth at once.
     bool claimed =
@@ -267,12 +262,12 @@ Checked<Verified> Prove(Evidence evidence, const VerifyOptions& options, const T
   const KeyRule* rule = std::get_if<KeyRule>(&options.signer);
   bool rootless = rule != nullptr && !rule->require_log && !options.require_timestamp;
   if (root == nullptr || root->instances.empty()) {
-    if (rootless) return ProveBy(evidence, options, key, leaf.get(), TrustedInstance{});
+    if (rootless) return ProveBy(evidence, options, key, TrustedInstance{});
     return Rejection{Reason::kTrustRootMissing, "a trusted root is needed and not there"};
   }
   std::optional<Rejection> why;
   for (const TrustedInstance& instance : root->instances) {
-    Checked<Verified> verified = ProveBy(evidence, options, key, leaf.get(), instance);
+    Checked<Verified> verified = ProveBy(evidence, options, key, instance);
     if (verified.ok()) return verified;
     if (!why || Foreign(why->reason)) why = std::move(verified).error();
   }

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "sigstore/certificate.h"
 #include "sigstore/checked.h"
 #include "sigstore/log_entry.h"
 #include "sigstore/signed_content.h"
@@ -15,7 +16,7 @@ namespace sigstore {
 // A signature and what is brought forward for it, from a bundle or from a layer's annotations:
 // nothing of it is believed yet.
 struct Evidence {
-  std::string certificate;  // The leaf, DER; empty: a key's signature.
+  CertificateOwner leaf;  // Nullptr: a key's signature.
   std::vector<LogEntry> entries;
   std::vector<std::string> timestamps;
   std::string stamped;    // What the timestamps are of.

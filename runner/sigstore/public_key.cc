@@ -2,10 +2,12 @@
 #include "sigstore/public_key.h"
 
 #include <openssl/ec.h>
-#include <openssl/pem.h>
 #include <openssl/rsa.h>
 
 #include <array>
+#include <optional>
+
+#include "sigstore/certificate.h"
 
 namespace sigstore {
 namespace {
@@ -80,7 +82,7 @@ std::optional<std::string> FromHex(std::string_view hex) {
   return bytes;
 }
 
-Checked<PublicKey> PublicKey::Adopt(KeyOwner key, Reason malformed) {
+Checked<PublicKey> PublicKey::Adopt(KeyOwner key, Reason malformed, std::string spki) {
   if (key == nullptr) return Rejection{malformed, "not a public key"};
   std::optional<Kind> kind = KindOf(key.get());
   if (!kind) {
@@ -88,41 +90,37 @@ Checked<PublicKey> PublicKey::Adopt(KeyOwner key, Reason malformed) {
                      "a key is neither ECDSA (P-256, P-384, P-521), Ed25519 nor RSA of at least "
                      "2048 bits"};
   }
-  return PublicKey(std::move(key), *kind);
+  return PublicKey(std::move(key), *kind, std::move(spki));
 }
 
 Checked<PublicKey> PublicKey::FromSpki(std::string_view der, Reason malformed) {
   const unsigned char* at = Bytes(der);
   KeyOwner key(::d2i_PUBKEY(nullptr, &at, static_cast<long>(der.size())));
   if (at != Bytes(der) + der.size()) key.reset();  // Something behind it.
-  return Adopt(std::move(key), malformed);
+  return Adopt(std::move(key), malformed, std::string(der));
 }
 
 Checked<PublicKey> PublicKey::FromPkcs1(std::string_view der, Reason malformed) {
   const unsigned char* at = Bytes(der);
   KeyOwner key(::d2i_PublicKey(EVP_PKEY_RSA, nullptr, &at, static_cast<long>(der.size())));
   if (at != Bytes(der) + der.size()) key.reset();
-  return Adopt(std::move(key), malformed);
+  std::string spki;
+  unsigned char* made = nullptr;
+  int size = key ? ::i2d_PUBKEY(key.get(), &made) : 0;
+  if (size > 0) spki.assign(reinterpret_cast<char*>(made), static_cast<size_t>(size));
+  ::OPENSSL_free(made);
+  return Adopt(std::move(key), malformed, std::move(spki));
 }
 
 Checked<PublicKey> PublicKey::FromPem(std::string_view pem, Reason malformed) {
-  BioOwner bio(::BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())));
-  KeyOwner key(bio ? ::PEM_read_bio_PUBKEY(bio.get(), nullptr, nullptr, nullptr) : nullptr);
-  return Adopt(std::move(key), malformed);
+  std::optional<PemBlock> block = ParsePem(pem);
+  if (!block || block->label != "PUBLIC KEY") return Rejection{malformed, "not a public key"};
+  return FromSpki(block->der, malformed);
 }
 
 Checked<PublicKey> PublicKey::FromCertificate(const X509* certificate) {
   KeyOwner key(::X509_get_pubkey(const_cast<X509*>(certificate)));
-  return Adopt(std::move(key), Reason::kBadCertificate);
-}
-
-std::string PublicKey::Spki() const {
-  unsigned char* der = nullptr;
-  int size = ::i2d_PUBKEY(key_.get(), &der);
-  ENSURE(size > 0);
-  std::string bytes(reinterpret_cast<char*>(der), static_cast<size_t>(size));
-  ::OPENSSL_free(der);
-  return bytes;
+  return Adopt(std::move(key), Reason::kBadCertificate, SpkiOf(certificate));
 }
 
 std::string PublicKey::Raw() const {

@@ -35,8 +35,8 @@ class PublicKey {
 
   Kind kind() const { return kind_; }
   int bits() const { return ::EVP_PKEY_get_bits(key_.get()); }
-  // DER.
-  std::string Spki() const;
+  // DER, as it was given where it was: making it anew costs as much as a signature.
+  const std::string& spki() const { return spki_; }
   // Of an Ed25519 key: its 32 bytes.
   std::string Raw() const;
 
@@ -47,11 +47,13 @@ class PublicKey {
   bool VerifiesDigest(Hash hash, std::string_view digest, std::string_view signature) const;
 
  private:
-  PublicKey(KeyOwner key, Kind kind) : key_(std::move(key)), kind_(kind) {}
-  static Checked<PublicKey> Adopt(KeyOwner key, Reason malformed);
+  PublicKey(KeyOwner key, Kind kind, std::string spki)
+      : key_(std::move(key)), kind_(kind), spki_(std::move(spki)) {}
+  static Checked<PublicKey> Adopt(KeyOwner key, Reason malformed, std::string spki);
 
   KeyOwner key_;
   Kind kind_;
+  std::string spki_;
 };
 
 // The hashes that signatures in bundles are made with: the curve's own, or SHA-256, with which

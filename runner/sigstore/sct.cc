@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "codec/byte_reader.h"
+#include "sigstore/certificate.h"
 #include "sigstore/log_key.h"
 #include "sigstore/public_key.h"
 
@@ -91,8 +92,7 @@ Check VerifyScts(const X509* leaf, const X509* issuer, const std::vector<Trusted
   if (octets == nullptr || at != Bytes(wrapped) + wrapped.size()) return malformed;
   std::optional<std::vector<Sct>> scts = ParseSctList(Content(octets.get()));
   if (!scts) return malformed;
-  PublicKey issuer_key = TRY(PublicKey::FromCertificate(issuer));
-  std::string issuer_key_hash = Digest(Hash::kSha256, issuer_key.Spki());
+  std::string issuer_key_hash = Digest(Hash::kSha256, SpkiOf(issuer));
   std::string body = PrecertificateBody(leaf, position);
   if (body.empty() || body.size() >= size_t{1} << 24) return malformed;
   for (const Sct& sct : *scts) {

@@ -2,7 +2,6 @@
 #include "sigstore/timestamp.h"
 
 #include <openssl/err.h>
-#include <openssl/pkcs7.h>
 
 #include <optional>
 #include <string>
@@ -71,14 +70,32 @@ std::optional<Instant> TimeOf(const TS_TST_INFO* info) {
   return instant;
 }
 
+// Where a verification leaves the path that it found: the library gives it to nobody afterwards.
+int PathIndex() {
+  static const int index = X509_STORE_get_ex_new_index(0, nullptr, nullptr, nullptr, nullptr);
+  return index;
+}
+
+// Called for every certificate that passed, the leaf last; an answer of `ok` changes nothing.
+int KeepPath(int ok, X509_STORE_CTX* context) {
+  auto* chain = static_cast<Chain*>(
+      ::X509_STORE_get_ex_data(::X509_STORE_CTX_get0_store(context), PathIndex()));
+  if (ok == 1 && ::X509_STORE_CTX_get_error_depth(context) == 0) *chain = PathOf(context);
+  return ok;
+}
+
 // The library's part: version, imprint, signature, the signer's path to the anchor with its usage,
-// and that the response names the signer's certificate (ESSCertID).
-Check VerifyResponse(TS_RESP* response, std::string_view signature, const Authority& authority) {
+// and that the response names the signer's certificate (ESSCertID). Gives the path.
+Checked<Chain> VerifyResponse(TS_RESP* response, std::string_view signature,
+                              const Authority& authority) {
   TimestampContextOwner context(::TS_VERIFY_CTX_new());
   StoreOwner store(::X509_STORE_new());
   ENSURE(context != nullptr && store != nullptr);
-  ::X509_STORE_set_flags(store.get(), X509_V_FLAG_NO_CHECK_TIME | X509_V_FLAG_PARTIAL_CHAIN);
+  SetRules(::X509_STORE_get0_param(store.get()));
   ENSURE(::X509_STORE_add_cert(store.get(), authority.certificates.back().get()) == 1);
+  Chain chain;
+  ENSURE(::X509_STORE_set_ex_data(store.get(), PathIndex(), &chain) == 1);
+  ::X509_STORE_set_verify_cb(store.get(), KeepPath);
   STACK_OF(X509)* certificates = sk_X509_new_null();
   for (const CertificateOwner& one : authority.certificates) {
     ENSURE(::X509_up_ref(one.get()) == 1 && sk_X509_push(certificates, one.get()) > 0);
@@ -91,56 +108,24 @@ Check VerifyResponse(TS_RESP* response, std::string_view signature, const Author
                            ::BIO_new_mem_buf(signature.data(), static_cast<int>(signature.size())));
   ::ERR_clear_error();
   if (::TS_RESP_verify_response(context.get(), response) != 1) return Refused(TakeLibraryError());
-  return Pass();
-}
-
-// Whose signature it is. The response's own certificates are candidates; which one may be believed
-// was decided before.
-CertificateOwner SignerOf(TS_RESP* response, const Authority& authority) {
-  BorrowedStack known(sk_X509_new_null());
-  ENSURE(known != nullptr);
-  for (const CertificateOwner& one : authority.certificates) {
-    ENSURE(sk_X509_push(known.get(), one.get()) > 0);
-  }
-  BorrowedStack signers(::PKCS7_get0_signers(::TS_RESP_get_token(response), known.get(), 0));
-  if (signers == nullptr || sk_X509_num(signers.get()) != 1) return nullptr;
-  X509* signer = sk_X509_value(signers.get(), 0);
-  ENSURE(::X509_up_ref(signer) == 1);
-  return CertificateOwner(signer);
-}
-
-// The response's certificates and the root's: what a path may lead over.
-Chain Between(TS_RESP* response, Authority* authority) {
-  Chain between;
-  for (size_t i = 0; i + 1 < authority->certificates.size(); ++i) {
-    ::X509_up_ref(authority->certificates[i].get());
-    between.emplace_back(authority->certificates[i].get());
-  }
-  STACK_OF(X509)* brought = ::TS_RESP_get_token(response)->d.sign->cert;
-  for (int i = 0; i < sk_X509_num(brought); ++i) {
-    ::X509_up_ref(sk_X509_value(brought, i));
-    between.emplace_back(sk_X509_value(brought, i));
-  }
-  return between;
+  if (chain.empty()) return Refused("has no path to its authority");
+  return chain;
 }
 
 Checked<Instant> VerifyBy(TS_RESP* response, std::string_view signature,
                           const TrustedAuthority& trusted) {
   std::optional<Authority> authority = Load(trusted);
-  if (!authority) return Rejection{Reason::kTrustRoot, "a timestamp authority has no certificate"};
-  TRY(VerifyResponse(response, signature, *authority));
+  if (!authority) return Rejection{Reason::kTrustRoot, "a timestamp authority is malformed"};
+  Chain chain = TRY(VerifyResponse(response, signature, *authority));
   const TS_TST_INFO* info = ::TS_RESP_get_tst_info(response);
   if (!StrongImprint(info)) return Refused("is over a weak hash");
   std::optional<Instant> time = TimeOf(info);
   if (!time) return Refused("has no time");
-  CertificateOwner signer = SignerOf(response, *authority);
-  if (signer == nullptr) return Refused("is not signed by one authority");
   if (authority->signer_listed &&
-      ::X509_cmp(signer.get(), authority->certificates.front().get()) != 0) {
+      ::X509_cmp(chain.front().get(), authority->certificates.front().get()) != 0) {
     return Refused("is not signed by the authority that the trusted root lists");
   }
-  Chain chain = TRY(BuildChain(signer.get(), Between(response, &*authority),
-                               authority->certificates.back().get(), NID_time_stamp, Reason::kTsa));
+  TRY(CheckAuthorities(chain, NID_time_stamp));
   if (FirstInvalid(chain, *time) != nullptr) {
     return Rejection{Reason::kCertExpired,
                      "a certificate of the timestamp authority was not valid at its own time"};

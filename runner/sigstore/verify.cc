@@ -35,7 +35,7 @@ Checked<Verified> Verify(std::string_view json, const Artifact& artifact,
                          const VerifyOptions& options, const TrustedRoot* root) {
   Bundle bundle = TRY(ParseBundle(json));
   Evidence evidence{
-      .certificate = std::move(bundle.certificate),
+      .leaf = std::move(bundle.leaf),
       .entries = std::move(bundle.entries),
       .timestamps = std::move(bundle.timestamps),
       .stamped = bundle.content.signature,
@@ -73,10 +73,10 @@ Checked<Verified> Verify(const LegacySignature& layer, std::string_view digest_h
   }
   if (!layer.certificate.empty()) {
     std::optional<PemBlock> block = ParsePem(layer.certificate);
-    if (!block || block->label != "CERTIFICATE") {
+    if (block && block->label == "CERTIFICATE") evidence.leaf = ParseCertificate(block->der);
+    if (evidence.leaf == nullptr) {
       return Rejection{Reason::kBadCertificate, "the layer's certificate is malformed"};
     }
-    evidence.certificate = std::move(block->der);
   }
   if (!layer.bundle.empty()) {
     LogEntry entry = TRY(ParseLegacyEntry(layer.bundle));
