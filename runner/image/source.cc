@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "image/source.h"
 
+#include "image/archive_source.h"
 #include "image/layout.h"
 #include "image/registry_source.h"
 
@@ -14,8 +15,7 @@ Result<std::unique_ptr<Source>> OpenSource(const Reference& reference,
     case Reference::Kind::kLayout:
       return OpenLayout(reference.path, options);
     case Reference::Kind::kArchive:
-      return Error{Code::kUnsupported, "docker-archive: is not read yet",
-                   "skopeo copy docker-archive:FILE oci:DIRECTORY"};
+      return OpenArchive(reference, options);
   }
   ENSURE(false);
 }

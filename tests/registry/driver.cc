@@ -8,6 +8,7 @@
 
 #include "base/sys.h"
 #include "codec/json.h"
+#include "image/signatures.h"
 #include "image/source.h"
 
 namespace {
@@ -126,6 +127,15 @@ Result<Json> Run(const Arguments& arguments, const Secret& password) {
     }
     Json json = Json::EmptyObject();
     json.Set("referrers", Json::FromStrings(digests));
+    return json;
+  }
+  if (arguments.command == "signatures") {
+    const image::Lookup lookup = image::FindSignatures(*source, reference.digest, true, deadline);
+    Json places = Json::EmptyArray();
+    for (const image::Candidate& candidate : lookup.candidates) places.Push(candidate.where);
+    Json json = Json::EmptyObject();
+    json.Set("candidates", std::move(places));
+    json.Set("failures", Json::FromStrings(lookup.failures));
     return json;
   }
   return Error{Code::kUsage, "no such command"};

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// What `docker save`, `podman save` and `skopeo copy … docker-archive:FILE` write: a tar with
+// manifest.json, configurations and layers. It has no manifests with digests, so one is made up:
+// the digests in it are computed, and nothing signs it.
+#pragma once
+
+#include <memory>
+
+#include "image/source.h"
+
+namespace image {
+
+// Reads only the heads of the entries; nothing is unpacked. kNotFound: no such file, or no image of
+// that name in it; kInvalid: not such an archive.
+Result<std::unique_ptr<Source>> OpenArchive(const Reference& reference,
+                                            const SourceOptions& options);
+
+}  // namespace image
