@@ -1,13 +1,10 @@
 """What a bundle is: its JSON, its version, its signature and its statement."""
-import base64
 import json
 
 from case import drop, put, refused, text, verified
-from certificates import uri
 from keys import key, sha256
-from logs import Log, b64, canonical
-from signing import (ARTIFACT, CA, DIGEST, IDENTITY, MEDIA_TYPE, REKOR1, REKOR2, ROOT, SIGN, bundle,
-                     pae, raw, statement, trusted_root)
+from logs import b64, canonical
+from signing import CA, DIGEST, MEDIA_TYPE, ROOT, bundle, pae, raw, statement, trusted_root
 
 GOOD = bundle()
 MESSAGE = bundle('message')
@@ -104,6 +101,9 @@ def json_text():
             ('not-utf8', 'parse', text(GOOD, 'application', '\udcff')),
             ('nested-deep', 'parse', '[' * 100000)]:
         yield refused(name, reason, made, npm_reads=False)
+    # CVE-2023-46737: an attestation without an end.
+    yield refused('larger-than-32-mib', 'reading the bundle', json.dumps(GOOD) + ' ' * (32 << 20), exit=65,
+                  npm_reads=False)
     twice = '"mediaType": "x", "mediaType"'
     yield refused('duplicate-key', 'duplicate-key', text(GOOD, '"mediaType"', twice), npm_differs=STRICT_JSON)
     yield refused('duplicate-key-deep', 'duplicate-key', text(
@@ -159,6 +159,14 @@ def content():
         sha256(b'something else')))(MESSAGE))
     yield refused('message-digest-algorithm', 'tlog-mismatch', put(
         'messageSignature.messageDigest.algorithm', 'SHA2_512')(MESSAGE))
+    for name, made in [('p384', bundle('message', kind='p384', hash_name='sha384')),
+                       ('p521', bundle('message', kind='p521', hash_name='sha512')), ('p256', MESSAGE)]:
+        yield verified(f'message-file-{name}', made, by_path=True)
+        yield refused(f'message-other-file-{name}', 'digest', bundle(
+            'message', kind=name, hash_name=key('leaf ' + name, name).hash, artifact=b'another'), by_path=True)
+    yield verified('message-file-no-digest', drop('messageSignature.messageDigest')(MESSAGE), by_path=True,
+                   npm_reads=False)
+    yield verified('file-of-statement', GOOD, by_path=True)
     yield refused('message-sha384', 'digest', bundle('message', kind='p384', hash_name='sha384'),
                   npm_differs='only SHA-256 of an artifact is known here')
 

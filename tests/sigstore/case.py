@@ -9,12 +9,13 @@ from signing import DIGEST, IDENTITY, ISSUER, trusted_root
 @dataclasses.dataclass
 class Case:
     name: str
-    reason: str | None  # The code of the refusal; None: verified.
+    reason: str | None  # The code of the refusal, empty for any; None: verified.
     document: dict | str  # A bundle; a legacy layer where `legacy`.
     root: dict | str | None = dataclasses.field(default_factory=trusted_root)
     exit: int = 77  # With `reason`.
     word: str = ''  # The refusal's detail has it.
     digest: str = DIGEST
+    by_path: bool = False  # The artifact is given as a file, of which every digest is known.
     identity: str = IDENTITY
     issuer: str = ISSUER
     key: bytes | None = None  # PEM, instead of an identity.

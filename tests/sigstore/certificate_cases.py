@@ -3,14 +3,13 @@ import base64
 
 import der
 from case import put, refused, verified
-from certificates import (ALTERNATIVE_NAME, BASIC_CONSTRAINTS, CODE_SIGNING, DIGITAL_SIGNATURE, EXTENDED_USAGE,
-                          KEY_USAGE, FULCIO, NAME_CONSTRAINTS, SCT_LIST, SERVER, authority, basic_constraints,
-                          email, issue, leaf,
-                          sct_list, uri, usages, user_name)
+from certificates import (ALTERNATIVE_NAME, BASIC_CONSTRAINTS, CODE_SIGNING, DIGITAL_SIGNATURE,
+                          EXTENDED_USAGE, FULCIO, KEY_USAGE, NAME_CONSTRAINTS, SCT_LIST, SERVER, authority,
+                          basic_constraints, email, issue, leaf, sct_list, uri, usages, user_name)
 from der import DAY, MINUTE, NOON, SECOND
 from keys import key
 from signing import (CA, CT, IDENTITY, ISSUER, OTHER_CA, OTHER_ROOT, ROOT, bundle, certificate_log, chain,
-                     raw, trusted_root)
+                     trusted_root, with_chain)
 
 SELF_SIGNED = 'npm wants a self-signed anchor'
 NPM_PKCS1 = 'npm reads every RSA key as PKCS#1'
@@ -85,14 +84,6 @@ def chains():
 def anchored_in_itself():
     one = leaf(CA, CT, names=[uri(IDENTITY)])
     return {'document': bundle(certificate=one), 'root': believing([one])}
-
-
-def with_chain(made, *more):
-    """The bundle as of v0.2, with hints of a chain."""
-    material = dict(made['verificationMaterial'])
-    material['x509CertificateChain'] = {'certificates': [material.pop('certificate'), *map(raw, more)]}
-    return made | {'mediaType': 'application/vnd.dev.sigstore.bundle+json;version=0.2',
-                   'verificationMaterial': material}
 
 
 # The same extension twice: whoever reads the first and whoever reads the last would differ.

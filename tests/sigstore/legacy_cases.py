@@ -1,15 +1,14 @@
 """Layers of cosign's tag format, from before bundles."""
-import base64
 import json
 
 import der
-from case import drop, put, refused, verified
-from certificates import authority, email, leaf, timestamp, timestamper, uri
-from der import DAY, MINUTE, NOON, SECOND
+from case import put, refused, verified
+from certificates import email, leaf, uri
+from der import MINUTE, NOON
 from keys import key, sha256
-from logs import Log, b64, canonical
-from signing import (CA, CT, DIGEST, IDENTITY, IN_TOTO, OTHER_CA, OTHER_ROOT, REKOR1, ROOT, SIGN, TSA_ROOT,
-                     bundle, legacy, pae, raw, simple_signing, statement, trusted_root)
+from logs import b64, canonical
+from signing import (CA, CT, DIGEST, IDENTITY, OTHER_CA, OTHER_ROOT, REKOR1, legacy, simple_signing,
+                     statement, trusted_root)
 from time_cases import OTHER_TSA
 
 TEAM = key('team')

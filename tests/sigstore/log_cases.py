@@ -1,13 +1,12 @@
 """What the log says: its promise, its tree, its checkpoint, and that it is about this signature."""
 import base64
-import json
 
 import der
 from case import drop, put, refused, verified
-from der import MINUTE, NOON
+from der import NOON
 from keys import key, sha256
-from logs import Log, b64, canonical
-from signing import (LOGS, REKOR1, REKOR2, bundle, trusted_root)
+from logs import Log, b64
+from signing import LOGS, REKOR1, REKOR2, bundle, trusted_root
 
 ENTRIES = 'verificationMaterial.tlogEntries'
 ENTRY = ENTRIES + '.0.'

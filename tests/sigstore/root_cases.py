@@ -4,8 +4,7 @@ import json
 from case import drop, put, refused, text, verified
 from keys import key
 from logs import Log, b64
-from signing import (CA, CT, REKOR1, REKOR2, ROOT, TSA, TSA_ROOT, bundle, certificate_log, chain,
-                     trusted_root)
+from signing import bundle, certificate_log, trusted_root
 
 GOOD = bundle()
 MEDIA = 'application/vnd.dev.sigstore.trustedroot'

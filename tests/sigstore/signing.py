@@ -1,14 +1,10 @@
 """What a signer, a certificate authority, a log and a timestamp authority make together: bundles,
 legacy layers and the trusted root that believes them. A case changes one field of one layer; every
 layer above is signed over the changed one, so that nothing else is wrong."""
-import base64
 import hashlib
 import json
 
-import certificates
-import der
 from certificates import CODE_SIGNING, authority, leaf, timestamp, timestamper, uri
-from der import DAY, NOON
 from keys import key, sha256
 from logs import Log, b64, canonical, unchanged
 
@@ -107,7 +103,7 @@ def entry_of(log, what, hash_name, content, **hooks):
 
 def bundle(what='dsse', logs=(1,), stamps=({},), certificate=None, managed=None, kind='p256',
            hash_name=None, payload=None, payload_type=IN_TOTO, signed_type=None, signature=unchanged,
-           shown=None, change=unchanged, stamp_over=None, **leaf_changes):
+           shown=None, change=unchanged, stamp_over=None, artifact=ARTIFACT, **leaf_changes):
     """A bundle of v0.3 (as a dict). `what`: dsse, intoto (the same, logged as Rekor once did) or
     message. `logs`: 1 or 2 for each entry, or (1 or 2 or a Log, hooks of Log.entry). `stamps`: for each
     timestamp, what differs (see certificates.timestamp). `managed`: the bare key that signs. The rest
@@ -120,7 +116,7 @@ def bundle(what='dsse', logs=(1,), stamps=({},), certificate=None, managed=None,
         certificate = leaf(**options | leaf_changes)
     hash_name = hash_name or ('sha256' if what == 'message' else signer.hash)
     payload = canonical(statement()) if payload is None and what != 'message' else payload
-    signed = ARTIFACT if what == 'message' else pae(payload, signed_type or payload_type)
+    signed = artifact if what == 'message' else pae(payload, signed_type or payload_type)
     made = signature(signer.sign(signed, hash_name))
     shown = shown or certificate
     content = {'signed': signed, 'payload': payload, 'signature': made, 'key': signer,
@@ -139,12 +135,20 @@ def bundle(what='dsse', logs=(1,), stamps=({},), certificate=None, managed=None,
     if what == 'message':
         result['messageSignature'] = {
             'messageDigest': {'algorithm': 'SHA2_' + hash_name[3:],
-                              'digest': b64(hashlib.new(hash_name, ARTIFACT).digest())},
+                              'digest': b64(hashlib.new(hash_name, artifact).digest())},
             'signature': b64(made)}
     else:
         result['dsseEnvelope'] = {'payload': b64(payload), 'payloadType': payload_type,
                                   'signatures': [{'sig': b64(made)}]}
     return change(result)
+
+
+def with_chain(made, *more):
+    """The bundle as of v0.2, with hints of a chain."""
+    material = dict(made['verificationMaterial'])
+    material['x509CertificateChain'] = {'certificates': [material.pop('certificate'), *map(raw, more)]}
+    return made | {'mediaType': 'application/vnd.dev.sigstore.bundle+json;version=0.2',
+                   'verificationMaterial': material}
 
 
 PREFIX = {'signature': 'dev.cosignproject.cosign/', 'certificate': 'dev.sigstore.cosign/',

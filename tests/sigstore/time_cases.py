@@ -1,14 +1,12 @@
 """When it was signed: timestamps of RFC 3161 and the log's own time."""
-import json
 
 import der
-from case import drop, put, refused, verified
-from certificates import (CODE_SIGNING, SERVER, TIME_STAMPING, TST_INFO, authority, leaf, timestamp,
-                          timestamper, uri)
-from der import DAY, MINUTE, NOON, SECOND
+from case import put, refused, verified
+from certificates import CODE_SIGNING, SERVER, TIME_STAMPING, authority, timestamper
+from der import MINUTE, NOON, SECOND
 from keys import key
 from logs import b64
-from signing import CA, CT, IDENTITY, REKOR1, ROOT, TSA, TSA_ROOT, bundle, chain, trusted_root
+from signing import ROOT, TSA, TSA_ROOT, bundle, chain, trusted_root
 
 NPM_SECONDS = 'npm reads whole seconds only'
 STAMPS = 'verificationMaterial.timestampVerificationData.rfc3161Timestamps'

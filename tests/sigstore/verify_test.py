@@ -20,11 +20,12 @@ import certificate_cases
 import legacy_cases
 import log_cases
 import root_cases
+import sweep_cases
 import time_cases
 from signing import ARTIFACT
 
 HERE = pathlib.Path(__file__).parent
-FAMILIES = (bundle_cases, certificate_cases, legacy_cases, log_cases, root_cases, time_cases)
+FAMILIES = (bundle_cases, certificate_cases, legacy_cases, log_cases, root_cases, sweep_cases, time_cases)
 
 
 def write(path, document):
@@ -47,7 +48,7 @@ def prepare(case, folder):
         arguments += ['--key', folder / 'key.pub']
     else:
         arguments += ['--certificate-identity', case.identity, '--certificate-oidc-issuer', case.issuer]
-    return [*arguments, 'sha256:' + case.digest]
+    return [*arguments, folder.parent / 'artifact' if case.by_path else 'sha256:' + case.digest]
 
 
 def run(binary, case, arguments):
@@ -58,7 +59,7 @@ def run(binary, case, arguments):
         return None if ended.returncode == 0 else f'not verified: {ended.stderr.strip()}'
     if ended.returncode != case.exit:
         return f'exit {ended.returncode}, not {case.exit} and {case.reason}: {ended.stderr.strip()}'
-    if not ended.stderr.startswith(f'agentic-ci: error: {case.reason}: '):
+    if case.reason and not ended.stderr.startswith(f'agentic-ci: error: {case.reason}: '):
         return f'not {case.reason}: {ended.stderr.strip()}'
     if case.word not in ended.stderr:
         return f'no word of {case.word}: {ended.stderr.strip()}'
@@ -67,7 +68,6 @@ def run(binary, case, arguments):
 
 def ask_npm(modules, cases, folder):
     """{name: why npm's answer is not as the table says}"""
-    write(folder / 'artifact', ARTIFACT)
     asked = [{'name': case.name, 'bundle': str(folder / case.name / 'document.json'),
               'root': str(folder / case.name / 'trusted_root.json'), 'artifact': str(folder / 'artifact'),
               'key': str(folder / case.name / 'key.pub') if case.key else None,
@@ -95,6 +95,7 @@ def main():
     assert len(set(names)) == len(names), [name for name in names if names.count(name) > 1]
     with tempfile.TemporaryDirectory() as temporary:
         folder = pathlib.Path(temporary)
+        write(folder / 'artifact', ARTIFACT)
         arguments = [prepare(case, folder / case.name) for case in cases]
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count() + 1) as pool:
             asked = pool.submit(ask_npm, modules, cases, folder) if modules else None
