@@ -79,7 +79,10 @@ Check CheckLogValidity(const LogProof& proof, const std::vector<ProvedTime>& tim
 
 // What a certificate must be to sign with, wherever it is from.
 Check CheckLeaf(const X509* leaf) {
-  if (::X509_check_ca(const_cast<X509*>(leaf)) != 0) {
+  X509* certificate = const_cast<X509*>(leaf);
+  // Either says so: to the first, an authority that may not sign certificates is none.
+  if (::X509_check_ca(certificate) != 0 ||
+      (::X509_get_extension_flags(certificate) & EXFLAG_CA) != 0) {
     return Rejection{Reason::kBadCertificate, "an authority's certificate signs no artifacts"};
   }
   bool stated = ::X509_get_ext_by_NID(leaf, NID_ext_key_usage, -1) >= 0;
