@@ -24,8 +24,9 @@ Checked<std::string> DecodeBytes(std::string_view base64, const std::string& whe
 }
 
 Checked<codec::Json> ReadJson(std::string_view text, const std::string& where, size_t bytes_max) {
+  // A bill of materials names tens of thousands of files, each with a dozen values.
   Result<codec::Json> json =
-      codec::ParseJson(text, {.bytes_max = bytes_max, .depth_max = 64, .values_max = 100000});
+      codec::ParseJson(text, {.bytes_max = bytes_max, .depth_max = 64, .values_max = 1000000});
   if (json.ok()) return std::move(json).value();
   const std::string& what = json.error().what;
   Reason reason = what == kNameTwice ? Reason::kDuplicateKey : Reason::kParse;
