@@ -26,6 +26,15 @@ class CleanErrorQueue {
   ~CleanErrorQueue() { ::ERR_clear_error(); }
 };
 
+// An empty digest would equal that of a subject that has none.
+Check CheckDigestForm(std::string_view sha256_hex) {
+  if (sha256_hex.size() == 64 &&
+      sha256_hex.find_first_not_of("0123456789abcdef") == std::string_view::npos) {
+    return Pass();
+  }
+  return Rejection{Reason::kDigest, "'" + std::string(sha256_hex) + "' is not a SHA-256 digest"};
+}
+
 Verdict AsVerdict(Checked<Verified> verified) {
   if (verified.ok()) return std::move(verified).value();
   return std::move(verified).error();
@@ -33,6 +42,7 @@ Verdict AsVerdict(Checked<Verified> verified) {
 
 Checked<Verified> Verify(std::string_view json, const Artifact& artifact,
                          const VerifyOptions& options, const TrustedRoot* root) {
+  TRY(CheckDigestForm(artifact.sha256));
   Bundle bundle = TRY(ParseBundle(json));
   Evidence evidence{
       .leaf = std::move(bundle.leaf),
@@ -54,6 +64,7 @@ Checked<Verified> Verify(std::string_view json, const Artifact& artifact,
 
 Checked<Verified> Verify(const LegacySignature& layer, std::string_view digest_hex,
                          const VerifyOptions& options, const TrustedRoot* root) {
+  TRY(CheckDigestForm(digest_hex));
   Evidence evidence;
   evidence.proof_required = false;
   evidence.sha256_only = true;
