@@ -88,6 +88,11 @@ inline constexpr auto kRunOptions = std::to_array<RunOption>({
       "Where the repository's policy is read from; without it, the event's base, else `HEAD`. "
       "`worktree` reads the checkout itself, which a pull request can change."},
      Text{&run::Request::policy_ref}},
+    {{"keep-policy", "", "",
+      "The file of `policy` is read again when the run is sent SIGUSR1, and what it says of the "
+      "network holds at once. With this, a file that is not valid then changes nothing; without "
+      "it, nothing passes until one is."},
+     Switch{&run::Request::keep_policy}},
     {{"image", "REF", "",
       "The image that the agent runs in: `[HOST/]REPOSITORY[:TAG][@DIGEST]`, `oci:DIRECTORY` or "
       "`docker-archive:FILE`. Nothing of it is unpacked before its signature is verified. Without "

@@ -32,6 +32,7 @@ struct Request {
   std::string workdir = ".";
   std::string policy_file;  // Empty: the repository's, at policy_ref.
   std::string policy_ref;   // Empty: the event's base, else HEAD; "worktree": the working tree.
+  bool keep_policy = false;  // PolicyReload::Rules::keeps_valid.
   std::string ca_file;      // Empty: the system's bundle. What the gateway trusts upstream.
   std::string image;        // Empty: the host's own root.
   std::string image_key;    // These replace what the configuration says of images' signers.

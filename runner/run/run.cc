@@ -28,6 +28,7 @@
 #include "run/environment.h"
 #include "run/image.h"
 #include "run/outcome.h"
+#include "run/policy_reload.h"
 #include "run/policy_source.h"
 #include "run/recorder.h"
 #include "run/registry_sources.h"
@@ -55,7 +56,9 @@ struct Checkout {
 struct Plan {
   Checkout checkout;
   std::optional<RunImage> image;
+  policy::ParseContext policy_context;
   LoadedPolicy policy;
+  std::vector<policy::NetworkPolicy> ecosystems;  // In `policy`, and not in its file.
   Config config;
   gateway::BudgetLimits budget;
   AgentProgram program;
@@ -163,7 +166,21 @@ Status OpenEcosystems(const Request& request, const forge::Event& event, Plan* p
   wanted.checkout = plan->checkout.path;
   wanted.ref = {PolicyRef(event, request.policy_ref), !request.policy_ref.empty()};
   wanted.ca_file = request.ca_file;
-  return AddEcosystems(wanted, &plan->policy.parsed.policy);
+  policy::Policy opened;
+  TRY(AddEcosystems(wanted, &opened));
+  plan->ecosystems = opened.network;
+  AddNetwork(plan->ecosystems, &plan->policy.parsed.policy);
+  return Ok();
+}
+
+// Reads `--policy FILE` as the run's beginning did. Borrows both.
+PolicyReload NewReload(const Request& request, const Plan& plan) {
+  auto read = [&request, &plan] {
+    return LoadPolicy(request, nullptr, plan.checkout.path, "", plan.policy_context,
+                      plan.in_image());
+  };
+  return PolicyReload({!request.policy_file.empty(), request.keep_policy}, read,
+                      plan.policy.parsed.policy, plan.ecosystems);
 }
 
 // The image, if one is asked for, and what runs in it when nobody says.
@@ -191,13 +208,12 @@ Result<Plan> PlanRun(Request request, Recorder& recorder) {
   plan.checkout = TRY(OpenCheckout(request.workdir).Context("opening the checkout"));
   std::string ref = PolicyRef(event, request.policy_ref);
   plan.config =
-      TRY(LoadConfig(plan.checkout.git(), plan.checkout.path, {ref, !request.policy_ref.empty()})
-              .Context("reading the configuration"));
+      TRY(LoadConfig(plan.checkout.git(), plan.checkout.path, {ref, !request.policy_ref.empty()}));
   TRY(PlanTheImage(&request, &plan, recorder));
   plan.program = TRY(FindAgent(request, plan.in_image()));
-  plan.policy =
-      TRY(LoadPolicy(request, plan.checkout.git(), plan.checkout.path, ref,
-                     PolicyContext(request, event, plan.checkout, plan.program), plan.in_image()));
+  plan.policy_context = PolicyContext(request, event, plan.checkout, plan.program);
+  plan.policy = TRY(LoadPolicy(request, plan.checkout.git(), plan.checkout.path, ref,
+                               plan.policy_context, plan.in_image()));
   recorder.Note(plan.policy.record);
   plan.budget = PlanBudget(request, plan.config);
   if (!plan.config.ecosystems.empty()) {
@@ -336,11 +352,12 @@ Status RunAgent(const Request& request, ReportDirectory& directory, Recorder& re
   recorder.Note(sandbox.connects(), links);
   gateway::ConnectionOwners owners(sandbox.init_pid(), sandbox.TakeDiagnostics(), std::move(links));
   logging::Info("agent started", {{"agent", request.agent}, {"isolation", "namespaces"}});
+  PolicyReload reload = NewReload(request, plan);
   OutputFiles files{plan.agent.streams_json ? directory.agent_jsonl.get() : -1,
                     directory.agent_log.get(), request.json ? STDERR_FILENO : STDOUT_FILENO};
-  AgentEnd end =
-      TRY(Supervise(sandbox, gateway, owners, identity_answers.get(), signals.get(), request, files)
-              .Context("watching the agent"));
+  AgentEnd end = TRY(Supervise(sandbox, gateway, owners, reload, identity_answers.get(),
+                               signals.get(), request, files)
+                         .Context("watching the agent"));
   LimitSigns signs = recorder.Note(end, sandbox);
   recorder.Phase("agent");
 

@@ -29,12 +29,13 @@ constexpr size_t kChunkBytes = 65536;
 
 class Supervisor {
  public:
-  Supervisor(sandbox::Sandbox& sandbox, const gateway::Gateway& gateway,
-             gateway::ConnectionOwners& owners, int identity, int signals, const Request& request,
-             const OutputFiles& files)
+  Supervisor(sandbox::Sandbox& sandbox, gateway::Gateway& gateway,
+             gateway::ConnectionOwners& owners, PolicyReload& reload, int identity, int signals,
+             const Request& request, const OutputFiles& files)
       : sandbox_(sandbox),
         gateway_(gateway),
         owners_(owners),
+        reload_(reload),
         identity_(identity),
         signals_(signals),
         request_(request),
@@ -65,8 +66,9 @@ class Supervisor {
   }
 
   sandbox::Sandbox& sandbox_;
-  const gateway::Gateway& gateway_;
+  gateway::Gateway& gateway_;
   gateway::ConnectionOwners& owners_;
+  PolicyReload& reload_;
   int identity_;
   int signals_;
   const Request& request_;
@@ -126,6 +128,10 @@ void Supervisor::TakeConnect() {
 void Supervisor::TakeSignal() {
   signalfd_siginfo info{};
   if (::read(signals_, &info, sizeof info) != sizeof info) return;
+  if (info.ssi_signo == SIGUSR1) {
+    if (!reload_.Perform(gateway_).ok()) End(EndKind::kGatewayLost);
+    return;
+  }
   End(info.ssi_signo == SIGINT ? EndKind::kInterrupted : EndKind::kTerminated);
 }
 
@@ -205,17 +211,17 @@ Result<AgentEnd> Supervisor::Watch() {
 Result<Fd> CatchSignals() {
   sigset_t caught;
   ::sigemptyset(&caught);
-  for (int signal : {SIGINT, SIGTERM, SIGHUP}) ::sigaddset(&caught, signal);
+  for (int signal : {SIGINT, SIGTERM, SIGHUP, SIGUSR1}) ::sigaddset(&caught, signal);
   if (::sigprocmask(SIG_BLOCK, &caught, nullptr) != 0) return Errno("sigprocmask");
   Fd fd(::signalfd(-1, &caught, SFD_CLOEXEC | SFD_NONBLOCK));
   if (!fd.valid()) return Errno("signalfd");
   return fd;
 }
 
-Result<AgentEnd> Supervise(sandbox::Sandbox& sandbox, const gateway::Gateway& gateway,
-                           gateway::ConnectionOwners& owners, int identity, int signals,
-                           const Request& request, const OutputFiles& files) {
-  return Supervisor(sandbox, gateway, owners, identity, signals, request, files).Watch();
+Result<AgentEnd> Supervise(sandbox::Sandbox& sandbox, gateway::Gateway& gateway,
+                           gateway::ConnectionOwners& owners, PolicyReload& reload, int identity,
+                           int signals, const Request& request, const OutputFiles& files) {
+  return Supervisor(sandbox, gateway, owners, reload, identity, signals, request, files).Watch();
 }
 
 }  // namespace run

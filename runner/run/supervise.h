@@ -10,6 +10,7 @@
 #include "base/result.h"
 #include "gateway/connection_owners.h"
 #include "gateway/gateway.h"
+#include "run/policy_reload.h"
 #include "run/request.h"
 #include "sandbox/sandbox.h"
 
@@ -45,14 +46,15 @@ struct OutputFiles {
 };
 
 // Stays with the started agent until it ends or a limit, a signal or a lost gateway ends it;
-// answers the gateway's questions meanwhile (`identity` is the answering end), out of `owners`. On
-// return nothing of the sandbox is alive. Fails only when waiting itself fails.
-Result<AgentEnd> Supervise(sandbox::Sandbox& sandbox, const gateway::Gateway& gateway,
-                           gateway::ConnectionOwners& owners, int identity, int signals,
-                           const Request& request, const OutputFiles& files);
+// answers the gateway's questions meanwhile (`identity` is the answering end), out of `owners`;
+// SIGUSR1 has the policy read again. On return nothing of the sandbox is alive. Fails only when
+// waiting itself fails.
+Result<AgentEnd> Supervise(sandbox::Sandbox& sandbox, gateway::Gateway& gateway,
+                           gateway::ConnectionOwners& owners, PolicyReload& reload, int identity,
+                           int signals, const Request& request, const OutputFiles& files);
 
-// SIGINT, SIGTERM and SIGHUP are taken from their default ends and arrive at this descriptor; call
-// it before the first process is started.
+// SIGINT, SIGTERM, SIGHUP and SIGUSR1 are taken from their default ends and arrive at this
+// descriptor; call it before the first process is started.
 Result<Fd> CatchSignals();
 
 }  // namespace run

@@ -53,6 +53,16 @@ def ask(url, data=None):
 base = sys.argv[1]
 print(ask(base + "/page"), ask(base + "/page", b"x"), ask("https://other.example.com/"), sep="|")
 '''
+REQUESTS = '''
+import requests, sys
+def ask(url, **options):
+    try:
+        answer = requests.request("POST" if options else "GET", url, timeout=20, **options)
+        return answer.text.strip() if answer.ok else str(answer.status_code)
+    except OSError as error: return "refused" if "403" in str(error) else repr(error)
+base = sys.argv[1]
+print(ask(base + "/page"), ask(base + "/page", data="x"), ask("https://other.example.com/"), sep="|")
+'''
 JAVASCRIPT = '''
 const ask = async (url, options) => {
   try {
@@ -111,6 +121,9 @@ class Clients(unittest.TestCase):
 
     def test_python(self):
         self.check_three_answers('/usr/bin/python3', PYTHON, 'ask.py')
+
+    def test_python_requests(self):
+        self.check_three_answers('/usr/bin/python3', REQUESTS, 'ask.py')
 
     @unittest.skipUnless(NODE, 'no Node whose fetch knows a proxy')
     def test_node_fetch(self):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Servers and clients that break off, stall, never read, or come by the thousand."""
+import ctypes
 import os
 import resource
 import socket
@@ -211,3 +212,57 @@ def test_more_connections_than_allowed_are_told():
             return
         time.sleep(0.1)
     raise AssertionError("the gateway does not recover")
+
+
+class OwnTls:
+    """TLS by the system's libssl, whose keys can be changed at any time (Python's ssl cannot)."""
+
+    def __init__(self, connection, host):
+        self.lib = ctypes.CDLL("libssl.so.3")
+        for name in ("TLS_client_method", "SSL_CTX_new", "SSL_new"):
+            getattr(self.lib, name).restype = ctypes.c_void_p
+        self.connection = connection
+        self.context = ctypes.c_void_p(self.lib.SSL_CTX_new(ctypes.c_void_p(self.lib.TLS_client_method())))
+        self.tls = ctypes.c_void_p(self.lib.SSL_new(self.context))
+        self.lib.SSL_ctrl(self.tls, 55, 0, ctypes.c_char_p(host.encode()))  # SSL_set_tlsext_host_name.
+        self.lib.SSL_set_fd(self.tls, connection.fileno())
+        equal(self.lib.SSL_connect(self.tls), 1)
+
+    def change_keys(self):
+        """Both sides' keys, at once."""
+        equal(self.lib.SSL_key_update(self.tls, 1), 1)
+        equal(self.lib.SSL_do_handshake(self.tls), 1)
+
+    def send(self, data):
+        equal(self.lib.SSL_write(self.tls, data, len(data)), len(data))
+
+    def receive(self, size):
+        data = ctypes.create_string_buffer(size)
+        got = self.lib.SSL_read(self.tls, data, size)
+        return data.raw[:max(got, 0)]
+
+    def close(self):
+        self.lib.SSL_free(self.tls)
+        self.lib.SSL_CTX_free(self.context)
+        self.connection.close()
+
+
+def test_a_client_may_change_keys_while_the_gateway_waits_to_write():
+    connection, _ = tunnel("api.example.test:443")
+    connection.settimeout(None)
+    tls = OwnTls(connection, "api.example.test")
+    tls.change_keys()
+    tls.send(request("/echo"))
+    contains(tls.receive(65536), b"200 OK")
+    tls.send(request("/big"))
+    time.sleep(0.5)  # The gateway's socket is full now.
+    for _ in range(20):
+        tls.change_keys()
+    time.sleep(0.2)
+    got = 0
+    while got < 8000000:
+        piece = tls.receive(65536)
+        assert piece, "the answer ends after %d bytes" % got
+        got += len(piece)
+    tls.close()
+    equal(curl("https://api.example.test/echo").status, 200)

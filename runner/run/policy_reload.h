@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "base/result.h"
+#include "gateway/gateway.h"
+#include "policy/policy.h"
+#include "run/policy_source.h"
+
+namespace run {
+
+// Adds network policies that stand in no file, in the order that files' have.
+void AddNetwork(const std::vector<policy::NetworkPolicy>& added, policy::Policy* policy);
+
+// The file of `--policy`, read again while the agent runs: whoever started the run changes it and
+// sends SIGUSR1. The agent can do neither: it sees no process outside its sandbox, and of the
+// checkout only an overlay. A repository's policy is the one of a commit and does not change.
+class PolicyReload {
+ public:
+  struct Rules {
+    bool has_file = false;     // Without `--policy` there is nothing to read again.
+    bool keeps_valid = false;  // An invalid file leaves the policy in force; else nothing passes.
+  };
+  using Read = std::function<Result<LoadedPolicy>()>;
+
+  // `read` gives the file's policy as LoadPolicy does. `at_start` is what the gateway and the
+  // sandbox began with; `added` of it (ecosystems) is not the file's and joins each later one.
+  PolicyReload(Rules rules, Read read, policy::Policy at_start,
+               std::vector<policy::NetworkPolicy> added);
+
+  // Does it, and logs what came of it. Fails when the gateway cannot be told.
+  Status Perform(gateway::Gateway& gateway);
+
+ private:
+  Result<LoadedPolicy> ReadNext() const;
+
+  Rules rules_;
+  Read read_;
+  policy::Policy in_force_;
+  std::vector<policy::NetworkPolicy> added_;
+};
+
+}  // namespace run

@@ -1,0 +1,167 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""A run reads its policy again when it is sent SIGUSR1, and its agent cannot bring that about.
+
+usage: reload_test.py BINARY [TEST...]
+"""
+import http.server
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+
+BINARY = os.path.abspath(sys.argv.pop(1))
+POLICY = '''
+version: 1
+network_policies:
+  api:
+    endpoints:
+      - host: host.openshell.internal
+        port: {port}
+        protocol: rest
+        rules:
+          - allow: {{ method: GET, path: "{path}" }}
+    binaries: [{{ path: "/**" }}]
+'''
+# Asks for one path again and again, and says what it got whenever that changes. Signals whom it can.
+AGENT = '''
+import os, signal, sys, time, urllib.error, urllib.request
+def ask():
+    try:
+        return urllib.request.urlopen(sys.argv[1] + "/later", timeout=10).status
+    except urllib.error.HTTPError as refused:
+        return refused.code
+last = None
+while True:
+    for target in (1, os.getppid(), -1):
+        try:
+            os.kill(target, signal.SIGUSR1)
+        except OSError:
+            pass
+    now = ask()
+    if now != last:
+        print(now, flush=True)
+    last = now
+    time.sleep(0.02)
+'''
+
+
+class Answer(http.server.BaseHTTPRequestHandler):
+    protocol_version = 'HTTP/1.1'
+
+    def do_GET(self):
+        self.send_response(200)
+        self.send_header('Content-Length', '0')
+        self.end_headers()
+
+    def log_message(self, *_):
+        pass
+
+
+class Reload(unittest.TestCase):
+    def setUp(self):
+        self.directory = pathlib.Path(tempfile.mkdtemp(prefix='reload-test-'))
+        self.addCleanup(shutil.rmtree, self.directory)
+        self.server = http.server.ThreadingHTTPServer(('127.0.0.1', 0), Answer)
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        self.addCleanup(self.server.server_close)
+        self.addCleanup(self.server.shutdown)
+        self.policy = self.directory / 'policy.yml'
+        self.report = self.directory / 'report'
+        self.checkout = self.directory / 'checkout'
+        self.checkout.mkdir()
+        (self.checkout / 'agent.py').write_text(AGENT)
+
+    def write(self, path):
+        self.policy.write_text(POLICY.format(port=self.server.server_port, path=path))
+
+    def start(self, *options):
+        url = 'http://host.openshell.internal:%d' % self.server.server_port
+        self.run_ = subprocess.Popen(
+            [BINARY, 'run', '--workdir', self.checkout, *options, '--report-dir', self.report, '--timeout', '60s', '--',
+             os.path.realpath('/usr/bin/python3'), '-u', 'agent.py', url],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(self.end)
+
+    def end(self):
+        if self.run_.poll() is None:
+            self.run_.terminate()
+        out, err = self.run_.communicate(timeout=60)
+        return out + err
+
+    def signal(self):
+        self.run_.send_signal(signal.SIGUSR1)
+
+    def expect(self, *statuses):
+        """The agent has been answered so, in this order, and nothing else."""
+        wanted = [str(status) for status in statuses]
+        for _ in range(400):
+            log = self.report / 'agent.log'
+            got = [line for line in log.read_text().split() if line.isdigit()] if log.exists() else []
+            if got == wanted:
+                return
+            time.sleep(0.05)
+        self.fail('expected %s, got %s; %s' % (wanted, got, self.end()))
+
+    def test_a_changed_file_holds_after_the_signal_and_not_before(self):
+        self.write('/first')
+        self.start('--policy', self.policy)
+        self.expect(403)
+        self.write('/later')
+        time.sleep(0.5)  # The agent goes on asking, and signals each time.
+        self.expect(403)
+        self.signal()
+        self.expect(403, 200)
+        self.write('/first')
+        self.signal()
+        self.expect(403, 200, 403)
+        log = (self.report / 'events.log').read_text()
+        self.assertIn('policy reloaded [version:v2 hash:sha256:', log)
+        self.assertIn('policy reloaded [version:v3 hash:sha256:', log)
+
+    def test_an_invalid_file_lets_nothing_pass_until_one_is_valid(self):
+        self.write('/later')
+        self.start('--policy', self.policy)
+        self.expect(200)
+        self.policy.write_text('version: 1\nnonsense: true\n')
+        self.signal()
+        self.expect(200, 403)
+        self.write('/later')
+        self.signal()
+        self.expect(200, 403, 200)
+
+    def test_an_invalid_file_changes_nothing_where_the_policy_is_to_be_kept(self):
+        self.write('/later')
+        self.start('--policy', self.policy, '--keep-policy')
+        self.expect(200)
+        for text in ('version: 1\nnonsense: true\n',
+                     self.policy.read_text() + 'landlock: {compatibility: hard_requirement}\n'):
+            self.policy.write_text(text)
+            self.signal()
+            time.sleep(0.5)
+            self.expect(200)
+        self.assertEqual((self.report / 'events.log').read_text().count('the last valid one stays'), 2)
+        self.write('/first')
+        self.signal()
+        self.expect(200, 403)
+
+    def test_without_a_file_there_is_nothing_to_read_again(self):
+        self.write('/later')
+        (self.checkout / '.agentic-ci').mkdir()
+        shutil.copy(self.policy, self.checkout / '.agentic-ci/openshell-policy.yml')
+        self.start('--policy-ref', 'worktree')
+        self.expect(200)
+        self.signal()
+        time.sleep(0.5)
+        self.expect(200)
+        self.assertIn('the policy is not read again', self.end())
+
+
+if __name__ == '__main__':
+    unittest.main()
