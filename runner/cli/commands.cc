@@ -12,6 +12,16 @@ constexpr VariableSpec kGitHubVariables = {
     "What GitHub Actions (or Gitea, or Forgejo) says about the event, the step's "
     "summary and its outputs; looked at only when GITHUB_ACTIONS is `true`."};
 
+constexpr VariableSpec kStoreVariable = {
+    "AGENTIC_CI_STORE",
+    "Where unpacked layers are kept; without it, `agentic-ci/images` in XDG_CACHE_HOME, or in "
+    "`~/.cache`."};
+constexpr VariableSpec kRegistryVariable = {
+    "DOCKER_AUTH_CONFIG, REGISTRY_AUTH_FILE, DOCKER_CONFIG, GITHUB_TOKEN, CI_*",
+    "Credentials for registries, in this order, files under XDG_RUNTIME_DIR and XDG_CONFIG_HOME "
+    "too; "
+    "each is sent to the registry it is for alone. docs/reference/images.md."};
+
 // Docs longer than a line live here, where they can be read.
 constexpr std::string_view kExplainDoc =
     "Say whether a policy allows a request, which rule decides and why. URL is an address, or "
@@ -33,6 +43,13 @@ constexpr std::string_view kVerifyBundleDoc =
     "offline, by a trusted root. Exit 0: verified, 77: not, with a reason's code at the front of "
     "the error.";
 
+constexpr std::string_view kImagePullDoc =
+    "Verify an image, fetch it and unpack it, so that a run begins at once. Nothing is unpacked "
+    "before its signature is verified.";
+constexpr std::string_view kImageVerifyDoc =
+    "Say who signed an image and whether that is accepted, or why not, for every signature there "
+    "is. Exit 77: refused, 75: a place that may hold signatures could not be asked.";
+
 static_assert(WellFormed(kJson));
 
 Command RunCommandSpec() {
@@ -40,8 +57,38 @@ Command RunCommandSpec() {
                   .operands = "[-- COMMAND ARG...]",
                   .doc = "Run an agent (or COMMAND) in the sandbox and write the report.",
                   .options = {},
-                  .variables = {kGitHubVariables}};
+                  .variables = {kGitHubVariables, kStoreVariable, kRegistryVariable}};
   for (const RunOption& option : kRunOptions) command.options.push_back(option.spec);
+  return command;
+}
+
+// What `run` and the commands about images share.
+void AddImageOptions(std::vector<OptionSpec>* options) {
+  for (const RunOption& option : kRunOptions) {
+    std::string_view name = option.spec.name;
+    if (name.starts_with("image-") || name == "trusted-root" || name == "insecure-registry" ||
+        name == "ca-file" || name == "workdir" || name == "policy-ref") {
+      options->push_back(option.spec);
+    }
+  }
+}
+
+Command ImageCommandSpec(std::string_view name, std::string_view doc) {
+  Command command{
+      .name = name,
+      .operands = "REF",
+      .doc = doc,
+      .options = {{"platform", "OS/ARCHITECTURE[/VARIANT]", "",
+                   "Whose manifest, of an index; without it, this machine's."},
+                  {"username", "NAME", "", "Who asks the registry, before every other credential."},
+                  {"password-stdin", "", "",
+                   "Read the password of `username` from standard input."},
+                  kJson},
+      .variables = {kStoreVariable,
+                    kRegistryVariable,
+                    {"HTTPS_PROXY", "A proxy on the way to the registry."},
+                    kGitHubVariables}};
+  AddImageOptions(&command.options);
   return command;
 }
 
@@ -96,32 +143,33 @@ Command DiffCommandSpec() {
 }
 
 Command VerifyBundleCommandSpec() {
-  return {
-      .name = "verify-bundle",
-      .operands = "FILE|DIGEST",
-      .doc = kVerifyBundleDoc,
-      .options =
-          {{"bundle", "FILE", "", "The bundle: JSON, versions 0.1 to 0.3."},
-           {"legacy-layer", "FILE", "",
-            "In its place, what cosign kept in a registry before bundles, as JSON: `payload`, the "
-            "layer in base64; `annotations`, an object, those of its descriptor."},
-           {"certificate-identity", "ID", "",
-            "Who may have signed: the certificate's subject alternative name, or a glob for it "
-            "(`*` ends at `/`, `**` crosses it)."},
-           {"certificate-oidc-issuer", "URL", "", "Who vouched for that identity. Exact."},
-           {"key", "FILE", "", "The public key (PEM) that must have signed, in place of both."},
-           {"require-log", "", "", "With a key: only a signature that a transparency log has."},
-           {"no-log", "", "", "With an identity: a timestamp authority's word is enough."},
-           {"require-timestamp", "", "", "Only a signature with a timestamp authority's word."},
-           {"trusted-root", "FILE", "",
-            "Whose logs and certificates are believed; without it, those of the public instance, "
-            "built in."},
-           {"staging", "", "", "For sigstore-conformance; needs `trusted-root`."},
-           {"predicate-type", "URI", "",
-            "Statements that count, beside cosign's signatures; without it, every type does.",
-            true},
-           kJson},
-      .variables = {}};
+  return {.name = "verify-bundle",
+          .operands = "FILE|DIGEST",
+          .doc = kVerifyBundleDoc,
+          .options =
+              {{"bundle", "FILE", "", "The bundle: JSON, versions 0.1 to 0.3."},
+               {"legacy-layer", "FILE", "",
+                "In its place, what cosign kept in a registry before bundles, as JSON: `payload`, "
+                "the "
+                "layer in base64; `annotations`, an object, those of its descriptor."},
+               {"certificate-identity", "ID", "",
+                "Who may have signed: the certificate's subject alternative name, or a glob for it "
+                "(`*` ends at `/`, `**` crosses it)."},
+               {"certificate-oidc-issuer", "URL", "", "Who vouched for that identity. Exact."},
+               {"key", "FILE", "", "The public key (PEM) that must have signed, in place of both."},
+               {"require-log", "", "", "With a key: only a signature that a transparency log has."},
+               {"no-log", "", "", "With an identity: a timestamp authority's word is enough."},
+               {"require-timestamp", "", "", "Only a signature with a timestamp authority's word."},
+               {"trusted-root", "FILE", "",
+                "Whose logs and certificates are believed; without it, those of the public "
+                "instance, "
+                "built in."},
+               {"staging", "", "", "For sigstore-conformance; needs `trusted-root`."},
+               {"predicate-type", "URI", "",
+                "Statements that count, beside cosign's signatures; without it, every type does.",
+                true},
+               kJson},
+          .variables = {}};
 }
 
 // `text` in lines of at most 80 columns, each behind `indent` blanks.
@@ -183,6 +231,16 @@ std::vector<Command> Commands() {
        .doc = "Print the JSON Schema of the policy file, for editors.",
        .options = {},
        .variables = {}},
+      ImageCommandSpec("image pull", kImagePullDoc),
+      ImageCommandSpec("image verify", kImageVerifyDoc),
+      ImageCommandSpec("image inspect",
+                       "Say what an image is and what its configuration asks for. Nothing of it is "
+                       "verified or unpacked."),
+      {.name = "image prune",
+       .operands = "",
+       .doc = "Remove unpacked layers, those used longest ago first, and what killed runs left.",
+       .options = {{"keep", "SIZE", "0", "How much may stay, such as `10GiB`."}, kJson},
+       .variables = {kStoreVariable}},
       VerifyBundleCommandSpec(),
       {.name = "action",
        .operands = "",

@@ -13,6 +13,7 @@
 #include "cli/commands.h"
 #include "cli/error_text.h"
 #include "cli/github.h"
+#include "cli/image_command.h"
 #include "cli/policy_command.h"
 #include "cli/post_command.h"
 #include "cli/run_command.h"
@@ -35,6 +36,10 @@ constexpr Handler kHandlers[] = {
     {"policy suggest", PolicySuggestCommand},
     {"policy test", PolicyTestCommand},
     {"policy schema", PolicySchemaCommand},
+    {"image pull", ImagePullCommand},
+    {"image verify", ImageVerifyCommand},
+    {"image inspect", ImageInspectCommand},
+    {"image prune", ImagePruneCommand},
     {"verify-bundle", VerifyBundleCommand},
     {"action", ActionCommand},
 };

@@ -96,7 +96,11 @@ Result<std::string> ResolveDigest(Source& source, const Reference& reference, De
 
 Result<VerifiedImage> Resolve(const PullRequest& request, Source& source, Deadline deadline) {
   PullRequest pinned = request;
-  pinned.verify.reference.digest = TRY(ResolveDigest(source, request.verify.reference, deadline));
+  // Nobody is asked about what no rule could accept.
+  bool anybody = !request.verify.trust->Matching(request.verify.reference).empty();
+  if (anybody) {
+    pinned.verify.reference.digest = TRY(ResolveDigest(source, request.verify.reference, deadline));
+  }
   std::optional<VerifiedImage> known = Recall(pinned, pinned.verify.reference.digest);
   if (known) {
     known->reference = request.verify.reference;
@@ -116,12 +120,18 @@ Result<VerifiedImage> Resolve(const PullRequest& request, Source& source, Deadli
 }  // namespace
 
 Result<PulledImage> PullImage(const PullRequest& request, Deadline deadline) {
-  std::unique_ptr<Source> source = TRY(OpenSource(request.verify.reference, request.source));
+  SourceOptions options = request.source;
+  if (request.progress != nullptr) {
+    options.progress = [&](const BlobProgress& blob) { request.progress->Update(blob); };
+  }
+  std::unique_ptr<Source> source = TRY(OpenSource(request.verify.reference, options));
   Store store = TRY(Store::Open(request.store));
   PulledImage pulled;
   pulled.image = TRY(Resolve(request, *source, deadline));
+  if (request.progress != nullptr) request.progress->Expect(pulled.image.manifest.layers);
   pulled.unpacked = TRY(
       store.Unpack(*source, pulled.image.manifest, pulled.image.config, request.limits, deadline));
+  if (request.progress != nullptr) request.progress->Finish();
   return pulled;
 }
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "image/progress.h"
 #include "image/store.h"
 #include "image/verify.h"
 
@@ -16,6 +17,7 @@ struct PullRequest {
   SourceOptions source;
   std::string store;  // Its directory; DefaultStore() where nobody says.
   UnpackLimits limits;
+  ProgressLines* progress = nullptr;  // Told how far the layers are; borrowed, or null.
 };
 
 struct PulledImage {

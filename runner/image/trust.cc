@@ -265,8 +265,9 @@ Result<TrustPolicy> OverrideTrust(TrustPolicy configured, const TrustOptions& gi
     configured.root = TRY(sigstore::ParseTrustedRoot(root).Context(given.root_file));
   }
   if (given.has_rule()) {
-    bool identity = !given.identity.empty() && !given.issuer.empty();
-    if (given.key_file.empty() != identity) {
+    bool identity = given.key_file.empty();
+    if (identity ? given.identity.empty() || given.issuer.empty()
+                 : !given.identity.empty() || !given.issuer.empty()) {
       return Error{Code::kUsage,
                    "an image's signer is a key, or an identity together with its issuer",
                    "--image-identity ID --image-issuer URL"};

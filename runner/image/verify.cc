@@ -13,43 +13,7 @@ using sigstore::Reason;
 
 constexpr size_t kShownMax = 8;  // Of rejected candidates, to a person.
 
-// What a reference leads to: one manifest, or an index and the manifest chosen from it.
-struct Chain {
-  Document top;
-  Document leaf;  // The same document when there is no index.
-  Manifest manifest;
-  bool indexed = false;
-};
-
-Result<Chain> Resolve(Source& source, const VerifyRequest& request, Deadline deadline) {
-  Chain chain;
-  const Reference& reference = request.reference;
-  chain.top = TRY(
-      source.FetchManifest(reference.digest.empty() ? reference.tag : reference.digest, deadline));
-  std::variant<Index, Manifest> top = TRY(ParseManifest(chain.top.bytes, chain.top.media_type));
-  if (Manifest* manifest = std::get_if<Manifest>(&top)) {
-    chain.leaf = chain.top;
-    chain.manifest = std::move(*manifest);
-  } else {
-    chain.indexed = true;
-    Descriptor chosen = TRY(ChoosePlatform(std::get<Index>(top), request.platform));
-    chain.leaf = TRY(source.FetchManifest(chosen.digest, deadline));
-    if (static_cast<int64_t>(chain.leaf.bytes.size()) != chosen.size) {
-      return Error{Code::kRefused,
-                   "the manifest " + chosen.digest + " has another size than the index says"};
-    }
-    std::variant<Index, Manifest> leaf =
-        TRY(ParseManifest(chain.leaf.bytes, chain.leaf.media_type));
-    if (!std::holds_alternative<Manifest>(leaf)) {
-      return Error{Code::kInvalid, "an index that names another index is no image"};
-    }
-    chain.manifest = std::get<Manifest>(std::move(leaf));
-  }
-  TRY(CheckRunnable(chain.manifest));
-  return chain;
-}
-
-bool Wants(const TrustRule& rule, const Chain& chain, bool leaf) {
+bool Wants(const TrustRule& rule, const ResolvedManifest& chain, bool leaf) {
   if (!chain.indexed || rule.target == SignTarget::kAny) return true;
   return (rule.target == SignTarget::kManifest) == leaf;
 }
@@ -65,8 +29,8 @@ class Verifier {
         deadline_(deadline) {}
 
   // True: something signs `digest`; who and where stand in `image`.
-  bool Verify(const Chain& chain, bool leaf, VerifiedImage* image);
-  ImageRefusal Refuse(const Chain& chain);
+  bool Verify(const ResolvedManifest& chain, bool leaf, VerifiedImage* image);
+  ImageRefusal Refuse(const ResolvedManifest& chain);
 
  private:
   Lookup Find(const std::string& digest, const std::vector<const TrustRule*>& rules);
@@ -143,7 +107,7 @@ bool Verifier::Try(const Candidate& candidate, const std::string& digest, const 
   return true;
 }
 
-bool Verifier::Verify(const Chain& chain, bool leaf, VerifiedImage* image) {
+bool Verifier::Verify(const ResolvedManifest& chain, bool leaf, VerifiedImage* image) {
   std::vector<const TrustRule*> rules;
   for (const TrustRule* rule : rules_) {
     if (Wants(*rule, chain, leaf)) rules.push_back(rule);
@@ -204,7 +168,7 @@ std::string Accepting(const std::string& repository, const sigstore::Rejection* 
   return text + "      identity: " + rejection->identity + "\n      issuer: " + rejection->issuer;
 }
 
-ImageRefusal Verifier::Refuse(const Chain& chain) {
+ImageRefusal Verifier::Refuse(const ResolvedManifest& chain) {
   ImageRefusal refusal;
   refusal.kind = Kind();
   refusal.reference = request_.reference.ToString();
@@ -241,11 +205,6 @@ bool Differs(const Platform& wanted, const Platform& said) {
          (!said.variant.empty() && !wanted.variant.empty() && said.variant != wanted.variant);
 }
 
-std::string Text(const Platform& platform) {
-  return platform.os + "/" + platform.architecture +
-         (platform.variant.empty() ? "" : "/" + platform.variant);
-}
-
 }  // namespace
 
 std::string_view Render(RefusalKind kind) {
@@ -266,6 +225,40 @@ std::string_view Render(RefusalKind kind) {
       return "platform";
   }
   return "?";
+}
+
+Result<ResolvedManifest> ResolveManifest(Source& source, const VerifyRequest& request,
+                                         Deadline deadline) {
+  ResolvedManifest chain;
+  const Reference& reference = request.reference;
+  chain.top = TRY(
+      source.FetchManifest(reference.digest.empty() ? reference.tag : reference.digest, deadline));
+  std::variant<Index, Manifest> top = TRY(ParseManifest(chain.top.bytes, chain.top.media_type));
+  if (Manifest* manifest = std::get_if<Manifest>(&top)) {
+    chain.leaf = chain.top;
+    chain.manifest = std::move(*manifest);
+  } else {
+    chain.indexed = true;
+    Descriptor chosen = TRY(ChoosePlatform(std::get<Index>(top), request.platform));
+    chain.leaf = TRY(source.FetchManifest(chosen.digest, deadline));
+    if (static_cast<int64_t>(chain.leaf.bytes.size()) != chosen.size) {
+      return Error{Code::kRefused,
+                   "the manifest " + chosen.digest + " has another size than the index says"};
+    }
+    std::variant<Index, Manifest> leaf =
+        TRY(ParseManifest(chain.leaf.bytes, chain.leaf.media_type));
+    if (!std::holds_alternative<Manifest>(leaf)) {
+      return Error{Code::kInvalid, "an index that names another index is no image"};
+    }
+    chain.manifest = std::get<Manifest>(std::move(leaf));
+  }
+  TRY(CheckRunnable(chain.manifest));
+  return chain;
+}
+
+std::string RenderPlatform(const Platform& platform) {
+  return platform.os + "/" + platform.architecture +
+         (platform.variant.empty() ? "" : "/" + platform.variant);
 }
 
 Error ToError(const ImageRefusal& refusal) {
@@ -291,7 +284,7 @@ Result<ImageVerdict> VerifyImage(Source& source, const SourceOpener& open,
                                  const VerifyRequest& request, Deadline deadline) {
   std::vector<const TrustRule*> rules = request.trust->Matching(request.reference);
   if (rules.empty()) return ImageVerdict(NoMatch(request));
-  Chain chain = TRY(Resolve(source, request, deadline));
+  ResolvedManifest chain = TRY(ResolveManifest(source, request, deadline));
   Verifier verifier(source, open, request, std::move(rules), deadline);
   VerifiedImage image;
   // A signed index commits to its manifests by their digests; an unsigned one to nothing.
@@ -315,12 +308,12 @@ Result<ImageVerdict> VerifyImage(Source& source, const SourceOpener& open,
     refusal.kind = RefusalKind::kPlatform;
     refusal.reference = request.reference.ToString();
     refusal.digest = image.digest;
-    refusal.what = What(refusal.kind) + ": " + Text(image.config.platform);
+    refusal.what = What(refusal.kind) + ": " + RenderPlatform(image.config.platform);
     return ImageVerdict(std::move(refusal));
   }
   return Error{Code::kUnsupported, "the image " + request.reference.ToString() + " is for " +
-                                       Text(image.config.platform) + ", not for " +
-                                       Text(request.platform)};
+                                       RenderPlatform(image.config.platform) + ", not for " +
+                                       RenderPlatform(request.platform)};
 }
 
 }  // namespace image

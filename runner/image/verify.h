@@ -51,6 +51,9 @@ enum class RefusalKind {
 
 std::string_view Render(RefusalKind kind);
 
+// "linux/arm64/v8".
+std::string RenderPlatform(const Platform& platform);
+
 // A signature that did not count, and why.
 struct RejectedCandidate {
   std::string digest;  // What it was looked for.
@@ -80,6 +83,18 @@ struct VerifyRequest {
   Platform platform = HostPlatform();
   std::vector<std::string> bundles;  // Texts of Sigstore bundles that somebody brought along.
 };
+
+// What a reference leads to: one manifest, or an index and the manifest chosen from it.
+struct ResolvedManifest {
+  Document top;
+  Document leaf;  // The same document when there is no index.
+  Manifest manifest;
+  bool indexed = false;
+};
+
+// Fetches the manifest of an image, for the platform that is asked for; of whom it is nobody knows.
+Result<ResolvedManifest> ResolveManifest(Source& source, const VerifyRequest& request,
+                                         Deadline deadline);
 
 // How the repositories that hold only signatures are opened.
 using SourceOpener = std::function<Result<std::unique_ptr<Source>>(const Reference& reference)>;

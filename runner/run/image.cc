@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "run/image.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <charconv>
+#include <chrono>
 #include <string_view>
 
 #include "base/log.h"
@@ -78,7 +81,6 @@ Status FindUser(const std::string& written, RunImage* image) {
   image->uid = TRY(ParseId(account.empty() ? user : account[2]));
   if (!account.empty()) {
     image->gid = TRY(ParseId(account[3]));
-    image->user_name = account[0];
   }
   if (group.empty()) return Ok();
   std::string groups = TRY(ReadAccounts(image->root, kGroup));
@@ -121,11 +123,6 @@ void TakeEnvironment(const std::vector<std::string>& entries, RunImage* image) {
   }
 }
 
-std::string Text(const image::Platform& platform) {
-  return platform.os + "/" + platform.architecture +
-         (platform.variant.empty() ? "" : "/" + platform.variant);
-}
-
 }  // namespace
 
 Result<image::PullRequest> PlanPull(const Request& request, Config* config) {
@@ -149,13 +146,27 @@ Result<image::PullRequest> PlanPull(const Request& request, Config* config) {
   return pull;
 }
 
+Result<image::PulledImage> Pull(image::PullRequest pull, bool quiet) {
+  image::ProgressLines::Options options;
+  options.terminal = ::isatty(STDERR_FILENO) == 1;
+  options.name = pull.verify.reference.ToString();
+  options.now_ms = [] {
+    return std::chrono::duration_cast<std::chrono::milliseconds>(
+               Deadline::Clock::now().time_since_epoch())
+        .count();
+  };
+  options.write = [](std::string_view text) { (void)sys::WriteAll(STDERR_FILENO, text); };
+  image::ProgressLines progress(std::move(options));
+  if (!quiet) pull.progress = &progress;
+  return image::PullImage(pull, Deadline::After(kPullTimeout));
+}
+
 Result<RunImage> PrepareImage(const Request& request, Config* config) {
   image::PullRequest pull = TRY(PlanPull(request, config));
-  image::PulledImage pulled = TRY(image::PullImage(pull, Deadline::After(kPullTimeout)));
+  image::PulledImage pulled = TRY(Pull(std::move(pull), request.json));
   sandbox::ImageRoot root = TRY(sandbox::ImageRoot::Open(pulled.unpacked.layers));
   RunImage image{.pulled = std::move(pulled),
                  .root = std::move(root),
-                 .user_name = {},
                  .env = {},
                  .search_path = {},
                  .command = {},
@@ -166,7 +177,6 @@ Result<RunImage> PrepareImage(const Request& request, Config* config) {
   if (image.uid == 0 && !said.user.empty()) {
     image.warnings.push_back("the image's user is root; the agent is not");
     image.gid = 0;
-    image.user_name.clear();
   }
   TakeEnvironment(said.env, &image);
   image.command = said.entrypoint;
@@ -183,7 +193,6 @@ sandbox::ImageRequest PlanImage(const RunImage& image) {
   request.owner = image.pulled.unpacked.owner_uid;
   request.uid = image.uid;
   request.gid = image.gid;
-  request.user_name = image.user_name;
   request.kind = [&image](const std::string& path) { return image.root.Kind(path); };
   return request;
 }
@@ -194,7 +203,7 @@ report::ImageRecord Record(const RunImage& image) {
   record.reference = verified.reference.ToString();
   record.digest = verified.digest;
   record.manifest_digest = verified.manifest_digest;
-  record.platform = Text(verified.config.platform);
+  record.platform = image::RenderPlatform(verified.config.platform);
   record.signer = verified.signer;
   record.issuer = verified.issuer;
   record.signature = verified.where;

@@ -24,7 +24,6 @@ struct RunImage {
   // Who the image wants its programs to be; 0: root, or nothing was said.
   uid_t uid = 0;
   gid_t gid = 0;
-  std::string user_name;
   std::vector<std::pair<std::string, std::string>> env;  // Without PATH.
   std::string search_path;                               // PATH, absolute places only.
   std::vector<std::string> command;                      // Its entrypoint and arguments.
@@ -34,6 +33,9 @@ struct RunImage {
 // What the configuration and a command line say of where images come from and who signs them.
 // `request` goes before `config`, which must outlive what is given.
 Result<image::PullRequest> PlanPull(const Request& request, Config* config);
+
+// PullImage with lines about its progress on standard error, unless `quiet`.
+Result<image::PulledImage> Pull(image::PullRequest pull, bool quiet);
 
 // Verifies, fetches and unpacks `request.image`; logs what it does. Fails with kRefused for an
 // image that is not trusted, of which nothing is unpacked then, with kTemporary for a registry that

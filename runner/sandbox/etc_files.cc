@@ -7,15 +7,12 @@ std::vector<std::pair<std::string, std::string>> EtcFiles(const SandboxRequest& 
                                                           uid_t inner_uid, gid_t inner_gid) {
   std::string uid = std::to_string(inner_uid);
   std::string gid = std::to_string(inner_gid);
-  bool named =
-      request.image && !request.image->user_name.empty() && inner_uid == request.image->uid;
-  std::string user = named ? request.image->user_name : "sandbox";
   std::vector<std::pair<std::string, std::string>> files = {
-      {"/etc/passwd", "root:x:0:0:root:/nonexistent:/usr/sbin/nologin\n" + user + ":x:" + uid +
-                          ":" + gid + ":agent:" + kHome +
+      {"/etc/passwd", "root:x:0:0:root:/nonexistent:/usr/sbin/nologin\nsandbox:x:" + uid + ":" +
+                          gid + ":agent:" + kHome +
                           ":/bin/bash\n"
                           "nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n"},
-      {"/etc/group", "root:x:0:\n" + user + ":x:" + gid + ":\nnogroup:x:65534:\n"},
+      {"/etc/group", "root:x:0:\nsandbox:x:" + gid + ":\nnogroup:x:65534:\n"},
       {"/etc/hostname", "sandbox\n"},
       {"/etc/hosts", "127.0.0.1 localhost sandbox\n::1 localhost ip6-localhost\n"},
       // The gateway answers there, at once.

@@ -92,7 +92,6 @@ struct ImageRequest {
   uid_t owner = 0;                  // Whose their files are on the host, when the runner is root.
   uid_t uid = 0;                    // Who the agent is; 0: nobody in particular.
   gid_t gid = 0;
-  std::string user_name;  // Of that id; or empty.
   // What stands at an absolute path of the image in the end, links followed inside it.
   std::function<PathKind(const std::string&)> kind;
 };

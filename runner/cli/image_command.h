@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "base/result.h"
+#include "cli/arguments.h"
+
+namespace cli {
+
+// `agentic-ci image pull`, `verify`, `inspect` and `prune`. Each gives the exit status; verify
+// gives 77 for an image that is refused, and 75 when nobody can tell.
+Result<int> ImagePullCommand(const Arguments& arguments);
+Result<int> ImageVerifyCommand(const Arguments& arguments);
+Result<int> ImageInspectCommand(const Arguments& arguments);
+Result<int> ImagePruneCommand(const Arguments& arguments);
+
+}  // namespace cli

@@ -1,0 +1,534 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""`agentic-ci run --image` and `agentic-ci image`, with a registry of our own.
+
+image_run_test.py AGENTIC_CI [unittest arguments]
+
+As root every run is made as an ordinary user, and those of Root as root too. Each refusal stands
+beside a control that succeeds, and leaves a store without one byte of the image.
+"""
+import http.server
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import unittest
+
+BINARY = os.path.abspath(sys.argv[1])
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import images  # noqa: E402
+import signing  # noqa: E402
+from images import OURS, THEIRS, Shelf, bundle_of, unpacked  # noqa: E402
+
+UNSUPPORTED, REFUSED, TEMPORARY, INVALID, NOT_FOUND = 69, 77, 75, 65, 66
+USER = 1000
+CONFIG = '.agentic-ci/config.yml'
+
+
+def read(path):
+    with open(path) as file:
+        return file.read()
+
+
+class Case(unittest.TestCase):
+    uid = USER if os.geteuid() == 0 else os.geteuid()
+
+    def setUp(self):
+        self.top = tempfile.mkdtemp(prefix='image-run-')
+        self.addCleanup(shutil.rmtree, self.top, ignore_errors=True)
+        os.chmod(self.top, 0o755)
+        shutil.copy(BINARY, self.top + '/agentic-ci')  # Where the user may go.
+        self.shelf = Shelf()
+        self.addCleanup(self.shelf.close)
+        self.store = self.top + '/home/store'
+        os.mkdir(self.top + '/home')
+        self.key = self.write('key.pub', OURS.pem.decode())
+        self.root = self.write('root.json', json.dumps(signing.trusted_root()))
+        self.checkout = self.top + '/checkout'
+        self.write('checkout/README.md', 'hello\n')
+        self.commit()
+        self.own()
+
+    def write(self, name, text):
+        path = os.path.join(self.top, name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, 'w' if isinstance(text, str) else 'wb') as file:
+            file.write(text)
+        return path
+
+    def commit(self):
+        for line in (['init', '-q'], ['add', '-A'], ['commit', '-qm', 'now']):
+            subprocess.run(['git', '-c', 'user.name=t', '-c', 'user.email=t@localhost',
+                            '-c', 'safe.directory=*', *line], cwd=self.checkout, check=True,
+                           env={'PATH': os.environ['PATH'], 'HOME': self.top})
+
+    def own(self):
+        if os.geteuid() == 0:
+            subprocess.run(['chown', '-R', f'{self.uid}:{self.uid}', self.top + '/home',
+                            self.checkout], check=True)
+
+    def call(self, *arguments, **more):
+        line = [self.top + '/agentic-ci', *arguments]
+        if os.geteuid() != self.uid:
+            line = ['setpriv', f'--reuid={self.uid}', f'--regid={self.uid}', '--clear-groups', *line]
+        return subprocess.run(line, capture_output=True, text=True, errors='replace', timeout=60,
+                              stdin=subprocess.DEVNULL, cwd=self.top + '/home', env={
+                                  'PATH': '/usr/bin:/bin', 'HOME': self.top + '/home',
+                                  'AGENTIC_CI_STORE': self.store}, **more)
+
+    def run_image(self, reference, *command, options=(), key=True, code=0):
+        """Runs to the end. `self.record` is run.json."""
+        self.report = self.top + '/home/report'
+        signer = ['--image-key', self.key] if key else []
+        done = self.call('run', '--workdir', self.checkout, '--report-dir', self.report,
+                         '--image', reference, '--insecure-registry', self.shelf.host, *signer,
+                         *options, *(['--', *command] if command else []))
+        self.assertEqual(done.returncode, code, done.stderr + done.stdout[-2000:])
+        path = self.report + '/run.json'
+        self.record = json.loads(read(path)) if os.path.exists(path) else None
+        return done
+
+    def shell(self, image, script, **more):
+        return self.run_image(self.shelf.reference(image), 'sh', '-c', script, **more).stdout
+
+    def refused(self, reference, kind, words='', code=REFUSED, **more):
+        """77 and, of the image, nothing."""
+        done = self.run_image(reference, 'true', code=code, **more)
+        self.assertIn(f'({kind})', done.stderr)
+        self.assertIn(words, done.stderr)
+        self.assertEqual(unpacked(self.store), [], 'something was unpacked')
+        layers = [path for _, path, _ in self.shelf.registry.asked('/blobs/')
+                  if any(path.endswith(digest) for digest in self.layers())]
+        self.assertEqual(layers, [], 'a layer was asked for')
+        self.assertEqual(self.record['outcome']['exit_code'], code)
+        return done
+
+    def layers(self):
+        return [images.registry.digest_of(images.BASE)]
+
+    def signed(self, **options):
+        image = self.shelf.image(**options)
+        self.shelf.cosign(image, name=options.get('name', 'agent'))
+        return image
+
+    def trust(self, rules, **files):
+        self.write('checkout/' + CONFIG, json.dumps({'images': rules}))
+        for name, text in files.items():
+            self.write('checkout/.agentic-ci/' + name, text)
+        self.commit()
+        self.own()
+
+
+class Agent(Case):
+    def test_agent_lives_in_the_image_and_works_on_the_checkout(self):
+        image = self.signed(layers=[[('.wh.gone', ''), ('upper', 'of the upper layer\n')]], config={
+            'User': 'node', 'Env': ['PATH=/opt:/bin', 'GREETING=hi there', 'HTTP_PROXY=http://x',
+                                    'HOME=/root', '1ST=bad', 'LD_LIBRARY_PATH=/opt/lib'],
+            'WorkingDir': '/proc/self/fd/7'})
+        out = self.shell(image, '''
+            echo id=$(id -u):$(id -g):$(whoami) pwd=$(readlink /proc/self/cwd)
+            echo greeting=$GREETING proxy=$HTTP_PROXY home=$HOME lib=$LD_LIBRARY_PATH path=$PATH
+            cat /upper; cat /gone; tool; ls /usr 2>&1; cat README.md
+            sed -i s/hello/bye/ README.md
+            touch /x /bin/x /etc/x 2>&1; touch $HOME/x /tmp/x && echo written
+            grep -c BEGIN /etc/ssl/cert.pem; cut -d: -f1 /etc/passwd | tr '\\n' ' ' ''')
+        self.assertIn(f'id=1234:1235:sandbox pwd={self.checkout}\n', out)
+        self.assertIn('greeting=hi there proxy=http://10.200.0.1:3128 home=/sandbox '
+                      'lib=/opt/lib path=/opt:/bin\n', out)
+        self.assertIn('of the upper layer\n', out)
+        self.assertNotIn('of the lower layer', out)
+        self.assertIn('tool of the image\n', out)
+        self.assertIn('ls: /usr: No such file', out)
+        for path in ('/x', '/bin/x', '/etc/x'):
+            self.assertIn(f'touch: {path}: Read-only file system', out)
+        self.assertIn('written\n', out)
+        self.assertNotIn('\n0\nroot', out)  # Certificates stand where the image had none.
+        self.assertIn('root sandbox nobody', out)
+        patch = read(self.report + '/changes.patch')
+        self.assertIn('-hello\n+bye', patch)
+        record = self.record['image']
+        self.assertEqual(record['digest'], image['digest'])
+        self.assertEqual(record['manifest_digest'], image['digest'])
+        self.assertEqual(record['platform'], 'linux/amd64')
+        self.assertTrue(record['signer'].startswith('key sha256:'), record)
+        self.assertIn('.sig', record['signature'])
+        self.assertIn('1ST', ' '.join(record['warnings']))
+        self.assertIn(image['digest'], read(self.report + '/summary.md'))
+        self.assertIn(image['digest'], read(self.report + '/report.html'))
+
+    def test_warm_start_needs_no_network_for_a_digest(self):
+        image = self.signed()
+        self.shell(image, 'true')
+        cold = len(self.shelf.registry.requests)
+        self.shelf.close()
+        self.assertIn('again', self.shell(image, 'echo again'))
+        self.assertEqual(len(self.shelf.registry.requests), cold)
+        # Another key is another question: nobody answers it.
+        self.write('key.pub', THEIRS.pem.decode())
+        self.run_image(self.shelf.reference(image), 'true', code=TEMPORARY)
+
+    def test_entrypoint_runs_when_no_command_is_given(self):
+        image = self.signed(config={'Entrypoint': ['/bin/echo'], 'Cmd': ['the', 'entrypoint']})
+        self.assertIn('the entrypoint', self.run_image(self.shelf.reference(image)).stdout)
+        self.assertIn('mine', self.run_image(self.shelf.reference(image), 'echo', 'mine').stdout)
+
+    def test_root_of_an_image_is_nobody_in_particular(self):
+        for user in ('', 'root', '0:0', 'root:staff'):
+            image = self.signed(config={'User': user})
+            self.assertIn('id=1000\n', self.shell(image, 'echo id=$(id -u)'))
+        for user, id_ in (('1234:staff', '1234:1240'), ('77', '77:1000'), ('77:88', '77:88')):
+            image = self.signed(config={'User': user})
+            self.assertIn(f'id={id_}\n', self.shell(image, 'echo id=$(id -u):$(id -g)'))
+
+    def test_user_that_there_cannot_be_is_65(self):
+        for user in ('nobody-here', '4294967295', '99999999999', 'node:nogroup'):
+            image = self.signed(config={'User': user})
+            self.run_image(self.shelf.reference(image), 'true', code=INVALID)
+        fifo = self.signed(layers=[[('etc/passwd', ('fifo',))]], config={'User': 'node'})
+        self.run_image(self.shelf.reference(fifo), 'true', code=INVALID)
+        # Nobody looks into it then.
+        fifo = self.signed(layers=[[('etc/passwd', ('fifo',))]], config={'User': ''})
+        self.shell(fifo, 'true')
+
+    def test_links_in_the_image_lead_nowhere_but_into_it(self):
+        canary = self.write('canary', 'the host\'s own\n')
+        os.chmod(canary, 0o666)
+        hostile = [(name, ('link', self.top)) for name in ('proc', 'var', 'sandbox')]
+        hostile += [('tmp', None), ('etc/resolv.conf', ('link', canary)),
+                    ('etc/passwd', ('link', '../../../../../../..' + canary)),
+                    ('etc/hosts', ('link', canary)), ('dev', ('link', '/proc'))]
+        image = self.signed(layers=[[entry for entry in hostile if entry[0] != 'tmp']])
+        # Places that would lead to where nothing is: refused, or made inside.
+        done = self.call('run', '--workdir', self.checkout, '--report-dir', self.top + '/home/report',
+                         '--image', self.shelf.reference(image), '--insecure-registry',
+                         self.shelf.host, '--image-key', self.key, '--', 'sh', '-c', 'cat /etc/hosts')
+        self.assertNotIn('the host\'s own', done.stdout)
+        self.assertEqual(read(canary), 'the host\'s own\n')
+        self.assertEqual(sorted(os.listdir(self.top)),
+                         ['agentic-ci', 'canary', 'checkout', 'home', 'key.pub', 'root.json'])
+        # The control: links of files alone, replaced by ours.
+        image = self.signed(layers=[[entry for entry in hostile if entry[0].startswith('etc/')]])
+        self.assertIn('localhost sandbox', self.shell(image, 'cat /etc/hosts /etc/resolv.conf'))
+        self.assertEqual(read(canary), 'the host\'s own\n')
+
+    def test_plan_only_shows_the_image_and_starts_nothing(self):
+        image = self.signed()
+        out = self.run_image(self.shelf.reference(image), 'true', options=['--plan-only']).stdout
+        self.assertIn(f'is {image["digest"]}, signed by key sha256:', out)
+        self.assertIn('mount      image /\n', out)
+        self.assertIsNone(self.record)
+
+
+class Policy(Case):
+    """Where the policy comes from, and what it shows of an image."""
+
+    IMAGE = '''version: 1
+filesystem_policy: {include_workdir: true, read_only: [/bin, /etc], read_write: [/opt]}
+'''
+
+    def test_policy_of_the_image_goes_last(self):
+        image = self.signed(layers=[[('etc/openshell', None), ('etc/openshell/policy.yaml', self.IMAGE)]])
+        script = 'cat /root/x 2>&1; ls /home 2>&1; echo more >> /opt/tool && sh /opt/tool'
+        out = self.shell(image, script)
+        self.assertIn("can't open '/home'", out.replace('ls: ', ''))
+        self.assertIn('tool of the image', out)
+        self.assertEqual(self.record['policy']['source'], 'image')
+        self.write('checkout/.agentic-ci/openshell-policy.yml', 'version: 1\nfilesystem_policy: '
+                   '{include_workdir: true, read_only: [/bin, /home], read_write: []}\n')
+        self.commit()
+        self.own()
+        out = self.shell(image, 'ls /home; touch /opt/x 2>&1; true')
+        self.assertIn('node', out)
+        self.assertNotIn('tool of the image', out)
+        self.assertEqual(self.record['policy']['source'], 'repository')
+
+    def test_policy_of_the_image_that_is_none_is_65(self):
+        image = self.signed(layers=[[('etc/openshell', None), ('etc/openshell/policy.yaml', '- 1\n')]])
+        done = self.run_image(self.shelf.reference(image), 'true', code=INVALID)
+        self.assertIn('/etc/openshell/policy.yaml', done.stderr)
+
+    def test_programs_of_the_image_are_told_apart_by_their_links(self):
+        """The policy names a link of the image; what it leads to is who connects."""
+        class Answer(http.server.BaseHTTPRequestHandler):
+            def do_GET(self):
+                self.send_response(200)
+                self.end_headers()
+                self.wfile.write(b'hello from upstream\n')
+
+            def log_message(self, *_):
+                pass
+        server = http.server.ThreadingHTTPServer(('127.0.0.1', 0), Answer)
+        self.addCleanup(server.server_close)
+        self.addCleanup(server.shutdown)
+        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+        port = server.server_address[1]
+        with open(images.BUSYBOX, 'rb') as file:
+            image = self.signed(layers=[[('opt/busybox', file.read())]])
+        policy = self.write('policy.yml', f'''version: 1
+filesystem_policy: {{include_workdir: true, read_only: [/opt], read_write: []}}
+network_policies:
+  upstream:
+    endpoints: [{{host: host.openshell.internal, port: {port}, protocol: rest, access: read-only}}]
+    binaries: [{{path: /bin/wget}}]
+''')
+        url = f'http://host.openshell.internal:{port}/'
+        out = self.shell(image, f'/bin/wget -q -O - {url} 2>&1', options=['--policy', policy])
+        self.assertIn('hello from upstream', out)
+        # Sh is its ancestor, and the same busybox; a copy of it is another program.
+        done = self.run_image(self.shelf.reference(image), '/opt/busybox', 'wget', '-q', '-O',
+                              '-', url, options=['--policy', policy], code=1)
+        self.assertNotIn('hello from upstream', done.stdout)
+
+
+class Refusals(Case):
+    """Beside each: the same image, rightly signed, runs."""
+
+    def test_unsigned(self):
+        image = self.shelf.image()
+        self.refused(self.shelf.reference(image), 'no-signature', 'cosign sign')
+        self.shelf.cosign(image)
+        self.shell(image, 'true')
+
+    def test_another_key(self):
+        image = self.shelf.image()
+        self.shelf.cosign(image, by=THEIRS)
+        self.refused(self.shelf.reference(image), 'crypto-invalid', 'signature')
+        self.shelf.cosign(image)
+        self.shell(image, 'true')
+
+    def test_signature_of_another_image(self):
+        image = self.shelf.image()
+        self.shelf.cosign(image, says='sha256:' + '0' * 64)
+        self.refused(self.shelf.reference(image), 'crypto-invalid', 'digest')
+
+    def test_tag_that_was_moved(self):
+        first = self.signed()
+        self.run_image(self.shelf.reference(tag='v1'), 'true')
+        shutil.rmtree(self.store)
+        self.shelf.registry.requests.clear()
+        self.shelf.image(layers=[[('evil', '')]])  # Has the tag now.
+        self.refused(self.shelf.reference(tag='v1'), 'no-signature')
+        self.shelf.registry.requests.clear()
+        self.run_image(self.shelf.reference(first), 'true')
+
+    def test_index_that_was_changed(self):
+        amd64 = self.shelf.image(tag='amd64')
+        index = self.shelf.index('agent', 'multi', (amd64, 'amd64'))
+        self.shelf.cosign(index)
+        self.run_image(self.shelf.reference(tag='multi'), 'true')
+        self.assertEqual(self.record['image']['digest'], index['digest'])
+        self.assertEqual(self.record['image']['manifest_digest'], amd64['digest'])
+        shutil.rmtree(self.store)
+        self.shelf.registry.requests.clear()
+        self.shelf.index('agent', 'multi', (self.shelf.image(layers=[[('evil', '')]]), 'amd64'))
+        self.refused(self.shelf.reference(tag='multi'), 'no-signature')
+
+    def test_unsigned_index_may_not_choose_another_platform(self):
+        amd64, arm64 = (self.shelf.image(tag=name, architecture=name) for name in ('amd64', 'arm64'))
+        for one in (amd64, arm64):
+            self.shelf.cosign(one)
+        self.shelf.index('agent', 'right', (arm64, 'arm64'), (amd64, 'amd64'))
+        self.run_image(self.shelf.reference(tag='right'), 'true')
+        shutil.rmtree(self.store)
+        self.shelf.registry.requests.clear()
+        self.shelf.index('agent', 'wrong', (arm64, 'amd64'), (amd64, 'arm64'))
+        self.refused(self.shelf.reference(tag='wrong'), 'platform', 'linux/arm64')
+
+    def test_places_that_cannot_be_asked_are_not_unsigned(self):
+        image = self.shelf.image()
+        self.shelf.registry.fault(r'/referrers/|sha256-', lambda handler: handler.reply(403))
+        self.refused(self.shelf.reference(image), 'lookup-failed', '403', code=TEMPORARY)
+        self.shelf.registry.faults.clear()
+        self.shelf.cosign(image)
+        self.shell(image, 'true')
+
+    def test_command_line_that_contradicts_itself(self):
+        for options in (['--image-identity', 'x'], ['--image-issuer', 'x'],
+                        ['--image-identity', 'x', '--image-issuer', 'y']):
+            self.run_image(self.shelf.reference(tag='v1'), 'true', options=options, code=64)
+        done = self.call('run', '--image-key', self.key, '--', 'true')
+        self.assertEqual(done.returncode, 64)
+
+
+class Configured(Case):
+    """What `.agentic-ci/config.yml` says of signers, at the trusted commit."""
+
+    KEYLESS = {'identity': signing.IDENTITY, 'issuer': signing.ISSUER}
+
+    def run_configured(self, image, name='agent', **more):
+        return self.run_image(self.shelf.reference(image, name), 'echo', 'it runs', key=False, **more)
+
+    def test_key_of_the_trusted_commit(self):
+        image = self.signed()
+        rule = {'repository': f'{self.shelf.host}/*', 'key': '.agentic-ci/cosign.pub'}
+        self.trust({'trust': [rule]}, **{'cosign.pub': OURS.pem.decode()})
+        self.assertIn('it runs', self.run_configured(image).stdout)
+        # What the working tree says is the pull request's.
+        shutil.rmtree(self.store)
+        self.shelf.registry.requests.clear()
+        other = self.shelf.image(tag='other', layers=[[('x', '')]])
+        self.shelf.cosign(other, by=THEIRS)
+        self.write('checkout/.agentic-ci/cosign.pub', THEIRS.pem.decode())
+        self.own()
+        self.refused(self.shelf.reference(other), 'crypto-invalid', key=False)
+
+    def test_nothing_configured_is_refused_with_what_to_write(self):
+        image = self.signed()
+        done = self.refused(self.shelf.reference(image), 'no-match', key=False)
+        self.assertIn(f'- repository: {self.shelf.host}/agent', done.stderr)
+
+    def test_keyless_and_the_lines_that_would_accept_it(self):
+        image = self.shelf.image()
+        self.shelf.bundle(image)
+        rule = {'repository': f'{self.shelf.host}/**', **self.KEYLESS}
+        self.trust({'trust': [rule | {'identity': 'https://github.com/o/**@refs/heads/release'}],
+                    'trusted_root': '.agentic-ci/root.json'},
+                   **{'root.json': read(self.root)})
+        done = self.refused(self.shelf.reference(image), 'identity-mismatch', key=False)
+        self.assertIn('identity: ' + signing.IDENTITY, done.stderr)
+        self.assertIn('issuer: ' + signing.ISSUER, done.stderr)
+        self.trust({'trust': [rule], 'trusted_root': '.agentic-ci/root.json'})
+        self.run_configured(image)
+        record = self.record['image']
+        self.assertEqual((record['signer'], record['issuer']), (signing.IDENTITY, signing.ISSUER))
+        self.assertTrue(record['log_indices'])
+        self.assertIn('referrer', record['signature'])
+
+    def test_trusted_root_that_is_another_instance(self):
+        image = self.shelf.image()
+        self.shelf.bundle(image)
+        options = ['--image-identity', signing.IDENTITY, '--image-issuer', signing.ISSUER]
+        self.refused(self.shelf.reference(image), 'crypto-invalid', key=False, options=options)
+        self.run_configured(image, options=[*options, '--trusted-root', self.root])
+
+    def test_signatures_of_another_repository(self):
+        image = self.shelf.image()
+        self.shelf.cosign(image, name='signatures')
+        rule = {'repository': f'{self.shelf.host}/agent', 'key': '.agentic-ci/cosign.pub'}
+        self.trust({'trust': [rule]}, **{'cosign.pub': OURS.pem.decode()})
+        self.refused(self.shelf.reference(image), 'no-signature', key=False)
+        self.trust({'trust': [rule | {'signatures': [f'{self.shelf.host}/signatures']}]})
+        self.run_configured(image)
+
+    def test_target_of_the_signature(self):
+        amd64 = self.shelf.image(tag='amd64')
+        index = self.shelf.index('agent', 'multi', (amd64, 'amd64'))
+        self.shelf.cosign(amd64)
+        rule = {'repository': f'{self.shelf.host}/agent', 'key': '.agentic-ci/cosign.pub'}
+        self.trust({'trust': [rule | {'sign_target': 'index'}]},
+                   **{'cosign.pub': OURS.pem.decode()})
+        self.refused(self.shelf.reference(index), 'no-signature', key=False)
+        self.trust({'trust': [rule | {'sign_target': 'manifest'}]})
+        self.run_configured(index)
+
+    def test_bundle_that_was_brought_along(self):
+        image = self.shelf.image()
+        bundle = self.write('bundle.json', bundle_of(image, managed=OURS, logs=(), stamps=()))
+        self.refused(self.shelf.reference(image), 'no-signature')
+        self.run_image(self.shelf.reference(image), 'true', options=['--image-bundle', bundle])
+
+
+class Command(Case):
+    """agentic-ci image ..."""
+
+    def image_command(self, command, *arguments, code=0):
+        done = self.call('image', command, *arguments)
+        self.assertEqual(done.returncode, code, done.stderr)
+        return done
+
+    def common(self, reference):
+        return [reference, '--workdir', self.checkout, '--insecure-registry', self.shelf.host]
+
+    def test_pull_verify_inspect_prune(self):
+        image = self.signed(config={'User': 'node', 'Cmd': ['sh']})
+        common = self.common(self.shelf.reference(image))
+        key = ['--image-key', self.key]
+        inspected = json.loads(self.image_command('inspect', *common, '--json').stdout)
+        self.assertEqual((inspected['user'], inspected['digest']), ('node', image['digest']))
+        self.assertEqual(unpacked(self.store), [])
+        verified = json.loads(self.image_command('verify', *common, *key, '--json').stdout)
+        self.assertTrue(verified['verified'])
+        self.assertEqual(verified['signed_digest'], image['digest'])
+        self.assertEqual(unpacked(self.store), [])
+        pulled = self.image_command('pull', *common, *key)
+        self.assertIn('signer     key sha256:', pulled.stdout)
+        self.assertIn('pulled ', pulled.stderr)
+        self.assertNotEqual(unpacked(self.store), [])
+        self.shelf.close()
+        self.shell(image, 'true')  # Nothing is left to fetch.
+        pruned = json.loads(self.image_command('prune', '--json').stdout)
+        self.assertEqual((pruned['layers_freed'], pruned['bytes_left']), (1, 0))
+        self.run_image(self.shelf.reference(image), 'true', code=TEMPORARY)
+
+    def test_verify_says_why_not_of_every_signature(self):
+        image = self.shelf.image()
+        self.shelf.cosign(image, by=THEIRS)
+        self.shelf.bundle(image)
+        common = self.common(self.shelf.reference(image))
+        done = self.image_command('verify', *common, '--image-key', self.key, '--json', code=REFUSED)
+        refusal = json.loads(done.stdout)
+        self.assertFalse(refusal['verified'])
+        self.assertEqual(refusal['kind'], 'crypto-invalid')
+        self.assertEqual(sorted(one['reason'] for one in refusal['rejected']),
+                         ['material', 'signature'])
+        self.image_command('verify', *common, '--image-identity', signing.IDENTITY,
+                           '--image-issuer', signing.ISSUER, '--trusted-root', self.root)
+
+    def test_platform_that_an_image_does_not_have(self):
+        image = self.signed()
+        index = self.shelf.index('agent', 'multi', (image, 'amd64'))
+        common = self.common(self.shelf.reference(index)) + ['--image-key', self.key]
+        self.image_command('verify', *common, '--platform', 'linux/s390x', code=NOT_FOUND)
+        self.image_command('verify', *common, '--platform', 's390x', code=64)
+
+    def test_layout_on_disk_is_verified_all_the_same(self):
+        image = self.signed()
+        layout = self.top + '/home/layout'
+        blobs = layout + '/blobs/sha256'
+        os.makedirs(blobs)
+        manifests = {data for (_, _), (_, data) in self.shelf.registry.manifests.items()}
+        for data in [*self.shelf.registry.blobs.values(), *manifests]:
+            self.write(f'home/layout/blobs/sha256/{images.registry.digest_of(data)[7:]}', data)
+        self.write('home/layout/oci-layout', '{"imageLayoutVersion":"1.0.0"}')
+
+        def index(*tags):
+            entries = []
+            for tag in tags:
+                kind, data = self.shelf.registry.manifests['agent', tag]
+                entries.append({'mediaType': kind, 'digest': images.registry.digest_of(data),
+                                'size': len(data), 'annotations': {
+                                    'org.opencontainers.image.ref.name': tag}})
+            self.write('home/layout/index.json', json.dumps(
+                {'schemaVersion': 2, 'manifests': entries}))
+        index('v1')
+        self.refused(f'oci:{layout}:v1', 'no-signature')
+        index('v1', image['digest'].replace(':', '-') + '.sig')
+        self.run_image(f'oci:{layout}:v1', 'true')
+
+
+@unittest.skipUnless(os.geteuid() == 0, 'needs root')
+class Root(Case):
+    uid = 0
+
+    def test_root_runs_nobody_in_particular_in_the_image(self):
+        image = self.signed(layers=[[('home/node/private', 'theirs\n')]], config={'User': 'node'})
+        for owner in (0, USER):
+            subprocess.run(['chown', '-R', f'{owner}:{owner}', self.checkout], check=True)
+            out = self.shell(image, 'id -u; cat README.md; echo more >> README.md; touch /bin/x 2>&1;'
+                                    'cat /home/node/private; cat /proc/self/uid_map')
+            self.assertIn('1234\nhello\n', out)
+            self.assertIn('theirs', out)
+            self.assertIn('Read-only', out)
+            self.assertNotIn(' 0 ', out.splitlines()[-1].rsplit('1', 1)[0])
+            self.assertIn('+more', read(self.report + '/changes.patch'))
+
+
+if __name__ == '__main__':
+    os.umask(0o022)
+    if not os.path.exists(images.BUSYBOX):
+        print('SKIPPED: image_run: no ' + images.BUSYBOX + '; apt-get install busybox-static')
+        sys.exit(77)
+    unittest.main(argv=[sys.argv[0], *sys.argv[2:]], verbosity=2)
