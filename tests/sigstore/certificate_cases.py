@@ -191,7 +191,8 @@ def scts():
             ('version', {'version': 1}), ('sha1', {'digest': 'sha1', 'algorithms': b'\2\3'}),
             ('says-rsa', {'algorithms': b'\4\1'})]:
         yield refused('sct-' + name, 'sct-unverified', bundle(scts=[change]),
-                      npm_differs={'sha1': 'npm does as the SCT says', 'says-rsa': 'npm knows the kind from the key'}.get(name, ''))
+                      npm_differs={'sha1': 'npm does as the SCT says',
+                                   'says-rsa': 'npm knows the kind from the key'}.get(name, ''))
     for name, window in [('log-expired', {'end': '2026-03-14T11:59:59Z'}),
                          ('log-not-yet', {'start': '2026-03-14T12:00:01Z'})]:
         yield refused('sct-' + name, 'sct-unverified', bundle(),

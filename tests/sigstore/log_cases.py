@@ -163,7 +163,8 @@ def notes():
         yield verified(name + '-checkpoint-extension', logged(
             generation, change_note=lambda note: note + 'Timestamp: 1\n'))
         for what, reason, change, proof in [
-                ('other-root', 'checkpoint-root' if generation == 1 else 'inclusion', line_of(2, b64(sha256(b'other'))), {}),
+                ('other-root', 'checkpoint-root' if generation == 1 else 'inclusion',
+                 line_of(2, b64(sha256(b'other'))), {}),
                 ('size-zero', 'inclusion', line_of(1, '0'), {'treeSize': '0'}),
                 ('size-smaller', 'inclusion', line_of(1, '5'), {'treeSize': '5'}),
                 ('size-larger', 'inclusion', line_of(1, '999'), {'treeSize': '999'}),
