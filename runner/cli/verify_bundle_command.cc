@@ -2,8 +2,11 @@
 #include "cli/verify_bundle_command.h"
 
 #include <fcntl.h>
+#include <openssl/evp.h>
 #include <unistd.h>
 
+#include <array>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -13,7 +16,6 @@
 #include "base/sys.h"
 #include "cli/error_text.h"
 #include "codec/base64.h"
-#include "codec/digest.h"
 #include "codec/json.h"
 #include "sigstore/verify.h"
 
@@ -27,25 +29,64 @@ constexpr size_t kRootBytesMax = size_t{1} << 20;
 constexpr std::string_view kDigestPrefix = "sha256:";
 constexpr size_t kDigestSize = kDigestPrefix.size() + 64;
 
-// The digest that the operand is, or that of the file it names. As sigstore-conformance tells them
+// Three digests of bytes that come piece by piece.
+class ArtifactHash {
+ public:
+  ArtifactHash() {
+    for (size_t i = 0; i < contexts_.size(); ++i) {
+      contexts_[i].reset(::EVP_MD_CTX_new());
+      const EVP_MD* algorithms[] = {::EVP_sha256(), ::EVP_sha384(), ::EVP_sha512()};
+      ENSURE(::EVP_DigestInit_ex(contexts_[i].get(), algorithms[i], nullptr) == 1);
+    }
+  }
+  void Update(std::string_view bytes) {
+    for (Context& context : contexts_) {
+      ENSURE(::EVP_DigestUpdate(context.get(), bytes.data(), bytes.size()) == 1);
+    }
+  }
+  sigstore::Artifact Finish() { return {.sha256 = Hex(0), .sha384 = Hex(1), .sha512 = Hex(2)}; }
+
+ private:
+  struct Free {
+    void operator()(EVP_MD_CTX* context) const { ::EVP_MD_CTX_free(context); }
+  };
+  using Context = std::unique_ptr<EVP_MD_CTX, Free>;
+
+  std::string Hex(size_t which) {
+    std::array<unsigned char, EVP_MAX_MD_SIZE> digest;
+    unsigned size = 0;
+    ENSURE(::EVP_DigestFinal_ex(contexts_[which].get(), digest.data(), &size) == 1);
+    constexpr char kDigits[] = "0123456789abcdef";
+    std::string hex;
+    for (size_t i = 0; i < size; ++i) {
+      hex += kDigits[digest[i] >> 4];
+      hex += kDigits[digest[i] & 15];
+    }
+    return hex;
+  }
+
+  std::array<Context, 3> contexts_;
+};
+
+// The digest that the operand is, or those of the file it names. As sigstore-conformance tells them
 // apart: a digest is written "sha256:" and 64 digits, and no file is called that.
-Result<std::string> DigestOf(const std::string& operand) {
+Result<sigstore::Artifact> ArtifactOf(const std::string& operand) {
   if (operand.starts_with(kDigestPrefix) && operand.size() == kDigestSize &&
       !sys::Exists(operand)) {
     std::string hex = operand.substr(kDigestPrefix.size());
     if (hex.find_first_not_of("0123456789abcdef") != std::string::npos) {
       return Error{Code::kUsage, "'" + operand + "' is neither a digest nor a file"};
     }
-    return hex;
+    return sigstore::Artifact{.sha256 = hex};
   }
   Fd file = TRY(sys::Open(operand, O_RDONLY).Context("reading the artifact"));
-  codec::Sha256 hash;
+  ArtifactHash hash;
   std::string block(size_t{1} << 16, '\0');
   for (;;) {
     ssize_t size = ::read(file.get(), block.data(), block.size());
     if (size < 0 && errno == EINTR) continue;
     if (size < 0) return Errno("read " + operand);
-    if (size == 0) return hash.Hex();
+    if (size == 0) return hash.Finish();
     hash.Update({block.data(), static_cast<size_t>(size)});
   }
 }
@@ -172,15 +213,15 @@ Result<int> VerifyBundleCommand(const Arguments& arguments) {
     given = std::move(parsed);
   }
   const sigstore::TrustedRoot& root = given ? *given : sigstore::EmbeddedTrustedRoot();
-  std::string digest = TRY(DigestOf(arguments.operands.front()));
+  sigstore::Artifact artifact = TRY(ArtifactOf(arguments.operands.front()));
   bool json = arguments.Has("json");
   if (!layer_file.empty()) {
     sigstore::LegacySignature layer = TRY(ReadLegacyLayer(layer_file));
-    return Report(sigstore::VerifyLegacy(layer, digest, options, &root), json);
+    return Report(sigstore::VerifyLegacy(layer, artifact.sha256, options, &root), json);
   }
   std::string bundle =
       TRY(sys::ReadFile(bundle_file, kBundleBytesMax).Context("reading the bundle"));
-  return Report(sigstore::VerifyBundle(bundle, digest, options, &root), json);
+  return Report(sigstore::VerifyBundle(bundle, artifact, options, &root), json);
 }
 
 }  // namespace cli
