@@ -4,7 +4,6 @@
 #include <openssl/crypto.h>
 
 #include <algorithm>
-#include <cstring>
 
 #include "gateway/limits.h"
 
@@ -89,8 +88,7 @@ Http2Engine::Taken Http2Session::OnTake(int32_t id, char* out, size_t size) {
   Http2Engine::Taken taken;
   Http2Stream* stream = Find(id);
   if (stream == nullptr) return taken;
-  taken.size = std::min(size, stream->sending_.size());
-  std::memcpy(out, stream->sending_.data(), taken.size);
+  taken.size = stream->sending_.copy(out, size);
   stream->sending_.remove_prefix(taken.size);
   if (!stream->sending_.empty()) return taken;
   taken.end = stream->finishing_;
