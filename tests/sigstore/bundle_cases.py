@@ -16,7 +16,7 @@ OTHER_DIGEST = sha256(b'something else').hex()
 
 NO_STATEMENT = 'npm leaves the statement to its caller'
 NPM_SHA256 = 'npm hashes envelopes with SHA-256 whatever the key'
-ONLY_SHA256 = 'only the SHA-256 of an artifact is known here'
+ONLY_SHA256 = 'of a digest, only SHA-256 is known; npm has the artifact'
 STRICT_JSON = 'npm reads JSON as JavaScript does'
 
 
@@ -120,7 +120,8 @@ def json_text():
         ENTRY + 'integratedTime', int)(GOOD)))
     yield refused('index-negative', 'tlog-index', put(ENTRY + 'logIndex', '-1')(GOOD))
     for name, value in [('index-huge', '9223372036854775808'),
-                        ('index-text', '1x'), ('index-empty', ''), ('index-fraction', 1.5)]:
+                        ('index-text', '1x'), ('index-empty', ''), ('index-fraction', 1.5), ('index-exponent', 1e3), ('index-true', True),
+                        ('index-list', ['1'])]:
         yield refused(name, 'parse', put(ENTRY + 'logIndex', value)(GOOD))
     for field in (ENVELOPE + 'payload', ENVELOPE + 'signatures.0.sig', ENTRY + 'canonicalizedBody',
                   ENTRY + 'logId.keyId', MATERIAL + 'certificate.rawBytes'):
@@ -163,8 +164,10 @@ def content():
     yield verified('message-file', MESSAGE, by_path=True)
     yield refused('message-other-file', 'digest', bundle('message', artifact=b'another'), by_path=True)
     for kind, hash_name in [('p384', 'sha384'), ('p521', 'sha512')]:
-        yield refused('message-file-' + hash_name, 'digest', bundle('message', kind=kind, hash_name=hash_name),
-                      by_path=True, npm_differs=ONLY_SHA256)
+        yield verified('message-file-' + hash_name, bundle('message', kind=kind, hash_name=hash_name),
+                       by_path=True)
+        yield refused('message-other-file-' + hash_name, 'digest', bundle(
+            'message', kind=kind, hash_name=hash_name, artifact=b'another'), by_path=True)
     yield verified('message-file-no-digest', drop('messageSignature.messageDigest')(MESSAGE), by_path=True,
                    npm_reads=False)
     yield verified('file-of-statement', GOOD, by_path=True)

@@ -79,6 +79,8 @@ def chains():
     yield refused('intermediate-for-servers', 'eku', **signed_by(servers, ROOT), npm_differs=STRICT_CHAIN)
     yield refused('bundle-intermediate-of-stranger', 'chain', with_chain(
         bundle(issuer=OTHER_CA), OTHER_CA))
+    # What the bundle brings is no part of a path, were it ever so good: the root has all that counts.
+    yield refused('bundle-intermediate-is-not-used', 'chain', with_chain(bundle(), CA), root=believing([ROOT]))
 
 
 def anchored_in_itself():

@@ -7,8 +7,8 @@ from certificates import email, leaf, uri
 from der import MINUTE, NOON
 from keys import key, sha256
 from logs import b64, canonical
-from signing import (CA, CT, DIGEST, IDENTITY, OTHER_CA, OTHER_ROOT, REKOR1, legacy, simple_signing,
-                     statement, trusted_root)
+from signing import (CA, CT, DIGEST, IDENTITY, OTHER_CA, OTHER_ROOT, REKOR1, ROOT, chain, legacy,
+                     simple_signing, statement, trusted_root)
 from time_cases import OTHER_TSA
 
 TEAM = key('team')
@@ -111,6 +111,8 @@ def annotations():
     # The chain is a hint: a stranger's does no harm and no good.
     yield verified('legacy-chain-of-stranger', legacy(shown_chain=(OTHER_CA, OTHER_ROOT)))
     yield refused('legacy-hostile-chain', 'chain', legacy(issuer=OTHER_CA, shown_chain=(OTHER_CA, OTHER_ROOT)))
+    yield refused('legacy-chain-is-not-used', 'chain', legacy(), root=trusted_root(
+        certificateAuthorities=[chain([ROOT])]))
     yield refused('legacy-signature-other', 'signature', legacy(
         signature=lambda _: key('leaf p256').sign(b'something else')))
     yield refused('legacy-certificate-of-another', 'tlog-mismatch', annotation(

@@ -3,10 +3,11 @@ import base64
 
 import der
 from case import drop, put, refused, verified
+from certificates import leaf, uri
 from der import NOON
 from keys import key, sha256
-from logs import Log, b64
-from signing import LOGS, REKOR1, REKOR2, bundle, trusted_root
+from logs import Log, b64, canonical
+from signing import CA, CT, IDENTITY, LOGS, REKOR1, REKOR2, bundle, raw, statement, trusted_root
 
 ENTRIES = 'verificationMaterial.tlogEntries'
 ENTRY = ENTRIES + '.0.'
@@ -242,6 +243,18 @@ def consistency():
         yield refused('entry-other-' + name, 'tlog-mismatch', logged(
             generation, what, change_spec=put(field, value)), word=word,
             npm_differs=CONSISTENCY if name.endswith(('key', 'details')) else '')
+    # The same key's other certificate, as good as the one that was logged: the entry is not about it.
+    for name, generation, what in [('dsse', 1, 'dsse'), ('intoto', 1, 'intoto'), ('record', 1, 'message'),
+                                   ('rekor2', 2, 'dsse'), ('rekor2-message', 2, 'message')]:
+        again = leaf(CA, CT, names=[uri(IDENTITY)], subject_key=key('leaf p256'))
+        yield refused('entry-other-certificate-' + name, 'tlog-mismatch', put(
+            'verificationMaterial.certificate', raw(again))(logged(generation, what)), word='key',
+            npm_differs=CONSISTENCY)
+    # An entry of the same signer's other signature, beside the right one.
+    other = bundle(payload=canonical(statement(predicate={'n': 1})))['verificationMaterial']['tlogEntries'][0]
+    for name, change in [('instead', lambda _: [other]), ('first', lambda right: [
+            put('logIndex', '1')(other), *right]), ('last', lambda right: [*right, put('logIndex', '1')(other)])]:
+        yield refused('entry-of-another-signature-' + name, 'tlog-mismatch', put(ENTRIES, change)(bundle()))
     yield refused('entry-intoto-single-base64', 'bad-base64', bundle('intoto', logs=[(1, {
         'change_spec': put('content.envelope.signatures.0.sig', lambda twice: base64.b64decode(
             twice).decode())})]))
