@@ -97,6 +97,7 @@ Result<std::unique_ptr<Setup>> Setup::Read(const Arguments& arguments, std::stri
     std::string password = TRY(sys::ReadAll(STDIN_FILENO, kPasswordBytesMax));
     while (password.ends_with('\n') || password.ends_with('\r')) password.pop_back();
     setup->password_ = Secret(password);
+    setup->pull.source.password_host = setup->pull.verify.reference.host;
     setup->pull.source.username = arguments.Get("username");
     setup->pull.source.password = &setup->password_;
   }

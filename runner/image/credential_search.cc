@@ -114,9 +114,9 @@ class Search {
 
 }  // namespace
 
-CredentialSearch FindCredential(const std::string& host, const std::string& repository, bool own,
+CredentialSearch FindCredential(const std::string& host, const std::string& repository,
                                 const SourceOptions& options) {
-  if (own && options.password != nullptr && !options.password->empty()) {
+  if (host == options.password_host && options.password != nullptr && !options.password->empty()) {
     CredentialSearch given;
     given.credential.username = options.username;
     given.credential.password = Secret(options.password->reveal());

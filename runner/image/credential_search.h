@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where credentials for a registry are looked for, the most specific place first:
-//   1. SourceOptions::username and password
+//   1. SourceOptions::username and password, for exactly password_host
 //   2. $DOCKER_AUTH_CONFIG, a configuration of Docker's as text (GitLab)
 //   3. $REGISTRY_AUTH_FILE, $XDG_RUNTIME_DIR/containers/auth.json,
 //      $XDG_CONFIG_HOME/containers/auth.json (else ~/.config/...), $DOCKER_CONFIG/config.json (else
@@ -16,8 +16,7 @@
 
 namespace image {
 
-// `own`: `host` is the reference's registry, not a mirror's, so that (1) is meant for it.
-CredentialSearch FindCredential(const std::string& host, const std::string& repository, bool own,
+CredentialSearch FindCredential(const std::string& host, const std::string& repository,
                                 const SourceOptions& options);
 
 }  // namespace image

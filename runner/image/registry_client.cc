@@ -39,6 +39,15 @@ std::string WordsOf(const net::HttpResponse& response) {
   return words;
 }
 
+// A registry that speaks plain HTTP is not one that is gone.
+Error Advised(Error error, const RegistryAddress& address) {
+  const bool plain = error.code == Code::kTemporary && address.base.scheme == "https" &&
+                     error.what.find("wrong version number") != std::string::npos;
+  if (!plain) return error;
+  return Error{Code::kSetup, address.host + " does not speak TLS",
+               "--insecure-registry " + address.host};
+}
+
 }  // namespace
 
 // A client of ours for as long as a request takes.
@@ -84,8 +93,10 @@ Result<net::HttpResponse> RegistryClient::Get(const RegistryRequest& request,
   for (bool renewed = false;; renewed = true) {
     http.bearer = authorization.bearer.empty() ? nullptr : &authorization.bearer;
     http.basic = authorization.basic.empty() ? nullptr : &authorization.basic;
-    Followed followed =
-        TRY(SendFollowing(lease.client(), http, address_.base, TargetKind::kBlob, &sink, deadline));
+    Result<Followed> sent =
+        SendFollowing(lease.client(), http, address_.base, TargetKind::kBlob, &sink, deadline);
+    if (!sent.ok()) return Advised(std::move(sent).error(), address_);
+    Followed followed = std::move(sent).value();
     if (followed.response.status == 401 && followed.left) {
       return Error{Code::kRefused, address_.Name() + " sends us to " +
                                        net::ShownUrl(followed.url.text) +
@@ -112,8 +123,11 @@ Error RegistryClient::Explain(const net::HttpResponse& response, const std::stri
   if (response.status >= 500 || response.status == 408) return Error{Code::kTemporary, text};
   if (!denied && response.status != 404) return Error{Code::kInvalid, text};
   // A private repository looks like one that is not there, to who may not see it.
-  const bool hides = anonymous && address_.host == "ghcr.io";
-  std::string hint = denied || hides ? CredentialHint(address_.host) : "";
+  const bool github = address_.host == "ghcr.io";
+  std::string hint = denied || (anonymous && github) ? CredentialHint(address_.host) : "";
+  if (denied && github && !anonymous) {
+    hint += "; and in the package's settings, under Manage Actions access, this repository";
+  }
   if (denied) text += auth_.Complaints();
   const Code refusal = anonymous ? Code::kSetup : Code::kRefused;
   return Error{denied ? refusal : Code::kNotFound, text, std::move(hint)};

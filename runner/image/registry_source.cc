@@ -220,9 +220,9 @@ Result<std::unique_ptr<Source>> OpenRegistry(const Reference& reference,
     const bool mirror = at + 1 < addresses.size();
     net::RetryPolicy its_retries = retries;
     if (mirror) its_retries.attempts_max = std::min(kMirrorAttemptsMax, retries.attempts_max);
-    // The explicit credential is the registry's own.
-    const auto find = [options, host = addresses[at].host, repository = addresses[at].repository,
-                       mirror] { return FindCredential(host, repository, !mirror, options); };
+    const auto find = [options, host = addresses[at].host, repository = addresses[at].repository] {
+      return FindCredential(host, repository, options);
+    };
     registry->Add(std::make_unique<RegistryClient>(addresses[at], find, its_retries, http));
   }
   return std::unique_ptr<Source>(std::move(registry));

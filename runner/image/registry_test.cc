@@ -194,17 +194,18 @@ TEST_CASE("FindCredential gives GitHub's token to ghcr.io and to nobody else") {
     if (name == "GITHUB_ACTOR") return "octocat";
     return std::nullopt;
   };
-  CHECK(FindCredential("ghcr.io", "a/b", true, options).credential.username == "octocat");
-  CHECK(FindCredential("ghcr.io", "a/b", true, options).credential.password.reveal() == "hush");
+  CHECK(FindCredential("ghcr.io", "a/b", options).credential.username == "octocat");
+  CHECK(FindCredential("ghcr.io", "a/b", options).credential.password.reveal() == "hush");
   for (const char* host : {"docker.io", "xghcr.io", "ghcr.io:444", "ghcr.io.example"}) {
     CAPTURE(host);
-    CHECK_FALSE(FindCredential(host, "a/b", true, options).credential.known());
+    CHECK_FALSE(FindCredential(host, "a/b", options).credential.known());
   }
   Secret password("given");
+  options.password_host = "ghcr.io";
   options.username = "me";
   options.password = &password;
-  CHECK(FindCredential("ghcr.io", "a/b", true, options).credential.username == "me");
-  CHECK(FindCredential("ghcr.io", "a/b", false, options).credential.username == "octocat");
+  CHECK(FindCredential("ghcr.io", "a/b", options).credential.username == "me");
+  CHECK_FALSE(FindCredential("docker.io", "a/b", options).credential.known());
 }
 
 struct Screen {

@@ -138,20 +138,4 @@ Lookup FindSignatures(Source& source, const std::string& digest, bool attestatio
   return finder.Take();
 }
 
-Lookup FindSignatures(const std::vector<SignaturePlace>& places, const std::string& digest,
-                      bool attestations, Deadline deadline) {
-  Lookup all;
-  for (const SignaturePlace& place : places) {
-    Lookup some = FindSignatures(*place.source, digest, attestations, deadline);
-    for (Candidate& candidate : some.candidates) {
-      candidate.where = place.name + ": " + candidate.where;
-      all.candidates.push_back(std::move(candidate));
-    }
-    for (const std::string& failure : some.failures) {
-      all.failures.push_back(place.name + ": " + failure);
-    }
-  }
-  return all;
-}
-
 }  // namespace image

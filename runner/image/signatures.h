@@ -25,18 +25,10 @@ struct Lookup {
 
 // At most kCandidatesMax; what is beyond is a failure of its own. `attestations`: also `.att` tags.
 // Referrers are judged by their manifests alone: the lists that cosign and GHCR write say nothing
-// reliable about them. Listed ones that are not there are skipped.
+// reliable about them. Listed ones that are not there are skipped. Other repositories that hold
+// signatures of this image (as COSIGN_REPOSITORY names them) are sources like this one.
 Lookup FindSignatures(Source& source, const std::string& digest, bool attestations,
                       Deadline deadline);
-
-// A repository that holds signatures for images of others, as COSIGN_REPOSITORY names one.
-struct SignaturePlace {
-  std::string name;  // "ghcr.io/acme/signatures"; put before each `where` and failure.
-  Source* source;    // Borrowed.
-};
-// The same in every one of `places`, all of them together.
-Lookup FindSignatures(const std::vector<SignaturePlace>& places, const std::string& digest,
-                      bool attestations, Deadline deadline);
 
 inline constexpr size_t kCandidatesMax = 64;
 // Of all candidates of one lookup; a bundle may hold an attestation of many packages.

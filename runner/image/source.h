@@ -66,8 +66,10 @@ struct BlobProgress {
 };
 
 struct SourceOptions {
-  // Whoever asks the reference's own registry; before every other credential. `password` is
+  // Whoever asks the registry `password_host` ("ghcr.io"), and no other: a source for another
+  // repository may be opened with the same options. Before every other credential. `password` is
   // borrowed for the life of the Source, may be null.
+  std::string password_host;
   std::string username;
   const Secret* password = nullptr;
 
@@ -80,7 +82,7 @@ struct SourceOptions {
   // credentials; what it does not have, or fails to give, the registry itself is asked for.
   std::vector<std::string> mirrors;
 
-  // A variable of the environment, for credentials (docs/reference/image.md has the list and their
+  // A variable of the environment, for credentials (image/credential_search.h has the list and its
   // order). Empty: nobody has any but `password`.
   std::function<std::optional<std::string>(const std::string& name)> environment;
 

@@ -98,6 +98,7 @@ Result<Json> Run(const Arguments& arguments, const Secret& password) {
   image::SourceOptions options;
   options.insecure_registries = arguments.All("insecure");
   options.mirrors = arguments.All("mirror");
+  options.password_host = arguments.Get("password-host", reference.host);
   options.username = arguments.Get("username");
   options.password = &password;
   options.ca_file = arguments.Get("ca");

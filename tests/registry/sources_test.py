@@ -57,6 +57,7 @@ class Credentials(Case):
                     [f'CI_REGISTRY=x.{self.reg.host}', 'CI_REGISTRY_USER=robot', 'CI_REGISTRY_PASSWORD=' + PASSWORD]):
             with self.subTest(env[0]):
                 self.fails('setup', 'no credentials', self.reg, env=env)
+        self.fails('setup', 'no credentials', self.reg, username='robot', password=PASSWORD, password_host='ghcr.io')
         for _, _, headers in self.reg.requests:
             self.assertNotIn('authorization', headers)
 
@@ -181,6 +182,8 @@ class Mirrors(Case):
             self.options['mirror'] = mirror
             self.assertEqual(self.pull()['code'], 'usage', mirror)
         self.options['mirror'] = []
+        answer = self.ask('pull', f'{self.mirror.host}/demo:v1')
+        self.assertEqual((answer['code'], answer['hint']), ('setup', '--insecure-registry ' + self.mirror.host))
         for insecure, code in ((['10.0.0.1:5000'], 'usage'), (['a.example'], 'usage'), (['a b'], 'usage'),
                                (['10.0.0.1:5000'] * 2, None), (['localhost', '127.0.0.2:5', '[::1]:5000'], None)):
             self.options['insecure'] = [self.origin.host, *insecure]
