@@ -169,11 +169,24 @@ std::string AsText(const sigstore::Verified& verified) {
   return text;
 }
 
+// One word of a shell's. A branch may be called anything, and an identity has its name in it.
+std::string ShellWord(std::string_view text) {
+  std::string word = "'";
+  for (char c : text) {
+    if (c == '\'') {
+      word += "'\\''";
+    } else {
+      word += c;
+    }
+  }
+  return word + "'";
+}
+
 // What was found instead, as the options that would accept it.
 std::string HintFor(const sigstore::Rejection& rejection) {
   if (rejection.identity.empty()) return {};
-  return "--certificate-identity '" + rejection.identity + "' --certificate-oidc-issuer '" +
-         rejection.issuer + "'";
+  return "--certificate-identity " + ShellWord(rejection.identity) + " --certificate-oidc-issuer " +
+         ShellWord(rejection.issuer);
 }
 
 Result<int> Report(const sigstore::Verdict& verdict, bool json) {
