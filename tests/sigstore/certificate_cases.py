@@ -129,6 +129,10 @@ def names():
             ('newline', [uri('x\n' + IDENTITY)])]:
         yield refused('san-' + name, 'identity-mismatch', bundle(names=names_), word=names_[0][2:20].decode()
                       if name == 'other' else '')
+    # The hint is pasted into a shell: a branch may have any name.
+    quote = IDENTITY + "';id;'"
+    yield refused('hint-is-quoted', 'identity-mismatch', bundle(names=[uri(quote)]),
+                  word="--certificate-identity '" + quote.replace("'", "'\\''") + "'")
     # What is not an identity of Fulcio's: the same words in a name of another kind.
     yield refused('san-other-name-of-another-type', 'bad-certificate', bundle(names=[der.explicit(
         0, der.oid('1.3.6.1.4.1.311.20.2.3') + der.explicit(0, der.utf8(IDENTITY)))]))
