@@ -2,8 +2,10 @@
 #include "image/verify.h"
 
 #include <algorithm>
+#include <cctype>
 #include <optional>
 
+#include "codec/json.h"
 #include "image/signatures.h"
 
 namespace image {
@@ -161,11 +163,22 @@ std::string What(RefusalKind kind) {
   return {};
 }
 
+// A certificate's text as one YAML value, whatever it holds: a branch may be called anything, and
+// identities have branches in them.
+std::string YamlValue(const std::string& text) {
+  bool plain = !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 ||
+           std::string_view("/:._@+-").find(c) != std::string_view::npos;
+  });
+  return plain ? text : codec::RenderJsonLine(codec::Json(text));
+}
+
 // What to put into the configuration, for a person who decides to trust that signer.
 std::string Accepting(const std::string& repository, const sigstore::Rejection* rejection) {
   std::string text = "images:\n  trust:\n    - repository: " + repository + "\n";
   if (rejection == nullptr) return text + "      key: .agentic-ci/cosign.pub";
-  return text + "      identity: " + rejection->identity + "\n      issuer: " + rejection->issuer;
+  return text + "      identity: " + YamlValue(rejection->identity) +
+         "\n      issuer: " + YamlValue(rejection->issuer);
 }
 
 ImageRefusal Verifier::Refuse(const ResolvedManifest& chain) {
