@@ -371,4 +371,111 @@ TEST_CASE("RenderPlan tells every mount, rule, limit and the command in one line
 }
 
 }  // namespace
+namespace {
+
+// An image that is a table, with two layers.
+ImageRequest Image() {
+  ImageRequest image;
+  image.layers = {"/store/upper", "/store/lower"};
+  image.owner = 1'879'048'192;
+  image.kind = [](const std::string& path) {
+    static const std::map<std::string, PathKind> kPaths = {{"/bin", PathKind::kDirectory},
+                                                           {"/etc", PathKind::kDirectory},
+                                                           {"/opt", PathKind::kDirectory},
+                                                           {"/etc/ssl/cert.pem", PathKind::kFile}};
+    auto found = kPaths.find(path);
+    return found == kPaths.end() ? PathKind::kMissing : found->second;
+  };
+  return image;
+}
+
+bool HasRule(const SandboxPlan& plan, const std::string& path, bool writable) {
+  return std::any_of(plan.landlock.begin(), plan.landlock.end(), [&](const LandlockRule& rule) {
+    return rule.path == path && rule.writable == writable;
+  });
+}
+
+}  // namespace
+
+TEST_CASE("In an image nothing of the host's is mounted but devices and the checkout") {
+  SandboxRequest request = Request();
+  request.image = Image();
+  request.policy.filesystem.read_only = {"/usr", "/home", "/root"};
+  SandboxPlan plan = Plan(request, FakeHost());
+  CHECK(plan.mounts[0].kind == Kind::kLayer);
+  CHECK(plan.mounts[0].source == "/store/upper");
+  CHECK(plan.mounts[1].source == "/store/lower");
+  CHECK(plan.mounts[2].kind == Kind::kImage);
+  for (const MountStep& step : plan.mounts) {
+    bool of_the_host = step.kind == Kind::kBind || step.kind == Kind::kOverlay;
+    CHECK_FALSE(of_the_host);
+    CHECK(step.kind != Kind::kMask);
+  }
+  CHECK(plan.mounts.back().kind == Kind::kReadOnly);
+  CHECK(plan.mounts.back().target == "/");
+  // Ours over the bundle that the image has, and over none that it has not.
+  REQUIRE(Find(plan, Kind::kFile, "/etc/ssl/cert.pem") != nullptr);
+  CHECK(Find(plan, Kind::kFile, "/etc/ssl/cert.pem")->content.find("ours") != std::string::npos);
+  CHECK(Find(plan, Kind::kFile, "/etc/ssl/certs/ca-certificates.crt") == nullptr);
+  CHECK(Place(plan, Kind::kReadOnly, "/dev") > Place(plan, Kind::kDevice, "/dev/null"));
+  CHECK(HasRule(plan, "/bin", false));  // Not under /usr there.
+  CHECK_FALSE(HasRule(plan, "/lib", false));
+}
+
+TEST_CASE("A policy's writable directories of an image stay so when its root is sealed") {
+  SandboxRequest request = Request();
+  request.image = Image();
+  request.policy.filesystem.read_write = {"/opt/", "/tmp", "/missing"};
+  SandboxPlan plan = Plan(request, FakeHost());
+  CHECK(Find(plan, Kind::kWritable, "/opt") != nullptr);
+  CHECK(Find(plan, Kind::kWritable, "/tmp") == nullptr);  // The sandbox's own.
+  CHECK(Find(plan, Kind::kWritable, "/missing") == nullptr);
+  CHECK(plan.notes == std::vector<std::string>{"/missing: not in the image"});
+  CHECK(Place(plan, Kind::kWritable, "/opt") < Place(plan, Kind::kWorkspace, "/home/alice/work"));
+  request.policy.landlock = policy::LandlockMode::kHardRequirement;
+  request.policy.filesystem.read_only = {"/missing"};
+  CHECK(Refusal(request, FakeHost()).what.find("does not exist in the image") != std::string::npos);
+}
+
+TEST_CASE("The agent is the image's user, unless the policy names one, and never root") {
+  SandboxRequest request = Request();
+  request.image = Image();
+  CHECK(Plan(request, FakeHost()).inner_uid == 1000);
+  request.image->uid = 1234;
+  request.image->gid = 1235;
+  CHECK(Plan(request, FakeHost()).inner_uid == 1234);
+  CHECK(Plan(request, FakeHost()).inner_gid == 1235);
+  request.policy.process.run_as_user = "77";
+  CHECK(Plan(request, FakeHost()).inner_uid == 77);
+}
+
+TEST_CASE("Root hands an image's layers to whoever the agent is on the host") {
+  SandboxRequest request = Request();
+  request.image = Image();
+  FakeHost host;
+  CHECK(Plan(request, host).mounts[0].from == MountStep::Source::kPath);
+  host.root = true;
+  host.uid = host.gid = 0;
+  SandboxPlan mapped = Plan(request, host);  // The checkout belongs to somebody.
+  CHECK(mapped.mounts[0].from == MountStep::Source::kMapped);
+  CHECK(mapped.mounts[0].owner == 1'879'048'192);
+  host.checkout_uid = host.checkout_gid = 0;
+  CHECK(Plan(request, host).mounts[0].from == MountStep::Source::kOpened);
+}
+
+TEST_CASE("What belongs to root on the host is handed over where the agent has to get at it") {
+  SandboxRequest request = Request();
+  request.policy.filesystem.read_write = {"/opt", "/usr"};
+  request.extra_read_only = {"/root"};
+  FakeHost host;
+  host.roots = {"/opt", "/root"};
+  CHECK(Find(Plan(request, host), Kind::kOverlay, "/opt")->from == MountStep::Source::kPath);
+  host.root = true;
+  host.uid = host.gid = host.checkout_uid = host.checkout_gid = 0;
+  SandboxPlan plan = Plan(request, host);
+  CHECK(Find(plan, Kind::kOverlay, "/opt")->from == MountStep::Source::kMapped);
+  CHECK(Find(plan, Kind::kOverlay, "/usr")->from == MountStep::Source::kPath);
+  CHECK(Find(plan, Kind::kBind, "/root")->from == MountStep::Source::kMapped);
+}
+
 }  // namespace sandbox
