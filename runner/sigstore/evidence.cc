@@ -58,7 +58,8 @@ Checked<std::vector<ProvedTime>> ProveTimes(const Evidence& evidence,
 
 // A log's key is trusted for a time; an entry is of the time that the log signed, or else of the
 // time of the signature in it.
-Check CheckLogValidity(const LogProof& proof, const std::vector<ProvedTime>& times) {
+Check CheckLogValidity(const LogProof& proof, const std::vector<ProvedTime>& times,
+                       bool log_required) {
   for (const Logged& entry : proof.entries) {
     const Interval& valid_for = entry.log->valid_for;
     bool ok = entry.time ? valid_for.Contains(*entry.time)
@@ -69,7 +70,7 @@ Check CheckLogValidity(const LogProof& proof, const std::vector<ProvedTime>& tim
       return Rejection{Reason::kLogValidity, "the trusted root does not trust the log '" +
                                                  entry.log->host + "' at the time of signing"};
     }
-    if (!entry.time && times.empty() && valid_for.end) {
+    if (log_required && !entry.time && times.empty() && valid_for.end) {
       return Rejection{Reason::kNoTimestamp, "nothing proves when the log '" + entry.log->host +
                                                  "', no longer trusted, had the entry"};
     }
@@ -221,7 +222,7 @@ Checked<Verified> ProveBy(const Evidence& evidence, const VerifyOptions& options
   } else {
     verified.signer = "key sha256:" + Hex(Digest(Hash::kSha256, key.spki()));
   }
-  TRY(CheckLogValidity(log, times));
+  TRY(CheckLogValidity(log, times, require_log));
   TRY(CheckSignature(evidence, key));
   verified.log_indices = std::move(log.indices);
   for (const ProvedTime& time : times) verified.times.push_back(time.at.seconds);

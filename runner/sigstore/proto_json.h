@@ -18,7 +18,7 @@ namespace sigstore {
 // Standard base64 in which line ends may stand anywhere, as in PEM.
 Checked<std::string> DecodeBytes(std::string_view base64, const std::string& where);
 
-// ParseJson with our reasons: kParse or kDuplicateKey; kTooMany beyond `bytes_max`.
+// ParseJson with our reasons: kDuplicateKey, else kParse.
 Checked<codec::Json> ReadJson(std::string_view text, const std::string& where, size_t bytes_max);
 
 // One message. Borrows the JSON.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sigstore/trusted_root.h"
 
+#include <openssl/err.h>
+
 #include <algorithm>
 #include <array>
 #include <span>
@@ -187,6 +189,7 @@ Checked<TrustedRoot> Read(std::string_view text) {
 
 Result<TrustedRoot> ParseTrustedRoot(std::string_view json) {
   Checked<TrustedRoot> root = Read(json);
+  ::ERR_clear_error();  // See verify.cc.
   if (root.ok()) return std::move(root).value();
   return Error{Code::kInvalid, Render(root.error())};
 }
