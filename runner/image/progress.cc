@@ -32,16 +32,18 @@ std::string ShownBytes(int64_t bytes) {
 ProgressLines::ProgressLines(Options options)
     : options_(std::move(options)), began_ms_(options_.now_ms()), written_ms_(began_ms_) {}
 
-void ProgressLines::Expect(const std::vector<Descriptor>& blobs) {
+void ProgressLines::Expect(const std::vector<Descriptor>& layers) {
   std::lock_guard lock(mutex_);
-  for (const Descriptor& blob : blobs) {
-    blobs_.try_emplace(blob.digest, BlobProgress{blob.digest, 0, blob.size});
+  for (const Descriptor& layer : layers) {
+    layers_.try_emplace(layer.digest, BlobProgress{layer.digest, 0, layer.size});
   }
 }
 
 void ProgressLines::Update(const BlobProgress& progress) {
   std::lock_guard lock(mutex_);
-  blobs_[progress.digest] = progress;
+  auto expected = layers_.find(progress.digest);
+  if (expected == layers_.end()) return;
+  expected->second = progress;
   const int64_t now = options_.now_ms();
   if (now - written_ms_ < (options_.terminal ? kTerminalMs : kLogMs)) return;
   written_ms_ = now;
@@ -58,15 +60,15 @@ std::string ProgressLines::Line(int64_t now_ms) const {
   int64_t bytes = 0;
   int64_t bytes_total = 0;
   size_t complete = 0;
-  for (const auto& [digest, blob] : blobs_) {
-    bytes += blob.bytes;
-    bytes_total += blob.bytes_total;
-    complete += blob.bytes == blob.bytes_total ? 1 : 0;
+  for (const auto& [digest, layer] : layers_) {
+    bytes += layer.bytes;
+    bytes_total += layer.bytes_total;
+    complete += layer.bytes == layer.bytes_total ? 1 : 0;
   }
   const double seconds = static_cast<double>(now_ms - began_ms_) / 1000;
   std::string line = "agentic-ci: pulling " + options_.name + ": " + ShownBytes(bytes) + " of " +
                      ShownBytes(bytes_total) + ", " + std::to_string(complete) + " of " +
-                     std::to_string(blobs_.size()) + " blobs, " + Tenths(seconds) + " s";
+                     std::to_string(layers_.size()) + " layers, " + Tenths(seconds) + " s";
   if (seconds > 0) {
     const double rate = static_cast<double>(bytes) / seconds;
     line += ", " + ShownBytes(static_cast<int64_t>(rate)) + "/s";
@@ -77,7 +79,7 @@ std::string ProgressLines::Line(int64_t now_ms) const {
 void ProgressLines::Finish() {
   std::lock_guard lock(mutex_);
   int64_t bytes = 0;
-  for (const auto& [digest, blob] : blobs_) bytes += blob.bytes;
+  for (const auto& [digest, layer] : layers_) bytes += layer.bytes;
   if (bytes == 0) return;
   const double seconds = static_cast<double>(options_.now_ms() - began_ms_) / 1000;
   std::string line = "agentic-ci: pulled " + options_.name + ": " + ShownBytes(bytes) + " in " +

@@ -26,8 +26,10 @@ class ProgressLines {
   };
   explicit ProgressLines(Options options);
 
-  // The sizes of what will come, when they are known: so that percentages are of all of it.
-  void Expect(const std::vector<Descriptor>& blobs);
+  // The layers that will come. Before this nothing is shown: configurations and signatures are
+  // small.
+  void Expect(const std::vector<Descriptor>& layers);
+  // Of a layer; what was not expected is passed over.
   void Update(const BlobProgress& progress);
   // The last line: how much came, and how long it took. Nothing when nothing came.
   void Finish();
@@ -38,7 +40,7 @@ class ProgressLines {
   const Options options_;
   const int64_t began_ms_;
   std::mutex mutex_;  // Of everything below, and of `write`.
-  std::map<std::string, BlobProgress> blobs_;
+  std::map<std::string, BlobProgress> layers_;
   int64_t written_ms_;
   size_t width_ = 0;  // Of the line that stands on the terminal.
 };

@@ -223,13 +223,18 @@ TEST_CASE("ProgressLines writes a line now and then in a log, and one at the end
   Descriptor blob;
   blob.digest = "x";
   blob.size = 4 << 20;
+  screen.now_ms += 10'000;
+  lines.Update({"x", 1 << 20, 4 << 20});
+  lines.Finish();
+  CHECK(screen.text.empty());  // Nothing is expected yet.
+  screen.now_ms -= 10'000;
   lines.Expect({blob});
   lines.Update({"x", 1 << 20, 4 << 20});
   CHECK(screen.text.empty());
   screen.now_ms += 10'000;
   lines.Update({"x", 2 << 20, 4 << 20});
   CHECK(screen.text ==
-        "agentic-ci: pulling a/b:1: 2.0 MiB of 4.0 MiB, 0 of 1 blobs, 10.0 s, 204.8 KiB/s\n");
+        "agentic-ci: pulling a/b:1: 2.0 MiB of 4.0 MiB, 0 of 1 layers, 10.0 s, 204.8 KiB/s\n");
   screen.text.clear();
   screen.now_ms += 5'000;
   lines.Update({"x", 4 << 20, 4 << 20});
@@ -240,6 +245,10 @@ TEST_CASE("ProgressLines writes a line now and then in a log, and one at the end
 TEST_CASE("ProgressLines writes over its line on a terminal, and never more than fits on one") {
   Screen screen;
   ProgressLines lines(screen.Options(true));
+  Descriptor blob;
+  blob.digest = "x";
+  blob.size = 1 << 30;
+  lines.Expect({blob});
   screen.now_ms += 100;
   lines.Update({"x", 1, 1 << 30});
   CHECK(screen.text.front() == '\r');

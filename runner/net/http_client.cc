@@ -204,6 +204,7 @@ struct HttpClient::State {
     Set(CURLOPT_CAINFO_BLOB, &ca);
     Set(CURLOPT_PROXY, options.proxy.c_str());  // "": none, and the environment is not asked.
     Set(CURLOPT_NOPROXY, "localhost,127.0.0.1,::1");
+    Set(CURLOPT_BUFFERSIZE, 256 * 1024L);  // A layer is streamed in few calls.
     Set(CURLOPT_USERAGENT, options.user_agent.c_str());
     Set(CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(options.connect_timeout_ms));
     Set(CURLOPT_LOW_SPEED_LIMIT, 1000L);
