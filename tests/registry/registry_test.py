@@ -59,6 +59,15 @@ class Tokens(Case):
         self.fails('setup', '401', registry)
         self.assertEqual(len(registry.asked('/blobs/')) - before, 2)
 
+    def test_threads_whose_token_is_no_longer_taken_share_the_next(self):
+        registry = self.registry(auth='bearer')
+        registry.anonymous = True
+        registry.add_image('demo', 'v1', [b'%d' % number for number in range(8)])
+        config = json.loads(registry.manifests['demo', 'v1'][1])['config']['digest']
+        registry.fault('/blobs/(?!' + config + ')', lambda handler: bool(registry.tokens.clear()), times=1)
+        self.pulls(registry)
+        self.assertEqual(len(registry.asked('^/token')), 2)
+
     def test_an_identity_token_is_exchanged_by_post_and_by_get_where_post_is_unknown(self):
         registry = self.registry(auth='bearer')
         registry.add_image('demo', 'v1')

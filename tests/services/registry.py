@@ -196,7 +196,7 @@ class Registry:
             return handler.reply(401, {'details': 'incorrect username or password'})
         if 'repository:demo:pull' not in ' '.join((query | form).get('scope', [])):
             return handler.reply(400)
-        token = f'token-{len(self.tokens)}'
+        token = f'token-{len(self.requests)}'
         self.tokens.add(token)
         return handler.reply(200, {'access_token' if form else 'token': token, 'expires_in': 60})
 
