@@ -2,15 +2,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """The part of the public conformance suite that we have, with the reason of each refusal: a verifier that
 refuses everything passes most of that suite. Each case is run with the artifact's path and its digest.
+Beside it, what another generator makes (FOLDER/../gen_fixtures.py).
 
 usage: conformance_test.py BINARY FOLDER
 Exit 4, loudly, where the folder is absent.
 """
+import base64
 import hashlib
+import json
 import os
 import pathlib
 import subprocess
 import sys
+import tempfile
 import unittest
 
 BINARY, FOLDER = os.path.abspath(sys.argv.pop(1)), pathlib.Path(sys.argv.pop(1))
@@ -40,7 +44,7 @@ REASONS = {
 def arguments(folder):
     def text(name, otherwise):
         return (folder / name).read_text().strip() if (folder / name).exists() else otherwise
-    yield from ['verify-bundle', '--bundle', folder / 'bundle.sigstore.json']
+    yield from ['--bundle', folder / 'bundle.sigstore.json']
     if (folder / 'key.pub').exists():
         yield from ['--key', folder / 'key.pub']
     else:
@@ -50,20 +54,72 @@ def arguments(folder):
         yield from ['--trusted-root', folder / 'trusted_root.json']
 
 
+def verify(*given):
+    ended = subprocess.run([BINARY, 'verify-bundle', *given], stdin=subprocess.DEVNULL, capture_output=True,
+                           text=True, timeout=60, check=False)
+    return ended.returncode, ended.stderr
+
+
 class Conformance(unittest.TestCase):
     """One test for each case and form of the artifact, made below."""
 
     def check(self, folder, artifact):
-        ended = subprocess.run([BINARY, *arguments(folder), artifact], stdin=subprocess.DEVNULL,
-                               capture_output=True, text=True, timeout=60, check=False)
+        status, said = verify(*arguments(folder), artifact)
         if not folder.name.endswith('_fail'):
-            self.assertEqual((ended.returncode, ended.stderr), (0, ''))
+            self.assertEqual((status, said), (0, ''))
             return
         reason, word = REASONS[folder.name]
         # A malformed root is a bad input of the user's, not a bad signature.
-        self.assertEqual(ended.returncode, 65 if reason.startswith('trust-root') else 77, ended.stderr)
-        self.assertTrue(ended.stderr.startswith(f'agentic-ci: error: {reason}: '), ended.stderr)
-        self.assertIn(word, ended.stderr)
+        self.assertEqual(status, 65 if reason.startswith('trust-root') else 77, said)
+        self.assertTrue(said.startswith(f'agentic-ci: error: {reason}: '), said)
+        self.assertIn(word, said)
+
+
+class Generated(unittest.TestCase):
+    """Signatures that another program made, of an image with this digest."""
+    DIGEST = 'sha256:' + hashlib.sha256(b'an image').hexdigest()
+    OTHER = 'sha256:' + hashlib.sha256(b'another image').hexdigest()
+    WORKFLOW = ['--certificate-identity', 'https://github.com/o/r/.github/workflows/w.yml@refs/heads/main',
+                '--certificate-oidc-issuer', ISSUER]
+    MAIL = ['--certificate-identity', 'dev@example.com',
+            '--certificate-oidc-issuer', 'https://accounts.example.com']
+
+    @classmethod
+    def setUpClass(cls):
+        cls.temporary = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(cls.temporary.cleanup)
+        cls.folder = pathlib.Path(cls.temporary.name)
+        subprocess.run(['/usr/bin/python3', FOLDER.resolve().parent / 'gen_fixtures.py', cls.folder, cls.DIGEST,
+                        'registry.test/app:v1'], check=True, capture_output=True, timeout=60)
+        cls.root = ['--trusted-root', cls.folder / 'trusted_root.json']
+
+    def accepts(self, signer, *document):
+        self.assertEqual(verify(*signer, *document, self.DIGEST), (0, ''))
+        status, said = verify(*signer, *document, self.OTHER)
+        self.assertEqual(status, 77, said)
+        self.assertRegex(said, '^agentic-ci: error: (digest|subject): ')
+
+    def layer(self, name):
+        layers = json.loads((self.folder / 'legacy_layers.json').read_text())
+        payload = base64.b64encode((self.folder / 'payload.json').read_bytes()).decode()
+        file = self.folder / (name + '.json')
+        file.write_text(json.dumps({'payload': payload, 'annotations': layers[name]['annotations']}))
+        return '--legacy-layer', file
+
+    def test_bundles_of_both_generations(self):
+        for generation in (1, 2):
+            self.accepts(self.WORKFLOW, *self.root, '--bundle', self.folder / f'bundle_rekor{generation}.json')
+
+    def test_layers(self):
+        key = ['--key', self.folder / 'cosign.pub']
+        self.accepts(key, *self.layer('key'))
+        self.accepts([*key, '--require-log'], *self.root, *self.layer('key_rekor'))
+        self.accepts(self.MAIL, *self.root, *self.layer('keyless'))
+
+    def test_a_layer_signed_with_a_key_is_nobody_else_s(self):
+        status, said = verify(*self.MAIL, *self.root, *self.layer('key_rekor'), self.DIGEST)
+        self.assertEqual(status, 77)
+        self.assertIn('error: material: ', said)
 
 
 def add(folder):
