@@ -2,10 +2,13 @@
 below name. What the tables of the other files miss shows here."""
 import base64
 import binascii
+import dataclasses
+import json
 
 from case import drop, put, refused, verified
+from certificates import leaf, uri
 from logs import b64
-from signing import CA, TSA, bundle, with_chain
+from signing import CA, CT, IDENTITY, TSA, bundle, legacy, with_chain
 
 MATERIAL = 'verificationMaterial.'
 PROOF = MATERIAL + 'tlogEntries.0.inclusionProof.'
@@ -94,6 +97,38 @@ def every_byte_of_a_timestamp():
                else refused(name, '', changed, npm_reads=False))
 
 
+def every_byte_of_a_certificate():
+    """Logged and stamped as it is shown: only its own signature and its log's promise tell."""
+    good = leaf(CA, CT, names=[uri(IDENTITY)])
+    for at in range(0, len(good.der), 8):
+        changed = dataclasses.replace(good, der=bytes([*good.der[:at], good.der[at] ^ 1, *good.der[at + 1:]]))
+        yield refused(f'altered-certificate-byte-{at}', '', bundle(certificate=good, shown=changed),
+                      npm_reads=False)
+
+
+def every_field_of_a_layer():
+    good = legacy()
+    spare = {'chain', 'rfc3161timestamp'}
+    for name, value in good['annotations'].items():
+        short = name.rsplit('/', 1)[1]
+        without = good | {'annotations': {other: text for other, text in good['annotations'].items()
+                                          if other != name}}
+        yield (verified if short in spare else refused)(
+            'layer-without-' + short, *([] if short in spare else ['']), without, legacy=True, npm_reads=False)
+        if short in ('chain', 'certificate', 'signature'):
+            continue
+        for path, inner in fields(json.loads(value)):
+            changes = [drop(path)]
+            if isinstance(inner, str):
+                changes += [put(path, other) for other in altered(inner)]
+            elif isinstance(inner, int):
+                changes.append(put(path, inner + 1))
+            for number, change in enumerate(changes):
+                yield refused(f'layer-altered-{short}-{path}-{number}', '', good | {
+                    'annotations': good['annotations'] | {name: json.dumps(change(json.loads(value)))}},
+                    legacy=True, npm_reads=False)
+
+
 def cases():
-    for family in (every_field, every_byte_of_a_timestamp):
+    for family in (every_field, every_byte_of_a_timestamp, every_byte_of_a_certificate, every_field_of_a_layer):
         yield from family()
