@@ -87,6 +87,46 @@ std::optional<VerifiedImage> Recall(const PullRequest& request, const std::strin
   return image;
 }
 
+// Ends a transfer when its time has come. A server that says nothing at all is given up on by the
+// source itself.
+class CancellableSource : public Source {
+ public:
+  CancellableSource(std::unique_ptr<Source> source, std::function<bool()> cancelled)
+      : source_(std::move(source)), cancelled_(std::move(cancelled)) {}
+
+  Result<Document> FetchManifest(const std::string& tag_or_digest, Deadline deadline) override {
+    TRY(Check());
+    return source_->FetchManifest(tag_or_digest, deadline);
+  }
+  Result<std::vector<Descriptor>> FetchReferrers(const std::string& digest,
+                                                 Deadline deadline) override {
+    TRY(Check());
+    return source_->FetchReferrers(digest, deadline);
+  }
+  Result<std::string> FetchBlob(const Descriptor& blob, size_t bytes_max,
+                                Deadline deadline) override {
+    TRY(Check());
+    return source_->FetchBlob(blob, bytes_max, deadline);
+  }
+  Status StreamBlob(const Descriptor& blob, const BlobSink& sink, const BlobRestart& restart,
+                    Deadline deadline) override {
+    BlobSink checked = [&](std::string_view bytes) -> Status {
+      TRY(Check());
+      return sink(bytes);
+    };
+    return source_->StreamBlob(blob, checked, restart, deadline);
+  }
+
+ private:
+  Status Check() const {
+    if (cancelled_ && cancelled_()) return Error{Code::kTemporary, "interrupted"};
+    return Ok();
+  }
+
+  std::unique_ptr<Source> source_;
+  std::function<bool()> cancelled_;
+};
+
 // What a tag leads to now; a digest is itself.
 Result<std::string> ResolveDigest(Source& source, const Reference& reference, Deadline deadline) {
   if (!reference.digest.empty()) return reference.digest;
@@ -124,13 +164,14 @@ Result<PulledImage> PullImage(const PullRequest& request, Deadline deadline) {
   if (request.progress != nullptr) {
     options.progress = [&](const BlobProgress& blob) { request.progress->Update(blob); };
   }
-  std::unique_ptr<Source> source = TRY(OpenSource(request.verify.reference, options));
+  std::unique_ptr<Source> opened = TRY(OpenSource(request.verify.reference, options));
+  CancellableSource source(std::move(opened), request.cancelled);
   Store store = TRY(Store::Open(request.store));
   PulledImage pulled;
-  pulled.image = TRY(Resolve(request, *source, deadline));
+  pulled.image = TRY(Resolve(request, source, deadline));
   if (request.progress != nullptr) request.progress->Expect(pulled.image.manifest.layers);
   pulled.unpacked = TRY(
-      store.Unpack(*source, pulled.image.manifest, pulled.image.config, request.limits, deadline));
+      store.Unpack(source, pulled.image.manifest, pulled.image.config, request.limits, deadline));
   if (request.progress != nullptr) request.progress->Finish();
   return pulled;
 }

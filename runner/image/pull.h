@@ -18,6 +18,8 @@ struct PullRequest {
   std::string store;  // Its directory; DefaultStore() where nobody says.
   UnpackLimits limits;
   ProgressLines* progress = nullptr;  // Told how far the layers are; borrowed, or null.
+  // Whether somebody wants it to end: asked by several threads, with every piece that arrives.
+  std::function<bool()> cancelled;
 };
 
 struct PulledImage {

@@ -10,6 +10,7 @@
 
 #include "base/log.h"
 #include "base/sys.h"
+#include "run/supervise.h"
 
 namespace run {
 namespace {
@@ -163,6 +164,7 @@ Result<image::PulledImage> Pull(image::PullRequest pull, bool quiet) {
 
 Result<RunImage> PrepareImage(const Request& request, Config* config) {
   image::PullRequest pull = TRY(PlanPull(request, config));
+  pull.cancelled = [] { return PendingEnd().has_value(); };
   image::PulledImage pulled = TRY(Pull(std::move(pull), request.json));
   sandbox::ImageRoot root = TRY(sandbox::ImageRoot::Open(pulled.unpacked.layers));
   RunImage image{.pulled = std::move(pulled),

@@ -179,8 +179,8 @@ PolicyReload NewReload(const Request& request, const Plan& plan) {
     return LoadPolicy(request, nullptr, plan.checkout.path, "", plan.policy_context,
                       plan.in_image());
   };
-  return PolicyReload({!request.policy_file.empty(), request.keep_policy}, read,
-                      plan.policy.parsed.policy, plan.ecosystems);
+  return PolicyReload({!request.policy_file.empty(), request.keep_policy}, read, plan.policy,
+                      plan.ecosystems);
 }
 
 // The image, if one is asked for, and what runs in it when nobody says.
@@ -419,10 +419,18 @@ Result<int> Run(const Request& request) {
       TRY(ReportDirectory::Prepare(request.report_dir).Context("preparing the report directory"));
   Recorder recorder(request);
   Status carried = RunAgent(request, directory, recorder);
-  if (!carried.ok()) recorder.NoteFailure(carried.error());
+  // A signal before there was an agent to end: while an image was fetched.
+  std::optional<EndKind> interrupted = carried.ok() ? std::nullopt : PendingEnd();
+  if (interrupted) {
+    AgentEnd end;
+    end.kind = *interrupted;
+    recorder.Note(DecideOutcome(end, {}, {}));
+  } else if (!carried.ok()) {
+    recorder.NoteFailure(carried.error());
+  }
   const report::ReportInput& input = recorder.Finish();
   TRY(report::WriteReport(directory.path, input).Context("writing the report"));
-  if (!carried.ok()) return std::move(carried).error();
+  if (!carried.ok() && !interrupted) return std::move(carried).error();
   LogEnd(input.record, directory.path);
   if (request.json) {
     std::string json = TRY(sys::ReadFile(directory.path + "/run.json", kRunJsonBytesMax));

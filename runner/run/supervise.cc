@@ -218,6 +218,14 @@ Result<Fd> CatchSignals() {
   return fd;
 }
 
+std::optional<EndKind> PendingEnd() {
+  sigset_t pending;
+  if (::sigpending(&pending) != 0) return std::nullopt;
+  if (::sigismember(&pending, SIGINT) == 1) return EndKind::kInterrupted;
+  bool terminated = ::sigismember(&pending, SIGTERM) == 1 || ::sigismember(&pending, SIGHUP) == 1;
+  return terminated ? std::optional<EndKind>(EndKind::kTerminated) : std::nullopt;
+}
+
 Result<AgentEnd> Supervise(sandbox::Sandbox& sandbox, gateway::Gateway& gateway,
                            gateway::ConnectionOwners& owners, PolicyReload& reload, int identity,
                            int signals, const Request& request, const OutputFiles& files) {

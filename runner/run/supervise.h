@@ -57,4 +57,8 @@ Result<AgentEnd> Supervise(sandbox::Sandbox& sandbox, gateway::Gateway& gateway,
 // descriptor; call it before the first process is started.
 Result<Fd> CatchSignals();
 
+// What a caught signal that nobody took yet asks for: kInterrupted, kTerminated, or nothing. From
+// any thread.
+std::optional<EndKind> PendingEnd();
+
 }  // namespace run

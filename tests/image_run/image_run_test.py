@@ -11,10 +11,12 @@ import http.server
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 import threading
+import time
 import unittest
 
 BINARY = os.path.abspath(sys.argv[1])
@@ -71,13 +73,18 @@ class Case(unittest.TestCase):
                             self.checkout], check=True)
 
     def call(self, *arguments, **more):
+        return subprocess.run(self.line(arguments), capture_output=True, text=True, errors='replace',
+                              timeout=60, **self.surroundings(), **more)
+
+    def surroundings(self):
+        return {'stdin': subprocess.DEVNULL, 'cwd': self.top + '/home', 'env': {
+            'PATH': '/usr/bin:/bin', 'HOME': self.top + '/home', 'AGENTIC_CI_STORE': self.store}}
+
+    def line(self, arguments):
         line = [self.top + '/agentic-ci', *arguments]
         if os.geteuid() != self.uid:
             line = ['setpriv', f'--reuid={self.uid}', f'--regid={self.uid}', '--clear-groups', *line]
-        return subprocess.run(line, capture_output=True, text=True, errors='replace', timeout=60,
-                              stdin=subprocess.DEVNULL, cwd=self.top + '/home', env={
-                                  'PATH': '/usr/bin:/bin', 'HOME': self.top + '/home',
-                                  'AGENTIC_CI_STORE': self.store}, **more)
+        return line
 
     def run_image(self, reference, *command, options=(), key=True, code=0):
         """Runs to the end. `self.record` is run.json."""
@@ -351,6 +358,35 @@ class Refusals(Case):
             self.run_image(self.shelf.reference(tag='v1'), 'true', options=options, code=64)
         done = self.call('run', '--image-key', self.key, '--', 'true')
         self.assertEqual(done.returncode, 64)
+
+
+class Interrupts(Case):
+    def test_signal_while_the_image_is_fetched_ends_the_run(self):
+        image = self.signed()
+        begun = threading.Event()
+
+        def slowly(handler):
+            def pieces():
+                for _ in range(600):
+                    begun.set()
+                    yield images.BASE[:1000]
+                    time.sleep(0.05)
+            handler.chunks(200, pieces())
+        self.shelf.registry.fault('/blobs/' + self.layers()[0], slowly)
+        report = self.top + '/home/report'
+        for number, code in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
+            begun.clear()
+            process = subprocess.Popen(self.line([
+                'run', '--workdir', self.checkout, '--report-dir', report, '--image',
+                self.shelf.reference(image), '--insecure-registry', self.shelf.host, '--image-key',
+                self.key, '--', 'true']), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                **self.surroundings())
+            self.assertTrue(begun.wait(20))
+            process.send_signal(number)
+            self.assertEqual(process.wait(20), code)
+            self.assertEqual(json.loads(read(report + '/run.json'))['outcome']['exit_code'], code)
+        self.shelf.registry.faults.clear()
+        self.shell(image, 'true')
 
 
 class Configured(Case):
