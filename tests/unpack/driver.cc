@@ -8,16 +8,24 @@
 //       --hold: keeps the layers until standard input ends.
 //   unpack_driver STORE prune BYTES      "freed BYTES LAYERS", "left BYTES"
 //   unpack_driver STORE verify           "wrong TEXT" for each
+//   unpack_driver - inflate FILE...      "us MICROSECONDS": hashing, inflating and hashing again on
+//       all processors, nothing else: what no way of unpacking can be faster than.
 //
 // Exit status 1 and "error CODE TEXT" when something failed.
+#include <fcntl.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <charconv>
 #include <cstdio>
 #include <map>
 #include <string>
+#include <thread>
 #include <vector>
 
+#include "base/sys.h"
+#include "codec/digest.h"
+#include "image/inflate.h"
 #include "image/source.h"
 #include "image/store.h"
 
@@ -27,6 +35,13 @@ int64_t Number(const std::string& text) {
   int64_t value = 0;
   ENSURE(std::from_chars(text.data(), text.data() + text.size(), value).ec == std::errc());
   return value;
+}
+
+void PrintSpan(std::chrono::steady_clock::time_point start) {
+  auto span = std::chrono::steady_clock::now() - start;
+  std::printf(
+      "us %lld\n",
+      static_cast<long long>(std::chrono::duration_cast<std::chrono::microseconds>(span).count()));
 }
 
 struct Fetched {
@@ -70,13 +85,10 @@ Status Unpack(image::Store& store, const std::string& name,
   auto start = std::chrono::steady_clock::now();
   image::UnpackedImage image =
       TRY(store.Unpack(*source, fetched.manifest, fetched.config, limits, deadline));
-  auto span = std::chrono::steady_clock::now() - start;
   for (const std::string& layer : image.layers) std::printf("layer %s\n", layer.c_str());
   for (const std::string& warning : image.warnings) std::printf("warning %s\n", warning.c_str());
   std::printf("owner %u\n", image.owner_uid);
-  std::printf(
-      "us %lld\n",
-      static_cast<long long>(std::chrono::duration_cast<std::chrono::microseconds>(span).count()));
+  PrintSpan(start);
   std::fflush(stdout);
   char byte;
   while (options.contains("--hold") && ::read(STDIN_FILENO, &byte, 1) > 0) {
@@ -84,7 +96,48 @@ Status Unpack(image::Store& store, const std::string& name,
   return Ok();
 }
 
+Status InflateFile(const std::string& path) {
+  Fd fd = TRY(sys::Open(path, O_RDONLY));
+  codec::Sha256 packed;
+  codec::Sha256 unpacked;
+  std::string in(256 << 10, '\0');
+  std::string out(256 << 10, '\0');
+  std::unique_ptr<image::Inflater> inflater =
+      TRY(image::Inflater::Open([&]() -> Result<std::string_view> {
+        ssize_t n = ::read(fd.get(), in.data(), in.size());
+        if (n < 0) return Errno("read");
+        packed.Update(std::string_view(in).substr(0, static_cast<size_t>(n)));
+        return std::string_view(in).substr(0, static_cast<size_t>(n));
+      }));
+  for (;;) {
+    size_t n = TRY(inflater->Read(out));
+    if (n == 0) return Ok();
+    unpacked.Update(std::string_view(out).substr(0, n));
+  }
+}
+
+Status InflateAlone(const std::vector<std::string>& files) {
+  auto start = std::chrono::steady_clock::now();
+  std::atomic<size_t> next = 0;
+  std::atomic<bool> failed = false;
+  std::vector<std::thread> threads;
+  for (unsigned i = 0; i < std::max(1U, std::thread::hardware_concurrency()); ++i) {
+    threads.emplace_back([&] {
+      for (size_t at = next++; at < files.size(); at = next++) {
+        if (!InflateFile(files[at]).ok()) failed = true;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  if (failed) return Error{Code::kIo, "a blob cannot be inflated"};
+  PrintSpan(start);
+  return Ok();
+}
+
 Status Run(const std::vector<std::string>& arguments) {
+  if (arguments[1] == "inflate") {
+    return InflateAlone(std::vector<std::string>(arguments.begin() + 2, arguments.end()));
+  }
   image::Store store = TRY(image::Store::Open(arguments[0]));
   const std::string& verb = arguments[1];
   if (verb == "verify") {
