@@ -35,7 +35,8 @@ Checked<LogProof> ProveLogged(const Evidence& evidence, const TrustedInstance& i
     Logged logged =
         TRY(VerifyEntry(entry, evidence.content, instance.logs, evidence.proof_required));
     if (logged.log == nullptr) continue;
-    proof.indices.push_back(entry.index);
+    // Without its promise nobody has signed the number of an old entry.
+    if (logged.time || entry.second_generation()) proof.indices.push_back(entry.index);
     proof.entries.push_back(logged);
   }
   return proof;

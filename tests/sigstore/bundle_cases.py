@@ -4,7 +4,7 @@ import json
 from case import drop, put, refused, text, verified
 from keys import key, sha256
 from logs import b64, canonical
-from signing import CA, DIGEST, MEDIA_TYPE, ROOT, bundle, pae, raw, statement, trusted_root
+from signing import CA, DIGEST, MEDIA_TYPE, REKOR2, ROOT, bundle, pae, raw, statement, trusted_root
 
 GOOD = bundle()
 MESSAGE = bundle('message')
@@ -133,10 +133,12 @@ def json_text():
 
 
 def content():
-    yield verified('good', GOOD)
+    yield verified('good', GOOD, word='log index: 1006')
+    # Nobody signed the number of an old entry that has only a proof.
+    yield verified('index-not-signed', bundle(logs=[(1, {'promise': False})]), no_word='log index')
     yield verified('good-message', MESSAGE)
     yield verified('good-intoto', bundle('intoto'))
-    yield verified('good-rekor2', bundle(logs=[2]))
+    yield verified('good-rekor2', bundle(logs=[2]), word='log index: 6')
     yield verified('good-rekor2-message', bundle('message', logs=[2]))
     yield verified('both-logs', bundle(logs=[1, 2]))
     yield refused('no-material', 'missing-field', drop('verificationMaterial')(GOOD))
@@ -253,6 +255,12 @@ def policies():
         'signatures.0.verifier', b64(key('stranger').pem))})]), word='key', **logged)
     yield refused('team-log-set-signature', 'set-signature', managed(
         logs=[(1, {'promised_by': key('stranger')})]), **logged)
+    # A log that is retired: what it vouches for needs a time that it cannot have made up since.
+    retired = {'key': TEAM.pem, 'npm_reads': False, 'root': trusted_root(
+        tlogs=[REKOR2.in_root(end='2026-12-31T00:00:00Z')])}
+    yield verified('team-log-retired', managed(logs=[2]), **retired)
+    yield refused('team-log-required-retired', 'no-timestamp', managed(logs=[2]), **logged | retired)
+    yield verified('team-log-required-retired-stamped', managed(logs=[2], stamps=[{}]), **logged | retired)
     stamp = {'options': ('--require-timestamp',), 'npm_reads': False}
     yield verified('timestamp-required', GOOD, **stamp)
     yield refused('timestamp-required-and-missing', 'no-timestamp', bundle(stamps=()), **stamp)

@@ -13,7 +13,8 @@ class Case:
     document: dict | str  # A bundle; a legacy layer where `legacy`.
     root: dict | str | None = dataclasses.field(default_factory=trusted_root)
     exit: int = 77  # With `reason`.
-    word: str = ''  # The refusal's detail has it.
+    word: str = ''  # The refusal's detail has it, or what is said of who signed.
+    no_word: str = ''  # ... has not.
     digest: str = DIGEST
     by_path: bool = False  # The artifact is given as a file, of which every digest is known.
     identity: str = IDENTITY

@@ -55,14 +55,17 @@ def run(binary, case, arguments):
     """What is wrong with the program's answer; None: nothing."""
     ended = subprocess.run([binary, 'verify-bundle', *arguments], stdin=subprocess.DEVNULL,
                            capture_output=True, timeout=60, text=True, close_fds=False, check=False)
-    if case.reason is None:
-        return None if ended.returncode == 0 else f'not verified: {ended.stderr.strip()}'
-    if ended.returncode != case.exit:
-        return f'exit {ended.returncode}, not {case.exit} and {case.reason}: {ended.stderr.strip()}'
+    said = (ended.stdout + ended.stderr).strip()
+    if case.reason is None and ended.returncode != 0:
+        return f'not verified: {said}'
+    if case.reason is not None and ended.returncode != case.exit:
+        return f'exit {ended.returncode}, not {case.exit} and {case.reason}: {said}'
     if case.reason and not ended.stderr.startswith(f'agentic-ci: error: {case.reason}: '):
-        return f'not {case.reason}: {ended.stderr.strip()}'
-    if case.word not in ended.stderr:
-        return f'no word of {case.word}: {ended.stderr.strip()}'
+        return f'not {case.reason}: {said}'
+    if case.word not in said:
+        return f'no word of {case.word}: {said}'
+    if case.no_word and case.no_word in said:
+        return f'a word of {case.no_word}: {said}'
     return None
 
 
