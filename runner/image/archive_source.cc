@@ -252,17 +252,9 @@ Status Archive::StreamBlob(const Descriptor& blob, const BlobSink& sink, const B
                            Deadline deadline) {
   auto found = blobs_.find(blob.digest);
   if (found == blobs_.end()) return Error{Code::kNotFound, "the archive has no " + blob.digest};
-  BlobCheck check(blob);
   std::string buffer;
-  while (true) {
-    const std::string_view piece = TRY(tar_.Read(found->second, check.bytes(), buffer));
-    if (piece.empty()) break;
-    if (deadline.passed()) return Error{Code::kTemporary, "the time limit passed"};
-    TRY(check.Take(piece));
-    TRY(sink(piece));
-    if (progress_) progress_({blob.digest, check.bytes(), blob.size});
-  }
-  return check.Finish();
+  const auto read = [&](int64_t offset) { return tar_.Read(found->second, offset, buffer); };
+  return StreamLocalBlob(blob, read, sink, progress_, deadline);
 }
 
 // Whether `image` has the name that `reference` asks for; any has when it asks for none.

@@ -21,11 +21,6 @@ constexpr char kKind[] = "kind";
 constexpr std::string_view kKindSignatures = "dev.cosignproject.cosign/sigs";
 constexpr std::string_view kKindAttestations = "dev.cosignproject.cosign/atts";
 
-std::string Annotation(const Descriptor& entry, const char* name) {
-  auto found = entry.annotations.find(name);
-  return found == entry.annotations.end() ? "" : found->second;
-}
-
 // "sha256-<64 digits>", and what cosign puts behind it: never an image.
 bool IsReferrerTag(std::string_view tag) {
   return tag.starts_with("sha256-") && tag.size() >= 71 &&
@@ -33,9 +28,9 @@ bool IsReferrerTag(std::string_view tag) {
 }
 
 bool MayBeImage(const Descriptor& entry) {
-  const std::string kind = Annotation(entry, kKind);
+  const std::string kind = entry.Annotation(kKind);
   return kind != kKindSignatures && kind != kKindAttestations && entry.artifact_type.empty() &&
-         !IsReferrerTag(Annotation(entry, kRefName));
+         !IsReferrerTag(entry.Annotation(kRefName));
 }
 
 class Layout : public Source {
@@ -84,9 +79,9 @@ Result<Descriptor> Layout::Find(const std::string& tag_or_digest) const {
   if (IsReferrerTag(tag_or_digest) && tag_or_digest.ends_with(".sig")) kind = kKindSignatures;
   if (IsReferrerTag(tag_or_digest) && tag_or_digest.ends_with(".att")) kind = kKindAttestations;
   for (const Descriptor& entry : index_.manifests) {
-    const std::string name = Annotation(entry, kRefName);
+    const std::string name = entry.Annotation(kRefName);
     if (entry.digest == tag_or_digest || (!name.empty() && name == tag_or_digest)) return entry;
-    if (!kind.empty() && Annotation(entry, kKind) == kind) return entry;
+    if (!kind.empty() && entry.Annotation(kKind) == kind) return entry;
     if (!MayBeImage(entry)) continue;
     images.push_back(&entry);
     if (names.size() < 300) names += (names.empty() ? "" : ", ") + (name.empty() ? "?" : name);
@@ -140,20 +135,16 @@ Result<std::vector<Descriptor>> Layout::FetchReferrers(const std::string& digest
 Status Layout::StreamBlob(const Descriptor& blob, const BlobSink& sink, const BlobRestart&,
                           Deadline deadline) {
   Fd file = TRY(OpenBlob(directory_.get(), blob.digest));
-  BlobCheck check(blob);
   std::string piece(kPieceBytes, '\0');
-  while (true) {
-    const ssize_t got = ::read(file.get(), piece.data(), piece.size());
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return Errno("read");
-    if (got == 0) break;
-    if (deadline.passed()) return Error{Code::kTemporary, "the time limit passed"};
-    const std::string_view bytes(piece.data(), static_cast<size_t>(got));
-    TRY(check.Take(bytes));
-    TRY(sink(bytes));
-    if (progress_) progress_({blob.digest, check.bytes(), blob.size});
-  }
-  return check.Finish();
+  const auto read = [&](int64_t offset) -> Result<std::string_view> {
+    ssize_t got = 0;
+    do {
+      got = ::pread(file.get(), piece.data(), piece.size(), offset);
+    } while (got < 0 && errno == EINTR);
+    if (got < 0) return Errno("pread");
+    return std::string_view(piece.data(), static_cast<size_t>(got));
+  };
+  return StreamLocalBlob(blob, read, sink, progress_, deadline);
 }
 
 }  // namespace

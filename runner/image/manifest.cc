@@ -193,6 +193,11 @@ int Fit(const Platform& offered, const Platform& wanted) {
 
 }  // namespace
 
+std::string Descriptor::Annotation(const std::string& name) const {
+  auto found = annotations.find(name);
+  return found == annotations.end() ? "" : found->second;
+}
+
 Platform HostPlatform() {
   constexpr std::array<std::array<const char*, 3>, 6> kMachines = {{
       {"x86_64", "amd64", ""},

@@ -34,6 +34,9 @@ struct Descriptor {
   std::string artifact_type;
   Platform platform;  // In indexes; os is empty where none is said.
   std::map<std::string, std::string> annotations;
+
+  // The annotation of that name, or "".
+  std::string Annotation(const std::string& name) const;
 };
 
 struct Index {

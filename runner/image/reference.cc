@@ -17,6 +17,12 @@ bool IsLower(char c) { return c >= 'a' && c <= 'z'; }
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 bool IsAlnum(char c) { return IsLower(c) || IsDigit(c) || (c >= 'A' && c <= 'Z'); }
 
+std::string Lower(std::string_view text) {
+  std::string lower(text);
+  for (char& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  return lower;
+}
+
 bool OnlyOf(std::string_view text, bool (*allowed)(char)) {
   return std::all_of(text.begin(), text.end(), allowed);
 }
@@ -136,11 +142,9 @@ Result<Reference> ParseRegistryReference(std::string_view text) {
   const std::string_view first = name.substr(0, slash);
   const bool has_host =
       slash != std::string_view::npos &&
-      (first.find_first_of(".:[") != std::string_view::npos || first == "localhost" ||
-       std::any_of(first.begin(), first.end(), [](char c) { return c >= 'A' && c <= 'Z'; }));
-  reference.host = has_host ? first : kDefaultHost;
+      (first.find_first_of(".:[") != std::string_view::npos || first == "localhost");
+  reference.host = has_host ? Lower(first) : std::string(kDefaultHost);
   reference.repository = has_host ? name.substr(slash + 1) : name;
-  for (char& c : reference.host) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
   if (reference.host == "index.docker.io") reference.host = kDefaultHost;
   if (reference.host == kDefaultHost && reference.repository.find('/') == std::string::npos) {
     if (reference.repository.size() == 64 && IsHexadecimal(reference.repository)) {
@@ -154,10 +158,7 @@ Result<Reference> ParseRegistryReference(std::string_view text) {
     return Bad(text, "the name is longer than " + std::to_string(kNameBytesMax) + " bytes");
   }
   if (!IsRepository(reference.repository)) {
-    std::string lower = reference.repository;
-    std::transform(lower.begin(), lower.end(), lower.begin(), [](char c) {
-      return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-    });
+    const std::string lower = Lower(reference.repository);
     const bool only_case = IsRepository(lower);
     return Bad(text, "\"" + reference.repository + "\" is not a repository's name",
                only_case ? "write it in lower case: " + lower : "");

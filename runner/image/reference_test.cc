@@ -107,6 +107,7 @@ TEST_CASE("ParseReference says what to write instead") {
   CHECK(ParseReference("docker://debian").error().hint == "write debian");
   CHECK(ParseReference("https://ghcr.io/a/b").error().hint == "write ghcr.io/a/b");
   CHECK(ParseReference("x/Agent").error().hint == "write it in lower case: x/agent");
+  CHECK(ParseReference("Acme/agent").error().hint == "write it in lower case: acme/agent");
   CHECK(ParseReference(kHex).error().hint == "write NAME@sha256:" + kHex);
   CHECK(ParseReference("x/a\n::error::").error().what.find('\n') == std::string::npos);
 }

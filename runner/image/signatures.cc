@@ -12,19 +12,14 @@ constexpr std::string_view kBundleType = "application/vnd.dev.sigstore.bundle";
 constexpr std::string_view kSimpleSigningType = "application/vnd.dev.cosign.simplesigning.v1+json";
 constexpr std::string_view kEnvelopeType = "application/vnd.dsse.envelope.v1+json";
 
-std::string Annotation(const Descriptor& layer, const char* name) {
-  auto found = layer.annotations.find(name);
-  return found == layer.annotations.end() ? "" : found->second;
-}
-
 sigstore::LegacySignature LegacyOf(const Descriptor& layer, std::string payload) {
   sigstore::LegacySignature signature;
   signature.payload = std::move(payload);
-  signature.signature = Annotation(layer, "dev.cosignproject.cosign/signature");
-  signature.certificate = Annotation(layer, "dev.sigstore.cosign/certificate");
-  signature.chain = Annotation(layer, "dev.sigstore.cosign/chain");
-  signature.bundle = Annotation(layer, "dev.sigstore.cosign/bundle");
-  signature.timestamp = Annotation(layer, "dev.sigstore.cosign/rfc3161timestamp");
+  signature.signature = layer.Annotation("dev.cosignproject.cosign/signature");
+  signature.certificate = layer.Annotation("dev.sigstore.cosign/certificate");
+  signature.chain = layer.Annotation("dev.sigstore.cosign/chain");
+  signature.bundle = layer.Annotation("dev.sigstore.cosign/bundle");
+  signature.timestamp = layer.Annotation("dev.sigstore.cosign/rfc3161timestamp");
   return signature;
 }
 

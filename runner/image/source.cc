@@ -58,6 +58,22 @@ Result<Document> MakeDocument(std::string media_type, std::string bytes,
   return document;
 }
 
+Status StreamLocalBlob(const Descriptor& blob,
+                       const std::function<Result<std::string_view>(int64_t offset)>& read,
+                       const BlobSink& sink,
+                       const std::function<void(const BlobProgress&)>& progress,
+                       Deadline deadline) {
+  BlobCheck check(blob);
+  while (true) {
+    const std::string_view bytes = TRY(read(check.bytes()));
+    if (bytes.empty()) return check.Finish();
+    if (deadline.passed()) return Error{Code::kTemporary, "the time limit passed"};
+    TRY(check.Take(bytes));
+    TRY(sink(bytes));
+    if (progress) progress({blob.digest, check.bytes(), blob.size});
+  }
+}
+
 Result<std::string> CollectBlob(Source& source, const Descriptor& blob, size_t bytes_max,
                                 Deadline deadline) {
   if (blob.size < 0 || static_cast<size_t>(blob.size) > bytes_max) {

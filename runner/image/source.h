@@ -123,6 +123,12 @@ class BlobCheck {
 // `bytes` as a Document. kRefused when `digest` is not empty and not theirs.
 Result<Document> MakeDocument(std::string media_type, std::string bytes, const std::string& digest);
 
+// StreamBlob for bytes that are at hand: `read` gives those from an offset on, empty at the end.
+Status StreamLocalBlob(const Descriptor& blob,
+                       const std::function<Result<std::string_view>(int64_t offset)>& read,
+                       const BlobSink& sink,
+                       const std::function<void(const BlobProgress&)>& progress, Deadline deadline);
+
 // FetchBlob by means of StreamBlob.
 Result<std::string> CollectBlob(Source& source, const Descriptor& blob, size_t bytes_max,
                                 Deadline deadline);
