@@ -26,6 +26,10 @@ constexpr std::array<uint16_t, 5> kControlPlanePorts = {2379, 2380, 6443, 10250,
 
 constexpr std::string_view kAlwaysBlocked[] = {"127.0.0.0/8", "169.254.0.0/16", "0.0.0.0/8",
                                                "::1/128",     "fe80::/10",      "::/128"};
+// Instance metadata outside link-local: AWS and Google over IPv6, Alibaba. They hand out a
+// machine's credentials, so no policy opens them either, though a range around them may be named.
+constexpr std::string_view kMetadata[] = {"fd00:ec2::254/128", "fd20:ce::254/128",
+                                          "100.100.100.200/32"};
 // RFC 6890's special purposes, and what a cloud puts beside them. 168.63.129.16 is Azure's host.
 constexpr std::string_view kInternal[] = {
     "10.0.0.0/8",     "172.16.0.0/12",    "192.168.0.0/16", "100.64.0.0/10", "192.0.0.0/24",
@@ -76,6 +80,10 @@ std::vector<Range> ParseRanges(std::span<const std::string_view> texts) {
 // Parsed once; never changed.
 const std::vector<Range>& AlwaysBlocked() {
   static const std::vector<Range> ranges = ParseRanges(kAlwaysBlocked);
+  return ranges;
+}
+const std::vector<Range>& Metadata() {
+  static const std::vector<Range> ranges = ParseRanges(kMetadata);
   return ranges;
 }
 const std::vector<Range>& Internal() {
@@ -169,7 +177,8 @@ std::string RenderAddress(const Address& address) {
 }
 
 AddressClass ClassifyAddress(const Address& address) {
-  if (InAny(AlwaysBlocked(), address)) return AddressClass::kAlwaysBlocked;
+  bool never = InAny(AlwaysBlocked(), address) || InAny(Metadata(), address);
+  if (never) return AddressClass::kAlwaysBlocked;
   if (InAny(Internal(), address)) return AddressClass::kInternal;
   std::optional<Address> embedded = EmbeddedV4(address);
   return embedded ? ClassifyAddress(*embedded) : AddressClass::kPublic;

@@ -27,7 +27,7 @@ std::string RenderAddress(const Address& address);
 enum class AddressClass {
   kPublic,
   kInternal,       // RFC 1918 and the like: blocked unless the policy means it.
-  kAlwaysBlocked,  // Loopback, link-local, unspecified: no policy opens these.
+  kAlwaysBlocked,  // Loopback, link-local, unspecified, metadata: no policy opens these.
 };
 AddressClass ClassifyAddress(const Address& address);
 

@@ -24,9 +24,10 @@ TEST_CASE("ParseAddress takes strict forms only") {
 }
 
 TEST_CASE("ClassifyAddress knows what no policy opens") {
-  for (std::string_view text : {"127.0.0.1", "127.255.255.254", "169.254.169.254", "0.0.0.0", "::1",
-                                "::", "fe80::1", "febf::1", "::ffff:127.0.0.1", "64:ff9b::7f00:1",
-                                "64:ff9b::a9fe:a9fe", "2002:7f00:1::", "::127.0.0.1"}) {
+  for (std::string_view text :
+       {"127.0.0.1", "127.255.255.254", "169.254.169.254", "0.0.0.0", "::1", "::", "fe80::1",
+        "febf::1", "::ffff:127.0.0.1", "64:ff9b::7f00:1", "64:ff9b::a9fe:a9fe",
+        "2002:7f00:1::", "::127.0.0.1", "fd00:ec2::254", "fd20:ce::254", "100.100.100.200"}) {
     CAPTURE(text);
     CHECK(ClassOf(text) == AddressClass::kAlwaysBlocked);
   }

@@ -16,11 +16,12 @@ void AddNetwork(const std::vector<policy::NetworkPolicy>& added, policy::Policy*
       [](const policy::NetworkPolicy& a, const policy::NetworkPolicy& b) { return a.key < b.key; });
 }
 
-PolicyReload::PolicyReload(Rules rules, Read read, policy::Policy at_start,
+PolicyReload::PolicyReload(Rules rules, Read read, const LoadedPolicy& at_start,
                            std::vector<policy::NetworkPolicy> added)
     : rules_(rules),
       read_(std::move(read)),
-      in_force_(std::move(at_start)),
+      in_force_(at_start.parsed.policy),
+      sha256_(at_start.record.sha256),
       added_(std::move(added)) {}
 
 Result<LoadedPolicy> PolicyReload::ReadNext() const {
@@ -37,15 +38,20 @@ Status PolicyReload::Perform(gateway::Gateway& gateway) {
   }
   Result<LoadedPolicy> next = ReadNext();
   if (!next.ok()) {
+    if (!rules_.keeps_valid) sha256_.clear();
     const std::string then = rules_.keeps_valid ? "the last one stays" : "nothing passes";
     logging::Warn("the policy cannot change", {{"why", next.error().what}, {"then", then}});
     return gateway.RejectUpdate(next.error().what, !rules_.keeps_valid);
   }
   LoadedPolicy loaded = std::move(next).value();
+  if (loaded.record.sha256 == sha256_) {
+    logging::Info("the policy is unchanged", {{"file", loaded.file}, {"sha256", sha256_}});
+    return Ok();
+  }
   TRY(gateway.Update(loaded.parsed.policy, "sha256:" + loaded.record.sha256));
   in_force_ = std::move(loaded.parsed.policy);
-  logging::Info("the policy has changed",
-                {{"file", loaded.file}, {"sha256", loaded.record.sha256}});
+  sha256_ = loaded.record.sha256;
+  logging::Info("the policy has changed", {{"file", loaded.file}, {"sha256", sha256_}});
   return Ok();
 }
 

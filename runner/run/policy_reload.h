@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <string>
 #include <vector>
 
 #include "base/result.h"
@@ -27,10 +28,11 @@ class PolicyReload {
 
   // `read` gives the file's policy as LoadPolicy does. `at_start` is what the gateway and the
   // sandbox began with; `added` of it (ecosystems) is not the file's and joins each later one.
-  PolicyReload(Rules rules, Read read, policy::Policy at_start,
+  PolicyReload(Rules rules, Read read, const LoadedPolicy& at_start,
                std::vector<policy::NetworkPolicy> added);
 
-  // Does it, and logs what came of it. Fails when the gateway cannot be told.
+  // Does it, and logs what came of it. A file with the text that is in force changes nothing, and
+  // closes no connection. Fails when the gateway cannot be told.
   Status Perform(gateway::Gateway& gateway);
 
  private:
@@ -39,6 +41,7 @@ class PolicyReload {
   Rules rules_;
   Read read_;
   policy::Policy in_force_;
+  std::string sha256_;  // Of its file; empty: nothing passes.
   std::vector<policy::NetworkPolicy> added_;
 };
 

@@ -113,6 +113,8 @@ class Reload(unittest.TestCase):
         self.write('/first')
         self.start('--policy', self.policy)
         self.expect(403)
+        self.signal()  # The same text is no other version.
+        time.sleep(0.3)
         self.write('/later')
         time.sleep(0.5)  # The agent goes on asking, and signals each time.
         self.expect(403)
@@ -124,6 +126,8 @@ class Reload(unittest.TestCase):
         log = (self.report / 'events.log').read_text()
         self.assertIn('policy reloaded [version:v2 hash:sha256:', log)
         self.assertIn('policy reloaded [version:v3 hash:sha256:', log)
+        self.assertNotIn('version:v4', log)
+        self.assertIn('the policy is unchanged', self.end())
 
     def test_an_invalid_file_lets_nothing_pass_until_one_is_valid(self):
         self.write('/later')
