@@ -111,9 +111,8 @@ Check CheckTimes(const Chain& chain, const TrustedAuthority& authority,
                            : "an authority's certificate was not valid at the time of signing"};
     }
     if (authority.valid_for && !authority.valid_for->Contains(time.at)) {
-      return Rejection{Reason::kCaValidity,
-                       "the trusted root does not trust the certificate's authority at the time "
-                       "of signing"};
+      return Rejection{Reason::kCaValidity, "the trusted root does not trust the authority '" +
+                                                authority.uri + "' at the time of signing"};
     }
   }
   return Pass();

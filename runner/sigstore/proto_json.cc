@@ -62,13 +62,18 @@ Rejection Message::Missing(std::string_view name) const {
 
 bool Message::Has(std::string_view name) const { return Find(name) != nullptr; }
 
-Checked<std::string> Message::Text(std::string_view name) const {
+Checked<std::string> Message::OptionalText(std::string_view name) const {
   const codec::Json* found = Find(name);
-  if (found == nullptr) return Missing(name);
+  if (found == nullptr) return std::string();
   const std::string* text = found->string();
   if (text == nullptr) return Wrong(name, "a string");
-  if (text->empty()) return Missing(name);
   return *text;
+}
+
+Checked<std::string> Message::Text(std::string_view name) const {
+  std::string text = TRY(OptionalText(name));
+  if (text.empty()) return Missing(name);
+  return text;
 }
 
 Checked<std::string> Message::Bytes(std::string_view name) const {

@@ -37,7 +37,8 @@ class Message {
   Checked<std::string> Bytes(std::string_view name) const;  // Also kBadBase64.
   Checked<Message> Child(std::string_view name,
                          std::initializer_list<std::string_view> fields) const;
-  // ... or the default, where proto3 leaves defaults out: 0, no elements.
+  // ... or the default, where proto3 leaves defaults out: 0, "", no elements.
+  Checked<std::string> OptionalText(std::string_view name) const;
   Checked<int64_t> Integer(std::string_view name) const;  // A number, or one in a string.
   Checked<std::vector<Message>> Children(std::string_view name,
                                          std::initializer_list<std::string_view> fields) const;

@@ -132,7 +132,8 @@ Checked<Instant> VerifyBy(TS_RESP* response, std::string_view signature,
   }
   if (trusted.valid_for && !trusted.valid_for->Contains(*time)) {
     return Rejection{Reason::kCaValidity,
-                     "the trusted root does not trust the timestamp authority at that time"};
+                     "the trusted root does not trust the timestamp authority '" + trusted.uri +
+                         "' at that time"};
   }
   return *time;
 }

@@ -75,7 +75,8 @@ Checked<TrustedLog> ReadLog(const Message& message) {
     std::string hash = TRY(message.Text("hashAlgorithm"));
     if (hash != "SHA2_256") return Malformed(message.where() + ": hashAlgorithm is not SHA2_256");
   }
-  std::string url = TRY(message.Text("baseUrl"));
+  // Old roots of private instances say none; only a Rekor v2 needs it.
+  std::string url = TRY(message.OptionalText("baseUrl"));
   log.host = HostOf(url);
   Message id = TRY(message.Child("logId", {"keyId"}));
   log.key_id = TRY(id.Bytes("keyId"));
@@ -116,7 +117,7 @@ bool LooksLikeCertificate(std::string_view der) {
 
 Checked<TrustedAuthority> ReadAuthority(const Message& message) {
   TrustedAuthority authority;
-  if (message.Has("uri")) authority.uri = TRY(message.Text("uri"));
+  authority.uri = TRY(message.OptionalText("uri"));
   Message chain = TRY(message.Child("certChain", {"certificates"}));
   std::vector<Message> certificates = TRY(chain.Children("certificates", {"rawBytes"}));
   if (certificates.empty()) return Malformed(chain.where() + " is empty");
