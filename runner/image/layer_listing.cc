@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <climits>
+#include <unordered_set>
 #include <vector>
 
 #include "base/sys.h"
@@ -62,7 +63,7 @@ class Walk {
 
   Status Directory(int directory, const struct stat& st, const std::string& path) {
     char opaque = 0;
-    bool is_opaque = ::fgetxattr(directory, "user.overlay.opaque", &opaque, 1) == 1;
+    bool is_opaque = ::fgetxattr(directory, kOpaqueXattr, &opaque, 1) == 1;
     Line(path, st, is_opaque ? "opaque" : "");
     std::vector<std::string> names = TRY(DirectoryNames(directory));
     for (const std::string& name : names) TRY(Entry(directory, name, path + "/" + name));
@@ -92,7 +93,7 @@ class Walk {
     }
     std::string content;
     if (S_ISREG(st.st_mode)) {
-      listing_.bytes += st.st_size;
+      if (st.st_nlink == 1 || counted_.insert(st.st_ino).second) listing_.bytes += st.st_size;
       uint64_t hash = TRY(Content(directory, name, st));
       content = std::to_string(hash);
     }
@@ -132,6 +133,7 @@ class Walk {
 
   const ContentHashes* known_;
   ContentHashes hashes_;
+  std::unordered_set<ino_t> counted_;  // Of those with several names.
   codec::Sha256 digest_;
   LayerListing listing_;
   std::string line_;

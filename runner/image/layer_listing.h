@@ -15,6 +15,10 @@
 
 namespace image {
 
+// On a directory in which nothing of the layers below shows: what overlayfs reads in a user
+// namespace. Its value is "y".
+inline constexpr char kOpaqueXattr[] = "user.overlay.opaque";
+
 // XXH3 of a file's content: finds what a disk or a stray process did, as fast as memory gives
 // bytes. Against somebody who may write to the store nothing that is kept in the store helps.
 class ContentHash {

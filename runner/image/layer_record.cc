@@ -11,22 +11,21 @@ namespace {
 
 constexpr std::string_view kFirstLine = "agentic-ci layer 1\n";
 
-// A line is one line, whatever a file is called.
-std::string OneLine(std::string text) {
+}  // namespace
+
+std::string Printable(std::string text) {
   for (char& c : text) {
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
+    if (c < 0x20 || c > 0x7e) c = '?';
   }
   return text;
 }
-
-}  // namespace
 
 std::string RenderRecord(const LayerRecord& record) {
   std::string text(kFirstLine);
   text += "boot " + record.boot + "\nlisting " + record.listing_digest + "\nentries " +
           std::to_string(record.entries) + "\nbytes " + std::to_string(record.bytes) +
           "\nhides-below " + (record.hides_below ? "1" : "0") + "\n";
-  for (const std::string& warning : record.warnings) text += "warning " + OneLine(warning) + "\n";
+  for (const std::string& warning : record.warnings) text += "warning " + Printable(warning) + "\n";
   return text;
 }
 

@@ -148,6 +148,9 @@ TEST_CASE("reports of the unpacking process are read as strictly as a layer") {
   report = ParseReport(RenderReport(Error{Code::kInvalid, "why", "hint"}));
   REQUIRE(report.ok());
   CHECK(std::get<Error>(report.value()).what == "why");
+  report = ParseReport(RenderReport(Error{Code::kInvalid, "a\x1b[2J\nb\xc2\x9b", ""}));
+  REQUIRE(report.ok());
+  CHECK(std::get<Error>(report.value()).what == "a?[2J?b??");
   report = ParseReport(RenderReport(LookBelow{"a/b"}));
   REQUIRE(report.ok());
   CHECK(std::get<LookBelow>(report.value()).path == "a/b");

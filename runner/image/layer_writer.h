@@ -25,8 +25,6 @@
 
 namespace image {
 
-inline constexpr char kOpaqueXattr[] = "user.overlay.opaque";
-
 // What the layers below one layer show at a path.
 struct LowerEntry {
   enum class Kind { kAbsent, kDirectory, kSymlink, kFile, kOther };

@@ -4,6 +4,8 @@
 #include <charconv>
 #include <initializer_list>
 
+#include "image/layer_record.h"
+
 namespace image {
 namespace {
 
@@ -64,13 +66,13 @@ Result<UnpackReport> ParseReport(std::string_view message) {
   if (fields.size() == 4 && fields[0] == kError) {
     int64_t code = TRY(Number(fields[1]));
     if (code < 0 || code > static_cast<int>(Code::kBug)) return Nonsense();
-    return UnpackReport(Error{static_cast<Code>(code), fields[2], fields[3]});
+    return UnpackReport(Error{static_cast<Code>(code), Printable(fields[2]), Printable(fields[3])});
   }
   if (fields.size() < 7 || fields[0] != kLayer) return Nonsense();
   UnpackedLayer layer{fields[1], fields[2], 0, 0, fields[5] == "1", fields[6] == "1", {}};
   layer.entries = TRY(Number(fields[3]));
   layer.bytes = TRY(Number(fields[4]));
-  layer.warnings.assign(fields.begin() + 7, fields.end());
+  for (size_t i = 7; i < fields.size(); ++i) layer.warnings.push_back(Printable(fields[i]));
   return UnpackReport(std::move(layer));
 }
 

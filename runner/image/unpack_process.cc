@@ -53,7 +53,10 @@ Result<UnpackProcess> UnpackProcess::Start(int directory, bool lowest, int ratio
   }
   UnpackProcess process(static_cast<pid_t>(pid), Fd(raw_pidfd), std::move(packed_write),
                         std::move(ours));
-  TRY(sys::MapIds(process.pid_, {0, uid}, {0, gid}, ::geteuid() == 0));
+  Status mapped = sys::MapIds(process.pid_, {0, uid}, {0, gid}, ::geteuid() == 0);
+  if (!mapped.ok()) {
+    return Error{Code::kUnsupported, mapped.error().what, sys::NamespaceRemedy()};
+  }
   TRY(sys::SendMessage(process.reports_.get(), "mapped"));
   return process;
 }
