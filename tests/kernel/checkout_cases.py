@@ -104,6 +104,14 @@ class Checkouts(Case):
         self.assertEqual(run.out, 'hello\n1000:1000\n')
         self.assertEqual(open(other + '/README.md').read(), 'hello\nx\n')
 
+    def test_program_that_only_its_owner_may_reach_runs(self):
+        """As root, where /root is such a place: the agent is another user than the runner."""
+        private = self.dir + '/private'
+        os.mkdir(private, 0o700)
+        shutil.copy('/bin/echo', private + '/echo')
+        os.chmod(private + '/echo', 0o700)
+        self.assertEqual(self.run_agent(private + '/echo', 'hello').out, 'hello\n')
+
     def test_directory_without_git(self):
         plain = self.dir + '/plain'
         write(plain + '/README.md', 'hello\n')
@@ -137,8 +145,6 @@ class Checkouts(Case):
 
     def test_directory_the_policy_opens_for_writing_is_private(self):
         self.feature('root', FIXTURES, 'the place must lie outside /tmp')
-        if ROOT:
-            return  # What belongs to root is not the sandbox's to change.
         place = PLACE + '/scratch/cache,with:odd name'
         write(place + '/old', 'old\n')
         policy = self.policy('version: 1\nfilesystem_policy:\n  include_workdir: true\n'
