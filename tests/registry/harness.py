@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Asks registry_driver, and looks at what it says."""
+import concurrent.futures
+import io
 import json
 import pathlib
 import shutil
@@ -56,3 +58,22 @@ class Case(unittest.TestCase):
         self.assertEqual(answer.get('code'), code, answer)
         self.assertIn(words, answer['error'])
         return answer
+
+
+def run_class(case):
+    """(its output, whether it passed)"""
+    output = io.StringIO()
+    result = unittest.TextTestRunner(output).run(unittest.defaultTestLoader.loadTestsFromTestCase(case))
+    return f'{case.__name__}: {output.getvalue()}', result.wasSuccessful() and result.testsRun > 0
+
+
+def main():
+    """Runs what the command line names; else every class, each in a thread: they mostly wait."""
+    if sys.argv[1:]:
+        unittest.main()
+    cases = [value for value in vars(sys.modules['__main__']).values()
+             if isinstance(value, type) and issubclass(value, Case) and value is not Case]
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        results = list(pool.map(run_class, cases))
+    print('\n'.join(output for output, _ in results))
+    sys.exit(0 if results and all(passed for _, passed in results) else 1)

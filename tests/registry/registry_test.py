@@ -8,9 +8,8 @@ import itertools
 import json
 import subprocess
 import time
-import unittest
 
-from harness import PASSWORD, SUBJECT, Case, digest_of
+from harness import PASSWORD, SUBJECT, Case, digest_of, main
 from registry import BUNDLE, INDEX, LAYER, MANIFEST
 
 BLOB = bytes(range(256)) * 4000
@@ -462,4 +461,4 @@ class Signatures(Case):
 
 
 if __name__ == '__main__':
-    unittest.main()
+    main()

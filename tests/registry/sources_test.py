@@ -14,9 +14,8 @@ import socket
 import subprocess
 import tarfile
 import time
-import unittest
 
-from harness import PASSWORD, Case, digest_of
+from harness import PASSWORD, Case, digest_of, main
 from registry import INDEX, MANIFEST
 
 BLOB = bytes(range(256)) * 4000
@@ -351,4 +350,4 @@ class Folder:
 
 
 if __name__ == '__main__':
-    unittest.main()
+    main()
