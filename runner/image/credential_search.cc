@@ -10,6 +10,12 @@
 namespace image {
 namespace {
 
+// GitLab names its dependency proxy "gitlab.com:443", which is gitlab.com.
+std::string_view WithoutPort(std::string_view host) {
+  if (host.ends_with(":443")) host.remove_suffix(4);
+  return host;
+}
+
 class Search {
  public:
   Search(const std::string& host, const std::string& repository, const SourceOptions& options)
@@ -19,9 +25,9 @@ class Search {
     return options_.environment(name).value_or("");
   }
 
-  // $`password` as `username`, when `host` is `for_host` to the letter. True when it was there.
+  // $`password` as `username`, when `for_host` is our host, port included. True when it was there.
   bool TakePair(const std::string& for_host, std::string username, const char* password) {
-    if (for_host.empty() || for_host != host_) return false;
+    if (for_host.empty() || WithoutPort(for_host) != WithoutPort(host_)) return false;
     std::string word = Variable(password);
     if (word.empty()) return false;
     found_.credential.username = std::move(username);

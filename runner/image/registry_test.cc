@@ -208,6 +208,23 @@ TEST_CASE("FindCredential gives GitHub's token to ghcr.io and to nobody else") {
   CHECK_FALSE(FindCredential("docker.io", "a/b", options).credential.known());
 }
 
+TEST_CASE("FindCredential gives GitLab's password to the service it names, port and all") {
+  SourceOptions options;
+  options.environment = [](const std::string& name) -> std::optional<std::string> {
+    if (name == "CI_DEPENDENCY_PROXY_SERVER") return "gitlab.example:443";
+    if (name == "CI_DEPENDENCY_PROXY_PASSWORD") return "hush";
+    return std::nullopt;
+  };
+  for (const char* host : {"gitlab.example", "gitlab.example:443"}) {
+    CAPTURE(host);
+    CHECK(FindCredential(host, "a/b", options).credential.known());
+  }
+  for (const char* host : {"gitlab.example:5050", "x.gitlab.example"}) {
+    CAPTURE(host);
+    CHECK_FALSE(FindCredential(host, "a/b", options).credential.known());
+  }
+}
+
 struct Screen {
   int64_t now_ms = 1000;
   std::string text;
