@@ -48,8 +48,8 @@ inline constexpr auto kExitCodes = std::to_array<ExitCodeDoc>({
      "A temporary failure: the model, the registry or the forge was unreachable after "
      "retries."},
     {"77",
-     "Refused: a gate refused the changes, a policy said no, or the forge did not permit "
-     "it."},
+     "Refused: an image is not trusted, a gate refused the changes, a policy said no, or the forge "
+     "did not permit it."},
     {"78", "The set-up is wrong: a missing token, an unknown provider."},
     {"124", "The time limit, or the idle limit, ended the run."},
     {"125", "Another limit ended the run: memory, disk, output, processes."},

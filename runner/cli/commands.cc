@@ -238,7 +238,9 @@ std::vector<Command> Commands() {
                        "verified or unpacked."),
       {.name = "image prune",
        .operands = "",
-       .doc = "Remove unpacked layers, those used longest ago first, and what killed runs left.",
+       .doc =
+           "Remove unpacked layers, those used longest ago first, what killed runs left, and kept "
+           "verdicts.",
        .options = {{"keep", "SIZE", "0", "How much may stay, such as `10GiB`."}, kJson},
        .variables = {kStoreVariable}},
       VerifyBundleCommandSpec(),

@@ -252,6 +252,7 @@ Result<int> ImagePruneCommand(const Arguments& arguments) {
     keep = TRY(codec::ParseSize(arguments.Get("keep")).Context("--keep"));
   }
   image::Store store = TRY(image::Store::Open(image::DefaultStore()));
+  image::ForgetVerdicts(image::DefaultStore());
   image::PruneResult pruned = TRY(store.Prune(keep));
   if (arguments.Has("json")) {
     Json json;

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include <filesystem>
 #include <optional>
 
 #include "base/sys.h"
@@ -174,6 +175,11 @@ Result<PulledImage> PullImage(const PullRequest& request, Deadline deadline) {
       store.Unpack(source, pulled.image.manifest, pulled.image.config, request.limits, deadline));
   if (request.progress != nullptr) request.progress->Finish();
   return pulled;
+}
+
+void ForgetVerdicts(const std::string& directory) {
+  std::error_code ignored;  // What is left is as good as it was.
+  std::filesystem::remove_all(directory + "/verdicts", ignored);
 }
 
 }  // namespace image

@@ -33,4 +33,7 @@ struct PulledImage {
 // accepted again without a network. A tag is always asked for.
 Result<PulledImage> PullImage(const PullRequest& request, Deadline deadline);
 
+// Every kept verdict of the store `directory`: the next run asks again.
+void ForgetVerdicts(const std::string& directory);
+
 }  // namespace image

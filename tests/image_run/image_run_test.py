@@ -497,6 +497,7 @@ class Command(Case):
         self.shell(image, 'true')  # Nothing is left to fetch.
         pruned = json.loads(self.image_command('prune', '--json').stdout)
         self.assertEqual((pruned['layers_freed'], pruned['bytes_left']), (1, 0))
+        self.assertEqual(unpacked(self.store), [])
         self.run_image(self.shelf.reference(image), 'true', code=TEMPORARY)
 
     def test_verify_says_why_not_of_every_signature(self):
