@@ -22,6 +22,13 @@ bool IsZstd(std::string_view start) {
   return magic == kZstdMagic || (magic & 0xFFFFFFF0) == kZstdSkippable;
 }
 
+// A frame's first byte, or a skippable one's. zstd as Debian builds it would take frames of its old
+// formats, too, whose first bytes are others: decoders that nobody has looked after for years.
+bool StartsFrame(char first) {
+  auto byte = static_cast<uint8_t>(first);
+  return byte == (kZstdMagic & 0xFF) || (byte & 0xF0) == (kZstdSkippable & 0xF0);
+}
+
 class Plain : public Inflater {
  public:
   explicit Plain(Input input) : Inflater(std::move(input)) {}
@@ -95,6 +102,9 @@ class Zstd : public Inflater {
     while (unpacked.pos == 0) {
       // What the last call had no room for comes out without further input.
       bool more = TRY(Fill());
+      if (more && between_ && !StartsFrame(chunk_[0])) {
+        return Error{Code::kInvalid, "zstd: garbage between its frames"};
+      }
       ZSTD_inBuffer packed{chunk_.data(), chunk_.size(), 0};
       size_t rc = ::ZSTD_decompressStream(stream_.get(), &unpacked, &packed);
       if (::ZSTD_isError(rc) != 0) {

@@ -329,6 +329,13 @@ class Broken(Case):
                           (tar[:100], 'ends in the middle of a header'), (tar[:5632], 'unpacks to sha256')):
             self.refuse((tar, blob), why=why)
 
+    def test_frames_of_old_formats_of_zstd_are_refused(self):
+        tar = file('a', 'x') + END
+        for magic in (0xFD2FB525, 0xFD2FB526, 0xFD2FB527):
+            old = struct.pack('<I', magic) + bytes(40)
+            self.refuse((tar, pack(tar, 'zstd') + old), why='zstd: garbage between its frames')
+            self.refuse((tar, old), why='tar: ')
+
     def test_garbage_after_the_end_is_part_of_the_digest(self):
         tar = file('a', 'x') + END
         self.refuse((tar, tar + b'garbage'), why='unpacks to sha256')
