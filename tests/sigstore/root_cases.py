@@ -33,6 +33,10 @@ def good():
         'tlogs.1.publicKey.validFor.start', '2036-01-01T00:00:00Z')))
     yield verified('root-operator', GOOD, root=rooted(
         put('tlogs.0', lambda log: log | {'operator': 'o'}), put('mediaType', MEDIA + '.v0.2+json')))
+    # A log of the second generation is known by its address, which its checkpoints have.
+    yield verified('root-rekor1-without-address', GOOD, root=rooted(drop('tlogs.0.baseUrl')), npm_reads=False)
+    yield refused('root-rekor2-without-address', 'checkpoint-origin', bundle(logs=[2]), root=rooted(
+        drop('tlogs.1.baseUrl')), npm_reads=False)
     own = trusted_root(tlogs=[Log('rekor.own.test', 'p256', 1).in_root()])
     for name, some in [('first', [trusted_root(), own]), ('last', [own, trusted_root()])]:
         yield verified('root-lines-' + name, GOOD, root=lines(*some), npm_reads=False)
