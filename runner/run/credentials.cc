@@ -7,6 +7,7 @@
 #include <map>
 
 #include "base/sys.h"
+#include "codec/position.h"
 #include "gateway/provider.h"
 #include "policy/host_pattern.h"
 
@@ -67,8 +68,69 @@ Result<gateway::Provider> Find(const ProviderBinding& binding) {
   return Error{Code::kUsage, "--provider: " + provider.error().what, provider.error().hint};
 }
 
-Status AddProvider(const ProviderBinding& binding, Values& values, RunCredentials* credentials) {
-  gateway::Provider provider = TRY(Find(binding));
+Error BadBinding(const std::string& file, const policy::Endpoint& endpoint, const std::string& what,
+                 const std::string& hint) {
+  return {Code::kInvalid, codec::Locate(file, endpoint.at) + ": error: " + what, hint};
+}
+
+// The endpoints of `policy` that name a provider to be bound to them.
+std::vector<const policy::Endpoint*> BoundEndpoints(const policy::Policy& policy) {
+  std::vector<const policy::Endpoint*> bound;
+  for (const policy::NetworkPolicy& network : policy.network) {
+    for (const policy::Endpoint& endpoint : network.endpoints) {
+      if (!endpoint.credential_provider.empty()) bound.push_back(&endpoint);
+    }
+  }
+  return bound;
+}
+
+// Where OpenShell's `credential_binding` names the provider is where its credential goes. As there,
+// only one without addresses of its own can be bound: it would otherwise go to both.
+Status BindToPolicy(const policy::Policy& policy, const std::string& file,
+                    gateway::Provider* provider) {
+  std::vector<gateway::ProviderEndpoint> endpoints;
+  for (const policy::Endpoint* endpoint : BoundEndpoints(policy)) {
+    if (endpoint->credential_provider != provider->name) continue;
+    for (const gateway::ProviderEndpoint& own : provider->endpoints) {
+      if (own.host.empty()) continue;
+      return BadBinding(file, *endpoint,
+                        "the provider '" + provider->name + "' has addresses of its own",
+                        "remove 'credential_binding'");
+    }
+    if (endpoint->host.empty()) {
+      return BadBinding(file, *endpoint, "a credential cannot be bound to any host",
+                        "write 'host: NAME'");
+    }
+    for (uint16_t port : endpoint->ports) {
+      gateway::ProviderEndpoint there;
+      there.host = endpoint->host;
+      there.port = port;
+      there.path = endpoint->path;
+      endpoints.push_back(std::move(there));
+    }
+  }
+  if (!endpoints.empty()) provider->endpoints = std::move(endpoints);
+  return Ok();
+}
+
+Status CheckAttached(const Request& request, const policy::Policy& policy,
+                     const std::string& file) {
+  for (const policy::Endpoint* endpoint : BoundEndpoints(policy)) {
+    const std::string& name = endpoint->credential_provider;
+    bool attached =
+        std::any_of(request.providers.begin(), request.providers.end(),
+                    [&](const ProviderBinding& binding) { return binding.name == name; });
+    if (attached) continue;
+    Error error = BadBinding(file, *endpoint, "the provider '" + name + "' is not attached",
+                             "--provider " + name);
+    error.code = Code::kSetup;
+    return error;
+  }
+  return Ok();
+}
+
+Status AddProvider(gateway::Provider provider, const ProviderBinding& binding, Values& values,
+                   RunCredentials* credentials) {
   gateway::ProviderHost host;
   host.variable = sys::Environment;
   host.secret = [&](const std::string& variable) { return values.Take(variable); };
@@ -90,18 +152,24 @@ Status AddProvider(const ProviderBinding& binding, Values& values, RunCredential
 
 }  // namespace
 
-Result<RunCredentials> CollectCredentials(const Request& request, const Trust& trust) {
+Result<RunCredentials> CollectCredentials(const Request& request, const Trust& trust,
+                                          const policy::Policy& policy,
+                                          const std::string& policy_file) {
   RunCredentials credentials;
   bool wanted = !request.secrets.empty() || !request.providers.empty();
   if (wanted && !trust.trusted) {
     return Error{Code::kRefused, trust.reason + ", and such a run gets no secrets"};
   }
+  // A run that gets no secrets goes without them.
+  if (trust.trusted) TRY(CheckAttached(request, policy, policy_file));
   Values values;
   for (const SecretBinding& binding : request.secrets) {
     TRY(AddSecret(binding, values, &credentials));
   }
   for (const ProviderBinding& binding : request.providers) {
-    TRY(AddProvider(binding, values, &credentials));
+    gateway::Provider provider = TRY(Find(binding));
+    TRY(BindToPolicy(policy, policy_file, &provider));
+    TRY(AddProvider(std::move(provider), binding, values, &credentials));
   }
   return credentials;
 }

@@ -8,6 +8,7 @@
 
 #include "base/result.h"
 #include "gateway/gateway.h"
+#include "policy/policy.h"
 #include "run/request.h"
 #include "run/trust.h"
 
@@ -22,10 +23,14 @@ struct RunCredentials {
   std::vector<std::string> files;
 };
 
-// Reads the values, which are gone from the environment afterwards (paths stay). kRefused for a run
-// that is not trusted, kSetup with what to export when one has no value, kUsage for an unknown
-// provider.
-Result<RunCredentials> CollectCredentials(const Request& request, const Trust& trust);
+// Reads the values, which are gone from the environment afterwards (paths stay). A provider goes
+// where the policy's `credential_binding` names it, in place of an address of its own. kRefused for
+// a run that is not trusted, kSetup with what to export when one has no value and with what to
+// attach when the policy binds a provider that is not, kUsage for an unknown provider, kInvalid
+// with "policy_file:line:col: error: what" for one that cannot be bound.
+Result<RunCredentials> CollectCredentials(const Request& request, const Trust& trust,
+                                          const policy::Policy& policy,
+                                          const std::string& policy_file);
 
 // The variables of this process that hold, or may hold, a value of `request`'s credentials.
 std::vector<std::string> CredentialVariables(const Request& request);

@@ -221,7 +221,8 @@ Result<Plan> PlanRun(Request request, Recorder& recorder) {
   }
   recorder.Phase("policy");
 
-  plan.credentials = TRY(CollectCredentials(request, trust));
+  plan.credentials =
+      TRY(CollectCredentials(request, trust, plan.policy.parsed.policy, plan.policy.file));
   plan.agent =
       TRY(PlanTheAgent(request, plan.program, plan.checkout.path, plan.credentials.environment));
   recorder.NoteCommand(plan.agent.argv);

@@ -432,6 +432,36 @@ class Memory(unittest.TestCase):
             run.stdout.close()
 
 
+class Bound(unittest.TestCase):
+    """`credential_binding`: the policy says where a provider without an address goes."""
+
+    def policy(self, provider):
+        return POLICY.replace("port: {plain}, protocol: rest",
+                              "port: {plain}, credential_binding: {{provider: %s}}, protocol: rest" % provider)
+
+    def run_with(self, arguments, variables, provider="generic"):
+        return RUN.go("bound%d" % len(RUN.written), arguments, variables, self.policy(provider))
+
+    def test_the_credential_goes_there_and_nowhere_else(self):
+        RUN.send("bound", "plain")
+        RUN.send("not bound", "elsewhere")
+        done, answers = self.run_with(["--provider", "generic"], {"API_TOKEN": TOKEN})
+        self.assertEqual(done.returncode, 0, done.stderr)
+        for name in ("bound", "not bound"):
+            self.assertIn(" 200 ", answers[name][0])
+        self.assertEqual(RUN.upstream.asked["bound"].field("authorization"), ["Bearer " + TOKEN])
+        self.assertEqual(RUN.upstream.asked["not bound"].field("authorization"), [])
+
+    def test_a_provider_that_is_not_attached_or_has_addresses_is_told(self):
+        done, _ = self.run_with([], {"API_TOKEN": TOKEN})
+        self.assertEqual(done.returncode, 78, done.stderr)
+        self.assertRegex(done.stderr, r"policy.yml:\d+:\d+: error: the provider 'generic' is not attached")
+        self.assertIn("--provider generic", done.stderr)
+        done, _ = self.run_with(["--provider", "anthropic"], {"ANTHROPIC_API_KEY": ANTHROPIC}, "anthropic")
+        self.assertEqual(done.returncode, 65, done.stderr)
+        self.assertRegex(done.stderr, r"policy.yml:\d+:\d+: error: the provider 'anthropic' has addresses of its own")
+
+
 class Untrusted(unittest.TestCase):
     def run_with(self, arguments, variables):
         return RUN.go("none%d" % len(RUN.written), arguments, variables)[0]
