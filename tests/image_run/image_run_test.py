@@ -363,19 +363,19 @@ class Refusals(Case):
 class Interrupts(Case):
     def test_signal_while_the_image_is_fetched_ends_the_run(self):
         image = self.signed()
-        begun = threading.Event()
-
-        def slowly(handler):
-            def pieces():
-                for _ in range(600):
-                    begun.set()
-                    yield images.BASE[:1000]
-                    time.sleep(0.05)
-            handler.chunks(200, pieces())
-        self.shelf.registry.fault('/blobs/' + self.layers()[0], slowly)
         report = self.top + '/home/report'
         for number, code in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
-            begun.clear()
+            begun = threading.Event()  # Each run its own: the last one's answer may still be written.
+
+            def slowly(handler, begun=begun):
+                def pieces():
+                    for _ in range(600):
+                        begun.set()
+                        yield images.BASE[:1000]
+                        time.sleep(0.05)
+                handler.chunks(200, pieces())
+            self.shelf.registry.faults.clear()
+            self.shelf.registry.fault('/blobs/' + self.layers()[0], slowly)
             process = subprocess.Popen(self.line([
                 'run', '--workdir', self.checkout, '--report-dir', report, '--image',
                 self.shelf.reference(image), '--insecure-registry', self.shelf.host, '--image-key',
