@@ -151,12 +151,15 @@ class AskedLayers : public LowerLayers {
 };
 
 Result<UnpackedLayer> Unpack(UnpackHands& hands) {
+  // What CI put there is for whoever fetches and runs images, not for whoever reads their bytes.
+  sys::WipeEnvironment();
+  sys::WipeArguments();
   sys::Message mapped =
       TRY(sys::ReceiveMessage(hands.reports.get(), kUnpackMessageBytesMax, Deadline::Never()));
   if (mapped.bytes.empty()) return Error{Code::kIo, "the parent is gone"};
   sys::CloseAllExcept({hands.packed.get(), hands.reports.get(), hands.directory.get()});
   codec::Sha256 diff_id;
-  TRY(ConfineUnpacking(hands.directory.get()));
+  std::vector<std::string> waivers = TRY(ConfineUnpacking(hands.directory.get()));
   hands.directory.Close();
   Fd root = TRY(sys::Open("/", O_RDONLY | O_DIRECTORY));
 
@@ -180,6 +183,7 @@ Result<UnpackedLayer> Unpack(UnpackHands& hands) {
   char opaque = 0;
   layer.hides_below = ::fgetxattr(writer.root(), kOpaqueXattr, &opaque, 1) == 1;
   layer.warnings = writer.Warnings();
+  layer.warnings.insert(layer.warnings.end(), waivers.begin(), waivers.end());
   return layer;
 }
 

@@ -21,6 +21,7 @@
 #include <memory>
 
 #include "base/fd.h"
+#include "base/free_with.h"
 #include "base/sys.h"
 #include "base/user_namespace.h"
 
@@ -76,10 +77,10 @@ Status Limit(int resource, rlim_t most) {
 }
 
 // Landlock is a second wall here: the root already is this directory. So a kernel without it is no
-// reason to refuse. Numbers: include/uapi/linux/landlock.h, newer than Debian 12's.
-Status RestrictFiles() {
+// reason to refuse, but false. Numbers: include/uapi/linux/landlock.h, newer than Debian 12's.
+Result<bool> RestrictFiles() {
   long abi = ::syscall(SYS_landlock_create_ruleset, nullptr, 0, LANDLOCK_CREATE_RULESET_VERSION);
-  if (abi < 1) return Ok();
+  if (abi < 1) return false;
   struct {
     uint64_t files;
     uint64_t network;
@@ -104,7 +105,7 @@ Status RestrictFiles() {
   if (::syscall(SYS_landlock_restrict_self, ruleset.get(), 0) != 0) {
     return Errno("landlock_restrict_self");
   }
-  return Ok();
+  return true;
 }
 
 [[maybe_unused]] constexpr auto kAllowed = std::to_array<int>({
@@ -156,12 +157,8 @@ Status RestrictFiles() {
     SCMP_SYS(write),
 });
 
-struct ReleaseFilter {
-  void operator()(void* filter) const { ::seccomp_release(filter); }
-};
-
 [[maybe_unused]] Status FilterSystemCalls() {
-  std::unique_ptr<void, ReleaseFilter> filter(::seccomp_init(SCMP_ACT_KILL_PROCESS));
+  std::unique_ptr<void, FreeWith<seccomp_release>> filter(::seccomp_init(SCMP_ACT_KILL_PROCESS));
   if (!filter) return Error{Code::kUnsupported, "seccomp_init failed"};
   (void)::seccomp_attr_set(filter.get(), SCMP_FLTATR_CTL_OPTIMIZE, 2);
   int bad = 0;
@@ -185,7 +182,7 @@ struct ReleaseFilter {
 
 }  // namespace
 
-Status ConfineUnpacking(int directory) {
+Result<std::vector<std::string>> ConfineUnpacking(int directory) {
   ::umask(0);
   // Refused, with nothing lost, where the caller's groups could not be given up.
   (void)::setgroups(0, nullptr);
@@ -197,14 +194,16 @@ Status ConfineUnpacking(int directory) {
   TRY(Limit(RLIMIT_CORE, 0));
   TRY(Limit(RLIMIT_NOFILE, kFilesMax));
   if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return Errno("prctl(PR_SET_NO_NEW_PRIVS)");
-  TRY(RestrictFiles());
+  std::vector<std::string> waivers;
+  bool restricted = TRY(RestrictFiles());
+  if (!restricted) waivers.push_back("unpacked without Landlock, which this kernel does not have");
 #if !defined(__SANITIZE_ADDRESS__)
   // AddressSanitizer's runtime maps terabytes and makes calls of its own; these belong to the
   // program as shipped.
   TRY(Limit(RLIMIT_AS, kMemoryBytesMax));
   TRY(FilterSystemCalls());
 #endif
-  return Ok();
+  return waivers;
 }
 
 }  // namespace image

@@ -5,6 +5,9 @@
 
 #include <sys/types.h>
 
+#include <string>
+#include <vector>
+
 #include "base/result.h"
 
 namespace image {
@@ -13,7 +16,7 @@ namespace image {
 // to 0: takes a mount namespace, makes `directory` its root, gives up what it does not need
 // (capabilities, Landlock where the kernel has it, limits) and allows it the system calls of
 // reading, inflating and writing files. Threads may still be started. The caller closes
-// `directory`, which still leads to the host.
-Status ConfineUnpacking(int directory);
+// `directory`, which still leads to the host. Gives what this kernel could not, for the record.
+Result<std::vector<std::string>> ConfineUnpacking(int directory);
 
 }  // namespace image

@@ -361,26 +361,55 @@ class Refusals(Case):
 
 
 class Interrupts(Case):
+    def slow_layer(self):
+        """From now on the layer comes slowly; set when some of it has come."""
+        begun = threading.Event()  # Each run its own: the last one's answer may still be written.
+
+        def slowly(handler):
+            def pieces():
+                for _ in range(600):
+                    begun.set()
+                    yield images.BASE[:1000]
+                    time.sleep(0.05)
+            handler.chunks(200, pieces())
+        self.shelf.registry.faults.clear()
+        self.shelf.registry.fault('/blobs/' + self.layers()[0], slowly)
+        return begun
+
+    def start(self, image, **variables):
+        surroundings = self.surroundings()
+        surroundings['env'].update(variables)
+        return subprocess.Popen(self.line([
+            'run', '--workdir', self.checkout, '--report-dir', self.top + '/home/report', '--image',
+            self.shelf.reference(image), '--insecure-registry', self.shelf.host, '--image-key',
+            self.key, '--', 'true']), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            **surroundings)
+
+    def test_process_that_reads_layers_has_nothing_of_the_environment(self):
+        secret = 'a5ecret-of-this-run'
+        begun = self.slow_layer()
+        process = self.start(self.signed(), CI_SECRET=secret)
+        try:
+            self.assertTrue(begun.wait(20))
+            children = read(f'/proc/{process.pid}/task/{process.pid}/children').split()
+            self.assertTrue(children)
+            if os.geteuid() != 0:
+                self.skipTest("only root may look into a process with ids of its own")
+            for pid in (process.pid, *map(int, children)):
+                whole = read(f'/proc/{pid}/environ') + read(f'/proc/{pid}/cmdline')
+                mine = pid == process.pid  # The control: who fetches has it.
+                self.assertEqual(secret in whole, mine, pid)
+                self.assertEqual('--image-key' in whole, mine, pid)
+        finally:
+            process.terminate()
+            process.wait(20)
+
     def test_signal_while_the_image_is_fetched_ends_the_run(self):
         image = self.signed()
         report = self.top + '/home/report'
         for number, code in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
-            begun = threading.Event()  # Each run its own: the last one's answer may still be written.
-
-            def slowly(handler, begun=begun):
-                def pieces():
-                    for _ in range(600):
-                        begun.set()
-                        yield images.BASE[:1000]
-                        time.sleep(0.05)
-                handler.chunks(200, pieces())
-            self.shelf.registry.faults.clear()
-            self.shelf.registry.fault('/blobs/' + self.layers()[0], slowly)
-            process = subprocess.Popen(self.line([
-                'run', '--workdir', self.checkout, '--report-dir', report, '--image',
-                self.shelf.reference(image), '--insecure-registry', self.shelf.host, '--image-key',
-                self.key, '--', 'true']), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                **self.surroundings())
+            begun = self.slow_layer()
+            process = self.start(image)
             self.assertTrue(begun.wait(20))
             process.send_signal(number)
             self.assertEqual(process.wait(20), code)
