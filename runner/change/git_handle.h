@@ -8,28 +8,21 @@
 #include <memory>
 #include <string_view>
 
+#include "base/free_with.h"
 #include "base/result.h"
 
 namespace change {
 
-template <auto kFree>
-struct GitFree {
-  template <typename T>
-  void operator()(T* object) const {
-    kFree(object);
-  }
-};
-
-using GitRepository = std::unique_ptr<git_repository, GitFree<git_repository_free>>;
-using GitConfig = std::unique_ptr<git_config, GitFree<git_config_free>>;
-using GitIndex = std::unique_ptr<git_index, GitFree<git_index_free>>;
-using GitObject = std::unique_ptr<git_object, GitFree<git_object_free>>;
-using GitCommit = std::unique_ptr<git_commit, GitFree<git_commit_free>>;
-using GitTree = std::unique_ptr<git_tree, GitFree<git_tree_free>>;
-using GitBlob = std::unique_ptr<git_blob, GitFree<git_blob_free>>;
-using GitOdb = std::unique_ptr<git_odb, GitFree<git_odb_free>>;
-using GitDiff = std::unique_ptr<git_diff, GitFree<git_diff_free>>;
-using GitPatch = std::unique_ptr<git_patch, GitFree<git_patch_free>>;
+using GitRepository = std::unique_ptr<git_repository, FreeWith<git_repository_free>>;
+using GitConfig = std::unique_ptr<git_config, FreeWith<git_config_free>>;
+using GitIndex = std::unique_ptr<git_index, FreeWith<git_index_free>>;
+using GitObject = std::unique_ptr<git_object, FreeWith<git_object_free>>;
+using GitCommit = std::unique_ptr<git_commit, FreeWith<git_commit_free>>;
+using GitTree = std::unique_ptr<git_tree, FreeWith<git_tree_free>>;
+using GitBlob = std::unique_ptr<git_blob, FreeWith<git_blob_free>>;
+using GitOdb = std::unique_ptr<git_odb, FreeWith<git_odb_free>>;
+using GitDiff = std::unique_ptr<git_diff, FreeWith<git_diff_free>>;
+using GitPatch = std::unique_ptr<git_patch, FreeWith<git_patch_free>>;
 
 // Prepares libgit2 once per process: no configuration search path at any level, and no check of who
 // owns a repository (nothing in one is ever run). Call before any other libgit2 function.

@@ -13,9 +13,11 @@
 #include <vector>
 
 #include "base/exit_code.h"
+#include "base/free_with.h"
 #include "base/sys.h"
 #include "cli/error_text.h"
 #include "codec/base64.h"
+#include "codec/hex.h"
 #include "codec/json.h"
 #include "sigstore/verify.h"
 
@@ -47,22 +49,13 @@ class ArtifactHash {
   sigstore::Artifact Finish() { return {.sha256 = Hex(0), .sha384 = Hex(1), .sha512 = Hex(2)}; }
 
  private:
-  struct Free {
-    void operator()(EVP_MD_CTX* context) const { ::EVP_MD_CTX_free(context); }
-  };
-  using Context = std::unique_ptr<EVP_MD_CTX, Free>;
+  using Context = std::unique_ptr<EVP_MD_CTX, FreeWith<EVP_MD_CTX_free>>;
 
   std::string Hex(size_t which) {
     std::array<unsigned char, EVP_MAX_MD_SIZE> digest;
     unsigned size = 0;
     ENSURE(::EVP_DigestFinal_ex(contexts_[which].get(), digest.data(), &size) == 1);
-    constexpr char kDigits[] = "0123456789abcdef";
-    std::string hex;
-    for (size_t i = 0; i < size; ++i) {
-      hex += kDigits[digest[i] >> 4];
-      hex += kDigits[digest[i] & 15];
-    }
-    return hex;
+    return codec::EncodeHex({reinterpret_cast<const char*>(digest.data()), size});
   }
 
   std::array<Context, 3> contexts_;
@@ -74,7 +67,7 @@ Result<sigstore::Artifact> ArtifactOf(const std::string& operand) {
   if (operand.starts_with(kDigestPrefix) && operand.size() == kDigestSize &&
       !sys::Exists(operand)) {
     std::string hex = operand.substr(kDigestPrefix.size());
-    if (hex.find_first_not_of("0123456789abcdef") != std::string::npos) {
+    if (!codec::DecodeHex(hex)) {
       return Error{Code::kUsage, "'" + operand + "' is neither a digest nor a file"};
     }
     return sigstore::Artifact{.sha256 = hex};

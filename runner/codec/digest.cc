@@ -7,6 +7,7 @@
 #include <array>
 
 #include "base/result.h"
+#include "codec/hex.h"
 
 namespace codec {
 namespace {
@@ -14,13 +15,7 @@ namespace {
 using Digest = std::array<unsigned char, SHA256_DIGEST_LENGTH>;
 
 std::string Hexadecimal(const Digest& digest) {
-  constexpr char kDigits[] = "0123456789abcdef";
-  std::string hex;
-  for (unsigned char byte : digest) {
-    hex += kDigits[byte >> 4];
-    hex += kDigits[byte & 15];
-  }
-  return hex;
+  return EncodeHex({reinterpret_cast<const char*>(digest.data()), digest.size()});
 }
 
 }  // namespace

@@ -7,6 +7,8 @@
 #include <array>
 #include <cstdint>
 
+#include "codec/hex.h"
+
 namespace forge {
 namespace {
 
@@ -138,17 +140,11 @@ std::string RenderStepSummary(std::string_view markdown, size_t bytes_there) {
 }
 
 Result<std::string> RandomWord() {
-  std::array<uint8_t, 16> bytes{};
+  std::string bytes(16, '\0');
   if (::getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) {
     return Errno("getrandom");
   }
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string word;
-  for (uint8_t byte : bytes) {
-    word += kDigits[byte >> 4];
-    word += kDigits[byte & 0xf];
-  }
-  return word;
+  return codec::EncodeHex(bytes);
 }
 
 }  // namespace forge

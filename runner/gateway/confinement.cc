@@ -12,6 +12,7 @@
 #include <memory>
 
 #include "base/fd.h"
+#include "base/free_with.h"
 
 namespace gateway {
 namespace {
@@ -130,12 +131,8 @@ constexpr bool kFiltered = false;
 constexpr bool kFiltered = true;
 #endif
 
-struct ReleaseFilter {
-  void operator()(void* filter) const { ::seccomp_release(filter); }
-};
-
 [[maybe_unused]] Status FilterSystemCalls() {
-  std::unique_ptr<void, ReleaseFilter> filter(::seccomp_init(SCMP_ACT_KILL_PROCESS));
+  std::unique_ptr<void, FreeWith<seccomp_release>> filter(::seccomp_init(SCMP_ACT_KILL_PROCESS));
   if (!filter) return Error{Code::kUnsupported, "seccomp_init failed"};
   int bad = 0;
   for (int call : kAllowed) bad |= ::seccomp_rule_add(filter.get(), SCMP_ACT_ALLOW, call, 0);

@@ -13,6 +13,7 @@
 #include "codec/json.h"
 #include "codec/percent.h"
 #include "gateway/limits.h"
+#include "gateway/openssl_owner.h"
 
 namespace gateway {
 namespace {
@@ -106,23 +107,16 @@ Status ReadExternal(const codec::Json& json, const FileReader& read, TokenGrant*
   return ReadSource(*source, read, grant);
 }
 
-struct FreeKey {
-  void operator()(EVP_PKEY* key) const { ::EVP_PKEY_free(key); }
-  void operator()(BIO* bio) const { ::BIO_free(bio); }
-  void operator()(EVP_MD_CTX* context) const { ::EVP_MD_CTX_free(context); }
-};
-
 // RS256 (RFC 7518, 3.3).
 Result<std::string> SignRs256(std::string_view pem, std::string_view text) {
-  std::unique_ptr<BIO, FreeKey> bio(::BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())));
+  BioOwner bio(::BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())));
   // No passphrase, and never a prompt for one.
   auto no_passphrase = [](char*, int, int, void*) { return -1; };
-  std::unique_ptr<EVP_PKEY, FreeKey> key(
-      ::PEM_read_bio_PrivateKey(bio.get(), nullptr, no_passphrase, nullptr));
+  KeyOwner key(::PEM_read_bio_PrivateKey(bio.get(), nullptr, no_passphrase, nullptr));
   if (!key || ::EVP_PKEY_get_base_id(key.get()) != EVP_PKEY_RSA) {
     return Invalid("private_key is no RSA key");
   }
-  std::unique_ptr<EVP_MD_CTX, FreeKey> context(::EVP_MD_CTX_new());
+  std::unique_ptr<EVP_MD_CTX, FreeWith<EVP_MD_CTX_free>> context(::EVP_MD_CTX_new());
   std::string signature(static_cast<size_t>(::EVP_PKEY_get_size(key.get())), '\0');
   size_t size = signature.size();
   bool made =

@@ -8,15 +8,9 @@
 #include <memory>
 #include <string>
 
-namespace gateway {
+#include "base/free_with.h"
 
-template <auto Free>
-struct FreeWith {
-  template <typename T>
-  void operator()(T* object) const {
-    Free(object);
-  }
-};
+namespace gateway {
 
 using SslOwner = std::unique_ptr<SSL, FreeWith<SSL_free>>;
 using SslContextOwner = std::unique_ptr<SSL_CTX, FreeWith<SSL_CTX_free>>;

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <array>
 
+#include "codec/hex.h"
+
 namespace gateway {
 namespace {
 
@@ -34,15 +36,9 @@ void KeepRequestId(codec::HttpFields* fields, const std::string& fresh) {
 }
 
 std::string NewRequestId() {
-  constexpr std::string_view kDigits = "0123456789abcdef";
   std::array<unsigned char, 16> bytes{};
   ENSURE(::RAND_bytes(bytes.data(), static_cast<int>(bytes.size())) == 1);
-  std::string id;
-  for (unsigned char byte : bytes) {
-    id += kDigits[byte >> 4];
-    id += kDigits[byte & 15];
-  }
-  return id;
+  return codec::EncodeHex({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
 }
 
 }  // namespace gateway

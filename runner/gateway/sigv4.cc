@@ -10,6 +10,7 @@
 #include <map>
 
 #include "codec/digest.h"
+#include "codec/hex.h"
 #include "codec/percent.h"
 #include "gateway/body_credentials.h"
 #include "gateway/limits.h"
@@ -37,16 +38,6 @@ std::string Hmac(std::string_view key, std::string_view text) {
          reinterpret_cast<const unsigned char*>(text.data()), text.size(),
          reinterpret_cast<unsigned char*>(out.data()), &size);
   out.resize(size);
-  return out;
-}
-
-std::string Hex(std::string_view bytes) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string out;
-  for (char c : bytes) {
-    out += kDigits[static_cast<unsigned char>(c) >> 4];
-    out += kDigits[static_cast<unsigned char>(c) & 15];
-  }
   return out;
 }
 
@@ -225,7 +216,7 @@ std::string SignRequest(const AwsKeys& keys, const SigningScope& scope,
     ::OPENSSL_cleanse(key.data(), key.size());
     key = std::move(next);
   }
-  std::string signature = Hex(Hmac(key, to_sign));
+  std::string signature = codec::EncodeHex(Hmac(key, to_sign));
   ::OPENSSL_cleanse(key.data(), key.size());
   return std::string(kAlgorithm) + " Credential=" + std::string(keys.access_key_id) + "/" +
          scope_text + ", SignedHeaders=" + canonical.signed_names + ", Signature=" + signature;

@@ -225,7 +225,7 @@ Status Archive::Load(const Json& image) {
   }
   Descriptor config_descriptor;
   config_descriptor.media_type = "application/vnd.oci.image.config.v1+json";
-  config_descriptor.digest = "sha256:" + codec::Sha256Hex(config_bytes);
+  config_descriptor.digest = DigestOf(config_bytes);
   config_descriptor.size = config_place.size;
   blobs_[config_descriptor.digest] = config_place;
 

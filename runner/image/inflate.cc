@@ -8,6 +8,8 @@
 #include <cstring>
 #include <string>
 
+#include "base/free_with.h"
+
 namespace image {
 namespace {
 
@@ -121,10 +123,7 @@ class Zstd : public Inflater {
   }
 
  private:
-  struct Free {
-    void operator()(ZSTD_DStream* stream) const { ::ZSTD_freeDStream(stream); }
-  };
-  std::unique_ptr<ZSTD_DStream, Free> stream_;
+  std::unique_ptr<ZSTD_DStream, FreeWith<ZSTD_freeDStream>> stream_;
   bool between_ = true;  // A frame ended, and no other began.
 };
 

@@ -57,17 +57,15 @@ Result<std::vector<LayerWriter::Step>> LayerWriter::Resolve(const std::string& p
                                                             Missing missing) {
   std::vector<Step> steps;
   TRY(Descend(steps, "", false));
-  std::vector<std::string> todo;  // The next component last.
+  std::vector<std::string> ahead;  // The next component last.
   auto push = [&](const std::string& names) {
-    size_t at = todo.size();
-    for (std::string_view name : SplitPath(names)) {
-      todo.insert(todo.begin() + static_cast<ptrdiff_t>(at), std::string(name));
-    }
+    std::vector<std::string_view> split = SplitPath(names);
+    ahead.insert(ahead.end(), split.rbegin(), split.rend());
   };
   push(path);
-  for (int links = 0; !todo.empty();) {
-    std::string name = std::move(todo.back());
-    todo.pop_back();
+  for (int links = 0; !ahead.empty();) {
+    std::string name = std::move(ahead.back());
+    ahead.pop_back();
     if (name == ".") continue;
     if (name == "..") {
       if (steps.size() > 1) steps.pop_back();

@@ -25,8 +25,6 @@ std::string VerdictPath(const PullRequest& request, const std::string& digest) {
   return request.store + "/verdicts/" + codec::Sha256Hex(question);
 }
 
-std::string Digest(std::string_view bytes) { return "sha256:" + codec::Sha256Hex(bytes); }
-
 // Best effort: without it the next run asks again.
 void Remember(const PullRequest& request, const VerifiedImage& image) {
   codec::Json json;
@@ -74,14 +72,14 @@ std::optional<VerifiedImage> Recall(const PullRequest& request, const std::strin
       image.log_indices.push_back(index.integer().value_or(0));
     }
   }
-  if (image.digest != digest || Digest(image.manifest_bytes) != image.manifest_digest) {
+  if (image.digest != digest || DigestOf(image.manifest_bytes) != image.manifest_digest) {
     return std::nullopt;
   }
   Result<std::variant<Index, Manifest>> manifest = ParseManifest(image.manifest_bytes, "");
   if (!manifest.ok() || !std::holds_alternative<Manifest>(manifest.value())) return std::nullopt;
   image.manifest = std::get<Manifest>(std::move(manifest).value());
   Result<ImageConfig> config = ParseImageConfig(image.config_bytes);
-  if (!config.ok() || Digest(image.config_bytes) != image.manifest.config.digest) {
+  if (!config.ok() || DigestOf(image.config_bytes) != image.manifest.config.digest) {
     return std::nullopt;
   }
   image.config = std::move(config).value();

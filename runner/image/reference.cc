@@ -3,12 +3,15 @@
 
 #include <algorithm>
 
+#include "codec/digest.h"
+
 namespace image {
 namespace {
 
 constexpr size_t kNameBytesMax = 255;  // distribution/reference: NameTotalLengthMax.
 constexpr size_t kTagBytesMax = 128;
 constexpr size_t kPathBytesMax = 4096;
+constexpr std::string_view kDigestPrefix = "sha256:";
 constexpr std::string_view kDefaultHost = "docker.io";
 constexpr std::string_view kLayoutPrefix = "oci:";
 constexpr std::string_view kArchivePrefix = "docker-archive:";
@@ -220,9 +223,12 @@ bool IsTag(std::string_view text) {
 }
 
 bool IsDigest(std::string_view text) {
-  constexpr std::string_view kPrefix = "sha256:";
-  return text.size() == kPrefix.size() + 64 && text.starts_with(kPrefix) &&
-         IsHexadecimal(text.substr(kPrefix.size()));
+  return text.size() == kDigestPrefix.size() + 64 && text.starts_with(kDigestPrefix) &&
+         IsHexadecimal(text.substr(kDigestPrefix.size()));
+}
+
+std::string DigestOf(std::string_view bytes) {
+  return std::string(kDigestPrefix) + codec::Sha256Hex(bytes);
 }
 
 std::string Reference::Name() const {

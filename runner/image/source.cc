@@ -50,7 +50,7 @@ void BlobCheck::Restart() {
 Result<Document> MakeDocument(std::string media_type, std::string bytes,
                               const std::string& digest) {
   Document document{std::move(media_type), std::move(bytes), ""};
-  document.digest = "sha256:" + codec::Sha256Hex(document.bytes);
+  document.digest = DigestOf(document.bytes);
   if (!digest.empty() && digest != document.digest) {
     return Error{Code::kRefused,
                  "the bytes that came for " + digest + " are those of " + document.digest};

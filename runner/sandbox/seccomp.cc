@@ -16,6 +16,7 @@
 #include <memory>
 
 #include "base/fd.h"
+#include "base/free_with.h"
 #include "base/sys.h"
 
 namespace sandbox {
@@ -105,10 +106,7 @@ constexpr auto kDeniedFamilies = std::to_array<int>({
     AF_QIPCRTR,
 });
 
-struct Release {
-  void operator()(void* context) const { ::seccomp_release(context); }
-};
-using Context = std::unique_ptr<void, Release>;
+using Context = std::unique_ptr<void, FreeWith<seccomp_release>>;
 
 // Collects rules; the first failure sticks, so that the list below reads as a list.
 class Rules {

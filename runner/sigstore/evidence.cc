@@ -7,6 +7,7 @@
 #include <span>
 #include <utility>
 
+#include "codec/hex.h"
 #include "sigstore/certificate.h"
 #include "sigstore/fulcio_identity.h"
 #include "sigstore/sct.h"
@@ -220,7 +221,7 @@ Checked<Verified> ProveBy(const Evidence& evidence, const VerifyOptions& options
   if (const IdentityRule* rule = std::get_if<IdentityRule>(&options.signer)) {
     TRY(ProveIdentity(evidence.leaf.get(), *rule, options, instance, times, &verified));
   } else {
-    verified.signer = "key sha256:" + Hex(Digest(Hash::kSha256, key.spki()));
+    verified.signer = "key sha256:" + codec::EncodeHex(Digest(Hash::kSha256, key.spki()));
   }
   TRY(CheckLogValidity(log, times, require_log));
   TRY(CheckSignature(evidence, key));

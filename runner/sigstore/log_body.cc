@@ -7,6 +7,7 @@
 
 #include "codec/base64.h"
 #include "codec/digest.h"
+#include "codec/hex.h"
 #include "codec/json.h"
 #include "sigstore/proto_json.h"
 
@@ -80,7 +81,7 @@ Check CheckHashedRekord(const codec::Json& json, const SignedContent& content) {
   if (algorithm == "sha256") hash = Hash::kSha256;
   if (algorithm == "sha384") hash = Hash::kSha384;
   if (algorithm == "sha512") hash = Hash::kSha512;
-  if (!hash || value != Hex(content.DigestBy(*hash))) return Mismatch("digest");
+  if (!hash || value != codec::EncodeHex(content.DigestBy(*hash))) return Mismatch("digest");
   std::string signature = TRY(BytesAt(json, {"spec", "signature", "content"}));
   TRY(CheckSignature(signature, content));
   return CheckKey(json, {"spec", "signature", "publicKey", "content"}, content);

@@ -2,6 +2,7 @@
 #include "sigstore/log_entry.h"
 
 #include "codec/base64.h"
+#include "codec/hex.h"
 #include "sigstore/checkpoint.h"
 #include "sigstore/log_body.h"
 #include "sigstore/log_key.h"
@@ -16,7 +17,7 @@ namespace {
 Check VerifyPromise(const LogEntry& entry, const PublicKey& key) {
   std::string text = "{\"body\":\"" + codec::EncodeBase64(entry.body) +
                      "\",\"integratedTime\":" + std::to_string(entry.integrated_time) +
-                     ",\"logID\":\"" + Hex(entry.key_id) +
+                     ",\"logID\":\"" + codec::EncodeHex(entry.key_id) +
                      "\",\"logIndex\":" + std::to_string(entry.index) + "}";
   if (key.Verifies(Hash::kSha256, text, entry.promise)) return Pass();
   return Rejection{Reason::kSetSignature, "the log entry's promise is not signed by its log"};

@@ -5,6 +5,7 @@
 #include <catch2/catch.hpp>
 
 #include "codec/base64.h"
+#include "codec/hex.h"
 #include "sigstore/checkpoint.h"
 #include "sigstore/log_body.h"
 #include "sigstore/merkle.h"
@@ -159,7 +160,7 @@ TEST_CASE("a log entry counts only for the very digest, signature and key") {
   content.message = "message";
   content.signature = "signature";
   content.verifier = {"PUBLIC KEY", "key"};
-  std::string digest = Hex(Digest(Hash::kSha256, "message"));
+  std::string digest = codec::EncodeHex(Digest(Hash::kSha256, "message"));
   std::string pem = "-----BEGIN PUBLIC KEY-----\na2V5\n-----END PUBLIC KEY-----\n";
   auto reason = [&](const std::string& body, std::string_view version = "0.0.1") {
     Check check = CheckBodyV1(body, "hashedrekord", version, content);

@@ -13,15 +13,9 @@
 #include <string>
 #include <string_view>
 
-namespace sigstore {
+#include "base/free_with.h"
 
-template <auto Free>
-struct FreeWith {
-  template <typename T>
-  void operator()(T* object) const {
-    Free(object);
-  }
-};
+namespace sigstore {
 
 using KeyOwner = std::unique_ptr<EVP_PKEY, FreeWith<EVP_PKEY_free>>;
 using KeyContextOwner = std::unique_ptr<EVP_PKEY_CTX, FreeWith<EVP_PKEY_CTX_free>>;

@@ -59,29 +59,6 @@ std::string Digest(Hash hash, std::string_view bytes) {
   return digest;
 }
 
-std::string Hex(std::string_view bytes) {
-  constexpr char kDigits[] = "0123456789abcdef";
-  std::string hex;
-  for (char byte : bytes) {
-    hex += kDigits[static_cast<unsigned char>(byte) >> 4];
-    hex += kDigits[static_cast<unsigned char>(byte) & 15];
-  }
-  return hex;
-}
-
-std::optional<std::string> FromHex(std::string_view hex) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  if (hex.size() % 2 != 0) return std::nullopt;
-  std::string bytes;
-  for (size_t i = 0; i < hex.size(); i += 2) {
-    size_t high = kDigits.find(hex[i]);
-    size_t low = kDigits.find(hex[i + 1]);
-    if (high == std::string_view::npos || low == std::string_view::npos) return std::nullopt;
-    bytes += static_cast<char>(high << 4 | low);
-  }
-  return bytes;
-}
-
 Checked<PublicKey> PublicKey::Adopt(KeyOwner key, Reason malformed, std::string spki) {
   if (key == nullptr) return Rejection{malformed, "not a public key"};
   std::optional<Kind> kind = KindOf(key.get());

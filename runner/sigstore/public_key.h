@@ -16,11 +16,6 @@ enum class Hash { kSha256, kSha384, kSha512 };
 // The raw digest.
 std::string Digest(Hash hash, std::string_view bytes);
 
-// In lower-case hexadecimal digits.
-std::string Hex(std::string_view bytes);
-// The bytes that such digits stand for; nothing for an odd number of them, or anything else.
-std::optional<std::string> FromHex(std::string_view hex);
-
 // A key that signatures are verified with: ECDSA over P-256, P-384 or P-521, RSA of 2048 bits or
 // more (PKCS #1 v1.5), or Ed25519. There are no others here.
 class PublicKey {

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "codec/hex.h"
 #include "codec/json.h"
 #include "sigstore/bundle.h"
 #include "sigstore/proto_json.h"
@@ -44,7 +45,7 @@ Checked<LogEntry> ParseLegacyEntry(std::string_view annotation) {
   entry.index = TRY(payload.Integer("logIndex"));
   if (entry.index < 0) return Rejection{Reason::kTlogIndex, place + ": logIndex is negative"};
   std::string id = TRY(payload.Text("logID"));
-  std::optional<std::string> key_id = FromHex(id);
+  std::optional<std::string> key_id = codec::DecodeHex(id);
   if (!key_id || key_id->size() != 32)
     return Rejection{Reason::kParse, place + ": logID is not 64 hexadecimal digits"};
   entry.key_id = *std::move(key_id);

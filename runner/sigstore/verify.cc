@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "codec/hex.h"
 #include "sigstore/bundle.h"
 #include "sigstore/certificate.h"
 #include "sigstore/evidence.h"
@@ -44,15 +45,15 @@ Checked<Verified> Verify(std::string_view json, const Artifact& artifact,
                          const VerifyOptions& options, const TrustedRoot* root) {
   TRY(CheckDigestForm(artifact.sha256));
   Bundle bundle = TRY(ParseBundle(json));
-  Evidence evidence{
-      .leaf = std::move(bundle.leaf),
-      .entries = std::move(bundle.entries),
-      .timestamps = std::move(bundle.timestamps),
-      .stamped = bundle.content.signature,
-      .content = std::move(bundle.content),
-      .artifact = {FromHex(artifact.sha256).value_or(""), FromHex(artifact.sha384).value_or(""),
-                   FromHex(artifact.sha512).value_or("")},
-      .proof_required = bundle.version > 1};
+  Evidence evidence{.leaf = std::move(bundle.leaf),
+                    .entries = std::move(bundle.entries),
+                    .timestamps = std::move(bundle.timestamps),
+                    .stamped = bundle.content.signature,
+                    .content = std::move(bundle.content),
+                    .artifact = {codec::DecodeHex(artifact.sha256).value_or(""),
+                                 codec::DecodeHex(artifact.sha384).value_or(""),
+                                 codec::DecodeHex(artifact.sha512).value_or("")},
+                    .proof_required = bundle.version > 1};
   std::optional<std::string> payload = evidence.content.payload;
   Verified verified = TRY(Prove(std::move(evidence), options, root));
   if (payload) {
