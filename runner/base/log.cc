@@ -13,7 +13,11 @@ void Write(std::string_view level, std::string_view message, Facts facts) {
   line.append(level).append(": ").append(message);
   for (const auto& [key, value] : facts) {
     line.append(" ").append(key).append("=");
-    for (char c : value) line += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c;
+    for (char c : value) {
+      // "##[command]" counts anywhere in a line of a CI's log (actions/runner, ActionCommand.cs).
+      if (c == '#' && line.back() == '#') line += ' ';
+      line += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c;
+    }
   }
   line += '\n';
   (void)!::write(STDERR_FILENO, line.data(), line.size());

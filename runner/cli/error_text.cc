@@ -3,6 +3,8 @@
 
 #include <string_view>
 
+#include "codec/neutral.h"
+
 namespace cli {
 namespace {
 
@@ -22,21 +24,19 @@ bool BeginsWithPlace(std::string_view what) {
          IsDigits(place.substr(line + 1, column - line - 1));
 }
 
-// A line end stays one when our own text has several lines; it never starts a line at its first
-// column, where a CI's log reader would look for commands.
+constexpr size_t kLineBytesMax = 65536;
+
+// Our own text may have several lines. Parts of each may come from outside, and a CI's log reader
+// looks for commands behind an indentation too.
 std::string Visible(std::string_view text) {
   std::string out;
-  for (char c : text) {
-    auto byte = static_cast<unsigned char>(c);
-    if (c == '\n') {
-      out += "\n  ";
-    } else if (byte < 0x20 || byte == 0x7f) {
-      out += '?';
-    } else {
-      out += c;
-    }
+  for (;;) {
+    size_t end = text.find('\n');
+    out += codec::NeutralLine(text.substr(0, end), kLineBytesMax);
+    if (end == std::string_view::npos) return out;
+    out += "\n  ";
+    text.remove_prefix(end + 1);
   }
-  return out;
 }
 
 }  // namespace

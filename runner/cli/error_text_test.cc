@@ -25,8 +25,10 @@ TEST_CASE("RenderError does not take prose for a place") {
 }
 
 TEST_CASE("RenderError shows nothing that a terminal or a CI log obeys") {
-  CHECK(RenderError({Code::kIo, "a\x1b[31m\n::add-mask::b\r"}) ==
-        "agentic-ci: error: a?[31m\n  ::add-mask::b?\n");
+  CHECK(RenderError({Code::kIo, "a\x1b[31m\n::add-mask::b\r\n ##vso[c]\x01"}) ==
+        "agentic-ci: error: a\n  : :add-mask::b\n   # #vso[c]\\u{1}\n");
+  CHECK(RenderError({Code::kIo, "a", "b\n ::c::"}) ==
+        "agentic-ci: error: a\nagentic-ci: hint: b\n   : :c::\n");
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "base/sys.h"
 #include "change/repository.h"
 #include "codec/json.h"
+#include "codec/neutral.h"
 #include "codec/quantity.h"
 #include "forge/event.h"
 #include "image/progress.h"
@@ -104,6 +105,13 @@ Result<std::unique_ptr<Setup>> Setup::Read(const Arguments& arguments, std::stri
   return setup;
 }
 
+// A line for a person: what registries and certificates say is anybody's.
+std::string Fact(std::string_view name, std::string_view value) {
+  std::string line(name);
+  line.resize(11, ' ');
+  return line + codec::NeutralLine(value) + "\n";
+}
+
 Json AsJson(const image::VerifiedImage& image) {
   Json json;
   json.Set("verified", true);
@@ -147,13 +155,13 @@ Json AsJson(const image::ImageRefusal& refusal) {
 }
 
 std::string AsText(const image::VerifiedImage& image) {
-  std::string text = "image      " + image.reference.ToString() + "\ndigest     " + image.digest +
-                     "\nmanifest   " + image.manifest_digest + "\nplatform   " +
-                     image::RenderPlatform(image.config.platform) + "\nsigner     " + image.signer +
-                     "\n";
-  if (!image.issuer.empty()) text += "issuer     " + image.issuer + "\n";
-  text += "signature  " + image.where + "\n";
-  for (int64_t index : image.log_indices) text += "log index  " + std::to_string(index) + "\n";
+  std::string text = Fact("image", image.reference.ToString()) + Fact("digest", image.digest) +
+                     Fact("manifest", image.manifest_digest) +
+                     Fact("platform", image::RenderPlatform(image.config.platform)) +
+                     Fact("signer", image.signer);
+  if (!image.issuer.empty()) text += Fact("issuer", image.issuer);
+  text += Fact("signature", image.where);
+  for (int64_t index : image.log_indices) text += Fact("log index", std::to_string(index));
   return text;
 }
 
@@ -190,8 +198,7 @@ Result<int> ImagePullCommand(const Arguments& arguments) {
     return 0;
   }
   std::string text = AsText(pulled.image);
-  for (const std::string& warning : pulled.unpacked.warnings)
-    text += "warning    " + warning + "\n";
+  for (const std::string& warning : pulled.unpacked.warnings) text += Fact("warning", warning);
   TRY(Print(text));
   return 0;
 }
@@ -233,11 +240,12 @@ Result<int> ImageInspectCommand(const Arguments& arguments) {
     TRY(Print(codec::RenderJson(json)));
     return 0;
   }
-  std::string text = "image      " + reference.ToString() + "\ndigest     " + resolved.top.digest +
-                     "\nmanifest   " + resolved.leaf.digest + "\nplatform   " +
-                     image::RenderPlatform(config.platform) + "\nuser       " + config.user + "\n";
+  std::string text = Fact("image", reference.ToString()) + Fact("digest", resolved.top.digest) +
+                     Fact("manifest", resolved.leaf.digest) +
+                     Fact("platform", image::RenderPlatform(config.platform)) +
+                     Fact("user", config.user);
   for (const image::Descriptor& layer : resolved.manifest.layers) {
-    text += "layer      " + layer.digest + " " + image::ShownBytes(layer.size) + "\n";
+    text += Fact("layer", layer.digest + " " + image::ShownBytes(layer.size));
   }
   TRY(Print(text + "nothing of this was verified\n"));
   return 0;

@@ -19,6 +19,7 @@
 #include "codec/base64.h"
 #include "codec/hex.h"
 #include "codec/json.h"
+#include "codec/neutral.h"
 #include "sigstore/verify.h"
 
 namespace cli {
@@ -154,9 +155,13 @@ codec::Json AsJson(const sigstore::Rejection& rejection) {
 }
 
 std::string AsText(const sigstore::Verified& verified) {
-  std::string text = "verified\nsigner: " + verified.signer + "\n";
-  if (!verified.issuer.empty()) text += "issuer: " + verified.issuer + "\n";
-  if (!verified.predicate_type.empty()) text += "predicate: " + verified.predicate_type + "\n";
+  // What a certificate says is anybody's.
+  auto fact = [](const char* name, const std::string& value) {
+    return value.empty() ? "" : name + codec::NeutralLine(value) + "\n";
+  };
+  std::string text = "verified\n" + fact("signer: ", verified.signer) +
+                     fact("issuer: ", verified.issuer) +
+                     fact("predicate: ", verified.predicate_type);
   for (int64_t index : verified.log_indices) text += "log index: " + std::to_string(index) + "\n";
   for (int64_t time : verified.times) text += "time: " + std::to_string(time) + "\n";
   return text;

@@ -507,6 +507,17 @@ class Command(Case):
     def common(self, reference):
         return [reference, '--workdir', self.checkout, '--insecure-registry', self.shelf.host]
 
+    def test_what_an_unverified_image_says_is_no_command_to_ci(self):
+        plain = self.shelf.image(config={'User': 'node'})
+        out = self.image_command('inspect', *self.common(self.shelf.reference(plain))).stdout
+        self.assertIn('user       node\n', out)
+        image = self.shelf.image(config={'User': 'node\n::add-mask::x\n ##[error]y\x1b[31m'})
+        done = self.image_command('inspect', *self.common(self.shelf.reference(image)))
+        out = done.stdout + done.stderr
+        self.assertIn('add-mask', out)
+        for word in ('\n::', '##[', '\x1b'):
+            self.assertNotIn(word, out)
+
     def test_pull_verify_inspect_prune(self):
         image = self.signed(config={'User': 'node', 'Cmd': ['sh']})
         common = self.common(self.shelf.reference(image))
