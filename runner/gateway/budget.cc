@@ -11,13 +11,23 @@ namespace gateway {
 namespace {
 
 // Per cent of a budget at which people are told, once each.
-constexpr std::array<int, 3> kWarnings = {80, 90, 95};
+constexpr std::array<int, 4> kWarnings = {80, 90, 95, 99};
 constexpr std::chrono::minutes kRateWindow{1};
+// With 426 clients that know both (Codex) ask over HTTP instead.
+constexpr const char* kAskOverHttp =
+    "models are asked over HTTP where a run has a budget: nothing counts what a WebSocket uses";
 constexpr double kMicrosPerDollar = 1e6;
 
 std::string_view PathOf(const OutgoingRequest& request) {
   return std::string_view(request.target).substr(0, request.target.find('?'));
 }
+
+ModelCall CallOf(const OutgoingRequest& request) {
+  const bool upgrades = codec::FindField(request.fields, "upgrade") != nullptr;
+  return RecogniseModelCall(request.method, PathOf(request), upgrades);
+}
+
+bool IsCounted(ModelApi api) { return api != ModelApi::kUncountable && api != ModelApi::kSocket; }
 
 int64_t LengthOf(const OutgoingRequest& request) {
   return static_cast<int64_t>(request.body.size());
@@ -96,7 +106,7 @@ Budget::Budget(BudgetLimits limits, PriceList prices, std::function<void(const N
 }
 
 size_t Budget::BodyBytesWanted(const OutgoingRequest& request) const {
-  ModelCall call = RecogniseModelCall(request.method, PathOf(request));
+  ModelCall call = CallOf(request);
   bool in_body = call.api == ModelApi::kAnthropic || call.api == ModelApi::kOpenAi ||
                  call.api == ModelApi::kOpenAiResponses;
   return limits_.reads_bodies() && in_body && call.model.empty() ? kModelRequestBytesMax : 0;
@@ -104,12 +114,12 @@ size_t Budget::BodyBytesWanted(const OutgoingRequest& request) const {
 
 RequestGuard::Admission Budget::Admit(const Authority& authority, OutgoingRequest& request) {
   Admission admission;
-  ModelCall call = RecogniseModelCall(request.method, PathOf(request));
+  ModelCall call = CallOf(request);
   if (call.api == ModelApi::kNone) return admission;
   std::string model = call.model;
   if (model.empty() && limits_.reads_bodies()) model = ModelOfBody(request.body);
   admission.refusal = Judge(call, model);
-  if (admission.refusal.has_value() || call.api == ModelApi::kUncountable) return admission;
+  if (admission.refusal.has_value() || !IsCounted(call.api)) return admission;
   Charge(requests_, 1);
   if (limits_.requests_per_minute > 0) recent_.push_back(now_());
   // An answer that is compressed could not be counted.
@@ -135,9 +145,9 @@ std::optional<OutgoingRefusal> Budget::Judge(const ModelCall& call, const std::s
   for (const Meter* meter : {&tokens_, &cost_, &requests_}) {
     if (meter->exhausted()) return RefuseExhausted(call.api, *meter);
   }
-  bool counted = limits_.tokens > 0 || limits_.cost_usd > 0;
-  if (call.api == ModelApi::kUncountable) {
-    if (!counted) return std::nullopt;
+  if (!IsCounted(call.api)) {
+    if (!limits_.any()) return std::nullopt;
+    if (call.api == ModelApi::kSocket) return refuse(426, kAskOverHttp);
     return refuse(403, "no answer says what this request uses, and this run has a budget");
   }
   auto listed = [&](const std::string& allowed) {

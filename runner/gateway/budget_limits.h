@@ -15,6 +15,9 @@ struct BudgetLimits {
   int64_t requests_per_minute = 0;
   std::vector<std::string> models;  // The only ones that may be asked; empty: any.
 
+  bool any() const {
+    return tokens > 0 || cost_usd > 0 || requests > 0 || requests_per_minute > 0 || !models.empty();
+  }
   bool reads_bodies() const { return cost_usd > 0 || !models.empty(); }
 };
 

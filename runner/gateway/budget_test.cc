@@ -59,7 +59,7 @@ BudgetLimits Tokens(int64_t tokens) {
 
 }  // namespace
 
-TEST_CASE("A budget warns once each at 80, 90 and 95 per cent and refuses at 100") {
+TEST_CASE("C5: a budget warns once each at 80, 90, 95 and 99 per cent and refuses at 100") {
   Desk desk(Tokens(100));
   CHECK(desk.Use(79));
   CHECK(desk.Count("CREATE") == 0);
@@ -69,7 +69,10 @@ TEST_CASE("A budget warns once each at 80, 90 and 95 per cent and refuses at 100
   CHECK(desk.Count("CREATE") == 1);
   CHECK(desk.Use(15));  // 96: two more at once.
   CHECK(desk.Count("CREATE") == 3);
-  CHECK(desk.Use(4));
+  CHECK(desk.Use(3));
+  CHECK(desk.Count("CREATE") == 4);
+  CHECK(desk.Use(1));
+  CHECK(desk.Count("CREATE") == 4);
   CHECK(desk.Count("BLOCKED") == 0);
   CHECK_FALSE(desk.Use(1));
   CHECK(desk.Count("BLOCKED") == 1);
@@ -111,7 +114,7 @@ TEST_CASE("A cost limit counts with the price list, and refuses models without a
   CHECK_FALSE(fresh.Ask().refusal.has_value());
 }
 
-TEST_CASE("Only listed models may be asked") {
+TEST_CASE("C7: only listed models may be asked") {
   BudgetLimits limits;
   limits.models = {"claude-sonnet-4-5"};
   Desk desk(limits);
@@ -120,7 +123,7 @@ TEST_CASE("Only listed models may be asked") {
   CHECK(desk.Ask("no json").refusal.has_value());
 }
 
-TEST_CASE("Requests over the rate get 429 and when to come back, until the minute is over") {
+TEST_CASE("C4: requests over the rate get 429 and when to come back, until the minute is over") {
   BudgetLimits limits;
   limits.requests_per_minute = 2;
   Desk desk(limits);
@@ -133,6 +136,9 @@ TEST_CASE("Requests over the rate get 429 and when to come back, until the minut
   const codec::HttpField* wait = codec::FindField(third.refusal->answer.fields, "retry-after");
   REQUIRE(wait != nullptr);
   CHECK(wait->value == "40");
+  for (const char* name : {"x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset"}) {
+    CHECK(codec::FindField(third.refusal->answer.fields, name) != nullptr);
+  }
   desk.now += std::chrono::seconds(40);
   CHECK(desk.Use(1));
   CHECK_FALSE(desk.Use(1));
@@ -151,10 +157,44 @@ TEST_CASE("Without a budget everything passes and every answer is recorded with 
   CHECK(desk.Ask("{}", "/v1/messages/batches").refusal.has_value() == false);
 }
 
-TEST_CASE("Under a budget, work whose use no answer tells is refused") {
-  Desk desk(Tokens(1000));
-  CHECK(desk.Ask("{}", "/v1/messages/batches").refusal.has_value());
-  CHECK_FALSE(desk.Ask().refusal.has_value());
+TEST_CASE("Under any limit, work whose use no answer tells is refused") {
+  BudgetLimits requests, rate, cost, models;
+  requests.requests = rate.requests_per_minute = 5;
+  cost.cost_usd = 5;
+  models.models = {"claude-sonnet-4-5"};
+  for (const BudgetLimits& limits : {Tokens(1000), requests, rate, cost, models}) {
+    Desk desk(limits);
+    for (const char* target :
+         {"/v1/messages/batches", "/v1/images/generations?x", "/v1/Batches/"}) {
+      RequestGuard::Admission admission = desk.Ask("{}", target);
+      REQUIRE(admission.refusal.has_value());
+      CHECK(admission.refusal->answer.status == 403);
+    }
+    CHECK_FALSE(desk.Ask().refusal.has_value());
+  }
+}
+
+TEST_CASE("Under a budget, models are not asked over a WebSocket, and the answer says how else") {
+  auto open = [](Desk& desk, const std::string& target) {
+    OutgoingRequest request{"GET", target, {{"Upgrade", "websocket"}}, ""};
+    return desk.budget.Admit(kHost, request);
+  };
+  Desk desk(Tokens(100));
+  for (const char* target :
+       {"/v1/responses", "/v1/realtime?model=gpt-realtime",
+        "/ws/google.ai.generativelanguage.v1beta.GenerativeService.BidiGenerateContent"}) {
+    RequestGuard::Admission admission = open(desk, target);
+    REQUIRE(admission.refusal.has_value());
+    CHECK(admission.refusal->answer.status == 426);
+    Desk unlimited(BudgetLimits{});
+    CHECK_FALSE(open(unlimited, target).refusal.has_value());
+  }
+  CHECK_FALSE(open(desk, "/v1/events").refusal.has_value());
+  REQUIRE(desk.Use(100));
+  RequestGuard::Admission admission = open(desk, "/v1/responses");
+  REQUIRE(admission.refusal.has_value());
+  CHECK(admission.refusal->answer.status == 403);
+  CHECK(admission.refusal->answer.body.find("budget_exceeded") != std::string::npos);
 }
 
 TEST_CASE("Answers that would be compressed are asked for as they are") {

@@ -38,21 +38,46 @@ bool IsVersionPart(std::string_view part) {
   return IsDigits(part) && part.size() >= 4;
 }
 
+// OpenAI's responses and realtime, Gemini's live conversation.
+constexpr std::array<std::string_view, 3> kSockets = {"/responses", "/realtime",
+                                                      "BidiGenerateContent"};
+constexpr std::array<std::string_view, 15> kUncounted = {"/messages/batches",
+                                                         "/v1/batches",
+                                                         "/fine_tuning/jobs",
+                                                         ":batchGenerateContent",
+                                                         "/model-invocation-job",
+                                                         "/async-invoke",
+                                                         "/images/generations",
+                                                         "/images/edits",
+                                                         "/images/variations",
+                                                         "/audio/speech",
+                                                         "/audio/transcriptions",
+                                                         "/audio/translations",
+                                                         "/v1/videos",
+                                                         ":predict",
+                                                         ":predictLongRunning"};
+
+bool EndsWith(std::string_view path, std::string_view end) {
+  return path.size() >= end.size() &&
+         codec::EqualIgnoringCase(path.substr(path.size() - end.size()), end);
+}
+
 }  // namespace
 
-ModelCall RecogniseModelCall(std::string_view method, std::string_view path) {
-  if (method != "POST") return {};
-  if (path.ends_with("/messages/batches") || path.ends_with("/v1/batches") ||
-      path.ends_with("/fine_tuning/jobs") || path.ends_with(":batchGenerateContent") ||
-      path.ends_with("/model-invocation-job")) {
-    return {ModelApi::kUncountable, ""};
+ModelCall RecogniseModelCall(std::string_view method, std::string_view path, bool upgrades) {
+  if (path.ends_with('/')) path.remove_suffix(1);
+  auto ends = [path](std::string_view end) { return EndsWith(path, end); };
+  if (upgrades) {
+    const bool socket = std::any_of(kSockets.begin(), kSockets.end(), ends);
+    return {socket ? ModelApi::kSocket : ModelApi::kNone, ""};
   }
-  if (path.ends_with("/v1/messages")) return {ModelApi::kAnthropic, ""};
-  if (path.ends_with("/chat/completions") || path.ends_with("/v1/completions") ||
-      path.ends_with("/embeddings")) {
+  if (!codec::EqualIgnoringCase(method, "POST")) return {};
+  if (std::any_of(kUncounted.begin(), kUncounted.end(), ends)) return {ModelApi::kUncountable, ""};
+  if (ends("/v1/messages")) return {ModelApi::kAnthropic, ""};
+  if (ends("/chat/completions") || ends("/v1/completions") || ends("/embeddings")) {
     return {ModelApi::kOpenAi, ""};
   }
-  if (path.ends_with("/responses")) return {ModelApi::kOpenAiResponses, ""};
+  if (ends("/responses")) return {ModelApi::kOpenAiResponses, ""};
   PathModel google = ModelBehind(path, "/models/", ':');
   if (google.verb == "generateContent" || google.verb == "streamGenerateContent") {
     return {ModelApi::kGemini, google.model};

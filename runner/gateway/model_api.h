@@ -17,8 +17,10 @@ enum class ModelApi {
   kOpenAiResponses,  // POST .../responses.
   kGemini,           // POST .../models/M:generateContent, :streamGenerateContent.
   kBedrock,          // POST /model/M/invoke, /converse and their streams.
-  // Work that is done and paid for later, so no answer says what it used: batches, fine-tuning.
+  // No answer says what was used: work that is done and paid for later (batches, fine-tuning), what
+  // is not counted in tokens (pictures, sound, video).
   kUncountable,
+  kSocket,  // Likewise: a WebSocket, on which any number of answers comes.
 };
 
 struct ModelCall {
@@ -26,8 +28,10 @@ struct ModelCall {
   std::string model;  // Where the path has it (Gemini, Vertex, Bedrock); else empty.
 };
 
-// By method and canonical path, whatever the host: models are also reached through brokers.
-ModelCall RecogniseModelCall(std::string_view method, std::string_view path);
+// By method and canonical path, whatever the host: models are also reached through brokers. Case
+// and a slash at the end do not matter, since they do not to some of them. `upgrades`: the request
+// asks for a WebSocket.
+ModelCall RecogniseModelCall(std::string_view method, std::string_view path, bool upgrades = false);
 
 // The model a request body asks for: the top-level "model" of a JSON object; empty when there is
 // none.

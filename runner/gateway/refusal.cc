@@ -34,6 +34,8 @@ std::string_view StatusText(int status) {
       return "Forbidden";
     case 413:
       return "Content Too Large";
+    case 426:
+      return "Upgrade Required";
     case 429:
       return "Too Many Requests";
     case 431:

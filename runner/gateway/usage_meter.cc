@@ -69,6 +69,7 @@ void TakeUsage(ModelApi api, const Json& usage, TokenUsage* total) {
       return TakeAnthropic(usage, total);
     case ModelApi::kNone:
     case ModelApi::kUncountable:
+    case ModelApi::kSocket:
       break;
   }
 }

@@ -148,6 +148,9 @@ TEST_CASE("A model's name is recognised without vendor, region, date and version
 TEST_CASE("Model calls are recognised by path, batches as uncountable, and nothing else") {
   CHECK(RecogniseModelCall("POST", "/v1/messages").api == ModelApi::kAnthropic);
   CHECK(RecogniseModelCall("GET", "/v1/messages").api == ModelApi::kNone);
+  CHECK(RecogniseModelCall("post", "/v1/Messages/").api == ModelApi::kAnthropic);
+  CHECK(RecogniseModelCall("GET", "/v1/responses").api == ModelApi::kNone);
+  CHECK(RecogniseModelCall("GET", "/v1/responses", true).api == ModelApi::kSocket);
   CHECK(RecogniseModelCall("POST", "/v1/messages/batches").api == ModelApi::kUncountable);
   CHECK(RecogniseModelCall("POST", "/v1/messages/count_tokens").api == ModelApi::kNone);
   CHECK(RecogniseModelCall("POST", "/openai/v1/chat/completions").api == ModelApi::kOpenAi);

@@ -4,6 +4,8 @@
 
 usage: budget_test.py BINARY SOURCE_DIRECTORY [TEST...]
 """
+import base64
+import hashlib
 import http.server
 import json
 import os
@@ -61,6 +63,17 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body.encode())
 
+    def do_GET(self):
+        """A WebSocket, which opens and ends."""
+        self.server.seen.append((self.path, self.headers.get('upgrade')))
+        accept = hashlib.sha1((self.headers['sec-websocket-key'] + '258EAFA5-E914-47DA-95CA-C5AB0DC85B11').encode())
+        self.send_response(101)
+        for name, value in (('connection', 'Upgrade'), ('upgrade', 'websocket'),
+                            ('sec-websocket-accept', base64.b64encode(accept.digest()).decode())):
+            self.send_header(name, value)
+        self.end_headers()
+        self.close_connection = True
+
 
 class Budget(unittest.TestCase):
     def setUp(self):
@@ -74,7 +87,7 @@ class Budget(unittest.TestCase):
         self.addCleanup(self.server.server_close)
         self.addCleanup(self.server.shutdown)
 
-    def run_agent(self, paths, *options, body='{"model":"claude-sonnet-4-5"}', after=''):
+    def run_agent(self, paths, *options, body='{"model":"claude-sonnet-4-5"}', after='', printed=None):
         """curl asks for each path in turn; gives (status, answer) of each, the exit code and the record."""
         port = self.server.server_address[1]
         policy = self.directory / 'policy.yml'
@@ -91,9 +104,11 @@ class Budget(unittest.TestCase):
         self.lines = [json.loads(line) for line in (report / 'events.ocsf.jsonl').read_text().splitlines()]
         self.log = (report / 'events.log').read_text()
         self.code = run.returncode
-        printed = run.stdout.splitlines()
-        self.assertEqual(len(printed), 2 * len(paths), run.stdout + run.stderr)
-        return [(int(status), answer) for status, answer in zip(printed[::2], printed[1::2])]
+        lines = run.stdout.splitlines()
+        self.assertEqual(len(lines), printed or 2 * len(paths), run.stdout + run.stderr)
+        self.after = lines[2 * len(paths):]
+        lines = lines[:2 * len(paths)]
+        return [(int(status), answer) for status, answer in zip(lines[::2], lines[1::2])]
 
     def limit(self, name):
         return next(limit for limit in self.record['limits'] if limit['name'] == name)
@@ -137,7 +152,20 @@ class Budget(unittest.TestCase):
         self.assertEqual([status for status, _ in answers], [200, 200, 200, 403])
         self.assertEqual(self.record['outcome']['limit'], 'tokens')
         warnings = [line['message'] for line in self.lines if line['class_uid'] == 2004 and line['status_id'] == 1]
-        self.assertEqual([warning[:4] for warning in warnings], ['80 %', '90 %', '95 %'])
+        self.assertEqual([warning[:4] for warning in warnings], ['80 %', '90 %', '95 %', '99 %'])
+
+    def test_a_websocket_to_a_model_opens_only_where_nothing_is_counted(self):
+        """C5: a client of both (Codex) falls back to HTTP on 426; at 100 % it is told why it must stop."""
+        upgrade = ("rm body; curl -s -m 10 -o body -w '%%{http_code} ' -H 'Connection: Upgrade' -H 'Upgrade: websocket' -H 'Sec-WebSocket-Version: 13' "
+                   "-H 'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==' 'http://%s:%d/v1/responses'; test -f body && cat body; echo\n" %
+                   (HOST, self.server.server_address[1]))
+        self.run_agent(['/v1/messages'], after=upgrade, printed=3)
+        self.assertEqual((self.after, self.server.seen[-1]), (['101'], ('/v1/responses', 'websocket')))
+        self.run_agent(['/v1/messages'], '--max-tokens', '200', after=upgrade, printed=3)
+        self.assertRegex(self.after[0], '^426 .*"models are asked over HTTP')
+        self.run_agent(['/v1/messages'], '--max-tokens', '100', after=upgrade, printed=3)
+        self.assertRegex(self.after[0], '^403 .*"budget_exceeded"')
+        self.assertEqual(self.server.seen[-1][0], '/v1/messages')
 
     def test_cost_is_counted_and_unpriced_models_are_refused(self):
         # 60 tokens at $3 and 40 at $15 for a million: $0.00078 a request.
