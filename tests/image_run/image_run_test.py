@@ -221,6 +221,27 @@ class Agent(Case):
         self.assertIn('localhost sandbox', self.shell(image, 'cat /etc/hosts /etc/resolv.conf'))
         self.assertEqual(read(canary), 'the host\'s own\n')
 
+    def test_volumes_of_an_image_bring_nothing_of_the_host(self):
+        # CVE-2022-23648: what stood at a volume's path, "..", links and all, was copied in.
+        secret = self.write('secret/canary', 'the host\'s own\n')
+        os.chmod(secret, 0o644)
+        folder = os.path.dirname(secret)
+        script = f'cat {secret} /volume/canary /link/canary 2>&1; ls -R / 2>/dev/null | grep -c canary'
+        paths = ['/../..' + folder, '/../../../../../../..' + folder, folder, '/link', '/volume']
+        image = self.signed(layers=[[('link', ('link', folder))]],
+                            config={'Volumes': {path: {} for path in paths}})
+        out = self.shell(image, script + '; true')
+        self.assertNotIn('the host\'s own', out)
+        self.assertEqual(out.count('No such file or directory'), 3, out)
+        self.assertIn('\n0\n', out)
+        self.assertEqual((os.listdir(folder), read(secret)), (['canary'], 'the host\'s own\n'))
+        # The control: one in the image is seen.
+        image = self.signed(layers=[[('volume', None), ('volume/canary', 'the image\'s own\n')]],
+                            config={'Volumes': {path: {} for path in paths}})
+        out = self.shell(image, script)
+        self.assertIn('the image\'s own\n', out)
+        self.assertIn('\n1\n', out)
+
     def test_plan_only_shows_the_image_and_starts_nothing(self):
         image = self.signed()
         out = self.run_image(self.shelf.reference(image), 'true', options=['--plan-only']).stdout

@@ -96,9 +96,9 @@ class Case(unittest.TestCase):
         pairs = [tar if isinstance(tar, tuple) else (tar, archive.pack(tar, packing)) for tar in tars]
         return archive.Layout(f'{self.top}/{name}').write(pairs, diff_ids)
 
-    def unpack(self, *layers, options=(), **more):
+    def unpack(self, *layers, options=(), env=None, **more):
         """The finished run, and what stands in each layer's directory, the uppermost first."""
-        done = self.run_driver('unpack', self.layout(*layers, **more), *options)
+        done = self.run_driver('unpack', self.layout(*layers, **more), *options, env=env)
         return done, [tree(path) for path in done.layers]
 
     def accept(self, *layers, **more):

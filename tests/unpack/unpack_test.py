@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Hostile and odd layers, one by one: each with what must come of it, and canaries outside."""
+import bz2
 import gzip
 import hashlib
+import lzma
 import os
 import struct
 import subprocess
@@ -371,6 +373,47 @@ class Broken(Case):
         self.refuse(file('good', 'x'), file('../evil', 'x'), why='leads out')
         done = self.run_driver('unpack', f'oci:{self.top}/image:t')
         self.assertEqual((done.status, done.layers), (1, []))
+
+
+class Helpers(Case):
+    """CVE-2014-9357: whoever unpacks with a program that it looks for runs whatever is found."""
+
+    NAMES = ('gzip', 'gunzip', 'zcat', 'unpigz', 'pigz', 'zstd', 'unzstd', 'xz', 'bzip2', 'tar')
+
+    def setUp(self):
+        super().setUp()
+        self.executed = f'{self.home}/executed'
+        self.script = f'#!/bin/sh\necho "$0" >> {self.executed}\ncat\n'
+        self.planted = f'{self.top}/bin'
+        os.mkdir(self.planted)
+        for name in self.NAMES:
+            with open(f'{self.planted}/{name}', 'w', encoding='utf-8') as out:
+                out.write(self.script)
+            os.chmod(f'{self.planted}/{name}', 0o755)
+        self.path = {'PATH': f'{self.planted}:{os.environ["PATH"]}'}
+
+    def by_hand(self, program):
+        """As whoever unpacked would have run it."""
+        line = self.command()[:-2] + [program]
+        subprocess.run(line, env=self.path, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, check=True, timeout=30)
+        with open(self.executed, encoding='utf-8') as lines:
+            return lines.read().splitlines()
+
+    def test_no_program_is_run_to_unpack_wherever_it_lies(self):
+        own = directory('usr/') + directory('usr/bin/') + b''.join(
+            file('usr/bin/' + name, self.script, mode=0o755) for name in self.NAMES)
+        for packing in ('', 'gzip', 'zstd'):
+            name = self.layout(own, directory('d/') + file('d/f', packing), packing=packing)
+            done = self.run_driver('unpack', name, env=self.path)
+            self.assertEqual((done.status, done.error, len(done.layers)), (0, '', 2))
+        tar = file('new', 'x') + END
+        for packed in (lzma.compress(tar), bz2.compress(tar)):
+            self.refuse((tar, packed), why='tar: ', env=self.path)
+        self.assertFalse(os.path.exists(self.executed))
+        # The control: each would have told.
+        self.assertEqual(self.by_hand('gzip'), [f'{self.planted}/gzip'])
+        of_image = f'{done.layers[1]}/usr/bin/zstd'
+        self.assertEqual(self.by_hand(of_image), [f'{self.planted}/gzip', of_image])
 
 
 class Hosts(Case):
