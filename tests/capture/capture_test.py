@@ -149,6 +149,19 @@ class Capture(unittest.TestCase):
         self.assertEqual(self.answer('tunnel in names'), [3, 0, ''])
         self.recorded('tunnel in names', 'c2vjcmv0.tunnel.example.net', 'engine:dns')
 
+    def test_odd_questions_are_answered_with_no_address_and_no_surprise(self):
+        answers = self.answer('odd questions')
+        self.assertIsInstance(answers, dict)
+        for name in ('an answer', 'half a header', 'nine kilobytes'):
+            self.assertIsNone(answers.pop(name), name)
+        for name, (code, count, size) in answers.items():
+            self.assertEqual(count, 0, name)
+            self.assertLess(size, 300, name)
+            wanted = (0, 3, 4, 5) if name.startswith(('type', 'another class', 'a dot', 'a zero')) else (1, 4)
+            self.assertIn(code, wanted, name)
+        self.assertGreater(len(answers), 25)
+        self.assertEqual(self.answer('pipelined questions'), [2, 0, 0, 0])
+
     def test_requests_are_judged_as_through_the_proxy(self):
         self.assertIn('403', self.answer('denied method'))
         self.recorded('denied method', 'HTTP:DELETE', NAME)

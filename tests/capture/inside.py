@@ -125,6 +125,65 @@ def ask(server, name, kind=1, tcp=False):
     return [reply[3] & 15, count, address]
 
 
+def odd_questions():
+    """By name: the code and the number of answers to each, or None where nothing is said."""
+    good = question(NAME, 1)
+    head, labels = good[:12], good[12:-4]
+    tail = struct.pack('>2H', 1, 1)
+
+    def counts(questions=1, answers=0, flags=0x0100):
+        return struct.pack('>6H', 7, flags, questions, answers, 0, 0)
+    odd = {
+        'a pointer to itself': head + b'\xc0\x0c' + tail,
+        'two pointers at each other': head + b'\xc0\x0e\xc0\x0c' + tail,
+        'a label behind a pointer': head + b'\x01a\xc0\x0c' + tail,
+        'a pointer beyond the end': head + b'\xff\xff' + tail,
+        'a label of 64': head + b'\x40' + b'a' * 64 + b'\0' + tail,
+        'a name of 300': head + (b'\x3b' + b'a' * 59) * 5 + b'\0' + tail,
+        'a name without an end': head + b'\x3f' + b'a' * 20,
+        'no question': counts(0), 'a question that is missing': counts(2) + labels + tail,
+        'two questions': counts(2) + (labels + tail) * 2,
+        'an answer beside the question': counts(answers=1) + labels + tail,
+        'an update': counts(flags=0x2800) + labels + tail, 'an answer': counts(flags=0x8100) + labels + tail,
+        'more behind it': good + b'secret' * 100, 'a header alone': head, 'half a header': head[:6],
+        'a dot in a label': head + b'\x03a.b' + labels[labels[0] + 1:] + tail,
+        'a zero in a label': head + b'\x04a\0bc' + labels + tail, 'nine kilobytes': good + b'x' * 9000,
+        'another class': good[:-2] + b'\0\3',
+        **{f'type {kind}': question(NAME, kind) for kind in (2, 5, 6, 10, 12, 15, 16, 33, 35, 64, 65, 249, 252, 255, 65399)},
+    }
+    sockets = {}
+    for name, packet in odd.items():
+        sockets[name] = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        sockets[name].sendto(packet, ('10.200.0.1', 53))
+    assert ask('10.200.0.1', NAME)[1] == 1
+    answers = {}
+    for name, out in sockets.items():
+        out.setblocking(False)
+        try:
+            reply = out.recv(9000)
+            answers[name] = [reply[3] & 15, struct.unpack('>H', reply[6:8])[0], len(reply)]
+        except BlockingIOError:
+            answers[name] = None
+        out.close()
+    return answers
+
+
+def pipelined_questions():
+    """Over TCP: how many answers come to two questions at once, and to what is no message."""
+    def answers(data):
+        with socket.create_connection(('10.200.0.1', 53), 5) as stream:
+            stream.sendall(data)
+            stream.shutdown(socket.SHUT_WR)
+            heard, count = b'', 0
+            while piece := stream.recv(1000):
+                heard += piece
+            while heard:
+                heard, count = heard[2 + struct.unpack('>H', heard[:2])[0]:], count + 1
+            return count
+    framed = struct.pack('>H', len(question(NAME, 1))) + question(NAME, 1)
+    return [answers(data) for data in (framed * 2, framed[:-1], b'\0\0' + framed, b'\xff\xff' + framed)]
+
+
 def run(*words):
     done = subprocess.run(words, capture_output=True, text=True, errors='replace', timeout=30)
     return [done.returncode, (done.stdout + done.stderr)[-600:]]
@@ -182,6 +241,8 @@ def refused():
     attempt('raw socket', lambda: socket.socket(socket.AF_INET, socket.SOCK_RAW, 47) and 'opened')
     attempt('host loopback', lambda: talk(('127.0.0.1', HTTP)))
     attempt('mptcp', mptcp)
+    attempt('odd questions', odd_questions)
+    attempt('pipelined questions', pipelined_questions)
     attempt('flood of names', flood)
 
 
