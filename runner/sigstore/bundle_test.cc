@@ -5,6 +5,8 @@
 
 #include <catch2/catch.hpp>
 
+#include "sigstore/der.h"
+#include "sigstore/path.h"
 #include "sigstore/simple_signing.h"
 #include "sigstore/statement.h"
 #include "sigstore/trusted_root.h"
@@ -229,9 +231,100 @@ TEST_CASE("the built-in trusted root is whole") {
   CHECK(root.instances[0].logs.size() >= 2);
   CHECK(root.instances[0].certificate_logs.size() >= 2);
   CHECK(root.instances[0].timestamp_authorities.size() >= 1);
-  for (const TrustedAuthority& authority : root.instances[0].certificate_authorities) {
-    for (const std::string& der : authority.certificates) CHECK(ParseCertificate(der) != nullptr);
+}
+
+bool SignedBy(const CertificateOwner& subject, const CertificateOwner& issuer) {
+  return ::X509_verify(subject.get(), ::X509_get0_pubkey(issuer.get())) == 1;
+}
+
+TEST_CASE("whoever is in an authority that is built in is signed by the next above") {
+  size_t links = 0;
+  for (const auto& list : {EmbeddedTrustedRoot().instances[0].certificate_authorities,
+                           EmbeddedTrustedRoot().instances[0].timestamp_authorities}) {
+    for (const TrustedAuthority& trusted : list) {
+      Chain chain = ReadAuthority(trusted).value().certificates;
+      CHECK(trusted.proved);
+      for (size_t i = 0; i + 1 < chain.size(); ++i, ++links) {
+        CHECK(SignedBy(chain[i], chain[i + 1]));
+        CHECK_FALSE(SignedBy(chain[i], chain[i]));
+      }
+    }
   }
+  CHECK(links >= 2);
+}
+
+// An intermediate and its root.
+const TrustedAuthority& PublicAuthority() {
+  return EmbeddedTrustedRoot().instances[0].certificate_authorities.back();
+}
+
+// The path from an authority's lower certificate, as `leaf`, to its upper.
+bool HasPath(const std::string& leaf, std::vector<std::string> certificates, bool proved) {
+  TrustedAuthority trusted{"", std::move(certificates), std::nullopt, proved};
+  CertificateOwner certificate = ParseCertificate(leaf);
+  return BuildChain(certificate.get(), ReadAuthority(trusted).value(), NID_code_sign).ok();
+}
+
+TEST_CASE("a signature is taken for proved between an authority's own certificates only") {
+  const std::vector<std::string> good = PublicAuthority().certificates;
+  REQUIRE(good.size() == 2);
+  std::string forged = good[0];
+  forged.back() = static_cast<char>(forged.back() ^ 1);
+  for (bool proved : {false, true}) {
+    CHECK(HasPath(good[0], good, proved));
+    CHECK_FALSE(HasPath(forged, good, proved));
+    CHECK_FALSE(HasPath(forged, {good[1]}, proved));
+    // What it is for: nothing of this is computed anew.
+    CHECK(HasPath(forged, {forged, good[1]}, proved) == proved);
+    CHECK_FALSE(HasPath(forged, {good[1], forged, good[1]}, false));
+  }
+}
+
+TEST_CASE("an authority is asked for certificates that have a name of its own") {
+  const TrustedAuthority& authority = PublicAuthority();
+  CertificateOwner lower = ParseCertificate(authority.certificates[0]);
+  const X509* leaf = lower.get();
+  auto may = [&](std::vector<std::string> certificates) {
+    return MayHaveIssued({"", std::move(certificates), std::nullopt, false}, leaf);
+  };
+  CHECK(may(authority.certificates));
+  CHECK(may({authority.certificates[0]}));  // It is itself the anchor.
+  CHECK(may({authority.certificates[1]}));
+  CHECK_FALSE(may(EmbeddedTrustedRoot().instances[0].timestamp_authorities[0].certificates));
+  CHECK(may({"not a certificate"}));  // Nobody knows.
+}
+
+TEST_CASE("elements of DER are taken one by one") {
+  std::string two = Wrap(0x30, "one") + Wrap(0xa3, std::string(200, 'x'));
+  std::string_view left = two;
+  std::optional<Element> first = TakeElement(&left);
+  REQUIRE(first);
+  CHECK(first->tag == 0x30);
+  CHECK(first->whole == "\x30\x03one");
+  CHECK(first->content == "one");
+  std::optional<Element> second = TakeElement(&left);
+  REQUIRE(second);
+  CHECK(second->whole.substr(0, 3) == "\xa3\x81\xc8");
+  CHECK(second->content.size() == 200);
+  CHECK(left.empty());
+  CHECK_FALSE(TakeElement(&left));
+  CHECK(Wrap(4, "") == std::string("\4\0", 2));
+  CHECK(Wrap(4, std::string(70000, 'x')).substr(0, 5) == std::string("\4\x83\x01\x11\x70", 5));
+}
+
+TEST_CASE("lengths of DER that are not there, too long, or not the shortest are none") {
+  const std::string much(0x81, 'x');
+  for (const std::string& bytes :
+       {std::string("\x30"), std::string("\x30\x02x"), "\x30\x80" + much, "\x30\x81\x01" + much,
+        std::string("\x30\x82\0\x81", 4) + much, std::string("\x30\x84\0\0\0\x81", 6) + much,
+        "\x1f\x01" + much}) {
+    std::string_view left = bytes;
+    CHECK_FALSE(TakeElement(&left));
+    CHECK(left == bytes);
+  }
+  std::string good = "\x30\x81\x81" + much;
+  std::string_view left = good;
+  CHECK(TakeElement(&left));
 }
 
 }  // namespace

@@ -7,10 +7,6 @@
 namespace sigstore {
 namespace {
 
-// 112 bits: no SHA-1, no RSA below 2048.
-constexpr int kSecurityLevel = 2;
-constexpr int kDepthMax = 8;
-
 std::optional<Instant> InstantOf(const ASN1_TIME* time) {
   tm parts{};
   if (::ASN1_TIME_to_tm(time, &parts) != 1) return std::nullopt;
@@ -85,60 +81,6 @@ bool Permits(const X509* certificate, int use, bool authority) {
     if (found == use || (authority && found == NID_anyExtendedKeyUsage)) return true;
   }
   return false;
-}
-
-void SetRules(X509_VERIFY_PARAM* rules) {
-  ::X509_VERIFY_PARAM_set_flags(rules, X509_V_FLAG_NO_CHECK_TIME | X509_V_FLAG_PARTIAL_CHAIN);
-  ::X509_VERIFY_PARAM_set_auth_level(rules, kSecurityLevel);
-  ::X509_VERIFY_PARAM_set_depth(rules, kDepthMax);
-}
-
-Chain PathOf(X509_STORE_CTX* context) {
-  STACK_OF(X509)* path = ::X509_STORE_CTX_get0_chain(context);
-  Chain chain;
-  for (int i = 0; i < sk_X509_num(path); ++i) {
-    X509* certificate = sk_X509_value(path, i);
-    ENSURE(::X509_up_ref(certificate) == 1);
-    chain.emplace_back(certificate);
-  }
-  return chain;
-}
-
-Check CheckAuthorities(const Chain& chain, int use) {
-  for (size_t i = 1; i + 1 < chain.size(); ++i) {
-    if (!Permits(chain[i].get(), use, true)) {
-      return Rejection{Reason::kEku, "an authority on the path may not issue for this use"};
-    }
-  }
-  return Pass();
-}
-
-Checked<Chain> BuildChain(X509* leaf, const Chain& intermediates, X509* anchor, int use) {
-  StoreOwner store(::X509_STORE_new());
-  StoreContextOwner context(::X509_STORE_CTX_new());
-  BorrowedStack untrusted(sk_X509_new_null());
-  ENSURE(store != nullptr && context != nullptr && untrusted != nullptr);
-  ENSURE(::X509_STORE_add_cert(store.get(), anchor) == 1);
-  for (const CertificateOwner& one : intermediates) {
-    ENSURE(sk_X509_push(untrusted.get(), one.get()) > 0);
-  }
-  ENSURE(::X509_STORE_CTX_init(context.get(), store.get(), leaf, untrusted.get()) == 1);
-  SetRules(::X509_STORE_CTX_get0_param(context.get()));
-  if (::X509_verify_cert(context.get()) != 1) {
-    int error = ::X509_STORE_CTX_get_error(context.get());
-    return Rejection{Reason::kChain, std::string("no path to a trusted authority: ") +
-                                         ::X509_verify_cert_error_string(error)};
-  }
-  Chain chain = PathOf(context.get());
-  TRY(CheckAuthorities(chain, use));
-  return chain;
-}
-
-const X509* FirstInvalid(const Chain& chain, const Instant& at) {
-  for (const CertificateOwner& certificate : chain) {
-    if (!ValidAt(certificate.get(), at)) return certificate.get();
-  }
-  return nullptr;
 }
 
 }  // namespace sigstore

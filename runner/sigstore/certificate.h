@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// X.509 certificates: what verifying asks of one, and of a path of them.
+// X.509 certificates: what verifying asks of one. Paths of them: path.h.
 #pragma once
 
 #include <optional>
@@ -40,22 +40,5 @@ bool Permits(const X509* certificate, int use, bool authority);
 
 // A path: the leaf first, the anchor last.
 using Chain = std::vector<CertificateOwner>;
-
-// How paths are judged: any certificate given as an anchor is one, self-signed or not; the time is
-// left to the caller; no key or hash below 112 bits of security.
-void SetRules(X509_VERIFY_PARAM* rules);
-
-// The path that a verification found.
-Chain PathOf(X509_STORE_CTX* context);
-
-// Whether the authorities between leaf and anchor may issue for `use`. Fails with kEku.
-Check CheckAuthorities(const Chain& chain, int use);
-
-// The path from `leaf` over some of `intermediates` to `anchor`. Everything but the time is
-// checked: signatures, constraints, usages of the authorities. Fails with kChain or kEku.
-Checked<Chain> BuildChain(X509* leaf, const Chain& intermediates, X509* anchor, int use);
-
-// The first certificate of the path that was not valid at that time; nullptr when all were.
-const X509* FirstInvalid(const Chain& chain, const Instant& at);
 
 }  // namespace sigstore

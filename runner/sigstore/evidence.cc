@@ -10,6 +10,7 @@
 #include "codec/hex.h"
 #include "sigstore/certificate.h"
 #include "sigstore/fulcio_identity.h"
+#include "sigstore/path.h"
 #include "sigstore/sct.h"
 #include "sigstore/timestamp.h"
 
@@ -119,29 +120,24 @@ Check CheckTimes(const Chain& chain, const TrustedAuthority& authority,
   return Pass();
 }
 
-Checked<Chain> ChainBy(X509* leaf, const TrustedAuthority& authority,
+Checked<Chain> ChainBy(X509* leaf, const TrustedAuthority& trusted,
                        const std::vector<ProvedTime>& times) {
-  Chain known;
-  for (const std::string& der : authority.certificates) {
-    known.push_back(ParseCertificate(der));
-    if (known.back() == nullptr) return Rejection{Reason::kTrustRoot, "a malformed certificate"};
-  }
-  if (known.empty()) return Rejection{Reason::kTrustRoot, "an authority without a certificate"};
-  CertificateOwner anchor = std::move(known.back());
-  known.pop_back();
-  Chain chain = TRY(BuildChain(leaf, known, anchor.get(), NID_code_sign));
+  Authority authority = TRY(ReadAuthority(trusted));
+  Chain chain = TRY(BuildChain(leaf, authority, NID_code_sign));
   if (chain.size() < 2) {
     return Rejection{Reason::kBadCertificate, "a trust anchor signs no artifacts"};
   }
-  TRY(CheckTimes(chain, authority, times));
+  TRY(CheckTimes(chain, trusted, times));
   return chain;
 }
 
-// The path to an authority of the root. Names say nothing: each is tried.
+// The path to an authority of the root. Equal names say nothing: each of those is tried.
 Checked<Chain> FindChain(X509* leaf, const TrustedInstance& instance,
                          const std::vector<ProvedTime>& times) {
-  Rejection why{Reason::kChain, "the trusted root has no certificate authority"};
+  Rejection why{Reason::kChain,
+                "the trusted root has no certificate authority of its issuer's name"};
   for (const TrustedAuthority& authority : instance.certificate_authorities) {
+    if (!MayHaveIssued(authority, leaf)) continue;
     Checked<Chain> chain = ChainBy(leaf, authority, times);
     if (chain.ok()) return chain;
     if (why.reason == Reason::kChain) why = chain.error();
@@ -241,14 +237,16 @@ Checked<PublicKey> ReadSigner(Evidence* evidence, const VerifyOptions& options) 
     if (evidence->leaf != nullptr) {
       return Rejection{Reason::kMaterial, "signed with a certificate, not with a key"};
     }
-    evidence->content.verifier = {"PUBLIC KEY", key.spki()};
+    evidence->content.verifier = {{"PUBLIC KEY", key.spki()}, key.kind(), key.bits()};
     return key;
   }
   if (evidence->leaf == nullptr) {
     return Rejection{Reason::kMaterial, "signed with a key, not with a certificate"};
   }
-  evidence->content.verifier = {"CERTIFICATE", DerOf(evidence->leaf.get())};
-  return PublicKey::FromCertificate(evidence->leaf.get());
+  PublicKey key = TRY(PublicKey::FromCertificate(evidence->leaf.get()));
+  evidence->content.verifier = {
+      {"CERTIFICATE", DerOf(evidence->leaf.get())}, key.kind(), key.bits()};
+  return key;
 }
 
 }  // namespace

@@ -159,7 +159,7 @@ TEST_CASE("a log entry counts only for the very digest, signature and key") {
   SignedContent content;
   content.message = "message";
   content.signature = "signature";
-  content.verifier = {"PUBLIC KEY", "key"};
+  content.verifier.pem = {"PUBLIC KEY", "key"};
   std::string digest = codec::EncodeHex(Digest(Hash::kSha256, "message"));
   std::string pem = "-----BEGIN PUBLIC KEY-----\na2V5\n-----END PUBLIC KEY-----\n";
   auto reason = [&](const std::string& body, std::string_view version = "0.0.1") {

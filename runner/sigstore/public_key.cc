@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sigstore/public_key.h"
 
+#include <openssl/core_names.h>
 #include <openssl/ec.h>
 #include <openssl/rsa.h>
 
@@ -48,6 +49,47 @@ std::optional<PublicKey::Kind> KindOf(const EVP_PKEY* key) {
   return std::nullopt;
 }
 
+// What is before the key itself in the SPKI of the two kinds that logs have. To have the library
+// find out what a key is takes it as long as a signature.
+constexpr std::string_view kP256Spki(
+    "\x30\x59\x30\x13\x06\x07\x2a\x86\x48\xce\x3d\x02\x01\x06\x08\x2a\x86\x48\xce\x3d\x03\x01\x07"
+    "\x03\x42\x00",
+    26);
+constexpr std::string_view kEd25519Spki("\x30\x2a\x30\x05\x06\x03\x2b\x65\x70\x03\x21\x00", 12);
+constexpr size_t kP256PointSize = 65;
+constexpr size_t kEd25519KeySize = 32;
+
+// The library sees to it that the point is one of the curve.
+KeyOwner ReadP256(std::string_view point) {
+  KeyContextOwner context(::EVP_PKEY_CTX_new_from_name(nullptr, "EC", nullptr));
+  char curve[] = SN_X9_62_prime256v1;
+  OSSL_PARAM parameters[] = {
+      OSSL_PARAM_construct_utf8_string(OSSL_PKEY_PARAM_GROUP_NAME, curve, 0),
+      OSSL_PARAM_construct_octet_string(OSSL_PKEY_PARAM_PUB_KEY, const_cast<char*>(point.data()),
+                                        point.size()),
+      OSSL_PARAM_construct_end()};
+  EVP_PKEY* key = nullptr;
+  if (context == nullptr || ::EVP_PKEY_fromdata_init(context.get()) != 1 ||
+      ::EVP_PKEY_fromdata(context.get(), &key, EVP_PKEY_PUBLIC_KEY, parameters) != 1) {
+    return nullptr;
+  }
+  return KeyOwner(key);
+}
+
+KeyOwner ReadSpki(std::string_view der) {
+  if (der.starts_with(kP256Spki) && der.size() == kP256Spki.size() + kP256PointSize) {
+    return ReadP256(der.substr(kP256Spki.size()));
+  }
+  if (der.starts_with(kEd25519Spki) && der.size() == kEd25519Spki.size() + kEd25519KeySize) {
+    return KeyOwner(::EVP_PKEY_new_raw_public_key(
+        EVP_PKEY_ED25519, nullptr, Bytes(der.substr(kEd25519Spki.size())), kEd25519KeySize));
+  }
+  const unsigned char* at = Bytes(der);
+  KeyOwner key(::d2i_PUBKEY(nullptr, &at, static_cast<long>(der.size())));
+  if (at != Bytes(der) + der.size()) key.reset();  // Something behind it.
+  return key;
+}
+
 }  // namespace
 
 std::string Digest(Hash hash, std::string_view bytes) {
@@ -71,10 +113,7 @@ Checked<PublicKey> PublicKey::Adopt(KeyOwner key, Reason malformed, std::string 
 }
 
 Checked<PublicKey> PublicKey::FromSpki(std::string_view der, Reason malformed) {
-  const unsigned char* at = Bytes(der);
-  KeyOwner key(::d2i_PUBKEY(nullptr, &at, static_cast<long>(der.size())));
-  if (at != Bytes(der) + der.size()) key.reset();  // Something behind it.
-  return Adopt(std::move(key), malformed, std::string(der));
+  return Adopt(ReadSpki(der), malformed, std::string(der));
 }
 
 Checked<PublicKey> PublicKey::FromPkcs1(std::string_view der, Reason malformed) {

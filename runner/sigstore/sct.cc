@@ -5,6 +5,7 @@
 
 #include "codec/byte_reader.h"
 #include "sigstore/certificate.h"
+#include "sigstore/der.h"
 #include "sigstore/log_key.h"
 #include "sigstore/public_key.h"
 
@@ -16,6 +17,7 @@ constexpr uint8_t kVersion1 = 0;
 constexpr uint8_t kSha256 = 4;
 constexpr uint8_t kRsa = 1;
 constexpr uint8_t kEcdsa = 3;
+constexpr int kExtensions = 0xa3;  // RFC 5280: the last of a TBSCertificate's fields, [3] EXPLICIT.
 
 void AppendNumber(uint64_t number, int width, std::string* out) {
   for (int shift = 8 * (width - 1); shift >= 0; shift -= 8) {
@@ -26,15 +28,25 @@ void AppendNumber(uint64_t number, int width, std::string* out) {
 // What the log saw: the certificate's body as it was before the promises were put in. Empty when
 // it cannot be made.
 std::string PrecertificateBody(const X509* leaf, int position) {
-  CertificateOwner copy(::X509_dup(const_cast<X509*>(leaf)));
-  if (copy == nullptr) return {};
-  ::X509_EXTENSION_free(::X509_delete_ext(copy.get(), position));
-  unsigned char* der = nullptr;
-  int size = ::i2d_re_X509_tbs(copy.get(), &der);
-  if (size <= 0) return {};
-  std::string body(reinterpret_cast<char*>(der), static_cast<size_t>(size));
-  ::OPENSSL_free(der);
-  return body;
+  const std::string der = DerOf(leaf);
+  std::string_view bytes = der;
+  std::optional<Element> certificate = TakeElement(&bytes);
+  std::optional<Element> body = certificate ? TakeElement(&certificate->content) : certificate;
+  if (!body) return {};
+  std::string_view before = body->content;
+  std::optional<Element> field;
+  while ((field = TakeElement(&body->content)) && field->tag != kExtensions) {
+  }
+  std::optional<Element> list = field ? TakeElement(&field->content) : field;
+  if (!list) return {};
+  before.remove_suffix(field->whole.size() + body->content.size());
+  std::string kept;
+  for (int i = 0; !list->content.empty(); ++i) {
+    std::optional<Element> extension = TakeElement(&list->content);
+    if (!extension) return {};
+    if (i != position) kept += extension->whole;
+  }
+  return Wrap(body->tag, std::string(before) + Wrap(kExtensions, Wrap(list->tag, kept)));
 }
 
 // RFC 6962, 3.2: digitally-signed struct of a precert_entry.

@@ -10,6 +10,13 @@
 
 namespace sigstore {
 
+// Who made a signature, as logs know them.
+struct Verifier {
+  PemBlock pem;  // "CERTIFICATE" or "PUBLIC KEY".
+  PublicKey::Kind kind = PublicKey::Kind::kP256;
+  int bits = 0;
+};
+
 // One signature, and over what, in whichever form it came: what is compared with the log's entry
 // and verified with the key. All binary values are raw.
 struct SignedContent {
@@ -22,8 +29,7 @@ struct SignedContent {
   // With an envelope: what is in it, and its own JSON where that is what was stored.
   std::optional<std::string> payload;
   std::string envelope_json;
-  // What verifies it, as the log knows it: "CERTIFICATE" or "PUBLIC KEY".
-  PemBlock verifier;
+  Verifier verifier;
 
   // Of the signed bytes; empty where unknown.
   std::string DigestBy(Hash hash) const {

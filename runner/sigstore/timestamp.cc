@@ -2,12 +2,14 @@
 #include "sigstore/timestamp.h"
 
 #include <openssl/err.h>
+#include <openssl/tserr.h>
 
 #include <optional>
 #include <string>
 
 #include "sigstore/certificate.h"
 #include "sigstore/openssl_owner.h"
+#include "sigstore/path.h"
 
 namespace sigstore {
 namespace {
@@ -18,29 +20,25 @@ Rejection Refused(std::string_view what) {
   return {Reason::kTsa, "the timestamp " + std::string(what)};
 }
 
-// The library's words for why not, and empties its queue.
-std::string TakeLibraryError() {
+// Why not, by the library's code, and empties its queue. Its own words are not asked for: they are
+// loaded for every part of it at once.
+std::string_view TakeLibraryError() {
   unsigned long code = ::ERR_peek_last_error();
-  const char* words = ::ERR_reason_error_string(code);
   ::ERR_clear_error();
-  return words == nullptr ? "does not verify" : std::string("does not verify: ") + words;
-}
-
-// An authority as the library takes it: every certificate a reference of its own.
-struct Authority {
-  Chain certificates;  // The anchor last.
-  bool signer_listed = false;
-};
-
-std::optional<Authority> Load(const TrustedAuthority& trusted) {
-  Authority authority;
-  for (const std::string& der : trusted.certificates) {
-    authority.certificates.push_back(ParseCertificate(der));
-    if (authority.certificates.back() == nullptr) return std::nullopt;
+  if (ERR_GET_LIB(code) == ERR_LIB_PKCS7) return "is signed by somebody else";
+  if (ERR_GET_LIB(code) != ERR_LIB_TS) return "does not verify";
+  switch (ERR_GET_REASON(code)) {
+    case TS_R_MESSAGE_IMPRINT_MISMATCH:
+      return "is of something else: message imprint mismatch";
+    case TS_R_NO_TIME_STAMP_TOKEN:
+      return "was not granted";
+    case TS_R_CERTIFICATE_VERIFY_ERROR:
+      return "is signed with a certificate that is not of the authority";
+    case TS_R_SIGNATURE_FAILURE:
+      return "has a signature that does not hold";
+    default:
+      return "does not verify";
   }
-  if (authority.certificates.empty()) return std::nullopt;
-  authority.signer_listed = ::X509_check_ca(authority.certificates.front().get()) == 0;
-  return authority;
 }
 
 // The response's hash of what was stamped is one that we believe in.
@@ -70,59 +68,40 @@ std::optional<Instant> TimeOf(const TS_TST_INFO* info) {
   return instant;
 }
 
-// Where a verification leaves the path that it found: the library gives it to nobody afterwards.
-int PathIndex() {
-  static const int index = X509_STORE_get_ex_new_index(0, nullptr, nullptr, nullptr, nullptr);
-  return index;
-}
-
-// Called for every certificate that passed, the leaf last; an answer of `ok` changes nothing.
-int KeepPath(int ok, X509_STORE_CTX* context) {
-  auto* chain = static_cast<Chain*>(
-      ::X509_STORE_get_ex_data(::X509_STORE_CTX_get0_store(context), PathIndex()));
-  if (ok == 1 && ::X509_STORE_CTX_get_error_depth(context) == 0) *chain = PathOf(context);
-  return ok;
-}
-
 // The library's part: version, imprint, signature, the signer's path to the anchor with its usage,
 // and that the response names the signer's certificate (ESSCertID). Gives the path.
 Checked<Chain> VerifyResponse(TS_RESP* response, std::string_view signature,
                               const Authority& authority) {
   TimestampContextOwner context(::TS_VERIFY_CTX_new());
-  StoreOwner store(::X509_STORE_new());
-  ENSURE(context != nullptr && store != nullptr);
-  SetRules(::X509_STORE_get0_param(store.get()));
-  ENSURE(::X509_STORE_add_cert(store.get(), authority.certificates.back().get()) == 1);
-  Chain chain;
-  ENSURE(::X509_STORE_set_ex_data(store.get(), PathIndex(), &chain) == 1);
-  ::X509_STORE_set_verify_cb(store.get(), KeepPath);
+  ENSURE(context != nullptr);
+  Search search{authority, {}};
   STACK_OF(X509)* certificates = sk_X509_new_null();
   for (const CertificateOwner& one : authority.certificates) {
     ENSURE(::X509_up_ref(one.get()) == 1 && sk_X509_push(certificates, one.get()) > 0);
   }
   ::TS_VERIFY_CTX_set_flags(context.get(), TS_VFY_VERSION | TS_VFY_SIGNATURE | TS_VFY_DATA);
   // The context takes all three.
-  ::TS_VERIFY_CTX_set_store(context.get(), store.release());
+  ::TS_VERIFY_CTX_set_store(context.get(), MakeStore(&search).release());
   ::TS_VERIFY_CTX_set_certs(context.get(), certificates);
   ::TS_VERIFY_CTX_set_data(context.get(),
                            ::BIO_new_mem_buf(signature.data(), static_cast<int>(signature.size())));
   ::ERR_clear_error();
   if (::TS_RESP_verify_response(context.get(), response) != 1) return Refused(TakeLibraryError());
-  if (chain.empty()) return Refused("has no path to its authority");
-  return chain;
+  if (search.path.empty()) return Refused("has no path to its authority");
+  return std::move(search.path);
 }
 
 Checked<Instant> VerifyBy(TS_RESP* response, std::string_view signature,
                           const TrustedAuthority& trusted) {
-  std::optional<Authority> authority = Load(trusted);
-  if (!authority) return Rejection{Reason::kTrustRoot, "a timestamp authority is malformed"};
-  Chain chain = TRY(VerifyResponse(response, signature, *authority));
+  Authority authority = TRY(ReadAuthority(trusted));
+  Chain chain = TRY(VerifyResponse(response, signature, authority));
   const TS_TST_INFO* info = ::TS_RESP_get_tst_info(response);
   if (!StrongImprint(info)) return Refused("is over a weak hash");
   std::optional<Instant> time = TimeOf(info);
   if (!time) return Refused("has no time");
-  if (authority->signer_listed &&
-      ::X509_cmp(chain.front().get(), authority->certificates.front().get()) != 0) {
+  const X509* first = authority.certificates.front().get();
+  bool signer_listed = ::X509_check_ca(const_cast<X509*>(first)) == 0;
+  if (signer_listed && ::X509_cmp(chain.front().get(), first) != 0) {
     return Refused("is not signed by the authority that the trusted root lists");
   }
   TRY(CheckAuthorities(chain, NID_time_stamp));

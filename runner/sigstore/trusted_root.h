@@ -29,6 +29,8 @@ struct TrustedAuthority {
   std::vector<std::string>
       certificates;  // DER, the anchor last; a timestamp's signer may be first.
   std::optional<Interval> valid_for;
+  // Each certificate is known to be signed by the next: not to be verified for every signature.
+  bool proved = false;
 };
 
 // One Sigstore: what is signed with the certificates of one is logged in its logs.
@@ -48,7 +50,8 @@ struct TrustedRoot {
 // nobody. The error begins with a Reason's code: "trust-root-validity: ...".
 Result<TrustedRoot> ParseTrustedRoot(std::string_view json);
 
-// The public-good instance's, as it was when this program was built.
+// The public-good instance's, as it was when this program was built. Its authorities are proved, by
+// a test that verifies each.
 const TrustedRoot& EmbeddedTrustedRoot();
 
 }  // namespace sigstore
