@@ -3,6 +3,8 @@
 
 #include <unistd.h>
 
+#include "base/ascii.h"
+
 namespace logging {
 namespace {
 
@@ -16,7 +18,7 @@ void Write(std::string_view level, std::string_view message, Facts facts) {
     for (char c : value) {
       // "##[command]" counts anywhere in a line of a CI's log (actions/runner, ActionCommand.cs).
       if (c == '#' && line.back() == '#') line += ' ';
-      line += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c;
+      line += ascii::IsControl(c) ? '?' : c;
     }
   }
   line += '\n';

@@ -14,6 +14,8 @@ void CheckFailed(const char* file, int line, const char* condition) {
 
 }  // namespace base_internal
 
+Error Invalid(std::string_view what) { return {Code::kInvalid, std::string(what)}; }
+
 Error Errno(std::string_view call, int saved_errno) {
   Code code = saved_errno == ENOENT ? Code::kNotFound : Code::kIo;
   return Error{code, std::string(call) + ": " + ::strerror(saved_errno)};

@@ -30,6 +30,9 @@ struct [[nodiscard]] Error {
   std::string hint = {};
 };
 
+// Input that is not what it should be.
+Error Invalid(std::string_view what);
+
 namespace base_internal {
 [[noreturn]] void CheckFailed(const char* file, int line, const char* condition);
 }  // namespace base_internal

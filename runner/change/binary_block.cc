@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <optional>
 
+#include "base/ascii.h"
+
 namespace change {
 namespace {
 
@@ -19,8 +21,8 @@ bool DecodeLine(std::string_view line, std::string& bytes) {
       "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;<=>?@^_`{|}~";
   if (line.empty()) return false;
   char letter = line.front();
-  bool upper = letter >= 'A' && letter <= 'Z';
-  if (!upper && !(letter >= 'a' && letter <= 'z')) return false;
+  bool upper = ascii::IsUpper(letter);
+  if (!upper && !ascii::IsLower(letter)) return false;
   size_t length =
       upper ? static_cast<size_t>(letter - 'A' + 1) : static_cast<size_t>(letter - 'a' + 27);
   line.remove_prefix(1);

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "base/ascii.h"
+
 namespace change {
 namespace {
 
@@ -31,7 +33,7 @@ std::string Folded(std::string_view component) {
       continue;
     }
     char c = component[i];
-    folded += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    folded += ascii::ToLower(c);
   }
   folded.resize(std::min(folded.find(':'), folded.size()));
   while (folded.size() > 1 && (folded.back() == '.' || folded.back() == ' ')) folded.pop_back();

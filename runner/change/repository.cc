@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/ascii.h"
 #include "base/sys.h"
 #include "change/git_handle.h"
 #include "change/ignore_gate.h"
@@ -23,12 +24,12 @@ constexpr size_t kRefBytesMax = 250;
 
 bool IsHexId(std::string_view text) {
   return text.size() == GIT_OID_HEXSZ && std::all_of(text.begin(), text.end(), [](char c) {
-           return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
+           return ascii::IsDigit(c) || (c >= 'a' && c <= 'f');
          });
 }
 
 bool ValidRefCharacter(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+  return ascii::IsAlphanumeric(c) ||
          std::string_view("/._-#+,@=").find(c) != std::string_view::npos;
 }
 

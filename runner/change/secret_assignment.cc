@@ -6,6 +6,8 @@
 #include <cmath>
 #include <string>
 
+#include "base/ascii.h"
+
 namespace change {
 namespace {
 
@@ -13,12 +15,11 @@ constexpr size_t kNameMax = 100;
 constexpr size_t kValueMax = 512;
 constexpr size_t kMatchesMax = 100;
 
-bool IsUpper(char c) { return c >= 'A' && c <= 'Z'; }
-bool IsLower(char c) { return c >= 'a' && c <= 'z'; }
-bool IsDigit(char c) { return c >= '0' && c <= '9'; }
-bool IsName(char c) { return IsUpper(c) || IsLower(c) || IsDigit(c) || c == '_' || c == '-'; }
+bool IsName(char c) {
+  return ascii::IsUpper(c) || ascii::IsLower(c) || ascii::IsDigit(c) || c == '_' || c == '-';
+}
 bool IsValue(char c) {
-  return IsUpper(c) || IsLower(c) || IsDigit(c) ||
+  return ascii::IsUpper(c) || ascii::IsLower(c) || ascii::IsDigit(c) ||
          std::string_view("+/=_-.~!@#%^&*").find(c) != std::string_view::npos;
 }
 
@@ -31,9 +32,10 @@ std::vector<std::string> Words(std::string_view name) {
       words.emplace_back();
       continue;
     }
-    bool hump = IsUpper(c) && i > 0 && (IsLower(name[i - 1]) || IsDigit(name[i - 1]));
+    bool hump =
+        ascii::IsUpper(c) && i > 0 && (ascii::IsLower(name[i - 1]) || ascii::IsDigit(name[i - 1]));
     if (hump) words.emplace_back();
-    words.back() += IsUpper(c) ? static_cast<char>(c - 'A' + 'a') : c;
+    words.back() += ascii::ToLower(c);
   }
   return words;
 }
@@ -67,11 +69,11 @@ double Entropy(std::string_view text) {
 // Random, as opposed to a word, a path, an identifier or a reference to where the secret is kept.
 bool LooksRandom(std::string_view value, bool quoted) {
   if (value.size() < 20 || value.size() >= kValueMax) return false;
-  auto digits = std::count_if(value.begin(), value.end(), IsDigit);
-  bool upper = std::any_of(value.begin(), value.end(), IsUpper);
-  bool lower = std::any_of(value.begin(), value.end(), IsLower);
+  auto digits = std::count_if(value.begin(), value.end(), ascii::IsDigit);
+  bool upper = std::any_of(value.begin(), value.end(), ascii::IsUpper);
+  bool lower = std::any_of(value.begin(), value.end(), ascii::IsLower);
   bool hex = std::all_of(value.begin(), value.end(),
-                         [](char c) { return IsDigit(c) || (c >= 'a' && c <= 'f'); });
+                         [](char c) { return ascii::IsDigit(c) || (c >= 'a' && c <= 'f'); });
   if (hex) return value.size() >= 32 && digits >= 4 && Entropy(value) >= 3.0;
   if (!upper || !lower || digits < (quoted ? 2 : 3)) return false;
   if (value.find("EXAMPLE") != std::string_view::npos ||

@@ -7,16 +7,12 @@
 #include <optional>
 #include <utility>
 
+#include "base/ascii.h"
 #include "change/secret_assignment.h"
 #include "codec/token_form.h"
 
 namespace change {
 namespace {
-
-bool IsUpper(char c) { return c >= 'A' && c <= 'Z'; }
-bool IsLower(char c) { return c >= 'a' && c <= 'z'; }
-bool IsDigit(char c) { return c >= '0' && c <= '9'; }
-bool IsAlphanumeric(char c) { return IsUpper(c) || IsLower(c) || IsDigit(c); }
 
 // Documentation writes tokens as ghp_xxxxxxxx or AKIAIOSFODNN7EXAMPLE.
 bool IsPlaceholder(std::string_view rest) {
@@ -54,7 +50,7 @@ Attempt WebTokenAt(std::string_view line, size_t at) {
   return {SecretMatch{at, token.length, "a JSON web token", "eyJ"}, token.length};
 }
 
-bool IsBase64(char c) { return IsAlphanumeric(c) || c == '+' || c == '/' || c == '='; }
+bool IsBase64(char c) { return ascii::IsAlphanumeric(c) || c == '+' || c == '/' || c == '='; }
 
 // "-----BEGIN ... PRIVATE KEY-----" (RFC 7468, and OpenSSH's and PGP's). With the key's own bytes
 // or the end of the line behind it, it is one; in the middle of code it is a mention.

@@ -9,10 +9,6 @@
 namespace cli {
 namespace {
 
-Error Usage(std::string what, std::string hint = {}) {
-  return Error{Code::kUsage, std::move(what), std::move(hint)};
-}
-
 Error UnknownOption(const std::vector<OptionSpec>& options, const std::string& word) {
   std::string name = word.substr(0, word.find('='));
   std::string bare = name.substr(std::min(name.find_first_not_of('-'), name.size()));

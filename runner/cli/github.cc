@@ -10,6 +10,7 @@
 
 #include "base/log.h"
 #include "base/sys.h"
+#include "cli/output.h"
 #include "codec/json.h"
 #include "forge/actions.h"
 #include "run/credentials.h"
@@ -44,8 +45,6 @@ Status Append(const std::string& path, std::string_view bytes) {
   Fd file = TRY(sys::Open(path, O_WRONLY | O_APPEND | O_CREAT, 0644));
   return sys::WriteAll(file.get(), bytes).Context("writing " + path);
 }
-
-Status Print(std::string_view text) { return sys::WriteAll(STDOUT_FILENO, text); }
 
 // The log must not show a credential, not even where a program prints its own environment.
 Status PrintMasks(const run::Request& request) {

@@ -14,6 +14,7 @@
 #include "cli/error_text.h"
 #include "cli/github.h"
 #include "cli/image_command.h"
+#include "cli/output.h"
 #include "cli/policy_command.h"
 #include "cli/post_command.h"
 #include "cli/run_command.h"
@@ -39,6 +40,7 @@ constexpr Handler kHandlers[] = {
     {"image pull", ImagePullCommand},
     {"image verify", ImageVerifyCommand},
     {"image inspect", ImageInspectCommand},
+    {"image check", ImageCheckCommand},
     {"image prune", ImagePruneCommand},
     {"verify-bundle", VerifyBundleCommand},
     {"action", ActionCommand},
@@ -60,7 +62,7 @@ void PrepareProcess() {
 bool AsksForHelp(const std::string& word) { return word == "--help" || word == "-h"; }
 
 Result<int> Print(const std::string& text) {
-  TRY(sys::WriteAll(STDOUT_FILENO, text));
+  TRY(cli::Print(text));
   return 0;
 }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/ascii.h"
 #include "codec/quantity.h"
 
 namespace cli {
@@ -12,23 +13,17 @@ constexpr size_t kHostBytesMax = 253;  // RFC 1035, 2.3.4, without the last dot.
 
 // POSIX.1-2017, 8.1: what every shell and program takes for a variable's name.
 bool IsVariableName(std::string_view name) {
-  auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
-  auto digit = [](char c) { return c >= '0' && c <= '9'; };
+  auto letter = [](char c) { return ascii::IsAlpha(c) || c == '_'; };
+  auto digit = ascii::IsDigit;
   return !name.empty() && letter(name.front()) &&
          std::all_of(name.begin(), name.end(), [&](char c) { return letter(c) || digit(c); });
 }
 
 bool IsHostName(std::string_view host) {
-  auto fits = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '.';
-  };
+  auto fits = [](char c) { return ascii::IsLower(c) || ascii::IsDigit(c) || c == '-' || c == '.'; };
   return !host.empty() && host.size() <= kHostBytesMax && host.front() != '.' &&
          host.back() != '.' && host.find("..") == std::string_view::npos &&
          std::all_of(host.begin(), host.end(), fits);
-}
-
-Error Usage(std::string what, std::string hint = {}) {
-  return Error{Code::kUsage, std::move(what), std::move(hint)};
 }
 
 template <typename T>
@@ -86,8 +81,7 @@ Status Set(const Secrets& field, std::string_view text, run::Request* request) {
   std::string_view name = names.substr(0, equals);
   std::string_view variable = equals == std::string_view::npos ? name : names.substr(equals + 1);
   std::string host(text.substr(at + 1));
-  std::transform(host.begin(), host.end(), host.begin(),
-                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+  std::transform(host.begin(), host.end(), host.begin(), ascii::ToLower);
   if (!IsVariableName(name) || !IsVariableName(variable)) {
     return Usage("NAME and VARIABLE are names of environment variables: " + std::string(kForm),
                  std::string(kExample));
@@ -137,6 +131,10 @@ Status Set(const Variables& field, std::string_view text, run::Request* request)
 }
 
 }  // namespace
+
+Error Usage(std::string what, std::string hint) {
+  return {Code::kUsage, std::move(what), std::move(hint)};
+}
 
 run::Request DefaultRequest() {
   run::Request request;

@@ -16,6 +16,9 @@
 
 namespace cli {
 
+// A command line that asks for what does not exist: kUsage.
+Error Usage(std::string what, std::string hint = {});
+
 // One option, as a person meets it.
 struct OptionSpec {
   std::string_view name;      // Kebab-case, without the dashes.

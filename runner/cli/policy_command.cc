@@ -10,6 +10,7 @@
 #include "base/exit_code.h"
 #include "base/sys.h"
 #include "cli/error_text.h"
+#include "cli/output.h"
 #include "codec/json.h"
 #include "codec/position.h"
 #include "policy/diff.h"
@@ -30,8 +31,6 @@ constexpr size_t kFileBytesMax = size_t{1} << 20;
 
 // Stands for the agent's executables, which only a run knows.
 constexpr std::string_view kAgentBinary = "the agent";
-
-Status Print(const std::string& text) { return sys::WriteAll(STDOUT_FILENO, text); }
 
 Result<policy::ParsedPolicy> ReadPolicy(const std::string& file, const std::string& agent) {
   std::string text = TRY(sys::ReadFile(file, kFileBytesMax).Context("reading the policy"));

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/post_command.h"
 
-#include <unistd.h>
-
 #include <chrono>
 #include <optional>
 
 #include "base/sys.h"
 #include "cli/github.h"
+#include "cli/output.h"
 #include "codec/json.h"
 #include "codec/quantity.h"
 #include "forge/event.h"
@@ -18,7 +17,7 @@ namespace cli {
 namespace {
 
 // Longer than all retries against a forge that recovers, shorter than anybody waits for a comment.
-constexpr std::chrono::minutes kTimeLimit{3};
+constexpr std::chrono::minutes kPostingLimit{3};
 
 Result<int64_t> ProposalNumber(const Arguments& arguments, const forge::Event& event) {
   if (!arguments.Has("number")) {
@@ -74,11 +73,11 @@ Result<int> PostCommand(const Arguments& arguments) {
   forge::PostOptions options = TRY(ReadOptions(arguments, event));
   report::PostedReport posted = TRY(report::ReadReport(arguments.operands.front()));
   options.body = posted.summary_markdown;
-  forge::PostOutcome outcome =
-      TRY(forge::PostSticky(options, Deadline::After(kTimeLimit)).Context("posting the comment"));
+  forge::PostOutcome outcome = TRY(
+      forge::PostSticky(options, Deadline::After(kPostingLimit)).Context("posting the comment"));
   TRY(WriteOutputs(event, {{"comment-url", outcome.comment_url}}));
   TRY(WriteStepSummary(event, posted.summary_markdown));
-  TRY(sys::WriteAll(STDOUT_FILENO, RenderOutcome(outcome, arguments.Has("json"))));
+  TRY(Print(RenderOutcome(outcome, arguments.Has("json"))));
   return 0;
 }
 

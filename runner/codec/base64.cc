@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "base/ascii.h"
+
 namespace codec {
 
 std::string EncodeBase64(std::string_view bytes) {
@@ -19,10 +21,7 @@ std::string EncodeBase64(std::string_view bytes) {
 std::optional<std::string> DecodeBase64(std::string_view text) {
   if (text.empty()) return std::string();
   size_t letters = text.find_last_not_of('=') + 1;
-  auto fits = [](char c) {
-    return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '+' ||
-           c == '/';
-  };
+  auto fits = [](char c) { return ascii::IsAlphanumeric(c) || c == '+' || c == '/'; };
   // The library skips blanks around the text, and takes padding anywhere.
   bool strict =
       text.size() % 4 == 0 && text.size() - letters <= 2 && text.size() <= (1u << 30) &&

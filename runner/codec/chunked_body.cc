@@ -7,8 +7,6 @@
 namespace codec {
 namespace {
 
-Error Malformed(std::string_view what) { return Error{Code::kInvalid, std::string(what)}; }
-
 // The line at the start of `in` without its CRLF; `complete` is false while it has not ended.
 struct Line {
   std::string_view text;
@@ -18,12 +16,12 @@ struct Line {
 Result<Line> ScanLine(std::string_view in) {
   size_t end = in.find_first_of("\r\n");
   if (end == std::string_view::npos || end + 1 >= in.size()) {
-    if (end != std::string_view::npos && in[end] == '\n') return Malformed("bare LF in a chunk");
-    if (in.size() > ChunkedDecoder::kLineBytesMax) return Malformed("chunk line too long");
+    if (end != std::string_view::npos && in[end] == '\n') return Invalid("bare LF in a chunk");
+    if (in.size() > ChunkedDecoder::kLineBytesMax) return Invalid("chunk line too long");
     return Line{};
   }
-  if (in[end] != '\r' || in[end + 1] != '\n') return Malformed("chunk line without CRLF");
-  if (end > ChunkedDecoder::kLineBytesMax) return Malformed("chunk line too long");
+  if (in[end] != '\r' || in[end + 1] != '\n') return Invalid("chunk line without CRLF");
+  if (end > ChunkedDecoder::kLineBytesMax) return Invalid("chunk line too long");
   return Line{in.substr(0, end), true};
 }
 
@@ -38,7 +36,7 @@ Result<ChunkedDecoder::Piece> ChunkedDecoder::NextSize(std::string_view in) {
   auto [end, error] = std::from_chars(size.data(), size.data() + size.size(), left_, 16);
   if (size.empty() || size.size() > 15 || size.front() == '-' || error != std::errc() ||
       end != size.data() + size.size()) {
-    return Malformed("invalid chunk size");
+    return Invalid("invalid chunk size");
   }
   expect_ = left_ == 0 ? Expect::kTrailer : Expect::kData;
   return Piece{line.text.size() + 2, {}, false};
@@ -48,7 +46,7 @@ Result<ChunkedDecoder::Piece> ChunkedDecoder::NextTrailer(std::string_view in) {
   Line line = TRY(ScanLine(in));
   if (!line.complete) return Piece{};
   trailer_lines_.append(line.text).append("\r\n");
-  if (trailer_lines_.size() > kTrailerBytesMax) return Malformed("trailers too long");
+  if (trailer_lines_.size() > kTrailerBytesMax) return Invalid("trailers too long");
   bool finished = line.text.empty();
   if (finished) {
     trailers_ = TRY(ParseTrailers(trailer_lines_));
@@ -69,7 +67,7 @@ Result<ChunkedDecoder::Piece> ChunkedDecoder::Next(std::string_view in) {
     }
     case Expect::kDataEnd:
       if (in.size() < 2) return Piece{};
-      if (in.substr(0, 2) != "\r\n") return Malformed("chunk longer than its size");
+      if (in.substr(0, 2) != "\r\n") return Invalid("chunk longer than its size");
       expect_ = Expect::kSize;
       return Piece{2, {}, false};
     case Expect::kTrailer:

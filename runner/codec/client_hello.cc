@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <set>
 
+#include "base/ascii.h"
 #include "codec/byte_reader.h"
 
 namespace codec {
@@ -18,8 +19,6 @@ constexpr size_t kRecordHeadBytes = 5;
 constexpr size_t kMessageHeadBytes = 4;
 constexpr size_t kRecordBytesMax = 16384;
 
-Error Malformed(std::string_view what) { return Error{Code::kInvalid, std::string(what)}; }
-
 // The handshake message without its head; nothing: it has not arrived whole.
 Result<std::optional<std::string>> JoinRecords(std::string_view bytes) {
   std::string message;
@@ -28,27 +27,27 @@ Result<std::optional<std::string>> JoinRecords(std::string_view bytes) {
       ByteReader reader(message);
       reader.Take(1);
       const uint64_t length = reader.TakeNumber(3);
-      if (length > kClientHelloBytesMax) return Malformed("ClientHello too long");
+      if (length > kClientHelloBytesMax) return Invalid("ClientHello too long");
       // It ends with its record: keys change after it (RFC 8446, 5.1).
-      if (reader.left().size() > length) return Malformed("something after the ClientHello");
+      if (reader.left().size() > length) return Invalid("something after the ClientHello");
       if (reader.left().size() == length) return std::optional(std::string(reader.left()));
     }
     // Refused byte by byte, so that what can never become one is known at once.
-    if (!bytes.empty() && bytes[0] != kHandshakeRecord) return Malformed("not TLS");
-    if (bytes.size() > 1 && bytes[1] != 3) return Malformed("not TLS");
+    if (!bytes.empty() && bytes[0] != kHandshakeRecord) return Invalid("not TLS");
+    if (bytes.size() > 1 && bytes[1] != 3) return Invalid("not TLS");
     if (bytes.size() < kRecordHeadBytes) return std::optional<std::string>();
     ByteReader reader(bytes);
     reader.Take(1);
     const uint64_t version = reader.TakeNumber(2);
     const size_t length = reader.TakeNumber(2);
-    if (version < 0x0301 || version > 0x0304) return Malformed("an unknown version of TLS");
-    if (length == 0 || length > kRecordBytesMax) return Malformed("invalid length of a TLS record");
+    if (version < 0x0301 || version > 0x0304) return Invalid("an unknown version of TLS");
+    if (length == 0 || length > kRecordBytesMax) return Invalid("invalid length of a TLS record");
     const std::string_view record = reader.left().substr(0, length);
     message += record;
     if (!message.empty() && message[0] != kClientHelloMessage) {
-      return Malformed("not a ClientHello");
+      return Invalid("not a ClientHello");
     }
-    if (message.size() > kClientHelloBytesMax) return Malformed("ClientHello too long");
+    if (message.size() > kClientHelloBytesMax) return Invalid("ClientHello too long");
     if (record.size() < length) return std::optional<std::string>();
     bytes.remove_prefix(kRecordHeadBytes + length);
   }
@@ -59,16 +58,15 @@ Result<std::string> HostName(std::string_view name) {
   std::string lower;
   size_t label = 0;
   for (char c : name) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+    c = ascii::ToLower(c);
     const bool is_dot = c == '.';
     const bool is_valid =
-        is_dot ? label > 0
-               : (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '_';
+        is_dot ? label > 0 : ascii::IsLower(c) || ascii::IsDigit(c) || c == '-' || c == '_';
     label = is_dot ? 0 : label + 1;
-    if (!is_valid || label > 63) return Malformed("a server name that is no host name");
+    if (!is_valid || label > 63) return Invalid("a server name that is no host name");
     lower += c;
   }
-  if (label == 0 || lower.size() > 253) return Malformed("a server name that is no host name");
+  if (label == 0 || lower.size() > 253) return Invalid("a server name that is no host name");
   return lower;
 }
 
@@ -79,7 +77,7 @@ Result<std::string> ServerName(std::string_view extension) {
   const std::string_view name = list.TakePrefixed(2);
   // Other types than 0 were never defined, and one list holds one name of each.
   if (reader.failed() || !reader.empty() || list.failed() || !list.empty() || type != 0) {
-    return Malformed("malformed server name extension");
+    return Invalid("malformed server name extension");
   }
   return HostName(name);
 }
@@ -90,10 +88,10 @@ Result<std::vector<std::string>> Protocols(std::string_view extension) {
   std::vector<std::string> protocols;
   while (!list.empty()) {
     protocols.emplace_back(list.TakePrefixed(1));
-    if (protocols.back().empty()) return Malformed("malformed protocol extension");
+    if (protocols.back().empty()) return Invalid("malformed protocol extension");
   }
   if (reader.failed() || !reader.empty() || list.failed() || protocols.empty()) {
-    return Malformed("malformed protocol extension");
+    return Invalid("malformed protocol extension");
   }
   return protocols;
 }
@@ -105,8 +103,8 @@ Result<ClientHello> ReadExtensions(std::string_view extensions) {
   while (!reader.empty()) {
     const uint64_t type = reader.TakeNumber(2);
     const std::string_view extension = reader.TakePrefixed(2);
-    if (reader.failed()) return Malformed("malformed extension");
-    if (!seen.insert(type).second) return Malformed("an extension twice");
+    if (reader.failed()) return Invalid("malformed extension");
+    if (!seen.insert(type).second) return Invalid("an extension twice");
     if (type == kServerNameExtension) {
       hello.server_name = TRY(ServerName(extension));
     } else if (type == kAlpnExtension) {
@@ -129,11 +127,11 @@ Result<std::optional<ClientHello>> ParseClientHello(std::string_view bytes) {
   const std::string_view compressions = reader.TakePrefixed(1);
   if (reader.failed() || version < 0x0301 || version > 0x0303 || session.size() > 32 ||
       ciphers.empty() || ciphers.size() % 2 != 0 || compressions.empty()) {
-    return Malformed("malformed ClientHello");
+    return Invalid("malformed ClientHello");
   }
   if (reader.empty()) return std::optional<ClientHello>(ClientHello{});  // No extensions at all.
   const std::string_view extensions = reader.TakePrefixed(2);
-  if (reader.failed() || !reader.empty()) return Malformed("malformed ClientHello");
+  if (reader.failed() || !reader.empty()) return Invalid("malformed ClientHello");
   ClientHello hello = TRY(ReadExtensions(extensions));
   return std::optional<ClientHello>(std::move(hello));
 }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/ascii.h"
 #include "codec/byte_reader.h"
 
 namespace codec {
@@ -22,7 +23,7 @@ constexpr uint16_t kFlagRecursionDesired = 0x0100;
 constexpr uint16_t kFlagRecursionAvailable = 0x0080;
 
 bool IsHostCharacter(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '_';
+  return ascii::IsLower(c) || ascii::IsDigit(c) || c == '-' || c == '_';
 }
 
 // A name of labels; `host` is false when it has a character that no host name has.
@@ -42,7 +43,7 @@ bool TakeName(ByteReader* reader, Name* name) {
     if (length > 63 || bytes > kNameBytesMax) return false;
     if (!name->text.empty()) name->text += '.';
     for (char c : reader->Take(length)) {
-      const char lower = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+      const char lower = ascii::ToLower(c);
       name->host = name->host && IsHostCharacter(lower);
       name->text += lower;
     }

@@ -5,6 +5,8 @@
 #include <array>
 #include <utility>
 
+#include "base/ascii.h"
+
 namespace codec {
 namespace {
 
@@ -32,8 +34,7 @@ std::string_view Trim(std::string_view text) {
 
 std::string Lower(std::string_view text) {
   std::string lower(text);
-  std::transform(lower.begin(), lower.end(), lower.begin(),
-                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+  std::transform(lower.begin(), lower.end(), lower.begin(), ascii::ToLower);
   return lower;
 }
 

@@ -11,8 +11,6 @@ namespace {
 
 constexpr size_t kGroupDepthMax = 16;
 
-Error Invalid(std::string what) { return Error{Code::kInvalid, std::move(what)}; }
-
 GlobToken Byte(char c) {
   GlobToken token;
   token.byte = static_cast<uint8_t>(c);

@@ -4,14 +4,17 @@
 #include <algorithm>
 #include <string>
 
+#include "base/ascii.h"
+
 namespace codec {
 namespace {
 
 constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 
-bool IsDigit(char c) { return c >= '0' && c <= '9'; }
-bool IsNameStart(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
-bool IsHexDigit(char c) { return IsDigit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); }
+bool IsNameStart(char c) { return ascii::IsAlpha(c) || c == '_'; }
+bool IsHexDigit(char c) {
+  return ascii::IsDigit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
+}
 
 // What no document may hold anywhere, not even in a comment: controls but tab and line ends.
 bool IsForbidden(char c) {
@@ -54,7 +57,7 @@ Result<size_t> GraphqlLexer::NumberEnd() const {
   size_t end = at_;
   auto digits = [&] {
     const size_t begin = end;
-    while (IsDigit(At(end))) ++end;
+    while (ascii::IsDigit(At(end))) ++end;
     return end > begin;
   };
   if (At(end) == '-') ++end;
@@ -122,8 +125,8 @@ Result<GraphqlToken> GraphqlLexer::Next() {
   size_t end = at_ + 1;
   if (IsNameStart(c)) {
     kind = GraphqlToken::kName;
-    while (IsNameStart(At(end)) || IsDigit(At(end))) ++end;
-  } else if (IsDigit(c) || c == '-') {
+    while (IsNameStart(At(end)) || ascii::IsDigit(At(end))) ++end;
+  } else if (ascii::IsDigit(c) || c == '-') {
     kind = GraphqlToken::kNumber;
     end = TRY(NumberEnd());
   } else if (document_.substr(at_).starts_with("\"\"\"")) {

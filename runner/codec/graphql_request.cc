@@ -15,8 +15,6 @@ constexpr std::array<std::string_view, 3> kIdNames = {"id", "documentId", "query
 constexpr std::array<std::string_view, 6> kNames = {"query", "operationName", "extensions",
                                                     "id",    "documentId",    "queryId"};
 
-Error Invalid(std::string_view what) { return Error{Code::kInvalid, std::string(what)}; }
-
 // One request, wherever its parts stood. Empty: absent.
 struct Envelope {
   std::string query;

@@ -5,6 +5,7 @@
 #include <array>
 #include <charconv>
 
+#include "base/ascii.h"
 #include "codec/utf8.h"
 
 namespace codec {
@@ -12,10 +13,6 @@ namespace {
 
 // The longest registered one has 17 (IANA); methods are repeated in every record.
 constexpr size_t kMethodBytesMax = 64;
-
-Error Malformed(std::string_view what) { return Error{Code::kInvalid, std::string(what)}; }
-
-char Lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
 // RFC 9110, 5.6.2.
 constexpr std::array<bool, 256> kTokenChars = [] {
@@ -31,11 +28,6 @@ bool IsTokenChar(char c) { return kTokenChars[static_cast<unsigned char>(c)]; }
 
 bool IsToken(std::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), IsTokenChar);
-}
-
-bool IsControl(char c) {
-  unsigned char byte = static_cast<unsigned char>(c);
-  return byte < 0x20 || byte == 0x7f;
 }
 
 std::string_view TrimSpace(std::string_view text) {
@@ -79,30 +71,30 @@ Result<HttpFields> ParseFields(std::string_view rest) {
   for (;;) {
     std::string_view line = TakeLine(rest);
     if (line.empty()) break;
-    if (line.front() == ' ' || line.front() == '\t') return Malformed("folded header line");
+    if (line.front() == ' ' || line.front() == '\t') return Invalid("folded header line");
     size_t colon = line.find(':');
-    if (colon == std::string_view::npos) return Malformed("header line without a colon");
+    if (colon == std::string_view::npos) return Invalid("header line without a colon");
     std::string_view name = line.substr(0, colon);
-    if (!IsToken(name)) return Malformed("invalid header name");
+    if (!IsToken(name)) return Invalid("invalid header name");
     std::string_view value = TrimSpace(line.substr(colon + 1));
-    bool clean =
-        std::all_of(value.begin(), value.end(), [](char c) { return c == '\t' || !IsControl(c); });
-    if (!clean) return Malformed("control character in a header value");
+    bool clean = std::all_of(value.begin(), value.end(),
+                             [](char c) { return c == '\t' || !ascii::IsControl(c); });
+    if (!clean) return Invalid("control character in a header value");
     fields.push_back({std::string(name), std::string(value)});
   }
-  if (!rest.empty()) return Malformed("bytes behind the head");
+  if (!rest.empty()) return Invalid("bytes behind the head");
   return fields;
 }
 
 Result<int> ParseVersion(std::string_view version) {
   if (version == "HTTP/1.1") return 1;
   if (version == "HTTP/1.0") return 0;
-  return Malformed("unsupported HTTP version");
+  return Invalid("unsupported HTTP version");
 }
 
 Status CheckUnderscores(const HttpFields& fields) {
   for (const HttpField& field : fields) {
-    if (SpellsFraming(field.name)) return Malformed("a framing header with an underscore");
+    if (SpellsFraming(field.name)) return Invalid("a framing header with an underscore");
   }
   return Ok();
 }
@@ -114,10 +106,10 @@ Status CheckConnectionField(const HttpFields& fields) {
                                                        "transfer-encoding"};
   Status status = Ok();
   ForEachElement(fields, "connection", [&](std::string_view element) {
-    if (!IsToken(element)) status = Malformed("invalid Connection header");
+    if (!IsToken(element)) status = Invalid("invalid Connection header");
     for (std::string_view needed : kNeeded) {
       if (EqualIgnoringCase(element, needed))
-        status = Malformed(
+        status = Invalid(
             "Connection nominates a header "
             "that it must not");
     }
@@ -130,8 +122,8 @@ Status CheckHostField(const RequestHead& head) {
   for (const HttpField& field : head.fields) {
     if (EqualIgnoringCase(field.name, "host")) ++hosts;
   }
-  if (hosts > 1) return Malformed("more than one Host header");
-  if (hosts == 0 && head.minor_version == 1) return Malformed("missing Host header");
+  if (hosts > 1) return Invalid("more than one Host header");
+  if (hosts == 0 && head.minor_version == 1) return Invalid("missing Host header");
   return Ok();
 }
 
@@ -144,9 +136,9 @@ Result<std::optional<uint64_t>> ParseContentLength(const HttpFields& fields) {
     uint64_t value = 0;
     auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
     if (error != std::errc() || end != text.data() + text.size() || value > INT64_MAX) {
-      return Malformed("invalid Content-Length");
+      return Invalid("invalid Content-Length");
     }
-    if (length.has_value() && *length != value) return Malformed("differing Content-Length");
+    if (length.has_value() && *length != value) return Invalid("differing Content-Length");
     length = value;
   }
   return length;
@@ -157,11 +149,11 @@ Result<bool> ParseTransferEncoding(const HttpFields& fields, int minor_version) 
   bool chunked = false;
   for (const HttpField& field : fields) {
     if (!EqualIgnoringCase(field.name, "transfer-encoding")) continue;
-    if (chunked) return Malformed("more than one Transfer-Encoding header");
+    if (chunked) return Invalid("more than one Transfer-Encoding header");
     if (!EqualIgnoringCase(field.value, "chunked")) {
-      return Malformed("unsupported Transfer-Encoding");
+      return Invalid("unsupported Transfer-Encoding");
     }
-    if (minor_version == 0) return Malformed("Transfer-Encoding in HTTP/1.0");
+    if (minor_version == 0) return Invalid("Transfer-Encoding in HTTP/1.0");
     chunked = true;
   }
   return chunked;
@@ -171,7 +163,7 @@ Result<bool> ParseTransferEncoding(const HttpFields& fields, int minor_version) 
 Result<BodyFraming> ParseFraming(const HttpFields& fields, int minor_version) {
   bool any_coding = FindField(fields, "transfer-encoding") != nullptr;
   if (any_coding && FindField(fields, "content-length") != nullptr) {
-    return Malformed("Content-Length beside Transfer-Encoding");
+    return Invalid("Content-Length beside Transfer-Encoding");
   }
   bool chunked = TRY(ParseTransferEncoding(fields, minor_version));
   if (chunked) return BodyFraming{BodyFraming::kChunked, 0};
@@ -198,8 +190,9 @@ void AppendFields(std::string& out, const HttpFields& fields) {
 }  // namespace
 
 bool EqualIgnoringCase(std::string_view a, std::string_view b) {
-  return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin(),
-                                            [](char x, char y) { return Lower(x) == Lower(y); });
+  return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin(), [](char x, char y) {
+           return ascii::ToLower(x) == ascii::ToLower(y);
+         });
 }
 
 HeadScan ScanHead(std::string_view bytes) {
@@ -220,23 +213,23 @@ HeadScan ScanHead(std::string_view bytes) {
 
 Result<RequestHead> ParseRequestHead(std::string_view block) {
   HeadScan scan = ScanHead(block);
-  if (scan.state != HeadScan::kComplete) return Malformed("incomplete head");
-  if (!IsUtf8(block)) return Malformed("head is not UTF-8");
+  if (scan.state != HeadScan::kComplete) return Invalid("incomplete head");
+  if (!IsUtf8(block)) return Invalid("head is not UTF-8");
   std::string_view rest = block;
   std::string_view line = TakeLine(rest);
-  if (line.empty()) return Malformed("empty request line");
+  if (line.empty()) return Invalid("empty request line");
   size_t first = line.find(' ');
   size_t second = first == std::string_view::npos ? first : line.find(' ', first + 1);
-  if (second == std::string_view::npos) return Malformed("request line without three parts");
+  if (second == std::string_view::npos) return Invalid("request line without three parts");
   RequestHead head;
   head.method = line.substr(0, first);
   head.target = line.substr(first + 1, second - first - 1);
   if (!IsToken(head.method) || head.method.size() > kMethodBytesMax) {
-    return Malformed("invalid method");
+    return Invalid("invalid method");
   }
   if (head.target.empty() ||
-      std::any_of(head.target.begin(), head.target.end(), [](char c) { return IsControl(c); })) {
-    return Malformed("invalid request target");
+      std::any_of(head.target.begin(), head.target.end(), ascii::IsControl)) {
+    return Invalid("invalid request target");
   }
   head.minor_version = TRY(ParseVersion(line.substr(second + 1)));
   head.fields = TRY(ParseFields(rest));
@@ -248,23 +241,23 @@ Result<RequestHead> ParseRequestHead(std::string_view block) {
 
 Result<ResponseHead> ParseResponseHead(std::string_view block) {
   HeadScan scan = ScanHead(block);
-  if (scan.state != HeadScan::kComplete) return Malformed("incomplete head");
+  if (scan.state != HeadScan::kComplete) return Invalid("incomplete head");
   std::string_view rest = block;
   std::string_view line = TakeLine(rest);
   // "HTTP/1.1 200 reason"; the space before an empty reason is left out by some servers.
-  if (line.size() < 12 || line[8] != ' ') return Malformed("invalid status line");
+  if (line.size() < 12 || line[8] != ' ') return Invalid("invalid status line");
   ResponseHead head;
   head.minor_version = TRY(ParseVersion(line.substr(0, 8)));
   std::string_view digits = line.substr(9, 3);
   auto [end, error] = std::from_chars(digits.data(), digits.data() + 3, head.status);
-  if (error != std::errc() || end != digits.data() + 3) return Malformed("invalid status line");
-  if (head.status < 100 || head.status > 599) return Malformed("invalid status");
+  if (error != std::errc() || end != digits.data() + 3) return Invalid("invalid status line");
+  if (head.status < 100 || head.status > 599) return Invalid("invalid status");
   if (line.size() > 12) {
-    if (line[12] != ' ') return Malformed("invalid status line");
+    if (line[12] != ' ') return Invalid("invalid status line");
     head.reason = line.substr(13);
     if (std::any_of(head.reason.begin(), head.reason.end(),
-                    [](char c) { return c != '\t' && IsControl(c); })) {
-      return Malformed("control character in the status line");
+                    [](char c) { return c != '\t' && ascii::IsControl(c); })) {
+      return Invalid("control character in the status line");
     }
   }
   head.fields = TRY(ParseFields(rest));

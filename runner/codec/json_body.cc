@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <string>
 
+#include "base/ascii.h"
+
 namespace codec {
 namespace {
 
@@ -45,7 +47,7 @@ std::string FoldMemberName(std::string_view name) {
       folded += 'k';
       at += 2;
     } else {
-      folded += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+      folded += ascii::ToLower(c);
     }
   }
   return folded;

@@ -4,15 +4,14 @@
 #include <algorithm>
 #include <array>
 
+#include "base/ascii.h"
 #include "codec/json_body.h"
 
 namespace codec {
 namespace {
 
-constexpr std::array<std::string_view, 6> kNames = {"jsonrpc", "method", "params",
-                                                    "id",      "result", "error"};
-
-Error Invalid(std::string_view what) { return Error{Code::kInvalid, std::string(what)}; }
+constexpr std::array<std::string_view, 6> kMemberNames = {"jsonrpc", "method", "params",
+                                                          "id",      "result", "error"};
 
 bool IsId(const Json& json) {
   return json.is_null() || json.string() != nullptr || json.number().has_value();
@@ -32,7 +31,7 @@ Status CheckResponse(const Json& message) {
 // Adds one message to `request`.
 Status ReadMessage(const Json& message, JsonRpcRequest* request) {
   if (message.object() == nullptr) return Invalid("a message that is no object");
-  TRY(CheckMemberNames(message, kNames));
+  TRY(CheckMemberNames(message, kMemberNames));
   if (message.StringAt("jsonrpc") != "2.0") return Invalid("\"jsonrpc\" is not \"2.0\"");
   const Json* method = message.Find("method");
   const bool is_response = message.Find("result") != nullptr || message.Find("error") != nullptr;
@@ -145,8 +144,7 @@ Status CheckParams(std::string_view method, const Json* params) {
 
 bool IsStrictToolName(std::string_view name) {
   return !name.empty() && name.size() <= 128 && std::all_of(name.begin(), name.end(), [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
-           c == '.' || c == '-';
+    return ascii::IsAlphanumeric(c) || c == '_' || c == '.' || c == '-';
   });
 }
 

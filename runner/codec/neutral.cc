@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstdio>
 
+#include "base/ascii.h"
 #include "codec/utf8.h"
 
 namespace codec {
@@ -13,17 +14,11 @@ namespace {
 constexpr std::string_view kEllipsis = "\u2026";
 constexpr std::string_view kZeroWidthSpace = "&#8203;";
 
-bool IsAlphanumeric(char c) {
-  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
-
-char Lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; }
-
 bool EndsWithIgnoringCase(std::string_view text, std::string_view lower_end) {
   if (text.size() < lower_end.size()) return false;
   text.remove_prefix(text.size() - lower_end.size());
   return std::equal(text.begin(), text.end(), lower_end.begin(),
-                    [](char a, char b) { return Lower(a) == b; });
+                    [](char a, char b) { return ascii::ToLower(a) == b; });
 }
 
 // Characters that steer how others are shown, or that show nothing: what a reader cannot see must
@@ -112,7 +107,7 @@ void AppendEntity(char c, std::string* out) {
 // only something between the sign and the name does.
 bool StartsReference(char sign, char next) {
   return std::string_view("@#!$%~&^").find(sign) != std::string_view::npos &&
-         (IsAlphanumeric(next) || next == '_' || next == '"' || next == '[' || next == '-');
+         (ascii::IsAlphanumeric(next) || next == '_' || next == '"' || next == '[' || next == '-');
 }
 
 }  // namespace
@@ -162,10 +157,11 @@ std::string MarkdownText(std::string_view text, size_t bytes_max) {
     const std::string_view before = std::string_view(plain).substr(0, at);
     // "www." and "gh-12" become links without any sign in front.
     if (c == '.' && EndsWithIgnoringCase(before, "www")) out += kZeroWidthSpace;
-    if (c >= '0' && c <= '9' && EndsWithIgnoringCase(before, "gh-")) out += kZeroWidthSpace;
+    if (ascii::IsDigit(c) && EndsWithIgnoringCase(before, "gh-")) out += kZeroWidthSpace;
     // The first character could start a list, a heading or a quick action.
-    const bool leads = out.empty() && static_cast<unsigned char>(c) < 0x80 && !IsAlphanumeric(c);
-    const bool lists = out.empty() && c >= '0' && c <= '9';
+    const bool leads =
+        out.empty() && static_cast<unsigned char>(c) < 0x80 && !ascii::IsAlphanumeric(c);
+    const bool lists = out.empty() && ascii::IsDigit(c);
     if (leads || lists ||
         std::string_view("&<>\"'\\`*_[]{}()~|!^#@$%").find(c) != std::string::npos) {
       AppendEntity(c, &out);

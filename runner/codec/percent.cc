@@ -1,29 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codec/percent.h"
 
+#include "base/ascii.h"
+
 namespace codec {
 namespace {
 
-int HexDigit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
-
 bool IsUnreserved(char c) {
-  return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' ||
-         c == '.' || c == '_' || c == '~';
+  return ascii::IsAlphanumeric(c) || c == '-' || c == '.' || c == '_' || c == '~';
 }
 
 std::string Decode(std::string_view text, bool plus_is_blank) {
   std::string out;
   out.reserve(text.size());
   for (size_t i = 0; i < text.size(); ++i) {
-    bool escape = text[i] == '%' && i + 2 < text.size() && HexDigit(text[i + 1]) >= 0 &&
-                  HexDigit(text[i + 2]) >= 0;
+    bool escape = text[i] == '%' && i + 2 < text.size() && ascii::HexValue(text[i + 1]) >= 0 &&
+                  ascii::HexValue(text[i + 2]) >= 0;
     if (escape) {
-      out += static_cast<char>(HexDigit(text[i + 1]) * 16 + HexDigit(text[i + 2]));
+      out += static_cast<char>(ascii::HexValue(text[i + 1]) * 16 + ascii::HexValue(text[i + 2]));
       i += 2;
     } else {
       out += plus_is_blank && text[i] == '+' ? ' ' : text[i];

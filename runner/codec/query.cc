@@ -3,20 +3,10 @@
 
 #include <algorithm>
 
+#include "base/ascii.h"
 #include "codec/utf8.h"
 
 namespace codec {
-namespace {
-
-int HexDigit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
-
-}  // namespace
-
 // Text without an escape is given as it stands.
 bool QueryReader::Decode(std::string_view text, size_t* used, std::string_view* out) {
   *out = text;
@@ -26,8 +16,8 @@ bool QueryReader::Decode(std::string_view text, size_t* used, std::string_view* 
     for (size_t i = 0; i < text.size(); ++i) {
       char c = text[i] == '+' ? ' ' : text[i];
       if (text[i] == '%') {
-        int high = i + 2 < text.size() ? HexDigit(text[i + 1]) : -1;
-        int low = i + 2 < text.size() ? HexDigit(text[i + 2]) : -1;
+        int high = i + 2 < text.size() ? ascii::HexValue(text[i + 1]) : -1;
+        int low = i + 2 < text.size() ? ascii::HexValue(text[i + 2]) : -1;
         if (high < 0 || low < 0) {
           error_ = "a bad percent escape in the query";
           return false;

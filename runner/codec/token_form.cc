@@ -3,26 +3,23 @@
 
 #include <algorithm>
 
+#include "base/ascii.h"
+
 namespace codec {
 namespace {
 
 using Alphabet = TokenForm::Alphabet;
 
-bool IsUpper(char c) { return c >= 'A' && c <= 'Z'; }
-bool IsLower(char c) { return c >= 'a' && c <= 'z'; }
-bool IsDigit(char c) { return c >= '0' && c <= '9'; }
-bool IsAlphanumeric(char c) { return IsUpper(c) || IsLower(c) || IsDigit(c); }
-
 bool In(Alphabet alphabet, char c) {
   switch (alphabet) {
     case Alphabet::kUpper:
-      return IsUpper(c) || IsDigit(c);
+      return ascii::IsUpper(c) || ascii::IsDigit(c);
     case Alphabet::kAlphanumeric:
-      return IsAlphanumeric(c);
+      return ascii::IsAlphanumeric(c);
     case Alphabet::kWord:
-      return IsAlphanumeric(c) || c == '_';
+      return ascii::IsAlphanumeric(c) || c == '_';
     case Alphabet::kDashed:
-      return IsAlphanumeric(c) || c == '_' || c == '-';
+      return ascii::IsAlphanumeric(c) || c == '_' || c == '-';
   }
   return false;
 }
@@ -101,13 +98,13 @@ WebToken FindWebTokenAt(std::string_view text, size_t at) {
 }
 
 bool AtWordBorder(std::string_view text, size_t at) {
-  if (at == 0 || !IsAlphanumeric(text[at - 1])) return true;
+  if (at == 0 || !ascii::IsAlphanumeric(text[at - 1])) return true;
   if (at >= 2 && text[at - 2] == '\\') return true;
   if (at >= 3 && text[at - 3] == '%') return true;
-  if (!IsUpper(text[at - 1]) && !IsLower(text[at - 1])) return false;
+  if (!ascii::IsUpper(text[at - 1]) && !ascii::IsLower(text[at - 1])) return false;
   size_t back = at - 1;
   size_t furthest = at > 20 ? at - 20 : 0;
-  while (back > furthest && (IsDigit(text[back - 1]) || text[back - 1] == ';')) --back;
+  while (back > furthest && (ascii::IsDigit(text[back - 1]) || text[back - 1] == ';')) --back;
   return back > 0 && text[back - 1] == '[';
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/ascii.h"
 #include "base/sys.h"
 #include "codec/json.h"
 #include "codec/neutral.h"
@@ -15,13 +16,9 @@ namespace {
 constexpr size_t kPayloadBytesMax = 25 * 1024 * 1024;  // GitHub's own bound on a webhook's payload.
 constexpr size_t kAddressBytesMax = 2048;
 
-bool AsciiAlphanumeric(unsigned char c) {
-  return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
-}
-
 bool Digits(std::string_view text) {
   return !text.empty() && text.size() <= 20 &&
-         std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+         std::all_of(text.begin(), text.end(), ascii::IsDigit);
 }
 
 // SHA-1 or SHA-256, in lower case.
@@ -43,7 +40,7 @@ bool ValidLogin(std::string_view login) {
   }
   return !login.empty() && login.size() <= 100 &&
          std::all_of(login.begin(), login.end(), [](unsigned char c) {
-           return AsciiAlphanumeric(c) || c == '-' || c == '_' || c == '.';
+           return ascii::IsAlphanumeric(c) || c == '-' || c == '_' || c == '.';
          });
 }
 
@@ -53,7 +50,7 @@ bool ValidAddress(std::string_view url) {
   if (url.substr(0, 7) == "http://") scheme = 7;
   if (scheme == 0 || url.size() == scheme || url.size() > kAddressBytesMax) return false;
   return std::all_of(url.begin(), url.end(), [](unsigned char c) {
-    return AsciiAlphanumeric(c) ||
+    return ascii::IsAlphanumeric(c) ||
            std::string_view("-._~:/[]%").find(static_cast<char>(c)) != std::string_view::npos;
   });
 }
@@ -291,7 +288,7 @@ bool ValidRef(std::string_view ref) {
     if (at + 5 == ref.size() || ref[at + 5] == '/') return false;
   }
   bool characters = std::all_of(ref.begin(), ref.end(), [](unsigned char c) {
-    return c >= 0x80 || AsciiAlphanumeric(c) ||
+    return c >= 0x80 || ascii::IsAlphanumeric(c) ||
            std::string_view("-_./#+,@=").find(static_cast<char>(c)) != std::string_view::npos;
   });
   return characters && codec::FindInvalidUtf8(ref) == std::string_view::npos && !HasInvisible(ref);
@@ -303,7 +300,7 @@ bool ValidRepository(std::string_view repository) {
   for (std::string_view part : {repository.substr(0, slash), repository.substr(slash + 1)}) {
     if (part.empty() || part.size() > 100 || part == "." || part == "..") return false;
     bool characters = std::all_of(part.begin(), part.end(), [](unsigned char c) {
-      return AsciiAlphanumeric(c) || c == '-' || c == '_' || c == '.';
+      return ascii::IsAlphanumeric(c) || c == '-' || c == '_' || c == '.';
     });
     if (!characters) return false;
   }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/ascii.h"
 #include "policy/destination.h"
 
 namespace gateway {
@@ -11,11 +12,6 @@ namespace {
 
 constexpr size_t kHostBytesMax = 253;  // RFC 1035, 2.3.4, as text.
 constexpr size_t kLabelBytesMax = 63;
-
-char Lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
-
-bool IsAlpha(char c) { return Lower(c) >= 'a' && Lower(c) <= 'z'; }
-bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
 std::optional<uint16_t> ParsePort(std::string_view text) {
   uint16_t port = 0;
@@ -35,7 +31,7 @@ bool IsHostName(std::string_view host) {
       label = 0;
       continue;
     }
-    if (!IsAlpha(c) && !IsDigit(c) && c != '-' && c != '_') return false;
+    if (!ascii::IsAlpha(c) && !ascii::IsDigit(c) && c != '-' && c != '_') return false;
     if (++label > kLabelBytesMax) return false;
   }
   return label > 0;
@@ -43,7 +39,7 @@ bool IsHostName(std::string_view host) {
 
 std::optional<std::string> CanonicalHost(std::string_view text) {
   std::string host(text);
-  std::transform(host.begin(), host.end(), host.begin(), Lower);
+  std::transform(host.begin(), host.end(), host.begin(), ascii::ToLower);
   if (!host.empty() && host.back() == '.') host.pop_back();
   if (!IsHostName(host)) return std::nullopt;
   std::optional<policy::Address> address = policy::ParseAddress(host);
@@ -51,7 +47,7 @@ std::optional<std::string> CanonicalHost(std::string_view text) {
   // "127.1" and "0x7f.1" are addresses to some resolvers: a name whose last label is a number is no
   // name (WHATWG URL, "ends in a number").
   std::string_view last = std::string_view(host).substr(host.rfind('.') + 1);
-  bool number = std::all_of(last.begin(), last.end(), IsDigit) ||
+  bool number = std::all_of(last.begin(), last.end(), ascii::IsDigit) ||
                 (last.size() > 1 && last.substr(0, 2) == "0x");
   if (number) return std::nullopt;
   return host;
@@ -103,9 +99,10 @@ std::optional<AbsoluteTarget> ParseAbsoluteTarget(std::string_view target) {
   AbsoluteTarget parts;
   for (size_t i = 0; i < colon; ++i) {
     char c = target[i];
-    bool scheme_char = IsAlpha(c) || (i > 0 && (IsDigit(c) || c == '+' || c == '-' || c == '.'));
+    bool scheme_char =
+        ascii::IsAlpha(c) || (i > 0 && (ascii::IsDigit(c) || c == '+' || c == '-' || c == '.'));
     if (!scheme_char) return std::nullopt;
-    parts.scheme += Lower(c);
+    parts.scheme += ascii::ToLower(c);
   }
   std::string_view rest = target.substr(colon + 3);
   size_t end = std::min(rest.find_first_of("/?#"), rest.size());

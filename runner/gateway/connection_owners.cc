@@ -19,7 +19,7 @@ namespace {
 constexpr size_t kSocketTableBytesMax = size_t{16} << 20;
 // Looked at for one question: under a second. The supervisor watches the limits of the run in
 // the same loop, and a sandbox may have a thousand processes with 65536 descriptors each.
-constexpr size_t kDescriptorsMax = size_t{64} << 10;
+constexpr size_t kDescriptorsReadMax = size_t{64} << 10;
 
 // The gateway asks within milliseconds of a connection. The kernel numbers sockets with 32 bits,
 // one after the other, and cannot come round in so short a time.
@@ -118,7 +118,7 @@ std::optional<uint64_t> ConnectionOwners::FindInode(const Question& question) {
 
 Answer ConnectionOwners::FindHolder(uint64_t inode) {
   std::optional<Answer> owner;
-  size_t budget = kDescriptorsMax;
+  size_t budget = kDescriptorsReadMax;
   for (const ProcessEntry& process : ListDescendants(init_)) {
     bool holds = HoldsSocket(process.pid, inode, &budget);
     if (budget == 0) return Refused("the sandbox has too many descriptors open");

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "base/ascii.h"
 #include "codec/base64.h"
 #include "codec/json.h"
 #include "codec/percent.h"
@@ -250,9 +251,7 @@ Result<AccessToken> ParseToken(int status, std::string_view body) {
     std::string code = parsed.ok() ? parsed.value().StringAt("error") : "";
     const codec::Json* error = parsed.ok() ? parsed.value().Find("error") : nullptr;
     if (code.empty() && error != nullptr) code = error->StringAt("status");
-    auto plain = [](char c) {
-      return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
-    };
+    auto plain = [](char c) { return ascii::IsAlpha(c) || c == '_'; };
     if (code.size() > 64 || !std::all_of(code.begin(), code.end(), plain)) code.clear();
     return Error{Code::kRefused, "the token service answered " + std::to_string(status) +
                                      (code.empty() ? "" : " " + code)};

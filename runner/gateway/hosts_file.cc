@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <optional>
 
+#include "base/ascii.h"
+
 namespace gateway {
 namespace {
 
@@ -28,9 +30,7 @@ HostsFile ParseHostsFile(std::string_view text) {
     if (!address.has_value()) continue;
     for (std::string_view word = TakeWord(line); !word.empty(); word = TakeWord(line)) {
       std::string name(word);
-      std::transform(name.begin(), name.end(), name.begin(), [](char c) {
-        return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-      });
+      std::transform(name.begin(), name.end(), name.begin(), ascii::ToLower);
       hosts[name].push_back(*address);
     }
   }

@@ -5,6 +5,7 @@
 #include <array>
 #include <optional>
 
+#include "base/ascii.h"
 #include "codec/utf8.h"
 
 namespace gateway {
@@ -16,12 +17,10 @@ using codec::HttpFields;
 // As HTTP/1 heads have it.
 constexpr size_t kMethodBytesMax = 64;
 
-Error Malformed(std::string_view what) { return Error{Code::kInvalid, std::string(what)}; }
-
 // RFC 9110, 5.6.2.
 bool IsTokenChar(char c) {
-  bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-  return letter || (c >= '0' && c <= '9') ||
+  bool letter = ascii::IsAlpha(c);
+  return letter || ascii::IsDigit(c) ||
          std::string_view("!#$%&'*+-.^_`|~").find(c) != std::string_view::npos;
 }
 
@@ -30,13 +29,7 @@ bool IsToken(std::string_view text) {
 }
 
 bool IsLowerToken(std::string_view text) {
-  return IsToken(text) &&
-         std::none_of(text.begin(), text.end(), [](char c) { return c >= 'A' && c <= 'Z'; });
-}
-
-bool IsControl(char c) {
-  unsigned char byte = static_cast<unsigned char>(c);
-  return byte < 0x20 || byte == 0x7f;
+  return IsToken(text) && std::none_of(text.begin(), text.end(), ascii::IsUpper);
 }
 
 bool IsSpace(char c) { return c == ' ' || c == '\t'; }
@@ -44,7 +37,7 @@ bool IsSpace(char c) { return c == ' ' || c == '\t'; }
 std::string LowerCase(std::string_view text) {
   std::string lower(text);
   for (char& c : lower) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+    c = ascii::ToLower(c);
   }
   return lower;
 }
@@ -82,15 +75,15 @@ bool IsForbiddenInTrailers(std::string_view name) {
 }
 
 Status CheckField(const HttpField& field) {
-  if (!IsLowerToken(field.name)) return Malformed("invalid header name");
-  if (codec::SpellsFraming(field.name)) return Malformed("a framing header with an underscore");
-  if (BelongsToConnection(field.name)) return Malformed("header of a connection in HTTP/2");
+  if (!IsLowerToken(field.name)) return Invalid("invalid header name");
+  if (codec::SpellsFraming(field.name)) return Invalid("a framing header with an underscore");
+  if (BelongsToConnection(field.name)) return Invalid("header of a connection in HTTP/2");
   const std::string& value = field.value;
-  bool clean =
-      std::all_of(value.begin(), value.end(), [](char c) { return c == '\t' || !IsControl(c); });
-  if (!clean) return Malformed("control character in a header value");
+  bool clean = std::all_of(value.begin(), value.end(),
+                           [](char c) { return c == '\t' || !ascii::IsControl(c); });
+  if (!clean) return Invalid("control character in a header value");
   if (!value.empty() && (IsSpace(value.front()) || IsSpace(value.back()))) {
-    return Malformed("white space around a header value");
+    return Invalid("white space around a header value");
   }
   return Ok();
 }
@@ -105,32 +98,32 @@ Status TakePseudoField(const HttpField& field, PseudoFields& pseudo) {
   if (field.name == ":scheme") slot = &pseudo.scheme;
   if (field.name == ":authority") slot = &pseudo.authority;
   if (field.name == ":path") slot = &pseudo.path;
-  if (field.name == ":protocol") return Malformed("extended CONNECT");
-  if (slot == nullptr) return Malformed("unknown pseudo-header field");
-  if (slot->has_value()) return Malformed("repeated pseudo-header field");
+  if (field.name == ":protocol") return Invalid("extended CONNECT");
+  if (slot == nullptr) return Invalid("unknown pseudo-header field");
+  if (slot->has_value()) return Invalid("repeated pseudo-header field");
   *slot = field.value;
   return Ok();
 }
 
 // What a request line of HTTP/1 can carry as its second word.
 bool IsOneWord(std::string_view text) {
-  return !text.empty() &&
-         std::none_of(text.begin(), text.end(), [](char c) { return c == ' ' || IsControl(c); });
+  return !text.empty() && std::none_of(text.begin(), text.end(),
+                                       [](char c) { return c == ' ' || ascii::IsControl(c); });
 }
 
 Status CheckRequestLine(const PseudoFields& pseudo, std::string_view scheme) {
-  if (!pseudo.method.has_value()) return Malformed("missing :method");
+  if (!pseudo.method.has_value()) return Invalid("missing :method");
   if (!IsToken(*pseudo.method) || pseudo.method->size() > kMethodBytesMax) {
-    return Malformed("invalid :method");
+    return Invalid("invalid :method");
   }
-  if (*pseudo.method == "CONNECT") return Malformed("CONNECT inside a connection");
-  if (!pseudo.scheme.has_value()) return Malformed("missing :scheme");
-  if (*pseudo.scheme != scheme) return Malformed(":scheme is not the connection's");
-  if (!pseudo.path.has_value()) return Malformed("missing :path");
+  if (*pseudo.method == "CONNECT") return Invalid("CONNECT inside a connection");
+  if (!pseudo.scheme.has_value()) return Invalid("missing :scheme");
+  if (*pseudo.scheme != scheme) return Invalid(":scheme is not the connection's");
+  if (!pseudo.path.has_value()) return Invalid("missing :path");
   bool asterisk = *pseudo.path == "*" && *pseudo.method == "OPTIONS";
   if (!IsOneWord(*pseudo.path) || (pseudo.path->front() != '/' && !asterisk) ||
       codec::FindInvalidUtf8(*pseudo.path) != std::string_view::npos) {
-    return Malformed("invalid :path");
+    return Invalid("invalid :path");
   }
   return Ok();
 }
@@ -139,9 +132,9 @@ Status CheckRequestLine(const PseudoFields& pseudo, std::string_view scheme) {
 Status TakeField(const HttpField& field, codec::RequestHead& head, HttpField*& cookies) {
   TRY(CheckField(field));
   if (codec::FindInvalidUtf8(field.value) != std::string_view::npos) {
-    return Malformed("header value is not UTF-8");
+    return Invalid("header value is not UTF-8");
   }
-  if (field.name == "te" && field.value != "trailers") return Malformed("TE other than trailers");
+  if (field.name == "te" && field.value != "trailers") return Invalid("TE other than trailers");
   if (field.name == "cookie" && cookies != nullptr) {
     // Nothing between two separators is no cookie, and white space at an end would not last.
     if (!cookies->value.empty() && !field.value.empty()) cookies->value += "; ";
@@ -153,7 +146,7 @@ Status TakeField(const HttpField& field, codec::RequestHead& head, HttpField*& c
     if (host.value.empty()) {
       host.value = field.value;
     } else if (!codec::EqualIgnoringCase(host.value, field.value)) {
-      return Malformed("Host differs from :authority");
+      return Invalid("Host differs from :authority");
     }
     return Ok();
   }
@@ -188,10 +181,10 @@ Result<Http2Request> ParseHttp2Request(const HttpFields& fields, bool end,
   TRY(CheckField(head.fields.front()));
   HttpField* cookies = nullptr;
   for (size_t i = first; i < fields.size(); ++i) TRY(TakeField(fields[i], head, cookies));
-  if (!IsOneWord(head.fields.front().value)) return Malformed("missing or invalid :authority");
+  if (!IsOneWord(head.fields.front().value)) return Invalid("missing or invalid :authority");
   codec::BodyFraming framing = TRY(codec::RequestFraming(head));
   bool sized = framing.kind == codec::BodyFraming::kLength;
-  if (end && sized && framing.length > 0) return Malformed("Content-Length without a body");
+  if (end && sized && framing.length > 0) return Invalid("Content-Length without a body");
   if (!sized && end) framing = EmptyBody(head.method);
   if (!sized && !end) framing.kind = codec::BodyFraming::kUntilClose;
   request.framing = framing;
@@ -199,14 +192,13 @@ Result<Http2Request> ParseHttp2Request(const HttpFields& fields, bool end,
 }
 
 Result<codec::ResponseHead> ParseHttp2Response(const HttpFields& fields) {
-  if (fields.empty() || fields[0].name != ":status") return Malformed("missing :status");
+  if (fields.empty() || fields[0].name != ":status") return Invalid("missing :status");
   const std::string& digits = fields[0].value;
-  bool number = digits.size() == 3 && std::all_of(digits.begin(), digits.end(),
-                                                  [](char c) { return c >= '0' && c <= '9'; });
+  bool number = digits.size() == 3 && std::all_of(digits.begin(), digits.end(), ascii::IsDigit);
   codec::ResponseHead head;
   if (number) head.status = (digits[0] - '0') * 100 + (digits[1] - '0') * 10 + (digits[2] - '0');
-  if (head.status < 100 || head.status > 599) return Malformed("invalid :status");
-  if (head.status == 101) return Malformed("101 in HTTP/2");
+  if (head.status < 100 || head.status > 599) return Invalid("invalid :status");
+  if (head.status == 101) return Invalid("101 in HTTP/2");
   for (size_t i = 1; i < fields.size(); ++i) {
     TRY(CheckField(fields[i]));
     head.fields.push_back(fields[i]);
@@ -217,7 +209,7 @@ Result<codec::ResponseHead> ParseHttp2Response(const HttpFields& fields) {
 Status CheckHttp2Trailers(const HttpFields& fields) {
   for (const HttpField& field : fields) {
     TRY(CheckField(field));
-    if (IsForbiddenInTrailers(field.name)) return Malformed("trailer that frames or routes");
+    if (IsForbiddenInTrailers(field.name)) return Invalid("trailer that frames or routes");
   }
   return Ok();
 }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/ascii.h"
 #include "codec/utf8.h"
 #include "policy/host_pattern.h"
 
@@ -14,10 +15,7 @@ constexpr size_t kKeyBytesMin = kPrefix.size() + 16;
 constexpr std::string_view kShown = "[REDACTED]";
 constexpr size_t kCharacterBytesMax = 4;
 
-bool IsKeyChar(char c) {
-  return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' ||
-         c == '-';
-}
+bool IsKeyChar(char c) { return ascii::IsAlphanumeric(c) || c == '_' || c == '-'; }
 
 bool Covers(const policy::Middleware& middleware, std::string_view host) {
   auto matches = [&](const std::string& pattern) { return policy::HostMatches(pattern, host); };

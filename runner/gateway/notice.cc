@@ -101,12 +101,12 @@ Class ClassOf(Notice::Kind kind) {
   return {0, 0, "Base Event", "Uncategorized"};
 }
 
-struct Activity {
+struct NoticeActivity {
   int id;
   std::string_view name;
 };
 
-Activity ActivityOf(const Notice& notice) {
+NoticeActivity ActivityOf(const Notice& notice) {
   switch (notice.kind) {
     case Notice::Kind::kInference:
       return {1, "Create"};
@@ -115,7 +115,7 @@ Activity ActivityOf(const Notice& notice) {
     case Notice::Kind::kConfig:
       return {1, "Log"};
     case Notice::Kind::kLifecycle:
-      return notice.activity == "STOP" ? Activity{4, "Stop"} : Activity{3, "Start"};
+      return notice.activity == "STOP" ? NoticeActivity{4, "Stop"} : NoticeActivity{3, "Start"};
   }
   return {0, "Unknown"};
 }
@@ -170,7 +170,7 @@ std::string RenderShorthand(const Notice& notice) {
 
 std::string RenderOcsf(const Notice& notice, int64_t time_ms) {
   Class kind = ClassOf(notice.kind);
-  Activity activity = ActivityOf(notice);
+  NoticeActivity activity = ActivityOf(notice);
   Json json;
   json.Set("class_uid", kind.uid).Set("class_name", std::string(kind.name));
   json.Set("category_uid", kind.category_uid).Set("category_name", std::string(kind.category));

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/ascii.h"
 #include "gateway/gateway.h"
 
 namespace gateway {
@@ -20,9 +21,7 @@ constexpr size_t kMarkerBytesMax = 28;
 static_assert(kMarkers[2].size() == kMarkerBytesMax && kMarkers[3].size() == kMarkerBytesMax);
 constexpr size_t kStableDigits = 64;
 
-bool IsNameChar(char c) {
-  return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
-}
+bool IsNameChar(char c) { return ascii::IsAlphanumeric(c) || c == '_'; }
 
 bool IsPrefixChar(char c) { return IsNameChar(c) || c == '.' || c == '~' || c == '-'; }
 

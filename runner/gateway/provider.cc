@@ -5,6 +5,7 @@
 #include <initializer_list>
 #include <span>
 
+#include "base/ascii.h"
 #include "codec/embedded_file.h"
 #include "codec/glob.h"
 #include "codec/nearest.h"
@@ -22,15 +23,15 @@ using codec::YamlNode;
 
 // POSIX.1-2017, 8.1.
 bool IsVariableName(std::string_view name) {
-  auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
+  auto letter = [](char c) { return ascii::IsAlpha(c) || c == '_'; };
   return !name.empty() && letter(name.front()) &&
          std::all_of(name.begin(), name.end(),
-                     [&](char c) { return letter(c) || (c >= '0' && c <= '9'); });
+                     [&](char c) { return letter(c) || ascii::IsDigit(c); });
 }
 
 bool IsHeaderName(std::string_view name) {
   return !name.empty() && std::all_of(name.begin(), name.end(), [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
+    return ascii::IsLower(c) || ascii::IsDigit(c) || c == '-';
   });
 }
 

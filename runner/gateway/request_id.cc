@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/ascii.h"
 #include "codec/hex.h"
 
 namespace gateway {
@@ -18,7 +19,7 @@ constexpr size_t kIdBytesMax = 128;
 
 bool IsRequestId(std::string_view id) {
   auto fits = [](char c) {
-    return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ||
+    return ascii::IsAlphanumeric(c) ||
            std::string_view("-_.:+/=@").find(c) != std::string_view::npos;
   };
   return !id.empty() && id.size() <= kIdBytesMax && std::all_of(id.begin(), id.end(), fits);

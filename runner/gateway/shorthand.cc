@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <string_view>
 
+#include "base/ascii.h"
 #include "codec/neutral.h"
 #include "gateway/limits.h"
 #include "gateway/ocsf.h"
@@ -69,7 +70,7 @@ void AppendPath(std::string& out, const std::string& path) {
 void AppendText(std::string& out, std::string_view text, size_t bytes_max) {
   std::string plain;
   for (char c : text) {
-    bool control = static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
+    bool control = ascii::IsControl(c);
     if (c == '\r' || c == '\n') {
       plain += ' ';
     } else if (control) {

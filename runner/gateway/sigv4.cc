@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <map>
 
+#include "base/ascii.h"
 #include "codec/digest.h"
 #include "codec/hex.h"
 #include "codec/percent.h"
@@ -26,7 +27,7 @@ constexpr size_t kDateBytes = 8;
 std::string LowerCase(std::string_view text) {
   std::string out(text);
   for (char& c : out) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+    c = ascii::ToLower(c);
   }
   return out;
 }

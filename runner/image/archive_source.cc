@@ -22,7 +22,7 @@ constexpr size_t kEntriesMax = 8192;
 constexpr size_t kListBytesMax = 1 << 20;  // manifest.json
 constexpr size_t kBlockBytes = 512;
 constexpr size_t kPieceBytes = 256 * 1024;
-constexpr int kLinksMax = 8;
+constexpr int kLinkedFilesMax = 8;
 
 // Where the bytes of an entry are in the file, or which entry it is another name of.
 struct Place {
@@ -68,7 +68,7 @@ class TarFile {
   // kNotFound: nothing of that name.
   Result<Place> Find(const std::string& name) const {
     std::string at = name;
-    for (int links = 0; links < kLinksMax; ++links) {
+    for (int links = 0; links < kLinkedFilesMax; ++links) {
       auto found = places_.find(at);
       if (found == places_.end()) break;
       if (found->second.link.empty()) return found->second;

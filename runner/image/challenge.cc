@@ -3,6 +3,8 @@
 
 #include <optional>
 
+#include "base/ascii.h"
+
 namespace image {
 namespace {
 
@@ -10,13 +12,13 @@ constexpr size_t kHeaderBytesMax = 8192;
 constexpr size_t kParametersMax = 64;
 
 bool IsTokenByte(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+  return ascii::IsAlphanumeric(c) ||
          std::string_view("!#$%&'*+-.^_`|~").find(c) != std::string_view::npos;
 }
 
 std::string Lower(std::string_view text) {
   std::string lower(text);
-  for (char& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  for (char& c : lower) c = ascii::ToLower(c);
   return lower;
 }
 

@@ -27,7 +27,7 @@ constexpr std::string_view kDockerList =
     "application/vnd.docker.distribution.manifest.list.v2+json";
 constexpr std::string_view kDockerManifest = "application/vnd.docker.distribution.manifest.v2+json";
 
-Error Bad(const std::string& what, std::string hint = {}) {
+Error BadManifest(const std::string& what, std::string hint = {}) {
   return Error{Code::kInvalid, what, std::move(hint)};
 }
 
@@ -47,16 +47,17 @@ std::string_view WithoutParameters(std::string_view type) {
 Result<std::string> StringOf(const Json& json, std::string_view name) {
   const Json* value = json.Find(name);
   if (value == nullptr || value->is_null()) return std::string();
-  if (value->string() == nullptr) return Bad("\"" + std::string(name) + "\" is not a string");
+  if (value->string() == nullptr)
+    return BadManifest("\"" + std::string(name) + "\" is not a string");
   if (value->string()->find('\0') != std::string::npos) {
-    return Bad("\"" + std::string(name) + "\" has a zero byte");
+    return BadManifest("\"" + std::string(name) + "\" has a zero byte");
   }
   return *value->string();
 }
 
 // What tools written in Go would read as another member: they ignore case.
 Status CheckNames(const Json& json, std::span<const std::string_view> names, const char* what) {
-  if (json.object() == nullptr) return Bad(std::string(what) + " is not an object");
+  if (json.object() == nullptr) return BadManifest(std::string(what) + " is not an object");
   return codec::CheckMemberNames(json, names).Context(what);
 }
 
@@ -74,10 +75,10 @@ Result<std::map<std::string, std::string>> ParseAnnotations(const Json* json) {
   std::map<std::string, std::string> annotations;
   if (json == nullptr || json->is_null()) return annotations;
   if (json->object() == nullptr || json->object()->size() > kAnnotationsMax) {
-    return Bad("annotations that are no object, or too many");
+    return BadManifest("annotations that are no object, or too many");
   }
   for (const auto& [name, value] : *json->object()) {
-    if (value.string() == nullptr) return Bad("an annotation that is not a string");
+    if (value.string() == nullptr) return BadManifest("an annotation that is not a string");
     annotations[name] = *value.string();
   }
   return annotations;
@@ -92,12 +93,12 @@ Result<Descriptor> ParseDescriptor(const Json& json, const char* what) {
   descriptor.artifact_type = TRY(StringOf(json, "artifactType"));
   descriptor.digest = TRY(StringOf(json, "digest"));
   if (!IsDigest(descriptor.digest)) {
-    return Bad(std::string(what) + ": its digest is not sha256: and 64 lower-case digits");
+    return BadManifest(std::string(what) + ": its digest is not sha256: and 64 lower-case digits");
   }
   const Json* size = json.Find("size");
   if (size == nullptr || !size->integer() || *size->integer() < 0 ||
       *size->integer() > kBlobBytesMax) {
-    return Bad(std::string(what) + ": its size is not a number of bytes");
+    return BadManifest(std::string(what) + ": its size is not a number of bytes");
   }
   descriptor.size = *size->integer();
   descriptor.platform.os.clear();
@@ -111,9 +112,9 @@ Result<Descriptor> ParseDescriptor(const Json& json, const char* what) {
 
 Result<std::vector<Descriptor>> ParseDescriptors(const Json& json, size_t count_max,
                                                  const char* what) {
-  if (json.array() == nullptr) return Bad(std::string(what) + "s are not a list");
+  if (json.array() == nullptr) return BadManifest(std::string(what) + "s are not a list");
   if (json.array()->size() > count_max) {
-    return Bad("more than " + std::to_string(count_max) + " of: " + what);
+    return BadManifest("more than " + std::to_string(count_max) + " of: " + what);
   }
   std::vector<Descriptor> descriptors;
   for (const Json& entry : *json.array()) {
@@ -129,7 +130,7 @@ Result<Index> ParseIndex(const Json& json) {
 Result<Manifest> ParseOneManifest(const Json& json) {
   const Json* config = json.Find("config");
   const Json* layers = json.Find("layers");
-  if (config == nullptr || layers == nullptr) return Bad("neither an index nor a manifest");
+  if (config == nullptr || layers == nullptr) return BadManifest("neither an index nor a manifest");
   Manifest manifest;
   manifest.config = TRY(ParseDescriptor(*config, "the configuration"));
   manifest.layers = TRY(ParseDescriptors(*layers, kLayersMax, "a layer"));
@@ -147,16 +148,16 @@ Status CheckTypes(const Json& json, std::string_view content_type, bool index) {
   const std::string own = TRY(StringOf(json, "mediaType"));
   for (std::string_view type : {content_type, std::string_view(own)}) {
     if ((IsIndexType(type) && !index) || (IsManifestType(type) && index)) {
-      return Bad("it came as " + std::string(type) + " and is " +
-                 (index ? "an index" : "a manifest"));
+      return BadManifest("it came as " + std::string(type) + " and is " +
+                         (index ? "an index" : "a manifest"));
     }
   }
   const bool known = IsIndexType(content_type) || IsManifestType(content_type);
   if (known && !own.empty() && own != content_type) {
-    return Bad("it came as " + std::string(content_type) + " and says that it is " + own);
+    return BadManifest("it came as " + std::string(content_type) + " and says that it is " + own);
   }
   if (!own.empty() && !IsIndexType(own) && !IsManifestType(own)) {
-    return Bad("not a manifest: it says that it is " + own);
+    return BadManifest("not a manifest: it says that it is " + own);
   }
   return Ok();
 }
@@ -167,11 +168,11 @@ Result<std::vector<std::string>> StringsOf(const Json& json, std::string_view na
   const Json* list = json.Find(name);
   if (list == nullptr || list->is_null()) return strings;
   if (list->array() == nullptr || list->array()->size() > kStringsMax) {
-    return Bad("\"" + std::string(name) + "\" is no list, or too long");
+    return BadManifest("\"" + std::string(name) + "\" is no list, or too long");
   }
   for (const Json& entry : *list->array()) {
     if (entry.string() == nullptr || entry.string()->find('\0') != std::string::npos) {
-      return Bad("\"" + std::string(name) + "\" has an entry that is no text");
+      return BadManifest("\"" + std::string(name) + "\" has an entry that is no text");
     }
     strings.push_back(*entry.string());
   }
@@ -226,14 +227,16 @@ Result<std::variant<Index, Manifest>> ParseManifest(std::string_view bytes,
   TRY(CheckNames(json, kNames, "the manifest"));
   if (json.IntegerAt("schemaVersion") == 1 ||
       type.starts_with("application/vnd.docker.distribution.manifest.v1")) {
-    return Bad("a manifest of Docker's schema 1, which names no digest for its configuration",
-               "skopeo copy --format oci docker://OLD docker://NEW");
+    return BadManifest(
+        "a manifest of Docker's schema 1, which names no digest for its configuration",
+        "skopeo copy --format oci docker://OLD docker://NEW");
   }
-  if (json.IntegerAt("schemaVersion") != 2) return Bad("not a manifest: schemaVersion is not 2");
+  if (json.IntegerAt("schemaVersion") != 2)
+    return BadManifest("not a manifest: schemaVersion is not 2");
   const bool index = json.Find("manifests") != nullptr;
   for (const char* other : {"config", "layers", "fsLayers"}) {
     if (index && json.Find(other) != nullptr) {
-      return Bad(std::string("ambiguous: it has both \"manifests\" and \"") + other + "\"");
+      return BadManifest(std::string("ambiguous: it has both \"manifests\" and \"") + other + "\"");
     }
   }
   TRY(CheckTypes(json, type, index));
@@ -253,20 +256,20 @@ Status CheckRunnable(const Manifest& manifest) {
   const auto is_config = [&](std::string_view type) { return type == config; };
   if (std::none_of(kConfigTypes.begin(), kConfigTypes.end(), is_config)) {
     const bool helm = config.starts_with("application/vnd.cncf.helm.");
-    return Bad(
+    return BadManifest(
         "not an image that can be run: its configuration is " + (helm             ? "a Helm chart's"
                                                                  : config.empty() ? "of no type"
                                                                                   : config),
         helm ? "helm pull, for a chart" : "");
   }
-  if (manifest.layers.empty()) return Bad("an image without layers");
+  if (manifest.layers.empty()) return BadManifest("an image without layers");
   for (const Descriptor& layer : manifest.layers) {
     std::string_view type = layer.media_type;
     for (std::string_view suffix : {"+gzip", "+zstd", ".gzip", ".zstd"}) {
       if (type.ends_with(suffix)) type.remove_suffix(suffix.size());
     }
     if (std::find(kLayerTypes.begin(), kLayerTypes.end(), type) == kLayerTypes.end()) {
-      return Bad("a layer that is no file system: " + layer.media_type);
+      return BadManifest("a layer that is no file system: " + layer.media_type);
     }
   }
   return Ok();
@@ -284,12 +287,12 @@ Result<ImageConfig> ParseImageConfig(std::string_view bytes) {
   config.platform = TRY(ParsePlatform(json));
   const Json* rootfs = json.Find("rootfs");
   if (rootfs == nullptr || rootfs->StringAt("type") != "layers") {
-    return Bad("the image's configuration has no \"rootfs\" of type \"layers\"");
+    return BadManifest("the image's configuration has no \"rootfs\" of type \"layers\"");
   }
   config.diff_ids = TRY(StringsOf(*rootfs, "diff_ids"));
   if (!std::all_of(config.diff_ids.begin(), config.diff_ids.end(),
                    [](const std::string& id) { return IsDigest(id); })) {
-    return Bad("a diff id that is not sha256: and 64 lower-case digits");
+    return BadManifest("a diff id that is not sha256: and 64 lower-case digits");
   }
   const Json* run = json.Find("config");
   if (run == nullptr || run->is_null()) return config;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/ascii.h"
 #include "codec/digest.h"
 
 namespace image {
@@ -16,13 +17,9 @@ constexpr std::string_view kDefaultHost = "docker.io";
 constexpr std::string_view kLayoutPrefix = "oci:";
 constexpr std::string_view kArchivePrefix = "docker-archive:";
 
-bool IsLower(char c) { return c >= 'a' && c <= 'z'; }
-bool IsDigit(char c) { return c >= '0' && c <= '9'; }
-bool IsAlnum(char c) { return IsLower(c) || IsDigit(c) || (c >= 'A' && c <= 'Z'); }
-
 std::string Lower(std::string_view text) {
   std::string lower(text);
-  for (char& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  for (char& c : lower) c = ascii::ToLower(c);
   return lower;
 }
 
@@ -31,13 +28,13 @@ bool OnlyOf(std::string_view text, bool (*allowed)(char)) {
 }
 
 bool IsHexadecimal(std::string_view text) {
-  return OnlyOf(text, [](char c) { return IsDigit(c) || (c >= 'a' && c <= 'f'); });
+  return OnlyOf(text, [](char c) { return ascii::IsDigit(c) || (c >= 'a' && c <= 'f'); });
 }
 
 Error Bad(std::string_view text, const std::string& why, std::string hint = {}) {
   std::string shown(text.substr(0, kNameBytesMax));
   for (char& c : shown) {
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
+    if (ascii::IsControl(c)) c = ' ';
   }
   return Error{Code::kInvalid, "image \"" + shown + "\": " + why, std::move(hint)};
 }
@@ -45,15 +42,16 @@ Error Bad(std::string_view text, const std::string& why, std::string hint = {}) 
 // What the layout specification allows as org.opencontainers.image.ref.name, nearly: also whole
 // references.
 bool IsRefName(std::string_view text) {
-  return !text.empty() && text.size() <= kNameBytesMax && IsAlnum(text[0]) &&
+  return !text.empty() && text.size() <= kNameBytesMax && ascii::IsAlphanumeric(text[0]) &&
          OnlyOf(text, [](char c) {
-           return IsAlnum(c) || std::string_view("-._:@/+").find(c) != std::string_view::npos;
+           return ascii::IsAlphanumeric(c) ||
+                  std::string_view("-._:@/+").find(c) != std::string_view::npos;
          });
 }
 
 // [a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*
 bool IsPathComponent(std::string_view text) {
-  const auto is_part = [](char c) { return IsLower(c) || IsDigit(c); };
+  const auto is_part = [](char c) { return ascii::IsLower(c) || ascii::IsDigit(c); };
   if (text.empty() || !is_part(text.front()) || !is_part(text.back())) return false;
   for (size_t at = 0; at < text.size();) {
     size_t end = at;
@@ -85,7 +83,7 @@ bool IsHost(std::string_view text) {
     const size_t close = text.find(']');
     if (close == std::string_view::npos || close == 1) return false;
     if (!OnlyOf(text.substr(1, close - 1), [](char c) {
-          return IsDigit(c) || (c >= 'a' && c <= 'f') || c == ':' || c == '.';
+          return ascii::IsDigit(c) || (c >= 'a' && c <= 'f') || c == ':' || c == '.';
         })) {
       return false;
     }
@@ -99,13 +97,13 @@ bool IsHost(std::string_view text) {
     port = text.substr(colon + 1);
     if (port.empty()) return false;
   }
-  if (port.size() > 5 || !OnlyOf(port, IsDigit)) return false;
+  if (port.size() > 5 || !OnlyOf(port, ascii::IsDigit)) return false;
   if (text.starts_with('[')) return true;
   for (size_t at = 0; at <= name.size();) {
     const size_t end = std::min(name.find('.', at), name.size());
     const std::string_view label = name.substr(at, end - at);
     if (label.empty() || label.size() > 63 || label.front() == '-' || label.back() == '-' ||
-        !OnlyOf(label, [](char c) { return IsAlnum(c) || c == '-'; })) {
+        !OnlyOf(label, [](char c) { return ascii::IsAlphanumeric(c) || c == '-'; })) {
       return false;
     }
     at = end + 1;
@@ -218,8 +216,10 @@ Result<Reference> ParseArchive(std::string_view text) {
 }  // namespace
 
 bool IsTag(std::string_view text) {
-  return !text.empty() && text.size() <= kTagBytesMax && (IsAlnum(text[0]) || text[0] == '_') &&
-         OnlyOf(text, [](char c) { return IsAlnum(c) || c == '.' || c == '_' || c == '-'; });
+  return !text.empty() && text.size() <= kTagBytesMax &&
+         (ascii::IsAlphanumeric(text[0]) || text[0] == '_') && OnlyOf(text, [](char c) {
+           return ascii::IsAlphanumeric(c) || c == '.' || c == '_' || c == '-';
+         });
 }
 
 bool IsDigest(std::string_view text) {

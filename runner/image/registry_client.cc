@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/ascii.h"
 #include "codec/json.h"
 #include "image/registry_redirect.h"
 
@@ -34,7 +35,7 @@ std::string WordsOf(const net::HttpResponse& response) {
   if (words.empty()) words = first.StringAt("code");
   words.resize(std::min(words.size(), kShownBytesMax));
   for (char& c : words) {
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
+    if (ascii::IsControl(c)) c = ' ';
   }
   return words;
 }

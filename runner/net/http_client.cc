@@ -10,6 +10,7 @@
 #include <cctype>
 #include <climits>
 
+#include "base/ascii.h"
 #include "base/sys.h"
 #include "net/url.h"
 
@@ -31,7 +32,7 @@ bool InitialiseOnce() {
 std::string Printable(std::string_view text) {
   std::string printable(text.substr(0, 300));
   for (char& c : printable) {
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
+    if (ascii::IsControl(c)) c = ' ';
   }
   return printable;
 }

@@ -8,6 +8,8 @@
 #include <charconv>
 #include <memory>
 
+#include "base/ascii.h"
+
 namespace net {
 namespace {
 
@@ -34,7 +36,7 @@ Result<Url> Parse(CURLU* handle, const std::string& text) {
   Url url{Part(handle, CURLUPART_SCHEME), Part(handle, CURLUPART_HOST), 0,
           Part(handle, CURLUPART_URL)};
   if (url.scheme != "https" && url.scheme != "http") return NotAnAddress(text);
-  for (char& c : url.host) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  for (char& c : url.host) c = ascii::ToLower(c);
   if (url.host.starts_with('[')) url.host = url.host.substr(1, url.host.size() - 2);
   const std::string port = Part(handle, CURLUPART_PORT);
   std::from_chars(port.data(), port.data() + port.size(), url.port);
@@ -74,7 +76,7 @@ Result<Url> ResolveUrl(const Url& base, const std::string& reference) {
 std::string ShownUrl(std::string_view url) {
   std::string shown(url.substr(0, std::min(url.find('?'), size_t{300})));
   for (char& c : shown) {
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
+    if (ascii::IsControl(c)) c = ' ';
   }
   return shown;
 }

@@ -13,7 +13,7 @@ struct SectionText {
   std::string_view title;  // In the reference.
 };
 
-constexpr SectionText kTexts[] = {
+constexpr SectionText kSectionTexts[] = {
     {kShortForm, "short_form", "a policy", "The short form"},
     {kDocument, "document", "a policy", "The full form"},
     {kFilesystem, "filesystem_policy", "filesystem_policy", "`filesystem_policy`"},
@@ -38,10 +38,10 @@ constexpr SectionText kTexts[] = {
 };
 
 const SectionText& TextOf(Section section) {
-  for (const SectionText& text : kTexts) {
+  for (const SectionText& text : kSectionTexts) {
     if (text.section == section) return text;
   }
-  return kTexts[0];
+  return kSectionTexts[0];
 }
 
 std::string Code(std::string_view text) { return "`" + std::string(text) + "`"; }

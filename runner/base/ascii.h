@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// Characters of ASCII told apart, whatever the locale says. Any other byte is none of them.
+#pragma once
+
+namespace ascii {
+
+constexpr bool IsUpper(char c) { return c >= 'A' && c <= 'Z'; }
+constexpr bool IsLower(char c) { return c >= 'a' && c <= 'z'; }
+constexpr bool IsDigit(char c) { return c >= '0' && c <= '9'; }
+constexpr bool IsAlpha(char c) { return IsUpper(c) || IsLower(c); }
+constexpr bool IsAlphanumeric(char c) { return IsAlpha(c) || IsDigit(c); }
+// Space to tilde are not.
+constexpr bool IsControl(char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }
+
+constexpr char ToLower(char c) { return IsUpper(c) ? static_cast<char>(c - 'A' + 'a') : c; }
+
+// The value of a hexadecimal digit of either case; -1 for any other character.
+constexpr int HexValue(char c) {
+  if (IsDigit(c)) return c - '0';
+  char lower = ToLower(c);
+  return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
+}
+
+}  // namespace ascii
