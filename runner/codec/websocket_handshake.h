@@ -10,9 +10,6 @@
 
 namespace codec {
 
-// True when a head asks to switch to WebSocket, rightly or not.
-bool AsksForWebSocket(const RequestHead& head);
-
 // Fails with kInvalid and what is wrong: not GET over HTTP/1.1, no `Connection: Upgrade`, a version
 // other than 13, a key that is not 16 bytes, one of these fields twice.
 Status CheckWebSocketRequest(const RequestHead& head);

@@ -99,6 +99,7 @@ BodyVerdict Conclude(const BodyQuestion& question, Verdict verdict, const Summar
   shown.path = question.shown_path;
   BodyVerdict judged;
   judged.engine = EngineOf(protocol);
+  judged.protocol = NameOf(protocol);
   judged.reason = policy::RenderReason(verdict, question.route, question.caller, shown);
   judged.verdict = std::move(verdict);
   judged.message = RenderMessage(question, protocol, summary, judged);
@@ -142,7 +143,10 @@ std::optional<BodyNeeds> FindBodyNeeds(const BodyQuestion& question) {
 BodyVerdict JudgeBody(const BodyQuestion& question, std::string_view body) {
   policy::BodyDecision decision = policy::DecideBody(question.route, AskedOf(question), body);
   Summary summary = Summarize(decision);
-  return Conclude(question, std::move(decision.verdict), summary);
+  std::vector<policy::Operation> refused = policy::RefusedOperations(decision);
+  BodyVerdict judged = Conclude(question, std::move(decision.verdict), summary);
+  judged.operations = std::move(refused);
+  return judged;
 }
 
 BodyVerdict JudgeTooLong(const BodyQuestion& question) {

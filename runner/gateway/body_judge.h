@@ -9,11 +9,13 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "codec/http_head.h"
 #include "gateway/body_filter.h"
 #include "policy/body_decide.h"
 #include "policy/compiled.h"
+#include "policy/operation.h"
 
 namespace gateway {
 
@@ -33,7 +35,10 @@ struct BodyQuestion {
 
 struct BodyVerdict {
   policy::Verdict verdict;
-  std::string engine;   // "l7-graphql", "l7-jsonrpc" or "l7-mcp".
+  std::string engine;  // "l7-graphql", "l7-jsonrpc" or "l7-mcp".
+  // For the record of what rules refuse: "graphql", "json-rpc" or "mcp", and what was asked for.
+  std::string_view protocol = {};
+  std::vector<policy::Operation> operations = {};
   std::string reason;   // OpenShell's words.
   std::string message;  // For the record: "GRAPHQL_L7_REQUEST ...", "JSONRPC_L7_REQUEST ...".
   std::optional<OutgoingRefusal> refusal;  // Exactly when the verdict does not allow.

@@ -3,7 +3,9 @@
 
 #include <array>
 #include <string_view>
+#include <utility>
 
+#include "codec/json.h"
 #include "codec/json_line.h"
 #include "codec/neutral.h"
 #include "gateway/limits.h"
@@ -96,10 +98,32 @@ Constants ConstantsOf(Event::Outcome outcome) {
   return {kFine, ""};
 }
 
+std::string RenderOperations(const std::vector<policy::Operation>& operations) {
+  codec::Json list;
+  for (const policy::Operation& operation : operations) {
+    codec::Json one = codec::Json::EmptyObject();
+    auto set = [&](const char* key, const std::string& text) {
+      if (!text.empty()) one.Set(key, text);
+    };
+    set("operation_type", operation.operation_type);
+    set("operation_name", operation.operation_name);
+    if (!operation.fields.empty()) one.Set("fields", codec::Json::FromStrings(operation.fields));
+    set("persisted_query", operation.persisted_query);
+    set("method", operation.method);
+    set("tool", operation.tool);
+    list.Push(std::move(one));
+  }
+  return codec::RenderJsonLine(list);
+}
+
 void AddUnmapped(codec::JsonLine& json, const Event& event, std::string_view path) {
   json.Object("unmapped").Text("decision", DecisionWord(event.outcome));
   json.Text("host", event.host).Number("port", event.port);
   if (event.kind == Event::Kind::kRequest) json.Text("method", event.method).Text("path", path);
+  if (!event.protocol.empty()) json.Text("protocol", event.protocol);
+  if (!event.operations.empty()) {
+    json.Members("\"operations\":" + RenderOperations(event.operations));
+  }
   json.Text("binary", event.binary).Number("pid", event.pid).Array("ancestors");
   for (const std::string& ancestor : event.ancestors) json.Element(ancestor);
   json.CloseArray().Text("policy", event.policy).Text("engine", event.engine);

@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "policy/operation.h"
+
 namespace gateway {
 
 // One decision. Everything in it may come from outside; the renderers escape and bound it. It never
@@ -33,6 +35,9 @@ struct Event {
   std::string reason;     // Shown when denied.
   std::string message;
   std::string position;  // "file:line:col" of the rule that decided, or empty.
+  // Requests that rules refuse, or would but for audit; in the JSON alone.
+  std::string protocol;  // Of an endpoint that judges more than method and path, as it is written.
+  std::vector<policy::Operation> operations;  // What was asked for (policy/operation.h).
   std::vector<std::pair<std::string, std::string>> context;  // Further facts of a request.
 };
 
@@ -44,7 +49,7 @@ std::string RenderShorthand(const Event& event);
 void AppendShorthand(const Event& event, std::string& out);
 
 // One JSON object without a newline. `unmapped` repeats what a denied attempt needs to be turned
-// into a policy line: host, port, method, path, binary, decision.
+// into a policy line: host, port, method, path, protocol, operations, binary, decision.
 std::string RenderOcsf(const Event& event, int64_t time_ms);
 void AppendOcsf(const Event& event, int64_t time_ms, std::string& out);
 

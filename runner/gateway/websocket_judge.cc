@@ -40,6 +40,7 @@ PolicyMessageJudge::PolicyMessageJudge(const MessageQuestion& question, Event op
   base_.outcome = Event::Outcome::kAllowed;
   base_.engine = "l7-websocket";
   base_.method = policy::kWebSocketText;
+  base_.protocol = "websocket";
   base_.reason.clear();
   base_.position.clear();
 }
@@ -67,11 +68,13 @@ std::optional<WebSocketEnd> PolicyMessageJudge::Refuse(std::string_view engine,
 
 std::optional<WebSocketEnd> PolicyMessageJudge::JudgeByRules(std::string_view text) {
   const policy::HttpRequest upgrade = UpgradeOf(question_);
-  const policy::Verdict verdict = policy::DecideMessage(question_.route, upgrade, text);
+  const policy::BodyDecision decision = policy::DecideMessage(question_.route, upgrade, text);
+  const policy::Verdict& verdict = decision.verdict;
   policy::HttpRequest shown = upgrade;
   shown.method = policy::kWebSocketText;
   shown.path = base_.path;
   Event event = base_;
+  event.operations = policy::RefusedOperations(decision);
   event.reason = policy::RenderReason(verdict, question_.route, question_.caller, shown);
   if (verdict.policy != nullptr) event.policy = verdict.policy_name();
   if (verdict.at().line > 0) event.position = codec::Locate(question_.policy_file, verdict.at());

@@ -171,7 +171,8 @@ class Explainer {
       explanation_.notes.push_back("no websocket endpoint covers this place: every message passes");
       return;
     }
-    Add("message", DecideMessage(route_, upgrade, question_.body.value_or("")), {message, {}, {}});
+    BodyDecision decided = DecideMessage(route_, upgrade, question_.body.value_or(""));
+    Add("message", decided.verdict, {message, decided.operations, {}});
   }
 
   void JudgeBody(const HttpRequest& request) {

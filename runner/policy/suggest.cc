@@ -2,10 +2,12 @@
 #include "policy/suggest.h"
 
 #include <map>
+#include <optional>
 #include <set>
 #include <string_view>
-#include <utility>
+#include <tuple>
 
+#include "policy/compiled.h"
 #include "policy/host_pattern.h"
 #include "policy/wish.h"
 
@@ -17,7 +19,22 @@ bool IsReading(std::string_view method) {
 }
 
 bool IsWriting(std::string_view method) {
-  return method == "POST" || method == "PUT" || method == "PATCH";
+  return method == "POST" || method == "PUT" || method == "PATCH" || method == kWebSocketText;
+}
+
+// What the endpoint needs, as YAML on one line.
+std::string AdditionLine(const EndpointAddition& addition) {
+  std::string rules = "rules: [";
+  for (const std::string& rule : addition.rules) {
+    rules += (&rule == &addition.rules.front() ? "{allow: " : ", {allow: ") + rule + "}";
+  }
+  rules += "]";
+  if (addition.queries.empty()) return rules;
+  std::string queries;
+  for (const std::string& query : addition.queries)
+    queries += (queries.empty() ? "" : ", ") + query;
+  return "{persisted_queries: allow_registered, graphql_persisted_queries: {" + queries + "}, " +
+         rules + "}";
 }
 
 std::string BracketedHost(const std::string& host) {
@@ -29,33 +46,43 @@ std::string BracketedHost(const std::string& host) {
 std::string SuggestLine(const Denial& denial) {
   std::string host = CanonicalHost(denial.host);
   if (IsHopeless(host) || denial.port == 0) return {};
+  if (!denial.operations.empty()) {
+    std::optional<EndpointAddition> addition = AdditionFor(denial);
+    return addition ? AdditionLine(*addition) : std::string();
+  }
+  bool websocket = denial.protocol == "websocket";
+  if (!websocket && !denial.protocol.empty()) return {};  // Too much of it to know a rule.
   std::string access = "full";
   if (denial.method.empty() || IsReading(denial.method)) {
     access = "read-only";
   } else if (IsWriting(denial.method)) {
     access = "read-write";
   }
-  return BracketedHost(host) + ":" + std::to_string(denial.port) + ":" + access;
+  return BracketedHost(host) + ":" + std::to_string(denial.port) + ":" + access +
+         (websocket ? ":websocket" : "");
 }
 
 std::string SuggestPolicy(const std::vector<Denial>& denials) {
   std::vector<Wish> wishes = CollectWishes(denials);
   if (wishes.empty()) return {};
-  std::map<std::pair<std::string, uint16_t>, std::string> lines;  // The widest that is needed.
+  // Of each place the widest that is needed. What is judged by operation has none.
+  std::map<std::tuple<std::string, uint16_t, std::string>, std::string> lines;
   for (const Wish& wish : wishes) {
-    std::string& line = lines[{wish.host, wish.port}];
-    if (line.empty()) line = SuggestLine({wish.host, wish.port, "", "", ""});
+    if (!wish.addition.rules.empty()) continue;
+    std::string& line = lines[{wish.host, wish.port, wish.protocol}];
+    Denial denial{wish.host, wish.port, "", "", "", wish.protocol};
+    if (line.empty()) line = SuggestLine(denial);
     for (const auto& [method, path] : wish.requests) {
-      std::string wider = SuggestLine({wish.host, wish.port, method, path, ""});
-      bool full = line.ends_with(":full");
-      if (!full && !wider.ends_with(":read-only")) line = wider;
+      denial.method = method;
+      std::string wider = SuggestLine(denial);
+      bool full = line.find(":full") != std::string::npos;
+      if (!full && wider.find(":read-only") == std::string::npos) line = wider;
     }
   }
   std::string out =
       "# What this run was refused, as policies that would allow exactly that. Read before you\n"
-      "# paste: an agent that was misled asks for what misled it wants. In an 'endpoints:' file "
-      "use\n"
-      "# the lines below instead:\n";
+      "# paste: an agent that was misled asks for what misled it wants.";
+  out += lines.empty() ? "\n" : " In an 'endpoints:' file use\n# the lines below instead:\n";
   for (const auto& [place, line] : lines) out += "#   - \"" + line + "\"\n";
   out += "version: 1\nnetwork_policies:\n";
   std::set<std::string> taken;

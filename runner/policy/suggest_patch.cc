@@ -2,15 +2,20 @@
 #include "policy/suggest_patch.h"
 
 #include <algorithm>
+#include <optional>
 #include <set>
 #include <utility>
 
 #include "codec/glob.h"
+#include "codec/neutral.h"
 #include "codec/yaml.h"
-#include "policy/decide.h"
+#include "policy/compiled.h"
+#include "policy/endpoint_edit.h"
+#include "policy/graphql_decide.h"
 #include "policy/host_pattern.h"
-#include "policy/line_insertion.h"
+#include "policy/patched_text.h"
 #include "policy/protocol.h"
+#include "policy/rpc_decide.h"
 #include "policy/wish.h"
 
 namespace policy {
@@ -20,64 +25,113 @@ using codec::YamlKind;
 using codec::YamlNode;
 
 constexpr size_t kDenialsMax = 200;  // Each is tried by reading the whole file.
+constexpr int kEditsMax = 4;     // That one rule is written into.
 constexpr std::string_view kComment =
     "# Refused in a run. An agent that was misled asks for what misled it wants: read this.";
 
-bool IsAllowed(const Policy& policy, const Denial& denial) {
+constexpr std::string_view kRuleComment =
+    "# Refused in a run; it is for every program of this policy. An agent that was misled asks for "
+    "what misled it wants: read this.";
+constexpr std::string_view kQueryComment =
+    " What a persisted query does is not known here: write its own type and root fields.";
+
+Verdict DecideCarried(const Route& route, const HttpRequest& request, const Denial& denial) {
+  const Endpoint* governing = route.GoverningEndpoint(request.path);
+  if (governing == nullptr || denial.operations.empty()) return route.Decide(request);
+  std::vector<codec::GraphqlOperation> operations;
+  codec::JsonRpcRequest calls;
+  for (const Operation& one : denial.operations) {
+    if (one.method.empty()) {
+      operations.push_back(
+          {one.operation_type, one.operation_name, one.fields, one.persisted_query});
+    } else {
+      calls.calls.push_back({one.method, one.tool});
+    }
+  }
+  if (calls.calls.empty() &&
+      (governing->protocol == Protocol::kGraphql || CarriesGraphql(*governing))) {
+    return DecideGraphql(route, request, operations);
+  }
+  bool rpc = governing->protocol == Protocol::kJsonRpc || governing->protocol == Protocol::kMcp;
+  return rpc && operations.empty() ? DecideRpc(route, request, calls) : route.Decide(request);
+}
+
+// What the gateway would say to the attempt.
+struct Answer {
+  Decision decision;
+  // Of a refusal that is no deny rule's: the endpoint that had the last word, if one did.
+  std::optional<Endpoint> endpoint;
+};
+
+Answer Ask(const Policy& policy, const Denial& denial) {
   Caller caller;
   caller.binary = denial.binary.empty() ? "/unknown" : denial.binary;
-  if (!DecideConnection(policy, denial.host, denial.port, caller).allowed) return false;
-  if (denial.method.empty()) return true;
+  caller.ancestors = denial.ancestors;
+  CompiledPolicy compiled(policy);
+  Route route = compiled.FindRoute(compiled.MatchCaller(caller), denial.host, denial.port);
   std::string path = denial.path.empty() ? "/" : denial.path;
-  return DecideRequest(policy, denial.host, denial.port, caller, {denial.method, path, ""}).allowed;
+  HttpRequest request{denial.method, path, "", denial.protocol == "websocket"};
+  Verdict verdict = route.connection();
+  bool connected = verdict.allowed && !denial.method.empty();
+  if (connected) verdict = DecideCarried(route, request, denial);
+  Answer answer{DescribeVerdict(verdict, route, caller, request), {}};
+  // An endpoint for GraphQL refuses what no rule of its own allows, whatever others say.
+  bool own =
+      verdict.reason == Reason::kGraphqlBlocked || verdict.reason == Reason::kGraphqlUnregistered;
+  const Endpoint* last = own ? verdict.endpoint : verdict.governing;
+  if (connected && verdict.rule == nullptr && last != nullptr) answer.endpoint = *last;
+  return answer;
+}
+
+bool IsAllowed(const Policy& policy, const Denial& denial) {
+  return Ask(policy, denial).decision.allowed;
 }
 
 std::string Describe(const Denial& denial) {
   std::string place = denial.host + ":" + std::to_string(denial.port);
   std::string what = denial.method.empty() ? "connecting to " + place
                                            : denial.method + " " + denial.path + " at " + place;
-  return what + (denial.binary.empty() ? "" : " by " + denial.binary);
+  for (const Operation& operation : denial.operations) what += ", " + OperationText(operation);
+  // A note is a comment in front of a patch: one line.
+  return codec::NeutralLine(what + (denial.binary.empty() ? "" : " by " + denial.binary));
 }
 
 // Where to add to a block of YAML, and how far its entries are indented.
 struct Place {
-  size_t after = 0;         // Lines of the file before the addition.
+  size_t before = 0;        // The line of the file that the addition stands in front of.
   std::string indentation;  // Of an entry of the block.
   std::string head;         // The block's own line, when the file has none.
 };
 
 class Patcher {
  public:
-  Patcher(const std::string& text, const ParseContext& context)
-      : text_(text), lines_(SplitLines(text)), context_(context) {}
+  Patcher(const std::string& text, const ParseContext& context) : text_(text), context_(context) {}
 
-  Result<SuggestedPatch> Suggest(const std::vector<Denial>& denials) {
-    codec::YamlLimits limits;
-    YamlNode root = TRY(codec::ParseYaml(text_, context_.file, limits));
-    parsed_ = TRY(ParsePolicy(text_, context_));
-    place_ = TRY(FindPlace(root, parsed_.short_form ? "endpoints" : "network_policies"));
-    insertion_.after = place_.after;
+  Result<SuggestedPatch> Suggest(const std::string& text, const std::vector<Denial>& denials) {
+    parsed_ = TRY(ParsePolicy(text, context_));
     std::vector<Denial> open;
     for (const Denial& denial : denials) {
       bool known = std::find(open.begin(), open.end(), denial) != open.end();
       if (known || IsAllowed(parsed_.policy, denial) || NoteJudgedByContent(denial)) continue;
-      open.push_back(denial);
+      if (!AddToEndpoint(denial)) open.push_back(denial);
     }
+    YamlNode root = TRY(codec::ParseYaml(text_.Text(), context_.file, {}));
+    place_ = TRY(FindPlace(root, parsed_.short_form ? "endpoints" : "network_policies"));
     if (parsed_.short_form) {
       AddLines(open);
     } else {
       AddPolicies(open);
     }
     NoteRest(open);
-    if (!insertion_.lines.empty()) {
-      suggested_.text = ApplyInsertion(text_, insertion_);
-      suggested_.patch = RenderInsertion(context_.file, text_, insertion_);
+    if (text_.changed()) {
+      suggested_.text = text_.Text();
+      suggested_.patch = text_.RenderPatch(context_.file);
     }
     return std::move(suggested_);
   }
 
  private:
-  // Records say nothing of what a body carried, and a rule for its path would let every call pass.
+  // What the request carried is not known, and a rule for its path would let every call pass.
   bool NoteJudgedByContent(const Denial& denial) {
     std::string path = denial.path.empty() ? "/" : denial.path;
     for (const NetworkPolicy& network : parsed_.policy.network) {
@@ -85,7 +139,8 @@ class Patcher {
         bool by_content = endpoint.protocol == Protocol::kGraphql ||
                           endpoint.protocol == Protocol::kJsonRpc ||
                           endpoint.protocol == Protocol::kMcp || CarriesGraphql(endpoint);
-        if (denial.method.empty() || !by_content || !IsAt(endpoint, denial.host, denial.port) ||
+        if (denial.method.empty() || !denial.protocol.empty() || !by_content ||
+            !IsAt(endpoint, denial.host, denial.port) ||
             !codec::PathSelectorMatches(endpoint.path, path)) {
           continue;
         }
@@ -103,8 +158,37 @@ class Patcher {
            (endpoint.host.empty() || HostMatches(endpoint.host, host));
   }
 
+  // Writes rules into the endpoints that refuse, until none does.
+  bool AddToEndpoint(const Denial& denial) {
+    std::optional<EndpointAddition> addition = AdditionFor(denial);
+    if (!addition || parsed_.short_form) return false;
+    std::string comment(kRuleComment);
+    if (!addition->queries.empty()) comment += kQueryComment;
+    PatchedText text = text_;
+    ParsedPolicy parsed = parsed_;
+    for (int i = 0; i < kEditsMax; ++i) {
+      Answer answer = Ask(parsed.policy, denial);
+      bool helped = answer.decision.allowed;
+      if (helped) {
+        text_ = std::move(text);
+        parsed_ = std::move(parsed);
+        return true;
+      }
+      if (!answer.endpoint || ProtocolName(answer.endpoint->protocol) != denial.protocol)
+        return false;
+      Result<YamlNode> root = codec::ParseYaml(text.Text(), context_.file, {});
+      if (!root.ok() || !EditEndpoint(root.value(), *answer.endpoint, *addition, comment, &text)) {
+        return false;
+      }
+      Result<ParsedPolicy> edited = ParsePolicy(text.Text(), context_);
+      if (!edited.ok()) return false;
+      parsed = std::move(edited).value();
+    }
+    return false;
+  }
+
   Result<Place> FindPlace(const YamlNode& root, std::string_view key) const {
-    Place place{lines_.size(), "  ", std::string(key) + ":"};
+    Place place{text_.size(), "  ", std::string(key) + ":"};
     for (size_t i = 0; i < root.entries.size(); ++i) {
       const codec::YamlEntry& entry = root.entries[i];
       if (entry.key != key) continue;
@@ -118,8 +202,8 @@ class Patcher {
                                 "write one entry on each line");
       }
       bool last = i + 1 == root.entries.size();
-      place.after =
-          EndOfBlock(last ? lines_.size() : static_cast<size_t>(root.entries[i + 1].at.line) - 1);
+      place.before =
+          EndOfBlock(last ? text_.size() : static_cast<size_t>(root.entries[i + 1].at.line) - 1);
       if (!block.items.empty()) place.indentation = IndentationOf(block.items.back().at);
       if (!block.entries.empty()) place.indentation = IndentationOf(block.entries.back().at);
     }
@@ -132,7 +216,7 @@ class Patcher {
       size_t first = text.find_first_not_of(" \t\r");
       return first == std::string::npos || text[first] == '#';
     };
-    while (line > 0 && says_nothing(lines_[line - 1])) --line;
+    while (line > 0 && says_nothing(text_[line - 1])) --line;
     return line;
   }
 
@@ -140,30 +224,32 @@ class Patcher {
     size_t line = static_cast<size_t>(at.line);
     size_t column = static_cast<size_t>(at.column);
     bool inside =
-        line >= 1 && line <= lines_.size() && column >= 1 && column <= lines_[line - 1].size();
-    return inside ? lines_[line - 1][column - 1] : '\0';
+        line >= 1 && line <= text_.size() && column >= 1 && column <= text_[line - 1].size();
+    return inside ? text_[line - 1][column - 1] : '\0';
   }
 
   std::string IndentationOf(codec::Position at) const {
-    const std::string& line = lines_[static_cast<size_t>(at.line) - 1];
+    const std::string& line = text_[static_cast<size_t>(at.line) - 1];
     return line.substr(0, std::min(line.find_first_not_of(' '), line.size()));
   }
 
   // Keeps `lines` when the file with them loads and lets some of the denials pass.
   bool Try(const std::vector<std::string>& lines, const std::vector<Denial>& open) {
-    LineInsertion candidate = insertion_;
-    if (candidate.lines.empty()) {
-      if (!place_.head.empty()) candidate.lines.push_back(place_.head);
-      candidate.lines.push_back(place_.indentation + std::string(kComment));
-    }
-    for (const std::string& line : lines) candidate.lines.push_back(place_.indentation + line);
-    Result<ParsedPolicy> parsed = ParsePolicy(ApplyInsertion(text_, candidate), context_);
+    std::vector<std::string> added;
+    if (!begun_ && !place_.head.empty()) added.push_back(place_.head);
+    if (!begun_) added.push_back(place_.indentation + std::string(kComment));
+    for (const std::string& line : lines) added.push_back(place_.indentation + line);
+    PatchedText candidate = text_;
+    candidate.Insert(place_.before, added);
+    Result<ParsedPolicy> parsed = ParsePolicy(candidate.Text(), context_);
     if (!parsed.ok()) return false;
     bool helps = std::any_of(open.begin(), open.end(), [&](const Denial& denial) {
       return !IsAllowed(parsed_.policy, denial) && IsAllowed(parsed.value().policy, denial);
     });
     if (!helps) return false;
-    insertion_ = std::move(candidate);
+    text_ = std::move(candidate);
+    place_.before += added.size();
+    begun_ = true;
     parsed_ = std::move(parsed).value();
     return true;
   }
@@ -174,7 +260,7 @@ class Patcher {
     std::stable_sort(wide_first.begin(), wide_first.end(),
                      [](const Denial& a, const Denial& b) { return Width(a) > Width(b); });
     for (const Denial& denial : wide_first) {
-      if (IsAllowed(parsed_.policy, denial)) continue;
+      if (!denial.operations.empty() || IsAllowed(parsed_.policy, denial)) continue;
       std::string line = SuggestLine(denial);
       if (!line.empty()) (void)Try({"- \"" + line + "\"  # " + PlainMethod(denial)}, {denial});
     }
@@ -197,7 +283,7 @@ class Patcher {
     for (const Denial& denial : open) {
       Patcher alone = start;
       alone.AddWishes({denial});
-      if (!alone.insertion_.lines.empty()) helped.push_back(denial);
+      if (alone.begun_) helped.push_back(denial);
       if (helped.size() == kDenialsMax) break;
     }
     AddWishes(helped);
@@ -233,13 +319,12 @@ class Patcher {
   void NoteRest(const std::vector<Denial>& open) {
     for (const Denial& denial : open) {
       if (IsAllowed(parsed_.policy, denial)) continue;
-      Caller caller;
-      caller.binary = denial.binary;
-      std::string path = denial.path.empty() ? "/" : denial.path;
-      Decision decision = denial.method.empty()
-                              ? DecideConnection(parsed_.policy, denial.host, denial.port, caller)
-                              : DecideRequest(parsed_.policy, denial.host, denial.port, caller,
-                                              {denial.method, path, ""});
+      if (parsed_.short_form && !denial.operations.empty()) {
+        suggested_.notes.push_back(Describe(denial) +
+                                   ": an 'endpoints:' file has no rules for operations");
+        continue;
+      }
+      Decision decision = Ask(parsed_.policy, denial).decision;
       std::string where =
           decision.at.line > 0 ? " (" + codec::Locate(context_.file, decision.at) + ")" : "";
       std::string reason = decision.reason.substr(0, decision.reason.find(". SYMLINK HINT"));
@@ -247,12 +332,11 @@ class Patcher {
     }
   }
 
-  const std::string& text_;
-  std::vector<std::string> lines_;
+  PatchedText text_;
   const ParseContext& context_;
   ParsedPolicy parsed_;
   Place place_;
-  LineInsertion insertion_;
+  bool begun_ = false;  // Something was added at place_.
   SuggestedPatch suggested_;
 };
 
@@ -260,7 +344,7 @@ class Patcher {
 
 Result<SuggestedPatch> SuggestPatch(const std::string& text, const ParseContext& context,
                                     const std::vector<Denial>& denials) {
-  return Patcher(text, context).Suggest(denials);
+  return Patcher(text, context).Suggest(text, denials);
 }
 
 }  // namespace policy

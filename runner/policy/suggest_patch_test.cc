@@ -5,7 +5,7 @@
 #include <catch2/catch.hpp>
 
 #include "policy/decide.h"
-#include "policy/line_insertion.h"
+#include "policy/patched_text.h"
 
 namespace policy {
 namespace {
@@ -145,15 +145,32 @@ TEST_CASE("SuggestPatch refuses a file that no line can be added to") {
   CHECK_FALSE(SuggestPatch("version: 2\n", Context(), {kPost}).ok());
 }
 
-TEST_CASE("RenderInsertion is a unified diff at every place of a text") {
-  CHECK(RenderInsertion("./p", "a\nb\n", {1, {"x"}}) ==
-        "--- a/p\n+++ b/p\n@@ -1,2 +1,3 @@\n a\n+x\n b\n");
-  CHECK(RenderInsertion("/p", "", {0, {"x"}}) == "--- a/p\n+++ b/p\n@@ -0,0 +1,1 @@\n+x\n");
-  CHECK(RenderInsertion("p", "a", {1, {"x"}}) ==
+// The patch of a text whose lines in front of `before` are more.
+std::string PatchOf(const std::string& path, const std::string& text, size_t before,
+                    const std::vector<std::string>& lines) {
+  PatchedText patched(text);
+  patched.Insert(before, lines);
+  return patched.RenderPatch(path);
+}
+
+TEST_CASE("PatchedText is a unified diff at every place of a text") {
+  CHECK(PatchOf("./p", "a\nb\n", 1, {"x"}) == "--- a/p\n+++ b/p\n@@ -1,2 +1,3 @@\n a\n+x\n b\n");
+  CHECK(PatchOf("/p", "", 0, {"x"}) == "--- a/p\n+++ b/p\n@@ -0,0 +1,1 @@\n+x\n");
+  CHECK(PatchOf("p", "a", 1, {"x"}) ==
         "--- a/p\n+++ b/p\n@@ -1,1 +1,2 @@\n-a\n\\ No newline at end of file\n+a\n+x\n");
-  CHECK(RenderInsertion("p", "1\n2\n3\n4\n5\n", {5, {"x", "y"}}) ==
+  CHECK(PatchOf("p", "1\n2\n3\n4\n5\n", 5, {"x", "y"}) ==
         "--- a/p\n+++ b/p\n@@ -3,3 +3,5 @@\n 3\n 4\n 5\n+x\n+y\n");
-  CHECK(ApplyInsertion("a", {1, {"x"}}) == "a\nx\n");
+}
+
+TEST_CASE("PatchedText gives changes that are near one hunk, and others their own") {
+  PatchedText patched("1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n11\n12\n13");
+  patched.Replace(0, "one");
+  patched.Insert(4, {"new"});
+  patched.Replace(13, "thirteen");
+  CHECK(patched.RenderPatch("p") ==
+        "--- a/p\n+++ b/p\n@@ -1,7 +1,8 @@\n-1\n+one\n 2\n 3\n 4\n+new\n 5\n 6\n 7\n"
+        "@@ -10,4 +11,4 @@\n 10\n 11\n 12\n-13\n\\ No newline at end of file\n+thirteen\n");
+  CHECK(patched.Text().starts_with("one\n2\n3\n4\nnew\n"));
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <span>
 #include <string>
+#include <utility>
 
 #include "codec/graphql.h"
 #include "codec/json.h"
@@ -56,19 +57,27 @@ bool JudgesMessages(const Route& route, std::string_view path) {
   return governing != nullptr && governing->protocol == Protocol::kWebSocket;
 }
 
-Verdict DecideMessage(const Route& route, const HttpRequest& upgrade, std::string_view text) {
+BodyDecision DecideMessage(const Route& route, const HttpRequest& upgrade, std::string_view text) {
   HttpRequest message = upgrade;
   message.method = kWebSocketText;
   message.websocket_upgrade = true;
-  if (!CarriesGraphql(route, upgrade.path)) return route.Decide(message);
+  BodyDecision decision;
+  if (!CarriesGraphql(route, upgrade.path)) {
+    decision.verdict = route.Decide(message);
+    return decision;
+  }
   Result<std::optional<codec::GraphqlOperation>> read = ReadMessage(text);
   if (!read.ok()) {
-    return route.RefuseMalformed(Reason::kGraphqlMalformed, upgrade.path, read.error().what);
+    decision.verdict =
+        route.RefuseMalformed(Reason::kGraphqlMalformed, upgrade.path, read.error().what);
+  } else if (read.value().has_value()) {
+    decision.operations.push_back(std::move(*read.value()));
+    decision.verdict = DecideGraphql(route, message, decision.operations);
+  } else {
+    decision.verdict = route.connection();
+    decision.verdict.governing = route.GoverningEndpoint(upgrade.path);
   }
-  if (read.value().has_value()) return DecideGraphql(route, message, {&*read.value(), 1});
-  Verdict verdict = route.connection();
-  verdict.governing = route.GoverningEndpoint(upgrade.path);
-  return verdict;
+  return decision;
 }
 
 }  // namespace policy

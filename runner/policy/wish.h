@@ -19,8 +19,18 @@ struct Wish {
   uint16_t port = 0;
   bool connection = false;  // A connection was refused: all that is known is host and port.
   std::set<std::pair<std::string, std::string>> requests;  // Method and path.
+  // Of what is judged by more than method and path: its protocol, the path that its endpoint is
+  // for, and what that allows of operations.
+  std::string protocol;
+  std::string path;
+  EndpointAddition addition;
   std::set<std::string> binaries;
 };
+
+// Text of a denial that cannot break out of quotes in a line of YAML.
+bool IsPlain(std::string_view text);
+// "{method: 'GET', path: '/a'}", the path a pattern that matches just this. Both are plain.
+std::string RequestRule(const std::string& method, const std::string& path);
 
 // What no policy opens, or what nobody should be led to open by a suggestion. `host` is canonical.
 bool IsHopeless(std::string_view host);

@@ -73,6 +73,42 @@ std::string MethodOf(const Json& event, const Json& facts) {
   return ShownMethod(facts.StringAt("method"));
 }
 
+constexpr size_t kOperationsMax = 64;  // More than the gateway writes of one request.
+
+std::vector<std::string> TextsAt(const Json& object, std::string_view name) {
+  std::vector<std::string> texts;
+  const Json* list = object.Find(name);
+  if (list == nullptr || list->array() == nullptr) return texts;
+  for (const Json& text : *list->array()) {
+    if (text.string() != nullptr) texts.push_back(*text.string());
+  }
+  return texts;
+}
+
+// As the gateway's ocsf.cc writes them.
+std::vector<policy::Operation> OperationsOf(const Json& facts) {
+  std::vector<policy::Operation> operations;
+  const Json* list = facts.Find("operations");
+  if (list == nullptr || list->array() == nullptr) return operations;
+  for (const Json& one : *list->array()) {
+    if (operations.size() == kOperationsMax) return {};
+    operations.push_back({one.StringAt("operation_type"), one.StringAt("operation_name"),
+                          TextsAt(one, "fields"), one.StringAt("persisted_query"),
+                          one.StringAt("method"), one.StringAt("tool")});
+  }
+  return operations;
+}
+
+// What the policy did not decide (a malformed request, a forbidden address, a secret on its way to
+// the wrong host), no line of a policy allows.
+bool IsByPolicy(const policy::Denial& denial, std::string_view engine, std::string_view reason) {
+  if (engine.empty() || engine == "opa" || engine == "l7") return true;
+  if (!engine.starts_with("l7-")) return false;
+  // A message of a WebSocket that is judged as text; others are judged by what they ask for.
+  bool text = denial.method == "WEBSOCKET_TEXT" && reason.ends_with(" not permitted by policy");
+  return text || !denial.operations.empty();
+}
+
 class Collector {
  public:
   void TakeLine(std::string_view line) {
@@ -103,7 +139,10 @@ class Collector {
                           .port = 0,
                           .method = MethodOf(event, *facts),
                           .path = facts->StringAt("path"),
-                          .binary = ShownBinary(facts->StringAt("binary"))};
+                          .binary = ShownBinary(facts->StringAt("binary")),
+                          .protocol = facts->StringAt("protocol"),
+                          .operations = OperationsOf(*facts),
+                          .ancestors = TextsAt(*facts, "ancestors")};
     const int64_t port = facts->IntegerAt("port");
     if (port > 0 && port <= 65535) denial.port = static_cast<uint16_t>(port);
     const bool portless = denial.port == 0 && denial.method == "ICMP";
@@ -114,21 +153,21 @@ class Collector {
   }
 
   void Add(policy::Denial denial, std::string reason, std::string_view engine) {
-    const Key key{denial.host, denial.port, denial.method, denial.path, denial.binary};
+    std::string asked;
+    for (const policy::Operation& one : denial.operations) asked += OperationText(one) + "\n";
+    const Key key{denial.host, denial.port, denial.method, denial.path, denial.binary, asked};
     if (const auto found = index_.find(key); found != index_.end()) {
       ++list_.denials[found->second].count;
       return;
     }
     if (list_.denials.size() >= kDenialsMax) return Drop();
     index_.emplace(key, list_.denials.size());
-    // What the policy did not decide (a malformed request, a forbidden address, a secret on its way
-    // to the wrong host), no line of a policy allows.
-    const bool by_policy = engine.empty() || engine == "opa" || engine == "l7";
-    std::string line = by_policy ? policy::SuggestLine(denial) : std::string();
+    std::string line =
+        IsByPolicy(denial, engine, reason) ? policy::SuggestLine(denial) : std::string();
     list_.denials.push_back({std::move(denial), std::move(reason), 1, std::move(line)});
   }
 
-  using Key = std::tuple<std::string, uint16_t, std::string, std::string, std::string>;
+  using Key = std::tuple<std::string, uint16_t, std::string, std::string, std::string, std::string>;
   std::map<Key, size_t> index_;
   DenialList list_;
 };

@@ -29,8 +29,9 @@ struct RuleText {
 constexpr std::array<RuleText, 4> kRules = {{
     {"egress-denied",
      "The agent asked for something on the network that the policy does not allow.",
-     "If the agent needs it, add the line that the message names to the endpoints of "
-     ".agentic-ci/openshell-policy.yml; policy-suggestion.yml in the report has it ready."},
+     "If the agent needs it, add what the message names to .agentic-ci/openshell-policy.yml: a "
+     "line "
+     "of its endpoints, or the rules of one; policy-suggestion.yml in the report has it ready."},
     {"secrets", "The changes contain what looks like a credential.",
      "Take it out of the changes, and revoke it if it is real."},
     {"protected-paths",

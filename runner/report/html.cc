@@ -148,10 +148,18 @@ std::string RenderDenials(const RunRecord& record) {
         "<pre>" +
         Text(yaml, 100000) + "</pre></div>\n";
   }
+  std::string rules;
+  for (const std::string& rule : AllowRules(record.denials, kRowsMax)) rules += rule;
+  if (!rules.empty()) {
+    body +=
+        "<div class=\"allow\"><p>What is judged by operation needs this in its endpoint, in "
+        "OpenShell’s schema:</p><pre>" +
+        Text(rules, 100000) + "</pre></div>\n";
+  }
   return Section("Refused requests", "", body);
 }
 
-std::string RenderLimits(const RunRecord& record) {
+std::string RenderLimitTable(const RunRecord& record) {
   std::string rows;
   for (const LimitRecord& limit : record.limits) {
     if (!limit.limit && !limit.used) continue;
@@ -205,8 +213,10 @@ std::string RenderFooter(const RunRecord& record) {
     out += " · policy sha256 " + Text(record.policy.sha256.substr(0, 16), 64);
   }
   if (!record.image.digest.empty()) {
-    out += " · image " + Text(record.image.reference, 200) + " " + Text(record.image.digest, 100) +
-           " signed by " + Text(record.image.signer, 200);
+    const bool pinned = record.image.reference.ends_with("@" + record.image.digest);
+    out += " · image " + Text(record.image.reference, 200) +
+           (pinned ? "" : " " + Text(record.image.digest, 100)) + " signed by " +
+           Text(record.image.signer, 200);
   }
   return out + "</p>\n</footer>\n";
 }
@@ -224,7 +234,7 @@ std::string RenderHtml(const ReportInput& input) {
          Text(Headline(record.outcome)) + "</title>\n<style>" + std::string(kHtmlStyle) +
          "</style>\n</head>\n<body>\n<main>\n" + RenderHeader(record) + RenderFindings(record) +
          RenderAgentText(input) + RenderChanged(input) + RenderDenials(record) +
-         RenderLimits(record) + RenderIsolation(record) + RenderFooter(record) +
+         RenderLimitTable(record) + RenderIsolation(record) + RenderFooter(record) +
          "</main>\n</body>\n</html>\n";
 }
 

@@ -51,7 +51,7 @@ Result<PostedReport> ReadReport(const std::string& directory) {
   }
   // Advice that somebody may paste is worked out here, not taken from the file.
   for (DeniedRequest& denied : run.record.denials) {
-    denied.allow_line = policy::SuggestLine(denied.denial);
+    if (!denied.allow_line.empty()) denied.allow_line = policy::SuggestLine(denied.denial);
   }
   ReportInput input{std::move(run.record), report.files, report.patch, std::move(run.agent_text)};
   report.summary_markdown = RenderSummary(input);

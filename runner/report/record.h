@@ -158,7 +158,7 @@ struct DeniedRequest {
   policy::Denial denial;
   std::string reason;  // The gateway's.
   int64_t count = 1;
-  std::string allow_line;  // What an `endpoints:` list needs; empty: nothing can allow it.
+  std::string allow_line;  // policy::SuggestLine; empty: nothing can allow it.
 };
 
 struct WaiverRecord {

@@ -314,6 +314,16 @@ void Fields(Io& io, Finding& finding) {
 }
 
 template <typename Io>
+void Fields(Io& io, policy::Operation& operation) {
+  io.Field("operation_type", operation.operation_type);
+  io.Field("operation_name", operation.operation_name);
+  io.Field("fields", operation.fields);
+  io.Field("persisted_query", operation.persisted_query);
+  io.Field("method", operation.method);
+  io.Field("tool", operation.tool);
+}
+
+template <typename Io>
 void Fields(Io& io, DeniedRequest& denied) {
   int port = denied.denial.port;
   io.Field("host", denied.denial.host);
@@ -321,6 +331,8 @@ void Fields(Io& io, DeniedRequest& denied) {
   io.Field("method", denied.denial.method);
   io.Field("path", denied.denial.path);
   io.Field("binary", denied.denial.binary);
+  io.Field("protocol", denied.denial.protocol);
+  io.List("operations", denied.denial.operations);
   io.Field("reason", denied.reason);
   io.Field("count", denied.count);
   io.Field("allow_line", denied.allow_line);

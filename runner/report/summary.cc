@@ -121,15 +121,20 @@ std::string RenderDenials(const RunRecord& record, Extent extent) {
   }
   out += MoreRows(record.denials.size(), shown, "events.log") + unread;
   std::vector<std::string> lines = AllowLines(record.denials);
-  if (lines.empty()) return out;
-  const size_t lines_shown = std::min(lines.size(), extent.rows);
-  std::string yaml = "endpoints:\n";
-  for (size_t i = 0; i < lines_shown; ++i) yaml += "  - \"" + lines[i] + "\"\n";
-  if (lines.size() > lines_shown) yaml += "  # more in policy-suggestion.yml\n";
-  out += "\nIf the agent needs them, this in `.agentic-ci/openshell-policy.yml` allows them" +
-         std::string(" (`policy-suggestion.yml` says it in OpenShell's schema):\n\n") +
-         codec::MarkdownFence(yaml, "yaml", 8000);
-  return out;
+  if (!lines.empty()) {
+    const size_t lines_shown = std::min(lines.size(), extent.rows);
+    std::string yaml = "endpoints:\n";
+    for (size_t i = 0; i < lines_shown; ++i) yaml += "  - \"" + lines[i] + "\"\n";
+    if (lines.size() > lines_shown) yaml += "  # more in policy-suggestion.yml\n";
+    out += "\nIf the agent needs them, this in `.agentic-ci/openshell-policy.yml` allows them" +
+           std::string(" (`policy-suggestion.yml` says it in OpenShell's schema):\n\n") +
+           codec::MarkdownFence(yaml, "yaml", 8000);
+  }
+  const std::string rules = Join(AllowRules(record.denials, extent.rows), "");
+  if (rules.empty()) return out;
+  return out +
+         "\nWhat is judged by operation needs this in its endpoint, in OpenShell's schema:\n\n" +
+         codec::MarkdownFence(rules, "yaml", 8000);
 }
 
 std::string RenderLimits(const RunRecord& record) {
@@ -169,8 +174,9 @@ std::string RenderTerms(const RunRecord& record) {
   }
   out += "\n";
   if (!record.image.reference.empty()) {
+    const bool pinned = record.image.reference.ends_with("@" + record.image.digest);
     out += "- **Image:** " + MarkdownCode(record.image.reference, 200) + " " +
-           MarkdownCode(record.image.digest, 80) + " signed by " +
+           (pinned ? "" : MarkdownCode(record.image.digest, 80) + " ") + "signed by " +
            MarkdownText(record.image.signer.empty() ? "nobody" : record.image.signer, 200) + "\n";
   }
   if (!record.isolation.tier.empty()) out += RenderControls(record.isolation);

@@ -6,6 +6,9 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <utility>
+
+#include "codec/neutral.h"
 
 namespace report {
 namespace {
@@ -161,8 +164,12 @@ std::string DescribeAttempt(const policy::Denial& denial) {
   const std::string at =
       denial.port == 0 ? denial.host : denial.host + ":" + std::to_string(denial.port);
   if (denial.method.empty()) return "connect to " + at;
-  return denial.method + " " + (denial.port == 443 || denial.port == 80 ? denial.host : at) +
-         denial.path;
+  std::string out = denial.method + " " +
+                    (denial.port == 443 || denial.port == 80 ? denial.host : at) + denial.path;
+  for (const policy::Operation& one : denial.operations) {
+    out += (&one == &denial.operations.front() ? ": " : ", ") + policy::OperationText(one);
+  }
+  return out;
 }
 
 std::string DescribePolicy(const PolicyRecord& policy) {
@@ -202,11 +209,26 @@ std::string DescribeCost(const UsageRecord& usage) {
 std::vector<std::string> AllowLines(const std::vector<DeniedRequest>& denials) {
   std::vector<std::string> lines;
   for (const DeniedRequest& denied : denials) {
-    if (!IsPlainLine(denied.allow_line)) continue;
+    if (!denied.denial.operations.empty() || !IsPlainLine(denied.allow_line)) continue;
     if (std::find(lines.begin(), lines.end(), denied.allow_line) != lines.end()) continue;
     lines.push_back(denied.allow_line);
   }
   return lines;
+}
+
+std::vector<std::string> AllowRules(const std::vector<DeniedRequest>& denials, size_t rows_max) {
+  std::vector<std::string> rules;
+  for (const DeniedRequest& denied : denials) {
+    const policy::Denial& denial = denied.denial;
+    if (denial.operations.empty() || denied.allow_line.empty()) continue;
+    // A path is a stranger's, and what follows a comment's line end would be pasted.
+    std::string place = "# " + denial.host + ":" + std::to_string(denial.port) + denial.path;
+    std::string rule = codec::NeutralLine(place) + "\n" + denied.allow_line + "\n";
+    if (std::find(rules.begin(), rules.end(), rule) != rules.end()) continue;
+    if (rules.size() == rows_max) break;
+    rules.push_back(std::move(rule));
+  }
+  return rules;
 }
 
 int64_t CountAttempts(const std::vector<DeniedRequest>& denials) {

@@ -26,7 +26,8 @@ std::string_view Sign(const OutcomeRecord& outcome);
 std::string DescribeChanges(const ChangesRecord& changes);
 // "310 MiB of 4 GiB"; "42 s, no limit"; "4 GiB" where the use is unknown.
 std::string DescribeLimit(const LimitRecord& limit);
-// "POST api.example.com/v1/x", "connect to example.com:22". From outside: not neutral.
+// "POST api.example.com/v1/x", "connect to example.com:22", "POST api.example.com/graphql: mutation
+// {createIssue}". From outside: not neutral.
 std::string DescribeAttempt(const policy::Denial& denial);
 // "policy.yml at main (1234567)".
 std::string DescribePolicy(const PolicyRecord& policy);
@@ -36,6 +37,9 @@ std::string DescribeCost(const UsageRecord& usage);  // "$0.0224"; empty when un
 
 // The lines an `endpoints:` list needs for all of the refused requests, each once.
 std::vector<std::string> AllowLines(const std::vector<DeniedRequest>& denials);
+// What endpoints need that judge by operation: of each the place as a comment ("#
+// api.example.com:443/graphql"), then its line. Each once, at most `rows_max`. Not neutral.
+std::vector<std::string> AllowRules(const std::vector<DeniedRequest>& denials, size_t rows_max);
 int64_t CountAttempts(const std::vector<DeniedRequest>& denials);
 // How long the run took, from its record.
 double DurationSeconds(const RunRecord& record);
