@@ -236,6 +236,13 @@ std::vector<Command> Commands() {
       ImageCommandSpec("image inspect",
                        "Say what an image is and what its configuration asks for. Nothing of it is "
                        "verified or unpacked."),
+      {.name = "image check",
+       .operands = "",
+       .doc = "Read all unpacked layers again and say which are not as they were unpacked. Exit 74 "
+              "when there are any.",
+       .options = {{"remove", "", "", "Remove those: whoever needs one fetches it again. Exit 0."},
+                   kJson},
+       .variables = {kStoreVariable}},
       {.name = "image prune",
        .operands = "",
        .doc =

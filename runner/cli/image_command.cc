@@ -251,6 +251,31 @@ Result<int> ImageInspectCommand(const Arguments& arguments) {
   return 0;
 }
 
+Result<int> ImageCheckCommand(const Arguments& arguments) {
+  if (!arguments.operands.empty()) {
+    return Error{Code::kUsage, "image check takes no image", "agentic-ci image check"};
+  }
+  bool remove = arguments.Has("remove");
+  image::Store store = TRY(image::Store::Open(image::DefaultStore()));
+  image::StoreCheck check = TRY(store.Check(remove));
+  if (arguments.Has("json")) {
+    Json json;
+    json.Set("layers", check.layers);
+    json.Set("damaged", Json::FromStrings(check.damaged));
+    json.Set("removed", remove);
+    TRY(Print(codec::RenderJson(json)));
+  } else {
+    std::string text = Fact("layers", std::to_string(check.layers));
+    for (const std::string& one : check.damaged) text += Fact(remove ? "removed" : "damaged", one);
+    TRY(Print(text));
+  }
+  if (check.damaged.empty() || remove) return 0;
+  return Error{Code::kIo,
+               std::to_string(check.damaged.size()) + " of " + std::to_string(check.layers) +
+                   " layers are not as they were unpacked",
+               "agentic-ci image check --remove"};
+}
+
 Result<int> ImagePruneCommand(const Arguments& arguments) {
   if (!arguments.operands.empty()) {
     return Error{Code::kUsage, "image prune takes no image", "agentic-ci image prune --keep 10GiB"};

@@ -6,11 +6,13 @@
 
 namespace cli {
 
-// `agentic-ci image pull`, `verify`, `inspect` and `prune`. Each gives the exit status; verify
-// gives 77 for an image that is refused, and 75 when nobody can tell.
+// `agentic-ci image pull`, `verify`, `inspect`, `check` and `prune`. Each gives the exit status;
+// verify gives 77 for an image that is refused, and 75 when nobody can tell, check 74 for a layer
+// that is damaged.
 Result<int> ImagePullCommand(const Arguments& arguments);
 Result<int> ImageVerifyCommand(const Arguments& arguments);
 Result<int> ImageInspectCommand(const Arguments& arguments);
+Result<int> ImageCheckCommand(const Arguments& arguments);
 Result<int> ImagePruneCommand(const Arguments& arguments);
 
 }  // namespace cli

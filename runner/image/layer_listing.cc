@@ -62,9 +62,10 @@ class Walk {
   explicit Walk(const ContentHashes* known) : known_(known) {}
 
   Status Directory(int directory, const struct stat& st, const std::string& path) {
-    char opaque = 0;
-    bool is_opaque = ::fgetxattr(directory, kOpaqueXattr, &opaque, 1) == 1;
-    Line(path, st, is_opaque ? "opaque" : "");
+    // The one attribute that changes what shows of other files.
+    char mark = 0;
+    bool marked = ::fgetxattr(directory, kOpaqueXattr, &mark, 1) == 1;
+    Line(path, st, std::string_view(&mark, marked ? 1 : 0));
     std::vector<std::string> names = TRY(DirectoryNames(directory));
     for (const std::string& name : names) TRY(Entry(directory, name, path + "/" + name));
     return Ok();

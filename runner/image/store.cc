@@ -60,14 +60,17 @@ Result<PruneResult> Store::Prune(int64_t bytes_max) {
   return result;
 }
 
-Result<std::vector<std::string>> Store::Verify() {
-  std::vector<std::string> wrong;
+Result<StoreCheck> Store::Check(bool remove) {
+  StoreCheck check;
   std::vector<std::string> ids = TRY(directory_->Ids());
   for (const std::string& id : ids) {
-    std::string what = TRY(directory_->Examine(id));
-    if (!what.empty()) wrong.push_back(id + ": " + what);
+    ++check.layers;
+    std::string how = TRY(directory_->Examine(id));
+    if (how.empty()) continue;
+    check.damaged.push_back(id + ": " + how);
+    if (remove) TRY(directory_->Retire(id));
   }
-  return wrong;
+  return check;
 }
 
 std::string DefaultStore() {

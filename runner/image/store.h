@@ -48,6 +48,11 @@ struct PruneResult {
   int layers_freed = 0;
 };
 
+struct StoreCheck {
+  int layers = 0;
+  std::vector<std::string> damaged;  // "ID: how", one for each.
+};
+
 class StoreDirectory;
 
 class Store {
@@ -70,8 +75,9 @@ class Store {
   // whatever killed runs left half-made.
   Result<PruneResult> Prune(int64_t bytes_max);
 
-  // Reads everything again and says what is not as it was unpacked. Empty: all is well.
-  Result<std::vector<std::string>> Verify();
+  // Reads everything again and says what is not as it was unpacked. With `remove` that is taken
+  // away: whoever needs it unpacks it anew, and runs that use it go on.
+  Result<StoreCheck> Check(bool remove);
 
  private:
   explicit Store(std::unique_ptr<StoreDirectory> directory);

@@ -136,7 +136,6 @@ Result<std::optional<StoredLayer>> StoreDirectory::Find(const std::string& id) {
   return found;
 }
 
-// Out of sight at once. Runs that use it go on; who is last, or the next sweep, removes it.
 Status StoreDirectory::Retire(const std::string& id) {
   std::string name = TRY(RandomName());
   if (::renameat(layers_.get(), id.c_str(), staging_.get(), name.c_str()) != 0) {

@@ -87,13 +87,14 @@ class StoreDirectory {
     timespec last{};
   };
   Result<Use> LastUse(const std::string& id);
+  // Out of sight at once. Runs that use it go on; who is last, or the next sweep, removes it.
+  Status Retire(const std::string& id);
   // False when a run uses it.
   Result<bool> RemoveUnused(const std::string& id);
   // Removes what killed runs left.
   Status Sweep();
 
  private:
-  Status Retire(const std::string& id);
   Result<std::optional<StoredLayer>> OpenLayer(const std::string& id);
   Status WriteRecord(int layer, const LayerRecord& record);
 

@@ -25,7 +25,7 @@ import images  # noqa: E402
 import signing  # noqa: E402
 from images import OURS, THEIRS, Shelf, bundle_of, unpacked  # noqa: E402
 
-UNSUPPORTED, REFUSED, TEMPORARY, INVALID, NOT_FOUND = 69, 77, 75, 65, 66
+UNSUPPORTED, REFUSED, TEMPORARY, INVALID, NOT_FOUND, IO = 69, 77, 75, 65, 66, 74
 USER = 1000
 CONFIG = '.agentic-ci/config.yml'
 
@@ -566,6 +566,25 @@ class Command(Case):
         self.assertEqual((pruned['layers_freed'], pruned['bytes_left']), (1, 0))
         self.assertEqual(unpacked(self.store), [])
         self.run_image(self.shelf.reference(image), 'true', code=TEMPORARY)
+
+    def test_check_finds_a_damaged_layer_and_says_how_to_repair_it(self):
+        image = self.signed(layers=[[('upper', 'of the upper layer\n')]])
+        self.shell(image, 'true')
+        self.assertEqual(self.image_command('check').stdout, 'layers     2\n')
+        changed = next(path for path in unpacked(self.store) if path.endswith('/upper'))
+        with open(changed, 'a') as file:
+            file.write('and more\n')
+        done = self.image_command('check', code=IO)
+        self.assertRegex(done.stdout, r'^layers     2\ndamaged    diff-[0-9a-f]{64}: was unpacked to ')
+        self.assertIn('1 of 2 layers are not as they were unpacked', done.stderr)
+        hint = done.stderr.split('hint: ')[1].split()
+        self.assertEqual(hint[:2], ['agentic-ci', 'image'])
+        repaired = json.loads(self.image_command(*hint[2:], '--json').stdout)
+        self.assertEqual((repaired['layers'], len(repaired['damaged']), repaired['removed']), (2, 1, True))
+        self.assertEqual(self.image_command('check').stdout, 'layers     1\n')
+        self.assertIn('of the upper layer\n', self.shell(image, 'cat /upper'))
+        self.assertNotIn('and more', self.shell(image, 'cat /upper'))
+        self.assertEqual(self.image_command('check').stdout, 'layers     2\n')
 
     def test_verify_says_why_not_of_every_signature(self):
         image = self.shelf.image()

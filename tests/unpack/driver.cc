@@ -141,8 +141,8 @@ Status Run(const std::vector<std::string>& arguments) {
   image::Store store = TRY(image::Store::Open(arguments[0]));
   const std::string& verb = arguments[1];
   if (verb == "verify") {
-    std::vector<std::string> wrong = TRY(store.Verify());
-    for (const std::string& what : wrong) std::printf("wrong %s\n", what.c_str());
+    image::StoreCheck check = TRY(store.Check(false));
+    for (const std::string& what : check.damaged) std::printf("wrong %s\n", what.c_str());
     return Ok();
   }
   if (verb == "prune") {

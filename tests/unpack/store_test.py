@@ -136,6 +136,7 @@ class Kept(Case):
             'mode': lambda top: os.chmod(f'{top}/d/f', 0o666),
             'added': lambda top: self.overwrite(f'{top}/d/new', b''),
             'removed': lambda top: os.remove(f'{top}/l'),
+            'opaque mark': lambda top: os.setxattr(f'{top}/d', 'user.overlay.opaque', b'y'),
             'record': lambda top: os.remove(f'{top}/../record'),
         }
         name = self.layout(directory('d/') + file('d/f', 'text', mtime=5) + hardlink('l', 'd/f'))
