@@ -47,19 +47,29 @@ bool IsModelHost(const std::string& host) {
   return false;
 }
 
-Status AddSecret(const SecretBinding& binding, Values& values, RunCredentials* credentials) {
-  Secret value = values.Take(binding.variable);
-  if (value.empty()) {
-    return Error{
-        Code::kSetup,
-        "the secret " + binding.name + " has no value: " + binding.variable + " is not set",
-        "export " + binding.variable + "=..."};
-  }
-  gateway::BoundSecret secret{binding.name, binding.host, std::move(value)};
+void AddSecret(const SecretBinding& binding, Values& values, RunCredentials* credentials) {
+  gateway::BoundSecret secret{binding.name, binding.host, values.Take(binding.variable)};
   secret.bodies_pass = IsModelHost(binding.host);
   credentials->secrets.push_back(std::move(secret));
   credentials->environment.emplace_back(binding.name, gateway::PlaceholderFor(binding.name));
-  return Ok();
+}
+
+bool IsSet(const std::string& variable) {
+  std::optional<std::string> value = sys::Environment(variable);
+  bool set = value.has_value() && !value->empty();
+  if (value.has_value()) ::explicit_bzero(value->data(), value->size());
+  return set;
+}
+
+Status CheckProvider(const gateway::Provider& provider, const std::string& variable) {
+  if (!variable.empty() && IsSet(variable)) return Ok();
+  for (const gateway::ProviderCredential& credential : provider.credentials) {
+    if (std::any_of(credential.from.begin(), credential.from.end(), IsSet)) return Ok();
+  }
+  // On a host that has nothing it says what is missing.
+  gateway::ProviderHost nothing;
+  nothing.secret = [](const std::string&) { return Secret(); };
+  return gateway::PlanProvider(provider, variable, nothing, 0).error();
 }
 
 Result<gateway::Provider> Find(const ProviderBinding& binding) {
@@ -152,20 +162,36 @@ Status AddProvider(gateway::Provider provider, const ProviderBinding& binding, V
 
 }  // namespace
 
-Result<RunCredentials> CollectCredentials(const Request& request, const Trust& trust,
-                                          const policy::Policy& policy,
-                                          const std::string& policy_file) {
-  RunCredentials credentials;
+Status CheckCredentials(const Request& request, const Trust& trust, const policy::Policy& policy,
+                        const std::string& policy_file) {
   bool wanted = !request.secrets.empty() || !request.providers.empty();
   if (wanted && !trust.trusted) {
     return Error{Code::kRefused, trust.reason + ", and such a run gets no secrets"};
   }
   // A run that gets no secrets goes without them.
   if (trust.trusted) TRY(CheckAttached(request, policy, policy_file));
-  Values values;
   for (const SecretBinding& binding : request.secrets) {
-    TRY(AddSecret(binding, values, &credentials));
+    if (IsSet(binding.variable)) continue;
+    return Error{
+        Code::kSetup,
+        "the secret " + binding.name + " has no value: " + binding.variable + " is not set",
+        "export " + binding.variable + "=..."};
   }
+  for (const ProviderBinding& binding : request.providers) {
+    gateway::Provider provider = TRY(Find(binding));
+    TRY(BindToPolicy(policy, policy_file, &provider));
+    TRY(CheckProvider(provider, binding.variable));
+  }
+  return Ok();
+}
+
+Result<RunCredentials> CollectCredentials(const Request& request, const Trust& trust,
+                                          const policy::Policy& policy,
+                                          const std::string& policy_file) {
+  TRY(CheckCredentials(request, trust, policy, policy_file));
+  RunCredentials credentials;
+  Values values;
+  for (const SecretBinding& binding : request.secrets) AddSecret(binding, values, &credentials);
   for (const ProviderBinding& binding : request.providers) {
     gateway::Provider provider = TRY(Find(binding));
     TRY(BindToPolicy(policy, policy_file, &provider));

@@ -23,11 +23,16 @@ struct RunCredentials {
   std::vector<std::string> files;
 };
 
-// Reads the values, which are gone from the environment afterwards (paths stay). A provider goes
-// where the policy's `credential_binding` names it, in place of an address of its own. kRefused for
-// a run that is not trusted, kSetup with what to export when one has no value and with what to
-// attach when the policy binds a provider that is not, kUsage for an unknown provider, kInvalid
-// with "policy_file:line:col: error: what" for one that cannot be bound.
+// Whether there can be such credentials, before anything is read: kRefused for a run that is not
+// trusted, kSetup with what to export for one that no variable has and with what to attach when the
+// policy binds a provider that is not, kUsage for an unknown provider, kInvalid with
+// "policy_file:line:col: error: what" for one that cannot be bound.
+Status CheckCredentials(const Request& request, const Trust& trust, const policy::Policy& policy,
+                        const std::string& policy_file);
+
+// Checks, then reads the values, which are gone from the environment afterwards (paths stay). A
+// provider goes where the policy's `credential_binding` names it, in place of an address of its
+// own. kSetup too for one that cannot be used.
 Result<RunCredentials> CollectCredentials(const Request& request, const Trust& trust,
                                           const policy::Policy& policy,
                                           const std::string& policy_file);

@@ -113,8 +113,10 @@ class Finder {
  private:
   // False: it was known already, or is none.
   bool Add(const std::optional<Registry>& registry) {
-    if (!registry || std::find(found_.begin(), found_.end(), *registry) != found_.end())
+    if (!registry || found_.size() > kRegistriesMax ||
+        std::find(found_.begin(), found_.end(), *registry) != found_.end()) {
       return false;
+    }
     found_.push_back(*registry);
     return true;
   }

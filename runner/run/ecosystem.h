@@ -55,7 +55,11 @@ struct RegistrySources {
   std::function<std::optional<std::string>(const std::string& url)> fetch;
 };
 
-// In the order found, each once. Loopback and bare addresses are left out.
+// What says of one ecosystem that it has more is no tool and no lock file that anybody meant.
+inline constexpr size_t kRegistriesMax = 64;
+
+// In the order found, each once, the search ending behind kRegistriesMax. Loopback and bare
+// addresses are left out.
 std::vector<Registry> FindRegistries(const Ecosystem& ecosystem, const RegistrySources& sources);
 
 // A policy "ecosystem_NAME" that lets `binaries` read from the registries. None without registries.

@@ -36,19 +36,6 @@ bool IsProgram(const std::string& path, const RunImage* image) {
   return image != nullptr ? image->root.IsProgram(path) : ::access(path.c_str(), X_OK) == 0;
 }
 
-std::string Search(const std::string& name, const RunImage* image) {
-  std::string places = image == nullptr             ? sys::Environment("PATH").value_or("")
-                       : image->search_path.empty() ? kPath
-                                                    : image->search_path;
-  for (size_t from = 0; from <= places.size();) {
-    size_t colon = std::min(places.find(':', from), places.size());
-    std::string candidate = places.substr(from, colon - from) + "/" + name;
-    if (candidate[0] == '/' && IsProgram(candidate, image)) return candidate;
-    from = colon + 1;
-  }
-  return {};
-}
-
 Error NotInstalled(const Request& request, const std::string& name, const RunImage* image) {
   std::string what = "the agent " + request.agent + " is not installed";
   if (image != nullptr) return {Code::kNotFound, what + " in the image: no " + name};
@@ -87,6 +74,22 @@ void AddSubmodules(const std::string& checkout, const std::string& modules, int 
 
 }  // namespace
 
+std::string SearchPath(const RunImage* image) {
+  if (image == nullptr) return sys::Environment("PATH").value_or("");
+  return image->search_path.empty() ? kPath : image->search_path;
+}
+
+std::string FindProgram(const std::string& name, const RunImage* image) {
+  std::string places = SearchPath(image);
+  for (size_t from = 0; from <= places.size();) {
+    size_t colon = std::min(places.find(':', from), places.size());
+    std::string candidate = places.substr(from, colon - from) + "/" + name;
+    if (candidate[0] == '/' && IsProgram(candidate, image)) return candidate;
+    from = colon + 1;
+  }
+  return {};
+}
+
 Result<AgentProgram> FindAgent(const Request& request, const RunImage* image) {
   AgentProgram program;
   std::string name = agent::ProgramOf(request.agent);
@@ -97,7 +100,7 @@ Result<AgentProgram> FindAgent(const Request& request, const RunImage* image) {
   }
   std::string found;
   if (name.find('/') == std::string::npos) {
-    found = Search(name, image);
+    found = FindProgram(name, image);
   } else if (name[0] == '/') {
     found = name;
   }
@@ -115,12 +118,21 @@ Result<AgentProgram> FindAgent(const Request& request, const RunImage* image) {
   return program;
 }
 
+void AddImageVariables(const RunImage& image,
+                       std::vector<std::pair<std::string, std::string>>* variables) {
+  for (const auto& [name, value] : image.env) {
+    auto known = std::find_if(variables->begin(), variables->end(),
+                              [&](const auto& one) { return one.first == name; });
+    if (known == variables->end()) variables->emplace_back(name, value);
+  }
+}
+
 std::vector<std::pair<std::string, std::string>> AgentEnvironment(
     const Request& request, const agent::AgentPlan& plan, const AgentProgram& program,
     const std::vector<std::pair<std::string, std::string>>& credentials, const RunImage* image) {
   std::string proxy =
       std::string("http://") + sandbox::kProxyAddress + ":" + std::to_string(sandbox::kProxyPort);
-  std::string path = image != nullptr && !image->search_path.empty() ? image->search_path : kPath;
+  std::string path = image != nullptr ? SearchPath(image) : kPath;
   bool bash = image == nullptr || image->root.IsProgram("/bin/bash");
   // A known agent's own directory holds what it starts by name; a command needs only the usual
   // places.
@@ -165,14 +177,8 @@ std::vector<std::pair<std::string, std::string>> AgentEnvironment(
     }
     variables.emplace_back(name, value);
   };
-  if (image != nullptr) {
-    // What is ours stays ours: proxies, certificates, HOME.
-    for (const auto& [name, value] : image->env) {
-      auto known = std::find_if(variables.begin(), variables.end(),
-                                [&](const auto& one) { return one.first == name; });
-      if (known == variables.end()) variables.emplace_back(name, value);
-    }
-  }
+  // What is ours stays ours: proxies, certificates, HOME.
+  if (image != nullptr) AddImageVariables(*image, &variables);
   for (const auto& [name, value] : plan.env) set(name, value);
   for (const auto& [name, value] : credentials) set(name, value);
   for (const auto& [name, value] : request.env) set(name, value);

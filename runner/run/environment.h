@@ -22,10 +22,20 @@ struct AgentProgram {
   std::vector<std::string> installation;  // What the sandbox must show to run it.
 };
 
+// PATH: of `image`, its own or the usual one, or without one (null) the host's.
+std::string SearchPath(const RunImage* image);
+
+// The program of that name in the first absolute place of SearchPath(); empty: there is none.
+std::string FindProgram(const std::string& name, const RunImage* image);
+
 // Finds the agent's program as a shell would: in `image` on its PATH, or without one (null) on the
 // host's. kNotFound with a hint for a known agent that is not installed; a `command` that is not
 // found here is left to the sandbox to find.
 Result<AgentProgram> FindAgent(const Request& request, const RunImage* image);
+
+// Adds the image's variables, but for those that are there already.
+void AddImageVariables(const RunImage& image,
+                       std::vector<std::pair<std::string, std::string>>* variables);
 
 // The agent's whole environment: nothing of the host's but what is listed here, by name, and what
 // `credentials` (RunCredentials::environment) says.

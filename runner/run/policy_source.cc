@@ -32,15 +32,23 @@ void AddResolvedBinaries(const RunImage* image, policy::Policy* policy) {
   }
 }
 
-struct Source {
-  std::optional<std::string> text;
-  std::string file;
-  report::PolicyRecord record;
-};
+// The least specific source: whoever built the image knows what its programs need, not what this
+// repository allows.
+Status TakeImagePolicy(const RunImage& image, PolicySource* source) {
+  std::optional<ImagePolicy> policy =
+      TRY(ReadImagePolicy(image).Context("reading the image's policy"));
+  if (!policy) return Ok();
+  source->text = std::move(policy->text);
+  source->file = policy->path;
+  source->record = {.source = "image", .path = policy->path, .ref = {}, .commit = {}, .sha256 = {}};
+  return Ok();
+}
 
-Result<Source> FindSource(const Request& request, const change::Repository* repository,
-                          const std::string& checkout, const std::string& ref) {
-  Source source;
+}  // namespace
+
+Result<PolicySource> FindPolicy(const Request& request, const change::Repository* repository,
+                                const std::string& checkout, const std::string& ref) {
+  PolicySource source;
   if (!request.policy_file.empty()) {
     source.file = request.policy_file;
     source.record = {
@@ -60,24 +68,8 @@ Result<Source> FindSource(const Request& request, const change::Repository* repo
   return source;
 }
 
-// The least specific source: whoever built the image knows what its programs need, not what this
-// repository allows.
-Status TakeImagePolicy(const RunImage& image, Source* source) {
-  std::optional<ImagePolicy> policy =
-      TRY(ReadImagePolicy(image).Context("reading the image's policy"));
-  if (!policy) return Ok();
-  source->text = std::move(policy->text);
-  source->file = policy->path;
-  source->record = {.source = "image", .path = policy->path, .ref = {}, .commit = {}, .sha256 = {}};
-  return Ok();
-}
-
-}  // namespace
-
-Result<LoadedPolicy> LoadPolicy(const Request& request, const change::Repository* repository,
-                                const std::string& checkout, const std::string& ref,
-                                const policy::ParseContext& context, const RunImage* image) {
-  Source source = TRY(FindSource(request, repository, checkout, ref));
+Result<LoadedPolicy> LoadPolicy(PolicySource source, const policy::ParseContext& context,
+                                const RunImage* image) {
   if (!source.text && image != nullptr) TRY(TakeImagePolicy(*image, &source));
   LoadedPolicy loaded;
   loaded.record = std::move(source.record);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "base/result.h"
@@ -15,19 +16,28 @@ namespace run {
 // Where a repository keeps its policy.
 inline constexpr char kPolicyPath[] = ".agentic-ci/openshell-policy.yml";
 
+// A policy's text and where it was found; without a text the repository has none.
+struct PolicySource {
+  std::optional<std::string> text;
+  std::string file;  // As messages show it.
+  report::PolicyRecord record;
+};
+
 struct LoadedPolicy {
   policy::ParsedPolicy parsed;
   std::string file;  // As messages show it.
   report::PolicyRecord record;
 };
 
-// The policy of this run: `--policy`, else the repository's file at `ref`, else what `image` (null:
-// none) brings along, else the built-in default. `repository` may be null (a directory without
-// git): then only a file of the working tree, which must be asked for, or the default is left.
-// Fails with kNotFound for a named file or ref that does not exist and with kInvalid for one that
-// cannot be read as a policy.
-Result<LoadedPolicy> LoadPolicy(const Request& request, const change::Repository* repository,
-                                const std::string& checkout, const std::string& ref,
-                                const policy::ParseContext& context, const RunImage* image);
+// `--policy`, else the repository's file at `ref`. `repository` may be null (a directory without
+// git): then only a file of the working tree is left, which must be asked for. Fails with kNotFound
+// for a named file or ref that does not exist.
+Result<PolicySource> FindPolicy(const Request& request, const change::Repository* repository,
+                                const std::string& checkout, const std::string& ref);
+
+// The policy of this run: `source`, else what `image` (null: none) brings along, else the built-in
+// default. Fails with kInvalid for what cannot be read as a policy.
+Result<LoadedPolicy> LoadPolicy(PolicySource source, const policy::ParseContext& context,
+                                const RunImage* image);
 
 }  // namespace run

@@ -1,40 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "run/registry_sources.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
-#include <map>
-#include <memory>
 #include <utility>
 
 #include "base/log.h"
 #include "base/process.h"
 #include "base/sys.h"
 #include "net/http_client.h"
+#include "run/environment.h"
+#include "run/supervise.h"
+#include "sandbox/host.h"
+#include "sandbox/sandbox.h"
 
 namespace run {
 namespace {
 
-constexpr std::chrono::seconds kAskTimeout{20};  // Maven, on a machine with much to do.
-constexpr std::chrono::seconds kFetchTimeout{10};
+constexpr std::chrono::seconds kAskTimeout{20};    // Maven, on a machine with much to do.
+constexpr std::chrono::seconds kFetchTimeout{10};  // Of all documents together.
+constexpr std::chrono::milliseconds kWatchInterval{200};
 constexpr size_t kAnswerBytesMax = 65536;
+constexpr int64_t kAnswersBytesMax = int64_t{64} << 20;  // And whatever else the tools write.
 constexpr size_t kLockBytesMax = size_t{32} << 20;
 // Nothing listens there: what a tool cannot answer from what it knows, it fails to fetch, and says
 // from where.
 constexpr char kNowhere[] = "http://127.0.0.1:9";
-
-std::string FindProgram(const std::string& name, const std::string& search_path) {
-  for (size_t begin = 0; begin <= search_path.size();) {
-    size_t end = std::min(search_path.find(':', begin), search_path.size());
-    std::string path = search_path.substr(begin, end - begin) + "/" + name;
-    if (path.front() == '/' && ::access(path.c_str(), X_OK) == 0) return path;
-    begin = end + 1;
-  }
-  return {};
-}
 
 // Empty, and not the checkout, whose files would tell the tools what to say.
 class TemporaryDirectory {
@@ -55,49 +51,116 @@ class TemporaryDirectory {
   std::string path_;
 };
 
-// The tools, started together: each takes a part of a second, most of it waiting.
-class Tools {
- public:
-  Tools(const std::vector<Ecosystem>& ecosystems, const std::string& search_path,
-        const std::string& directory)
-      : deadline_(Deadline::After(kAskTimeout)) {
-    std::string home = sys::Environment("HOME").value_or("/");
-    for (const Ecosystem& ecosystem : ecosystems) {
-      for (const Ecosystem::Ask& ask : ecosystem.asks) {
-        std::string program = FindProgram(ask.program, search_path);
-        if (program.empty()) continue;
-        Process::Command command;
-        command.argv = ask.arguments;
-        command.argv.insert(command.argv.begin(), program);
-        command.directory = directory;
-        command.environment = {{"PATH", search_path},     {"HOME", home},
-                               {"LANG", "C.UTF-8"},       {"HTTPS_PROXY", kNowhere},
-                               {"https_proxy", kNowhere}, {"HTTP_PROXY", kNowhere},
-                               {"http_proxy", kNowhere},  {"CARGO_NET_RETRY", "0"},
-                               {"NO_COLOR", "1"},         {"CI", "true"}};
-        Result<Process> started = Process::Start(command);
-        if (started.ok()) running_.emplace(Key(ask), std::move(started).value());
-      }
-    }
-  }
-
-  std::string Answer(const Ecosystem::Ask& ask) {
-    auto found = running_.find(Key(ask));
-    return found == running_.end() ? "" : found->second.Finish(kAnswerBytesMax, deadline_);
-  }
-
- private:
-  static std::string Key(const Ecosystem::Ask& ask) {
-    std::string key = ask.program;
-    for (const std::string& argument : ask.arguments) key += '\0' + argument;
-    return key;
-  }
-
-  Deadline deadline_;
-  std::map<std::string, Process> running_;
+// A tool that is installed, and what it said.
+struct Question {
+  const Ecosystem::Ask* ask;
+  std::vector<std::string> argv;
+  std::string answer;
 };
 
-std::optional<std::string> Fetch(const std::string& url, const std::string& ca_file) {
+std::vector<Question> NewQuestions(const std::vector<Ecosystem>& ecosystems,
+                                   const RunImage* image) {
+  std::vector<Question> questions;
+  for (const Ecosystem& ecosystem : ecosystems) {
+    for (const Ecosystem::Ask& ask : ecosystem.asks) {
+      std::string program = FindProgram(ask.program, image);
+      if (program.empty()) continue;
+      questions.push_back({&ask, ask.arguments, {}});
+      questions.back().argv.insert(questions.back().argv.begin(), program);
+    }
+  }
+  return questions;
+}
+
+std::vector<std::pair<std::string, std::string>> AskEnvironment(const std::string& home,
+                                                                const RunImage* image) {
+  std::vector<std::pair<std::string, std::string>> variables = {
+      {"PATH", SearchPath(image)}, {"HOME", home},
+      {"LANG", "C.UTF-8"},         {"HTTPS_PROXY", kNowhere},
+      {"https_proxy", kNowhere},   {"HTTP_PROXY", kNowhere},
+      {"http_proxy", kNowhere},    {"CARGO_NET_RETRY", "0"},
+      {"NO_COLOR", "1"},           {"CI", "true"}};
+  if (image != nullptr) AddImageVariables(*image, &variables);
+  return variables;
+}
+
+// Started together: each takes a part of a second, most of it waiting.
+void AskHost(const std::string& directory, std::vector<Question>* questions) {
+  Deadline deadline = Deadline::After(kAskTimeout);
+  Process::Command command;
+  command.directory = directory;
+  command.environment = AskEnvironment(sys::Environment("HOME").value_or("/"), nullptr);
+  std::vector<std::pair<Question*, Process>> running;
+  for (Question& question : *questions) {
+    command.argv = question.argv;
+    Result<Process> started = Process::Start(command);
+    if (started.ok()) running.emplace_back(&question, std::move(started).value());
+  }
+  for (auto& [question, process] : running) {
+    question->answer = process.Finish(kAnswerBytesMax, deadline);
+  }
+}
+
+// One word of a shell's command.
+std::string Quote(const std::string& text) {
+  std::string quoted = "'";
+  for (char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
+}
+
+// The beginning of a file that whoever lives in the sandbox may have replaced by anything.
+std::string ReadAnswer(int directory, const std::string& name) {
+  Result<Fd> file = sys::OpenBeneath(directory, name, O_RDONLY | O_NONBLOCK | O_NOCTTY);
+  struct stat facts {};
+  if (!file.ok() || ::fstat(file.value().get(), &facts) != 0 || !S_ISREG(facts.st_mode)) return {};
+  std::string text(kAnswerBytesMax, '\0');
+  text.resize(static_cast<size_t>(
+      std::max<ssize_t>(::pread(file.value().get(), text.data(), text.size(), 0), 0)));
+  return text;
+}
+
+// The image's tools, each beside the others in one sandbox. Its workspace is the empty directory:
+// nothing of the checkout is in it, no credential, and its network ends at itself.
+Status AskImage(const EcosystemRequest& request, const std::string& directory,
+                std::vector<Question>* questions) {
+  std::string shell = FindProgram("sh", request.image);
+  if (questions->empty() || shell.empty()) return Ok();
+  std::string script;
+  for (size_t i = 0; i < questions->size(); ++i) {
+    for (const std::string& word : (*questions)[i].argv) script += Quote(word) + " ";
+    script += ">" + std::to_string(i) + " 2>&1 &\n";
+  }
+  sandbox::SandboxRequest wanted;
+  wanted.policy.filesystem.read_only = {"/"};
+  wanted.checkout = directory;
+  wanted.image = PlanImage(*request.image);
+  wanted.argv = {shell, "-c", script + "wait"};
+  wanted.env = AskEnvironment(sandbox::kHome, request.image);
+  wanted.limits = request.limits;
+  wanted.limits.disk_bytes = kAnswersBytesMax;
+  sandbox::SandboxPlan plan = TRY(sandbox::PlanSandbox(wanted, sandbox::ReadHost(directory)));
+  Fd input = TRY(sys::Open("/dev/null", O_RDONLY));
+  sandbox::Sandbox sandbox = TRY(sandbox::Sandbox::Start(plan, std::move(input)));
+  (void)sandbox.TakeDoors();  // Closed: nobody is behind them.
+  TRY(sandbox.Go());
+  sandbox.connects() = sandbox::ConnectWatch();  // Every connect(2) fails from here on.
+
+  Deadline deadline = Deadline::After(kAskTimeout);
+  for (bool ended = false; !ended && !deadline.passed() && !PendingEnd();) {
+    ended = TRY(
+        sys::WaitReadable(sandbox.ended(), std::min(deadline, Deadline::After(kWatchInterval))));
+    // Where no cgroup counts it.
+    ended |= sandbox.ResidentBytes() > request.limits.memory_bytes;
+  }
+  sandbox.Kill();
+  for (size_t i = 0; i < questions->size(); ++i) {
+    (*questions)[i].answer = ReadAnswer(sandbox.upper(), std::to_string(i));
+  }
+  return Ok();
+}
+
+std::optional<std::string> Fetch(const std::string& url, const std::string& ca_file,
+                                 Deadline deadline) {
   net::HttpClientOptions options;
   options.ca_file = ca_file;
   options.response_bytes_max = kAnswerBytesMax;
@@ -105,7 +168,7 @@ std::optional<std::string> Fetch(const std::string& url, const std::string& ca_f
   if (!client.ok()) return std::nullopt;
   net::HttpRequest request;
   request.url = url;
-  Result<net::HttpResponse> response = client.value().Send(request, Deadline::After(kFetchTimeout));
+  Result<net::HttpResponse> response = client.value().Send(request, deadline);
   if (!response.ok() || response.value().status != 200) return std::nullopt;
   return std::move(response.value().body);
 }
@@ -116,23 +179,38 @@ Status AddEcosystems(const EcosystemRequest& request, policy::Policy* policy) {
   std::vector<Ecosystem> ecosystems = TRY(FindEcosystems(request.names));
   TemporaryDirectory directory;
   if (directory.path().empty()) return Errno("mkdtemp");
-  Tools tools(ecosystems, request.search_path, directory.path());
+  std::vector<Question> questions = NewQuestions(ecosystems, request.image);
+  if (request.image != nullptr) {
+    TRY(AskImage(request, directory.path(), &questions).Context("asking the image's tools"));
+  } else {
+    AskHost(directory.path(), &questions);
+  }
   RegistrySources sources;
-  sources.ask = [&](const Ecosystem::Ask& ask) { return tools.Answer(ask); };
+  sources.ask = [&](const Ecosystem::Ask& ask) -> std::string {
+    auto found = std::find_if(questions.begin(), questions.end(),
+                              [&](const Question& question) { return question.ask == &ask; });
+    return found != questions.end() ? found->answer : "";
+  };
   sources.read = [&](const std::string& path) -> std::optional<std::string> {
     Result<TrustedFile> file =
         ReadTrustedFile(request.repository, request.checkout, request.ref, path, kLockBytesMax);
     return file.ok() ? std::move(file.value().text) : std::nullopt;
   };
-  sources.fetch = [&](const std::string& url) { return Fetch(url, request.ca_file); };
+  Deadline deadline = Deadline::After(kFetchTimeout);
+  sources.fetch = [&](const std::string& url) { return Fetch(url, request.ca_file, deadline); };
   for (const Ecosystem& ecosystem : ecosystems) {
     std::vector<Registry> registries = FindRegistries(ecosystem, sources);
+    if (registries.size() > kRegistriesMax) {
+      return Error{Code::kSetup, "the ecosystem '" + ecosystem.name + "' has more than " +
+                                     std::to_string(kRegistriesMax) + " registries"};
+    }
     std::optional<policy::NetworkPolicy> network =
         EcosystemPolicy(ecosystem.name, registries, request.binaries);
     if (!network) {
-      return Error{Code::kSetup,
-                   "no registry is known for the ecosystem '" + ecosystem.name +
-                       "': none of its tools is installed, and no lock file names one"};
+      return Error{Code::kSetup, "no registry is known for the ecosystem '" + ecosystem.name +
+                                     "': none of its tools " +
+                                     (request.image != nullptr ? "in the image" : "is installed") +
+                                     ", and no lock file names one"};
     }
     for (const Registry& registry : registries) {
       logging::Info(

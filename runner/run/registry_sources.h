@@ -8,23 +8,28 @@
 #include "change/repository.h"
 #include "policy/policy.h"
 #include "run/ecosystem.h"
+#include "run/image.h"
 #include "run/trusted_file.h"
+#include "sandbox/plan.h"
 
 namespace run {
 
 struct EcosystemRequest {
   std::vector<std::string> names;
   std::vector<std::string> binaries;  // Who may read from the registries.
-  std::string search_path;            // Where tools are looked for: PATH.
+  const RunImage* image = nullptr;    // Whose tools are asked; null: the host's.
+  sandbox::SandboxLimits limits;      // Of the sandbox in which an image's are.
   const change::Repository* repository = nullptr;
   std::string checkout;
   TrustedRef ref;
   std::string ca_file;  // Empty: the system's bundle.
 };
 
-// Asks the installed tools, all at once, with an environment that leads nowhere; reads the lock
-// files; and adds a policy for every ecosystem that has a registry. Fails with kInvalid for an
-// unknown name and with kSetup for an ecosystem of which no tool and no lock file names a registry.
+// Asks the installed tools, all at once, in an empty directory and with an environment that leads
+// nowhere, those of an image in a sandbox of it that has no network; reads the lock files; and adds
+// a policy for every ecosystem that has a registry. Fails with kInvalid for an unknown name, with
+// kSetup for an ecosystem of which no tool and no lock file names a registry, and as
+// sandbox::Sandbox::Start does.
 Status AddEcosystems(const EcosystemRequest& request, policy::Policy* policy);
 
 }  // namespace run

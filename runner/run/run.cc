@@ -118,14 +118,11 @@ Result<std::string> ReadPrompt(const std::string& path, const std::string& check
 }
 
 Result<agent::AgentPlan> PlanTheAgent(
-    const Request& request, const AgentProgram& program, const std::string& checkout,
+    const Request& request, const AgentProgram& program,
     const std::vector<std::pair<std::string, std::string>>& environment) {
   agent::AgentRequest wanted;
   wanted.name = request.agent;
   wanted.prompt = request.prompt;
-  if (!request.prompt_file.empty()) {
-    wanted.prompt = TRY(ReadPrompt(request.prompt_file, checkout).Context("reading the prompt"));
-  }
   wanted.model = request.model;
   wanted.command = request.command;
   wanted.executable = agent::ProgramOf(request.agent).empty() ? "" : program.path;
@@ -155,13 +152,18 @@ Result<std::string> ReadCaBundle(const Request& request) {
   return sys::ReadFile(system.value(), kCaBundleBytesMax);
 }
 
+sandbox::SandboxLimits LimitsOf(const Request& request) {
+  return {request.memory_bytes, request.cpus, request.pids, request.disk_bytes};
+}
+
 // The registries of the configured ecosystems, for the agent and what it starts.
 Status OpenEcosystems(const Request& request, const forge::Event& event, Plan* plan) {
   EcosystemRequest wanted;
   wanted.names = plan->config.ecosystems;
   wanted.binaries = plan->program.binaries;
   if (wanted.binaries.empty()) wanted.binaries = {"/**"};
-  wanted.search_path = sys::Environment("PATH").value_or("");
+  wanted.image = plan->in_image();
+  wanted.limits = LimitsOf(request);
   wanted.repository = plan->checkout.git();
   wanted.checkout = plan->checkout.path;
   wanted.ref = {PolicyRef(event, request.policy_ref), !request.policy_ref.empty()};
@@ -175,17 +177,31 @@ Status OpenEcosystems(const Request& request, const forge::Event& event, Plan* p
 
 // Reads `--policy FILE` as the run's beginning did. Borrows both.
 PolicyReload NewReload(const Request& request, const Plan& plan) {
-  auto read = [&request, &plan] {
-    return LoadPolicy(request, nullptr, plan.checkout.path, "", plan.policy_context,
-                      plan.in_image());
+  auto read = [&request, &plan]() -> Result<LoadedPolicy> {
+    PolicySource source = TRY(FindPolicy(request, nullptr, plan.checkout.path, ""));
+    return LoadPolicy(std::move(source), plan.policy_context, plan.in_image());
   };
   return PolicyReload({!request.policy_file.empty(), request.keep_policy}, read, plan.policy,
                       plan.ecosystems);
 }
 
-// The image, if one is asked for, and what runs in it when nobody says.
+// Whoever is refused in the end is refused before an image is fetched, as far as can be known by
+// then: not which programs it has, and not its own policy.
+Status CheckBeforehand(const Request& request, const Trust& trust,
+                       const policy::ParseContext& context, const PolicySource& source) {
+  LoadedPolicy policy = TRY(LoadPolicy(source, context, nullptr));
+  TRY(CheckCredentials(request, trust, policy.parsed.policy, policy.file));
+  if (request.agent == "command") return Ok();  // The image may have one.
+  std::vector<std::pair<std::string, std::string>> keys;
+  if (!request.secrets.empty() || !request.providers.empty()) {
+    for (const std::string& name : agent::KeyNames(request.agent)) keys.emplace_back(name, "");
+  }
+  TRY(PlanTheAgent(request, {}, keys));
+  return Ok();
+}
+
+// The image, and what runs in it when nobody says.
 Status PlanTheImage(Request* request, Plan* plan, Recorder& recorder) {
-  if (request->image.empty()) return Ok();
   plan->image = TRY(PrepareImage(*request, &plan->config).Context("preparing the image"));
   recorder.Note(Record(*plan->image));
   for (const std::string& warning : plan->image->warnings) {
@@ -197,7 +213,7 @@ Status PlanTheImage(Request* request, Plan* plan, Recorder& recorder) {
   return Ok();
 }
 
-// event -> trust -> image -> policy -> agent -> secrets: no agent, gateway or sandbox yet.
+// event -> trust -> image -> policy -> agent -> secrets: no agent and no gateway yet.
 Result<Plan> PlanRun(Request request, Recorder& recorder) {
   forge::Event event = TRY(forge::ReadEvent(sys::Environment).Context("reading the event"));
   Trust trust = JudgeTrust(event);
@@ -209,11 +225,19 @@ Result<Plan> PlanRun(Request request, Recorder& recorder) {
   std::string ref = PolicyRef(event, request.policy_ref);
   plan.config =
       TRY(LoadConfig(plan.checkout.git(), plan.checkout.path, {ref, !request.policy_ref.empty()}));
-  TRY(PlanTheImage(&request, &plan, recorder));
+  TRY(FindEcosystems(plan.config.ecosystems));
+  if (!request.prompt_file.empty()) {
+    request.prompt =
+        TRY(ReadPrompt(request.prompt_file, plan.checkout.path).Context("reading the prompt"));
+  }
+  PolicySource source = TRY(FindPolicy(request, plan.checkout.git(), plan.checkout.path, ref));
+  if (!request.image.empty()) {
+    TRY(CheckBeforehand(request, trust, PolicyContext(request, event, plan.checkout, {}), source));
+    TRY(PlanTheImage(&request, &plan, recorder));
+  }
   plan.program = TRY(FindAgent(request, plan.in_image()));
   plan.policy_context = PolicyContext(request, event, plan.checkout, plan.program);
-  plan.policy = TRY(LoadPolicy(request, plan.checkout.git(), plan.checkout.path, ref,
-                               plan.policy_context, plan.in_image()));
+  plan.policy = TRY(LoadPolicy(std::move(source), plan.policy_context, plan.in_image()));
   recorder.Note(plan.policy.record);
   plan.budget = PlanBudget(request, plan.config);
   if (!plan.config.ecosystems.empty()) {
@@ -223,8 +247,7 @@ Result<Plan> PlanRun(Request request, Recorder& recorder) {
 
   plan.credentials =
       TRY(CollectCredentials(request, trust, plan.policy.parsed.policy, plan.policy.file));
-  plan.agent =
-      TRY(PlanTheAgent(request, plan.program, plan.checkout.path, plan.credentials.environment));
+  plan.agent = TRY(PlanTheAgent(request, plan.program, plan.credentials.environment));
   recorder.NoteCommand(plan.agent.argv);
   plan.ca_bundle_pem = TRY(ReadCaBundle(request).Context("reading the certificate bundle"));
   return plan;
@@ -250,7 +273,7 @@ Result<sandbox::SandboxPlan> PlanTheSandbox(const Request& request, const Plan& 
   wanted.ca_pem = ca_pem;
   wanted.ca_bundle_pem = plan.ca_bundle_pem;
   wanted.ca_java = codec::RenderJavaKeyStore(plan.ca_bundle_pem + "\n" + ca_pem);
-  wanted.limits = {request.memory_bytes, request.cpus, request.pids, request.disk_bytes};
+  wanted.limits = LimitsOf(request);
   return sandbox::PlanSandbox(wanted, sandbox::ReadHost(plan.checkout.path));
 }
 

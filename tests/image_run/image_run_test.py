@@ -381,6 +381,81 @@ class Refusals(Case):
         self.assertEqual(done.returncode, 64)
 
 
+class Beforehand(Case):
+    """Whoever is refused in the end is refused before the registry is asked for anything."""
+
+    def not_asked(self, code, words, options=(), agent='command', **variables):
+        image = self.signed()
+        self.shelf.registry.requests.clear()
+        surroundings = self.surroundings()
+        surroundings['env'].update(variables)
+        line = ['run', '--workdir', self.checkout, '--report-dir', self.top + '/home/report',
+                '--image', self.shelf.reference(image), '--insecure-registry', self.shelf.host,
+                '--image-key', self.key, '--agent', agent, *options]
+        done = subprocess.run(self.line(line + (['--', 'true'] if agent == 'command' else [])),
+                              capture_output=True, text=True, timeout=60, **surroundings)
+        self.assertEqual(done.returncode, code, done.stderr)
+        self.assertIn(words, done.stderr)
+        if code != 0:
+            self.assertEqual(self.shelf.registry.requests, [])
+            self.assertEqual(json.loads(read(self.top + '/home/report/run.json'))
+                             ['outcome']['exit_code'], code)
+
+    def test_credentials(self):
+        secret = ['--secret', 'TOKEN@upstream.example']
+        self.not_asked(78, 'TOKEN is not set', secret)
+        self.not_asked(0, '', secret, TOKEN='t')
+        self.not_asked(78, 'has no credential: OPENAI_API_KEY', ['--provider', 'openai'])
+        self.not_asked(78, 'has no credential: MINE', ['--provider', 'openai=MINE'])
+        self.not_asked(0, '', ['--provider', 'openai=MINE'], MINE='t')
+        self.not_asked(64, 'nobodys', ['--provider', 'nobodys'])
+        self.not_asked(78, 'claude-code has no credential', ['--prompt', 'x'], agent='claude-code')
+        bound = 'version: 1\nnetwork_policies:\n  a:\n    endpoints: [{host: a.example, port: 443,' \
+                ' protocol: rest, access: full, credential_binding: {provider: a}}]\n' \
+                '    binaries: [{path: /bin/sh}]\n'
+        self.not_asked(78, "the provider 'a' is not attached",
+                       ['--policy', self.write('bound.yml', bound)])
+
+    def test_fork(self):
+        event = {'pull_request': {'number': 1, 'base': {'ref': 'main', 'repo': {'id': 1}}, 'head': {
+            'ref': 'x', 'repo': {'id': 2}}}, 'repository': {'id': 1}}
+        said = {'GITHUB_ACTIONS': 'true', 'GITHUB_EVENT_NAME': 'pull_request', 'TOKEN': 't',
+                'GITHUB_EVENT_PATH': self.write('event.json', json.dumps(event)),
+                'GITHUB_REPOSITORY': 'o/r', 'GITHUB_BASE_REF': 'main'}
+        secret = ['--policy-ref', 'HEAD', '--secret', 'TOKEN@upstream.example']
+        self.not_asked(REFUSED, 'such a run gets no secrets', secret, **said)
+        event['pull_request']['head']['repo']['id'] = 1
+        self.write('event.json', json.dumps(event))
+        self.not_asked(0, '', secret, **said)
+
+    def test_files(self):
+        for name, text, words in ((CONFIG, 'ecosystems: [pyhton]\n', "unknown ecosystem 'pyhton'"),
+                                  (CONFIG, 'images: 1\n', CONFIG),
+                                  ('.agentic-ci/openshell-policy.yml', 'version: 9\n', '.yml:1:')):
+            path = self.write('checkout/' + name, text)
+            self.commit()
+            self.own()
+            self.not_asked(INVALID, words)
+            os.remove(path)
+        self.commit()
+        self.own()
+        self.not_asked(INVALID, 'x.yml:1:', ['--policy', self.write('x.yml', 'version: 9\n')])
+        self.not_asked(NOT_FOUND, 'no-prompt', ['--prompt-file', self.top + '/no-prompt'])
+        self.not_asked(64, 'claude-code needs a task', agent='claude-code')
+        self.not_asked(0, '')
+
+    def test_policy_that_can_be_read_once_only(self):
+        pipe = self.top + '/policy'
+        os.mkfifo(pipe)
+        os.chmod(pipe, 0o644)
+        policy = 'version: 1\nfilesystem_policy: {include_workdir: true, read_only: [/bin]}\n'
+        writer = subprocess.Popen(['sh', '-c', 'printf "$0" >"$1"', policy, pipe])
+        self.addCleanup(writer.wait)
+        self.addCleanup(writer.kill)
+        self.assertIn('closed\n', self.shell(self.signed(), 'ls /home 2>/dev/null || echo closed',
+                                             options=['--policy', pipe]))
+
+
 class Interrupts(Case):
     def slow_layer(self):
         """From now on the layer comes slowly; set when some of it has come."""
@@ -649,9 +724,13 @@ class Root(Case):
             self.assertIn('+more', read(self.report + '/changes.patch'))
 
 
-if __name__ == '__main__':
+def main():
     os.umask(0o022)
     if not os.path.exists(images.BUSYBOX):
         print('SKIPPED: image_run: no ' + images.BUSYBOX + '; apt-get install busybox-static')
         sys.exit(77)
     unittest.main(argv=[sys.argv[0], *sys.argv[2:]], verbosity=2)
+
+
+if __name__ == '__main__':
+    main()
