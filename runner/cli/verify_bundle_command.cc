@@ -182,8 +182,9 @@ std::string ShellWord(std::string_view text) {
   return word + "'";
 }
 
-// What was found instead, as the options that would accept it.
+// What was found instead, as the options that would accept it; or a key of a kind that is accepted.
 std::string HintFor(const sigstore::Rejection& rejection) {
+  if (rejection.reason == sigstore::Reason::kKeyAlgorithm) return "cosign generate-key-pair";
   if (rejection.identity.empty()) return {};
   return "--certificate-identity " + ShellWord(rejection.identity) + " --certificate-oidc-issuer " +
          ShellWord(rejection.issuer);

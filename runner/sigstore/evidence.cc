@@ -186,7 +186,8 @@ Check CheckSignature(const Evidence& evidence, const PublicKey& key) {
     TRY(CheckDigests(evidence));
     if (key.kind() == PublicKey::Kind::kEd25519) {
       return Rejection{Reason::kKeyAlgorithm,
-                       "an Ed25519 signature over a file (Ed25519ph) cannot be verified here"};
+                       "an Ed25519 signature over a file (Ed25519ph) cannot be verified here; one "
+                       "over an attestation can, and whatever an ECDSA key signs"};
     }
   }
   for (Hash hash : hashes) {

@@ -48,7 +48,7 @@ def key_types():
     """Every kind of key, in both formats, and what is no match for any."""
     for kind in ('p256', 'p384', 'p521', 'rsa2048', 'ed25519'):
         yield verified(f'dsse-{kind}', bundle(kind=kind),
-                       npm_differs=NPM_SHA256 if kind in ('p384', 'p521') else '')
+                       npm_differs=NPM_SHA256 if kind in ('p384', 'p521', 'ed25519') else '')
         yield verified(f'team-dsse-{kind}', managed(managed=key('team', kind), logs=()), root=None,
                        key=key('team', kind).pem, npm_reads=False)
         yield refused(f'team-other-key-{kind}', 'signature',
@@ -59,16 +59,16 @@ def key_types():
         yield verified(f'team-message-{kind}',
                        managed('message', managed=key('team', kind), logs=()), root=None,
                        key=key('team', kind).pem, npm_reads=False)
-    for kind in ('p256', 'p384', 'p521', 'rsa2048'):
+    for kind in ('p256', 'p384', 'p521', 'rsa2048', 'ed25519'):
         yield verified(f'rekor2-dsse-{kind}', bundle(kind=kind, logs=[2]),
-                       npm_differs=NPM_SHA256 if kind in ('p384', 'p521') else '')
+                       npm_differs=NPM_SHA256 if kind in ('p384', 'p521', 'ed25519') else '')
     yield verified('dsse-p384-sha256', bundle(kind='p384', hash_name='sha256'))
     yield refused('dsse-p256-sha384', 'signature', bundle(hash_name='sha384'))
     yield refused('dsse-sha1', 'signature', bundle(hash_name='sha1'))
     yield refused('weak-rsa', 'key-algorithm', bundle(kind='rsa1024'), npm_differs='npm takes RSA of any size')
     yield refused('team-weak-rsa', 'key-algorithm', managed(managed=key('team', 'rsa1024'), logs=()),
                   root=None, key=key('team', 'rsa1024').pem, npm_reads=False)
-    yield refused('message-ed25519', 'key-algorithm', bundle('message', kind='ed25519'))
+    yield refused('message-ed25519', 'key-algorithm', bundle('message', kind='ed25519'), word='Ed25519ph')
 
 
 def media_types():
