@@ -6,7 +6,6 @@
 #include <array>
 #include <utility>
 
-#include "codec/digest.h"
 #include "gateway/limits.h"
 #include "policy/destination.h"
 
@@ -91,26 +90,30 @@ int SelectProtocol(SSL*, const unsigned char** out, unsigned char* out_size,
 
 constexpr char kTls13Ciphers[] =
     "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256";
+// The keys are elliptic: to look for a way to sign with another is lost work.
+constexpr char kSignatures[] = "ECDSA+SHA256:ECDSA+SHA384:ECDSA+SHA512";
 
-Result<SslContextOwner> NewServerContext() {
-  SslContextOwner context(SSL_CTX_new(TLS_server_method()));
-  if (!context || SSL_CTX_set_min_proto_version(context.get(), TLS1_2_VERSION) != 1) {
-    return Failed("making a TLS server");
-  }
-  // Sessions are resumed by tickets, under keys that die with this context: nothing is kept here.
-  // NewServer sees to it that none carries over between hosts.
-  SSL_CTX_set_session_cache_mode(context.get(), SSL_SESS_CACHE_OFF);
-  SSL_CTX_set_options(context.get(), SSL_OP_NO_RENEGOTIATION | SSL_OP_CIPHER_SERVER_PREFERENCE);
-  SSL_CTX_set_num_tickets(context.get(), 0);  // Stream::OfferResumption gives one later.
-  // The client is on this machine: the cheapest of the three is as good as the others.
-  if (SSL_CTX_set_ciphersuites(context.get(), kTls13Ciphers) != 1) {
-    return Failed("making a TLS server");
-  }
-  SSL_CTX_set_mode(context.get(), SSL_MODE_ENABLE_PARTIAL_WRITE |
-                                      SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
-                                      SSL_MODE_RELEASE_BUFFERS);
-  SSL_CTX_set_alpn_select_cb(context.get(), SelectProtocol, nullptr);
-  return context;
+// What every server of one host has in common, so that a connection need not be given it again.
+Result<SslContextOwner> NewServerContext(X509* leaf, EVP_PKEY* key, X509* issuer) {
+  SslContextOwner owner(SSL_CTX_new(TLS_server_method()));
+  SSL_CTX* context = owner.get();
+  bool made = context != nullptr && SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION) == 1 &&
+              // The client is on this machine: the cheapest of the three is as good as the others.
+              SSL_CTX_set_ciphersuites(context, kTls13Ciphers) == 1 &&
+              SSL_CTX_set1_sigalgs_list(context, kSignatures) == 1 &&
+              SSL_CTX_use_certificate(context, leaf) == 1 &&
+              SSL_CTX_use_PrivateKey(context, key) == 1 &&
+              SSL_CTX_add1_chain_cert(context, issuer) == 1;
+  if (!made) return Failed("making a TLS server");
+  // Sessions are resumed by tickets, under keys that die with this context: nothing is kept here,
+  // and none carries over between hosts.
+  SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
+  SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_CIPHER_SERVER_PREFERENCE);
+  SSL_CTX_set_num_tickets(context, 0);  // Stream::OfferResumption gives one later.
+  SSL_CTX_set_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
+                                SSL_MODE_RELEASE_BUFFERS);
+  SSL_CTX_set_alpn_select_cb(context, SelectProtocol, nullptr);
+  return owner;
 }
 
 }  // namespace
@@ -133,14 +136,10 @@ Result<CertificateAuthority> CertificateAuthority::Create() {
   made.certificate_ = TRY(WithEncoding(made.certificate_));
   certificate = made.certificate_.get();
   made.pem_ = TRY(RenderPem(certificate));
-  made.context_ = TRY(NewServerContext());
   return made;
 }
 
-Result<X509*> CertificateAuthority::LeafFor(const std::string& host) {
-  auto found = leaves_.find(host);
-  if (found != leaves_.end()) return found->second.get();
-  if (leaves_.size() >= kLeafCertificatesMax) leaves_.clear();
+Result<CertificateOwner> CertificateAuthority::MakeLeaf(const std::string& host) {
   CertificateOwner owner = TRY(NewCertificate(leaf_key_.get(), kLeafValid_s));
   X509* leaf = owner.get();
   // RFC 5280: a common name has at most 64 characters. Clients look at the alternative name only.
@@ -156,26 +155,22 @@ Result<X509*> CertificateAuthority::LeafFor(const std::string& host) {
   TRY(AddExtension(leaf, authority, NID_authority_key_identifier, "keyid:always"));
   TRY(AddExtension(leaf, authority, NID_subject_alt_name, (literal ? "IP:" : "DNS:") + host));
   if (X509_sign(leaf, key_.get(), EVP_sha256()) == 0) return Failed("signing");
-  owner = TRY(WithEncoding(owner));
-  leaf = owner.get();
-  leaves_.emplace(host, std::move(owner));
-  return leaf;
+  return WithEncoding(owner);
+}
+
+Result<SSL_CTX*> CertificateAuthority::ContextFor(const std::string& host) {
+  auto found = contexts_.find(host);
+  if (found != contexts_.end()) return found->second.get();
+  CertificateOwner leaf = TRY(MakeLeaf(host));
+  SslContextOwner context = TRY(NewServerContext(leaf.get(), leaf_key_.get(), certificate_.get()));
+  if (contexts_.size() >= kLeafCertificatesMax) contexts_.clear();
+  return contexts_.emplace(host, std::move(context)).first->second.get();
 }
 
 Result<SslOwner> CertificateAuthority::NewServer(const std::string& host) {
-  X509* leaf = TRY(LeafFor(host));
-  SslOwner ssl(SSL_new(context_.get()));
-  if (!ssl || SSL_use_certificate(ssl.get(), leaf) != 1 ||
-      SSL_use_PrivateKey(ssl.get(), leaf_key_.get()) != 1 ||
-      SSL_add1_chain_cert(ssl.get(), certificate_.get()) != 1) {
-    return Failed("making a TLS server");
-  }
-  // A ticket is good only where this is the same.
-  std::string context = codec::Sha256Hex(host).substr(0, SSL_MAX_SID_CTX_LENGTH);
-  const auto* bytes = reinterpret_cast<const unsigned char*>(context.data());
-  if (SSL_set_session_id_context(ssl.get(), bytes, static_cast<unsigned>(context.size())) != 1) {
-    return Failed("making a TLS server");
-  }
+  SSL_CTX* context = TRY(ContextFor(host));
+  SslOwner ssl(SSL_new(context));
+  if (!ssl) return Failed("making a TLS server");
   SSL_set_accept_state(ssl.get());
   return ssl;
 }

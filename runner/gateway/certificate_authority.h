@@ -25,14 +25,14 @@ class CertificateAuthority {
 
  private:
   CertificateAuthority() = default;
-  Result<X509*> LeafFor(const std::string& host);  // Borrowed from leaves_.
+  Result<CertificateOwner> MakeLeaf(const std::string& host);
+  Result<SSL_CTX*> ContextFor(const std::string& host);  // Borrowed from contexts_.
 
   std::string pem_;
   KeyOwner key_;
   CertificateOwner certificate_;
   KeyOwner leaf_key_;  // One for all hosts: they are all this process.
-  SslContextOwner context_;
-  std::map<std::string, CertificateOwner> leaves_;
+  std::map<std::string, SslContextOwner> contexts_;  // By host.
 };
 
 }  // namespace gateway
