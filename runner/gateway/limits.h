@@ -73,6 +73,9 @@ constexpr milliseconds kWebSocketMessageTimeout = seconds(120);
 // hold is the product. Smaller ones are no more than a connection's buffers.
 constexpr size_t kWebSocketSmallBytesMax = size_t{16} << 10;
 constexpr size_t kWebSocketLargeMax = 32;
+// Further ones wait, and their clients with them; more than so many are told to try later.
+constexpr size_t kWebSocketWaitingMax = 64;
+constexpr milliseconds kWebSocketRoomInterval{100};
 // For the server's frame under way to end, and for the client to answer a close frame.
 constexpr milliseconds kWebSocketFarewellTimeout = seconds(2);
 

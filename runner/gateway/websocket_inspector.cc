@@ -42,6 +42,8 @@ std::optional<WebSocketEnd> WebSocketInspector::Feed(std::string_view in, std::s
     in = joined;
   }
   for (;;) {
+    lacks_room_ = !TakesLarge();
+    if (lacks_room_) break;
     const Step step = decoder_.Next(in, &Target());
     if (step.fault.has_value()) return EndOf(step.fault);
     if (step.consumed == 0) break;
@@ -69,9 +71,6 @@ std::optional<WebSocketEnd> WebSocketInspector::Take(std::string_view bytes, con
   }
   dropped_.clear();
   if (is_binary) out += bytes;
-  if (!is_control && !is_binary && !TakesLarge()) {
-    return WebSocketEnd{codec::WebSocketClose::kTryLater, "too many large messages", true};
-  }
   if (!step.ends || is_binary) return std::nullopt;
   if (is_control) return EndControl(out);
   return decoder_.frame().is_final ? EndText(out) : std::nullopt;

@@ -32,9 +32,10 @@ class MessageJudge {
   virtual std::optional<WebSocketEnd> JudgeBinary() = 0;
 };
 
-// Messages above kWebSocketSmallBytesMax that are being put together, over all connections.
+// Messages above kWebSocketSmallBytesMax, over all connections.
 struct LargeMessages {
-  size_t count = 0;
+  size_t count = 0;    // That are being put together: kWebSocketLargeMax at most.
+  size_t waiting = 0;  // For that: kWebSocketWaitingMax at most.
 };
 
 class WebSocketInspector {
@@ -49,6 +50,10 @@ class WebSocketInspector {
   // message as one frame of its own, uncompressed, once it was judged; control frames at once;
   // binary frames as they come. With an end nothing more is fed; what is in `out` may still go.
   std::optional<WebSocketEnd> Feed(std::string_view in, std::string& out);
+
+  // The message under way is large, and there are as many of those as may be: Feed holds the rest
+  // of what it was given until it is called again, with nothing, when there is room.
+  bool lacks_room() const { return lacks_room_; }
 
   // Since when a text message has been arriving; nothing: none is.
   std::optional<std::chrono::steady_clock::time_point> assembling_since() const { return since_; }
@@ -69,7 +74,8 @@ class WebSocketInspector {
   MessageJudge& judge_;
   LargeMessages& large_;
   bool holds_large_ = false;
-  std::string held_;     // The beginning of a frame's head.
+  bool lacks_room_ = false;
+  std::string held_;     // The beginning of a frame's head, or what waits for room.
   std::string control_;  // The payload of the control frame that is being read.
   std::string dropped_;  // Payload of binary frames, which pass as they are.
   std::optional<std::chrono::steady_clock::time_point> since_;

@@ -139,17 +139,38 @@ TEST_CASE("What breaks the protocol ends the connection with its code") {
   CHECK(closed.frames == Frames{"8:\x03\xe8"});
 }
 
-TEST_CASE("Only so many large messages are put together at once") {
+TEST_CASE("A message that grows large waits for room, and loses nothing") {
   Bench bench;
   bench.large.count = kWebSocketLargeMax;
   const std::string small(kWebSocketSmallBytesMax, 'x');
   CHECK(bench.Feed(Text(small)).frames.size() == 1);
-  CHECK(bench.Feed(Text(small + "x")).end->close == WebSocketClose::kTryLater);
+  WebSocketInspector inspector(false, bench.judge, bench.large);
+  std::string out;
+  const std::string frame = Frame(WebSocketOpcode::kText, small + "x", false);
+  const std::string rest = Frame(WebSocketOpcode::kContinuation, "y") + Text("next");
+  CHECK_FALSE(inspector.Feed(frame + rest, out).has_value());
+  CHECK(inspector.lacks_room());
+  CHECK_FALSE(inspector.Feed("", out).has_value());
+  CHECK(inspector.lacks_room());
+  CHECK(bench.judge.judged.size() == 1);
+  CHECK(out.empty());
   bench.large.count = kWebSocketLargeMax - 1;
-  CHECK(bench.Feed(Text(small + "x") + Text(small + "y")).frames.size() == 2);
+  CHECK_FALSE(inspector.Feed("", out).has_value());
+  CHECK_FALSE(inspector.lacks_room());
+  CHECK(bench.judge.judged == std::vector<std::string>{small, small + "xy", "next"});
   CHECK(bench.large.count == kWebSocketLargeMax - 1);
-  bench.Feed(Frame(WebSocketOpcode::kText, small + "x", false));
-  CHECK(bench.large.count == kWebSocketLargeMax - 1);
+}
+
+TEST_CASE("A large message that is given up makes room again") {
+  Bench bench;
+  const std::string large(kWebSocketSmallBytesMax + 1, 'x');
+  {
+    WebSocketInspector inspector(false, bench.judge, bench.large);
+    std::string out;
+    inspector.Feed(Frame(WebSocketOpcode::kText, large, false), out);
+    CHECK(bench.large.count == 1);
+  }
+  CHECK(bench.large.count == 0);
 }
 
 TEST_CASE("A message under way is known, for its time to be bounded") {

@@ -25,6 +25,7 @@ WebSocketSession::WebSocketSession(EventLoop& loop, bool deflate, MessageJudge& 
                                    std::function<void(const WebSocketEnd&)> faulted)
     : loop_(loop),
       inspector_(deflate, judge, large),
+      large_(large),
       faulted_(std::move(faulted)),
       answers_(codec::WebSocketDecoder::Sender::kServer, deflate, INT64_MAX),
       to_client_done_(loop) {}
@@ -65,20 +66,44 @@ Task<Result<BodyReader::Piece>> WebSocketSession::ReadClient(RelayEnd client) {
   }
 }
 
+// False: nobody is there any more. The client is not read meanwhile, so it waits as well.
+Task<bool> WebSocketSession::AwaitRoom() {
+  const auto until = *inspector_.assembling_since() + kWebSocketMessageTimeout;
+  bool may_wait = large_.waiting < kWebSocketWaitingMax;
+  ++large_.waiting;
+  while (large_.count >= kWebSocketLargeMax && !end_.has_value() && !to_client_done_.is_set()) {
+    if (!may_wait) End({WebSocketClose::kTryLater, "too many large messages", true});
+    if (replaced_ && replaced_()) End({WebSocketClose::kRestart, "policy changed", false});
+    if (may_wait) co_await loop_.Sleep(Deadline::After(kWebSocketRoomInterval));
+    may_wait = may_wait && std::chrono::steady_clock::now() < until;
+  }
+  --large_.waiting;
+  co_return !to_client_done_.is_set();
+}
+
 Task<Done> WebSocketSession::MoveToServer(RelayEnd client, RelayEnd server) {
   std::string out;
+  bool over = false;  // The client has finished.
   for (;;) {
-    Result<BodyReader::Piece> piece = co_await ReadClient(client);
+    std::string_view bytes;
+    if (inspector_.lacks_room()) {
+      bool there = co_await AwaitRoom();
+      if (!there) break;
+    } else {
+      Result<BodyReader::Piece> piece = co_await ReadClient(client);
+      if (!piece.ok() && !end_.has_value()) break;
+      if (piece.ok()) bytes = piece.value().bytes;
+      over = piece.ok() && piece.value().end;
+    }
     if (end_.has_value()) co_return Done{};
-    if (!piece.ok()) break;
     out.clear();
-    std::optional<WebSocketEnd> end = inspector_.Feed(piece.value().bytes, out);
+    std::optional<WebSocketEnd> end = inspector_.Feed(bytes, out);
     Status written = co_await server.to.Write(out);
     if (end.has_value()) {
       End(std::move(*end));
       co_return Done{};
     }
-    if (written.ok() && piece.value().end) {
+    if (written.ok() && over && !inspector_.lacks_room()) {
       (void)co_await server.to.Finish({});
       co_return Done{};
     }

@@ -36,11 +36,13 @@ class WebSocketSession {
   Task<bool> EndToClient(RelayEnd client, std::string passed);
   Task<Done> SayGoodbye(RelayEnd client, RelayEnd server);
   Task<Result<BodyReader::Piece>> ReadClient(RelayEnd client);
+  Task<bool> AwaitRoom();
   size_t FollowServer(std::string_view bytes, std::string& passed);
   void End(WebSocketEnd end);
 
   EventLoop& loop_;
   WebSocketInspector inspector_;
+  LargeMessages& large_;
   std::function<void(const WebSocketEnd&)> faulted_;
   std::function<bool()> replaced_;
   codec::WebSocketDecoder answers_;  // The server's frames, to know where they end.

@@ -273,6 +273,37 @@ class WebSocketTest(unittest.TestCase):
         self.assertEqual(self.talk("/chat", largest + "x")[0][0], 1009)
         self.assertEqual(len(STAGE.server.seen), 1)
 
+    def open(self, path):
+        """A connection with a WebSocket on it."""
+        connection = STAGE.tunnel()
+        self.addCleanup(connection.close)
+        connection.sendall(("GET %s HTTP/1.1\r\nHost: %s:%d\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
+                            "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: %s\r\n\r\n" %
+                            (path, HOST, STAGE.server.port, KEY)).encode())
+        self.assertIn(b"HTTP/1.1 101 ", read_head(connection))
+        return connection
+
+    def test_more_large_messages_than_there_is_room_for_wait_and_then_pass(self):
+        def send(payload, whole=True):
+            connection = self.open("/chat?room")
+            size = len(payload) if whole else len(payload) + 1
+            connection.sendall(b"\x81\xff" + size.to_bytes(8, "big") + b"\0\0\0\0" + payload)
+            return connection
+        large = b"x" * 200000
+        held = [send(large, whole=False) for _ in range(32)]
+        waiting = [send(large) for _ in range(64)]
+        for connection in waiting:
+            connection.settimeout(0.3 if connection is waiting[0] else 0)
+            self.assertRaises(OSError, connection.recv, 1)
+        self.assertEqual(self.talk("/chat", "small"), ["small"])  # Control: others go on.
+        refused = send(large)
+        self.assertEqual(read_frame(refused)[:4], b"\x88\x19\x03\xf5")  # 1013: too many wait already.
+        held[0].sendall(b"y")  # This one is whole, and makes room.
+        for connection in waiting + held[:1]:
+            connection.settimeout(10)
+            self.assertEqual(connection.recv(10), b"\x81\x7f" + (200000 + (connection is held[0])).to_bytes(8, "big"))
+        self.assertEqual(len(STAGE.server.seen), 1 + 64 + 1)
+
     def test_what_the_server_sends_has_no_bound(self):
         self.assertEqual(len(self.talk("/chat", "send 9000000")[0]), 9000000)
 
