@@ -48,7 +48,7 @@ def key_types():
     """Every kind of key, in both formats, and what is no match for any."""
     for kind in ('p256', 'p384', 'p521', 'rsa2048', 'ed25519'):
         yield verified(f'dsse-{kind}', bundle(kind=kind),
-                       npm_differs=NPM_SHA256 if kind in ('p384', 'p521', 'ed25519') else '')
+                       npm_differs=NPM_SHA256 if kind in ('p384', 'p521') else '')
         yield verified(f'team-dsse-{kind}', managed(managed=key('team', kind), logs=()), root=None,
                        key=key('team', kind).pem, npm_reads=False)
         yield refused(f'team-other-key-{kind}', 'signature',
@@ -134,6 +134,8 @@ def json_text():
 
 def content():
     yield verified('good', GOOD, word='log index: 1006')
+    yield verified('good-json', GOOD, options=('--json',), npm_reads=False,
+                   word='"log_indices": [\n    "1006"\n  ],\n  "times": [\n    ')
     # Nobody signed the number of an old entry that has only a proof.
     yield verified('index-not-signed', bundle(logs=[(1, {'promise': False})]), no_word='log index')
     yield verified('good-message', MESSAGE)
