@@ -5,6 +5,7 @@
 #include <cctype>
 #include <cstdint>
 
+#include "base/ascii.h"
 #include "codec/query.h"
 
 namespace codec {
@@ -12,20 +13,11 @@ namespace {
 
 constexpr size_t kPathBytesMax = 4096;
 
-Error Invalid(std::string_view what) { return Error{Code::kInvalid, std::string(what)}; }
-
-int HexDigit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
-
 // The byte of "%XX" at `at`, or -1.
 int DecodeEscape(std::string_view text, size_t at) {
   if (text.size() - at < 3) return -1;
-  int high = HexDigit(text[at + 1]);
-  int low = HexDigit(text[at + 2]);
+  int high = ascii::HexValue(text[at + 1]);
+  int low = ascii::HexValue(text[at + 2]);
   return high < 0 || low < 0 ? -1 : high * 16 + low;
 }
 
@@ -84,16 +76,23 @@ Status CheckRawPath(std::string_view path) {
   return Ok();
 }
 
-// A dot segment behind an encoded slash survives resolution; a server that decodes "%2F" would
-// climb with it.
+// A dot segment beside an encoded slash survives resolution; a server that decodes "%2F" would
+// climb with it, and so would one to which a backslash is a slash.
 bool HidesDotSegment(std::string_view segment) {
-  while (true) {
-    size_t slash = segment.find("%2F");
-    std::string_view part = segment.substr(0, slash);
+  for (size_t begin = 0, end = 0; end < segment.size(); begin = end + 3) {
+    end = std::min({segment.find("%2F", begin), segment.find("%5C", begin), segment.size()});
+    std::string_view part = segment.substr(begin, end - begin);
     if (part == "." || part == "..") return true;
-    if (slash == std::string_view::npos) return false;
-    segment.remove_prefix(slash + 3);
   }
+  return false;
+}
+
+// "%C0%AE" and the like: no UTF-8, but a dot or a slash to a decoder that does not look.
+bool IsOverlong(std::string_view segment) {
+  for (const char* form : {"%C0%", "%C1%", "%E0%8", "%E0%9", "%F0%8"}) {
+    if (segment.find(form) != std::string_view::npos) return true;
+  }
+  return false;
 }
 
 }  // namespace
@@ -119,7 +118,8 @@ Result<std::string> CanonicalPath(std::string_view path, bool allow_encoded_slas
       if (last) kept.emplace_back();  // A trailing slash stays one.
       continue;
     }
-    if (HidesDotSegment(segment)) return Invalid("a dot segment behind an encoded slash");
+    if (HidesDotSegment(segment)) return Invalid("a dot segment beside an encoded slash");
+    if (IsOverlong(segment)) return Invalid("an overlong form of UTF-8 in the path");
     kept.push_back(std::move(segment));
   }
   std::string canonical;

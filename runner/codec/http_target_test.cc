@@ -43,6 +43,23 @@ TEST_CASE("CanonicalPath keeps an encoded slash only where it is allowed") {
   CHECK(Canonical("/public/x%2f..", true) == "refused");
 }
 
+TEST_CASE("CanonicalPath refuses what climbs for a server that takes a backslash for a slash") {
+  CHECK(Canonical("/public/..%5csecret") == "refused");
+  CHECK(Canonical("/public/x\\..\\..\\secret") == "refused");
+  CHECK(Canonical("/public/..%5C%2fsecret", true) == "refused");
+  CHECK(Canonical("/public/a%5c.") == "refused");
+  CHECK(Canonical("/public/a%5cb..c") == "/public/a%5Cb..c");
+}
+
+TEST_CASE("CanonicalPath refuses overlong forms of a dot, a slash or a zero") {
+  for (const char* path : {"/a/%c0%ae%c0%ae/b", "/a/..%c0%afb", "/a/%C1%9Cb", "/a%C0%80",
+                           "/%e0%80%ae./b", "/%e0%9f%80", "/%f0%80%80%ae/b"}) {
+    CHECK(Canonical(path) == "refused");
+  }
+  CHECK(Canonical("/a/%e0%a4%85") == "/a/%E0%A4%85");
+  CHECK(Canonical("/caf%E9") == "/caf%E9");
+}
+
 TEST_CASE("CanonicalPath refuses what is no path") {
   CHECK(Canonical("/a%00b") == "refused");
   CHECK(Canonical("/a%0A") == "refused");

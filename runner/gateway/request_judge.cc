@@ -2,6 +2,7 @@
 #include "gateway/request_judge.h"
 
 #include <algorithm>
+#include <array>
 
 #include "codec/http_target.h"
 #include "codec/position.h"
@@ -13,6 +14,17 @@ namespace gateway {
 namespace {
 
 constexpr std::string_view kVia = "1.1 openshell-sandbox";
+// What some servers take for the method, or for the path, in place of the request line's.
+constexpr std::array<std::string_view, 3> kMethodFields = {"x-http-method-override",
+                                                           "x-http-method", "x-method-override"};
+constexpr std::array<std::string_view, 2> kPathFields = {"x-original-url", "x-rewrite-url"};
+
+template <size_t kCount>
+bool IsOneOf(const codec::HttpField& field, const std::array<std::string_view, kCount>& names) {
+  return std::any_of(names.begin(), names.end(), [&](std::string_view name) {
+    return codec::EqualIgnoringCase(field.name, name);
+  });
+}
 
 // The request target, made comparable.
 struct Target {
@@ -119,6 +131,12 @@ bool AsksForWebSocket(const codec::RequestHead& head, const codec::BodyFraming& 
          codec::FindField(head.fields, "sec-websocket-key") != nullptr;
 }
 
+// Its endpoint judges the messages, too.
+bool OpensWebSocket(const policy::Verdict& verdict) {
+  return verdict.governing != nullptr &&
+         verdict.governing->protocol == policy::Protocol::kWebSocket;
+}
+
 // The fields as they are sent: ours in front, the client's end-to-end ones behind.
 codec::HttpFields PlanFields(const RequestContext& context, const codec::RequestHead& head,
                              const RequestVerdict& verdict) {
@@ -126,11 +144,25 @@ codec::HttpFields PlanFields(const RequestContext& context, const codec::Request
   fields.reserve(head.fields.size() + 4);
   fields.push_back({"Host", RenderAuthority(context.authority, context.default_port())});
   for (codec::HttpField& field : codec::EndToEndFields(head.fields)) {
-    if (!codec::EqualIgnoringCase(field.name, "host")) fields.push_back(std::move(field));
+    bool replaced = codec::EqualIgnoringCase(field.name, "host") || IsOneOf(field, kPathFields);
+    if (!replaced) fields.push_back(std::move(field));
   }
   if (context.forward) fields.push_back({"Via", std::string(kVia)});
   if (verdict.websocket) fields.push_back({"Upgrade", "websocket"});
   return fields;
+}
+
+// A request that names a second method has to be allowed as either; `request` is left as the one
+// that was refused.
+policy::Verdict Decide(const policy::Route& route, const codec::RequestHead& head,
+                       policy::HttpRequest& request) {
+  policy::Verdict verdict = route.Decide(request);
+  for (const codec::HttpField& field : head.fields) {
+    if (!verdict.allowed || verdict.audited || !IsOneOf(field, kMethodFields)) continue;
+    request.method = field.value;
+    verdict = route.Decide(request);
+  }
+  return verdict;
 }
 
 // What the record says of a decision.
@@ -162,6 +194,8 @@ std::optional<RequestVerdict> TakeBodyVerdict(const RequestContext& context,
   decision.at = verdict.verdict.at();
   NoteDecision(context, decision, event);
   event.engine = verdict.engine;
+  event.protocol = verdict.protocol;
+  event.operations = verdict.operations;
   if (verdict.refusal.has_value()) {
     RequestVerdict refused =
         Refuse(event, verdict.refusal->engine, verdict.refusal->reason, verdict.refusal->answer);
@@ -272,10 +306,12 @@ RequestVerdict JudgeRequest(const RequestContext& context, const codec::RequestH
     std::optional<RequestVerdict> refused = TakeBodyVerdict(context, *needs->verdict, event);
     if (refused.has_value()) return std::move(*refused);
   } else if (!needs.has_value()) {
-    policy::Verdict verdict = context.route.Decide(request);
+    policy::Verdict verdict = Decide(context.route, head, request);
+    if (!verdict.allowed) event.method = request.method;
     policy::Decision decision =
         policy::DescribeVerdict(verdict, context.route, context.caller, request);
     NoteDecision(context, decision, event);
+    if (upgrade && OpensWebSocket(verdict)) event.protocol = "websocket";
     if (!decision.allowed) return RefuseByRule(context, std::move(event), decision);
     event.message.reserve(64 + event.host.size() + event.path.size() + decision.reason.size());
     event.message.append("L7_REQUEST ").append(decision.audited ? "audit " : "allow ");

@@ -116,6 +116,26 @@ TEST_CASE("A deny rule wins over every spelling of its path") {
   }
 }
 
+TEST_CASE("A request that names a second method has to be allowed as that, too") {
+  auto post = [](const std::string& lines) {
+    return Bench().Judge("POST /post/x HTTP/1.1\r\nHost: api.example\r\n" + lines + "\r\n");
+  };
+  CHECK(post("X-Custom: DELETE\r\n").kind == RequestVerdict::kPass);
+  CHECK(post("X-HTTP-Method-Override: GET\r\n").kind == RequestVerdict::kPass);
+  for (const char* name : {"X-HTTP-Method-Override", "x-http-method", "X-Method-Override"}) {
+    RequestVerdict verdict = post("X-HTTP-Method: GET\r\n" + std::string(name) + ": DELETE\r\n");
+    CHECK(Contains(AnswerOf(verdict), "DELETE /post/x not permitted by policy"));
+    CHECK(verdict.event.method == "DELETE");
+  }
+}
+
+TEST_CASE("Fields that stand for the path stay here") {
+  RequestVerdict verdict =
+      Bench().Get("/a", "X-Original-URL: /secret\r\nX-Rewrite-Url: /secret\r\n");
+  CHECK(verdict.kind == RequestVerdict::kPass);
+  CHECK(verdict.request.fields.size() == 1);
+}
+
 TEST_CASE("What an older policy allowed is refused, and says that it changed") {
   Bench bench;
   CHECK(bench.Get("/a").kind == RequestVerdict::kPass);

@@ -5,6 +5,7 @@
 #include <array>
 #include <memory>
 
+#include "base/ascii.h"
 #include "codec/client_hello.h"
 #include "gateway/connection.h"
 #include "gateway/http1_client.h"
@@ -30,17 +31,18 @@ enum class Speech { kNothing, kTls, kHttp, kHttp2, kOther };
 // What the first bytes say. `final`: no more of them will come in time.
 Speech Recognise(std::string_view bytes, bool final) {
   if (bytes.empty()) return Speech::kNothing;
-  // A TLS record: handshake, version 3.x (RFC 8446, 5.1).
+  // A TLS record: handshake, version 3.x (RFC 8446, 5.1). However late the rest of it comes: what
+  // is not seen to be TLS may ask for any name.
   if (bytes[0] == 0x16) {
-    if (bytes.size() < 3 && !final) return Speech::kNothing;
-    bool tls = bytes.size() >= 3 && bytes[1] == 0x03 && bytes[2] <= 0x04;
+    if (bytes.size() < 3) return Speech::kNothing;
+    bool tls = bytes[1] == 0x03 && bytes[2] <= 0x04;
     return tls ? Speech::kTls : Speech::kOther;
   }
   if (bytes.substr(0, kPreface.size()) == kPreface) return Speech::kHttp2;
   // A method and a space: any HTTP/1 method is a short word of capitals.
   size_t letters = 0;
-  while (letters < bytes.size() && ((bytes[letters] >= 'A' && bytes[letters] <= 'Z') ||
-                                    bytes[letters] == '-' || bytes[letters] == '_')) {
+  while (letters < bytes.size() &&
+         (ascii::IsUpper(bytes[letters]) || bytes[letters] == '-' || bytes[letters] == '_')) {
     ++letters;
   }
   if (letters == bytes.size() && letters < kPeekBytes && !final) return Speech::kNothing;

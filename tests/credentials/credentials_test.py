@@ -76,10 +76,10 @@ class Run:
         self.written = {}  # Everything that runs wrote, by file.
 
     def send(self, name, service, path="/v1/x", method="GET", headers=(), pieces=(), chunked=False, host=HOST,
-             sleep=0):
+             sleep=0, length=None):
         self.requests.append({
             "name": name, "host": host, "port": self.ports[service], "path": path, "method": method,
-            "headers": [["X-Case", name], *map(list, headers)], "chunked": chunked, "sleep": sleep,
+            "headers": [["X-Case", name], *map(list, headers)], "chunked": chunked, "sleep": sleep, "length": length,
             "pieces": [base64.b64encode(piece).decode() for piece in pieces]})
 
     def go(self, label, arguments, variables, policy=POLICY):
@@ -180,6 +180,7 @@ class Services(unittest.TestCase):
         send("form", "rewrite", method="POST", headers=form, pieces=[b"a=1&t=" + marker("SERVICE_TOKEN").encode()])
         send("unknown in json", "rewrite", method="POST", headers=typed, pieces=[b'"' + marker("NO").encode() + b'"'])
         send("too long", "rewrite", method="POST", headers=typed, pieces=[b'"' + b"x" * 262143 + b'"'])
+        send("length of 2^63", "rewrite", method="POST", headers=typed, pieces=[b"{"], length=(1 << 63) - 1)
         send("binary", "rewrite", method="POST", headers=[("Content-Type", "application/octet-stream")],
              pieces=[marker("SERVICE_TOKEN").encode()])
         # Signed anew.
@@ -221,6 +222,17 @@ class Services(unittest.TestCase):
         self.assertIn("'SERVICE_TOKEN': 'openshell:resolve:env:SERVICE_TOKEN'", str(environment))
         self.assertIn("'ANTHROPIC_BASE_URL': 'https://%s:" % HOST, str(environment))
         self.assertNotIn("CI_TOKEN'", str(environment))
+
+    def test_programs_are_told_of_the_proxy_and_the_authority(self):
+        """OpenShell 6.7 #152 and #154; the files are read through by every client of this suite."""
+        environment = self.answers["environment"][0]
+        for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "grpc_proxy"):
+            self.assertEqual(environment[name], "http://10.200.0.1:3128", name)
+        for name in ("NO_PROXY", "no_proxy"):
+            self.assertEqual(environment[name], "127.0.0.1,localhost,::1", name)
+        for name in ("SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "GIT_SSL_CAINFO", "DENO_CERT"):
+            self.assertRegex(environment[name], "^/etc/openshell-tls/", name)
+            self.assertIn(environment[name], self.answers["files"][0], name)
 
     def test_a_clients_own_key_is_replaced_by_the_bound_one(self):
         for name in ("own key", "no key"):
@@ -276,6 +288,7 @@ class Services(unittest.TestCase):
         self.assertEqual(self.asked("form").body, b"a=1&t=" + urllib.parse.quote(TOKEN, safe="").encode())
         self.refused("unknown in json", 500, "credential_unavailable", "credential NO is not known")
         self.refused("too long", 413, "request_body_too_large")
+        self.refused("length of 2^63", 413, "request_body_too_large")  # At once: OpenShell 6.5 #136.
         self.refused("binary", 500, "credential_unavailable")
 
     def verify(self, asked, service, payload_hash):

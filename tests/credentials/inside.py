@@ -37,7 +37,7 @@ def ask(request):
         head += "Transfer-Encoding: chunked\r\n"
         pieces = [b"%x\r\n%s\r\n" % (len(piece), piece) for piece in pieces] + [b"0\r\n\r\n"]
     elif pieces:
-        head += "Content-Length: %d\r\n" % sum(map(len, pieces))
+        head += "Content-Length: %d\r\n" % (request["length"] or sum(map(len, pieces)))
     answer = b""
     try:
         connection.sendall(head.encode() + b"\r\n")
@@ -61,6 +61,8 @@ def main():
     with open("requests.json") as file:
         requests = json.load(file)
     print(json.dumps(["environment", dict(os.environ), ""]), flush=True)
+    files = ["/etc/openshell-tls/" + name for name in os.listdir("/etc/openshell-tls")]
+    print(json.dumps(["files", files, ""]), flush=True)
     for request in requests:
         if request.get("sleep"):
             time.sleep(request["sleep"])

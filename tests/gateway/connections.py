@@ -4,7 +4,9 @@ import json
 import os
 import shutil
 import socket
+import ssl
 import subprocess
+import time
 
 from stage import (CURL, PROXY, contains, curl, equal, in_tunnel, lacks, proxy_bytes, read_all, request, run, stage,
                    tls_tunnel, tunnel)
@@ -90,6 +92,28 @@ def test_loopback_link_local_and_rebound_names_are_refused():
     equal(curl("https://metadata.wild.example.test/").status, 403)
 
 
+def test_a_metadata_service_is_refused_in_every_dialect():
+    """N26: even where the policy names its address."""
+    for url, *fields in (("/latest/meta-data/iam/security-credentials/",),
+                         ("/latest/api/token", "-X", "PUT", "-H", "X-aws-ec2-metadata-token-ttl-seconds: 21600"),
+                         ("/metadata/instance?api-version=2021-02-01", "-H", "Metadata: true"),
+                         ("/computeMetadata/v1/", "-H", "Metadata-Flavor: Google")):
+        answer = curl("http://169.254.169.254" + url, *fields)
+        equal((answer.status, answer.json()["error"]), (403, "ssrf_denied"))
+    equal(curl("http://169.254.169.253/").json()["error"], "policy_denied")
+
+
+def test_another_name_behind_the_address_of_an_allowed_one_is_refused():
+    """N20 and N53: all names of this test have one address."""
+    equal(curl("https://other.example.test/echo").status, 403)
+    for target, ca in (("api", "ca.pem"), ("skip", "trusted.pem")):
+        for name, code in ((target, 0), ("other", 35)):
+            answer = curl("https://%s.example.test/echo" % name, "--connect-to", "::%s.example.test:" % target,
+                          ca=stage().folder + "/" + ca)
+            equal((answer.code, answer.body[:9]), (code, b"GET /echo" if code == 0 else b""))
+    contains(stage().log(), "TLS asks for other.example.test on a connection to skip.example.test")
+
+
 def test_a_wildcard_never_leads_to_a_private_address():
     for name in ("private", "mixed"):
         text = proxy_bytes(b"CONNECT %s.wild.example.test:443 HTTP/1.1\r\nHost: x\r\n\r\n" % name.encode())
@@ -106,6 +130,8 @@ def test_a_name_without_an_address_is_a_bad_gateway():
     text = proxy_bytes(b"CONNECT nowhere.example.test:443 HTTP/1.1\r\nHost: x\r\n\r\n")
     contains(text, b"HTTP/1.1 502 ")
     equal(json.loads(text.split(b"\r\n\r\n", 1)[1])["error"], "upstream_unreachable")
+    text = proxy_bytes(b"CONNECT broken.wild.example.test:443 HTTP/1.1\r\nHost: x\r\n\r\n")  # SERVFAIL.
+    contains(text, b"HTTP/1.1 502 ")
 
 
 def test_the_alias_of_this_machine_reaches_its_loopback():
@@ -142,6 +168,31 @@ def test_tls_skip_tunnels_the_servers_own_certificate():
     equal(curl("https://skip.example.test/echo").code, 60)
 
 
+def greet(host, server_name, first):
+    """Sends the `first` bytes of a ClientHello, a little later the rest; what comes back."""
+    incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+    try:
+        ssl._create_unverified_context().wrap_bio(incoming, outgoing, server_hostname=server_name).do_handshake()
+    except ssl.SSLWantReadError:
+        pass
+    hello = outgoing.read()
+    connection, head = tunnel(host + ":443")
+    contains(head, b" 200 ")
+    with connection:
+        connection.sendall(hello[:first])
+        time.sleep(0.25 if first < 40 else 0)
+        connection.sendall(hello[first:])
+        return connection.recv(3)
+
+
+def test_a_hello_in_pieces_asks_for_no_other_name():
+    for host in ("skip.example.test", "l4.example.test"):
+        for first in (1, 2, 3, 40):
+            equal(greet(host, host, first)[:2], b"\x16\x03")
+            equal(greet(host, "other.example.test", first), b"HTT")  # A refusal.
+        contains(stage().log(), "TLS asks for other.example.test on a connection to " + host)
+
+
 def test_a_credential_bound_to_an_uninspected_host_is_refused():
     text = proxy_bytes(b"CONNECT sealed.example.test:443 HTTP/1.1\r\nHost: x\r\n\r\n")
     equal(json.loads(text.split(b"\r\n\r\n", 1)[1])["error"], "uninspected_credentials")
@@ -158,6 +209,16 @@ def test_a_connection_only_endpoint_carries_any_bytes_both_ways():
         equal(read_all(connection), b"")
 
 
+def test_a_server_that_finishes_first_still_hears_its_client():
+    for greeting in (b"0\n", b"300000\n"):
+        connection, _ = tunnel("l4.example.test:9001")
+        with connection:
+            equal(read_all(connection), greeting)
+            connection.sendall(b"x" * 300000)
+            connection.shutdown(socket.SHUT_WR)
+            time.sleep(0.3)
+
+
 def test_bytes_that_are_not_http_are_refused_on_an_inspected_endpoint():
     connection, head = tunnel("api.example.test:9000")
     with connection:
@@ -170,6 +231,14 @@ def test_tls_on_a_connection_only_endpoint_is_terminated_and_recorded():
     answer = curl("https://l4.example.test/echo", "-X", "DELETE")
     equal((answer.code, answer.status), (0, 200))
     contains(stage().log(), "HTTP:DELETE [INFO] ALLOWED %s(" % CURL)
+
+
+def test_an_upstream_certificate_that_is_over_or_another_hosts_is_refused():
+    for url, why in (("https://untrusted.example.test:8444/", "certificate has expired"),
+                     ("https://of.another.example.test/", "ostname mismatch")):
+        answer = curl(url)
+        equal(answer.status, 502)
+        contains(answer.json()["detail"], why)
 
 
 def test_an_upstream_certificate_of_a_stranger_is_refused():

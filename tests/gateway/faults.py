@@ -33,6 +33,19 @@ def sanitized():
         return "asan" in maps.read()
 
 
+WAITING = []
+
+
+def test_a_silent_name_server_holds_nobody_else_up():
+    """Its outcome is looked at by the last test here."""
+    for _ in range(5):
+        WAITING.append(connect_proxy())
+        WAITING[-1].sendall(b"CONNECT silent.wild.example.test:443 HTTP/1.1\r\nHost: x\r\n\r\n")
+    begin = time.monotonic()
+    equal(curl("https://dns.example.test/echo").status, 200)
+    assert time.monotonic() - begin < 5
+
+
 def test_a_server_that_resets_before_its_answer_is_a_bad_gateway():
     answer = curl("https://api.example.test/reset")
     equal(answer.status, 502)
@@ -266,3 +279,11 @@ def test_a_client_may_change_keys_while_the_gateway_waits_to_write():
         got += len(piece)
     tls.close()
     equal(curl("https://api.example.test/echo").status, 200)
+
+
+def test_a_name_that_nobody_answers_for_is_a_bad_gateway():
+    """Of the test that began here."""
+    for connection in WAITING:
+        connection.settimeout(20)  # More than kResolveTimeout.
+        contains(read_all(connection), b"HTTP/1.1 502 ")
+        connection.close()

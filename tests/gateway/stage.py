@@ -17,7 +17,7 @@ PROXY = ("10.200.0.1", 3128)
 CURL = os.path.realpath(shutil.which("curl") or "/usr/bin/curl")
 PYTHON = os.path.realpath("/proc/self/exe")
 TOKEN = "tok-5ecret/+value"
-NAMES = ["api", "audit", "l4", "skip", "plain", "untrusted", "other", "sealed", "slash", "socket"]
+NAMES = ["api", "audit", "l4", "skip", "plain", "untrusted", "other", "sealed", "slash", "socket", "of.another"]
 
 POLICY = """
 version: 1
@@ -38,7 +38,9 @@ network_policies:
           - {{method: GET, path: "/secret/**"}}
       - {{host: dns.example.test, port: 443, protocol: rest, enforcement: enforce, access: read-only}}
       - {{host: audit.example.test, port: 443, protocol: rest, enforcement: audit, access: read-only}}
-      - {{host: untrusted.example.test, port: 8443, protocol: rest, enforcement: enforce, access: full}}
+      - {{host: untrusted.example.test, ports: [8443, 8444], protocol: rest, enforcement: enforce, access: full}}
+      - {{host: of.another.example.test, port: 443, protocol: rest, enforcement: enforce, access: full}}
+      - {{host: 169.254.169.254, port: 80, access: full}}
       - {{host: plain.example.test, port: 80, protocol: rest, enforcement: enforce, access: read-write}}
       - {{host: slash.example.test, port: 443, protocol: rest, enforcement: enforce, access: full,
          allow_encoded_slash: true}}
@@ -50,7 +52,7 @@ network_policies:
     binaries: [{{path: {curl}}}, {{path: {python}}}]
   raw:
     endpoints:
-      - {{host: l4.example.test, ports: [443, 9000]}}
+      - {{host: l4.example.test, ports: [443, 9000, 9001]}}
       - {{host: skip.example.test, port: 443, tls: skip}}
       - {{host: sealed.example.test, port: 443, tls: skip}}
       - {{host: api.example.test, port: 9000, protocol: rest, enforcement: enforce, access: full}}
@@ -95,6 +97,8 @@ def make_certificates(folder):
                 "-keyout", name + ".key", "-out", name + ".csr")
         openssl("x509", "-req", "-in", name + ".csr", "-CA", authority + ".pem", "-CAkey", authority + ".key",
                 "-CAcreateserial", "-days", "2", "-extfile", "names", "-out", name + ".pem")
+    openssl("x509", "-req", "-in", "server.csr", "-CA", "trusted.pem", "-CAkey", "trusted.key", "-CAcreateserial",
+            "-days", "-1", "-extfile", "names", "-out", "expired.pem")
 
 
 class Stage:

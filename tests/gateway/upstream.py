@@ -165,6 +165,26 @@ def serve_raw(connection, _):
     connection.close()
 
 
+HEARD = []
+
+
+def serve_half(connection, _):
+    """Says how much the last client said, finishes, and goes on listening."""
+    try:
+        connection.sendall(b"%d\n" % (HEARD[-1] if HEARD else 0))
+        connection.shutdown(socket.SHUT_WR)
+        size = 0
+        while True:
+            data = connection.recv(65536)
+            if not data:
+                break
+            size += len(data)
+        HEARD.append(size)
+    except OSError:
+        pass
+    connection.close()
+
+
 def serve_nothing(connection, _):
     """Takes a connection and never says anything."""
     try:
@@ -209,9 +229,12 @@ def serve_dns(address):
                 labels.append(query[at + 1:at + 1 + query[at]].decode())
                 at += 1 + query[at]
             kind = struct.unpack(">H", query[at + 1:at + 3])[0]
-            addresses = ZONE.get(".".join(labels).lower())
+            name = ".".join(labels).lower()
+            if name.startswith("silent."):
+                continue
+            addresses = ZONE.get(name)
             records = addresses if addresses and kind == 1 else []
-            flags = 0x8180 if addresses else 0x8183
+            flags = 0x8180 if addresses else 0x8182 if name.startswith("broken.") else 0x8183
             out = query[:2] + struct.pack(">HHHHH", flags, 1, len(records), 0, 0) + query[12:at + 5]
             for record in records:
                 out += b"\xc0\x0c" + struct.pack(">HHIH", 1, 1, 5, 4) + socket.inet_aton(record)
@@ -232,8 +255,10 @@ def main():
     listen(ADDRESS, 80, serve_http)
     listen(ADDRESS, 443, serve_http, good)
     listen(ADDRESS, 8443, serve_http, bad)
+    listen(ADDRESS, 8444, serve_http, tls_context(folder + "/expired.pem", folder + "/server.key"))
     listen(ADDRESS, 9443, serve_http, good)
     listen(ADDRESS, 9000, serve_raw)
+    listen(ADDRESS, 9001, serve_half)
     listen(ADDRESS, 9444, serve_nothing)
     serve_dns(ADDRESS)
     print("ready", flush=True)

@@ -9,6 +9,7 @@ Stage, namespaces and the HTTP/1 server are those of tests/gateway.
 """
 import json
 import os
+import struct
 import subprocess
 import sys
 import threading
@@ -331,6 +332,11 @@ MALFORMED = [
     [("upgrade", "h2c")],
     [("http2-settings", "AAAA")],
     [("te", "gzip")],
+    [("te", "trailers, deflate")],
+    [("te", "")],
+    [("content_length", "5")],
+    [("transfer_encoding", "chunked")],
+    [("cookie", "a=1"), ("cookie", "b\r\nsmuggled: 1")],
     [("x", "a\r\nsmuggled: 1")],
     [("x", "a\nsmuggled: 1")],
     [("x", "a\rsmuggled: 1")],
@@ -360,6 +366,7 @@ REPLACED = [
     (":method", ""),
     (":method", "CONNECT"),
     (":scheme", "http"),
+    (":scheme", "HTTPS"),
     (":scheme", ""),
     (":path", ""),
     (":path", "echo"),
@@ -371,6 +378,8 @@ REPLACED = [
     (":path", b"/echo\0smuggled"),
     (":path", "/echo#smuggled"),
     (":path", "/../../echo"),
+    (":path", "/echo/..%5c..%5csecret/x"),
+    (":path", "/echo/%c0%ae%c0%ae/x"),
     (":path", "/echo%2f..%2fsecret"),
     (":path", "/echo?x=%zz"),
     (":authority", ""),
@@ -398,6 +407,76 @@ def test_a_malformed_request_is_no_request_and_costs_its_stream_alone():
         equal(client.fetch(stream + 2, frames.get(H1)).status, 200)
         stream += 4
     lacks(STAGE.log(), "smuggled")
+
+
+def odd_frames():
+    """Frames that no client sends, by what is wrong with them."""
+    F, head, post = frames.frame, frames.block(frames.get(H1)), frames.block(frames.get(H1, method="POST"))
+    kind = frames
+
+    def headers(block, stream=1, flags=5):
+        return F(kind.HEADERS, flags, stream, block)
+
+    def setting(number, value):
+        return F(kind.SETTINGS, 0, 0, struct.pack(">HI", number, value)) + headers(head)
+
+    def trailers(*fields):
+        return headers(post, flags=4) + F(kind.DATA, 0, 1, b"body") + headers(frames.block(fields))
+    entry = b"\x40\x01x\x7f\xa1\x1e" + b"a" * 4000
+    return {
+        "an even stream": headers(head, 2), "a stream before the last": headers(head[:-4], 5) + headers(head, 3),
+        "headers on no stream": headers(head, 0), "data on no stream": F(kind.DATA, 1, 0, b"x"),
+        "data before headers": F(kind.DATA, 1, 1, b"x"), "padding longer than its frame": F(kind.HEADERS, 13, 1, b"\xff" + head),
+        "padding longer than its data": headers(post, flags=4) + F(kind.DATA, 9, 1, b"\xffab"),
+        "a stream that waits for itself": F(kind.HEADERS, 0x25, 1, struct.pack(">IB", 1, 1) + head),
+        "an empty window": F(kind.WINDOW_UPDATE, 0, 0, b"\0\0\0\0") + headers(head),
+        "a window too wide": F(kind.WINDOW_UPDATE, 0, 0, b"\x7f\xff\xff\xff") * 2 + headers(head),
+        "half a window": F(kind.WINDOW_UPDATE, 0, 0, b"\0\0") + headers(head),
+        "push 2": setting(2, 2), "a first window too wide": setting(4, 1 << 31), "small frames": setting(5, 1),
+        "half a setting": F(kind.SETTINGS, 0, 0, b"abc") + headers(head), "settings on a stream": F(kind.SETTINGS, 0, 1) + headers(head),
+        "a promise": F(kind.PUSH_PROMISE, 4, 1, struct.pack(">I", 2) + head), "half a ping": F(kind.PING, 0, 0, b"1") + headers(head),
+        "a reset of no stream": F(kind.RST_STREAM, 0, 0, b"\0\0\0\0") + headers(head),
+        "a reset of a stream to come": F(kind.RST_STREAM, 0, 1, b"\0\0\0\0") + headers(head),
+        "a continuation of nothing": F(kind.CONTINUATION, 4, 1, head),
+        "a continuation of another": headers(head[:10], flags=1) + F(kind.CONTINUATION, 4, 3, head[10:]),
+        "data among headers": headers(head, flags=1) + F(kind.DATA, 1, 1), "a ping among headers": headers(head, flags=1) + F(kind.PING, 0, 0, b"x" * 8),
+        "a request among headers": headers(head, flags=1) + headers(head, 3), "a frame too long": F(kind.DATA, 0, 1, b"x" * 16385),
+        "entry 0": headers(b"\x80"), "an entry beyond the table": headers(b"\xff\xff\xff\xff\x0f"), "a number without end": headers(b"\xff" * 21 + b"\1"),
+        "a table too large": headers(b"\x3f\xe1\xff\xff\x7f" + head), "a table size in the middle": headers(head + b"\x20" + frames.block([("x", "y")])),
+        "Huffman's end in a text": headers(head + b"\x10\x01x\x84\xff\xff\xff\xff"), "Huffman's padding of zeros": headers(head + b"\x10\x01x\x81\0"),
+        "a text cut off": headers(head + b"\x10\x7f"), "ten thousand references": headers(head + entry + b"\xbe" * 10000),
+        "thousands of fields": headers(head + b"\x10\x01x\0" * 4000),
+        "extended CONNECT": headers(frames.block([(":method", "CONNECT"), (":protocol", "websocket"), (":scheme", "https"), (":authority", H1), (":path", "/echo")])),
+        "two methods": headers(frames.block([(":method", "GET"), (":method", "POST")]) + frames.block(frames.get(H1)[1:])),
+        "two paths": headers(head + frames.block([(":path", "/secret/smuggled")])),
+        "trailers that go on": headers(post, flags=4) + headers(frames.block([("x", "y")]), flags=4) + F(kind.DATA, 1, 1, b"more"),
+        "trailers twice": headers(post, flags=4) + headers(frames.block([("x", "y")]), flags=4) + headers(frames.block([("x", "z")])),
+        **{"a trailer of " + name: trailers((name, value)) for name, value in (
+            (":path", "/secret/smuggled"), (":status", "200"), ("connection", "close"), ("transfer-encoding", "chunked"), ("content-length", "4"),
+            ("host", "evil.example.test"), ("x", "a\r\nsmuggled: 1"), ("x\r\nsmuggled", "1"), ("X", "a"), ("authorization", "a"))},
+    }
+
+
+def test_frames_that_no_client_sends_are_no_request():
+    for name, data in odd_frames().items():
+        client = connect(H1)
+        client.send(data)
+        client.pump(lambda: client.goaway is not None or client.over(1), 3)
+        refused = client.goaway not in (None, 0) or client.answer(1).reset not in (None, 0)
+        assert refused and client.answer(1).status is None, (name, client.goaway, client.answer(1).status, client.answer(1).body)
+        client.connection.close()
+    lacks(STAGE.log(), "smuggled")
+    client = connect(H1)
+    twice = frames.frame(frames.HEADERS, 5, 1, frames.block(frames.get(H1)))
+    client.send(frames.frame(0xfa, 0xff, 1, b"unknown") + twice + twice)  # Its second is behind the end.
+    client.pump(lambda: client.goaway is not None)
+    equal(client.goaway, 5)
+    padded = connect(H1)
+    padded.headers(1, frames.get(H1, method="POST") + [("te", "trailers")], end=False)
+    padded.send(frames.frame(frames.DATA, 9, 1, b"\x02ab\0\0"))
+    padded.pump(lambda: padded.over(1))
+    contains(padded.answer(1).body, b"\r\n\r\n2\r\nab\r\n0\r\n\r\n")
+    lacks(padded.answer(1).body.lower(), b"\r\nte:")
 
 
 def test_another_authority_than_the_tunnels_is_refused():

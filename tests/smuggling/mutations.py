@@ -68,7 +68,9 @@ def request_lines(path, authority):
     for target in (b'http://other.example' + path, b'http://other.example@' + authority + path, b'http://' + authority + b'@other.example' + path,
                    b'//other.example' + path, b'http:' + path, b'http:/' + path, b'HTTP://other.example' + path, b'https://' + authority + path,
                    b'*', b'', b'other.example:80', path[1:], b'\\' + path, path + b'#/denied', b'/denied/../..' + path, b'/ok/%2e%2e/denied/x',
-                   b'/ok/..;/denied/x', b'/ok/..%2fdenied/x', b'/ok/%00/x', b'/ok/%0d%0aX', b'/ok/%zz', b'/ok/\xc3\xa9'):
+                   b'/ok/..;/denied/x', b'/ok/..%2fdenied/x', b'/ok/..%5cdenied/x', b'/ok/..\\denied/x', b'/ok/x%5c..%5c..%5cdenied', b'/ok/%2e%2e%5Cdenied',
+                   b'/ok/%c0%ae%c0%ae/denied/x', b'/ok/..%c0%afdenied/x', b'/ok/%c1%9c../denied', b'/ok/%e0%80%ae%e0%80%ae/denied', b'/ok/%f0%80%80%ae./denied',
+                   b'/ok/%2e%2e;x/denied', b'/ok/..%3b/denied', b'/ok/..%00/denied', b'/ok/%252e%252e/x', b'/ok/./../denied', b'/ok/%00/x', b'/ok/%0d%0aX', b'/ok/%zz', b'/ok/\xc3\xa9'):
         yield b'GET ' + target + b' HTTP/1.1\r\n'
 
 
@@ -84,6 +86,20 @@ def hosts(authority):
     yield b'Host : ' + authority + b'\r\n'
     yield b' ' + good
     yield b'X: y\r\n' + good.replace(b'Host', b' Host')
+
+
+def fields():
+    """Fields that some servers take for another part of the request."""
+    for name in (b'X-HTTP-Method-Override', b'X-HTTP-Method', b'X-Method-Override'):
+        yield name + b': DELETE\r\n'
+        yield name.lower() + b':GET\r\n' + name + b': PUT\r\n'
+    for name in (b'X-Original-URL', b'X-Rewrite-URL'):
+        yield name + b': /denied/x\r\n'
+    for line in (b'Transfer-Encoding;: chunked', b'Content-Length\xc2\xa0: 5', b'Upgrade: h2c\r\nConnection: Upgrade, HTTP2-Settings\r\nHTTP2-Settings: AA',
+                 b'HTTP2-Settings: AA', b'Upgrade: websocket, h2c\r\nConnection: upgrade', b'Upgrade: TLS/1.2\r\nConnection: upgrade', b'Connection: host',
+                 b'Connection: Transfer-Encoding, close', b'Connection: close\x0b', b'Connection: "close"', b'Expect: 100-continue\r\nContent-Length: 5, 6',
+                 b'Trailer: Content-Length', b'TE: chunked', b'Proxy-Connection: keep-alive', b'Keep-Alive: timeout=5', b'Host\t: a', b'Hos\xd5\xb4: a'):
+        yield line + b'\r\n'
 
 
 def mutations(authority):
@@ -109,3 +125,6 @@ def mutations(authority):
     for lines in hosts(authority):
         path, evil = paths()
         yield number, b'GET ' + path + b' HTTP/1.1\r\n' + lines + b'\r\n' + evil
+    for lines in fields():
+        path, evil = paths()
+        yield number, b'POST ' + path + b' HTTP/1.1\r\n' + host + lines + b'\r\n' + evil
