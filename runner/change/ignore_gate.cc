@@ -14,7 +14,7 @@ namespace {
 // A long .gitignore of a large project has 500 lines and 30 `**`: about 3000.
 constexpr int64_t kCostMax = 20000;
 constexpr int64_t kTooMuch = kCostMax + 1;
-constexpr size_t kFileBytesMax = size_t{256} << 10;
+constexpr size_t kRulesBytesMax = size_t{256} << 10;
 constexpr size_t kDirectoriesMax = 100000;
 // Of a line: more is refused, since a third `**` multiplies once more with the depth of the path.
 constexpr int64_t kDoubleStarsMax = 2;
@@ -59,7 +59,7 @@ int64_t IgnoreGate::CostOf(const std::string& directory) {
     // A directory of the agent's own has no rules in the checkout.
     if (file.error().code == Code::kNotFound) cost = 0;
   } else if (::fstat(file.value().get(), &facts) == 0 && S_ISREG(facts.st_mode)) {
-    Result<std::string> rules = sys::ReadAll(file.value().get(), kFileBytesMax);
+    Result<std::string> rules = sys::ReadAll(file.value().get(), kRulesBytesMax);
     if (rules.ok()) cost = CostOfRules(rules.value());
   }
   costs_.emplace(directory, cost);

@@ -9,7 +9,7 @@
 namespace codec {
 namespace {
 
-std::string_view Trim(std::string_view text) {
+std::string_view TrimBlanks(std::string_view text) {
   const size_t begin = text.find_first_not_of(" \t");
   if (begin == std::string_view::npos) return {};
   return text.substr(begin, text.find_last_not_of(" \t") - begin + 1);
@@ -17,13 +17,13 @@ std::string_view Trim(std::string_view text) {
 
 Status CheckContentType(std::string_view value) {
   size_t end = std::min(value.find(';'), value.size());
-  if (FoldMemberName(Trim(value.substr(0, end))).starts_with("multipart/")) {
+  if (FoldMemberName(TrimBlanks(value.substr(0, end))).starts_with("multipart/")) {
     return Error{Code::kInvalid, "a multipart body cannot be judged"};
   }
   while (end < value.size()) {
     value.remove_prefix(end + 1);
     end = std::min(value.find(';'), value.size());
-    std::string parameter = FoldMemberName(Trim(value.substr(0, end)));
+    std::string parameter = FoldMemberName(TrimBlanks(value.substr(0, end)));
     if (!parameter.starts_with("charset")) continue;
     std::erase(parameter, '"');
     if (parameter != "charset=utf-8" && parameter != "charset=utf8" &&

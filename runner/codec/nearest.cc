@@ -6,7 +6,7 @@
 namespace codec {
 namespace {
 
-constexpr size_t kNameBytesMax = 64;
+constexpr size_t kComparedBytesMax = 64;
 
 // Optimal string alignment: Levenshtein's distance with swaps of neighbours.
 size_t Distance(std::string_view a, std::string_view b) {
@@ -28,12 +28,12 @@ size_t Distance(std::string_view a, std::string_view b) {
 }  // namespace
 
 std::string NearestName(std::string_view name, const std::vector<std::string_view>& candidates) {
-  if (name.empty() || name.size() > kNameBytesMax) return "";
+  if (name.empty() || name.size() > kComparedBytesMax) return "";
   std::string_view nearest;
   size_t nearest_distance =
       std::max<size_t>(1, name.size() / 3) + 1;  // One error in three letters.
   for (std::string_view candidate : candidates) {
-    if (candidate.size() > kNameBytesMax) continue;
+    if (candidate.size() > kComparedBytesMax) continue;
     size_t distance = Distance(name, candidate);
     if (distance >= nearest_distance) continue;
     nearest = candidate;

@@ -13,10 +13,6 @@
 namespace gateway {
 namespace {
 
-CredentialRefusal Unavailable(std::string detail) {
-  return {500, "credential_unavailable", std::move(detail)};
-}
-
 // Rewrites one body: the first refusal sticks.
 class Rewriter {
  public:
@@ -33,7 +29,8 @@ class Rewriter {
       out.append(resolved.value);
       done = found->at + found->size;
     }
-    if (HasMarker(text.substr(done))) Refuse(Unavailable("placeholder without a name in a body"));
+    if (HasMarker(text.substr(done)))
+      Refuse(CredentialUnavailable("placeholder without a name in a body"));
     return out.append(text.substr(done));
   }
 
@@ -89,7 +86,8 @@ class Rewriter {
     if (text && HasMarker(*parsed.value().string())) {
       return codec::RenderJsonLine(codec::Json(Text(*parsed.value().string())));
     }
-    if (!text && HasMarker(literal)) Refuse(Unavailable("placeholder in a body that is no JSON"));
+    if (!text && HasMarker(literal))
+      Refuse(CredentialUnavailable("placeholder in a body that is no JSON"));
     return std::string(literal);
   }
 
@@ -131,7 +129,7 @@ class MarkerFilter final : public StreamFilter {
  public:
   std::optional<OutgoingRefusal> Filter(std::string_view in, bool, std::string& out) override {
     if (scanner_.Feed(in)) {
-      return RefuseCredential(Unavailable("placeholder in the body of a request"));
+      return RefuseCredential(CredentialUnavailable("placeholder in the body of a request"));
     }
     out.append(in);
     return std::nullopt;
@@ -187,7 +185,8 @@ std::optional<CredentialRefusal> RewriteBody(const Credentials& credentials,
   if (kind == BodyKind::kOther || !utf8) {
     MarkerScanner scanner;
     if (!scanner.Feed(*body)) return std::nullopt;
-    return Unavailable("placeholder in a body that is not short UTF-8 JSON, form or text");
+    return CredentialUnavailable(
+        "placeholder in a body that is not short UTF-8 JSON, form or text");
   }
   Rewriter rewriter(credentials, target);
   std::string out;

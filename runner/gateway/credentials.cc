@@ -18,10 +18,6 @@ namespace {
 // A shorter value is a word like any other: hiding it would only say what it is.
 constexpr size_t kRedactedBytesMin = 8;
 
-CredentialRefusal Unavailable(std::string detail) {
-  return {500, "credential_unavailable", std::move(detail)};
-}
-
 CredentialRefusal Mismatch(std::string_view name, std::string_view why) {
   return {403, "credential_endpoint_mismatch",
           "credential " + std::string(name) + " " + std::string(why)};
@@ -43,6 +39,10 @@ void ReplaceAll(std::string* text, std::string_view what, std::string_view with)
 }
 
 }  // namespace
+
+CredentialRefusal CredentialUnavailable(std::string detail) {
+  return {500, "credential_unavailable", std::move(detail)};
+}
 
 // One request being worked on: the first refusal sticks.
 class Credentials::Attempt {
@@ -68,7 +68,8 @@ class Credentials::Attempt {
   }
 
   void Misplaced(std::string_view where) {
-    Refuse(Unavailable("placeholder in an unsupported place of the " + std::string(where)));
+    Refuse(
+        CredentialUnavailable("placeholder in an unsupported place of the " + std::string(where)));
   }
 
   std::string_view ValueOf(std::string_view name) {
@@ -160,7 +161,7 @@ class Credentials::Attempt {
       if (refusal_.has_value()) return;
       bool unsafe = secret.find_first_of("/\\?#") != std::string_view::npos ||
                     secret.find("..") != std::string_view::npos;
-      if (unsafe) return Refuse(Unavailable("credential cannot be part of a path"));
+      if (unsafe) return Refuse(CredentialUnavailable("credential cannot be part of a path"));
       std::string encoded = codec::PercentEncode(secret);
       path.replace(found->at, found->size, encoded);
       from = found->at + encoded.size();
@@ -216,7 +217,8 @@ ResolvedCredential Credentials::Resolve(const CredentialTarget& target,
                        [&](const BoundSecret& secret) { return secret.name == wanted; });
   };
   if (!known(name)) name = WithoutRevision(name);
-  if (!known(name)) return {{}, Unavailable("credential " + std::string(name) + " is not known")};
+  if (!known(name))
+    return {{}, CredentialUnavailable("credential " + std::string(name) + " is not known")};
   std::string_view why = "is bound to another host";
   for (const BoundSecret& secret : secrets_) {
     if (secret.name != name) continue;
@@ -237,7 +239,9 @@ ResolvedCredential Credentials::Resolve(const CredentialTarget& target,
     }
     constexpr std::string_view kUnsafe("\r\n\0", 3);
     if (value.empty() || value.find_first_of(kUnsafe) != std::string_view::npos) {
-      return {{}, Unavailable("credential " + std::string(name) + " cannot be sent in a request")};
+      return {{},
+              CredentialUnavailable("credential " + std::string(name) +
+                                    " cannot be sent in a request")};
     }
     return {value, std::nullopt};
   }

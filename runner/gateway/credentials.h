@@ -41,6 +41,7 @@ struct CredentialRefusal {
   // request be judged again.
   int grant = -1;
 };
+CredentialRefusal CredentialUnavailable(std::string detail);
 
 // The value of one name at one target.
 struct ResolvedCredential {

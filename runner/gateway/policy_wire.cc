@@ -42,9 +42,9 @@ class Writer {
 };
 
 // Takes the same values off, in the same order.
-class Reader {
+class WireReader {
  public:
-  explicit Reader(std::string_view in) : in_(in) {}
+  explicit WireReader(std::string_view in) : in_(in) {}
 
   template <typename... T>
   void operator()(T&... values) {
@@ -140,7 +140,7 @@ std::string RenderPolicyWire(const policy::Policy& policy) {
 
 std::optional<policy::Policy> ParsePolicyWire(std::string_view bytes) {
   policy::Policy policy;
-  Reader reader(bytes);
+  WireReader reader(bytes);
   reader(policy.network, policy.middlewares);
   if (!reader.complete()) return std::nullopt;
   return policy;

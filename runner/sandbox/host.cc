@@ -13,7 +13,7 @@
 namespace sandbox {
 namespace {
 
-PathKind Kind(const std::string& path) {
+PathKind KindOf(const std::string& path) {
   struct stat st {};
   if (::lstat(path.c_str(), &st) != 0) return PathKind::kMissing;
   if (S_ISREG(st.st_mode)) return PathKind::kFile;
@@ -91,7 +91,7 @@ HostView ReadHost(const std::string& checkout) {
     host.checkout_uid = st.st_uid;
     host.checkout_gid = st.st_gid;
   }
-  host.kind = Kind;
+  host.kind = KindOf;
   host.link = [](const std::string& path) { return sys::ReadLink(path).value_or(""); };
   host.list = List;
   host.belongs_to_root = [](const std::string& path) {

@@ -119,12 +119,12 @@ constexpr auto kRunnerSecrets = std::to_array<std::string_view>({
     "runners/.credentials_rsaparams",
 });
 
+}  // namespace
+
 bool Beneath(const std::string& path, const std::string& top) {
   return path == top || (path.size() > top.size() && path.compare(0, top.size(), top) == 0 &&
-                         path[top.size()] == '/');
+                         (top == "/" || path[top.size()] == '/'));
 }
-
-}  // namespace
 
 bool IsHome(std::string_view top_level) {
   return std::find(kHomes.begin(), kHomes.end(), top_level) != kHomes.end();

@@ -11,6 +11,9 @@
 
 namespace sandbox {
 
+// Whether `path` is `top` or something in it. Both are absolute and normal.
+bool Beneath(const std::string& path, const std::string& top);
+
 // True for a directory that holds people's homes: /root, /home, and what mounts beside them.
 bool IsHome(std::string_view top_level);
 

@@ -20,7 +20,6 @@ namespace {
 // An agent's package manager opens dozens of connections at once; the gateway accepts in batches.
 constexpr int kBacklog = 512;
 constexpr uint16_t kCapturePort = 15001;  // OpenShell's.
-constexpr uint16_t kDnsPort = 53;
 constexpr uint16_t kLogGroup = 1;
 constexpr uint32_t kLoopbackIndex = 1;  // In every namespace.
 constexpr int kIpv6Transparent = 75;    // IPV6_TRANSPARENT, which <netinet/in.h> may lack.

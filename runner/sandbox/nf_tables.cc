@@ -27,7 +27,6 @@ constexpr uint32_t kDestination4 = 16;  // Of the address in the IP header.
 constexpr uint32_t kDestination6 = 24;
 constexpr uint32_t kSourcePort = 0;  // In the head of TCP and UDP.
 constexpr uint32_t kDestinationPort = 2;
-constexpr uint16_t kDnsPort = 53;
 constexpr uint64_t kLogRate = 5;  // Packets a second, and at once.
 constexpr uint32_t kLogBurst = 10;
 constexpr uint32_t kLoggedBytes = 128;  // Enough for any IP header and the ports behind it.

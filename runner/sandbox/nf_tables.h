@@ -11,6 +11,8 @@
 
 namespace sandbox {
 
+constexpr uint16_t kDnsPort = 53;
+
 // Every TCP connection but those to loopback and to the proxy is handed to the transparent listener
 // at 127.0.0.1:`capture_port` or [::1]:`capture_port`, whatever its destination, and keeps both of
 // its addresses (TPROXY: getsockname(2) of the accepted socket tells where it wanted to go).

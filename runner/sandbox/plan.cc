@@ -24,11 +24,6 @@ constexpr std::array<std::string_view, 7> kPrivate = {"/proc", "/dev", "/tmp",  
 // from the ranges that subordinate ids are given from.
 constexpr uid_t kUnprivilegedUid = 1'879'048'192;
 
-bool Beneath(const std::string& path, const std::string& top) {
-  return path == top || (path.size() > top.size() && path.compare(0, top.size(), top) == 0 &&
-                         (top == "/" || path[top.size()] == '/'));
-}
-
 bool IsPrivate(const std::string& path) {
   return std::any_of(kPrivate.begin(), kPrivate.end(),
                      [&](std::string_view top) { return Beneath(path, std::string(top)); });

@@ -9,12 +9,12 @@
 namespace sigstore {
 namespace {
 
-constexpr size_t kBytesMax = size_t{64} << 10;
+constexpr size_t kEnvelopeBytesMax = size_t{64} << 10;
 constexpr size_t kSignaturesMax = 64;
 constexpr std::string_view kDash = "\xE2\x80\x94 ";  // U+2014 and a blank.
 constexpr size_t kHintSize = 4;
 
-Rejection Malformed(std::string_view what) {
+Rejection BadCheckpoint(std::string_view what) {
   return {Reason::kCheckpointFormat, "the checkpoint " + std::string(what)};
 }
 
@@ -52,12 +52,12 @@ Check ParseText(std::string_view text, Checkpoint* checkpoint) {
   std::optional<std::string_view> size_line = TakeLine(&text);
   std::optional<std::string_view> root_line = TakeLine(&text);
   if (!origin || origin->empty() || !size_line || !root_line) {
-    return Malformed("lacks its origin, size or root");
+    return BadCheckpoint("lacks its origin, size or root");
   }
   std::optional<uint64_t> size = ParseSize(*size_line);
   std::optional<std::string> root = codec::DecodeBase64(*root_line);
-  if (!size) return Malformed("has no size");
-  if (!root || root->size() != 32) return Malformed("has no root hash");
+  if (!size) return BadCheckpoint("has no size");
+  if (!root || root->size() != 32) return BadCheckpoint("has no root hash");
   checkpoint->origin = *origin;
   checkpoint->size = *size;
   checkpoint->root = *std::move(root);
@@ -71,9 +71,9 @@ std::string FirstBytes(std::string_view hashed) {
 }  // namespace
 
 Checked<Checkpoint> ParseCheckpoint(std::string_view envelope) {
-  if (envelope.size() > kBytesMax) return Malformed("is too long");
+  if (envelope.size() > kEnvelopeBytesMax) return BadCheckpoint("is too long");
   size_t blank_line = envelope.find("\n\n");
-  if (blank_line == std::string_view::npos) return Malformed("has no signatures");
+  if (blank_line == std::string_view::npos) return BadCheckpoint("has no signatures");
   Checkpoint checkpoint;
   checkpoint.text = envelope.substr(0, blank_line + 1);
   TRY(ParseText(checkpoint.text, &checkpoint));
@@ -82,11 +82,12 @@ Checked<Checkpoint> ParseCheckpoint(std::string_view envelope) {
     std::optional<std::string_view> line = TakeLine(&lines);
     std::optional<Checkpoint::Signature> signature;
     if (line) signature = ParseSignature(*line);
-    if (!signature) return Malformed("has a malformed signature line");
-    if (checkpoint.signatures.size() == kSignaturesMax) return Malformed("has too many signatures");
+    if (!signature) return BadCheckpoint("has a malformed signature line");
+    if (checkpoint.signatures.size() == kSignaturesMax)
+      return BadCheckpoint("has too many signatures");
     checkpoint.signatures.push_back(*std::move(signature));
   }
-  if (checkpoint.signatures.empty()) return Malformed("has no signatures");
+  if (checkpoint.signatures.empty()) return BadCheckpoint("has no signatures");
   return checkpoint;
 }
 

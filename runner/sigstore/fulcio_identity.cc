@@ -57,7 +57,7 @@ std::optional<std::string> NameOf(const GENERAL_NAME* name) {
   }
 }
 
-Rejection Malformed(const std::string& what) { return {Reason::kBadCertificate, what}; }
+Rejection BadCertificate(const std::string& what) { return {Reason::kBadCertificate, what}; }
 
 // Text with a zero byte is read to its end by some and up to it by others.
 bool HasZeroByte(std::string_view text) { return text.find('\0') != std::string_view::npos; }
@@ -66,16 +66,16 @@ Check ReadNames(const X509* certificate, std::vector<std::string>* names) {
   int critical = -1;
   NamesOwner found(static_cast<GENERAL_NAMES*>(
       ::X509_get_ext_d2i(certificate, NID_subject_alt_name, &critical, nullptr)));
-  if (found == nullptr) return Malformed("the certificate has no subject alternative name");
+  if (found == nullptr) return BadCertificate("the certificate has no subject alternative name");
   for (int i = 0; i < sk_GENERAL_NAME_num(found.get()); ++i) {
     std::optional<std::string> name = NameOf(sk_GENERAL_NAME_value(found.get(), i));
     if (!name) continue;
     if (name->empty() || HasZeroByte(*name) || names->size() == kNamesMax) {
-      return Malformed("the certificate's subject alternative name is malformed");
+      return BadCertificate("the certificate's subject alternative name is malformed");
     }
     names->push_back(*std::move(name));
   }
-  if (names->empty()) return Malformed("the certificate names no URI, address or user");
+  if (names->empty()) return BadCertificate("the certificate names no URI, address or user");
   return Pass();
 }
 
@@ -96,9 +96,9 @@ Checked<FulcioIdentity> ReadIdentity(const X509* certificate) {
     std::optional<std::string> value(Content(::X509_EXTENSION_get_data(extension)));
     if (number > kLastRawClaim) value = DecodeUtf8String(*value);
     std::string name = "the certificate's extension ." + std::to_string(number);
-    if (!value || HasZeroByte(*value)) return Malformed(name + " is malformed");
+    if (!value || HasZeroByte(*value)) return BadCertificate(name + " is malformed");
     if (!found.emplace(number, *std::move(value)).second)
-      return Malformed(name + " is there twice");
+      return BadCertificate(name + " is there twice");
   }
   auto raw = found.find(kRawIssuer);
   auto issuer = found.find(kIssuer);

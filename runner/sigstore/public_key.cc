@@ -15,7 +15,7 @@ namespace {
 
 constexpr int kRsaBitsMin = 2048;
 
-const EVP_MD* Algorithm(Hash hash) {
+const EVP_MD* DigestAlgorithm(Hash hash) {
   switch (hash) {
     case Hash::kSha256:
       return ::EVP_sha256();
@@ -96,7 +96,7 @@ std::string Digest(Hash hash, std::string_view bytes) {
   std::string digest(EVP_MAX_MD_SIZE, '\0');
   unsigned size = 0;
   ENSURE(::EVP_Digest(bytes.data(), bytes.size(), reinterpret_cast<unsigned char*>(digest.data()),
-                      &size, Algorithm(hash), nullptr) == 1);
+                      &size, DigestAlgorithm(hash), nullptr) == 1);
   digest.resize(size);
   return digest;
 }
@@ -165,7 +165,7 @@ bool PublicKey::VerifiesDigest(Hash hash, std::string_view digest,
       ::EVP_PKEY_CTX_set_rsa_padding(context.get(), RSA_PKCS1_PADDING) != 1) {
     return false;
   }
-  return ::EVP_PKEY_CTX_set_signature_md(context.get(), Algorithm(hash)) == 1 &&
+  return ::EVP_PKEY_CTX_set_signature_md(context.get(), DigestAlgorithm(hash)) == 1 &&
          ::EVP_PKEY_verify(context.get(), Bytes(signature), signature.size(), Bytes(digest),
                            digest.size()) == 1;
 }

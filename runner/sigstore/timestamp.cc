@@ -14,7 +14,7 @@
 namespace sigstore {
 namespace {
 
-constexpr size_t kBytesMax = size_t{64} << 10;
+constexpr size_t kResponseBytesMax = size_t{64} << 10;
 
 Rejection Refused(std::string_view what) {
   return {Reason::kTsa, "the timestamp " + std::string(what)};
@@ -121,7 +121,7 @@ Checked<Instant> VerifyBy(TS_RESP* response, std::string_view signature,
 
 Checked<Instant> VerifyTimestamp(std::string_view response, std::string_view signature,
                                  const std::vector<TrustedAuthority>& authorities) {
-  if (response.size() > kBytesMax) return Refused("is too long");
+  if (response.size() > kResponseBytesMax) return Refused("is too long");
   const unsigned char* at = Bytes(response);
   TimestampResponseOwner parsed(::d2i_TS_RESP(nullptr, &at, static_cast<long>(response.size())));
   if (parsed == nullptr || at != Bytes(response) + response.size()) {

@@ -28,7 +28,7 @@ constexpr auto kMediaTypes = std::to_array<std::string_view>({
     "application/vnd.dev.sigstore.trustedroot.v0.2+json",
 });
 
-Rejection Malformed(std::string what) { return {Reason::kTrustRoot, std::move(what)}; }
+Rejection BadRoot(std::string what) { return {Reason::kTrustRoot, std::move(what)}; }
 
 Checked<Instant> ReadInstant(const Message& interval, std::string_view name) {
   if (!interval.Has(name)) {
@@ -73,7 +73,7 @@ Checked<TrustedLog> ReadLog(const Message& message) {
   TrustedLog log;
   if (message.Has("hashAlgorithm")) {
     std::string hash = TRY(message.Text("hashAlgorithm"));
-    if (hash != "SHA2_256") return Malformed(message.where() + ": hashAlgorithm is not SHA2_256");
+    if (hash != "SHA2_256") return BadRoot(message.where() + ": hashAlgorithm is not SHA2_256");
   }
   // Old roots of private instances say none; only a Rekor v2 needs it.
   std::string url = TRY(message.OptionalText("baseUrl"));
@@ -96,7 +96,7 @@ Checked<std::vector<TrustedLog>> ReadLogs(const Message& root, std::string_view 
     TrustedLog log = TRY(ReadLog(message));
     bool known = std::any_of(logs.begin(), logs.end(),
                              [&](const TrustedLog& other) { return other.key_id == log.key_id; });
-    if (known) return Malformed(message.where() + " has the logId of another");
+    if (known) return BadRoot(message.where() + " has the logId of another");
     logs.push_back(std::move(log));
   }
   return logs;
@@ -120,11 +120,11 @@ Checked<TrustedAuthority> ReadAuthority(const Message& message) {
   authority.uri = TRY(message.OptionalText("uri"));
   Message chain = TRY(message.Child("certChain", {"certificates"}));
   std::vector<Message> certificates = TRY(chain.Children("certificates", {"rawBytes"}));
-  if (certificates.empty()) return Malformed(chain.where() + " is empty");
+  if (certificates.empty()) return BadRoot(chain.where() + " is empty");
   for (const Message& certificate : certificates) {
     std::string der = TRY(certificate.Bytes("rawBytes"));
     if (!LooksLikeCertificate(der)) {
-      return Malformed(certificate.where() + " is not a certificate");
+      return BadRoot(certificate.where() + " is not a certificate");
     }
     authority.certificates.push_back(std::move(der));
   }
@@ -152,7 +152,7 @@ Checked<TrustedInstance> ReadInstance(const codec::Json& json) {
       {"mediaType", "tlogs", "certificateAuthorities", "ctlogs", "timestampAuthorities"}));
   std::string type = TRY(root.Text("mediaType"));
   if (std::find(kMediaTypes.begin(), kMediaTypes.end(), type) == kMediaTypes.end()) {
-    return Malformed("the media type '" + type + "' is not a trusted root's");
+    return BadRoot("the media type '" + type + "' is not a trusted root's");
   }
   TrustedInstance instance;
   instance.logs = TRY(ReadLogs(root, "tlogs"));
@@ -176,7 +176,7 @@ Checked<TrustedRoot> Read(std::string_view text) {
     std::string_view line = text.substr(0, text.find('\n'));
     text.remove_prefix(std::min(line.size() + 1, text.size()));
     if (line.find_first_not_of(" \t\r") == std::string_view::npos) continue;
-    if (root.instances.size() == kInstancesMax) return Malformed("more than 16 trusted roots");
+    if (root.instances.size() == kInstancesMax) return BadRoot("more than 16 trusted roots");
     Checked<codec::Json> json = ReadJson(line, "trusted root", kRootBytesMax);
     if (!json.ok()) return whole.error();
     TrustedInstance instance = TRY(ReadInstance(json.value()));
