@@ -13,8 +13,6 @@
 namespace codec {
 namespace {
 
-Error Invalid(std::string_view what) { return Error{Code::kInvalid, std::string(what)}; }
-
 // The value of a field that must stand there exactly once; nullptr: it does not.
 const std::string* Single(const HttpFields& fields, std::string_view name) {
   const std::string* found = nullptr;
@@ -82,10 +80,6 @@ bool KeepsNoContext(const std::vector<std::string_view>& extension) {
 }
 
 }  // namespace
-
-bool AsksForWebSocket(const RequestHead& head) {
-  return FieldHasToken(head.fields, "upgrade", "websocket");
-}
 
 Status CheckWebSocketRequest(const RequestHead& head) {
   if (head.method != "GET" || head.minor_version != 1) return Invalid("not GET over HTTP/1.1");

@@ -121,6 +121,23 @@ TEST_CASE_METHOD(Fixture, "A refused one gets OpenShell's denial in a tunnel") {
         "permitted by policy");
 }
 
+TEST_CASE_METHOD(Fixture, "What rules refuse is told by what it carried, and malformed is not") {
+  BodyVerdict tool = JudgeBody(Ask("POST", "/mcp"), kToolCall);
+  CHECK(tool.protocol == "mcp");
+  REQUIRE(tool.operations.size() == 1);
+  CHECK(tool.operations[0].method == "tools/call");
+  CHECK(tool.operations[0].tool == "drop_tables");
+  BodyVerdict mutation = JudgeBody(Ask("POST", "/graphql"), R"({"query":"mutation N{a b}"})");
+  CHECK(mutation.protocol == "graphql");
+  REQUIRE(mutation.operations.size() == 1);
+  CHECK(policy::OperationText(mutation.operations[0]) == "mutation N {a, b}");
+  BodyVerdict hash = JudgeBody(Ask("POST", "/graphql"), R"({"id":"3f2a"})");
+  REQUIRE(hash.operations.size() == 1);
+  CHECK(hash.operations[0].persisted_query == "3f2a");
+  CHECK(JudgeBody(Ask("POST", "/graphql"), R"({"query":"{a"})").operations.empty());
+  CHECK(JudgeBody(Ask("POST", "/graphql"), R"({"query":"{viewer}"})").operations.empty());
+}
+
 TEST_CASE_METHOD(Fixture, "The proxy's own clients get OpenShell's other answers") {
   BodyVerdict denied = JudgeBody(Ask("POST", "/mcp", true), kToolCall);
   CHECK(ErrorOf(denied) == "policy_denied");

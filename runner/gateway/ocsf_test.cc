@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 
 #include "codec/json.h"
+#include "gateway/notice.h"
 
 namespace gateway {
 namespace {
@@ -122,6 +123,23 @@ TEST_CASE("Only a denial shows its reason") {
   CHECK(RenderShorthand(event).find("[INFO] ALLOWED") != std::string::npos);
 }
 
+TEST_CASE("An allowed call of MCP shows its message, and a denied one its reason") {
+  Event event = Request(Outcome::kAllowed, "POST", "https", "h", 443, "/mcp");
+  event.engine = "l7-mcp";
+  event.message = "JSONRPC_L7_REQUEST decision=allow rule_methods=tools/call tools=read";
+  const std::string line = "curl(88) -> POST https://h/mcp [policy:default-egress engine:l7-mcp] ";
+  CHECK(RenderShorthand(event) ==
+        "HTTP:POST [INFO] ALLOWED " + line + "[msg:" + event.message + "]");
+  event.outcome = Outcome::kDenied;
+  CHECK(RenderShorthand(event) ==
+        "HTTP:POST [MED] DENIED " + line + "[reason:" + event.message + "]");
+  event.reason = "no";
+  CHECK(RenderShorthand(event) == "HTTP:POST [MED] DENIED " + line + "[reason:no]");
+  event.engine = "l7-jsonrpc";
+  event.outcome = Outcome::kAllowed;
+  CHECK(RenderShorthand(event).find("[msg:") == std::string::npos);
+}
+
 TEST_CASE("A reason is one line of at most 256 bytes, cut between characters") {
   Event event = Connection(Outcome::kDenied, "x", 1, "h", 1);
   event.reason = "a\r\nb\x1b[31m";
@@ -191,6 +209,25 @@ TEST_CASE("The JSON of a denied request holds what a policy line needs") {
   CHECK(json.Find("dst_endpoint")->StringAt("domain") == "h.example");
 }
 
+TEST_CASE("What a request carried is in the JSON, and not in the line for people") {
+  Event event = Request(Outcome::kDenied, "POST", "https", "h.example", 443, "/x");
+  const std::string line = RenderShorthand(event);
+  event.protocol = "mcp";
+  event.operations = {{"", "", {}, "", "tools/call", "a\"}\n\xff"},
+                      {"mutation", "N", {"a", "b"}, "", "", ""},
+                      {"", "", {}, "3f2a", "", ""}};
+  CHECK(RenderShorthand(event) == line);
+  const std::string rendered = RenderOcsf(event, 1);
+  CHECK(rendered.find('\n') == std::string::npos);
+  const codec::Json json = codec::ParseJson(rendered).value();
+  const codec::Json* unmapped = json.Find("unmapped");
+  CHECK(unmapped->StringAt("protocol") == "mcp");
+  CHECK(codec::RenderJsonLine(*unmapped->Find("operations")) ==
+        "[{\"method\":\"tools/call\",\"tool\":\"a\\\"}\\n\xef\xbf\xbd\"},{\"operation_type\":"
+        "\"mutation\",\"operation_name\":\"N\",\"fields\":[\"a\",\"b\"]},{\"persisted_query\":"
+        "\"3f2a\"}]");
+}
+
 TEST_CASE("The JSON begins with OCSF's base in its order") {
   std::string json = RenderOcsf(Connection(Outcome::kAllowed, "x", 1, "10.0.0.1", 443), 5);
   CHECK(json.rfind("{\"class_uid\":4001,\"class_name\":\"Network Activity\",\"category_uid\":4,"
@@ -198,6 +235,50 @@ TEST_CASE("The JSON begins with OCSF's base in its order") {
                    "\"Open\",\"type_uid\":400101,",
                    0) == 0);
   CHECK(json.find("\"ip\":\"10.0.0.1\"") != std::string::npos);
+}
+
+// OpenShell's examples, as far as this gateway has such records.
+TEST_CASE("What is about no connection is rendered as OpenShell renders it") {
+  Notice notice;
+  notice.kind = Notice::Kind::kFinding;
+  notice.activity = "BLOCKED";
+  notice.severity = Notice::Severity::kHigh;
+  notice.title = "NSSH1 \"Nonce\" Replay\tAttack\n\\";
+  notice.type = "nssh1-replay-abc";
+  notice.context = {{"confidence", "high"}};
+  CHECK(RenderShorthand(notice) ==
+        "FINDING:BLOCKED [HIGH] \"NSSH1 \\\"Nonce\\\" Replay\\tAttack\\n\\\\\" "
+        "[type:nssh1-replay-abc confidence:high]");
+  notice.activity = "CREATE";
+  notice.severity = Notice::Severity::kInfo;
+  notice.title = "configured content matched";
+  notice.type = "content_guard.match";
+  notice.context.clear();
+  notice.counts = {{"count", 1}};
+  CHECK(RenderShorthand(notice) ==
+        "FINDING:CREATE [INFO] \"configured content matched\" [type:content_guard.match count:1]");
+  notice = {};
+  notice.kind = Notice::Kind::kConfig;
+  notice.activity = "LOADED";
+  notice.title = "policy reloaded";
+  notice.context = {{"version", "v3"}, {"hash", "sha256:abc123def456"}};
+  CHECK(RenderShorthand(notice) ==
+        "CONFIG:LOADED [INFO] policy reloaded [version:v3 hash:sha256:abc123def456]");
+  notice = {};
+  notice.kind = Notice::Kind::kLifecycle;
+  notice.activity = "START";
+  notice.title = "openshell-sandbox";
+  CHECK(RenderShorthand(notice) == "LIFECYCLE:START [INFO] openshell-sandbox success");
+  notice = {};
+  notice.kind = Notice::Kind::kInference;
+  notice.model = "claude-haiku-4-5-20251001";
+  notice.provider = "https://api.anthropic.com/v1";
+  notice.method = "POST";
+  notice.path = "/v1/messages";
+  notice.duration_ms = 701;
+  CHECK(RenderShorthand(notice) ==
+        "API:INFERENCE [INFO] Success claude-haiku-4-5-20251001 via https://api.anthropic.com/v1 "
+        "701ms [POST /v1/messages]");
 }
 
 TEST_CASE("Times are UTC with milliseconds") {

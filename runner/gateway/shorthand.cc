@@ -130,6 +130,13 @@ void AppendPolicy(std::string& out, const Event& event) {
   out += ']';
 }
 
+void AppendMessage(std::string& out, const Event& event) {
+  if (event.message.empty()) return;
+  out += " [msg:";
+  AppendText(out, event.message, kMessageBytesMax);
+  out += ']';
+}
+
 void AppendConnection(std::string& out, const Event& event) {
   bool failed = event.outcome == Event::Outcome::kFailed;
   out += Denied(event) ? "NET:REFUSE" : (failed ? "NET:FAIL" : "NET:OPEN");
@@ -151,11 +158,7 @@ void AppendConnection(std::string& out, const Event& event) {
     out += ']';
   }
   bool bare = event.binary.empty() && event.host.empty() && event.policy.empty() && !reasoned;
-  if ((bare || event.reason == kTransparentAllowed) && !event.message.empty()) {
-    out += " [msg:";
-    AppendText(out, event.message, kMessageBytesMax);
-    out += ']';
-  }
+  if (bare || event.reason == kTransparentAllowed) AppendMessage(out, event);
 }
 
 void AppendUrl(std::string& out, const Event& event) {
@@ -189,6 +192,8 @@ void AppendRequest(std::string& out, const Event& event) {
     AppendText(out, ReasonOf(event), kReasonBytesMax);
   }
   if (reasoned || !event.context.empty()) out += ']';
+  // OpenShell: what a call of MCP was, nothing else tells.
+  if (!Denied(event) && event.engine == "l7-mcp") AppendMessage(out, event);
 }
 
 }  // namespace

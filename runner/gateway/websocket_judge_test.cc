@@ -142,6 +142,20 @@ TEST_CASE("A GraphQL subscription is judged by its operation") {
   CHECK_FALSE(ask("unknown", "subscription { news }"));
 }
 
+TEST_CASE("A refused message is recorded with the operation that it carried") {
+  Bench bench;
+  bench.Text("/graphql",
+             R"({"type":"subscribe","id":"1","payload":{"query":"subscription { prices }"}})",
+             kJudged);
+  bench.Text("/quiet", "hello", kJudged);
+  REQUIRE(bench.events.size() == 2);
+  CHECK(bench.events[0].protocol == "websocket");
+  REQUIRE(bench.events[0].operations.size() == 1);
+  CHECK(policy::OperationText(bench.events[0].operations[0]) == "subscription {prices}");
+  CHECK(bench.events[1].protocol == "websocket");
+  CHECK(bench.events[1].operations.empty());
+}
+
 TEST_CASE("Placeholders become credentials, and their failure ends the connection") {
   Bench bench;
   const MessageTreatment rewrites{false, false, true};

@@ -28,7 +28,8 @@ const YamlNode* FindWritten(const YamlNode& root, Position at) {
 
 // A rule that the file holds already, or that its preset stands for.
 std::string RuleAsText(const HttpRule& rule) {
-  if (!rule.operation_type.empty()) return "{operation_type: '" + rule.operation_type + "'}";
+  const std::string& type = rule.operation_type;
+  if (!type.empty()) return "{operation_type: " + (type == "*" ? "'*'" : type) + "}";
   return "{method: '" + rule.method + "', path: '" + rule.path + "'}";
 }
 
@@ -60,7 +61,7 @@ class EndpointEditor {
     });
   }
 
-  void Apply(const std::string& comment) {
+  void Apply(const std::vector<std::string>& comment) {
     // From the bottom, so that places stay where they were; within a line, lines come last.
     std::sort(changes_.begin(), changes_.end(), [](const Change& a, const Change& b) {
       return a.at.line != b.at.line ? a.at.line > b.at.line : a.at.column > b.at.column;
@@ -77,8 +78,10 @@ class EndpointEditor {
     }
     size_t top = static_cast<size_t>(changes_.back().at.line) - 1;
     const std::string& first = text_[top];
-    text_.Insert(top,
-                 {first.substr(0, std::min(first.find_first_not_of(' '), first.size())) + comment});
+    std::string indentation = first.substr(0, std::min(first.find_first_not_of(' '), first.size()));
+    std::vector<std::string> lines;
+    for (const std::string& line : comment) lines.push_back(indentation + line);
+    if (top == 0 || text_[top - 1] != lines.back()) text_.Insert(top, lines);
   }
 
  private:
@@ -190,7 +193,7 @@ class EndpointEditor {
 }  // namespace
 
 bool EditEndpoint(const YamlNode& root, const Endpoint& endpoint, const EndpointAddition& addition,
-                  const std::string& comment, PatchedText* text) {
+                  const std::vector<std::string>& comment, PatchedText* text) {
   const YamlNode* node = FindWritten(root, endpoint.at);
   if (node == nullptr) return false;
   EndpointEditor editor(*node, text);

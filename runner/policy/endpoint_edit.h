@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "codec/yaml.h"
 #include "policy/operation.h"
@@ -12,9 +13,11 @@ namespace policy {
 
 // Writes `addition` into the endpoint of the policy file `text` that `endpoint` was read from;
 // `root` is the file's tree. A preset in `access` becomes the rules it stands for. The first line
-// that changes has `comment` ("# ...") above it. False, and nothing is changed: there are no rules
-// to add to, or they are written in a way that this does not know.
+// that changes has `comment` (lines, "# ...") above it, unless it has that already. False, and
+// nothing is changed: there are no rules to add to, or they are written in a way that this does not
+// know.
 bool EditEndpoint(const codec::YamlNode& root, const Endpoint& endpoint,
-                  const EndpointAddition& addition, const std::string& comment, PatchedText* text);
+                  const EndpointAddition& addition, const std::vector<std::string>& comment,
+                  PatchedText* text);
 
 }  // namespace policy

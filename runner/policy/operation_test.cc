@@ -81,7 +81,7 @@ TEST_CASE("An operation is allowed in the endpoint that refused it, however that
                               "access: read-only}\n"),
                    FileContext(), {denials[3]})
           .value();
-  CHECK(suggested.text.find("rules: [{allow: {operation_type: 'query'}}, {allow: {operation_type: "
+  CHECK(suggested.text.find("rules: [{allow: {operation_type: query}}, {allow: {operation_type: "
                             "mutation, fields: ['createIssue', 'closeIssue']}}]") !=
         std::string::npos);
 }

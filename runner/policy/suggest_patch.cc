@@ -25,15 +25,14 @@ using codec::YamlKind;
 using codec::YamlNode;
 
 constexpr size_t kDenialsMax = 200;  // Each is tried by reading the whole file.
-constexpr int kEditsMax = 4;     // That one rule is written into.
+constexpr int kEditsMax = 4;         // That one rule is written into.
 constexpr std::string_view kComment =
     "# Refused in a run. An agent that was misled asks for what misled it wants: read this.";
 
-constexpr std::string_view kRuleComment =
-    "# Refused in a run; it is for every program of this policy. An agent that was misled asks for "
-    "what misled it wants: read this.";
-constexpr std::string_view kQueryComment =
-    " What a persisted query does is not known here: write its own type and root fields.";
+constexpr const char* kRuleComment =
+    "# Refused in a run: read it. What is allowed here is for every program of this policy.";
+constexpr const char* kQueryComment =
+    "# What a persisted query does is not known: write its own type and root fields.";
 
 Verdict DecideCarried(const Route& route, const HttpRequest& request, const Denial& denial) {
   const Endpoint* governing = route.GoverningEndpoint(request.path);
@@ -160,10 +159,17 @@ class Patcher {
 
   // Writes rules into the endpoints that refuse, until none does.
   bool AddToEndpoint(const Denial& denial) {
-    std::optional<EndpointAddition> addition = AdditionFor(denial);
+    Denial missing = denial;  // A batch may hold what is allowed.
+    std::erase_if(missing.operations, [&](const Operation& one) {
+      Denial alone = denial;
+      alone.operations = {one};
+      return denial.operations.size() > 1 && IsAllowed(parsed_.policy, alone);
+    });
+    if (missing.operations.empty()) missing.operations = denial.operations;
+    std::optional<EndpointAddition> addition = AdditionFor(missing);
     if (!addition || parsed_.short_form) return false;
-    std::string comment(kRuleComment);
-    if (!addition->queries.empty()) comment += kQueryComment;
+    std::vector<std::string> comment = {kRuleComment};
+    if (!addition->queries.empty()) comment.insert(comment.begin(), kQueryComment);
     PatchedText text = text_;
     ParsedPolicy parsed = parsed_;
     for (int i = 0; i < kEditsMax; ++i) {

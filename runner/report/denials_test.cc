@@ -45,6 +45,54 @@ TEST_CASE("What the policy did not decide has no line that would allow it") {
   CHECK(list.denials[2].allow_line.empty());
 }
 
+TEST_CASE("What was judged by operation is told by it, with the rule that allows it") {
+  const std::string request = R"(,"method":"POST","path":"/a","protocol":)";
+  const std::string graphql = request + R"("graphql","engine":"l7-graphql")";
+  const std::string create =
+      R"(,"operations":[{"operation_type":"mutation","fields":["createIssue"]}])";
+  const std::string tool = request + R"("mcp","engine":"l7-mcp","operations":[{"method":)";
+  const DenialList list = ParseDenials(
+      Line("a.example", graphql + create) + Line("a.example", graphql + create) +
+      Line("a.example", graphql + R"(,"operations":[{"persisted_query":"3f2a"}])") +
+      Line("a.example", graphql + R"(,"reason":"GraphQL request rejected: x")") +
+      Line("a.example", tool + R"("tools/call","tool":"x"}],"ancestors":["/bin/sh"])"));
+  REQUIRE(list.denials.size() == 4);
+  CHECK(list.dropped == 0);
+  CHECK(list.denials[0].count == 2);
+  CHECK(list.denials[0].allow_line ==
+        "rules: [{allow: {operation_type: mutation, fields: ['createIssue']}}]");
+  CHECK(list.denials[1].denial.operations.at(0).persisted_query == "3f2a");
+  CHECK_FALSE(list.denials[1].allow_line.empty());
+  CHECK(list.denials[2].allow_line.empty());
+  CHECK(list.denials[3].allow_line == "rules: [{allow: {method: 'tools/call', tool: 'x'}}]");
+  CHECK(list.denials[3].denial.ancestors == std::vector<std::string>{"/bin/sh"});
+}
+
+TEST_CASE("A name that is no plain word is kept for the report, and no rule is made of it") {
+  const std::string call = R"(,"method":"POST","path":"/a","protocol":"json-rpc",)"
+                           R"("engine":"l7-jsonrpc","operations":)";
+  const DenialList list =
+      ParseDenials(Line("a.example", call + R"([{"method":"x'}\n::error::y"}])") +
+                   Line("b.example", call + R"([{"method":"*"}])") +
+                   Line("c.example", call + R"([{"method":7},{"fields":"x"},[]])") +
+                   Line("d.example", call + R"("x")"));
+  REQUIRE(list.denials.size() == 4);
+  CHECK(list.denials[0].denial.operations.at(0).method == "x'}\n::error::y");
+  for (const DeniedRequest& denied : list.denials) CHECK(denied.allow_line.empty());
+}
+
+TEST_CASE(
+    "A message that no rule allows has a line, and one that is none of its protocol has not") {
+  const std::string text = R"(,"method":"WEBSOCKET_TEXT","path":"/a","protocol":"websocket",)"
+                           R"("engine":"l7-websocket","reason":)";
+  const DenialList list =
+      ParseDenials(Line("a.example", text + R"("WEBSOCKET_TEXT /a not permitted by policy")") +
+                   Line("b.example", text + R"("GraphQL request rejected: x")"));
+  REQUIRE(list.denials.size() == 2);
+  CHECK(list.denials[0].allow_line == "a.example:443:read-write:websocket");
+  CHECK(list.denials[1].allow_line.empty());
+}
+
 TEST_CASE("What was no request is named by its protocol, and no line allows it") {
   const std::string udp = R"({"class_uid":4001,"action_id":2,"connection_info":{"protocol_name":)"
                           R"("udp"},"unmapped":{"host":"8.8.8.8","port":443,"engine":"nftables"}})";

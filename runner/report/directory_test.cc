@@ -111,6 +111,10 @@ TEST_CASE("ReadReport makes the summary and the advice anew instead of believing
   CHECK(report.summary_markdown.find("@everybody") == std::string::npos);
   CHECK(report.summary_markdown.find("evil.example") == std::string::npos);
   CHECK(report.summary_markdown.find(Sample().record.denials[0].allow_line) != std::string::npos);
+  // What the policy did not decide gets none.
+  Replace(directory / "run.json", "evil.example:443:full", "");
+  report = ReadReport(directory.path()).value();
+  CHECK(report.summary_markdown.find(Sample().record.denials[0].allow_line) == std::string::npos);
 }
 
 TEST_CASE("ReadReport follows no link, opens nothing that blocks, and names what is wrong") {

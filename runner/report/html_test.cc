@@ -60,7 +60,10 @@ TEST_CASE("The page runs nothing, loads nothing, and escapes everything from out
   DeniedRequest denied;
   denied.denial = {bad, 1, bad, bad, bad};
   denied.reason = denied.allow_line = bad;
-  record.denials = {denied};
+  record.denials = {denied, denied, denied};
+  record.denials[1].denial.operations = {{bad, bad, {bad}, bad, bad, bad}};
+  record.denials[2] = record.denials[1];
+  record.denials[2].allow_line = "rules: [{allow: {method: 'x'}}]";
   input.files = {{bad, bad, FileState::kRenamed, bad, bad, false, 1, 1, 1}};
   input.patch = "diff --git " + bad + "\n@@ " + bad + "\n+" + bad + "\n";
   input.agent_text = bad;
@@ -71,6 +74,7 @@ TEST_CASE("The page runs nothing, loads nothing, and escapes everything from out
     CHECK_FALSE(Contains(out, forbidden));
   }
   CHECK(Contains(out, "default-src 'none'"));
+  CHECK(Contains(out, "rules: [{allow: {method: "));
   size_t styles = 0;
   for (size_t at = out.find("</style>"); at != std::string::npos;
        at = out.find("</style>", at + 1)) {

@@ -24,6 +24,8 @@ RunFile Sample() {
   record.findings = {{FindingSource::kAgent, "r", Severity::kNote, "m", "p", 9, true}};
   record.denials = {
       {{"h.example", 443, "GET", "/p", "/bin/x"}, "no", 5, "h.example:443:read-only"}};
+  record.denials[0].denial.protocol = "graphql";
+  record.denials[0].denial.operations = {{"mutation", "N", {"a", "b"}, "", "", ""}};
   record.waivers = {{"host-network", "because"}};
   run.agent_text = "bye";
   return run;
@@ -36,7 +38,8 @@ std::string Replace(std::string text, const std::string& from, const std::string
 }
 
 TEST_CASE("A record that was written is read back as it was") {
-  const std::string json = RenderRun(Sample());
+  const RunFile run = Sample();
+  const std::string json = RenderRun(run);
   const RunFile back = ParseRun(json).value();
   CHECK(RenderRun(back) == json);
   const RunRecord& record = back.record;
@@ -52,6 +55,7 @@ TEST_CASE("A record that was written is read back as it was") {
   CHECK_FALSE(record.changes.complete);
   CHECK(record.findings.at(0).source == FindingSource::kAgent);
   CHECK(record.denials.at(0).denial.port == 443);
+  CHECK(record.denials.at(0).denial.operations == run.record.denials.at(0).denial.operations);
   CHECK(record.waivers.at(0).reason == "because");
   CHECK(back.agent_text == "bye");
 }

@@ -77,6 +77,32 @@ TEST_CASE("The summary says outcome, changes, refusals and the line that would a
   CHECK(RenderSummary(Sample()) == kExpected);
 }
 
+TEST_CASE("What is judged by operation is shown with the rule that would allow it") {
+  ReportInput input = Sample();
+  policy::Denial& denial = input.record.denials[0].denial;
+  denial.protocol = "mcp";
+  denial.operations = {{"", "", {}, "", "tools/call", "drop_tables"}};
+  input.record.denials[0].allow_line = policy::SuggestLine(denial);
+  const std::string out = RenderSummary(input);
+  CAPTURE(out);
+  CHECK(out.find("| `POST h.example/v1/x: tools/call drop_tables` |") != std::string::npos);
+  CHECK(out.find("```yaml\n# h.example:443/v1/x\n"
+                 "rules: [{allow: {method: 'tools/call', tool: 'drop_tables'}}]\n```") !=
+        std::string::npos);
+  CHECK(out.find("endpoints:") == std::string::npos);
+}
+
+TEST_CASE("A pinned image's digest is said once") {
+  ReportInput input = Sample();
+  input.record.image.reference = "ghcr.io/a/b@sha256:0123";
+  input.record.image.digest = "sha256:0123";
+  CHECK(RenderSummary(input).find("`ghcr.io/a/b@sha256:0123` signed by nobody") !=
+        std::string::npos);
+  input.record.image.reference = "ghcr.io/a/b:v1";
+  CHECK(RenderSummary(input).find("`ghcr.io/a/b:v1` `sha256:0123` signed by nobody") !=
+        std::string::npos);
+}
+
 TEST_CASE("A run that was refused says so first, and why") {
   ReportInput input = Sample();
   input.record.outcome = {OutcomeKind::kRefused, "", "a gate refused the changes", 77, 0};
@@ -162,6 +188,11 @@ TEST_CASE("Nothing from outside is markup in the summary, wherever it stands") {
   record.findings = {{FindingSource::kAgent, bad, Severity::kError, bad, bad, 1, true}};
   record.denials[0].denial = {bad, 1, bad, bad, bad};
   record.denials[0].reason = record.denials[0].allow_line = bad;
+  record.denials.push_back(record.denials[0]);
+  record.denials[1].denial.operations = {{bad, bad, {bad, bad}, bad, "", ""},
+                                         {"", "", {}, "", bad, bad}};
+  record.denials.push_back(record.denials[1]);
+  record.denials[2].allow_line = "rules: [{allow: {method: 'x'}}]";
   input.files[0].path = input.files[0].old_path = bad;
   input.agent_text = bad;
   const std::string out = OutsideCode(OutsideFences(RenderSummary(input)));

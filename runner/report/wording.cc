@@ -42,6 +42,12 @@ bool IsPlainLine(const std::string& line) {
   return !line.empty() && line.size() <= 512 && line.find_first_not_of(kPlain) == std::string::npos;
 }
 
+// What may be pasted from a fenced block: a line of ASCII.
+bool IsPrintable(const std::string& line) {
+  return !line.empty() &&
+         std::all_of(line.begin(), line.end(), [](char c) { return c >= 0x20 && c < 0x7f; });
+}
+
 }  // namespace
 
 std::string HumanCount(int64_t count) {
@@ -220,7 +226,7 @@ std::vector<std::string> AllowRules(const std::vector<DeniedRequest>& denials, s
   std::vector<std::string> rules;
   for (const DeniedRequest& denied : denials) {
     const policy::Denial& denial = denied.denial;
-    if (denial.operations.empty() || denied.allow_line.empty()) continue;
+    if (denial.operations.empty() || !IsPrintable(denied.allow_line)) continue;
     // A path is a stranger's, and what follows a comment's line end would be pasted.
     std::string place = "# " + denial.host + ":" + std::to_string(denial.port) + denial.path;
     std::string rule = codec::NeutralLine(place) + "\n" + denied.allow_line + "\n";

@@ -42,6 +42,27 @@ TEST_CASE("DescribeAttempt shows the port where it says something") {
   CHECK(DescribeAttempt({"a.example", 22, "", "", ""}) == "connect to a.example:22");
 }
 
+TEST_CASE("DescribeAttempt says what the request carried") {
+  policy::Denial denial{"a.example", 443, "POST", "/graphql", ""};
+  denial.operations = {{"mutation", "", {"createIssue"}, "", "", ""}, {"", "", {}, "3f2a", "", ""}};
+  CHECK(DescribeAttempt(denial) ==
+        "POST a.example/graphql: mutation {createIssue}, persisted query 3f2a");
+}
+
+TEST_CASE("AllowRules gives each endpoint's line once, and nothing that breaks out of it") {
+  DeniedRequest denied;
+  denied.denial = {"a.example", 443, "POST", "/a\nevil: 1", ""};
+  denied.denial.operations = {{"", "", {}, "", "ping", ""}};
+  denied.allow_line = "rules: [{allow: {method: 'ping'}}]";
+  std::vector<DeniedRequest> denials(4, denied);
+  denials[1].allow_line += "\nevil: 1";
+  denials[2].allow_line.clear();
+  CHECK(AllowRules(denials, 5) ==
+        std::vector<std::string>{"# a.example:443/a evil: 1\n" + denied.allow_line + "\n"});
+  CHECK(AllowRules(denials, 0).empty());
+  CHECK(AllowLines(denials).empty());
+}
+
 TEST_CASE("DescribePolicy says where the rules came from") {
   CHECK(DescribePolicy({"default", "", "", "", ""}) == "built-in default");
   CHECK(DescribePolicy({"repository", "p.yml", "main", "0b4f3c2a1d", ""}) ==
