@@ -82,6 +82,22 @@ TEST_CASE("This machine, an address and a name without a dot are no registries")
   CHECK(world.Hosts("node").empty());
 }
 
+TEST_CASE("A tool that names thousands of hosts does not have them all looked at") {
+  World world;
+  int fetched = 0;
+  for (int i = 0; i < 5000; ++i) {
+    world.answers["cargo"] += "https://r" + std::to_string(i) + ".example/\n";
+  }
+  RegistrySources sources = world.Sources();
+  sources.fetch = [&](const std::string&) -> std::optional<std::string> {
+    ++fetched;
+    return std::nullopt;
+  };
+  Ecosystem rust = FindEcosystems({"rust"}).value()[0];
+  CHECK(FindRegistries(rust, sources).size() == kRegistriesMax + 1);
+  CHECK(fetched == static_cast<int>(kRegistriesMax) + 1);
+}
+
 TEST_CASE("An unknown ecosystem is refused with the list") {
   Result<std::vector<Ecosystem>> found = FindEcosystems({"python", "rustxxxx"});
   REQUIRE_FALSE(found.ok());
