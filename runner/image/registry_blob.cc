@@ -19,7 +19,8 @@ Status BlobTransfer::Run(RegistryClient& client, Deadline deadline) {
   while (true) {
     const int64_t before = check_.bytes();
     Result<net::HttpResponse> answer =
-        net::GetWithRetries([&] { return Attempt(client, deadline); }, client.retries(), deadline);
+        net::GetWithRetries([&] { return Attempt(client, deadline); }, client.retries(), deadline,
+                            [&] { return !Give({}).ok(); });
     if (!receiver_.ok()) return receiver_;
     if (answer.ok() && answer.value().status / 100 == 2) {
       Status finished = check_.Finish();
@@ -67,16 +68,21 @@ Result<net::HttpResponse> BlobTransfer::Attempt(RegistryClient& client, Deadline
 }
 
 Status BlobTransfer::Take(const net::HttpResponse& head, std::string_view bytes) {
+  if (bytes.empty()) return Give(bytes);
   if (!begun_) TRY(Begin(head));
   begun_ = true;
   TRY(check_.Take(bytes));
-  receiver_ = sink_(bytes);
-  if (!receiver_.ok()) return Error{Code::kIo, "not taken"};  // Which is never tried again.
+  TRY(Give(bytes));
   if (progress_ && (check_.complete() || check_.bytes() - reported_ >= kReportBytes)) {
     reported_ = check_.bytes();
     progress_({blob_.digest, reported_, blob_.size});
   }
   return Ok();
+}
+
+Status BlobTransfer::Give(std::string_view bytes) {
+  receiver_ = sink_(bytes);
+  return receiver_.ok() ? Ok() : Status(Error{Code::kIo, "not taken"});  // Never tried again.
 }
 
 Status BlobTransfer::Begin(const net::HttpResponse& head) {

@@ -23,6 +23,7 @@ class BlobTransfer {
  private:
   Result<net::HttpResponse> Attempt(RegistryClient& client, Deadline deadline);
   Status Take(const net::HttpResponse& head, std::string_view bytes);
+  Status Give(std::string_view bytes);
   Status Begin(const net::HttpResponse& head);
   Status Rewind();
 

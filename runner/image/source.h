@@ -25,7 +25,8 @@ struct Document {
   std::string digest;  // Of `bytes`, computed here.
 };
 
-// Takes the next bytes of a blob. An error ends the transfer and is what FetchBlob gives.
+// Takes the next bytes of a blob; none, now and then, while nothing comes from a registry. An error
+// ends the transfer and is what FetchBlob gives.
 using BlobSink = std::function<Status(std::string_view bytes)>;
 // The transfer starts again from byte 0: a server could not resume. Whoever cannot take that back
 // fails.

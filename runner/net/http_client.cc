@@ -123,6 +123,13 @@ size_t OnBody(char* data, size_t size, size_t count, void* context) {
   return bytes;
 }
 
+// The same question while nothing comes.
+int OnProgress(void* context, curl_off_t, curl_off_t, curl_off_t, curl_off_t) {
+  auto* incoming = static_cast<Incoming*>(context);
+  incoming->sink_status = (*incoming->sink)(incoming->response, {});
+  return incoming->sink_status.ok() ? 0 : 1;
+}
+
 size_t OnHeader(char* data, size_t size, size_t count, void* context) {
   auto* incoming = static_cast<Incoming*>(context);
   std::string_view line(data, size * count);
@@ -297,6 +304,11 @@ Result<HttpResponse> HttpClient::Perform(const HttpRequest& request, const BodyS
   state_->Set(CURLOPT_WRITEDATA, static_cast<void*>(&incoming));
   state_->Set(CURLOPT_HEADERDATA, static_cast<void*>(&incoming));
   state_->Set(CURLOPT_ERRORBUFFER, reason.data());
+  if (sink != nullptr) {
+    state_->Set(CURLOPT_XFERINFOFUNCTION, &OnProgress);
+    state_->Set(CURLOPT_XFERINFODATA, static_cast<void*>(&incoming));
+    state_->Set(CURLOPT_NOPROGRESS, 0L);
+  }
   if (!deadline.never()) {
     state_->Set(CURLOPT_TIMEOUT_MS, static_cast<long>(std::max(deadline.poll_ms(), 1)));
   }

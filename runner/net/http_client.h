@@ -39,7 +39,9 @@ struct HttpResponse {
 };
 
 // Takes the next piece of the body of an answer whose status is in 200..299; `head` is the answer
-// without its body. An error ends the transfer and is what Send gives.
+// without its body. Called with no bytes too, at least once in a second, so that whoever waits may
+// end it while nothing comes: then `head` may be empty yet. An error ends the transfer and is what
+// Send gives.
 using BodySink = std::function<Status(const HttpResponse& head, std::string_view bytes)>;
 
 struct HttpClientOptions {

@@ -16,6 +16,7 @@ using std::chrono::milliseconds;
 
 // GitHub asks clients that hit a secondary limit without a `retry-after` to wait at least a minute.
 constexpr milliseconds kSecondaryLimitDelay{60'000};
+constexpr milliseconds kGivenUpPoll{100};
 
 std::optional<int64_t> ParseInteger(const std::string& text) {
   int64_t value = 0;
@@ -63,7 +64,8 @@ bool WorthRepeating(const RetryPolicy& policy, const HttpRequest& request,
 
 Result<HttpResponse> Repeat(const std::function<Result<HttpResponse>()>& send,
                             const std::function<bool()>& reached, const HttpRequest& request,
-                            const RetryPolicy& policy, Deadline deadline) {
+                            const RetryPolicy& policy, Deadline deadline,
+                            const std::function<bool()>& given_up) {
   std::random_device random;
   std::uniform_real_distribution<double> jitter(0, 1);
   for (int number = 1;; ++number) {
@@ -71,7 +73,10 @@ Result<HttpResponse> Repeat(const std::function<Result<HttpResponse>()>& send,
     Attempt attempt{number, reached(), static_cast<int64_t>(::time(nullptr)), jitter(random)};
     std::optional<milliseconds> delay = DecideRetry(policy, request, answer, attempt);
     if (!delay || deadline < Deadline::After(*delay)) return answer;
-    std::this_thread::sleep_for(*delay);
+    for (Deadline next = Deadline::After(*delay); !next.passed();) {
+      if (given_up && given_up()) return answer;
+      std::this_thread::sleep_for(std::min(kGivenUpPoll, milliseconds(next.poll_ms())));
+    }
   }
 }
 
@@ -107,13 +112,14 @@ std::optional<milliseconds> DecideRetry(const RetryPolicy& policy, const HttpReq
 Result<HttpResponse> SendWithRetries(HttpClient& client, const HttpRequest& request,
                                      const RetryPolicy& policy, Deadline deadline) {
   return Repeat([&] { return client.Send(request, deadline); },
-                [&client] { return client.reached(); }, request, policy, deadline);
+                [&client] { return client.reached(); }, request, policy, deadline, {});
 }
 
 Result<HttpResponse> GetWithRetries(const std::function<Result<HttpResponse>()>& send,
-                                    const RetryPolicy& policy, Deadline deadline) {
+                                    const RetryPolicy& policy, Deadline deadline,
+                                    const std::function<bool()>& given_up) {
   return Repeat(
-      send, [] { return true; }, HttpRequest{}, policy, deadline);
+      send, [] { return true; }, HttpRequest{}, policy, deadline, given_up);
 }
 
 }  // namespace net

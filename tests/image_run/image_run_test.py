@@ -519,6 +519,46 @@ class Interrupts(Case):
         self.shelf.registry.faults.clear()
         self.shell(image, 'true')
 
+    def stall(self, *ways):
+        """From now on nothing more comes of the lowest layer; set when that has begun."""
+        begun, released = threading.Event(), threading.Event()
+        self.addCleanup(released.set)
+
+        def still(handler):
+            def pieces():
+                yield images.BASE[:1000]
+                begun.set()
+                released.wait(40)
+            handler.chunks(200, pieces())
+
+        def later(handler):
+            begun.set()
+            handler.reply(503, b'', [('retry-after', '25')])
+        for way in ways:
+            self.shelf.registry.faults.clear()
+            self.shelf.registry.fault('/blobs/' + self.layers()[0], {'still': still, 'later': later}[way])
+            begun.clear()
+            yield begun
+
+    def test_signal_while_nothing_comes_ends_the_run(self):
+        image = self.signed()
+        for begun in self.stall('still', 'later'):
+            process = self.start(image)
+            self.assertTrue(begun.wait(20))
+            time.sleep(0.5)
+            process.terminate()
+            self.assertEqual(process.wait(15), 143)
+        self.shelf.registry.faults.clear()
+        self.shell(image, 'true')
+
+    def test_layer_that_cannot_be_used_ends_those_that_stand_still(self):
+        image = self.signed(layers=[b'x' * 512])
+        for _ in self.stall('still', 'later'):
+            start = time.monotonic()
+            done = self.run_image(self.shelf.reference(image), 'true', code=INVALID)
+            self.assertIn('wrong checksum', done.stderr)
+            self.assertLess(time.monotonic() - start, 15)
+
 
 class Configured(Case):
     """What `.agentic-ci/config.yml` says of signers, at the trusted commit."""
