@@ -80,6 +80,7 @@ ask() { curl -sS --max-time 20 -o body -w '%{http_code}' "$@" 2>error >code && c
 ask "$1/page"; printf '|'; ask -d x "$1/page"; printf '|'; ask https://other.example.com/; echo
 '''
 GIT = '''
+for turn in 1 2 3; do git ls-remote "$1/open.git" HEAD | grep -o HEAD; done
 git clone -q "$1/open.git" clone && cat clone/file
 cd clone && git -c user.name=a -c user.email=a@example.com commit -q --allow-empty -m two
 git push -q origin HEAD:main 2>&1 | grep -o 'error: 403'
@@ -143,7 +144,7 @@ class Clients(unittest.TestCase):
         git('clone', '-q', '--bare', source, repository)
         git('-C', repository, 'config', 'http.receivepack', 'true')
         answers, denials = self.run_in_sandbox('/bin/sh', GIT, 'ask.sh')
-        self.assertEqual(answers, 'cloned\nerror: 403\nresponse 403\n')
+        self.assertEqual(answers, 'HEAD\n' * 3 + 'cloned\nerror: 403\nresponse 403\n')
         self.assertEqual(denials, {(NAME, 'GET'), ('other.example.com', '')})
         self.assertEqual({request.split()[0] for request in self.upstream.requests if 'upload-pack' in request},
                          {'GET', 'POST'})

@@ -56,7 +56,7 @@ os.execv(sys.argv[1], sys.argv[1:])
 class Run:
     """One run of inside.py: what it was answered, and what was recorded."""
 
-    def __init__(self, base, name, before=(), words=()):
+    def __init__(self, base, name, before=(), words=(), policy=POLICY):
         self.folder = os.path.join(base, name)
         checkout, report = self.folder + '/checkout', self.folder + '/report'
         os.makedirs(checkout)
@@ -69,7 +69,7 @@ class Run:
         self.upstream = Upstream(leaf, key)
         ports = {name: getattr(self.upstream, name) for name in ('http', 'https', 'raw')}
         with open(self.folder + '/policy.yml', 'w') as file:
-            file.write(POLICY.format(**ports))
+            file.write(policy.format(**ports))
         done = subprocess.run(
             [*before, os.environ['CAPTURE_TEST_BIN'], 'run', '--workdir', checkout, '--report-dir', report,
              '--policy', self.folder + '/policy.yml', '--ca-file', ca, '--', PYTHON, 'inside.py',
@@ -243,14 +243,32 @@ class Capture(unittest.TestCase):
         self.quick('ping')
         self.recorded('ping', '203.0.113.14', '/icmp')
 
+    def nothing_heard(self, name):
+        self.assertNotIn('heard', str(self.answer(name)), name)
+        self.assertNotEqual(self.answer(name)[0], 0, name)
+        self.quick(name)
+
     def test_node_fetch(self):
         self.heard('node')
+        self.nothing_heard('node to nobody')
 
     def test_go(self):
         self.heard('go')
+        self.nothing_heard('go to nobody')
 
     def test_java(self):
         self.heard('java')
+        self.assertRegex(self.answer('java')[1], 'failed: ConnectException')
+
+    def test_without_a_network_everything_fails_at_once(self):
+        """N37."""
+        run = Run(os.environ['CAPTURE_TEST_BASE'], f'off-{os.geteuid()}', words=['off'], policy='version: 1\n')
+        self.assertEqual(run.results.pop('true')['answer'][0], 0)
+        self.assertIn('heard', run.results.pop('own loopback')['answer'])
+        self.assertGreaterEqual(len(run.results), 3)
+        for name, result in run.results.items():
+            self.assertNotEqual(result['answer'][0], 0, name)
+            self.assertLess(result['seconds'], SECONDS_MAX, name)
 
     def test_a_kernel_without_nf_tables_captures_the_ports_of_the_policy(self):
         run = Run(os.environ['CAPTURE_TEST_BASE'], f'ports-{os.geteuid()}',

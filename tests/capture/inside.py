@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the agent tries, without a proxy. Prints a line of JSON for each try: its name, answer and seconds.
 
-inside.py HTTP HTTPS RAW [few]   (ports of the machine's servers; few: no other programs)
+inside.py HTTP HTTPS RAW [few|off]   (ports of the machine's servers; few: no other programs; off: a policy without a network)
 """
 import errno
 import json
@@ -266,17 +266,31 @@ def programs():
         'nc': ['nc', '-z', '-w', '3', '127.0.0.1', str(HTTP)],
         'ping': ['ping', '-c', '1', '-W', '2', '203.0.113.14'],
         'node': ['node', '-e', f'fetch("https://{NAME}:{HTTPS}/x").then(r => r.text()).then(console.log)'],
+        'node to nobody': ['node', '-e', 'fetch("https://example.com/").then(r => r.text()).then(console.log)'],
         'go': [here + '/client', url],
-        'java': ['java', '-Xshare:auto', '-XX:TieredStopAtLevel=1', 'Client.java', url],
+        'go to nobody': [here + '/client', 'http://example.com/'],
+        'java': ['java', '-Xshare:auto', '-XX:TieredStopAtLevel=1', 'Client.java', url, 'http://example.com/'],
     }
     for name, words in table.items():
         if shutil.which(words[0]) and (name != 'java' or shutil.which('javac')):
             attempt(name, lambda words=words: run(*words))
 
 
-controls()
-refused()
-if 'few' not in sys.argv:
+def network_off():
+    table = {'getent': ['getent', 'ahosts', 'example.com'], 'curl': ['curl', '-sI', 'https://example.com/'], 'wget': ['wget', '-q', '--tries=1', '-O-', 'http://example.com/'],
+             'ssh': ['ssh', '-o', 'BatchMode=yes', 'example.com'], 'curl to an address': ['curl', '-sI', 'http://203.0.113.7/'], 'true': ['true']}
+    for name, words in table.items():
+        if shutil.which(words[0]):
+            attempt(name, lambda words=words: run(*words))
+    attempt('own loopback', own_loopback)
+
+
+if 'off' in sys.argv:
+    network_off()
+else:
+    controls()
+    refused()
+if not {'few', 'off'} & set(sys.argv):
     programs()
 for name, result in results.items():
     print(json.dumps([name, result]))
