@@ -2,7 +2,6 @@
 #include "gateway/connection.h"
 
 #include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <string.h>
 #include <sys/socket.h>
 
@@ -81,8 +80,6 @@ Event NewConnectionEvent(const Answer& owner, Event::Outcome outcome) {
 }
 
 Task<Done> ServeConnection(Services& services, Fd socket) {
-  int on = 1;
-  ::setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   std::optional<Endpoint> local = EndOf(socket.get(), ::getpeername);
   std::optional<Endpoint> remote = EndOf(socket.get(), ::getsockname);
   Stream client(services.loop, std::move(socket));

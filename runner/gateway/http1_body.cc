@@ -172,7 +172,8 @@ Task<Status> Http1BodyWriter::Finish(const codec::HttpFields& trailers) {
   }
   if (framing_.kind == codec::BodyFraming::kChunked) held_ += codec::RenderLastChunk(trailers);
   if (!held_.empty()) {
-    Task<Status> writing = stream_.Write(held_);
+    bool wait = lingers_ && framing_.kind != codec::BodyFraming::kUntilClose;
+    Task<Status> writing = stream_.Write(held_, wait);
     if (!writing.ready()) return FlushLater(std::move(writing), true);
     Forget();
     Status written = writing.Take();

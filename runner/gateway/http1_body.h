@@ -61,8 +61,12 @@ class Http1BodyWriter final : public BodyWriter {
   Task<Status> Flush() override;
   Task<Status> Finish(const codec::HttpFields& trailers) override;
 
+  // The stream's Linger follows Finish at once: the last bytes may wait for it, and travel with the
+  // end of the connection.
+  void LeaveEndToLinger() { lingers_ = true; }
+
   bool begun() const { return begun_; }
-  // The message is complete and was given to the kernel.
+  // The message is complete and was given to the stream.
   bool finished() const { return finished_; }
 
  private:
@@ -77,6 +81,7 @@ class Http1BodyWriter final : public BodyWriter {
   std::string held_;
   bool begun_ = false;
   bool finished_ = false;
+  bool lingers_ = false;
 };
 
 }  // namespace gateway

@@ -59,6 +59,8 @@ Task<Status> Http1ClientRequest::SendHead(int status, std::string_view reason,
   }
   answer_.Begin(codec::RenderResponseHead(status, reason, fields, sent), sent_framing);
   if (switched_) body_.SwitchProtocols();
+  // With a body under way, it may be a while before Settle.
+  if (!keep_alive_ && framing_.kind == codec::BodyFraming::kNone) answer_.LeaveEndToLinger();
   return Ok();
 }
 

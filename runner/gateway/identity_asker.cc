@@ -50,15 +50,15 @@ Task<Answer> IdentityAsker::AskNow(Endpoint local, Endpoint remote) {
 }
 
 Task<Done> IdentityAsker::ReadAnswers() {
-  std::string bytes;
+  // Kept: most questions come when none is open.
+  if (!buffer_) buffer_.reset(new char[kAnswerBytesMax + 1]);
   while (!pending_.empty() && !broken_) {
     bool ready = co_await loop_.Readable(socket_.get(), Deadline::After(kIdentityTimeout));
     if (!ready) continue;
-    bytes.resize(kAnswerBytesMax + 1);
-    ssize_t n = ::recv(socket_.get(), bytes.data(), bytes.size(), MSG_DONTWAIT);
+    ssize_t n = ::recv(socket_.get(), buffer_.get(), kAnswerBytesMax + 1, MSG_DONTWAIT);
     if (n < 0 && (errno == EAGAIN || errno == EINTR)) continue;
     std::optional<Answer> answer;
-    if (n > 0) answer = ParseAnswer(std::string_view(bytes).substr(0, static_cast<size_t>(n)));
+    if (n > 0) answer = ParseAnswer({buffer_.get(), static_cast<size_t>(n)});
     broken_ = !answer.has_value();
     if (broken_) break;
     auto found = pending_.find(answer->number);

@@ -3,6 +3,7 @@
 
 #include <deque>
 #include <map>
+#include <memory>
 
 #include "base/fd.h"
 #include "gateway/event_loop.h"
@@ -34,6 +35,7 @@ class IdentityAsker {
 
   EventLoop& loop_;
   Fd socket_;
+  std::unique_ptr<char[]> buffer_;  // Of ReadAnswers.
   std::map<uint64_t, Pending*> pending_;
   std::deque<Signal*> waiting_;  // For fewer than kQuestionsAtOnceMax to be open.
   size_t open_ = 0;

@@ -3,6 +3,8 @@
 
 #include <fcntl.h>
 #include <malloc.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -204,6 +206,8 @@ void Server::Open(Door door, Fd socket) {
 
 Task<Done> Server::Accept(Door door, Fd listener) {
   ::fcntl(listener.get(), F_SETFL, O_NONBLOCK);
+  int on = 1;  // The connections inherit it.
+  ::setsockopt(listener.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   for (;;) {
     Fd socket(::accept4(listener.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (!socket.valid()) {

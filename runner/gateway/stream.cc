@@ -75,10 +75,10 @@ long Stream::ControlTransport(BIO* bio, int command, long /*number*/, void* /*po
   return command == BIO_CTRL_FLUSH ? 1 : 0;
 }
 
-bool Stream::TrySend() {
+bool Stream::TrySend(int flags) {
   while (sent_ < written_.size()) {
-    ssize_t n =
-        ::send(socket_.get(), written_.data() + sent_, written_.size() - sent_, MSG_NOSIGNAL);
+    ssize_t n = ::send(socket_.get(), written_.data() + sent_, written_.size() - sent_,
+                       MSG_NOSIGNAL | flags);
     if (n >= 0) {
       sent_ += static_cast<size_t>(n);
     } else if (errno != EINTR) {
@@ -95,9 +95,9 @@ bool Stream::TrySend() {
   return true;
 }
 
-Task<Status> Stream::SendWritten(Deadline deadline) {
+Task<Status> Stream::SendWritten(Deadline deadline, int flags) {
   for (;;) {
-    if (!TrySend()) co_return Errno("send");
+    if (!TrySend(flags)) co_return Errno("send");
     if (written_.empty()) co_return Ok();
     size_t sent = sent_;
     bool ready = co_await loop_.Writable(socket_.get(), deadline);
@@ -358,14 +358,17 @@ void Stream::OfferResumption() {
   ERR_clear_error();
 }
 
+void Stream::WriteCloseNotify() {
+  if (!ssl_) return;
+  ERR_clear_error();
+  SSL_shutdown(ssl_.get());
+  ERR_clear_error();
+}
+
 void Stream::FinishWriting() {
   if (std::exchange(finished_, true)) return;
-  if (ssl_) {
-    ERR_clear_error();
-    SSL_shutdown(ssl_.get());  // Only sends close_notify; a full socket loses it, as a cut would.
-    ERR_clear_error();
-    (void)TrySend();
-  }
+  WriteCloseNotify();
+  (void)TrySend(MSG_MORE);  // A full socket loses it, as a cut would.
   ::shutdown(socket_.get(), SHUT_WR);
 }
 
@@ -382,9 +385,14 @@ void Stream::ResetOnClose() {
 }
 
 Task<Done> Stream::Linger() {
-  FinishWriting();
-  // Below TLS: what arrives now is dropped, so it need not be decrypted.
   Deadline deadline = Deadline::After(kLingerTimeout);
+  if (!std::exchange(finished_, true)) {
+    WriteCloseNotify();
+    // With MSG_MORE, the end leaves in the same packet. What cannot be sent is lost, as by a cut.
+    (void)co_await SendWritten(deadline, MSG_MORE);
+    ::shutdown(socket_.get(), SHUT_WR);
+  }
+  // Below TLS: what arrives now is dropped, so it need not be decrypted.
   std::string dropped(kSmallBytesMax, '\0');
   size_t total = 0;
   while (total < kLingerBytesMax) {

@@ -42,7 +42,7 @@ class Stream {
   void Consume(size_t bytes);
 
   // Writes all of it; fails when the peer takes nothing for kWriteTimeout. `more`: another Write
-  // follows at once, which may take this with it.
+  // or Linger follows at once, which may take this with it.
   Task<Status> Write(std::string_view bytes, bool more = false);
 
   // Shakes hands over this stream, as SSL_set_accept_state or SSL_set_connect_state has set in
@@ -91,8 +91,10 @@ class Stream {
   void MakeRoom();
 
   // Sends what OpenSSL has written, as far as the socket takes it. False: the socket is broken.
-  bool TrySend();
-  Task<Status> SendWritten(Deadline deadline);
+  // `flags` are send(2)'s.
+  bool TrySend(int flags = 0);
+  Task<Status> SendWritten(Deadline deadline, int flags = 0);
+  void WriteCloseNotify();
   Task<Status> WritePlain(std::string_view bytes, bool more);
   // False: SSL_get_error says in `kind` why not.
   bool Encrypt(std::string_view& bytes, int& kind);

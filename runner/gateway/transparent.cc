@@ -2,7 +2,6 @@
 #include "gateway/transparent.h"
 
 #include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -80,8 +79,6 @@ bool RecordRefusal(Services& services, const Answer& owner, const Aim& aim) {
 }  // namespace
 
 Task<Done> ServeCaptured(Services& services, Fd socket) {
-  int on = 1;
-  ::setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   std::optional<Endpoint> local = EndOf(socket.get(), ::getpeername);
   std::optional<Endpoint> remote = EndOf(socket.get(), ::getsockname);
   Stream client(services.loop, std::move(socket));
