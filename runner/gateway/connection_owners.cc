@@ -29,20 +29,14 @@ constexpr std::chrono::milliseconds kConnectorAge{60'000};
 constexpr size_t kConnectorsMax = 16384;
 constexpr size_t kConnectorBytesMax = size_t{16} << 20;
 
+constexpr size_t kInnerPidsMax = 4096;
+
 constexpr char kAmbiguous[] = "ambiguous shared socket ownership";
 
 // A refusal may still name the program, for the record.
 Answer Refused(std::string why) {
   Answer answer;
   answer.refusal = std::move(why);
-  return answer;
-}
-
-Answer OwnerOf(Lineage lineage) {
-  Answer answer;
-  if (!lineage.pids.empty()) answer.pid = InnermostPid(lineage.pids.front());
-  answer.caller = std::move(lineage.caller);
-  answer.refusal = std::move(lineage.refusal);
   return answer;
 }
 
@@ -61,6 +55,22 @@ size_t BytesOf(const Answer& owner) {
 }
 
 }  // namespace
+
+Answer ConnectionOwners::OwnerOf(Lineage lineage) {
+  Answer answer;
+  if (!lineage.pids.empty()) {
+    // A process keeps the number that it is born with, and to ask for that costs as much as the
+    // rest.
+    std::pair<pid_t, uint64_t> born{lineage.pids.front(), lineage.started};
+    if (inner_pids_.size() >= kInnerPidsMax) inner_pids_.clear();
+    auto [known, unknown] = inner_pids_.try_emplace(born);
+    if (unknown) known->second = InnermostPid(born.first);
+    answer.pid = known->second;
+  }
+  answer.caller = std::move(lineage.caller);
+  answer.refusal = std::move(lineage.refusal);
+  return answer;
+}
 
 std::optional<Connector> ConnectionOwners::Examine(pid_t thread, int socket) {
   std::optional<std::string> name = DescriptorTarget(thread, socket);

@@ -12,13 +12,16 @@
 
 #include <cstdint>
 #include <list>
+#include <map>
 #include <optional>
 #include <unordered_map>
+#include <utility>
 
 #include "base/deadline.h"
 #include "base/fd.h"
 #include "gateway/executable_cache.h"
 #include "gateway/identity.h"
+#include "gateway/process_lineage.h"
 #include "gateway/program_links.h"
 
 namespace gateway {
@@ -64,6 +67,7 @@ class ConnectionOwners {
 
   std::optional<uint64_t> FindInode(const Question& question);
   Answer FindHolder(uint64_t inode);
+  Answer OwnerOf(Lineage lineage);
   void AddLinks(policy::Caller& caller) const;
   void Forget(Order::iterator remembered);
 
@@ -72,6 +76,8 @@ class ConnectionOwners {
   bool diagnostics_tell_ = false;  // They found a socket once: "no such socket" is true then.
   ProgramLinks links_;
   ExecutableCache executables_;
+  // The sandbox's own numbers of processes (and threads), by ours and when they started.
+  std::map<std::pair<pid_t, uint64_t>, pid_t> inner_pids_;
   Order order_;  // Oldest first.
   std::unordered_map<uint64_t, Order::iterator> by_inode_;
   size_t bytes_ = 0;  // Sum over `order_`.

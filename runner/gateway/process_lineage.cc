@@ -44,6 +44,7 @@ Lineage ReadLineage(pid_t pid, pid_t init, ExecutableCache& cache) {
     if (below) {
       lineage.caller.ancestors.push_back(*path);
     } else {
+      lineage.started = started;
       lineage.caller.binary = *path;
       lineage.caller.cmdline = AbsoluteArguments(current);
     }

@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,7 @@ namespace gateway {
 // One process of the sandbox and those above it, each program the same as when first seen.
 struct Lineage {
   std::vector<pid_t> pids;  // The process, then its ancestors, as far as they are in `caller`.
+  uint64_t started = 0;     // When the process did (process_table.h).
   policy::Caller caller;
   std::string refusal;  // Not empty: grants nothing, and why.
 };

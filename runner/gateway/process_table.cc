@@ -3,6 +3,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
@@ -22,6 +23,18 @@ constexpr std::string_view kDeleted = " (deleted)";
 
 std::string ProcPath(pid_t pid, std::string_view name) {
   return "/proc/" + std::to_string(pid) + "/" + std::string(name);
+}
+
+// A file of a process that the kernel renders whole for one read (proc(5): stat, status, cmdline):
+// less than was asked for is all of it, and to ask for the end would cost as much again.
+Result<std::string> ReadProcessFile(pid_t pid, std::string_view name) {
+  char chunk[4096];
+  Fd fd = TRY(sys::Open(ProcPath(pid, name), O_RDONLY));
+  ssize_t n = ::read(fd.get(), chunk, sizeof chunk);
+  if (n < 0) return Errno("read");
+  std::string text(chunk, static_cast<size_t>(n));
+  if (text.size() == sizeof chunk) text += TRY(sys::ReadAll(fd.get(), kProcFileBytesMax));
+  return text;
 }
 
 struct CloseDirectory {
@@ -114,7 +127,7 @@ Fd OpenExecutable(pid_t pid) {
 
 std::vector<std::string> AbsoluteArguments(pid_t pid) {
   std::vector<std::string> paths;
-  Result<std::string> text = sys::ReadFile(ProcPath(pid, "cmdline"), kProcFileBytesMax);
+  Result<std::string> text = ReadProcessFile(pid, "cmdline");
   if (!text.ok()) return paths;
   std::string_view rest = text.value();
   while (!rest.empty() && paths.size() < kArgumentsMax) {
@@ -129,7 +142,7 @@ std::vector<std::string> AbsoluteArguments(pid_t pid) {
 
 pid_t InnermostPid(pid_t pid) {
   constexpr std::string_view kField = "\nNStgid:";
-  Result<std::string> status = sys::ReadFile(ProcPath(pid, "status"), kProcFileBytesMax);
+  Result<std::string> status = ReadProcessFile(pid, "status");
   if (!status.ok()) return pid;
   size_t at = status.value().find(kField);
   if (at == std::string::npos) return pid;
@@ -160,7 +173,7 @@ std::optional<uint64_t> ParseSocketName(std::string_view name) {
 std::optional<ProcessBirth> BirthOf(pid_t pid) {
   constexpr int kParentField = 4;  // proc(5): fields of stat, counted from 1.
   constexpr int kStartField = 22;
-  Result<std::string> stat = sys::ReadFile(ProcPath(pid, "stat"), kProcFileBytesMax);
+  Result<std::string> stat = ReadProcessFile(pid, "stat");
   if (!stat.ok()) return std::nullopt;
   // The second field is the name, in parentheses, and may hold anything.
   std::string_view rest = stat.value();
