@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/image_command.h"
 
-#include <unistd.h>
-
 #include <chrono>
 #include <memory>
 #include <utility>
@@ -10,6 +8,7 @@
 
 #include "base/sys.h"
 #include "change/repository.h"
+#include "cli/output.h"
 #include "codec/json.h"
 #include "codec/neutral.h"
 #include "codec/quantity.h"
@@ -27,8 +26,6 @@ constexpr std::chrono::minutes kTimeLimit{5};  // For manifests and signatures.
 constexpr size_t kPasswordBytesMax = 65536;
 
 using codec::Json;
-
-Status Print(const std::string& text) { return sys::WriteAll(STDOUT_FILENO, text); }
 
 // What every command about one image is given: where it is, and who may have signed it.
 class Setup {
