@@ -410,7 +410,7 @@ Status RunAgent(const Request& request, ReportDirectory& directory, Recorder& re
   return Ok();
 }
 
-// What would be done, without a process: the gateway's certificate is the one thing not known yet.
+// What would be done, with no agent and no gateway: its certificate is the one thing not known yet.
 Result<int> PrintPlan(const Request& request) {
   Recorder recorder(request);
   Plan plan = TRY(PlanRun(request, recorder));
