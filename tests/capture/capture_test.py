@@ -286,6 +286,21 @@ class Capture(unittest.TestCase):
             self.assertLess(run.results[name]['seconds'], SECONDS_MAX)
 
 
+class Silence(unittest.TestCase):
+    def test_the_gateway_and_the_kernel_leave_no_records_of_their_own(self):
+        base = os.path.join(os.environ['CAPTURE_TEST_BASE'], 'silence')
+        os.makedirs(base + '/checkout')
+        with open(base + '/policy.yml', 'w') as file:
+            file.write(POLICY.format(http=8080, https=8443, raw=5432))
+        done = subprocess.run(
+            [os.environ['CAPTURE_TEST_BIN'], 'run', '--workdir', base + '/checkout', '--report-dir', base + '/report',
+             '--policy', base + '/policy.yml', '--', '/bin/sh', '-c', 'sleep 2'],
+            capture_output=True, text=True, timeout=60, env={'PATH': os.environ['PATH'], 'HOME': base})
+        self.assertEqual(done.returncode, 0, done.stderr)
+        with open(base + '/report/events.ocsf.jsonl') as file:
+            self.assertEqual(file.read(), '')
+
+
 def build_client(base):
     """The Go program, where there is a compiler for it."""
     compiler = shutil.which('go')

@@ -142,7 +142,13 @@ ReportInput Full() {
             "POST is not allowed by the rules of github") +
       Event("169.254.169.254", 80, "GET", "/latest/meta-data/iam", "/usr/bin/python3.11",
             "internal address"));
+  report::DeniedRequest operation;
+  operation.denial = {"api.github.com", 443, "POST", "/graphql", curl, "graphql"};
+  operation.denial.operations = {{"mutation", "Open", {"createIssue"}, "", "", ""}};
+  operation.reason = "GraphQL operation blocked by endpoint policy";
+  operation.allow_line = policy::SuggestLine(operation.denial);
   input.record.denials = denied.denials;
+  input.record.denials.push_back(operation);
   input.record.findings = {{report::FindingSource::kGate, "large-file", report::Severity::kNote,
                             "a binary file was added", "assets/logo.png", 0, false}};
   return input;
@@ -183,7 +189,11 @@ ReportInput Odd() {
   denied.reason = bad;
   denied.count = 1000000000000;
   denied.allow_line = bad;
-  run.denials = {denied};
+  report::DeniedRequest operation = denied;
+  operation.denial.protocol = bad;
+  operation.denial.operations = {{bad, bad, {bad}, bad, "", ""}, {"", "", {}, "", bad, bad}};
+  operation.allow_line = "rules: [{allow: {method: 'x'}}]";
+  run.denials = {denied, operation};
   input.files = {{bad, bad, FileState::kRenamed, "120000", "100755", false, -1, 1, -1},
                  {std::string(100000, 'p'), "", FileState::kDeleted, "", "", true, 0, 0, 0}};
   run.changes = {2, 0, 0, 0, true, false};
