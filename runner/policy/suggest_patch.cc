@@ -167,7 +167,7 @@ class Patcher {
     });
     if (missing.operations.empty()) missing.operations = denial.operations;
     std::optional<EndpointAddition> addition = AdditionFor(missing);
-    if (!addition || parsed_.short_form) return false;
+    if (!addition || parsed_.short_form || ++tried_ > kDenialsMax) return false;
     std::vector<std::string> comment = {kRuleComment};
     if (!addition->queries.empty()) comment.insert(comment.begin(), kQueryComment);
     PatchedText text = text_;
@@ -343,6 +343,7 @@ class Patcher {
   ParsedPolicy parsed_;
   Place place_;
   bool begun_ = false;  // Something was added at place_.
+  size_t tried_ = 0;    // Denials that endpoints were edited for.
   SuggestedPatch suggested_;
 };
 

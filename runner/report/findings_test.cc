@@ -38,6 +38,19 @@ TEST_CASE("Denied requests are findings too, and every finding stands somewhere"
         "refused: POST h.example/p by /usr/bin/curl; to allow it: h.example:443:read-write");
 }
 
+TEST_CASE("A refused operation is a finding that says which, and what allows it") {
+  RunRecord record = Sample();
+  policy::Denial& denial = record.denials[0].denial;
+  denial.operations = {{"", "", {}, "", "tools/call", "x\n::error::y"}};
+  CHECK(AllFindings(record)[3].message.starts_with("refused: POST h.example/p: tools/call x "));
+  CHECK(AllFindings(record)[3].message.find('\n') == std::string::npos);
+  denial.operations = {{"mutation", "", {"a"}, "", "", ""}};
+  record.denials[0].allow_line = policy::SuggestLine(denial);
+  CHECK(AllFindings(record)[3].message ==
+        "refused: POST h.example/p: mutation {a} by /usr/bin/curl; to allow it: rules: [{allow: "
+        "{operation_type: mutation, fields: ['a']}}]");
+}
+
 TEST_CASE("A path that is not plainly relative is never given out") {
   for (const char* path : {"/etc/passwd", "..", "a/../b", "./a", "a//b", "a/.", ""}) {
     CAPTURE(path);
