@@ -20,6 +20,16 @@ TEST_CASE("HostMatches: without a star a host is compared as it stands") {
   CHECK(HostMatches("*.a?i.example.com", "x.abi.example.com"));
 }
 
+TEST_CASE("HostMatches: one star is one label, two are some, wherever they stand (6.2 #64)") {
+  CHECK_FALSE(HostMatches("api.**.com", "api.com"));
+  CHECK(HostMatches("api.**.com", "api.x.com"));
+  CHECK(HostMatches("api.**.com", "api.x.y.com"));
+  CHECK(HostMatches("*", "com"));
+  CHECK_FALSE(HostMatches("*", "example.com"));
+  CHECK(HostMatches("**", "com"));
+  CHECK(HostMatches("**", "a.example.com"));
+}
+
 TEST_CASE("HostsOverlap finds every pair that can meet") {
   CHECK(HostsOverlap("a.example.com", "a.example.com"));
   CHECK(HostsOverlap("*.example.com", "a.example.com"));
