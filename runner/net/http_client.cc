@@ -126,6 +126,7 @@ size_t OnBody(char* data, size_t size, size_t count, void* context) {
 // The same question while nothing comes.
 int OnProgress(void* context, curl_off_t, curl_off_t, curl_off_t, curl_off_t) {
   auto* incoming = static_cast<Incoming*>(context);
+  if (!incoming->sink_status.ok()) return 1;  // curl asks once more when it is over.
   incoming->sink_status = (*incoming->sink)(incoming->response, {});
   return incoming->sink_status.ok() ? 0 : 1;
 }
