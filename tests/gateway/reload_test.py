@@ -129,6 +129,23 @@ class Reload(unittest.TestCase):
         self.assertNotIn('version:v4', log)
         self.assertIn('the policy is unchanged', self.end())
 
+    def test_a_link_that_a_later_policy_names_is_followed_as_the_host_has_it(self):
+        link = self.directory / 'link'  # Not in the sandbox, where the agent could lay another.
+        link.symlink_to(os.path.realpath('/usr/bin/python3'))
+
+        def write(program):
+            text = POLICY.format(port=self.server.server_port, path='/later')
+            self.policy.write_text(text.replace('path: "/**"', 'path: %s' % program))
+        write(self.directory / 'nothing')
+        self.start('--policy', self.policy)
+        self.expect(403)
+        write(link)
+        self.signal()
+        self.expect(403, 200)
+        write('/usr/bin/nothing')
+        self.signal()
+        self.expect(403, 200, 403)
+
     def test_an_invalid_file_lets_nothing_pass_until_one_is_valid(self):
         self.write('/later')
         self.start('--policy', self.policy)
