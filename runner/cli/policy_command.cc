@@ -67,7 +67,7 @@ Result<std::vector<policy::Denial>> ReadPolicyDenials(const std::string& path) {
   std::vector<policy::Denial> denials;
   for (report::DeniedRequest& denied : list.denials) {
     // What something else refused (a malformed request, a budget), no policy allows.
-    if (!denied.allow_line.empty()) denials.push_back(std::move(denied.denial));
+    if (denied.by_policy) denials.push_back(std::move(denied.denial));
   }
   return denials;
 }

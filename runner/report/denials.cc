@@ -162,9 +162,11 @@ class Collector {
     }
     if (list_.denials.size() >= kDenialsMax) return Drop();
     index_.emplace(key, list_.denials.size());
-    std::string line =
-        IsByPolicy(denial, engine, reason) ? policy::SuggestLine(denial) : std::string();
-    list_.denials.push_back({std::move(denial), std::move(reason), 1, std::move(line)});
+    const bool by_policy = IsByPolicy(denial, engine, reason);
+    // No line beside a deny rule helps.
+    const bool allowable = by_policy && !reason.ends_with(" blocked by deny rule");
+    std::string line = allowable ? policy::SuggestLine(denial) : std::string();
+    list_.denials.push_back({std::move(denial), std::move(reason), 1, std::move(line), by_policy});
   }
 
   using Key = std::tuple<std::string, uint16_t, std::string, std::string, std::string, std::string>;

@@ -43,6 +43,17 @@ TEST_CASE("What the policy did not decide has no line that would allow it") {
   CHECK_FALSE(list.denials[0].allow_line.empty());
   CHECK(list.denials[1].allow_line.empty());
   CHECK(list.denials[2].allow_line.empty());
+  CHECK(list.denials[0].by_policy);
+  CHECK_FALSE(list.denials[1].by_policy);
+}
+
+TEST_CASE("What a deny rule refused has no line that would allow it, and was the policy's answer") {
+  const DenialList list =
+      ParseDenials(Line("a.example", R"(,"method":"GET","path":"/x","engine":"l7",)"
+                                     R"("reason":"GET /x blocked by deny rule")"));
+  REQUIRE(list.denials.size() == 1);
+  CHECK(list.denials[0].allow_line.empty());
+  CHECK(list.denials[0].by_policy);
 }
 
 TEST_CASE("What was judged by operation is told by it, with the rule that allows it") {

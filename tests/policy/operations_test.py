@@ -214,6 +214,8 @@ class Operations(unittest.TestCase):
         self.post("/rpc", call(HOSTILE))
         patch = self.suggest("--policy", "policy.yaml")
         self.assertIn("# What the team uses.", patch)
+        (note,) = [line for line in patch.splitlines() if line.startswith("# ")]
+        self.assertRegex(note, "^# POST /rpc at .* by .*: no addition helps: POST /rpc not permitted by policy")
         self.assertNotIn("evil", "".join(line for line in patch.splitlines() if line.startswith("+")))
         self.assertIn("'eth_batch'", patch)
         self.assertNotIn("'ping'", patch)
