@@ -120,7 +120,11 @@ TEST_CASE("C7: only listed models may be asked") {
   Desk desk(limits);
   CHECK_FALSE(desk.Ask(R"({"model":"claude-sonnet-4-5-20250929"})").refusal.has_value());
   CHECK(desk.Ask(R"({"model":"claude-opus-4-5"})").refusal.has_value());
-  CHECK(desk.Ask("no json").refusal.has_value());
+  for (const char* body :
+       {"no json", "[]", R"({"model":"claude-sonnet-4-5","model":"claude-opus-4-5"})",
+        R"({"model":"claude-sonnet-4-5","Model":"claude-opus-4-5"})"}) {
+    CHECK(desk.Ask(body).refusal.has_value());
+  }
 }
 
 TEST_CASE("C4: requests over the rate get 429 and when to come back, until the minute is over") {

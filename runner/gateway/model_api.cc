@@ -5,6 +5,7 @@
 #include <array>
 
 #include "codec/json.h"
+#include "codec/json_body.h"
 
 namespace gateway {
 namespace {
@@ -96,7 +97,10 @@ ModelCall RecogniseModelCall(std::string_view method, std::string_view path, boo
 
 std::string ModelOfBody(std::string_view body) {
   Result<Json> json = codec::ParseJson(body, {.bytes_max = body.size() + 1, .depth_max = 128});
-  return json.ok() ? json.value().StringAt("model") : "";
+  constexpr std::array<std::string_view, 1> kName = {"model"};
+  bool plain = json.ok() && json.value().object() != nullptr &&
+               codec::CheckMemberNames(json.value(), kName).ok();
+  return plain ? json.value().StringAt("model") : "";
 }
 
 std::string PlainModelName(std::string_view model) {

@@ -34,7 +34,7 @@ struct ModelCall {
 ModelCall RecogniseModelCall(std::string_view method, std::string_view path, bool upgrades = false);
 
 // The model a request body asks for: the top-level "model" of a JSON object; empty when there is
-// none.
+// none, and when some readers would find another ("Model" beside it).
 std::string ModelOfBody(std::string_view body);
 
 // "claude-sonnet-4-5" for "us.anthropic.claude-sonnet-4-5-20250929-v1:0" and the like: without
