@@ -168,6 +168,19 @@ def one_round():
         connection.close()
 
 
+def test_an_answer_that_ends_its_connection_arrives_whole_however_late_it_is_read():
+    for path, least in (("/big", 8000000), ("/echo", 1)):
+        connection, _ = tunnel("api.example.test:443")
+        context = ssl.create_default_context(cafile=stage().folder + "/ca.pem")
+        with context.wrap_socket(connection, server_hostname="api.example.test", suppress_ragged_eofs=False) as secure:
+            secure.sendall(request(path, "Connection: close"))
+            time.sleep(0.5)
+            head, _, body = b"".join(iter(lambda: secure.recv(65536), b"")).partition(b"\r\n\r\n")
+        length = [line for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:")]
+        equal(len(body), int(length[0].split(b":")[1]))
+        assert len(body) >= least, len(body)
+
+
 def test_no_connection_leaves_a_descriptor_or_memory_behind():
     one_round()
     await_descriptors(200)
