@@ -7,6 +7,7 @@
 #include "sigstore/certificate.h"
 #include "sigstore/checkpoint.h"
 #include "sigstore/fulcio_identity.h"
+#include "sigstore/path.h"
 #include "sigstore/sct.h"
 #include "sigstore/timestamp.h"
 
@@ -17,7 +18,11 @@ void CheckCertificate(std::string_view der) {
   if (certificate == nullptr) return;
   (void)sigstore::ValidAt(certificate.get(), {1700000000, 5});
   (void)sigstore::Permits(certificate.get(), NID_code_sign, false);
-  (void)sigstore::BuildChain(certificate.get(), {}, certificate.get(), NID_code_sign);
+  const sigstore::TrustedAuthority itself{"", {std::string(der)}, std::nullopt, false};
+  sigstore::Checked<sigstore::Authority> authority = sigstore::ReadAuthority(itself);
+  if (authority.ok()) {
+    (void)sigstore::BuildChain(certificate.get(), authority.value(), NID_code_sign);
+  }
   const std::vector<sigstore::TrustedLog>& logs =
       sigstore::EmbeddedTrustedRoot().instances.front().certificate_logs;
   ENSURE(!sigstore::VerifyScts(certificate.get(), certificate.get(), logs).ok());
