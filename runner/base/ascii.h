@@ -2,6 +2,9 @@
 // Characters of ASCII told apart, whatever the locale says. Any other byte is none of them.
 #pragma once
 
+#include <string>
+#include <string_view>
+
 namespace ascii {
 
 constexpr bool IsUpper(char c) { return c >= 'A' && c <= 'Z'; }
@@ -13,6 +16,12 @@ constexpr bool IsAlphanumeric(char c) { return IsAlpha(c) || IsDigit(c); }
 constexpr bool IsControl(char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }
 
 constexpr char ToLower(char c) { return IsUpper(c) ? static_cast<char>(c - 'A' + 'a') : c; }
+
+inline std::string LowerCase(std::string_view text) {
+  std::string lower(text);
+  for (char& c : lower) c = ToLower(c);
+  return lower;
+}
 
 // The value of a hexadecimal digit of either case; -1 for any other character.
 constexpr int HexValue(char c) {

@@ -27,3 +27,8 @@ Secret::~Secret() { Wipe(); }
 void Secret::Wipe() {
   if (bytes_ != nullptr) ::explicit_bzero(bytes_.get(), size_);
 }
+
+void Wipe(std::string& text) {
+  ::explicit_bzero(text.data(), text.size());
+  text.clear();
+}

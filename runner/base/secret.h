@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <string>
 #include <string_view>
 
 // Bytes that must not outlive their use: move-only, in a heap buffer of its own, wiped on
@@ -27,3 +28,6 @@ class Secret {
   std::unique_ptr<char[]> bytes_;
   size_t size_ = 0;
 };
+
+// Overwrites a copy of a secret that had to be a string, and empties it.
+void Wipe(std::string& text);

@@ -60,8 +60,8 @@ constexpr auto kParams = std::to_array<Param>({
     {"initialize", "protocolVersion", Shape::kString},
     {"initialize", "capabilities", Shape::kObject},
     {"initialize", "clientInfo", Shape::kObject},
-    {"tools/call", "name", Shape::kString},
-    {"tools/call", "arguments", Shape::kObject, kOptional},
+    {kToolsCall, "name", Shape::kString},
+    {kToolsCall, "arguments", Shape::kObject, kOptional},
     {"tools/list", "cursor", Shape::kString, kOptional},
     {"resources/list", "cursor", Shape::kString, kOptional},
     {"resources/templates/list", "cursor", Shape::kString, kOptional},
@@ -105,7 +105,7 @@ constexpr auto kClientMethods = std::to_array<std::string_view>({
     "tasks/get",
     "tasks/list",
     "tasks/result",
-    "tools/call",
+    kToolsCall,
     "tools/list",
 });
 static_assert(std::is_sorted(kClientMethods.begin(), kClientMethods.end()));
@@ -153,7 +153,7 @@ Status CheckMcpCall(const Json& message, bool strict_tool_names, JsonRpcCall* ca
   const Json* params = message.Find("params");
   if (params != nullptr && params->is_null()) params = nullptr;
   TRY(CheckParams(call->method, params));
-  if (call->method != "tools/call") return Ok();
+  if (call->method != kToolsCall) return Ok();
   call->tool = params->StringAt("name");
   if (strict_tool_names && !IsStrictToolName(call->tool)) return Invalid("invalid tool name");
   return Ok();

@@ -13,6 +13,9 @@
 
 namespace codec {
 
+// The method of MCP that calls a tool.
+inline constexpr std::string_view kToolsCall = "tools/call";
+
 // A request, or a notification (a call without an id).
 struct JsonRpcCall {
   std::string method;

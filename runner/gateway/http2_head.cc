@@ -34,14 +34,6 @@ bool IsLowerToken(std::string_view text) {
 
 bool IsSpace(char c) { return c == ' ' || c == '\t'; }
 
-std::string LowerCase(std::string_view text) {
-  std::string lower(text);
-  for (char& c : lower) {
-    c = ascii::ToLower(c);
-  }
-  return lower;
-}
-
 template <size_t N>
 bool OneOf(const std::array<std::string_view, N>& names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
@@ -226,7 +218,7 @@ namespace {
 
 void AppendFields(HttpFields& out, const HttpFields& fields) {
   for (const HttpField& field : fields) {
-    std::string name = LowerCase(field.name);
+    std::string name = ascii::LowerCase(field.name);
     bool kept = !BelongsToConnection(name) && name != "host" && name != "content-length" &&
                 (name != "te" || codec::EqualIgnoringCase(field.value, "trailers"));
     if (kept) out.push_back({std::move(name), field.value});
@@ -273,7 +265,7 @@ HttpFields RenderHttp2Response(int status, const HttpFields& fields,
 HttpFields RenderHttp2Trailers(const HttpFields& fields) {
   HttpFields out;
   for (const HttpField& field : fields) {
-    std::string name = LowerCase(field.name);
+    std::string name = ascii::LowerCase(field.name);
     if (!IsForbiddenInTrailers(name)) out.push_back({std::move(name), field.value});
   }
   return out;

@@ -24,14 +24,6 @@ constexpr std::string_view kUnsigned = "UNSIGNED-PAYLOAD";
 constexpr std::string_view kHashField = "X-Amz-Content-Sha256";
 constexpr size_t kDateBytes = 8;
 
-std::string LowerCase(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) {
-    c = ascii::ToLower(c);
-  }
-  return out;
-}
-
 std::string Hmac(std::string_view key, std::string_view text) {
   std::string out(EVP_MAX_MD_SIZE, '\0');
   unsigned int size = 0;
@@ -94,7 +86,7 @@ std::string CanonicalQueryOf(std::string_view query) {
 
 // Other fields may be rewritten on the way, by HTTP/2 or by a server in front.
 bool IsSigned(const codec::HttpField& field) {
-  std::string name = LowerCase(field.name);
+  std::string name = ascii::LowerCase(field.name);
   return name == "host" || name == "content-type" || name == "content-md5" ||
          name.starts_with("x-amz-");
 }
@@ -188,7 +180,7 @@ std::string AmzDate(int64_t now) {
 CanonicalRequest NewCanonicalRequest(const SignedRequest& request, const SigningScope& scope) {
   std::map<std::string, std::string> fields;  // By name; several of one name are joined.
   for (const codec::HttpField& field : request.fields) {
-    auto [place, added] = fields.try_emplace(LowerCase(field.name), Collapse(field.value));
+    auto [place, added] = fields.try_emplace(ascii::LowerCase(field.name), Collapse(field.value));
     if (!added) place->second += "," + Collapse(field.value);
   }
   CanonicalRequest canonical;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gateway/transaction.h"
 
-#include <openssl/crypto.h>
-
+#include "base/secret.h"
 #include "gateway/body_treatment.h"
 #include "gateway/limits.h"
 #include "gateway/refusal.h"
@@ -19,8 +18,6 @@ namespace {
   event.ancestors = owner.caller.ancestors;
   return services.Record(event);
 }
-
-void Wipe(std::string& text) { OPENSSL_cleanse(text.data(), text.size()); }
 
 // May be sent a second time when a kept connection turns out to be closed (RFC 9110, 9.2.2).
 bool MayRepeat(const std::string& method) {

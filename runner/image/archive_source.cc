@@ -21,7 +21,7 @@ using codec::Json;
 constexpr size_t kEntriesMax = 8192;
 constexpr size_t kListBytesMax = 1 << 20;  // manifest.json
 constexpr size_t kBlockBytes = 512;
-constexpr size_t kPieceBytes = 256 * 1024;
+constexpr size_t kArchiveReadBytes = 256 * 1024;
 constexpr int kLinkedFilesMax = 8;
 
 // Where the bytes of an entry are in the file, or which entry it is another name of.
@@ -83,9 +83,9 @@ class TarFile {
 
   // Up to `bytes_max` bytes of `place` from `offset` on, into `buffer`.
   Result<std::string_view> Read(const Place& place, int64_t offset, std::string& buffer) const {
-    buffer.resize(kPieceBytes);
+    buffer.resize(kArchiveReadBytes);
     const int64_t left = place.size - offset;
-    const size_t wanted = static_cast<size_t>(std::min<int64_t>(left, kPieceBytes));
+    const size_t wanted = static_cast<size_t>(std::min<int64_t>(left, kArchiveReadBytes));
     ssize_t got = 0;
     do {
       got = ::pread(file_.get(), buffer.data(), wanted, place.offset + offset);

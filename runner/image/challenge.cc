@@ -16,12 +16,6 @@ bool IsTokenByte(char c) {
          std::string_view("!#$%&'*+-.^_`|~").find(c) != std::string_view::npos;
 }
 
-std::string Lower(std::string_view text) {
-  std::string lower(text);
-  for (char& c : lower) c = ascii::ToLower(c);
-  return lower;
-}
-
 class Reader {
  public:
   explicit Reader(std::string_view text) : rest_(text) {}
@@ -73,7 +67,7 @@ class Reader {
 // name BWS "=" BWS ( token / quoted-string ), or nothing, and then nothing is consumed.
 std::optional<std::pair<std::string, std::string>> TakeParameter(Reader& reader) {
   const std::string_view before = reader.rest();
-  const std::string name = Lower(reader.Token());
+  const std::string name = ascii::LowerCase(reader.Token());
   reader.SkipBlanks();
   if (!name.empty() && reader.Take('=')) {
     reader.SkipBlanks();
@@ -114,7 +108,7 @@ std::vector<Challenge> ParseChallenges(std::string_view header) {
     if (scheme.empty()) return challenges;
     const bool blank = reader.SkipBlanks();
     if (!blank && !reader.AtEnd() && !reader.rest().starts_with(',')) return challenges;
-    challenges.push_back({Lower(scheme), {}});
+    challenges.push_back({ascii::LowerCase(scheme), {}});
   }
 }
 

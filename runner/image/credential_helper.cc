@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/process.h"
+#include "base/secret.h"
 #include "base/sys.h"
 #include "image/docker_config.h"
 
@@ -78,7 +79,7 @@ Result<std::optional<Credential>> AskCredentialHelper(const std::string& name,
   Process process = TRY(Process::Start(command).Context(program));
   std::string answer = process.Finish(kAnswerBytesMax, Deadline::After(kHelperTime));
   Result<std::optional<Credential>> credential = ParseHelperAnswer(answer);
-  ::explicit_bzero(answer.data(), answer.size());
+  Wipe(answer);
   if (!credential.ok()) return Error{Code::kSetup, program + ": " + credential.error().what};
   if (credential.value()) credential.value()->origin = program;
   return credential;

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/secret.h"
 #include "base/sys.h"
 #include "image/credential_helper.h"
 #include "image/docker_config.h"
@@ -33,7 +34,7 @@ class Search {
     found_.credential.username = std::move(username);
     found_.credential.password = Secret(word);
     found_.credential.origin = std::string("$") + password;
-    ::explicit_bzero(word.data(), word.size());
+    Wipe(word);
     return true;
   }
 
@@ -82,7 +83,7 @@ class Search {
   bool TakeText(const std::string& where, std::string text) {
     if (text.empty()) return false;
     Result<DockerConfig> config = ParseDockerConfig(text);
-    ::explicit_bzero(text.data(), text.size());
+    Wipe(text);
     if (!config.ok()) {
       Complain(where, config.error());
       return false;

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/secret.h"
 #include "codec/base64.h"
 #include "codec/json.h"
 
@@ -25,8 +26,6 @@ std::string NormalKey(std::string_view key) {
   }
   return std::string(key);
 }
-
-void Wipe(std::string& text) { ::explicit_bzero(text.data(), text.size()); }
 
 Result<Credential> ParseEntry(const Json& json) {
   if (json.object() == nullptr) return Error{Code::kInvalid, "an entry that is not an object"};

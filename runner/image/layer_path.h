@@ -13,6 +13,9 @@ namespace image {
 inline constexpr size_t kLayerDepthMax = 256;
 inline constexpr size_t kLayerNameBytesMax = 255;
 
+// The error of an entry that no layer may have: "PATH: WHAT", kInvalid.
+Error BadEntry(std::string_view path, std::string_view what);
+
 // Where an entry of a layer goes: a path without "", "." and ".." in it, split before its last
 // component. Both empty: the root itself.
 struct LayerPath {

@@ -17,16 +17,6 @@ namespace {
 
 constexpr int kLinksMax = 40;  // The kernel's own bound.
 
-Error Bad(const std::string& path, const std::string& what) {
-  return {Code::kInvalid, path + ": " + what};
-}
-
-Error Failed(const std::string& path) {
-  Error error = Errno("writing " + path);
-  error.code = Code::kIo;
-  return error;
-}
-
 std::string Join(const std::string& directory, const std::string& name) {
   return directory.empty() ? name : directory + "/" + name;
 }
@@ -46,7 +36,7 @@ Result<int> LayerWriter::Parent(const std::string& path) {
     for (const Step& step : steps) parent_real_ = Join(parent_real_, step.name);
     parent_ = std::move(steps.back().fd);
   } else {
-    return Bad(path, "no directory: " + fd.error().what);
+    return BadEntry(path, "no directory: " + fd.error().what);
   }
   parent_path_ = path;
   parent_known_ = true;
@@ -72,38 +62,38 @@ Result<std::vector<LayerWriter::Step>> LayerWriter::Resolve(const std::string& p
       continue;
     }
     if (steps.size() > kLayerDepthMax || name.size() > kLayerNameBytesMax) {
-      return Bad(path.substr(0, 256), "leads too deep");
+      return BadEntry(path.substr(0, 256), "leads too deep");
     }
     struct stat st {};
     bool here = ::fstatat(steps.back().fd.get(), name.c_str(), &st, AT_SYMLINK_NOFOLLOW) == 0;
-    if (!here && errno != ENOENT) return Failed(path);
+    if (!here && errno != ENOENT) return WritingFailed(path);
     bool over_whiteout = here && S_ISCHR(st.st_mode);
     LowerEntry entry;
     if (here && S_ISLNK(st.st_mode)) {
       char target[PATH_MAX];
       ssize_t n = ::readlinkat(steps.back().fd.get(), name.c_str(), target, sizeof target);
-      if (n < 0) return Failed(path);
+      if (n < 0) return WritingFailed(path);
       entry.kind = LowerEntry::Kind::kSymlink;
       entry.link.assign(target, static_cast<size_t>(n));
     } else if (here && S_ISDIR(st.st_mode)) {
       TRY(Descend(steps, name, steps.back().lower_hidden));
       continue;
     } else if (here && !over_whiteout) {
-      return Bad(path, name + " is not a directory");
+      return BadEntry(path, name + " is not a directory");
     } else if (!over_whiteout) {
       entry = TRY(LookBelow(steps, name));
     }
     if (entry.kind == LowerEntry::Kind::kSymlink) {
-      if (++links > kLinksMax) return Bad(path, "too many symbolic links");
+      if (++links > kLinksMax) return BadEntry(path, "too many symbolic links");
       if (entry.link.starts_with('/')) steps.resize(1);
       push(entry.link);
       continue;
     }
     bool absent = entry.kind == LowerEntry::Kind::kAbsent;
     if (!absent && entry.kind != LowerEntry::Kind::kDirectory) {
-      return Bad(path, name + " is not a directory");
+      return BadEntry(path, name + " is not a directory");
     }
-    if (absent && missing == Missing::kFail) return Bad(path, name + " is not there");
+    if (absent && missing == Missing::kFail) return BadEntry(path, name + " is not there");
     TRY(MakeMissing(steps, name, entry, over_whiteout));
   }
   return steps;
@@ -134,12 +124,12 @@ Status LayerWriter::MakeMissing(std::vector<Step>& steps, const std::string& nam
   bool below = lower.kind == LowerEntry::Kind::kDirectory;
   mode_t mode = below ? (lower.mode & 07777) | S_IRWXU : 0755;
   int parent = steps.back().fd.get();
-  if (over_whiteout && ::unlinkat(parent, name.c_str(), 0) != 0) return Failed(name);
+  if (over_whiteout && ::unlinkat(parent, name.c_str(), 0) != 0) return WritingFailed(name);
   TRY(budget_.Take(0, 1));
-  if (::mkdirat(parent, name.c_str(), mode) != 0) return Failed(name);
+  if (::mkdirat(parent, name.c_str(), mode) != 0) return WritingFailed(name);
   TRY(Descend(steps, name, steps.back().lower_hidden || over_whiteout));
   int made = steps.back().fd.get();
-  if ((mode & 07000) != 0 && ::fchmod(made, mode) != 0) return Failed(name);
+  if ((mode & 07000) != 0 && ::fchmod(made, mode) != 0) return WritingFailed(name);
   if (over_whiteout) TRY(MakeOpaque(made));
   std::string path;
   for (const Step& step : steps) path = Join(path, step.name);
@@ -154,13 +144,13 @@ Result<Fd> LayerWriter::LinkDirectory(const LayerPath& target, struct stat& st) 
   };
   Result<Fd> fd = sys::OpenInRoot(root_.get(), parent, O_PATH | O_DIRECTORY);
   if (fd.ok() && look(fd.value().get()) && !S_ISCHR(st.st_mode)) return fd;
-  if (fd.ok() && S_ISCHR(st.st_mode)) return Bad(target.leaf, "a hard link to nothing");
+  if (fd.ok() && S_ISCHR(st.st_mode)) return BadEntry(target.leaf, "a hard link to nothing");
   std::vector<Step> steps = TRY(Resolve(parent, Missing::kFail));
   int directory = steps.back().fd.get();
   if (!look(directory)) {
     LowerEntry lower = TRY(LookBelow(steps, target.leaf));
     TRY(CopyUp(directory, target.leaf, std::move(lower)));
-    if (!look(directory)) return Failed(target.leaf);
+    if (!look(directory)) return WritingFailed(target.leaf);
   }
   return std::move(steps.back().fd);
 }
@@ -169,25 +159,26 @@ Result<Fd> LayerWriter::LinkDirectory(const LayerPath& target, struct stat& st) 
 Status LayerWriter::CopyUp(int directory, const std::string& leaf, LowerEntry lower) {
   timespec times[2] = {{0, UTIME_OMIT}, lower.mtime};
   if (lower.kind == LowerEntry::Kind::kSymlink) {
-    if (::symlinkat(lower.link.c_str(), directory, leaf.c_str()) != 0) return Failed(leaf);
+    if (::symlinkat(lower.link.c_str(), directory, leaf.c_str()) != 0) return WritingFailed(leaf);
     return Ok();
   }
-  if (lower.kind == LowerEntry::Kind::kDirectory) return Bad(leaf, "a hard link to a directory");
-  if (lower.kind != LowerEntry::Kind::kFile) return Bad(leaf, "a hard link to nothing");
+  if (lower.kind == LowerEntry::Kind::kDirectory)
+    return BadEntry(leaf, "a hard link to a directory");
+  if (lower.kind != LowerEntry::Kind::kFile) return BadEntry(leaf, "a hard link to nothing");
   Fd file =
       TRY(sys::OpenAt(directory, leaf, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, lower.mode & 0777));
   std::string chunk(256 << 10, '\0');
   for (;;) {
     ssize_t n = ::read(lower.file.get(), chunk.data(), chunk.size());
     if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return Failed(leaf);
+    if (n < 0) return WritingFailed(leaf);
     if (n == 0) break;
     TRY(budget_.Take(n, 0));
     TRY(sys::WriteAll(file.get(), std::string_view(chunk).substr(0, static_cast<size_t>(n))));
     hash_.Update(std::string_view(chunk).substr(0, static_cast<size_t>(n)));
   }
   struct stat st {};
-  if (::fstat(file.get(), &st) != 0) return Failed(leaf);
+  if (::fstat(file.get(), &st) != 0) return WritingFailed(leaf);
   content_hashes_[st.st_ino] = hash_.Take();
   std::string capability(1024, '\0');
   ssize_t n =
@@ -196,8 +187,8 @@ Status LayerWriter::CopyUp(int directory, const std::string& leaf, LowerEntry lo
     (void)::fsetxattr(file.get(), "security.capability", capability.data(), static_cast<size_t>(n),
                       0);
   }
-  if (::fchmod(file.get(), lower.mode & 07777) != 0) return Failed(leaf);
-  if (::futimens(file.get(), times) != 0) return Failed(leaf);
+  if (::fchmod(file.get(), lower.mode & 07777) != 0) return WritingFailed(leaf);
+  if (::futimens(file.get(), times) != 0) return WritingFailed(leaf);
   return Ok();
 }
 

@@ -18,17 +18,6 @@ namespace {
 constexpr size_t kXattrBytesMax = 64 << 10;  // The kernel's own bound.
 constexpr size_t kLinkBytesMax = 4095;
 
-Error Bad(const std::string& path, const std::string& what) {
-  return {Code::kInvalid, path + ": " + what};
-}
-
-Error Failed(const std::string& path, int saved_errno = errno) {
-  Error error = Errno("writing " + path, saved_errno);
-  error.code = Code::kIo;
-  if (saved_errno == ENOSPC || saved_errno == EDQUOT) error.hint = "agentic-ci image prune";
-  return error;
-}
-
 // The one user of the sandbox stands for all users of the image, root among them, who may read
 // every file and enter every directory.
 mode_t FileMode(mode_t mode) { return (mode & 07777) | S_IRUSR; }
@@ -41,6 +30,13 @@ bool Keeps(std::string_view xattr) {
 }
 
 }  // namespace
+
+Error WritingFailed(const std::string& path, int saved_errno) {
+  Error error = Errno("writing " + path, saved_errno);
+  error.code = Code::kIo;
+  if (saved_errno == ENOSPC || saved_errno == EDQUOT) error.hint = "agentic-ci image prune";
+  return error;
+}
 
 Status LayerBudget::Take(int64_t bytes, int64_t entries) {
   if (bytes_left.fetch_sub(bytes) < bytes) {
@@ -69,7 +65,8 @@ Status LayerWriter::WriteEntry(TarReader& tar, const TarEntry& entry) {
   if (whiteout.kind == Whiteout::kIgnored) return Ok();
   if (whiteout.kind != Whiteout::kNone) {
     bool plain = entry.type == TarType::kFile || entry.type == TarType::kHardlink;
-    if (!plain || entry.size != 0) return Bad(entry.path, "a whiteout that is more than a name");
+    if (!plain || entry.size != 0)
+      return BadEntry(entry.path, "a whiteout that is more than a name");
     int parent = TRY(Parent(path.parent));
     return WriteWhiteout(parent, whiteout);
   }
@@ -97,8 +94,8 @@ Status LayerWriter::WriteEntry(TarReader& tar, const TarEntry& entry) {
 }
 
 Status LayerWriter::WriteRoot(const TarEntry& entry) {
-  if (entry.type != TarType::kDirectory) return Bad(entry.path, "the root is a directory");
-  if (::fchmod(root_.get(), DirectoryMode(entry.mode)) != 0) return Failed("/");
+  if (entry.type != TarType::kDirectory) return BadEntry(entry.path, "the root is a directory");
+  if (::fchmod(root_.get(), DirectoryMode(entry.mode)) != 0) return WritingFailed("/");
   SetXattrs(root_.get(), entry);
   directory_times_[""] = {entry.mtime_s, entry.mtime_ns};
   return Ok();
@@ -109,16 +106,17 @@ Status LayerWriter::WriteDirectory(int parent, const std::string& leaf, const Ta
   bool over_other = false;
   if (::mkdirat(parent, leaf.c_str(), mode) != 0) {
     struct stat st {};
-    if (errno != EEXIST) return Failed(entry.path);
-    if (::fstatat(parent, leaf.c_str(), &st, AT_SYMLINK_NOFOLLOW) != 0) return Failed(entry.path);
+    if (errno != EEXIST) return WritingFailed(entry.path);
+    if (::fstatat(parent, leaf.c_str(), &st, AT_SYMLINK_NOFOLLOW) != 0)
+      return WritingFailed(entry.path);
     over_other = !S_ISDIR(st.st_mode);
     if (over_other) {
       TRY(Clear(parent, leaf));
-      if (::mkdirat(parent, leaf.c_str(), mode) != 0) return Failed(entry.path);
+      if (::mkdirat(parent, leaf.c_str(), mode) != 0) return WritingFailed(entry.path);
     }
   }
   Fd fd = TRY(sys::OpenAt(parent, leaf, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
-  if (::fchmod(fd.get(), mode) != 0) return Failed(entry.path);
+  if (::fchmod(fd.get(), mode) != 0) return WritingFailed(entry.path);
   // What stood here, a whiteout perhaps, hid what the lower layers have; so it stays hidden.
   if (over_other) TRY(MakeOpaque(fd.get()));
   SetXattrs(fd.get(), entry);
@@ -136,19 +134,19 @@ Status LayerWriter::WriteFile(int parent, const std::string& leaf, const TarEntr
     TRY(Clear(parent, leaf));
     file = sys::OpenAt(parent, leaf, flags, mode & 0777);
   }
-  if (!file.ok()) return Failed(entry.path);
+  if (!file.ok()) return WritingFailed(entry.path);
   Fd fd = std::move(file).value();
   if (entry.size > 0) {
     uint64_t hash = TRY(WriteContent(fd.get(), entry, tar));
     struct stat st {};
-    if (::fstat(fd.get(), &st) != 0) return Failed(entry.path);
+    if (::fstat(fd.get(), &st) != 0) return WritingFailed(entry.path);
     content_hashes_[st.st_ino] = hash;
   }
   SetXattrs(fd.get(), entry);
   // Writing takes setuid away, so it is given after that.
-  if ((mode & 07000) != 0 && ::fchmod(fd.get(), mode) != 0) return Failed(entry.path);
+  if ((mode & 07000) != 0 && ::fchmod(fd.get(), mode) != 0) return WritingFailed(entry.path);
   timespec times[2] = {{0, UTIME_OMIT}, {entry.mtime_s, entry.mtime_ns}};
-  if (::futimens(fd.get(), times) != 0) return Failed(entry.path);
+  if (::futimens(fd.get(), times) != 0) return WritingFailed(entry.path);
   return Ok();
 }
 
@@ -160,29 +158,30 @@ Result<uint64_t> LayerWriter::WriteContent(int file, const TarEntry& entry, TarR
     while (!piece.bytes.empty()) {
       ssize_t n = ::pwrite(file, piece.bytes.data(), piece.bytes.size(), piece.offset);
       if (n < 0 && errno == EINTR) continue;
-      if (n < 0) return Failed(entry.path);
+      if (n < 0) return WritingFailed(entry.path);
       piece.bytes.remove_prefix(static_cast<size_t>(n));
       piece.offset += n;
     }
   }
   if (!entry.sparse) return hash_.Take();
-  if (::ftruncate(file, entry.size) != 0) return Failed(entry.path);
+  if (::ftruncate(file, entry.size) != 0) return WritingFailed(entry.path);
   return HashContent(file);
 }
 
 Status LayerWriter::WriteSymlink(int parent, const std::string& leaf, const TarEntry& entry) {
   if (entry.link.empty() || entry.link.size() > kLinkBytesMax) {
-    return Bad(entry.path,
-               "a symbolic link to a name of " + std::to_string(entry.link.size()) + " bytes");
+    return BadEntry(entry.path,
+                    "a symbolic link to a name of " + std::to_string(entry.link.size()) + " bytes");
   }
   int rc = ::symlinkat(entry.link.c_str(), parent, leaf.c_str());
   if (rc != 0 && errno == EEXIST) {
     TRY(Clear(parent, leaf));
     rc = ::symlinkat(entry.link.c_str(), parent, leaf.c_str());
   }
-  if (rc != 0) return Failed(entry.path);
+  if (rc != 0) return WritingFailed(entry.path);
   timespec times[2] = {{0, UTIME_OMIT}, {entry.mtime_s, entry.mtime_ns}};
-  if (::utimensat(parent, leaf.c_str(), times, AT_SYMLINK_NOFOLLOW) != 0) return Failed(entry.path);
+  if (::utimensat(parent, leaf.c_str(), times, AT_SYMLINK_NOFOLLOW) != 0)
+    return WritingFailed(entry.path);
   return Ok();
 }
 
@@ -190,17 +189,17 @@ Status LayerWriter::WriteHardlink(int parent, const std::string& leaf, const Tar
   LayerPath target = TRY(ParseLinkTarget(entry.link));
   struct stat st {};
   Fd directory = TRY(LinkDirectory(target, st));
-  if (S_ISDIR(st.st_mode)) return Bad(entry.path, "a hard link to a directory");
+  if (S_ISDIR(st.st_mode)) return BadEntry(entry.path, "a hard link to a directory");
   struct stat existing {};
   if (::fstatat(parent, leaf.c_str(), &existing, AT_SYMLINK_NOFOLLOW) == 0) {
     if (existing.st_ino == st.st_ino) {
       struct stat here {};
       struct stat there {};
       if (::fstat(parent, &here) != 0 || ::fstat(directory.get(), &there) != 0) {
-        return Failed(entry.path);
+        return WritingFailed(entry.path);
       }
       if (here.st_ino == there.st_ino && leaf == target.leaf) {
-        return Bad(entry.path, "a hard link to itself");
+        return BadEntry(entry.path, "a hard link to itself");
       }
       return Ok();  // Linked before.
     }
@@ -208,8 +207,8 @@ Status LayerWriter::WriteHardlink(int parent, const std::string& leaf, const Tar
   }
   if (::linkat(directory.get(), target.leaf.c_str(), parent, leaf.c_str(), 0) != 0) {
     // The target stood inside of what was just cleared away.
-    if (errno == ENOENT) return Bad(entry.path, "a hard link to nothing");
-    return Failed(entry.path);
+    if (errno == ENOENT) return BadEntry(entry.path, "a hard link to nothing");
+    return WritingFailed(entry.path);
   }
   return Ok();
 }
@@ -221,9 +220,10 @@ Status LayerWriter::WriteFifo(int parent, const std::string& leaf, const TarEntr
     TRY(Clear(parent, leaf));
     rc = ::mknodat(parent, leaf.c_str(), mode, 0);
   }
-  if (rc != 0) return Failed(entry.path);
+  if (rc != 0) return WritingFailed(entry.path);
   timespec times[2] = {{0, UTIME_OMIT}, {entry.mtime_s, entry.mtime_ns}};
-  if (::utimensat(parent, leaf.c_str(), times, AT_SYMLINK_NOFOLLOW) != 0) return Failed(entry.path);
+  if (::utimensat(parent, leaf.c_str(), times, AT_SYMLINK_NOFOLLOW) != 0)
+    return WritingFailed(entry.path);
   return Ok();
 }
 
@@ -236,7 +236,7 @@ Status LayerWriter::WriteWhiteout(int parent, const WhiteoutName& whiteout) {
     Fd fd = TRY(sys::OpenAt(parent, whiteout.hidden, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
     return MakeOpaque(fd.get());
   }
-  if (errno != ENOENT) return Failed(whiteout.hidden);
+  if (errno != ENOENT) return WritingFailed(whiteout.hidden);
   // Where nothing of the lower layers shows, overlayfs would list a whiteout as a file.
   if (lower_ == nullptr) {
     reached_below_ = true;
@@ -245,7 +245,7 @@ Status LayerWriter::WriteWhiteout(int parent, const WhiteoutName& whiteout) {
   bool hidden = TRY(BeneathOpaque(parent));
   if (hidden) return Ok();
   if (::mknodat(parent, whiteout.hidden.c_str(), S_IFCHR, ::makedev(0, 0)) != 0) {
-    return Failed(whiteout.hidden);
+    return WritingFailed(whiteout.hidden);
   }
   return Ok();
 }
@@ -266,8 +266,10 @@ Status LayerWriter::RemoveWhiteouts(int directory) {
   std::vector<std::string> names = TRY(DirectoryNames(directory));
   for (const std::string& name : names) {
     struct stat st {};
-    if (::fstatat(directory, name.c_str(), &st, AT_SYMLINK_NOFOLLOW) != 0) return Failed(name);
-    if (S_ISCHR(st.st_mode) && ::unlinkat(directory, name.c_str(), 0) != 0) return Failed(name);
+    if (::fstatat(directory, name.c_str(), &st, AT_SYMLINK_NOFOLLOW) != 0)
+      return WritingFailed(name);
+    if (S_ISCHR(st.st_mode) && ::unlinkat(directory, name.c_str(), 0) != 0)
+      return WritingFailed(name);
     if (!S_ISDIR(st.st_mode)) continue;
     Fd fd = TRY(sys::OpenAt(directory, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
     TRY(RemoveWhiteouts(fd.get()));
@@ -277,13 +279,13 @@ Status LayerWriter::RemoveWhiteouts(int directory) {
 
 Result<bool> LayerWriter::BeneathOpaque(int directory) {
   struct stat root {};
-  if (::fstat(root_.get(), &root) != 0) return Failed("/");
+  if (::fstat(root_.get(), &root) != 0) return WritingFailed("/");
   Fd at = TRY(sys::OpenAt(directory, ".", O_RDONLY | O_DIRECTORY));
   for (;;) {
     char opaque = 0;
     if (::fgetxattr(at.get(), kOpaqueXattr, &opaque, 1) == 1) return true;
     struct stat st {};
-    if (::fstat(at.get(), &st) != 0) return Failed("/");
+    if (::fstat(at.get(), &st) != 0) return WritingFailed("/");
     if (st.st_ino == root.st_ino) return false;
     at = TRY(sys::OpenAt(at.get(), "..", O_RDONLY | O_DIRECTORY));
   }
@@ -311,7 +313,7 @@ Status LayerWriter::FinishDirectories() {
     Result<Fd> fd = sys::OpenBeneath(root_.get(), name, O_RDONLY | O_DIRECTORY);
     if (!fd.ok()) continue;
     timespec times[2] = {{0, UTIME_OMIT}, mtime};
-    if (::futimens(fd.value().get(), times) != 0) return Failed(path);
+    if (::futimens(fd.value().get(), times) != 0) return WritingFailed(path);
   }
   return Ok();
 }

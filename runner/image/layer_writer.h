@@ -8,6 +8,7 @@
 // holds is right above those layers only: `reached_below`.
 #pragma once
 
+#include <errno.h>
 #include <sys/stat.h>
 #include <sys/types.h>
 
@@ -50,6 +51,10 @@ struct LayerBudget {
   // kInvalid when there is not so much left.
   Status Take(int64_t bytes, int64_t entries);
 };
+
+// The error of a system call that should have made something at `path`: kIo, with what to type when
+// the disk is full.
+Error WritingFailed(const std::string& path, int saved_errno = errno);
 
 class LayerWriter {
  public:

@@ -13,7 +13,7 @@
 namespace image {
 namespace {
 
-constexpr size_t kPieceBytes = 256 * 1024;
+constexpr size_t kLayoutReadBytes = 256 * 1024;
 constexpr char kRefName[] = "org.opencontainers.image.ref.name";
 
 // How `cosign save` marks what it wrote, beside the image: pkg/oci/layout.
@@ -135,7 +135,7 @@ Result<std::vector<Descriptor>> Layout::FetchReferrers(const std::string& digest
 Status Layout::StreamBlob(const Descriptor& blob, const BlobSink& sink, const BlobRestart&,
                           Deadline deadline) {
   Fd file = TRY(OpenBlob(directory_.get(), blob.digest));
-  std::string piece(kPieceBytes, '\0');
+  std::string piece(kLayoutReadBytes, '\0');
   const auto read = [&](int64_t offset) -> Result<std::string_view> {
     ssize_t got = 0;
     do {

@@ -17,12 +17,6 @@ constexpr std::string_view kDefaultHost = "docker.io";
 constexpr std::string_view kLayoutPrefix = "oci:";
 constexpr std::string_view kArchivePrefix = "docker-archive:";
 
-std::string Lower(std::string_view text) {
-  std::string lower(text);
-  for (char& c : lower) c = ascii::ToLower(c);
-  return lower;
-}
-
 bool OnlyOf(std::string_view text, bool (*allowed)(char)) {
   return std::all_of(text.begin(), text.end(), allowed);
 }
@@ -144,7 +138,7 @@ Result<Reference> ParseRegistryReference(std::string_view text) {
   const bool has_host =
       slash != std::string_view::npos &&
       (first.find_first_of(".:[") != std::string_view::npos || first == "localhost");
-  reference.host = has_host ? Lower(first) : std::string(kDefaultHost);
+  reference.host = has_host ? ascii::LowerCase(first) : std::string(kDefaultHost);
   reference.repository = has_host ? name.substr(slash + 1) : name;
   if (reference.host == "index.docker.io") reference.host = kDefaultHost;
   if (reference.host == kDefaultHost && reference.repository.find('/') == std::string::npos) {
@@ -159,7 +153,7 @@ Result<Reference> ParseRegistryReference(std::string_view text) {
     return Bad(text, "the name is longer than " + std::to_string(kNameBytesMax) + " bytes");
   }
   if (!IsRepository(reference.repository)) {
-    const std::string lower = Lower(reference.repository);
+    const std::string lower = ascii::LowerCase(reference.repository);
     const bool only_case = IsRepository(lower);
     return Bad(text, "\"" + reference.repository + "\" is not a repository's name",
                only_case ? "write it in lower case: " + lower : "");

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/secret.h"
 #include "codec/base64.h"
 #include "codec/json.h"
 #include "codec/percent.h"
@@ -12,11 +13,6 @@ namespace image {
 namespace {
 
 constexpr size_t kTokenBytesMax = 64 * 1024;
-
-void Wipe(std::string& text) {
-  ::explicit_bzero(text.data(), text.size());
-  text.clear();
-}
 
 Secret BasicOf(std::string_view username, const Secret& password) {
   std::string joined;

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "codec/glob.h"
+#include "codec/json_rpc.h"
 #include "policy/rule_parse.h"
 
 namespace policy {
@@ -13,14 +14,12 @@ using codec::YamlEntry;
 using codec::YamlKind;
 using codec::YamlNode;
 
-constexpr std::string_view kToolsCall = "tools/call";
-
 bool HasWildcard(std::string_view pattern) {
   return pattern.find_first_of("*?[]{}") != std::string_view::npos;
 }
 
 bool CoversToolsCall(const HttpRule& rule) {
-  return rule.method == "*" || codec::GlobMatches(rule.method, kToolsCall, '.');
+  return rule.method == "*" || codec::GlobMatches(rule.method, codec::kToolsCall, '.');
 }
 
 Status RefuseRequestKeys(const Reader& reader, const Fields& fields) {
@@ -87,7 +86,8 @@ Result<std::string> ParseMcpMethod(const Reader& reader, const Fields& fields,
                                    const Endpoint& endpoint, bool names_tool) {
   std::string method = TRY(fields.Text("method"));
   if (method.empty()) {
-    if (endpoint.mcp.allow_all_known_methods) return std::string(names_tool ? kToolsCall : "*");
+    if (endpoint.mcp.allow_all_known_methods)
+      return std::string(names_tool ? codec::kToolsCall : "*");
     return reader.Invalid(
         fields.at(), "an mcp rule needs a 'method'",
         names_tool ? "write 'method: tools/call'"
@@ -98,7 +98,7 @@ Result<std::string> ParseMcpMethod(const Reader& reader, const Fields& fields,
                           "mcp method '" + method + "' is a pattern outside 'tools/'",
                           "write 'mcp: {allow_all_known_mcp_methods: true}' for every method");
   }
-  if (names_tool && method != kToolsCall) {
+  if (names_tool && method != codec::kToolsCall) {
     return reader.Invalid(fields.At("method"), "only 'tools/call' has a tool, not '" + method + "'",
                           "write 'method: tools/call'");
   }

@@ -186,7 +186,7 @@ bool Judges(const Endpoint& endpoint) {
   return endpoint.protocol != Protocol::kL4 && endpoint.protocol != Protocol::kTcp;
 }
 
-void Join(const CompiledEndpoint& compiled, std::string_view host, Handling* handling) {
+void JoinHandling(const CompiledEndpoint& compiled, std::string_view host, Handling* handling) {
   const Endpoint& endpoint = *compiled.source;
   if (handling->policy.empty()) handling->policy = compiled.policy->name;
   handling->skip_tls = handling->skip_tls || endpoint.tls == TlsMode::kSkip;
@@ -292,7 +292,7 @@ Route CompiledPolicy::FindRoute(const CallerMatch& caller, std::string_view host
       verdict.policy = endpoint->policy;
       verdict.endpoint = endpoint->source;
     }
-    Join(*endpoint, route.host_, &route.handling_);
+    JoinHandling(*endpoint, route.host_, &route.handling_);
     if (Judges(*endpoint->source)) route.judging_.push_back(endpoint);
   }
   if (!verdict.allowed && !route.missed_.empty()) verdict.reason = Reason::kOtherBinary;

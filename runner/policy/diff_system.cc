@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "base/join.h"
+
 namespace policy {
 namespace {
 
@@ -33,12 +35,6 @@ void ComparePaths(const FilesystemPolicy& from, const FilesystemPolicy& to,
   if (to.include_workdir && !from.include_workdir) {
     only->push_back(About("the workspace", "writing"));
   }
-}
-
-std::string Join(const Texts& texts) {
-  std::string joined;
-  for (const std::string& text : texts) joined += (joined.empty() ? "" : ", ") + text;
-  return joined;
 }
 
 std::string MiddlewareText(const Middleware& middleware) {

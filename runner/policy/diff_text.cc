@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/join.h"
 #include "codec/json.h"
 #include "policy/diff.h"
 
@@ -6,12 +7,6 @@ namespace policy {
 namespace {
 
 using codec::Json;
-
-std::string Join(const std::vector<std::string>& texts) {
-  std::string joined;
-  for (const std::string& text : texts) joined += (joined.empty() ? "" : ", ") + text;
-  return joined;
-}
 
 void RenderList(std::string_view head, const std::vector<Difference>& list, const std::string& file,
                 std::string* out) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cctype>
 
+#include "base/ascii.h"
 #include "codec/nearest.h"
 
 namespace policy {
@@ -142,7 +143,7 @@ Result<std::optional<size_t>> Fields::Choice(std::string_view key,
                                              bool any_case) const {
   std::string text = TRY(Text(key));
   if (text.empty()) return std::optional<size_t>();
-  std::string wanted = any_case ? LowerCase(text) : text;
+  std::string wanted = any_case ? ascii::LowerCase(text) : text;
   for (size_t i = 0; i < values.size(); ++i) {
     if (values[i] == wanted) return std::optional<size_t>(i);
   }
@@ -160,13 +161,6 @@ std::string Trimmed(std::string_view text) {
   size_t first = text.find_first_not_of(kBlanks);
   if (first == std::string_view::npos) return {};
   return std::string(text.substr(first, text.find_last_not_of(kBlanks) - first + 1));
-}
-
-std::string LowerCase(std::string_view text) {
-  std::string lower(text);
-  std::transform(lower.begin(), lower.end(), lower.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return lower;
 }
 
 std::string OneOf(const std::vector<std::string_view>& values) {

@@ -70,7 +70,6 @@ class Fields {
 // The text of a scalar without surrounding blanks; nothing for what is no scalar.
 std::optional<std::string> ScalarText(const codec::YamlNode& node);
 std::string Trimmed(std::string_view text);
-std::string LowerCase(std::string_view text);
 // "one of: a, b, c".
 std::string OneOf(const std::vector<std::string_view>& values);
 

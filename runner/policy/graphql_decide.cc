@@ -14,24 +14,24 @@ using codec::GraphqlOperation;
 using Operations = std::span<const GraphqlOperation>;
 
 // An operation as rules see it: what the request carries, or what the registry knows.
-struct Operation {
+struct Requested {
   std::string_view type;
   std::string_view name;
   const std::vector<std::string>* fields = nullptr;
 };
 
 // Nothing: a persisted query that this endpoint does not know.
-std::optional<Operation> Resolve(const GraphqlOperation& given, const Endpoint& endpoint) {
-  if (!given.type.empty()) return Operation{given.type, given.name, &given.fields};
+std::optional<Requested> Resolve(const GraphqlOperation& given, const Endpoint& endpoint) {
+  if (!given.type.empty()) return Requested{given.type, given.name, &given.fields};
   if (!endpoint.allow_registered_queries || given.persisted_id.empty()) return std::nullopt;
   for (const PersistedQuery& known : endpoint.persisted_queries) {
     if (known.id != given.persisted_id) continue;
-    return Operation{known.operation_type, known.operation_name, &known.fields};
+    return Requested{known.operation_type, known.operation_name, &known.fields};
   }
   return std::nullopt;
 }
 
-bool TypeAndNameMatch(const GraphqlRule& rule, const Operation& operation) {
+bool TypeAndNameMatch(const GraphqlRule& rule, const Requested& operation) {
   const std::string& type = rule.source->operation_type;
   if (type != "*" && !codec::EqualIgnoringCase(type, operation.type)) return false;
   return !rule.name.has_value() || rule.name->Matches(operation.name);
@@ -42,7 +42,7 @@ bool FieldMatches(const GraphqlRule& rule, const std::string& field) {
                      [&](const codec::Glob& glob) { return glob.Matches(field); });
 }
 
-bool Allows(const GraphqlRule& rule, const Operation& operation) {
+bool Allows(const GraphqlRule& rule, const Requested& operation) {
   if (!TypeAndNameMatch(rule, operation)) return false;
   if (rule.any_field) return true;
   const std::vector<std::string>& fields = *operation.fields;
@@ -51,7 +51,7 @@ bool Allows(const GraphqlRule& rule, const Operation& operation) {
                      [&](const std::string& field) { return FieldMatches(rule, field); });
 }
 
-bool Denies(const GraphqlRule& rule, const Operation& operation) {
+bool Denies(const GraphqlRule& rule, const Requested& operation) {
   if (!TypeAndNameMatch(rule, operation)) return false;
   const std::vector<std::string>& fields = *operation.fields;
   return rule.any_field || std::any_of(fields.begin(), fields.end(), [&](const std::string& field) {
@@ -61,7 +61,7 @@ bool Denies(const GraphqlRule& rule, const Operation& operation) {
 
 const HttpRule* FindDeny(const CompiledEndpoint& endpoint, Operations operations) {
   for (const GraphqlOperation& given : operations) {
-    std::optional<Operation> operation = Resolve(given, *endpoint.source);
+    std::optional<Requested> operation = Resolve(given, *endpoint.source);
     if (!operation) continue;
     for (const GraphqlRule& rule : endpoint.graphql_deny) {
       if (Denies(rule, *operation)) return rule.source;
@@ -74,7 +74,7 @@ const HttpRule* FindDeny(const CompiledEndpoint& endpoint, Operations operations
 Finding FindAllow(const CompiledEndpoint& endpoint, Operations operations) {
   Finding finding{Finding::kAllowed, nullptr, Reason::kAllowed};
   for (const GraphqlOperation& given : operations) {
-    std::optional<Operation> operation = Resolve(given, *endpoint.source);
+    std::optional<Requested> operation = Resolve(given, *endpoint.source);
     if (!operation) return {Finding::kDenied, nullptr, Reason::kGraphqlUnregistered};
     auto rule = std::find_if(endpoint.graphql_allow.begin(), endpoint.graphql_allow.end(),
                              [&](const GraphqlRule& r) { return Allows(r, *operation); });

@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/ascii.h"
 #include "codec/glob.h"
 #include "policy/destination.h"
 #include "policy/fields.h"
@@ -104,7 +105,7 @@ bool PatternsOverlap(const std::vector<std::string_view>& first,
 bool IsHostPattern(std::string_view host) { return host.find('*') != std::string_view::npos; }
 
 std::string CanonicalHost(std::string_view host) {
-  std::string canonical = LowerCase(Trimmed(host));
+  std::string canonical = ascii::LowerCase(Trimmed(host));
   if (canonical.size() > 2 && canonical.front() == '[' && canonical.back() == ']') {
     std::optional<Address> bracketed = ParseAddress(canonical.substr(1, canonical.size() - 2));
     if (bracketed) return RenderAddress(*bracketed);
@@ -139,7 +140,7 @@ std::string TcpHostFault(std::string_view written) {
   if (ParseAddress(written)) return "is an address; 'protocol: tcp' needs a name";
   if (written.front() == '[') return "is an address; 'protocol: tcp' needs a name";
   if (written.back() == '.') return "ends with a dot";
-  std::string host = LowerCase(written);
+  std::string host = ascii::LowerCase(written);
   if (IsHostPattern(host)) return HostFault(host);
   for (std::string_view label : Labels(host)) {
     if (label.empty()) return "has an empty label";

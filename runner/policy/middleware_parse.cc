@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/ascii.h"
 #include "codec/glob.h"
 #include "policy/host_pattern.h"
 
@@ -50,7 +51,7 @@ Result<std::vector<std::string>> ParseSelectors(const Reader& reader, const Fiel
   std::vector<std::string> patterns = TRY(fields.Texts(key));
   const YamlNode* list = fields.Find(key);
   for (size_t i = 0; i < patterns.size(); ++i) {
-    patterns[i] = LowerCase(patterns[i]);
+    patterns[i] = ascii::LowerCase(patterns[i]);
     std::string fault = SelectorFault(patterns[i]);
     if (fault.empty()) continue;
     return reader.Invalid(list->items[i].at, "host pattern '" + patterns[i] + "' " + fault,

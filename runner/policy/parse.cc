@@ -16,7 +16,6 @@ namespace {
 using codec::YamlKind;
 using codec::YamlNode;
 
-constexpr size_t kFileBytesMax = 262144;
 constexpr size_t kPathsMax = 256;
 constexpr size_t kPathBytesMax = 4096;
 constexpr uint64_t kIdMax = 4294967294;
@@ -144,7 +143,7 @@ Result<Policy> ParseFullForm(Reader* reader, const YamlNode& root) {
 
 Result<ParsedPolicy> ParsePolicy(std::string_view yaml, const ParseContext& context) {
   codec::YamlLimits limits;
-  limits.bytes_max = kFileBytesMax;
+  limits.bytes_max = kPolicyBytesMax;
   YamlNode root = TRY(codec::ParseYaml(yaml, context.file, limits));
   return ParsePolicyTree(root, context);
 }

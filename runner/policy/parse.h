@@ -16,6 +16,8 @@ struct YamlNode;
 
 namespace policy {
 
+inline constexpr size_t kPolicyBytesMax = 262144;  // OpenShell's bound.
+
 // What the `endpoints:` form needs to know of the run: which default endpoints `defaults:` means
 // and whose connections they are for.
 struct ParseContext {
@@ -39,7 +41,7 @@ struct ParsedPolicy {
 };
 
 // Fails with kInvalid and "file:line:col: error: what"; the hint names the nearest valid name.
-// At most 262144 bytes (OpenShell's bound).
+// At most kPolicyBytesMax bytes.
 Result<ParsedPolicy> ParsePolicy(std::string_view yaml, const ParseContext& context);
 // The same of a tree that was read already: a policy inside another file.
 Result<ParsedPolicy> ParsePolicyTree(const codec::YamlNode& root, const ParseContext& context);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "codec/http_head.h"
+#include "codec/json_rpc.h"
 #include "policy/judge.h"
 
 namespace policy {
@@ -12,14 +13,13 @@ namespace {
 
 using codec::JsonRpcCall;
 
-constexpr std::string_view kToolsCall = "tools/call";
-
 bool RuleMatches(const CompiledEndpoint& endpoint, const RpcRule& rule, const JsonRpcCall& call) {
   if (endpoint.protocol() == Protocol::kJsonRpc) {
     return rule.source->method == "*" || rule.source->method == call.method;
   }
   if (!rule.method.Matches(call.method)) return false;
-  return !rule.tool.has_value() || (call.method == kToolsCall && rule.tool->Matches(call.tool));
+  return !rule.tool.has_value() ||
+         (call.method == codec::kToolsCall && rule.tool->Matches(call.tool));
 }
 
 const HttpRule* FindRule(const CompiledEndpoint& endpoint, const std::vector<RpcRule>& rules,
@@ -36,7 +36,7 @@ Finding ExamineCall(const CompiledEndpoint& endpoint, const JsonRpcCall& call) {
   rule = FindRule(endpoint, endpoint.rpc_allow, call);
   if (rule != nullptr) return {Finding::kAllowed, rule, Reason::kAllowed};
   // Every method; but where a rule names a tool, the rules alone say which tools.
-  bool narrowed = call.method == kToolsCall && endpoint.names_tools;
+  bool narrowed = call.method == codec::kToolsCall && endpoint.names_tools;
   bool all = endpoint.protocol() == Protocol::kMcp && endpoint.source->mcp.allow_all_known_methods;
   if (all && !narrowed) return {Finding::kAllowed, nullptr, Reason::kAllowed};
   return {};

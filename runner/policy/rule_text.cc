@@ -3,17 +3,10 @@
 
 #include <utility>
 
+#include "base/join.h"
+
 namespace policy {
 namespace {
-
-std::string Join(const std::vector<std::string>& parts, std::string_view separator) {
-  std::string text;
-  for (const std::string& part : parts) {
-    if (!text.empty()) text += separator;
-    text += part;
-  }
-  return text;
-}
 
 // Everything of a rule but its method.
 std::string SubjectText(const HttpRule& rule) {

@@ -6,6 +6,7 @@
 #include <optional>
 #include <set>
 
+#include "base/ascii.h"
 #include "policy/access.h"
 #include "policy/destination.h"
 #include "policy/endpoint_parse.h"
@@ -147,7 +148,7 @@ class EndpointTextParser {
   }
 
   Status ParseProtocol() {
-    std::string protocol = LowerCase(Get(3));
+    std::string protocol = ascii::LowerCase(Get(3));
     if (protocol.empty()) return Ok();
     for (Protocol value : {Protocol::kRest, Protocol::kWebSocket, Protocol::kSql, Protocol::kTcp}) {
       if (ProtocolName(value) == protocol) endpoint_.protocol = value;

@@ -24,8 +24,8 @@ namespace {
 using codec::YamlKind;
 using codec::YamlNode;
 
-constexpr size_t kDenialsMax = 200;  // Each is tried by reading the whole file.
-constexpr int kEditsMax = 4;         // That one rule is written into.
+constexpr size_t kTriedMax = 200;  // Each is tried by reading the whole file.
+constexpr int kEditsMax = 4;       // That one rule is written into.
 constexpr std::string_view kComment =
     "# Refused in a run. An agent that was misled asks for what misled it wants: read this.";
 
@@ -167,7 +167,7 @@ class Patcher {
     });
     if (missing.operations.empty()) missing.operations = denial.operations;
     std::optional<EndpointAddition> addition = AdditionFor(missing);
-    if (!addition || parsed_.short_form || ++tried_ > kDenialsMax) return false;
+    if (!addition || parsed_.short_form || ++tried_ > kTriedMax) return false;
     std::vector<std::string> comment = {kRuleComment};
     if (!addition->queries.empty()) comment.insert(comment.begin(), kQueryComment);
     PatchedText text = text_;
@@ -290,7 +290,7 @@ class Patcher {
       Patcher alone = start;
       alone.AddWishes({denial});
       if (alone.begun_) helped.push_back(denial);
-      if (helped.size() == kDenialsMax) break;
+      if (helped.size() == kTriedMax) break;
     }
     AddWishes(helped);
   }

@@ -21,7 +21,6 @@ using codec::YamlKind;
 using codec::YamlNode;
 
 constexpr size_t kTableBytesMax = 1 << 20;
-constexpr size_t kPolicyBytesMax = 262144;
 
 std::string Folder(const std::string& path) {
   size_t slash = path.rfind('/');

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "base/join.h"
 #include "policy/compiled.h"
 
 namespace policy {
@@ -16,15 +17,6 @@ constexpr std::string_view kSymlinkHint =
     "/usr/bin/python3.11, either: (1) use the canonical path in your policy (run 'readlink -f "
     "/usr/bin/python3' inside the sandbox), or (2) ensure symlink resolution is working (check "
     "sandbox logs for 'Cannot access container filesystem')";
-
-std::string Join(const std::vector<std::string>& parts, std::string_view separator) {
-  std::string joined;
-  for (size_t i = 0; i < parts.size(); ++i) {
-    if (i > 0) joined += separator;
-    joined += parts[i];
-  }
-  return joined;
-}
 
 std::string RenderMisses(const Route& route, const Caller& caller) {
   std::string misses;

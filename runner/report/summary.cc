@@ -21,7 +21,7 @@ struct Extent {
 constexpr std::array<Extent, 4> kExtents = {{{50, 16000}, {20, 4000}, {8, 1500}, {3, 300}}};
 
 // Prose from several parts, empty ones left out.
-std::string Join(const std::vector<std::string>& parts, std::string_view between) {
+std::string JoinPresent(const std::vector<std::string>& parts, std::string_view between) {
   std::string out;
   for (const std::string& part : parts) {
     if (part.empty()) continue;
@@ -49,15 +49,17 @@ std::string RenderHead(const RunRecord& record, const SummaryOptions& options) {
     parts.push_back(Plural(refused, "request") + " refused");
   }
   std::string out = "### " + std::string(Sign(record.outcome)) + " " +
-                    MarkdownText(Headline(record.outcome), 200) + ": " + Join(parts, ", ") + "\n\n";
+                    MarkdownText(Headline(record.outcome), 200) + ": " + JoinPresent(parts, ", ") +
+                    "\n\n";
   if (!record.outcome.reason.empty()) {
     out += "**Why:** " + MarkdownText(record.outcome.reason, 600) + "\n\n";
   }
   const std::string model = record.usage.model.empty() ? record.agent.model : record.usage.model;
-  out += Join({record.agent.name.empty() ? "" : MarkdownCode(record.agent.name, 60),
-               model.empty() ? "" : MarkdownCode(model, 80), HumanDuration(DurationSeconds(record)),
-               DescribeUsage(record.usage), DescribeCost(record.usage)},
-              " · ") +
+  out += JoinPresent(
+             {record.agent.name.empty() ? "" : MarkdownCode(record.agent.name, 60),
+              model.empty() ? "" : MarkdownCode(model, 80), HumanDuration(DurationSeconds(record)),
+              DescribeUsage(record.usage), DescribeCost(record.usage)},
+             " · ") +
          "\n";
   if (IsPlainUrl(options.report_url)) {
     out += "\n[The whole report](<" + options.report_url + ">)\n";
@@ -130,7 +132,7 @@ std::string RenderDenials(const RunRecord& record, Extent extent) {
            std::string(" (`policy-suggestion.yml` says it in OpenShell's schema):\n\n") +
            codec::MarkdownFence(yaml, "yaml", 8000);
   }
-  const std::string rules = Join(AllowRules(record.denials, extent.rows), "");
+  const std::string rules = JoinPresent(AllowRules(record.denials, extent.rows), "");
   if (rules.empty()) return out;
   return out +
          "\nWhat is judged by operation needs this in its endpoint, in OpenShell's schema:\n\n" +
@@ -144,7 +146,7 @@ std::string RenderLimits(const RunRecord& record) {
     std::string part = MarkdownText(limit.name + " " + DescribeLimit(limit), 120);
     parts.push_back(limit.fired ? "**" + part + " (reached)**" : part);
   }
-  return parts.empty() ? "" : "- **Limits:** " + Join(parts, " · ") + "\n";
+  return parts.empty() ? "" : "- **Limits:** " + JoinPresent(parts, " · ") + "\n";
 }
 
 std::string RenderControls(const IsolationRecord& isolation) {
@@ -160,7 +162,7 @@ std::string RenderControls(const IsolationRecord& isolation) {
       }
       names.push_back(name);
     }
-    if (!names.empty()) out += "; " + Render(state) + ": " + Join(names, ", ");
+    if (!names.empty()) out += "; " + Render(state) + ": " + JoinPresent(names, ", ");
   }
   return out + "\n";
 }

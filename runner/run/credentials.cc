@@ -26,7 +26,7 @@ class Values {
       std::optional<std::string> path = sys::Environment(variable);
       bool is_path = path.has_value() && path->starts_with('/');
       place->second = is_path ? Secret(*path) : sys::EnvironmentSecret(variable);
-      if (path.has_value()) ::explicit_bzero(path->data(), path->size());
+      if (path.has_value()) Wipe(*path);
     }
     return Secret(place->second.reveal());
   }
@@ -57,7 +57,7 @@ void AddSecret(const SecretBinding& binding, Values& values, RunCredentials* cre
 bool IsSet(const std::string& variable) {
   std::optional<std::string> value = sys::Environment(variable);
   bool set = value.has_value() && !value->empty();
-  if (value.has_value()) ::explicit_bzero(value->data(), value->size());
+  if (value.has_value()) Wipe(*value);
   return set;
 }
 

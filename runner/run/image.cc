@@ -10,6 +10,7 @@
 
 #include "base/log.h"
 #include "base/sys.h"
+#include "policy/parse.h"
 #include "run/supervise.h"
 
 namespace run {
@@ -18,8 +19,7 @@ namespace {
 constexpr std::chrono::minutes kPullTimeout{30};
 constexpr size_t kBundleBytesMax = size_t{32} << 20;
 constexpr size_t kAccountsBytesMax = size_t{1} << 20;
-constexpr size_t kPolicyBytesMax = 262144;  // OpenShell's bound.
-constexpr uint32_t kIdMax = 2147483647;     // CVE-2024-40635: larger ones wrap around somewhere.
+constexpr uint32_t kIdMax = 2147483647;  // CVE-2024-40635: larger ones wrap around somewhere.
 constexpr char kPasswd[] = "/etc/passwd";
 constexpr char kGroup[] = "/etc/group";
 // OpenShell's, and its name before that.
@@ -216,7 +216,7 @@ report::ImageRecord Record(const RunImage& image) {
 
 Result<std::optional<ImagePolicy>> ReadImagePolicy(const RunImage& image) {
   for (const char* path : kPolicyPaths) {
-    Result<std::string> text = image.root.Read(path, kPolicyBytesMax);
+    Result<std::string> text = image.root.Read(path, policy::kPolicyBytesMax);
     if (text.ok()) return std::optional<ImagePolicy>({path, std::move(text).value()});
     if (text.error().code != Code::kNotFound) return std::move(text).error();
   }

@@ -11,8 +11,6 @@
 namespace run {
 namespace {
 
-constexpr size_t kPolicyBytesMax = 262144;  // OpenShell's bound.
-
 // A policy names /usr/bin/python3; the kernel says /usr/bin/python3.11. Both are meant.
 void AddResolvedBinaries(const RunImage* image, policy::Policy* policy) {
   for (policy::NetworkPolicy& network : policy->network) {
@@ -53,8 +51,8 @@ Result<PolicySource> FindPolicy(const Request& request, const change::Repository
     source.file = request.policy_file;
     source.record = {
         .source = "file", .path = request.policy_file, .ref = {}, .commit = {}, .sha256 = {}};
-    source.text =
-        TRY(sys::ReadFile(request.policy_file, kPolicyBytesMax).Context("reading the policy"));
+    source.text = TRY(
+        sys::ReadFile(request.policy_file, policy::kPolicyBytesMax).Context("reading the policy"));
     return source;
   }
   source.file = kPolicyPath;
@@ -62,7 +60,7 @@ Result<PolicySource> FindPolicy(const Request& request, const change::Repository
   source.record.path = kPolicyPath;
   source.record.ref = ref;
   TrustedFile file = TRY(ReadTrustedFile(repository, checkout, {ref, !request.policy_ref.empty()},
-                                         kPolicyPath, kPolicyBytesMax));
+                                         kPolicyPath, policy::kPolicyBytesMax));
   source.record.commit = std::move(file.commit);
   source.text = std::move(file.text);
   return source;

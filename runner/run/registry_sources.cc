@@ -24,7 +24,7 @@ namespace {
 
 constexpr std::chrono::seconds kAskTimeout{20};    // Maven, on a machine with much to do.
 constexpr std::chrono::seconds kFetchTimeout{10};  // Of all documents together.
-constexpr std::chrono::milliseconds kWatchInterval{200};
+constexpr std::chrono::milliseconds kAskInterval{200};
 constexpr size_t kAnswerBytesMax = 65536;
 constexpr int64_t kAnswersBytesMax = int64_t{64} << 20;  // And whatever else the tools write.
 constexpr size_t kLockBytesMax = size_t{32} << 20;
@@ -147,8 +147,8 @@ Status AskImage(const EcosystemRequest& request, const std::string& directory,
 
   Deadline deadline = Deadline::After(kAskTimeout);
   for (bool ended = false; !ended && !deadline.passed() && !PendingEnd();) {
-    ended = TRY(
-        sys::WaitReadable(sandbox.ended(), std::min(deadline, Deadline::After(kWatchInterval))));
+    ended =
+        TRY(sys::WaitReadable(sandbox.ended(), std::min(deadline, Deadline::After(kAskInterval))));
     // Where no cgroup counts it.
     ended |= sandbox.ResidentBytes() > request.limits.memory_bytes;
   }

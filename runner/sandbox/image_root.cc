@@ -21,7 +21,7 @@ namespace {
 
 // Private to the child: a place whose names are ours, since the mount's options could not hold a
 // colon or a comma of the host's.
-constexpr char kScratch[] = "/tmp";
+constexpr char kLayerSite[] = "/tmp";
 constexpr size_t kMessageBytesMax = 512;
 
 Status Mount(const char* source, const std::string& target, const char* type, unsigned long flags,
@@ -32,7 +32,7 @@ Status Mount(const char* source, const std::string& target, const char* type, un
   return Ok();
 }
 
-// In the child. The layers are opened before kScratch, which may hold them, is mounted over.
+// In the child. The layers are opened before kLayerSite, which may hold them, is mounted over.
 Result<Fd> MountLayers(const std::vector<std::string>& layers) {
   if (::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) {
     return Errno("making mounts private");
@@ -44,11 +44,11 @@ Result<Fd> MountLayers(const std::vector<std::string>& layers) {
                                    OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE)));
     if (!trees.back().valid()) return Errno("open_tree " + layer);
   }
-  TRY(Mount("tmpfs", kScratch, "tmpfs", MS_NOSUID | MS_NODEV, "size=1m,mode=700"));
+  TRY(Mount("tmpfs", kLayerSite, "tmpfs", MS_NOSUID | MS_NODEV, "size=1m,mode=700"));
   std::string lower;
   for (size_t i = 0; i <= trees.size(); ++i) {
     std::string name = std::to_string(i);
-    std::string path = std::string(kScratch) + "/" + name;
+    std::string path = std::string(kLayerSite) + "/" + name;
     if (::mkdir(path.c_str(), 0755) != 0) return Errno("mkdir " + path);
     lower += (i == 0 ? "" : ":") + name;
     if (i == trees.size()) break;  // The lowest is empty: one layer alone makes no overlay.
@@ -57,7 +57,7 @@ Result<Fd> MountLayers(const std::vector<std::string>& layers) {
       return Errno("move_mount " + layers[i]);
     }
   }
-  if (::chdir(kScratch) != 0) return Errno("chdir");
+  if (::chdir(kLayerSite) != 0) return Errno("chdir");
   if (::mkdir("root", 0755) != 0) return Errno("mkdir");
   TRY(Mount("overlay", "root", "overlay", MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC,
             "lowerdir=" + lower + ",userxattr"));
