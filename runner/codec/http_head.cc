@@ -195,6 +195,13 @@ bool EqualIgnoringCase(std::string_view a, std::string_view b) {
          });
 }
 
+bool Spells(std::string_view spelling, std::string_view name) {
+  return spelling.size() == name.size() &&
+         std::equal(spelling.begin(), spelling.end(), name.begin(), [](char x, char y) {
+           return ascii::ToLower(x == '_' ? '-' : x) == ascii::ToLower(y);
+         });
+}
+
 HeadScan ScanHead(std::string_view bytes) {
   size_t line_start = 0;
   for (;;) {
@@ -266,11 +273,8 @@ Result<ResponseHead> ParseResponseHead(std::string_view block) {
 }
 
 bool SpellsFraming(std::string_view name) {
-  if (name.find('_') == std::string_view::npos) return false;
-  std::string dashed(name);
-  std::replace(dashed.begin(), dashed.end(), '_', '-');
-  return EqualIgnoringCase(dashed, "host") || EqualIgnoringCase(dashed, "content-length") ||
-         EqualIgnoringCase(dashed, "transfer-encoding");
+  return name.find('_') != std::string_view::npos &&
+         (Spells(name, "content-length") || Spells(name, "transfer-encoding"));
 }
 
 const HttpField* FindField(const HttpFields& fields, std::string_view name) {

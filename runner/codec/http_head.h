@@ -52,8 +52,11 @@ const HttpField* FindField(const HttpFields& fields, std::string_view name);
 // True when a comma-separated field of that name lists `token`, in any of its lines.
 bool FieldHasToken(const HttpFields& fields, std::string_view name, std::string_view token);
 bool EqualIgnoringCase(std::string_view a, std::string_view b);
-// True for "content_length" and the like, which servers behind CGI and its heirs take for the
-// header that frames the message (RFC 3875, 4.1.18). No request has one.
+// Likewise with "_" for "-": whether servers behind CGI and its heirs take the field `spelling` for
+// the one that is named `name` (RFC 3875, 4.1.18).
+bool Spells(std::string_view spelling, std::string_view name);
+// True for "content_length" and the like, which some servers take for the header that frames the
+// message. No request has one.
 bool SpellsFraming(std::string_view name);
 
 struct BodyFraming {

@@ -21,9 +21,8 @@ constexpr std::array<std::string_view, 2> kPathFields = {"x-original-url", "x-re
 
 template <size_t kCount>
 bool IsOneOf(const codec::HttpField& field, const std::array<std::string_view, kCount>& names) {
-  return std::any_of(names.begin(), names.end(), [&](std::string_view name) {
-    return codec::EqualIgnoringCase(field.name, name);
-  });
+  return std::any_of(names.begin(), names.end(),
+                     [&](std::string_view name) { return codec::Spells(field.name, name); });
 }
 
 // The request target, made comparable.
@@ -137,15 +136,17 @@ bool OpensWebSocket(const policy::Verdict& verdict) {
          verdict.governing->protocol == policy::Protocol::kWebSocket;
 }
 
-// The fields as they are sent: ours in front, the client's end-to-end ones behind.
+// The fields as they are sent: ours in front, the client's end-to-end ones behind. What is judged
+// by its body goes out under no method but its own.
 codec::HttpFields PlanFields(const RequestContext& context, const codec::RequestHead& head,
-                             const RequestVerdict& verdict) {
+                             const RequestVerdict& verdict, bool by_body) {
   codec::HttpFields fields;
   fields.reserve(head.fields.size() + 4);
   fields.push_back({"Host", RenderAuthority(context.authority, context.default_port())});
   for (codec::HttpField& field : codec::EndToEndFields(head.fields)) {
-    bool replaced = codec::EqualIgnoringCase(field.name, "host") || IsOneOf(field, kPathFields);
-    if (!replaced) fields.push_back(std::move(field));
+    bool dropped = codec::EqualIgnoringCase(field.name, "host") || IsOneOf(field, kPathFields) ||
+                   (by_body && IsOneOf(field, kMethodFields));
+    if (!dropped) fields.push_back(std::move(field));
   }
   if (context.forward) fields.push_back({"Via", std::string(kVia)});
   if (verdict.websocket) fields.push_back({"Upgrade", "websocket"});
@@ -226,7 +227,8 @@ RequestVerdict RefuseByRule(const RequestContext& context, Event event,
 
 // The last step: the request may pass, so its placeholders become credentials.
 RequestVerdict PlanRequest(const RequestContext& context, const codec::RequestHead& head,
-                           Target target, const codec::BodyFraming& framing, Event event) {
+                           Target target, const codec::BodyFraming& framing, bool by_body,
+                           Event event) {
   RequestVerdict verdict;
   verdict.kind = RequestVerdict::kPass;
   verdict.request.method = head.method;
@@ -240,7 +242,7 @@ RequestVerdict PlanRequest(const RequestContext& context, const codec::RequestHe
     return Refuse(std::move(event), "credentials", why,
                   NewRefusal(403, "credential_endpoint_mismatch", why));
   }
-  verdict.request.fields = PlanFields(context, head, verdict);
+  verdict.request.fields = PlanFields(context, head, verdict, by_body);
   verdict.endpoint = context.route.GoverningEndpoint(target.path);
   verdict.query = target.query;
   verdict.path = target.path;  // Bindings are for the path as the client wrote it.
@@ -318,8 +320,8 @@ RequestVerdict JudgeRequest(const RequestContext& context, const codec::RequestH
     event.message.append(NameRequest(event));
     if (!decision.reason.empty()) event.message.append(" reason=").append(decision.reason);
   }
-  RequestVerdict verdict =
-      PlanRequest(context, head, std::move(target).value(), framing.value(), std::move(event));
+  RequestVerdict verdict = PlanRequest(context, head, std::move(target).value(), framing.value(),
+                                       needs.has_value(), std::move(event));
   if (needs.has_value() && !needs->verdict.has_value()) {
     verdict.judged_body_bytes_max = needs->bytes_max;
   }

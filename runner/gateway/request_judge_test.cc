@@ -16,7 +16,17 @@ policy::HttpRule NewRule(const char* method, const char* path, int line) {
   return rule;
 }
 
-// api.example:443 with GET anywhere and POST under /post, but nothing under /secret.
+policy::Endpoint NewGraphqlEndpoint(policy::Endpoint endpoint) {
+  endpoint.path = "/graphql";
+  endpoint.protocol = policy::Protocol::kGraphql;
+  endpoint.rules = {policy::HttpRule()};
+  endpoint.rules[0].operation_type = "query";
+  endpoint.deny_rules.clear();
+  return endpoint;
+}
+
+// api.example:443 with GET anywhere and POST under /post, but nothing under /secret; and
+// queries at /graphql.
 policy::Policy NewPolicy(policy::Enforcement enforcement) {
   policy::Endpoint endpoint;
   endpoint.host = "api.example";
@@ -27,7 +37,7 @@ policy::Policy NewPolicy(policy::Enforcement enforcement) {
   endpoint.deny_rules = {NewRule("GET", "/secret/**", 9)};
   policy::NetworkPolicy network;
   network.key = network.name = "api";
-  network.endpoints = {endpoint};
+  network.endpoints = {endpoint, NewGraphqlEndpoint(endpoint)};
   network.binaries = {"/usr/bin/curl"};
   policy::Policy policy;
   policy.network = {network};
@@ -122,16 +132,31 @@ TEST_CASE("A request that names a second method has to be allowed as that, too")
   };
   CHECK(post("X-Custom: DELETE\r\n").kind == RequestVerdict::kPass);
   CHECK(post("X-HTTP-Method-Override: GET\r\n").kind == RequestVerdict::kPass);
-  for (const char* name : {"X-HTTP-Method-Override", "x-http-method", "X-Method-Override"}) {
+  for (const char* name :
+       {"X-HTTP-Method-Override", "x-http-method", "X-Method-Override", "X_HTTP_Method_Override"}) {
     RequestVerdict verdict = post("X-HTTP-Method: GET\r\n" + std::string(name) + ": DELETE\r\n");
     CHECK(Contains(AnswerOf(verdict), "DELETE /post/x not permitted by policy"));
     CHECK(verdict.event.method == "DELETE");
   }
 }
 
+TEST_CASE("What is judged by its body goes out under its own method alone") {
+  auto post = [](const std::string& path) {
+    return Bench().Judge("POST " + path +
+                         " HTTP/1.1\r\nHost: api.example\r\nContent-Length: 2\r\n" +
+                         "Content-Type: application/json\r\nX-HTTP-Method-Override: GET\r\n\r\n");
+  };
+  RequestVerdict by_rules = post("/post/x");
+  CHECK(by_rules.judged_body_bytes_max == 0);
+  CHECK(FindField(by_rules.request.fields, "x-http-method-override") != nullptr);
+  RequestVerdict by_body = post("/graphql");
+  CHECK(by_body.judged_body_bytes_max > 0);
+  CHECK(FindField(by_body.request.fields, "x-http-method-override") == nullptr);
+}
+
 TEST_CASE("Fields that stand for the path stay here") {
-  RequestVerdict verdict =
-      Bench().Get("/a", "X-Original-URL: /secret\r\nX-Rewrite-Url: /secret\r\n");
+  RequestVerdict verdict = Bench().Get(
+      "/a", "X-Original-URL: /secret\r\nX-Rewrite-Url: /secret\r\nx_original_url: /secret\r\n");
   CHECK(verdict.kind == RequestVerdict::kPass);
   CHECK(verdict.request.fields.size() == 1);
 }
