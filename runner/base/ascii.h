@@ -15,6 +15,11 @@ constexpr bool IsAlphanumeric(char c) { return IsAlpha(c) || IsDigit(c); }
 // Space to tilde are not.
 constexpr bool IsControl(char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }
 
+// True for "0" and "007", not for "".
+constexpr bool IsNumber(std::string_view text) {
+  return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
 constexpr char ToLower(char c) { return IsUpper(c) ? static_cast<char>(c - 'A' + 'a') : c; }
 
 inline std::string LowerCase(std::string_view text) {

@@ -3,14 +3,11 @@
 
 #include <string_view>
 
+#include "base/ascii.h"
 #include "codec/neutral.h"
 
 namespace cli {
 namespace {
-
-bool IsDigits(std::string_view text) {
-  return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
-}
 
 // "FILE:LINE:COL: error: ..." or "FILE: error: ...".
 bool BeginsWithPlace(std::string_view what) {
@@ -20,8 +17,8 @@ bool BeginsWithPlace(std::string_view what) {
   size_t column = place.rfind(':');
   if (column == std::string_view::npos) return place.find(' ') == std::string_view::npos;
   size_t line = place.rfind(':', column - 1);
-  return line != std::string_view::npos && line > 0 && IsDigits(place.substr(column + 1)) &&
-         IsDigits(place.substr(line + 1, column - line - 1));
+  return line != std::string_view::npos && line > 0 && ascii::IsNumber(place.substr(column + 1)) &&
+         ascii::IsNumber(place.substr(line + 1, column - line - 1));
 }
 
 constexpr size_t kLineBytesMax = 65536;

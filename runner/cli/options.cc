@@ -14,9 +14,9 @@ constexpr size_t kHostBytesMax = 253;  // RFC 1035, 2.3.4, without the last dot.
 // POSIX.1-2017, 8.1: what every shell and program takes for a variable's name.
 bool IsVariableName(std::string_view name) {
   auto letter = [](char c) { return ascii::IsAlpha(c) || c == '_'; };
-  auto digit = ascii::IsDigit;
   return !name.empty() && letter(name.front()) &&
-         std::all_of(name.begin(), name.end(), [&](char c) { return letter(c) || digit(c); });
+         std::all_of(name.begin(), name.end(),
+                     [&](char c) { return letter(c) || ascii::IsDigit(c); });
 }
 
 bool IsHostName(std::string_view host) {

@@ -16,10 +16,7 @@ namespace {
 constexpr size_t kPayloadBytesMax = 25 * 1024 * 1024;  // GitHub's own bound on a webhook's payload.
 constexpr size_t kAddressBytesMax = 2048;
 
-bool Digits(std::string_view text) {
-  return !text.empty() && text.size() <= 20 &&
-         std::all_of(text.begin(), text.end(), ascii::IsDigit);
-}
+bool Digits(std::string_view text) { return text.size() <= 20 && ascii::IsNumber(text); }
 
 // SHA-1 or SHA-256, in lower case.
 bool ValidSha(std::string_view text) {

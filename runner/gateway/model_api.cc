@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/ascii.h"
 #include "codec/json.h"
 #include "codec/json_body.h"
 
@@ -27,16 +28,11 @@ PathModel ModelBehind(std::string_view path, std::string_view marker, char separ
   return {std::string(rest.substr(0, end)), rest.substr(end + 1)};
 }
 
-bool IsDigits(std::string_view text) {
-  return !text.empty() &&
-         std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
-}
-
 // "-20250929", "-v1", "@20250929", ":0", "-latest" at the end.
 bool IsVersionPart(std::string_view part) {
   if (part == "latest" || part == "preview") return true;
-  if (part.size() >= 2 && part.front() == 'v' && IsDigits(part.substr(1))) return true;
-  return IsDigits(part) && part.size() >= 4;
+  if (part.size() >= 2 && part.front() == 'v' && ascii::IsNumber(part.substr(1))) return true;
+  return ascii::IsNumber(part) && part.size() >= 4;
 }
 
 // OpenAI's responses and realtime, Gemini's live conversation.

@@ -70,10 +70,9 @@ void AppendPath(std::string& out, const std::string& path) {
 void AppendText(std::string& out, std::string_view text, size_t bytes_max) {
   std::string plain;
   for (char c : text) {
-    bool control = ascii::IsControl(c);
     if (c == '\r' || c == '\n') {
       plain += ' ';
-    } else if (control) {
+    } else if (ascii::IsControl(c)) {
       AppendEscape(plain, c);
     } else {
       plain += c;

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "base/join.h"
+
 namespace policy {
 namespace {
 
@@ -31,19 +33,6 @@ std::string RuleAsText(const HttpRule& rule) {
   const std::string& type = rule.operation_type;
   if (!type.empty()) return "{operation_type: " + (type == "*" ? "'*'" : type) + "}";
   return "{method: '" + rule.method + "', path: '" + rule.path + "'}";
-}
-
-std::string JoinRules(const std::vector<std::string>& rules) {
-  std::string joined;
-  for (const std::string& rule : rules)
-    joined += (joined.empty() ? "" : ", ") + ("{allow: " + rule) + "}";
-  return joined;
-}
-
-std::string JoinTexts(const std::vector<std::string>& texts) {
-  std::string joined;
-  for (const std::string& text : texts) joined += (joined.empty() ? "" : ", ") + text;
-  return joined;
 }
 
 // Collects changes by where they are in the file as it was read, and makes them all or none.
@@ -93,14 +82,6 @@ class EndpointEditor {
     std::vector<std::string> lines = {};
   };
 
-  char CharAt(Position at) const {
-    size_t line = static_cast<size_t>(at.line);
-    size_t column = static_cast<size_t>(at.column);
-    bool inside =
-        line >= 1 && line <= text_.size() && column >= 1 && column <= text_[line - 1].size();
-    return inside ? text_[line - 1][column - 1] : '\0';
-  }
-
   void AddLines(Position before, const std::vector<std::string>& lines) {
     Change change{{before.line, 0}, 0, {}};
     for (const std::string& line : lines) {
@@ -141,14 +122,14 @@ class EndpointEditor {
       std::vector<std::string> all;
       for (const HttpRule& rule : endpoint.rules) all.push_back(RuleAsText(rule));
       all.insert(all.end(), rules.begin(), rules.end());
-      return access != nullptr && ReplaceValue(*access, true, "rules: [" + JoinRules(all) + "]");
+      return access != nullptr && ReplaceValue(*access, true, "rules: [" + RuleList(all) + "]");
     }
     if (list->items.empty()) return false;
-    if (CharAt(list->at) == '[') {
-      AddBehind(list->at, JoinRules(rules));
+    if (text_.CharAt(list->at) == '[') {
+      AddBehind(list->at, RuleList(rules));
       return true;
     }
-    if (CharAt(list->at) != '-') return false;
+    if (text_.CharAt(list->at) != '-') return false;
     std::vector<std::string> lines;
     for (const std::string& rule : rules) lines.push_back("- allow: " + rule);
     AddLines(list->at, lines);
@@ -157,7 +138,7 @@ class EndpointEditor {
 
   // A key that the endpoint does not have.
   bool AddKey(const std::string& text) {
-    if (CharAt(node_.at) == '{') {
+    if (text_.CharAt(node_.at) == '{') {
       AddBehind(node_.at, text);
       return true;
     }
@@ -175,10 +156,10 @@ class EndpointEditor {
                                         ReplaceValue(*open, false, "allow_registered");
     if (!opened) return false;
     const YamlNode* known = node_.Find("graphql_persisted_queries");
-    if (known == nullptr) return AddKey("graphql_persisted_queries: {" + JoinTexts(queries) + "}");
+    if (known == nullptr) return AddKey("graphql_persisted_queries: {" + Join(queries) + "}");
     if (known->entries.empty()) return false;
-    if (CharAt(known->at) == '{') {
-      AddBehind(known->at, JoinTexts(queries));
+    if (text_.CharAt(known->at) == '{') {
+      AddBehind(known->at, Join(queries));
     } else {
       AddLines(known->entries.front().at, queries);
     }

@@ -5,6 +5,8 @@
 #include <string_view>
 #include <utility>
 
+#include "base/join.h"
+#include "codec/json_rpc.h"
 #include "policy/body_decide.h"
 #include "policy/suggest.h"
 #include "policy/wish.h"
@@ -46,7 +48,7 @@ std::string PersistedField(const Operation& operation) {
 
 // Empty: none says just this.
 std::string CallRule(const Operation& operation) {
-  bool of_tool = operation.method == "tools/call";
+  bool of_tool = operation.method == codec::kToolsCall;
   if (!IsWord(operation.method) || (of_tool && !IsWord(operation.tool))) return {};
   return "{method: '" + operation.method + "'" +
          (of_tool ? ", tool: '" + operation.tool + "'}" : "}");
@@ -58,11 +60,8 @@ std::string OperationRule(const Operation& operation) {
       std::find(std::begin(kTypes), std::end(kTypes), operation.operation_type) != std::end(kTypes);
   bool words = std::all_of(operation.fields.begin(), operation.fields.end(), IsWord);
   if (!known || !words || operation.fields.empty()) return {};
-  std::string rule = "{operation_type: " + operation.operation_type + ", fields: [";
-  for (const std::string& field : operation.fields) {
-    rule += (&field == &operation.fields.front() ? "'" : ", '") + field + "'";
-  }
-  return rule + "]}";
+  return "{operation_type: " + operation.operation_type + ", fields: ['" +
+         Join(operation.fields, "', '") + "']}";
 }
 
 }  // namespace
@@ -81,8 +80,9 @@ std::vector<Operation> RefusedOperations(const BodyDecision& decision) {
     if (given.type.empty()) operation.persisted_query = given.persisted_id;
     add(std::move(operation));
   }
-  for (const codec::JsonRpcCall& call : decision.calls)
+  for (const codec::JsonRpcCall& call : decision.calls) {
     add({{}, {}, {}, {}, call.method, call.tool});
+  }
   if (operations.size() > kOperationsMax || bytes > kOperationBytesMax) operations.clear();
   return operations;
 }
@@ -94,10 +94,12 @@ std::string OperationText(const Operation& operation) {
   if (operation.operation_type.empty()) return "persisted query " + operation.persisted_query;
   std::string text = operation.operation_type;
   if (!operation.operation_name.empty()) text += " " + operation.operation_name;
-  for (const std::string& field : operation.fields) {
-    text += (&field == &operation.fields.front() ? " {" : ", ") + field;
-  }
-  return text + (operation.fields.empty() ? "" : "}");
+  if (!operation.fields.empty()) text += " {" + Join(operation.fields) + "}";
+  return text;
+}
+
+std::string RuleList(const std::vector<std::string>& rules) {
+  return rules.empty() ? "" : "{allow: " + Join(rules, "}, {allow: ") + "}";
 }
 
 std::optional<EndpointAddition> AdditionFor(const Denial& denial) {

@@ -37,6 +37,9 @@ struct EndpointAddition {
   std::vector<std::string> queries;  // Of graphql_persisted_queries: "'3f2a': {...}".
 };
 
+// "{allow: RULE}, {allow: RULE}": what stands in the brackets of `rules`.
+std::string RuleList(const std::vector<std::string>& rules);
+
 // Of a request or message that the endpoint's protocol judges (Denial::protocol). A query that came
 // as a hash is let pass by the hash alone, whatever it does. Nothing where no rule would say just
 // that: a name that is no plain word, or a pattern.

@@ -67,6 +67,13 @@ std::string PatchedText::Text() const {
   return text;
 }
 
+char PatchedText::CharAt(codec::Position at) const {
+  size_t line = static_cast<size_t>(at.line);
+  size_t column = static_cast<size_t>(at.column);
+  bool inside = line >= 1 && line <= size() && column >= 1 && column <= (*this)[line - 1].size();
+  return inside ? (*this)[line - 1][column - 1] : '\0';
+}
+
 void PatchedText::Insert(size_t before, const std::vector<std::string>& lines) {
   for (const std::string& line : lines) {
     lines_.insert(lines_.begin() + static_cast<std::ptrdiff_t>(before++), {line, {}, Line::kAdded});

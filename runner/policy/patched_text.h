@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "codec/position.h"
+
 namespace policy {
 
 // A text whose lines are changed one by one, and the change as a patch.
@@ -17,6 +19,8 @@ class PatchedText {
   size_t size() const { return lines_.size(); }
   // From 0, below size(); without its end.
   const std::string& operator[](size_t line) const { return lines_[line].text; }
+  // The byte there, which is the character in a line of ASCII; 0 outside of the text.
+  char CharAt(codec::Position at) const;
   bool changed() const { return changed_; }
 
   // New lines, without their ends, in front of line `before`, at most size().

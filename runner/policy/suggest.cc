@@ -7,6 +7,7 @@
 #include <string_view>
 #include <tuple>
 
+#include "base/join.h"
 #include "policy/compiled.h"
 #include "policy/host_pattern.h"
 #include "policy/wish.h"
@@ -24,17 +25,10 @@ bool IsWriting(std::string_view method) {
 
 // What the endpoint needs, as YAML on one line.
 std::string AdditionLine(const EndpointAddition& addition) {
-  std::string rules = "rules: [";
-  for (const std::string& rule : addition.rules) {
-    rules += (&rule == &addition.rules.front() ? "{allow: " : ", {allow: ") + rule + "}";
-  }
-  rules += "]";
+  std::string rules = "rules: [" + RuleList(addition.rules) + "]";
   if (addition.queries.empty()) return rules;
-  std::string queries;
-  for (const std::string& query : addition.queries)
-    queries += (queries.empty() ? "" : ", ") + query;
-  return "{persisted_queries: allow_registered, graphql_persisted_queries: {" + queries + "}, " +
-         rules + "}";
+  return "{persisted_queries: allow_registered, graphql_persisted_queries: {" +
+         Join(addition.queries) + "}, " + rules + "}";
 }
 
 std::string BracketedHost(const std::string& host) {

@@ -174,14 +174,14 @@ class Patcher {
     ParsedPolicy parsed = parsed_;
     for (int i = 0; i < kEditsMax; ++i) {
       Answer answer = Ask(parsed.policy, denial);
-      bool helped = answer.decision.allowed;
-      if (helped) {
+      if (answer.decision.allowed) {
         text_ = std::move(text);
         parsed_ = std::move(parsed);
         return true;
       }
-      if (!answer.endpoint || ProtocolName(answer.endpoint->protocol) != denial.protocol)
+      if (!answer.endpoint || ProtocolName(answer.endpoint->protocol) != denial.protocol) {
         return false;
+      }
       Result<YamlNode> root = codec::ParseYaml(text.Text(), context_.file, {});
       if (!root.ok() || !EditEndpoint(root.value(), *answer.endpoint, *addition, comment, &text)) {
         return false;
@@ -200,8 +200,8 @@ class Patcher {
       if (entry.key != key) continue;
       place.head.clear();
       const YamlNode& block = entry.value;
-      bool braces = block.kind != YamlKind::kNull && CharAt(block.at) != '-' &&
-                    std::string_view("[{").find(CharAt(block.at)) != std::string_view::npos;
+      bool braces = block.kind != YamlKind::kNull && text_.CharAt(block.at) != '-' &&
+                    std::string_view("[{").find(text_.CharAt(block.at)) != std::string_view::npos;
       if (braces) {
         return codec::InvalidAt(context_.file, entry.at,
                                 "'" + entry.key + "' is written in brackets: no line can be added",
@@ -224,14 +224,6 @@ class Patcher {
     };
     while (line > 0 && says_nothing(text_[line - 1])) --line;
     return line;
-  }
-
-  char CharAt(codec::Position at) const {
-    size_t line = static_cast<size_t>(at.line);
-    size_t column = static_cast<size_t>(at.column);
-    bool inside =
-        line >= 1 && line <= text_.size() && column >= 1 && column <= text_[line - 1].size();
-    return inside ? text_[line - 1][column - 1] : '\0';
   }
 
   std::string IndentationOf(codec::Position at) const {

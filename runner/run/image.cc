@@ -8,6 +8,7 @@
 #include <chrono>
 #include <string_view>
 
+#include "base/ascii.h"
 #include "base/log.h"
 #include "base/sys.h"
 #include "policy/parse.h"
@@ -24,10 +25,6 @@ constexpr char kPasswd[] = "/etc/passwd";
 constexpr char kGroup[] = "/etc/group";
 // OpenShell's, and its name before that.
 constexpr const char* kPolicyPaths[] = {"/etc/openshell/policy.yaml", "/etc/navigator/policy.yaml"};
-
-bool IsDigits(std::string_view text) {
-  return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
-}
 
 std::vector<std::string_view> Split(std::string_view text, char separator) {
   std::vector<std::string_view> parts;
@@ -74,8 +71,8 @@ Status FindUser(const std::string& written, RunImage* image) {
       colon == std::string::npos ? "" : std::string_view(written).substr(colon + 1);
   if (user.empty()) return Ok();
   std::string passwd = TRY(ReadAccounts(image->root, kPasswd));
-  std::vector<std::string_view> account = FindAccount(passwd, IsDigits(user) ? 2 : 0, user);
-  if (account.empty() && !IsDigits(user)) {
+  std::vector<std::string_view> account = FindAccount(passwd, ascii::IsNumber(user) ? 2 : 0, user);
+  if (account.empty() && !ascii::IsNumber(user)) {
     return Error{Code::kInvalid,
                  "the image's user " + std::string(user) + " is not in its " + kPasswd};
   }
@@ -85,8 +82,8 @@ Status FindUser(const std::string& written, RunImage* image) {
   }
   if (group.empty()) return Ok();
   std::string groups = TRY(ReadAccounts(image->root, kGroup));
-  std::vector<std::string_view> entry = FindAccount(groups, IsDigits(group) ? 2 : 0, group);
-  if (entry.empty() && !IsDigits(group)) {
+  std::vector<std::string_view> entry = FindAccount(groups, ascii::IsNumber(group) ? 2 : 0, group);
+  if (entry.empty() && !ascii::IsNumber(group)) {
     return Error{Code::kInvalid,
                  "the image's group " + std::string(group) + " is not in its " + kGroup};
   }

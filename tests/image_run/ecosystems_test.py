@@ -5,15 +5,14 @@ and not the pull request.
 
 ecosystems_test.py AGENTIC_CI [unittest arguments]
 """
-import http.server
 import json
 import os
 import re
 import subprocess
 import sys
-import threading
 import time
 import unittest
+import urllib.request
 
 import image_run_test
 from image_run_test import read
@@ -113,22 +112,10 @@ class Ecosystems(Case):
         self.assertEqual(self.opened(self.image_with()), ['lock.example'])
 
     def test_hostile_tools_open_nothing_and_end(self):
-        answered = []
-
-        class Answer(http.server.BaseHTTPRequestHandler):
-            def do_GET(self):
-                answered.append(self.path)
-                self.send_response(200)
-                self.end_headers()
-                self.wfile.write(b'https://fetched.example/\n')
-
-            def log_message(self, *_):
-                pass
-        server = http.server.ThreadingHTTPServer(('127.0.0.1', 0), Answer)
-        self.addCleanup(server.server_close)
-        self.addCleanup(server.shutdown)
-        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
-        url = f'http://127.0.0.1:{server.server_address[1]}/'
+        port, asked = self.serve(b'https://fetched.example/\n')
+        url = f'http://127.0.0.1:{port}/'
+        self.assertIn(b'fetched.example', urllib.request.urlopen(url).read())  # The control.
+        self.assertEqual(asked, ['/'])
 
         began = time.monotonic()
         endless = self.start(self.image_with(npm='echo https://kept.example/; exec sleep 1000',
@@ -144,7 +131,7 @@ class Ecosystems(Case):
                 ('i=0; while [ $i -lt 70 ]; do echo https://r$i.example/; i=$((i+1)); done', SETUP, [])):
             self.assertEqual(self.opened(self.image_with(npm=script), code=code), hosts, script)
         self.assertIn('has more than 64 registries', self.log)
-        self.assertEqual(answered, [])
+        self.assertEqual(asked, ['/'])
         self.assertLess(time.monotonic() - began, ASK_SECONDS + 15)
         self.assertEqual(self.finish(endless), ['beside.example', 'kept.example'])
         self.assertGreater(time.monotonic() - began, ASK_SECONDS)

@@ -113,6 +113,25 @@ class Case(unittest.TestCase):
         self.assertEqual(self.record['outcome']['exit_code'], code)
         return done
 
+    def serve(self, body):
+        """A server on loopback that answers everything so: its port, and the paths it was asked for."""
+        asked = []
+
+        class Answer(http.server.BaseHTTPRequestHandler):
+            def do_GET(self):
+                asked.append(self.path)
+                self.send_response(200)
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *_):
+                pass
+        server = http.server.ThreadingHTTPServer(('127.0.0.1', 0), Answer)
+        self.addCleanup(server.server_close)
+        self.addCleanup(server.shutdown)
+        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+        return server.server_address[1], asked
+
     def layers(self):
         return [images.registry.digest_of(images.BASE)]
 
@@ -280,19 +299,7 @@ filesystem_policy: {include_workdir: true, read_only: [/bin, /etc], read_write: 
 
     def test_programs_of_the_image_are_told_apart_by_their_links(self):
         """The policy names a link of the image; what it leads to is who connects."""
-        class Answer(http.server.BaseHTTPRequestHandler):
-            def do_GET(self):
-                self.send_response(200)
-                self.end_headers()
-                self.wfile.write(b'hello from upstream\n')
-
-            def log_message(self, *_):
-                pass
-        server = http.server.ThreadingHTTPServer(('127.0.0.1', 0), Answer)
-        self.addCleanup(server.server_close)
-        self.addCleanup(server.shutdown)
-        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
-        port = server.server_address[1]
+        port, _ = self.serve(b'hello from upstream\n')
         with open(images.BUSYBOX, 'rb') as file:
             image = self.signed(layers=[[('opt/busybox', file.read())]])
         policy = self.write('policy.yml', f'''version: 1
