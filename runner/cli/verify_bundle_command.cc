@@ -18,10 +18,12 @@
 #include "base/free_with.h"
 #include "base/sys.h"
 #include "cli/error_text.h"
+#include "cli/output.h"
 #include "codec/base64.h"
 #include "codec/hex.h"
 #include "codec/json.h"
 #include "codec/neutral.h"
+#include "codec/shell_word.h"
 #include "sigstore/verify.h"
 
 namespace cli {
@@ -169,35 +171,22 @@ std::string AsText(const sigstore::Verified& verified) {
   return text;
 }
 
-// One word of a shell's. A branch may be called anything, and an identity has its name in it.
-std::string ShellWord(std::string_view text) {
-  std::string word = "'";
-  for (char c : text) {
-    if (c == '\'') {
-      word += "'\\''";
-    } else {
-      word += c;
-    }
-  }
-  return word + "'";
-}
-
 // What was found instead, as the options that would accept it; or a key of a kind that is accepted.
+// A branch may be called anything, and an identity has its name in it.
 std::string HintFor(const sigstore::Rejection& rejection) {
   if (rejection.reason == sigstore::Reason::kKeyAlgorithm) return "cosign generate-key-pair";
   if (rejection.identity.empty()) return {};
-  return "--certificate-identity " + ShellWord(rejection.identity) + " --certificate-oidc-issuer " +
-         ShellWord(rejection.issuer);
+  return "--certificate-identity " + codec::ShellWord(rejection.identity) +
+         " --certificate-oidc-issuer " + codec::ShellWord(rejection.issuer);
 }
 
 Result<int> Report(const sigstore::Verdict& verdict, bool json) {
   if (const sigstore::Verified* verified = std::get_if<sigstore::Verified>(&verdict)) {
-    TRY(sys::WriteAll(STDOUT_FILENO,
-                      json ? codec::RenderJson(AsJson(*verified)) : AsText(*verified)));
+    TRY(Print(json ? codec::RenderJson(AsJson(*verified)) : AsText(*verified)));
     return 0;
   }
   const sigstore::Rejection& rejection = std::get<sigstore::Rejection>(verdict);
-  if (json) TRY(sys::WriteAll(STDOUT_FILENO, codec::RenderJson(AsJson(rejection))));
+  if (json) TRY(Print(codec::RenderJson(AsJson(rejection))));
   return Error{Code::kRefused, sigstore::Render(rejection), HintFor(rejection)};
 }
 

@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "base/process.h"
 #include "base/sys.h"
+#include "codec/shell_word.h"
 #include "net/http_client.h"
 #include "run/environment.h"
 #include "run/supervise.h"
@@ -101,13 +102,6 @@ void AskHost(const std::string& directory, std::vector<Question>* questions) {
   }
 }
 
-// One word of a shell's command.
-std::string Quote(const std::string& text) {
-  std::string quoted = "'";
-  for (char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return quoted + "'";
-}
-
 // The beginning of a file that whoever lives in the sandbox may have replaced by anything.
 std::string ReadAnswer(int directory, const std::string& name) {
   Result<Fd> file = sys::OpenBeneath(directory, name, O_RDONLY | O_NONBLOCK | O_NOCTTY);
@@ -127,7 +121,7 @@ Status AskImage(const EcosystemRequest& request, const std::string& directory,
   if (questions->empty() || shell.empty()) return Ok();
   std::string script;
   for (size_t i = 0; i < questions->size(); ++i) {
-    for (const std::string& word : (*questions)[i].argv) script += Quote(word) + " ";
+    for (const std::string& word : (*questions)[i].argv) script += codec::ShellWord(word) + " ";
     script += ">" + std::to_string(i) + " 2>&1 &\n";
   }
   sandbox::SandboxRequest wanted;
