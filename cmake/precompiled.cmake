@@ -1,5 +1,4 @@
-# Headers that nearly every file reads, read once: half of what an unoptimised compilation costs. The
-# optimised product is compiled without them, so a file that forgets an include is found.
+# Headers that nearly every file reads, read once: half of what an unoptimised compilation costs.
 # A program, since those are compiled with other flags than libraries.
 add_executable(test_headers EXCLUDE_FROM_ALL cmake/precompiled/test_headers.cc)
 target_compile_options(test_headers PRIVATE ${AGENTIC_CI_UNOPTIMISED})
