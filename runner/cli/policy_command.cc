@@ -12,6 +12,7 @@
 #include "cli/error_text.h"
 #include "cli/output.h"
 #include "codec/json.h"
+#include "codec/neutral.h"
 #include "codec/position.h"
 #include "policy/diff.h"
 #include "policy/explain.h"
@@ -22,6 +23,7 @@
 #include "policy/suggest_patch.h"
 #include "policy/table.h"
 #include "report/denials.h"
+#include "report/wording.h"
 
 namespace cli {
 namespace {
@@ -54,7 +56,7 @@ Result<policy::BoundSecret> ParseBoundSecret(std::string_view text) {
 }
 
 // What the policy refused in a run. `path` is a report, or its events.ocsf.jsonl.
-Result<std::vector<policy::Denial>> ReadPolicyDenials(const std::string& path) {
+Result<std::vector<report::DeniedRequest>> ReadPolicyDenials(const std::string& path) {
   constexpr std::string_view kEvents = "events.ocsf.jsonl";
   std::string directory = path;
   if (path.ends_with(kEvents)) {
@@ -64,12 +66,26 @@ Result<std::vector<policy::Denial>> ReadPolicyDenials(const std::string& path) {
   std::string events = directory + "/" + std::string(kEvents);
   TRY(sys::Open(events, O_RDONLY | O_NOFOLLOW).Context("reading " + events));
   report::DenialList list = TRY(report::ReadDenials(directory));
+  // What something else refused (a malformed request, a budget), no policy allows.
+  std::erase_if(list.denials, [](const report::DeniedRequest& one) { return !one.by_policy; });
+  return std::move(list.denials);
+}
+
+// Policies to paste beside the one that refused; a deny rule of that one goes before them.
+std::string RenderFragment(const std::vector<report::DeniedRequest>& refused) {
+  std::string notes;
   std::vector<policy::Denial> denials;
-  for (report::DeniedRequest& denied : list.denials) {
-    // What something else refused (a malformed request, a budget), no policy allows.
-    if (denied.by_policy) denials.push_back(std::move(denied.denial));
+  for (const report::DeniedRequest& one : refused) {
+    if (one.deny_rule.empty()) {
+      denials.push_back(one.denial);
+    } else {
+      notes += "# " + codec::NeutralLine(report::DescribeAttempt(one.denial)) +
+               ": no addition helps: " + codec::NeutralLine(report::DescribeRefusal(one)) + "\n";
+    }
   }
-  return denials;
+  std::string fragment = policy::SuggestPolicy(denials);
+  if (fragment.empty()) fragment = "# Nothing was refused that a policy could allow.\n";
+  return notes + fragment;
 }
 
 // As a person reads the file: from its top.
@@ -235,12 +251,13 @@ Result<int> PolicySuggestCommand(const Arguments& arguments) {
     return Error{Code::kUsage, "policy suggest needs a report",
                  "agentic-ci policy suggest REPORT-DIR"};
   }
-  std::vector<policy::Denial> denials = TRY(ReadPolicyDenials(arguments.operands.front()));
+  std::vector<report::DeniedRequest> refused = TRY(ReadPolicyDenials(arguments.operands.front()));
   if (!arguments.Has("policy")) {
-    std::string fragment = policy::SuggestPolicy(denials);
-    TRY(Print(fragment.empty() ? "# Nothing was refused that a policy could allow.\n" : fragment));
+    TRY(Print(RenderFragment(refused)));
     return 0;
   }
+  std::vector<policy::Denial> denials;
+  for (report::DeniedRequest& one : refused) denials.push_back(std::move(one.denial));
   policy::ParseContext context;
   context.file = arguments.Get("policy");
   context.agent_binaries = {"/**"};  // Whoever was refused was the agent, or started by it.

@@ -128,7 +128,10 @@ void AddUnmapped(codec::JsonLine& json, const Event& event, std::string_view pat
   for (const std::string& ancestor : event.ancestors) json.Element(ancestor);
   json.CloseArray().Text("policy", event.policy).Text("engine", event.engine);
   if (!event.reason.empty()) json.Text("reason", event.reason);
-  if (!event.position.empty()) json.Text("position", event.position);
+  if (!event.position.empty()) {
+    json.Text("position", event.position);
+    if (event.by_deny_rule) json.Text("deny_rule", event.position);
+  }
   for (const auto& [key, value] : event.context) json.Text(key, value);
   json.Close();
 }

@@ -34,7 +34,8 @@ struct Event {
   std::string engine;     // Who decided: opa, ssrf, l7, tls, credentials, http-parser...
   std::string reason;     // Shown when denied.
   std::string message;
-  std::string position;  // "file:line:col" of the rule that decided, or empty.
+  std::string position;       // "file:line:col" of the rule that decided, or empty.
+  bool by_deny_rule = false;  // That is a deny rule.
   // Requests that rules refuse, or would but for audit; in the JSON alone.
   std::string protocol;  // Of an endpoint that judges more than method and path, as it is written.
   std::vector<policy::Operation> operations;  // What was asked for (policy/operation.h).

@@ -205,6 +205,10 @@ TEST_CASE("The JSON of a denied request holds what a policy line needs") {
   CHECK(unmapped->StringAt("path") == "/x");
   CHECK(unmapped->StringAt("binary") == "curl");
   CHECK(unmapped->StringAt("position") == "policy.yml:3:5");
+  CHECK(unmapped->Find("deny_rule") == nullptr);
+  event.by_deny_rule = true;
+  json = codec::ParseJson(RenderOcsf(event, 1234)).value();
+  CHECK(json.Find("unmapped")->StringAt("deny_rule") == "policy.yml:3:5");
   CHECK(json.Find("http_request")->StringAt("http_method") == "DELETE");
   CHECK(json.Find("dst_endpoint")->StringAt("domain") == "h.example");
 }

@@ -170,6 +170,7 @@ policy::Verdict Decide(const policy::Route& route, const codec::RequestHead& hea
 void NoteDecision(const RequestContext& context, const policy::Decision& decision, Event& event) {
   if (!decision.policy.empty()) event.policy = decision.policy;
   if (decision.at.line > 0) event.position = codec::Locate(context.policy_file, decision.at);
+  event.by_deny_rule = decision.by_deny_rule;
   if (!decision.audited) return;
   event.outcome = Event::Outcome::kAudited;
   event.reason = decision.reason;
@@ -193,6 +194,7 @@ std::optional<RequestVerdict> TakeBodyVerdict(const RequestContext& context,
   decision.policy = verdict.verdict.policy_name();
   decision.reason = verdict.reason;
   decision.at = verdict.verdict.at();
+  decision.by_deny_rule = verdict.verdict.by_deny_rule();
   NoteDecision(context, decision, event);
   event.engine = verdict.engine;
   event.protocol = verdict.protocol;

@@ -43,6 +43,7 @@ PolicyMessageJudge::PolicyMessageJudge(const MessageQuestion& question, Event op
   base_.protocol = "websocket";
   base_.reason.clear();
   base_.position.clear();
+  base_.by_deny_rule = false;
 }
 
 // The reason stands in `event`; its place and its decision go in front of it.
@@ -78,6 +79,7 @@ std::optional<WebSocketEnd> PolicyMessageJudge::JudgeByRules(std::string_view te
   event.reason = policy::RenderReason(verdict, question_.route, question_.caller, shown);
   if (verdict.policy != nullptr) event.policy = verdict.policy_name();
   if (verdict.at().line > 0) event.position = codec::Locate(question_.policy_file, verdict.at());
+  event.by_deny_rule = verdict.by_deny_rule();
   event.outcome = !verdict.allowed  ? Event::Outcome::kDenied
                   : verdict.audited ? Event::Outcome::kAudited
                                     : Event::Outcome::kAllowed;

@@ -13,6 +13,7 @@ Decision DescribeVerdict(const Verdict& verdict, const Route& route, const Calle
   decision.policy = verdict.policy_name();
   decision.reason = RenderReason(verdict, route, caller, request);
   decision.at = verdict.at();
+  decision.by_deny_rule = verdict.by_deny_rule();
   return decision;
 }
 

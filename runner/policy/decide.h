@@ -28,10 +28,11 @@ struct Caller {
 
 struct Decision {
   bool allowed = false;
-  bool audited = false;  // Allowed only because the endpoint is in audit; a rule said no.
-  std::string policy;    // Name of the policy that decided; "-" when none matched.
-  std::string reason;    // Why, in OpenShell's words.
-  codec::Position at;    // The line that decided, when there is one.
+  bool audited = false;       // Allowed only because the endpoint is in audit; a rule said no.
+  std::string policy;         // Name of the policy that decided; "-" when none matched.
+  std::string reason;         // Why, in OpenShell's words.
+  codec::Position at;         // The line that decided, when there is one.
+  bool by_deny_rule = false;  // And it is a deny rule's.
 };
 
 // May `caller` connect to host:port at all?

@@ -49,6 +49,8 @@ struct Verdict {
   std::string_view policy_name() const {
     return policy == nullptr ? std::string_view("-") : std::string_view(policy->name);
   }
+  // `rule` is a deny rule: no further rule makes the endpoint allow this.
+  bool by_deny_rule() const { return rule != nullptr && (!allowed || audited); }
   codec::Position at() const;  // Of the rule, else of the endpoint; line 0 when there is neither.
 };
 

@@ -149,10 +149,16 @@ class Collector {
     if (!IsSane(denial) || (denial.port == 0 && !portless)) return Drop();
     std::string reason = facts->StringAt("reason");
     if (reason.empty()) reason = event.StringAt("status_detail");
-    Add(std::move(denial), codec::CutUtf8(reason, 300), facts->StringAt("engine"));
+    DeniedRequest denied;
+    denied.denial = std::move(denial);
+    denied.reason = codec::CutUtf8(reason, 300);
+    denied.deny_rule = codec::CutUtf8(facts->StringAt("deny_rule"), 300);
+    denied.by_policy = IsByPolicy(denied.denial, facts->StringAt("engine"), denied.reason);
+    Add(std::move(denied));
   }
 
-  void Add(policy::Denial denial, std::string reason, std::string_view engine) {
+  void Add(DeniedRequest denied) {
+    const policy::Denial& denial = denied.denial;
     std::string asked;
     for (const policy::Operation& one : denial.operations) asked += OperationText(one) + "\n";
     const Key key{denial.host, denial.port, denial.method, denial.path, denial.binary, asked};
@@ -162,11 +168,11 @@ class Collector {
     }
     if (list_.denials.size() >= kDenialsMax) return Drop();
     index_.emplace(key, list_.denials.size());
-    const bool by_policy = IsByPolicy(denial, engine, reason);
     // No line beside a deny rule helps.
-    const bool allowable = by_policy && !reason.ends_with(" blocked by deny rule");
-    std::string line = allowable ? policy::SuggestLine(denial) : std::string();
-    list_.denials.push_back({std::move(denial), std::move(reason), 1, std::move(line), by_policy});
+    if (denied.by_policy && denied.deny_rule.empty()) {
+      denied.allow_line = policy::SuggestLine(denial);
+    }
+    list_.denials.push_back(std::move(denied));
   }
 
   using Key = std::tuple<std::string, uint16_t, std::string, std::string, std::string, std::string>;

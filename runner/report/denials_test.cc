@@ -3,6 +3,8 @@
 
 #include <catch2/catch.hpp>
 
+#include "report/wording.h"
+
 namespace report {
 namespace {
 
@@ -50,8 +52,10 @@ TEST_CASE("What the policy did not decide has no line that would allow it") {
 TEST_CASE("What a deny rule refused has no line that would allow it, and was the policy's answer") {
   const DenialList list =
       ParseDenials(Line("a.example", R"(,"method":"GET","path":"/x","engine":"l7",)"
-                                     R"("reason":"GET /x blocked by deny rule")"));
+                                     R"("reason":"GET /x blocked by deny rule",)"
+                                     R"("deny_rule":"p.yml:7:9")"));
   REQUIRE(list.denials.size() == 1);
+  CHECK(DescribeRefusal(list.denials[0]) == "GET /x blocked by deny rule (p.yml:7:9)");
   CHECK(list.denials[0].allow_line.empty());
   CHECK(list.denials[0].by_policy);
 }

@@ -87,6 +87,7 @@ Finding FromDenial(const DeniedRequest& denied) {
   std::string message = "refused: " + DescribeAttempt(denied.denial);
   if (!denied.denial.binary.empty()) message += " by " + denied.denial.binary;
   if (!denied.allow_line.empty()) message += "; to allow it: " + denied.allow_line;
+  if (!denied.deny_rule.empty()) message += "; by the deny rule at " + denied.deny_rule;
   return {.source = FindingSource::kGate,
           .rule = "egress-denied",
           .severity = Severity::kWarning,

@@ -132,7 +132,7 @@ std::string RenderDenials(const RunRecord& record) {
             "</td><td class=\"k\" data-l=\"by\">" +
             (denied.denial.binary.empty() ? "?" : CodeText(denied.denial.binary)) +
             "</td><td class=\"n\" data-l=\"times\">" + HumanCount(denied.count) +
-            "</td><td data-l=\"why\">" + Text(denied.reason, 300) + "</td></tr>\n";
+            "</td><td data-l=\"why\">" + Text(DescribeRefusal(denied), 600) + "</td></tr>\n";
   }
   std::string body =
       "<div class=\"scroll\"><table class=\"stack\"><tr class=\"head\"><th>Attempt</th><th>By</th>"

@@ -159,6 +159,7 @@ struct DeniedRequest {
   std::string reason;  // The gateway's.
   int64_t count = 1;
   std::string allow_line;  // policy::SuggestLine; empty: nothing can allow it.
+  std::string deny_rule;   // "file:line:col" of the deny rule that refused it, if one did.
   bool by_policy = false;  // The policy's answer, so another policy may allow it. Not in run.json.
 };
 

@@ -336,6 +336,7 @@ void Fields(Io& io, DeniedRequest& denied) {
   io.Field("reason", denied.reason);
   io.Field("count", denied.count);
   io.Field("allow_line", denied.allow_line);
+  io.Field("deny_rule", denied.deny_rule);
   denied.denial.port = port >= 0 && port <= 65535 ? static_cast<uint16_t>(port) : uint16_t{0};
 }
 

@@ -23,7 +23,7 @@ RunFile Sample() {
   record.changes = {1, 2, 3, 4, true, false};
   record.findings = {{FindingSource::kAgent, "r", Severity::kNote, "m", "p", 9, true}};
   record.denials = {
-      {{"h.example", 443, "GET", "/p", "/bin/x"}, "no", 5, "h.example:443:read-only"}};
+      {{"h.example", 443, "GET", "/p", "/bin/x"}, "no", 5, "h.example:443:read-only", "p.yml:7:9"}};
   record.denials[0].denial.protocol = "graphql";
   record.denials[0].denial.operations = {{"mutation", "N", {"a", "b"}, "", "", ""}};
   record.waivers = {{"host-network", "because"}};

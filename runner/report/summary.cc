@@ -119,7 +119,7 @@ std::string RenderDenials(const RunRecord& record, Extent extent) {
     const DeniedRequest& denied = record.denials[i];
     out += "| " + MarkdownCode(DescribeAttempt(denied.denial), 160) + " | " +
            (denied.denial.binary.empty() ? "" : MarkdownCode(denied.denial.binary, 80)) + " | " +
-           HumanCount(denied.count) + " | " + MarkdownText(denied.reason, 160) + " |\n";
+           HumanCount(denied.count) + " | " + MarkdownText(DescribeRefusal(denied), 240) + " |\n";
   }
   out += MoreRows(record.denials.size(), shown, "events.log") + unread;
   std::vector<std::string> lines = AllowLines(record.denials);

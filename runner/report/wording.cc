@@ -212,6 +212,10 @@ std::string DescribeCost(const UsageRecord& usage) {
   return text;
 }
 
+std::string DescribeRefusal(const DeniedRequest& denied) {
+  return denied.reason + (denied.deny_rule.empty() ? "" : " (" + denied.deny_rule + ")");
+}
+
 std::vector<std::string> AllowLines(const std::vector<DeniedRequest>& denials) {
   std::vector<std::string> lines;
   for (const DeniedRequest& denied : denials) {

@@ -35,6 +35,9 @@ std::string DescribePolicy(const PolicyRecord& policy);
 std::string DescribeUsage(const UsageRecord& usage);
 std::string DescribeCost(const UsageRecord& usage);  // "$0.0224"; empty when unknown.
 
+// The gateway's reason, with the place of the deny rule that refused it, if one did. Not neutral.
+std::string DescribeRefusal(const DeniedRequest& denied);
+
 // The lines an `endpoints:` list needs for all of the refused requests, each once.
 std::vector<std::string> AllowLines(const std::vector<DeniedRequest>& denials);
 // What endpoints need that judge by operation: of each the place as a comment ("#

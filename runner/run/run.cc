@@ -22,6 +22,7 @@
 #include "net/http_client.h"
 #include "report/denials.h"
 #include "report/model_use.h"
+#include "report/wording.h"
 #include "report/write.h"
 #include "run/config.h"
 #include "run/credentials.h"
@@ -319,7 +320,7 @@ void LogEnd(const report::RunRecord& record, const std::string& directory) {
                    {"port", std::to_string(denied.denial.port)},
                    {"method", denied.denial.method.empty() ? "CONNECT" : denied.denial.method},
                    {"times", std::to_string(denied.count)},
-                   {"reason", denied.reason},
+                   {"reason", report::DescribeRefusal(denied)},
                    {"allow", denied.allow_line.empty() ? "never" : denied.allow_line}});
   }
   logging::Info("run ended", {{"outcome", report::Render(record.outcome.kind)},

@@ -39,6 +39,8 @@ network_policies:
         rules:
           # What the team uses.
           - allow: {{operation_type: query, fields: [viewer]}}
+        deny_rules:
+          - {{operation_type: '*', fields: [deleteUser]}}
       - {{host: {host}, port: {port}, path: /rpc, protocol: json-rpc, rules: [{{allow: {{method: ping}}}}]}}
       - host: {host}
         port: {port}
@@ -252,6 +254,19 @@ class Operations(unittest.TestCase):
         broken = dict(self.events()[-1])
         broken["unmapped"] = dict(denied[-1], operations=[{"tools": "x"}])
         self.assertTrue(list(validator.iter_errors(broken)))
+
+    def test_what_a_deny_rule_refused_names_that_rule_and_no_line_that_allows_it(self):
+        self.refused("/rules", graphql("mutation { deleteUser { id } }"))
+        self.refused("/rules", graphql("{ organization }"))
+        by_rule, by_none = [event["unmapped"] for event in self.events() if event.get("action_id") == 2]
+        line = POLICY.splitlines().index("          - {{operation_type: '*', fields: [deleteUser]}}") + 1
+        self.assertRegex(by_rule["deny_rule"], rf"policy\.yaml:{line}:\d+$")
+        self.assertNotIn("deny_rule", by_none)
+        pasted = self.suggest()
+        self.assertIn("organization", pasted)
+        self.assertNotIn("fields: ['deleteUser']", pasted)
+        self.assertRegex(pasted, rf"(?m)^# POST .*/rules.*: no addition helps: .*\(.*policy\.yaml:{line}:\d+\)$")
+        self.assertRegex(self.suggest("--policy", "policy.yaml"), "# POST /rules at .*: no addition helps: ")
 
     def test_the_lines_for_people_are_openshells(self):
         self.post("/mcp", tool("drop_tables"))
