@@ -6,6 +6,7 @@
 
 #include "codec/http_target.h"
 #include "codec/position.h"
+#include "codec/query.h"
 #include "gateway/body_judge.h"
 #include "gateway/refusal.h"
 #include "gateway/request_id.h"
@@ -17,6 +18,7 @@ constexpr std::string_view kVia = "1.1 openshell-sandbox";
 // What some servers take for the method, or for the path, in place of the request line's.
 constexpr std::array<std::string_view, 3> kMethodFields = {"x-http-method-override",
                                                            "x-http-method", "x-method-override"};
+constexpr std::array<std::string_view, 2> kMethodKeys = {"_method", "_httpmethod"};  // Of a query.
 constexpr std::array<std::string_view, 2> kPathFields = {"x-original-url", "x-rewrite-url"};
 
 template <size_t kCount>
@@ -153,14 +155,31 @@ codec::HttpFields PlanFields(const RequestContext& context, const codec::Request
   return fields;
 }
 
-// A request that names a second method has to be allowed as either; `request` is left as the one
-// that was refused.
-policy::Verdict Decide(const policy::Route& route, const codec::RequestHead& head,
+// What some servers would take for the method in place of the one that was sent. Nearly always
+// none.
+std::vector<std::string> OtherMethods(const codec::HttpFields& fields, std::string_view query) {
+  std::vector<std::string> methods;
+  for (const codec::HttpField& field : fields) {
+    if (IsOneOf(field, kMethodFields)) methods.push_back(field.value);
+  }
+  if (query.empty()) return methods;
+  for (codec::QueryReader pairs(query); pairs.Next();) {
+    bool named = std::any_of(kMethodKeys.begin(), kMethodKeys.end(), [&](std::string_view key) {
+      return codec::EqualIgnoringCase(pairs.key(), key);
+    });
+    if (named) methods.emplace_back(pairs.value());
+  }
+  return methods;
+}
+
+// A request that names other methods has to be allowed as each; `request` is left as the one that
+// was refused.
+policy::Verdict Decide(const policy::Route& route, const std::vector<std::string>& other_methods,
                        policy::HttpRequest& request) {
   policy::Verdict verdict = route.Decide(request);
-  for (const codec::HttpField& field : head.fields) {
-    if (!verdict.allowed || verdict.audited || !IsOneOf(field, kMethodFields)) continue;
-    request.method = field.value;
+  for (const std::string& method : other_methods) {
+    if (!verdict.allowed || verdict.audited) break;
+    request.method = method;
     verdict = route.Decide(request);
   }
   return verdict;
@@ -310,7 +329,8 @@ RequestVerdict JudgeRequest(const RequestContext& context, const codec::RequestH
     std::optional<RequestVerdict> refused = TakeBodyVerdict(context, *needs->verdict, event);
     if (refused.has_value()) return std::move(*refused);
   } else if (!needs.has_value()) {
-    policy::Verdict verdict = Decide(context.route, head, request);
+    const std::vector<std::string> others = OtherMethods(head.fields, request.query);
+    policy::Verdict verdict = Decide(context.route, others, request);
     if (!verdict.allowed) event.method = request.method;
     policy::Decision decision =
         policy::DescribeVerdict(verdict, context.route, context.caller, request);

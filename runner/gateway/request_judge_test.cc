@@ -138,6 +138,22 @@ TEST_CASE("A request that names a second method has to be allowed as that, too")
     CHECK(Contains(AnswerOf(verdict), "DELETE /post/x not permitted by policy"));
     CHECK(verdict.event.method == "DELETE");
   }
+  CHECK(post("X-HTTP-Method: delete\r\n").kind == RequestVerdict::kRefuse);
+}
+
+TEST_CASE("A method in the query is one, too") {
+  auto post = [](const std::string& query) {
+    return Bench().Judge("POST /post/x?" + query + " HTTP/1.1\r\nHost: api.example\r\n\r\n");
+  };
+  for (const char* query : {"a=b", "method=DELETE", "a=_method", "_method=post", "_method=GET"}) {
+    INFO(query);
+    CHECK(post(query).kind == RequestVerdict::kPass);
+  }
+  for (const char* query : {"_method=DELETE", "_method=delete", "a=b&%5fmethod=DELETE",
+                            "_HttpMethod=PATCH", "_method=GET&_method=PUT"}) {
+    INFO(query);
+    CHECK(Contains(AnswerOf(post(query)), "not permitted by policy"));
+  }
 }
 
 TEST_CASE("What is judged by its body goes out under its own method alone") {
