@@ -59,7 +59,7 @@ TEST_CASE("The page runs nothing, loads nothing, and escapes everything from out
   record.findings = {{FindingSource::kAgent, bad, Severity::kError, bad, bad, 1, true}};
   DeniedRequest denied;
   denied.denial = {bad, 1, bad, bad, bad};
-  denied.reason = denied.allow_line = bad;
+  denied.reason = denied.allow_line = denied.deny_rule = bad;
   record.denials = {denied, denied, denied};
   record.denials[1].denial.operations = {{bad, bad, {bad}, bad, bad, bad}};
   record.denials[2] = record.denials[1];

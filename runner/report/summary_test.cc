@@ -187,7 +187,7 @@ TEST_CASE("Nothing from outside is markup in the summary, wherever it stands") {
   record.image = {bad, bad, bad, bad, bad, bad, bad, {bad}, {bad}};
   record.findings = {{FindingSource::kAgent, bad, Severity::kError, bad, bad, 1, true}};
   record.denials[0].denial = {bad, 1, bad, bad, bad};
-  record.denials[0].reason = record.denials[0].allow_line = bad;
+  record.denials[0].reason = record.denials[0].allow_line = record.denials[0].deny_rule = bad;
   record.denials.push_back(record.denials[0]);
   record.denials[1].denial.operations = {{bad, bad, {bad, bad}, bad, "", ""},
                                          {"", "", {}, "", bad, bad}};

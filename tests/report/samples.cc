@@ -188,7 +188,7 @@ ReportInput Odd() {
   denied.denial.binary = bad;
   denied.reason = bad;
   denied.count = 1000000000000;
-  denied.allow_line = bad;
+  denied.allow_line = denied.deny_rule = bad;
   report::DeniedRequest operation = denied;
   operation.denial.protocol = bad;
   operation.denial.operations = {{bad, bad, {bad}, bad, "", ""}, {"", "", {}, "", bad, bad}};
