@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "codec/http_head.h"
+#include "gateway/ocsf.h"
 #include "gateway/refusal.h"
 
 namespace gateway {
@@ -28,6 +29,8 @@ struct OutgoingRefusal {
   Refusal answer;
   std::string engine;  // For the record: "l7", "credentials", "middleware", "budget".
   std::string reason;  // Likewise; never holds a credential.
+  std::optional<Event> event =
+      std::nullopt;  // What the record says was asked for, where it is not the request.
 };
 
 // One look at a body that streams.

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 
+#include "gateway/body_credentials.h"
 #include "gateway/credential_steps.h"
+#include "gateway/form_method.h"
 
 namespace gateway {
 namespace {
@@ -12,6 +14,15 @@ OutgoingRefusal RefuseTooLong(size_t bytes_max) {
   std::string why = "request body longer than " + std::to_string(bytes_max) +
                     " bytes, which is as much as is looked into";
   return {NewRefusal(413, "request_body_too_large", why), "l7", why};
+}
+
+// In front of what changes the body.
+void AddFilter(std::unique_ptr<StreamFilter> filter, BodyTreatment& treatment) {
+  if (treatment.whole_bytes_max > 0) {
+    treatment.steps.insert(treatment.steps.begin(), NewFilterStep(std::move(filter)));
+  } else {
+    treatment.filters.insert(treatment.filters.begin(), std::move(filter));
+  }
 }
 
 }  // namespace
@@ -32,6 +43,11 @@ BodyTreatment TreatBody(const Services& services, const RequestContext& context,
        {context.authority.host, context.authority.port, verdict.path, context.confidential},
        has_body},
       request, treatment);
+  bool form = has_body && request.method == "POST" && IsForm(request.fields);
+  std::optional<OutgoingRefusal> other = form ? RefuseOtherMethods(context, verdict) : std::nullopt;
+  if (other.has_value()) {
+    AddFilter(NewFormMethodFilter(request.fields, std::move(*other)), treatment);
+  }
   if (treatment.whole_bytes_max > 0) {
     treatment.too_long = RefuseTooLong(treatment.whole_bytes_max);
   }

@@ -37,6 +37,9 @@ static_assert(kConnectHeadBytesMax <= kRequestHeadBytesMax);
 // What a filter of a streamed request body may hold back: the longest thing it looks for.
 constexpr size_t kBodyFilterHeldBytesMax = 4096;
 
+// The fields of one part of a form: as much as a whole head may have.
+constexpr size_t kPartFieldsBytesMax = kRequestHeadBytesMax;
+
 // HTTP/2. Streams of one client connection at once; what may be sent ahead of its reader, per
 // stream and per connection: by a client next door, and by a server a world away (10 MB/s at 100
 // ms). Both are kept at most once. A field counts for so much more than its bytes (RFC

@@ -8,6 +8,7 @@
 #include "codec/position.h"
 #include "codec/query.h"
 #include "gateway/body_judge.h"
+#include "gateway/form_method.h"
 #include "gateway/refusal.h"
 #include "gateway/request_id.h"
 
@@ -18,7 +19,6 @@ constexpr std::string_view kVia = "1.1 openshell-sandbox";
 // What some servers take for the method, or for the path, in place of the request line's.
 constexpr std::array<std::string_view, 3> kMethodFields = {"x-http-method-override",
                                                            "x-http-method", "x-method-override"};
-constexpr std::array<std::string_view, 2> kMethodKeys = {"_method", "_httpmethod"};  // Of a query.
 constexpr std::array<std::string_view, 2> kPathFields = {"x-original-url", "x-rewrite-url"};
 
 template <size_t kCount>
@@ -164,10 +164,7 @@ std::vector<std::string> OtherMethods(const codec::HttpFields& fields, std::stri
   }
   if (query.empty()) return methods;
   for (codec::QueryReader pairs(query); pairs.Next();) {
-    bool named = std::any_of(kMethodKeys.begin(), kMethodKeys.end(), [&](std::string_view key) {
-      return codec::EqualIgnoringCase(pairs.key(), key);
-    });
-    if (named) methods.emplace_back(pairs.value());
+    if (NamesMethod(pairs.key())) methods.emplace_back(pairs.value());
   }
   return methods;
 }
@@ -290,7 +287,8 @@ RequestVerdict PlanRequest(const RequestContext& context, const codec::RequestHe
 }  // namespace
 
 RequestVerdict RefuseAllowed(const RequestVerdict& allowed, const OutgoingRefusal& refusal) {
-  return Refuse(allowed.event, refusal.engine, refusal.reason, refusal.answer);
+  return Refuse(refusal.event.value_or(allowed.event), refusal.engine, refusal.reason,
+                refusal.answer);
 }
 
 RequestVerdict JudgeMalformed(const RequestContext& context, std::string_view why) {
@@ -348,6 +346,27 @@ RequestVerdict JudgeRequest(const RequestContext& context, const codec::RequestH
     verdict.judged_body_bytes_max = needs->bytes_max;
   }
   return verdict;
+}
+
+std::optional<OutgoingRefusal> RefuseOtherMethods(const RequestContext& context,
+                                                  const RequestVerdict& allowed) {
+  if (allowed.judged_body_bytes_max > 0) return std::nullopt;
+  for (std::string_view method : {"PUT", "PATCH", "DELETE"}) {
+    policy::HttpRequest request{method, allowed.path, allowed.query, false};
+    policy::Verdict verdict = context.route.Decide(request);
+    if (verdict.allowed) continue;
+    policy::Decision decision =
+        policy::DescribeVerdict(verdict, context.route, context.caller, request);
+    Event event = allowed.event;
+    event.method = method;
+    event.message.clear();
+    NoteDecision(context, decision, event);
+    RequestVerdict refused = RefuseByRule(context, std::move(event), decision);
+    refused.event.message += " (named by a form)";
+    return OutgoingRefusal{std::move(*refused.refusal), "l7", decision.reason,
+                           std::move(refused.event)};
+  }
+  return std::nullopt;
 }
 
 std::optional<RequestVerdict> JudgeWholeBody(const RequestContext& context,

@@ -69,6 +69,12 @@ std::optional<RequestVerdict> JudgeWholeBody(const RequestContext& context,
                                              std::optional<std::string_view> body,
                                              RequestVerdict& allowed);
 
+// What to answer to a request that JudgeRequest let pass when its body names another method: PUT,
+// PATCH or DELETE, the first that would be refused. nullopt: none would, or the body is judged
+// anyway.
+std::optional<OutgoingRefusal> RefuseOtherMethods(const RequestContext& context,
+                                                  const RequestVerdict& allowed);
+
 // The verdict on a request that JudgeRequest let pass, and whose body or a budget did not.
 RequestVerdict RefuseAllowed(const RequestVerdict& allowed, const OutgoingRefusal& refusal);
 

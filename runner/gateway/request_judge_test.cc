@@ -156,6 +156,23 @@ TEST_CASE("A method in the query is one, too") {
   }
 }
 
+TEST_CASE("What a form's own method would be answered is known before its body comes") {
+  auto refusal = [](const std::string& path) -> std::optional<OutgoingRefusal> {
+    Bench bench;
+    RequestVerdict verdict = bench.Judge("POST " + path +
+                                         " HTTP/1.1\r\nHost: api.example\r\nContent-Length: 2\r\n"
+                                         "Content-Type: application/json\r\n\r\n");
+    REQUIRE(verdict.kind == RequestVerdict::kPass);
+    return RefuseOtherMethods(bench.context(), verdict);
+  };
+  std::optional<OutgoingRefusal> refused = refusal("/post/x");
+  REQUIRE(refused.has_value());
+  CHECK(refused->reason == "PUT /post/x not permitted by policy");
+  CHECK(refused->event.value().method == "PUT");
+  CHECK(Contains(refused->event.value().message, "(named by a form)"));
+  CHECK_FALSE(refusal("/graphql").has_value());
+}
+
 TEST_CASE("What is judged by its body goes out under its own method alone") {
   auto post = [](const std::string& path) {
     return Bench().Judge("POST " + path +

@@ -30,6 +30,25 @@ def test_a_deny_rule_wins():
     equal(curl("https://api.example.test/%73ecret/y").status, 403)
 
 
+def test_a_form_that_names_another_method_is_refused():
+    big = stage().folder + "/form"
+    with open(big, "wb") as out:
+        out.write(b"name=\"_method\"\r\n\r\n" * 100000)
+    for form in (("-d", "a=b&_method=delete"), ("-d", "%5fmethod=put"), ("-F", "_method=delete"), ("-F", "a=b", "-F", "_method=x"),
+                 ("-F", "f=@" + big, "-F", "_method=delete"), ("-H", "Content-Type:", "-d", "_method=delete")):
+        answer = curl("https://api.example.test/post/form", *form)
+        equal((form, answer.status), (form, 403))
+        equal(answer.json()["detail"], "PUT /post/form not permitted by policy")
+        equal((form, curl("https://slash.example.test/post/form", *form).status), (form, 200))  # All methods are allowed.
+    for form in (("-d", "a=_method"), ("-F", "method=delete"), ("-F", "f=@" + big),
+                 ("-H", "Content-Type: application/json", "-d", "_method=delete")):
+        equal((form, curl("https://api.example.test/post/form", *form).status), (form, 200))
+    refused = [e["unmapped"] for e in stage().events() if e["unmapped"].get("path") == "/post/form"
+               and e["unmapped"]["decision"] == "denied"]
+    equal({(one["method"], one["reason"]) for one in refused}, {("PUT", "PUT /post/form not permitted by policy")})
+    equal(len(refused), 6)
+
+
 def test_the_path_that_is_judged_is_the_path_that_is_forwarded():
     for sent, forwarded in (("/a/./b", "/a/b"), ("//public//x", "/public/x"), ("/%70ost/x", "/post/x"),
                             ("/a/caf%c3%a9", "/a/caf%C3%A9"), ("/x;p=1/y", "/x/y")):
