@@ -112,19 +112,40 @@ class Zstd : public Inflater {
       if (::ZSTD_isError(rc) != 0) {
         return Error{Code::kInvalid, std::string("zstd: ") + ::ZSTD_getErrorName(rc)};
       }
+      frame_start_.append(
+          chunk_.substr(0, std::min(packed.pos, kFrameStart - frame_start_.size())));
+      frame_bytes_ += unpacked.pos;
       chunk_.remove_prefix(packed.pos);
       if (!more && unpacked.pos == 0) {
         if (between_) return size_t{0};
         return Error{Code::kInvalid, "zstd: ends too early"};
       }
       between_ = rc == 0;
+      if (between_) TRY(EndFrame());
     }
     return unpacked.pos;
   }
 
  private:
+  static constexpr size_t kFrameStart = 18;  // The longest header of a frame (RFC 8878, 3.1.1.1).
+
+  // The library compares what a frame says of its size with what it holds in some of its ways
+  // through it, so whether an image is taken would depend on how its bytes happen to come.
+  Status EndFrame() {
+    unsigned long long said = ::ZSTD_getFrameContentSize(frame_start_.data(), frame_start_.size());
+    bool known = said != ZSTD_CONTENTSIZE_UNKNOWN && said != ZSTD_CONTENTSIZE_ERROR;
+    if (known && said != frame_bytes_) {
+      return Error{Code::kInvalid, "zstd: a frame of another size than it says"};
+    }
+    frame_start_.clear();
+    frame_bytes_ = 0;
+    return Ok();
+  }
+
   std::unique_ptr<ZSTD_DStream, FreeWith<ZSTD_freeDStream>> stream_;
   bool between_ = true;  // A frame ended, and no other began.
+  std::string frame_start_;
+  uint64_t frame_bytes_ = 0;  // Unpacked.
 };
 
 }  // namespace

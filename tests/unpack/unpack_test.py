@@ -338,6 +338,13 @@ class Broken(Case):
             self.refuse((tar, pack(tar, 'zstd') + old), why='zstd: garbage between its frames')
             self.refuse((tar, old), why='tar: ')
 
+    def test_a_frame_of_another_size_than_it_says_is_refused(self):
+        tar = file('a', 'x') + END
+        empty = struct.pack('<IBB', 0xFD2FB528, 0x80, 0)  # Four bytes of size, then one empty block.
+        last = bytes.fromhex('010000')
+        self.refuse((tar, pack(tar, 'zstd') + empty + struct.pack('<I', 256) + last), why='zstd: ')
+        self.assertIn('a', self.accept((tar, pack(tar, 'zstd') + empty + struct.pack('<I', 0) + last)))
+
     def test_garbage_after_the_end_is_part_of_the_digest(self):
         tar = file('a', 'x') + END
         self.refuse((tar, tar + b'garbage'), why='unpacks to sha256')
