@@ -29,8 +29,8 @@ struct OutgoingRefusal {
   Refusal answer;
   std::string engine;  // For the record: "l7", "credentials", "middleware", "budget".
   std::string reason;  // Likewise; never holds a credential.
-  std::optional<Event> event =
-      std::nullopt;  // What the record says was asked for, where it is not the request.
+  // What the record says was asked for, where that is not the request itself.
+  std::optional<Event> event = std::nullopt;
 };
 
 // One look at a body that streams.
