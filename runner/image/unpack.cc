@@ -24,7 +24,8 @@
 namespace image {
 namespace {
 
-constexpr unsigned kParallelMin = 2;  // One downloads while the other inflates.
+// Two are inflated while the third is fetched, or listed at its end.
+constexpr unsigned kParallelMin = 3;
 constexpr unsigned kParallelMax = 4;
 // Processes wait for their turn from the start, since they are made while there is one thread; each
 // costs a handful of descriptors.
