@@ -18,15 +18,11 @@ constexpr long kValidBefore_s = 60 * 60;
 constexpr long kLeafValid_s = 24 * 60 * 60;
 constexpr long kAuthorityValid_s = 7 * kLeafValid_s;  // Outlives every leaf of a run.
 
-Error Failed(std::string_view doing) {
-  return Error{Code::kBug, std::string(doing) + ": " + TakeSslError()};
-}
-
 Status SetSubject(X509_NAME* name, const char* field, const std::string& value) {
   const auto* bytes = reinterpret_cast<const unsigned char*>(value.data());
   int size = static_cast<int>(value.size());
   if (X509_NAME_add_entry_by_txt(name, field, MBSTRING_UTF8, bytes, size, -1, 0) != 1) {
-    return Failed("naming a certificate");
+    return SslFailed("naming a certificate");
   }
   return Ok();
 }
@@ -37,7 +33,7 @@ Status AddExtension(X509* certificate, X509* issuer, int nid, const std::string&
   X509V3_set_ctx(&context, issuer, certificate, nullptr, nullptr, 0);
   ExtensionOwner extension(X509V3_EXT_conf_nid(nullptr, &context, nid, value.c_str()));
   if (!extension || X509_add_ext(certificate, extension.get(), -1) != 1) {
-    return Failed("extending a certificate");
+    return SslFailed("extending a certificate");
   }
   return Ok();
 }
@@ -53,7 +49,7 @@ Result<CertificateOwner> NewCertificate(EVP_PKEY* key, long valid_s) {
               X509_gmtime_adj(X509_getm_notBefore(certificate.get()), -kValidBefore_s) &&
               X509_gmtime_adj(X509_getm_notAfter(certificate.get()), valid_s) &&
               X509_set_pubkey(certificate.get(), key) == 1;
-  if (!made) return Failed("making a certificate");
+  if (!made) return SslFailed("making a certificate");
   return certificate;
 }
 
@@ -62,17 +58,17 @@ Result<CertificateOwner> NewCertificate(EVP_PKEY* key, long valid_s) {
 Result<CertificateOwner> WithEncoding(const CertificateOwner& certificate) {
   unsigned char* bytes = nullptr;
   int size = i2d_X509(certificate.get(), &bytes);
-  if (size <= 0) return Failed("encoding a certificate");
+  if (size <= 0) return SslFailed("encoding a certificate");
   const unsigned char* at = bytes;
   CertificateOwner read(d2i_X509(nullptr, &at, size));
   OPENSSL_free(bytes);
-  if (!read) return Failed("encoding a certificate");
+  if (!read) return SslFailed("encoding a certificate");
   return read;
 }
 
 Result<std::string> RenderPem(X509* certificate) {
   BioOwner out(BIO_new(BIO_s_mem()));
-  if (!out || PEM_write_bio_X509(out.get(), certificate) != 1) return Failed("writing PEM");
+  if (!out || PEM_write_bio_X509(out.get(), certificate) != 1) return SslFailed("writing PEM");
   char* bytes = nullptr;
   long size = BIO_get_mem_data(out.get(), &bytes);
   return std::string(bytes, static_cast<size_t>(size));
@@ -104,7 +100,7 @@ Result<SslContextOwner> NewServerContext(X509* leaf, EVP_PKEY* key, X509* issuer
               SSL_CTX_use_certificate(context, leaf) == 1 &&
               SSL_CTX_use_PrivateKey(context, key) == 1 &&
               SSL_CTX_add1_chain_cert(context, issuer) == 1;
-  if (!made) return Failed("making a TLS server");
+  if (!made) return SslFailed("making a TLS server");
   // Sessions are resumed by tickets, under keys that die with this context: nothing is kept here,
   // and none carries over between hosts.
   SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
@@ -122,17 +118,17 @@ Result<CertificateAuthority> CertificateAuthority::Create() {
   CertificateAuthority made;
   made.key_.reset(EVP_EC_gen("P-256"));
   made.leaf_key_.reset(EVP_EC_gen("P-256"));
-  if (!made.key_ || !made.leaf_key_) return Failed("making a key");
+  if (!made.key_ || !made.leaf_key_) return SslFailed("making a key");
   made.certificate_ = TRY(NewCertificate(made.key_.get(), kAuthorityValid_s));
   X509* certificate = made.certificate_.get();
   X509_NAME* name = X509_get_subject_name(certificate);
   TRY(SetSubject(name, "O", "OpenShell"));
   TRY(SetSubject(name, "CN", "OpenShell Sandbox CA"));
-  if (X509_set_issuer_name(certificate, name) != 1) return Failed("naming a certificate");
+  if (X509_set_issuer_name(certificate, name) != 1) return SslFailed("naming a certificate");
   TRY(AddExtension(certificate, certificate, NID_basic_constraints, "critical,CA:TRUE,pathlen:0"));
   TRY(AddExtension(certificate, certificate, NID_key_usage, "critical,keyCertSign,cRLSign"));
   TRY(AddExtension(certificate, certificate, NID_subject_key_identifier, "hash"));
-  if (X509_sign(certificate, made.key_.get(), EVP_sha256()) == 0) return Failed("signing");
+  if (X509_sign(certificate, made.key_.get(), EVP_sha256()) == 0) return SslFailed("signing");
   made.certificate_ = TRY(WithEncoding(made.certificate_));
   certificate = made.certificate_.get();
   made.pem_ = TRY(RenderPem(certificate));
@@ -145,7 +141,7 @@ Result<CertificateOwner> CertificateAuthority::MakeLeaf(const std::string& host)
   // RFC 5280: a common name has at most 64 characters. Clients look at the alternative name only.
   if (host.size() <= 64) TRY(SetSubject(X509_get_subject_name(leaf), "CN", host));
   X509_NAME* issuer = X509_get_subject_name(certificate_.get());
-  if (X509_set_issuer_name(leaf, issuer) != 1) return Failed("naming a certificate");
+  if (X509_set_issuer_name(leaf, issuer) != 1) return SslFailed("naming a certificate");
   X509* authority = certificate_.get();
   bool literal = policy::ParseAddress(host).has_value();
   TRY(AddExtension(leaf, authority, NID_basic_constraints, "critical,CA:FALSE"));
@@ -154,7 +150,7 @@ Result<CertificateOwner> CertificateAuthority::MakeLeaf(const std::string& host)
   TRY(AddExtension(leaf, authority, NID_subject_key_identifier, "hash"));
   TRY(AddExtension(leaf, authority, NID_authority_key_identifier, "keyid:always"));
   TRY(AddExtension(leaf, authority, NID_subject_alt_name, (literal ? "IP:" : "DNS:") + host));
-  if (X509_sign(leaf, key_.get(), EVP_sha256()) == 0) return Failed("signing");
+  if (X509_sign(leaf, key_.get(), EVP_sha256()) == 0) return SslFailed("signing");
   return WithEncoding(owner);
 }
 
@@ -170,7 +166,7 @@ Result<SSL_CTX*> CertificateAuthority::ContextFor(const std::string& host) {
 Result<SslOwner> CertificateAuthority::NewServer(const std::string& host) {
   SSL_CTX* context = TRY(ContextFor(host));
   SslOwner ssl(SSL_new(context));
-  if (!ssl) return Failed("making a TLS server");
+  if (!ssl) return SslFailed("making a TLS server");
   SSL_set_accept_state(ssl.get());
   return ssl;
 }

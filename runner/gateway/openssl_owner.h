@@ -7,8 +7,10 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "base/free_with.h"
+#include "base/result.h"
 
 namespace gateway {
 
@@ -22,5 +24,7 @@ using BioOwner = std::unique_ptr<BIO, FreeWith<BIO_free_all>>;
 
 // The oldest entry of this thread's error queue in words, and empties the queue.
 std::string TakeSslError();
+// What OpenSSL did not do for us, with that.
+Error SslFailed(std::string_view doing);
 
 }  // namespace gateway

@@ -49,12 +49,6 @@ bool IsLoopbackName(std::string_view host) {
   return host == "localhost" || host.ends_with(".localhost");
 }
 
-std::vector<policy::Address> LoopbackAddresses() {
-  policy::Address v6;
-  v6.bytes[15] = 1;
-  return {v6, MappedV4(in_addr{htonl(INADDR_LOOPBACK)})};
-}
-
 std::vector<policy::Address> Collect(const ares_addrinfo* info) {
   std::vector<policy::Address> addresses;
   for (const ares_addrinfo_node* node = info->nodes; node != nullptr; node = node->ai_next) {
@@ -76,6 +70,12 @@ std::vector<policy::Address> Collect(const ares_addrinfo* info) {
 }
 
 }  // namespace
+
+std::vector<policy::Address> LoopbackAddresses() {
+  policy::Address v6;
+  v6.bytes[15] = 1;
+  return {MappedV4(in_addr{htonl(INADDR_LOOPBACK)}), v6};
+}
 
 // Shared by a Resolve and the callback of c-ares, which comes in any case; the later one frees it.
 struct Resolver::Lookup {

@@ -15,6 +15,9 @@ struct ares_channeldata;
 
 namespace gateway {
 
+// 127.0.0.1, then ::1.
+std::vector<policy::Address> LoopbackAddresses();
+
 // Names to addresses: literals, localhost and names below it, the hosts file, then DNS. Everything
 // that is read from files is read by Open, before the process gives up reading files.
 class Resolver {

@@ -26,6 +26,10 @@ std::string TakeSslError() {
   return reason != nullptr ? reason : "error " + std::to_string(code);
 }
 
+Error SslFailed(std::string_view doing) {
+  return Error{Code::kBug, std::string(doing) + ": " + TakeSslError()};
+}
+
 Stream::Stream(EventLoop& loop, Fd socket) : loop_(loop), socket_(std::move(socket)) {}
 
 Stream::~Stream() { loop_.Forget(socket_.get()); }

@@ -17,7 +17,7 @@
 namespace gateway {
 namespace {
 
-constexpr std::string_view kEstablished = "HTTP/1.1 200 Connection Established\r\n\r\n";
+constexpr std::string_view kTunnelOpened = "HTTP/1.1 200 Connection Established\r\n\r\n";
 // Enough for the longest thing that is recognised, the preface of HTTP/2.
 constexpr size_t kPeekBytes = 24;
 // HTTP/2 with prior knowledge begins so (RFC 9113, 3.4).
@@ -225,7 +225,7 @@ Task<bool> Tunnel::OpenRoute() {
                   RenderAuthority(authority_, 0);
   if (!services_.Record(event)) co_return false;
   if (captured_) co_return true;
-  Status written = co_await client_.Write(kEstablished);
+  Status written = co_await client_.Write(kTunnelOpened);
   co_return written.ok();
 }
 

@@ -37,10 +37,6 @@ SocketAddress ToSocketAddress(const policy::Address& address, uint16_t port) {
   return result;
 }
 
-std::vector<policy::Address> LoopbackAddresses() {
-  return {*policy::ParseAddress("127.0.0.1"), *policy::ParseAddress("::1")};
-}
-
 }  // namespace
 
 Task<DestinationVerdict> FindDestination(Services& services, Authority authority,

@@ -12,10 +12,6 @@
 namespace gateway {
 namespace {
 
-Error Failed(std::string_view doing) {
-  return Error{Code::kBug, std::string(doing) + ": " + TakeSslError()};
-}
-
 // OpenSSL hands over a session that may be resumed: the slot that NewClient chose keeps it.
 int KeepSession(SSL* ssl, SSL_SESSION* session) {
   auto* slot = static_cast<SslSessionOwner*>(SSL_get_app_data(ssl));
@@ -47,7 +43,7 @@ Result<UpstreamTrust> UpstreamTrust::Load(std::string_view bundle_pem) {
   }
   UpstreamTrust trust;
   trust.context_.reset(SSL_CTX_new(TLS_client_method()));
-  if (!trust.context_) return Failed("making a TLS client");
+  if (!trust.context_) return SslFailed("making a TLS client");
   SSL_CTX* context = trust.context_.get();
   if (!bundle_pem.empty() && ReadCertificates(bundle_pem, 1, nullptr) == 0) {
     return Error{Code::kInvalid, "the CA bundle holds no certificate"};
@@ -56,7 +52,7 @@ Result<UpstreamTrust> UpstreamTrust::Load(std::string_view bundle_pem) {
   static constexpr unsigned char kHttp11[] = {8, 'h', 't', 't', 'p', '/', '1', '.', '1'};
   bool made = SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION) == 1 &&
               SSL_CTX_set_alpn_protos(context, kHttp11, sizeof kHttp11) == 0;
-  if (!made) return Failed("making a TLS client");
+  if (!made) return SslFailed("making a TLS client");
   SSL_CTX_set_verify(context, SSL_VERIFY_PEER, nullptr);
   SSL_CTX_set_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
                                 SSL_MODE_RELEASE_BUFFERS);
@@ -72,7 +68,7 @@ Result<SslOwner> UpstreamTrust::NewClient(const std::string& host, uint16_t port
     bundle_pem_ = std::string();
   }
   SslOwner ssl(SSL_new(context_.get()));
-  if (!ssl) return Failed("making a TLS client");
+  if (!ssl) return SslFailed("making a TLS client");
   bool named = false;
   if (policy::ParseAddress(host).has_value()) {
     named = X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl.get()), host.c_str()) == 1;
@@ -81,10 +77,10 @@ Result<SslOwner> UpstreamTrust::NewClient(const std::string& host, uint16_t port
     named = SSL_set1_host(ssl.get(), host.c_str()) == 1 &&
             SSL_set_tlsext_host_name(ssl.get(), host.c_str()) == 1;
   }
-  if (!named) return Failed("naming a TLS peer");
+  if (!named) return SslFailed("naming a TLS peer");
   static constexpr unsigned char kBoth[] = "\x02h2\x08http/1.1";
   if (http2 && SSL_set_alpn_protos(ssl.get(), kBoth, sizeof kBoth - 1) != 0) {
-    return Failed("offering HTTP/2");
+    return SslFailed("offering HTTP/2");
   }
   std::string key = host + ":" + std::to_string(port);
   auto slot = sessions_.find(key);

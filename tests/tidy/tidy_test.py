@@ -92,6 +92,17 @@ class Tidy(unittest.TestCase):
         self.assertIn('stray.py:1: error: no other file names', self.tidy({}))
         self.assertEqual(self.tidy({'tests/CMakeLists.txt': 'add_test(stray.py)\n'}), '')
 
+    def test_files_of_a_folder_share_no_name_of_their_own(self):
+        def file(*lines):
+            return HEAD + '#include "a/a.h"\nnamespace a {\nnamespace {\n' + '\n'.join(lines) + '\n}  // namespace\n}  // namespace a\n'
+
+        self.tidy({'runner/a/a.h': HEAD + '#pragma once\n',
+                   'runner/a/one.cc': file('constexpr int kMany = 1;', 'struct Both {};', 'int Get(int a,', '        char b) {', '}')})
+        for line, name in (('constexpr long kMany = 2;', 'kMany'), ('class Both {', 'Both'), ('int Get(int x, char y) {', 'Get(int, char)')):
+            self.assertIn(f'runner/a/two.cc:5: error: {name} is in runner/a/one.cc too', self.tidy({'runner/a/two.cc': file(line, '}')}))
+        self.assertEqual(self.tidy({'runner/a/two.cc': file('int Get(long a, char b) {', '}', 'struct Both;', '// kMany = 3')}), '')
+        self.assertEqual(self.tidy({'runner/b/b.cc': file('struct Both {', '};')}), '')
+
     def test_versions_agree(self):
         self.assertIn('says 0.2.0', self.tidy({'CMakeLists.txt': 'project(agentic-ci VERSION 0.1.0)\n',
                                                'runner/base/version.h': HEAD + '#pragma once\nkVersion = "0.2.0";\n',
