@@ -43,7 +43,8 @@ BodyTreatment TreatBody(const Services& services, const RequestContext& context,
        {context.authority.host, context.authority.port, verdict.path, context.confidential},
        has_body},
       request, treatment);
-  bool form = has_body && request.method == "POST" && IsForm(request.fields);
+  bool form =
+      has_body && codec::EqualIgnoringCase(request.method, "POST") && IsForm(request.fields);
   std::optional<OutgoingRefusal> other = form ? RefuseOtherMethods(context, verdict) : std::nullopt;
   if (other.has_value()) {
     AddFilter(NewFormMethodFilter(request.fields, std::move(*other)), treatment);

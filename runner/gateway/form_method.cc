@@ -17,6 +17,8 @@ constexpr std::string_view kParts = "multipart/";
 
 // Of a pair, undecoded: more than "_method" needs with each of its bytes as an escape.
 constexpr size_t kKeyBytesMax = 64;
+// What Rack and PHP leave out in front of a key, or make an underscore of.
+constexpr std::string_view kInFront = " .[]";
 
 // application/x-www-form-urlencoded. Some servers take ';' for '&'.
 class PairsFilter final : public StreamFilter {
@@ -43,19 +45,26 @@ class PairsFilter final : public StreamFilter {
  private:
   void TakeOfKey(char c) {
     if (key_.size() < kKeyBytesMax) key_ += c;
-    // However many blanks stand in front, they do not push the rest out of what is kept.
-    if (key_ == "+" || key_ == " " || key_ == "%20") key_.clear();
+    // However much stands in front, it does not push the rest out of what is kept.
+    constexpr size_t kEscapeBytes = 3;
+    if (key_.size() > kEscapeBytes) return;
+    std::string decoded = codec::FormDecode(key_);
+    if (decoded.find_first_not_of(kInFront) != std::string::npos) return;
+    marked_ = marked_ || decoded.find_first_of(".[") != std::string::npos;
+    key_.clear();
   }
 
   bool KeyNamesMethod() {
-    bool names = NamesMethod(codec::FormDecode(key_));
+    bool names = NamesMethod((marked_ ? "[" : "") + codec::FormDecode(key_));
     key_.clear();
+    marked_ = false;
     return names;
   }
 
   OutgoingRefusal refusal_;
   bool in_key_ = true;
-  std::string key_;
+  bool marked_ = false;  // A dot or a bracket stood in front.
+  std::string key_;      // Undecoded, without what stands in front.
 };
 
 // multipart/* (RFC 7578, RFC 2046). Whatever follows a delimiter, wherever that stands, is taken
@@ -110,15 +119,22 @@ class PartsFilter final : public StreamFilter {
   }
 
   // In whatever way the name is quoted and escaped: name="_method", name="\_method",
-  // name*=utf-8''_method.
+  // name*=utf-8''_method. Rack takes a Content-ID for it, too; "name*0" goes on elsewhere.
   bool FieldsNameMethod() const {
-    std::string fields;
+    std::string bare;     // As Rack reads it: brackets around a name are none of it.
+    std::string mangled;  // As PHP does: a dot or a bracket is an underscore.
     for (char c : codec::PercentDecode(held_)) {
-      if (c == '\\' || c == '"' || c == ' ' || c == '\t' || c == '\r' || c == '\n') continue;
-      fields += c == '.' || c == '[' ? '_' : ascii::ToLower(c);
+      if (std::string_view("\\\" \t\r\n").find(c) != std::string_view::npos) continue;
+      c = ascii::ToLower(c);
+      if (c != '[' && c != ']') bare += c;
+      mangled += c == '.' || c == '[' ? '_' : c;
     }
-    return fields.find("=_method") != std::string::npos ||
-           fields.find("'_method") != std::string::npos;
+    for (const std::string* fields : {&bare, &mangled}) {
+      for (std::string_view before : {"=", "'", ":"}) {
+        if (fields->find(std::string(before) + "_method") != std::string::npos) return true;
+      }
+    }
+    return bare.find(";name*") != std::string::npos;
   }
 
   std::string delimiter_;
@@ -128,29 +144,30 @@ class PartsFilter final : public StreamFilter {
   bool bad_ = false;
 };
 
-// "--" and the boundary of the media type; empty where it is missing, given twice or odd (RFC
-// 2046, 5.1.1).
+// "--" and the boundary of the media type; empty where it is missing, said twice, or such that two
+// readers cut it differently (RFC 2046, 5.1.1 allows more: Rack ends one at a comma).
 std::string DelimiterOf(std::string_view type) {
-  constexpr std::string_view kName = "boundary=";
+  constexpr std::string_view kName = "boundary";
+  constexpr size_t kBoundaryBytesMax = 70;
   std::string lower = ascii::LowerCase(type);
   size_t at = lower.find(kName);
-  if (at == std::string::npos || lower.find("boundary", at + kName.size()) != std::string::npos) {
-    return {};
-  }
-  std::string_view value = type.substr(at + kName.size());
-  if (value.starts_with('"')) {
-    size_t quote = value.find('"', 1);
-    if (quote == std::string_view::npos) return {};
-    value = value.substr(1, quote - 1);
-  } else {
-    value = value.substr(0, value.find_first_of("; \t,"));
-  }
-  constexpr size_t kBoundaryBytesMax = 70;
-  bool plain = std::all_of(value.begin(), value.end(), [](char c) {
-    return ascii::IsAlphanumeric(c) ||
-           std::string_view("'()+_,-./:=? ").find(c) != std::string_view::npos;
-  });
-  if (value.empty() || value.size() > kBoundaryBytesMax || !plain) return {};
+  if (at == std::string::npos || lower.find(kName, at + 1) != std::string::npos) return {};
+  std::string_view rest = type.substr(at + kName.size());
+  if (!rest.starts_with('=')) return {};
+  rest.remove_prefix(1);
+  bool quoted = rest.starts_with('"');
+  if (quoted) rest.remove_prefix(1);
+  auto plain = [](char c) {
+    return ascii::IsAlphanumeric(c) || std::string_view("-_.=+").find(c) != std::string_view::npos;
+  };
+  auto end = std::find_if_not(rest.begin(), rest.end(), plain);
+  std::string_view value = rest.substr(0, static_cast<size_t>(end - rest.begin()));
+  rest.remove_prefix(value.size());
+  if (quoted && !rest.starts_with('"')) return {};
+  if (quoted) rest.remove_prefix(1);
+  rest.remove_prefix(std::min(rest.find_first_not_of(" \t"), rest.size()));
+  bool ends = rest.empty() || rest.front() == ';';
+  if (!ends || value.empty() || value.size() > kBoundaryBytesMax) return {};
   return "--" + std::string(value);
 }
 
@@ -167,38 +184,53 @@ class RefusingFilter final : public StreamFilter {
   OutgoingRefusal refusal_;
 };
 
-// Of all fields that say one: which of two a server believes, nobody knows.
-std::vector<std::string_view> MediaTypes(const codec::HttpFields& fields) {
-  std::vector<std::string_view> types;
+// Of all fields of that name: which of two a server believes, nobody knows.
+std::vector<std::string_view> ValuesOf(const codec::HttpFields& fields, std::string_view name) {
+  std::vector<std::string_view> values;
   for (const codec::HttpField& field : fields) {
-    if (codec::Spells(field.name, "content-type")) types.push_back(field.value);
+    if (codec::Spells(field.name, name)) values.push_back(field.value);
   }
-  return types;
+  return values;
 }
 
-bool Mentions(const std::vector<std::string_view>& types, std::string_view what) {
-  return std::any_of(types.begin(), types.end(), [&](std::string_view type) {
-    return ascii::LowerCase(type).find(what) != std::string::npos;
+bool Mentions(const std::vector<std::string_view>& values, std::string_view what) {
+  return std::any_of(values.begin(), values.end(), [&](std::string_view value) {
+    return ascii::LowerCase(value).find(what) != std::string::npos;
+  });
+}
+
+// Some servers undo it before they look for a method.
+bool IsCompressed(const codec::HttpFields& fields) {
+  std::vector<std::string_view> codings = ValuesOf(fields, "content-encoding");
+  return std::any_of(codings.begin(), codings.end(), [](std::string_view coding) {
+    return !codec::EqualIgnoringCase(coding, "identity");
   });
 }
 
 }  // namespace
 
 bool NamesMethod(std::string_view key) {
-  key.remove_prefix(std::min(key.find_first_not_of(' '), key.size()));
+  size_t start = std::min(key.find_first_not_of(kInFront), key.size());
+  bool marked = key.substr(0, start).find_first_of(".[") != std::string_view::npos;
+  key = key.substr(start, key.find('\0', start) - start);
+  key = key.substr(0, key.find_last_not_of(" ]") + 1);
   std::string name = ascii::LowerCase(key);
-  if (!name.empty() && (name[0] == '.' || name[0] == '[')) name[0] = '_';
-  return name == "_method" || name == "_httpmethod";  // The second is Salesforce's.
+  // The second is Salesforce's.
+  return name == "_method" || name == "_httpmethod" || (marked && name == "method");
 }
 
 bool IsForm(const codec::HttpFields& fields) {
-  std::vector<std::string_view> types = MediaTypes(fields);
-  return types.empty() || Mentions(types, kParts) || Mentions(types, kPairs);
+  std::vector<std::string_view> types = ValuesOf(fields, "content-type");
+  bool said = std::any_of(types.begin(), types.end(), [](std::string_view type) {
+    return type.find('/') != std::string_view::npos;
+  });
+  return !said || Mentions(types, kParts) || Mentions(types, kPairs);
 }
 
 std::unique_ptr<StreamFilter> NewFormMethodFilter(const codec::HttpFields& fields,
                                                   OutgoingRefusal refusal) {
-  std::vector<std::string_view> types = MediaTypes(fields);
+  std::vector<std::string_view> types = ValuesOf(fields, "content-type");
+  if (IsCompressed(fields)) return std::make_unique<RefusingFilter>(std::move(refusal));
   if (!Mentions(types, kParts)) return std::make_unique<PairsFilter>(std::move(refusal));
   std::string delimiter = types.size() == 1 ? DelimiterOf(types[0]) : "";
   if (delimiter.empty()) return std::make_unique<RefusingFilter>(std::move(refusal));

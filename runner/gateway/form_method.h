@@ -12,7 +12,8 @@
 namespace gateway {
 
 // Whether some server would take the value of this key, decoded, of a query or a form for the
-// method. PHP leaves blanks in front out, and makes an underscore of a dot, a blank or a bracket.
+// method. Rack leaves brackets around a key out; PHP leaves out what follows a NUL and blanks in
+// front, and makes an underscore of a dot or a bracket.
 bool NamesMethod(std::string_view key);
 
 // Whether the fields of a POST say that its body is a form; one that says nothing is, to Rails.

@@ -39,15 +39,21 @@ TEST_CASE("A form that names a method does not pass, however it is written") {
   for (const char* body :
        {"_method=delete", "a=b&_method=DELETE", "a=b;_method=put", "%5Fmethod=delete",
         "%5f%6d%65%74%68%6f%64=delete", "_METHOD=delete", "++_method=delete", "%20%20_method=x",
-        ".method=delete", "%5Bmethod=delete", "a=b&_method", "&&_method=x", "a&_method=x"}) {
+        ".method=delete", "%5Bmethod=delete", "a=b&_method", "&&_method=x", "a&_method=x",
+        "[_method]=x", "%5b_method%5D=x", "]_method]]=x", "_method%00junk=x", "a; _method=x"}) {
     INFO(body);
     CHECK_FALSE(Passes(kPairs, body));
     CHECK_FALSE(Passes("", body));
     CHECK_FALSE(Passes("Application/X-WWW-Form-Urlencoded; charset=utf-8", body));
   }
-  CHECK_FALSE(Passes(kPairs, std::string(500, '+') + "_method=delete"));
+  for (const char* front : {"+", " ", ".", "[", "%20", "%5B", "%2e[+]"}) {
+    std::string many;
+    while (many.size() < 500) many += front;
+    CHECK_FALSE(Passes(kPairs, many + "_method=delete"));
+  }
   for (const char* body : {"", "a=b", "method=delete", "a=_method", "a=_method=delete",
-                           "a_method=x", "_methods=x", "my_method=x", "a=%26_method=x"}) {
+                           "a_method=x", "_methods=x", "my_method=x", "a=%26_method=x",
+                           "payment_method=x", "a[_method]=x", "%", "%5", "%5b", "method]=x"}) {
     INFO(body);
     CHECK(Passes(kPairs, body));
   }
@@ -64,7 +70,8 @@ TEST_CASE("A part that names a method does not pass, and what a file holds is it
   for (const char* name :
        {"name=\"_method\"", "name=_method", "NAME=\"_Method\"", "name=\"\\_method\"",
         "name*=utf-8''_method", "name = \"_method\"", "name=\"%5fmethod\"", "name=\".method\"",
-        "filename=x; name=\"_method\""}) {
+        "filename=x; name=\"_method\"", "name=\"[_method]\"", "name=\"[method\"",
+        "name*0=\"_met\"; name*1=\"hod\"", "x=y\r\nContent-ID: _method"}) {
     INFO(name);
     std::string part = Part(disposition + name);
     CHECK_FALSE(Passes(type, part + "--b0--\r\n"));
@@ -77,6 +84,7 @@ TEST_CASE("A part that names a method does not pass, and what a file holds is it
   CHECK_FALSE(Passes(type, Part("X: " + std::string(20000, 'x'))));
   CHECK_FALSE(Passes(type, "--b0\r\nX: y\r\n--b0\r\n" + disposition + "name=_method\r\n\r\nx"));
   CHECK(Passes(type, Part(disposition + "name=\"a\"", "name=\"_method\"\r\n\r\n") + "--b0--\r\n"));
+  CHECK(Passes(type, Part(disposition + "name=\"payment_method\"; filename=\"my_method.rb\"")));
   CHECK(Passes(type,
                Part(disposition + "name=\"method\"") + Part(disposition + "name=b") + "--b0--"));
   CHECK(Passes(type, Part(disposition + "name=\"f\"; filename=\"x\"", std::string(100000, '-'))));
@@ -87,7 +95,10 @@ TEST_CASE("A form whose parts nobody can tell apart does not pass") {
   for (const char* type :
        {"multipart/form-data",
         "multipart/form-data; boundary=", "multipart/form-data; boundary=a; boundary=b0",
-        "multipart/form-data; boundary=\"b0", "multipart/form-data; boundary=b\x01"}) {
+        "multipart/form-data; boundary=\"b0", "multipart/form-data; boundary=b\x01",
+        "multipart/form-data; boundary=\"b0,x\"", "multipart/form-data; boundary =b0; boundary=x",
+        "multipart/form-data; boundary*=utf-8''b0", "multipart/form-data; boundary=\"b0\"x",
+        "multipart/form-data; boundary=b0 x", "multipart/form-data; boundary='b0'"}) {
     INFO(type);
     CHECK_FALSE(Passes(type, part));
   }
@@ -97,7 +108,17 @@ TEST_CASE("A form whose parts nobody can tell apart does not pass") {
   CHECK(NewFormMethodFilter(two, {})->Filter("a", false, out).has_value());
 }
 
+TEST_CASE("A form that is compressed does not pass") {
+  std::string out;
+  codec::HttpFields fields = {{"Content-Type", kPairs}, {"Content-Encoding", "gzip"}};
+  CHECK(NewFormMethodFilter(fields, {})->Filter("a=b", false, out).has_value());
+  fields[1].value = "Identity";
+  CHECK_FALSE(NewFormMethodFilter(fields, {})->Filter("a=b", false, out).has_value());
+}
+
 TEST_CASE("What is no form is not looked at") {
+  CHECK(IsForm(Fields("")));
+  CHECK(IsForm(Fields("x")));
   CHECK(IsForm({}));
   CHECK(IsForm(Fields(kPairs)));
   CHECK(IsForm(Fields("Multipart/Form-Data; boundary=x")));

@@ -287,7 +287,9 @@ RequestVerdict PlanRequest(const RequestContext& context, const codec::RequestHe
 }  // namespace
 
 RequestVerdict RefuseAllowed(const RequestVerdict& allowed, const OutgoingRefusal& refusal) {
-  return Refuse(refusal.event.value_or(allowed.event), refusal.engine, refusal.reason,
+  Event event = allowed.event;
+  event.by_deny_rule = false;  // An audited one: it is not what refuses now.
+  return Refuse(refusal.event.value_or(std::move(event)), refusal.engine, refusal.reason,
                 refusal.answer);
 }
 
@@ -351,7 +353,7 @@ RequestVerdict JudgeRequest(const RequestContext& context, const codec::RequestH
 std::optional<OutgoingRefusal> RefuseOtherMethods(const RequestContext& context,
                                                   const RequestVerdict& allowed) {
   if (allowed.judged_body_bytes_max > 0) return std::nullopt;
-  for (std::string_view method : {"PUT", "PATCH", "DELETE"}) {
+  for (std::string_view method : {"PUT", "PATCH", "DELETE", "GET"}) {
     policy::HttpRequest request{method, allowed.path, allowed.query, false};
     policy::Verdict verdict = context.route.Decide(request);
     if (verdict.allowed) continue;

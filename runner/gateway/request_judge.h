@@ -70,7 +70,7 @@ std::optional<RequestVerdict> JudgeWholeBody(const RequestContext& context,
                                              RequestVerdict& allowed);
 
 // What to answer to a request that JudgeRequest let pass when its body names another method: PUT,
-// PATCH or DELETE, the first that would be refused. nullopt: none would, or the body is judged
+// PATCH, DELETE or GET, the first that would be refused. nullopt: none would, or the body is judged
 // anyway.
 std::optional<OutgoingRefusal> RefuseOtherMethods(const RequestContext& context,
                                                   const RequestVerdict& allowed);

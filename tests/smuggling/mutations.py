@@ -56,7 +56,7 @@ def chunks(evil):
 
 
 def request_lines(path, authority):
-    for query in (b'_method=DELETE', b'a=b&_method=put', b'%5Fmethod=DELETE', b'_HttpMethod=PUT', b'_method=GET&_method=DELETE'):
+    for query in (b'_method=DELETE', b'a=b&_method=put', b'%5Fmethod=DELETE', b'_HttpMethod=PUT', b'_method=GET&_method=DELETE', b'[_method]=DELETE', b'_method%00x=PUT'):
         yield b'POST ' + path + b'?' + query + b' HTTP/1.1\r\n'
     for odd in ODD_BYTES:
         yield b'GET' + odd + path + b' HTTP/1.1\r\n'
