@@ -321,7 +321,7 @@ def exhaustion(port):
     held = []
     for _ in range(1400):
         try:
-            held.append(socket.create_connection(PROXY, timeout=2))
+            held.append(socket.create_connection(PROXY, timeout=PATIENCE_S))
         except OSError:
             break
     for connection in held[:50]:

@@ -95,7 +95,7 @@ def flood():
 
 def datagram(address, family=socket.AF_INET, connect=True, say=b'x' * 20):
     with socket.socket(family, socket.SOCK_DGRAM) as out:
-        out.settimeout(3)
+        out.settimeout(5)
         if connect:
             out.connect(address)
             out.send(say)

@@ -3,6 +3,7 @@
 import base64
 import json
 import os
+import select
 import shutil
 import socket
 import ssl
@@ -253,6 +254,11 @@ def read_all(connection):
 def connect_proxy():
     connection = socket.create_connection(PROXY, timeout=10)
     return connection
+
+
+def unanswered(connections):
+    """Whether none of them has been answered, or closed, by now."""
+    return not select.select(connections, [], [], 0)[0]
 
 
 def proxy_bytes(data):

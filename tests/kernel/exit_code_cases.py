@@ -3,7 +3,6 @@
 import os
 import signal
 import subprocess
-import time
 
 from harness import BASE, FIXTURES, PROBE, ROOT, Case, git, write
 
@@ -90,9 +89,7 @@ class ExitCodes(Case):
         self.assertEqual(run.outcome['exit_code'], 78)
 
     def test_time_limit_is_124(self):
-        began = time.monotonic()
-        run = self.shell('sleep 50', options=['--timeout', '1s'], code=124, kind='timed-out')
-        self.assertLess(time.monotonic() - began, 8)
+        run = self.shell('sleep 1000', options=['--timeout', '1s'], code=124, kind='timed-out')
         self.assertTrue([limit for limit in run.record['limits'] if limit['name'] == 'wall'][0]['fired'])
 
     def test_idle_limit_is_124_and_output_resets_it(self):

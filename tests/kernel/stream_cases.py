@@ -2,7 +2,6 @@
 """The agent's standard streams, as programs use and abuse them."""
 import os
 import subprocess
-import time
 
 from harness import PROBE, Case
 
@@ -26,18 +25,14 @@ class Streams(Case):
         open(run.report + '/report.html', encoding='utf-8').read()
 
     def test_64_mib_of_output_pass(self):
-        began = time.monotonic()
         run = self.run_agent(PROBE, 'write', '60', checkout=os.path.dirname(PROBE))
         output = [limit for limit in run.record['limits'] if limit['name'] == 'output'][0]
         self.assertEqual((output['used'], output['fired']), (60 << 20, False))
         self.assertLess(len(run.raw), 61 << 20)
-        self.assertLess(time.monotonic() - began, 30)
 
     def test_output_written_after_a_background_child_kept_it_open(self):
-        began = time.monotonic()
-        run = self.shell('sleep 100 & echo done')
+        run = self.shell('sleep 1000 & echo done')  # A run of the tests ends long before that.
         self.assertIn('done', run.out)
-        self.assertLess(time.monotonic() - began, 10)
 
     def test_program_that_closes_its_streams_runs_on(self):
         run = self.shell('exec >&- 2>&- <&-; sleep 0.3; touch made; exit 5', code=5)

@@ -7,7 +7,7 @@ usage: registry_test.py DRIVER
 import itertools
 import json
 import subprocess
-import time
+import threading
 
 from harness import PASSWORD, SUBJECT, Case, digest_of, main
 from registry import BUNDLE, INDEX, LAYER, MANIFEST
@@ -206,7 +206,6 @@ class Retries(Case):
         self.reg.fault('/manifests/', lambda h: h.reply(429, headers={'retry-after': '3600'}))
         self.fails('temporary', '429', self.reg)
         self.assertEqual(len(self.reg.requests), 1)
-        self.assertLess(self.seconds, 2)
 
     def test_nobody_listening_is_temporary(self):
         self.reg.server.server_close()
@@ -287,16 +286,18 @@ class Bodies(Case):
         self.fails('temporary', 'it ended after 100 of 1024000', self.reg, attempts=2)
 
     def test_a_transfer_that_stands_still_is_tried_anew(self):
+        released = threading.Event()
+        self.addCleanup(released.set)
+
         def stall(handler):
             handler.send_response(200)
             handler.send_header('content-length', str(len(BLOB)))
             handler.end_headers()
             handler.wfile.write(BLOB[:1000])
-            time.sleep(3)
+            released.wait()
             handler.close_connection = True
         self.reg.fault(self.blob, stall, times=1)
-        self.pulls(self.reg, stall=1)
-        self.assertLess(self.seconds, 3)
+        self.pulls(self.reg, stall=1)  # And the first transfer still stands.
         self.assertEqual(self.reg.asked(self.blob)[1][2]['range'], 'bytes=1000-')
 
     def test_an_endless_manifest_ends_at_four_mebibytes(self):
