@@ -29,8 +29,6 @@ constexpr std::chrono::milliseconds kConnectorAge{60'000};
 constexpr size_t kConnectorsMax = 16384;
 constexpr size_t kConnectorBytesMax = size_t{16} << 20;
 
-constexpr size_t kInnerPidsMax = 4096;
-
 constexpr char kAmbiguous[] = "ambiguous shared socket ownership";
 
 // A refusal may still name the program, for the record.
@@ -58,28 +56,22 @@ size_t BytesOf(const Answer& owner) {
 
 Answer ConnectionOwners::OwnerOf(Lineage lineage) {
   Answer answer;
-  if (!lineage.pids.empty()) {
-    // A process keeps the number that it is born with, and to ask for that costs as much as the
-    // rest.
-    std::pair<pid_t, uint64_t> born{lineage.pids.front(), lineage.started};
-    if (inner_pids_.size() >= kInnerPidsMax) inner_pids_.clear();
-    auto [known, unknown] = inner_pids_.try_emplace(born);
-    if (unknown) known->second = InnermostPid(born.first);
-    answer.pid = known->second;
-  }
+  // A process keeps the number that it is born with.
+  if (!lineage.processes.empty()) answer.pid = lineage.processes.front()->InnermostPid();
   answer.caller = std::move(lineage.caller);
   answer.refusal = std::move(lineage.refusal);
   return answer;
 }
 
 std::optional<Connector> ConnectionOwners::Examine(pid_t thread, int socket) {
-  std::optional<std::string> name = DescriptorTarget(thread, socket);
+  Lineage lineage = lineages_.Read(thread, init_);
+  if (lineage.processes.empty()) return std::nullopt;
+  std::optional<std::string> name = lineage.processes.front()->DescriptorTarget(socket);
   if (!name.has_value()) return std::nullopt;
   std::optional<uint64_t> inode = ParseSocketName(*name);
   if (!inode.has_value()) return std::nullopt;
-  Lineage lineage = ReadLineage(thread, init_, executables_);
-  for (size_t depth = 1; depth < lineage.pids.size() && lineage.refusal.empty(); ++depth) {
-    bool shared = DescriptorTarget(lineage.pids[depth], socket) == name;
+  for (size_t depth = 1; depth < lineage.processes.size() && lineage.refusal.empty(); ++depth) {
+    bool shared = lineage.processes[depth]->DescriptorTarget(socket) == name;
     if (shared && !SamePrograms(lineage.caller, Above(lineage.caller, depth))) {
       lineage.refusal = kAmbiguous;
     }
@@ -133,7 +125,7 @@ Answer ConnectionOwners::FindHolder(uint64_t inode) {
     bool holds = HoldsSocket(process.pid, inode, &budget);
     if (budget == 0) return Refused("the sandbox has too many descriptors open");
     if (!holds) continue;
-    Answer holder = OwnerOf(ReadLineage(process.pid, init_, executables_));
+    Answer holder = OwnerOf(lineages_.Read(process.pid, init_));
     if (!holder.refusal.empty()) return holder;
     if (owner.has_value() && !SamePrograms(owner->caller, holder.caller)) {
       owner->refusal = kAmbiguous;

@@ -12,14 +12,12 @@
 
 #include <cstdint>
 #include <list>
-#include <map>
 #include <optional>
 #include <unordered_map>
 #include <utility>
 
 #include "base/deadline.h"
 #include "base/fd.h"
-#include "gateway/executable_cache.h"
 #include "gateway/identity.h"
 #include "gateway/process_lineage.h"
 #include "gateway/program_links.h"
@@ -67,7 +65,7 @@ class ConnectionOwners {
 
   std::optional<uint64_t> FindInode(const Question& question);
   Answer FindHolder(uint64_t inode);
-  Answer OwnerOf(Lineage lineage);
+  static Answer OwnerOf(Lineage lineage);
   void AddLinks(policy::Caller& caller) const;
   void Forget(Order::iterator remembered);
 
@@ -75,9 +73,7 @@ class ConnectionOwners {
   Fd diagnostics_;
   bool diagnostics_tell_ = false;  // They found a socket once: "no such socket" is true then.
   ProgramLinks links_;
-  ExecutableCache executables_;
-  // The sandbox's own numbers of processes (and threads), by ours and when they started.
-  std::map<std::pair<pid_t, uint64_t>, pid_t> inner_pids_;
+  LineageReader lineages_;
   Order order_;  // Oldest first.
   std::unordered_map<uint64_t, Order::iterator> by_inode_;
   size_t bytes_ = 0;  // Sum over `order_`.

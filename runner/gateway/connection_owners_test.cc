@@ -2,6 +2,8 @@
 #include "gateway/connection_owners.h"
 
 #include <fcntl.h>
+#include <signal.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
@@ -30,7 +32,8 @@ TEST_CASE("Only a socket has a connector") {
   Fd null = sys::Open("/dev/null", O_RDONLY).value();
   ConnectionOwners owners(::getpid(), Fd(), {});
   Connector connector = owners.Examine(::getpid(), one.get()).value();
-  CHECK(connector.inode == ParseSocketName(*DescriptorTarget(::getpid(), one.get())));
+  CHECK(connector.inode ==
+        ParseSocketName(*Process::Open(::getpid())->DescriptorTarget(one.get())));
   CHECK(connector.owner.pid > 0);
   CHECK(connector.owner.refusal.empty());
   CHECK(connector.owner.caller.binary == sys::ReadLink("/proc/self/exe"));
@@ -48,10 +51,32 @@ TEST_CASE("Names of descriptors that are sockets give their inode") {
 }
 
 TEST_CASE("A process is as old as the kernel says, and has its parent") {
-  ProcessBirth birth = BirthOf(::getpid()).value();
-  CHECK(birth.parent == ::getppid());
-  CHECK(birth.started > 0);
-  CHECK_FALSE(BirthOf(0));
+  Process process = Process::Open(::getpid()).value();
+  CHECK(process.birth().parent == ::getppid());
+  CHECK(process.birth().started > 0);
+  CHECK_FALSE(Process::Open(0));
+}
+
+TEST_CASE("A process that has ended tells nothing, and has no parent any more") {
+  pid_t pid = ::fork();
+  if (pid == 0) {
+    ::pause();
+    ::_exit(0);
+  }
+  Process process = Process::Open(pid).value();
+  LineageReader lineages;
+  CHECK(process.Executable() == sys::ReadLink("/proc/self/exe"));
+  CHECK(process.DescriptorTarget(0).has_value());
+  CHECK(lineages.Read(pid, ::getpid()).processes.size() == 1);
+  ::kill(pid, SIGKILL);
+  ::waitpid(pid, nullptr, 0);
+  struct stat st {};
+  CHECK_FALSE(process.Executable());
+  CHECK_FALSE(process.StatExecutable(&st));
+  CHECK_FALSE(process.OpenExecutable().valid());
+  CHECK_FALSE(process.DescriptorTarget(0));
+  CHECK(process.AbsoluteArguments().empty());
+  CHECK(lineages.Read(pid, ::getpid()).processes.empty());
 }
 
 TEST_CASE("Callers with the same programs are the same to every policy") {

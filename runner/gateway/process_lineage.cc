@@ -2,60 +2,80 @@
 #include "gateway/process_lineage.h"
 
 #include <set>
-
-#include "gateway/process_table.h"
+#include <utility>
 
 namespace gateway {
 namespace {
 
 constexpr size_t kAncestorsMax = 64;  // OpenShell's bound.
+// Before a walk, which may add as many as there are ancestors. Each has two descriptors.
+constexpr size_t kKnownMax = 128;
 
-// Why `pid`'s executable at `path` grants nothing; empty when it is what it was.
-std::string CheckExecutable(pid_t pid, const std::string& path, ExecutableCache& cache) {
+}  // namespace
+
+// Why the executable at `path` grants nothing; empty when it is what it was.
+std::string LineageReader::CheckExecutable(const Process& process, const std::string& path) {
   struct stat st {};
-  if (StatExecutable(pid, &st) && cache.Knows(path, st)) return {};
-  Fd executable = OpenExecutable(pid);
+  if (process.StatExecutable(&st) && executables_.Knows(path, st)) return {};
+  Fd executable = process.OpenExecutable();
   // Two readings of the path that agree: what was opened in between is what it names.
-  if (!executable.valid() || ExecutableOf(pid) != path) {
+  if (!executable.valid() || process.Executable() != path) {
     return path + ": the process ended or executes another program by now";
   }
-  Result<bool> unchanged = cache.Unchanged(path, executable.get());
+  Result<bool> unchanged = executables_.Unchanged(path, executable.get());
   if (!unchanged.ok()) return path + ": " + unchanged.error().what;
   if (unchanged.value()) return {};
   return "Binary integrity violation: " + path + " is not what it was";
 }
 
-}  // namespace
+Process* LineageReader::Known(pid_t pid) {
+  auto known = known_.find(pid);
+  return known == known_.end() ? nullptr : &known->second;
+}
 
-Lineage ReadLineage(pid_t pid, pid_t init, ExecutableCache& cache) {
+Process* LineageReader::Reopen(pid_t pid) {
+  std::optional<Process> process = Process::Open(pid);
+  if (!process.has_value()) return nullptr;
+  return &known_.insert_or_assign(pid, std::move(*process)).first->second;
+}
+
+// With `remembered`, nullopt when one of them is not known, or has ended: those below it may have
+// another parent by now. Without, every one of them is opened anew.
+std::optional<Lineage> LineageReader::Walk(pid_t pid, pid_t init, bool remembered) {
   Lineage lineage;
-  uint64_t started = 0;  // When the process below did.
-  for (pid_t current = pid; lineage.pids.size() <= kAncestorsMax;) {
-    std::optional<ProcessBirth> birth = BirthOf(current);
-    std::optional<std::string> path = ExecutableOf(current);
-    bool below = !lineage.pids.empty();
-    if (!birth.has_value() || !path.has_value()) {
+  for (pid_t current = pid; lineage.processes.size() <= kAncestorsMax;) {
+    Process* process = remembered ? Known(current) : Reopen(current);
+    std::optional<std::string> path;
+    if (process != nullptr) path = process->Executable();
+    if (remembered && !path.has_value()) return std::nullopt;
+    bool below = !lineage.processes.empty();
+    if (!path.has_value()) {
       if (!below) lineage.refusal = "the process that owns the connection is gone";
       break;
     }
+    const ProcessBirth& birth = process->birth();
     // A parent is older than its children; this one only has the number of one that ended.
-    if (below && birth->started > started) break;
-    started = birth->started;
+    if (below && birth.started > lineage.processes.back()->birth().started) break;
     if (below) {
       lineage.caller.ancestors.push_back(*path);
     } else {
-      lineage.started = started;
       lineage.caller.binary = *path;
-      lineage.caller.cmdline = AbsoluteArguments(current);
+      lineage.caller.cmdline = process->AbsoluteArguments();
     }
-    lineage.pids.push_back(current);
-    lineage.refusal = CheckExecutable(current, *path, cache);
-    if (!lineage.refusal.empty() || birth->parent == 0 || birth->parent == init) break;
+    lineage.processes.push_back(process);
+    lineage.refusal = CheckExecutable(*process, *path);
+    if (!lineage.refusal.empty() || birth.parent == 0 || birth.parent == init) break;
     // Not the sandbox's: `pid` is `init` itself, which tests and nobody else let connect.
     if (current == init) break;
-    current = birth->parent;
+    current = birth.parent;
   }
   return lineage;
+}
+
+Lineage LineageReader::Read(pid_t pid, pid_t init) {
+  if (known_.size() > kKnownMax) known_.clear();
+  std::optional<Lineage> lineage = Walk(pid, init, true);
+  return lineage.has_value() ? std::move(*lineage) : *Walk(pid, init, false);
 }
 
 bool SamePrograms(const policy::Caller& a, const policy::Caller& b) {

@@ -3,28 +3,43 @@
 
 #include <sys/types.h>
 
-#include <cstdint>
+#include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "gateway/executable_cache.h"
+#include "gateway/process_table.h"
 #include "policy/decide.h"
 
 namespace gateway {
 
 // One process of the sandbox and those above it, each program the same as when first seen.
 struct Lineage {
-  std::vector<pid_t> pids;  // The process, then its ancestors, as far as they are in `caller`.
-  uint64_t started = 0;     // When the process did (process_table.h).
+  // The process, then its ancestors, as far as they are in `caller`. The reader's.
+  std::vector<Process*> processes;
   policy::Caller caller;
   std::string refusal;  // Not empty: grants nothing, and why.
 };
 
-// Reads the lineage of `pid`, a process or one of its threads, up to `init`, which is not of the
-// sandbox and not in it; at most 64 ancestors (OpenShell's bound). An ancestor that ended meanwhile
-// grants nothing, and neither do those above it. What is read is `pid`'s own only if that still
-// lives afterwards.
-Lineage ReadLineage(pid_t pid, pid_t init, ExecutableCache& cache);
+// Reads lineages. Remembers processes between them: most connections are made by a few.
+class LineageReader {
+ public:
+  // The lineage of `pid`, a process or one of its threads, up to `init`, which is not of the
+  // sandbox and not in it; at most 64 ancestors (OpenShell's bound). An ancestor that ended
+  // meanwhile grants nothing, and neither do those above it. What is read is `pid`'s own only if
+  // that still lives afterwards.
+  Lineage Read(pid_t pid, pid_t init);
+
+ private:
+  Process* Known(pid_t pid);
+  Process* Reopen(pid_t pid);
+  std::optional<Lineage> Walk(pid_t pid, pid_t init, bool remembered);
+  std::string CheckExecutable(const Process& process, const std::string& path);
+
+  ExecutableCache executables_;
+  std::map<pid_t, Process> known_;  // Some may have ended.
+};
 
 // May `a` and `b` do the same under every policy? A policy grants to a program and to all that it
 // starts, so only which programs there are counts.

@@ -3,6 +3,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -25,16 +26,49 @@ std::string ProcPath(pid_t pid, std::string_view name) {
   return "/proc/" + std::to_string(pid) + "/" + std::string(name);
 }
 
-// A file of a process that the kernel renders whole for one read (proc(5): stat, status, cmdline):
-// less than was asked for is all of it, and to ask for the end would cost as much again.
-Result<std::string> ReadProcessFile(pid_t pid, std::string_view name) {
+// What one read gives of a file in /proc, from its beginning; empty when the process has ended. To
+// ask for the end as well would cost as much again.
+std::string ReadOnce(int fd) {
   char chunk[4096];
-  Fd fd = TRY(sys::Open(ProcPath(pid, name), O_RDONLY));
-  ssize_t n = ::read(fd.get(), chunk, sizeof chunk);
-  if (n < 0) return Errno("read");
-  std::string text(chunk, static_cast<size_t>(n));
-  if (text.size() == sizeof chunk) text += TRY(sys::ReadAll(fd.get(), kProcFileBytesMax));
-  return text;
+  ssize_t n = ::pread(fd, chunk, sizeof chunk, 0);
+  return {chunk, static_cast<size_t>(std::max<ssize_t>(n, 0))};
+}
+
+std::optional<std::string> ReadLinkAt(int directory, const char* name) {
+  char target[PATH_MAX];
+  ssize_t n = ::readlinkat(directory, name, target, sizeof target);
+  if (n < 0) return std::nullopt;
+  return std::string(target, static_cast<size_t>(n));
+}
+
+// What stat(2) of proc(5) says; nullopt of what is none.
+std::optional<ProcessBirth> ParseBirth(std::string_view stat) {
+  constexpr int kParentField = 4;  // Counted from 1.
+  constexpr int kStartField = 22;
+  // The second field is the name, in parentheses, and may hold anything.
+  stat.remove_prefix(std::min(stat.rfind(')'), stat.size()));
+  ProcessBirth birth;
+  for (int field = 2; field < kStartField && !stat.empty(); ++field) {
+    stat.remove_prefix(std::min(stat.find(' '), stat.size() - 1) + 1);
+    const char* end = stat.data() + stat.size();
+    if (field + 1 == kParentField) std::from_chars(stat.data(), end, birth.parent);
+    if (field + 1 == kStartField) std::from_chars(stat.data(), end, birth.started);
+  }
+  if (birth.started == 0) return std::nullopt;
+  return birth;
+}
+
+// The last number of the field NStgid of proc(5)'s status; 0 of what has none.
+pid_t ParseInnermostPid(std::string_view status) {
+  constexpr std::string_view kField = "\nNStgid:";
+  size_t at = status.find(kField);
+  if (at == std::string::npos) return 0;
+  std::string_view line = status.substr(at + kField.size());
+  line = line.substr(0, line.find('\n'));
+  line.remove_prefix(line.find_last_of(" \t") + 1);
+  pid_t inner = 0;
+  std::from_chars(line.data(), line.data() + line.size(), inner);
+  return inner;
 }
 
 struct CloseDirectory {
@@ -104,32 +138,46 @@ bool HoldsSocket(pid_t pid, uint64_t inode, size_t* budget) {
   });
 }
 
-std::optional<std::string> ExecutableOf(pid_t pid) {
-  std::optional<std::string> path = sys::ReadLink(ProcPath(pid, "exe"));
+std::optional<Process> Process::Open(pid_t pid) {
+  Result<Fd> directory = sys::Open("/proc/" + std::to_string(pid), O_PATH | O_DIRECTORY);
+  if (!directory.ok()) return std::nullopt;
+  Process process(pid, std::move(directory).value());
+  Result<Fd> stat = sys::OpenAt(process.directory_.get(), "stat", O_RDONLY);
+  if (!stat.ok()) return std::nullopt;
+  std::optional<ProcessBirth> birth = ParseBirth(ReadOnce(stat.value().get()));
+  if (!birth.has_value()) return std::nullopt;
+  process.birth_ = *birth;
+  return process;
+}
+
+std::optional<std::string> Process::Executable() const {
+  std::optional<std::string> path = ReadLinkAt(directory_.get(), "exe");
   if (!path.has_value()) return std::nullopt;
   // A file may really be called so: only where it does not exist is the mark the kernel's.
-  bool marked = path->size() > kDeleted.size() &&
-                path->compare(path->size() - kDeleted.size(), kDeleted.size(), kDeleted) == 0;
-  if (marked && !sys::Exists(ProcPath(pid, "root") + *path)) {
+  if (path->ends_with(kDeleted) && !sys::Exists(ProcPath(pid_, "root") + *path)) {
     path->resize(path->size() - kDeleted.size());
   }
   return path;
 }
 
-bool StatExecutable(pid_t pid, struct stat* st) {
-  return ::stat(ProcPath(pid, "exe").c_str(), st) == 0;
+bool Process::StatExecutable(struct stat* st) const {
+  return ::fstatat(directory_.get(), "exe", st, 0) == 0;
 }
 
-Fd OpenExecutable(pid_t pid) {
-  Result<Fd> fd = sys::Open(ProcPath(pid, "exe"), O_RDONLY);
+Fd Process::OpenExecutable() const {
+  Result<Fd> fd = sys::OpenAt(directory_.get(), "exe", O_RDONLY);
   return fd.ok() ? std::move(fd).value() : Fd();
 }
 
-std::vector<std::string> AbsoluteArguments(pid_t pid) {
+std::vector<std::string> Process::AbsoluteArguments() {
   std::vector<std::string> paths;
-  Result<std::string> text = ReadProcessFile(pid, "cmdline");
-  if (!text.ok()) return paths;
-  std::string_view rest = text.value();
+  if (!arguments_.valid()) {
+    Result<Fd> fd = sys::OpenAt(directory_.get(), "cmdline", O_RDONLY);
+    if (!fd.ok()) return paths;
+    arguments_ = std::move(fd).value();
+  }
+  std::string text = ReadOnce(arguments_.get());
+  std::string_view rest = text;
   while (!rest.empty() && paths.size() < kArgumentsMax) {
     size_t end = std::min(rest.find('\0'), rest.size());
     std::string_view argument = rest.substr(0, end);
@@ -140,23 +188,18 @@ std::vector<std::string> AbsoluteArguments(pid_t pid) {
   return paths;
 }
 
-pid_t InnermostPid(pid_t pid) {
-  constexpr std::string_view kField = "\nNStgid:";
-  Result<std::string> status = ReadProcessFile(pid, "status");
-  if (!status.ok()) return pid;
-  size_t at = status.value().find(kField);
-  if (at == std::string::npos) return pid;
-  std::string_view line = std::string_view(status.value()).substr(at + kField.size());
-  line = line.substr(0, line.find('\n'));
-  size_t last = line.find_last_of(" \t");
-  pid_t inner = 0;
-  std::string_view word = line.substr(last == std::string_view::npos ? 0 : last + 1);
-  auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), inner);
-  return error == std::errc() && inner > 0 ? inner : pid;
+pid_t Process::InnermostPid() {
+  if (innermost_pid_ != 0) return innermost_pid_;
+  Result<Fd> fd = sys::OpenAt(directory_.get(), "status", O_RDONLY);
+  if (!fd.ok()) return pid_;
+  Result<std::string> status = sys::ReadAll(fd.value().get(), kProcFileBytesMax);
+  pid_t inner = status.ok() ? ParseInnermostPid(status.value()) : 0;
+  innermost_pid_ = inner > 0 ? inner : pid_;
+  return innermost_pid_;
 }
 
-std::optional<std::string> DescriptorTarget(pid_t pid, int fd) {
-  return sys::ReadLink(ProcPath(pid, "fd/" + std::to_string(fd)));
+std::optional<std::string> Process::DescriptorTarget(int fd) const {
+  return ReadLinkAt(directory_.get(), ("fd/" + std::to_string(fd)).c_str());
 }
 
 std::optional<uint64_t> ParseSocketName(std::string_view name) {
@@ -168,25 +211,6 @@ std::optional<uint64_t> ParseSocketName(std::string_view name) {
   auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), inode);
   bool whole = error == std::errc() && end == name.data() + name.size();
   return whole ? std::optional(inode) : std::nullopt;
-}
-
-std::optional<ProcessBirth> BirthOf(pid_t pid) {
-  constexpr int kParentField = 4;  // proc(5): fields of stat, counted from 1.
-  constexpr int kStartField = 22;
-  Result<std::string> stat = ReadProcessFile(pid, "stat");
-  if (!stat.ok()) return std::nullopt;
-  // The second field is the name, in parentheses, and may hold anything.
-  std::string_view rest = stat.value();
-  rest.remove_prefix(std::min(rest.rfind(')'), rest.size()));
-  ProcessBirth birth;
-  for (int field = 2; field < kStartField && !rest.empty(); ++field) {
-    rest.remove_prefix(std::min(rest.find(' '), rest.size() - 1) + 1);
-    const char* end = rest.data() + rest.size();
-    if (field + 1 == kParentField) std::from_chars(rest.data(), end, birth.parent);
-    if (field + 1 == kStartField) std::from_chars(rest.data(), end, birth.started);
-  }
-  if (birth.started == 0) return std::nullopt;
-  return birth;
 }
 
 }  // namespace gateway

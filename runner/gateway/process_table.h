@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/fd.h"
@@ -30,33 +31,48 @@ inline constexpr size_t kProcessesMax = 32768;
 // enough.
 bool HoldsSocket(pid_t pid, uint64_t inode, size_t* budget);
 
-// The path of the executable as its own mount namespace knows it, " (deleted)" taken off; nullopt
-// when the process is gone.
-std::optional<std::string> ExecutableOf(pid_t pid);
-
-// What stat(2) says of the executable itself, whatever its path says now. False when the process is
-// gone.
-bool StatExecutable(pid_t pid, struct stat* st);
-// The executable itself, whatever its path says now. Not valid when the process is gone.
-Fd OpenExecutable(pid_t pid);
-
-// The absolute paths among the arguments, at most a few.
-std::vector<std::string> AbsoluteArguments(pid_t pid);
-
-// The process's number in its innermost namespace, that of its process where `pid` is a thread;
-// `pid` itself when that cannot be read.
-pid_t InnermostPid(pid_t pid);
-
-// What a descriptor of a process (or of one thread) is, "socket:[123]"; nullopt when it is none.
-std::optional<std::string> DescriptorTarget(pid_t pid, int fd);
-// The inode of a socket by that name; nullopt when it is something else.
-std::optional<uint64_t> ParseSocketName(std::string_view name);
-
 struct ProcessBirth {
   pid_t parent = 0;      // 0: none that we can see.
   uint64_t started = 0;  // Clock ticks since boot.
 };
-// nullopt when the process (or thread) is gone.
-std::optional<ProcessBirth> BirthOf(pid_t pid);
+
+// A process, or a thread, held by its directory in /proc: what is asked is asked of this one as
+// long as it lives and of nobody afterwards, whoever has its number then. Two descriptors.
+class Process {
+ public:
+  // nullopt when there is none.
+  static std::optional<Process> Open(pid_t pid);
+
+  pid_t pid() const { return pid_; }
+  // As it was when it was opened. The parent is another only once that has ended.
+  const ProcessBirth& birth() const { return birth_; }
+  // The path of the executable as its own mount namespace knows it, " (deleted)" taken off; nullopt
+  // when the process has ended.
+  std::optional<std::string> Executable() const;
+  // What stat(2) says of the executable itself, whatever its path says now. False when the process
+  // has ended.
+  bool StatExecutable(struct stat* st) const;
+  // The executable itself, whatever its path says now. Not valid when the process has ended.
+  Fd OpenExecutable() const;
+  // The absolute paths among the first 4096 bytes of the arguments, at most a few.
+  std::vector<std::string> AbsoluteArguments();
+  // Its number in its innermost namespace, that of its process where it is a thread; pid() when
+  // that cannot be read.
+  pid_t InnermostPid();
+  // What one of its descriptors is, "socket:[123]"; nullopt when it is none.
+  std::optional<std::string> DescriptorTarget(int fd) const;
+
+ private:
+  Process(pid_t pid, Fd directory) : pid_(pid), directory_(std::move(directory)) {}
+
+  pid_t pid_;
+  Fd directory_;
+  Fd arguments_;  // Opened when first read.
+  ProcessBirth birth_;
+  pid_t innermost_pid_ = 0;  // 0: not asked yet.
+};
+
+// The inode of a socket by that name; nullopt when it is something else.
+std::optional<uint64_t> ParseSocketName(std::string_view name);
 
 }  // namespace gateway

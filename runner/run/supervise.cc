@@ -44,7 +44,8 @@ class Supervisor {
         error_("command"),
         started_(Deadline::Clock::now()),
         wall_(Deadline::After(seconds(request.timeout_s))),
-        idle_(NextIdle()) {}
+        idle_(NextIdle()),
+        memory_(NextMemory()) {}
 
   Result<AgentEnd> Watch();
 
@@ -54,7 +55,7 @@ class Supervisor {
   Status Turn();
   Status Read(int fd, agent::StreamReader& reader, int raw, bool* open);
   void Write(const std::vector<std::string>& entries);
-  void TakeConnect();
+  void TakeConnect(short events);
   void TakeSignal();
   void CheckLimits();
   void End(EndKind kind) {
@@ -63,6 +64,10 @@ class Supervisor {
   Deadline NextIdle() const {
     if (request_.idle_timeout_s == 0) return Deadline::Never();
     return Deadline::After(seconds(request_.idle_timeout_s));
+  }
+  Deadline NextMemory() const {
+    if (sandbox_.cgroup().enforces("memory")) return Deadline::Never();
+    return Deadline::After(kWatchInterval);
   }
 
   sandbox::Sandbox& sandbox_;
@@ -78,6 +83,7 @@ class Supervisor {
   Deadline::Clock::time_point started_;
   Deadline wall_;
   Deadline idle_;
+  Deadline memory_;  // When it is looked at next.
   bool output_open_ = true;
   bool error_open_ = true;
   int64_t output_bytes_ = 0;
@@ -113,16 +119,17 @@ Status Supervisor::Read(int fd, agent::StreamReader& reader, int raw, bool* open
   return Ok();
 }
 
-void Supervisor::TakeConnect() {
+void Supervisor::TakeConnect(short events) {
   sandbox::ConnectWatch& connects = sandbox_.connects();
-  std::optional<sandbox::Connect> connect = connects.Take();
+  std::optional<sandbox::Connect> connect = connects.Take(events);
   if (!connect) return;
   // Nobody asks about the others; hashing a program for them would only keep them waiting.
   bool internet = connect->family != AF_UNIX;
   std::optional<gateway::Connector> connector;
   if (internet) connector = owners_.Examine(connect->thread, connect->socket);
-  if (connector && connects.Waits(*connect)) owners_.Remember(std::move(*connector));
-  connects.Continue(*connect);
+  bool waited = connects.Continue(*connect);
+  // Before the gateway can ask: that is answered by this thread too.
+  if (waited && connector) owners_.Remember(std::move(*connector));
 }
 
 void Supervisor::TakeSignal() {
@@ -138,8 +145,9 @@ void Supervisor::TakeSignal() {
 void Supervisor::CheckLimits() {
   if (wall_.passed()) End(EndKind::kTimedOut);
   if (idle_.passed()) End(EndKind::kIdle);
-  if (!sandbox_.cgroup().enforces("memory") && sandbox_.ResidentBytes() > request_.memory_bytes) {
-    End(EndKind::kMemoryLimit);
+  if (memory_.passed()) {
+    if (sandbox_.ResidentBytes() > request_.memory_bytes) End(EndKind::kMemoryLimit);
+    memory_ = NextMemory();  // From now: beside many processes the look takes long.
   }
 }
 
@@ -152,12 +160,11 @@ Status Supervisor::Turn() {
   sources[kIdentity] = {identity_, POLLIN, 0};
   sources[kGateway] = {gateway_.pidfd(), POLLIN, 0};
   sources[kSignals] = {signals_, POLLIN, 0};
-  Deadline next = std::min(wall_, idle_);
-  if (!sandbox_.cgroup().enforces("memory")) next = std::min(next, Deadline::After(kWatchInterval));
+  Deadline next = std::min({wall_, idle_, memory_});
   if (::poll(sources, kSourceCount, next.poll_ms()) < 0 && errno != EINTR) return Errno("poll");
 
   if (sources[kSignals].revents != 0) TakeSignal();
-  if (sources[kConnect].revents != 0) TakeConnect();
+  if (sources[kConnect].revents != 0) TakeConnect(sources[kConnect].revents);
   if (sources[kIdentity].revents != 0) {
     idle_ = NextIdle();
     if (!owners_.AnswerQuestion(identity_).ok()) End(EndKind::kGatewayLost);

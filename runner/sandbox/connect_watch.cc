@@ -22,10 +22,8 @@ int ReadFamily(pid_t thread, uint64_t address) {
 
 }  // namespace
 
-std::optional<Connect> ConnectWatch::Take() {
-  pollfd entry{listener_.get(), POLLIN, 0};
-  if (::poll(&entry, 1, 0) <= 0) return std::nullopt;
-  if ((entry.revents & POLLIN) == 0) {
+std::optional<Connect> ConnectWatch::Take(short events) {
+  if ((events & POLLIN) == 0) {
     listener_.Close();
     return std::nullopt;
   }
@@ -39,16 +37,11 @@ std::optional<Connect> ConnectWatch::Take() {
   return connect;
 }
 
-bool ConnectWatch::Waits(const Connect& connect) const {
-  return ::ioctl(listener_.get(), SECCOMP_IOCTL_NOTIF_ID_VALID, &connect.id) == 0;
-}
-
-void ConnectWatch::Continue(const Connect& connect) const {
+bool ConnectWatch::Continue(const Connect& connect) const {
   seccomp_notif_resp answer{};
   answer.id = connect.id;
   answer.flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
-  // Fails when the caller died: then nobody waits.
-  (void)::ioctl(listener_.get(), SECCOMP_IOCTL_NOTIF_SEND, &answer);
+  return ::ioctl(listener_.get(), SECCOMP_IOCTL_NOTIF_SEND, &answer) == 0;
 }
 
 }  // namespace sandbox

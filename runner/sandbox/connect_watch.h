@@ -35,14 +35,12 @@ class ConnectWatch {
   // Readable when a call waits, or when nobody is left who could make one.
   int descriptor() const { return listener_.get(); }
 
-  // The next call. Call when the descriptor is readable; nothing when the caller died meanwhile.
-  // Closes the descriptor when nobody is left.
-  std::optional<Connect> Take();
-  // Does the caller still wait? Then what was read of its thread in between was its own, not
-  // another's with the same number.
-  bool Waits(const Connect& connect) const;
-  // Lets the call go on.
-  void Continue(const Connect& connect) const;
+  // The next call. `events` is what poll(2) said of the descriptor. Nothing when the caller died
+  // meanwhile. Closes the descriptor when nobody is left.
+  std::optional<Connect> Take(short events);
+  // Lets the call go on. False when the caller does not wait any more: then what was read of its
+  // thread may be another's with the same number.
+  bool Continue(const Connect& connect) const;
 
  private:
   Fd listener_;

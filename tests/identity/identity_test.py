@@ -94,6 +94,19 @@ class Owners(Case):
                              "p connect-then-execute gained ./other ./allowed")
         self.assertEqual(got, {"kept": "200", "gained": "403"})
 
+    def test_a_process_that_executes_is_its_new_program(self):
+        got = self.run_agent("p ask-then-execute lost ./allowed ./other; p ask-then-execute gained ./other ./allowed;"
+                             "ln other link; p ask-then-execute linked ./other ./link")
+        self.assertEqual(got, {"lost": "200", "lost after": "403", "gained": "403", "gained after": "200",
+                               "linked": "403", "linked after": "403"})
+        self.assertIn("/link(", self.events())  # The same file by another path.
+
+    def test_a_program_above_grants_as_long_as_it_lives(self):
+        got = self.run_agent("x=$(p abandon above ./allowed ./other); echo \"$x\";"
+                             "x=$(p abandon control ./other ./allowed); echo \"$x\"")
+        self.assertEqual(got, {"above before": "200", "above after": "403",
+                               "control before": "200", "control after": "200"})
+
     def test_handing_the_socket_on_changes_nothing(self):
         got = self.run_agent("p pass kept ./allowed ./other; p pass gained ./other ./allowed;"
                              "x=$(p zombie zombie ./allowed); echo $x; x=$(p zombie other ./other); echo $x")

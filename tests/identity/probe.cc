@@ -227,6 +227,32 @@ void FastOpen(const Call& call) {
   Print(call, sent ? "sent" : strerrorname_np(errno));
 }
 
+// Asks, tells whoever reads `told`, and asks again as soon as its parent is gone.
+void AskTwice(Call& call, int told) {
+  std::string label = call.label;
+  call.label = label + " before";
+  Ask(Connected(), call);
+  (void)!::write(told, "x", 1);
+  while (::getppid() != 1) ::usleep(1000);
+  call.label = label + " after";
+  Ask(Connected(), call);
+}
+
+// A child that executes `program` asks below this process, and again without it.
+void Abandon(const Call& call) {
+  int gate[2];
+  if (::pipe(gate) != 0) Fail("pipe");
+  if (::fork() == 0) Execute(call.argument, "ask-twice", call, gate[1]);
+  char byte;
+  (void)!::read(gate[0], &byte, 1);
+}
+
+void AskThenExecute(Call& call) {
+  Ask(Connected(), call);
+  call.label += " after";
+  Execute(call.argument, "ask", call, -1);
+}
+
 // The socket is connected and its connector gone before anybody asks.
 void Zombie(const Call& call) {
   int socket = Connected();
@@ -327,6 +353,9 @@ void Carry(Call& call) {
     Connect(fd);
     Ask(fd, call);
   }
+  if (call.verb == "ask-twice") AskTwice(call, fd);
+  if (call.verb == "abandon") Abandon(call);
+  if (call.verb == "ask-then-execute") AskThenExecute(call);
   if (call.verb == "start") Spawn(call.argument, "ask", call, -1);
   if (call.verb == "connect-then-execute") Execute(call.argument, "send", call, Connected());
   if (call.verb == "share") Share(call, call.argument, Here::kKept);
