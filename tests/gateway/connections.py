@@ -16,9 +16,9 @@ def test_an_allowed_request_reaches_the_server_and_is_recorded():
     answer = curl("https://api.example.test/echo?x=1")
     equal((answer.code, answer.status), (0, 200))
     contains(answer.body, b"GET /echo?x=1 HTTP/1.1\r\nHost: api.example.test\r\n")
-    contains(stage().log(), " OCSF NET:OPEN [INFO] ALLOWED %s(" % CURL)
-    contains(stage().log(), " -> api.example.test:443 [policy:api engine:opa]")
-    contains(stage().log(), "-> GET https://api.example.test/echo [policy:api engine:l7]")
+    stage().expect_log(" OCSF NET:OPEN [INFO] ALLOWED %s(" % CURL)
+    stage().expect_log(" -> api.example.test:443 [policy:api engine:opa]")
+    stage().expect_log("-> GET https://api.example.test/echo [policy:api engine:l7]")
     lacks(stage().log(), "x=1")
 
 
@@ -51,7 +51,7 @@ def test_another_port_of_an_allowed_host_is_refused():
 
 def test_a_program_that_the_policy_does_not_name_is_refused():
     equal(curl("https://other.example.test/").status, 403)
-    contains(stage().log(), "other.example.test:443 [policy:- engine:opa] [reason:binary '%s' not allowed" % CURL)
+    stage().expect_log("other.example.test:443 [policy:- engine:opa] [reason:binary '%s' not allowed" % CURL)
 
 
 def test_a_copy_of_an_allowed_program_elsewhere_is_refused():
@@ -61,7 +61,7 @@ def test_a_copy_of_an_allowed_program_elsewhere_is_refused():
     done = subprocess.run([copy, "-s", "-o", "/dev/null", "-w", "%{http_connect}", "-x", "http://%s:%d" % PROXY,
                            "https://other.example.test/"], stdout=subprocess.PIPE)
     equal(done.stdout, b"403")
-    contains(stage().log(), copy + "(")
+    stage().expect_log(copy + "(")
 
 
 def test_a_program_replaced_after_its_first_use_is_refused():
@@ -79,7 +79,7 @@ def test_a_program_replaced_after_its_first_use_is_refused():
     with open(copy, "ab") as out:
         out.write(b"\0changed")
     equal(status(), b"403")
-    contains(stage().log(), "Binary integrity violation: " + copy)
+    stage().expect_log("Binary integrity violation: " + copy)
 
 
 def test_loopback_link_local_and_rebound_names_are_refused():
@@ -88,7 +88,7 @@ def test_loopback_link_local_and_rebound_names_are_refused():
     fields = json.loads(text.split(b"\r\n\r\n", 1)[1])
     equal(fields["error"], "ssrf_denied")
     contains(fields["detail"], "CONNECT rebound.example.test:443 blocked: ")
-    contains(stage().log(), "rebound.example.test:443 [policy:api engine:ssrf]")
+    stage().expect_log("rebound.example.test:443 [policy:api engine:ssrf]")
     equal(curl("https://metadata.wild.example.test/").status, 403)
 
 
@@ -111,7 +111,7 @@ def test_another_name_behind_the_address_of_an_allowed_one_is_refused():
             answer = curl("https://%s.example.test/echo" % name, "--connect-to", "::%s.example.test:" % target,
                           ca=stage().folder + "/" + ca)
             equal((answer.code, answer.body[:9]), (code, b"GET /echo" if code == 0 else b""))
-    contains(stage().log(), "TLS asks for other.example.test on a connection to skip.example.test")
+    stage().expect_log("TLS asks for other.example.test on a connection to skip.example.test")
 
 
 def test_a_wildcard_never_leads_to_a_private_address():
@@ -190,7 +190,7 @@ def test_a_hello_in_pieces_asks_for_no_other_name():
         for first in (1, 2, 3, 40):
             equal(greet(host, host, first)[:2], b"\x16\x03")
             equal(greet(host, "other.example.test", first), b"HTT")  # A refusal.
-        contains(stage().log(), "TLS asks for other.example.test on a connection to " + host)
+        stage().expect_log("TLS asks for other.example.test on a connection to " + host)
 
 
 def test_a_credential_bound_to_an_uninspected_host_is_refused():
@@ -230,7 +230,7 @@ def test_bytes_that_are_not_http_are_refused_on_an_inspected_endpoint():
 def test_tls_on_a_connection_only_endpoint_is_terminated_and_recorded():
     answer = curl("https://l4.example.test/echo", "-X", "DELETE")
     equal((answer.code, answer.status), (0, 200))
-    contains(stage().log(), "HTTP:DELETE [INFO] ALLOWED %s(" % CURL)
+    stage().expect_log("HTTP:DELETE [INFO] ALLOWED %s(" % CURL)
 
 
 def test_an_upstream_certificate_that_is_over_or_another_hosts_is_refused():
@@ -245,7 +245,7 @@ def test_an_upstream_certificate_of_a_stranger_is_refused():
     answer = curl("https://untrusted.example.test:8443/")
     equal(answer.status, 502)
     contains(answer.json()["detail"], "certificate verify failed")
-    contains(stage().log(), "NET:FAIL [LOW] %s(" % CURL)
+    stage().expect_log("NET:FAIL [LOW] %s(" % CURL)
 
 
 def test_the_sandbox_certificate_names_the_host_alone():

@@ -19,7 +19,7 @@ def test_a_request_that_no_rule_allows_gets_the_documented_answer():
     equal((fields["layer"], fields["protocol"], fields["host"], fields["port"]), ("l7", "rest", "api.example.test", 443))
     equal(fields["rule_missing"]["type"], "rest_allow")
     lacks(answer.body, b"hidden")
-    contains(stage().log(), "HTTP:DELETE [MED] DENIED %s(" % CURL)
+    stage().expect_log("HTTP:DELETE [MED] DENIED %s(" % CURL)
     lacks(stage().log(), "hidden")
 
 
@@ -105,7 +105,7 @@ def test_smuggled_requests_close_the_connection_and_reach_nobody():
     ]
     for data in smuggle:
         equal((data, in_tunnel(data)), (data, b""))
-    contains(stage().log(), "engine:http-parser")
+    stage().expect_log("engine:http-parser")
 
 
 def test_two_bodies_of_equal_length_are_one():
@@ -303,7 +303,7 @@ def test_a_secret_never_travels_in_the_clear():
 
 def test_records_hold_no_secret_and_no_placeholder():
     curl("https://api.example.test/bot" + PLACEHOLDER + "/x")
-    contains(stage().log(), "/bot[CREDENTIAL]/x")
+    stage().expect_log("/bot[CREDENTIAL]/x")
     with open(stage().folder + "/events.jsonl") as lines:
         text = lines.read()
     for secret in (TOKEN, "local-secret", "never-in-clear", "openshell:resolve"):

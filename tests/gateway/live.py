@@ -31,7 +31,7 @@ def test_an_update_decides_what_is_asked_next_and_closes_what_was_open():
         equal(read_all(kept), b"")
     contains(in_tunnel(request("/echo")), b"403 Forbidden")
     contains(in_tunnel(request("/other", "Connection: close")), b"200 OK")
-    contains(stage().log(), "CONFIG:LOADED [INFO] policy reloaded [version:v2 hash:sha256:0123]")
+    stage().expect_log("CONFIG:LOADED [INFO] policy reloaded [version:v2 hash:sha256:0123]")
     equal(put_in_force(before), "done")
     equal(curl("https://api.example.test/echo").status, 200)
     raw.close()
@@ -52,12 +52,12 @@ def test_an_update_closes_websockets_and_says_why():
 def test_an_invalid_update_is_kept_out():
     equal(put_in_force("version: 1\nnonsense: true\n", "keep"), "rejected")
     equal(curl("https://api.example.test/echo").status, 200)
-    contains(stage().log(), "the last valid one stays")
+    stage().expect_log("the last valid one stays")
 
 
 def test_an_invalid_update_closes_everything_where_that_is_asked_for():
     equal(put_in_force("version: 1\nnonsense: true\n"), "rejected")
     equal(curl("https://api.example.test/echo").status, 403)
-    contains(stage().log(), "nothing passes any more")
+    stage().expect_log("nothing passes any more")
     equal(put_in_force(policy_of_the_start()), "done")
     equal(curl("https://api.example.test/echo").status, 200)

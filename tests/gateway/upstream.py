@@ -61,7 +61,7 @@ def answer(connection, head):
     if path == b"/reset":  # In the middle of an answer, or before it.
         if b"late" in head:
             connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nonly this")
-            time.sleep(0.2)
+            time.sleep(1)
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         return False
     if path == b"/peer":

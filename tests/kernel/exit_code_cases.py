@@ -93,9 +93,9 @@ class ExitCodes(Case):
         self.assertTrue([limit for limit in run.record['limits'] if limit['name'] == 'wall'][0]['fired'])
 
     def test_idle_limit_is_124_and_output_resets_it(self):
-        run = self.shell('for i in 1 2 3 4 5; do echo $i; sleep 0.4; done; sleep 50',
-                         options=['--idle-timeout', '1s'], code=124, kind='idle')
-        self.assertIn('5', run.out)
+        run = self.shell('for i in 1 2 3 4 5 6 7; do echo $i; sleep 0.5; done; sleep 50',
+                         options=['--idle-timeout', '3s'], code=124, kind='idle')
+        self.assertIn('7', run.out)  # After more than three seconds.
 
     def test_memory_limit_is_125(self):
         run = self.run_agent(PROBE, 'allocate', '400', options=['--memory', '128MiB'], code=125,
