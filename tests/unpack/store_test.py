@@ -102,21 +102,25 @@ class Kept(Case):
         with open(f'{done.layers[0]}/a', encoding='utf-8') as content:
             self.assertEqual(content.read(), '1')
 
-    def test_a_cached_image_needs_no_source_and_takes_no_time(self):
+    def test_a_cached_image_needs_no_source_and_is_left_as_it_is(self):
         layers = [file(f'f{i}', 'x') for i in range(12)]
         name = self.layout(*layers)
-        self.assertEqual(self.run_driver('unpack', name).status, 0)
+        done = self.run_driver('unpack', name)
+        self.assertEqual(done.status, 0)
+        inodes = [os.stat(layer).st_ino for layer in done.layers]
         for entry in os.listdir(f'{self.top}/image/blobs/sha256'):
             path = f'{self.top}/image/blobs/sha256/{entry}'
             with open(path, 'rb') as content:
                 if not content.read(1) == b'{':
                     os.remove(path)
-        runs = [self.run_driver('unpack', name) for _ in range(5)]
-        self.assertEqual([run.status for run in runs], [0] * 5, runs[0].error)
-        self.assertLess(min(int(run.all('us')[0]) for run in runs), 5000)
+        done = self.run_driver('unpack', name)  # tests/bench/image says how long that takes.
+        self.assertEqual(done.status, 0, done.error)
+        self.assertEqual([os.stat(layer).st_ino for layer in done.layers], inodes)
 
     def test_prune_removes_what_was_used_longest_ago_and_is_not_in_use(self):
         done = [self.unpack(file('f', os.urandom(100000)), name=f'i{i}')[0] for i in range(4)]
+        for age, run in enumerate(done):  # All of them may have been made within one tick of the clock.
+            os.utime(os.path.dirname(run.layers[0]), (age, age))
         # Used again: the first is now the youngest. The second is old, and in use.
         self.run_driver('unpack', f'oci:{self.top}/i0:t')
         with subprocess.Popen(self.command('unpack', f'oci:{self.top}/i1:t', '--hold'), stdin=subprocess.PIPE,
