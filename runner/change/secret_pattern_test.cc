@@ -107,7 +107,7 @@ TEST_CASE("Hostile lines take linear time") {
     auto start = std::chrono::steady_clock::now();
     (void)FindSecrets(line);
     // Quadratic work on a mebibyte would take minutes.
-    CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(10));
+    CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(60));
   }
 }
 
