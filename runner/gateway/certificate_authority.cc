@@ -90,7 +90,8 @@ constexpr char kTls13Ciphers[] =
 constexpr char kSignatures[] = "ECDSA+SHA256:ECDSA+SHA384:ECDSA+SHA512";
 
 // What every server of one host has in common, so that a connection need not be given it again.
-Result<SslContextOwner> NewServerContext(X509* leaf, EVP_PKEY* key, X509* issuer) {
+// The leaf is sent alone: whoever trusts its issuer, a root, has that (RFC 8446, 4.4.2).
+Result<SslContextOwner> NewServerContext(X509* leaf, EVP_PKEY* key) {
   SslContextOwner owner(SSL_CTX_new(TLS_server_method()));
   SSL_CTX* context = owner.get();
   bool made = context != nullptr && SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION) == 1 &&
@@ -98,8 +99,7 @@ Result<SslContextOwner> NewServerContext(X509* leaf, EVP_PKEY* key, X509* issuer
               SSL_CTX_set_ciphersuites(context, kTls13Ciphers) == 1 &&
               SSL_CTX_set1_sigalgs_list(context, kSignatures) == 1 &&
               SSL_CTX_use_certificate(context, leaf) == 1 &&
-              SSL_CTX_use_PrivateKey(context, key) == 1 &&
-              SSL_CTX_add1_chain_cert(context, issuer) == 1;
+              SSL_CTX_use_PrivateKey(context, key) == 1;
   if (!made) return SslFailed("making a TLS server");
   // Sessions are resumed by tickets, under keys that die with this context: nothing is kept here,
   // and none carries over between hosts.
@@ -107,7 +107,7 @@ Result<SslContextOwner> NewServerContext(X509* leaf, EVP_PKEY* key, X509* issuer
   SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_CIPHER_SERVER_PREFERENCE);
   SSL_CTX_set_num_tickets(context, 0);  // Stream::OfferResumption gives one later.
   SSL_CTX_set_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
-                                SSL_MODE_RELEASE_BUFFERS);
+                                SSL_MODE_RELEASE_BUFFERS | SSL_MODE_NO_AUTO_CHAIN);
   SSL_CTX_set_alpn_select_cb(context, SelectProtocol, nullptr);
   return owner;
 }
@@ -158,7 +158,7 @@ Result<SSL_CTX*> CertificateAuthority::ContextFor(const std::string& host) {
   auto found = contexts_.find(host);
   if (found != contexts_.end()) return found->second.get();
   CertificateOwner leaf = TRY(MakeLeaf(host));
-  SslContextOwner context = TRY(NewServerContext(leaf.get(), leaf_key_.get(), certificate_.get()));
+  SslContextOwner context = TRY(NewServerContext(leaf.get(), leaf_key_.get()));
   if (contexts_.size() >= kLeafCertificatesMax) contexts_.clear();
   return contexts_.emplace(host, std::move(context)).first->second.get();
 }

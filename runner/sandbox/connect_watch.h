@@ -20,8 +20,8 @@ struct Connect {
   uint64_t id = 0;   // The kernel's, for the calls below.
   pid_t thread = 0;  // The calling thread, as the reader numbers it.
   int socket = -1;   // A descriptor of that thread.
-  // AF_INET, ... as the address said when it was looked at; AF_UNSPEC when it could not be read.
-  // A hint: the caller may change it before the kernel reads it.
+  // AF_INET, ... as the address, or its size, said when it was looked at; AF_UNSPEC when it could
+  // not be read. A hint: the caller may change it before the kernel reads it.
   int family = 0;
 };
 
