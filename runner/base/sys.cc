@@ -120,16 +120,20 @@ Result<std::string> RealPath(const std::string& path) {
   return real;
 }
 
-std::optional<std::string> ReadLink(const std::string& path) {
+std::optional<std::string> ReadLink(const std::string& path) { return ReadLinkAt(AT_FDCWD, path); }
+
+std::optional<std::string> ReadLinkAt(int dir, const std::string& path) {
   char target[PATH_MAX];
-  ssize_t n = ::readlink(path.c_str(), target, sizeof target);
+  ssize_t n = ::readlinkat(dir, path.c_str(), target, sizeof target);
   if (n < 0) return std::nullopt;
   return std::string(target, static_cast<size_t>(n));
 }
 
-bool Exists(const std::string& path) {
+bool Exists(const std::string& path) { return ExistsAt(AT_FDCWD, path); }
+
+bool ExistsAt(int dir, const std::string& path) {
   struct stat st {};
-  return ::lstat(path.c_str(), &st) == 0;
+  return ::fstatat(dir, path.c_str(), &st, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
 Status SendMessage(int socket, std::string_view bytes, int fd) {

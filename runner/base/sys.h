@@ -48,7 +48,11 @@ Status MakeDirectories(const std::string& path, mode_t mode = 0755);
 // The canonical absolute path, every symbolic link resolved.
 Result<std::string> RealPath(const std::string& path);
 std::optional<std::string> ReadLink(const std::string& path);
+// `dir` may be AT_FDCWD.
+std::optional<std::string> ReadLinkAt(int dir, const std::string& path);
+// Whether it is there, be it a link that leads nowhere.
 bool Exists(const std::string& path);
+bool ExistsAt(int dir, const std::string& path);
 
 // One message and at most one descriptor over a Unix socket. A closed peer gives an empty message.
 struct Message {

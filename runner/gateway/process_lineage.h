@@ -16,7 +16,8 @@ namespace gateway {
 
 // One process of the sandbox and those above it, each program the same as when first seen.
 struct Lineage {
-  // The process, then its ancestors, as far as they are in `caller`. The reader's.
+  // The process, then its ancestors, as far as they are in `caller`. The reader's,
+  // until it reads the next.
   std::vector<Process*> processes;
   policy::Caller caller;
   std::string refusal;  // Not empty: grants nothing, and why.

@@ -3,7 +3,6 @@
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -32,13 +31,6 @@ std::string ReadOnce(int fd) {
   char chunk[4096];
   ssize_t n = ::pread(fd, chunk, sizeof chunk, 0);
   return {chunk, static_cast<size_t>(std::max<ssize_t>(n, 0))};
-}
-
-std::optional<std::string> ReadLinkAt(int directory, const char* name) {
-  char target[PATH_MAX];
-  ssize_t n = ::readlinkat(directory, name, target, sizeof target);
-  if (n < 0) return std::nullopt;
-  return std::string(target, static_cast<size_t>(n));
 }
 
 // What stat(2) of proc(5) says; nullopt of what is none.
@@ -151,10 +143,10 @@ std::optional<Process> Process::Open(pid_t pid) {
 }
 
 std::optional<std::string> Process::Executable() const {
-  std::optional<std::string> path = ReadLinkAt(directory_.get(), "exe");
+  std::optional<std::string> path = sys::ReadLinkAt(directory_.get(), "exe");
   if (!path.has_value()) return std::nullopt;
   // A file may really be called so: only where it does not exist is the mark the kernel's.
-  if (path->ends_with(kDeleted) && !sys::Exists(ProcPath(pid_, "root") + *path)) {
+  if (path->ends_with(kDeleted) && !sys::ExistsAt(directory_.get(), "root" + *path)) {
     path->resize(path->size() - kDeleted.size());
   }
   return path;
@@ -199,7 +191,7 @@ pid_t Process::InnermostPid() {
 }
 
 std::optional<std::string> Process::DescriptorTarget(int fd) const {
-  return ReadLinkAt(directory_.get(), ("fd/" + std::to_string(fd)).c_str());
+  return sys::ReadLinkAt(directory_.get(), "fd/" + std::to_string(fd));
 }
 
 std::optional<uint64_t> ParseSocketName(std::string_view name) {

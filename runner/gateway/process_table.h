@@ -43,7 +43,6 @@ class Process {
   // nullopt when there is none.
   static std::optional<Process> Open(pid_t pid);
 
-  pid_t pid() const { return pid_; }
   // As it was when it was opened. The parent is another only once that has ended.
   const ProcessBirth& birth() const { return birth_; }
   // The path of the executable as its own mount namespace knows it, " (deleted)" taken off; nullopt
@@ -56,7 +55,7 @@ class Process {
   Fd OpenExecutable() const;
   // The absolute paths among the first 4096 bytes of the arguments, at most a few.
   std::vector<std::string> AbsoluteArguments();
-  // Its number in its innermost namespace, that of its process where it is a thread; pid() when
+  // Its number in its innermost namespace, that of its process where it is a thread; ours when
   // that cannot be read.
   pid_t InnermostPid();
   // What one of its descriptors is, "socket:[123]"; nullopt when it is none.

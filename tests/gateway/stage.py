@@ -182,15 +182,15 @@ class Stage:
             return [json.loads(line) for line in lines]
 
     def log(self):
+        time.sleep(0.05)  # Its lines follow what they tell of, when the gateway next waits.
         with open(self.folder + "/events.log") as text:
             return text.read()
 
     def expect_log(self, text):
-        """Lines of the log follow what they tell of, when the gateway next waits."""
+        """The log tells of it, sooner or later."""
         for _ in range(600):
             if text in self.log():
                 return
-            time.sleep(0.05)
         contains(self.log(), text)
 
     def close(self):
