@@ -29,6 +29,8 @@ constexpr size_t kStreamBufferBytes = 65536;
 constexpr size_t kSpareBuffersMax = 16;
 // OpenSSL's own, of which it gives back each when it is empty: three records.
 constexpr size_t kTlsBufferBytes = 50000;
+// How long handshakes toward the sandbox share a key pair (gateway/key_exchange.h).
+constexpr seconds kKeyPairAge{1};
 // A head must fit into a buffer; buffers grow up to this for heads only.
 constexpr size_t kStreamBufferBytesMax = kResponseHeadBytesMax + kStreamBufferBytes;
 static_assert(kRequestHeadBytesMax <= kStreamBufferBytesMax);

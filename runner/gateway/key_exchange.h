@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// X25519 (RFC 7748) for the TLS servers of this process: the handshakes of one second share a key
+// pair (kKeyPairAge). Between the sandbox and the gateway nothing leaves the machine, so a pair of
+// its own for each connection would protect nothing, and is a tenth of what a connection costs.
+// Toward servers of the world each connection has its own, from OpenSSL's default provider.
+#pragma once
+
+#include "base/result.h"
+
+namespace gateway {
+
+// The property query (property(7) of OpenSSL) that prefers it, for SSL_CTX_new_ex.
+constexpr const char* kKeyExchangeQuery = "?provider=agentic-ci";
+
+// Adds a provider of that name to OpenSSL's default library context, once; without the query above
+// nothing is taken from it. For processes of one thread: its state has no lock.
+Status InstallKeyExchange();
+
+}  // namespace gateway
