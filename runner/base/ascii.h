@@ -28,6 +28,14 @@ inline std::string LowerCase(std::string_view text) {
   return lower;
 }
 
+constexpr char ToUpper(char c) { return IsLower(c) ? static_cast<char>(c - 'a' + 'A') : c; }
+
+inline std::string UpperCase(std::string_view text) {
+  std::string upper(text);
+  for (char& c : upper) c = ToUpper(c);
+  return upper;
+}
+
 // The value of a hexadecimal digit of either case; -1 for any other character.
 constexpr int HexValue(char c) {
   if (IsDigit(c)) return c - '0';

@@ -5,7 +5,7 @@
 
 #include "gateway/body_credentials.h"
 #include "gateway/credential_steps.h"
-#include "gateway/form_method.h"
+#include "gateway/named_method.h"
 
 namespace gateway {
 namespace {
@@ -43,11 +43,14 @@ BodyTreatment TreatBody(const Services& services, const RequestContext& context,
        {context.authority.host, context.authority.port, verdict.path, context.confidential},
        has_body},
       request, treatment);
-  bool form =
-      has_body && codec::EqualIgnoringCase(request.method, "POST") && IsForm(request.fields);
-  std::optional<OutgoingRefusal> other = form ? RefuseOtherMethods(context, verdict) : std::nullopt;
-  if (other.has_value()) {
-    AddFilter(NewFormMethodFilter(request.fields, std::move(*other)), treatment);
+  MethodJudge judge = [&context, &verdict](std::string_view method) {
+    return RefuseNamedMethod(context, verdict, method);
+  };
+  bool post = has_body && codec::EqualIgnoringCase(request.method, "POST");
+  std::vector<std::unique_ptr<StreamFilter>> filters;
+  if (post) filters = NewMethodFilters(request.fields, judge);
+  if (!filters.empty() && judge("").has_value()) {
+    for (auto& filter : filters) AddFilter(std::move(filter), treatment);
   }
   if (treatment.whole_bytes_max > 0) {
     treatment.too_long = RefuseTooLong(treatment.whole_bytes_max);

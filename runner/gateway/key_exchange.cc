@@ -24,7 +24,7 @@ namespace gateway {
 namespace {
 
 constexpr char kAlgorithm[] = "X25519";
-constexpr char kName[] = "agentic-ci";
+constexpr char kProviderName[] = "agentic-ci";
 constexpr char kTheirs[] = "provider=default";  // Who does the arithmetic.
 constexpr int kKeyBytes = 32;
 constexpr int kKeyBits = 253;
@@ -329,8 +329,8 @@ int InitProvider(const OSSL_CORE_HANDLE*, const OSSL_DISPATCH*, const OSSL_DISPA
 Status InstallKeyExchange() {
   // Whoever asks for no provider must get the default one's, so that is said first.
   static const bool installed = EVP_set_default_properties(nullptr, "?provider=default") == 1 &&
-                                OSSL_PROVIDER_add_builtin(nullptr, kName, InitProvider) == 1 &&
-                                OSSL_PROVIDER_try_load(nullptr, kName, 1) != nullptr;
+                                OSSL_PROVIDER_add_builtin(nullptr, kProviderName, InitProvider) == 1 &&
+                                OSSL_PROVIDER_try_load(nullptr, kProviderName, 1) != nullptr;
   if (!installed) return SslFailed("adding a key exchange to OpenSSL");
   return Ok();
 }

@@ -42,6 +42,11 @@ constexpr size_t kBodyFilterHeldBytesMax = 4096;
 // The fields of one part of a form: as much as a whole head may have.
 constexpr size_t kPartFieldsBytesMax = kRequestHeadBytesMax;
 
+// A compressed body that is looked into: this much for nothing, then so many bytes for each that
+// came. JSON rarely shrinks to a twentieth.
+constexpr size_t kInflatedBytesFree = size_t{1} << 20;
+constexpr size_t kInflatedPerByteMax = 100;
+
 // HTTP/2. Streams of one client connection at once; what may be sent ahead of its reader, per
 // stream and per connection: by a client next door, and by a server a world away (10 MB/s at 100
 // ms). Both are kept at most once. A field counts for so much more than its bytes (RFC

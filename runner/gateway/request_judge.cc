@@ -8,7 +8,7 @@
 #include "codec/position.h"
 #include "codec/query.h"
 #include "gateway/body_judge.h"
-#include "gateway/form_method.h"
+#include "gateway/named_method.h"
 #include "gateway/refusal.h"
 #include "gateway/request_id.h"
 
@@ -350,25 +350,30 @@ RequestVerdict JudgeRequest(const RequestContext& context, const codec::RequestH
   return verdict;
 }
 
-std::optional<OutgoingRefusal> RefuseOtherMethods(const RequestContext& context,
-                                                  const RequestVerdict& allowed) {
+std::optional<OutgoingRefusal> RefuseNamedMethod(const RequestContext& context,
+                                                 const RequestVerdict& allowed,
+                                                 std::string_view method) {
   if (allowed.judged_body_bytes_max > 0) return std::nullopt;
-  for (std::string_view method : {"PUT", "PATCH", "DELETE", "GET"}) {
-    policy::HttpRequest request{method, allowed.path, allowed.query, false};
-    policy::Verdict verdict = context.route.Decide(request);
-    if (verdict.allowed) continue;
-    policy::Decision decision =
-        policy::DescribeVerdict(verdict, context.route, context.caller, request);
-    Event event = allowed.event;
-    event.method = method;
-    event.message.clear();
-    NoteDecision(context, decision, event);
-    RequestVerdict refused = RefuseByRule(context, std::move(event), decision);
-    refused.event.message += " (named by a form)";
-    return OutgoingRefusal{std::move(*refused.refusal), "l7", decision.reason,
-                           std::move(refused.event)};
+  if (method.empty()) {
+    for (std::string_view each : {"PUT", "PATCH", "DELETE", "GET"}) {
+      std::optional<OutgoingRefusal> refusal = RefuseNamedMethod(context, allowed, each);
+      if (refusal.has_value()) return refusal;
+    }
+    return std::nullopt;
   }
-  return std::nullopt;
+  policy::HttpRequest request{method, allowed.path, allowed.query, false};
+  policy::Verdict verdict = context.route.Decide(request);
+  if (verdict.allowed) return std::nullopt;
+  policy::Decision decision =
+      policy::DescribeVerdict(verdict, context.route, context.caller, request);
+  Event event = allowed.event;
+  event.method = method;
+  event.message.clear();
+  NoteDecision(context, decision, event);
+  RequestVerdict refused = RefuseByRule(context, std::move(event), decision);
+  refused.event.message += " (named by its body)";
+  return OutgoingRefusal{std::move(*refused.refusal), "l7", decision.reason,
+                         std::move(refused.event)};
 }
 
 std::optional<RequestVerdict> JudgeWholeBody(const RequestContext& context,

@@ -156,21 +156,27 @@ TEST_CASE("A method in the query is one, too") {
   }
 }
 
-TEST_CASE("What a form's own method would be answered is known before its body comes") {
-  auto refusal = [](const std::string& path) -> std::optional<OutgoingRefusal> {
+TEST_CASE("A method that a body names is answered like one that was sent") {
+  auto refusal = [](const std::string& path,
+                    std::string_view method) -> std::optional<OutgoingRefusal> {
     Bench bench;
     RequestVerdict verdict = bench.Judge("POST " + path +
                                          " HTTP/1.1\r\nHost: api.example\r\nContent-Length: 2\r\n"
                                          "Content-Type: application/json\r\n\r\n");
     REQUIRE(verdict.kind == RequestVerdict::kPass);
-    return RefuseOtherMethods(bench.context(), verdict);
+    return RefuseNamedMethod(bench.context(), verdict, method);
   };
-  std::optional<OutgoingRefusal> refused = refusal("/post/x");
+  std::optional<OutgoingRefusal> refused = refusal("/post/x", "");
   REQUIRE(refused.has_value());
   CHECK(refused->reason == "PUT /post/x not permitted by policy");
   CHECK(refused->event.value().method == "PUT");
-  CHECK(Contains(refused->event.value().message, "(named by a form)"));
-  CHECK_FALSE(refusal("/graphql").has_value());
+  CHECK(Contains(refused->event.value().message, "(named by its body)"));
+  refused = refusal("/post/x", "DELETE");
+  REQUIRE(refused.has_value());
+  CHECK(refused->reason == "DELETE /post/x not permitted by policy");
+  CHECK(refused->event.value().method == "DELETE");
+  CHECK_FALSE(refusal("/post/x", "POST").has_value());
+  CHECK_FALSE(refusal("/graphql", "").has_value());
 }
 
 TEST_CASE("What is judged by its body goes out under its own method alone") {

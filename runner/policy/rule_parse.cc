@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "policy/rule_parse.h"
 
-#include <algorithm>
-#include <cctype>
-
+#include "base/ascii.h"
 #include "codec/glob.h"
 #include "policy/access.h"
 #include "policy/call_parse.h"
@@ -16,13 +14,6 @@ namespace {
 using codec::YamlEntry;
 using codec::YamlKind;
 using codec::YamlNode;
-
-std::string UpperCase(std::string_view text) {
-  std::string upper(text);
-  std::transform(upper.begin(), upper.end(), upper.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
-  return upper;
-}
 
 // `query`, empty when there is none.
 Result<std::vector<QueryMatcher>> ParseQuery(Reader* reader, const Fields& fields) {
@@ -43,7 +34,7 @@ Result<HttpRule> ParseRequestMatch(Reader* reader, const Fields& fields, Protoco
   HttpRule rule;
   rule.at = fields.at();
   std::string method = TRY(fields.Text("method"));
-  rule.method = UpperCase(method);
+  rule.method = ascii::UpperCase(method);
   rule.path = TRY(fields.Text("path"));
   if (rule.method.empty()) {
     return reader->Invalid(rule.at, "a rule without a 'method' matches nothing",
