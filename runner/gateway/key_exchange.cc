@@ -62,6 +62,12 @@ class SharedPair {
     return key.secret != nullptr;
   }
 
+  void WipeWhenStale() {
+    if (IsFresh()) return;
+    derivation_.reset();
+    secret_.reset();
+  }
+
   // kKeyBytes to `out`. False also for a peer that leaves no secret (RFC 7748, 6.1).
   bool Derive(EVP_PKEY* secret, const PublicKey& peer, unsigned char* out) {
     if (!peer_)
@@ -102,6 +108,12 @@ class SharedPair {
   KeyOwner peer_;               // Its bytes change with each derivation.
   Clock::time_point made_;
 };
+
+// Never freed: OpenSSL may ask for it until the process ends.
+SharedPair* Shared() {
+  static SharedPair* const shared = std::make_unique<SharedPair>().release();
+  return shared;
+}
 
 // A key in the making: of a pair, or of parameters only.
 struct Generation {
@@ -317,10 +329,8 @@ int InitProvider(const OSSL_CORE_HANDLE*, const OSSL_DISPATCH*, const OSSL_DISPA
       Entry(OSSL_FUNC_PROVIDER_QUERY_OPERATION, Query),
       Entry(OSSL_FUNC_PROVIDER_GET_CAPABILITIES, GetCapabilities),
       {}};
-  // Never freed: OpenSSL may ask for it until the process ends.
-  static SharedPair* const shared = std::make_unique<SharedPair>().release();
   *out = kFunctions;
-  *provider = shared;
+  *provider = Shared();
   return 1;
 }
 
@@ -328,11 +338,14 @@ int InitProvider(const OSSL_CORE_HANDLE*, const OSSL_DISPATCH*, const OSSL_DISPA
 
 Status InstallKeyExchange() {
   // Whoever asks for no provider must get the default one's, so that is said first.
-  static const bool installed = EVP_set_default_properties(nullptr, "?provider=default") == 1 &&
-                                OSSL_PROVIDER_add_builtin(nullptr, kProviderName, InitProvider) == 1 &&
-                                OSSL_PROVIDER_try_load(nullptr, kProviderName, 1) != nullptr;
+  static const bool installed =
+      EVP_set_default_properties(nullptr, "?provider=default") == 1 &&
+      OSSL_PROVIDER_add_builtin(nullptr, kProviderName, InitProvider) == 1 &&
+      OSSL_PROVIDER_try_load(nullptr, kProviderName, 1) != nullptr;
   if (!installed) return SslFailed("adding a key exchange to OpenSSL");
   return Ok();
 }
+
+void WipeStaleKeyPair() { Shared()->WipeWhenStale(); }
 
 }  // namespace gateway

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // X25519 (RFC 7748) for the TLS servers of this process: the handshakes of one second share a key
-// pair (kKeyPairAge). Between the sandbox and the gateway nothing leaves the machine, so a pair of
-// its own for each connection would protect nothing, and is a tenth of what a connection costs.
-// Toward servers of the world each connection has its own, from OpenSSL's default provider.
+// pair, which is then wiped (docs/decisions.md). Toward servers of the world each connection has
+// its own, from OpenSSL's default provider.
 #pragma once
 
 #include "base/result.h"
@@ -15,5 +14,8 @@ constexpr const char* kKeyExchangeQuery = "?provider=agentic-ci";
 // Adds a provider of that name to OpenSSL's default library context, once; without the query above
 // nothing is taken from it. For processes of one thread: its state has no lock.
 Status InstallKeyExchange();
+
+// Wipes the pair when it is as old as kKeyPairAge; to be called that often.
+void WipeStaleKeyPair();
 
 }  // namespace gateway

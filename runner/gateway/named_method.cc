@@ -275,11 +275,11 @@ class InflatingFilter final : public StreamFilter {
       using Progress = codec::Inflater::Progress;
       Progress progress = inflater_.Inflate(rest, piece.data(), piece.size(), got);
       given_ += got;
-      bool bomb = given_ > kInflatedBytesFree && given_ / kInflatedPerByteMax > taken_;
-      if (progress == Progress::kBad || bomb) return judge_("");
       ended_ = progress == Progress::kEnded;
       std::optional<OutgoingRefusal> refusal = Ask(std::string_view(piece).substr(0, got), false);
       if (refusal.has_value()) return refusal;
+      bool bomb = given_ > kInflatedBytesFree && given_ / kInflatedPerByteMax > taken_;
+      if (progress == Progress::kBad || bomb) return judge_("");
     }
     if (!rest.empty()) return judge_("");  // To some readers a second member goes on.
     std::optional<OutgoingRefusal> refusal = end ? Ask({}, true) : std::nullopt;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "policy/rule_parse.h"
 
+#include <algorithm>
+
 #include "base/ascii.h"
 #include "codec/glob.h"
 #include "policy/access.h"
