@@ -34,7 +34,8 @@ class JsonMethodFilter final : public StreamFilter {
   // At least one byte.
   size_t TakeOfString(std::string_view in) {
     if (escape_ != Escape::kNone) return TakeOfEscape(in.front());
-    size_t plain = std::min(in.find_first_of("\"\\"), in.size());
+    auto special = std::find_if(in.begin(), in.end(), [](char c) { return c == '"' || c == '\\'; });
+    auto plain = static_cast<size_t>(special - in.begin());
     if (wanted()) Keep(in.substr(0, plain));
     if (plain == in.size()) return plain;
     if (in[plain] == '\\') {
@@ -51,7 +52,8 @@ class JsonMethodFilter final : public StreamFilter {
     if (escape_ == Escape::kUnicode) {
       code_ = code_ * 16 + ascii::HexValue(c);
       if (--digits_left_ > 0) return 1;
-      Keep(std::string(1, code_ > 0 && code_ < 0x80 ? static_cast<char>(code_) : kUnknownCharacter));
+      Keep(
+          std::string(1, code_ > 0 && code_ < 0x80 ? static_cast<char>(code_) : kUnknownCharacter));
     } else if (c == 'u') {
       escape_ = Escape::kUnicode;
       code_ = 0;
@@ -86,9 +88,14 @@ class JsonMethodFilter final : public StreamFilter {
     // A byte order mark stands in front of some documents.
     constexpr std::string_view kMark = "\xef\xbb\xbf";
     bool blank = kBlanks.find(c) != std::string_view::npos;
+    bool value = !blank && std::string_view(":,\"").find(c) == std::string_view::npos;
+    if (named_ && depth_ == 1 && value) {
+      refusal_ = judge_("");  // A number, a list: what that means, nobody knows.
+      named_ = false;
+    }
     if (depth_ == 0) {
       over_ = c != '{' && !blank && kMark.find(c) == std::string_view::npos;
-      if (c == '{') Open();
+      if (c == '{') ++depth_;
       in_name_ = c == '{';
     } else if (c == '"') {
       in_string_ = true;
@@ -98,18 +105,13 @@ class JsonMethodFilter final : public StreamFilter {
     } else if (c == ',' && depth_ == 1) {
       in_name_ = true;
       named_ = false;
-    } else if (named_ && depth_ == 1 && !blank) {
-      refusal_ = judge_("");  // A number, a list: what that means, nobody knows.
-      named_ = false;
     } else if (c == '{' || c == '[') {
-      Open();
+      ++depth_;
     } else if (c == '}' || c == ']') {
       over_ = --depth_ == 0;
     }
     return 1;
   }
-
-  void Open() { ++depth_; }
 
   enum class Escape { kNone, kBegun, kUnicode };
 
