@@ -230,6 +230,14 @@ def test_a_client_resumes_its_tls_session_with_the_same_host_only():
     equal(reused, False)
 
 
+def test_clients_of_either_version_and_of_any_group_are_served():
+    for version in ("1.2", "1.3"):
+        for groups in ("X25519:P-256", "P-256", "P-384:P-256", "P-521:P-256"):
+            options = ("--tlsv" + version, "--tls-max", version, "--curves", groups)
+            answer = curl("https://api.example.test/echo", *options)
+            equal((options, answer.code, answer.status), (options, 0, 200))
+
+
 class OwnTls:
     """TLS by the system's libssl, whose keys can be changed at any time (Python's ssl cannot)."""
 
