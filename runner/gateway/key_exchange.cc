@@ -70,9 +70,7 @@ class SharedPair {
 
   // kKeyBytes to `out`. False also for a peer that leaves no secret (RFC 7748, 6.1).
   bool Derive(EVP_PKEY* secret, const PublicKey& peer, unsigned char* out) {
-    if (!peer_)
-      peer_.reset(
-          EVP_PKEY_new_raw_public_key_ex(nullptr, kAlgorithm, kTheirs, peer.data(), peer.size()));
+    if (!peer_) peer_.reset(NewPeer(peer));
     bool taken =
         peer_ && EVP_PKEY_set1_encoded_public_key(peer_.get(), peer.data(), peer.size()) == 1;
     if (!taken) return false;
@@ -87,13 +85,17 @@ class SharedPair {
   bool Renew() {
     KeyOwner secret(EVP_PKEY_Q_keygen(nullptr, kTheirs, kAlgorithm));
     size_t size = public_.size();
-    if (!secret || EVP_PKEY_get_raw_public_key(secret.get(), public_.data(), &size) != 1)
-      return false;
+    bool made = secret && EVP_PKEY_get_raw_public_key(secret.get(), public_.data(), &size) == 1;
+    if (!made) return false;
     derivation_ = DerivationWith(secret.get());
     if (!derivation_) return false;
     secret_ = std::move(secret);
     made_ = Clock::now();
     return true;
+  }
+
+  static EVP_PKEY* NewPeer(const PublicKey& bytes) {
+    return EVP_PKEY_new_raw_public_key_ex(nullptr, kAlgorithm, kTheirs, bytes.data(), bytes.size());
   }
 
   bool Finish(EVP_PKEY_CTX* derivation, unsigned char* out) {
