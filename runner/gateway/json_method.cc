@@ -9,7 +9,7 @@ namespace gateway {
 namespace {
 
 // More than any name or method that is looked for.
-constexpr size_t kTextBytesMax = 64;
+constexpr size_t kKeptBytesMax = 64;
 // In place of what is in none of them.
 constexpr char kUnknownCharacter = '?';
 
@@ -68,13 +68,13 @@ class JsonMethodFilter final : public StreamFilter {
   }
 
   void Keep(std::string_view piece) {
-    text_.append(piece.substr(0, kTextBytesMax + 1 - std::min(text_.size(), kTextBytesMax + 1)));
+    text_.append(piece.substr(0, kKeptBytesMax + 1 - std::min(text_.size(), kKeptBytesMax + 1)));
   }
 
   void EndString() {
     in_string_ = false;
     if (!wanted()) return;
-    bool whole = text_.size() <= kTextBytesMax;
+    bool whole = text_.size() <= kKeptBytesMax;
     if (in_name_) {
       named_ = whole && NamesMethod(text_);
     } else {

@@ -23,7 +23,7 @@
 namespace gateway {
 namespace {
 
-constexpr char kAlgorithm[] = "X25519";
+constexpr char kExchangeName[] = "X25519";
 constexpr char kProviderName[] = "agentic-ci";
 constexpr char kTheirs[] = "provider=default";  // Who does the arithmetic.
 constexpr int kKeyBytes = 32;
@@ -83,7 +83,7 @@ class SharedPair {
   bool IsFresh() const { return secret_ && Clock::now() - made_ < kKeyPairAge; }
 
   bool Renew() {
-    KeyOwner secret(EVP_PKEY_Q_keygen(nullptr, kTheirs, kAlgorithm));
+    KeyOwner secret(EVP_PKEY_Q_keygen(nullptr, kTheirs, kExchangeName));
     size_t size = public_.size();
     bool made = secret && EVP_PKEY_get_raw_public_key(secret.get(), public_.data(), &size) == 1;
     if (!made) return false;
@@ -95,7 +95,8 @@ class SharedPair {
   }
 
   static EVP_PKEY* NewPeer(const PublicKey& bytes) {
-    return EVP_PKEY_new_raw_public_key_ex(nullptr, kAlgorithm, kTheirs, bytes.data(), bytes.size());
+    return EVP_PKEY_new_raw_public_key_ex(nullptr, kExchangeName, kTheirs, bytes.data(),
+                                          bytes.size());
   }
 
   bool Finish(EVP_PKEY_CTX* derivation, unsigned char* out) {
@@ -217,7 +218,7 @@ void* BeginGeneration(void* provider, int selection, const OSSL_PARAM[]) {
 int SetGenerationParameters(void*, const OSSL_PARAM given[]) {
   const OSSL_PARAM* group = OSSL_PARAM_locate_const(given, OSSL_PKEY_PARAM_GROUP_NAME);
   return group == nullptr ||
-         OPENSSL_strcasecmp(static_cast<const char*>(group->data), kAlgorithm) == 0;
+         OPENSSL_strcasecmp(static_cast<const char*>(group->data), kExchangeName) == 0;
 }
 
 const OSSL_PARAM* SettableGenerationParameters(void*, void*) {
@@ -292,9 +293,9 @@ const OSSL_ALGORITHM* Query(void*, int operation, int* uncached) {
       Entry(OSSL_FUNC_KEYEXCH_INIT, BeginExchange),  Entry(OSSL_FUNC_KEYEXCH_SET_PEER, SetPeer),
       Entry(OSSL_FUNC_KEYEXCH_DERIVE, DeriveSecret), {}};
   static constexpr char kProperties[] = "provider=agentic-ci";
-  static const OSSL_ALGORITHM kKeyAlgorithms[] = {{kAlgorithm, kProperties, kKeys, nullptr}, {}};
+  static const OSSL_ALGORITHM kKeyAlgorithms[] = {{kExchangeName, kProperties, kKeys, nullptr}, {}};
   static const OSSL_ALGORITHM kExchangeAlgorithms[] = {
-      {kAlgorithm, kProperties, kExchanges, nullptr}, {}};
+      {kExchangeName, kProperties, kExchanges, nullptr}, {}};
   *uncached = 0;
   if (operation == OSSL_OP_KEYMGMT) return kKeyAlgorithms;
   return operation == OSSL_OP_KEYEXCH ? kExchangeAlgorithms : nullptr;
