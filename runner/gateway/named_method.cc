@@ -17,11 +17,10 @@ namespace {
 constexpr std::string_view kPairs = "x-www-form-urlencoded";
 constexpr std::string_view kParts = "multipart/";
 
-// Of the value of such a pair or part, undecoded: more than a method needs, likewise.
-constexpr size_t kValueBytesMax = 64;
-
 // Of a pair, undecoded: more than "_method" needs with each of its bytes as an escape.
 constexpr size_t kKeyBytesMax = 64;
+// Of the value of such a pair or part, undecoded: more than a method needs, likewise.
+constexpr size_t kValueBytesMax = 64;
 // What Rack and PHP leave out in front of a key, or make an underscore of.
 constexpr std::string_view kInFront = " .[]";
 
@@ -260,6 +259,22 @@ bool Mentions(const std::vector<std::string_view>& values, std::string_view what
   });
 }
 
+// JSON is UTF-8 (RFC 8259, 8.1), but Express decodes whatever Unicode the type says.
+std::unique_ptr<StreamFilter> NewJsonFilter(const std::vector<std::string_view>& types,
+                                            const MethodJudge& judge) {
+  constexpr std::string_view kCharset = "charset";
+  bool plain = std::all_of(types.begin(), types.end(), [&](std::string_view type) {
+    std::string lower = ascii::LowerCase(type);
+    size_t at = lower.find(kCharset);
+    if (at == std::string::npos) return true;
+    if (lower.find(kCharset, at + 1) != std::string::npos) return false;
+    std::string said = lower.substr(at + kCharset.size());
+    return said == "=utf-8" || said == "=\"utf-8\"" || said.starts_with("=utf-8;");
+  });
+  if (!plain) return std::make_unique<RefusingFilter>(judge);
+  return NewJsonMethodFilter(judge);
+}
+
 // A body that is compressed: most servers undo that before they look for a method.
 class InflatingFilter final : public StreamFilter {
  public:
@@ -364,7 +379,7 @@ std::vector<std::unique_ptr<StreamFilter>> NewMethodFilters(const codec::HttpFie
   if (!said || (!parts && Mentions(types, kPairs))) {
     filters.push_back(std::make_unique<PairsFilter>(judge));
   }
-  if (Mentions(types, "json")) filters.push_back(NewJsonMethodFilter(judge));
+  if (Mentions(types, "json")) filters.push_back(NewJsonFilter(types, judge));
   std::vector<std::string> codings = CodingsOf(fields);
   for (auto& filter : filters) filter = Behind(codings, std::move(filter), judge);
   return filters;

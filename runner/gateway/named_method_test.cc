@@ -191,6 +191,14 @@ TEST_CASE("JSON that names a method in its outermost object is judged by it") {
   }
   CHECK(Passes(kJson, "{\"" + std::string(9000, '_') + "method\":\"delete\"}"));
   CHECK(Asked(kJson, "{\"_method\":\"" + std::string(9000, 'p') + "\"}") == "? ");
+  // In another Unicode, which Express would decode, it cannot be read here.
+  for (const char* charset :
+       {"utf-16", "utf-7", "\"utf-32\"", "utf-8, utf-16", "UTF-16LE", "utf-8; charset=utf-16"}) {
+    CHECK(Asked(std::string(kJson) + "; charset=" + charset, "{}") == "? ");
+  }
+  for (const char* charset : {"utf-8", "UTF-8", "\"utf-8\"", "utf-8; a=b"}) {
+    CHECK(Passes(std::string(kJson) + "; charset=" + charset, "{}"));
+  }
   // Where a type mentions both, some servers read the one and some the other.
   const std::string both = std::string(kPairs) + "; a=/json";
   CHECK(Asked(both, R"({"_method":"delete"})") == "DELETE ");
