@@ -120,12 +120,10 @@ SharedPair* Shared() {
 
 // A key in the making: of a pair, or of parameters only.
 struct Generation {
-  SharedPair* shared;
   bool pair;
 };
 
 struct Exchange {
-  SharedPair* shared;
   KeyOwner secret;
   std::optional<PublicKey> peer;
 };
@@ -208,10 +206,9 @@ const OSSL_PARAM* SettableKeyParameters(void*) {
   return kAll;
 }
 
-void* BeginGeneration(void* provider, int selection, const OSSL_PARAM[]) {
+void* BeginGeneration(void*, int selection, const OSSL_PARAM[]) {
   bool pair = (selection & OSSL_KEYMGMT_SELECT_KEYPAIR) != 0;
-  return std::make_unique<Generation>(Generation{static_cast<SharedPair*>(provider), pair})
-      .release();
+  return std::make_unique<Generation>(Generation{pair}).release();
 }
 
 // libssl names the group again, though there is one only.
@@ -228,9 +225,9 @@ const OSSL_PARAM* SettableGenerationParameters(void*, void*) {
 }
 
 void* Generate(void* generation, OSSL_CALLBACK*, void*) {
-  auto [shared, pair] = *static_cast<Generation*>(generation);
   auto key = std::make_unique<Key>();
-  if (pair && !shared->GiveTo(*key)) return nullptr;
+  bool pair = static_cast<Generation*>(generation)->pair;
+  if (pair && !Shared()->GiveTo(*key)) return nullptr;
   return key.release();
 }
 
@@ -238,11 +235,7 @@ void EndGeneration(void* generation) {
   std::unique_ptr<Generation>(static_cast<Generation*>(generation)).reset();
 }
 
-void* NewExchange(void* provider) {
-  auto exchange = std::make_unique<Exchange>();
-  exchange->shared = static_cast<SharedPair*>(provider);
-  return exchange.release();
-}
+void* NewExchange(void*) { return std::make_unique<Exchange>().release(); }
 
 void FreeExchange(void* exchange) {
   std::unique_ptr<Exchange>(static_cast<Exchange*>(exchange)).reset();
@@ -260,11 +253,11 @@ int SetPeer(void* exchange, void* key) {
 }
 
 int DeriveSecret(void* exchange, unsigned char* out, size_t* size, size_t size_max) {
-  const auto& [shared, secret, peer] = *static_cast<Exchange*>(exchange);
+  const auto& [secret, peer] = *static_cast<Exchange*>(exchange);
   *size = kKeyBytes;
   if (out == nullptr) return 1;
   if (!secret || !peer || size_max < kKeyBytes) return 0;
-  return shared->Derive(secret.get(), *peer, out) ? 1 : 0;
+  return Shared()->Derive(secret.get(), *peer, out) ? 1 : 0;
 }
 
 template <typename Function>

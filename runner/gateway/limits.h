@@ -29,8 +29,6 @@ constexpr size_t kStreamBufferBytes = 65536;
 constexpr size_t kSpareBuffersMax = 16;
 // OpenSSL's own, of which it gives back each when it is empty: three records.
 constexpr size_t kTlsBufferBytes = 50000;
-// How long handshakes toward the sandbox share a key pair (gateway/key_exchange.h).
-constexpr seconds kKeyPairAge{1};
 // A head must fit into a buffer; buffers grow up to this for heads only.
 constexpr size_t kStreamBufferBytesMax = kResponseHeadBytesMax + kStreamBufferBytes;
 static_assert(kRequestHeadBytesMax <= kStreamBufferBytesMax);
@@ -43,7 +41,7 @@ constexpr size_t kBodyFilterHeldBytesMax = 4096;
 constexpr size_t kPartFieldsBytesMax = kRequestHeadBytesMax;
 
 // A compressed body that is looked into: this much for nothing, then so many bytes for each that
-// came. JSON rarely shrinks to a twentieth.
+// came. Deflate can make a thousand of one.
 constexpr size_t kInflatedBytesFree = size_t{1} << 20;
 constexpr size_t kInflatedPerByteMax = 100;
 
@@ -112,6 +110,8 @@ constexpr int kDoorsMax = 80;
 // A client sends its head within this or is cut off (slow loris); so does a TLS handshake end.
 constexpr milliseconds kHeadTimeout = seconds(30);
 constexpr milliseconds kHandshakeTimeout = seconds(20);
+// How long handshakes toward the sandbox share a key pair (gateway/key_exchange.h).
+constexpr seconds kKeyPairAge{1};
 // A kept-alive tunnel may wait this long for its next request.
 constexpr milliseconds kKeepAliveTimeout = minutes(5);
 // A model that thinks before its first byte; the clients' own limit is 10 minutes.
