@@ -6,7 +6,6 @@
 #include <array>
 #include <utility>
 
-#include "gateway/key_exchange.h"
 #include "gateway/limits.h"
 #include "policy/destination.h"
 
@@ -93,7 +92,7 @@ constexpr char kSignatures[] = "ECDSA+SHA256:ECDSA+SHA384:ECDSA+SHA512";
 // What every server of one host has in common, so that a connection need not be given it again.
 // The leaf is sent alone: whoever trusts its issuer, a root, has that (RFC 8446, 4.4.2).
 Result<SslContextOwner> NewServerContext(X509* leaf, EVP_PKEY* key) {
-  SslContextOwner owner(SSL_CTX_new_ex(nullptr, kKeyExchangeQuery, TLS_server_method()));
+  SslContextOwner owner(SSL_CTX_new(TLS_server_method()));
   SSL_CTX* context = owner.get();
   bool made = context != nullptr && SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION) == 1 &&
               // The client is on this machine: the cheapest of the three is as good as the others.
@@ -116,7 +115,6 @@ Result<SslContextOwner> NewServerContext(X509* leaf, EVP_PKEY* key) {
 }  // namespace
 
 Result<CertificateAuthority> CertificateAuthority::Create() {
-  TRY(InstallKeyExchange());
   CertificateAuthority made;
   made.key_.reset(EVP_EC_gen("P-256"));
   made.leaf_key_.reset(EVP_EC_gen("P-256"));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gateway/certificate_authority.h"
 
+#include <openssl/evp.h>
 #include <openssl/pem.h>
 
 #include <catch2/catch.hpp>
@@ -18,6 +19,50 @@ CertificateOwner ParsePem(const std::string& pem) {
 std::string NameOf(X509* certificate) {
   char text[256];
   X509_NAME_oneline(X509_get_subject_name(certificate), text, sizeof text);
+  return text;
+}
+
+SslContextOwner NewClientContext(int version) {
+  SslContextOwner context(SSL_CTX_new(TLS_client_method()));
+  SSL_CTX_set1_groups_list(context.get(), "X25519:P-256");  // In TLS 1.2 also of certificates.
+  SSL_CTX_set_min_proto_version(context.get(), version);
+  SSL_CTX_set_max_proto_version(context.get(), version);
+  return context;
+}
+
+// A client and a server of this process, joined.
+struct Pair {
+  SslOwner client;
+  SslOwner server;
+
+  Pair(CertificateAuthority& authority, SSL_CTX* context)
+      : client(SSL_new(context)), server(authority.NewServer("h.example").value()) {
+    BIO* one = nullptr;
+    BIO* other = nullptr;
+    REQUIRE(BIO_new_bio_pair(&one, 0, &other, 0) == 1);
+    SSL_set_bio(client.get(), one, one);
+    SSL_set_bio(server.get(), other, other);
+    SSL_set_connect_state(client.get());
+  }
+
+  bool Shake() {
+    int done = 0;
+    for (int i = 0; i < 10 && done != 2; ++i) {
+      done = (SSL_do_handshake(client.get()) == 1) + (SSL_do_handshake(server.get()) == 1);
+    }
+    return done == 2;
+  }
+};
+
+// The key its peer has shown in the handshake.
+std::string KeyShownTo(SSL* ssl) {
+  EVP_PKEY* shown = nullptr;
+  if (SSL_get_peer_tmp_key(ssl, &shown) != 1) return "";
+  KeyOwner key(shown);
+  unsigned char* bytes = nullptr;
+  size_t size = EVP_PKEY_get1_encoded_public_key(key.get(), &bytes);
+  std::string text(reinterpret_cast<char*>(bytes), size);
+  OPENSSL_free(bytes);
   return text;
 }
 
@@ -78,6 +123,19 @@ TEST_CASE("A host's certificate is made once, and the store of them is bounded")
   }
   SslOwner later = authority.NewServer("h.example").value();
   CHECK(SSL_get_certificate(first.get()) != SSL_get_certificate(later.get()));
+}
+
+TEST_CASE("Each connection is given a key pair of its own") {
+  CertificateAuthority authority = CertificateAuthority::Create().value();
+  for (int version : {TLS1_3_VERSION, TLS1_2_VERSION}) {
+    SslContextOwner context = NewClientContext(version);
+    Pair first(authority, context.get());
+    Pair second(authority, context.get());
+    REQUIRE(first.Shake());
+    REQUIRE(second.Shake());
+    REQUIRE(KeyShownTo(first.client.get()).size() == 32);
+    CHECK(KeyShownTo(first.client.get()) != KeyShownTo(second.client.get()));
+  }
 }
 
 }  // namespace

@@ -110,8 +110,6 @@ constexpr int kDoorsMax = 80;
 // A client sends its head within this or is cut off (slow loris); so does a TLS handshake end.
 constexpr milliseconds kHeadTimeout = seconds(30);
 constexpr milliseconds kHandshakeTimeout = seconds(20);
-// How long handshakes toward the sandbox share a key pair (gateway/key_exchange.h).
-constexpr seconds kKeyPairAge{1};
 // A kept-alive tunnel may wait this long for its next request.
 constexpr milliseconds kKeepAliveTimeout = minutes(5);
 // A model that thinks before its first byte; the clients' own limit is 10 minutes.

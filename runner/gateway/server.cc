@@ -19,7 +19,6 @@
 #include "gateway/budget.h"
 #include "gateway/confinement.h"
 #include "gateway/connection.h"
-#include "gateway/key_exchange.h"
 #include "gateway/limits.h"
 #include "gateway/policy_dns.h"
 #include "gateway/policy_wire.h"
@@ -65,7 +64,6 @@ class Server {
         control_(std::move(control)) {}
 
   Task<Done> Control();
-  Task<Done> WipeKeys();
   bool Obey(sys::Message message);
   void Open(Door door, Fd socket);
   bool Update(std::string_view hash, const Fd& file);
@@ -117,7 +115,6 @@ Result<std::unique_ptr<Server>> Server::Open(GatewayConfig config, Fd control) {
 
 bool Server::Run() {
   loop_.Spawn(Control());
-  loop_.Spawn(WipeKeys());
   loop_.BeforeWait(
       [](void* server) {
         Server& self = *static_cast<Server*>(server);
@@ -127,13 +124,6 @@ bool Server::Run() {
   loop_.Run();
   (void)recorder_.Flush();
   return !recorder_.failed();
-}
-
-Task<Done> Server::WipeKeys() {
-  for (;;) {
-    co_await loop_.Sleep(Deadline::After(kKeyPairAge));
-    WipeStaleKeyPair();
-  }
 }
 
 Task<Done> Server::Control() {
