@@ -18,6 +18,8 @@ BUILD = ROOT / 'build'
 # Suites mostly wait for processes they started: more at once than there are processors.
 SUITES_AT_ONCE = 3
 LONGEST = ('kernel', 'ecosystems', 'gateway_process')
+# A variable: features and suites whose absence is a failure and not a skip; `all` names every one.
+REQUIRE = 'AGENTIC_CI_TESTS_REQUIRE'
 OUTPUT_LINES_MAX = 60  # Of a failure; the whole is in build/check.log.
 
 
@@ -77,6 +79,8 @@ def count_cases(output, succeeded):
         passed, failed = last(r'^Ran (\d+) tests?') - bad - skipped, bad
     elif last(r'^(\d+) passed, \d+ failed') is not None:  # Our own.
         passed, failed = last(r'^(\d+) passed, \d+ failed'), last(r'^\d+ passed, (\d+) failed')
+    if passed == 0 and not failed and not skipped:
+        return 0, 1, 0  # A suite that ran nothing has not passed.
     passed, failed = passed or 0, failed or 0
     if succeeded:
         return passed or (0 if skipped else 1), 0, skipped
@@ -102,8 +106,9 @@ def run_test(tally, directory, name, prefix=''):
     seconds = float(case.get('time'))
     if case.find('skipped') is not None or case.get('status') == 'notrun':
         lines = [line for line in output.splitlines() if line.strip()] or ['no reason given']
-        reason = next((line for line in lines if 'skip' in line.lower()), lines[-1])
-        return tally.report(prefix + name, seconds, output, 0, 0, reason.strip())
+        reason = next((line for line in lines if 'skip' in line.lower()), lines[-1]).strip()
+        missing = bool({name, 'all'} & set(os.environ.get(REQUIRE, '').split()))
+        return tally.report(prefix + name, seconds, output, 0, int(missing), None if missing else reason)
     passed, failed, skipped = count_cases(output, case.get('status') == 'run')
     reasons = sorted(set(re.findall(r"# SKIP (.+)|skipped '(.+)'", output)))
     why = ', '.join(''.join(reason) for reason in reasons[:3])

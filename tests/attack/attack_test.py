@@ -306,8 +306,10 @@ def main():
                 check(part.__name__ + " ran to its end", False, repr(error))
     finally:
         shutil.rmtree(top, ignore_errors=True)
+    if not any(counts.values()):
+        print("FAILED: no check is called " + ONLY)
     print("%d passed, %d failed" % (counts[True], counts[False]))
-    sys.exit(counts[False] > 0)
+    sys.exit(counts[False] > 0 or counts[True] == 0)
 
 
 main()

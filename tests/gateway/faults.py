@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Servers and clients that break off, stall, never read, or come by the thousand."""
 import ctypes
+import functools
 import os
 import resource
 import socket
@@ -33,16 +34,19 @@ def sanitized():
         return "asan" in maps.read()
 
 
-WAITING = []
+@functools.cache
+def waiting():
+    """Clients whose name server says nothing. Made by whichever test comes first, since their time-out is long."""
+    connections = [connect_proxy() for _ in range(5)]
+    for connection in connections:
+        connection.sendall(b"CONNECT silent.wild.example.test:443 HTTP/1.1\r\nHost: x\r\n\r\n")
+    return connections
 
 
 def test_a_silent_name_server_holds_nobody_else_up():
-    """Its outcome is looked at by the last test here."""
-    for _ in range(5):
-        WAITING.append(connect_proxy())
-        WAITING[-1].sendall(b"CONNECT silent.wild.example.test:443 HTTP/1.1\r\nHost: x\r\n\r\n")
+    connections = waiting()
     equal(curl("https://dns.example.test/echo").status, 200)
-    assert unanswered(WAITING)
+    assert unanswered(connections)
 
 
 def test_a_server_that_resets_before_its_answer_is_a_bad_gateway():
@@ -293,8 +297,7 @@ def test_a_client_may_change_keys_while_the_gateway_waits_to_write():
 
 
 def test_a_name_that_nobody_answers_for_is_a_bad_gateway():
-    """Of the test that began here."""
-    for connection in WAITING:
+    for connection in waiting():
         connection.settimeout(20)  # More than kResolveTimeout.
         contains(read_all(connection), b"HTTP/1.1 502 ")
         connection.close()

@@ -28,10 +28,13 @@ def main():
         return 64
     enter_namespaces()
     os.environ.pop("GATEWAY_TEST_INSIDE")
-    open_stage(os.path.abspath(sys.argv[1]))
     wanted = sys.argv[2:]
     tests = [(name, body) for topic in TOPICS for name, body in vars(topic).items()
              if name.startswith("test_") and (not wanted or name in wanted)]
+    if not tests:
+        print("FAILED: no test is called %s" % " or ".join(wanted))
+        return 1
+    open_stage(os.path.abspath(sys.argv[1]))
     failed = 0
     try:
         for name, body in tests:

@@ -659,10 +659,13 @@ def main():
         print(__doc__)
         return 64
     enter_namespaces()
-    STAGE = gateway.STAGE = Stage(os.path.abspath(sys.argv[1]))
     wanted = sys.argv[2:]
     tests = [(name, body) for name, body in globals().items()
              if name.startswith("test_") and (not wanted or name in wanted)]
+    if not tests:
+        print("FAILED: no test is called %s" % " or ".join(wanted))
+        return 1
+    STAGE = gateway.STAGE = Stage(os.path.abspath(sys.argv[1]))
     failed = 0
     try:
         for name, body in tests:

@@ -73,7 +73,7 @@ class Checkouts(Case):
 
     def test_host_with_mounts_in_etc_as_every_container_has(self):
         if FIXTURES and not ROOT:
-            return  # Seen as root.
+            self.skipTest('as root: the mount is its')
         self.feature('root', ROOT, 'only root can mount there')
         hosts = write(self.dir + '/hosts', 'of the container\n')
         line, _ = self.command(['sh', '-c', 'cat /etc/hosts; id -un; touch /etc/x; cat /etc/shadow'])
@@ -95,7 +95,7 @@ class Checkouts(Case):
 
     def test_checkout_of_another_user_is_handed_over_by_root(self):
         if not ROOT:
-            return  # test_checkout_of_another_user_is_69_with_what_to_type
+            self.skipTest('as root: test_checkout_of_another_user_is_69_with_what_to_type is the other half')
         other = self.make_checkout(self.dir + '/other')
         subprocess.run(['chown', '-R', '23456:23457', other], check=True)
         os.chmod(other + '/README.md', 0o600)

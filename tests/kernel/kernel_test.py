@@ -55,6 +55,9 @@ def run_cases(names):
     sys.path.insert(0, HERE)
     result = Result()
     cases(names).run(result)
+    if result.testsRun == 0:
+        print(f'FAILED  no case is called {" or ".join(names)}\n0 passed, 1 failed')
+        return 1
     failed = len(set(str(test) for test, _ in result.failures + result.errors))
     print(f'{result.testsRun - failed - len(result.skipped)} passed, {failed} failed')
     return 1 if failed else 0

@@ -37,7 +37,7 @@ network_policies:
     binaries: [{{ path: /usr/bin/python3 }}, {{ path: "/usr/bin/python3*" }}]
 '''
 # What servers that are not strict make of a path.
-LENIENT = [(r'%5c|\\\\', '/'), (r'%c0%af|%c1%9c', '/'), (r'%c0%ae|%e0%80%ae|%f0%80%80%ae|%2e', '.'), (r';[^/]*', ''), ('%2f', '/')]
+LENIENT = [(r'%5c|\\', '/'), (r'%c0%af|%c1%9c', '/'), (r'%c0%ae|%e0%80%ae|%f0%80%80%ae|%2e', '.'), (r';[^/]*', ''), ('%2f', '/')]
 FIELD = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+: ?[\t\x20-\x7e\x80-\xff]*")
 
 
