@@ -31,15 +31,11 @@ namespace {
 // A little above the bound of a policy file, so that parsing says what the bound is.
 constexpr size_t kFileBytesMax = size_t{1} << 20;
 
-// Stands for the agent's executables, which only a run knows.
-constexpr std::string_view kAgentBinary = "the agent";
-
 Result<policy::ParsedPolicy> ReadPolicy(const std::string& file, const std::string& agent) {
   std::string text = TRY(sys::ReadFile(file, kFileBytesMax).Context("reading the policy"));
   policy::ParseContext context;
   context.file = file;
   context.agent_name = agent;
-  context.agent_binaries = {std::string(kAgentBinary)};
   return policy::ParsePolicy(text, context);
 }
 
@@ -260,7 +256,6 @@ Result<int> PolicySuggestCommand(const Arguments& arguments) {
   for (report::DeniedRequest& one : refused) denials.push_back(std::move(one.denial));
   policy::ParseContext context;
   context.file = arguments.Get("policy");
-  context.agent_binaries = {"/**"};  // Whoever was refused was the agent, or started by it.
   std::string text = TRY(sys::ReadFile(context.file, kFileBytesMax).Context("reading the policy"));
   policy::SuggestedPatch suggested = TRY(policy::SuggestPatch(text, context, denials));
   std::string notes;

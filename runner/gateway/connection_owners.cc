@@ -24,8 +24,7 @@ constexpr size_t kDescriptorsReadMax = size_t{64} << 10;
 // The gateway asks within milliseconds of a connection. The kernel numbers sockets with 32 bits,
 // one after the other, and cannot come round in so short a time.
 constexpr std::chrono::milliseconds kConnectorAge{60'000};
-// Connects that nobody ever asks about, to servers inside the sandbox, push older ones out: those
-// are looked for among all processes then.
+// Connects that nobody ever asks about, to servers inside the sandbox, push older ones out.
 constexpr size_t kConnectorsMax = 16384;
 constexpr size_t kConnectorBytesMax = size_t{16} << 20;
 
@@ -70,6 +69,7 @@ std::optional<Connector> ConnectionOwners::Examine(pid_t thread, int socket) {
   if (!name.has_value()) return std::nullopt;
   std::optional<uint64_t> inode = ParseSocketName(*name);
   if (!inode.has_value()) return std::nullopt;
+  if (lineage.pending) return Connector{*inode, {}, true};
   for (size_t depth = 1; depth < lineage.processes.size() && lineage.refusal.empty(); ++depth) {
     bool shared = lineage.processes[depth]->DescriptorTarget(socket) == name;
     if (shared && !SamePrograms(lineage.caller, Above(lineage.caller, depth))) {
@@ -118,14 +118,16 @@ std::optional<uint64_t> ConnectionOwners::FindInode(const Question& question) {
   return std::nullopt;
 }
 
-Answer ConnectionOwners::FindHolder(uint64_t inode) {
+std::optional<Answer> ConnectionOwners::FindHolder(uint64_t inode) {
   std::optional<Answer> owner;
   size_t budget = kDescriptorsReadMax;
   for (const ProcessEntry& process : ListDescendants(init_)) {
     bool holds = HoldsSocket(process.pid, inode, &budget);
     if (budget == 0) return Refused("the sandbox has too many descriptors open");
     if (!holds) continue;
-    Answer holder = OwnerOf(lineages_.Read(process.pid, init_));
+    Lineage lineage = lineages_.Read(process.pid, init_);
+    if (lineage.pending) return std::nullopt;
+    Answer holder = OwnerOf(std::move(lineage));
     if (!holder.refusal.empty()) return holder;
     if (owner.has_value() && !SamePrograms(owner->caller, holder.caller)) {
       owner->refusal = kAmbiguous;
@@ -146,8 +148,8 @@ void ConnectionOwners::AddLinks(policy::Caller& caller) const {
   for (const std::string& ancestor : caller.ancestors) add(ancestor);
 }
 
-Answer ConnectionOwners::Find(const Question& question) {
-  Answer answer;
+std::optional<Answer> ConnectionOwners::Find(const Question& question) {
+  std::optional<Answer> answer;
   std::optional<uint64_t> inode;
   if (init_ > 0) inode = FindInode(question);
   if (init_ <= 0) {
@@ -157,10 +159,17 @@ Answer ConnectionOwners::Find(const Question& question) {
   } else {
     auto known = by_inode_.find(*inode);
     bool fresh = known != by_inode_.end() && !known->second->until.passed();
-    answer = fresh ? known->second->connector.owner : FindHolder(*inode);
+    if (fresh) {
+      answer = known->second->connector.owner;
+    } else if (watched_) {
+      answer = Refused("no program was seen to make this connection");
+    } else {
+      answer = FindHolder(*inode);
+    }
   }
-  AddLinks(answer.caller);
-  answer.number = question.number;
+  if (!answer.has_value()) return std::nullopt;
+  AddLinks(answer->caller);
+  answer->number = question.number;
   return answer;
 }
 
@@ -170,7 +179,27 @@ Status ConnectionOwners::AnswerQuestion(int socket) {
   if (message.bytes.empty()) return Error{Code::kIo, "the gateway is gone"};
   std::optional<Question> question = ParseQuestion(message.bytes);
   if (!question.has_value()) return Error{Code::kInvalid, "the gateway asked nonsense"};
-  return sys::SendMessage(socket, RenderAnswer(Find(*question))).Context("answering the gateway");
+  std::optional<Answer> answer = Find(*question);
+  if (!answer.has_value()) {
+    waiting_.push_back(*question);  // The gateway bounds how many it asks at once.
+    return Ok();
+  }
+  return sys::SendMessage(socket, RenderAnswer(*answer)).Context("answering the gateway");
+}
+
+Result<bool> ConnectionOwners::Proceed(int socket) {
+  if (!lineages_.Proceed()) return false;
+  std::vector<Question> waiting = std::move(waiting_);
+  waiting_.clear();
+  for (const Question& question : waiting) {
+    std::optional<Answer> answer = Find(question);
+    if (!answer.has_value()) {
+      waiting_.push_back(question);
+      continue;
+    }
+    TRY(sys::SendMessage(socket, RenderAnswer(*answer)).Context("answering the gateway"));
+  }
+  return true;
 }
 
 }  // namespace gateway

@@ -16,22 +16,27 @@ namespace gateway {
 namespace {
 
 TEST_CASE("Without a sandbox nobody owns anything") {
-  ConnectionOwners owners(0, Fd(), {});
-  Answer answer = owners.Find(Question{5, {}, {}});
+  ConnectionOwners owners(0, true, Fd(), {});
+  Answer answer = owners.Find(Question{5, {}, {}}).value();
   CHECK(answer.number == 5);
   CHECK(answer.refusal == "the sandbox has not started");
 }
 
 TEST_CASE("A connection that no process has is nobody's") {
-  ConnectionOwners owners(::getpid(), Fd(), {});
-  CHECK(owners.Find(Question{5, {}, {}}).refusal == "no socket of the sandbox has this connection");
+  ConnectionOwners owners(::getpid(), true, Fd(), {});
+  CHECK(owners.Find(Question{5, {}, {}})->refusal ==
+        "no socket of the sandbox has this connection");
 }
 
 TEST_CASE("Only a socket has a connector") {
   auto [one, other] = sys::SocketPair().value();
   Fd null = sys::Open("/dev/null", O_RDONLY).value();
-  ConnectionOwners owners(::getpid(), Fd(), {});
+  ConnectionOwners owners(::getpid(), true, Fd(), {});
   Connector connector = owners.Examine(::getpid(), one.get()).value();
+  for (int i = 0; connector.pending && i < 1000; ++i) {
+    (void)owners.Proceed(-1);  // This program is large, and lies where it could be changed.
+    connector = owners.Examine(::getpid(), one.get()).value();
+  }
   CHECK(connector.inode ==
         ParseSocketName(*Process::Open(::getpid())->DescriptorTarget(one.get())));
   CHECK(connector.owner.pid > 0);

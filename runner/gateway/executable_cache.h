@@ -1,27 +1,46 @@
 // SPDX-License-Identifier: Apache-2.0
+// Which content every executable had when it was first seen (trust on first use, as OpenShell's
+// NET/identity.rs). Contents are read a piece at a time: an agent chooses what there is to read,
+// and the supervisor keeps limits and signals in the same thread.
 #pragma once
 
+#include <openssl/evp.h>
 #include <sys/stat.h>
 #include <sys/types.h>
 
 #include <array>
 #include <cstdint>
 #include <map>
+#include <memory>
+#include <optional>
 #include <string>
 
+#include "base/fd.h"
+#include "base/free_with.h"
 #include "base/result.h"
 
 namespace gateway {
 
-// Which content every executable had when it was first seen (trust on first use, as OpenShell's
-// NET/identity.rs), and fingerprints that make a second look one stat(2). One per run.
+// One per run.
 class ExecutableCache {
  public:
   // Was `path` seen with just this fingerprint? Then nothing need be read.
   bool Knows(const std::string& path, const struct stat& st) const;
-  // Reads the executable open at `fd` when its fingerprint is new. False when `path` was seen
-  // before with other content. An Error when it cannot be read or is larger than 2 GiB.
-  Result<bool> Unchanged(const std::string& path, int fd);
+
+  // Why the executable at `path`, open as `file`, grants nothing; empty when it is what it was when
+  // first seen. nullopt: its content is still to be read, by Proceed(). An executable on a
+  // read-only mount, where no agent can change it, is known by its fingerprint and never read.
+  std::optional<std::string> Check(const std::string& path, Fd file);
+
+  // Reads at most kPieceBytes more. True when no executable is being read any more: Check() has an
+  // answer then about the one that was.
+  bool Proceed();
+
+  static constexpr size_t kPieceBytes = size_t{4} << 20;
+  // The largest agent is about 250 MB.
+  static constexpr int64_t kExecutableBytesMax = int64_t{512} << 20;
+  // Of all executables of a run, each time one is read. What is new after that grants nothing.
+  static constexpr int64_t kRunBytesMax = int64_t{4} << 30;
 
  private:
   struct Fingerprint {
@@ -34,11 +53,30 @@ class ExecutableCache {
   };
   struct Seen {
     Fingerprint fingerprint;
-    std::array<uint8_t, 32> sha256{};
+    std::optional<std::array<uint8_t, 32>> sha256;  // None: it was on a read-only mount.
+  };
+  struct Refused {
+    Fingerprint fingerprint;
+    std::string why;
+  };
+  using HashOwner = std::unique_ptr<EVP_MD_CTX, FreeWith<EVP_MD_CTX_free>>;
+  struct Job {
+    std::string path;
+    Fd file;
+    Fingerprint fingerprint;
+    HashOwner hash;
+    int64_t read = 0;
   };
   static Fingerprint FingerprintOf(const struct stat& st);
+  std::optional<std::string> Refuse(const std::string& path, const Fingerprint& fingerprint,
+                                    std::string why);
+  Status Begin(const std::string& path, Fd file, const struct stat& st);
+  void Finish();
 
   std::map<std::string, Seen> seen_;
+  std::map<std::string, Refused> refused_;  // The last content of each path that was.
+  std::optional<Job> job_;
+  int64_t run_bytes_ = 0;
 };
 
 }  // namespace gateway

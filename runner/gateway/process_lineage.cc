@@ -13,19 +13,17 @@ constexpr size_t kKnownMax = 128;
 
 }  // namespace
 
-// Why the executable at `path` grants nothing; empty when it is what it was.
-std::string LineageReader::CheckExecutable(const Process& process, const std::string& path) {
+// As ExecutableCache::Check().
+std::optional<std::string> LineageReader::CheckExecutable(const Process& process,
+                                                          const std::string& path) {
   struct stat st {};
-  if (process.StatExecutable(&st) && executables_.Knows(path, st)) return {};
+  if (process.StatExecutable(&st) && executables_.Knows(path, st)) return "";
   Fd executable = process.OpenExecutable();
   // Two readings of the path that agree: what was opened in between is what it names.
   if (!executable.valid() || process.Executable() != path) {
     return path + ": the process ended or executes another program by now";
   }
-  Result<bool> unchanged = executables_.Unchanged(path, executable.get());
-  if (!unchanged.ok()) return path + ": " + unchanged.error().what;
-  if (unchanged.value()) return {};
-  return "Binary integrity violation: " + path + " is not what it was";
+  return executables_.Check(path, std::move(executable));
 }
 
 Process* LineageReader::Known(pid_t pid) {
@@ -63,7 +61,10 @@ std::optional<Lineage> LineageReader::Walk(pid_t pid, pid_t init, bool remembere
       lineage.caller.cmdline = process->AbsoluteArguments();
     }
     lineage.processes.push_back(process);
-    lineage.refusal = CheckExecutable(*process, *path);
+    std::optional<std::string> refusal = CheckExecutable(*process, *path);
+    lineage.pending = !refusal.has_value();
+    if (lineage.pending) break;
+    lineage.refusal = std::move(*refusal);
     if (!lineage.refusal.empty() || birth.parent == 0 || birth.parent == init) break;
     // Not the sandbox's: `pid` is `init` itself, which tests and nobody else let connect.
     if (current == init) break;

@@ -20,7 +20,8 @@ struct Lineage {
   // until it reads the next.
   std::vector<Process*> processes;
   policy::Caller caller;
-  std::string refusal;  // Not empty: grants nothing, and why.
+  std::string refusal;   // Not empty: grants nothing, and why.
+  bool pending = false;  // An executable is still to be read (Proceed): nothing of it counts yet.
 };
 
 // Reads lineages. Remembers processes between them: most connections are made by a few.
@@ -31,12 +32,14 @@ class LineageReader {
   // meanwhile grants nothing, and neither do those above it. What is read is `pid`'s own only if
   // that still lives afterwards.
   Lineage Read(pid_t pid, pid_t init);
+  // Reads a piece of the executable that a lineage is pending for. True when none is being read.
+  bool Proceed() { return executables_.Proceed(); }
 
  private:
   Process* Known(pid_t pid);
   Process* Reopen(pid_t pid);
   std::optional<Lineage> Walk(pid_t pid, pid_t init, bool remembered);
-  std::string CheckExecutable(const Process& process, const std::string& path);
+  std::optional<std::string> CheckExecutable(const Process& process, const std::string& path);
 
   ExecutableCache executables_;
   std::map<pid_t, Process> known_;  // Some may have ended.

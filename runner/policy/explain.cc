@@ -104,7 +104,7 @@ class Explainer {
       return;
     }
     caller_.binary = ExampleProgram(policy_.source(), url_);
-    if (!caller_.binary.empty()) {
+    if (!caller_.binary.empty() && caller_.binary != kAgentPrograms) {
       explanation_.notes.push_back("for the program '" + caller_.binary +
                                    "'; ask about another one with --binary");
     }

@@ -18,13 +18,18 @@ namespace policy {
 
 inline constexpr size_t kPolicyBytesMax = 262144;  // OpenShell's bound.
 
+// Who the short form speaks of: the agent. That is the command a run starts, whatever that
+// executes, and all that it starts; nothing else runs in the sandbox. An executable would not name
+// it: a script is run by its interpreter, `env node` by node, and a shell replaces itself by its
+// only command.
+inline constexpr std::string_view kAgentPrograms = "/**";
+
 // What the `endpoints:` form needs to know of the run: which default endpoints `defaults:` means
 // and whose connections they are for.
 struct ParseContext {
-  std::string file;                         // As shown in messages.
-  std::vector<std::string> agent_binaries;  // The agent's own executables (real paths).
-  std::string agent_name = "command";       // Chooses the model endpoint of `defaults: minimal`.
-  std::string forge_host = "github.com";    // The forge that hosts the repository.
+  std::string file;                       // As shown in messages.
+  std::string agent_name = "command";     // Chooses the model endpoint of `defaults: minimal`.
+  std::string forge_host = "github.com";  // The forge that hosts the repository.
 };
 
 // Something legal that its author should know: shown by `policy check`, never an error.

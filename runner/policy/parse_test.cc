@@ -12,7 +12,6 @@ namespace {
 ParseContext Context() {
   ParseContext context;
   context.file = "p.yml";
-  context.agent_binaries = {"/usr/local/bin/claude"};
   context.agent_name = "claude-code";
   return context;
 }
@@ -180,7 +179,7 @@ TEST_CASE("The short form puts the defaults first and each text once") {
   CHECK(file.key == "endpoints");
   REQUIRE(file.endpoints.size() == 2);
   CHECK(file.endpoints[1].access == Access::kReadOnly);
-  CHECK(file.binaries == std::vector<std::string>{"/usr/local/bin/claude"});
+  CHECK(file.binaries == std::vector<std::string>{"/**"});
 }
 
 TEST_CASE("DefaultPolicy is the forge for git, and the model of an agent that has one") {
@@ -188,7 +187,7 @@ TEST_CASE("DefaultPolicy is the forge for git, and the model of an agent that ha
   REQUIRE(policy.network.size() == 2);
   CHECK(policy.network[0].key == "default-forge");
   CHECK(policy.network[1].key == "default-model");
-  CHECK(policy.network[1].binaries == std::vector<std::string>{"/usr/local/bin/claude"});
+  CHECK(policy.network[1].binaries == std::vector<std::string>{"/**"});
   ParseContext command;
   command.forge_host = "git.example.com";
   Policy other = DefaultPolicy(command);

@@ -67,8 +67,9 @@ constexpr auto kModes = std::to_array<std::string_view>({"redact"});
 constexpr auto kKeys = std::to_array<KeySpec>({
     Patterned(
         kShortForm, "endpoints", kTexts, kEndpointPattern, "none",
-        "Endpoints as `host:port[:access[:protocol[:enforcement[:options]]]]`, for the agent's own "
-        "executables and what they start. Options are `allowed-ip=CIDR`, "
+        "Endpoints as `host:port[:access[:protocol[:enforcement[:options]]]]`, for the agent: "
+        "the command that a run starts, whatever it executes, and all that it starts. Options are "
+        "`allowed-ip=CIDR`, "
         "`allow-uninspected-credentials`, `websocket-credential-rewrite` and "
         "`request-body-credential-rewrite`, separated by commas."),
     Choice(kShortForm, "defaults", kDefaults, "`agentic-ci`",

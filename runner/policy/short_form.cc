@@ -330,7 +330,7 @@ Result<std::vector<Endpoint>> ParseEndpoints(Reader* reader, const Fields& field
 std::vector<NetworkPolicy> DefaultNetworkPolicies(Defaults defaults, const ParseContext& context) {
   std::vector<NetworkPolicy> policies;
   if (defaults == Defaults::kAgenticCi) {
-    NetworkPolicy policy = Named("defaults", context.agent_binaries);
+    NetworkPolicy policy = Named("defaults", {std::string(kAgentPrograms)});
     for (std::string_view text : kAgenticCiEndpoints) policy.endpoints.push_back(BuiltIn(text));
     policies.push_back(std::move(policy));
   }
@@ -338,7 +338,7 @@ std::vector<NetworkPolicy> DefaultNetworkPolicies(Defaults defaults, const Parse
     policies.push_back(ForgePolicy(context.forge_host));
     std::string_view model = ModelEndpoint(context.agent_name);
     if (!model.empty()) {
-      NetworkPolicy policy = Named("default-model", context.agent_binaries);
+      NetworkPolicy policy = Named("default-model", {std::string(kAgentPrograms)});
       policy.endpoints.push_back(BuiltIn(model));
       policies.push_back(std::move(policy));
     }
@@ -353,7 +353,7 @@ Result<Endpoint> ParseEndpointText(Reader* reader, Position at, std::string_view
 Result<std::vector<NetworkPolicy>> ParseShortForm(Reader* reader, const YamlNode& root,
                                                   const ParseContext& context) {
   Defaults defaults = Defaults::kAgenticCi;
-  NetworkPolicy policy = Named("endpoints", context.agent_binaries);
+  NetworkPolicy policy = Named("endpoints", {std::string(kAgentPrograms)});
   if (root.kind == YamlKind::kNull) {
     reader->Warn({1, 1}, "the file is empty: the endpoints of 'defaults: agentic-ci' are open");
   } else {

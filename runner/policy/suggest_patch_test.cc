@@ -13,7 +13,6 @@ namespace {
 ParseContext Context() {
   ParseContext context;
   context.file = "p.yml";
-  context.agent_binaries = {"/**"};
   return context;
 }
 

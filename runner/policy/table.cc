@@ -116,10 +116,9 @@ class TableRun {
   }
 
   Status ReadContext(const YamlNode& node) {
-    TRY(CheckKeys(node, {"agent", "binaries", "forge"}));
+    TRY(CheckKeys(node, {"agent", "forge"}));
     std::string agent = TRY(TextOf(node, "agent"));
     if (!agent.empty()) context_.agent_name = agent;
-    context_.agent_binaries = TRY(TextsOf(node, "binaries"));
     std::string forge = TRY(TextOf(node, "forge"));
     if (!forge.empty()) context_.forge_host = forge;
     return Ok();

@@ -12,6 +12,7 @@
 #include "policy/access.h"
 #include "policy/destination.h"
 #include "policy/host_pattern.h"
+#include "policy/parse.h"
 
 namespace run {
 
@@ -190,13 +191,12 @@ std::vector<Registry> FindRegistries(const Ecosystem& ecosystem, const RegistryS
 }
 
 std::optional<policy::NetworkPolicy> EcosystemPolicy(const std::string& name,
-                                                     const std::vector<Registry>& registries,
-                                                     const std::vector<std::string>& binaries) {
+                                                     const std::vector<Registry>& registries) {
   if (registries.empty()) return std::nullopt;
   policy::NetworkPolicy network;
   network.key = "ecosystem_" + name;
   network.name = network.key;
-  network.binaries = binaries;
+  network.binaries = {std::string(policy::kAgentPrograms)};
   for (const Registry& registry : registries) {
     policy::Endpoint endpoint;
     endpoint.host = registry.host;

@@ -62,9 +62,8 @@ inline constexpr size_t kRegistriesMax = 64;
 // addresses are left out.
 std::vector<Registry> FindRegistries(const Ecosystem& ecosystem, const RegistrySources& sources);
 
-// A policy "ecosystem_NAME" that lets `binaries` read from the registries. None without registries.
+// A policy "ecosystem_NAME" that lets the agent read from the registries. None without registries.
 std::optional<policy::NetworkPolicy> EcosystemPolicy(const std::string& name,
-                                                     const std::vector<Registry>& registries,
-                                                     const std::vector<std::string>& binaries);
+                                                     const std::vector<Registry>& registries);
 
 }  // namespace run

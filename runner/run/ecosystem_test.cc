@@ -106,17 +106,16 @@ TEST_CASE("An unknown ecosystem is refused with the list") {
   CHECK(found.error().what.find("node, python, go, rust, java") != std::string::npos);
 }
 
-TEST_CASE("An ecosystem's policy lets the given programs read, and nothing write") {
-  std::optional<policy::NetworkPolicy> policy =
-      EcosystemPolicy("node", {{"npm.example", 443}}, {"/usr/bin/agent"});
+TEST_CASE("An ecosystem's policy lets the agent read, and nothing write") {
+  std::optional<policy::NetworkPolicy> policy = EcosystemPolicy("node", {{"npm.example", 443}});
   REQUIRE(policy.has_value());
   CHECK(policy->key == "ecosystem_node");
-  CHECK(policy->binaries == Hosts{"/usr/bin/agent"});
+  CHECK(policy->binaries == Hosts{"/**"});
   REQUIRE(policy->endpoints.size() == 1);
   for (const policy::HttpRule& rule : policy->endpoints[0].rules) {
     CHECK((rule.method == "GET" || rule.method == "HEAD" || rule.method == "OPTIONS"));
   }
-  CHECK_FALSE(EcosystemPolicy("node", {}, {"/usr/bin/agent"}).has_value());
+  CHECK_FALSE(EcosystemPolicy("node", {}).has_value());
 }
 
 }  // namespace run

@@ -111,8 +111,6 @@ Result<AgentProgram> FindAgent(const Request& request, const RunImage* image) {
     return NotInstalled(request, name, image);
   }
   program.path = real.value();
-  program.binaries = {program.path};
-  if (found != program.path) program.binaries.push_back(found);
   // A command that somebody names is shown, and nothing beside it: its directory may be a home.
   program.installation = {known_agent ? Installation(program.path) : program.path};
   return program;

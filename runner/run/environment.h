@@ -17,8 +17,7 @@ namespace run {
 
 // Where the agent's program lies: on the host, or in the image.
 struct AgentProgram {
-  std::string path;                   // Canonical; empty when it is only known inside (relative).
-  std::vector<std::string> binaries;  // What the policy's `endpoints:` form is for.
+  std::string path;  // Canonical; empty when it is only known inside (relative).
   std::vector<std::string> installation;  // What the sandbox must show to run it.
 };
 

@@ -198,8 +198,7 @@ Status AddEcosystems(const EcosystemRequest& request, policy::Policy* policy) {
       return Error{Code::kSetup, "the ecosystem '" + ecosystem.name + "' has more than " +
                                      std::to_string(kRegistriesMax) + " registries"};
     }
-    std::optional<policy::NetworkPolicy> network =
-        EcosystemPolicy(ecosystem.name, registries, request.binaries);
+    std::optional<policy::NetworkPolicy> network = EcosystemPolicy(ecosystem.name, registries);
     if (!network) {
       return Error{Code::kSetup, "no registry is known for the ecosystem '" + ecosystem.name +
                                      "': none of its tools " +

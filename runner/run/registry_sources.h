@@ -16,9 +16,8 @@ namespace run {
 
 struct EcosystemRequest {
   std::vector<std::string> names;
-  std::vector<std::string> binaries;  // Who may read from the registries.
-  const RunImage* image = nullptr;    // Whose tools are asked; null: the host's.
-  sandbox::SandboxLimits limits;      // Of the sandbox in which an image's are.
+  const RunImage* image = nullptr;  // Whose tools are asked; null: the host's.
+  sandbox::SandboxLimits limits;    // Of the sandbox in which an image's are.
   const change::Repository* repository = nullptr;
   std::string checkout;
   TrustedRef ref;

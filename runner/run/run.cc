@@ -94,9 +94,8 @@ std::string HostOf(const std::string& url) {
 }
 
 policy::ParseContext PolicyContext(const Request& request, const forge::Event& event,
-                                   const Checkout& checkout, const AgentProgram& program) {
+                                   const Checkout& checkout) {
   policy::ParseContext context;
-  context.agent_binaries = program.binaries;
   context.agent_name = request.agent;
   std::string host = HostOf(event.server_url);
   if (host.empty() && checkout.repository) host = HostOf(checkout.repository->OriginUrl());
@@ -161,8 +160,6 @@ sandbox::SandboxLimits LimitsOf(const Request& request) {
 Status OpenEcosystems(const Request& request, const forge::Event& event, Plan* plan) {
   EcosystemRequest wanted;
   wanted.names = plan->config.ecosystems;
-  wanted.binaries = plan->program.binaries;
-  if (wanted.binaries.empty()) wanted.binaries = {"/**"};
   wanted.image = plan->in_image();
   wanted.limits = LimitsOf(request);
   wanted.repository = plan->checkout.git();
@@ -233,11 +230,11 @@ Result<Plan> PlanRun(Request request, Recorder& recorder) {
   }
   PolicySource source = TRY(FindPolicy(request, plan.checkout.git(), plan.checkout.path, ref));
   if (!request.image.empty()) {
-    TRY(CheckBeforehand(request, trust, PolicyContext(request, event, plan.checkout, {}), source));
+    TRY(CheckBeforehand(request, trust, PolicyContext(request, event, plan.checkout), source));
     TRY(PlanTheImage(&request, &plan, recorder));
   }
   plan.program = TRY(FindAgent(request, plan.in_image()));
-  plan.policy_context = PolicyContext(request, event, plan.checkout, plan.program);
+  plan.policy_context = PolicyContext(request, event, plan.checkout);
   plan.policy = TRY(LoadPolicy(std::move(source), plan.policy_context, plan.in_image()));
   recorder.Note(plan.policy.record);
   plan.budget = PlanBudget(request, plan.config);
@@ -375,7 +372,8 @@ Status RunAgent(const Request& request, ReportDirectory& directory, Recorder& re
   gateway::ProgramLinks links = TRY(FollowLinks(plan.policy.parsed.policy, sandbox.init_pid()));
   TRY(sandbox.Go().Context("starting the agent"));
   recorder.Note(sandbox.connects(), links);
-  gateway::ConnectionOwners owners(sandbox.init_pid(), sandbox.TakeDiagnostics(), std::move(links));
+  gateway::ConnectionOwners owners(sandbox.init_pid(), sandbox.connects().descriptor() >= 0,
+                                   sandbox.TakeDiagnostics(), std::move(links));
   logging::Info("agent started", {{"agent", request.agent}, {"isolation", "namespaces"}});
   PolicyReload reload = NewReload(request, plan);
   OutputFiles files{plan.agent.streams_json ? directory.agent_jsonl.get() : -1,

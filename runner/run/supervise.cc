@@ -8,8 +8,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <string_view>
+#include <vector>
 
 #include "agent/stream.h"
 #include "base/deadline.h"
@@ -55,7 +57,11 @@ class Supervisor {
   Status Turn();
   Status Read(int fd, agent::StreamReader& reader, int raw, bool* open);
   void Write(const std::vector<std::string>& entries);
+  bool Pass(const sandbox::Connect& connect);
   void TakeConnect(short events);
+  // Reads on in the executables that calls and questions wait for, a piece each turn.
+  void Verify();
+  bool verifying() const { return !connects_.empty() || owners_.pending(); }
   void TakeSignal();
   void CheckLimits();
   void End(EndKind kind) {
@@ -87,6 +93,7 @@ class Supervisor {
   bool output_open_ = true;
   bool error_open_ = true;
   int64_t output_bytes_ = 0;
+  std::vector<sandbox::Connect> connects_;  // They wait for Verify().
   std::optional<EndKind> end_;
   std::optional<int> wait_status_;
 };
@@ -119,17 +126,29 @@ Status Supervisor::Read(int fd, agent::StreamReader& reader, int raw, bool* open
   return Ok();
 }
 
-void Supervisor::TakeConnect(short events) {
-  sandbox::ConnectWatch& connects = sandbox_.connects();
-  std::optional<sandbox::Connect> connect = connects.Take(events);
-  if (!connect) return;
-  // Nobody asks about the others; hashing a program for them would only keep them waiting.
-  bool internet = connect->family != AF_UNIX;
-  std::optional<gateway::Connector> connector;
-  if (internet) connector = owners_.Examine(connect->thread, connect->socket);
-  bool waited = connects.Continue(*connect);
+// Lets the call go on, unless an executable of its caller is still to be read.
+bool Supervisor::Pass(const sandbox::Connect& connect) {
+  std::optional<gateway::Connector> connector = owners_.Examine(connect.thread, connect.socket);
+  if (connector && connector->pending) return false;
+  bool waited = sandbox_.connects().Continue(connect);
   // Before the gateway can ask: that is answered by this thread too.
   if (waited && connector) owners_.Remember(std::move(*connector));
+  return true;
+}
+
+void Supervisor::TakeConnect(short events) {
+  std::optional<sandbox::Connect> connect = sandbox_.connects().Take(events);
+  if (connect && !Pass(*connect)) connects_.push_back(*connect);
+}
+
+void Supervisor::Verify() {
+  if (!verifying()) return;
+  Result<bool> done = owners_.Proceed(identity_);
+  if (!done.ok()) End(EndKind::kGatewayLost);
+  if (!done.ok() || !done.value()) return;
+  connects_.erase(std::remove_if(connects_.begin(), connects_.end(),
+                                 [this](const sandbox::Connect& each) { return Pass(each); }),
+                  connects_.end());
 }
 
 void Supervisor::TakeSignal() {
@@ -161,7 +180,8 @@ Status Supervisor::Turn() {
   sources[kGateway] = {gateway_.pidfd(), POLLIN, 0};
   sources[kSignals] = {signals_, POLLIN, 0};
   Deadline next = std::min({wall_, idle_, memory_});
-  if (::poll(sources, kSourceCount, next.poll_ms()) < 0 && errno != EINTR) return Errno("poll");
+  int wait_ms = verifying() ? 0 : next.poll_ms();
+  if (::poll(sources, kSourceCount, wait_ms) < 0 && errno != EINTR) return Errno("poll");
 
   if (sources[kSignals].revents != 0) TakeSignal();
   if (sources[kConnect].revents != 0) TakeConnect(sources[kConnect].revents);
@@ -170,6 +190,7 @@ Status Supervisor::Turn() {
     if (!owners_.AnswerQuestion(identity_).ok()) End(EndKind::kGatewayLost);
   }
   if (sources[kGateway].revents != 0) End(EndKind::kGatewayLost);
+  Verify();
   if (sources[kOutput].revents != 0) {
     TRY(Read(sandbox_.output(), output_, files_.raw, &output_open_));
   }

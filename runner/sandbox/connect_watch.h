@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The kernel stops every connect(2) in the sandbox until the supervisor has looked at who makes it
 // (seccomp's user notification, seccomp_unotify(2)). Nothing is decided here and every call goes
-// on: what the caller does to its memory or descriptors meanwhile changes what is remembered of
-// it, never what it may do.
+// on. The address is never looked at: it is in memory that other threads of the caller can write.
 #pragma once
 
 #include <sys/types.h>
@@ -20,9 +19,6 @@ struct Connect {
   uint64_t id = 0;   // The kernel's, for the calls below.
   pid_t thread = 0;  // The calling thread, as the reader numbers it.
   int socket = -1;   // A descriptor of that thread.
-  // AF_INET, ... as the address, or its size, said when it was looked at; AF_UNSPEC when it could
-  // not be read. A hint: the caller may change it before the kernel reads it.
-  int family = 0;
 };
 
 // The supervisor's end. Once it is closed, calls that wait and all later ones fail with ENOSYS: a

@@ -27,7 +27,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   policy::ParseContext context;
   context.file = "policy.yml";
-  context.agent_binaries = {"/usr/bin/agent"};
   Result<policy::ParsedPolicy> parsed = policy::ParsePolicy(text, context);
   if (parsed.ok()) {
     CheckPolicy(parsed.value().policy);

@@ -81,11 +81,12 @@ Status Obey(gateway::Gateway& running, const std::string& line) {
 
 // Answers until standard input ends, or the gateway does.
 Status AnswerUntilEnd(gateway::Gateway& running, int identity, pid_t init) {
-  gateway::ConnectionOwners owners(init, Fd(), {});
+  gateway::ConnectionOwners owners(init, false, Fd(), {});
   pollfd entries[3] = {
       {identity, POLLIN, 0}, {STDIN_FILENO, POLLIN, 0}, {running.pidfd(), POLLIN, 0}};
   for (;;) {
-    if (::poll(entries, 3, -1) < 0) return Errno("poll");
+    if (::poll(entries, 3, owners.pending() ? 0 : -1) < 0) return Errno("poll");
+    TRY(owners.Proceed(identity));
     if (entries[2].revents != 0) return Error{Code::kIo, "the gateway ended by itself"};
     if (entries[1].revents != 0) {
       char line[4096];

@@ -118,6 +118,15 @@ class Owners(Case):
         self.assertEqual(got, {"two": "403", "one": "200", "same": "200", "forked": "403"})
         self.assertIn("ambiguous shared socket ownership", self.events())
 
+    def test_what_another_thread_changes_during_a_connect_hides_nobody(self):
+        got = self.run_agent("p moving-address a ./other ./allowed; p moving-socket s ./other ./allowed;"
+                             "p connect-then-execute control ./allowed ./other; p moving-address c ./allowed ./other")
+        self.assertEqual(got.pop("control"), "200")
+        self.assertEqual({got.pop(name) for name in list(got) if name[0] == "c"}, {"200"})
+        self.assertGreater(len(got), 10)
+        self.assertEqual(set(got.values()), {"403"})
+        self.assertIn("no program was seen to make this connection", self.events())
+
     def test_a_script_is_its_interpreter(self):
         with open(self.path("script"), "w") as out:
             out.write("#!%s\nimport socket, sys\ns = socket.create_connection(('10.200.0.1', 3128))\n"
@@ -130,6 +139,29 @@ class Owners(Case):
         self.assertIn("script", self.events())  # The command line is told all the same.
         self.binaries = [os.path.realpath(PYTHON)]
         self.assertEqual(self.run_agent("./script interpreter"), {"interpreter": "200"})
+
+
+class ShortForm(Case):
+    """`endpoints:` speaks of the agent: what the run started, whatever that executes, and all that it starts."""
+
+    def ask(self, *command):
+        with open(self.top + "/policy.yml", "w") as out:
+            out.write("defaults: none\nendpoints: ['host.openshell.internal:%d']\n" % self.port)
+        done = subprocess.run([BINARY, "run", "--workdir", self.checkout, "--policy", self.top + "/policy.yml",
+                               "--report-dir", self.top + "/report", "--timeout", "40s", "--", *command],
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        return done.stdout.strip()
+
+    def test_the_agent_stays_itself_whatever_it_executes(self):
+        ask = "./other ask x %d" % self.port
+        with open(self.path("script"), "w") as out:
+            out.write("#!/usr/bin/env sh\n%s\n" % ask)
+        os.chmod(self.path("script"), 0o755)
+        for command in (["./script"], ["bash", "-c", ask], ["env", "A=b", *ask.split()], ["nice", *ask.split()],
+                        ["env", "-i", self.path("script")], ask.split(), ["sh", "-c", "setsid -w %s" % ask],
+                        ["sh", "-c", "x=$(./other orphan x %d ./other); echo $x" % self.port]):
+            self.assertEqual(self.ask(*command), "x=200", command)
 
 
 class Files(Case):
@@ -153,6 +185,48 @@ class Files(Case):
         got = self.run_agent("p start before ./allowed ./other; cp other parent; p start control ./parent ./allowed;"
                              "echo >> parent; p start after ./parent ./allowed; p ask self ./allowed")
         self.assertEqual(got, {"before": "200", "control": "200", "after": "403", "self": "200"})
+
+
+class Reading(Case):
+    """The supervisor reads executables that an agent can change, and does nothing else in its loop meanwhile."""
+
+    def timed(self, script, signal_after=None, timeout="3s"):
+        line = self.line(script)
+        line[line.index("--timeout") + 1] = timeout
+        begun = time.monotonic()
+        process = subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        if signal_after is not None:
+            time.sleep(signal_after)
+            begun = time.monotonic()
+            process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=120)
+        return process.returncode, time.monotonic() - begun
+
+    # Four shells above a program, each of two gigabytes that nobody wrote; then programs of 200 MB that are
+    # touched again and again.
+    HOLES = ("for i in $(seq 4); do cp /bin/sh /tmp/sh$i; truncate -s 2000000000 /tmp/sh$i; done;"
+             "echo ready; while :; do /tmp/sh1 -c '/tmp/sh2 -c \"/tmp/sh3 -c \\\"/tmp/sh4 -c ./ask; :\\\"; :\"; :'; done")
+    TOUCHED = ("for i in $(seq 9); do cp allowed /tmp/big$i; head -c 200000000 /dev/zero | tr '\\0' x >> /tmp/big$i; done;"
+               "while :; do for i in $(seq 9); do touch /tmp/big$i; p ask x /tmp/big$i & done; wait; done")
+
+    def test_limits_and_signals_do_not_wait_for_large_executables(self):
+        with open(self.path("ask"), "w") as out:
+            out.write("#!/bin/sh\nexec ./allowed ask x %d\n" % self.port)
+        os.chmod(self.path("ask"), 0o755)
+        for script in (self.HOLES, self.TOUCHED):
+            code, seconds = self.timed(script, timeout="8s")
+            self.assertEqual(code, 124)
+            self.assertLess(seconds, 8 + 5)  # What remains is the end of the run.
+        code, seconds = self.timed(self.HOLES, signal_after=4, timeout="60s")
+        self.assertEqual(code, 143)
+        self.assertLess(seconds, 5)
+
+    def test_executables_that_cost_time_alone_are_refused(self):
+        self.binaries += ["/tmp/holes", "/tmp/large"]
+        got = self.run_agent("cp allowed /tmp/holes; truncate -s 1G /tmp/holes; p ask holes /tmp/holes; cp allowed /tmp/large;"
+                             "head -c 50000000 /dev/zero | tr '\\0' x >> /tmp/large; p ask large /tmp/large; p ask small ./allowed")
+        self.assertEqual(got, {"holes": "403", "large": "200", "small": "200"})
+        self.assertRegex(self.events(), "the executable is (too large|mostly holes)")
 
 
 class Links(Case):

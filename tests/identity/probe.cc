@@ -269,6 +269,67 @@ void HalfClosed(const Call& call) {
   Print(call, StatusOf(socket));
 }
 
+bool IsConnected(int socket) {
+  sockaddr_storage peer{};
+  socklen_t size = sizeof peer;
+  return ::getpeername(socket, reinterpret_cast<sockaddr*>(&peer), &size) == 0;
+}
+
+// What another thread changes while connect(2) waits to be looked at: the address that is read, or
+// the socket that the descriptor is.
+struct Moving {
+  sockaddr_storage address{};
+  int number = -1;
+  int sockets[2] = {-1, -1};
+  bool of_address = false;
+};
+
+[[noreturn]] void* KeepMoving(void* argument) {
+  auto* moving = static_cast<Moving*>(argument);
+  for (int i = 0;; i ^= 1) {
+    if (moving->of_address) {
+      __atomic_store_n(&moving->address.ss_family, i == 0 ? AF_UNIX : AF_INET, __ATOMIC_RELAXED);
+    } else {
+      ::dup2(moving->sockets[i], moving->number);
+    }
+  }
+}
+
+// Connects once while another thread moves what is connected, and is `argument` at once if that has
+// worked. Does not return.
+[[noreturn]] void ConnectMovingOnce(const Call& call, bool of_address) {
+  Moving moving;
+  sockaddr_in address = ProxyAddress();
+  ::memcpy(&moving.address, &address, sizeof address);
+  moving.of_address = of_address;
+  for (int& socket : moving.sockets) socket = NewSocket();
+  moving.number = ::dup(moving.sockets[0]);
+  pthread_t thread;
+  if (::pthread_create(&thread, nullptr, KeepMoving, &moving) != 0) Fail("pthread_create");
+  // Longer than any address of the internet: its size tells nothing.
+  (void)::connect(moving.number, reinterpret_cast<sockaddr*>(&moving.address), 110);
+  for (int socket : moving.sockets) {
+    if (IsConnected(socket)) Execute(call.argument, "send", call, socket);
+  }
+  std::_Exit(1);
+}
+
+// Labels are numbered.
+void ConnectMoving(const Call& call, bool of_address) {
+  constexpr int kConnectionsWanted = 30;
+  constexpr int kTriesMax = 3000;
+  int connected = 0;
+  for (int i = 0; i < kTriesMax && connected < kConnectionsWanted; ++i) {
+    Call numbered = call;
+    numbered.label += std::to_string(connected);
+    pid_t child = ::fork();
+    if (child == 0) ConnectMovingOnce(numbered, of_address);
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    if (status == 0) ++connected;
+  }
+}
+
 // Connects for ever, to where nobody listens.
 void Knock(const Call& call) {
   Print(call, "knocking");
@@ -369,6 +430,8 @@ void Carry(Call& call) {
   if (call.verb == "zombie") Zombie(call);
   if (call.verb == "half-closed") HalfClosed(call);
   if (call.verb == "knock") Knock(call);
+  if (call.verb == "moving-address") ConnectMoving(call, true);
+  if (call.verb == "moving-socket") ConnectMoving(call, false);
 }
 
 }  // namespace
