@@ -99,7 +99,7 @@ class Judge {
       Add(kPaths, Severity::kError, path, 0, "a path that leaves the checkout or enters .git");
       return;
     }
-    std::optional<ProtectedPath> found = FindProtectedPath(path);
+    std::optional<ProtectedPath> found = FindProtectedPath(limits_.prefix + path);
     if (!found.has_value()) return;
     Add(kPaths, found->refused ? Severity::kError : Severity::kWarning, path, 0,
         "steers " + found->what);

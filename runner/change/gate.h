@@ -26,6 +26,8 @@ struct GateLimits {
   int64_t files_max = 100;
   int64_t patch_bytes_max = 4 << 20;
   int64_t findings_max = 200;  // Further ones are counted in one last finding.
+  // From the repository's top to the checkout (Repository::prefix): a path may be protected there.
+  std::string prefix;
 };
 
 struct Verdict {

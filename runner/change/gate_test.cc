@@ -41,6 +41,14 @@ TEST_CASE("An ordinary change is accepted without a finding") {
   CHECK(JudgeChanges(ChangeSet(), {}).accepted);
 }
 
+TEST_CASE("A path is protected by where it is in the repository, not in the checkout") {
+  GateLimits below;
+  below.prefix = ".github/";
+  CHECK_FALSE(JudgeChanges(Created("workflows/ci.yml", {"on: push"}), below).accepted);
+  below.prefix = "docs/";
+  CHECK(JudgeChanges(Created("workflows/ci.yml", {"on: push"}), below).accepted);
+}
+
 TEST_CASE("A secret in an added line is refused at its line, and not repeated") {
   Verdict verdict = JudgeChanges(Created("a.env", {"x=1", "", "GH=" + kToken}), {});
   CHECK_FALSE(verdict.accepted);

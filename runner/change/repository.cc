@@ -64,7 +64,9 @@ Result<GitCommit> CommitOfReference(git_repository* repository, const std::strin
   if (status != 0) return GitError(Code::kInvalid, "reading " + name);
   git_object* raw = nullptr;
   if (git_object_lookup(&raw, repository, &id, GIT_OBJECT_ANY) != 0) {
-    return GitError(Code::kNotFound, "reading " + name);
+    Error error = GitError(Code::kNotFound, "reading " + name);
+    error.hint = "git fsck";
+    return error;
   }
   GitObject object(raw);
   git_object* peeled = nullptr;
@@ -118,6 +120,38 @@ Result<std::string> TakeConfiguration(git_repository* repository) {
   return origin;
 }
 
+// git's own files without a working tree around them.
+bool IsGitDirectory(const std::string& path) {
+  return sys::Exists(path + "/HEAD") && sys::Exists(path + "/objects") &&
+         sys::Exists(path + "/refs");
+}
+
+// Where git would find the working tree that `directory` (canonical) is in. A `.git` that somebody
+// else put above it is not taken for its own.
+Result<std::string> FindTop(const std::string& directory) {
+  struct stat own {};
+  if (::stat(directory.c_str(), &own) != 0) return Errno("looking at " + directory);
+  for (std::string top = directory;; top.resize(top.rfind('/'))) {
+    struct stat git {};
+    const std::string path = top + "/.git";
+    if (::lstat(path.c_str(), &git) == 0) {
+      bool trusted = git.st_uid == own.st_uid || git.st_uid == ::geteuid() || git.st_uid == 0;
+      if (trusted || top == directory) return top;
+      return Error{Code::kSetup, path + " belongs to another user than " + directory,
+                   "--workdir DIR, with a repository of its own"};
+    }
+    if (errno != ENOENT && errno != ENOTDIR) return Errno("looking for " + path);
+    if (IsGitDirectory(top)) {
+      bool bare = !top.ends_with("/.git");
+      return Error{Code::kSetup, top + " is a git repository without a working tree",
+                   bare ? "git -C " + top + " worktree add DIR, then --workdir DIR"
+                        : "--workdir " + top.substr(0, top.rfind('/'))};
+    }
+    if (top.empty()) break;
+  }
+  return Error{Code::kNotFound, directory + " is not in a git checkout"};
+}
+
 // libgit2 opens these without looking, and would wait for a pipe's writer for ever.
 Status RefusePipes(const std::string& git) {
   for (const char* name : {"", "/config", "/config.worktree", "/commondir", "/HEAD", "/index",
@@ -149,6 +183,8 @@ bool ValidRefName(const std::string& ref) {
 
 struct Repository::State {
   GitRepository git;
+  std::string top;
+  std::string prefix;
   std::string origin_url;
   GitIndex index;  // Loaded by the first question about it.
   IgnoreGate ignore_gate{Fd()};
@@ -170,30 +206,36 @@ Repository::~Repository() = default;
 
 Result<Repository> Repository::Open(const std::string& checkout) {
   TRY(StartGit());
-  if (!sys::Exists(checkout + "/.git")) {
-    return Error{Code::kNotFound, checkout + " is not the top of a git checkout"};
-  }
-  TRY(RefusePipes(checkout + "/.git"));
+  const std::string inside = TRY(sys::RealPath(checkout));
+  const std::string top = TRY(FindTop(inside));
+  TRY(RefusePipes(top + "/.git"));
   auto state = std::make_unique<State>();
   git_repository* raw = nullptr;
-  if (git_repository_open_ext(&raw, checkout.c_str(), GIT_REPOSITORY_OPEN_NO_SEARCH, nullptr) !=
-      0) {
-    return GitError(Code::kInvalid, "opening the repository of " + checkout);
+  if (git_repository_open_ext(&raw, top.c_str(), GIT_REPOSITORY_OPEN_NO_SEARCH, nullptr) != 0) {
+    return GitError(Code::kInvalid, "opening the repository of " + top);
   }
   state->git.reset(raw);
   state->origin_url = TRY(TakeConfiguration(raw));
   // core.worktree may have said otherwise; ignore rules and index belong to this directory. Only
   // where it differs: libgit2 1.5 leaks when it is set to what it is.
-  const std::string directory = TRY(sys::RealPath(checkout)) + "/";
+  const std::string directory = top + "/";
   const char* workdir = git_repository_workdir(raw);
   bool same = workdir != nullptr && directory == workdir;
   if (!same && git_repository_set_workdir(raw, directory.c_str(), 0) != 0) {
-    return GitError(Code::kInvalid, "setting the working tree to " + checkout);
+    return GitError(Code::kInvalid, "setting the working tree to " + top);
   }
-  Fd top = TRY(sys::Open(directory, O_RDONLY | O_DIRECTORY).Context("opening the checkout"));
-  state->ignore_gate = IgnoreGate(std::move(top));
+  Fd tree = TRY(sys::Open(directory, O_RDONLY | O_DIRECTORY).Context("opening the checkout"));
+  state->ignore_gate = IgnoreGate(std::move(tree));
+  state->top = top;
+  if (inside != top) state->prefix = inside.substr(directory.size()) + "/";
   return Repository(std::move(state));
 }
+
+const std::string& Repository::top() const { return state_->top; }
+
+const std::string& Repository::prefix() const { return state_->prefix; }
+
+bool Repository::unborn() const { return git_repository_head_unborn(state_->git.get()) == 1; }
 
 Result<std::string> Repository::ResolveCommit(const std::string& ref) const {
   GitCommit commit = TRY(FindCommit(state_->git.get(), ref));
@@ -246,7 +288,8 @@ Result<std::optional<std::string>> Repository::ReadAtRef(const std::string& ref,
   return Found(std::string(static_cast<const char*>(git_blob_rawcontent(blob.get())), size));
 }
 
-bool Repository::Ignores(const std::string& path) const {
+bool Repository::Ignores(const std::string& in_checkout) const {
+  const std::string path = state_->prefix + in_checkout;
   if (!state_->ignore_gate.Open(path)) return false;
   int ignored = 0;
   auto began = std::chrono::steady_clock::now();
@@ -257,13 +300,15 @@ bool Repository::Ignores(const std::string& path) const {
 
 bool Repository::Tracks(const std::string& path) const {
   git_index* index = state_->Index();
-  return index != nullptr && git_index_get_bypath(index, path.c_str(), 0) != nullptr;
+  return index != nullptr &&
+         git_index_get_bypath(index, (state_->prefix + path).c_str(), 0) != nullptr;
 }
 
 bool Repository::TracksBeneath(const std::string& directory) const {
   git_index* index = state_->Index();
   size_t at = 0;
-  return index != nullptr && git_index_find_prefix(&at, index, (directory + "/").c_str()) == 0;
+  return index != nullptr &&
+         git_index_find_prefix(&at, index, (state_->prefix + directory + "/").c_str()) == 0;
 }
 
 std::string Repository::OriginUrl() const { return state_->origin_url; }

@@ -25,12 +25,22 @@ bool ValidRefName(const std::string& ref);
 // What an `include.path` there names is parsed as configuration during Open() and goes no further.
 class Repository {
  public:
-  // `checkout` is the top directory of a working tree (`.git` in it, a directory or a gitfile).
-  // kNotFound when there is no `.git`, kInvalid when it cannot be read as a repository.
+  // `checkout` is a directory of a working tree: its top is the nearest directory, itself or above,
+  // with a `.git` (a directory or a gitfile). kNotFound when there is no such directory; kSetup
+  // when git's own files come first (a bare repository, or the inside of a `.git`) or when the
+  // `.git` above belongs to another user; kInvalid when it cannot be read as a repository.
   static Result<Repository> Open(const std::string& checkout);
   Repository(Repository&&) noexcept;
   Repository& operator=(Repository&&) noexcept;
   ~Repository();
+
+  // The top directory of the working tree, canonical.
+  const std::string& top() const;
+  // From there to the checkout, with a `/` at the end; empty when the checkout is the top.
+  const std::string& prefix() const;
+
+  // True when HEAD names a branch that has no commit yet.
+  bool unborn() const;
 
   // The commit, as 40 hexadecimal digits, that `ref` names: HEAD, a full commit id, a full name
   // (refs/...), or a short name looked up as refs/heads/, refs/remotes/origin/, refs/remotes/ and
@@ -38,11 +48,11 @@ class Repository {
   // fetch when nothing has that name.
   Result<std::string> ResolveCommit(const std::string& ref) const;
 
-  // The file `path` (relative, `/` between components) in the tree of `ref`. nullopt when that tree
-  // has no such file; every other reason not to have its bytes is an Error, so that a policy which
-  // could not be read never passes for one that is not there: kNotFound for a missing ref or a
-  // missing object (shallow or partial clone), kInvalid for a symbolic link or a submodule at or
-  // above `path`, for a directory, and for more than `bytes_max` bytes.
+  // The file `path` (relative to the top, `/` between components) in the tree of `ref`. nullopt
+  // when that tree has no such file; every other reason not to have its bytes is an Error, so that
+  // a policy which could not be read never passes for one that is not there: kNotFound for a
+  // missing ref or a missing object (shallow or partial clone), kInvalid for a symbolic link or a
+  // submodule at or above `path`, for a directory, and for more than `bytes_max` bytes.
   Result<std::optional<std::string>> ReadAtRef(const std::string& ref, const std::string& path,
                                                size_t bytes_max) const;
 

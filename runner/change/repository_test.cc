@@ -35,11 +35,67 @@ TEST_CASE("Repository::Open says that a directory without .git is none") {
   CHECK(repository.error().code == Code::kNotFound);
 }
 
-TEST_CASE("Repository::Open does not search the directories above") {
+TEST_CASE("Repository::Open finds the top above a directory, and keeps its questions below") {
+  TestTree tree;
+  tree.Write(".gitignore", "/sub/out\n/out\n");
+  tree.Write("policy", "p");
+  tree.Write("sub/a", "x");
+  tree.Write("sub/deep/b", "y");
+  tree.Commit({".gitignore", "policy", "sub/a", "sub/deep/b"});
+  Repository top = Repository::Open(tree.root()).value();
+  CHECK(top.prefix().empty());
+  Repository below = Repository::Open(tree.At("sub")).value();
+  CHECK(below.top() == tree.root());
+  CHECK(below.prefix() == "sub/");
+  CHECK(below.ReadAtRef("HEAD", "policy", 10).value() == "p");
+  CHECK(below.Tracks("a"));
+  CHECK_FALSE(below.Tracks("sub/a"));
+  CHECK(below.TracksBeneath("deep"));
+  CHECK_FALSE(below.TracksBeneath("sub"));
+  CHECK(below.Ignores("out"));
+  CHECK_FALSE(below.Ignores("sub/out"));
+}
+
+TEST_CASE("Repository::Open refuses git's own files where a working tree is wanted") {
+  TestTree tree;
+  tree.Write("a", "x");
+  tree.Commit({"a"});
+  tree.Directory("outside");
+  std::filesystem::copy(tree.At(".git"), tree.At("outside/bare.git"),
+                        std::filesystem::copy_options::recursive);
+  for (const char* directory : {"outside/bare.git", "outside/bare.git/refs", ".git", ".git/refs"}) {
+    CAPTURE(directory);
+    Result<Repository> repository = Repository::Open(tree.At(directory));
+    REQUIRE_FALSE(repository.ok());
+    CHECK(repository.error().code == Code::kSetup);
+  }
+  CHECK(Repository::Open(tree.At("outside")).ok());
+}
+
+TEST_CASE("Repository::Open takes no .git of another user above") {
+  if (::geteuid() != 0) return;  // Nobody else can give a file away.
   TestTree tree;
   tree.Write("sub/a", "x");
   tree.Commit({"sub/a"});
-  CHECK_FALSE(Repository::Open(tree.At("sub")).ok());
+  REQUIRE(::chown(tree.At("sub").c_str(), 4001, 4001) == 0);
+  CHECK(Repository::Open(tree.At("sub")).ok());
+  REQUIRE(::chown(tree.At(".git").c_str(), 4002, 4002) == 0);
+  CHECK(Repository::Open(tree.At("sub")).error().code == Code::kSetup);
+  CHECK(Repository::Open(tree.root()).ok());
+}
+
+TEST_CASE("unborn tells a repository without a commit from one whose commit is lost") {
+  TestTree tree;
+  tree.Write("a", "x");
+  tree.Commit({"a"});
+  CHECK_FALSE(Repository::Open(tree.root()).value().unborn());
+  std::filesystem::remove_all(tree.At(".git/objects"));
+  tree.Directory(".git/objects");
+  Repository lost = Repository::Open(tree.root()).value();
+  CHECK_FALSE(lost.unborn());
+  CHECK_FALSE(lost.ResolveCommit("HEAD").ok());
+  std::filesystem::remove_all(tree.At(".git/refs/heads"));
+  CHECK(Repository::Open(tree.root()).value().unborn());
 }
 
 TEST_CASE("ReadAtRef gives the committed bytes, not those on disk") {

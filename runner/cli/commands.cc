@@ -12,6 +12,12 @@ constexpr VariableSpec kGitHubVariables = {
     "What GitHub Actions (or Gitea, or Forgejo) says about the event, the step's "
     "summary and its outputs; looked at only when GITHUB_ACTIONS is `true`."};
 
+constexpr VariableSpec kCiVariable = {
+    "CI",
+    "When set, or a variable like GITLAB_CI, and GITHUB_ACTIONS is not `true`: a continuous "
+    "integration whose events are not read. `policy-ref` must then be given, and a run gets no "
+    "secrets. `false` and `0` count as not set."};
+
 constexpr VariableSpec kStoreVariable = {
     "AGENTIC_CI_STORE",
     "Where unpacked layers are kept; without it, `agentic-ci/images` in XDG_CACHE_HOME, or in "
@@ -57,7 +63,7 @@ Command RunCommandSpec() {
                   .operands = "[-- COMMAND ARG...]",
                   .doc = "Run an agent (or COMMAND) in the sandbox and write the report.",
                   .options = {},
-                  .variables = {kGitHubVariables, kStoreVariable, kRegistryVariable}};
+                  .variables = {kGitHubVariables, kCiVariable, kStoreVariable, kRegistryVariable}};
   for (const RunOption& option : kRunOptions) command.options.push_back(option.spec);
   return command;
 }
@@ -87,7 +93,8 @@ Command ImageCommandSpec(std::string_view name, std::string_view doc) {
       .variables = {kStoreVariable,
                     kRegistryVariable,
                     {"HTTPS_PROXY", "A proxy on the way to the registry."},
-                    kGitHubVariables}};
+                    kGitHubVariables,
+                    kCiVariable}};
   AddImageOptions(&command.options);
   return command;
 }

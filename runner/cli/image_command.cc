@@ -46,9 +46,8 @@ Result<run::Config> ReadConfig(const Arguments& arguments) {
   if (!repository.ok() && repository.error().code != Code::kNotFound) {
     return std::move(repository).error();
   }
-  std::string asked = arguments.Get("policy-ref");
-  return run::LoadConfig(repository.ok() ? &repository.value() : nullptr, checkout,
-                         {run::PolicyRef(event, asked), !asked.empty()});
+  run::TrustedRef ref = TRY(run::FindTrustedRef(event, arguments.Get("policy-ref")));
+  return run::LoadConfig(repository.ok() ? &repository.value() : nullptr, checkout, ref);
 }
 
 // "linux/arm64/v8".

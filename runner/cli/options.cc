@@ -160,9 +160,6 @@ Status CheckRequest(const run::Request& request) {
   if (!request.prompt.empty() && !request.prompt_file.empty()) {
     return Usage("--prompt and --prompt-file exclude each other");
   }
-  if (!request.policy_file.empty() && !request.policy_ref.empty()) {
-    return Usage("--policy and --policy-ref exclude each other");
-  }
   bool signer = !request.image_key.empty() || !request.image_identity.empty() ||
                 !request.image_issuer.empty() || !request.image_bundles.empty();
   if (signer && request.image.empty()) {

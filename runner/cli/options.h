@@ -88,8 +88,10 @@ inline constexpr auto kRunOptions = std::to_array<RunOption>({
       "either, the built-in default holds."},
      Text{&run::Request::policy_file}},
     {{"policy-ref", "REF", "",
-      "Where the repository's policy is read from; without it, the event's base, else `HEAD`. "
-      "`worktree` reads the checkout itself, which a pull request can change."},
+      "Where the repository's policy and configuration are read from; without it, the commit of the "
+      "base that the event names, and outside continuous integration `HEAD`. `worktree` reads the "
+      "checkout itself, which a pull request can change. Must be given in a continuous integration "
+      "other than those of GitHub, Gitea and Forgejo."},
      Text{&run::Request::policy_ref}},
     {{"keep-policy", "", "",
       "The file of `policy` is read again when the run is sent SIGUSR1, and what it says of the "

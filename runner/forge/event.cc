@@ -2,6 +2,7 @@
 #include "forge/event.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "base/ascii.h"
@@ -15,6 +16,56 @@ namespace {
 
 constexpr size_t kPayloadBytesMax = 25 * 1024 * 1024;  // GitHub's own bound on a webhook's payload.
 constexpr size_t kAddressBytesMax = 2048;
+
+// Set by a continuous integration in every job: by most of them CI, by each its own as well.
+constexpr std::array<const char*, 17> kCiVariables = {"GITLAB_CI",
+                                                      "GITHUB_ACTIONS",
+                                                      "GITEA_ACTIONS",
+                                                      "FORGEJO_ACTIONS",
+                                                      "JENKINS_URL",
+                                                      "CIRCLECI",
+                                                      "TRAVIS",
+                                                      "BUILDKITE",
+                                                      "DRONE",
+                                                      "TF_BUILD",
+                                                      "APPVEYOR",
+                                                      "CIRRUS_CI",
+                                                      "BITBUCKET_BUILD_NUMBER",
+                                                      "TEAMCITY_VERSION",
+                                                      "CODEBUILD_BUILD_ID",
+                                                      "SEMAPHORE",
+                                                      "CI"};
+
+// The events that are about no commit but GITHUB_SHA. Any other may be about a stranger's.
+constexpr std::array<std::string_view, 19> kEventsWithoutHead = {"branch_protection_rule",
+                                                                 "create",
+                                                                 "delete",
+                                                                 "discussion",
+                                                                 "discussion_comment",
+                                                                 "fork",
+                                                                 "gollum",
+                                                                 "issue_comment",
+                                                                 "issues",
+                                                                 "label",
+                                                                 "milestone",
+                                                                 "page_build",
+                                                                 "public",
+                                                                 "registry_package",
+                                                                 "release",
+                                                                 "repository_dispatch",
+                                                                 "schedule",
+                                                                 "watch",
+                                                                 "workflow_dispatch"};
+
+// The events of another workflow's run that leave no doubt where its head is from: of a pull
+// request's comment, say, its record has the default branch for a head.
+constexpr std::array<std::string_view, 5> kRunEventsWithHead = {
+    "merge_group", "pull_request", "push", "schedule", "workflow_dispatch"};
+
+template <typename List>
+bool Has(const List& list, std::string_view name) {
+  return std::find(list.begin(), list.end(), name) != list.end();
+}
 
 bool Digits(std::string_view text) { return text.size() <= 20 && ascii::IsNumber(text); }
 
@@ -91,6 +142,14 @@ EventKind KindOf(std::string_view name) {
   return EventKind::kOther;
 }
 
+// By id: a name can be given up and taken by somebody else. A deleted repository has none.
+HeadOrigin OriginOf(const codec::Json& base, const codec::Json& head) {
+  int64_t base_id = base.IntegerAt("id");
+  int64_t head_id = head.IntegerAt("id");
+  if (base_id == 0 || head_id == 0) return HeadOrigin::kUnknown;
+  return base_id == head_id ? HeadOrigin::kBase : HeadOrigin::kFork;
+}
+
 void ReadPullRequest(const codec::Json& pull, Event& event) {
   const codec::Json& base = At(pull, "base");
   const codec::Json& head = At(pull, "head");
@@ -100,10 +159,8 @@ void ReadPullRequest(const codec::Json& pull, Event& event) {
   event.head_ref = head.StringAt("ref");
   event.head_sha = head.StringAt("sha");
   event.head_repository = At(head, "repo").StringAt("full_name");
-  // By id: a name can be given up and taken by somebody else.
-  int64_t base_id = At(base, "repo").IntegerAt("id");
-  int64_t head_id = At(head, "repo").IntegerAt("id");
-  event.fork = base_id == 0 || head_id == 0 || base_id != head_id;
+  event.head_origin = OriginOf(At(base, "repo"), At(head, "repo"));
+  event.trusted_sha = event.base_sha;
   if (event.repository.empty()) event.repository = At(base, "repo").StringAt("full_name");
 }
 
@@ -115,33 +172,73 @@ void ReadPush(const codec::Json& payload, Event& event) {
   event.head_repository = event.repository;
   if (ZeroSha(event.base_sha)) event.base_sha.clear();
   if (ZeroSha(event.head_sha)) event.head_sha.clear();
+  if (event.trusted_sha.empty()) event.trusted_sha = event.head_sha;
 }
 
 void ReadMergeGroup(const codec::Json& group, Event& event) {
   event.base_ref = BranchOf(group.StringAt("base_ref"));
   event.base_sha = group.StringAt("base_sha");
+  event.trusted_sha = event.base_sha;  // GITHUB_SHA holds the queued changes.
   event.head_ref = BranchOf(group.StringAt("head_ref"));
   event.head_sha = group.StringAt("head_sha");
   event.head_repository = event.repository;
 }
 
-// What GITHUB_REF and GITHUB_SHA say: for every event but pull_request and merge_group that is a
-// branch of the base repository, the default one unless somebody with write access chose another.
+// The branch that GITHUB_REF names, with GITHUB_SHA: for most events the default one, unless
+// somebody with write access chose another.
 void ReadOwnBranch(const std::string& ref, const std::string& sha, Event& event) {
   event.base_ref = BranchOf(ref);
   event.base_sha = sha;
   event.head_ref = event.base_ref;
   event.head_sha = event.base_sha;
   event.head_repository = event.repository;
+  if (!Has(kEventsWithoutHead, event.name)) event.head_origin = HeadOrigin::kUnknown;
+  if (event.trusted_sha.empty()) event.head_origin = HeadOrigin::kUnknown;
+}
+
+void ReadHead(std::string ref, std::string sha, std::string repository, Event& event) {
+  event.head_ref = std::move(ref);
+  event.head_sha = std::move(sha);
+  event.head_repository = std::move(repository);
 }
 
 // issue_comment says that its issue is a pull request, and nothing of the pull request's branches.
 void ReadCommentedPullRequest(const codec::Json& issue, Event& event) {
   event.proposal_number = issue.IntegerAt("number");
-  event.head_ref.clear();
-  event.head_sha.clear();
-  event.head_repository.clear();
-  event.fork = true;
+  ReadHead("", "", "", event);
+  event.head_origin = HeadOrigin::kUnknown;
+}
+
+// The run of another workflow, often of a fork's pull request, whose code or artifacts this one is
+// about to take. The run has the rights of the default branch, its head need not have any.
+void ReadWorkflowRun(const codec::Json& payload, Event& event) {
+  const codec::Json& run = At(payload, "workflow_run");
+  const codec::Json& head = At(run, "head_repository");
+  ReadHead(run.StringAt("head_branch"), run.StringAt("head_sha"), head.StringAt("full_name"),
+           event);
+  event.head_origin = OriginOf(At(payload, "repository"), head);
+  bool known = Has(kRunEventsWithHead, run.StringAt("event")) && !event.trusted_sha.empty();
+  if (event.head_origin == HeadOrigin::kBase && !known) event.head_origin = HeadOrigin::kUnknown;
+}
+
+// Events about a commit, which any repository of the network may have: a fork's has a status too.
+void ReadAboutCommit(const std::string& sha, Event& event) {
+  bool own = !sha.empty() && sha == event.trusted_sha;
+  event.head_origin = own ? HeadOrigin::kBase : HeadOrigin::kUnknown;
+  if (!own) ReadHead("", sha, "", event);
+}
+
+void ReadOther(const codec::Json& payload, Event& event) {
+  const codec::Json& issue = At(payload, "issue");
+  if (At(issue, "pull_request").object() != nullptr) ReadCommentedPullRequest(issue, event);
+  if (event.name == "workflow_run") ReadWorkflowRun(payload, event);
+  for (const char* subject : {"check_run", "check_suite"}) {
+    if (event.name == subject) ReadAboutCommit(At(payload, subject).StringAt("head_sha"), event);
+  }
+  if (event.name == "status") ReadAboutCommit(payload.StringAt("sha"), event);
+  if (event.name == "deployment" || event.name == "deployment_status") {
+    ReadAboutCommit(At(payload, "deployment").StringAt("sha"), event);
+  }
 }
 
 Status CheckSha(const char* field, const std::string& sha) {
@@ -173,6 +270,7 @@ Status Check(const Event& event) {
   }
   TRY(CheckSha("base", event.base_sha));
   TRY(CheckSha("head", event.head_sha));
+  TRY(CheckSha("GITHUB_SHA", event.trusted_sha));
   TRY(CheckRef("base", event.base_ref));
   return CheckRef("head", event.head_ref);
 }
@@ -197,6 +295,19 @@ ForgeKind ForgeOf(const Variables& variables) {
   return ForgeKind::kNone;
 }
 
+// The variable that shows a continuous integration whose events ForgeOf() does not know.
+std::string UnreadCi(const Variables& variables) {
+  for (const char* name : kCiVariables) {
+    std::string value = ascii::LowerCase(variables.Get(name));
+    if (!value.empty() && value != "false" && value != "0") return name;
+  }
+  return "";
+}
+
+bool IsOwnRef(std::string_view ref) {
+  return ref.starts_with("refs/heads/") || ref.starts_with("refs/tags/");
+}
+
 std::string WithoutSlash(std::string url) {
   while (!url.empty() && url.back() == '/') url.pop_back();
   return url;
@@ -217,7 +328,7 @@ std::string RunUrl(const Variables& variables, const Event& event) {
 
 Result<Event> ReadEvent(const EnvironmentReader& environment) {
   Variables variables(environment);
-  if (ForgeOf(variables) == ForgeKind::kNone) return Event{};
+  if (ForgeOf(variables) == ForgeKind::kNone) return ParseEvent(environment, "");
   std::string path = variables.Get("GITHUB_EVENT_PATH");
   if (path.empty()) {
     return Error{Code::kSetup, "GITHUB_ACTIONS is set and GITHUB_EVENT_PATH is not"};
@@ -230,7 +341,10 @@ Result<Event> ParseEvent(const EnvironmentReader& environment, std::string_view 
   Variables variables(environment);
   Event event;
   event.forge = ForgeOf(variables);
-  if (event.forge == ForgeKind::kNone) return event;
+  if (event.forge == ForgeKind::kNone) {
+    event.unread_ci = UnreadCi(variables);
+    return event;
+  }
   codec::JsonBounds bounds;
   bounds.bytes_max = kPayloadBytesMax;
   codec::Json json = TRY(codec::ParseJson(payload, bounds));
@@ -248,6 +362,10 @@ Result<Event> ParseEvent(const EnvironmentReader& environment, std::string_view 
   event.workflow = variables.Get("GITHUB_WORKFLOW");
   event.job = variables.Get("GITHUB_JOB");
 
+  std::string ref = variables.Get("GITHUB_REF");
+  std::string sha = variables.Get("GITHUB_SHA");
+  if (IsOwnRef(ref)) event.trusted_sha = sha;
+
   bool about_pull_request =
       event.kind == EventKind::kPullRequest || event.kind == EventKind::kPullRequestTarget;
   if (At(json, "pull_request").object() != nullptr) {
@@ -259,9 +377,8 @@ Result<Event> ParseEvent(const EnvironmentReader& environment, std::string_view 
   } else if (At(json, "merge_group").object() != nullptr) {
     ReadMergeGroup(At(json, "merge_group"), event);
   } else {
-    ReadOwnBranch(variables.Get("GITHUB_REF"), variables.Get("GITHUB_SHA"), event);
-    const codec::Json& issue = At(json, "issue");
-    if (At(issue, "pull_request").object() != nullptr) ReadCommentedPullRequest(issue, event);
+    ReadOwnBranch(ref, sha, event);
+    ReadOther(json, event);
   }
   if (about_pull_request && event.proposal_number == 0) {
     return Error{Code::kInvalid, "a pull request without a number"};

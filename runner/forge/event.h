@@ -14,9 +14,8 @@ namespace forge {
 
 enum class ForgeKind { kNone, kGitHub, kGitea };
 
-// What started the workflow. kNone: no continuous integration; kOther: an event without a meaning
-// of its own here (schedule, workflow_run, pull_request_review, ...), which may carry a proposal
-// anyway.
+// What started the workflow. kNone: no event was read; kOther: an event without a meaning of its
+// own here (schedule, workflow_run, pull_request_review, ...), which may carry a proposal anyway.
 enum class EventKind {
   kNone,
   kPullRequest,
@@ -27,11 +26,17 @@ enum class EventKind {
   kOther,
 };
 
+// Where the code comes from that the workflow may have checked out. kUnknown: the event does not
+// say, which is judged like a fork.
+enum class HeadOrigin { kBase, kFork, kUnknown };
+
 // Every string is empty when the event does not say. All of them were checked: references against
 // the branch names a shell and git cannot misread, hashes as 40 or 64 hex digits, repositories as
 // "owner/name", addresses as http(s) without a user or blanks.
 struct Event {
   ForgeKind forge = ForgeKind::kNone;
+  // The variable that shows another continuous integration, whose events are not read: "GITLAB_CI".
+  std::string unread_ci;
   EventKind kind = EventKind::kNone;
   std::string name;             // The forge's own word for it: "pull_request".
   std::string repository;       // "owner/name" of the base.
@@ -41,9 +46,10 @@ struct Event {
   std::string head_ref;
   std::string head_sha;
   std::string head_repository;  // Empty when it was deleted, or is not in the event.
-  // The head is not known to live in the base repository: another repository's id, a deleted one,
-  // or an event that names a pull request without its head (issue_comment). Fails towards distrust.
-  bool fork = false;
+  HeadOrigin head_origin = HeadOrigin::kBase;
+  // A commit that belongs to the base repository, whatever was checked out: the base of a pull
+  // request or of a merge group, otherwise GITHUB_SHA where GITHUB_REF is a branch or a tag.
+  std::string trusted_sha;
   std::string actor;    // Who triggered this attempt (GITHUB_TRIGGERING_ACTOR, else GITHUB_ACTOR).
   std::string api_url;  // Without a slash at the end.
   std::string server_url;         // Without a slash at the end.
@@ -58,9 +64,10 @@ struct Event {
 using EnvironmentReader = std::function<std::optional<std::string>(const std::string&)>;
 
 // Reads GITHUB_* and the file GITHUB_EVENT_PATH names. Without GITHUB_ACTIONS=true (Gitea and
-// Forgejo set it too, beside GITEA_ACTIONS or FORGEJO_ACTIONS) the forge is kNone and nothing else
-// is looked at. kInvalid: not an event (no JSON, larger than 25 MiB, a malformed hash or
-// repository); kRefused: a reference we will not handle; kNotFound: no such file.
+// Forgejo set it too, beside GITEA_ACTIONS or FORGEJO_ACTIONS) the forge is kNone and only the
+// variables that other continuous integrations set are looked at, for `unread_ci`. kInvalid: not an
+// event (no JSON, larger than 25 MiB, a malformed hash or repository); kRefused: a reference we
+// will not handle; kNotFound: no such file.
 Result<Event> ReadEvent(const EnvironmentReader& environment);
 
 // The part of ReadEvent that is pure: `payload` is the file's text, which a stranger wrote parts

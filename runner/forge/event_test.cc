@@ -9,6 +9,7 @@ namespace {
 
 const std::string kBase(40, 'a');
 const std::string kHead(40, 'b');
+const std::string kSha(40, 'c');  // GITHUB_SHA.
 
 using Environment = std::map<std::string, std::string>;
 
@@ -25,7 +26,7 @@ Environment GitHub(const std::string& name, const Environment& more = {}) {
                            {"GITHUB_REPOSITORY", "acme/site"},
                            {"GITHUB_ACTOR", "octocat"},
                            {"GITHUB_REF", "refs/heads/main"},
-                           {"GITHUB_SHA", std::string(40, 'c')},
+                           {"GITHUB_SHA", kSha},
                            {"GITHUB_RUN_ID", "77"},
                            {"GITHUB_RUN_ATTEMPT", "2"}};
   for (const auto& [key, value] : more) variables[key] = value;
@@ -50,10 +51,24 @@ Event Read(const Environment& variables, const std::string& payload) {
 }
 
 TEST_CASE("ReadEvent finds no forge outside continuous integration, whatever else is set") {
-  Result<Event> event = ReadEvent(Reader({{"GITHUB_EVENT_PATH", "/nonexistent"}, {"CI", "true"}}));
+  Result<Event> event = ReadEvent(
+      Reader({{"GITHUB_EVENT_PATH", "/nonexistent"}, {"CI", "false"}, {"GITLAB_CI", "0"}}));
   REQUIRE(event.ok());
   CHECK(event.value().forge == ForgeKind::kNone);
   CHECK(event.value().kind == EventKind::kNone);
+  CHECK(event.value().unread_ci.empty());
+}
+
+TEST_CASE("ReadEvent names the continuous integration whose events it does not read") {
+  auto unread = [](const Environment& variables) {
+    Result<Event> event = ReadEvent(Reader(variables));
+    return event.ok() ? event.value().unread_ci : event.error().what;
+  };
+  CHECK(unread({{"CI", "true"}}) == "CI");
+  CHECK(unread({{"CI", "woodpecker"}}) == "CI");
+  CHECK(unread({{"CI", "true"}, {"GITLAB_CI", "true"}}) == "GITLAB_CI");
+  CHECK(unread({{"JENKINS_URL", "http://jenkins/"}}) == "JENKINS_URL");
+  CHECK(unread({{"GITHUB_ACTIONS", "1"}}) == "GITHUB_ACTIONS");
 }
 
 TEST_CASE("ReadEvent says which input is missing") {
@@ -74,7 +89,8 @@ TEST_CASE("ParseEvent reads a pull request from the same repository") {
   CHECK(event.base_sha == kBase);
   CHECK(event.head_ref == "fix/typo");
   CHECK(event.head_sha == kHead);
-  CHECK_FALSE(event.fork);
+  CHECK(event.head_origin == HeadOrigin::kBase);
+  CHECK(event.trusted_sha == kBase);
   CHECK(event.actor == "octocat");
   CHECK(event.api_url == "https://api.github.com");
   CHECK(event.run_url == "https://github.com/acme/site/actions/runs/77/attempts/2");
@@ -82,33 +98,95 @@ TEST_CASE("ParseEvent reads a pull request from the same repository") {
 
 TEST_CASE("ParseEvent tells a fork by repository id, not by name") {
   // A fork under the very name of the base, as after a transfer.
-  CHECK(Read(GitHub("pull_request"), PullRequest("x", R"({"id":2,"full_name":"acme/site"})")).fork);
+  CHECK(Read(GitHub("pull_request"), PullRequest("x", R"({"id":2,"full_name":"acme/site"})"))
+            .head_origin == HeadOrigin::kFork);
   // The same repository under another name, as after a rename.
-  CHECK_FALSE(
-      Read(GitHub("pull_request"), PullRequest("x", R"({"id":1,"full_name":"old/name"})")).fork);
+  CHECK(Read(GitHub("pull_request"), PullRequest("x", R"({"id":1,"full_name":"old/name"})"))
+            .head_origin == HeadOrigin::kBase);
 }
 
-TEST_CASE("ParseEvent takes a deleted head repository, or one without an id, for a fork") {
-  CHECK(Read(GitHub("pull_request_target"), PullRequest("x", "null")).fork);
-  CHECK(Read(GitHub("pull_request"), PullRequest("x", R"({"full_name":"acme/site"})")).fork);
-  CHECK(Read(GitHub("pull_request"), PullRequest("x", R"({"id":"1"})")).fork);
+TEST_CASE("ParseEvent knows no origin of a head whose repository is deleted or has no id") {
+  for (const char* repository : {"null", R"({"full_name":"acme/site"})", R"({"id":"1"})"}) {
+    CAPTURE(repository);
+    CHECK(Read(GitHub("pull_request_target"), PullRequest("x", repository)).head_origin ==
+          HeadOrigin::kUnknown);
+  }
 }
 
-TEST_CASE("ParseEvent takes a comment on a pull request for a fork's, and knows no head") {
+TEST_CASE("ParseEvent knows no head of a comment on a pull request") {
   Event event =
       Read(GitHub("issue_comment"),
            R"({"issue":{"number":9,"pull_request":{"url":"x"}},"comment":{"body":"/go"}})");
   CHECK(event.kind == EventKind::kIssueComment);
   CHECK(event.proposal_number == 9);
-  CHECK(event.fork);
+  CHECK(event.head_origin == HeadOrigin::kUnknown);
   CHECK(event.base_ref == "main");
+  CHECK(event.trusted_sha == kSha);
   CHECK(event.head_sha.empty());
+}
+
+std::string WorkflowRun(const std::string& event, const std::string& head_repository) {
+  return R"({"repository":{"id":1,"full_name":"acme/site"},"workflow_run":{"event":")" + event +
+         R"(","head_branch":"x","head_sha":")" + kHead + R"(","head_repository":)" +
+         head_repository + "}}";
+}
+
+TEST_CASE("ParseEvent takes a workflow_run's head from the run it follows, not from GITHUB_SHA") {
+  auto read = [](const std::string& event, const std::string& head_repository) {
+    return Read(GitHub("workflow_run"), WorkflowRun(event, head_repository));
+  };
+  Event fork = read("pull_request", R"({"id":2,"full_name":"eve/site"})");
+  CHECK(fork.head_origin == HeadOrigin::kFork);
+  CHECK(fork.head_repository == "eve/site");
+  CHECK(fork.head_sha == kHead);
+  CHECK(fork.trusted_sha == kSha);
+  // A fork may have the base's very name.
+  CHECK(read("pull_request", R"({"id":2,"full_name":"acme/site"})").head_origin ==
+        HeadOrigin::kFork);
+  CHECK(read("pull_request", "null").head_origin == HeadOrigin::kUnknown);
+  CHECK(read("pull_request", kSameRepo).head_origin == HeadOrigin::kBase);
+  CHECK(read("push", kSameRepo).head_origin == HeadOrigin::kBase);
+  // The run's record has the default branch for a head, whatever the comment was about.
+  CHECK(read("issue_comment", kSameRepo).head_origin == HeadOrigin::kUnknown);
+}
+
+TEST_CASE("ParseEvent knows the origin of a commit only when it is the base's own") {
+  auto origin = [](const std::string& name, const std::string& payload,
+                   const Environment& more = {}) {
+    return Read(GitHub(name, more), payload).head_origin;
+  };
+  const std::string other = R"({"head_sha":")" + kHead + R"("}})";
+  const std::string own = R"({"head_sha":")" + kSha + R"("}})";
+  CHECK(origin("check_run", R"({"check_run":)" + other) == HeadOrigin::kUnknown);
+  CHECK(origin("check_run", R"({"check_run":)" + own) == HeadOrigin::kBase);
+  CHECK(origin("check_suite", R"({"check_suite":)" + other) == HeadOrigin::kUnknown);
+  CHECK(origin("check_suite", R"({"check_suite":)" + own) == HeadOrigin::kBase);
+  CHECK(origin("status", R"({"sha":")" + kHead + R"("})") == HeadOrigin::kUnknown);
+  CHECK(origin("status", R"({"sha":")" + kSha + R"("})") == HeadOrigin::kBase);
+  const std::string deployment = R"({"deployment":{"sha":")" + kSha + R"("}})";
+  CHECK(origin("deployment", deployment) == HeadOrigin::kBase);
+  // Deployed by hash: GITHUB_SHA may be a fork's.
+  CHECK(origin("deployment", deployment, {{"GITHUB_REF", ""}}) == HeadOrigin::kUnknown);
+  CHECK(origin("schedule", "{}") == HeadOrigin::kBase);
+  CHECK(origin("release", "{}", {{"GITHUB_REF", "refs/tags/v1"}}) == HeadOrigin::kBase);
+  CHECK(origin("an_event_of_tomorrow", "{}") == HeadOrigin::kUnknown);
+  CHECK(origin("schedule", "{}", {{"GITHUB_REF", "refs/pull/7/merge"}}) == HeadOrigin::kUnknown);
+}
+
+TEST_CASE("ParseEvent trusts no commit that GITHUB_REF does not say is a branch's or a tag's") {
+  auto trusted = [](const char* ref) {
+    return Read(GitHub("repository_dispatch", {{"GITHUB_REF", ref}}), "{}").trusted_sha;
+  };
+  CHECK(trusted("refs/heads/main") == kSha);
+  CHECK(trusted("refs/tags/v1") == kSha);
+  CHECK(trusted("refs/pull/7/merge").empty());
+  CHECK(trusted("").empty());
 }
 
 TEST_CASE("ParseEvent takes a comment on an issue for no pull request") {
   Event event = Read(GitHub("issue_comment"), R"({"issue":{"number":9}})");
   CHECK(event.proposal_number == 0);
-  CHECK_FALSE(event.fork);
+  CHECK(event.head_origin == HeadOrigin::kBase);
 }
 
 TEST_CASE(
@@ -122,7 +200,7 @@ TEST_CASE(
   CHECK(event.base_ref == "main");
   CHECK(event.base_sha == kBase);
   CHECK(event.head_sha == kHead);
-  CHECK_FALSE(event.fork);
+  CHECK(event.head_origin == HeadOrigin::kBase);
   CHECK(push("refs/heads/new", zero, kHead).base_sha.empty());
   CHECK(push("refs/heads/old", kBase, zero).head_sha.empty());
   CHECK(push("refs/tags/v1", kBase, kHead).base_ref.empty());
@@ -133,7 +211,7 @@ TEST_CASE("ParseEvent trusts the branch that workflow_dispatch names") {
   CHECK(event.kind == EventKind::kWorkflowDispatch);
   CHECK(event.base_ref == "main");
   CHECK(event.base_sha == std::string(40, 'c'));
-  CHECK_FALSE(event.fork);
+  CHECK(event.head_origin == HeadOrigin::kBase);
 }
 
 TEST_CASE(
@@ -143,6 +221,7 @@ TEST_CASE(
                                                 kBase + R"(","head_sha":")" + kHead + R"("}})");
   CHECK(event.kind == EventKind::kOther);
   CHECK(event.base_sha == kBase);
+  CHECK(event.trusted_sha == kBase);
   CHECK(event.head_sha == kHead);
 }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/log.h"
 #include "codec/nearest.h"
 #include "codec/quantity.h"
 #include "codec/yaml.h"
@@ -114,6 +115,10 @@ Result<Config> ParseConfig(std::string_view text, const std::string& file,
 Result<Config> LoadConfig(const change::Repository* repository, const std::string& checkout,
                           const TrustedRef& ref) {
   TrustedFile file = TRY(ReadTrustedFile(repository, checkout, ref, kConfigPath, kConfigBytesMax));
+  if (file.worktree_differs) {
+    logging::Warn("worktree configuration not used: commit it or --policy-ref worktree",
+                  {{"file", kConfigPath}});
+  }
   if (!file.text) return Config{};
   // What the file names comes from the same commit.
   image::TrustFile read = [&](const std::string& path) -> Result<std::string> {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "base/log.h"
 #include "base/sys.h"
 #include "codec/digest.h"
 #include "run/trusted_file.h"
@@ -45,7 +46,7 @@ Status TakeImagePolicy(const RunImage& image, PolicySource* source) {
 }  // namespace
 
 Result<PolicySource> FindPolicy(const Request& request, const change::Repository* repository,
-                                const std::string& checkout, const std::string& ref) {
+                                const std::string& checkout, const TrustedRef& ref) {
   PolicySource source;
   if (!request.policy_file.empty()) {
     source.file = request.policy_file;
@@ -55,12 +56,21 @@ Result<PolicySource> FindPolicy(const Request& request, const change::Repository
         sys::ReadFile(request.policy_file, policy::kPolicyBytesMax).Context("reading the policy"));
     return source;
   }
+  if (repository == nullptr && !ref.assumed && ref.ref != kWorktree) {
+    return Error{Code::kSetup,
+                 checkout + " is not in a git checkout, so its policy cannot be read at " + ref.ref,
+                 "--workdir DIR, or --policy FILE"};
+  }
   source.file = kPolicyPath;
   source.record.source = "repository";
   source.record.path = kPolicyPath;
-  source.record.ref = ref;
-  TrustedFile file = TRY(ReadTrustedFile(repository, checkout, {ref, !request.policy_ref.empty()},
-                                         kPolicyPath, policy::kPolicyBytesMax));
+  source.record.ref = ref.ref;
+  TrustedFile file =
+      TRY(ReadTrustedFile(repository, checkout, ref, kPolicyPath, policy::kPolicyBytesMax));
+  if (file.worktree_differs) {
+    logging::Warn("worktree policy not used: commit it or --policy-ref worktree",
+                  {{"file", kPolicyPath}});
+  }
   source.record.commit = std::move(file.commit);
   source.text = std::move(file.text);
   return source;

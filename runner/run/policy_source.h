@@ -29,11 +29,10 @@ struct LoadedPolicy {
   report::PolicyRecord record;
 };
 
-// `--policy`, else the repository's file at `ref`. `repository` may be null (a directory without
-// git): then only a file of the working tree is left, which must be asked for. Fails with kNotFound
-// for a named file or ref that does not exist.
+// `--policy`, else the repository's file at `ref`. Fails as ReadTrustedFile() does, with kNotFound
+// for a named file that does not exist, and with kSetup where there is no repository but a ref.
 Result<PolicySource> FindPolicy(const Request& request, const change::Repository* repository,
-                                const std::string& checkout, const std::string& ref);
+                                const std::string& checkout, const TrustedRef& ref);
 
 // The policy of this run: `source`, else what `image` (null: none) brings along, else the built-in
 // default. Fails with kInvalid for what cannot be read as a policy.

@@ -102,7 +102,7 @@ void Recorder::Note(const forge::Event& event, const Trust& trust) {
   record.base_sha = event.base_sha;
   record.head_ref = event.head_ref;
   record.head_sha = event.head_sha;
-  record.from_fork = event.fork;
+  record.from_fork = event.head_origin == forge::HeadOrigin::kFork;
   record.run_url = event.run_url;
   input_.record.trust = {trust.trusted ? "trusted" : "untrusted", trust.reason};
 }

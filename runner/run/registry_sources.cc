@@ -186,8 +186,9 @@ Status AddEcosystems(const EcosystemRequest& request, policy::Policy* policy) {
     return found != questions.end() ? found->answer : "";
   };
   sources.read = [&](const std::string& path) -> std::optional<std::string> {
-    Result<TrustedFile> file =
-        ReadTrustedFile(request.repository, request.checkout, request.ref, path, kLockBytesMax);
+    std::string prefix = request.repository != nullptr ? request.repository->prefix() : "";
+    Result<TrustedFile> file = ReadTrustedFile(request.repository, request.checkout, request.ref,
+                                               prefix + path, kLockBytesMax);
     return file.ok() ? std::move(file.value().text) : std::nullopt;
   };
   Deadline deadline = Deadline::After(kFetchTimeout);

@@ -48,7 +48,7 @@ constexpr std::chrono::seconds kGatewayGrace{5};  // To write its last records.
 
 // The checkout this run works on.
 struct Checkout {
-  std::string path;                              // Canonical.
+  std::string path;                              // Canonical; may be below the repository's top.
   std::optional<change::Repository> repository;  // None: a directory without git.
   const change::Repository* git() const { return repository ? &*repository : nullptr; }
 };
@@ -56,6 +56,7 @@ struct Checkout {
 // Everything decided before the first process starts.
 struct Plan {
   Checkout checkout;
+  TrustedRef ref;
   std::optional<RunImage> image;
   policy::ParseContext policy_context;
   LoadedPolicy policy;
@@ -157,14 +158,14 @@ sandbox::SandboxLimits LimitsOf(const Request& request) {
 }
 
 // The registries of the configured ecosystems, for the agent and what it starts.
-Status OpenEcosystems(const Request& request, const forge::Event& event, Plan* plan) {
+Status OpenEcosystems(const Request& request, Plan* plan) {
   EcosystemRequest wanted;
   wanted.names = plan->config.ecosystems;
   wanted.image = plan->in_image();
   wanted.limits = LimitsOf(request);
   wanted.repository = plan->checkout.git();
   wanted.checkout = plan->checkout.path;
-  wanted.ref = {PolicyRef(event, request.policy_ref), !request.policy_ref.empty()};
+  wanted.ref = plan->ref;
   wanted.ca_file = request.ca_file;
   policy::Policy opened;
   TRY(AddEcosystems(wanted, &opened));
@@ -176,7 +177,7 @@ Status OpenEcosystems(const Request& request, const forge::Event& event, Plan* p
 // Reads `--policy FILE` as the run's beginning did. Borrows both.
 PolicyReload NewReload(const Request& request, const Plan& plan) {
   auto read = [&request, &plan]() -> Result<LoadedPolicy> {
-    PolicySource source = TRY(FindPolicy(request, nullptr, plan.checkout.path, ""));
+    PolicySource source = TRY(FindPolicy(request, nullptr, plan.checkout.path, plan.ref));
     return LoadPolicy(std::move(source), plan.policy_context, plan.in_image());
   };
   return PolicyReload({!request.policy_file.empty(), request.keep_policy}, read, plan.policy,
@@ -211,6 +212,13 @@ Status PlanTheImage(Request* request, Plan* plan, Recorder& recorder) {
   return Ok();
 }
 
+// Where nothing is known of who started a run, nothing is assumed either.
+Error NoPolicyFor(const forge::Event& event, const TrustedRef& ref) {
+  return {Code::kSetup,
+          event.unread_ci + " is set, and there is no " + kPolicyPath + " at " + ref.ref,
+          "--policy FILE"};
+}
+
 // event -> trust -> image -> policy -> agent -> secrets: no agent and no gateway yet.
 Result<Plan> PlanRun(Request request, Recorder& recorder) {
   forge::Event event = TRY(forge::ReadEvent(sys::Environment).Context("reading the event"));
@@ -220,15 +228,15 @@ Result<Plan> PlanRun(Request request, Recorder& recorder) {
 
   Plan plan;
   plan.checkout = TRY(OpenCheckout(request.workdir).Context("opening the checkout"));
-  std::string ref = PolicyRef(event, request.policy_ref);
-  plan.config =
-      TRY(LoadConfig(plan.checkout.git(), plan.checkout.path, {ref, !request.policy_ref.empty()}));
+  plan.ref = TRY(FindTrustedRef(event, request.policy_ref));
+  plan.config = TRY(LoadConfig(plan.checkout.git(), plan.checkout.path, plan.ref));
   TRY(FindEcosystems(plan.config.ecosystems));
   if (!request.prompt_file.empty()) {
     request.prompt =
         TRY(ReadPrompt(request.prompt_file, plan.checkout.path).Context("reading the prompt"));
   }
-  PolicySource source = TRY(FindPolicy(request, plan.checkout.git(), plan.checkout.path, ref));
+  PolicySource source = TRY(FindPolicy(request, plan.checkout.git(), plan.checkout.path, plan.ref));
+  if (!event.unread_ci.empty() && !source.text) return NoPolicyFor(event, plan.ref);
   if (!request.image.empty()) {
     TRY(CheckBeforehand(request, trust, PolicyContext(request, event, plan.checkout), source));
     TRY(PlanTheImage(&request, &plan, recorder));
@@ -239,7 +247,7 @@ Result<Plan> PlanRun(Request request, Recorder& recorder) {
   recorder.Note(plan.policy.record);
   plan.budget = PlanBudget(request, plan.config);
   if (!plan.config.ecosystems.empty()) {
-    TRY(OpenEcosystems(request, event, &plan).Context("opening the ecosystems"));
+    TRY(OpenEcosystems(request, &plan).Context("opening the ecosystems"));
   }
   recorder.Phase("policy");
 
@@ -397,7 +405,9 @@ Status RunAgent(const Request& request, ReportDirectory& directory, Recorder& re
   recorder.Note(changes);
   recorder.Phase("changes");
 
-  change::Verdict verdict = change::JudgeChanges(changes, {});
+  change::GateLimits gates;
+  if (plan.checkout.git() != nullptr) gates.prefix = plan.checkout.git()->prefix();
+  change::Verdict verdict = change::JudgeChanges(changes, gates);
   recorder.Note(verdict);
   report::OutcomeRecord outcome = DecideOutcome(end, signs, verdict);
   recorder.Note(outcome);

@@ -2,20 +2,46 @@
 #include "run/trust.h"
 
 namespace run {
+namespace {
+
+std::string UnreadCi(const forge::Event& event) {
+  return event.unread_ci + " is set, and agentic-ci does not read the events of this CI";
+}
+
+}  // namespace
 
 Trust JudgeTrust(const forge::Event& event) {
+  if (!event.unread_ci.empty()) return {false, UnreadCi(event) + ": who started it is unknown"};
   if (event.forge == forge::ForgeKind::kNone) return {true, "started from a command line"};
-  if (event.fork) return {false, "the pull request comes from a fork"};
+  const std::string name = event.name.empty() ? "forge's" : event.name;
+  switch (event.head_origin) {
+    case forge::HeadOrigin::kBase:
+      break;
+    case forge::HeadOrigin::kFork:
+      if (event.proposal_number > 0) return {false, "the pull request comes from a fork"};
+      return {false, "the head of this " + name + " is in another repository"};
+    case forge::HeadOrigin::kUnknown:
+      return {false, "the " + name + " event does not say which repository " +
+                         (event.proposal_number > 0 ? "the pull request's head" : "its head") +
+                         " is in"};
+  }
   return {true, event.name.empty() ? "started by the forge" : "started by " + event.name};
 }
 
-std::string PolicyRef(const forge::Event& event, const std::string& asked) {
-  if (!asked.empty()) return asked;
-  // A pull request's base by its commit: the branch may have moved, or not been fetched by name.
-  bool proposal = event.proposal_number > 0;
-  if (proposal && !event.base_sha.empty()) return event.base_sha;
-  if (proposal && !event.base_ref.empty()) return event.base_ref;
-  return "HEAD";
+Result<TrustedRef> FindTrustedRef(const forge::Event& event, const std::string& asked) {
+  if (!asked.empty()) return TrustedRef{asked};
+  if (!event.unread_ci.empty()) {
+    return Error{
+        Code::kSetup,
+        UnreadCi(event) + ": whose policy holds must be said, and such a run gets no secrets",
+        "--policy-ref REF"};
+  }
+  if (event.forge == forge::ForgeKind::kNone) return TrustedRef{"HEAD", true};
+  if (!event.trusted_sha.empty()) return TrustedRef{event.trusted_sha};
+  return Error{Code::kSetup,
+               "the " + (event.name.empty() ? "forge's" : event.name) +
+                   " event names no commit of the repository's own to read its policy from",
+               "--policy-ref REF"};
 }
 
 }  // namespace run

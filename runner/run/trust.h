@@ -3,7 +3,9 @@
 
 #include <string>
 
+#include "base/result.h"
 #include "forge/event.h"
+#include "run/trusted_file.h"
 
 namespace run {
 
@@ -13,12 +15,14 @@ struct Trust {
   std::string reason;  // One line.
 };
 
-// A pull request from a fork is a stranger's: its run gets no secrets. Everything else was started
-// by somebody who may write to the repository, or by a person at a terminal. Pure.
+// Code that is not known to come from the repository itself is a stranger's: its run gets no
+// secrets, and neither does one in a continuous integration whose events are not read. Everything
+// else was started by somebody who may write to the repository, or by a person at a terminal. Pure.
 Trust JudgeTrust(const forge::Event& event);
 
-// The ref that repository policy is read from when nobody named one: the event's base, else HEAD. A
-// pull request never judges itself.
-std::string PolicyRef(const forge::Event& event, const std::string& asked);
+// What the repository's policy and configuration are read from: `asked` (--policy-ref), else the
+// commit that the event says is the base repository's own, never what happens to be checked out;
+// outside continuous integration HEAD. kSetup where somebody has to say it.
+Result<TrustedRef> FindTrustedRef(const forge::Event& event, const std::string& asked);
 
 }  // namespace run

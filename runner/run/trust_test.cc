@@ -3,31 +3,63 @@
 
 #include <catch2/catch.hpp>
 
-TEST_CASE("JudgeTrust gives a fork no trust and a terminal all of it") {
+using forge::HeadOrigin;
+
+namespace {
+
+forge::Event Event(const std::string& name, HeadOrigin origin, int64_t number = 0) {
   forge::Event event;
-  CHECK(run::JudgeTrust(event).trusted);
-
   event.forge = forge::ForgeKind::kGitHub;
-  event.name = "pull_request";
-  CHECK(run::JudgeTrust(event).trusted);
-
-  event.fork = true;
-  CHECK_FALSE(run::JudgeTrust(event).trusted);
+  event.name = name;
+  event.head_origin = origin;
+  event.proposal_number = number;
+  return event;
 }
 
-TEST_CASE("PolicyRef takes the base of a pull request, never its head") {
+forge::Event UnreadCi() {
   forge::Event event;
-  event.forge = forge::ForgeKind::kGitHub;
-  event.proposal_number = 7;
-  event.base_ref = "main";
+  event.unread_ci = "GITLAB_CI";
+  return event;
+}
+
+}  // namespace
+
+TEST_CASE("JudgeTrust gives a terminal trust, and an event whose head is the base's own") {
+  CHECK(run::JudgeTrust(forge::Event{}).trusted);
+  CHECK(run::JudgeTrust(Event("pull_request", HeadOrigin::kBase, 7)).trusted);
+  CHECK_FALSE(run::JudgeTrust(Event("pull_request", HeadOrigin::kFork, 7)).trusted);
+  CHECK_FALSE(run::JudgeTrust(Event("workflow_run", HeadOrigin::kFork)).trusted);
+  CHECK_FALSE(run::JudgeTrust(Event("issue_comment", HeadOrigin::kUnknown, 7)).trusted);
+  CHECK_FALSE(run::JudgeTrust(UnreadCi()).trusted);
+}
+
+TEST_CASE("JudgeTrust says what is known and what is not") {
+  CHECK(run::JudgeTrust(Event("pull_request", HeadOrigin::kFork, 7)).reason ==
+        "the pull request comes from a fork");
+  CHECK(run::JudgeTrust(Event("workflow_run", HeadOrigin::kFork)).reason ==
+        "the head of this workflow_run is in another repository");
+  CHECK(run::JudgeTrust(Event("issue_comment", HeadOrigin::kUnknown, 7)).reason ==
+        "the issue_comment event does not say which repository the pull request's head is in");
+}
+
+TEST_CASE("FindTrustedRef takes the base's commit in every event, and HEAD at a terminal alone") {
+  forge::Event event = Event("workflow_run", HeadOrigin::kFork);
   event.head_sha = std::string(40, 'b');
-  CHECK(run::PolicyRef(event, "") == "main");
+  event.trusted_sha = std::string(40, 'a');
+  CHECK(run::FindTrustedRef(event, "").value().ref == event.trusted_sha);
+  CHECK_FALSE(run::FindTrustedRef(event, "").value().assumed);
+  CHECK(run::FindTrustedRef(event, "release").value().ref == "release");
 
-  event.base_sha = std::string(40, 'a');
-  CHECK(run::PolicyRef(event, "") == event.base_sha);
-  CHECK(run::PolicyRef(event, "release") == "release");
+  event.trusted_sha.clear();
+  CHECK(run::FindTrustedRef(event, "").error().code == Code::kSetup);
+  CHECK(run::FindTrustedRef(event, "release").value().ref == "release");
+
+  CHECK(run::FindTrustedRef(forge::Event{}, "").value().ref == "HEAD");
+  CHECK(run::FindTrustedRef(forge::Event{}, "").value().assumed);
+  CHECK_FALSE(run::FindTrustedRef(forge::Event{}, "HEAD").value().assumed);
 }
 
-TEST_CASE("PolicyRef is HEAD when nothing else was said") {
-  CHECK(run::PolicyRef(forge::Event{}, "") == "HEAD");
+TEST_CASE("FindTrustedRef wants to be told in a continuous integration that is not read") {
+  CHECK(run::FindTrustedRef(UnreadCi(), "").error().code == Code::kSetup);
+  CHECK(run::FindTrustedRef(UnreadCi(), "main").value().ref == "main");
 }

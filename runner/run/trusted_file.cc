@@ -6,26 +6,37 @@
 #include "base/sys.h"
 
 namespace run {
+namespace {
+
+Result<std::optional<std::string>> ReadInWorktree(const std::string& top, const std::string& path,
+                                                  size_t bytes_max) {
+  Fd directory = TRY(sys::Open(top, O_RDONLY | O_DIRECTORY));
+  Result<Fd> file = sys::OpenBeneath(directory.get(), path, O_RDONLY | O_NONBLOCK);
+  if (!file.ok() && file.error().code == Code::kNotFound) return std::optional<std::string>();
+  if (!file.ok()) return std::move(file).error();
+  std::string text = TRY(sys::ReadAll(file.value().get(), bytes_max));
+  return std::optional<std::string>(std::move(text));
+}
+
+}  // namespace
 
 Result<TrustedFile> ReadTrustedFile(const change::Repository* repository,
                                     const std::string& checkout, const TrustedRef& ref,
                                     const std::string& path, size_t bytes_max) {
   TrustedFile result;
-  if (ref.ref == "worktree") {
-    Fd directory = TRY(sys::Open(checkout, O_RDONLY | O_DIRECTORY));
-    Result<Fd> file = sys::OpenBeneath(directory.get(), path, O_RDONLY);
-    if (!file.ok() && file.error().code == Code::kNotFound) return result;
-    if (!file.ok()) return std::move(file).error();
-    result.text = TRY(sys::ReadAll(file.value().get(), bytes_max));
+  const std::string& top = repository != nullptr ? repository->top() : checkout;
+  if (ref.ref == kWorktree) {
+    result.text = TRY(ReadInWorktree(top, path, bytes_max).Context("reading " + path));
     return result;
   }
-  if (repository == nullptr) return result;
-  Result<std::string> commit = repository->ResolveCommit(ref.ref);
-  // A repository without a commit has no such file either; a ref that somebody named must exist.
-  bool unborn = !ref.named && ref.ref == "HEAD";
-  if (!commit.ok() && commit.error().code == Code::kNotFound && unborn) return result;
-  result.commit = TRY(std::move(commit));
-  result.text = TRY(repository->ReadAtRef(ref.ref, path, bytes_max));
+  if (repository != nullptr && !(ref.assumed && repository->unborn())) {
+    result.commit = TRY(repository->ResolveCommit(ref.ref));
+    result.text = TRY(repository->ReadAtRef(ref.ref, path, bytes_max));
+  }
+  if (!ref.assumed) return result;
+  // One that cannot be read is not the text at HEAD either.
+  Result<std::optional<std::string>> worktree = ReadInWorktree(top, path, bytes_max);
+  result.worktree_differs = !worktree.ok() || (worktree.value() && worktree.value() != result.text);
   return result;
 }
 

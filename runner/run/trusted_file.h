@@ -10,20 +10,26 @@
 
 namespace run {
 
+// The ref that is the working tree itself, for somebody who asks for it.
+inline constexpr char kWorktree[] = "worktree";
+
 // Which commit a run believes: the pull request has no say in it.
 struct TrustedRef {
-  std::string ref;     // "worktree": the working tree itself, when somebody asked for it.
-  bool named = false;  // On the command line: it must exist.
+  std::string ref;
+  bool assumed = false;  // HEAD, since this is no continuous integration and nobody named another.
 };
 
 struct TrustedFile {
   std::optional<std::string> text;  // Nothing: there is no such file.
   std::string commit;               // Empty for the working tree.
+  // The ref was assumed, and the working tree has another text, which was not read.
+  bool worktree_differs = false;
 };
 
-// The repository's file `path` at `ref`. `repository` may be null (a directory without git): then
-// there is none. Fails with kNotFound for a named ref that does not exist, and with kInvalid for a
-// file over `bytes_max`.
+// The file `path`, from the repository's top, at `ref`. `repository` may be null: `checkout` is
+// then a directory without git, which has no file but those of the working tree. A file that should
+// be readable and is not is an error, never a missing file: kNotFound for a ref or an object that
+// does not exist, kInvalid for a file over `bytes_max`.
 Result<TrustedFile> ReadTrustedFile(const change::Repository* repository,
                                     const std::string& checkout, const TrustedRef& ref,
                                     const std::string& path, size_t bytes_max);

@@ -46,10 +46,18 @@ describe("GitHub's own examples", () => {
         forge: 'github', name: 'pull_request', repository: payload.repository.full_name,
         number: pull.number, base_ref: pull.base.ref, base_sha: pull.base.sha,
         head_ref: pull.head.ref, head_sha: pull.head.sha,
-        head_repository: pull.head.repo.full_name, fork: false, actor: payload.sender.login,
+        head_repository: pull.head.repo.full_name, head_origin: 'base', trusted_sha: pull.base.sha, actor: payload.sender.login,
       });
     }
   });
+
+  // Of a commit that is not GITHUB_SHA nobody says where it is from.
+  const ORIGINS = {
+    check_run: () => 'unknown', deployment: () => 'unknown',
+    workflow_run: ({ workflow_run: run, repository }) =>
+      run.head_repository.id !== repository.id ? 'fork' :
+        ['push', 'pull_request'].includes(run.event) ? 'base' : 'unknown',
+  };
 
   for (const name of ['issue_comment', 'push', 'workflow_dispatch', 'workflow_run', 'merge_group',
                       'pull_request_review', 'pull_request_review_comment', 'check_run', 'release',
@@ -60,7 +68,7 @@ describe("GitHub's own examples", () => {
         const event = read(name, payload);
         assert.equal(event.what, undefined);
         assert.equal(event.number, payload.pull_request?.number ?? 0);
-        assert.equal(event.fork, false);
+        assert.equal(event.head_origin, ORIGINS[name]?.(payload) ?? 'base');
       }
     });
   }
@@ -71,20 +79,21 @@ describe('what the examples lack', () => {
     const payload = pullRequest();
     payload.pull_request.head.repo.id += 1;
     for (const name of ['pull_request', 'pull_request_target']) {
-      assert.equal(read(name, payload).fork, true);
+      assert.equal(read(name, payload).head_origin, 'fork');
     }
     payload.pull_request.head.repo = null;
     const deleted = read('pull_request', payload);
-    assert.equal(deleted.fork, true);
+    assert.equal(deleted.head_origin, 'unknown');
     assert.equal(deleted.head_repository, '');
   });
 
-  it('a comment on a pull request names the number and no head, and counts as a fork', () => {
+  it('a comment on a pull request names the number and no head', () => {
     const payload = structuredClone(examples.get('issue_comment')[0]);
     payload.issue.pull_request = { url: 'https://api.github.com/repos/a/b/pulls/1' };
     const event = read('issue_comment', payload);
     assert.equal(event.number, payload.issue.number);
-    assert.equal(event.fork, true);
+    assert.equal(event.head_origin, 'unknown');
+    assert.equal(event.trusted_sha, SHA);
     assert.equal(event.head_sha, '');
     assert.equal(event.base_sha, SHA);
   });

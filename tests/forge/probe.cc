@@ -80,7 +80,9 @@ Result<codec::Json> ReadEvent() {
   json.Set("head_ref", event.head_ref);
   json.Set("head_sha", event.head_sha);
   json.Set("head_repository", event.head_repository);
-  json.Set("fork", event.fork);
+  constexpr const char* kOrigins[] = {"base", "fork", "unknown"};
+  json.Set("head_origin", kOrigins[static_cast<size_t>(event.head_origin)]);
+  json.Set("trusted_sha", event.trusted_sha);
   json.Set("actor", event.actor);
   return json;
 }
