@@ -81,14 +81,17 @@ inline constexpr auto kRunOptions = std::to_array<RunOption>({
     {{"model", "NAME", "", "The model; without it, the agent's own default."},
      Text{&run::Request::model}},
     {{"workdir", "DIR", ".",
-      "The checkout. The agent works on an overlay of it; the directory itself stays as it is."},
+      "The checkout, or a directory in it, which is then all that the agent sees of it; policy and "
+      "configuration are those of the repository's top. The agent works on an overlay of it; the "
+      "directory itself stays as it is."},
      Text{&run::Request::workdir}},
     {{"policy", "FILE", "",
       "A policy file, in place of the repository's `.agentic-ci/openshell-policy.yml`; without "
       "either, the built-in default holds."},
      Text{&run::Request::policy_file}},
     {{"policy-ref", "REF", "",
-      "Where the repository's policy and configuration are read from; without it, the commit of the "
+      "Where the repository's policy and configuration are read from; without it, the commit of "
+      "the "
       "base that the event names, and outside continuous integration `HEAD`. `worktree` reads the "
       "checkout itself, which a pull request can change. Must be given in a continuous integration "
       "other than those of GitHub, Gitea and Forgejo."},

@@ -126,6 +126,8 @@ Result<std::vector<std::pair<int, std::string>>> RuleReader::Claims() const {
   std::vector<std::string_view> names;
   for (const ClaimName& claim : kClaims) names.push_back(claim.name);
   TRY(CheckKeys(*node, "claims", names));
+  if (node->entries.empty())
+    return Invalid(node->at, "claims is empty", "source_ref: refs/heads/main");
   for (const YamlEntry& entry : node->entries) {
     if (entry.value.kind != YamlKind::kScalar || entry.value.text.empty()) {
       return Invalid(entry.value.at, "a claim is a text");

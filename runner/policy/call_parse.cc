@@ -34,9 +34,9 @@ Status RefuseRequestKeys(const Reader& reader, const Fields& fields) {
 
 // Where the tool's name is matched, by either of its two keys; null when it is not.
 Result<const YamlNode*> FindToolMatcher(const Reader& reader, const Fields& fields) {
-  const YamlNode* tool = fields.Has("tool") ? fields.Find("tool") : nullptr;
+  const YamlNode* tool = fields.Find("tool");
   const YamlNode* params = fields.Find("params");
-  if (params == nullptr || params->kind == YamlKind::kNull) return tool;
+  if (params == nullptr) return tool;
   if (params->kind != YamlKind::kMapping) return fields.WrongType("params", "a mapping");
   for (const YamlEntry& entry : params->entries) {
     if (entry.key != "name") {

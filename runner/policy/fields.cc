@@ -14,12 +14,12 @@ using codec::YamlEntry;
 using codec::YamlKind;
 using codec::YamlNode;
 
-bool SaysNothing(const YamlNode& value) {
+bool IsEmpty(const YamlNode& value) {
   switch (value.kind) {
     case YamlKind::kNull:
       return true;
     case YamlKind::kScalar:
-      return value.text.empty() || codec::YamlBool(value) == false;
+      return Trimmed(value.text).empty();
     case YamlKind::kSequence:
       return value.items.empty();
     case YamlKind::kMapping:
@@ -50,6 +50,11 @@ Status CheckKey(Reader* reader, const YamlEntry& entry, Section section) {
   if (key == nullptr) {
     std::string what = "unknown key '" + entry.key + "' in " + std::string(SectionName(section));
     return reader->Invalid(entry.at, what, KeyHint(section, entry.key));
+  }
+  if (IsEmpty(entry.value) && !MayBeEmpty(*key)) {
+    return reader->Invalid(entry.value.at.line > 0 ? entry.value.at : entry.at,
+                           "'" + entry.key + "' is empty",
+                           "write a value, or remove '" + entry.key + "'");
   }
   return Ok();
 }
@@ -89,7 +94,7 @@ Result<std::string> Fields::Text(std::string_view key) const {
 
 bool Fields::Has(std::string_view key) const {
   const YamlNode* value = Find(key);
-  return value != nullptr && !SaysNothing(*value);
+  return value != nullptr && !IsEmpty(*value) && codec::YamlBool(*value) != false;
 }
 
 Result<uint32_t> Fields::Number(std::string_view key, uint32_t fallback, uint32_t least,

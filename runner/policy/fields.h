@@ -32,8 +32,8 @@ struct Reader {
 // with the place for a value of the wrong type.
 class Fields {
  public:
-  // Fails when `node` is no mapping, or has a key the section does not know: the nearest is the
-  // hint.
+  // Fails when `node` is no mapping, or has a key the section does not know (the nearest is the
+  // hint) or one that is empty where the schema refuses that.
   static Result<Fields> Open(Reader* reader, const codec::YamlNode& node, Section section);
 
   codec::Position at() const { return node_->at; }

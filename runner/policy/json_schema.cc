@@ -31,17 +31,21 @@ Json AnyOf(Json first, Json second) {
   return schema;
 }
 
-Json ListOf(Json items, bool or_null = false) {
-  Json schema = or_null ? Types({"array", "null"}) : Types({"array"});
+Json ListOf(Json items, bool may_be_empty) {
+  Json schema = Types({"array"});
   schema.Set("items", std::move(items));
+  if (!may_be_empty) schema.Set("minItems", 1);
   return schema;
 }
 
-Json MapTo(Json values) {
-  Json schema = Types({"object", "null"});
+Json MapTo(Json values, bool may_be_empty) {
+  Json schema = may_be_empty ? Types({"object", "null"}) : Types({"object"});
   schema.Set("additionalProperties", std::move(values));
+  if (!may_be_empty) schema.Set("minProperties", 1);
   return schema;
 }
+
+constexpr std::string_view kNotBlank = "\\S";
 
 // A plain number or boolean is text where text is wanted.
 Json Text(std::string_view pattern) {
@@ -57,7 +61,7 @@ Json Number(const KeySpec& key, bool or_null) {
   return schema.Set("minimum", key.least).Set("maximum", key.most);
 }
 
-// `values` in any case of letters, or nothing.
+// `values` in any case of letters.
 std::string AnyCasePattern(std::span<const std::string_view> values) {
   std::string pattern = "^(";
   for (std::string_view value : values) {
@@ -73,13 +77,12 @@ std::string AnyCasePattern(std::span<const std::string_view> values) {
     pattern += "|";
   }
   pattern.back() = ')';
-  return pattern + "?$";
+  return pattern + "$";
 }
 
-// Empty text is the same as an absent key.
 Json Choice(const KeySpec& key) {
   std::vector<std::string> values(key.values.begin(), key.values.end());
-  values.emplace_back();
+  if (MayBeEmpty(key)) values.emplace_back();
   Json listed;
   listed.Set("enum", Json::FromStrings(values));
   if (!key.any_case) return listed;
@@ -87,29 +90,31 @@ Json Choice(const KeySpec& key) {
 }
 
 Json ShapeSchema(const KeySpec& key) {
+  bool may_be_empty = MayBeEmpty(key);
   switch (key.shape) {
     case Shape::kText:
-      return Text(key.pattern);
+      return Text(key.pattern.empty() && !may_be_empty ? kNotBlank : key.pattern);
     case Shape::kBoolean:
       return Types({"boolean"});
     case Shape::kNumber:
-      return Number(key, true);
+      return Number(key, may_be_empty);
     case Shape::kNumbers:
-      return ListOf(Number(key, false));
+      return ListOf(Number(key, false), may_be_empty);
     case Shape::kChoice:
       return Choice(key);
     case Shape::kTexts:
-      return ListOf(Text(key.pattern), key.section == Section::kShortForm);
+      return ListOf(Text(key.pattern), may_be_empty);
     case Shape::kMapping:
+      if (!may_be_empty) return Reference(key.inner).Set("minProperties", 1);
       return AnyOf(Reference(key.inner), Types({"null"}));
     case Shape::kMappings:
-      return ListOf(Reference(key.inner));
+      return ListOf(Reference(key.inner), may_be_empty);
     case Shape::kMap:
-      return MapTo(Reference(key.inner));
+      return MapTo(Reference(key.inner), may_be_empty);
     case Shape::kPattern:
-      return AnyOf(Text({}), Reference(key.inner));
+      return AnyOf(Text(kNotBlank), Reference(key.inner).Set("minProperties", 1));
     case Shape::kPatterns:
-      return MapTo(AnyOf(Text({}), Reference(key.inner)));
+      return MapTo(AnyOf(Text(kNotBlank), Reference(key.inner)), may_be_empty);
   }
   return Json();
 }
@@ -129,8 +134,7 @@ Json DefaultValue(const KeySpec& key) {
 }
 
 Json SectionSchema(Section section) {
-  bool short_form = section == Section::kShortForm;  // An empty file is one.
-  Json schema = short_form ? Types({"object", "null"}) : Types({"object"});
+  Json schema = Types({"object"});
   schema.Set("additionalProperties", false);
   Json properties = Json::EmptyObject();
   std::vector<std::string> required;
@@ -146,7 +150,7 @@ Json SectionSchema(Section section) {
   }
   schema.Set("properties", std::move(properties));
   if (!required.empty()) schema.Set("required", Json::FromStrings(required));
-  if (short_form) schema.Set("minProperties", 1);
+  if (section == Section::kShortForm) schema.Set("minProperties", 1);
   return schema;
 }
 

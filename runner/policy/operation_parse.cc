@@ -30,10 +30,6 @@ Result<std::string> ParseOperationName(Reader* reader, const Fields& fields) {
 Result<std::vector<std::string>> ParseRootFields(Reader* reader, const Fields& fields) {
   std::vector<std::string> names = TRY(fields.Texts("fields"));
   const YamlNode* list = fields.Find("fields");
-  if (list != nullptr && names.empty()) {
-    return reader->Invalid(list->at, "an empty 'fields' list matches nothing",
-                           "remove 'fields' to match every field");
-  }
   for (size_t i = 0; i < names.size(); ++i) {
     codec::Position at = list->items[i].at;
     if (names[i].empty()) {
@@ -47,8 +43,7 @@ Result<std::vector<std::string>> ParseRootFields(Reader* reader, const Fields& f
 }  // namespace
 
 bool NamesOperation(const Fields& fields) {
-  return fields.Has("operation_type") || fields.Has("operation_name") ||
-         fields.Find("fields") != nullptr;
+  return fields.Has("operation_type") || fields.Has("operation_name") || fields.Has("fields");
 }
 
 Result<HttpRule> ParseOperationMatch(Reader* reader, const Fields& fields) {

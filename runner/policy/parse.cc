@@ -67,7 +67,7 @@ Result<std::vector<std::string>> ParsePaths(Reader* reader, const Fields& fields
 }
 
 Result<FilesystemPolicy> ParseFilesystem(Reader* reader, const YamlNode* node) {
-  if (node == nullptr || node->kind == YamlKind::kNull) return DefaultFilesystem();
+  if (node == nullptr) return DefaultFilesystem();
   Fields fields = TRY(Fields::Open(reader, *node, Section::kFilesystem));
   FilesystemPolicy filesystem;
   filesystem.include_workdir = TRY(fields.Boolean("include_workdir", false));
@@ -151,7 +151,11 @@ Result<ParsedPolicy> ParsePolicy(std::string_view yaml, const ParseContext& cont
 Result<ParsedPolicy> ParsePolicyTree(const YamlNode& root, const ParseContext& context) {
   Reader reader;
   reader.file = context.file;
-  if (root.kind != YamlKind::kMapping && root.kind != YamlKind::kNull) {
+  if (root.kind == YamlKind::kNull) {
+    return reader.Invalid({1, 1}, "the policy is empty",
+                          "write 'endpoints: []' for no connections at all");
+  }
+  if (root.kind != YamlKind::kMapping) {
     return reader.Invalid(root.at,
                           "a policy must be a mapping, not " + std::string(DescribeKind(root)),
                           "write 'endpoints:' above the list");
@@ -164,7 +168,7 @@ Result<ParsedPolicy> ParsePolicyTree(const YamlNode& root, const ParseContext& c
   }
   ParsedPolicy parsed;
   parsed.file = context.file;
-  parsed.short_form = has_short_key || root.kind == YamlKind::kNull;
+  parsed.short_form = has_short_key;
   if (parsed.short_form) {
     parsed.policy.filesystem = DefaultFilesystem();
     parsed.policy.network = TRY(ParseShortForm(&reader, root, context));

@@ -42,6 +42,89 @@ TEST_CASE("ParsePolicy names file, line and column, and the nearest key") {
   CHECK(HintOf("version: 1\nlandlock: {zzz: 1}\n") == "one of: compatibility");
 }
 
+// A policy with one mapping of `section`, whose first entry is to be put in place of the `@`.
+std::string PolicyWith(Section section) {
+  auto endpoint = [](const std::string& rest) {
+    return "version: 1\nnetwork_policies: {a: {endpoints: [{host: x.example.com, port: 443" + rest +
+           "}]}}";
+  };
+  auto middleware = [](const std::string& rest) {
+    return "version: 1\nnetwork_middlewares: {a: {" + rest + "}}";
+  };
+  switch (section) {
+    case Section::kShortForm:
+      return "{@}";
+    case Section::kDocument:
+      return "{@, version: 1}";
+    case Section::kFilesystem:
+      return "version: 1\nfilesystem_policy: {@}";
+    case Section::kLandlock:
+      return "version: 1\nlandlock: {@}";
+    case Section::kProcess:
+      return "version: 1\nprocess: {@}";
+    case Section::kNetworkPolicy:
+      return "version: 1\nnetwork_policies: {a: {@}}";
+    case Section::kBinary:
+      return "version: 1\nnetwork_policies: {a: {binaries: [{@}]}}";
+    case Section::kEndpoint:
+      return "version: 1\nnetwork_policies: {a: {endpoints: [{@}]}}";
+    case Section::kRule:
+      return endpoint(", protocol: rest, rules: [{@}]");
+    case Section::kMatch:
+      return endpoint(", protocol: mcp, rules: [{allow: {@}}]");
+    case Section::kMatcher:
+      return endpoint(", protocol: mcp, rules: [{allow: {method: tools/call, tool: {@}}}]");
+    case Section::kParams:
+      return endpoint(", protocol: mcp, rules: [{allow: {method: tools/call, params: {@}}}]");
+    case Section::kPersistedQuery:
+      return endpoint(", protocol: graphql, access: full, graphql_persisted_queries: {a: {@}}");
+    case Section::kJsonRpc:
+      return endpoint(", protocol: json-rpc, rules: [{allow: {method: a}}], json_rpc: {@}");
+    case Section::kMcp:
+      return endpoint(", protocol: mcp, rules: [{allow: {method: initialize}}], mcp: {@}");
+    case Section::kCredentialBinding:
+      return endpoint(", credential_binding: {@}");
+    case Section::kMiddleware:
+      return middleware("@");
+    case Section::kMiddlewareConfig:
+      return middleware("middleware: openshell/regex, config: {@}");
+    case Section::kMiddlewareEndpoints:
+      return middleware("middleware: openshell/regex, endpoints: {@}");
+  }
+  return "";
+}
+
+std::string ErrorWith(const KeySpec& key, const std::string& value) {
+  std::string yaml = PolicyWith(key.section);
+  return ErrorOf(yaml.replace(yaml.find('@'), 1, std::string(key.name) + ": " + value));
+}
+
+TEST_CASE("ParsePolicy takes no empty value for an absent key where more would pass without it") {
+  int refused = 0;
+  int taken = 0;
+  for (const KeySpec& key : PolicyKeys()) {
+    if (key.name == "version") continue;
+    for (const char* value : {"", "null", "''", "'  '", "[]", "{}"}) {
+      CAPTURE(SectionId(key.section), key.name, value);
+      std::string error = ErrorWith(key, value);
+      bool empty = error.find("'" + std::string(key.name) + "' is empty") != std::string::npos;
+      if (key.section == Section::kParams) empty = error != "accepted";  // Has words of its own.
+      CHECK(empty != MayBeEmpty(key));
+      ++(empty ? refused : taken);
+    }
+  }
+  CHECK(refused > 200);
+  CHECK(taken > 100);
+}
+
+TEST_CASE("ParsePolicy says where an empty value stands, and what to do") {
+  const char* yaml =
+      "version: 1\nnetwork_policies:\n  a:\n    endpoints:\n      - host: x.example.com\n"
+      "        port: 443\n        allowed_ips: []\n";
+  CHECK(ErrorOf(yaml) == "p.yml:7:22: error: 'allowed_ips' is empty");
+  CHECK(HintOf(yaml) == "write a value, or remove 'allowed_ips'");
+}
+
 TEST_CASE("ParsePolicy bounds the number and the length of paths (OpenShell 6.1 #13, #14)") {
   CHECK(ErrorOf(WithPaths(256)) == "accepted");
   CHECK(ErrorOf(WithPaths(257)).find("more than 256 paths") != std::string::npos);

@@ -120,36 +120,13 @@ Result<std::vector<HttpRule>> ParseMatch(Reader* reader, const Endpoint& endpoin
   return rules;
 }
 
-// Nothing that any rule could match.
-bool IsEmpty(const YamlNode* node) {
-  if (node == nullptr || node->kind == YamlKind::kNull) return true;
-  if (node->kind != YamlKind::kMapping) return false;
-  return std::all_of(node->entries.begin(), node->entries.end(), [](const YamlEntry& entry) {
-    return entry.value.kind == YamlKind::kScalar && entry.value.text.empty();
-  });
-}
-
 }  // namespace
 
 Result<std::vector<HttpRule>> ParseRules(Reader* reader, const Endpoint& endpoint,
                                          const YamlNode& list) {
-  if (list.items.empty()) {
-    return reader->Invalid(list.at, "an empty 'rules' list would deny all requests",
-                           "remove 'rules', or write what may pass");
-  }
-  std::vector<Fields> entries;
+  std::vector<HttpRule> rules;
   for (const YamlNode& item : list.items) {
     Fields fields = TRY(Fields::Open(reader, item, Section::kRule));
-    entries.push_back(fields);
-  }
-  bool all_empty = std::all_of(entries.begin(), entries.end(),
-                               [](const Fields& fields) { return IsEmpty(fields.Find("allow")); });
-  if (all_empty && !endpoint.mcp.allow_all_known_methods) {
-    return reader->Invalid(list.at, "these rules would deny all requests",
-                           "say in 'allow' what may pass");
-  }
-  std::vector<HttpRule> rules;
-  for (const Fields& fields : entries) {
     const YamlNode* allow = fields.Find("allow");
     if (allow == nullptr) {
       return reader->Invalid(fields.at(), "a rule needs 'allow'",
@@ -163,9 +140,6 @@ Result<std::vector<HttpRule>> ParseRules(Reader* reader, const Endpoint& endpoin
 
 Result<std::vector<HttpRule>> ParseDenyRules(Reader* reader, const Endpoint& endpoint,
                                              const YamlNode& list) {
-  if (list.items.empty()) {
-    return reader->Invalid(list.at, "an empty 'deny_rules' list", "remove 'deny_rules'");
-  }
   std::vector<HttpRule> rules;
   for (const YamlNode& item : list.items) {
     std::vector<HttpRule> parsed = TRY(ParseMatch(reader, endpoint, item));
@@ -198,9 +172,8 @@ Result<std::vector<std::string>> ParsePatterns(Reader* reader, std::string_view 
     }
     patterns.push_back(*text);
   }
-  bool blank = std::any_of(patterns.begin(), patterns.end(),
-                           [](const std::string& text) { return text.empty(); });
-  if (patterns.empty() || blank) {
+  if (std::any_of(patterns.begin(), patterns.end(),
+                  [](const std::string& text) { return text.empty(); })) {
     return reader->Invalid(node.at, std::string(what) + " has an empty pattern",
                            "write '\"*\"' for every text without a dot");
   }

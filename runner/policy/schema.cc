@@ -113,7 +113,10 @@ std::string RenderPolicyReference() {
       "short form; a\nfile with `version:` is OpenShell's own schema. A file with both is refused, "
       "and so is any key that is not\nlisted here, at any depth. The same as a JSON Schema, for "
       "editors: [policy.schema.json](schemas/policy.schema.json),\nor `agentic-ci policy schema`. "
-      "What a schema cannot say, `agentic-ci policy check` does.\n";
+      "What a schema cannot say, `agentic-ci policy check` does.\n\n"
+      "A key with nothing behind it (`tool: \"\"`, `rules: []`, `allowed_ips:`) is refused "
+      "wherever more would pass without\nthe key, and so is an empty file. `endpoints: []` alone "
+      "opens nothing, not even the defaults.\n";
   for (Section section : PolicySections()) RenderSection(section, &out);
   out +=
       "\n## Limits\n\nA file has at most 262144 bytes, `filesystem_policy` at most 256 paths, a "

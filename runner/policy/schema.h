@@ -67,6 +67,9 @@ struct KeySpec {
 std::span<const KeySpec> PolicyKeys();
 // In the order of the reference.
 std::span<const Section> PolicySections();
+// Whether `key` may be there with nothing behind it (null, blank text, an empty list or mapping)
+// and is then read as absent. False where more passes without the key than with any value of it.
+bool MayBeEmpty(const KeySpec& key);
 // Null when `section` has no such key.
 const KeySpec* FindKey(Section section, std::string_view name);
 // "an endpoint", "a rule", ...: how messages call a mapping.

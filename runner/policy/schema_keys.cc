@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <array>
 #include <limits>
 
@@ -72,9 +73,11 @@ constexpr auto kKeys = std::to_array<KeySpec>({
         "`allowed-ip=CIDR`, "
         "`allow-uninspected-credentials`, `websocket-credential-rewrite` and "
         "`request-body-credential-rewrite`, separated by commas."),
-    Choice(kShortForm, "defaults", kDefaults, "`agentic-ci`",
-           "Which endpoints are open beside those listed. `minimal` is the agent's model endpoint, "
-           "and the forge for git, read only."),
+    Choice(
+        kShortForm, "defaults", kDefaults, "`agentic-ci`",
+        "Which endpoints are open beside those listed; `none` when `endpoints` is an empty list. "
+        "`minimal` is the agent's model endpoint, "
+        "and the forge for git, read only."),
     Number(kDocument, "version", 1, 1, "required", "Must be 1."),
     Nested(kDocument, "filesystem_policy", kMapping, kFilesystem, "the restrictive default",
            "Which paths the sandbox may read and write."),
@@ -224,6 +227,56 @@ constexpr auto kKeys = std::to_array<KeySpec>({
      "Patterns of hosts left out. At most 32 patterns together."},
 });
 
+struct KeyName {
+  Section section;
+  std::string_view name;
+};
+
+// Where nothing written lets nothing more pass. A key that is not listed is refused when it is
+// empty: `tool: ""` must not be every tool.
+constexpr auto kMayBeEmpty = std::to_array<KeyName>({
+    {kShortForm, "endpoints"},
+    {kDocument, "filesystem_policy"},
+    {kDocument, "process"},
+    {kDocument, "network_policies"},
+    {kDocument, "network_middlewares"},
+    {kFilesystem, "read_only"},
+    {kFilesystem, "read_write"},
+    {kProcess, "run_as_user"},
+    {kProcess, "run_as_group"},
+    {kNetworkPolicy, "name"},
+    {kNetworkPolicy, "endpoints"},
+    {kNetworkPolicy, "binaries"},
+    {kEndpoint, "ports"},
+    {kEndpoint, "tls"},
+    {kEndpoint, "persisted_queries"},
+    {kEndpoint, "graphql_persisted_queries"},
+    {kEndpoint, "json_rpc"},
+    {kEndpoint, "mcp"},
+    {kEndpoint, "credential_signing"},
+    {kEndpoint, "signing_service"},
+    {kEndpoint, "signing_region"},
+    {kRule, "allow"},  // Every method, after `allow_all_known_mcp_methods` alone.
+    {kMiddleware, "name"},
+    {kMiddleware, "config"},
+    {kMiddleware, "on_error"},
+    {kMiddlewareConfig, "mode"},
+    {kMiddlewareEndpoints, "exclude"},
+});
+
+static_assert(
+    [] {
+      for (const KeyName& name : kMayBeEmpty) {
+        bool found = false;
+        for (const KeySpec& key : kKeys) {
+          found = found || (key.section == name.section && key.name == name.name);
+        }
+        if (!found) return false;
+      }
+      return true;
+    }(),
+    "a key that may be empty is a key");
+
 constexpr auto kSections = std::to_array<Section>(
     {kShortForm, kDocument, kFilesystem, kLandlock, kProcess, kNetworkPolicy, kBinary, kEndpoint,
      kRule, kMatch, kMatcher, kParams, kPersistedQuery, kJsonRpc, kMcp, kCredentialBinding,
@@ -241,6 +294,12 @@ static_assert(
 }  // namespace
 
 std::span<const KeySpec> PolicyKeys() { return kKeys; }
+
+bool MayBeEmpty(const KeySpec& key) {
+  return std::any_of(kMayBeEmpty.begin(), kMayBeEmpty.end(), [&](const KeyName& name) {
+    return name.section == key.section && name.name == key.name;
+  });
+}
 
 std::span<const Section> PolicySections() { return kSections; }
 

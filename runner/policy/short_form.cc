@@ -292,17 +292,20 @@ std::string_view ModelEndpoint(std::string_view agent_name) {
 
 Result<Defaults> ParseDefaults(const Fields& fields) {
   std::optional<size_t> choice = TRY(fields.Choice("defaults", {"agentic-ci", "minimal", "none"}));
-  if (!choice) return Defaults::kAgenticCi;  // Files written before the key keep their meaning.
-  return static_cast<Defaults>(*choice);
+  if (choice) return static_cast<Defaults>(*choice);
+  // Files written before the key keep their meaning, but an empty list is not one that leaves out
+  // what is open anyway.
+  const YamlNode* list = TRY(fields.List("endpoints"));
+  bool nothing = list != nullptr && list->items.empty();
+  return nothing ? Defaults::kNone : Defaults::kAgenticCi;
 }
 
 // The endpoints of the file, each text once, without those that a default says already.
 Result<std::vector<Endpoint>> ParseEndpoints(Reader* reader, const Fields& fields,
                                              Defaults defaults) {
   std::vector<Endpoint> endpoints;
-  const YamlNode* list = fields.Find("endpoints");
-  if (list == nullptr || list->kind == YamlKind::kNull) return endpoints;
-  if (list->kind != YamlKind::kSequence) return fields.WrongType("endpoints", "a list");
+  const YamlNode* list = TRY(fields.List("endpoints"));
+  if (list == nullptr) return endpoints;
   std::set<std::string, std::less<>> seen;
   if (defaults == Defaults::kAgenticCi) {
     seen.insert(kAgenticCiEndpoints.begin(), kAgenticCiEndpoints.end());
@@ -352,15 +355,13 @@ Result<Endpoint> ParseEndpointText(Reader* reader, Position at, std::string_view
 
 Result<std::vector<NetworkPolicy>> ParseShortForm(Reader* reader, const YamlNode& root,
                                                   const ParseContext& context) {
-  Defaults defaults = Defaults::kAgenticCi;
   NetworkPolicy policy = Named("endpoints", {std::string(kAgentPrograms)});
-  if (root.kind == YamlKind::kNull) {
-    reader->Warn({1, 1}, "the file is empty: the endpoints of 'defaults: agentic-ci' are open");
-  } else {
-    Fields fields = TRY(Fields::Open(reader, root, Section::kShortForm));
-    defaults = TRY(ParseDefaults(fields));
-    policy.at = fields.At("endpoints");
-    policy.endpoints = TRY(ParseEndpoints(reader, fields, defaults));
+  Fields fields = TRY(Fields::Open(reader, root, Section::kShortForm));
+  Defaults defaults = TRY(ParseDefaults(fields));
+  policy.at = fields.At("endpoints");
+  policy.endpoints = TRY(ParseEndpoints(reader, fields, defaults));
+  if (defaults == Defaults::kNone && policy.endpoints.empty()) {
+    reader->Warn(policy.at, "no endpoints and no defaults: nothing may connect anywhere");
   }
   std::vector<NetworkPolicy> policies = DefaultNetworkPolicies(defaults, context);
   if (!policy.endpoints.empty()) policies.push_back(std::move(policy));

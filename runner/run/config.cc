@@ -63,9 +63,18 @@ Result<std::vector<std::string>> ParseTexts(const YamlNode& node, const std::str
   return texts;
 }
 
+// None listed would be any model.
+Result<std::vector<std::string>> ParseModels(const YamlNode& node, const std::string& file) {
+  std::vector<std::string> models = TRY(ParseTexts(node, file, "models"));
+  if (!models.empty()) return models;
+  return codec::InvalidAt(file, node.at, "models is empty", "name a model, or remove 'models'");
+}
+
 Status ParseLimits(const YamlNode& node, const std::string& file, Config* config) {
   TRY(CheckKeys(node, file, "limits",
                 {"max_tokens", "max_cost", "max_requests", "requests_per_minute"}));
+  if (node.entries.empty())
+    return codec::InvalidAt(file, node.at, "limits is empty", "max_cost: 5");
   for (const YamlEntry& entry : node.entries) {
     if (entry.key == "max_cost") {
       config->max_cost_usd = TRY(ParseCost(entry.value, file));
@@ -95,7 +104,9 @@ Result<Config> ParseConfig(std::string_view text, const std::string& file,
                            const image::TrustFile& read) {
   Config config;
   YamlNode root = TRY(codec::ParseYaml(text, file));
-  if (root.kind == YamlKind::kNull) return config;
+  if (root.kind == YamlKind::kNull) {
+    return codec::InvalidAt(file, {1, 1}, "the configuration is empty", "remove the file");
+  }
   TRY(CheckKeys(root, file, "the configuration",
                 {"limits", "models", "prices", "ecosystems", "images"}));
   for (const YamlEntry& entry : root.entries) {
@@ -103,7 +114,7 @@ Result<Config> ParseConfig(std::string_view text, const std::string& file,
     if (entry.key == "prices") {
       config.prices = TRY(gateway::PriceList::FromYaml(entry.value, file));
     }
-    if (entry.key == "models") config.models = TRY(ParseTexts(entry.value, file, "models"));
+    if (entry.key == "models") config.models = TRY(ParseModels(entry.value, file));
     if (entry.key == "ecosystems") {
       config.ecosystems = TRY(ParseTexts(entry.value, file, "ecosystems"));
     }

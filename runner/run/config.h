@@ -35,7 +35,8 @@ Result<Config> LoadConfig(const change::Repository* repository, const std::strin
                           const TrustedRef& ref);
 
 // Parses the file. Fails with kInvalid and "file:line:col: error: what" for anything it does not
-// know. An empty file says nothing. `read` gives the files it names: keys, a trusted root.
+// know, for an empty file, and for an empty list or mapping that would be no limit. `read` gives
+// the files it names: keys, a trusted root.
 Result<Config> ParseConfig(std::string_view text, const std::string& file,
                            const image::TrustFile& read);
 

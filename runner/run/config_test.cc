@@ -62,6 +62,32 @@ TEST_CASE("A configuration that is not understood is refused by line, with the n
   }
 }
 
+TEST_CASE("A configuration's empty file, list or mapping never stands for no limit at all") {
+  const std::string rule =
+      "images:\n  trust:\n    - repository: a/**\n      identity: a@example.com\n"
+      "      issuer: https://issuer.example\n      claims: ";
+  for (const std::string& text :
+       {std::string(), std::string("# limits: {max_cost: 5}\n"), std::string("limits: {}\n"),
+        std::string("limits:\n"), std::string("limits: {max_cost: ''}\n"),
+        std::string("models: []\n"), std::string("models:\n"), std::string("models: ['']\n"),
+        rule + "{}\n", rule + "\n", rule + "{source_ref: ''}\n",
+        std::string("images: {trusted_root: ''}\n")}) {
+    CAPTURE(text);
+    Result<Config> config = Parse(text);
+    REQUIRE_FALSE(config.ok());
+    CHECK(config.error().code == Code::kInvalid);
+  }
+  // What opens nothing may be empty.
+  for (const std::string& text :
+       {std::string("ecosystems: []\n"), std::string("prices: []\n"), std::string("images: {}\n"),
+        std::string("images: {trust: [], mirrors: []}\n"),
+        rule + "{source_ref: refs/heads/main}\n"}) {
+    CAPTURE(text);
+    CHECK(Parse(text).ok());
+  }
+  CHECK(Parse("images: {trust: []}\n").value().trust.Matching(Named("a/b")).empty());
+}
+
 TEST_CASE("Who signs images is read, with keys from the same commit") {
   Result<Config> config = Parse(
       "images:\n  mirrors: [docker.io=mirror.example]\n  trust:\n"
@@ -140,12 +166,6 @@ TEST_CASE("Policies that decide alike have one fingerprint, others have another"
         "{repository: a, key: .agentic-ci/cosign.pub}"}) {
     CHECK(fingerprint(one) != fingerprint(other));
   }
-}
-
-TEST_CASE("A file with nothing in it says nothing") {
-  Result<Config> config = Parse("# later\n");
-  REQUIRE(config.ok());
-  CHECK(config.value().max_tokens == 0);
 }
 
 }  // namespace run

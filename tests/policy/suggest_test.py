@@ -91,11 +91,6 @@ class Suggest(unittest.TestCase):
         self.assertIn('"new.example.com:8443:read-only"', text)
         self.assertEqual(self.run_cli("policy", "check", "p.yml").returncode, 0)
 
-    def test_an_empty_file_is_patched(self):
-        patch = self.suggest("", REFUSED[:1])
-        self.git("apply", "-", input=patch.encode())
-        self.assertIn("api.example.com:443:read-write", (self.root / "p.yml").read_text())
-
     def test_what_no_policy_decided_is_not_suggested(self):
         (self.root / "events.ocsf.jsonl").write_text(event(*REFUSED[0], engine="budget"))
         done = self.run_cli("policy", "suggest", ".")
