@@ -288,7 +288,14 @@ class Variables {
   const EnvironmentReader& read_;
 };
 
+bool IsSet(const Variables& variables, const char* name) {
+  std::string value = ascii::LowerCase(variables.Get(name));
+  return !value.empty() && value != "false" && value != "0";
+}
+
 ForgeKind ForgeOf(const Variables& variables) {
+  // A merge request's own .gitlab-ci.yml can set GITHUB_* for every job.
+  if (IsSet(variables, "GITLAB_CI")) return ForgeKind::kNone;
   if (variables.True("GITEA_ACTIONS") || variables.True("FORGEJO_ACTIONS"))
     return ForgeKind::kGitea;
   if (variables.True("GITHUB_ACTIONS")) return ForgeKind::kGitHub;
@@ -298,8 +305,7 @@ ForgeKind ForgeOf(const Variables& variables) {
 // The variable that shows a continuous integration whose events ForgeOf() does not know.
 std::string UnreadCi(const Variables& variables) {
   for (const char* name : kCiVariables) {
-    std::string value = ascii::LowerCase(variables.Get(name));
-    if (!value.empty() && value != "false" && value != "0") return name;
+    if (IsSet(variables, name)) return name;
   }
   return "";
 }

@@ -69,6 +69,8 @@ TEST_CASE("ReadEvent names the continuous integration whose events it does not r
   CHECK(unread({{"CI", "true"}, {"GITLAB_CI", "true"}}) == "GITLAB_CI");
   CHECK(unread({{"JENKINS_URL", "http://jenkins/"}}) == "JENKINS_URL");
   CHECK(unread({{"GITHUB_ACTIONS", "1"}}) == "GITHUB_ACTIONS");
+  // Not GitHub, whatever a job of GitLab's was told.
+  CHECK(unread({{"GITLAB_CI", "true"}, {"GITHUB_ACTIONS", "true"}}) == "GITLAB_CI");
 }
 
 TEST_CASE("ReadEvent says which input is missing") {
