@@ -22,6 +22,16 @@ PathKind KindOf(const std::string& path) {
   return PathKind::kOther;
 }
 
+// Of nobody and without permissions when there is nothing.
+struct stat Facts(const std::string& path) {
+  struct stat facts {};
+  if (::lstat(path.c_str(), &facts) != 0) {
+    facts = {};
+    facts.st_uid = static_cast<uid_t>(-1);
+  }
+  return facts;
+}
+
 std::vector<std::string> List(const std::string& path) {
   std::vector<std::string> names;
   DIR* directory = ::opendir(path.c_str());
@@ -94,11 +104,14 @@ HostView ReadHost(const std::string& checkout) {
   host.kind = KindOf;
   host.link = [](const std::string& path) { return sys::ReadLink(path).value_or(""); };
   host.list = List;
-  host.belongs_to_root = [](const std::string& path) {
-    struct stat facts {};
-    return ::lstat(path.c_str(), &facts) == 0 && facts.st_uid == 0;
+  host.real = [](const std::string& path) {
+    Result<std::string> real = sys::RealPath(path);
+    return real.ok() ? std::move(real).value() : std::string();
   };
+  host.owner = [](const std::string& path) { return Facts(path).st_uid; };
+  host.mode = [](const std::string& path) { return Facts(path).st_mode & 07777; };
   host.mounts = Mounts();
+  host.home = host.real(sys::Environment("HOME").value_or(""));
   return host;
 }
 

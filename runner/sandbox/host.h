@@ -11,7 +11,7 @@ namespace sandbox {
 
 enum class PathKind { kMissing, kFile, kDirectory, kSymlink, kOther };
 
-// What planning needs to know of the host. A value with two functions, so that tests plan for hosts
+// What planning needs to know of the host. A value with functions, so that tests plan for hosts
 // that do not exist.
 struct HostView {
   uid_t uid = 0;  // Effective ids of the runner.
@@ -25,10 +25,14 @@ struct HostView {
   // The text of a symbolic link, and the names in a directory; empty when there is none.
   std::function<std::string(const std::string&)> link;
   std::function<std::vector<std::string>(const std::string&)> list;
-  // Whether what stands there belongs to root; the last component is not followed.
-  std::function<bool(const std::string&)> belongs_to_root;
+  // The path without links; empty when nothing stands there.
+  std::function<std::string(const std::string&)> real;
+  // Who owns what stands there, and its permission bits; the last component is not followed.
+  std::function<uid_t(const std::string&)> owner;
+  std::function<mode_t(const std::string&)> mode;
   // Every mount point, as this process sees it.
   std::vector<std::string> mounts = {};
+  std::string home = {};  // The runner's own, without links; empty when it has none.
 };
 
 // The host this process runs on.

@@ -126,6 +126,11 @@ bool Beneath(const std::string& path, const std::string& top) {
                          (top == "/" || path[top.size()] == '/'));
 }
 
+bool IsBeneathAny(const std::string& path, const std::vector<std::string>& tops) {
+  return std::any_of(tops.begin(), tops.end(),
+                     [&](const std::string& top) { return Beneath(path, top); });
+}
+
 bool IsHome(std::string_view top_level) {
   return std::find(kHomes.begin(), kHomes.end(), top_level) != kHomes.end();
 }
@@ -134,11 +139,10 @@ std::vector<std::string> SecretPaths(const std::vector<std::string>& shown, cons
                                      const std::vector<std::string>& also) {
   std::set<std::string> found;
   auto consider = [&](const std::string& path) {
-    bool visible = std::any_of(shown.begin(), shown.end(),
-                               [&](const std::string& top) { return Beneath(path, top); });
-    if (!visible) return;
-    PathKind kind = host.kind(path);
-    if (kind != PathKind::kMissing) found.insert(path);
+    if (host.kind(path) == PathKind::kMissing) return;
+    // By its own path: /var/spool/mail is a link, and so may a home be.
+    std::string real = host.real(path);
+    if (IsBeneathAny(real, shown)) found.insert(std::move(real));
   };
   for (std::string_view path : kSystemSecrets) consider(std::string(path));
   for (const std::string& path : also) consider(path);
@@ -146,19 +150,21 @@ std::vector<std::string> SecretPaths(const std::vector<std::string>& shown, cons
   bool homes_visible = std::any_of(shown.begin(), shown.end(), [](const std::string& top) {
     return Beneath(top, "/root") || Beneath(top, "/home");
   });
+  std::set<std::string> homes;
+  if (!host.home.empty()) homes.insert(host.home);
   if (homes_visible) {
-    std::vector<std::string> homes = {"/root"};
-    for (const std::string& name : host.list("/home")) homes.push_back("/home/" + name);
-    for (const std::string& home : homes) {
-      for (std::string_view name : kHomeSecrets) consider(home + "/" + std::string(name));
-      for (std::string_view name : kRunnerSecrets) consider(home + "/" + std::string(name));
-    }
+    homes.insert("/root");
+    for (const std::string& name : host.list("/home")) homes.insert("/home/" + name);
+  }
+  for (const std::string& home : homes) {
+    for (std::string_view name : kHomeSecrets) consider(home + "/" + std::string(name));
+    for (std::string_view name : kRunnerSecrets) consider(home + "/" + std::string(name));
   }
 
   // The topmost is enough: what lies beneath a hidden directory is hidden with it.
   std::vector<std::string> topmost;
   for (const std::string& path : found) {
-    if (topmost.empty() || !Beneath(path, topmost.back())) topmost.push_back(path);
+    if (!IsBeneathAny(path, topmost)) topmost.push_back(path);
   }
   return topmost;
 }

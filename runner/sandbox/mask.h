@@ -13,13 +13,14 @@ namespace sandbox {
 
 // Whether `path` is `top` or something in it. Both are absolute and normal.
 bool Beneath(const std::string& path, const std::string& top);
+bool IsBeneathAny(const std::string& path, const std::vector<std::string>& tops);
 
 // True for a directory that holds people's homes: /root, /home, and what mounts beside them.
 bool IsHome(std::string_view top_level);
 
-// Every existing secret beneath the paths in `shown`, in a fixed order: system credentials, the
-// well-known files of every home, and `also` (the CI's own token files). Bounded by the number of
-// homes on the host.
+// Every existing secret beneath the paths in `shown`, by the path without links, in a fixed order:
+// system credentials, the well-known files of every home that may be shown and of the runner's own,
+// and `also` (the CI's own token files). Bounded by the number of homes on the host.
 std::vector<std::string> SecretPaths(const std::vector<std::string>& shown, const HostView& host,
                                      const std::vector<std::string>& also);
 

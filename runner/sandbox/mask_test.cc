@@ -16,6 +16,7 @@ HostView Host(const std::set<std::string>& existing) {
     return existing.contains(path) ? PathKind::kFile : PathKind::kMissing;
   };
   host.link = [](const std::string&) { return std::string(); };
+  host.real = [](const std::string& path) { return path; };
   host.list = [](const std::string& path) {
     return path == "/home" ? Paths{"alice", "runner"} : Paths{};
   };
@@ -76,7 +77,25 @@ TEST_CASE("SecretPaths adds the CI's own files where they would be seen") {
         Paths{"/opt/ci/token"});
 }
 
+TEST_CASE("SecretPaths names a secret that is a link by where it is") {
+  HostView host = Host({"/var/spool/mail"});
+  host.real = [](const std::string& path) {
+    return path == "/var/spool/mail" ? std::string("/var/mail") : path;
+  };
+  CHECK(SecretPaths({"/var"}, host, {}) == Paths{"/var/mail"});
+  CHECK(SecretPaths({"/var/spool"}, host, {}).empty());
+}
+
+TEST_CASE("SecretPaths knows the runner's own home wherever that is") {
+  HostView host = Host({"/data/ci/.netrc"});
+  CHECK(SecretPaths({"/data"}, host, {}).empty());
+  host.home = "/data/ci";
+  CHECK(SecretPaths({"/data"}, host, {}) == Paths{"/data/ci/.netrc"});
+}
+
 TEST_CASE("SecretPaths leaves out what lies beneath a hidden directory") {
+  HostView near = Host({"/o/a", "/o/a-b", "/o/a/c"});
+  CHECK(SecretPaths({"/o"}, near, {"/o/a", "/o/a-b", "/o/a/c"}) == Paths{"/o/a", "/o/a-b"});
   HostView host = Host({"/home/alice/.ssh", "/home/alice/.ssh/agent"});
   CHECK(SecretPaths({"/home"}, host, {"/home/alice/.ssh/agent"}) == Paths{"/home/alice/.ssh"});
 }

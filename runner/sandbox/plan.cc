@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "sandbox/etc_files.h"
+#include "sandbox/host_tree.h"
 #include "sandbox/mask.h"
 
 namespace sandbox {
@@ -69,7 +70,11 @@ constexpr const char* kImageBundles[] = {
 // Collects the tree, parents before children, each path once.
 class Tree {
  public:
-  Tree(const SandboxRequest& request, const HostView& host) : request_(request), host_(host) {}
+  Tree(const SandboxRequest& request, const HostView& host)
+      : request_(request),
+        host_(host),
+        secrets_(SecretPaths({"/"}, host, request.host_secrets)),
+        tree_(host, secrets_, &plan_) {}
 
   Result<SandboxPlan> Plan();
 
@@ -79,7 +84,6 @@ class Tree {
   void PlanImage();
   Status PlanImagePaths();
   void PlanEtc();
-  void PlanEtcEntries(const std::set<std::string>& ours);
   void PlanDevices();
   Status PlanWorkspace();
   Status PlanPolicyPaths();
@@ -87,10 +91,9 @@ class Tree {
   void PlanLandlock(const std::set<std::string>& read_only,
                     const std::set<std::string>& read_write);
   Status PlanTopLevelLinks();
-  std::string MountBeneath(const std::string& path) const;
   Status RefuseMountsBeneath(const std::string& path) const;
   Status Show(const std::string& path, bool writable);
-  void Parents(const std::string& path);
+  HostTree::Origin OriginOf(const std::string& path) const;
   void Masks();
 
   void Add(MountStep step) { plan_.mounts.push_back(std::move(step)); }
@@ -98,9 +101,9 @@ class Tree {
   const SandboxRequest& request_;
   const HostView& host_;
   SandboxPlan plan_;
+  std::vector<std::string> secrets_;  // All that the host has, shown or not.
+  HostTree tree_;
   std::set<std::string> installed_;  // What runs the agent itself.
-  std::set<std::string> made_;       // Directories that exist in the new root.
-  std::vector<std::string> shown_;   // Host paths that are mounted.
 };
 
 Status Tree::PlanIds() {
@@ -134,27 +137,16 @@ Status Tree::PlanIds() {
   return Ok();
 }
 
-// Every directory above `path` that nothing has made yet.
-void Tree::Parents(const std::string& path) {
-  for (size_t slash = path.find('/', 1); slash != std::string::npos;
-       slash = path.find('/', slash + 1)) {
-    std::string parent = path.substr(0, slash);
-    bool inside_mount = std::any_of(shown_.begin(), shown_.end(),
-                                    [&](const std::string& top) { return Beneath(parent, top); });
-    if (!inside_mount && made_.insert(parent).second) Add({Kind::kDirectory, parent});
-  }
-}
-
 void Tree::PlanBase() {
   for (const char* directory : {"/proc", "/dev", "/tmp", kHome, "/run", "/var", "/etc"}) {
-    made_.insert(directory);
-    Add({Kind::kDirectory, directory});
+    tree_.MakeDirectory(directory);
   }
   Add({.kind = Kind::kProc, .target = "/proc"});
   Add({.kind = Kind::kScratch, .target = "/tmp", .scratch = "tmp", .mode = 01777});
   Add({.kind = Kind::kScratch, .target = kHome, .scratch = "home", .mode = 0755});
   Add({.kind = Kind::kSymlink, .target = "/var/run", .source = "/run"});
-  Add({Kind::kDirectory, "/var/tmp"});
+  tree_.Keep("/var/run");
+  tree_.MakeDirectory("/var/tmp");
   Add({.kind = Kind::kScratch, .target = "/var/tmp", .scratch = "var-tmp", .mode = 01777});
 }
 
@@ -179,10 +171,9 @@ void Tree::PlanDevices() {
 // /etc is the host's with our names, our certificates and no credentials laid over it. Containers
 // bind single files into it (hosts, resolv.conf), and what has mounts in it cannot be a layer.
 void Tree::PlanEtc() {
-  bool layered = MountBeneath("/etc").empty();
-  std::set<std::string> ours;
+  bool layered = tree_.MountBeneath("/etc").empty();
   auto file = [&](const std::string& name, std::string content) {
-    ours.insert(name);
+    tree_.Keep(name);
     Add({.kind = layered ? Kind::kUpperFile : Kind::kFile,
          .target = name,
          .scratch = "etc",
@@ -190,7 +181,7 @@ void Tree::PlanEtc() {
          .mode = 0644});
   };
   for (auto& [name, content] : EtcFiles(request_, plan_.inner_uid, plan_.inner_gid)) {
-    if (!layered) Parents(name);
+    if (!layered) tree_.MakeParents(name);
     file(name, std::move(content));
   }
   // The system bundle too: programs that know no variable trust what stands there.
@@ -200,42 +191,18 @@ void Tree::PlanEtc() {
     if (has_bundle) file(kSystemBundle, std::move(bundle));
     Add({.kind = Kind::kOverlay, .target = "/etc", .source = "/etc", .scratch = "etc"});
     Add({.kind = Kind::kReadOnly, .target = "/etc"});
+    tree_.NoteShown("/etc");
   } else {
-    PlanEtcEntries(ours);
+    tree_.Show("/etc", {});
     if (has_bundle) {
       Add({.kind = Kind::kOverFile, .target = kSystemBundle, .content = std::move(bundle)});
     }
   }
-  shown_.push_back("/etc");
-}
-
-// Entry by entry. `ours` are the files that stand there already.
-void Tree::PlanEtcEntries(const std::set<std::string>& ours) {
-  for (const std::string& name : host_.list("/etc")) {
-    std::string path = "/etc/" + name;
-    if (ours.contains(path) || made_.contains(path)) continue;
-    PathKind kind = host_.kind(path);
-    if (kind == PathKind::kSymlink) {
-      Add({.kind = Kind::kSymlink, .target = path, .source = host_.link(path)});
-      continue;
-    }
-    if (kind != PathKind::kFile && kind != PathKind::kDirectory) continue;
-    Add({.kind = kind == PathKind::kFile ? Kind::kFile : Kind::kDirectory, .target = path});
-    Add({.kind = Kind::kBind, .target = path, .source = path});
-  }
-}
-
-// The first mount point strictly beneath `path`, or "".
-std::string Tree::MountBeneath(const std::string& path) const {
-  for (const std::string& point : host_.mounts) {
-    if (point != path && Beneath(point, path)) return point;
-  }
-  return {};
 }
 
 // The kernel takes no layer of an overlay apart from the mounts in it, unless root lifts it off.
 Status Tree::RefuseMountsBeneath(const std::string& path) const {
-  std::string point = MountBeneath(path);
+  std::string point = tree_.MountBeneath(path);
   if (point.empty()) return Ok();
   return Error{Code::kUnsupported,
                path + " cannot be made writable: something is mounted at " + point,
@@ -245,8 +212,8 @@ Status Tree::RefuseMountsBeneath(const std::string& path) const {
 Status Tree::PlanWorkspace() {
   // Root hands the checkout over without what is mounted in it.
   if (!host_.root) TRY(RefuseMountsBeneath(request_.checkout));
-  Parents(request_.checkout);
-  if (made_.insert(request_.checkout).second) Add({Kind::kDirectory, request_.checkout});
+  tree_.MakeParents(request_.checkout);
+  tree_.MakeDirectory(request_.checkout);
   Add({.kind = Kind::kWorkspace,
        .target = request_.checkout,
        .source = request_.checkout,
@@ -263,45 +230,37 @@ Status Tree::Show(const std::string& path, bool writable) {
   if (IsPrivate(path) && !installed_.contains(path)) return Ok();
   if (Beneath(path, request_.checkout)) return Ok();
   if (Beneath(path, "/etc") && !writable) return Ok();  // Already there.
-  bool covered =
-      !writable && std::any_of(shown_.begin(), shown_.end(),
-                               [&](const std::string& top) { return Beneath(path, top); });
-  if (covered) return Ok();
+  if (!writable && tree_.IsShown(path)) return Ok();
   PathKind kind = host_.kind(path);
-  if (kind == PathKind::kSymlink) {
-    if (!made_.insert(path).second) return Ok();
-    Parents(path);
-    Add({.kind = Kind::kSymlink, .target = path, .source = host_.link(path)});
-    return Ok();
-  }
   if (kind == PathKind::kMissing || kind == PathKind::kOther) {
     plan_.notes.push_back(path + ": not on this host");
     return Ok();
   }
-  Parents(path);
-  if (writable && kind == PathKind::kDirectory) {
-    TRY(RefuseMountsBeneath(path));
-    std::string scratch = "writable-" + std::to_string(shown_.size());
-    if (made_.insert(path).second) Add({Kind::kDirectory, path});
-    // A layer can only be changed by its owner.
-    bool mapped = plan_.as_root && host_.belongs_to_root(path);
-    Add({.kind = Kind::kOverlay,
-         .target = path,
-         .source = path,
-         .scratch = scratch,
-         .from = mapped ? Source::kMapped : Source::kPath});
-  } else {
-    if (kind == PathKind::kDirectory && made_.insert(path).second) Add({Kind::kDirectory, path});
-    if (kind == PathKind::kFile) Add({.kind = Kind::kFile, .target = path, .mode = 0644});
-    // An agent under /root is where only root can go, and may be root's alone to read.
-    bool mapped = plan_.as_root && installed_.contains(path) && host_.belongs_to_root(path);
-    Add({.kind = Kind::kBind,
-         .target = path,
-         .source = path,
-         .from = mapped ? Source::kMapped : Source::kPath});
+  if (!writable || kind != PathKind::kDirectory) {
+    tree_.Show(path, OriginOf(path));
+    return Ok();
   }
-  shown_.push_back(path);
+  TRY(RefuseMountsBeneath(path));
+  tree_.MakeParents(path);
+  tree_.MakeDirectory(path);
+  // A layer can only be changed by its owner.
+  bool mapped = plan_.as_root && host_.owner(path) == 0;
+  Add({.kind = Kind::kOverlay,
+       .target = path,
+       .source = path,
+       .scratch = "writable-" + std::to_string(tree_.shown().size()),
+       .from = mapped ? Source::kMapped : Source::kPath});
+  tree_.NoteShown(path);
   return Ok();
+}
+
+// Root opens what it shows: the sandbox's user may not be able to walk there. An agent under /root
+// may also be root's alone to read.
+HostTree::Origin Tree::OriginOf(const std::string& path) const {
+  if (!plan_.as_root) return {};
+  uid_t owner = host_.owner(path);
+  bool mapped = installed_.contains(path) && owner != plan_.host_uid;
+  return {mapped ? Source::kMapped : Source::kOpened, owner};
 }
 
 // On a merged-usr host /bin, /lib and the like are links; elsewhere they are part of what /usr
@@ -427,7 +386,7 @@ Status Tree::PlanImagePaths() {
 }
 
 void Tree::Masks() {
-  for (const std::string& path : SecretPaths(shown_, host_, request_.host_secrets)) {
+  for (const std::string& path : SecretPaths(tree_.shown(), host_, request_.host_secrets)) {
     if (Beneath(path, request_.checkout)) continue;
     PathKind kind = host_.kind(path);
     Add({.kind = Kind::kMask, .target = path, .is_directory = kind == PathKind::kDirectory});

@@ -39,7 +39,8 @@ struct MountStep {
     kUpperFile,  // target, content: a file of ours laid over the overlay scratch/<scratch>
     kOverFile,   // target, content: a file of ours bound over the host's at target
     kSymlink,    // target -> source
-    kBind,       // source -> target: recursive, read-only, nosuid, nodev
+    kBind,       // source -> target: a regular file, read-only
+    kShown,      // source -> target: a directory, read-only, without what its sockets lead to
     kDevice,     // source -> target: one device node, writable
     kOverlay,    // source (host directory) under scratch/<scratch> at target
     kWorkspace,  // the checkout's own overlay at target; source is the checkout
@@ -51,7 +52,7 @@ struct MountStep {
     kWritable,   // target stays writable when what is around it is made read-only
     kReadOnly,   // target is made read-only from here on
   };
-  // kBind, kOverlay, kWorkspace, kLayer: how the source is come by.
+  // kBind, kShown, kOverlay, kWorkspace, kLayer: how the source is come by.
   enum class Source {
     kPath,    // By its path, as the sandbox's user.
     kOpened,  // The runner, which is root, opens it: that user may not be able to walk the path.

@@ -62,7 +62,9 @@ struct FakeHost {
       auto found = links.find(path);
       return found == links.end() ? std::string() : found->second;
     };
-    view.belongs_to_root = [this](const std::string& path) { return roots.contains(path); };
+    view.real = [this](const std::string& path) { return paths.contains(path) ? path : ""; };
+    view.owner = [this](const std::string& path) { return roots.contains(path) ? 0 : 1000; };
+    view.mode = [](const std::string&) { return 0755; };
     view.list = [this](const std::string& top) {
       std::vector<std::string> names;
       std::string prefix = top == "/" ? "/" : top + "/";
@@ -115,7 +117,8 @@ size_t Place(const SandboxPlan& plan, Kind kind, const std::string& target) {
 }
 
 bool Shows(const SandboxPlan& plan, const std::string& path) {
-  return Find(plan, Kind::kBind, path) != nullptr || Find(plan, Kind::kOverlay, path) != nullptr;
+  return Find(plan, Kind::kBind, path) != nullptr || Find(plan, Kind::kShown, path) != nullptr ||
+         Find(plan, Kind::kOverlay, path) != nullptr;
 }
 
 bool Permits(const SandboxPlan& plan, const std::string& path, bool writable) {
@@ -126,7 +129,7 @@ bool Permits(const SandboxPlan& plan, const std::string& path, bool writable) {
 
 TEST_CASE("A plan shows /usr read-only and the links of a merged-usr host as links") {
   SandboxPlan plan = Plan(Request(), FakeHost());
-  CHECK(Find(plan, Kind::kBind, "/usr") != nullptr);
+  CHECK(Find(plan, Kind::kShown, "/usr") != nullptr);
   REQUIRE(Find(plan, Kind::kSymlink, "/bin") != nullptr);
   CHECK(Find(plan, Kind::kSymlink, "/bin")->source == "usr/bin");
 }
@@ -136,8 +139,8 @@ TEST_CASE("A plan shows /bin and /lib as directories where they are directories"
   host.paths["/bin"] = PathKind::kDirectory;
   host.paths["/lib"] = PathKind::kDirectory;
   SandboxPlan plan = Plan(Request(), host);
-  CHECK(Find(plan, Kind::kBind, "/bin") != nullptr);
-  CHECK(Find(plan, Kind::kBind, "/lib") != nullptr);
+  CHECK(Find(plan, Kind::kShown, "/bin") != nullptr);
+  CHECK(Find(plan, Kind::kShown, "/lib") != nullptr);
   CHECK(Find(plan, Kind::kSymlink, "/bin") == nullptr);
 }
 
@@ -154,7 +157,7 @@ TEST_CASE("A policy path becomes a mount and a Landlock rule") {
   request.policy.filesystem.read_only = {"/opt//"};
   request.policy.filesystem.read_write = {"/var/log"};
   SandboxPlan plan = Plan(request, FakeHost());
-  CHECK(Find(plan, Kind::kBind, "/opt") != nullptr);
+  CHECK(Find(plan, Kind::kShown, "/opt") != nullptr);
   CHECK(Permits(plan, "/opt", false));
   CHECK(Find(plan, Kind::kOverlay, "/var/log") != nullptr);
   CHECK(Permits(plan, "/var/log", true));
@@ -188,7 +191,8 @@ TEST_CASE("A policy cannot bring the host's private places in") {
   request.policy.filesystem.read_write = {"/tmp/shared", "/proc/sys"};
   SandboxPlan plan = Plan(request, FakeHost());
   for (const MountStep& step : plan.mounts) {
-    if (step.kind != Kind::kBind && step.kind != Kind::kOverlay) continue;
+    if (step.kind != Kind::kBind && step.kind != Kind::kShown && step.kind != Kind::kOverlay)
+      continue;
     INFO(step.target);
     CHECK((step.target == "/usr" || step.target == "/etc" || step.target == "/var/log"));
   }
@@ -199,7 +203,7 @@ TEST_CASE("A secret beneath a shown directory is masked after it is mounted") {
   request.checkout = "/srv/work";
   request.policy.filesystem.read_only = {"/home"};
   SandboxPlan plan = Plan(request, FakeHost());
-  CHECK(Place(plan, Kind::kMask, "/home/alice/.ssh") > Place(plan, Kind::kBind, "/home"));
+  CHECK(Place(plan, Kind::kMask, "/home/alice/.ssh") > Place(plan, Kind::kShown, "/home"));
   CHECK(Find(plan, Kind::kMask, "/home/alice/.ssh")->is_directory);
   CHECK(Place(plan, Kind::kMask, "/etc/shadow") > Place(plan, Kind::kOverlay, "/etc"));
   CHECK_FALSE(Find(plan, Kind::kMask, "/etc/shadow")->is_directory);
@@ -225,7 +229,8 @@ TEST_CASE(
   request.extra_read_only = {"/tmp/agents/node_modules"};
   request.policy.filesystem.read_only = {"/tmp/other"};
   SandboxPlan plan = Plan(request, host);
-  CHECK(Place(plan, Kind::kBind, "/tmp/agents/node_modules") > Place(plan, Kind::kScratch, "/tmp"));
+  CHECK(Place(plan, Kind::kShown, "/tmp/agents/node_modules") >
+        Place(plan, Kind::kScratch, "/tmp"));
   CHECK_FALSE(Shows(plan, "/tmp/other"));
 }
 
@@ -252,7 +257,7 @@ TEST_CASE("/etc is one layer, and entry by entry where something is mounted in i
   container.mounts.push_back("/etc/hosts");
   SandboxPlan plan = Plan(Request(), container);
   CHECK(Find(plan, Kind::kOverlay, "/etc") == nullptr);
-  CHECK(Find(plan, Kind::kBind, "/etc/alternatives") != nullptr);
+  CHECK(Find(plan, Kind::kShown, "/etc/alternatives") != nullptr);
   CHECK(Find(plan, Kind::kSymlink, "/etc/localtime") != nullptr);
   // Ours stands where the container's would be, and the mask still lies over the host's secret.
   REQUIRE(Find(plan, Kind::kFile, "/etc/hosts") != nullptr);
@@ -407,7 +412,8 @@ TEST_CASE("In an image nothing of the host's is mounted but devices and the chec
   CHECK(plan.mounts[1].source == "/store/lower");
   CHECK(plan.mounts[2].kind == Kind::kImage);
   for (const MountStep& step : plan.mounts) {
-    bool of_the_host = step.kind == Kind::kBind || step.kind == Kind::kOverlay;
+    bool of_the_host =
+        step.kind == Kind::kBind || step.kind == Kind::kShown || step.kind == Kind::kOverlay;
     CHECK_FALSE(of_the_host);
     CHECK(step.kind != Kind::kMask);
   }
@@ -475,7 +481,7 @@ TEST_CASE("What belongs to root on the host is handed over where the agent has t
   SandboxPlan plan = Plan(request, host);
   CHECK(Find(plan, Kind::kOverlay, "/opt")->from == MountStep::Source::kMapped);
   CHECK(Find(plan, Kind::kOverlay, "/usr")->from == MountStep::Source::kPath);
-  CHECK(Find(plan, Kind::kBind, "/root")->from == MountStep::Source::kMapped);
+  CHECK(Find(plan, Kind::kShown, "/root")->from == MountStep::Source::kMapped);
 }
 
 }  // namespace sandbox

@@ -25,6 +25,7 @@ std::string_view Name(Kind kind) {
     case Kind::kSymlink:
       return "link";
     case Kind::kBind:
+    case Kind::kShown:
       return "read-only";
     case Kind::kDevice:
       return "device";

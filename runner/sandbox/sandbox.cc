@@ -7,6 +7,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/mount.h>
+#include <sys/stat.h>
 #include <sys/statfs.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -56,6 +57,13 @@ Result<Child> Clone(uint64_t flags) {
   return child;
 }
 
+// Whether others than its owner may read what is mounted at `tree`.
+bool IsReadableByAll(int tree) {
+  struct stat facts {};
+  mode_t wanted = S_IROTH | (::fstat(tree, &facts) == 0 && S_ISDIR(facts.st_mode) ? S_IXOTH : 0);
+  return (facts.st_mode & wanted) == wanted;
+}
+
 // The step's source as a mount of its own, opened with the runner's rights: the sandbox's user need
 // not be able to walk the path to it. kMapped: ids are the owner's to the disk and the sandbox's to
 // the agent; `ids` holds a user namespace for each owner there was.
@@ -69,6 +77,7 @@ Result<Fd> OpenSource(const MountStep& step, const SandboxPlan& plan, std::map<u
     error.hint = "setpriv --reuid 1000 --regid 1000 --clear-groups agentic-ci run ...";
     return error;
   }
+  bool shown = step.kind == MountStep::Kind::kShown || step.kind == MountStep::Kind::kBind;
   mount_attr attributes{};
   attributes.attr_set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV;
   if (step.from == MountStep::Source::kMapped) {
@@ -79,8 +88,18 @@ Result<Fd> OpenSource(const MountStep& step, const SandboxPlan& plan, std::map<u
     attributes.attr_set |= MOUNT_ATTR_IDMAP;
     attributes.userns_fd = static_cast<uint64_t>(map.get());
   }
-  if (::syscall(SYS_mount_setattr, tree.get(), "", AT_EMPTY_PATH | AT_RECURSIVE, &attributes,
-                sizeof attributes) != 0) {
+  auto set_attributes = [&] {
+    return ::syscall(SYS_mount_setattr, tree.get(), "", AT_EMPTY_PATH | AT_RECURSIVE, &attributes,
+                     sizeof attributes) == 0;
+  };
+  bool set = set_attributes();
+  if (!set && shown && IsReadableByAll(tree.get())) {
+    // A container's root, for one, is a file system whose ids cannot be mapped.
+    attributes.attr_set &= ~static_cast<uint64_t>(MOUNT_ATTR_IDMAP);
+    attributes.userns_fd = 0;
+    set = set_attributes();
+  }
+  if (!set) {
     Error error = Errno("id-mapping " + step.source);
     error.code = Code::kUnsupported;
     error.hint = "chown -R 1000:1000 " + step.source;

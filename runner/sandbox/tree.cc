@@ -29,8 +29,8 @@ constexpr char kLower[] = "/lower";
 constexpr char kStage[] = "/stage";  // Where a new file system is mounted before it has its place.
 constexpr char kOverFiles[] = "/over-file-";
 
-// The tree's own directories and small files; nobody else writes there.
-constexpr char kRootOptions[] = "size=4m,nr_inodes=4k,mode=755";
+// The tree's own directories, small files and places of mounts; nobody else writes there.
+constexpr char kRootOptions[] = "size=4m,nr_inodes=64k,mode=755";
 
 Status Mount(const std::string& source, const std::string& target, const char* type,
              unsigned long flags, const std::string& options) {
@@ -151,11 +151,13 @@ class Builder {
   Status CarryLayer(const MountStep& step);
   Status CarryImage();
   Status CarryBind(const MountStep& step);
+  Status CarryShown(const MountStep& step);
   Status CarryDevice(const MountStep& step);
   Status CarryWorkspace(const MountStep& step);
   Status CarryOverlay(const MountStep& step);
   Status CarryOverFile(const MountStep& step);
   Status CarryScratch(const MountStep& step);
+  Status CarryMask(const MountStep& step);
   Status CarryWritable(const MountStep& step);
   Status CarrySeal(const MountStep& step);
   Status Leave();
@@ -165,6 +167,7 @@ class Builder {
   size_t next_opened_ = 0;
   Fd root_;  // The tree under construction.
   int layers_ = 0;
+  int shown_ = 0;
   int over_files_ = 0;
 };
 
@@ -290,10 +293,34 @@ Status Builder::CarryImage() {
   return Ok();
 }
 
+// The very inode of the host: only a regular file has nothing at its other end.
 Status Builder::CarryBind(const MountStep& step) {
   Fd tree = TRY(OpenSource(step));
+  struct stat facts {};
+  if (::fstat(tree.get(), &facts) != 0) return Errno(step.source);
+  if (!S_ISREG(facts.st_mode)) return Error{Code::kIo, step.source + " is not a file any more"};
   TRY(SetAttributes(tree.get(), kSealed, true).Context(step.target));
   return Attach(tree, step.target);
+}
+
+// An overlay has inodes of its own: the sockets and pipes in it are not connected to the host's. It
+// takes no fewer than two layers when it is never written to.
+Status Builder::CarryShown(const MountStep& step) {
+  Fd tree = TRY(OpenSource(step));
+  std::string lower = Lower("shown-" + std::to_string(shown_++));
+  TRY(MakeDirectory(lower, 0755));
+  Fd place = TRY(sys::Open(lower, O_PATH | O_DIRECTORY));
+  TRY(MoveMount(tree.get(), "", place.get()).Context(step.source));
+  Status mounted =
+      MountNew("overlay", MS_RDONLY | MS_NOSUID | MS_NODEV,
+               "lowerdir=" + lower + ":" + kEmptyDirectory + ",userxattr", step.target);
+  if (mounted.ok()) return Ok();
+  // A file system that overlayfs does not take: FAT, an automount, two overlays already.
+  Error error = std::move(mounted).error();
+  error.code = Code::kUnsupported;
+  error.what = step.source + " cannot be shown without its sockets: " + error.what;
+  error.hint = "leave " + step.source + " out of filesystem_policy.read_only and of PATH";
+  return error;
 }
 
 Status Builder::CarryDevice(const MountStep& step) {
@@ -328,6 +355,12 @@ Status Builder::CarryScratch(const MountStep& step) {
   return Bind(place, step.target, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
 }
 
+// What cannot be reached from here, with the agent's rights and more, needs no mask.
+Status Builder::CarryMask(const MountStep& step) {
+  if (Result<Fd> place = Find(step.target); !place.ok() && errno == EACCES) return Ok();
+  return Bind(step.is_directory ? kUnreadableDirectory : kEmptyFile, step.target, kSealed);
+}
+
 // A mount of its own, which stays writable when what is around it is sealed.
 Status Builder::CarryWritable(const MountStep& step) {
   Fd place = TRY(Find(step.target));
@@ -358,6 +391,8 @@ Status Builder::Carry(const MountStep& step) {
       return LinkInside(step.target, step.source);
     case Kind::kBind:
       return CarryBind(step);
+    case Kind::kShown:
+      return CarryShown(step);
     case Kind::kDevice:
       return CarryDevice(step);
     case Kind::kOverlay:
@@ -376,7 +411,7 @@ Status Builder::Carry(const MountStep& step) {
     case Kind::kEmpty:
       return Bind(kEmptyDirectory, step.target, kSealed);
     case Kind::kMask:
-      return Bind(step.is_directory ? kUnreadableDirectory : kEmptyFile, step.target, kSealed);
+      return CarryMask(step);
     case Kind::kWritable:
       return CarryWritable(step);
     case Kind::kReadOnly:

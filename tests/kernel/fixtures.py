@@ -13,7 +13,7 @@ SECRETS = ['/root/.ssh/id_ed25519', '/root/.aws/credentials', '/root/.netrc', '/
            '/home/alice/.cargo/credentials.toml', '/home/alice/.pypirc', '/home/alice/source/x.c',
            '/home/runner/actions-runner/.credentials', '/mnt/data/file', '/srv/data/file',
            '/run/secrets/token', '/var/spool/cron/job', '/etc/shadow', '/etc/ssl/private/host.key',
-           '/etc/sudoers', '/etc/kubernetes/admin.conf']
+           '/etc/sudoers', '/etc/kubernetes/admin.conf', '/var/mail/alice']
 
 
 def tmpfs(path, options='mode=755'):
@@ -35,8 +35,9 @@ def make_full_disk(base, user):
 
 
 def make_secrets():
-    for top in ('/root', '/home', '/mnt', '/srv', '/run', '/var/spool'):
+    for top in ('/root', '/home', '/mnt', '/srv', '/run', '/var/spool', '/var/mail'):
         tmpfs(top)
+    os.symlink('../mail', '/var/spool/mail')  # As Debian has it.
     # /etc as a layer of its own: the host's is not touched, and it has no mounts in it.
     tmpfs('/run/etc')
     for name in ('upper', 'work'):
@@ -52,6 +53,11 @@ def make_secrets():
             os.chmod(directory, 0o755)
 
 
+def make_log():
+    # Shown by every policy. Ours, and not a mount in a mount.
+    tmpfs('/var/log', 'mode=1777')
+
+
 def make_checkout(path, owner):
     write(path + '/README.md', 'hello\n')
     git(path, 'init', '-q')
@@ -65,6 +71,7 @@ def make(base, user):
     os.chown(base + '/home', user, user)
     make_full_disk(base, user)
     make_secrets()
+    make_log()
     make_checkout(base + '/foreign', 54321)
     for name, owner in (('root', 0), ('user', user)):
         place = f'/srv/kernel-test-{name}'
@@ -74,6 +81,7 @@ def make(base, user):
         make_checkout(place + '/checkout', owner)
         make_checkout(place + '/nested', owner)
         write(place + '/volume/file', 'of the volume\n')
+        os.chown(place + '/volume', owner, owner)
         os.mkdir(place + '/nested/volume')
         subprocess.run(['mount', '--bind', place + '/volume', place + '/nested/volume'], check=True)
         make_checkout(place + '/sealed', owner)

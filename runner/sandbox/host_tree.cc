@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sandbox/host_tree.h"
+
+#include "sandbox/mask.h"
+
+namespace sandbox {
+namespace {
+
+using Kind = MountStep::Kind;
+
+// A directory with mounts in it is shown entry by entry, each a mount; the kernel gives a namespace
+// 100,000 (fs.mount-max).
+constexpr size_t kEntriesMax = 20'000;
+
+}  // namespace
+
+void HostTree::MakeDirectory(const std::string& path) {
+  if (made_.insert(path).second) Add({Kind::kDirectory, path});
+}
+
+void HostTree::MakeParents(const std::string& path) {
+  for (size_t slash = path.find('/', 1); slash != std::string::npos;
+       slash = path.find('/', slash + 1)) {
+    std::string parent = path.substr(0, slash);
+    if (!IsShown(parent)) MakeDirectory(parent);
+  }
+}
+
+bool HostTree::IsShown(const std::string& path) const { return IsBeneathAny(path, shown_); }
+
+std::string HostTree::MountBeneath(const std::string& path) const {
+  for (const std::string& point : host_.mounts) {
+    if (point != path && Beneath(point, path)) return point;
+  }
+  return {};
+}
+
+void HostTree::Show(const std::string& path, Origin origin) {
+  MakeParents(path);
+  ShowEntry(path, origin);
+  if (host_.kind(path) == PathKind::kSymlink) return;
+  CoverOwnPlaces(path);
+  shown_.push_back(path);
+}
+
+void HostTree::ShowEntry(const std::string& path, Origin origin) {
+  switch (host_.kind(path)) {
+    case PathKind::kSymlink:
+      if (!made_.insert(path).second) return;
+      return Add({.kind = Kind::kSymlink, .target = path, .source = host_.link(path)});
+    case PathKind::kFile:
+      Add({.kind = Kind::kFile, .target = path, .mode = 0644});
+      return Add({.kind = Kind::kBind,
+                  .target = path,
+                  .source = path,
+                  .is_directory = false,
+                  .from = origin.from,
+                  .owner = origin.owner});
+    case PathKind::kDirectory:
+      return ShowDirectory(path, origin);
+    case PathKind::kMissing:
+    case PathKind::kOther:
+      return;
+  }
+}
+
+// No layer of an overlay can have mounts in it that an ordinary user did not make.
+void HostTree::ShowDirectory(const std::string& path, Origin origin) {
+  MakeDirectory(path);
+  // What is hidden as a whole need not be taken apart: every container of Docker's has a mount.
+  if (IsBeneathAny(path, secrets_)) return;
+  if (MountBeneath(path).empty()) {
+    return Add({.kind = Kind::kShown,
+                .target = path,
+                .source = path,
+                .from = origin.from,
+                .owner = origin.owner});
+  }
+  std::vector<std::string> names = host_.list(path);
+  if (names.size() > kEntriesMax) {
+    plan_.notes.push_back(path + ": not shown, it has mounts in it and too many entries");
+    return;
+  }
+  for (const std::string& name : names) {
+    std::string entry = path == "/" ? "/" + name : path + "/" + name;
+    if (!made_.contains(entry)) ShowEntry(entry, origin);
+  }
+}
+
+// A directory that holds one of the sandbox's own places hides it: /var, for one.
+void HostTree::CoverOwnPlaces(const std::string& path) {
+  if (!Beneath("/var/tmp", path) || !MountBeneath(path).empty()) return;
+  if (host_.kind("/var/tmp") == PathKind::kDirectory) {
+    Add({.kind = Kind::kScratch, .target = "/var/tmp", .scratch = "var-tmp", .mode = 01777});
+  }
+  if (host_.kind("/var/run") == PathKind::kDirectory) {
+    Add({.kind = Kind::kEmpty, .target = "/var/run"});
+  }
+}
+
+}  // namespace sandbox

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// Shows parts of the host's file tree in a plan, read-only. A directory is shown through an overlay
+// without an upper layer: what the agent meets there are the overlay's inodes, so that a socket, a
+// pipe or a file lock of the host has no other end (docs/threat-model.md).
+#pragma once
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "sandbox/plan.h"
+
+namespace sandbox {
+
+class HostTree {
+ public:
+  // How the runner comes by what it shows.
+  struct Origin {
+    MountStep::Source from = MountStep::Source::kPath;
+    uid_t owner = 0;  // kMapped.
+  };
+
+  // Borrows all. Steps are appended to `plan`. `secrets` are paths that will be masked.
+  HostTree(const HostView& host, const std::vector<std::string>& secrets, SandboxPlan* plan)
+      : host_(host), secrets_(secrets), plan_(*plan) {}
+
+  // A directory of the sandbox's own, unless there is one already.
+  void MakeDirectory(const std::string& path);
+  // Every directory above `path` that nothing has made yet.
+  void MakeParents(const std::string& path);
+  // From now on `path` is the sandbox's own: the host's is not shown in its place.
+  void Keep(const std::string& path) { made_.insert(path); }
+
+  // Shows a file, directory or link of the host at its own path. What is neither is not shown.
+  void Show(const std::string& path, Origin origin);
+  // Something of the host is at `path` already, however it came there.
+  void NoteShown(const std::string& path) { shown_.push_back(path); }
+  const std::vector<std::string>& shown() const { return shown_; }
+  bool IsShown(const std::string& path) const;
+
+  // The first mount point strictly beneath `path`, or "".
+  std::string MountBeneath(const std::string& path) const;
+
+ private:
+  void ShowDirectory(const std::string& path, Origin origin);
+  void ShowEntry(const std::string& path, Origin origin);
+  void CoverOwnPlaces(const std::string& path);
+  void Add(MountStep step) { plan_.mounts.push_back(std::move(step)); }
+
+  const HostView& host_;
+  const std::vector<std::string>& secrets_;
+  SandboxPlan& plan_;
+  std::set<std::string> made_;      // What exists in the new root, apart from what is shown.
+  std::vector<std::string> shown_;  // Host paths that are mounted.
+};
+
+}  // namespace sandbox
