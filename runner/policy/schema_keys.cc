@@ -92,7 +92,7 @@ constexpr auto kKeys = std::to_array<KeySpec>({
     {kFilesystem, "include_workdir", kBoolean, "`false`",
      "Whether the workspace may be written. `true` when the whole section is absent."},
     Patterned(kFilesystem, "read_only", kTexts, "^\\s*/", "none",
-              "Absolute paths that may be read."),
+              "Absolute paths that may be read. `/`: all but homes and the sandbox's own places."),
     Patterned(kFilesystem, "read_write", kTexts, "^\\s*/", "none",
               "Absolute paths that may be read and written."),
     Choice(kLandlock, "compatibility", kCompatibility, "`best_effort`",

@@ -24,16 +24,45 @@ std::string Directory(const std::string& path) {
   return slash == 0 || slash == std::string::npos ? "/" : path.substr(0, slash);
 }
 
-// A program of npm's needs the packages around it: the outermost node_modules that holds it.
-std::string Installation(const std::string& program) {
-  constexpr std::string_view kModules = "/node_modules/";
-  size_t modules = program.find(kModules);
-  if (modules == std::string::npos) return Directory(program);
-  return program.substr(0, modules + kModules.size() - 1);
+// The places in `first`, then those in `second` that it has not.
+std::string JoinSearchPaths(const std::string& first, const std::string& second) {
+  std::string joined = first;
+  for (size_t from = 0; from < second.size();) {
+    size_t colon = std::min(second.find(':', from), second.size());
+    std::string place = second.substr(from, colon - from);
+    if ((":" + joined + ":").find(":" + place + ":") == std::string::npos) {
+      joined += (joined.empty() ? "" : ":") + place;
+    }
+    from = colon + 1;
+  }
+  return joined;
 }
 
 bool IsProgram(const std::string& path, const RunImage* image) {
   return image != nullptr ? image->root.IsProgram(path) : ::access(path.c_str(), X_OK) == 0;
+}
+
+// The image as a host whose every link leads straight to where it ends, and without lists.
+sandbox::HostView ViewOf(const RunImage& image) {
+  using sandbox::PathKind;
+  auto real = [&image](const std::string& path) {
+    Result<std::string> found = image.root.RealPath(path);
+    return found.ok() ? std::move(found).value() : std::string();
+  };
+  sandbox::HostView view;
+  view.kind = [&image, real](const std::string& path) {
+    std::string end = real(path);
+    return end.empty()   ? PathKind::kMissing
+           : end != path ? PathKind::kSymlink
+                         : image.root.Kind(path);
+  };
+  view.link = real;
+  view.real = real;
+  view.list = [](const std::string&) { return std::vector<std::string>(); };
+  view.head = [](const std::string&) { return std::string(); };
+  view.owner = [](const std::string&) { return uid_t{0}; };
+  view.mode = [](const std::string&) { return mode_t{0755}; };
+  return view;
 }
 
 Error NotInstalled(const Request& request, const std::string& name, const RunImage* image) {
@@ -111,9 +140,33 @@ Result<AgentProgram> FindAgent(const Request& request, const RunImage* image) {
     return NotInstalled(request, name, image);
   }
   program.path = real.value();
-  // A command that somebody names is shown, and nothing beside it: its directory may be a home.
-  program.installation = {known_agent ? Installation(program.path) : program.path};
+  program.found = found;
+  program.known_agent = known_agent;
   return program;
+}
+
+Programs FindRunPrograms(const AgentProgram& program, const policy::FilesystemPolicy& policy,
+                         const std::string& checkout, const RunImage* image,
+                         const sandbox::HostView& host) {
+  ProgramSearch search;
+  search.search_path = SearchPath(image);
+  search.started = program.found;
+  search.known_agent = program.known_agent;
+  search.checkout = checkout;
+  for (const auto* paths : {&policy.read_only, &policy.read_write}) {
+    for (const std::string& path : *paths) {
+      if (path != "/") search.shown.push_back(path);
+    }
+  }
+  if (image != nullptr) return FindPrograms(search, ViewOf(*image));
+  search.secrets = HostSecrets();
+  search.tool_caches = {"/opt/hostedtoolcache"};
+  for (const char* name : {"RUNNER_TOOL_CACHE", "AGENT_TOOLSDIRECTORY"}) {
+    std::string cache = sys::Environment(name).value_or("");
+    if (cache.starts_with('/') && cache != "/") search.tool_caches.push_back(std::move(cache));
+  }
+  search.rustup_home = sys::Environment("RUSTUP_HOME").value_or("");
+  return FindPrograms(search, host);
 }
 
 void AddImageVariables(const RunImage& image,
@@ -127,14 +180,17 @@ void AddImageVariables(const RunImage& image,
 
 std::vector<std::pair<std::string, std::string>> AgentEnvironment(
     const Request& request, const agent::AgentPlan& plan, const AgentProgram& program,
-    const std::vector<std::pair<std::string, std::string>>& credentials, const RunImage* image) {
+    const Programs& programs, const std::vector<std::pair<std::string, std::string>>& credentials,
+    const RunImage* image) {
   std::string proxy =
       std::string("http://") + sandbox::kProxyAddress + ":" + std::to_string(sandbox::kProxyPort);
-  std::string path = image != nullptr ? SearchPath(image) : kPath;
+  std::string path =
+      image != nullptr ? SearchPath(image) : JoinSearchPaths(programs.search_path, kPath);
   bool bash = image == nullptr || image->root.IsProgram("/bin/bash");
-  // A known agent's own directory holds what it starts by name; a command needs only the usual
-  // places.
-  if (!agent::ProgramOf(request.agent).empty()) path = Directory(program.path) + ":" + path;
+  // A known agent's own directory holds what it starts by name.
+  if (!agent::ProgramOf(request.agent).empty()) {
+    path = JoinSearchPaths(Directory(program.path), path);
+  }
   std::vector<std::pair<std::string, std::string>> variables = {
       {"PATH", path},
       {"HOME", sandbox::kHome},
@@ -175,6 +231,7 @@ std::vector<std::pair<std::string, std::string>> AgentEnvironment(
     }
     variables.emplace_back(name, value);
   };
+  for (const auto& [name, value] : programs.variables) variables.emplace_back(name, value);
   // What is ours stays ours: proxies, certificates, HOME.
   if (image != nullptr) AddImageVariables(*image, &variables);
   for (const auto& [name, value] : plan.env) set(name, value);
@@ -199,9 +256,14 @@ std::vector<std::string> HostSecrets() {
        {"RUNNER_TEMP", "GITHUB_ENV", "GITHUB_PATH", "GITHUB_STATE", "GITHUB_OUTPUT",
         "GITHUB_STEP_SUMMARY", "GITHUB_EVENT_PATH", "GOOGLE_APPLICATION_CREDENTIALS",
         "AWS_SHARED_CREDENTIALS_FILE", "AWS_WEB_IDENTITY_TOKEN_FILE", "KUBECONFIG", "DOCKER_CONFIG",
-        "SSH_AUTH_SOCK", "NPM_CONFIG_USERCONFIG", "NETRC", "GNUPGHOME", "CARGO_HOME"}) {
+        "SSH_AUTH_SOCK", "NPM_CONFIG_USERCONFIG", "NETRC", "GNUPGHOME"}) {
     std::optional<std::string> value = sys::Environment(name);
     if (value && value->starts_with('/')) paths.push_back(std::move(*value));
+  }
+  // Programs lie beside them.
+  std::string cargo = sys::Environment("CARGO_HOME").value_or("");
+  if (cargo.starts_with('/')) {
+    for (const char* name : {"/credentials", "/credentials.toml"}) paths.push_back(cargo + name);
   }
   return paths;
 }

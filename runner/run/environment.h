@@ -10,6 +10,7 @@
 #include "agent/harness.h"
 #include "base/result.h"
 #include "run/image.h"
+#include "run/programs.h"
 #include "run/request.h"
 #include "sandbox/plan.h"
 
@@ -17,8 +18,9 @@ namespace run {
 
 // Where the agent's program lies: on the host, or in the image.
 struct AgentProgram {
-  std::string path;  // Canonical; empty when it is only known inside (relative).
-  std::vector<std::string> installation;  // What the sandbox must show to run it.
+  std::string path;   // Canonical; empty when it is only known inside (relative).
+  std::string found;  // As PATH or the command names it; absolute, or empty.
+  bool known_agent = false;
 };
 
 // PATH: of `image`, its own or the usual one, or without one (null) the host's.
@@ -32,6 +34,12 @@ std::string FindProgram(const std::string& name, const RunImage* image);
 // found here is left to the sandbox to find.
 Result<AgentProgram> FindAgent(const Request& request, const RunImage* image);
 
+// What the sandbox shows beyond `policy` so that `program`, and those on SearchPath(), can be run:
+// of `image`, or without one (null) of the host.
+Programs FindRunPrograms(const AgentProgram& program, const policy::FilesystemPolicy& policy,
+                         const std::string& checkout, const RunImage* image,
+                         const sandbox::HostView& host);
+
 // Adds the image's variables, but for those that are there already.
 void AddImageVariables(const RunImage& image,
                        std::vector<std::pair<std::string, std::string>>* variables);
@@ -39,10 +47,12 @@ void AddImageVariables(const RunImage& image,
 // The agent's whole environment: nothing of the host's but what is listed here, by name, and what
 // `credentials` (RunCredentials::environment) says.
 // Placeholders stand for secrets; the proxy and certificate variables are OpenShell's (its child
-// environment). The variables of `image` (null: none) come last, but its PATH before the usual one.
+// environment). Without an image PATH is that of `programs`, before the usual one. The variables of
+// `image` (null: none) come last, but its PATH before the usual one.
 std::vector<std::pair<std::string, std::string>> AgentEnvironment(
     const Request& request, const agent::AgentPlan& plan, const AgentProgram& program,
-    const std::vector<std::pair<std::string, std::string>>& credentials, const RunImage* image);
+    const Programs& programs, const std::vector<std::pair<std::string, std::string>>& credentials,
+    const RunImage* image);
 
 // Git configuration of the checkout without the credentials that checkout steps leave in it, as
 // files that the sandbox sees instead: .git/config, .git/config.worktree and those of submodules.

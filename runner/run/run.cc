@@ -262,14 +262,18 @@ Result<Plan> PlanRun(Request request, Recorder& recorder) {
 Result<sandbox::SandboxPlan> PlanTheSandbox(const Request& request, const Plan& plan,
                                             const std::string& report_dir,
                                             const std::string& ca_pem) {
+  sandbox::HostView host = sandbox::ReadHost(plan.checkout.path);
+  Programs programs = FindRunPrograms(plan.program, plan.policy.parsed.policy.filesystem,
+                                      plan.checkout.path, plan.in_image(), host);
   sandbox::SandboxRequest wanted;
   wanted.policy = plan.policy.parsed.policy;
   wanted.checkout = plan.checkout.path;
   if (plan.image) wanted.image = PlanImage(*plan.image);
   wanted.argv = plan.agent.argv;
-  wanted.env = AgentEnvironment(request, plan.agent, plan.program, plan.credentials.environment,
-                                plan.in_image());
-  wanted.extra_read_only = plan.program.installation;
+  wanted.env = AgentEnvironment(request, plan.agent, plan.program, programs,
+                                plan.credentials.environment, plan.in_image());
+  wanted.extra_read_only = std::move(programs.shown);
+  wanted.notes = std::move(programs.notes);
   wanted.host_secrets = HostSecrets();
   wanted.host_secrets.insert(wanted.host_secrets.end(), plan.credentials.files.begin(),
                              plan.credentials.files.end());
@@ -280,7 +284,7 @@ Result<sandbox::SandboxPlan> PlanTheSandbox(const Request& request, const Plan& 
   wanted.ca_bundle_pem = plan.ca_bundle_pem;
   wanted.ca_java = codec::RenderJavaKeyStore(plan.ca_bundle_pem + "\n" + ca_pem);
   wanted.limits = LimitsOf(request);
-  return sandbox::PlanSandbox(wanted, sandbox::ReadHost(plan.checkout.path));
+  return sandbox::PlanSandbox(wanted, host);
 }
 
 // The agent's standard input: a file, since a pipe would need somebody to fill it.

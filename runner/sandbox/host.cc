@@ -2,6 +2,7 @@
 #include "sandbox/host.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -43,6 +44,16 @@ std::vector<std::string> List(const std::string& path) {
   ::closedir(directory);
   std::sort(names.begin(), names.end());
   return names;
+}
+
+std::string Head(const std::string& path) {
+  constexpr size_t kHeadBytes = 256;  // BINPRM_BUF_SIZE.
+  Result<Fd> file = sys::Open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
+  if (!file.ok() || KindOf(path) != PathKind::kFile) return {};
+  std::string head(kHeadBytes, '\0');
+  head.resize(static_cast<size_t>(
+      std::max<ssize_t>(::pread(file.value().get(), head.data(), head.size(), 0), 0)));
+  return head;
 }
 
 // A container binds its own /etc/hosts; a host has a few dozen mounts, a busy one a few thousand.
@@ -108,6 +119,7 @@ HostView ReadHost(const std::string& checkout) {
     Result<std::string> real = sys::RealPath(path);
     return real.ok() ? std::move(real).value() : std::string();
   };
+  host.head = Head;
   host.owner = [](const std::string& path) { return Facts(path).st_uid; };
   host.mode = [](const std::string& path) { return Facts(path).st_mode & 07777; };
   host.mounts = Mounts();

@@ -27,6 +27,8 @@ struct HostView {
   std::function<std::vector<std::string>(const std::string&)> list;
   // The path without links; empty when nothing stands there.
   std::function<std::string(const std::string&)> real;
+  // The first bytes of a regular file, as many as the kernel looks at to find an interpreter.
+  std::function<std::string(const std::string&)> head;
   // Who owns what stands there, and its permission bits; the last component is not followed.
   std::function<uid_t(const std::string&)> owner;
   std::function<mode_t(const std::string&)> mode;

@@ -11,6 +11,9 @@ namespace {
 constexpr std::array<std::string_view, 8> kHomes = {"/root", "/home",       "/mnt",  "/media",
                                                     "/srv",  "/lost+found", "/boot", "/Users"};
 
+constexpr std::array<std::string_view, 8> kPrivate = {"/proc", "/dev", "/tmp",     "/sandbox",
+                                                      "/sys",  "/run", "/var/run", "/var/tmp"};
+
 constexpr auto kSystemSecrets = std::to_array<std::string_view>({
     "/etc/shadow",
     "/etc/shadow-",
@@ -110,6 +113,22 @@ constexpr auto kHomeSecrets = std::to_array<std::string_view>({
     ".mysql_history",
 });
 
+// Relative to where somebody installed programs: what npm, pip and shells read there.
+constexpr auto kInstallationSecrets = std::to_array<std::string_view>({
+    "etc/npmrc",
+    ".npmrc",
+    "pip.conf",
+    ".pypirc",
+    ".netrc",
+    ".git-credentials",
+    ".env",
+    ".ssh",
+    ".aws",
+    ".docker",
+    "credentials",
+    "credentials.toml",
+});
+
 // A self-hosted runner keeps its registration beside its binaries.
 constexpr auto kRunnerSecrets = std::to_array<std::string_view>({
     "actions-runner/.credentials",
@@ -135,6 +154,32 @@ bool IsHome(std::string_view top_level) {
   return std::find(kHomes.begin(), kHomes.end(), top_level) != kHomes.end();
 }
 
+bool IsPrivate(const std::string& path) {
+  return std::any_of(kPrivate.begin(), kPrivate.end(),
+                     [&](std::string_view top) { return Beneath(path, std::string(top)); });
+}
+
+bool IsSecret(const std::string& path, const HostView& host, const std::vector<std::string>& also) {
+  if (IsBeneathAny(path, also)) return true;
+  auto beneath = [&](std::string_view secret) { return Beneath(path, std::string(secret)); };
+  if (std::any_of(kSystemSecrets.begin(), kSystemSecrets.end(), beneath)) return true;
+  std::vector<std::string> homes = {"/root", host.home};
+  if (Beneath(path, "/home")) homes.push_back(path.substr(0, path.find('/', 6)));
+  for (const std::string& home : homes) {
+    auto beneath_home = [&](std::string_view name) {
+      return !home.empty() && Beneath(path, home + "/" + std::string(name));
+    };
+    if (std::any_of(kHomeSecrets.begin(), kHomeSecrets.end(), beneath_home)) return true;
+  }
+  return false;
+}
+
+std::vector<std::string> InstallationSecrets(const std::string& top) {
+  std::vector<std::string> paths;
+  for (std::string_view name : kInstallationSecrets) paths.push_back(top + "/" + std::string(name));
+  return paths;
+}
+
 std::vector<std::string> SecretPaths(const std::vector<std::string>& shown, const HostView& host,
                                      const std::vector<std::string>& also) {
   std::set<std::string> found;
@@ -154,7 +199,13 @@ std::vector<std::string> SecretPaths(const std::vector<std::string>& shown, cons
   if (!host.home.empty()) homes.insert(host.home);
   if (homes_visible) {
     homes.insert("/root");
-    for (const std::string& name : host.list("/home")) homes.insert("/home/" + name);
+    for (const std::string& name : host.list("/home")) {
+      std::string home = "/home/" + name;
+      bool seen = IsBeneathAny(home, shown) ||
+                  std::any_of(shown.begin(), shown.end(),
+                              [&](const std::string& top) { return Beneath(top, home); });
+      if (seen) homes.insert(std::move(home));
+    }
   }
   for (const std::string& home : homes) {
     for (std::string_view name : kHomeSecrets) consider(home + "/" + std::string(name));

@@ -18,6 +18,16 @@ bool IsBeneathAny(const std::string& path, const std::vector<std::string>& tops)
 // True for a directory that holds people's homes: /root, /home, and what mounts beside them.
 bool IsHome(std::string_view top_level);
 
+// True for the sandbox's own places: a policy may name them, it never gets the host's.
+bool IsPrivate(const std::string& path);
+
+// Whether `path` is, or lies in, a place of credentials, existing or not: of the system, of the
+// home that it is in, or of `also`.
+bool IsSecret(const std::string& path, const HostView& host, const std::vector<std::string>& also);
+
+// Where programs installed in the directory `top` would keep credentials.
+std::vector<std::string> InstallationSecrets(const std::string& top);
+
 // Every existing secret beneath the paths in `shown`, by the path without links, in a fixed order:
 // system credentials, the well-known files of every home that may be shown and of the runner's own,
 // and `also` (the CI's own token files). Bounded by the number of homes on the host.

@@ -100,6 +100,28 @@ TEST_CASE("SecretPaths leaves out what lies beneath a hidden directory") {
   CHECK(SecretPaths({"/home"}, host, {"/home/alice/.ssh/agent"}) == Paths{"/home/alice/.ssh"});
 }
 
+TEST_CASE("IsSecret knows places of credentials by their names, in every home") {
+  HostView host = Host({});
+  host.home = "/data/me";
+  for (const char* secret : {"/home/alice/.ssh", "/home/alice/.docker/bin", "/root/.aws/x",
+                             "/data/me/.codex", "/var/lib/docker/x", "/ci/token/x"}) {
+    INFO(secret);
+    CHECK(IsSecret(secret, host, {"/ci/token"}));
+  }
+  for (const char* other : {"/home/alice/.local/bin", "/home/alice/.sshx", "/home", "/data/me",
+                            "/home/alice/x/.ssh", "/ci"}) {
+    INFO(other);
+    CHECK_FALSE(IsSecret(other, host, {"/ci/token"}));
+  }
+}
+
+TEST_CASE("IsPrivate knows the sandbox's own places") {
+  for (const char* own : {"/tmp", "/tmp/x", "/run/docker.sock", "/var/run/x", "/var/tmp/x"}) {
+    CHECK(IsPrivate(own));
+  }
+  for (const char* other : {"/", "/var", "/tmpx", "/usr"}) CHECK_FALSE(IsPrivate(other));
+}
+
 TEST_CASE("IsHome knows where people's files are") {
   for (const char* home : {"/root", "/home", "/mnt", "/media", "/srv"}) CHECK(IsHome(home));
   for (const char* other : {"/usr", "/opt", "/homes", "/"}) CHECK_FALSE(IsHome(other));

@@ -17,18 +17,9 @@ namespace {
 using Kind = MountStep::Kind;
 using Source = MountStep::Source;
 
-// Made by us, private to the run: a policy may name them, it never gets the host's.
-constexpr std::array<std::string_view, 7> kPrivate = {"/proc", "/dev", "/tmp",    "/sandbox",
-                                                      "/sys",  "/run", "/var/run"};
-
 // Root's checkout is handed to this uid through an id-mapped mount. Far from any real account and
 // from the ranges that subordinate ids are given from.
 constexpr uid_t kUnprivilegedUid = 1'879'048'192;
-
-bool IsPrivate(const std::string& path) {
-  return std::any_of(kPrivate.begin(), kPrivate.end(),
-                     [&](std::string_view top) { return Beneath(path, std::string(top)); });
-}
 
 // The policy parser has already held it to 1 ... 4294967294.
 uint32_t ParseId(const std::string& text) {
@@ -103,7 +94,7 @@ class Tree {
   SandboxPlan plan_;
   std::vector<std::string> secrets_;  // All that the host has, shown or not.
   HostTree tree_;
-  std::set<std::string> installed_;  // What runs the agent itself.
+  std::set<std::string> installed_;  // What runs the agent and what it starts.
 };
 
 Status Tree::PlanIds() {
@@ -386,7 +377,12 @@ Status Tree::PlanImagePaths() {
 }
 
 void Tree::Masks() {
-  for (const std::string& path : SecretPaths(tree_.shown(), host_, request_.host_secrets)) {
+  std::vector<std::string> also = request_.host_secrets;
+  for (const std::string& path : installed_) {
+    std::vector<std::string> more = InstallationSecrets(path);
+    also.insert(also.end(), more.begin(), more.end());
+  }
+  for (const std::string& path : SecretPaths(tree_.shown(), host_, also)) {
     if (Beneath(path, request_.checkout)) continue;
     PathKind kind = host_.kind(path);
     Add({.kind = Kind::kMask, .target = path, .is_directory = kind == PathKind::kDirectory});
@@ -395,6 +391,7 @@ void Tree::Masks() {
 
 Result<SandboxPlan> Tree::Plan() {
   TRY(PlanIds());
+  plan_.notes = request_.notes;
   if (request_.image) {
     PlanImage();
     TRY(PlanImagePaths());

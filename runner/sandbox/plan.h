@@ -104,7 +104,8 @@ struct SandboxRequest {
   std::optional<ImageRequest> image;
   std::vector<std::string> argv;
   std::vector<std::pair<std::string, std::string>> env;
-  std::vector<std::string> extra_read_only;  // Where the agent itself is installed.
+  std::vector<std::string> extra_read_only;  // Where the agent and other programs are installed.
+  std::vector<std::string> notes;            // What of them is left out and why.
   std::vector<std::string> host_secrets;     // Paths on the host that must never be seen.
   std::vector<WorkspaceFile> workspace_files;
   std::vector<std::string>

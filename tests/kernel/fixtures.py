@@ -75,6 +75,8 @@ def make(base, user):
     make_checkout(base + '/foreign', 54321)
     for name, owner in (('root', 0), ('user', user)):
         place = f'/srv/kernel-test-{name}'
+        os.mkdir(f'/home/kernel-test-{name}', 0o700)
+        os.chown(f'/home/kernel-test-{name}', owner, owner)
         tmpfs(place)
         os.mkdir(place + '/scratch')
         os.chown(place + '/scratch', owner, owner)
