@@ -11,8 +11,8 @@ namespace {
 constexpr std::array<std::string_view, 8> kHomes = {"/root", "/home",       "/mnt",  "/media",
                                                     "/srv",  "/lost+found", "/boot", "/Users"};
 
-constexpr std::array<std::string_view, 8> kPrivate = {"/proc", "/dev", "/tmp",     "/sandbox",
-                                                      "/sys",  "/run", "/var/run", "/var/tmp"};
+constexpr std::array<std::string_view, 7> kPrivate = {"/proc", "/dev", "/tmp",    "/sandbox",
+                                                      "/sys",  "/run", "/var/run"};
 
 constexpr auto kSystemSecrets = std::to_array<std::string_view>({
     "/etc/shadow",
