@@ -43,6 +43,8 @@ class Collector {
     return Add(path, was, nullptr);
   }
 
+  void Submodule(const std::string& path) { submodules_.push_back(path + "/"); }
+
   ChangeSet& changes() { return changes_; }
 
   Result<ChangeSet> Finish() {
@@ -61,6 +63,14 @@ class Collector {
   }
 
   Status Add(const std::string& path, const std::optional<TreeFile>& was, const TreeFile* now) {
+    for (const std::string& submodule : submodules_) {
+      if (!path.starts_with(submodule)) continue;
+      LeaveOut(changes_, path,
+               "a change in the submodule " + submodule.substr(0, submodule.size() - 1) +
+                   ", which a patch of this repository cannot carry",
+               true);
+      return Ok();
+    }
     int64_t size = (was.has_value() ? was->size() : 0) + (now != nullptr ? now->size() : 0);
     if (files_ >= limits_.files_max) {
       LeaveOut(changes_, path, "more than " + std::to_string(limits_.files_max) + " files changed",
@@ -102,6 +112,7 @@ class Collector {
   int lower_;
   const CaptureLimits& limits_;
   ChangeSet changes_;
+  std::vector<std::string> submodules_;  // With a trailing `/`.
   TreeEntries before_;
   TreeEntries after_;
   int64_t files_ = 0;
@@ -138,6 +149,7 @@ Result<ChangeSet> CaptureChanges(int upper_fd, const std::string& checkout,
   visitor.left_out = [&](const std::string& path, const std::string& reason, bool lost) {
     LeaveOut(collector.changes(), path, reason, lost);
   };
+  visitor.submodule = [&](const std::string& path) { collector.Submodule(path); };
   visitor.ignored = [&](const std::string&) { ++collector.changes().ignored_count; };
   TRY(WalkUpper(upper_fd, lower.get(), repository, limits.entries_max, visitor));
   return collector.Finish();

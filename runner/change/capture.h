@@ -46,6 +46,7 @@ struct FileChange {
 struct LeftOut {
   std::string path;
   std::string reason;
+  bool lost = false;  // A patch should have had it: the set is not complete without.
 };
 
 struct ChangeSet {
@@ -71,7 +72,9 @@ struct ChangeSet {
 // The patch is against the files of `checkout` as they lie on disk, byte for byte; neither HEAD nor
 // attributes nor filters matter. `repository` is that checkout's, or null: then nothing counts as
 // ignored. Any `.git` is skipped, whatever it is; untracked files the checkout's own rules ignore
-// are skipped too. Permission bits become 0644 or 0755 by the owner's execute bit.
+// are skipped too. A change in a repository of its own inside the checkout, such as a submodule, is
+// left out and makes the set incomplete. Permission bits become 0644 or 0755 by the owner's execute
+// bit.
 //
 // Errors: kIo, when a layer cannot be read at all.
 Result<ChangeSet> CaptureChanges(int upper_fd, const std::string& checkout,

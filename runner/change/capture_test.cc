@@ -315,15 +315,72 @@ TEST_CASE("A tree too deep for a path is left out without harm") {
   CHECK_FALSE(changes.complete);
 }
 
-TEST_CASE("A repository inside the checkout keeps its own changes") {
+TEST_CASE("A change in a repository inside the checkout makes the set incomplete") {
   TestTree upper;
   TestTree checkout;
   checkout.Write("sub/.git", "gitdir: ../.git/modules/sub\n");
   checkout.Write("sub/a", "x\n");
+  checkout.Write("sub/same", "x\n");
+  upper.Write("sub/same", "x\n");
+  CHECK(Capture(upper, checkout, nullptr).complete);
   upper.Write("sub/a", "y\n");
+  upper.Write("beside", "z\n");
   ChangeSet changes = Capture(upper, checkout, nullptr);
-  CHECK(changes.files.empty());
-  CHECK(LeavesOut(changes, "sub", "submodule"));
+  CHECK(Summary(changes) == Lines{"created beside"});
+  CHECK(LeavesOut(changes, "sub/a", "submodule sub"));
+  CHECK(changes.left_out_count == 1);
+  CHECK_FALSE(changes.complete);
+}
+
+TEST_CASE("A deleted submodule, and one that is not checked out, make the set incomplete") {
+  TestTree upper;
+  TestTree checkout;
+  checkout.Write("sub/.git", "gitdir: ../.git/modules/sub\n");
+  checkout.Write("sub/a", "x\n");
+  upper.Whiteout("sub");
+  CHECK_FALSE(Capture(upper, checkout, nullptr).complete);
+
+  TestTree filled;
+  TestTree empty;
+  empty.Write(".gitmodules", "[submodule \"lib\"]\n");
+  empty.Directory("lib");
+  empty.Commit({".gitmodules"});
+  filled.Write("lib/a", "x\n");
+  Result<Repository> plain = Repository::Open(empty.root());
+  REQUIRE(plain.ok());
+  CHECK(Summary(Capture(filled, empty, &plain.value())) == Lines{"created lib/a"});
+  empty.AddSubmodule("lib");
+  Result<Repository> repository = Repository::Open(empty.root());
+  REQUIRE(repository.ok());
+  CHECK(LeavesOut(Capture(filled, empty, &repository.value()), "lib/a", "submodule lib"));
+}
+
+TEST_CASE("What a submodule ignores and does not track may change") {
+  TestTree upper;
+  TestTree checkout;
+  checkout.Write("a", "x\n");
+  checkout.Commit({"a"});
+  TestTree submodule;
+  submodule.Write(".gitignore", "*.o\nbuild/\n");
+  submodule.Write("tracked.o", "x\n");
+  submodule.Commit({".gitignore"});
+  std::filesystem::copy(submodule.root(), checkout.At("sub"),
+                        std::filesystem::copy_options::recursive);
+  Result<Repository> repository = Repository::Open(checkout.root());
+  REQUIRE(repository.ok());
+  upper.Write("sub/new.o", "y\n");
+  upper.Write("sub/build/x", "y\n");
+  upper.Write("sub/tracked.o", "y\n");
+  CHECK(Capture(upper, checkout, &repository.value()).complete);
+  submodule.Write("tracked.o", "x\n");
+  std::filesystem::remove_all(checkout.At("sub"));
+  std::filesystem::remove_all(submodule.At(".git"));
+  submodule.Commit({".gitignore", "tracked.o"});
+  std::filesystem::copy(submodule.root(), checkout.At("sub"),
+                        std::filesystem::copy_options::recursive);
+  ChangeSet changes = Capture(upper, checkout, &repository.value());
+  CHECK(LeavesOut(changes, "sub/tracked.o", "submodule sub"));
+  CHECK(changes.left_out_count == 1);
 }
 
 TEST_CASE("Names of any bytes come through") {

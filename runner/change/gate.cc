@@ -35,9 +35,13 @@ class Judge {
               std::to_string(limits_.patch_bytes_max));
     }
     if (!changes.complete) {
-      Add(kSize, Severity::kError, "", 0,
-          "the patch is not complete: " + std::to_string(changes.left_out_count) +
-              " paths left out");
+      // One cause by name; the report has a finding for each.
+      auto lost = std::find_if(changes.left_out.begin(), changes.left_out.end(),
+                               [](const LeftOut& left) { return left.lost; });
+      bool known = lost != changes.left_out.end();
+      Add(kSize, Severity::kError, known ? lost->path : "", 0,
+          "the patch is not complete: " + (known ? lost->reason : "a part of it is missing") +
+              " (paths left out: " + std::to_string(changes.left_out_count) + ")");
     }
   }
 

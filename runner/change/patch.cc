@@ -131,7 +131,7 @@ Status AddSection(MemoryRepository& repository, git_diff* diff, size_t at, int64
 }  // namespace
 
 void LeaveOut(ChangeSet& changes, const std::string& path, const std::string& reason, bool lost) {
-  if (changes.left_out_count++ < kLeftOutMax) changes.left_out.push_back({path, reason});
+  if (changes.left_out_count++ < kLeftOutMax) changes.left_out.push_back({path, reason, lost});
   if (lost) changes.complete = false;
 }
 

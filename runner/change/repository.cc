@@ -311,6 +311,13 @@ bool Repository::TracksBeneath(const std::string& directory) const {
          git_index_find_prefix(&at, index, (state_->prefix + directory + "/").c_str()) == 0;
 }
 
+bool Repository::TracksSubmodule(const std::string& path) const {
+  git_index* index = state_->Index();
+  const git_index_entry* entry =
+      index == nullptr ? nullptr : git_index_get_bypath(index, path.c_str(), 0);
+  return entry != nullptr && entry->mode == GIT_FILEMODE_COMMIT;
+}
+
 std::string Repository::OriginUrl() const { return state_->origin_url; }
 
 }  // namespace change

@@ -66,6 +66,8 @@ class Repository {
   // once.
   bool Tracks(const std::string& path) const;
   bool TracksBeneath(const std::string& directory) const;
+  // Whether the index has a submodule at `path`.
+  bool TracksSubmodule(const std::string& path) const;
 
   // `remote.origin.url` without user name and password; empty when there is none.
   std::string OriginUrl() const;

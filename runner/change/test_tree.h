@@ -93,6 +93,22 @@ class TestTree {
     REQUIRE(status == 0);
   }
 
+  // Puts a submodule at `path` into the index of what Commit() made.
+  void AddSubmodule(const std::string& path) const {
+    git_repository* raw = nullptr;
+    REQUIRE(git_repository_open(&raw, root_.c_str()) == 0);
+    GitRepository repository(raw);
+    git_index* raw_index = nullptr;
+    REQUIRE(git_repository_index(&raw_index, raw) == 0);
+    GitIndex index(raw_index);
+    git_index_entry entry{};
+    entry.mode = GIT_FILEMODE_COMMIT;
+    entry.path = path.c_str();
+    REQUIRE(git_oid_fromstr(&entry.id, std::string(40, '1').c_str()) == 0);
+    REQUIRE(git_index_add(raw_index, &entry) == 0);
+    REQUIRE(git_index_write(raw_index) == 0);
+  }
+
  private:
   std::string root_;
 };

@@ -15,6 +15,7 @@
 
 #include "base/sys.h"
 #include "change/protected_path.h"
+#include "change/submodules.h"
 #include "change/tree_file.h"
 
 namespace change {
@@ -80,9 +81,11 @@ class Walk {
         lower_(lower_fd),
         repository_(repository),
         entries_left_(entries_max),
-        visitor_(visitor) {}
+        visitor_(visitor),
+        submodules_(lower_fd) {}
 
   Status Run() {
+    has_gitmodules_ = ExistsIn(lower_, ".gitmodules");
     Push({"", Pending::Layer::kMerged});
     while (!pending_.empty()) {
       Pending next = std::move(pending_.back());
@@ -136,19 +139,29 @@ class Walk {
   bool Ignored(const std::string& path, bool directory) {
     if (repository_ == nullptr || !repository_->Ignores(directory ? path + "/" : path))
       return false;
-    if (directory ? repository_->TracksBeneath(path) : repository_->Tracks(path)) return false;
+    if (submodules_.Holds(path) ? submodules_.Tracks(path)
+        : directory             ? repository_->TracksBeneath(path) || repository_->Tracks(path)
+                                : repository_->Tracks(path)) {
+      return false;
+    }
     visitor_.ignored(path);
     return true;
   }
 
-  // The lower layer has a repository of its own at `path`: its files belong to that one.
-  bool HoldsRepository(int lower_directory, const std::string& path) {
+  // Where the lower layer has a repository of its own at `path`, or the index says that one belongs
+  // there: what lies beneath is not this repository's. -1: the lower has no directory there.
+  void NoteSubmodule(int lower_directory, const std::string& path) {
+    if (path.empty()) return;
+    bool own = ExistsIn(lower_directory, ".git");
+    if (!own && has_gitmodules_ && repository_ != nullptr) own = repository_->TracksSubmodule(path);
+    if (!own) return;
+    submodules_.Add(path);
+    visitor_.submodule(path);
+  }
+
+  static bool ExistsIn(int directory, const char* name) {
     struct stat st {};
-    if (path.empty() || ::fstatat(lower_directory, ".git", &st, AT_SYMLINK_NOFOLLOW) != 0) {
-      return false;
-    }
-    visitor_.left_out(path, "a repository of its own (a submodule)", false);
-    return true;
+    return directory >= 0 && ::fstatat(directory, name, &st, AT_SYMLINK_NOFOLLOW) == 0;
   }
 
   Status VisitGone(const std::string& path) {
@@ -159,7 +172,7 @@ class Walk {
       return Ok();
     }
     int fd = directory.value().get();
-    if (HoldsRepository(fd, path)) return Ok();
+    NoteSubmodule(fd, path);
     for (const std::string& name : Names(fd, path)) TRY(HideLower(fd, Join(path, name), name));
     return Ok();
   }
@@ -187,7 +200,7 @@ class Walk {
     Fd lower;
     Result<Fd> opened = OpenDirectory(lower_, item.path, Unreadable::kFail);
     if (opened.ok()) lower = std::move(opened).value();
-    if (lower.valid() && HoldsRepository(lower.get(), item.path)) return Ok();
+    NoteSubmodule(lower.get(), item.path);
     char mark = OverlayMark(upper_directory, "opaque");
     bool hiding = item.layer == Pending::Layer::kHiding || (mark == 'y' && !item.path.empty());
     std::vector<std::string> names = Names(upper_directory, item.path);
@@ -255,6 +268,8 @@ class Walk {
   const Repository* repository_;
   int64_t entries_left_;
   const UpperVisitor& visitor_;
+  Submodules submodules_;
+  bool has_gitmodules_ = false;  // Otherwise there is no need to ask the index.
   std::vector<Pending> pending_;
   size_t pending_bytes_ = 0;
 };

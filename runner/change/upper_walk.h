@@ -20,6 +20,8 @@ struct UpperVisitor {
   std::function<Status(const std::string& path)> gone;
   // Something the walk did not follow. `lost` when a patch could have expressed it.
   std::function<void(const std::string& path, const std::string& reason, bool lost)> left_out;
+  // What lies beneath this directory belongs to a repository of its own; told before any of it.
+  std::function<void(const std::string& path)> submodule;
   // An untracked path under the ignore rules; a directory stands for all beneath it.
   std::function<void(const std::string& path)> ignored;
 };

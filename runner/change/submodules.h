@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// Internal to change/.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "change/git_handle.h"
+
+namespace change {
+
+// The repositories of their own that a walk meets in a checkout, and what they track.
+class Submodules {
+ public:
+  // `checkout` is a borrowed directory.
+  explicit Submodules(int checkout);
+
+  // `path` is the top of one. Where its index cannot be read, it counts as tracking everything.
+  void Add(const std::string& path);
+  // Whether `path` lies in one.
+  bool Holds(const std::string& path) const { return Innermost(path) != nullptr; }
+  // Whether the innermost one that holds `path` tracks it, or anything beneath it.
+  bool Tracks(const std::string& path) const;
+
+ private:
+  struct Submodule {
+    std::string prefix;  // With a trailing `/`.
+    GitIndex index;
+  };
+  const Submodule* Innermost(const std::string& path) const;
+
+  int checkout_;
+  std::vector<Submodule> found_;
+};
+
+}  // namespace change
