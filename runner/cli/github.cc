@@ -94,8 +94,10 @@ Status PublishEnd(const forge::Event& event, const run::Request& request) {
 // A run that could not start has a report as a rule; without one of this very failure there are
 // no outputs but what happened, and no exit-code: there is nothing to post.
 Status PublishFailure(const forge::Event& event, const run::Request& request, const Error& error) {
+  // What lies in a directory that was refused is not this run's report, whatever it says.
+  bool prepared = !error.what.starts_with(run::kPreparingReport);
   Result<report::PostedReport> posted = report::ReadReport(request.report_dir);
-  if (posted.ok() && posted.value().record.outcome.reason.starts_with(error.what)) {
+  if (prepared && posted.ok() && posted.value().record.outcome.reason.starts_with(error.what)) {
     TRY(Publish(event, request, posted.value()));
   } else {
     TRY(WriteOutputs(event, {{"outcome", report::Render(report::OutcomeKind::kSetupFailed)},

@@ -8,6 +8,7 @@
 #include <filesystem>
 
 #include "base/sys.h"
+#include "codec/json.h"
 
 namespace run {
 namespace {
@@ -28,8 +29,30 @@ constexpr const char* kFiles[] = {
     "gl-code-quality-report.json",
 };
 
+constexpr char kRecord[] = "run.json";
+constexpr char kFirstFile[] = "events.ocsf.jsonl";  // That Prepare() makes.
+constexpr size_t kRecordBytesMax = size_t{16} << 20;
+
 Result<Fd> Create(int directory, const char* name) {
   return sys::OpenAt(directory, name, O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_NOFOLLOW, 0644);
+}
+
+// No hint says what to remove: what stands in the way is not ours.
+Error Taken(const std::string& path, const std::string& why) {
+  return Error{Code::kRefused, path + ": " + why, "--report-dir OTHER-DIRECTORY"};
+}
+
+// A link on the way may be the pull request's, and would lead the report, and the removal of an
+// earlier one, anywhere on the machine.
+Status RefuseLinkedPath(const std::string& path) {
+  for (size_t slash = path.find('/', 1);; slash = path.find('/', slash + 1)) {
+    std::string prefix = path.substr(0, slash);
+    struct stat st {};
+    if (::lstat(prefix.c_str(), &st) == 0 && S_ISLNK(st.st_mode)) {
+      return Taken(prefix, "a symbolic link cannot lead to the report directory");
+    }
+    if (slash == std::string::npos) return Ok();
+  }
 }
 
 // A link in a directory that a pull request brought along would be followed by whoever uploads the
@@ -45,9 +68,32 @@ Status RefuseLinks(const std::string& path) {
         type == std::filesystem::file_type::directory) {
       continue;
     }
-    return Error{Code::kRefused,
-                 entries->path().string() + ": only files may stand in the report directory",
-                 "rm " + entries->path().string()};
+    return Taken(entries->path().string(), "only files may stand in the report directory");
+  }
+  return Ok();
+}
+
+// Whether run.json is one of ours, of whatever version.
+bool IsRecord(int directory) {
+  Result<Fd> file = sys::OpenAt(directory, kRecord, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+  if (!file.ok()) return false;
+  Result<std::string> text = sys::ReadAll(file.value().get(), kRecordBytesMax);
+  if (!text.ok()) return false;
+  Result<codec::Json> record = codec::ParseJson(text.value());
+  return record.ok() && record.value().Find("tool_version") != nullptr &&
+         record.value().Find("outcome") != nullptr;
+}
+
+// Only an earlier run's files are removed: where there is a record of one, or a run was killed
+// before it could write its record.
+Status RefuseForeignFiles(int directory, const std::string& path) {
+  if (sys::ExistsAt(directory, kRecord) ? IsRecord(directory)
+                                        : sys::ExistsAt(directory, kFirstFile)) {
+    return Ok();
+  }
+  for (const char* name : kFiles) {
+    if (!sys::ExistsAt(directory, name)) continue;
+    return Taken(path, std::string("holds a ") + name + " that is not of an earlier run");
   }
   return Ok();
 }
@@ -55,22 +101,23 @@ Status RefuseLinks(const std::string& path) {
 }  // namespace
 
 Result<ReportDirectory> ReportDirectory::Prepare(const std::string& path) {
+  TRY(RefuseLinkedPath(path));
   struct stat st {};
   if (::lstat(path.c_str(), &st) == 0 && !S_ISDIR(st.st_mode)) {
-    return Error{Code::kRefused, path + ": the report directory is something else already",
-                 "rm " + path};
+    return Taken(path, "is not a directory");
   }
   TRY(sys::MakeDirectories(path));
   ReportDirectory directory;
   Fd fd = TRY(sys::Open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
   directory.path = TRY(sys::RealPath(path));
+  TRY(RefuseLinks(directory.path));
+  TRY(RefuseForeignFiles(fd.get(), path));
   for (const char* name : kFiles) {
     if (::unlinkat(fd.get(), name, 0) != 0 && errno != ENOENT) {
       return Errno("removing " + path + "/" + name);
     }
   }
-  TRY(RefuseLinks(directory.path));
-  directory.events_jsonl = TRY(Create(fd.get(), "events.ocsf.jsonl"));
+  directory.events_jsonl = TRY(Create(fd.get(), kFirstFile));
   directory.events_log = TRY(Create(fd.get(), "events.log"));
   directory.agent_jsonl = TRY(Create(fd.get(), "agent.jsonl"));
   directory.agent_log = TRY(Create(fd.get(), "agent.log"));

@@ -17,9 +17,10 @@ struct ReportDirectory {
   Fd agent_jsonl;    // agent.jsonl; stays empty when the agent writes no stream of events.
   Fd agent_log;      // agent.log
 
-  // Makes the directory and empties it of an earlier run's files. What lies there may come from the
-  // pull request, so nothing is followed and nothing is overwritten in place: a directory that is a
-  // symbolic link is kRefused, a file is removed and made anew.
+  // Makes the directory and removes an earlier run's files from it; nothing is overwritten in
+  // place. What lies there may come from the pull request or be somebody else's: kRefused, with
+  // everything left as it is, where a symbolic link leads to the directory or stands in it, where
+  // `path` is a file, and where one of the names below is taken by what no run has written.
   static Result<ReportDirectory> Prepare(const std::string& path);
 };
 

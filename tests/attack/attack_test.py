@@ -242,8 +242,11 @@ def pull_request(top):
     os.unlink(led + "/agentic-ci-report/also.txt")
     os.symlink("/etc/hostname", led + "/agentic-ci-report/run.json")
     status, _, text = run(led)
-    replaced = not os.path.islink(led + "/agentic-ci-report/run.json")
-    check("pull request: a link for a part of the report is replaced", status == 0 and replaced, text)
+    stays = os.path.islink(led + "/agentic-ci-report/run.json")
+    check("pull request: a link for a part of the report is refused and stays", status == 77 and stays, text)
+    os.unlink(led + "/agentic-ci-report/run.json")
+    status, _, text = run(led)
+    check("pull request: control of the report directory", status == 0, text)
 
     git = make_checkout(top + "/git")
     status, _, text = run(git, "--apply", program="echo x > .git/hooks/pre-commit; echo x >> .git/config; mkdir -p .GIT s/.git; "

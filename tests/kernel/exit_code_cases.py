@@ -77,6 +77,16 @@ class ExitCodes(Case):
         self.run_agent('true', report=self.checkout + '/agentic-ci-report', code=77)
         self.assertEqual(os.listdir(target), [])
 
+    def test_report_directory_through_a_link_is_refused_and_nothing_is_removed(self):
+        target = self.run_agent('true').report  # A report of ours.
+        before = sorted(os.listdir(target))
+        os.symlink(os.path.dirname(target), self.checkout + '/out')
+        name = '/' + os.path.basename(target)
+        run = self.run_agent('true', report=self.checkout + '/out' + name, code=77)
+        self.assertNotIn('rm ', run.err)
+        self.assertEqual(sorted(os.listdir(target)), before)
+        self.run_agent('true', report=target)  # Control: it is replaced where it is named itself.
+
     def test_change_of_a_workflow_is_77_and_is_not_applied(self):
         run = self.shell('mkdir -p .github/workflows; echo x > .github/workflows/x.yml',
                          options=['--apply'], code=77, kind='refused')
