@@ -90,7 +90,8 @@ constexpr auto kKeys = std::to_array<KeySpec>({
     Nested(kDocument, "network_middlewares", kMap, kMiddleware, "none",
            "What is done to bodies on their way out. At most 10."),
     {kFilesystem, "include_workdir", kBoolean, "`false`",
-     "Whether the workspace may be written. `true` when the whole section is absent."},
+     "Whether the agent may read and write the checkout; otherwise it is shown an empty directory. "
+     "`true` when the whole section is absent."},
     Patterned(kFilesystem, "read_only", kTexts, "^\\s*/", "none",
               "Absolute paths that may be read. `/`: all but homes and the sandbox's own places."),
     Patterned(kFilesystem, "read_write", kTexts, "^\\s*/", "none",

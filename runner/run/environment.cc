@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "run/environment.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 
 #include "base/sys.h"
-#include "codec/git_config.h"
 #include "gateway/gateway.h"
 #include "sandbox/host.h"
 
@@ -16,8 +13,6 @@ namespace run {
 namespace {
 
 constexpr char kPath[] = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
-constexpr size_t kGitConfigBytesMax = 1 << 20;
-constexpr int kSubmoduleDepthMax = 4;  // Submodules of submodules; nobody nests deeper by hand.
 
 std::string Directory(const std::string& path) {
   size_t slash = path.rfind('/');
@@ -70,35 +65,6 @@ Error NotInstalled(const Request& request, const std::string& name, const RunIma
   if (image != nullptr) return {Code::kNotFound, what + " in the image: no " + name};
   return {Code::kNotFound, what + ": no " + name + " on the PATH",
           request.agent == "claude-code" ? "npm install -g @anthropic-ai/claude-code" : ""};
-}
-
-void AddRedacted(const std::string& checkout, const std::string& path,
-                 std::vector<sandbox::WorkspaceFile>* files) {
-  Result<Fd> top = sys::Open(checkout, O_RDONLY | O_DIRECTORY);
-  if (!top.ok()) return;
-  // Not waiting for a writer: an earlier step of the job may have put a pipe there.
-  Result<Fd> file = sys::OpenBeneath(top.value().get(), path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
-  if (!file.ok() && file.error().code == Code::kNotFound) return;
-  // What cannot be read whole is not shown at all.
-  std::string text;
-  struct stat facts {};
-  if (file.ok() && ::fstat(file.value().get(), &facts) == 0 && S_ISREG(facts.st_mode)) {
-    Result<std::string> read = sys::ReadAll(file.value().get(), kGitConfigBytesMax);
-    if (read.ok()) text = codec::RedactGitConfig(read.value());
-  }
-  files->push_back({path, std::move(text)});
-}
-
-void AddSubmodules(const std::string& checkout, const std::string& modules, int depth,
-                   std::vector<sandbox::WorkspaceFile>* files) {
-  if (depth == 0) return;
-  sandbox::HostView host = sandbox::ReadHost(checkout);
-  for (const std::string& name : host.list(checkout + "/" + modules)) {
-    std::string directory = modules + "/" + name;
-    if (host.kind(checkout + "/" + directory) != sandbox::PathKind::kDirectory) continue;
-    AddRedacted(checkout, directory + "/config", files);
-    AddSubmodules(checkout, directory, depth - 1, files);
-  }
 }
 
 }  // namespace
@@ -238,16 +204,6 @@ std::vector<std::pair<std::string, std::string>> AgentEnvironment(
   for (const auto& [name, value] : credentials) set(name, value);
   for (const auto& [name, value] : request.env) set(name, value);
   return variables;
-}
-
-std::vector<sandbox::WorkspaceFile> RedactedGitFiles(const std::string& checkout) {
-  std::vector<sandbox::WorkspaceFile> files;
-  sandbox::HostView host = sandbox::ReadHost(checkout);
-  if (host.kind(checkout + "/.git") != sandbox::PathKind::kDirectory) return files;
-  AddRedacted(checkout, ".git/config", &files);
-  AddRedacted(checkout, ".git/config.worktree", &files);
-  AddSubmodules(checkout, ".git/modules", kSubmoduleDepthMax, &files);
-  return files;
 }
 
 std::vector<std::string> HostSecrets() {

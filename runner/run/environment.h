@@ -54,10 +54,6 @@ std::vector<std::pair<std::string, std::string>> AgentEnvironment(
     const Programs& programs, const std::vector<std::pair<std::string, std::string>>& credentials,
     const RunImage* image);
 
-// Git configuration of the checkout without the credentials that checkout steps leave in it, as
-// files that the sandbox sees instead: .git/config, .git/config.worktree and those of submodules.
-std::vector<sandbox::WorkspaceFile> RedactedGitFiles(const std::string& checkout);
-
 // Files and directories on the host where this CI keeps tokens, from the variables it names them
 // in.
 std::vector<std::string> HostSecrets();

@@ -27,6 +27,7 @@
 #include "run/config.h"
 #include "run/credentials.h"
 #include "run/environment.h"
+#include "run/git_files.h"
 #include "run/image.h"
 #include "run/outcome.h"
 #include "run/policy_reload.h"
@@ -277,7 +278,10 @@ Result<sandbox::SandboxPlan> PlanTheSandbox(const Request& request, const Plan& 
   wanted.host_secrets = HostSecrets();
   wanted.host_secrets.insert(wanted.host_secrets.end(), plan.credentials.files.begin(),
                              plan.credentials.files.end());
-  wanted.workspace_files = RedactedGitFiles(plan.checkout.path);
+  GitFiles git = FindGitFiles(plan.checkout.path);
+  wanted.workspace_files = std::move(git.in_checkout);
+  wanted.repository_files = std::move(git.outside);
+  wanted.repository_directories = std::move(git.directories);
   // The report by default lies in the checkout; what is written there is not for the agent.
   wanted.shown_empty = {report_dir};
   wanted.ca_pem = ca_pem;
@@ -453,7 +457,7 @@ Result<int> PrintPlan(const Request& request) {
 Result<int> Run(const Request& request) {
   if (request.plan_only) return PrintPlan(request);
   ReportDirectory directory =
-      TRY(ReportDirectory::Prepare(request.report_dir).Context("preparing the report directory"));
+      TRY(ReportDirectory::Prepare(request.report_dir).Context(kPreparingReport));
   Recorder recorder(request);
   Status carried = RunAgent(request, directory, recorder);
   // A signal before there was an agent to end: while an image was fetched.

@@ -2,14 +2,13 @@
 #include "sandbox/plan.h"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <set>
-#include <sstream>
 
 #include "sandbox/etc_files.h"
 #include "sandbox/host_tree.h"
 #include "sandbox/mask.h"
+#include "sandbox/workdir.h"
 
 namespace sandbox {
 namespace {
@@ -26,16 +25,6 @@ uint32_t ParseId(const std::string& text) {
   uint32_t id = 0;
   ENSURE(std::from_chars(text.data(), text.data() + text.size(), id).ec == std::errc());
   return id;
-}
-
-// "/a//b/./" -> "/a/b". The policy parser has already refused "..".
-std::string Clean(const std::string& path) {
-  std::string clean;
-  std::istringstream parts(path);
-  for (std::string part; std::getline(parts, part, '/');) {
-    if (!part.empty() && part != ".") clean += "/" + part;
-  }
-  return clean.empty() ? "/" : clean;
 }
 
 // 53 is where a name server is asked over TCP.
@@ -76,6 +65,7 @@ class Tree {
   Status PlanImagePaths();
   void PlanEtc();
   void PlanDevices();
+  void PlanRepository();
   Status PlanWorkspace();
   Status PlanPolicyPaths();
   Status CheckRequired(const std::string& path, PathKind kind) const;
@@ -200,6 +190,22 @@ Status Tree::RefuseMountsBeneath(const std::string& path) const {
                "umount " + point};
 }
 
+// Where the checkout is a linked worktree: the directory that all worktrees share.
+void Tree::PlanRepository() {
+  for (const std::string& path : request_.repository_directories) {
+    Parents(path);
+    if (made_.insert(path).second) Add({Kind::kDirectory, path});
+    Add({.kind = Kind::kBind,
+         .target = path,
+         .source = path,
+         .from = !plan_.as_root                ? Source::kPath
+                 : host_.belongs_to_root(path) ? Source::kMapped
+                                               : Source::kOpened});
+    shown_.push_back(path);
+    plan_.landlock.push_back({path, false});
+  }
+}
+
 Status Tree::PlanWorkspace() {
   // Root hands the checkout over without what is mounted in it.
   if (!host_.root) TRY(RefuseMountsBeneath(request_.checkout));
@@ -212,6 +218,20 @@ Status Tree::PlanWorkspace() {
        .from = !plan_.as_root         ? Source::kPath
                : plan_.idmap_checkout ? Source::kMapped
                                       : Source::kOpened});
+  WorkdirAccess access =
+      TRY(DecideWorkdir(request_.policy.filesystem, plan_.landlock, request_.checkout));
+  if (access == WorkdirAccess::kReadOnly) {
+    Add({.kind = Kind::kReadOnly, .target = request_.checkout});
+  }
+  if (access == WorkdirAccess::kEmpty) {
+    Add({.kind = Kind::kEmpty, .target = request_.checkout});
+    return Ok();
+  }
+  for (const std::string& path : request_.shown_empty) {
+    if (path != request_.checkout && Beneath(path, request_.checkout)) {
+      Add({.kind = Kind::kEmpty, .target = path});
+    }
+  }
   return Ok();
 }
 
@@ -268,7 +288,7 @@ Status Tree::PlanPolicyPaths() {
   std::set<std::string> read_only;
   std::set<std::string> read_write;
   for (const std::string& path : filesystem.read_only) {
-    std::string clean = Clean(path);
+    std::string clean = CleanPath(path);
     if (clean != "/") {
       read_only.insert(clean);
       continue;
@@ -283,9 +303,9 @@ Status Tree::PlanPolicyPaths() {
   for (const char* path : {"/usr", "/lib", "/etc", "/app", "/var/log", "/proc"}) {
     if (host_.kind(path) != PathKind::kMissing) read_only.insert(path);
   }
-  for (const std::string& path : request_.extra_read_only) installed_.insert(Clean(path));
+  for (const std::string& path : request_.extra_read_only) installed_.insert(CleanPath(path));
   read_only.insert(installed_.begin(), installed_.end());
-  for (const std::string& path : filesystem.read_write) read_write.insert(Clean(path));
+  for (const std::string& path : filesystem.read_write) read_write.insert(CleanPath(path));
 
   for (const std::string& path : read_only) {
     TRY(CheckRequired(path, host_.kind(path)));
@@ -352,7 +372,7 @@ Status Tree::PlanImagePaths() {
   std::set<std::string> read_only;
   std::set<std::string> read_write;
   for (const std::string& path : filesystem.read_only) {
-    std::string clean = Clean(path);
+    std::string clean = CleanPath(path);
     TRY(CheckRequired(clean, request_.image->kind(clean)));
     read_only.insert(std::move(clean));
   }
@@ -361,9 +381,9 @@ Status Tree::PlanImagePaths() {
                            "/lib32", "/lib64", "/libx32"}) {
     if (request_.image->kind(path) != PathKind::kMissing) read_only.insert(path);
   }
-  for (const std::string& path : request_.extra_read_only) read_only.insert(Clean(path));
+  for (const std::string& path : request_.extra_read_only) read_only.insert(CleanPath(path));
   for (const std::string& path : filesystem.read_write) {
-    std::string clean = Clean(path);
+    std::string clean = CleanPath(path);
     read_write.insert(clean);
     if (IsPrivate(clean) || Beneath(clean, request_.checkout)) continue;
     if (request_.image->kind(clean) == PathKind::kMissing) {
@@ -395,19 +415,19 @@ Result<SandboxPlan> Tree::Plan() {
   if (request_.image) {
     PlanImage();
     TRY(PlanImagePaths());
+    PlanRepository();
   } else {
     PlanBase();
     PlanEtc();
     PlanDevices();
     TRY(PlanPolicyPaths());
+    PlanRepository();
     Masks();
   }
-  TRY(PlanWorkspace());
-  for (const std::string& path : request_.shown_empty) {
-    if (path != request_.checkout && Beneath(path, request_.checkout)) {
-      Add({.kind = Kind::kEmpty, .target = path});
-    }
+  for (const WorkspaceFile& file : request_.repository_files) {
+    Add({.kind = Kind::kOverFile, .target = file.path, .content = file.content});
   }
+  TRY(PlanWorkspace());
   Add({.kind = Kind::kReadOnly, .target = "/"});
 
   plan_.checkout = request_.checkout;

@@ -69,7 +69,8 @@ struct MountStep {
   uid_t owner = 0;  // kMapped; the group has the same number.
 };
 
-// A file that the sandbox sees instead of the checkout's, relative to the checkout.
+// A file that the sandbox sees instead of the host's, relative to the checkout unless said
+// otherwise.
 struct WorkspaceFile {
   std::string path;
   std::string content;
@@ -108,6 +109,10 @@ struct SandboxRequest {
   std::vector<std::string> notes;            // What of them is left out and why.
   std::vector<std::string> host_secrets;     // Paths on the host that must never be seen.
   std::vector<WorkspaceFile> workspace_files;
+  // Host directories outside the checkout that hold its git repository, shown read-only, and files
+  // of ours in them (absolute paths) in place of the host's.
+  std::vector<std::string> repository_directories;
+  std::vector<WorkspaceFile> repository_files;
   std::vector<std::string>
       shown_empty;            // Directories in the checkout that are not the agent's to see.
   std::string ca_pem;         // The gateway's certificate authority, PEM.

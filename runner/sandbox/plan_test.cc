@@ -356,6 +356,37 @@ TEST_CASE("A workdir that the policy leaves out gets no Landlock rule") {
   CHECK_FALSE(Permits(Plan(request, FakeHost()), request.checkout, true));
 }
 
+TEST_CASE("A workdir that the policy leaves out is shown empty, below a writable /tmp too") {
+  SandboxRequest request = Request();
+  auto steps = [&](const std::string& checkout) {
+    request.checkout = checkout;
+    request.shown_empty = {checkout + "/report"};
+    std::vector<Kind> kinds;
+    for (const MountStep& step : Plan(request, FakeHost()).mounts) {
+      if (step.target.starts_with(checkout)) kinds.push_back(step.kind);
+    }
+    return kinds;
+  };
+  using Kinds = std::vector<Kind>;
+  const Kinds open = {Kind::kDirectory, Kind::kWorkspace, Kind::kEmpty};
+  const Kinds closed = open;  // The last one is the checkout's, not the report's.
+  request.policy.filesystem.read_write = {"/tmp", "/var/tmp"};
+  CHECK(steps("/tmp/work") == open);
+  request.policy.filesystem.include_workdir = false;
+  for (const char* checkout : {"/tmp/work", "/var/tmp/work", "/home/alice/work"}) {
+    INFO(checkout);
+    CHECK(steps(checkout) == closed);
+    CHECK(Plan(request, FakeHost()).mounts.rbegin()[1].target == checkout);
+  }
+  request.policy.filesystem.read_only = {"/tmp/work"};
+  CHECK(steps("/tmp/work") ==
+        Kinds{Kind::kDirectory, Kind::kWorkspace, Kind::kReadOnly, Kind::kEmpty});
+  request.policy.filesystem.read_only = {"/tmp/work/docs"};
+  CHECK(Refusal(request, FakeHost()).code == Code::kInvalid);
+  request.policy.filesystem.read_write = {"/tmp/work"};
+  CHECK(steps("/tmp/work") == open);
+}
+
 TEST_CASE("RenderPlan tells every mount, rule, limit and the command in one line each") {
   SandboxRequest request = Request();
   request.argv = {"sh", "-c", "x"};

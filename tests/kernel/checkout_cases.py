@@ -4,7 +4,7 @@ import os
 import shutil
 import subprocess
 
-from harness import FIXTURES, PLACE, ROOT, Case, git, write
+from harness import CANARY, FIXTURES, PLACE, ROOT, Case, git, read, write
 
 NAMES = ['with space', 'comma,name', 'colon:name', 'back\\slash', 'ünïcode ✓', "quo'te\"s", '-dash',
          'new\nline', '$(id)', 'lowerdir=x,upperdir=y:z', '%s%n', 'a' * 200]
@@ -118,11 +118,60 @@ class Checkouts(Case):
         run = self.shell('echo x > new', checkout=plain)
         self.assertIn('new', open(run.report + '/changes.patch').read())
 
-    def test_worktree(self):
+    GIT_WORKS = ('git log --format=%s && git diff --stat && echo x > new && git status --short;'
+                 'cat "$(git rev-parse --git-common-dir)/config"; git remote -v;'
+                 'echo x > "$(git rev-parse --git-common-dir)/planted"; true')
+
+    def git_works(self, checkout, sealed):
+        """Git answers in the sandbox and shows no credential; the host's repository stays as it is."""
+        git(checkout, 'config', 'http.https://github.com/.extraheader', 'basic ' + CANARY)
+        git(checkout, 'remote', 'add', 'elsewhere', f'https://u:{CANARY}@h/x.git')
+        run = self.shell(self.GIT_WORKS, checkout=checkout)
+        self.assertIn('?? new\n', run.out)
+        self.assertIn('elsewhere\thttps://h/x.git', run.out)
+        self.assertNotIn(CANARY, run.out)
+        self.assertIn('new', read(run.report + '/changes.patch'))
+        common = os.path.join(checkout, git(checkout, 'rev-parse', '--git-common-dir'))
+        self.assertFalse(os.path.exists(common + '/planted'))
+        self.assertEqual('Read-only file system' in run.out + run.err, sealed)
+
+    def test_git_works_in_a_checkout(self):
+        self.git_works(self.checkout, sealed=False)
+
+    def test_git_works_in_a_worktree(self):
         git(self.checkout, 'worktree', 'add', '-q', self.dir + '/tree')
-        run = self.shell('cat README.md; echo x > new', checkout=self.dir + '/tree')
-        self.assertEqual(run.out, 'hello\n')
-        self.assertIn('new', open(run.report + '/changes.patch').read())
+        self.git_works(self.dir + '/tree', sealed=True)
+
+    def test_git_works_in_a_submodule_and_with_a_git_directory_elsewhere(self):
+        git(self.dir, 'clone', '-q', '--separate-git-dir', self.dir + '/store', self.checkout, 'apart')
+        self.git_works(self.dir + '/apart', sealed=True)
+        git(self.checkout, '-c', 'protocol.file.allow=always', 'submodule', '--quiet', 'add',
+            self.dir + '/apart', 'sub')
+        self.git_works(self.checkout + '/sub', sealed=True)
+
+    def test_git_works_with_borrowed_objects(self):
+        git(self.dir, 'clone', '-q', '--shared', self.checkout, 'borrower')
+        self.git_works(self.dir + '/borrower', sealed=False)
+
+    def test_git_file_shows_nothing_but_a_repository_of_the_checkout(self):
+        git(self.checkout, 'worktree', 'add', '-q', self.dir + '/tree')
+        own = read(self.dir + '/tree/.git')
+        write(self.dir + '/other/.git', own)  # Another directory's worktree, and a place that is none.
+        write(self.checkout + '/.git/canary', CANARY)
+        line = f'cat {self.checkout}/.git/canary {self.dir}/home/canary; true'
+        write(self.dir + '/home/canary', CANARY)
+        self.assertNotIn(CANARY, self.shell(line, checkout=self.dir + '/other').out)
+        self.assertIn(CANARY, self.shell(line, checkout=self.dir + '/tree').out)  # Control.
+
+    def test_change_in_a_submodule_is_refused_and_says_so(self):
+        git(self.checkout, '-c', 'protocol.file.allow=always', 'submodule', '--quiet', 'add',
+            self.checkout, 'sub')
+        git(self.checkout, 'commit', '-qm', 'submodule')
+        self.shell('cat sub/README.md; git -C sub status; git status; echo x > new')
+        run = self.shell('echo x >> sub/README.md', code=77, kind='refused')
+        findings = [f for f in run.record['findings'] if f['refuses']]
+        self.assertEqual([f['path'] for f in findings], ['sub/README.md'])
+        self.assertIn('in the submodule sub', findings[0]['message'])
 
     def test_empty_directory(self):
         os.mkdir(self.dir + '/empty')

@@ -114,12 +114,14 @@ except OSError:
         self.run_agent('true', options=['--policy', policy])
 
     def test_workdir_left_out_of_the_policy_is_closed(self):
-        self.feature('root', FIXTURES, 'the place must lie outside /tmp')
-        policy = self.policy('version: 1\nfilesystem_policy:\n  include_workdir: false\n'
-                             '  read_only: [/usr]\n')
-        run = self.finish(self.start(['sh', '-c', 'cat README.md 2>/dev/null; echo > x; echo end'],
-                                     options=['--policy', policy], checkout=PLACE + '/checkout'))
-        self.assertNotIn('hello', run.out)
+        """Below /tmp too, where these checkouts lie and where the agent may write."""
+        for workdir, heard in (('true', ['hello', 'wrote', 'end']), ('false', ['end'])):
+            policy = self.policy(f'version: 1\nfilesystem_policy:\n  include_workdir: {workdir}\n'
+                                 '  read_only: [/usr]\n  read_write: [/tmp]\n')
+            run = self.shell('cat README.md 2>/dev/null; (echo > x && echo wrote) 2>/dev/null; echo end',
+                             options=['--policy', policy])
+            self.assertEqual(run.out.split(), heard)
+            self.assertEqual(run.record['changes']['files'], 1 if workdir == 'true' else 0)
 
     def test_record_says_what_was_enforced(self):
         run = self.run_agent('true')

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a policy's paths mean for the checkout, and which places are never the host's.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "policy/policy.h"
+#include "sandbox/plan.h"
+
+namespace sandbox {
+
+// "/a//b/./" -> "/a/b". The policy parser has already refused "..".
+std::string CleanPath(const std::string& path);
+
+// True in a place made by us and private to the run, like /tmp: a policy may name it, it never gets
+// the host's. `path` is absolute and normal.
+bool IsPrivate(const std::string& path);
+
+enum class WorkdirAccess {
+  kWritable,
+  kReadOnly,
+  kEmpty,       // An empty directory stands in its place.
+  kByLandlock,  // The policy opens paths inside it, which mounts do not tell from the rest.
+};
+
+// Decided by mounts, because Landlock can take nothing away from a /tmp that may be written, and
+// may be missing. Fails with kInvalid where a policy that closes the checkout opens a path inside
+// it and Landlock could not close the rest.
+Result<WorkdirAccess> DecideWorkdir(const policy::FilesystemPolicy& filesystem,
+                                    const std::vector<LandlockRule>& rules,
+                                    const std::string& checkout);
+
+}  // namespace sandbox
