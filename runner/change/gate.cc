@@ -103,10 +103,10 @@ class Judge {
       Add(kPaths, Severity::kError, path, 0, "a path that leaves the checkout or enters .git");
       return;
     }
-    std::optional<ProtectedPath> found = FindProtectedPath(limits_.prefix + path);
+    std::optional<ProtectedPath> found = FindProtectedPath(limits_.prefix + path, limits_.paths);
     if (!found.has_value()) return;
     Add(kPaths, found->refused ? Severity::kError : Severity::kWarning, path, 0,
-        "steers " + found->what);
+        std::move(found->why));
   }
 
   // One byte of zero makes a text binary: that must not be a way past this gate.

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "change/capture.h"
+#include "change/protected_path.h"
 
 namespace change {
 
@@ -28,6 +29,7 @@ struct GateLimits {
   int64_t findings_max = 200;  // Further ones are counted in one last finding.
   // From the repository's top to the checkout (Repository::prefix): a path may be protected there.
   std::string prefix;
+  std::vector<PathRule> paths;  // Of the repository's configuration, from the trusted commit.
 };
 
 struct Verdict {

@@ -2,6 +2,8 @@
 #include "change/protected_path.h"
 
 #include <algorithm>
+#include <iterator>
+#include <utility>
 
 #include "base/ascii.h"
 
@@ -52,13 +54,17 @@ constexpr std::string_view kForge = "a forge's own configuration";
 constexpr std::string_view kOwners = "who must review what";
 constexpr std::string_view kHooks = "hooks, which run on the machines of others";
 constexpr std::string_view kAgent = "instructions to agents";
+constexpr std::string_view kEditor = "an editor, which runs what it says on the machines of others";
+constexpr std::string_view kTool = "a tool, which runs what it says on the machines of others";
+constexpr std::string_view kPackages = "which packages are installed, and from where";
+constexpr std::string_view kOwn = ".agentic-ci/";
 
 constexpr Rule kRules[] = {
     {".github/", kForge},
     {".gitlab/", kForge},
     {".gitea/", kForge},
     {".forgejo/", kForge},
-    {".agentic-ci/", "the policy and configuration of these runs"},
+    {kOwn, "the policy and configuration of these runs"},
     {".gitlab-ci.yml", kCi},
     {".circleci/", kCi},
     {".buildkite/", kCi},
@@ -80,6 +86,39 @@ constexpr Rule kRules[] = {
     {".pre-commit-config.yml", kHooks},
     {"lefthook.yml", kHooks},
     {".lefthook.yml", kHooks},
+    {".vscode/", kEditor, true},
+    {".idea/", kEditor, true},
+    {".devcontainer/", kEditor, true},
+    {".devcontainer.json", kEditor, true},
+    {".envrc", kTool, true},
+    {".cargo/config.toml", kTool, true},
+    {".cargo/config", kTool, true},
+    {".pnpmfile.cjs", kTool, true},
+    {".npmrc", kPackages, true},
+    {".yarnrc", kPackages, true},
+    {".yarnrc.yml", kPackages, true},
+    {"action.yml", kCi, true},
+    {"action.yaml", kCi, true},
+    // Whoever adds a dependency changes these.
+    {"package-lock.json", kPackages, true, false},
+    {"npm-shrinkwrap.json", kPackages, true, false},
+    {"yarn.lock", kPackages, true, false},
+    {"pnpm-lock.yaml", kPackages, true, false},
+    {"bun.lock", kPackages, true, false},
+    {"bun.lockb", kPackages, true, false},
+    {"deno.lock", kPackages, true, false},
+    {"cargo.lock", kPackages, true, false},
+    {"go.sum", kPackages, true, false},
+    {"poetry.lock", kPackages, true, false},
+    {"uv.lock", kPackages, true, false},
+    {"pdm.lock", kPackages, true, false},
+    {"pipfile.lock", kPackages, true, false},
+    {"gemfile.lock", kPackages, true, false},
+    {"composer.lock", kPackages, true, false},
+    {"packages.lock.json", kPackages, true, false},
+    {"gradle.lockfile", kPackages, true, false},
+    {"mix.lock", kPackages, true, false},
+    {"flake.lock", kPackages, true, false},
     {".gitmodules", "which other repositories are fetched"},
     {"claude.md", kAgent, true},
     {"claude.local.md", kAgent, true},
@@ -169,17 +208,48 @@ bool LinkMayLeave(std::string_view path, std::string_view target) {
   });
 }
 
-std::optional<ProtectedPath> FindProtectedPath(std::string_view path) {
+Result<PathRule> PathRule::Parse(std::string_view pattern, PathAction action) {
+  std::string_view inner = pattern;
+  bool anchored = inner.starts_with('/');
+  if (anchored) inner.remove_prefix(1);
+  if (inner.ends_with('/')) inner.remove_suffix(1);
+  bool reachable = !inner.starts_with('!') && EachComponent(inner, [](std::string_view component) {
+    return !component.empty() && component != "." && component != "..";
+  });
+  if (!reachable) {
+    return Error{Code::kInvalid, "'" + std::string(pattern) + "' is not a path in the checkout"};
+  }
+  anchored = anchored || inner.find('/') != std::string_view::npos;
+  std::string folded = anchored ? "" : "**/";
+  for (char c : inner) folded += ascii::ToLower(c);
+  codec::Glob glob = TRY(codec::Glob::Parse(folded, '/'));
+  return PathRule{std::string(pattern), action, std::move(glob)};
+}
+
+std::optional<ProtectedPath> FindProtectedPath(std::string_view path,
+                                               const std::vector<PathRule>& rules) {
   std::string folded;
+  const PathRule* strictest = nullptr;
   EachComponent(path, [&](std::string_view component) {
     if (!folded.empty()) folded += '/';
     folded += Folded(component);
+    for (const PathRule& rule : rules) {
+      if (strictest != nullptr && rule.action <= strictest->action) continue;
+      if (rule.glob.Matches(folded)) strictest = &rule;
+    }
     return true;
   });
-  for (const Rule& rule : kRules) {
-    if (Matches(folded, rule)) return ProtectedPath{std::string(rule.what), rule.refused};
+  const Rule* known = std::find_if(std::begin(kRules), std::end(kRules),
+                                   [&](const Rule& rule) { return Matches(folded, rule); });
+  if (known == std::end(kRules)) known = nullptr;
+  if (strictest != nullptr && (known == nullptr || known->name != kOwn)) {
+    if (strictest->action == PathAction::kAllow) return std::nullopt;
+    std::string why = known != nullptr ? "steers " + std::string(known->what) : "protected";
+    return ProtectedPath{why + " ('" + strictest->pattern + "' in the configuration)",
+                         strictest->action == PathAction::kRefuse};
   }
-  return std::nullopt;
+  if (known == nullptr) return std::nullopt;
+  return ProtectedPath{"steers " + std::string(known->what), known->refused};
 }
 
 }  // namespace change

@@ -5,6 +5,10 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "codec/glob.h"
 
 namespace change {
 
@@ -22,12 +26,30 @@ bool ValidPath(std::string_view path);
 // link itself, so counting says nothing), or a git directory on the way.
 bool LinkMayLeave(std::string_view path, std::string_view target);
 
+enum class PathAction { kAllow, kWarn, kRefuse };
+
+// What a repository's own configuration says about a path.
+struct PathRule {
+  std::string pattern;  // As written.
+  PathAction action = PathAction::kRefuse;
+  codec::Glob glob;
+
+  // A pattern as in .gitignore, without regard to ASCII case: without a `/` (apart from a trailing
+  // one) it is looked for at every depth, otherwise from the top; a directory means everything
+  // beneath it; `*` stops at `/`, `**` does not. kInvalid for one that could never match a path,
+  // and for `!`.
+  static Result<PathRule> Parse(std::string_view pattern, PathAction action);
+};
+
 struct ProtectedPath {
-  std::string what;     // "a CI definition": what the path steers.
+  std::string why;      // "steers a CI definition, ...".
   bool refused = true;  // False: worth a warning only.
 };
 
 // Whether an agent may not change `path` (already valid), compared without regard to ASCII case.
-std::optional<ProtectedPath> FindProtectedPath(std::string_view path);
+// Where `rules` match, the strictest of them counts and not what is built in; `.agentic-ci/`, where
+// they come from, stays refused.
+std::optional<ProtectedPath> FindProtectedPath(std::string_view path,
+                                               const std::vector<PathRule>& rules);
 
 }  // namespace change

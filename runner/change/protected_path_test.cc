@@ -74,10 +74,23 @@ TEST_CASE("What steers CI, review, hooks or agents is protected, in any case") {
                            ".claude",
                            ".github",
                            "Jenkinsfile",
+                           ".vscode/tasks.json",
+                           "sub/.vscode/settings.json",
+                           ".devcontainer/devcontainer.json",
+                           ".devcontainer.json",
+                           ".idea/workspace.xml",
+                           ".npmrc",
+                           "web/.NPMRC",
+                           ".yarnrc.yml",
+                           ".envrc",
+                           ".cargo/config.toml",
+                           "crates/a/.cargo/config",
+                           "action.yml",
+                           "sub/action.yaml",
                            ".g\xe2\x80\x8cithub/x",
                            ".github./x"}) {
     CAPTURE(path);
-    auto found = FindProtectedPath(path);
+    auto found = FindProtectedPath(path, {});
     REQUIRE(found.has_value());
     CHECK(found->refused);
   }
@@ -86,16 +99,83 @@ TEST_CASE("What steers CI, review, hooks or agents is protected, in any case") {
 TEST_CASE("Names that only look protected are free") {
   for (const char* path : {"src/main.cc", "github/x", ".github-x/a", "sub/.github/x",
                            "CODEOWNERS.md", "src/CODEOWNERS", "my-agents.md", "docs/CLAUDE.md.txt",
-                           ".gitignore", "sub/.gitlab-ci.yml", "claude/x", "a.mcp.json"}) {
+                           ".gitignore", "sub/.gitlab-ci.yml", "claude/x", "a.mcp.json", "vscode/a",
+                           ".cargo/bin/x", "config.toml", "my-action.yml", "npmrc"}) {
     CAPTURE(path);
-    CHECK_FALSE(FindProtectedPath(path).has_value());
+    CHECK_FALSE(FindProtectedPath(path, {}).has_value());
   }
 }
 
 TEST_CASE("Attributes only hide diffs: a warning, not a refusal") {
-  auto found = FindProtectedPath("sub/.gitattributes");
+  auto found = FindProtectedPath("sub/.gitattributes", {});
   REQUIRE(found.has_value());
   CHECK_FALSE(found->refused);
+}
+
+TEST_CASE("A lock file is a warning, since whoever adds a dependency changes it") {
+  for (const char* path : {"package-lock.json", "web/yarn.lock", "Cargo.lock", "go.sum"}) {
+    CAPTURE(path);
+    auto found = FindProtectedPath(path, {});
+    REQUIRE(found.has_value());
+    CHECK_FALSE(found->refused);
+  }
+}
+
+std::vector<PathRule> Rules(const std::vector<std::pair<const char*, PathAction>>& actions) {
+  std::vector<PathRule> rules;
+  for (const auto& [pattern, action] : actions) {
+    Result<PathRule> rule = PathRule::Parse(pattern, action);
+    REQUIRE(rule.ok());
+    rules.push_back(std::move(rule).value());
+  }
+  return rules;
+}
+
+// "refused", "warning" or "free".
+std::string Judged(const std::string& path, const std::vector<PathRule>& rules) {
+  auto found = FindProtectedPath(path, rules);
+  if (!found) return "free";
+  return found->refused ? "refused" : "warning";
+}
+
+TEST_CASE("A repository's rules replace the built-in ones, the strictest of them first") {
+  auto rules = Rules({{".vscode/settings.json", PathAction::kAllow},
+                      {".vscode", PathAction::kAllow},
+                      {".vscode/tasks.json", PathAction::kWarn},
+                      {"Cargo.lock", PathAction::kRefuse},
+                      {"*.tf", PathAction::kRefuse},
+                      {"deploy/", PathAction::kRefuse},
+                      {"deploy/docs/**", PathAction::kAllow},
+                      {"/top", PathAction::kWarn},
+                      {".agentic-ci/**", PathAction::kAllow}});
+  for (auto [path, judged] : std::initializer_list<std::pair<const char*, const char*>>{
+           {".vscode/settings.json", "free"},
+           {".vscode/x", "free"},
+           {".vscode/tasks.json", "warning"},
+           {".VSCode/Tasks.json", "warning"},
+           {"sub/Cargo.lock", "refused"},
+           {"main.tf", "refused"},
+           {"a/b/MAIN.TF", "refused"},
+           {"deploy/x/y", "refused"},
+           {"deploy", "refused"},
+           {"a/deploy/x", "refused"},
+           {"deploy/docs/x", "refused"},  // Allowed by one, refused by another.
+           {"top/x", "warning"},
+           {"sub/top/x", "free"},
+           {"main.tfx", "free"},
+           {".github/workflows/x.yml", "refused"},  // No rule is about it.
+           {".agentic-ci/config.yml", "refused"}}) {
+    CAPTURE(path);
+    CHECK(Judged(path, rules) == judged);
+    CHECK(Judged(".github/x", {}) == "refused");
+  }
+}
+
+TEST_CASE("A pattern that could never match is refused") {
+  for (const char* pattern : {"", "/", "!a", "../a", "a/../b", "./a", "a//b", "[a"}) {
+    CAPTURE(pattern);
+    CHECK_FALSE(PathRule::Parse(pattern, PathAction::kAllow).ok());
+  }
 }
 
 }  // namespace

@@ -98,6 +98,35 @@ Status ParseImages(const YamlNode& node, const std::string& file, const image::T
   return Ok();
 }
 
+// `gates.paths`: pattern -> refuse, warn or allow.
+Status ParseGates(const YamlNode& node, const std::string& file, Config* config) {
+  TRY(CheckKeys(node, file, "gates", {"paths"}));
+  const YamlNode* paths = node.Find("paths");
+  if (paths == nullptr) return Ok();
+  if (paths->kind != YamlKind::kMapping) {
+    return codec::InvalidAt(file, paths->at, "gates.paths is a mapping of patterns to actions",
+                            "deploy/: refuse");
+  }
+  static constexpr std::pair<std::string_view, change::PathAction> kActions[] = {
+      {"refuse", change::PathAction::kRefuse},
+      {"warn", change::PathAction::kWarn},
+      {"allow", change::PathAction::kAllow}};
+  for (const YamlEntry& entry : paths->entries) {
+    const auto* action =
+        std::find_if(std::begin(kActions), std::end(kActions), [&](const auto& known) {
+          return entry.value.kind == YamlKind::kScalar && entry.value.text == known.first;
+        });
+    if (action == std::end(kActions)) {
+      return codec::InvalidAt(file, entry.value.at, "the action of a path is refuse, warn or allow",
+                              codec::NearestName(entry.value.text, {"refuse", "warn", "allow"}));
+    }
+    Result<change::PathRule> rule = change::PathRule::Parse(entry.key, action->second);
+    if (!rule.ok()) return codec::InvalidAt(file, entry.at, rule.error().what);
+    config->paths.push_back(std::move(rule).value());
+  }
+  return Ok();
+}
+
 }  // namespace
 
 Result<Config> ParseConfig(std::string_view text, const std::string& file,
@@ -108,7 +137,7 @@ Result<Config> ParseConfig(std::string_view text, const std::string& file,
     return codec::InvalidAt(file, {1, 1}, "the configuration is empty", "remove the file");
   }
   TRY(CheckKeys(root, file, "the configuration",
-                {"limits", "models", "prices", "ecosystems", "images"}));
+                {"limits", "models", "prices", "ecosystems", "images", "gates"}));
   for (const YamlEntry& entry : root.entries) {
     if (entry.key == "limits") TRY(ParseLimits(entry.value, file, &config));
     if (entry.key == "prices") {
@@ -118,6 +147,7 @@ Result<Config> ParseConfig(std::string_view text, const std::string& file,
     if (entry.key == "ecosystems") {
       config.ecosystems = TRY(ParseTexts(entry.value, file, "ecosystems"));
     }
+    if (entry.key == "gates") TRY(ParseGates(entry.value, file, &config));
     if (entry.key == "images") TRY(ParseImages(entry.value, file, read, &config));
   }
   return config;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "change/protected_path.h"
 #include "gateway/price_list.h"
 #include "image/trust.h"
 #include "run/trusted_file.h"
@@ -28,6 +29,7 @@ struct Config {
   std::vector<std::string> ecosystems;  // Whose package registries are opened, read-only.
   image::TrustPolicy trust;             // Who signs images.
   std::vector<std::string> mirrors;     // image::SourceOptions::mirrors.
+  std::vector<change::PathRule> paths;  // change::GateLimits::paths.
 };
 
 // The repository's configuration at `ref`; without a file, one that says nothing.

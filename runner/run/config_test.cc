@@ -40,6 +40,20 @@ TEST_CASE("A configuration's limits, models, prices and ecosystems are read") {
   CHECK(config.value().ecosystems == std::vector<std::string>{"python", "node"});
 }
 
+TEST_CASE("A configuration's rules for paths are read, and none widens nothing") {
+  Result<Config> config = Parse("gates:\n  paths:\n    .vscode/: allow\n    '*.tf': refuse\n");
+  REQUIRE(config.ok());
+  REQUIRE(config.value().paths.size() == 2);
+  CHECK(config.value().paths[0].pattern == ".vscode/");
+  CHECK(config.value().paths[0].action == change::PathAction::kAllow);
+  CHECK(config.value().paths[1].action == change::PathAction::kRefuse);
+  for (const char* text : {"gates: {paths: {}}\n", "gates: {}\n"}) {
+    Result<Config> empty = Parse(text);
+    REQUIRE(empty.ok());
+    CHECK(empty.value().paths.empty());
+  }
+}
+
 TEST_CASE("A configuration that is not understood is refused by line, with the nearest name") {
   struct Case {
     const char* text;
@@ -53,6 +67,15 @@ TEST_CASE("A configuration that is not understood is refused by line, with the n
         Case{"limits:\n  max_cost: free\n", "config.yml:2:13: error: a cost limit", "5"},
         Case{"models: claude\n", "config.yml:1:9: error: models is a list", ""},
         Case{"prices:\n  - {model: x}\n", "config.yml:2:5: error: a price needs", ""},
+        Case{"gates: {path: {a: warn}}\n", "config.yml:1:9: error: unknown key", "paths"},
+        Case{"gates: {paths: [a]}\n", "config.yml:1:16: error: gates.paths is a mapping",
+             "deploy/: refuse"},
+        Case{"gates: {paths: }\n", "config.yml:1:", ""},
+        Case{"gates: {paths: {a: allowed}}\n", "config.yml:1:20: error: the action of a path",
+             "allow"},
+        Case{"gates: {paths: {a: }}\n", "config.yml:1:", ""},
+        Case{"gates: {paths: {../a: warn}}\n", "config.yml:1:17: error: '../a' is not a path", ""},
+        Case{"gates: []\n", "config.yml:1:8: error: gates is a mapping", ""},
         Case{"- limits\n", "config.yml:1:1: error: the configuration is a mapping", ""}}) {
     Result<Config> config = Parse(row.text);
     REQUIRE_FALSE(config.ok());

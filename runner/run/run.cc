@@ -415,6 +415,7 @@ Status RunAgent(const Request& request, ReportDirectory& directory, Recorder& re
 
   change::GateLimits gates;
   if (plan.checkout.git() != nullptr) gates.prefix = plan.checkout.git()->prefix();
+  gates.paths = plan.config.paths;
   change::Verdict verdict = change::JudgeChanges(changes, gates);
   recorder.Note(verdict);
   report::OutcomeRecord outcome = DecideOutcome(end, signs, verdict);
