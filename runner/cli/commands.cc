@@ -35,7 +35,7 @@ constexpr std::string_view kExplainDoc =
 constexpr std::string_view kDiffDoc =
     "Say what a change of policy opens and closes: hosts, ports, programs, requests, paths, "
     "inspection. What cannot be compared is called changed. Exit 0 whatever it says, 65 when a "
-    "file is no policy.";
+    "file is not a policy.";
 constexpr std::string_view kSuggestDoc =
     "Say what would let pass what a run was refused, and nothing else. With a policy, each "
     "addition "
@@ -258,6 +258,12 @@ std::vector<Command> Commands() {
        .options = {{"keep", "SIZE", "0", "How much may stay, such as `10GiB`."}, kJson},
        .variables = {kStoreVariable}},
       VerifyBundleCommandSpec(),
+      {.name = "completion",
+       .operands = "[bash|zsh|fish]",
+       .doc = "Print a script that completes commands and options, for bash without an operand: "
+              "`source <(agentic-ci completion)`.",
+       .options = {},
+       .variables = {}},
       {.name = "action",
        .operands = "",
        .doc = "What action.yml calls: `run` with the action's inputs; writes the step's summary, "
@@ -297,8 +303,20 @@ std::string RenderHelp(const std::vector<Command>& commands) {
     text += "\n" + Wrap(command.doc, 6);
   }
   return text +
-         "\n  --version\n      Print the version.\n"
-         "  --help\n      Print this, or behind a command: that command's options.\n";
+         "\n  --version, -V\n      Print the version.\n"
+         "  --help, -h, help [COMMAND]\n      Print this, or a command's options.\n";
+}
+
+Result<std::string> HelpFor(const std::vector<Command>& commands,
+                            const std::vector<std::string>& words) {
+  if (words.empty()) return RenderHelp(commands);
+  std::vector<Command> group;
+  for (const Command& command : commands) {
+    if (command.name.starts_with(words[0] + " ")) group.push_back(command);
+  }
+  if (words.size() == 1 && !group.empty()) return RenderHelp(group);
+  Command command = TRY(SelectCommand(commands, words));
+  return RenderHelp(command);
 }
 
 std::string RenderHelp(const Command& command) {

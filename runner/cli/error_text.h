@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/result.h"
+#include "codec/position.h"
 
 namespace cli {
 
@@ -15,5 +16,12 @@ namespace cli {
 // One that begins with a place ("FILE:LINE:COL: error: what") stands as it is, so that editors and
 // CI find the place. Control characters are made visible: parts of it may come from outside.
 std::string RenderError(const Error& error);
+
+// Where `error` stands, when it says so ("FILE:LINE:COL: error: ..."); otherwise a line of 0.
+codec::Position PlaceOf(const Error& error);
+
+// The same as RenderError(), with the line of `source` that the error is about below the message
+// and a caret below the place.
+std::string RenderErrorIn(const Error& error, std::string_view source);
 
 }  // namespace cli

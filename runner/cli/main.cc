@@ -4,6 +4,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <initializer_list>
 #include <string>
 #include <vector>
 
@@ -11,6 +13,7 @@
 #include "base/sys.h"
 #include "base/version.h"
 #include "cli/commands.h"
+#include "cli/completion.h"
 #include "cli/error_text.h"
 #include "cli/github.h"
 #include "cli/image_command.h"
@@ -43,6 +46,7 @@ constexpr Handler kHandlers[] = {
     {"image check", ImageCheckCommand},
     {"image prune", ImagePruneCommand},
     {"verify-bundle", VerifyBundleCommand},
+    {"completion", CompletionCommand},
     {"action", ActionCommand},
 };
 
@@ -59,7 +63,11 @@ void PrepareProcess() {
   ::umask(022);
 }
 
-bool AsksForHelp(const std::string& word) { return word == "--help" || word == "-h"; }
+bool IsOneOf(const std::string& word, std::initializer_list<std::string_view> names) {
+  return std::find(names.begin(), names.end(), word) != names.end();
+}
+
+bool AsksForHelp(const std::string& word) { return IsOneOf(word, {"--help", "-h", "help"}); }
 
 Result<int> Print(const std::string& text) {
   TRY(cli::Print(text));
@@ -68,10 +76,16 @@ Result<int> Print(const std::string& text) {
 
 Result<int> Carry(std::vector<std::string> words) {
   const std::vector<Command> commands = Commands();
-  if (words.size() == 1 && words[0] == "--version") {
+  if (words.size() == 1 && IsOneOf(words[0], {"--version", "-V"})) {
     return Print("agentic-ci " + std::string(kVersion) + "\n");
   }
-  if (!words.empty() && AsksForHelp(words[0])) return Print(RenderHelp(commands));
+  // "help policy check", "--help", and "policy --help", which is no command yet.
+  bool asks = !words.empty() && AsksForHelp(words[0]);
+  if (asks || (words.size() == 2 && AsksForHelp(words[1]) && words[1] != "help")) {
+    words.erase(asks ? words.begin() : words.begin() + 1);
+    std::string help = TRY(HelpFor(commands, words));
+    return Print(help);
+  }
   Command command = TRY(SelectCommand(commands, words));
   bool two_words = command.name.find(' ') != std::string_view::npos;
   words.erase(words.begin(), words.begin() + (two_words ? 2 : 1));

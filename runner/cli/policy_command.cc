@@ -31,12 +31,16 @@ namespace {
 // A little above the bound of a policy file, so that parsing says what the bound is.
 constexpr size_t kFileBytesMax = size_t{1} << 20;
 
-Result<policy::ParsedPolicy> ReadPolicy(const std::string& file, const std::string& agent) {
-  std::string text = TRY(sys::ReadFile(file, kFileBytesMax).Context("reading the policy"));
+policy::ParseContext ContextOf(const std::string& file, const std::string& agent) {
   policy::ParseContext context;
   context.file = file;
   context.agent_name = agent;
-  return policy::ParsePolicy(text, context);
+  return context;
+}
+
+Result<policy::ParsedPolicy> ReadPolicy(const std::string& file, const std::string& agent) {
+  std::string text = TRY(sys::ReadFile(file, kFileBytesMax).Context("reading the policy"));
+  return policy::ParsePolicy(text, ContextOf(file, agent));
 }
 
 // NAME@HOST, as `run` takes it; what the value comes from does not matter here.
@@ -93,26 +97,58 @@ std::vector<policy::Warning> InOrder(std::vector<policy::Warning> warnings) {
   return warnings;
 }
 
-Status PrintCheck(const std::string& file, const Result<policy::ParsedPolicy>& parsed) {
-  if (!parsed.ok()) return sys::WriteAll(STDERR_FILENO, RenderError(parsed.error()));
-  for (const policy::Warning& warning : InOrder(parsed.value().warnings)) {
-    TRY(Print(codec::Locate(file, warning.at) + ": warning: " + warning.what + "\n"));
-  }
-  return Print(file + ": ok\n");
+// One file of `policy check`.
+struct Checked {
+  std::string file;
+  std::string text;
+  Result<policy::ParsedPolicy> parsed;
+  std::vector<Error> errors;  // From the file's top.
+};
+
+Checked Check(const std::string& file) {
+  Result<std::string> text = sys::ReadFile(file, kFileBytesMax).Context("reading the policy");
+  if (!text.ok()) return {file, "", text.error(), {text.error()}};
+  std::vector<Error> errors;
+  Result<policy::ParsedPolicy> parsed =
+      policy::ParsePolicy(text.value(), ContextOf(file, "command"), &errors);
+  std::stable_sort(errors.begin(), errors.end(), [](const Error& a, const Error& b) {
+    return std::pair(PlaceOf(a).line, PlaceOf(a).column) <
+           std::pair(PlaceOf(b).line, PlaceOf(b).column);
+  });
+  return {file, std::move(text).value(), std::move(parsed), std::move(errors)};
 }
 
-codec::Json CheckAsJson(const std::string& file, const Result<policy::ParsedPolicy>& parsed) {
+Status PrintCheck(const Checked& checked) {
+  for (const Error& error : checked.errors) {
+    TRY(sys::WriteAll(STDERR_FILENO, RenderErrorIn(error, checked.text)));
+  }
+  if (!checked.parsed.ok()) return Ok();
+  for (const policy::Warning& warning : InOrder(checked.parsed.value().warnings)) {
+    TRY(Print(codec::Locate(checked.file, warning.at) + ": warning: " + warning.what + "\n"));
+  }
+  return Print(checked.file + ": ok\n");
+}
+
+codec::Json CheckAsJson(const Checked& checked) {
   codec::Json object;
-  object.Set("file", file);
-  object.Set("valid", parsed.ok());
-  if (!parsed.ok()) {
-    object.Set("error", parsed.error().what);
-    object.Set("hint", parsed.error().hint);
+  object.Set("file", checked.file);
+  object.Set("valid", checked.parsed.ok());
+  if (!checked.parsed.ok()) {
+    object.Set("error", checked.errors.front().what);
+    object.Set("hint", checked.errors.front().hint);
+    codec::Json errors = codec::Json::EmptyArray();
+    for (const Error& error : checked.errors) {
+      codec::Json one;
+      one.Set("error", error.what);
+      one.Set("hint", error.hint);
+      errors.Push(one);
+    }
+    object.Set("errors", errors);
     return object;
   }
-  object.Set("form", parsed.value().short_form ? "endpoints" : "openshell");
+  object.Set("form", checked.parsed.value().short_form ? "endpoints" : "openshell");
   codec::Json warnings = codec::Json::EmptyArray();
-  for (const policy::Warning& warning : InOrder(parsed.value().warnings)) {
+  for (const policy::Warning& warning : InOrder(checked.parsed.value().warnings)) {
     codec::Json one;
     one.Set("line", warning.at.line);
     one.Set("column", warning.at.column);
@@ -162,12 +198,14 @@ Result<int> PolicyCheckCommand(const Arguments& arguments) {
   int status = 0;
   codec::Json files = codec::Json::EmptyArray();
   for (const std::string& file : arguments.operands) {
-    Result<policy::ParsedPolicy> parsed = ReadPolicy(file, "command");
-    if (!parsed.ok() && status == 0) status = static_cast<int>(ExitCodeOf(parsed.error().code));
+    Checked checked = Check(file);
+    if (!checked.parsed.ok() && status == 0) {
+      status = static_cast<int>(ExitCodeOf(checked.parsed.error().code));
+    }
     if (json) {
-      files.Push(CheckAsJson(file, parsed));
+      files.Push(CheckAsJson(checked));
     } else {
-      TRY(PrintCheck(file, parsed));
+      TRY(PrintCheck(checked));
     }
   }
   if (json) {

@@ -20,10 +20,10 @@ constexpr std::array<Unit, 3> kSizeUnits = {
 
 constexpr size_t kTextBytesMax = 64;  // Bounds what an error message repeats.
 
-Error NotA(std::string_view kind, std::string_view text, std::string_view example) {
+Error IsNot(std::string_view kind, std::string_view text, std::string_view example) {
   std::string shown(text.substr(0, kTextBytesMax));
-  return Error{Code::kInvalid, "'" + shown + "' is not a " + std::string(kind) + ", such as " +
-                                   std::string(example)};
+  return Error{Code::kInvalid,
+               "'" + shown + "' is not " + std::string(kind) + ", such as " + std::string(example)};
 }
 
 // Takes the digits at the front of `text`; nullopt when there is none or they exceed int64_t.
@@ -40,7 +40,7 @@ std::optional<int64_t> TakeDigits(std::string_view* text) {
 
 Result<int64_t> ParseDuration(std::string_view text) {
   if (text == "off") return int64_t{0};
-  Error invalid = NotA("duration", text, "90s, 20m or 1h30m");
+  Error invalid = IsNot("a duration", text, "90s, 20m or 1h30m");
   if (text.empty()) return invalid;
   std::string_view rest = text;
   size_t next_unit = 0;
@@ -73,7 +73,7 @@ std::string RenderDuration(int64_t seconds) {
 }
 
 Result<int64_t> ParseSize(std::string_view text) {
-  Error invalid = NotA("size", text, "512KiB, 64MiB or 4GiB");
+  Error invalid = IsNot("a size", text, "512KiB, 64MiB or 4GiB");
   std::string_view rest = text;
   std::optional<int64_t> number = TakeDigits(&rest);
   if (!number) return invalid;
@@ -98,7 +98,7 @@ Result<int64_t> ParseCount(std::string_view text) {
   std::string_view rest = text;
   std::optional<int64_t> number = TakeDigits(&rest);
   if (!number || !rest.empty() || *number == 0 || *number > kCountMax) {
-    return NotA("count", text, "1024");
+    return IsNot("a count", text, "1024");
   }
   return *number;
 }
@@ -109,7 +109,7 @@ Result<double> ParseDollars(std::string_view text) {
   auto [end, error] =
       std::from_chars(text.data(), text.data() + text.size(), number, std::chars_format::fixed);
   if (error != std::errc() || end != text.data() + text.size() || !(number > 0) || number > kMost) {
-    return NotA("amount of US dollars", text, "5 or 0.25");
+    return IsNot("an amount of US dollars", text, "5 or 0.25");
   }
   return number;
 }
@@ -123,7 +123,7 @@ Result<double> ParseCpus(std::string_view text) {
   constexpr double kMost = 4096;
   if (error != std::errc() || end != text.data() + text.size() || !(number >= kLeast) ||
       number > kMost) {
-    return NotA("number of processors", text, "2, 1.5 or all");
+    return IsNot("a number of processors", text, "2, 1.5 or all");
   }
   return number;
 }

@@ -5,6 +5,7 @@
 #include <yaml-cpp/exceptions.h>
 #include <yaml-cpp/parser.h>
 
+#include <algorithm>
 #include <exception>
 #include <sstream>
 #include <unordered_set>
@@ -25,6 +26,56 @@ struct Stop : std::exception {
 Position PositionOf(const YAML::Mark& mark) {
   if (mark.is_null()) return {};
   return {mark.line + 1, mark.column + 1};
+}
+
+constexpr char kTabInIndentation[] = "a tab in the indentation: use blanks";
+
+// yaml-cpp calls a tab one of several other things.
+bool IsIndentedByTab(std::string_view text, int line) {
+  for (; line > 1 && !text.empty(); --line)
+    text.remove_prefix(std::min(text.find('\n'), text.size() - 1) + 1);
+  size_t first = text.find_first_not_of(' ');
+  return line == 1 && first != std::string_view::npos && text[first] == '\t';
+}
+
+// yaml-cpp's complaints in the words of somebody who writes the file. It tells where it gave up,
+// which is often behind the mistake.
+std::string InOurWords(const std::string& message) {
+  struct Words {
+    const char* theirs;
+    const char* ours;
+  };
+  using namespace YAML::ErrorMsg;
+  static constexpr Words kWords[] = {
+      {END_OF_MAP, "a key is expected here: the indentation or a ':' before this is wrong"},
+      {END_OF_MAP_FLOW, "a '}' or ',' is missing before this"},
+      {END_OF_SEQ, "a '- ' is expected here: the indentation before this is wrong"},
+      {END_OF_SEQ_FLOW, "a ']' or ',' is missing before this"},
+      {FLOW_END, "a ']' or '}' that closes nothing"},
+      {BLOCK_ENTRY,
+       "a list cannot begin here: the indentation is wrong, or a line break is missing"},
+      {MAP_KEY, "a key cannot stand here: the indentation is wrong"},
+      {MAP_VALUE, "a second ':' on the line: put the value in quotes"},
+      {TAB_IN_INDENTATION, kTabInIndentation},
+      {EOF_IN_SCALAR, "a quote is opened and never closed"},
+      {DOC_IN_SCALAR, "a quote is opened and not closed before '---' or '...'"},
+      {CHAR_IN_SCALAR, "a character that cannot stand in a text without quotes"},
+      {UNKNOWN_TOKEN, "a text cannot begin with this character: put it in quotes"},
+      {CHAR_IN_BLOCK, "only an indentation may stand behind '|' or '>'"},
+      {ZERO_INDENT_IN_BLOCK, "the indentation behind '|' or '>' cannot be 0"},
+      {INVALID_HEX, "an escape needs hexadecimal digits"},
+      {INVALID_UNICODE, "an escape for a character that does not exist"},
+      {INVALID_ESCAPE, "an unknown escape: write a backslash as '\\\\', or use single quotes"},
+      {ALIAS_NOT_FOUND, "a text cannot begin with '*': put it in quotes"},
+      {CHAR_IN_ALIAS, "a text cannot begin with '*': put it in quotes"},
+      {UNKNOWN_ANCHOR, "a text cannot begin with '*': put it in quotes"},
+      {ANCHOR_NOT_FOUND, "a text cannot begin with '&': put it in quotes"},
+      {CHAR_IN_ANCHOR, "a text cannot begin with '&': put it in quotes"},
+  };
+  for (const Words& words : kWords) {
+    if (message.starts_with(words.theirs)) return words.ours;
+  }
+  return "not YAML that can be read";
 }
 
 // Builds the tree from yaml-cpp's events. One frame per open collection.
@@ -196,7 +247,9 @@ Result<YamlNode> ParseYaml(std::string_view text, const std::string& file,
   } catch (const Stop& stop) {
     return InvalidAt(file, stop.at, stop.what_text);
   } catch (const YAML::Exception& exception) {
-    return InvalidAt(file, PositionOf(exception.mark), exception.msg);
+    Position at = PositionOf(exception.mark);
+    return InvalidAt(
+        file, at, IsIndentedByTab(text, at.line) ? kTabInIndentation : InOurWords(exception.msg));
   } catch (const std::exception& exception) {
     return InvalidAt(file, {}, exception.what());
   }

@@ -243,7 +243,7 @@ void ReadOther(const codec::Json& payload, Event& event) {
 
 Status CheckSha(const char* field, const std::string& sha) {
   if (sha.empty() || ValidSha(sha)) return Ok();
-  return Error{Code::kInvalid, std::string(field) + " is no commit hash: " + Quoted(sha)};
+  return Error{Code::kInvalid, std::string(field) + " is not a commit hash: " + Quoted(sha)};
 }
 
 Status CheckRef(const char* field, const std::string& ref) {

@@ -278,7 +278,7 @@ TEST_CASE("ParseEvent refuses what is no event") {
 
 TEST_CASE("an error about an event shows hostile text harmless and short") {
   Result<Event> event = ParseEvent(Reader(GitHub("push")), R"({"after":"\u001b[2J\n::error::x"})");
-  CHECK(event.error().what == "head is no commit hash: ' : :error::x'");
+  CHECK(event.error().what == "head is not a commit hash: ' : :error::x'");
 }
 
 TEST_CASE("ValidRef takes ordinary names, also in other scripts") {

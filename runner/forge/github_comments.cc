@@ -22,14 +22,14 @@ Result<codec::Json> ParseAnswer(const net::HttpResponse& response) {
   bounds.bytes_max = kAnswerBytesMax;
   Result<codec::Json> json = codec::ParseJson(response.body, bounds);
   // A gateway's page, or an answer cut short: another attempt may bring a whole one.
-  if (!json.ok()) return Error{Code::kTemporary, "the forge's answer is no JSON"};
+  if (!json.ok()) return Error{Code::kTemporary, "the forge's answer is not JSON"};
   return json;
 }
 
 Result<Comment> ReadComment(const codec::Json& json) {
   Comment comment;
   comment.id = json.IntegerAt("id");
-  if (comment.id <= 0) return Error{Code::kTemporary, "the forge's answer is no comment"};
+  if (comment.id <= 0) return Error{Code::kTemporary, "the forge's answer is not a comment"};
   if (const codec::Json* user = json.Find("user")) {
     comment.author_id = user->IntegerAt("id");
     comment.author_login = user->StringAt("login");
@@ -175,7 +175,7 @@ Result<std::vector<Comment>> GitHubComments::List(Deadline deadline) {
     net::HttpResponse response = TRY(Send("GET", url, "", true, deadline));
     if (!Success(response)) return Explain(response);
     codec::Json json = TRY(ParseAnswer(response));
-    if (json.array() == nullptr) return Error{Code::kTemporary, "the forge's answer is no list"};
+    if (json.array() == nullptr) return Error{Code::kTemporary, "the forge's answer is not a list"};
     for (const codec::Json& item : *json.array()) comments.push_back(TRY(ReadComment(item)));
     if (!HasNextPage(response)) {
       std::sort(comments.begin(), comments.end(),

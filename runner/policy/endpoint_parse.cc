@@ -22,12 +22,13 @@ class EndpointParser {
 
   Result<Endpoint> Parse() {
     endpoint_.at = fields_.at();
-    TRY(ParsePorts());
-    TRY(ParseModes());
-    TRY(ParseHost());
-    endpoint_.path = TRY(fields_.Text("path"));
-    endpoint_.allow_encoded_slash = TRY(fields_.Boolean("allow_encoded_slash", false));
-    TRY(CheckPath());
+    size_t kept = reader_.errors.size();
+    reader_.Keep(ParsePorts());
+    reader_.Keep(ParseModes());
+    reader_.Keep(ParseHost());
+    reader_.Keep(ParsePath());
+    // What follows depends on what was said so far.
+    if (reader_.errors.size() > kept) return std::move(endpoint_);
     if (endpoint_.protocol == Protocol::kTcp) TRY(RefuseRequestKeys());
     TRY(ParseProtocolKeys(&reader_, fields_, &endpoint_));
     TRY(ParseRequestRules());
@@ -75,18 +76,21 @@ class EndpointParser {
   Status ParseModes() {
     std::optional<size_t> protocol = TRY(fields_.Choice("protocol", ProtocolNames(), true));
     if (protocol) endpoint_.protocol = static_cast<Protocol>(*protocol + 1);
-    std::optional<size_t> tls = TRY(fields_.Choice("tls", {"skip", "terminate", "passthrough"}));
+    auto choice = [&](std::string_view key, const std::vector<std::string_view>& values) {
+      return reader_.Keep(fields_.Choice(key, values)).value_or(std::nullopt);
+    };
+    std::optional<size_t> tls = choice("tls", {"skip", "terminate", "passthrough"});
     if (tls == 0U) endpoint_.tls = TlsMode::kSkip;
     if (tls && *tls > 0) {
       reader_.Warn(fields_.At("tls"), "this value of 'tls' is deprecated and means the default");
     }
-    std::optional<size_t> enforcement = TRY(fields_.Choice("enforcement", {"enforce", "audit"}));
+    std::optional<size_t> enforcement = choice("enforcement", {"enforce", "audit"});
     if (enforcement == 1U) endpoint_.enforcement = Enforcement::kAudit;
     if (endpoint_.protocol == Protocol::kSql && endpoint_.enforcement == Enforcement::kEnforce) {
       return reader_.Invalid(fields_.At(enforcement ? "enforcement" : "protocol"),
                              "sql cannot be enforced, only recorded", "write 'enforcement: audit'");
     }
-    std::optional<size_t> access = TRY(fields_.Choice("access", AccessNames()));
+    std::optional<size_t> access = choice("access", AccessNames());
     if (access) endpoint_.access = static_cast<Access>(*access + 1);
     return Ok();
   }
@@ -113,7 +117,9 @@ class EndpointParser {
                                : "write 'host: api.example.com', or 'host: \"*.example.com\"'");
   }
 
-  Status CheckPath() const {
+  Status ParsePath() {
+    endpoint_.path = TRY(fields_.Text("path"));
+    endpoint_.allow_encoded_slash = TRY(fields_.Boolean("allow_encoded_slash", false));
     const std::string& path = endpoint_.path;
     if (path.empty()) return Ok();
     if (!path.starts_with('/') && path != "**") {
@@ -175,10 +181,12 @@ class EndpointParser {
         return reader_.Invalid(list->at, "request rules need a 'protocol'", "add 'protocol: rest'");
       }
     }
+    size_t kept = reader_.errors.size();
     if (rules != nullptr) endpoint_.rules = TRY(ParseRules(&reader_, endpoint_, *rules));
     if (deny_rules != nullptr) {
       endpoint_.deny_rules = TRY(ParseDenyRules(&reader_, endpoint_, *deny_rules));
     }
+    if (reader_.errors.size() > kept) return Ok();  // The checks below need all of them.
     TRY(CheckToolConflicts(reader_, endpoint_));
     TRY(CheckTextRules());
     if (endpoint_.mcp.allow_all_known_methods && rules == nullptr) {
@@ -244,6 +252,10 @@ class EndpointParser {
 }  // namespace
 
 Result<Endpoint> ParseEndpoint(Reader* reader, const YamlNode& node) {
+  if (node.kind == YamlKind::kScalar) {
+    return reader->Invalid(node.at, "an endpoint must be a mapping",
+                           "write '- {host: api.example.com, port: 443}'");
+  }
   Fields fields = TRY(Fields::Open(reader, node, Section::kEndpoint));
   return EndpointParser(reader, fields).Parse();
 }

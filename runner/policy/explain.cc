@@ -207,7 +207,7 @@ Result<Explanation> Explain(const ParsedPolicy& parsed, const Question& question
   bool method = std::all_of(question.method.begin(), question.method.end(),
                             [](unsigned char c) { return c > 0x20 && c < 0x7F; });
   if (question.method.empty() || !method) {
-    return Error{Code::kInvalid, "'" + question.method + "' is no method", "write --method GET"};
+    return Error{Code::kInvalid, "'" + question.method + "' is not a method", "write --method GET"};
   }
   return Explainer(parsed, question, std::move(url).value(), upgrade).Explain();
 }

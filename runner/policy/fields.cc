@@ -45,28 +45,40 @@ std::string KeyHint(Section section, std::string_view name) {
   return OneOf(names);
 }
 
-Status CheckKey(Reader* reader, const YamlEntry& entry, Section section) {
-  const KeySpec* key = FindKey(section, entry.key);
-  if (key == nullptr) {
-    std::string what = "unknown key '" + entry.key + "' in " + std::string(SectionName(section));
-    return reader->Invalid(entry.at, what, KeyHint(section, entry.key));
-  }
-  if (IsEmpty(entry.value) && !MayBeEmpty(*key)) {
-    return reader->Invalid(entry.value.at.line > 0 ? entry.value.at : entry.at,
-                           "'" + entry.key + "' is empty",
-                           "write a value, or remove '" + entry.key + "'");
-  }
-  return Ok();
-}
+constexpr size_t kErrorsMax = 100;  // Finding the nearest key for each of many is not free.
 
 }  // namespace
+
+void Reader::KeepError(Error error) {
+  if (errors.size() >= kErrorsMax) return;
+  for (const std::string& place : misread_) {
+    if (error.what.starts_with(place)) return;
+  }
+  errors.push_back(std::move(error));
+}
+
+void Reader::KeepUnknownKey(codec::Position mapping, Error error) {
+  if (errors.size() < kErrorsMax) errors.push_back(std::move(error));
+  misread_.push_back(codec::Locate(file, mapping) + ": ");
+}
 
 Result<Fields> Fields::Open(Reader* reader, const YamlNode& node, Section section) {
   if (node.kind != YamlKind::kMapping) {
     return reader->Invalid(node.at, std::string(SectionName(section)) + " must be a mapping, not " +
                                         std::string(codec::DescribeKind(node)));
   }
-  for (const YamlEntry& entry : node.entries) TRY(CheckKey(reader, entry, section));
+  for (const YamlEntry& entry : node.entries) {
+    if (reader->errors.size() >= kErrorsMax) break;  // What is there makes the file invalid.
+    const KeySpec* key = FindKey(section, entry.key);
+    if (key == nullptr) {
+      std::string what = "unknown key '" + entry.key + "' in " + std::string(SectionName(section));
+      reader->KeepUnknownKey(node.at, reader->Invalid(entry.at, what, KeyHint(section, entry.key)));
+    } else if (IsEmpty(entry.value) && !MayBeEmpty(*key)) {
+      reader->KeepError(reader->Invalid(entry.value.at.line > 0 ? entry.value.at : entry.at,
+                                        "'" + entry.key + "' is empty",
+                                        "write a value, or remove '" + entry.key + "'"));
+    }
+  }
   return Fields(reader, &node);
 }
 
@@ -152,7 +164,7 @@ Result<std::optional<size_t>> Fields::Choice(std::string_view key,
   for (size_t i = 0; i < values.size(); ++i) {
     if (values[i] == wanted) return std::optional<size_t>(i);
   }
-  return reader_->Invalid(At(key), "'" + text + "' is no value of '" + std::string(key) + "'",
+  return reader_->Invalid(At(key), "'" + text + "' is not a value of '" + std::string(key) + "'",
                           OneOf(values));
 }
 

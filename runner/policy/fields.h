@@ -17,23 +17,41 @@
 
 namespace policy {
 
-// What parsing one file needs everywhere: its name for messages, and where warnings go.
+// What parsing one file needs everywhere: its name for messages, where warnings go, and the errors
+// that did not stop it. A file with any is not valid (ParsePolicyTree): parsing goes on behind one
+// only to find the others.
 struct Reader {
   std::string file;
   std::vector<Warning> warnings;
+  std::vector<Error> errors;
+
+  // The value, or nothing after keeping the error. For parts of a file that stand beside others.
+  template <typename T>
+  std::optional<T> Keep(Result<T> part) {
+    if (part.ok()) return std::move(part).value();
+    KeepError(std::move(part).error());
+    return std::nullopt;
+  }
+  // What is missing from a mapping with an unknown key is not told: the key is what was meant.
+  void KeepError(Error error);
+  // A mapping at this place has a key that is not known.
+  void KeepUnknownKey(codec::Position mapping, Error error);
 
   Error Invalid(codec::Position at, std::string_view what, std::string_view hint = {}) const {
     return codec::InvalidAt(file, at, what, hint);
   }
   void Warn(codec::Position at, std::string what) { warnings.push_back({at, std::move(what)}); }
+
+ private:
+  std::vector<std::string> misread_;  // How errors about such mappings begin.
 };
 
 // Borrows the node and the reader. Every getter gives the fallback for an absent key, and kInvalid
 // with the place for a value of the wrong type.
 class Fields {
  public:
-  // Fails when `node` is no mapping, or has a key the section does not know (the nearest is the
-  // hint) or one that is empty where the schema refuses that.
+  // Fails when `node` is not a mapping. Keeps an error for each key that the section does not know
+  // (the nearest one is the hint), or that is empty where the schema refuses that.
   static Result<Fields> Open(Reader* reader, const codec::YamlNode& node, Section section);
 
   codec::Position at() const { return node_->at; }

@@ -43,7 +43,7 @@ std::string SelectorFault(const std::string& pattern) {
     start = dot + 1;
   }
   Result<codec::Glob> glob = codec::Glob::Parse(pattern, '.');
-  return glob.ok() ? "" : "is no pattern: " + glob.error().what;
+  return glob.ok() ? "" : "is not a valid pattern: " + glob.error().what;
 }
 
 Result<std::vector<std::string>> ParseSelectors(const Reader& reader, const Fields& fields,
@@ -132,7 +132,9 @@ Result<std::vector<Middleware>> ParseMiddlewares(Reader* reader, const YamlNode&
     return reader->Invalid(node.at, "more than 10 middlewares", "remove some");
   }
   for (const YamlEntry& entry : node.entries) {
-    Middleware middleware = TRY(ParseMiddleware(reader, entry));
+    std::optional<Middleware> parsed = reader->Keep(ParseMiddleware(reader, entry));
+    if (!parsed) continue;
+    Middleware& middleware = *parsed;
     for (const Middleware& other : middlewares) {
       if (other.order != middleware.order) continue;
       std::string order = std::to_string(middleware.order);

@@ -15,6 +15,27 @@ using codec::YamlNode;
 
 constexpr std::string_view kReservedPrefix = "_provider_";  // OpenShell's own composition.
 
+Result<std::string> ParseBinary(Reader* reader, const YamlNode& item) {
+  if (item.kind == YamlKind::kScalar) {
+    return reader->Invalid(item.at, "a binary must be a mapping",
+                           "write '- path: " + item.text + "'");
+  }
+  Fields fields = TRY(Fields::Open(reader, item, Section::kBinary));
+  std::string path = TRY(fields.Text("path"));
+  if (path.empty()) {
+    return reader->Invalid(item.at, "a binary needs a 'path'", "write '- path: /usr/bin/git'");
+  }
+  if (path.find('*') != std::string::npos) {
+    TRY(CheckGlob(*reader, fields.At("path"), "path", path, '/'));
+  }
+  if (!path.starts_with('/') && !path.starts_with("**")) {
+    reader->Warn(fields.At("path"), "path '" + path +
+                                        "' matches no program: every path starts with '/'; "
+                                        "write '/**' for any program");
+  }
+  return path;
+}
+
 Result<std::vector<std::string>> ParseBinaries(Reader* reader, const Fields& policy) {
   std::vector<std::string> binaries;
   const YamlNode* list = TRY(policy.List("binaries"));
@@ -24,24 +45,7 @@ Result<std::vector<std::string>> ParseBinaries(Reader* reader, const Fields& pol
     return binaries;
   }
   for (const YamlNode& item : list->items) {
-    if (item.kind == YamlKind::kScalar) {
-      return reader->Invalid(item.at, "a binary must be a mapping",
-                             "write '- path: " + item.text + "'");
-    }
-    Fields fields = TRY(Fields::Open(reader, item, Section::kBinary));
-    std::string path = TRY(fields.Text("path"));
-    if (path.empty()) {
-      return reader->Invalid(item.at, "a binary needs a 'path'", "write '- path: /usr/bin/git'");
-    }
-    if (path.find('*') != std::string::npos) {
-      TRY(CheckGlob(*reader, fields.At("path"), "path", path, '/'));
-    }
-    if (!path.starts_with('/') && !path.starts_with("**")) {
-      reader->Warn(fields.At("path"), "path '" + path +
-                                          "' matches no program: every path starts with '/'; "
-                                          "write '/**' for any program");
-    }
-    binaries.push_back(std::move(path));
+    if (auto path = reader->Keep(ParseBinary(reader, item))) binaries.push_back(*std::move(path));
   }
   return binaries;
 }
@@ -58,16 +62,13 @@ Result<NetworkPolicy> ParseNetworkPolicy(Reader* reader, const YamlEntry& entry)
   Fields fields = TRY(Fields::Open(reader, entry.value, Section::kNetworkPolicy));
   policy.name = TRY(fields.Text("name"));
   if (policy.name.empty()) policy.name = policy.key;
-  policy.binaries = TRY(ParseBinaries(reader, fields));
+  if (auto binaries = reader->Keep(ParseBinaries(reader, fields))) policy.binaries = *binaries;
   const YamlNode* endpoints = TRY(fields.List("endpoints"));
   if (endpoints == nullptr) return policy;
   for (const YamlNode& item : endpoints->items) {
-    if (item.kind == YamlKind::kScalar) {
-      return reader->Invalid(item.at, "an endpoint must be a mapping",
-                             "write '- {host: api.example.com, port: 443}'");
+    if (auto endpoint = reader->Keep(ParseEndpoint(reader, item))) {
+      policy.endpoints.push_back(*std::move(endpoint));
     }
-    Endpoint endpoint = TRY(ParseEndpoint(reader, item));
-    policy.endpoints.push_back(std::move(endpoint));
   }
   return policy;
 }
@@ -82,8 +83,9 @@ Result<std::vector<NetworkPolicy>> ParseNetworkPolicies(Reader* reader, const Ya
                                         std::string(codec::DescribeKind(node)));
   }
   for (const YamlEntry& entry : node.entries) {
-    NetworkPolicy policy = TRY(ParseNetworkPolicy(reader, entry));
-    policies.push_back(std::move(policy));
+    if (auto policy = reader->Keep(ParseNetworkPolicy(reader, entry))) {
+      policies.push_back(*std::move(policy));
+    }
   }
   std::sort(policies.begin(), policies.end(),
             [](const NetworkPolicy& a, const NetworkPolicy& b) { return a.key < b.key; });

@@ -43,25 +43,30 @@ bool HasParentComponent(const std::string& path) {
   return false;
 }
 
+Status CheckPath(const Reader& reader, codec::Position at, const std::string& path, bool writable) {
+  if (path.size() > kPathBytesMax) {
+    return reader.Invalid(at, "a path longer than 4096 bytes", "name one of its parent folders");
+  }
+  if (!path.starts_with('/')) {
+    return reader.Invalid(at, "path '" + path + "' is not absolute", "write '/" + path + "'");
+  }
+  if (HasParentComponent(path)) {
+    return reader.Invalid(at, "path '" + path + "' contains a '..' (path traversal)",
+                          "write the path it leads to");
+  }
+  if (writable && IsOnlySlashes(path)) {
+    return reader.Invalid(at, "writing to '/' is overly broad", "list the folders to write to");
+  }
+  return Ok();
+}
+
 Result<std::vector<std::string>> ParsePaths(Reader* reader, const Fields& fields,
                                             std::string_view key, bool writable) {
   std::vector<std::string> paths = TRY(fields.Texts(key));
   const YamlNode* list = fields.Find(key);
   for (size_t i = 0; i < paths.size(); ++i) {
     const std::string& path = paths[i];
-    codec::Position at = list->items[i].at;
-    if (path.size() > kPathBytesMax)
-      return reader->Invalid(at, "a path longer than 4096 bytes", "name one of its parent folders");
-    if (!path.starts_with('/')) {
-      return reader->Invalid(at, "path '" + path + "' is not absolute", "write '/" + path + "'");
-    }
-    if (HasParentComponent(path)) {
-      return reader->Invalid(at, "path '" + path + "' contains a '..' (path traversal)",
-                             "write the path it leads to");
-    }
-    if (writable && IsOnlySlashes(path)) {
-      return reader->Invalid(at, "writing to '/' is overly broad", "list the folders to write to");
-    }
+    reader->Keep(CheckPath(*reader, list->items[i].at, path, writable));
   }
   return paths;
 }
@@ -126,58 +131,73 @@ Status CheckVersion(Reader* reader, const Fields& fields) {
 
 Result<Policy> ParseFullForm(Reader* reader, const YamlNode& root) {
   Fields fields = TRY(Fields::Open(reader, root, Section::kDocument));
-  TRY(CheckVersion(reader, fields));
+  reader->Keep(CheckVersion(reader, fields));
   Policy policy;
-  policy.filesystem = TRY(ParseFilesystem(reader, fields.Find("filesystem_policy")));
-  policy.landlock = TRY(ParseLandlock(reader, fields.Find("landlock")));
-  policy.process = TRY(ParseProcess(reader, fields.Find("process")));
+  auto take = [&](auto part, auto* target) {
+    if (auto value = reader->Keep(std::move(part))) *target = *std::move(value);
+  };
+  take(ParseFilesystem(reader, fields.Find("filesystem_policy")), &policy.filesystem);
+  take(ParseLandlock(reader, fields.Find("landlock")), &policy.landlock);
+  take(ParseProcess(reader, fields.Find("process")), &policy.process);
   const YamlNode* network = fields.Find("network_policies");
-  if (network != nullptr) policy.network = TRY(ParseNetworkPolicies(reader, *network));
+  if (network != nullptr) take(ParseNetworkPolicies(reader, *network), &policy.network);
   const YamlNode* middlewares = fields.Find("network_middlewares");
-  if (middlewares != nullptr) policy.middlewares = TRY(ParseMiddlewares(reader, *middlewares));
-  TRY(CheckMiddlewareTunnels(*reader, policy));
+  if (middlewares != nullptr) take(ParseMiddlewares(reader, *middlewares), &policy.middlewares);
+  if (reader->errors.empty()) TRY(CheckMiddlewareTunnels(*reader, policy));
   return policy;
 }
 
-}  // namespace
-
-Result<ParsedPolicy> ParsePolicy(std::string_view yaml, const ParseContext& context) {
-  codec::YamlLimits limits;
-  limits.bytes_max = kPolicyBytesMax;
-  YamlNode root = TRY(codec::ParseYaml(yaml, context.file, limits));
-  return ParsePolicyTree(root, context);
-}
-
-Result<ParsedPolicy> ParsePolicyTree(const YamlNode& root, const ParseContext& context) {
-  Reader reader;
-  reader.file = context.file;
+Result<ParsedPolicy> ParseForm(Reader* reader, const YamlNode& root, const ParseContext& context) {
   if (root.kind == YamlKind::kNull) {
-    return reader.Invalid({1, 1}, "the policy is empty",
-                          "write 'endpoints: []' for no connections at all");
+    return reader->Invalid({1, 1}, "the policy is empty",
+                           "write 'endpoints: []' for no connections at all");
   }
   if (root.kind != YamlKind::kMapping) {
-    return reader.Invalid(root.at,
-                          "a policy must be a mapping, not " + std::string(DescribeKind(root)),
-                          "write 'endpoints:' above the list");
+    return reader->Invalid(root.at,
+                           "a policy must be a mapping, not " + std::string(DescribeKind(root)),
+                           "write 'endpoints:' above the list");
   }
   bool has_short_key = root.Find("endpoints") != nullptr || root.Find("defaults") != nullptr;
   if (root.Find("version") != nullptr && has_short_key) {
-    return reader.Invalid(root.at,
-                          "'version' and 'endpoints' are two forms of a policy; a file has one",
-                          "remove 'version', or move the endpoints into 'network_policies'");
+    return reader->Invalid(root.at,
+                           "'version' and 'endpoints' are two forms of a policy; a file has one",
+                           "remove 'version', or move the endpoints into 'network_policies'");
   }
   ParsedPolicy parsed;
   parsed.file = context.file;
   parsed.short_form = has_short_key;
   if (parsed.short_form) {
     parsed.policy.filesystem = DefaultFilesystem();
-    parsed.policy.network = TRY(ParseShortForm(&reader, root, context));
+    parsed.policy.network = TRY(ParseShortForm(reader, root, context));
   } else {
-    parsed.policy = TRY(ParseFullForm(&reader, root));
+    parsed.policy = TRY(ParseFullForm(reader, root));
   }
-  TRY(CheckOverlaps(context.file, parsed.policy));
-  parsed.warnings = std::move(reader.warnings);
+  if (reader->errors.empty()) TRY(CheckOverlaps(context.file, parsed.policy));
   return parsed;
+}
+
+}  // namespace
+
+Result<ParsedPolicy> ParsePolicy(std::string_view yaml, const ParseContext& context,
+                                 std::vector<Error>* errors) {
+  codec::YamlLimits limits;
+  limits.bytes_max = kPolicyBytesMax;
+  Result<YamlNode> root = codec::ParseYaml(yaml, context.file, limits);
+  if (root.ok()) return ParsePolicyTree(root.value(), context, errors);
+  if (errors != nullptr) *errors = {root.error()};
+  return std::move(root).error();
+}
+
+Result<ParsedPolicy> ParsePolicyTree(const YamlNode& root, const ParseContext& context,
+                                     std::vector<Error>* errors) {
+  Reader reader;
+  reader.file = context.file;
+  std::optional<ParsedPolicy> parsed = reader.Keep(ParseForm(&reader, root, context));
+  if (errors != nullptr) *errors = reader.errors;
+  if (!reader.errors.empty()) return std::move(reader.errors.front());
+  ENSURE(parsed.has_value());
+  parsed->warnings = std::move(reader.warnings);
+  return *std::move(parsed);
 }
 
 Policy DefaultPolicy(const ParseContext& context) {

@@ -47,9 +47,13 @@ struct ParsedPolicy {
 
 // Fails with kInvalid and "file:line:col: error: what"; the hint names the nearest valid name.
 // At most kPolicyBytesMax bytes.
-Result<ParsedPolicy> ParsePolicy(std::string_view yaml, const ParseContext& context);
+// `errors`, where it is wanted, gets all that could be told apart, in no order; the result is the
+// first that was met.
+Result<ParsedPolicy> ParsePolicy(std::string_view yaml, const ParseContext& context,
+                                 std::vector<Error>* errors = nullptr);
 // The same of a tree that was read already: a policy inside another file.
-Result<ParsedPolicy> ParsePolicyTree(const codec::YamlNode& root, const ParseContext& context);
+Result<ParsedPolicy> ParsePolicyTree(const codec::YamlNode& root, const ParseContext& context,
+                                     std::vector<Error>* errors = nullptr);
 
 // The policy of a repository without a policy file: `defaults: minimal`.
 Policy DefaultPolicy(const ParseContext& context);

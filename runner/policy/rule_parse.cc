@@ -53,8 +53,7 @@ Result<HttpRule> ParseRequestMatch(Reader* reader, const Fields& fields, Protoco
   }
   if (!IsKnownMethod(protocol, rule.method)) {
     std::string of = protocol == Protocol::kWebSocket ? "WebSocket" : "HTTP";
-    reader->Warn(fields.At("method"),
-                 "'" + rule.method + "' is no method of " + of + " that is known");
+    reader->Warn(fields.At("method"), "'" + rule.method + "' is not a known method of " + of);
   }
   rule.query = TRY(ParseQuery(reader, fields));
   return rule;
@@ -120,20 +119,25 @@ Result<std::vector<HttpRule>> ParseMatch(Reader* reader, const Endpoint& endpoin
   return rules;
 }
 
+void AddRules(const std::optional<std::vector<HttpRule>>& parsed, std::vector<HttpRule>* rules) {
+  if (parsed) rules->insert(rules->end(), parsed->begin(), parsed->end());
+}
+
 }  // namespace
 
 Result<std::vector<HttpRule>> ParseRules(Reader* reader, const Endpoint& endpoint,
                                          const YamlNode& list) {
   std::vector<HttpRule> rules;
   for (const YamlNode& item : list.items) {
-    Fields fields = TRY(Fields::Open(reader, item, Section::kRule));
-    const YamlNode* allow = fields.Find("allow");
+    std::optional<Fields> fields = reader->Keep(Fields::Open(reader, item, Section::kRule));
+    if (!fields) continue;
+    const YamlNode* allow = fields->Find("allow");
     if (allow == nullptr) {
-      return reader->Invalid(fields.at(), "a rule needs 'allow'",
-                             "write 'allow: {method: GET, path: \"/**\"}'");
+      reader->KeepError(reader->Invalid(fields->at(), "a rule needs 'allow'",
+                                        "write 'allow: {method: GET, path: \"/**\"}'"));
+      continue;
     }
-    std::vector<HttpRule> parsed = TRY(ParseMatch(reader, endpoint, *allow));
-    rules.insert(rules.end(), parsed.begin(), parsed.end());
+    AddRules(reader->Keep(ParseMatch(reader, endpoint, *allow)), &rules);
   }
   return rules;
 }
@@ -142,8 +146,7 @@ Result<std::vector<HttpRule>> ParseDenyRules(Reader* reader, const Endpoint& end
                                              const YamlNode& list) {
   std::vector<HttpRule> rules;
   for (const YamlNode& item : list.items) {
-    std::vector<HttpRule> parsed = TRY(ParseMatch(reader, endpoint, item));
-    rules.insert(rules.end(), parsed.begin(), parsed.end());
+    AddRules(reader->Keep(ParseMatch(reader, endpoint, item)), &rules);
   }
   return rules;
 }
@@ -187,9 +190,10 @@ Status CheckGlob(const Reader& reader, codec::Position at, std::string_view what
                  std::string_view pattern, char delimiter) {
   Result<codec::Glob> glob = codec::Glob::Parse(pattern, delimiter);
   if (glob.ok()) return Ok();
-  return reader.Invalid(
-      at, std::string(what) + " '" + std::string(pattern) + "' is no pattern: " + glob.error().what,
-      "write a backslash before a '[' or '{' that stands for itself");
+  return reader.Invalid(at,
+                        std::string(what) + " '" + std::string(pattern) +
+                            "' is not a valid pattern: " + glob.error().what,
+                        "write a backslash before a '[' or '{' that stands for itself");
 }
 
 bool HasShortStar(std::string_view path) {

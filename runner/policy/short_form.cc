@@ -108,7 +108,7 @@ class EndpointTextParser {
   }
   Error Unknown(size_t segment, std::string_view what,
                 const std::vector<std::string_view>& values) const {
-    return reader_.Invalid(At(segment), "'" + Get(segment) + "' is no " + std::string(what),
+    return reader_.Invalid(At(segment), "'" + Get(segment) + "' is not " + std::string(what),
                            OneOf(values));
   }
 
@@ -128,7 +128,7 @@ class EndpointTextParser {
       port = port * 10 + static_cast<unsigned>(c - '0');
     }
     if (!number || port == 0 || port > 65535) {
-      return reader_.Invalid(At(1), "'" + digits + "' is no port from 1 to 65535", kGrammar);
+      return reader_.Invalid(At(1), "'" + digits + "' is not a port from 1 to 65535", kGrammar);
     }
     endpoint_.ports = {static_cast<uint16_t>(port)};
     return Ok();
@@ -143,7 +143,7 @@ class EndpointTextParser {
     for (Access value : {Access::kReadOnly, Access::kReadWrite, Access::kFull}) {
       if (AccessName(value) == access) endpoint_.access = value;
     }
-    if (endpoint_.access == Access::kNone) return Unknown(2, "access", AccessNames());
+    if (endpoint_.access == Access::kNone) return Unknown(2, "an access", AccessNames());
     return Ok();
   }
 
@@ -154,7 +154,7 @@ class EndpointTextParser {
       if (ProtocolName(value) == protocol) endpoint_.protocol = value;
     }
     if (endpoint_.protocol == Protocol::kL4) {
-      return Unknown(3, "protocol", {"rest", "websocket", "sql", "tcp"});
+      return Unknown(3, "a protocol", {"rest", "websocket", "sql", "tcp"});
     }
     if (JudgesRequests(endpoint_.protocol) && endpoint_.access == Access::kNone) {
       return reader_.Invalid(At(3), "protocol '" + protocol + "' needs an access",
@@ -182,7 +182,7 @@ class EndpointTextParser {
     }
     if (enforcement.empty()) return Ok();
     if (enforcement != "enforce" && enforcement != "audit") {
-      return Unknown(4, "enforcement", {"enforce", "audit"});
+      return Unknown(4, "an enforcement", {"enforce", "audit"});
     }
     if (!JudgesRequests(endpoint_.protocol)) {
       return reader_.Invalid(At(4), "an enforcement needs the protocol 'rest' or 'websocket'",
@@ -224,7 +224,7 @@ class EndpointTextParser {
       if (!rest) return Misplaced(option, at, "rest");
     } else {
       return reader_.Invalid(
-          at, "'" + option + "' is no option",
+          at, "'" + option + "' is not an option",
           OneOf({"allowed-ip=CIDR", "allow-uninspected-credentials", "websocket-credential-rewrite",
                  "request-body-credential-rewrite"}));
     }
@@ -313,17 +313,20 @@ Result<std::vector<Endpoint>> ParseEndpoints(Reader* reader, const Fields& field
   for (const YamlNode& item : list->items) {
     std::optional<std::string> text = ScalarText(item);
     if (!text || text->empty()) {
-      return reader->Invalid(item.at,
-                             "an endpoint must be text, not " +
-                                 std::string(text ? "nothing" : codec::DescribeKind(item)),
-                             kGrammar);
+      reader->KeepError(
+          reader->Invalid(item.at,
+                          "an endpoint must be text, not " +
+                              std::string(text ? "nothing" : codec::DescribeKind(item)),
+                          kGrammar));
+      continue;
     }
     if (!seen.insert(*text).second) continue;
     size_t blanks = item.text.find_first_not_of(" \t\r\n");
     Position at = item.at;
     at.column += static_cast<int>(blanks) + (item.quoted ? 1 : 0);
-    Endpoint endpoint = TRY(ParseEndpointText(reader, at, *text));
-    endpoints.push_back(std::move(endpoint));
+    if (auto endpoint = reader->Keep(ParseEndpointText(reader, at, *text))) {
+      endpoints.push_back(*std::move(endpoint));
+    }
   }
   return endpoints;
 }
@@ -357,7 +360,7 @@ Result<std::vector<NetworkPolicy>> ParseShortForm(Reader* reader, const YamlNode
                                                   const ParseContext& context) {
   NetworkPolicy policy = Named("endpoints", {std::string(kAgentPrograms)});
   Fields fields = TRY(Fields::Open(reader, root, Section::kShortForm));
-  Defaults defaults = TRY(ParseDefaults(fields));
+  Defaults defaults = reader->Keep(ParseDefaults(fields)).value_or(Defaults::kNone);
   policy.at = fields.At("endpoints");
   policy.endpoints = TRY(ParseEndpoints(reader, fields, defaults));
   if (defaults == Defaults::kNone && policy.endpoints.empty()) {

@@ -21,7 +21,7 @@ struct SuggestedPatch {
 // The narrowest additions to the policy file `text` that let these requests pass. Each was tried: a
 // denial that the addition would not help (a deny rule, an operation that GraphQL rules judge) is a
 // note. Denials that the policy allows by now are left out silently. `context` as for ParsePolicy.
-// Fails with kInvalid when the file is no policy, or is written so that no line can be added.
+// Fails with kInvalid when the file is not a policy, or is written so that no line can be added.
 Result<SuggestedPatch> SuggestPatch(const std::string& text, const ParseContext& context,
                                     const std::vector<Denial>& denials);
 

@@ -180,7 +180,7 @@ class TableRun {
       std::vector<std::string> resolves = TRY(TextsOf(row, "resolves"));
       for (const std::string& text : resolves) {
         std::optional<Address> address = ParseAddress(text);
-        if (!address) return reader_.Invalid(row.at, "'" + text + "' is no address");
+        if (!address) return reader_.Invalid(row.at, "'" + text + "' is not an address");
         question.resolved->push_back(*address);
       }
     }
@@ -197,7 +197,7 @@ class TableRun {
     for (const std::string& field : fields) {
       size_t colon = field.find(": ");
       if (colon == std::string::npos) {
-        return reader_.Invalid(row.at, "'" + field + "' is no field",
+        return reader_.Invalid(row.at, "'" + field + "' is not a field",
                                "write 'fields: [\"Accept: text/event-stream\"]'");
       }
       question->fields.push_back({field.substr(0, colon), field.substr(colon + 2)});
