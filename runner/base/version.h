@@ -5,3 +5,5 @@
 
 // What `agentic-ci --version` and run.json say. tools/tidy holds CMakeLists.txt to the same value.
 inline constexpr std::string_view kVersion = "0.1.0";
+// Where readers of a report learn what wrote it.
+inline constexpr std::string_view kHomepage = "https://github.com/OWNER/agentic-ci";

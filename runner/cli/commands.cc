@@ -123,9 +123,13 @@ Command ExplainCommandSpec() {
   return {.name = "policy explain",
           .operands = "URL",
           .doc = kExplainDoc,
-          .options = {{"policy", "FILE", "", "The policy file. Required."},
+          .options = {{"policy", "FILE", "",
+                       "The policy file; without it, `.agentic-ci/openshell-policy.yml` as it lies "
+                       "in the checkout."},
                       {"binary", "PATH", "",
-                       "The calling program; further ones are its ancestors, nearest first.", true},
+                       "The calling program, a path or a name on the PATH; further ones are its "
+                       "ancestors, nearest first.",
+                       true},
                       {"method", "METHOD", "GET",
                        "The request's method; with a wss URL, WEBSOCKET_TEXT for a message."},
                       {"body", "FILE", "",

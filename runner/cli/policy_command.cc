@@ -24,12 +24,16 @@
 #include "policy/table.h"
 #include "report/denials.h"
 #include "report/wording.h"
+#include "run/environment.h"
+#include "run/policy_source.h"
 
 namespace cli {
 namespace {
 
 // A little above the bound of a policy file, so that parsing says what the bound is.
 constexpr size_t kFileBytesMax = size_t{1} << 20;
+
+constexpr size_t kDirectoriesMax = 64;  // Above this one, where a policy is looked for.
 
 policy::ParseContext ContextOf(const std::string& file, const std::string& agent) {
   policy::ParseContext context;
@@ -41,6 +45,31 @@ policy::ParseContext ContextOf(const std::string& file, const std::string& agent
 Result<policy::ParsedPolicy> ReadPolicy(const std::string& file, const std::string& agent) {
   std::string text = TRY(sys::ReadFile(file, kFileBytesMax).Context("reading the policy"));
   return policy::ParsePolicy(text, ContextOf(file, agent));
+}
+
+// The repository's policy file as it lies on disk: here, or in a directory above up to the
+// repository's top; empty when there is none.
+std::string FindPolicyFile() {
+  for (std::string directory; directory.size() < 3 * kDirectoriesMax; directory += "../") {
+    if (sys::Exists(directory + run::kPolicyPath)) return directory + run::kPolicyPath;
+    if (sys::Exists(directory + ".git")) break;
+  }
+  return {};
+}
+
+// What a run would see for a program: its path, links followed. A path that is not on this machine
+// stands for itself.
+Result<std::string> ResolveBinary(const std::string& name) {
+  std::string path = name;
+  if (name.find('/') == std::string::npos && name != kAgentBinary) {
+    path = run::FindProgram(name, nullptr);
+    if (path.empty()) {
+      return Error{Code::kNotFound, "no program '" + name + "' on the PATH",
+                   "--binary /usr/bin/" + name};
+    }
+  }
+  Result<std::string> real = sys::RealPath(path);
+  return path.find('/') != std::string::npos && real.ok() ? std::move(real).value() : path;
 }
 
 // NAME@HOST, as `run` takes it; what the value comes from does not matter here.
@@ -217,23 +246,37 @@ Result<int> PolicyCheckCommand(const Arguments& arguments) {
 }
 
 Result<int> PolicyExplainCommand(const Arguments& arguments) {
-  std::string file = arguments.Get("policy");
-  if (file.empty()) return Error{Code::kUsage, "policy explain needs a policy", "--policy FILE"};
   if (arguments.operands.size() != 1) {
     return Error{Code::kUsage, "policy explain needs one URL, or HOST:PORT",
-                 "agentic-ci policy explain --policy " + file + " URL"};
+                 "agentic-ci policy explain https://api.example.com/"};
+  }
+  std::string file = arguments.Has("policy") ? arguments.Get("policy") : FindPolicyFile();
+  if (file.empty()) {
+    return Error{
+        Code::kUsage,
+        std::string("no ") + run::kPolicyPath + " here or above: policy explain needs a policy",
+        "--policy FILE"};
   }
   policy::ParsedPolicy parsed = TRY(ReadPolicy(file, arguments.Get("agent", "command")));
+  run::AddResolvedBinaries(nullptr, &parsed.policy);
   policy::Question question;
   question.url = arguments.operands.front();
   question.method = arguments.Get("method", "GET");
-  question.binaries = arguments.All("binary");
+  const std::vector<std::string> named = arguments.All("binary");
+  for (const std::string& name : named) {
+    std::string binary = TRY(ResolveBinary(name));
+    question.binaries.push_back(std::move(binary));
+  }
   std::string body = arguments.Get("body");
   if (!body.empty()) {
     std::string bytes = TRY(sys::ReadFile(body, kFileBytesMax).Context("reading the body"));
     question.body = std::move(bytes);
   }
   policy::Explanation explanation = TRY(policy::Explain(parsed, question));
+  for (size_t i = 0; i < question.binaries.size(); ++i) {
+    if (named[i] == question.binaries[i]) continue;
+    explanation.notes.push_back("'" + named[i] + "' is " + question.binaries[i] + " here");
+  }
   TRY(Print(arguments.Has("json") ? policy::RenderExplanationJson(explanation)
                                   : policy::RenderExplanation(explanation)));
   return explanation.allowed ? 0 : static_cast<int>(ExitCode::kRefused);

@@ -247,6 +247,16 @@ TEST_CASE("ParseEvent names who started this attempt, not who started the first"
             .actor == "dependabot[bot]");
 }
 
+TEST_CASE("ParseEvent reads the actor of act, and no other with a slash") {
+  auto actor = [](const char* name) {
+    return ParseEvent(Reader(GitHub("push", {{"GITHUB_TRIGGERING_ACTOR", name}})),
+                      R"({"ref":"refs/heads/main"})");
+  };
+  REQUIRE(actor("nektos/act").ok());
+  CHECK(actor("nektos/act").value().actor == "nektos/act");
+  CHECK(actor("someone/act").error().code == Code::kInvalid);
+}
+
 TEST_CASE("ParseEvent refuses hostile branch names on either side") {
   for (const char* ref : {"$(id)", "a b", "-x", "a;b", "x..y"}) {
     CAPTURE(ref);

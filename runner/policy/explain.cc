@@ -6,6 +6,7 @@
 
 #include "codec/http_target.h"
 #include "codec/json.h"
+#include "codec/punycode.h"
 #include "policy/body_decide.h"
 #include "policy/compiled.h"
 #include "policy/host_pattern.h"
@@ -203,6 +204,10 @@ Result<Explanation> Explain(const ParsedPolicy& parsed, const Question& question
   if (!url.ok()) {
     return Error{Code::kInvalid, "'" + question.url + "': " + url.error().what,
                  "write a URL like https://api.example.com/path, or host:port"};
+  }
+  if (std::optional<std::string> name = codec::PunycodeHost(url.value().host)) {
+    return Error{Code::kInvalid, "'" + question.url + "': the host is not ASCII",
+                 "write its name, " + *name};
   }
   bool method = std::all_of(question.method.begin(), question.method.end(),
                             [](unsigned char c) { return c > 0x20 && c < 0x7F; });

@@ -8,6 +8,7 @@
 
 #include "base/ascii.h"
 #include "codec/glob.h"
+#include "codec/punycode.h"
 #include "policy/destination.h"
 #include "policy/fields.h"
 
@@ -123,6 +124,8 @@ std::string HostFault(std::string_view host) {
     if (static_cast<uint8_t>(c) <= 0x20 || c == 0x7F) return "contains a blank";
     if (c == '/' || c == '@') return "contains '" + std::string(1, c) + "'";
   }
+  std::optional<std::string> name = codec::PunycodeHost(host);
+  if (name) return "is not ASCII; the name service knows it as '" + *name + "'";
   if (IsHostPattern(host)) return PatternFault(host);
   if (ParseAddress(host)) return "";
   for (char c : host) {

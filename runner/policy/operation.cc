@@ -32,7 +32,7 @@ size_t SizeOf(const Operation& operation) {
   return bytes;
 }
 
-// What can stand in quotes and is not a valid pattern there; it came from outside.
+// What can stand in quotes and is not a pattern there; it came from outside.
 bool IsWord(std::string_view text) {
   constexpr std::string_view kSpecial = "'\\*?[]{}";
   return !text.empty() && text.size() <= kWordBytesMax &&

@@ -7,6 +7,7 @@
 #include <map>
 #include <string_view>
 
+#include "base/version.h"
 #include "codec/json.h"
 #include "codec/neutral.h"
 #include "report/record_names.h"
@@ -187,6 +188,7 @@ std::string RenderSarif(const RunRecord& record) {
   Json driver;
   driver.Set("name", "agentic-ci")
       .Set("version", record.tool_version.empty() ? "unknown" : record.tool_version)
+      .Set("informationUri", kHomepage)
       .Set("rules", std::move(rules));
   Json invocation;
   invocation.Set("executionSuccessful", record.outcome.kind == OutcomeKind::kSuccess)

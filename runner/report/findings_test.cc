@@ -83,6 +83,7 @@ TEST_CASE("SARIF has what GitHub asks for") {
   CHECK(sarif.StringAt("version") == "2.1.0");
   const Json& run = sarif.Find("runs")->array()->at(0);
   const Json& driver = *run.Find("tool")->Find("driver");
+  CHECK(driver.StringAt("informationUri").starts_with("https://"));
   const Json::Array& rules = *driver.Find("rules")->array();
   REQUIRE(rules.size() == 3);
   for (const Json& rule : rules) {

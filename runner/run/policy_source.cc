@@ -12,6 +12,20 @@
 namespace run {
 namespace {
 
+// The least specific source: whoever built the image knows what its programs need, not what this
+// repository allows.
+Status TakeImagePolicy(const RunImage& image, PolicySource* source) {
+  std::optional<ImagePolicy> policy =
+      TRY(ReadImagePolicy(image).Context("reading the image's policy"));
+  if (!policy) return Ok();
+  source->text = std::move(policy->text);
+  source->file = policy->path;
+  source->record = {.source = "image", .path = policy->path, .ref = {}, .commit = {}, .sha256 = {}};
+  return Ok();
+}
+
+}  // namespace
+
 // A policy names /usr/bin/python3; the kernel says /usr/bin/python3.11. Both are meant.
 void AddResolvedBinaries(const RunImage* image, policy::Policy* policy) {
   for (policy::NetworkPolicy& network : policy->network) {
@@ -30,20 +44,6 @@ void AddResolvedBinaries(const RunImage* image, policy::Policy* policy) {
     }
   }
 }
-
-// The least specific source: whoever built the image knows what its programs need, not what this
-// repository allows.
-Status TakeImagePolicy(const RunImage& image, PolicySource* source) {
-  std::optional<ImagePolicy> policy =
-      TRY(ReadImagePolicy(image).Context("reading the image's policy"));
-  if (!policy) return Ok();
-  source->text = std::move(policy->text);
-  source->file = policy->path;
-  source->record = {.source = "image", .path = policy->path, .ref = {}, .commit = {}, .sha256 = {}};
-  return Ok();
-}
-
-}  // namespace
 
 Result<PolicySource> FindPolicy(const Request& request, const change::Repository* repository,
                                 const std::string& checkout, const TrustedRef& ref) {

@@ -39,4 +39,8 @@ Result<PolicySource> FindPolicy(const Request& request, const change::Repository
 Result<LoadedPolicy> LoadPolicy(PolicySource source, const policy::ParseContext& context,
                                 const RunImage* image);
 
+// Adds what the programs that `policy` names lead to, links followed in the image, or on the host
+// where there is none (null): the kernel names a process by that.
+void AddResolvedBinaries(const RunImage* image, policy::Policy* policy);
+
 }  // namespace run
