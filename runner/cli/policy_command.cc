@@ -61,7 +61,7 @@ std::string FindPolicyFile() {
 // stands for itself.
 Result<std::string> ResolveBinary(const std::string& name) {
   std::string path = name;
-  if (name.find('/') == std::string::npos && name != kAgentBinary) {
+  if (name.find('/') == std::string::npos) {
     path = run::FindProgram(name, nullptr);
     if (path.empty()) {
       return Error{Code::kNotFound, "no program '" + name + "' on the PATH",

@@ -30,6 +30,7 @@
 #include "run/git_files.h"
 #include "run/image.h"
 #include "run/outcome.h"
+#include "run/plan_text.h"
 #include "run/policy_reload.h"
 #include "run/policy_source.h"
 #include "run/recorder.h"
@@ -440,16 +441,17 @@ Result<int> PrintPlan(const Request& request) {
   std::string text;
   if (plan.image) {
     const image::VerifiedImage& image = plan.image->pulled.image;
-    text += "image      " + image.reference.ToString() + " is " + image.manifest_digest +
+    text += "image       " + image.reference.ToString() + " is " + image.manifest_digest +
             ", signed by " + image.signer + "\n";
   }
-  text += "policy     " + policy.source;
+  text += "policy      " + policy.source;
   if (!policy.path.empty()) text += " " + policy.path;
   if (!policy.ref.empty()) text += " at " + policy.ref;
+  text += "\n" + RenderEndpoints(plan.policy.parsed.policy);
   for (const gateway::BoundSecret& secret : plan.credentials.secrets) {
-    text += "\nsecret     " + secret.name + " for " + secret.host;
+    text += "secret      " + secret.name + " for " + secret.host + "\n";
   }
-  TRY(sys::WriteAll(STDOUT_FILENO, text + "\n" + sandbox::RenderPlan(layout)));
+  TRY(sys::WriteAll(STDOUT_FILENO, text + RenderSandbox(layout)));
   return 0;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Everything the sandbox will do, decided before anything is started. A plan is a value: it can be
-// printed (`--plan-only`), tested as text, and carried out by sandbox/sandbox.h without deciding
-// more.
+// printed (`--plan-only`), tested without a kernel, and carried out by sandbox/sandbox.h without
+// deciding more.
 #pragma once
 
 #include <sys/types.h>
@@ -146,8 +146,5 @@ struct SandboxPlan {
 // Fails with kUnsupported where this host or this user cannot give the `namespaces` tier, and with
 // kInvalid where the policy asks for what cannot be (a required path that does not exist).
 Result<SandboxPlan> PlanSandbox(const SandboxRequest& request, const HostView& host);
-
-// The plan as text, one line a step: what `--plan-only` prints.
-std::string RenderPlan(const SandboxPlan& plan);
 
 }  // namespace sandbox

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// What `--plan-only` prints, for people.
+#pragma once
+
+#include <string>
+
+#include "policy/policy.h"
+#include "sandbox/plan.h"
+
+namespace run {
+
+// One line per endpoint: what it opens, and for which programs.
+std::string RenderEndpoints(const policy::Policy& policy);
+
+// What the agent will find: each path of the host once, with what becomes of it; limits, command
+// and the names of its variables. What the sandbox has of its own (/proc, /dev, links) is not told.
+std::string RenderSandbox(const sandbox::SandboxPlan& plan);
+
+}  // namespace run
