@@ -53,7 +53,7 @@ std::string Opened(const policy::Endpoint& endpoint) {
   return text;
 }
 
-std::string Programs(const std::vector<std::string>& binaries) {
+std::string NameBinaries(const std::vector<std::string>& binaries) {
   if (binaries.empty()) return "no program";
   if (binaries.front() == policy::kAgentPrograms) return "the agent";
   std::string text;
@@ -148,7 +148,7 @@ std::string RenderEndpoints(const policy::Policy& policy) {
       for (uint16_t port : endpoint.ports)
         ports += (ports.empty() ? ":" : ",") + std::to_string(port);
       text += Line("endpoint", (endpoint.host.empty() ? "any host" : endpoint.host) + ports + "  " +
-                                   Opened(endpoint) + "  for " + Programs(network.binaries));
+                                   Opened(endpoint) + "  for " + NameBinaries(network.binaries));
     }
   }
   return text.empty() ? Line("endpoint", "none: every connection is refused") : text;

@@ -11,9 +11,6 @@ namespace {
 constexpr std::array<std::string_view, 8> kHomes = {"/root", "/home",       "/mnt",  "/media",
                                                     "/srv",  "/lost+found", "/boot", "/Users"};
 
-constexpr std::array<std::string_view, 7> kPrivate = {"/proc", "/dev", "/tmp",    "/sandbox",
-                                                      "/sys",  "/run", "/var/run"};
-
 constexpr auto kSystemSecrets = std::to_array<std::string_view>({
     "/etc/shadow",
     "/etc/shadow-",
@@ -155,7 +152,7 @@ bool IsHome(std::string_view top_level) {
 }
 
 bool IsPrivate(const std::string& path) {
-  return std::any_of(kPrivate.begin(), kPrivate.end(),
+  return std::any_of(kPrivatePlaces.begin(), kPrivatePlaces.end(),
                      [&](std::string_view top) { return Beneath(path, std::string(top)); });
 }
 

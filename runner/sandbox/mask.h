@@ -3,6 +3,7 @@
 // around them.
 #pragma once
 
+#include <array>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,7 +19,11 @@ bool IsBeneathAny(const std::string& path, const std::vector<std::string>& tops)
 // True for a directory that holds people's homes: /root, /home, and what mounts beside them.
 bool IsHome(std::string_view top_level);
 
-// True for the sandbox's own places: a policy may name them, it never gets the host's.
+// The sandbox's own places, made for each run.
+inline constexpr std::array<std::string_view, 7> kPrivatePlaces = {
+    "/proc", "/dev", "/tmp", "/sandbox", "/sys", "/run", "/var/run"};
+
+// True in one of them: a policy may name it, it never gets the host's.
 bool IsPrivate(const std::string& path);
 
 // Whether `path` is, or lies in, a place of credentials, existing or not: of the system, of the

@@ -193,15 +193,7 @@ Status Tree::RefuseMountsBeneath(const std::string& path) const {
 // Where the checkout is a linked worktree: the directory that all worktrees share.
 void Tree::PlanRepository() {
   for (const std::string& path : request_.repository_directories) {
-    Parents(path);
-    if (made_.insert(path).second) Add({Kind::kDirectory, path});
-    Add({.kind = Kind::kBind,
-         .target = path,
-         .source = path,
-         .from = !plan_.as_root                ? Source::kPath
-                 : host_.belongs_to_root(path) ? Source::kMapped
-                                               : Source::kOpened});
-    shown_.push_back(path);
+    tree_.Show(path, OriginOf(path));
     plan_.landlock.push_back({path, false});
   }
 }

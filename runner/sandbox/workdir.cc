@@ -2,20 +2,11 @@
 #include "sandbox/workdir.h"
 
 #include <algorithm>
-#include <array>
 #include <sstream>
-#include <string_view>
 
 #include "sandbox/mask.h"
 
 namespace sandbox {
-namespace {
-
-constexpr std::array<std::string_view, 7> kPrivate = {"/proc", "/dev", "/tmp",    "/sandbox",
-                                                      "/sys",  "/run", "/var/run"};
-
-}  // namespace
-
 std::string CleanPath(const std::string& path) {
   std::string clean;
   std::istringstream parts(path);
@@ -23,11 +14,6 @@ std::string CleanPath(const std::string& path) {
     if (!part.empty() && part != ".") clean += "/" + part;
   }
   return clean.empty() ? "/" : clean;
-}
-
-bool IsPrivate(const std::string& path) {
-  return std::any_of(kPrivate.begin(), kPrivate.end(),
-                     [&](std::string_view top) { return Beneath(path, std::string(top)); });
 }
 
 Result<WorkdirAccess> DecideWorkdir(const policy::FilesystemPolicy& filesystem,
@@ -38,8 +24,8 @@ Result<WorkdirAccess> DecideWorkdir(const policy::FilesystemPolicy& filesystem,
   bool private_place = IsPrivate(checkout) || Beneath(checkout, "/var/tmp");
   for (const LandlockRule& rule : rules) {
     // The sandbox's own /tmp says nothing about a checkout on the host's.
-    bool own = rule.path == "/var/tmp" ||
-               std::find(kPrivate.begin(), kPrivate.end(), rule.path) != kPrivate.end();
+    bool own = rule.path == "/var/tmp" || std::find(kPrivatePlaces.begin(), kPrivatePlaces.end(),
+                                                    rule.path) != kPrivatePlaces.end();
     if (own || !Beneath(checkout, rule.path)) continue;
     if (rule.writable) return WorkdirAccess::kWritable;
     readable = true;

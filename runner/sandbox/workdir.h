@@ -14,10 +14,6 @@ namespace sandbox {
 // "/a//b/./" -> "/a/b". The policy parser has already refused "..".
 std::string CleanPath(const std::string& path);
 
-// True in a place made by us and private to the run, like /tmp: a policy may name it, it never gets
-// the host's. `path` is absolute and normal.
-bool IsPrivate(const std::string& path);
-
 enum class WorkdirAccess {
   kWritable,
   kReadOnly,
