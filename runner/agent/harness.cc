@@ -70,6 +70,12 @@ std::string ProgramOf(std::string_view agent_name) {
   return agent_name == "claude-code" ? "claude" : "";
 }
 
+bool IsModelAlias(std::string_view agent_name, std::string_view model) {
+  // "opus", "opusplan", "sonnet[1m]": every model of Anthropic's has the number of its version.
+  return agent_name == "claude-code" &&
+         model.substr(0, model.find('[')).find_first_of("0123456789") == std::string_view::npos;
+}
+
 std::vector<std::string> KeyNames(std::string_view agent_name) {
   if (agent_name != "claude-code") return {};
   return {"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN",

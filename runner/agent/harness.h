@@ -39,6 +39,9 @@ Result<AgentPlan> PlanAgent(const AgentRequest& request);
 // The program to look for: "claude" for claude-code; empty for `command`.
 std::string ProgramOf(std::string_view agent_name);
 
+// Whether `model` is a name that the agent itself turns into a model's: "sonnet" of claude-code.
+bool IsModelAlias(std::string_view agent_name, std::string_view model);
+
 // Variables any one of which gives the agent its credential (or names another provider).
 // Empty for `command`.
 std::vector<std::string> KeyNames(std::string_view agent_name);

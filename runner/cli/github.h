@@ -36,7 +36,9 @@ inline constexpr auto kActionOutputs = std::to_array<OutputDoc>({
     {"report-dir", "The report directory."},
     {"changed-files", "How many files the agent changed."},
     {"denied-requests", "How many different requests the gateway refused."},
-    {"cost-usd", "What the model cost, as the agent tells it; empty when it does not."},
+    {"cost-usd",
+     "What the models cost, in US dollars, as the gateway counted it (as the agent says, where the "
+     "gateway saw no model); empty when it is not known."},
 });
 inline constexpr auto kPostOutputs = std::to_array<OutputDoc>({
     {"comment-url", "The address of the comment."},

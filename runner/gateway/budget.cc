@@ -17,6 +17,11 @@ constexpr std::chrono::minutes kRateWindow{1};
 constexpr const char* kAskOverHttp =
     "models are asked over HTTP where a run has a budget: nothing counts what a WebSocket uses";
 constexpr double kMicrosPerDollar = 1e6;
+// Answers in a row that refuse the credential, each to a request that was sent after the one before
+// was refused: clients start with up to two requests at once (a title beside the task), and some
+// try once more to renew a login. Claude Code would go on for eleven, in 180 seconds.
+constexpr int kRefusedRowMax = 3;
+constexpr size_t kRefusedHostsMax = 64;
 
 std::string_view PathOf(const OutgoingRequest& request) {
   return std::string_view(request.target).substr(0, request.target.find('?'));
@@ -56,16 +61,19 @@ class Budget::Observer final : public AnswerObserver {
   Observer(Budget& budget, const Authority& authority, const OutgoingRequest& request,
            ModelCall call, std::string model)
       : budget_(budget),
+        host_(authority.host),
         provider_(ProviderOf(authority)),
         method_(request.method),
         path_(PathOf(request)),
         call_(std::move(call)),
         model_(std::move(model)),
         request_bytes_(LengthOf(request)),
-        began_(budget.now_()) {}
+        began_(budget.hooks_.now()) {}
 
   void OnHead(const codec::ResponseHead& head) override {
+    status_ = head.status;
     succeeded_ = head.status >= 200 && head.status < 300;
+    budget_.NoteStatus(*this);
     const codec::HttpField* type = codec::FindField(head.fields, "content-type");
     if (succeeded_) meter_.emplace(call_.api, type != nullptr ? type->value : "");
   }
@@ -76,6 +84,9 @@ class Budget::Observer final : public AnswerObserver {
     TokenUsage usage;
     if (meter_.has_value()) usage = meter_->Finish();
     if (usage.model.empty()) usage.model = model_;
+    // A deployment's answer may name its model in a way that no price list knows.
+    const bool renamed = !model_.empty() && budget_.prices_.Find(usage.model) == nullptr;
+    if (renamed && budget_.prices_.Find(model_) != nullptr) usage.model = model_;
     if (usage.estimated) usage.input = request_bytes_ / kBytesPerTokenGuess;
     budget_.Take(*this, usage, complete);
   }
@@ -83,6 +94,7 @@ class Budget::Observer final : public AnswerObserver {
  private:
   friend class Budget;
   Budget& budget_;
+  std::string host_;
   std::string provider_;
   std::string method_;
   std::string path_;
@@ -90,16 +102,13 @@ class Budget::Observer final : public AnswerObserver {
   std::string model_;
   int64_t request_bytes_;
   Clock::time_point began_;
+  int status_ = 0;
   bool succeeded_ = false;
   std::optional<UsageMeter> meter_;
 };
 
-Budget::Budget(BudgetLimits limits, PriceList prices, std::function<void(const Notice&)> record,
-               std::function<Clock::time_point()> now)
-    : limits_(std::move(limits)),
-      prices_(std::move(prices)),
-      record_(std::move(record)),
-      now_(std::move(now)) {
+Budget::Budget(BudgetLimits limits, PriceList prices, Hooks hooks)
+    : limits_(std::move(limits)), prices_(std::move(prices)), hooks_(std::move(hooks)) {
   tokens_ = {"tokens", static_cast<double>(limits_.tokens), 0, 0};
   cost_ = {"cost", limits_.cost_usd, 0, 0};
   requests_ = {"requests", static_cast<double>(limits_.requests), 0, 0};
@@ -121,7 +130,7 @@ RequestGuard::Admission Budget::Admit(const Authority& authority, OutgoingReques
   admission.refusal = Judge(call, model);
   if (admission.refusal.has_value() || !IsCounted(call.api)) return admission;
   Charge(requests_, 1);
-  if (limits_.requests_per_minute > 0) recent_.push_back(now_());
+  if (limits_.requests_per_minute > 0) recent_.push_back(hooks_.now());
   // An answer that is compressed could not be counted.
   std::erase_if(request.fields, [](const codec::HttpField& field) {
     return codec::EqualIgnoringCase(field.name, "accept-encoding");
@@ -158,15 +167,17 @@ std::optional<OutgoingRefusal> Budget::Judge(const ModelCall& call, const std::s
     return refuse(403, "the model '" + model + "' is not among those this run may ask");
   }
   if (limits_.cost_usd > 0 && prices_.Find(model) == nullptr) {
-    return refuse(
-        403, "the price of the model '" + model + "' is not known, and this run has a cost limit");
+    return refuse(403, "the price of the model '" + model +
+                           "' is not known, and this run has a cost limit; add to "
+                           ".agentic-ci/config.yml: " +
+                           PriceLine(model));
   }
   return JudgeRate(call.api);
 }
 
 std::optional<OutgoingRefusal> Budget::JudgeRate(ModelApi api) {
   if (limits_.requests_per_minute <= 0) return std::nullopt;
-  Clock::time_point now = now_();
+  Clock::time_point now = hooks_.now();
   while (!recent_.empty() && now - recent_.front() >= kRateWindow) recent_.pop_front();
   if (static_cast<int64_t>(recent_.size()) < limits_.requests_per_minute) return std::nullopt;
   auto wait = std::chrono::ceil<std::chrono::seconds>(recent_.front() + kRateWindow - now);
@@ -200,7 +211,7 @@ OutgoingRefusal Budget::RefuseExhausted(ModelApi api, const Meter& meter) {
   notice.succeeded = false;
   notice.type = std::string("budget.") + meter.name;
   notice.title = refusal.reason;
-  record_(notice);
+  hooks_.record(notice);
   return refusal;
 }
 
@@ -218,8 +229,31 @@ void Budget::Charge(Meter& meter, double amount) {
     notice.title = std::to_string(percent) +
                    " % of the run's budget is used: " + Amount(meter.name, meter.used) + " of " +
                    Amount(meter.name, meter.limit);
-    record_(notice);
+    hooks_.record(notice);
   }
+}
+
+void Budget::NoteStatus(const Observer& observer) {
+  if (observer.status_ != 401 && observer.status_ != 403) {
+    if (observer.succeeded_) refused_.erase(observer.host_);
+    return;
+  }
+  if (refused_.size() >= kRefusedHostsMax && !refused_.contains(observer.host_)) return;
+  RefusedRow& row = refused_[observer.host_];
+  // What was asked at the same time was not asked in spite of the answer.
+  if (row.answers > 0 && observer.began_ < row.last) return;
+  row.last = hooks_.now();
+  if (++row.answers != kRefusedRowMax) return;
+  Notice notice;
+  notice.kind = Notice::Kind::kFinding;
+  notice.activity = "BLOCKED";
+  notice.severity = Notice::Severity::kHigh;
+  notice.succeeded = false;
+  notice.type = "credential.refused";
+  notice.title = observer.host_ + " refused the credential " + std::to_string(kRefusedRowMax) +
+                 " times in a row (" + std::to_string(observer.status_) + ")";
+  hooks_.record(notice);
+  hooks_.credential_refused(observer.host_);
 }
 
 void Budget::Take(const Observer& observer, const TokenUsage& usage, bool complete) {
@@ -231,11 +265,12 @@ void Budget::Take(const Observer& observer, const TokenUsage& usage, bool comple
   notice.method = observer.method_;
   notice.path = observer.path_;
   notice.duration_ms =
-      std::chrono::duration_cast<std::chrono::milliseconds>(now_() - observer.began_).count();
+      std::chrono::duration_cast<std::chrono::milliseconds>(hooks_.now() - observer.began_).count();
   notice.counts = {{"input_tokens", usage.input},
                    {"output_tokens", usage.output},
                    {"cache_read_tokens", usage.cache_read},
                    {"cache_write_tokens", usage.cache_write}};
+  if (observer.status_ > 0) notice.counts.emplace_back("http_status", observer.status_);
   if (usage.estimated) notice.counts.emplace_back("estimated", 1);
   const Price* price = prices_.Find(usage.model);
   double cost = price != nullptr ? CostOf(*price, usage) : 0;
@@ -243,7 +278,7 @@ void Budget::Take(const Observer& observer, const TokenUsage& usage, bool comple
     notice.counts.emplace_back("cost_micro_usd",
                                static_cast<int64_t>(std::llround(cost * kMicrosPerDollar)));
   }
-  record_(notice);
+  hooks_.record(notice);
   Charge(tokens_, static_cast<double>(usage.total()));
   Charge(cost_, cost);
 }

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -26,9 +27,14 @@ namespace gateway {
 class Budget final : public RequestGuard {
  public:
   using Clock = std::chrono::steady_clock;
-  // `record` is called for every answer and every warning. It and `now` must outlive the budget.
-  Budget(BudgetLimits limits, PriceList prices, std::function<void(const Notice&)> record,
-         std::function<Clock::time_point()> now = Clock::now);
+  // What the budget tells others; each must outlive it.
+  struct Hooks {
+    std::function<void(const Notice&)> record;  // Every answer, every warning.
+    // A model's host refuses the run's credential again and again: no further request can help.
+    std::function<void(const std::string& host)> credential_refused = [](const std::string&) {};
+    std::function<Clock::time_point()> now = Clock::now;
+  };
+  Budget(BudgetLimits limits, PriceList prices, Hooks hooks);
 
   size_t BodyBytesWanted(const OutgoingRequest& request) const override;
   Admission Admit(const Authority& authority, OutgoingRequest& request) override;
@@ -48,16 +54,23 @@ class Budget final : public RequestGuard {
   std::optional<OutgoingRefusal> JudgeRate(ModelApi api);
   OutgoingRefusal RefuseExhausted(ModelApi api, const Meter& meter);
   void Charge(Meter& meter, double amount);
+  void NoteStatus(const Observer& observer);
   void Take(const Observer& observer, const TokenUsage& usage, bool complete);
 
   BudgetLimits limits_;
   PriceList prices_;
-  std::function<void(const Notice&)> record_;
-  std::function<Clock::time_point()> now_;
+  // Answers of one host that refused the credential, without one in between that did not.
+  struct RefusedRow {
+    int answers = 0;
+    Clock::time_point last;
+  };
+
+  Hooks hooks_;
   Meter tokens_;
   Meter cost_;
   Meter requests_;
   std::deque<Clock::time_point> recent_;  // Requests of the last minute; only with a rate limit.
+  std::map<std::string, RefusedRow> refused_;  // By host.
 };
 
 }  // namespace gateway

@@ -13,9 +13,10 @@ const Authority kHost{"api.anthropic.com", 443};
 // A budget with a clock of its own, and everything it recorded.
 struct Desk {
   explicit Desk(BudgetLimits limits)
-      : budget(
-            std::move(limits), PriceList::BuiltIn(),
-            [this](const Notice& notice) { notices.push_back(notice); }, [this] { return now; }) {}
+      : budget(std::move(limits), PriceList::BuiltIn(),
+               {[this](const Notice& notice) { notices.push_back(notice); },
+                [this](const std::string& host) { refused_by.push_back(host); },
+                [this] { return now; }}) {}
 
   RequestGuard::Admission Ask(const std::string& body = R"({"model":"claude-sonnet-4-5"})",
                               const std::string& target = "/v1/messages?beta=true") {
@@ -47,6 +48,7 @@ struct Desk {
 
   Budget::Clock::time_point now;
   std::vector<Notice> notices;
+  std::vector<std::string> refused_by;
   codec::HttpFields fields;
   Budget budget;
 };
@@ -208,6 +210,105 @@ TEST_CASE("Answers that would be compressed are asked for as they are") {
   CHECK(desk.fields[0].value == "identity");
   desk.Ask("{}", "/v1/models");
   CHECK(desk.fields[0].value == "gzip");
+}
+
+TEST_CASE("A price is of the model it names: no other version of a family is caught by it") {
+  const PriceList prices = PriceList::BuiltIn();
+  struct Case {
+    const char* model;
+    double input;
+  };
+  for (const Case& row :
+       {Case{"claude-opus-4-8", 5}, Case{"claude-opus-4-8[1m]", 5},
+        Case{"claude-opus-4-1-20250805", 15}, Case{"us.anthropic.claude-opus-4-20250514-v1:0", 15},
+        Case{"claude-opus-4-6-v1", 5}, Case{"o3-pro-2025-06-10", 20}, Case{"o3-2025-04-16", 2},
+        Case{"gpt-5-2025-08-07", 1.25}, Case{"gpt-4o-2024-08-06", 2.5},
+        Case{"gpt-4o-2024-05-13", 5}, Case{"gpt-5.1-codex-mini", 0.25},
+        Case{"gemini-2.5-pro-preview-06-05", 2.5}, Case{"gemini-2.5-flash-preview-09-2025", 0.3},
+        Case{"gemini-2.0-flash-001", 0.1}}) {
+    CAPTURE(row.model);
+    const Price* price = prices.Find(row.model);
+    REQUIRE(price != nullptr);
+    CHECK(price->input == row.input);
+  }
+  for (const char* unpriced : {"claude-opus-4-99", "claude-opus-5", "gpt-4o-audio-preview",
+                               "gemini-2.5-flash-image", "o3-deep-research", "ft:gpt-4o:us::1"}) {
+    CAPTURE(unpriced);
+    CHECK(prices.Find(unpriced) == nullptr);
+  }
+}
+
+TEST_CASE("A repository's prices are asked first, and the most specific of them decides") {
+  PriceList prices = PriceList::BuiltIn();
+  Result<PriceList> own = PriceList::Parse(
+      "prices:\n  - {model: 'claude-*', input: 100, output: 1}\n"
+      "  - {model: 'claude-opus-4-*', input: 101, output: 1}\n"
+      "  - {model: claude-opus-4-8, input: 102, output: 1}\n"
+      "  - {model: deepseek-v3, input: 103, output: 1}\n",
+      "own.yml");
+  REQUIRE(own.ok());
+  prices.Prefer(std::move(own).value());
+  CHECK(prices.Find("claude-opus-4-8-20260101")->input == 102);
+  CHECK(prices.Find("claude-opus-4-9")->input == 101);
+  CHECK(prices.Find("claude-haiku-4-5")->input == 100);
+  CHECK(prices.Find("deepseek-v3")->input == 103);
+  CHECK(prices.Find("gpt-5")->input == 1.25);
+}
+
+TEST_CASE("An unpriced model is refused with the line that gives it a price") {
+  BudgetLimits limits;
+  limits.cost_usd = 1;
+  Desk desk(limits);
+  RequestGuard::Admission unpriced = desk.Ask(R"({"model":"claude-opus-9-20270101"})");
+  REQUIRE(unpriced.refusal.has_value());
+  CHECK(unpriced.refusal->reason.find(R"(prices: [{model: "claude-opus-9", input: )") !=
+        std::string::npos);
+}
+
+TEST_CASE("A model that answers under an unpriced name costs what the asked one does") {
+  BudgetLimits limits;
+  limits.cost_usd = 0.15;
+  Desk desk(limits);
+  RequestGuard::Admission admission = desk.Ask();
+  REQUIRE(admission.observer != nullptr);
+  codec::ResponseHead head;
+  head.status = 200;
+  head.fields = {{"Content-Type", "application/json"}};
+  admission.observer->OnHead(head);
+  admission.observer->OnBody(R"({"model":"deployment-7","usage":{"output_tokens":10000}})");
+  admission.observer->OnEnd(true);
+  CHECK(desk.Ask().refusal.has_value());
+}
+
+TEST_CASE("A host that refuses the credential three times in a row is told once, others never") {
+  Desk desk({});
+  std::vector<std::unique_ptr<AnswerObserver>> asked;
+  auto ask = [&] { asked.push_back(std::move(desk.Ask().observer)); };
+  auto answer = [&](int status) {
+    desk.now += std::chrono::seconds(1);
+    codec::ResponseHead head;
+    head.status = status;
+    asked.front()->OnHead(head);
+    asked.front()->OnEnd(true);
+    asked.erase(asked.begin());
+  };
+  auto exchange = [&](int status) {
+    ask();
+    answer(status);
+  };
+  for (int status : {401, 403, 200, 401, 401, 500, 429}) exchange(status);
+  CHECK(desk.refused_by.empty());
+  exchange(200);
+  // Five at once are one attempt.
+  for (int i = 0; i < 5; ++i) ask();
+  for (int i = 0; i < 5; ++i) answer(401);
+  CHECK(desk.refused_by.empty());
+  exchange(401);
+  CHECK(desk.refused_by.empty());
+  exchange(403);
+  exchange(403);
+  CHECK(desk.refused_by == std::vector<std::string>{"api.anthropic.com"});
+  CHECK(desk.Count("BLOCKED") == 1);
 }
 
 TEST_CASE("The price list that is carried has no mistake, and files with one are refused by line") {

@@ -109,6 +109,19 @@ Status Gateway::RejectUpdate(std::string_view why, bool quarantine) {
   return sys::SendMessage(control_.get(), message).Context("telling the gateway of a policy");
 }
 
+Result<GatewayNews> Gateway::TakeNews() {
+  sys::Message message =
+      TRY(sys::ReceiveMessage(control_.get(), kNewsBytesMax, Deadline::After(kStartTimeout))
+              .Context("listening to the gateway"));
+  GatewayNews news;
+  if (message.bytes.empty()) return news;
+  const std::string_view text = std::string_view(message.bytes).substr(1);
+  if (message.bytes.front() == kRefusedMessage) news.credential_refused_by = text;
+  if (message.bytes.front() == kTokenMessage) news.token = Secret(text);
+  Wipe(message.bytes);
+  return news;
+}
+
 Status Gateway::Finish(Deadline deadline) {
   if (pid_ <= 0) return Ok();
   Status asked = sys::SendMessage(control_.get(), kFinishMessage);

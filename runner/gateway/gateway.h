@@ -97,6 +97,14 @@ enum class Door : char {
   kRefusals = 'r',     // Netlink: packets that the kernel refused (refused_packet.h).
 };
 
+// What the gateway process tells by itself while it serves.
+struct GatewayNews {
+  // A model's host refuses the run's credential again and again, as Budget has it.
+  std::string credential_refused_by;
+  // An access token that was fetched in place of a bound secret and will be used next.
+  Secret token;
+};
+
 // The running gateway process. One thread of the supervisor uses it. The destructor kills and
 // reaps.
 class Gateway {
@@ -131,6 +139,10 @@ class Gateway {
   // not ended at `deadline` (an Error then). Reaps it in every case. Answers to identity questions
   // may be needed no more. A second call does nothing.
   Status Finish(Deadline deadline);
+
+  // Readable when TakeNews has something to give; also at the process's end, with nothing.
+  int news() const { return control_.get(); }
+  Result<GatewayNews> TakeNews();
 
   // Readable once the process has ended; unexpected before Finish, and the run must stop then.
   int pidfd() const { return pidfd_.get(); }

@@ -167,6 +167,8 @@ static_assert(kUpdateTextBytesMax + 16 < kControlBytesMax);
 constexpr size_t kPolicyWireBytesMax = size_t{32} << 20;
 constexpr milliseconds kStartTimeout = seconds(20);
 constexpr size_t kReadyMessageBytesMax = 16384;
+// And what it tells later: a host, or a token.
+constexpr size_t kNewsBytesMax = 16384;
 constexpr size_t kCaBundleBytesMax = size_t{8} << 20;
 
 // Budgets. A model's answer, or one event of it, that is looked into for what it used; and the

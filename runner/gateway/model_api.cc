@@ -28,11 +28,32 @@ PathModel ModelBehind(std::string_view path, std::string_view marker, char separ
   return {std::string(rest.substr(0, end)), rest.substr(end + 1)};
 }
 
-// "-20250929", "-v1", "@20250929", ":0", "-latest" at the end.
+// "-20250929", "-001", "-v1", "-latest" at the end. "claude-opus-4-10" ends with no such part.
 bool IsVersionPart(std::string_view part) {
   if (part == "latest" || part == "preview") return true;
   if (part.size() >= 2 && part.front() == 'v' && ascii::IsNumber(part.substr(1))) return true;
-  return ascii::IsNumber(part) && part.size() >= 4;
+  return ascii::IsNumber(part) && part.size() >= 3;
+}
+
+// Whether `text` ends like `form`, in which '#' is any digit.
+bool EndsInForm(std::string_view text, std::string_view form) {
+  if (text.size() <= form.size()) return false;
+  text.remove_prefix(text.size() - form.size());
+  return std::equal(text.begin(), text.end(), form.begin(),
+                    [](char c, char f) { return f == '#' ? ascii::IsDigit(c) : c == f; });
+}
+
+// How much of the end of a name is a date or a version, with its dash; 0: none of it.
+size_t VersionSize(std::string_view name) {
+  // "gpt-4o-2024-08-06", "gemini-2.5-flash-preview-09-2025", "gemini-2.5-pro-preview-06-05".
+  constexpr std::string_view kPreview = "-preview-##-##";
+  if (EndsInForm(name, kPreview)) return kPreview.size();
+  for (std::string_view date : {"-####-##-##", "-##-####"}) {
+    if (EndsInForm(name, date)) return date.size();
+  }
+  const size_t dash = name.rfind('-');
+  if (dash == std::string_view::npos || dash == 0) return 0;
+  return IsVersionPart(name.substr(dash + 1)) ? name.size() - dash : 0;
 }
 
 // OpenAI's responses and realtime, Gemini's live conversation.
@@ -99,24 +120,27 @@ std::string ModelOfBody(std::string_view body) {
   return plain ? json.value().StringAt("model") : "";
 }
 
-std::string PlainModelName(std::string_view model) {
+std::string_view BareModelName(std::string_view model) {
   // "publishers/anthropic/models/x", "arn:aws:bedrock:...:inference-profile/x".
   if (size_t slash = model.rfind('/'); slash != std::string_view::npos) {
     model.remove_prefix(slash + 1);
   }
-  // "us.anthropic.x", "%3A0" and ":0" behind it.
-  model = model.substr(0, model.find(':'));
+  // "us.anthropic.x"; ":0", "%3A0", "@20250929" and Claude Code's "[1m]" behind it.
+  model = model.substr(0, model.find_first_of(":@["));
   model = model.substr(0, model.find("%3A"));
-  model = model.substr(0, model.find('@'));
   for (std::string_view vendor : {"anthropic.", "openai.", "amazon.", "meta.", "mistral."}) {
     if (size_t at = model.find(vendor); at != std::string_view::npos) {
       model.remove_prefix(at + vendor.size());
       break;
     }
   }
-  for (size_t dash = model.rfind('-'); dash != std::string_view::npos; dash = model.rfind('-')) {
-    if (!IsVersionPart(model.substr(dash + 1))) break;
-    model = model.substr(0, dash);
+  return model;
+}
+
+std::string PlainModelName(std::string_view model) {
+  model = BareModelName(model);
+  for (size_t size = VersionSize(model); size > 0; size = VersionSize(model)) {
+    model.remove_suffix(size);
   }
   return std::string(model);
 }

@@ -3,10 +3,12 @@
 
 #include <charconv>
 #include <cmath>
+#include <cstdint>
 #include <span>
 #include <utility>
 
 #include "codec/embedded_file.h"
+#include "codec/json.h"
 #include "codec/yaml.h"
 #include "gateway/model_api.h"
 
@@ -92,11 +94,13 @@ Result<PriceList> PriceList::FromYaml(const YamlNode& list, const std::string& f
     return codec::InvalidAt(file, list.at, "'prices' is a list",
                             "- {model: my-model, input: 3, output: 15}");
   }
-  PriceList prices;
+  std::vector<Price> entries;
   for (const YamlNode& item : list.items) {
     Price price = TRY(ParseEntry(item, file));
-    prices.prices_.push_back(std::move(price));
+    entries.push_back(std::move(price));
   }
+  PriceList prices;
+  prices.lists_.push_back(std::move(entries));
   return prices;
 }
 
@@ -111,20 +115,40 @@ PriceList PriceList::BuiltIn() {
 }
 
 void PriceList::Prefer(PriceList first) {
-  prices_.insert(prices_.begin(), std::make_move_iterator(first.prices_.begin()),
-                 std::make_move_iterator(first.prices_.end()));
+  lists_.insert(lists_.begin(), std::make_move_iterator(first.lists_.begin()),
+                std::make_move_iterator(first.lists_.end()));
 }
 
 const Price* PriceList::Find(std::string_view model) const {
-  std::string plain = PlainModelName(model);
+  const std::string_view bare = BareModelName(model);
+  const std::string plain = PlainModelName(model);
   if (plain.empty()) return nullptr;
-  for (const Price& price : prices_) {
-    std::string_view name = price.model;
-    bool prefix = name.ends_with('*');
-    if (prefix) name.remove_suffix(1);
-    if (prefix ? plain.starts_with(name) : plain == name) return &price;
+  // How well an entry fits: 0 not at all.
+  auto fit = [&](std::string_view name) -> size_t {
+    if (name == bare || name == model) return SIZE_MAX;
+    if (name == plain) return SIZE_MAX - 1;
+    if (!name.ends_with('*')) return 0;
+    name.remove_suffix(1);
+    return bare.starts_with(name) ? name.size() + 1 : 0;
+  };
+  for (const std::vector<Price>& list : lists_) {
+    const Price* best = nullptr;
+    size_t best_fit = 0;
+    for (const Price& price : list) {
+      const size_t fits = fit(price.model);
+      if (fits <= best_fit) continue;
+      best = &price;
+      best_fit = fits;
+    }
+    if (best != nullptr) return best;
   }
   return nullptr;
+}
+
+std::string PriceLine(std::string_view model) {
+  // Quoted: a name from a request may hold anything.
+  return "prices: [{model: " + codec::RenderJsonLine(codec::Json(PlainModelName(model))) +
+         ", input: DOLLARS, output: DOLLARS}]";
 }
 
 double CostOf(const Price& price, const TokenUsage& usage) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What tokens cost: policies/prices.yml, as published by the vendors, and whatever a repository's
-// own configuration puts in front of it.
+// What tokens cost: policies/prices.yml, as published by the vendors, and a repository's own list,
+// which is asked first.
 #pragma once
 
 #include <optional>
@@ -16,7 +16,7 @@ namespace gateway {
 
 // US dollars for a million tokens.
 struct Price {
-  std::string model;  // A plain name (PlainModelName), or the beginning of one before '*'.
+  std::string model;  // BareModelName or PlainModelName, or the beginning of the former before '*'.
   double input = 0;
   double output = 0;
   double cache_read = 0;
@@ -33,16 +33,20 @@ class PriceList {
   // The list that this program carries.
   static PriceList BuiltIn();
 
-  // Puts `first` before this list.
+  // Has `first` asked before this list.
   void Prefer(PriceList first);
 
-  // The first entry for that model, or null: its cost is not known. `model` in any of its
-  // spellings.
+  // The price of a model, in any of its spellings; null: it is not known. The first list that has
+  // an entry decides. In a list the dated name goes before the plain one, that before a '*', and a
+  // longer beginning before a shorter one.
   const Price* Find(std::string_view model) const;
 
  private:
-  std::vector<Price> prices_;
+  std::vector<std::vector<Price>> lists_;
 };
+
+// What a person has to add to the configuration for a model without a price.
+std::string PriceLine(std::string_view model);
 
 // In US dollars.
 double CostOf(const Price& price, const TokenUsage& usage);

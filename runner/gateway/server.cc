@@ -56,11 +56,13 @@ class Server {
         policy_(std::move(config.policy)),
         policy_file_(std::move(config.policy_file)),
         credentials_(std::move(config.secrets)),
-        grants_(std::move(config.grants), credentials_),
+        grants_(std::move(config.grants), credentials_,
+                [this](const Secret& token) { Tell(kTokenMessage, token.reveal()); }),
         recorder_(std::move(config.events_jsonl), std::move(config.events_log)),
         identities_(loop_, std::move(config.identity)),
         budget_(std::move(config.budget), Prices(std::move(config.prices)),
-                [this](const Notice& notice) { Note(notice); }),
+                {[this](const Notice& notice) { Note(notice); },
+                 [this](const std::string& host) { Tell(kRefusedMessage, host); }}),
         control_(std::move(control)) {}
 
   Task<Done> Control();
@@ -71,6 +73,12 @@ class Server {
   // What cannot be recorded ends the process, as for every record.
   void Note(const Notice& notice) {
     if (!recorder_.Record(notice)) loop_.Stop();
+  }
+  // A supervisor that does not listen any more is gone, and ends this process by it.
+  void Tell(char kind, std::string_view text) {
+    std::string message = kind + std::string(text.substr(0, kNewsBytesMax - 1));
+    (void)sys::SendMessage(control_.get(), message).ok();
+    Wipe(message);
   }
   Task<Done> Accept(Door door, Fd listener);
   Task<Done> Serve(Door door, Fd socket);

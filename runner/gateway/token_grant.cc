@@ -104,8 +104,9 @@ Task<Result<OwnAnswer>> Send(Services& services, OwnRequest request) {
 
 }  // namespace
 
-TokenGrants::TokenGrants(std::vector<TokenGrant> grants, Credentials& credentials)
-    : credentials_(credentials) {
+TokenGrants::TokenGrants(std::vector<TokenGrant> grants, Credentials& credentials,
+                         std::function<void(const Secret& token)> announce)
+    : credentials_(credentials), announce_(std::move(announce)) {
   for (TokenGrant& grant : grants) slots_.push_back({std::move(grant)});
 }
 
@@ -154,6 +155,7 @@ Task<Status> TokenGrants::Ensure(Services& services, int grant) {
   // A token shorter than that is used for what there is of it, less a round trip.
   if (usable.count() <= 0) usable = token.value().lifetime / 2;
   slot.fresh = Deadline::After(usable);
+  announce_(token.value().value);
   credentials_.SetToken(grant, std::move(token.value().value), slot.fresh);
   co_return Ok();
 }

@@ -4,6 +4,7 @@
 // operator named these services), and it is recorded as such.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -15,8 +16,9 @@ namespace gateway {
 
 class TokenGrants {
  public:
-  // `credentials` gets the tokens, and outlives this.
-  TokenGrants(std::vector<TokenGrant> grants, Credentials& credentials);
+  // `credentials` gets the tokens, and outlives this. `announce` sees each before that.
+  TokenGrants(std::vector<TokenGrant> grants, Credentials& credentials,
+              std::function<void(const Secret& token)> announce);
 
   // Sees to it that `credentials` has a token of `grant` (CredentialRefusal::grant). Whoever asks
   // while one is being fetched waits for it; a failure is not tried again for kTokenRetry. The
@@ -36,6 +38,7 @@ class TokenGrants {
 
   std::vector<Slot> slots_;
   Credentials& credentials_;
+  std::function<void(const Secret& token)> announce_;
 };
 
 }  // namespace gateway

@@ -143,6 +143,7 @@ TEST_CASE("A model's name is recognised without vendor, region, date and version
         "anthropic.claude-sonnet-4-5-20250929-v1%3A0"}) {
     CHECK(PlainModelName(name) == "claude-sonnet-4-5");
   }
+  CHECK(PlainModelName("claude-opus-4-10") == "claude-opus-4-10");
 }
 
 TEST_CASE("Model calls are recognised by path, batches as uncountable, and nothing else") {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report/model_use.h"
 
+#include <algorithm>
+
 #include "codec/json.h"
 #include "codec/neutral.h"
 #include "report/event_lines.h"
@@ -15,6 +17,7 @@ constexpr std::string_view kFinding = "{\"class_uid\":2004,";
 constexpr std::string_view kBudget = "budget.";
 constexpr double kMicrosPerDollar = 1e6;
 constexpr size_t kWarningsMax = 100;
+constexpr size_t kUnpricedMax = 20;
 
 class Sum {
  public:
@@ -31,8 +34,9 @@ class Sum {
   }
 
   ModelUse Take() {
-    if (use_.requests > 0 && priced_)
-      use_.cost_usd = static_cast<double>(micros_) / kMicrosPerDollar;
+    use_.priced_cost_usd = static_cast<double>(micros_) / kMicrosPerDollar;
+    if (use_.requests > 0 && use_.unpriced_models.empty()) use_.cost_usd = use_.priced_cost_usd;
+    if (answered_) use_.refused_by.clear();
     return std::move(use_);
   }
 
@@ -42,18 +46,42 @@ class Sum {
     if (counts == nullptr) return;
     ++use_.requests;
     const Json* model = event.Find("ai_model");
-    if (use_.model.empty() && model != nullptr) {
-      use_.model = codec::NeutralLine(model->StringAt("name"), 100);
-    }
+    const std::string name =
+        model != nullptr ? codec::NeutralLine(model->StringAt("name"), 100) : std::string();
+    if (use_.model.empty()) use_.model = name;
+    TakeStatus(event, counts->IntegerAt("http_status"));
     use_.input_tokens += counts->IntegerAt("input_tokens");
     use_.output_tokens += counts->IntegerAt("output_tokens");
     use_.cache_read_tokens += counts->IntegerAt("cache_read_tokens");
     use_.cache_write_tokens += counts->IntegerAt("cache_write_tokens");
     use_.estimated = use_.estimated || counts->IntegerAt("estimated") == 1;
     const Json* cost = counts->Find("cost_micro_usd");
-    bool used = counts->IntegerAt("input_tokens") + counts->IntegerAt("output_tokens") > 0;
-    if (cost == nullptr && used) priced_ = false;
+    int64_t used = 0;
+    for (const char* kind :
+         {"input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens"}) {
+      used += counts->IntegerAt(kind);
+    }
+    if (cost == nullptr && used > 0) AddUnpriced(name.empty() ? "(unnamed)" : name);
     if (cost != nullptr) micros_ += cost->integer().value_or(0);
+  }
+
+  void AddUnpriced(const std::string& name) {
+    std::vector<std::string>& names = use_.unpriced_models;
+    if (names.size() >= kUnpricedMax) return;
+    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+  }
+
+  void TakeStatus(const Json& event, int64_t status) {
+    if (status != 401 && status != 403) {
+      answered_ = true;
+      return;
+    }
+    const Json* api = event.Find("api");
+    const Json* service = api != nullptr ? api->Find("service") : nullptr;
+    std::string host = service != nullptr ? service->StringAt("name") : "";
+    constexpr std::string_view kScheme = "https://";
+    if (host.starts_with(kScheme)) host.erase(0, kScheme.size());
+    use_.refused_by = codec::NeutralLine(host, 255);
   }
 
   void TakeFinding(const Json& event) {
@@ -69,7 +97,7 @@ class Sum {
   }
 
   ModelUse use_;
-  bool priced_ = true;
+  bool answered_ = false;  // By some model, with anything but a refusal of the credential.
   int64_t micros_ = 0;
 };
 

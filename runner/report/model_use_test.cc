@@ -35,6 +35,26 @@ TEST_CASE("A cost that is not known for every answer is not told") {
   CHECK_FALSE(ParseModelUse("").cost_usd.has_value());
 }
 
+TEST_CASE("Of a cost with an unpriced part, the part and the rest are told") {
+  ModelUse use =
+      ParseModelUse(Inference(R"("input_tokens":10,"cost_micro_usd":250000)") +
+                    Inference(R"("cache_read_tokens":10)") + Inference(R"("input_tokens":10)"));
+  CHECK_FALSE(use.cost_usd.has_value());
+  CHECK(use.priced_cost_usd == 0.25);
+  CHECK(use.unpriced_models == std::vector<std::string>{"m-1"});
+}
+
+TEST_CASE(
+    "A credential that was refused each time is told with its host, and not when one passed") {
+  const std::string refused =
+      R"({"class_uid":6003,"api":{"service":{"name":"https://api.example.com"}},)"
+      R"("unmapped":{"http_status":401}})"
+      "\n";
+  CHECK(ParseModelUse(refused + refused).refused_by == "api.example.com");
+  CHECK(ParseModelUse(Inference(R"("http_status":200)") + refused).refused_by.empty());
+  CHECK(ParseModelUse(refused + Inference(R"("http_status":500)")).refused_by.empty());
+}
+
 TEST_CASE("A budget that refused is named, and its warnings are kept") {
   ModelUse use = ParseModelUse(
       R"({"class_uid":2004,"status":"Success","finding_info":{"uid":"budget.cost","title":"80 %"}})"

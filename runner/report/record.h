@@ -93,6 +93,7 @@ enum class OutcomeKind {
   kInterrupted,
   kTerminated,
   kSetupFailed,
+  kCredentialRefused,  // By the model's host.
 };
 
 struct OutcomeRecord {
@@ -112,8 +113,16 @@ struct UsageRecord {
   int64_t output_tokens = 0;
   int64_t cache_read_tokens = 0;
   int64_t cache_write_tokens = 0;
+  // The run's cost. None: unknown, of a model without a price at least; what is known of it is in
+  // `priced_cost_usd`.
   std::optional<double> cost_usd;
   bool complete = false;  // The agent reported its own totals; otherwise partial sums.
+  // "gateway"; "gateway-estimate": some answer did not say what it used; "agent": the gateway saw
+  // no model; empty: there is no figure.
+  std::string cost_source = {};
+  double priced_cost_usd = 0;
+  std::vector<std::string> unpriced_models = {};
+  std::optional<double> agent_cost_usd = {};  // The agent's own figure, from its own prices.
 };
 
 enum class FileState { kCreated, kModified, kDeleted, kRenamed };

@@ -27,6 +27,7 @@ class Writer {
   void Field(const char* name, int64_t& number) { json_.Set(name, number); }
   void Field(const char* name, int& number) { json_.Set(name, number); }
   void Field(const char* name, bool& flag) { json_.Set(name, flag); }
+  void Field(const char* name, double& number) { json_.Set(name, number); }
   void Field(const char* name, std::optional<double>& number) {
     json_.Set(name, number ? Json(*number) : Json());
   }
@@ -103,6 +104,12 @@ class Reader {
     if (found == nullptr) return;
     if (!found->boolean()) return Fail(name, "neither true nor false");
     flag = *found->boolean();
+  }
+  void Field(const char* name, double& number) {
+    std::optional<double> value = number;
+    Field(name, value);
+    if (fault_->empty() && !value) return Fail(name, "not a number");
+    number = value.value_or(0);
   }
   void Field(const char* name, std::optional<double>& number) {
     const Json* found = Find(name);
@@ -276,6 +283,10 @@ void Fields(Io& io, UsageRecord& usage) {
   io.Field("cache_read_tokens", usage.cache_read_tokens);
   io.Field("cache_write_tokens", usage.cache_write_tokens);
   io.Field("cost_usd", usage.cost_usd);
+  io.Field("cost_source", usage.cost_source);
+  io.Field("priced_cost_usd", usage.priced_cost_usd);
+  io.Field("unpriced_models", usage.unpriced_models);
+  io.Field("agent_cost_usd", usage.agent_cost_usd);
   io.Field("complete", usage.complete);
 }
 

@@ -15,7 +15,7 @@ namespace report {
 template <typename Enum, size_t N>
 using Names = std::array<std::pair<Enum, std::string_view>, N>;
 
-inline constexpr Names<OutcomeKind, 9> kOutcomeNames = {{
+inline constexpr Names<OutcomeKind, 10> kOutcomeNames = {{
     {OutcomeKind::kSuccess, "success"},
     {OutcomeKind::kAgentFailed, "agent-failed"},
     {OutcomeKind::kTimedOut, "timed-out"},
@@ -25,6 +25,7 @@ inline constexpr Names<OutcomeKind, 9> kOutcomeNames = {{
     {OutcomeKind::kInterrupted, "interrupted"},
     {OutcomeKind::kTerminated, "terminated"},
     {OutcomeKind::kSetupFailed, "setup-failed"},
+    {OutcomeKind::kCredentialRefused, "credential-refused"},
 }};
 inline constexpr Names<ControlState, 3> kControlNames = {{
     {ControlState::kEnforced, "enforced"},

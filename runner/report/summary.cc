@@ -43,6 +43,13 @@ bool IsPlainUrl(std::string_view url) {
          });
 }
 
+// One amount can stand as it is; two dollar signs would begin and end a formula.
+std::string RenderCost(const UsageRecord& usage) {
+  std::string cost = DescribeCost(usage);
+  const bool plain = usage.unpriced_models.empty() && std::count(cost.begin(), cost.end(), '$') < 2;
+  return plain ? cost : MarkdownText(cost, 300);
+}
+
 std::string RenderHead(const RunRecord& record, const SummaryOptions& options) {
   std::vector<std::string> parts = {DescribeChanges(record.changes)};
   if (const int64_t refused = CountAttempts(record.denials); refused > 0) {
@@ -58,7 +65,7 @@ std::string RenderHead(const RunRecord& record, const SummaryOptions& options) {
   out += JoinPresent(
              {record.agent.name.empty() ? "" : MarkdownCode(record.agent.name, 60),
               model.empty() ? "" : MarkdownCode(model, 80), HumanDuration(DurationSeconds(record)),
-              DescribeUsage(record.usage), DescribeCost(record.usage)},
+              DescribeUsage(record.usage), RenderCost(record.usage)},
              " · ") +
          "\n";
   if (IsPlainUrl(options.report_url)) {

@@ -16,6 +16,7 @@ ReportInput Sample() {
   record.trust = {"trusted", "octocat may write"};
   record.agent = {"claude-code", "2.1.197", "", {}};
   record.usage = {"claude-opus-4-8", 2, 1, 3600, 120, 900, 150, 0.0224, true};
+  record.usage.cost_source = "gateway";
   record.changes = {2, 12, 4, 900, false, true};
   record.isolation = {"namespaces",
                       {{"landlock", ControlState::kEnforced, "ABI 4"},

@@ -21,14 +21,17 @@ std::string Decimal(double number) {
   return text;
 }
 
+// Everywhere alike, so that one cost reads as one.
+std::string Dollars(double amount) {
+  char text[40];
+  std::snprintf(text, sizeof text, amount > 0 && amount < 0.1 ? "$%.4f" : "$%.2f", amount);
+  return text;
+}
+
 std::string Quantity(double amount, const std::string& unit) {
   if (unit == "bytes") return HumanBytes(amount);
   if (unit == "s") return HumanDuration(amount);
-  if (unit == "usd") {
-    char text[40];
-    std::snprintf(text, sizeof text, "$%.2f", amount);
-    return text;
-  }
+  if (unit == "usd") return Dollars(amount);
   const bool whole = amount == std::floor(amount) && std::abs(amount) < 1e15;
   const std::string number = whole ? HumanCount(static_cast<int64_t>(amount)) : Decimal(amount);
   return unit.empty() ? number : number + " " + unit;
@@ -121,6 +124,8 @@ std::string Headline(const OutcomeRecord& outcome) {
       return "Terminated from outside";
     case OutcomeKind::kSetupFailed:
       return "Nothing was run";
+    case OutcomeKind::kCredentialRefused:
+      return "The model refused the credential";
   }
   ENSURE(false);
   return {};
@@ -141,6 +146,7 @@ std::string_view Sign(const OutcomeRecord& outcome) {
       return "⚠️";
     case OutcomeKind::kAgentFailed:
     case OutcomeKind::kSetupFailed:
+    case OutcomeKind::kCredentialRefused:
       return "❌";
   }
   ENSURE(false);
@@ -160,7 +166,11 @@ std::string DescribeLimit(const LimitRecord& limit) {
     return Quantity(*limit.used, bare ? "" : limit.unit) + " of " +
            Quantity(*limit.limit, limit.unit);
   }
-  if (limit.limit) return "at most " + Quantity(*limit.limit, limit.unit);
+  if (limit.limit) {
+    // A price that is not known is not a use that nobody measures.
+    const std::string at_most = "at most " + Quantity(*limit.limit, limit.unit);
+    return limit.unit == "usd" ? "unknown, " + at_most : at_most;
+  }
   if (limit.used) return Quantity(*limit.used, limit.unit) + ", no limit";
   return "no limit";
 }
@@ -206,10 +216,25 @@ std::string DescribeUsage(const UsageRecord& usage) {
 }
 
 std::string DescribeCost(const UsageRecord& usage) {
-  if (!usage.cost_usd) return {};
-  char text[40];
-  std::snprintf(text, sizeof text, *usage.cost_usd < 0.1 ? "$%.4f" : "$%.2f", *usage.cost_usd);
-  return text;
+  if (usage.cost_source.empty()) return {};
+  if (usage.cost_source == "agent") {
+    return usage.cost_usd ? Dollars(*usage.cost_usd) + " (the agent's own figure)" : std::string();
+  }
+  std::string out;
+  if (usage.cost_usd) {
+    out =
+        Dollars(*usage.cost_usd) + (usage.cost_source == "gateway-estimate" ? " (estimated)" : "");
+  } else {
+    out = "cost unknown: no price for ";
+    for (const std::string& model : usage.unpriced_models) {
+      out += (&model == &usage.unpriced_models.front() ? "" : ", ") + model;
+    }
+    if (usage.priced_cost_usd > 0) out += ", " + Dollars(usage.priced_cost_usd) + " for the rest";
+  }
+  const bool differs = usage.agent_cost_usd && (!usage.cost_usd || Dollars(*usage.agent_cost_usd) !=
+                                                                       Dollars(*usage.cost_usd));
+  if (differs) out += " (the agent says " + Dollars(*usage.agent_cost_usd) + ")";
+  return out;
 }
 
 std::string DescribeRefusal(const DeniedRequest& denied) {

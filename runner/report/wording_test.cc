@@ -89,8 +89,22 @@ TEST_CASE("DescribeUsage counts cached tokens as read, and says when sums are pa
         "1 turn, 1 000 tokens in (900 from cache), 20 out (as far as the stream told)");
   usage.complete = true;
   CHECK(DescribeUsage(usage) == "1 turn, 1 000 tokens in (900 from cache), 20 out");
+  CHECK(DescribeCost(usage).empty());
   usage.cost_usd = 0.0224;
+  usage.cost_source = "gateway";
   CHECK(DescribeCost(usage) == "$0.0224");
+  usage.agent_cost_usd = 0.02241;
+  CHECK(DescribeCost(usage) == "$0.0224");
+  usage.agent_cost_usd = 0.06;
+  CHECK(DescribeCost(usage) == "$0.0224 (the agent says $0.0600)");
+  usage.cost_usd.reset();
+  usage.priced_cost_usd = 0.01;
+  usage.unpriced_models = {"x", "y"};
+  CHECK(DescribeCost(usage) ==
+        "cost unknown: no price for x, y, $0.0100 for the rest (the agent says $0.0600)");
+  usage.cost_source = "agent";
+  usage.cost_usd = 0.06;
+  CHECK(DescribeCost(usage) == "$0.0600 (the agent's own figure)");
 }
 
 }  // namespace

@@ -24,6 +24,11 @@ OutcomeRecord Limit(const std::string& name, std::string reason) {
   return Outcome(OutcomeKind::kLimit, ExitCode::kLimit, std::move(reason), name);
 }
 
+OutcomeRecord CredentialRefused(const std::string& host) {
+  return Outcome(OutcomeKind::kCredentialRefused, ExitCode::kSetup,
+                 host + " refused the credential of this run");
+}
+
 // The agent ended by itself and did not do its work.
 OutcomeRecord AgentFailed(const AgentEnd& end, const LimitSigns& signs) {
   if (signs.out_of_memory)
@@ -47,6 +52,7 @@ OutcomeRecord Exited(const AgentEnd& end, const LimitSigns& signs, const change:
   if (!signs.budget.empty()) {
     return Limit(signs.budget, "the run's budget of " + signs.budget + " is used up");
   }
+  if (!signs.refused_by.empty()) return CredentialRefused(signs.refused_by);
   if (!end.summary.succeeded) return AgentFailed(end, signs);
   if (!verdict.accepted) {
     return Outcome(OutcomeKind::kRefused, ExitCode::kRefused, "a gate refused the changes");
@@ -80,6 +86,8 @@ OutcomeRecord Decide(const AgentEnd& end, const LimitSigns& signs, const change:
     case EndKind::kGatewayLost:
       return Outcome(OutcomeKind::kSetupFailed, ExitCode::kIo,
                      "the gateway ended before the agent");
+    case EndKind::kCredentialRefused:
+      return CredentialRefused(end.refused_by);
   }
   return Outcome(OutcomeKind::kSetupFailed, ExitCode::kBug, "unknown end");
 }

@@ -16,6 +16,8 @@ struct LimitSigns {
   bool disk_full = false;
   std::string budget =
       {};  // "tokens", "cost", "requests": the one that refused a request; or empty.
+  std::string refused_by =
+      {};  // The host whose models refused the credential, every time; or empty.
 };
 
 // How the run ended and what the command line exits with. Pure and total. A limit that the agent

@@ -161,27 +161,31 @@ LimitSigns Recorder::Note(const AgentEnd& end, const sandbox::Sandbox& sandbox) 
   usage.output_tokens = summary.tokens.output;
   usage.cache_read_tokens = summary.tokens.cache_read;
   usage.cache_write_tokens = summary.tokens.cache_write;
+  usage.agent_cost_usd = summary.cost_usd;
   usage.cost_usd = summary.cost_usd;
+  usage.cost_source = summary.cost_usd ? "agent" : "";
   usage.complete = summary.saw_result;
   return signs;
 }
 
 void Recorder::Note(const report::ModelUse& use, const gateway::BudgetLimits& limits) {
-  auto limit = [&](const char* name, double bound, double used, const char* unit) {
+  auto limit = [&](const char* name, double bound, std::optional<double> used, const char* unit) {
     std::optional<double> set = bound > 0 ? std::optional<double>(bound) : std::nullopt;
     input_.record.limits.push_back({name, set, used, unit, use.exhausted == name});
   };
   int64_t tokens =
       use.input_tokens + use.output_tokens + use.cache_read_tokens + use.cache_write_tokens;
   limit("tokens", static_cast<double>(limits.tokens), static_cast<double>(tokens), "tokens");
-  limit("cost", limits.cost_usd, use.cost_usd.value_or(0), "usd");
+  limit("cost", limits.cost_usd, use.requests > 0 ? use.cost_usd : 0, "usd");
   limit("requests", static_cast<double>(limits.requests), static_cast<double>(use.requests),
         "requests");
+  // An agent's own figures stand alone only where the gateway saw no model: they are its word.
+  if (use.requests == 0) return;
   report::UsageRecord& usage = input_.record.usage;
-  if (!usage.cost_usd) usage.cost_usd = use.cost_usd;
-  bool told = usage.complete && usage.input_tokens + usage.output_tokens > 0;
-  if (told || use.requests == 0) return;
-  // The agent did not get to tell, or never does; the gateway saw it all.
+  usage.cost_usd = use.cost_usd;
+  usage.cost_source = use.estimated ? "gateway-estimate" : "gateway";
+  usage.priced_cost_usd = use.priced_cost_usd;
+  usage.unpriced_models = use.unpriced_models;
   if (usage.model.empty()) usage.model = use.model;
   usage.input_tokens = use.input_tokens;
   usage.output_tokens = use.output_tokens;

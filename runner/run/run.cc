@@ -24,6 +24,7 @@
 #include "report/model_use.h"
 #include "report/wording.h"
 #include "report/write.h"
+#include "run/budget.h"
 #include "run/config.h"
 #include "run/credentials.h"
 #include "run/environment.h"
@@ -136,17 +137,6 @@ Result<agent::AgentPlan> PlanTheAgent(
   return agent::PlanAgent(wanted);
 }
 
-// What the command line says goes before what the repository says.
-gateway::BudgetLimits PlanBudget(const Request& request, const Config& config) {
-  gateway::BudgetLimits limits;
-  limits.tokens = request.max_tokens > 0 ? request.max_tokens : config.max_tokens;
-  limits.cost_usd = request.max_cost_usd > 0 ? request.max_cost_usd : config.max_cost_usd;
-  limits.requests = request.max_requests > 0 ? request.max_requests : config.max_requests;
-  limits.requests_per_minute = config.requests_per_minute;
-  limits.models = config.models;
-  return limits;
-}
-
 Result<std::string> ReadCaBundle(const Request& request) {
   if (!request.ca_file.empty()) return sys::ReadFile(request.ca_file, kCaBundleBytesMax);
   Result<std::string> system = net::SystemCaBundle();
@@ -180,7 +170,9 @@ Status OpenEcosystems(const Request& request, Plan* plan) {
 PolicyReload NewReload(const Request& request, const Plan& plan) {
   auto read = [&request, &plan]() -> Result<LoadedPolicy> {
     PolicySource source = TRY(FindPolicy(request, nullptr, plan.checkout.path, plan.ref));
-    return LoadPolicy(std::move(source), plan.policy_context, plan.in_image());
+    LoadedPolicy next = TRY(LoadPolicy(std::move(source), plan.policy_context, plan.in_image()));
+    TRY(CheckCountable(next, plan.budget));
+    return next;
   };
   return PolicyReload({!request.policy_file.empty(), request.keep_policy}, read, plan.policy,
                       plan.ecosystems);
@@ -232,6 +224,8 @@ Result<Plan> PlanRun(Request request, Recorder& recorder) {
   plan.checkout = TRY(OpenCheckout(request.workdir).Context("opening the checkout"));
   plan.ref = TRY(FindTrustedRef(event, request.policy_ref));
   plan.config = TRY(LoadConfig(plan.checkout.git(), plan.checkout.path, plan.ref));
+  plan.budget = PlanBudget(request, plan.config);
+  TRY(CheckPrices(request, plan.config, plan.budget));
   TRY(FindEcosystems(plan.config.ecosystems));
   if (!request.prompt_file.empty()) {
     request.prompt =
@@ -247,7 +241,7 @@ Result<Plan> PlanRun(Request request, Recorder& recorder) {
   plan.policy_context = PolicyContext(request, event, plan.checkout);
   plan.policy = TRY(LoadPolicy(std::move(source), plan.policy_context, plan.in_image()));
   recorder.Note(plan.policy.record);
-  plan.budget = PlanBudget(request, plan.config);
+  TRY(CheckCountable(plan.policy, plan.budget));
   if (!plan.config.ecosystems.empty()) {
     TRY(OpenEcosystems(request, &plan).Context("opening the ecosystems"));
   }
@@ -408,6 +402,7 @@ Status RunAgent(const Request& request, ReportDirectory& directory, Recorder& re
   report::ModelUse use = TRY(report::ReadModelUse(directory.path).Context("reading the records"));
   recorder.Note(use, plan.budget);
   signs.budget = use.exhausted;
+  signs.refused_by = use.refused_by;
   change::ChangeSet changes =
       TRY(change::CaptureChanges(sandbox.upper(), plan.checkout.path, plan.checkout.git(), {})
               .Context("collecting the changes"));

@@ -52,7 +52,17 @@ class Supervisor {
   Result<AgentEnd> Watch();
 
  private:
-  enum Source { kOutput, kError, kEnded, kConnect, kIdentity, kGateway, kSignals, kSourceCount };
+  enum Source {
+    kOutput,
+    kError,
+    kEnded,
+    kConnect,
+    kIdentity,
+    kNews,
+    kGateway,
+    kSignals,
+    kSourceCount
+  };
 
   Status Turn();
   Status Read(int fd, agent::StreamReader& reader, int raw, bool* open);
@@ -62,6 +72,7 @@ class Supervisor {
   // Reads on in the executables that calls and questions wait for, a piece each turn.
   void Verify();
   bool verifying() const { return !connects_.empty() || owners_.pending(); }
+  void TakeNews();
   void TakeSignal();
   void CheckLimits();
   void End(EndKind kind) {
@@ -96,6 +107,7 @@ class Supervisor {
   std::vector<sandbox::Connect> connects_;  // They wait for Verify().
   std::optional<EndKind> end_;
   std::optional<int> wait_status_;
+  std::string refused_by_;
 };
 
 void Supervisor::Write(const std::vector<std::string>& entries) {
@@ -151,6 +163,14 @@ void Supervisor::Verify() {
                   connects_.end());
 }
 
+void Supervisor::TakeNews() {
+  Result<gateway::GatewayNews> news = gateway_.TakeNews();
+  if (!news.ok()) return End(EndKind::kGatewayLost);
+  if (news.value().credential_refused_by.empty()) return;
+  refused_by_ = std::move(news.value().credential_refused_by);
+  End(EndKind::kCredentialRefused);
+}
+
 void Supervisor::TakeSignal() {
   signalfd_siginfo info{};
   if (::read(signals_, &info, sizeof info) != sizeof info) return;
@@ -177,6 +197,7 @@ Status Supervisor::Turn() {
   sources[kEnded] = {sandbox_.ended(), POLLIN, 0};
   sources[kConnect] = {sandbox_.connects().descriptor(), POLLIN, 0};
   sources[kIdentity] = {identity_, POLLIN, 0};
+  sources[kNews] = {gateway_.news(), POLLIN, 0};
   sources[kGateway] = {gateway_.pidfd(), POLLIN, 0};
   sources[kSignals] = {signals_, POLLIN, 0};
   Deadline next = std::min({wall_, idle_, memory_});
@@ -191,6 +212,7 @@ Status Supervisor::Turn() {
   }
   if (sources[kGateway].revents != 0) End(EndKind::kGatewayLost);
   Verify();
+  if (sources[kNews].revents != 0) TakeNews();
   if (sources[kOutput].revents != 0) {
     TRY(Read(sandbox_.output(), output_, files_.raw, &output_open_));
   }
@@ -229,6 +251,7 @@ Result<AgentEnd> Supervisor::Watch() {
   }
   end.status = ShellStatus(wait_status_);
   end.summary = output_.Finish(end.status.value_or(128 + SIGKILL));
+  end.refused_by = refused_by_;
   end.output_bytes = output_bytes_;
   end.wall_ms = std::chrono::duration_cast<milliseconds>(Deadline::Clock::now() - started_).count();
   return end;

@@ -27,6 +27,7 @@ enum class EndKind {
   kTerminated,   // SIGTERM, SIGHUP
   kSandboxLost,  // The sandbox died before its agent; nobody we know killed it.
   kGatewayLost,
+  kCredentialRefused,  // `refused_by` says by whom.
 };
 
 // What is known once the agent's process is gone and its output is drained.
@@ -36,6 +37,7 @@ struct AgentEnd {
   agent::AgentSummary summary;
   int64_t output_bytes = 0;
   int64_t wall_ms = 0;
+  std::string refused_by;  // The model's host that refuses the credential again and again.
 };
 
 // Where the agent's output goes while it runs. Borrowed.

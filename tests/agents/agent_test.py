@@ -127,10 +127,12 @@ class Agent(unittest.TestCase):
         self.assertTrue(denied['binary'].endswith('/curl'), denied)
         self.assertIn('DENIED', ended.text('events.log'))
 
-    def test_a_model_that_refuses_the_key_is_the_agents_failure(self):
-        ended = self.run_agent({}, model_key='another key')
-        self.assertEqual((ended.code, ended.outcome['kind']), (1, 'agent-failed'))
-        self.assertIn('401', ended.outcome['reason'])
+    def test_a_model_that_refuses_the_key_ends_the_run_early(self):
+        """With its own settings Claude Code asks eleven times, for three minutes."""
+        ended = self.run_agent({}, '--env', 'CLAUDE_CODE_MAX_RETRIES=10', model_key='another key')
+        self.assertEqual((ended.code, ended.outcome['kind']), (78, 'credential-refused'))
+        self.assertIn(HOST, ended.outcome['reason'])
+        self.assertLessEqual(len(ended.requests), 5)
 
     def test_a_model_that_stays_overloaded_is_a_temporary_failure(self):
         ended = self.run_agent({'faults': [{'nth': 1, 'count': -1, 'status': 529}]})

@@ -6,6 +6,7 @@ usage: budget_test.py BINARY SOURCE_DIRECTORY [TEST...]
 """
 import base64
 import hashlib
+import html
 import http.server
 import json
 import os
@@ -56,8 +57,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def do_POST(self):
         self.rfile.read(int(self.headers.get('content-length', 0)))
         self.server.seen.append((self.path, self.headers.get('accept-encoding')))
+        statuses = self.server.statuses
+        status = statuses.pop(0) if len(statuses) > 1 else statuses[0]
         kind, body = ANSWERS.get(self.path.replace('%3A', ':'), ('text/plain', 'else'))
-        self.send_response(200)
+        self.send_response(status)
         self.send_header('content-type', kind)
         self.send_header('content-length', str(len(body)))
         self.end_headers()
@@ -83,12 +86,14 @@ class Budget(unittest.TestCase):
         (self.checkout / '.agentic-ci').mkdir(parents=True)
         self.server = http.server.ThreadingHTTPServer(('127.0.0.1', 0), Handler)
         self.server.seen = []
+        self.server.statuses = [200]  # Of the answers; the last stays.
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
         self.addCleanup(self.server.server_close)
         self.addCleanup(self.server.shutdown)
 
     def run_agent(self, paths, *options, body='{"model":"claude-sonnet-4-5"}', after='', printed=None):
-        """curl asks for each path in turn; gives (status, answer) of each, the exit code and the record."""
+        """curl asks for each path in turn; gives (status, answer) of each, the exit code and the record. `printed`: the
+        number of lines, or a range of it where the run ends the agent."""
         port = self.server.server_address[1]
         policy = self.directory / 'policy.yml'
         policy.write_text(f'defaults: none\nendpoints: ["{HOST}:{port}:full:rest"]\n')
@@ -105,7 +110,7 @@ class Budget(unittest.TestCase):
         self.log = (report / 'events.log').read_text()
         self.code = run.returncode
         lines = run.stdout.splitlines()
-        self.assertEqual(len(lines), printed or 2 * len(paths), run.stdout + run.stderr)
+        self.assertIn(len(lines), printed if isinstance(printed, range) else [printed or 2 * len(paths)], run.stdout + run.stderr)
         self.after = lines[2 * len(paths):]
         lines = lines[:2 * len(paths)]
         return [(int(status), answer) for status, answer in zip(lines[::2], lines[1::2])]
@@ -176,6 +181,85 @@ class Budget(unittest.TestCase):
         answers = self.run_agent(['/v1/messages'], '--max-cost', '1', body='{"model":"unheard-of"}')
         self.assertEqual([status for status, _ in answers], [403])
         self.assertEqual(self.server.seen, [])
+        self.assertIn('prices: [{model: \\"unheard-of\\"', answers[0][1])
+        self.assertIn('unheard-of', self.record['denials'][0]['reason'])
+
+    def test_a_total_with_an_unpriced_model_is_unknown_and_never_nothing(self):
+        """One figure everywhere: run.json, the limits, the page, the summary."""
+        ANSWERS['/unpriced/v1/messages'] = ('application/json', json.dumps({**ANTHROPIC, 'model': 'claude-opus-4-99'}))
+        self.run_agent(['/v1/messages', '/unpriced/v1/messages'], body='{"model":"claude-opus-4-99"}')
+        usage, report = self.record['usage'], self.directory / 'report'
+        self.assertIsNone(usage['cost_usd'])
+        self.assertEqual((usage['cost_source'], usage['unpriced_models']), ('gateway', ['claude-opus-4-99']))
+        self.assertAlmostEqual(usage['priced_cost_usd'], 0.00078)
+        self.assertIsNone(self.limit('cost')['used'])
+        for name in ('summary.md', 'report.html'):
+            text = html.unescape((report / name).read_text()).replace('\u200b', '')
+            self.assertIn('cost unknown: no price for claude-opus-4-99, $0.0008 for the rest', text, name)
+            self.assertNotIn('$0.00,', text, name)
+        # The control: with every price known, the same figure in all of them.
+        self.run_agent(['/v1/messages'])
+        self.assertAlmostEqual(self.record['usage']['cost_usd'], 0.00078)
+        self.assertAlmostEqual(self.limit('cost')['used'], 0.00078)
+        for name in ('summary.md', 'report.html'):
+            text = html.unescape((report / name).read_text()).replace('\u200b', '')
+            self.assertIn('$0.0008', text, name)
+            self.assertNotIn('unknown', text, name)
+
+    def refused(self, *options, policy, config=''):
+        """A run that is refused before it starts: its exit code and what it said."""
+        (self.directory / 'policy.yml').write_text(policy)
+        git = ['git', '-c', 'user.name=a', '-c', 'user.email=a@example.com', '-C', self.checkout]
+        (self.checkout / '.agentic-ci/config.yml').write_text(config)
+        for arguments in (['init', '-q'], ['add', '-A'], ['commit', '-qm', 'one', '--allow-empty']):
+            subprocess.run([*git, *arguments], check=True)
+        run = subprocess.run([BINARY, 'run', '--workdir', self.checkout, '--policy', self.directory / 'policy.yml',
+                              '--report-dir', self.directory / 'report', *options, '--', '/bin/true'],
+                             stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
+        return run.returncode, run.stderr
+
+    def test_a_named_model_without_a_price_is_refused_before_the_run(self):
+        none = 'version: 1\n'
+        code, said = self.refused('--max-cost', '1', '--model', 'claude-opus-4-99', policy=none)
+        self.assertEqual(code, 78, said)
+        self.assertIn('prices: [{model: "claude-opus-4-99", input: DOLLARS, output: DOLLARS}]', said)
+        code, said = self.refused('--max-cost', '1', policy=none, config='models: [gpt-5, ours]\n')
+        self.assertEqual(code, 78, said)
+        self.assertIn("'ours'", said)
+        priced = 'models: [gpt-5, ours]\nprices: [{model: "ours", input: 1, output: 2}]\n'
+        self.assertEqual(self.refused('--max-cost', '1', policy=none, config=priced)[0], 0)
+        self.assertEqual(self.refused('--model', 'claude-opus-4-99', policy=none)[0], 0)
+
+    def test_an_endpoint_that_nothing_can_count_is_refused_under_a_budget(self):
+        policy = ('version: 1\nnetwork_policies:\n  model:\n    endpoints:\n'
+                  '      - {host: api.example.com, port: 443, tls: skip}\n    binaries: [{path: "/**"}]\n')
+        for limit in (('--max-cost', '1'), ('--max-tokens', '10'), ('--max-requests', '1')):
+            code, said = self.refused(*limit, policy=policy)
+            self.assertEqual(code, 65, said)
+            self.assertRegex(said, r"policy\.yml:5:9: error: .*'tls: skip'")
+        self.assertEqual(self.refused(policy=policy)[0], 0)
+        self.assertEqual(self.refused('--max-cost', '1', policy=policy.replace(', tls: skip', ''))[0], 0)
+
+    def test_a_model_that_refuses_the_credential_ends_the_run(self):
+        self.server.statuses = [401]
+        self.run_agent(['/v1/messages'] * 3, after='sleep 60; echo still here', printed=range(4, 7))
+        self.assertEqual(len(self.server.seen), 3)
+        self.assertEqual((self.code, self.record['outcome']['kind']), (78, 'credential-refused'))
+        self.assertIn(HOST, self.record['outcome']['reason'])
+        self.assertRegex(self.log, 'FINDING:BLOCKED .*refused the credential 3 times in a row')
+        self.assertLess(self.record['finished_at_ms'] - self.record['started_at_ms'], 30000)
+
+    def test_an_agent_that_hides_a_refused_credential_did_not_succeed(self):
+        """Some end with 0 whatever their model says."""
+        self.server.statuses = [403]
+        self.run_agent(['/v1/messages'])
+        self.assertEqual((self.code, self.record['outcome']['kind']), (78, 'credential-refused'))
+
+    def test_a_credential_that_is_accepted_in_between_ends_nothing(self):
+        self.server.statuses = [401, 401, 200, 403, 403, 200]
+        answers = self.run_agent(['/v1/messages'] * 6)
+        self.assertEqual([status for status, _ in answers], [401, 401, 200, 403, 403, 200])
+        self.assertEqual((self.code, self.record['outcome']['kind']), (0, 'success'))
 
     def test_a_rate_limit_comes_from_the_repositorys_configuration(self):
         git = ['git', '-c', 'user.name=a', '-c', 'user.email=a@example.com', '-C', self.checkout]

@@ -121,6 +121,7 @@ void FillRun(report::RunRecord* run) {
   run->phases_ms = {
       {"policy", 3}, {"sandbox", 21}, {"agent", 81930}, {"changes", 34}, {"judgement", 5}};
   run->usage = {"claude-opus-4-8", 14, 22, 18240, 6120, 412300, 38110, 0.8431, true};
+  run->usage.cost_source = "gateway";
 }
 
 ReportInput Full() {

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/budget.h"
+
+#include <string>
+#include <vector>
+
+#include "agent/harness.h"
+#include "codec/position.h"
+#include "gateway/price_list.h"
+
+namespace run {
+
+gateway::BudgetLimits PlanBudget(const Request& request, const Config& config) {
+  gateway::BudgetLimits limits;
+  limits.tokens = request.max_tokens > 0 ? request.max_tokens : config.max_tokens;
+  limits.cost_usd = request.max_cost_usd > 0 ? request.max_cost_usd : config.max_cost_usd;
+  limits.requests = request.max_requests > 0 ? request.max_requests : config.max_requests;
+  limits.requests_per_minute = config.requests_per_minute;
+  limits.models = config.models;
+  return limits;
+}
+
+Status CheckPrices(const Request& request, const Config& config,
+                   const gateway::BudgetLimits& limits) {
+  if (limits.cost_usd <= 0) return Ok();
+  std::vector<std::string> models = config.models;
+  if (!agent::IsModelAlias(request.agent, request.model)) models.push_back(request.model);
+  gateway::PriceList prices = gateway::PriceList::BuiltIn();
+  prices.Prefer(config.prices);
+  for (const std::string& model : models) {
+    if (model.empty() || prices.Find(model) != nullptr) continue;
+    return Error{
+        Code::kSetup,
+        "the price of the model '" + model + "' is not known, and this run has a cost limit",
+        "in " + std::string(kConfigPath) + ": " + gateway::PriceLine(model)};
+  }
+  return Ok();
+}
+
+Status CheckCountable(const LoadedPolicy& policy, const gateway::BudgetLimits& limits) {
+  if (!limits.any()) return Ok();
+  for (const policy::NetworkPolicy& network : policy.parsed.policy.network) {
+    for (const policy::Endpoint& endpoint : network.endpoints) {
+      if (endpoint.tls != policy::TlsMode::kSkip) continue;
+      return Error{Code::kInvalid,
+                   codec::Locate(policy.file, endpoint.at) +
+                       ": error: nothing counts what a model uses behind 'tls: skip', and this run "
+                       "has a budget",
+                   "remove 'tls: skip', or the run's limits of tokens, cost, requests and models"};
+    }
+  }
+  return Ok();
+}
+
+}  // namespace run

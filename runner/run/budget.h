@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a run may ask of models, and whether that can be held: before anything starts.
+#pragma once
+
+#include "base/result.h"
+#include "gateway/budget_limits.h"
+#include "run/config.h"
+#include "run/policy_source.h"
+#include "run/request.h"
+
+namespace run {
+
+// The command line's values take precedence over the configuration's.
+gateway::BudgetLimits PlanBudget(const Request& request, const Config& config);
+
+// Fails with kSetup when the cost is limited and a model that the request or the configuration
+// names has no price: each of its requests would be refused. The hint is the line to add.
+Status CheckPrices(const Request& request, const Config& config,
+                   const gateway::BudgetLimits& limits);
+
+// Fails with kInvalid and "file:line:col: error: what" when models' answers must be counted and an
+// endpoint has `tls: skip`: nothing could be counted there.
+Status CheckCountable(const LoadedPolicy& policy, const gateway::BudgetLimits& limits);
+
+}  // namespace run
