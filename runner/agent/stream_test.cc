@@ -200,6 +200,36 @@ TEST_CASE("A command's lines pass through, neutral, the last one also without a 
   CHECK(StreamReader("command").Finish(137).reason == "the agent was killed by signal 9");
 }
 
+// Recorded of Codex 0.169.0 in this sandbox, read-only and workspace-write, and without its own.
+TEST_CASE("What Codex's own sandbox blocked is seen on either stream, and not in what it quotes") {
+  auto blocked = [](const std::string& line) {
+    StreamReader reader("command");
+    reader.Feed(line + "\n");
+    const AgentSummary summary = reader.Finish(0);
+    CHECK(summary.succeeded);
+    return summary.blocked;
+  };
+  CHECK_FALSE(
+      blocked("2026-11-23T01:41:24.944950Z ERROR codex_core::tools::router: error=patch rejected: "
+              "writing is blocked by read-only sandbox; rejected by user approval settings")
+          .empty());
+  const std::string change =
+      R"({"type":"item.completed","item":{"id":"item_2","type":"file_change","changes":)"
+      R"([{"path":"/c/w.txt","kind":"add"}],"status":"STATUS"}})";
+  auto with = [&](const std::string& status) {
+    std::string line = change;
+    return line.replace(line.find("STATUS"), 6, status);
+  };
+  CHECK_FALSE(blocked(with("failed")).empty());
+  CHECK_FALSE(blocked(with("declined")).empty());
+  CHECK(blocked(with("completed")).empty());
+  CHECK(blocked("writing is blocked by read-only sandbox").empty());
+  CHECK(
+      blocked(R"({"type":"item.completed","item":{"type":"agent_message","text":"\"file_change\",)"
+              R"( \"status\":\"failed\""}})")
+          .empty());
+}
+
 TEST_CASE("A line without end is skipped in bounded memory, and reading goes on behind it") {
   StreamReader reader("command");
   const std::string megabyte(size_t{1} << 20, 'x');

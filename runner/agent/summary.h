@@ -30,7 +30,10 @@ struct AgentSummary {
   std::string result_text;         // Its last word, at most 64 KiB.
   int64_t api_error_status = 0;    // HTTP status of the model's refusal; 0: none.
   std::vector<std::string>
-      permission_denials;   // "Write /path": what the agent's own rules refused.
+      permission_denials;  // "Write /path": what the agent's own rules refused.
+  // What a sandbox of the agent's own blocked, as its stream says; the agent may end with 0 and
+  // claim success all the same.
+  std::string blocked;
   bool saw_result = false;  // The stream came to its end; otherwise the figures are partial sums.
 };
 

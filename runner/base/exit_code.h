@@ -51,7 +51,8 @@ inline constexpr auto kExitCodes = std::to_array<ExitCodeDoc>({
      "Refused: an image is not trusted, a gate refused the changes, a policy said no, or the forge "
      "did not permit it."},
     {"78",
-     "The set-up is wrong: a missing token, one that the model refuses, an unknown provider, a cost "
+     "The set-up is wrong: a missing token, one that the model refuses, an unknown provider, a "
+     "cost "
      "limit and a model without a price."},
     {"124", "The time limit, or the idle limit, ended the run."},
     {"125", "Another limit ended the run: memory, disk, output, processes."},

@@ -22,8 +22,8 @@ struct ModelUse {
   std::optional<double> cost_usd;  // None when a price is not known, or nothing was asked.
   double priced_cost_usd = 0;      // Of the models with a price.
   std::vector<std::string> unpriced_models;
-  bool estimated = false;          // Some answer did not say what it used.
-  std::string exhausted;  // "tokens", "cost", "requests": the budget that refused; or empty.
+  bool estimated = false;  // Some answer did not say what it used.
+  std::string exhausted;   // "tokens", "cost", "requests": the budget that refused; or empty.
   // The host of a model that refused the credential (401, 403), when no model ever answered
   // otherwise than that; else empty.
   std::string refused_by;

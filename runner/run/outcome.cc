@@ -54,6 +54,12 @@ OutcomeRecord Exited(const AgentEnd& end, const LimitSigns& signs, const change:
   }
   if (!signs.refused_by.empty()) return CredentialRefused(signs.refused_by);
   if (!end.summary.succeeded) return AgentFailed(end, signs);
+  if (signs.nothing_changed && !end.summary.blocked.empty()) {
+    return Outcome(OutcomeKind::kAgentFailed, static_cast<ExitCode>(1),
+                   "the agent's own sandbox blocked its work (" + end.summary.blocked +
+                       "); this run's sandbox replaces it, so start the agent without one: codex "
+                       "exec --dangerously-bypass-approvals-and-sandbox");
+  }
   if (!verdict.accepted) {
     return Outcome(OutcomeKind::kRefused, ExitCode::kRefused, "a gate refused the changes");
   }

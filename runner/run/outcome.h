@@ -16,6 +16,7 @@ struct LimitSigns {
   bool disk_full = false;
   std::string budget =
       {};  // "tokens", "cost", "requests": the one that refused a request; or empty.
+  bool nothing_changed = false;  // The agent left the checkout as it was.
   std::string refused_by =
       {};  // The host whose models refused the credential, every time; or empty.
 };

@@ -42,6 +42,32 @@ TEST_CASE("DecideOutcome says which budget refused the agent its model, whatever
   }
 }
 
+TEST_CASE("DecideOutcome names the host that refused the credential, whatever the exit status") {
+  run::LimitSigns signs;
+  signs.refused_by = "api.example.com";
+  for (bool succeeded : {true, false}) {
+    report::OutcomeRecord outcome = run::DecideOutcome(Exited(0, succeeded), signs, kAccepted);
+    CHECK(outcome.kind == OutcomeKind::kCredentialRefused);
+    CHECK(outcome.exit_code == 78);
+    CHECK(outcome.reason.find("api.example.com") != std::string::npos);
+  }
+}
+
+TEST_CASE(
+    "An agent that its own sandbox blocked succeeds only when it changed something after all") {
+  run::AgentEnd end = Exited(0, true);
+  end.summary.blocked = "blocked by read-only sandbox";
+  run::LimitSigns signs;
+  CHECK(run::DecideOutcome(end, signs, kAccepted).kind == OutcomeKind::kSuccess);
+  signs.nothing_changed = true;
+  report::OutcomeRecord outcome = run::DecideOutcome(end, signs, kAccepted);
+  CHECK(outcome.kind == OutcomeKind::kAgentFailed);
+  CHECK(outcome.exit_code == 1);
+  CHECK(outcome.reason.find("blocked by read-only sandbox") != std::string::npos);
+  end.summary.blocked.clear();
+  CHECK(run::DecideOutcome(end, signs, kAccepted).kind == OutcomeKind::kSuccess);
+}
+
 TEST_CASE("DecideOutcome does not take an exit status of 0 for success") {
   run::AgentEnd end = Exited(0, false);
   end.summary.reason = "the model refused";

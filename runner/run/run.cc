@@ -407,6 +407,7 @@ Status RunAgent(const Request& request, ReportDirectory& directory, Recorder& re
       TRY(change::CaptureChanges(sandbox.upper(), plan.checkout.path, plan.checkout.git(), {})
               .Context("collecting the changes"));
   recorder.Note(changes);
+  signs.nothing_changed = changes.files.empty() && changes.complete;
   recorder.Phase("changes");
 
   change::GateLimits gates;

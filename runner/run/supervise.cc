@@ -251,6 +251,7 @@ Result<AgentEnd> Supervisor::Watch() {
   }
   end.status = ShellStatus(wait_status_);
   end.summary = output_.Finish(end.status.value_or(128 + SIGKILL));
+  if (end.summary.blocked.empty()) end.summary.blocked = error_.Finish(0).blocked;
   end.refused_by = refused_by_;
   end.output_bytes = output_bytes_;
   end.wall_ms = std::chrono::duration_cast<milliseconds>(Deadline::Clock::now() - started_).count();
