@@ -20,7 +20,8 @@ constexpr char kSize[] = "size";
 
 class Judge {
  public:
-  explicit Judge(const GateLimits& limits) : limits_(limits) {}
+  Judge(const GateLimits& limits, const codec::SecretMask* known)
+      : limits_(limits), known_(known) {}
 
   void JudgeSize(const ChangeSet& changes) {
     auto files = static_cast<int64_t>(changes.files.size());
@@ -136,6 +137,11 @@ class Judge {
   }
 
   void JudgeText(const std::string& path, int64_t line, std::string_view text) {
+    if (known_ != nullptr && known_->Finds(text)) {
+      verdict_.reveals_secret = true;
+      Add(kSecrets, Severity::kError, path, line,
+          "a secret of this run; the patch is withheld from the report");
+    }
     for (const SecretMatch& match : FindSecrets(text)) {
       std::string message = match.kind;
       if (!match.shown.empty()) message += ", " + match.shown + "...";
@@ -162,14 +168,16 @@ class Judge {
   }
 
   const GateLimits& limits_;
+  const codec::SecretMask* known_;
   Verdict verdict_;
   int64_t more_ = 0;
 };
 
 }  // namespace
 
-Verdict JudgeChanges(const ChangeSet& changes, const GateLimits& limits) {
-  Judge judge(limits);
+Verdict JudgeChanges(const ChangeSet& changes, const GateLimits& limits,
+                     const codec::SecretMask* known) {
+  Judge judge(limits, known);
   judge.JudgeSize(changes);
   for (const FileChange& file : changes.files) judge.JudgeFile(file);
   judge.JudgeSections(changes);

@@ -8,6 +8,7 @@
 
 #include "change/capture.h"
 #include "change/protected_path.h"
+#include "codec/secret_mask.h"
 
 namespace change {
 
@@ -33,19 +34,21 @@ struct GateLimits {
 };
 
 struct Verdict {
-  bool accepted = true;  // No finding is of kError.
+  bool accepted = true;         // No finding is of kError.
+  bool reveals_secret = false;  // A known secret is in it: the patch is for nobody's eyes.
   std::vector<GateFinding> findings;
 };
 
 // Judges a change set, which may come from a report and be hostile: `files` and `patch` are both
 // looked at, and a section of one that the other does not have is itself refused. O(patch).
-//   secrets: credentials in added lines, in names and in binary data (of a binary file changed in
-//   part
+//   secrets: a secret of the run itself (`known`, may be null), or what has the form of one, in
+//   added lines, in names and in binary data (of a binary file changed in part
 //     only what was inserted, which is noted).
 //   protected-paths: paths that steer CI, review, hooks or agents (protected_path.h), under the old
 //     name as well as the new; names that leave the checkout or enter `.git`; symbolic links that
 //     may point outside it.
 //   size: the limits, and a set that is not complete.
-Verdict JudgeChanges(const ChangeSet& changes, const GateLimits& limits);
+Verdict JudgeChanges(const ChangeSet& changes, const GateLimits& limits,
+                     const codec::SecretMask* known = nullptr);
 
 }  // namespace change

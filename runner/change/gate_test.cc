@@ -70,6 +70,27 @@ TEST_CASE("A secret that is removed or only context is not the agent's") {
   CHECK(JudgeChanges(changes, {}).findings.empty());
 }
 
+TEST_CASE("A secret of the run is refused in any of its forms, and only where it is added") {
+  codec::SecretMask known;
+  REQUIRE(known.Add("plain words that are a secret"));
+  for (const char* line :
+       {"x = plain words that are a secret", "x = plain%20words%20that%20are%20a%20secret",
+        "x = cGxhaW4gd29yZHMgdGhhdCBhcmUgYSBzZWNyZXQ="}) {
+    CAPTURE(line);
+    Verdict verdict = JudgeChanges(Created("a", {"x", line}), {}, &known);
+    CHECK_FALSE(verdict.accepted);
+    CHECK(verdict.reveals_secret);
+    REQUIRE(verdict.findings.size() == 1);
+    CHECK(verdict.findings[0].line == 2);
+    CHECK(verdict.findings[0].message.find("plain") == std::string::npos);
+    // The control: nobody said that it is one.
+    CHECK(JudgeChanges(Created("a", {"x", line}), {}).accepted);
+  }
+  Verdict other = JudgeChanges(Created("a", {"plain words that are none"}), {}, &known);
+  CHECK(other.accepted);
+  CHECK_FALSE(other.reveals_secret);
+}
+
 TEST_CASE("Lines that look like headers are text inside a hunk") {
   ChangeSet changes = Created("a", {"++ b/other", "diff --git a/x b/x", "@@ -1 +1 @@", kToken});
   Verdict verdict = JudgeChanges(changes, {});

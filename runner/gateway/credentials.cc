@@ -15,9 +15,6 @@
 namespace gateway {
 namespace {
 
-// A shorter value is a word like any other: hiding it would only say what it is.
-constexpr size_t kRedactedBytesMin = 8;
-
 CredentialRefusal Mismatch(std::string_view name, std::string_view why) {
   return {403, "credential_endpoint_mismatch",
           "credential " + std::string(name) + " " + std::string(why)};
@@ -30,13 +27,6 @@ bool IsBoundHere(const BoundSecret& secret, const CredentialTarget& target) {
 }
 
 void Wipe(std::string& text) { ::OPENSSL_cleanse(text.data(), text.size()); }
-
-void ReplaceAll(std::string* text, std::string_view what, std::string_view with) {
-  for (size_t at = text->find(what); at != std::string::npos; at = text->find(what, at)) {
-    text->replace(at, what.size(), with);
-    at += with.size();
-  }
-}
 
 }  // namespace
 
@@ -202,6 +192,7 @@ class Credentials::Attempt {
 Credentials::Credentials(std::vector<BoundSecret> secrets) : secrets_(std::move(secrets)) {
   int grants = 0;
   for (const BoundSecret& secret : secrets_) grants = std::max(grants, secret.grant + 1);
+  for (const BoundSecret& secret : secrets_) mask_.Add(secret.value.reveal());
   for (int i = 0; i < grants; ++i) tokens_.push_back({Secret(), Deadline::After({})});
 }
 
@@ -270,23 +261,14 @@ std::string_view Credentials::SigningService(const CredentialTarget& target) con
 }
 
 void Credentials::SetToken(int grant, Secret token, Deadline until) {
+  mask_.Add(token.reveal());
   Token& slot = tokens_.at(static_cast<size_t>(grant));
   slot.value = std::move(token);
   slot.until = until;
 }
 
 std::string Credentials::Redact(std::string_view text) const {
-  std::string out = RedactPlaceholders(text);
-  auto hide = [&](std::string_view value) {
-    if (value.size() < kRedactedBytesMin) return;
-    ReplaceAll(&out, value, "[CREDENTIAL]");
-    std::string encoded = codec::PercentEncode(value);
-    ReplaceAll(&out, encoded, "[CREDENTIAL]");
-    Wipe(encoded);
-  };
-  for (const BoundSecret& secret : secrets_) hide(secret.value.reveal());
-  for (const Token& token : tokens_) hide(token.value.reveal());
-  return codec::RedactTokens(out);
+  return codec::RedactTokens(mask_.Mask(RedactPlaceholders(text)));
 }
 
 }  // namespace gateway

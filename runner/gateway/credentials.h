@@ -11,6 +11,7 @@
 
 #include "base/deadline.h"
 #include "codec/http_head.h"
+#include "codec/secret_mask.h"
 #include "gateway/gateway.h"
 #include "gateway/placeholder.h"
 
@@ -76,9 +77,11 @@ class Credentials {
   // The token of a grant, and until when it may be used.
   void SetToken(int grant, Secret token, Deadline until);
 
-  // `text` as a record may have it: placeholders, and the values of secrets as they are or percent
-  // encoded, are shown as [CREDENTIAL], and other tokens by their kind.
+  // `text` as a record may have it: placeholders, and the values of secrets in their usual forms,
+  // are shown as [CREDENTIAL], and other tokens by their kind.
   std::string Redact(std::string_view text) const;
+  // Every value, tokens that were fetched included.
+  const codec::SecretMask& mask() const { return mask_; }
 
  private:
   class Attempt;
@@ -88,6 +91,7 @@ class Credentials {
   };
   std::vector<BoundSecret> secrets_;
   std::vector<Token> tokens_;  // By grant.
+  codec::SecretMask mask_;
 };
 
 }  // namespace gateway

@@ -114,7 +114,8 @@ Result<GatewayNews> Gateway::TakeNews() {
       TRY(sys::ReceiveMessage(control_.get(), kNewsBytesMax, Deadline::After(kStartTimeout))
               .Context("listening to the gateway"));
   GatewayNews news;
-  if (message.bytes.empty()) return news;
+  news.ended = message.bytes.empty();
+  if (news.ended) return news;
   const std::string_view text = std::string_view(message.bytes).substr(1);
   if (message.bytes.front() == kRefusedMessage) news.credential_refused_by = text;
   if (message.bytes.front() == kTokenMessage) news.token = Secret(text);

@@ -103,6 +103,7 @@ struct GatewayNews {
   std::string credential_refused_by;
   // An access token that was fetched in place of a bound secret and will be used next.
   Secret token;
+  bool ended = false;  // There is no gateway any more.
 };
 
 // The running gateway process. One thread of the supervisor uses it. The destructor kills and

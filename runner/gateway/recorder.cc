@@ -37,6 +37,9 @@ bool Recorder::Record(const Notice& notice) {
 }
 
 bool Recorder::Write(size_t lines_before) {
+  if (secrets_.Finds(json_)) json_ = secrets_.Mask(json_);
+  const std::string_view line = std::string_view(lines_).substr(lines_before);
+  if (secrets_.Finds(line)) lines_.replace(lines_before, line.size(), secrets_.Mask(line));
   json_ += '\n';
   lines_ += '\n';
   bytes_ += json_.size() + lines_.size() - lines_before;

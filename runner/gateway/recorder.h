@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/fd.h"
+#include "codec/secret_mask.h"
 #include "gateway/notice.h"
 #include "gateway/ocsf.h"
 
@@ -15,7 +16,9 @@ namespace gateway {
 // The lines for people, which say the same, follow together when the gateway next waits.
 class Recorder {
  public:
-  Recorder(Fd jsonl, Fd log) : jsonl_(std::move(jsonl)), log_(std::move(log)) {}
+  // `secrets` outlives this: a program that a host told one may put it into whatever is recorded.
+  Recorder(Fd jsonl, Fd log, const codec::SecretMask& secrets)
+      : jsonl_(std::move(jsonl)), log_(std::move(log)), secrets_(secrets) {}
 
   // False when a file could not be written, or when kRecordBytesMax is reached: the gateway must
   // end.
@@ -31,6 +34,7 @@ class Recorder {
 
   Fd jsonl_;
   Fd log_;
+  const codec::SecretMask& secrets_;
   std::string json_;   // The record that is being written.
   std::string lines_;  // For log_.
   size_t bytes_ = 0;

@@ -7,6 +7,7 @@
 
 #include "codec/json.h"
 #include "codec/neutral.h"
+#include "codec/secret_mask.h"
 #include "codec/utf8.h"
 #include "report/event_lines.h"
 
@@ -54,9 +55,21 @@ std::string ShownMethod(std::string method) {
   return method;
 }
 
+// A host that the gateway shows without a secret in it.
+bool IsMasked(const std::string& host) {
+  return host.find(codec::SecretMask::kMark) != std::string::npos;
+}
+
+bool IsHost(std::string host) {
+  constexpr std::string_view kMark = codec::SecretMask::kMark;
+  for (size_t at = host.find(kMark); at != std::string::npos; at = host.find(kMark, at)) {
+    host.replace(at, kMark.size(), "x");
+  }
+  return Consists(host, "abcdefghijklmnopqrstuvwxyz0123456789.-_:");
+}
+
 bool IsSane(const policy::Denial& denial) {
-  return !denial.host.empty() && denial.host.size() <= kHostBytesMax &&
-         Consists(denial.host, "abcdefghijklmnopqrstuvwxyz0123456789.-_:") &&
+  return !denial.host.empty() && denial.host.size() <= kHostBytesMax && IsHost(denial.host) &&
          Consists(denial.method, "ABCDEFGHIJKLMNOPQRSTUVWXYZ-_") &&
          (denial.path.empty() || denial.path[0] == '/' || denial.path == "*") &&
          IsPlain(denial.path, kPathBytesMax) && IsPlain(denial.binary, kPathBytesMax);
@@ -169,7 +182,7 @@ class Collector {
     if (list_.denials.size() >= kDenialsMax) return Drop();
     index_.emplace(key, list_.denials.size());
     // No line beside a deny rule helps.
-    if (denied.by_policy && denied.deny_rule.empty()) {
+    if (denied.by_policy && denied.deny_rule.empty() && !IsMasked(denial.host)) {
       denied.allow_line = policy::SuggestLine(denial);
     }
     list_.denials.push_back(std::move(denied));

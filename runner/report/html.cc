@@ -105,7 +105,8 @@ std::string RenderChanged(const ReportInput& input) {
   if (input.files.empty() && input.patch.empty()) {
     return Section("What changed", "", "<p class=\"soft\">Nothing.</p>\n");
   }
-  std::string body = RenderPatchHtml(input.patch, input.files);
+  std::string body =
+      RenderPatchHtml(input.shown_patch.empty() ? input.patch : input.shown_patch, input.files);
   if (!input.record.changes.complete) {
     body = "<p class=\"bad\">Not everything is shown: a bound cut the collection.</p>\n" + body;
   }

@@ -211,6 +211,8 @@ struct ReportInput {
   std::vector<ChangedFile> files;
   std::string patch;       // Bytes, as `git apply` takes them.
   std::string agent_text;  // The agent's last word; may be empty.
+  // What the page shows in place of `patch`, where that holds what nobody should read; or empty.
+  std::string shown_patch = {};
 };
 
 }  // namespace report

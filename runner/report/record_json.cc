@@ -70,6 +70,32 @@ class Writer {
   Json json_ = Json::EmptyObject();
 };
 
+// Changes the texts of one object: the third with that face.
+class Editor {
+ public:
+  explicit Editor(const std::function<std::string(std::string_view)>& edit) : edit_(edit) {}
+
+  void Field(const char*, std::string& text) { text = edit_(text); }
+  void Field(const char*, std::vector<std::string>& texts) {
+    for (std::string& text : texts) text = edit_(text);
+  }
+  template <typename Other>
+  void Field(const char*, Other&) {}
+  template <typename Enum, size_t N>
+  void Field(const char*, const Names<Enum, N>&, Enum&) {}
+  template <typename T>
+  void Object(const char*, T& value) {
+    Fields(*this, value);
+  }
+  template <typename T>
+  void List(const char*, std::vector<T>& values) {
+    for (T& value : values) Fields(*this, value);
+  }
+
+ private:
+  const std::function<std::string(std::string_view)>& edit_;
+};
+
 // Reads members of one object; the first fault is kept, what follows is left as it was.
 class Reader {
  public:
@@ -431,6 +457,15 @@ std::string RenderRun(const RunFile& run) { return RenderVersioned(run); }
 
 std::string RenderChanges(const ChangesRecord& totals, const std::vector<ChangedFile>& files) {
   return RenderVersioned(ChangesFile{totals, files});
+}
+
+void EditTexts(const std::function<std::string(std::string_view)>& edit, ReportInput* input) {
+  Editor editor(edit);
+  RunFile run{std::move(input->record), std::move(input->agent_text)};
+  Fields(editor, run);
+  input->record = std::move(run.record);
+  input->agent_text = std::move(run.agent_text);
+  for (ChangedFile& file : input->files) Fields(editor, file);
 }
 
 Result<RunFile> ParseRun(std::string_view json) { return ParseVersioned<RunFile>(json); }

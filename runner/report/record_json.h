@@ -2,6 +2,7 @@
 // run.json and changes.json: records to JSON and back. docs/reference/schemas/ describes both.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,6 +22,9 @@ struct RunFile {
 
 std::string RenderRun(const RunFile& run);
 std::string RenderChanges(const ChangesRecord& totals, const std::vector<ChangedFile>& files);
+
+// Has `edit` make anew every text of a report but the patch.
+void EditTexts(const std::function<std::string(std::string_view)>& edit, ReportInput* input);
 
 // Strict: every member that RenderRun writes must be there with its type and within bounds; members
 // of other names are passed over. Fails with kInvalid and the member's place: "outcome.kind: ...".

@@ -94,6 +94,30 @@ TEST_CASE("What is written is bounded, valid UTF-8, and quotes no credential") {
   CHECK(back.record.outcome.reason == "a\ufffd [redacted:github-token]");
 }
 
+TEST_CASE("Every text of a report can be edited, and nothing else changes") {
+  RunFile sample = Sample();
+  ReportInput input;
+  input.record = sample.record;
+  input.agent_text = sample.agent_text;
+  input.files.resize(1);
+  input.files[0].path = "path-1";
+  input.files[0].old_path = "path-0";
+  size_t seen = 0;
+  auto edit = [&](std::string_view text) {
+    ++seen;
+    return text == "N" || text == "bye" || text == "path-1" ? "edited" : std::string(text);
+  };
+  EditTexts(edit, &input);
+  CHECK(seen > 40);
+  CHECK(input.agent_text == "edited");
+  CHECK(input.files[0].path == "edited");
+  CHECK(input.files[0].old_path == "path-0");
+  CHECK(input.record.denials[0].denial.operations[0].operation_name == "edited");
+  sample.agent_text = "edited";
+  sample.record.denials[0].denial.operations[0].operation_name = "edited";
+  CHECK(RenderRun({input.record, input.agent_text}) == RenderRun(sample));
+}
+
 TEST_CASE("Changed files are read back as they were") {
   const std::vector<ChangedFile> files = {
       {"b", "a", FileState::kRenamed, "100644", "100755", false, 1, 2, 3},

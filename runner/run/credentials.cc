@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 
+#include "base/log.h"
 #include "base/sys.h"
 #include "codec/position.h"
 #include "gateway/provider.h"
@@ -198,6 +199,35 @@ Result<RunCredentials> CollectCredentials(const Request& request, const Trust& t
     TRY(AddProvider(std::move(provider), binding, values, &credentials));
   }
   return credentials;
+}
+
+Result<std::vector<KeptSecret>> KeepSecrets(const RunCredentials& credentials) {
+  std::vector<std::pair<std::string, std::string_view>> values;
+  for (const gateway::BoundSecret& secret : credentials.secrets) {
+    values.emplace_back(secret.name, secret.value.reveal());
+  }
+  for (const gateway::TokenGrant& grant : credentials.grants) {
+    for (const Secret* part : {&grant.key, &grant.client_secret, &grant.subject_auth}) {
+      values.emplace_back(grant.identity, part->reveal());
+    }
+  }
+  std::vector<KeptSecret> kept;
+  for (const auto& [name, value] : values) {
+    if (value.empty()) continue;
+    kept.push_back({name, TRY(UnforkedBytes::Copy(value))});
+  }
+  return kept;
+}
+
+codec::SecretMask MaskOf(const std::vector<KeptSecret>& secrets) {
+  codec::SecretMask mask;
+  for (const KeptSecret& secret : secrets) {
+    if (mask.Add(secret.value.reveal())) continue;
+    logging::Warn(
+        "a secret is too short to be masked",
+        {{"name", secret.name}, {"bytes_min", std::to_string(codec::SecretMask::kValueBytesMin)}});
+  }
+  return mask;
 }
 
 std::vector<std::string> CredentialVariables(const Request& request) {

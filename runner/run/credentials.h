@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "base/result.h"
+#include "base/unforked_bytes.h"
+#include "codec/secret_mask.h"
 #include "gateway/gateway.h"
 #include "policy/policy.h"
 #include "run/request.h"
@@ -36,6 +38,17 @@ Status CheckCredentials(const Request& request, const Trust& trust, const policy
 Result<RunCredentials> CollectCredentials(const Request& request, const Trust& trust,
                                           const policy::Policy& policy,
                                           const std::string& policy_file);
+
+// A value that the supervisor keeps while the agent runs, to mask it in what the agent says: where
+// neither the gateway's process nor the sandbox's, which it starts meanwhile, can find it.
+struct KeptSecret {
+  std::string name;
+  UnforkedBytes value;
+};
+// Of everything in `credentials` that is secret. Fails as UnforkedBytes::Copy.
+Result<std::vector<KeptSecret>> KeepSecrets(const RunCredentials& credentials);
+// What masks them; call it when no further process is started. Too short values are warned of.
+codec::SecretMask MaskOf(const std::vector<KeptSecret>& secrets);
 
 // The variables of this process that hold, or may hold, a value of `request`'s credentials.
 std::vector<std::string> CredentialVariables(const Request& request);

@@ -9,6 +9,7 @@
 
 #include "base/exit_code.h"
 #include "base/version.h"
+#include "report/record_json.h"
 
 namespace run {
 namespace {
@@ -217,6 +218,7 @@ void Recorder::Note(const change::ChangeSet& changes) {
 }
 
 void Recorder::Note(const change::Verdict& verdict) {
+  if (verdict.reveals_secret) input_.patch.clear();
   for (const change::GateFinding& gate : verdict.findings) {
     report::Finding finding;
     finding.rule = gate.gate;
@@ -245,6 +247,12 @@ void Recorder::NoteFailure(const Error& error) {
 
 const report::ReportInput& Recorder::Finish() {
   input_.record.finished_at_ms = NowMs();
+  if (secrets_.empty()) return input_;
+  auto mask = [this](std::string_view text) { return secrets_.Mask(text); };
+  report::EditTexts(mask, &input_);
+  // A patch that may be applied stays as it is: a secret that it does not add was in the
+  // repository.
+  if (secrets_.Finds(input_.patch)) input_.shown_patch = secrets_.Mask(input_.patch);
   return input_;
 }
 

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "change/gate.h"
+#include "codec/secret_mask.h"
 #include "forge/event.h"
 #include "gateway/budget_limits.h"
 #include "gateway/program_links.h"
@@ -45,6 +46,9 @@ class Recorder {
   // The run could not be carried out.
   void NoteFailure(const Error& error);
 
+  // What must not be in the record, whoever wrote it there. It may grow until Finish.
+  codec::SecretMask& secrets() { return secrets_; }
+
   const report::RunRecord& record() const { return input_.record; }
   // The whole, with the time of its end.
   const report::ReportInput& Finish();
@@ -52,6 +56,7 @@ class Recorder {
  private:
   const Request& request_;
   report::ReportInput input_;
+  codec::SecretMask secrets_;
   Deadline::Clock::time_point phase_began_;
 };
 

@@ -363,6 +363,9 @@ Status RunAgent(const Request& request, ReportDirectory& directory, Recorder& re
                                 {"file", plan.policy.file},
                                 {"ref", plan.policy.record.ref}});
 
+  // Kept for the time after the gateway has them, and hidden from the two processes that start
+  // next.
+  std::vector<KeptSecret> secrets = TRY(KeepSecrets(plan.credentials));
   auto [identity_asks, identity_answers] = TRY(sys::SocketPair());
   gateway::Gateway gateway =
       TRY(gateway::Gateway::Start(ConfigureGateway(plan, directory, std::move(identity_asks)))
@@ -383,6 +386,7 @@ Status RunAgent(const Request& request, ReportDirectory& directory, Recorder& re
   gateway::ProgramLinks links = TRY(FollowLinks(plan.policy.parsed.policy, sandbox.init_pid()));
   TRY(sandbox.Go().Context("starting the agent"));
   recorder.Note(sandbox.connects(), links);
+  recorder.secrets() = MaskOf(secrets);
   gateway::ConnectionOwners owners(sandbox.init_pid(), sandbox.connects().descriptor() >= 0,
                                    sandbox.TakeDiagnostics(), std::move(links));
   logging::Info("agent started", {{"agent", request.agent}, {"isolation", "namespaces"}});
@@ -390,7 +394,7 @@ Status RunAgent(const Request& request, ReportDirectory& directory, Recorder& re
   OutputFiles files{plan.agent.streams_json ? directory.agent_jsonl.get() : -1,
                     directory.agent_log.get(), request.json ? STDERR_FILENO : STDOUT_FILENO};
   AgentEnd end = TRY(Supervise(sandbox, gateway, owners, reload, identity_answers.get(),
-                               signals.get(), request, files)
+                               signals.get(), request, files, recorder.secrets())
                          .Context("watching the agent"));
   LimitSigns signs = recorder.Note(end, sandbox);
   recorder.Phase("agent");
@@ -413,7 +417,7 @@ Status RunAgent(const Request& request, ReportDirectory& directory, Recorder& re
   change::GateLimits gates;
   if (plan.checkout.git() != nullptr) gates.prefix = plan.checkout.git()->prefix();
   gates.paths = plan.config.paths;
-  change::Verdict verdict = change::JudgeChanges(changes, gates);
+  change::Verdict verdict = change::JudgeChanges(changes, gates, &recorder.secrets());
   recorder.Note(verdict);
   report::OutcomeRecord outcome = DecideOutcome(end, signs, verdict);
   recorder.Note(outcome);
@@ -470,7 +474,11 @@ Result<int> Run(const Request& request) {
   }
   const report::ReportInput& input = recorder.Finish();
   TRY(report::WriteReport(directory.path, input).Context("writing the report"));
-  if (!carried.ok() && !interrupted) return std::move(carried).error();
+  if (!carried.ok() && !interrupted) {
+    Error error = std::move(carried).error();
+    error.what = recorder.secrets().Mask(error.what);
+    return error;
+  }
   LogEnd(input.record, directory.path);
   if (request.json) {
     std::string json = TRY(sys::ReadFile(directory.path + "/run.json", kRunJsonBytesMax));

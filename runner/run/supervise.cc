@@ -13,7 +13,6 @@
 #include <string_view>
 #include <vector>
 
-#include "agent/stream.h"
 #include "base/deadline.h"
 #include "base/sys.h"
 #include "gateway/connection_owners.h"
@@ -33,7 +32,7 @@ class Supervisor {
  public:
   Supervisor(sandbox::Sandbox& sandbox, gateway::Gateway& gateway,
              gateway::ConnectionOwners& owners, PolicyReload& reload, int identity, int signals,
-             const Request& request, const OutputFiles& files)
+             const Request& request, const OutputFiles& files, codec::SecretMask& secrets)
       : sandbox_(sandbox),
         gateway_(gateway),
         owners_(owners),
@@ -41,9 +40,8 @@ class Supervisor {
         identity_(identity),
         signals_(signals),
         request_(request),
-        files_(files),
-        output_(request.agent),
-        error_("command"),
+        secrets_(secrets),
+        said_(request.agent, files, secrets),
         started_(Deadline::Clock::now()),
         wall_(Deadline::After(seconds(request.timeout_s))),
         idle_(NextIdle()),
@@ -65,8 +63,7 @@ class Supervisor {
   };
 
   Status Turn();
-  Status Read(int fd, agent::StreamReader& reader, int raw, bool* open);
-  void Write(const std::vector<std::string>& entries);
+  Status Read(int fd, AgentOutput::Pipe pipe, bool* open);
   bool Pass(const sandbox::Connect& connect);
   void TakeConnect(short events);
   // Reads on in the executables that calls and questions wait for, a piece each turn.
@@ -94,9 +91,8 @@ class Supervisor {
   int identity_;
   int signals_;
   const Request& request_;
-  const OutputFiles& files_;
-  agent::StreamReader output_;
-  agent::StreamReader error_;
+  codec::SecretMask& secrets_;
+  AgentOutput said_;
   Deadline::Clock::time_point started_;
   Deadline wall_;
   Deadline idle_;
@@ -110,15 +106,7 @@ class Supervisor {
   std::string refused_by_;
 };
 
-void Supervisor::Write(const std::vector<std::string>& entries) {
-  std::string lines;
-  for (const std::string& entry : entries) lines.append(entry).append("\n");
-  // A reader that went away, or a full disk, ends neither the agent nor the record of its run.
-  if (files_.readable >= 0) (void)sys::WriteAll(files_.readable, lines);
-  if (files_.terminal >= 0) (void)sys::WriteAll(files_.terminal, lines);
-}
-
-Status Supervisor::Read(int fd, agent::StreamReader& reader, int raw, bool* open) {
+Status Supervisor::Read(int fd, AgentOutput::Pipe pipe, bool* open) {
   char chunk[kChunkBytes];
   ssize_t n = ::read(fd, chunk, sizeof chunk);
   if (n < 0 && (errno == EINTR || errno == EAGAIN)) return Ok();
@@ -130,10 +118,8 @@ Status Supervisor::Read(int fd, agent::StreamReader& reader, int raw, bool* open
   idle_ = NextIdle();
   int64_t room = request_.output_bytes - output_bytes_;
   output_bytes_ += n;
-  std::string_view bytes(chunk,
-                         static_cast<size_t>(std::min<int64_t>(n, std::max<int64_t>(room, 0))));
-  if (raw >= 0) (void)sys::WriteAll(raw, bytes);
-  Write(reader.Feed(bytes));
+  const auto taken = static_cast<size_t>(std::min<int64_t>(n, std::max<int64_t>(room, 0)));
+  said_.Take(pipe, std::string_view(chunk, taken));
   if (output_bytes_ > request_.output_bytes) End(EndKind::kOutputLimit);
   return Ok();
 }
@@ -163,12 +149,18 @@ void Supervisor::Verify() {
                   connects_.end());
 }
 
+// All of it, before what the agent says is read: a token is announced before it is used.
 void Supervisor::TakeNews() {
-  Result<gateway::GatewayNews> news = gateway_.TakeNews();
-  if (!news.ok()) return End(EndKind::kGatewayLost);
-  if (news.value().credential_refused_by.empty()) return;
-  refused_by_ = std::move(news.value().credential_refused_by);
-  End(EndKind::kCredentialRefused);
+  for (;;) {
+    Result<bool> more = sys::WaitReadable(gateway_.news(), Deadline::After({}));
+    if (!more.ok() || !more.value()) return;
+    Result<gateway::GatewayNews> news = gateway_.TakeNews();
+    if (!news.ok() || news.value().ended) return End(EndKind::kGatewayLost);
+    secrets_.Add(news.value().token.reveal());
+    if (news.value().credential_refused_by.empty()) continue;
+    refused_by_ = std::move(news.value().credential_refused_by);
+    End(EndKind::kCredentialRefused);
+  }
 }
 
 void Supervisor::TakeSignal() {
@@ -214,9 +206,11 @@ Status Supervisor::Turn() {
   Verify();
   if (sources[kNews].revents != 0) TakeNews();
   if (sources[kOutput].revents != 0) {
-    TRY(Read(sandbox_.output(), output_, files_.raw, &output_open_));
+    TRY(Read(sandbox_.output(), AgentOutput::Pipe::kOutput, &output_open_));
   }
-  if (sources[kError].revents != 0) TRY(Read(sandbox_.error(), error_, -1, &error_open_));
+  if (sources[kError].revents != 0) {
+    TRY(Read(sandbox_.error(), AgentOutput::Pipe::kError, &error_open_));
+  }
   if (sources[kEnded].revents != 0) {
     wait_status_ = sandbox_.TakeEnd();
     End(wait_status_ ? EndKind::kExited : EndKind::kSandboxLost);
@@ -236,22 +230,21 @@ Result<AgentEnd> Supervisor::Watch() {
   while (!end_) TRY(Turn());
   sandbox_.Kill();
   // Everything that could write is dead: what is left in the pipes ends.
+  TakeNews();
   while (output_open_ && output_bytes_ <= request_.output_bytes) {
-    TRY(Read(sandbox_.output(), output_, files_.raw, &output_open_));
+    TRY(Read(sandbox_.output(), AgentOutput::Pipe::kOutput, &output_open_));
   }
   while (error_open_ && output_bytes_ <= request_.output_bytes) {
-    TRY(Read(sandbox_.error(), error_, -1, &error_open_));
+    TRY(Read(sandbox_.error(), AgentOutput::Pipe::kError, &error_open_));
   }
-  Write(output_.Close());
-  Write(error_.Close());
   AgentEnd end;
   end.kind = *end_;
   if (end.kind == EndKind::kExited && output_bytes_ > request_.output_bytes) {
     end.kind = EndKind::kOutputLimit;
   }
   end.status = ShellStatus(wait_status_);
-  end.summary = output_.Finish(end.status.value_or(128 + SIGKILL));
-  if (end.summary.blocked.empty()) end.summary.blocked = error_.Finish(0).blocked;
+  end.summary = said_.Finish(end.status.value_or(128 + SIGKILL));
+  end.tail = said_.tail();
   end.refused_by = refused_by_;
   end.output_bytes = output_bytes_;
   end.wall_ms = std::chrono::duration_cast<milliseconds>(Deadline::Clock::now() - started_).count();
@@ -280,8 +273,10 @@ std::optional<EndKind> PendingEnd() {
 
 Result<AgentEnd> Supervise(sandbox::Sandbox& sandbox, gateway::Gateway& gateway,
                            gateway::ConnectionOwners& owners, PolicyReload& reload, int identity,
-                           int signals, const Request& request, const OutputFiles& files) {
-  return Supervisor(sandbox, gateway, owners, reload, identity, signals, request, files).Watch();
+                           int signals, const Request& request, const OutputFiles& files,
+                           codec::SecretMask& secrets) {
+  return Supervisor(sandbox, gateway, owners, reload, identity, signals, request, files, secrets)
+      .Watch();
 }
 
 }  // namespace run

@@ -4,12 +4,15 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "agent/summary.h"
 #include "base/fd.h"
 #include "base/result.h"
+#include "codec/secret_mask.h"
 #include "gateway/connection_owners.h"
 #include "gateway/gateway.h"
+#include "run/agent_output.h"
 #include "run/policy_reload.h"
 #include "run/request.h"
 #include "sandbox/sandbox.h"
@@ -37,23 +40,19 @@ struct AgentEnd {
   agent::AgentSummary summary;
   int64_t output_bytes = 0;
   int64_t wall_ms = 0;
-  std::string refused_by;  // The model's host that refuses the credential again and again.
-};
-
-// Where the agent's output goes while it runs. Borrowed.
-struct OutputFiles {
-  int raw = -1;       // agent.jsonl; -1: the agent writes no stream of events.
-  int readable = -1;  // agent.log
-  int terminal = -1;  // Where a person watches.
+  std::vector<std::string> tail;  // The last lines of its log.
+  std::string refused_by;         // The model's host that refuses the credential again and again.
 };
 
 // Stays with the started agent until it ends or a limit, a signal or a lost gateway ends it;
 // answers the gateway's questions meanwhile (`identity` is the answering end), out of `owners`;
-// SIGUSR1 has the policy read again. On return nothing of the sandbox is alive. Fails only when
-// waiting itself fails.
+// SIGUSR1 has the policy read again. What the agent says is masked with `secrets`, to which tokens
+// are added that the gateway fetches meanwhile. On return nothing of the sandbox is alive. Fails
+// only when waiting itself fails.
 Result<AgentEnd> Supervise(sandbox::Sandbox& sandbox, gateway::Gateway& gateway,
                            gateway::ConnectionOwners& owners, PolicyReload& reload, int identity,
-                           int signals, const Request& request, const OutputFiles& files);
+                           int signals, const Request& request, const OutputFiles& files,
+                           codec::SecretMask& secrets);
 
 // SIGINT, SIGTERM, SIGHUP and SIGUSR1 are taken from their default ends and arrive at this
 // descriptor; call it before the first process is started.

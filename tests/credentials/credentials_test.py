@@ -47,6 +47,7 @@ network_policies:
       - {{host: HOST, port: {unsigned}, protocol: rest, enforcement: enforce, access: full,
          credential_signing: "sigv4:no_body", signing_service: s3, signing_region: eu-west-1}}
       - {{host: HOST, port: {vertex}, protocol: rest, enforcement: enforce, access: full}}
+      - {{host: HOST, port: {echo}, protocol: rest, enforcement: enforce, access: read-only}}
       - {{host: OTHER, port: {redacted}, protocol: rest, enforcement: enforce, access: full}}
     binaries: [{{path: "/**"}}]
 network_middlewares:
@@ -71,6 +72,7 @@ class Run:
         self.upstream = Upstream(self.folder)
         self.ports = {name: self.upstream.listen() for name in (
             "anthropic", "plain", "elsewhere", "rewrite", "signed", "unsigned", "vertex", "redacted")}
+        self.ports["echo"] = self.upstream.listen(self.upstream.echo)
         self.token_port = self.upstream.listen(self.upstream.grant)
         self.requests = []
         self.written = {}  # Everything that runs wrote, by file.
@@ -82,11 +84,12 @@ class Run:
             "headers": [["X-Case", name], *map(list, headers)], "chunked": chunked, "sleep": sleep, "length": length,
             "pieces": [base64.b64encode(piece).decode() for piece in pieces]})
 
-    def go(self, label, arguments, variables, policy=POLICY):
+    def go(self, label, arguments, variables, policy=POLICY, agent="inside.py"):
         base = os.path.join(self.folder, label)
         checkout, report = base + "/checkout", base + "/report"
         os.makedirs(checkout)
-        shutil.copy(HERE + "/inside.py", checkout)
+        for name in {"inside.py", agent}:
+            shutil.copy(HERE + "/" + name, checkout)
         with open(checkout + "/requests.json", "w") as out:
             json.dump(self.requests, out)
         with open(base + "/policy.yml", "w") as out:
@@ -94,7 +97,7 @@ class Run:
         self.requests = []
         done = subprocess.run(
             [BINARY, "run", "--workdir", checkout, "--policy", base + "/policy.yml", "--report-dir", report,
-             "--ca-file", self.folder + "/ca.pem", "--timeout", "60s", *arguments, "--", PYTHON, "inside.py"],
+             "--ca-file", self.folder + "/ca.pem", "--timeout", "60s", *arguments, "--", PYTHON, agent],
             stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", timeout=90,
             # Short: the environment is printed, and a line of output ends at 2,000 characters.
             env={"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": base, **variables})
@@ -407,7 +410,89 @@ class Vertex(unittest.TestCase):
         self.assertEqual(len(RUN.upstream.tokens), 1)  # The second did not ask again at once.
 
 
+class Echoed(unittest.TestCase):
+    """An allowed host tells a secret back, and the agent repeats it: nothing that a run writes or prints has it. That no
+    file of these runs has a value as it is, tearDownModule sees."""
+
+    def leak(self, label, arguments, variables, path="/v1/x", headers=()):
+        RUN.send(label, "echo", path, headers=headers)
+        return RUN.go(label, arguments, variables, agent="leak.py")[0]
+
+    def assert_masked(self, label, done, value, patch=True):
+        log = RUN.written[label + "/agent.log"]
+        self.assertIn("length %d" % len(value), log, done.stderr)  # The control: it was told the value.
+        for kind in ("plain", "bearer Bearer", "url", "base64", "hex", "pieces", "hidden"):
+            self.assertRegex(log, r"(?m)^%s \[CREDENTIAL\]=*$" % kind)
+            self.assertRegex(done.stdout, r"(?m)^%s \[CREDENTIAL\]=*$" % kind)
+        for kind in ("json", "json twice"):
+            self.assertRegex(log, r'(?m)^%s .*\[CREDENTIAL\]\\*"' % kind)
+        forms = [base64.b64encode(value.encode()).decode().rstrip("="), value.encode().hex(), value.lower(),
+                 base64.b64encode(b"user:" + value.encode()).decode()[8:-4],
+                 base64.urlsafe_b64encode(b"x" + value.encode()).decode()[4:-4]]
+        for name, text in RUN.written.items():
+            if name.startswith(label + "/") and not name.endswith(".py"):
+                for form in forms:
+                    self.assertNotIn(form, text, name)
+
+    def test_a_secret_is_masked_in_all_that_a_run_writes(self):
+        done = self.leak("echoed", ["--secret", "SERVICE_TOKEN@" + HOST], {"SERVICE_TOKEN": TOKEN},
+                         headers=[("Authorization", "Bearer " + marker("SERVICE_TOKEN"))])
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assert_masked("echoed", done, TOKEN)
+        record = json.loads(RUN.written["echoed/run.json"])
+        self.assertIn("/refused/[CREDENTIAL]", [denied["path"] for denied in record["denials"]])
+        self.assertIn("+a line", RUN.written["echoed/changes.patch"])
+
+    def test_a_patch_with_a_secret_is_refused_and_withheld(self):
+        done = self.leak("filed", ["--secret", "SERVICE_TOKEN@" + HOST], {"SERVICE_TOKEN": TOKEN}, path="/v1/file",
+                         headers=[("Authorization", "Bearer " + marker("SERVICE_TOKEN"))])
+        self.assertEqual(done.returncode, 77, done.stderr)
+        finding = json.loads(RUN.written["filed/run.json"])["findings"][0]
+        self.assertEqual((finding["rule"], finding["path"], finding["line"]), ("secrets", "new.txt", 2))
+        self.assertEqual(RUN.written["filed/changes.patch"], "")
+
+    def test_a_token_that_was_fetched_is_masked_too(self):
+        RUN.upstream.tokens.clear()
+        credentials = {"type": "authorized_user", "client_id": "id", "client_secret": CLIENT, "refresh_token": REFRESH,
+                       "token_uri": "https://%s:%d/token" % (HOST, RUN.token_port)}
+        done = self.leak("granted", ["--provider", "vertex"], {
+            "GCLOUD_CREDENTIALS": json.dumps(credentials),
+            "ANTHROPIC_VERTEX_BASE_URL": "https://%s:%d" % (HOST, RUN.ports["echo"])})
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assert_masked("granted", done, "granted-t0ken-1")
+        denials = json.loads(RUN.written["granted/run.json"])["denials"]
+        self.assertIn("[CREDENTIAL].example.com", [denied["host"] for denied in denials])
+
+    def test_a_short_secret_is_not_masked_and_that_is_told(self):
+        RUN.send("short", "echo", headers=[("Authorization", "Bearer " + marker("PIN"))])
+        done, answers = RUN.go("short", ["--secret", "PIN@" + HOST], {"PIN": "fin"})
+        self.assertIn("Bearer fin", answers["short"][1])
+        self.assertIn("a secret is too short to be masked name=PIN", done.stderr)
+
+
 class Memory(unittest.TestCase):
+    @staticmethod
+    def name(pid):
+        with open("/proc/%s/comm" % pid) as text:
+            return text.read().strip()
+
+    @staticmethod
+    def in_memory(pid, value):
+        """Whether `value` is in what this process can write to."""
+        with open("/proc/%s/maps" % pid) as maps, open("/proc/%s/mem" % pid, "rb", 0) as memory:
+            for line in maps:
+                area, rights = line.split()[:2]
+                if rights[1] != "w":
+                    continue
+                begin, end = (int(border, 16) for border in area.split("-"))
+                memory.seek(begin)
+                try:
+                    if value in memory.read(end - begin):
+                        return True
+                except OSError:
+                    pass  # Not to be read: [vvar] and the like.
+        return False
+
     def test_no_process_of_a_run_shows_a_value_or_can_leave_a_core(self):
         checkout = os.path.join(RUN.folder, "memory")
         os.mkdir(checkout)
@@ -440,6 +525,13 @@ class Memory(unittest.TestCase):
             self.assertTrue(any("PLAIN=control" in text for text in environments))  # The supervisor's own.
             for text in environments:
                 self.assertNotIn("5ecret", text)
+            # The supervisor keeps the value, to mask it; what it started has no copy. Root may look.
+            if os.geteuid() == 0:
+                with open("/proc/%d/task/%d/children" % (run.pid, run.pid)) as text:
+                    init = [pid for pid in text.read().split() if self.name(pid) != "gateway"]
+                self.assertEqual(len(init), 1)
+                self.assertTrue(self.in_memory(run.pid, b"5ecret-token"))
+                self.assertFalse(self.in_memory(init[0], b"5ecret-token"))
         finally:
             run.terminate()
             run.wait(20)

@@ -114,6 +114,11 @@ class Upstream:
             self.asked[(asked.field("x-case") or [asked.target])[0]] = asked
         return 200, b"fine"
 
+    def echo(self, asked):
+        """As a debugging service does: the request's head is the answer."""
+        self.keep(asked)
+        return 200, "".join("%s: %s\r\n" % (name, value) for name, value in asked.fields).encode()
+
     def grant(self, asked):
         """The token service: a source of subject tokens, an exchange, an account, and OAuth."""
         with self.lock:

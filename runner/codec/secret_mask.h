@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// Known secrets, found in what programs and servers wrote, in every form that they usually take on
+// the way: as they are, line by line, in base64 (also behind "user:" or "Bearer "), hexadecimal,
+// percent-encoded in whole or in part, and escaped for JSON once or twice. Whoever wants to hide
+// one in another form can: this is for accidents and echoes, not a boundary.
+#pragma once
+
+#include <array>
+#include <bitset>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/secret.h"
+
+namespace codec {
+
+class SecretMask {
+ public:
+  // Shorter values are in ordinary text by chance, and to mask them would destroy it.
+  static constexpr size_t kValueBytesMin = 8;
+  // What stands in place of a secret.
+  static constexpr std::string_view kMark = "[CREDENTIAL]";
+
+  // False: the value is too short to be masked.
+  bool Add(std::string_view value);
+
+  bool empty() const { return needles_.empty(); }
+  // Whether a secret is in `text`, in any of its forms.
+  bool Finds(std::string_view text) const;
+  // `text` with kMark in place of every secret.
+  std::string Mask(std::string_view text) const;
+
+ private:
+  friend class MaskedStream;
+  struct Needle {
+    Secret form;
+    bool escapable;  // Any of its bytes may be there as "%XX".
+  };
+  // How far `text` goes along with a needle.
+  struct Walk {
+    size_t size = 0;   // The whole needle, with its escapes; 0: it is not this one.
+    bool cut = false;  // The text ended before the needle did.
+  };
+  static Walk Along(const Needle& needle, std::string_view text);
+  void AddForms(std::string_view value);
+  void Index();
+  // The longest form that begins at `at`; 0: none.
+  size_t MatchAt(std::string_view text, size_t at) const;
+  // Where the first form begins that the end of `text` may have cut off; its size when none does.
+  size_t CutAt(std::string_view text) const;
+  bool MayBegin(std::string_view text, size_t at) const;
+  // Appends what begins before `until`, masked; gives where that ends.
+  size_t MaskUntil(std::string_view text, size_t until, std::string* out) const;
+
+  std::vector<Needle> needles_;  // The longest first.
+  std::array<std::vector<uint32_t>, 256> by_first_;
+  std::bitset<65536> pairs_;  // First two bytes of a needle: most places are passed by this alone.
+  size_t longest_ = 0;        // With every byte escaped.
+};
+
+// Masks what comes in pieces of any size: what may be the beginning of a secret waits for the rest.
+// The mask may grow meanwhile; it must outlive this.
+class MaskedStream {
+ public:
+  explicit MaskedStream(const SecretMask& mask) : mask_(mask) {}
+  MaskedStream(const MaskedStream&) = delete;
+  MaskedStream& operator=(const MaskedStream&) = delete;
+  ~MaskedStream();
+
+  // What can be shown of all that came.
+  std::string Feed(std::string_view piece);
+  // The rest, when no more comes.
+  std::string Finish();
+
+ private:
+  const SecretMask& mask_;
+  std::string pending_;
+};
+
+}  // namespace codec

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <deque>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "agent/stream.h"
+#include "agent/summary.h"
+#include "codec/secret_mask.h"
+
+namespace run {
+
+// Where the agent's output goes while it runs. Borrowed.
+struct OutputFiles {
+  int raw = -1;       // agent.jsonl; -1: the agent writes no stream of events.
+  int readable = -1;  // agent.log
+  int terminal = -1;  // Where a person watches.
+};
+
+// What the agent says, from its two pipes to the files, the terminal and its summary: masked as it
+// comes, before anything reads it, and each line once more when escapes of JSON and of terminals
+// are off it.
+class AgentOutput {
+ public:
+  enum class Pipe { kOutput, kError };
+
+  // `files` and `secrets` outlive this; `secrets` may grow.
+  AgentOutput(const std::string& agent_name, const OutputFiles& files,
+              const codec::SecretMask& secrets);
+
+  void Take(Pipe pipe, std::string_view bytes);
+  // Both have ended. Judges the run: `exit_status` as agent::StreamReader::Finish has it.
+  agent::AgentSummary Finish(int exit_status);
+  // The last kTailLinesMax lines of the log.
+  std::vector<std::string> tail() const { return {tail_.begin(), tail_.end()}; }
+
+ private:
+  static constexpr size_t kTailLinesMax = 40;
+  static constexpr size_t kTailLineBytesMax = 500;
+
+  struct Stream {
+    codec::MaskedStream masked;
+    agent::StreamReader reader;
+    int raw;
+  };
+  void Pass(Stream& stream, std::string_view masked);
+  void Write(const std::vector<std::string>& entries);
+
+  const OutputFiles& files_;
+  const codec::SecretMask& secrets_;
+  Stream output_;
+  Stream error_;
+  std::deque<std::string> tail_;
+};
+
+}  // namespace run
