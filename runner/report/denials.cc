@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report/denials.h"
 
+#include <algorithm>
 #include <map>
 #include <tuple>
 #include <utility>
@@ -17,6 +18,7 @@ namespace {
 using codec::Json;
 
 constexpr size_t kDenialsMax = 1000;
+constexpr size_t kFailuresMax = 200;
 constexpr size_t kHostBytesMax = 255;
 constexpr size_t kPathBytesMax = 4096;
 constexpr size_t kMethodBytesMax = 32;
@@ -144,9 +146,10 @@ class Collector {
   void TakeEvent(const Json& event) {
     const int64_t kind = event.IntegerAt("class_uid");
     if (kind != kNetworkActivity && kind != kHttpActivity) return;
-    if (event.IntegerAt("action_id") != kDenied) return;
     // The gateway repeats there what OCSF scatters over its objects.
     const Json* facts = event.Find("unmapped");
+    if (facts != nullptr && facts->StringAt("decision") == "failed") return AddFailure(*facts);
+    if (event.IntegerAt("action_id") != kDenied) return;
     if (facts == nullptr) return Drop();
     policy::Denial denial{.host = facts->StringAt("host"),
                           .port = 0,
@@ -168,6 +171,20 @@ class Collector {
     denied.deny_rule = codec::CutUtf8(facts->StringAt("deny_rule"), 300);
     denied.by_policy = IsByPolicy(denied.denial, facts->StringAt("engine"), denied.reason);
     Add(std::move(denied));
+  }
+
+  void AddFailure(const Json& facts) {
+    FailedConnection failed;
+    failed.host = facts.StringAt("host");
+    failed.port = static_cast<int>(std::clamp<int64_t>(facts.IntegerAt("port"), 0, 65535));
+    failed.reason = codec::CutUtf8(facts.StringAt("reason"), 300);
+    if (failed.host.empty() || failed.host.size() > kHostBytesMax || !IsHost(failed.host)) return;
+    for (FailedConnection& known : list_.failures) {
+      const bool same =
+          known.host == failed.host && known.port == failed.port && known.reason == failed.reason;
+      if (same) return static_cast<void>(++known.count);
+    }
+    if (list_.failures.size() < kFailuresMax) list_.failures.push_back(std::move(failed));
   }
 
   void Add(DeniedRequest denied) {

@@ -13,12 +13,14 @@ namespace report {
 
 struct DenialList {
   std::vector<DeniedRequest>
-      denials;          // In the order of their first line, merged, allow_line filled in.
+      denials;  // In the order of their first line, merged, allow_line filled in.
+  std::vector<FailedConnection> failures;  // Likewise; at most 200 different ones.
   int64_t dropped = 0;  // Lines skipped because they were odd, or beyond the bound.
 };
 
-// Collects the denied requests from the text of events.ocsf.jsonl. At most 1000 different ones.
-// A request's path was the agent's choice, so every field is taken as hostile and bounded.
+// Collects the denied requests and the connections that failed from the text of events.ocsf.jsonl.
+// At most 1000 different ones. A request's path was the agent's choice, so every field is taken as
+// hostile and bounded.
 DenialList ParseDenials(std::string_view jsonl);
 
 // The same from `directory`/events.ocsf.jsonl. No such file is an empty list; at most 64 MiB are

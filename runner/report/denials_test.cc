@@ -180,6 +180,30 @@ TEST_CASE("A target that no policy can open has no line that would allow it") {
   CHECK(list.denials[0].allow_line.empty());
 }
 
+TEST_CASE("Connections that failed are counted together, and a hostile host is none") {
+  auto failed = [](const std::string& host, const std::string& reason) {
+    return R"({"class_uid":4001,"unmapped":{"decision":"failed","host":")" + host +
+           R"(","port":443,"reason":")" + reason + "\"}}\n";
+  };
+  const DenialList list =
+      ParseDenials(failed("a.example", "no address") + failed("a.example", "no address") +
+                   failed("a.example", "refused") + failed("<b>", "x") + Line("a.example"));
+  CHECK(list.denials.size() == 1);
+  REQUIRE(list.failures.size() == 2);
+  CHECK(list.failures[0].host == "a.example");
+  CHECK(list.failures[0].port == 443);
+  CHECK(list.failures[0].reason == "no address");
+  CHECK(list.failures[0].count == 2);
+  CHECK(list.failures[1].count == 1);
+}
+
+TEST_CASE("A host in which the gateway masked a secret is a denied request that no line allows") {
+  const DenialList list = ParseDenials(Line("[CREDENTIAL].example.com"));
+  REQUIRE(list.denials.size() == 1);
+  CHECK(list.denials[0].allow_line.empty());
+  CHECK(ParseDenials(Line("[x].example.com")).denials.empty());
+}
+
 TEST_CASE("A directory without events has no denied requests") {
   CHECK(ReadDenials("/nonexistent").value().denials.empty());
 }

@@ -200,6 +200,30 @@ std::string RenderAgentText(const ReportInput& input) {
                  "<pre class=\"text\">" + Text(input.agent_text, size_t{64} << 10) + "</pre>\n");
 }
 
+std::string RenderTail(const ReportInput& input) {
+  if (input.agent_tail.empty()) return {};
+  std::string text;
+  for (const std::string& line : input.agent_tail) text += line + "\n";
+  return Section("The end of the agent's log", "all of it is in agent.log",
+                 "<pre class=\"text\">" + Text(text, size_t{64} << 10) + "</pre>\n");
+}
+
+std::string RenderFailures(const RunRecord& record) {
+  if (record.failures.empty()) return {};
+  std::string rows;
+  const size_t shown = std::min(record.failures.size(), kRowsMax);
+  for (size_t i = 0; i < shown; ++i) {
+    const FailedConnection& failed = record.failures[i];
+    rows += "<tr><td>" + CodeText(failed.host + ":" + std::to_string(failed.port)) +
+            "</td><td class=\"n\" data-l=\"times\">" + HumanCount(failed.count) +
+            "</td><td data-l=\"why\">" + Text(failed.reason, 600) + "</td></tr>\n";
+  }
+  return Section("Failed connections", "",
+                 "<div class=\"scroll\"><table class=\"stack\"><tr class=\"head\"><th>To</th>"
+                 "<th class=\"n\">Times</th><th>Why</th></tr>\n" +
+                     rows + "</table></div>\n" + MoreRows(record.failures.size(), "events.log"));
+}
+
 std::string RenderFooter(const RunRecord& record) {
   std::string phases;
   for (const auto& [name, ms] : record.phases_ms) {
@@ -234,9 +258,9 @@ std::string RenderHtml(const ReportInput& input) {
          "<title>agentic-ci: " +
          Text(Headline(record.outcome)) + "</title>\n<style>" + std::string(kHtmlStyle) +
          "</style>\n</head>\n<body>\n<main>\n" + RenderHeader(record) + RenderFindings(record) +
-         RenderAgentText(input) + RenderChanged(input) + RenderDenials(record) +
-         RenderLimitTable(record) + RenderIsolation(record) + RenderFooter(record) +
-         "</main>\n</body>\n</html>\n";
+         RenderTail(input) + RenderAgentText(input) + RenderChanged(input) + RenderDenials(record) +
+         RenderFailures(record) + RenderLimitTable(record) + RenderIsolation(record) +
+         RenderFooter(record) + "</main>\n</body>\n</html>\n";
 }
 
 }  // namespace report

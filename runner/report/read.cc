@@ -54,6 +54,7 @@ Result<PostedReport> ReadReport(const std::string& directory) {
     if (!denied.allow_line.empty()) denied.allow_line = policy::SuggestLine(denied.denial);
   }
   ReportInput input{std::move(run.record), report.files, report.patch, std::move(run.agent_text)};
+  input.agent_tail = std::move(run.agent_tail);
   report.summary_markdown = RenderSummary(input);
   report.record = std::move(input.record);
   return report;

@@ -172,6 +172,15 @@ struct DeniedRequest {
   bool by_policy = false;  // The policy's answer, so another policy may allow it. Not in run.json.
 };
 
+// What the policy allowed and led nowhere: a name that does not resolve, a server that is not there
+// or not trusted. Equal ones counted once.
+struct FailedConnection {
+  std::string host;
+  int port = 0;
+  std::string reason;  // The gateway's.
+  int64_t count = 1;
+};
+
 struct WaiverRecord {
   std::string name;
   std::string reason;
@@ -196,6 +205,7 @@ struct RunRecord {
   std::vector<Finding> findings;
   std::vector<DeniedRequest> denials;
   int64_t denials_dropped = 0;  // Lines of the event file that were odd or beyond the bound.
+  std::vector<FailedConnection> failures;
   std::vector<WaiverRecord> waivers;
 };
 
@@ -213,6 +223,8 @@ struct ReportInput {
   std::string agent_text;  // The agent's last word; may be empty.
   // What the page shows in place of `patch`, where that holds what nobody should read; or empty.
   std::string shown_patch = {};
+  // The last lines of the agent's log, where the run did not succeed.
+  std::vector<std::string> agent_tail = {};
 };
 
 }  // namespace report

@@ -378,6 +378,14 @@ void Fields(Io& io, DeniedRequest& denied) {
 }
 
 template <typename Io>
+void Fields(Io& io, FailedConnection& failed) {
+  io.Field("host", failed.host);
+  io.Field("port", failed.port);
+  io.Field("reason", failed.reason);
+  io.Field("count", failed.count);
+}
+
+template <typename Io>
 void Fields(Io& io, WaiverRecord& waiver) {
   io.Field("name", waiver.name);
   io.Field("reason", waiver.reason);
@@ -410,8 +418,10 @@ void Fields(Io& io, RunFile& run) {
   io.List("findings", record.findings);
   io.List("denials", record.denials);
   io.Field("denials_dropped", record.denials_dropped);
+  io.List("failures", record.failures);
   io.List("waivers", record.waivers);
   io.Field("agent_text", run.agent_text);
+  io.Field("agent_tail", run.agent_tail);
 }
 
 struct ChangesFile {
@@ -461,10 +471,11 @@ std::string RenderChanges(const ChangesRecord& totals, const std::vector<Changed
 
 void EditTexts(const std::function<std::string(std::string_view)>& edit, ReportInput* input) {
   Editor editor(edit);
-  RunFile run{std::move(input->record), std::move(input->agent_text)};
+  RunFile run{std::move(input->record), std::move(input->agent_text), std::move(input->agent_tail)};
   Fields(editor, run);
   input->record = std::move(run.record);
   input->agent_text = std::move(run.agent_text);
+  input->agent_tail = std::move(run.agent_tail);
   for (ChangedFile& file : input->files) Fields(editor, file);
 }
 

@@ -18,6 +18,7 @@ inline constexpr int kRecordVersion = 1;  // "version" in both files; a reader r
 struct RunFile {
   RunRecord record;
   std::string agent_text;
+  std::vector<std::string> agent_tail = {};
 };
 
 std::string RenderRun(const RunFile& run);

@@ -26,8 +26,10 @@ RunFile Sample() {
       {{"h.example", 443, "GET", "/p", "/bin/x"}, "no", 5, "h.example:443:read-only", "p.yml:7:9"}};
   record.denials[0].denial.protocol = "graphql";
   record.denials[0].denial.operations = {{"mutation", "N", {"a", "b"}, "", "", ""}};
+  record.failures = {{"a.example", 443, "no address", 2}};
   record.waivers = {{"host-network", "because"}};
   run.agent_text = "bye";
+  run.agent_tail = {"one", "two"};
   return run;
 }
 
@@ -58,6 +60,7 @@ TEST_CASE("A record that was written is read back as it was") {
   CHECK(record.denials.at(0).denial.operations == run.record.denials.at(0).denial.operations);
   CHECK(record.waivers.at(0).reason == "because");
   CHECK(back.agent_text == "bye");
+  CHECK(back.agent_tail.size() == 2);
 }
 
 TEST_CASE("A record that is not one is refused with the place") {
@@ -99,6 +102,7 @@ TEST_CASE("Every text of a report can be edited, and nothing else changes") {
   ReportInput input;
   input.record = sample.record;
   input.agent_text = sample.agent_text;
+  input.agent_tail = sample.agent_tail;
   input.files.resize(1);
   input.files[0].path = "path-1";
   input.files[0].old_path = "path-0";
@@ -115,7 +119,7 @@ TEST_CASE("Every text of a report can be edited, and nothing else changes") {
   CHECK(input.record.denials[0].denial.operations[0].operation_name == "edited");
   sample.agent_text = "edited";
   sample.record.denials[0].denial.operations[0].operation_name = "edited";
-  CHECK(RenderRun({input.record, input.agent_text}) == RenderRun(sample));
+  CHECK(RenderRun({input.record, input.agent_text, input.agent_tail}) == RenderRun(sample));
 }
 
 TEST_CASE("Changed files are read back as they were") {

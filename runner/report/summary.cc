@@ -197,6 +197,32 @@ std::string RenderTerms(const RunRecord& record) {
   return out + "\n</details>\n";
 }
 
+// As many of the last lines as there is room for.
+std::string RenderTail(const ReportInput& input, Extent extent) {
+  std::string text;
+  for (auto line = input.agent_tail.rbegin(); line != input.agent_tail.rend(); ++line) {
+    if (text.size() + line->size() + 1 > extent.text_bytes) break;
+    text.insert(0, *line + "\n");
+  }
+  if (text.empty()) return {};
+  return "\n<details><summary>The end of the agent's log</summary>\n\n" +
+         codec::MarkdownFence(codec::RedactTokens(text), "text", 2 * extent.text_bytes) +
+         "\n</details>\n";
+}
+
+// What the policy allowed and led nowhere.
+std::string RenderFailures(const RunRecord& record, Extent extent) {
+  if (record.failures.empty()) return {};
+  std::string out = "\n#### Failed connections\n\n| To | Times | Why |\n|---|--:|---|\n";
+  const size_t shown = std::min(record.failures.size(), extent.rows);
+  for (size_t i = 0; i < shown; ++i) {
+    const FailedConnection& failed = record.failures[i];
+    out += "| " + MarkdownCode(failed.host + ":" + std::to_string(failed.port), 160) + " | " +
+           HumanCount(failed.count) + " | " + MarkdownText(failed.reason, 240) + " |\n";
+  }
+  return out + MoreRows(record.failures.size(), shown, "events.log");
+}
+
 std::string RenderAgentText(const ReportInput& input, Extent extent) {
   if (input.agent_text.find_first_not_of(" \t\r\n") == std::string::npos) return {};
   return "\n<details><summary>What the agent said</summary>\n\n" +
@@ -210,8 +236,10 @@ std::string RenderSummary(const ReportInput& input, const SummaryOptions& option
   const std::string head = RenderHead(input.record, options);
   for (Extent extent : kExtents) {
     const std::string out = head + RenderFindings(input.record, extent) +
-                            RenderFiles(input, extent) + RenderDenials(input.record, extent) +
-                            RenderAgentText(input, extent) + RenderTerms(input.record);
+                            RenderTail(input, extent) + RenderFiles(input, extent) +
+                            RenderDenials(input.record, extent) +
+                            RenderFailures(input.record, extent) + RenderAgentText(input, extent) +
+                            RenderTerms(input.record);
     if (out.size() <= options.bytes_max) return out;
   }
   return codec::CutUtf8(head, options.bytes_max);

@@ -53,7 +53,7 @@ Status WriteReport(const std::string& directory, const ReportInput& input) {
       {"policy-suggestion.yml", RenderSuggestion(input.record)},
       {"summary.md", RenderSummary(input, {.bytes_max = kStepSummaryBytesMax})},
       {"report.html", RenderHtml(input)},
-      {"run.json", RenderRun({input.record, input.agent_text})},
+      {"run.json", RenderRun({input.record, input.agent_text, input.agent_tail})},
   };
   for (const auto& [name, bytes] : files) {
     TRY(WriteWhole(into.get(), name, bytes).Context(std::string("writing ") + name));

@@ -152,6 +152,7 @@ LimitSigns Recorder::Note(const AgentEnd& end, const sandbox::Sandbox& sandbox) 
 
   const agent::AgentSummary& summary = end.summary;
   input_.agent_text = summary.result_text;
+  input_.agent_tail = end.tail;
   input_.record.agent.version = summary.agent_version;
   input_.record.agent.model = summary.model;
   report::UsageRecord& usage = input_.record.usage;
@@ -234,6 +235,7 @@ void Recorder::Note(const change::Verdict& verdict) {
 void Recorder::Note(const report::DenialList& denials) {
   input_.record.denials = denials.denials;
   input_.record.denials_dropped = denials.dropped;
+  input_.record.failures = denials.failures;
 }
 
 void Recorder::NoteFailure(const Error& error) {
@@ -247,6 +249,8 @@ void Recorder::NoteFailure(const Error& error) {
 
 const report::ReportInput& Recorder::Finish() {
   input_.record.finished_at_ms = NowMs();
+  // The log of an agent that did its work is nobody's first question.
+  if (input_.record.outcome.kind == report::OutcomeKind::kSuccess) input_.agent_tail.clear();
   if (secrets_.empty()) return input_;
   auto mask = [this](std::string_view text) { return secrets_.Mask(text); };
   report::EditTexts(mask, &input_);

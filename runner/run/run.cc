@@ -22,11 +22,11 @@
 #include "net/http_client.h"
 #include "report/denials.h"
 #include "report/model_use.h"
-#include "report/wording.h"
 #include "report/write.h"
 #include "run/budget.h"
 #include "run/config.h"
 #include "run/credentials.h"
+#include "run/end_log.h"
 #include "run/environment.h"
 #include "run/git_files.h"
 #include "run/image.h"
@@ -319,23 +319,6 @@ Result<gateway::ProgramLinks> FollowLinks(const policy::Policy& policy, pid_t in
     logging::Warn("a program's link is not followed", {{"why", warning}});
   }
   return links;
-}
-
-void LogEnd(const report::RunRecord& record, const std::string& directory) {
-  for (const report::DeniedRequest& denied : record.denials) {
-    logging::Info("refused",
-                  {{"host", denied.denial.host},
-                   {"port", std::to_string(denied.denial.port)},
-                   {"method", denied.denial.method.empty() ? "CONNECT" : denied.denial.method},
-                   {"times", std::to_string(denied.count)},
-                   {"reason", report::DescribeRefusal(denied)},
-                   {"allow", denied.allow_line.empty() ? "never" : denied.allow_line}});
-  }
-  logging::Info("run ended", {{"outcome", report::Render(record.outcome.kind)},
-                              {"exit", std::to_string(record.outcome.exit_code)},
-                              {"changed", std::to_string(record.changes.files)},
-                              {"refused", std::to_string(record.denials.size())},
-                              {"report", directory + "/report.html"}});
 }
 
 // Takes the secrets and the record files.

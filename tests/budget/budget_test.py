@@ -108,7 +108,7 @@ class Budget(unittest.TestCase):
         self.record = json.loads((report / 'run.json').read_text())
         self.lines = [json.loads(line) for line in (report / 'events.ocsf.jsonl').read_text().splitlines()]
         self.log = (report / 'events.log').read_text()
-        self.code = run.returncode
+        self.code, self.said = run.returncode, run.stderr
         lines = run.stdout.splitlines()
         self.assertIn(len(lines), printed if isinstance(printed, range) else [printed or 2 * len(paths)], run.stdout + run.stderr)
         self.after = lines[2 * len(paths):]
@@ -151,6 +151,8 @@ class Budget(unittest.TestCase):
         self.assertEqual(self.record['outcome']['kind'], 'limit')
         self.assertEqual(self.record['outcome']['limit'], 'requests')
         self.assertTrue(self.limit('requests')['fired'])
+        self.assertIn('warn: limit reached limit=requests used=2 of 2 requests\n', self.said)
+        self.assertRegex(self.said, r'warn: refused host=\S+ port=\d+ method=POST /v1/messages times=1 reason=the run')
 
     def test_tokens_warn_and_then_refuse(self):
         answers = self.run_agent(['/v1/messages'] * 4, '--max-tokens', '250')
