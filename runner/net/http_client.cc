@@ -201,6 +201,18 @@ struct HttpClient::State {
   State& operator=(const State&) = delete;
   ~State() { curl_easy_cleanup(handle); }
 
+  // Forgets the request before, and keeps the connections. After a name that did not resolve,
+  // libcurl 7.88 keeps its buffer and refuses to be told another size: such a handle is replaced.
+  void Reset() {
+    constexpr long kBufferBytes = 256 * 1024;  // A layer is streamed in few calls.
+    curl_easy_reset(handle);
+    if (curl_easy_setopt(handle, CURLOPT_BUFFERSIZE, kBufferBytes) == CURLE_OK) return;
+    curl_easy_cleanup(handle);
+    handle = curl_easy_init();
+    ENSURE(handle != nullptr);
+    Set(CURLOPT_BUFFERSIZE, kBufferBytes);
+  }
+
   // Everything that does not depend on the request.
   void Configure() {
     Set(CURLOPT_PROTOCOLS_STR, "http,https");
@@ -213,7 +225,6 @@ struct HttpClient::State {
     Set(CURLOPT_CAINFO_BLOB, &ca);
     Set(CURLOPT_PROXY, options.proxy.c_str());  // "": none, and the environment is not asked.
     Set(CURLOPT_NOPROXY, "localhost,127.0.0.1,::1");
-    Set(CURLOPT_BUFFERSIZE, 256 * 1024L);  // A layer is streamed in few calls.
     Set(CURLOPT_USERAGENT, options.user_agent.c_str());
     Set(CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(options.connect_timeout_ms));
     Set(CURLOPT_LOW_SPEED_LIMIT, 1000L);
@@ -294,12 +305,12 @@ Result<HttpResponse> HttpClient::Perform(const HttpRequest& request, const BodyS
     return Error{Code::kTemporary, doing + ": the time limit passed"};
   }
 
+  state_->Reset();
   Incoming incoming;
   incoming.handle = state_->handle;
   incoming.sink = sink;
   incoming.body_bytes_max = state_->options.response_bytes_max;
   std::array<char, CURL_ERROR_SIZE> reason{};
-  curl_easy_reset(state_->handle);  // Keeps the connections.
   state_->Configure();
   state_->SetRequest(request, headers);
   state_->Set(CURLOPT_WRITEDATA, static_cast<void*>(&incoming));

@@ -90,6 +90,22 @@ TEST_CASE("HttpClient::Send says that a passed deadline is temporary and sends n
   CHECK_FALSE(client.reached());
 }
 
+TEST_CASE("HttpClient::Send says that a name does not resolve, as often as it is asked") {
+  Folder folder;
+  HttpClientOptions options;
+  options.ca_file = folder.File("-----BEGIN CERTIFICATE-----\n");
+  HttpClient client = HttpClient::Create(std::move(options)).value();
+  HttpRequest request;
+  request.url =
+      "http://" + std::string(64, 'a') + "/";  // Too long for a label: no server is asked.
+  for (int i = 0; i < 3; ++i) {
+    Result<HttpResponse> response = client.Send(request, Deadline::After(std::chrono::seconds(20)));
+    REQUIRE_FALSE(response.ok());
+    CHECK(response.error().code == Code::kTemporary);
+    CHECK(response.error().what.find("resolve") != std::string::npos);
+  }
+}
+
 TEST_CASE("HttpResponse::Header finds by lower-case name and gives nothing for the rest") {
   HttpResponse response;
   response.headers = {{"link", "a"}, {"retry-after", "3"}};

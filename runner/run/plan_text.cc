@@ -21,13 +21,13 @@ using Kind = sandbox::MountStep::Kind;
 
 constexpr size_t kBinariesShown = 4;
 constexpr size_t kColumns = 100;
-constexpr size_t kTextBytesMax = 8192;
+constexpr size_t kPlanLineBytesMax = 8192;
 
 // Hosts, paths and the command come from the repository.
 std::string Line(std::string_view what, std::string_view text) {
   std::string line(what);
   line.resize(std::max<size_t>(line.size(), 12), ' ');
-  return line + codec::NeutralLine(text, kTextBytesMax) + "\n";
+  return line + codec::NeutralLine(text, kPlanLineBytesMax) + "\n";
 }
 
 // What requests an endpoint lets pass.

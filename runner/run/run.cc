@@ -337,6 +337,13 @@ gateway::GatewayConfig ConfigureGateway(Plan& plan, ReportDirectory& directory, 
   return config;
 }
 
+change::GateLimits GatesOf(const Plan& plan) {
+  change::GateLimits gates;
+  if (plan.checkout.git() != nullptr) gates.prefix = plan.checkout.git()->prefix();
+  gates.paths = plan.config.paths;
+  return gates;
+}
+
 // One run, in order. Leaving early at any line is safe: owners are destroyed in reverse, so the
 // sandbox is dead before the gateway goes away.
 Status RunAgent(const Request& request, ReportDirectory& directory, Recorder& recorder) {
@@ -397,10 +404,7 @@ Status RunAgent(const Request& request, ReportDirectory& directory, Recorder& re
   signs.nothing_changed = changes.files.empty() && changes.complete;
   recorder.Phase("changes");
 
-  change::GateLimits gates;
-  if (plan.checkout.git() != nullptr) gates.prefix = plan.checkout.git()->prefix();
-  gates.paths = plan.config.paths;
-  change::Verdict verdict = change::JudgeChanges(changes, gates, &recorder.secrets());
+  change::Verdict verdict = change::JudgeChanges(changes, GatesOf(plan), &recorder.secrets());
   recorder.Note(verdict);
   report::OutcomeRecord outcome = DecideOutcome(end, signs, verdict);
   recorder.Note(outcome);
