@@ -59,9 +59,11 @@ class Environment(Case):
         self.assertEqual(set(lines[6::2]), {'0' * 16})
 
     def test_policy_names_the_user_inside(self):
-        policy = self.policy('version: 1\nprocess: {run_as_user: "2345", run_as_group: "2346"}\n')
-        run = self.shell('id -u; id -g; touch f && stat -c %u:%g f', options=['--policy', policy])
-        self.assertEqual(run.out.split(), ['2345', '2346', '2345:2346'])
+        # The second is what an id without a mapping shows as: root's own, before it becomes the agent's.
+        for user, group in ((2345, 2346), (65534, 65534)):
+            policy = self.policy(f'version: 1\nprocess: {{run_as_user: "{user}", run_as_group: "{group}"}}\n')
+            run = self.shell('id -u; id -g; touch f && stat -c %u:%g f', options=['--policy', policy])
+            self.assertEqual(run.out.split(), [str(user), str(group), f'{user}:{group}'])
 
     def test_prompt_reaches_the_command_as_input_only(self):
         run = self.run_agent('cat', options=['--prompt', 'words of the prompt'])
