@@ -11,9 +11,6 @@
 namespace codec {
 namespace {
 
-// The longest registered one has 17 (IANA); methods are repeated in every record.
-constexpr size_t kMethodBytesMax = 64;
-
 // RFC 9110, 5.6.2.
 constexpr std::array<bool, 256> kTokenChars = [] {
   std::array<bool, 256> chars{};
@@ -189,6 +186,14 @@ void AppendFields(std::string& out, const HttpFields& fields) {
 
 }  // namespace
 
+bool IsMethod(std::string_view method) {
+  // The longest registered one has 17 (IANA); methods are repeated in every record.
+  constexpr size_t kMethodBytesMax = 64;
+  return !method.empty() && method.size() <= kMethodBytesMax &&
+         std::all_of(method.begin(), method.end(),
+                     [](char c) { return ascii::IsUpper(c) || c == '-' || c == '_'; });
+}
+
 bool EqualIgnoringCase(std::string_view a, std::string_view b) {
   return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin(), [](char x, char y) {
            return ascii::ToLower(x) == ascii::ToLower(y);
@@ -231,7 +236,7 @@ Result<RequestHead> ParseRequestHead(std::string_view block) {
   RequestHead head;
   head.method = line.substr(0, first);
   head.target = line.substr(first + 1, second - first - 1);
-  if (!IsToken(head.method) || head.method.size() > kMethodBytesMax) {
+  if (!IsMethod(head.method)) {
     return Invalid("invalid method");
   }
   if (head.target.empty() ||

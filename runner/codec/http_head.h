@@ -42,6 +42,10 @@ struct HeadScan {
 };
 HeadScan ScanHead(std::string_view bytes);
 
+// A method that every reader takes for the same: capitals, with '-' and '_'. Methods are
+// case-sensitive (RFC 9110, 9.1), and servers that read "get" as GET exist.
+bool IsMethod(std::string_view method);
+
 // Parse a block that ScanHead calls complete. Fail with kInvalid and what is wrong, never with the
 // bytes themselves. A request head is checked for its Host field and its Connection field too.
 Result<RequestHead> ParseRequestHead(std::string_view block);

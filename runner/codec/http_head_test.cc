@@ -71,6 +71,16 @@ TEST_CASE("ParseRequestHead refuses methods longer than any in use") {
   CHECK(Refused(std::string(65, 'A') + " / HTTP/1.1\r\nHost: a\r\n\r\n"));
 }
 
+TEST_CASE("A method is capitals, so that no two readers take it for different ones") {
+  for (const char* method : {"GET", "M-SEARCH", "WEBSOCKET_TEXT"}) CHECK(IsMethod(method));
+  for (const char* method : {"", "get", "Get", "GET ", "G3T", "GE\tT", "G.T"}) {
+    CAPTURE(method);
+    CHECK_FALSE(IsMethod(method));
+    std::string head = std::string(method) + " / HTTP/1.1\r\nHost: h\r\n\r\n";
+    CHECK_FALSE(ParseRequestHead(head).ok());
+  }
+}
+
 TEST_CASE("ParseRequestHead refuses malformed header lines") {
   for (const char* line :
        {" folded\r\n", "\tfolded\r\n", "X-Test value\r\n", "X-Test : v\r\n", "X@Test: v\r\n",

@@ -14,9 +14,6 @@ namespace {
 using codec::HttpField;
 using codec::HttpFields;
 
-// As HTTP/1 heads have it.
-constexpr size_t kMethodBytesMax = 64;
-
 // RFC 9110, 5.6.2.
 bool IsTokenChar(char c) {
   bool letter = ascii::IsAlpha(c);
@@ -105,7 +102,7 @@ bool IsOneWord(std::string_view text) {
 
 Status CheckRequestLine(const PseudoFields& pseudo, std::string_view scheme) {
   if (!pseudo.method.has_value()) return Invalid("missing :method");
-  if (!IsToken(*pseudo.method) || pseudo.method->size() > kMethodBytesMax) {
+  if (!codec::IsMethod(*pseudo.method)) {
     return Invalid("invalid :method");
   }
   if (*pseudo.method == "CONNECT") return Invalid("CONNECT inside a connection");

@@ -39,7 +39,7 @@ Speech Recognise(std::string_view bytes, bool final) {
     return tls ? Speech::kTls : Speech::kOther;
   }
   if (bytes.substr(0, kPreface.size()) == kPreface) return Speech::kHttp2;
-  // A method and a space: any HTTP/1 method is a short word of capitals.
+  // A method and a space: codec::IsMethod, a piece at a time.
   size_t letters = 0;
   while (letters < bytes.size() &&
          (ascii::IsUpper(bytes[letters]) || bytes[letters] == '-' || bytes[letters] == '_')) {

@@ -26,16 +26,18 @@ constexpr std::array<uint16_t, 5> kControlPlanePorts = {2379, 2380, 6443, 10250,
 
 constexpr std::string_view kAlwaysBlocked[] = {"127.0.0.0/8", "169.254.0.0/16", "0.0.0.0/8",
                                                "::1/128",     "fe80::/10",      "::/128"};
-// Instance metadata outside link-local: AWS and Google over IPv6, Alibaba. They hand out a
-// machine's credentials, so no policy opens them either, though a range around them may be named.
-constexpr std::string_view kMetadata[] = {"fd00:ec2::254/128", "fd20:ce::254/128",
-                                          "100.100.100.200/32"};
-// RFC 6890's special purposes, and what a cloud puts beside them. 168.63.129.16 is Azure's host.
+// Instance metadata outside link-local: AWS (of instances, of pods) and Google over IPv6, Alibaba,
+// Oracle, and Azure's host. They hand out a machine's credentials, so no policy opens them either,
+// though a range around them may be named.
+constexpr std::string_view kMetadata[] = {"fd00:ec2::254/128", "fd00:ec2::23/128",
+                                          "fd20:ce::254/128",  "100.100.100.200/32",
+                                          "192.0.0.192/32",    "168.63.129.16/32"};
+// RFC 6890's special purposes.
 constexpr std::string_view kInternal[] = {
-    "10.0.0.0/8",     "172.16.0.0/12",    "192.168.0.0/16", "100.64.0.0/10", "192.0.0.0/24",
-    "192.0.2.0/24",   "198.51.100.0/24",  "203.0.113.0/24", "198.18.0.0/15", "224.0.0.0/4",
-    "240.0.0.0/4",    "168.63.129.16/32", "fc00::/7",       "fec0::/10",     "ff00::/8",
-    "64:ff9b:1::/48", "2001:db8::/32"};
+    "10.0.0.0/8",    "172.16.0.0/12", "192.168.0.0/16",  "100.64.0.0/10",
+    "192.0.0.0/24",  "192.0.2.0/24",  "198.51.100.0/24", "203.0.113.0/24",
+    "198.18.0.0/15", "224.0.0.0/4",   "240.0.0.0/4",     "fc00::/7",
+    "fec0::/10",     "ff00::/8",      "64:ff9b:1::/48",  "2001:db8::/32"};
 
 bool Contains(const Range& range, const Address& address) {
   int whole = range.prefix / 8;

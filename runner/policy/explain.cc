@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/ascii.h"
+#include "codec/http_head.h"
 #include "codec/http_target.h"
 #include "codec/json.h"
 #include "codec/punycode.h"
@@ -209,10 +211,10 @@ Result<Explanation> Explain(const ParsedPolicy& parsed, const Question& question
     return Error{Code::kInvalid, "'" + question.url + "': the host is not ASCII",
                  "write its name, " + *name};
   }
-  bool method = std::all_of(question.method.begin(), question.method.end(),
-                            [](unsigned char c) { return c > 0x20 && c < 0x7F; });
-  if (question.method.empty() || !method) {
-    return Error{Code::kInvalid, "'" + question.method + "' is not a method", "write --method GET"};
+  if (!codec::IsMethod(question.method)) {
+    std::string upper = ascii::UpperCase(question.method);
+    return Error{Code::kInvalid, "'" + question.method + "' is not a method",
+                 "--method " + (codec::IsMethod(upper) ? upper : "GET")};
   }
   return Explainer(parsed, question, std::move(url).value(), upgrade).Explain();
 }
