@@ -217,6 +217,8 @@ class EndpointParser {
   }
 
   void WarnOfSurprises() {
+    std::string surprise = HostSurprise(endpoint_.host);
+    if (!surprise.empty()) reader_.Warn(fields_.At("host"), surprise);
     bool has_access = endpoint_.access != Access::kNone;
     if (endpoint_.tls == TlsMode::kSkip && (has_access || JudgesRequests(endpoint_.protocol))) {
       reader_.Warn(fields_.At("tls"),

@@ -153,6 +153,17 @@ std::string TcpHostFault(std::string_view written) {
   return HostFault(host);
 }
 
+std::string HostSurprise(std::string_view host) {
+  std::optional<Address> address = ParseAddress(host);
+  bool loopback = host == "localhost" || host.ends_with(".localhost") ||
+                  (address && (RenderAddress(*address).starts_with("127.") || host == "::1" ||
+                               host == "0.0.0.0" || host == "::"));
+  if (!loopback) return "";
+  return "host '" + std::string(host) +
+         "' never leads out of the sandbox; write 'host.openshell.internal' for a service of the "
+         "machine it runs on";
+}
+
 bool HostMatches(std::string_view pattern, std::string_view host) {
   if (host.find('\0') != std::string_view::npos) return false;
   if (!IsHostPattern(pattern)) return pattern == host;

@@ -20,6 +20,10 @@ std::string HostFault(std::string_view host);
 // host as the file has it.
 std::string TcpHostFault(std::string_view written);
 
+// What is surprising about `host` (canonical) as an endpoint's, though it may be written; empty
+// when nothing is: the sandbox's loopback is its own.
+std::string HostSurprise(std::string_view host);
+
 // Does `host` (canonical) match what an endpoint says? A pattern never matches a zero byte.
 bool HostMatches(std::string_view pattern, std::string_view host);
 

@@ -237,6 +237,8 @@ class EndpointTextParser {
   }
 
   Status Finish() {
+    std::string surprise = HostSurprise(endpoint_.host);
+    if (!surprise.empty()) reader_.Warn(at_, surprise);
     if (endpoint_.access == Access::kNone) return Ok();
     if (endpoint_.protocol == Protocol::kL4) {
       endpoint_.protocol = Protocol::kRest;

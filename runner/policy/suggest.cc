@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "policy/suggest.h"
 
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <set>
@@ -31,13 +32,44 @@ std::string AdditionLine(const EndpointAddition& addition) {
          Join(addition.queries) + "}, " + rules + "}";
 }
 
+// What comes after a name is most likely TLS.
+Denial AsConnection(Denial denial) {
+  denial.method.clear();
+  denial.port = 443;
+  return denial;
+}
+
+// Of the access that a line gives; 0: no line.
+int Width(std::string_view line) {
+  if (line.find(":full") != std::string_view::npos) return 3;
+  if (line.find(":read-write") != std::string_view::npos) return 2;
+  return line.empty() ? 0 : 1;
+}
+
 std::string BracketedHost(const std::string& host) {
   return host.find(':') == std::string::npos ? host : "[" + host + "]";
 }
 
 }  // namespace
 
+std::vector<Denial> WithoutNames(const std::vector<Denial>& denials) {
+  std::set<std::string> reached;
+  for (const Denial& denial : denials) {
+    if (denial.method != kNameAsked) reached.insert(CanonicalHost(denial.host));
+  }
+  std::vector<Denial> attempts;
+  for (const Denial& denial : denials) {
+    if (denial.method != kNameAsked) {
+      attempts.push_back(denial);
+    } else if (!reached.contains(CanonicalHost(denial.host))) {
+      attempts.push_back(AsConnection(denial));
+    }
+  }
+  return attempts;
+}
+
 std::string SuggestLine(const Denial& denial) {
+  if (denial.method == kNameAsked) return SuggestLine(AsConnection(denial));
   std::string host = CanonicalHost(denial.host);
   if (IsHopeless(host) || denial.port == 0) return {};
   if (!denial.operations.empty()) {
@@ -56,8 +88,35 @@ std::string SuggestLine(const Denial& denial) {
          (websocket ? ":websocket" : "");
 }
 
+std::vector<std::string> SuggestLines(const std::vector<Denial>& denials) {
+  auto place = [](const Denial& denial) {
+    return std::tuple(CanonicalHost(denial.host), denial.port, denial.protocol);
+  };
+  std::map<std::tuple<std::string, uint16_t, std::string>, std::string> widest;
+  for (const Denial& denial : WithoutNames(denials)) {
+    if (!denial.operations.empty()) continue;
+    std::string line = SuggestLine(denial);
+    std::string& known = widest[place(denial)];
+    if (Width(line) > Width(known)) known = line;
+  }
+  std::vector<std::string> lines;
+  for (const Denial& denial : denials) {
+    if (!denial.operations.empty()) {
+      lines.push_back(SuggestLine(denial));
+    } else if (denial.method == kNameAsked) {
+      auto found = std::find_if(widest.begin(), widest.end(), [&](const auto& one) {
+        return std::get<0>(one.first) == CanonicalHost(denial.host) && !one.second.empty();
+      });
+      lines.push_back(found == widest.end() ? "" : found->second);
+    } else {
+      lines.push_back(widest[place(denial)]);
+    }
+  }
+  return lines;
+}
+
 std::string SuggestPolicy(const std::vector<Denial>& denials) {
-  std::vector<Wish> wishes = CollectWishes(denials);
+  std::vector<Wish> wishes = CollectWishes(WithoutNames(denials));
   if (wishes.empty()) return {};
   // Of each place the widest that is needed. What is judged by operation has none.
   std::map<std::tuple<std::string, uint16_t, std::string>, std::string> lines;
@@ -75,8 +134,9 @@ std::string SuggestPolicy(const std::vector<Denial>& denials) {
   }
   std::string out =
       "# What this run was refused, as policies that would allow exactly that. Read before you\n"
-      "# paste: an agent that was misled asks for what misled it wants.";
-  out += lines.empty() ? "\n" : " In an 'endpoints:' file use\n# the lines below instead:\n";
+      "# paste. " +
+      std::string(kSuggestionWarning) + "\n";
+  if (!lines.empty()) out += "# In an 'endpoints:' file use the lines below instead:\n";
   for (const auto& [place, line] : lines) out += "#   - \"" + line + "\"\n";
   out += "version: 1\nnetwork_policies:\n";
   std::set<std::string> taken;

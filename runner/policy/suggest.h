@@ -25,10 +25,25 @@ struct Denial {
   friend bool operator==(const Denial&, const Denial&) = default;
 };
 
+// How the records call the refusal of a name (Denial::method): no connection came of it.
+inline constexpr char kNameAsked[] = "DNS";
+
+// For a comment beside suggestions, wherever they are shown.
+inline constexpr char kSuggestionWarning[] =
+    "Each is a way out for data, and an agent that was misled asks for what misled it wants.";
+
+// The denials as attempts that a policy could allow. A name that was asked for becomes a connection
+// to its port 443, or nothing where more is known of the same host.
+std::vector<Denial> WithoutNames(const std::vector<Denial>& denials);
+
 // The one line that would allow `denial`: in an `endpoints:` file ("host:443:read-only"), or for
 // what an endpoint judges by operation in that endpoint ("rules: [{allow: {operation_type:
 // ...}}]"). Empty where no policy can allow it (loopback, metadata addresses), or no rule just it.
 std::string SuggestLine(const Denial& denial);
+
+// SuggestLine() for each of `denials`; of those for one host and port all have the line with the
+// widest access among them, so that no two contradict each other.
+std::vector<std::string> SuggestLines(const std::vector<Denial>& denials);
 
 // A complete `network_policies` fragment with comments that would allow exactly these attempts:
 // the content of policy-suggestion.yml. Empty when there is nothing to suggest.

@@ -11,6 +11,7 @@
 #include "codec/yaml.h"
 #include "policy/compiled.h"
 #include "policy/endpoint_edit.h"
+#include "policy/fields.h"
 #include "policy/graphql_decide.h"
 #include "policy/host_pattern.h"
 #include "policy/patched_text.h"
@@ -27,10 +28,12 @@ using codec::YamlNode;
 constexpr size_t kTriedMax = 200;  // Each is tried by reading the whole file.
 constexpr int kEditsMax = 4;       // That one rule is written into.
 constexpr std::string_view kComment =
-    "# Refused in a run. An agent that was misled asks for what misled it wants: read this.";
+    "# Refused in a run: read it. Each is a way out for data, and an agent that was misled asks "
+    "for "
+    "what misled it wants.";
 
 constexpr const char* kRuleComment =
-    "# Refused in a run: read it. What is allowed here is for every program of this policy.";
+    "# Refused in a run: read it. It is a way out for data, for every program of this policy.";
 constexpr const char* kQueryComment =
     "# What a persisted query does is not known: write its own type and root fields.";
 
@@ -109,7 +112,7 @@ class Patcher {
   Result<SuggestedPatch> Suggest(const std::string& text, const std::vector<Denial>& denials) {
     parsed_ = TRY(ParsePolicy(text, context_));
     std::vector<Denial> open;
-    for (const Denial& denial : denials) {
+    for (const Denial& denial : WithoutNames(denials)) {
       bool known = std::find(open.begin(), open.end(), denial) != open.end();
       if (known || IsAllowed(parsed_.policy, denial) || NoteJudgedByContent(denial)) continue;
       if (!AddToEndpoint(denial)) open.push_back(denial);
@@ -260,8 +263,31 @@ class Patcher {
     for (const Denial& denial : wide_first) {
       if (!denial.operations.empty() || IsAllowed(parsed_.policy, denial)) continue;
       std::string line = SuggestLine(denial);
-      if (!line.empty()) (void)Try({"- \"" + line + "\"  # " + PlainMethod(denial)}, {denial});
+      if (line.empty() || Widen(line, denial)) continue;
+      (void)Try({"- \"" + line + "\"  # " + PlainMethod(denial)}, {denial});
     }
+  }
+
+  // Two lines for one host and port would say less than one: where the file has one with less
+  // access, `line` takes its place.
+  bool Widen(const std::string& line, const Denial& denial) {
+    std::string place = line.substr(0, line.rfind(':') + 1);
+    for (size_t i = 0; i < text_.size(); ++i) {
+      size_t dash = text_[i].find_first_not_of(' ');
+      if (dash == std::string::npos || !text_[i].substr(dash).starts_with("- ")) continue;
+      std::string entry = Trimmed(text_[i].substr(dash + 1));
+      std::erase_if(entry, [](char c) { return c == '"' || c == '\''; });
+      if (entry != place + "read-only" && entry != place + "read-write") continue;
+      PatchedText candidate = text_;
+      candidate.Replace(i, text_[i].substr(0, dash) + "- \"" + line + "\"  # " +
+                               PlainMethod(denial) + ". " + kSuggestionWarning);
+      Result<ParsedPolicy> parsed = ParsePolicy(candidate.Text(), context_);
+      if (!parsed.ok() || !IsAllowed(parsed.value().policy, denial)) continue;
+      text_ = std::move(candidate);
+      parsed_ = std::move(parsed).value();
+      return true;
+    }
+    return false;
   }
 
   static int Width(const Denial& denial) {

@@ -19,7 +19,8 @@ TEST_CASE("SuggestLine asks for the least access that would do") {
 
 TEST_CASE("SuggestLine suggests nothing that no policy opens, or that is no name") {
   for (const char* host : {"127.0.0.1", "::1", "169.254.169.254", "localhost", "",
-                           "METADATA.google.internal.", "a b", "*.example.com", "x\ny"}) {
+                           "METADATA.google.internal.", "metadata", "10.200.0.1", "100.100.100.200",
+                           "x.localhost", "instance-data", "a b", "*.example.com", "x\ny"}) {
     CHECK(SuggestLine({host, 443, "", "", ""}).empty());
   }
 }
@@ -63,6 +64,21 @@ TEST_CASE("SuggestPolicy gives no program what another one was refused") {
   CHECK(allows("/bin/wget", "POST", "/y"));
   CHECK_FALSE(allows("/bin/curl", "POST", "/y"));
   CHECK_FALSE(allows("/bin/git", "GET", "/x"));
+}
+
+TEST_CASE("SuggestPolicy makes a policy of a name that was refused, unless its host was reached") {
+  std::vector<Denial> denials = {{"name.example.com", 53, "DNS", "", ""},
+                                 {"api.example.com", 53, "DNS", "", ""},
+                                 {"api.example.com", 8443, "GET", "/c", "/usr/bin/curl"}};
+  std::string yaml = SuggestPolicy(denials);
+  ParseContext context;
+  Policy policy = ParsePolicy(yaml, context).value().policy;
+  REQUIRE(policy.network.size() == 2);
+  CHECK(DecideConnection(policy, "name.example.com", 443, {"/any", {}, {}}).allowed);
+  CHECK(DecideConnection(policy, "api.example.com", 8443, {"/usr/bin/curl", {}, {}}).allowed);
+  CHECK_FALSE(DecideConnection(policy, "api.example.com", 443, {"/usr/bin/curl", {}, {}}).allowed);
+  CHECK(yaml.find(":53") == std::string::npos);
+  CHECK(yaml.find(kSuggestionWarning) != std::string::npos);
 }
 
 TEST_CASE("SuggestPolicy takes nothing that could break out of its line") {

@@ -2,6 +2,7 @@
 #include "policy/wish.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <tuple>
@@ -135,7 +136,17 @@ std::string RequestRule(const std::string& method, const std::string& path) {
 }
 
 bool IsHopeless(std::string_view host) {
-  if (host.empty() || host == "localhost" || host == "metadata.google.internal") return true;
+  // Metadata services by name, and the gateway itself, which is no place to go on to.
+  static constexpr std::string_view kNever[] = {"localhost",
+                                                "metadata",
+                                                "metadata.google.internal",
+                                                "metadata.goog",
+                                                "instance-data",
+                                                "instance-data.ec2.internal",
+                                                "metadata.azure.internal",
+                                                "10.200.0.1"};
+  if (host.empty() || host.ends_with(".localhost")) return true;
+  if (std::find(std::begin(kNever), std::end(kNever), host) != std::end(kNever)) return true;
   std::optional<Address> address = ParseAddress(host);
   if (address) return ClassifyAddress(*address) == AddressClass::kAlwaysBlocked;
   return !HostFault(host).empty() || IsHostPattern(host);

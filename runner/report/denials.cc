@@ -117,7 +117,8 @@ std::vector<policy::Operation> OperationsOf(const Json& facts) {
 // What the policy did not decide (a malformed request, a forbidden address, a secret on its way to
 // the wrong host), no line of a policy allows.
 bool IsByPolicy(const policy::Denial& denial, std::string_view engine, std::string_view reason) {
-  if (engine.empty() || engine == "opa" || engine == "l7") return true;
+  // A name is refused because no endpoint is about it.
+  if (engine.empty() || engine == "opa" || engine == "l7" || engine == "dns") return true;
   if (!engine.starts_with("l7-")) return false;
   // A message of a WebSocket that is judged as text; others are judged by what they ask for.
   bool text = denial.method == "WEBSOCKET_TEXT" && reason.ends_with(" not permitted by policy");
@@ -140,7 +141,20 @@ class Collector {
     TakeEvent(json.value());
   }
   void Drop() { ++list_.dropped; }
-  DenialList Take() { return std::move(list_); }
+  DenialList Take() {
+    // No line beside a deny rule helps.
+    std::vector<DeniedRequest*> open;
+    std::vector<policy::Denial> denials;
+    for (DeniedRequest& denied : list_.denials) {
+      bool helps = denied.by_policy && denied.deny_rule.empty() && !IsMasked(denied.denial.host);
+      if (!helps) continue;
+      open.push_back(&denied);
+      denials.push_back(denied.denial);
+    }
+    std::vector<std::string> lines = policy::SuggestLines(denials);
+    for (size_t i = 0; i < open.size(); ++i) open[i]->allow_line = std::move(lines[i]);
+    return std::move(list_);
+  }
 
  private:
   void TakeEvent(const Json& event) {
@@ -198,10 +212,6 @@ class Collector {
     }
     if (list_.denials.size() >= kDenialsMax) return Drop();
     index_.emplace(key, list_.denials.size());
-    // No line beside a deny rule helps.
-    if (denied.by_policy && denied.deny_rule.empty() && !IsMasked(denial.host)) {
-      denied.allow_line = policy::SuggestLine(denial);
-    }
     list_.denials.push_back(std::move(denied));
   }
 

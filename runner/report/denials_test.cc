@@ -96,6 +96,22 @@ TEST_CASE("A name that is no plain word is kept for the report, and no rule is m
   for (const DeniedRequest& denied : list.denials) CHECK(denied.allow_line.empty());
 }
 
+TEST_CASE("Refusals of one host and port have one line, the widest, and names have their host's") {
+  const DenialList list = ParseDenials(
+      Line("a.example", R"(,"method":"GET","path":"/a")") +
+      Line("a.example", R"(,"method":"DELETE","path":"/a")") +
+      Line("a.example", R"(,"method":"POST","path":"/a")") +
+      Line("a.example", R"(,"engine":"dns")") + Line("b.example", R"(,"engine":"dns")") +
+      Line("10.200.0.1") + Line("169.254.169.254") + Line("metadata.google.internal"));
+  std::vector<std::string> lines;
+  for (const DeniedRequest& denied : list.denials) lines.push_back(denied.allow_line);
+  CHECK(lines == std::vector<std::string>{"a.example:443:full", "a.example:443:full",
+                                          "a.example:443:full", "a.example:443:full",
+                                          "b.example:443:read-only", "", "", ""});
+  CHECK(AllowLines(list.denials) ==
+        std::vector<std::string>{"a.example:443:full", "b.example:443:read-only"});
+}
+
 TEST_CASE(
     "A message that no rule allows has a line, and one that is none of its protocol has not") {
   const std::string text = R"(,"method":"WEBSOCKET_TEXT","path":"/a","protocol":"websocket",)"
@@ -108,7 +124,8 @@ TEST_CASE(
   CHECK(list.denials[1].allow_line.empty());
 }
 
-TEST_CASE("What was no request is named by its protocol, and no line allows it") {
+TEST_CASE(
+    "What was no request is named by its protocol, and only a name has a line that allows it") {
   const std::string udp = R"({"class_uid":4001,"action_id":2,"connection_info":{"protocol_name":)"
                           R"("udp"},"unmapped":{"host":"8.8.8.8","port":443,"engine":"nftables"}})";
   const std::string icmp = R"({"class_uid":4001,"action_id":2,"connection_info":{"protocol_name":)"
@@ -120,7 +137,10 @@ TEST_CASE("What was no request is named by its protocol, and no line allows it")
   CHECK(list.denials[0].denial.method == "UDP");
   CHECK(list.denials[1].denial.method == "ICMP");
   CHECK(list.denials[2].denial.method == "DNS");
-  for (const DeniedRequest& denied : list.denials) CHECK(denied.allow_line.empty());
+  CHECK(list.denials[0].allow_line.empty());
+  CHECK(list.denials[1].allow_line.empty());
+  CHECK(list.denials[2].allow_line == "a.example:443:read-only");
+  CHECK(list.denials[2].by_policy);
 }
 
 TEST_CASE("Only what was denied on the network is a denied request") {

@@ -87,7 +87,8 @@ std::string WithoutLinks(std::string_view message) {
 Finding FromDenial(const DeniedRequest& denied) {
   std::string message = "refused: " + DescribeAttempt(denied.denial);
   if (!denied.denial.binary.empty()) message += " by " + denied.denial.binary;
-  if (!denied.allow_line.empty()) message += "; to allow it: " + denied.allow_line;
+  if (!denied.allow_line.empty())
+    message += "; to allow it, a way out for data: " + denied.allow_line;
   if (!denied.deny_rule.empty()) message += "; by the deny rule at " + denied.deny_rule;
   return {.source = FindingSource::kGate,
           .rule = "egress-denied",

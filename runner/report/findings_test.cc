@@ -35,7 +35,8 @@ TEST_CASE("Denied requests are findings too, and every finding stands somewhere"
   CHECK(all[2].message == "x");
   CHECK(all[3].rule == "egress-denied");
   CHECK(all[3].message ==
-        "refused: POST h.example/p by /usr/bin/curl; to allow it: h.example:443:read-write");
+        "refused: POST h.example/p by /usr/bin/curl; to allow it, a way out for data: "
+        "h.example:443:read-write");
 }
 
 TEST_CASE("A refused operation is a finding that says which, and what allows it") {
@@ -47,7 +48,8 @@ TEST_CASE("A refused operation is a finding that says which, and what allows it"
   denial.operations = {{"mutation", "", {"a"}, "", "", ""}};
   record.denials[0].allow_line = policy::SuggestLine(denial);
   CHECK(AllFindings(record)[3].message ==
-        "refused: POST h.example/p: mutation {a} by /usr/bin/curl; to allow it: rules: [{allow: "
+        "refused: POST h.example/p: mutation {a} by /usr/bin/curl; to allow it, a way out for "
+        "data: rules: [{allow: "
         "{operation_type: mutation, fields: ['a']}}]");
 }
 

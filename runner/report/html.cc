@@ -140,7 +140,7 @@ std::string RenderDenials(const RunRecord& record) {
       "<th class=\"n\">Times</th><th>Why</th></tr>\n" +
       rows + "</table></div>\n" + MoreRows(record.denials.size(), "events.log") + unread;
   if (const std::vector<std::string> lines = AllowLines(record.denials); !lines.empty()) {
-    std::string yaml = "endpoints:\n";
+    std::string yaml = "# " + std::string(policy::kSuggestionWarning) + "\nendpoints:\n";
     for (const std::string& line : lines) yaml += "  - \"" + line + "\"\n";
     body +=
         "<div class=\"allow\"><p>If the agent needs them, this in "
@@ -155,7 +155,8 @@ std::string RenderDenials(const RunRecord& record) {
     body +=
         "<div class=\"allow\"><p>What is judged by operation needs this in its endpoint, in "
         "OpenShell’s schema:</p><pre>" +
-        Text(rules, 100000) + "</pre></div>\n";
+        Text("# " + std::string(policy::kSuggestionWarning) + "\n" + rules, 100000) +
+        "</pre></div>\n";
   }
   return Section("Refused requests", "", body);
 }

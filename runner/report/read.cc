@@ -50,9 +50,15 @@ Result<PostedReport> ReadReport(const std::string& directory) {
     return std::move(patch).error();
   }
   // Advice that somebody may paste is worked out here, not taken from the file.
+  std::vector<DeniedRequest*> advised;
+  std::vector<policy::Denial> denials;
   for (DeniedRequest& denied : run.record.denials) {
-    if (!denied.allow_line.empty()) denied.allow_line = policy::SuggestLine(denied.denial);
+    if (denied.allow_line.empty()) continue;
+    advised.push_back(&denied);
+    denials.push_back(denied.denial);
   }
+  std::vector<std::string> lines = policy::SuggestLines(denials);
+  for (size_t i = 0; i < advised.size(); ++i) advised[i]->allow_line = std::move(lines[i]);
   ReportInput input{std::move(run.record), report.files, report.patch, std::move(run.agent_text)};
   input.agent_tail = std::move(run.agent_tail);
   report.summary_markdown = RenderSummary(input);

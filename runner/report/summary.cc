@@ -132,7 +132,7 @@ std::string RenderDenials(const RunRecord& record, Extent extent) {
   std::vector<std::string> lines = AllowLines(record.denials);
   if (!lines.empty()) {
     const size_t lines_shown = std::min(lines.size(), extent.rows);
-    std::string yaml = "endpoints:\n";
+    std::string yaml = "# " + std::string(policy::kSuggestionWarning) + "\nendpoints:\n";
     for (size_t i = 0; i < lines_shown; ++i) yaml += "  - \"" + lines[i] + "\"\n";
     if (lines.size() > lines_shown) yaml += "  # more in policy-suggestion.yml\n";
     out += "\nIf the agent needs them, this in `.agentic-ci/openshell-policy.yml` allows them" +
@@ -143,7 +143,8 @@ std::string RenderDenials(const RunRecord& record, Extent extent) {
   if (rules.empty()) return out;
   return out +
          "\nWhat is judged by operation needs this in its endpoint, in OpenShell's schema:\n\n" +
-         codec::MarkdownFence(rules, "yaml", 8000);
+         codec::MarkdownFence("# " + std::string(policy::kSuggestionWarning) + "\n" + rules, "yaml",
+                              8000);
 }
 
 std::string RenderLimits(const RunRecord& record) {

@@ -53,6 +53,7 @@ constexpr char kExpected[] =
 If the agent needs them, this in `.agentic-ci/openshell-policy.yml` allows them (`policy-suggestion.yml` says it in OpenShell's schema):
 
 ```yaml
+# Each is a way out for data, and an agent that was misled asks for what misled it wants.
 endpoints:
   - "h.example:443:read-write"
 ```
@@ -87,7 +88,8 @@ TEST_CASE("What is judged by operation is shown with the rule that would allow i
   const std::string out = RenderSummary(input);
   CAPTURE(out);
   CHECK(out.find("| `POST h.example/v1/x: tools/call drop_tables` |") != std::string::npos);
-  CHECK(out.find("```yaml\n# h.example:443/v1/x\n"
+  CHECK(out.find("```yaml\n# " + std::string(policy::kSuggestionWarning) +
+                 "\n# h.example:443/v1/x\n"
                  "rules: [{allow: {method: 'tools/call', tool: 'drop_tables'}}]\n```") !=
         std::string::npos);
   CHECK(out.find("endpoints:") == std::string::npos);

@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "codec/neutral.h"
+#include "policy/suggest.h"
 #include "report/wording.h"
 
 namespace run {
@@ -74,6 +75,9 @@ void LogRefusals(const report::RunRecord& record, const std::string& directory) 
                               {"reason", Shown(report::DescribeRefusal(denied))},
                               {"allow", denied.allow_line.empty() ? "never" : denied.allow_line}});
   }
+  bool advised = std::any_of(record.denials.begin(), record.denials.end(),
+                             [](const auto& denied) { return !denied.allow_line.empty(); });
+  if (advised) logging::Info("read an allow line first", {{"warning", policy::kSuggestionWarning}});
   LogMore("more different requests refused", record.denials.size(), directory + "/events.log");
 }
 
