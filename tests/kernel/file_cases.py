@@ -156,7 +156,7 @@ class Files(Case):
     def test_report_in_the_checkout_is_out_of_the_agents_reach(self):
         report = self.checkout + '/agentic-ci-report'
         os.mkdir(report)
-        open(report + '/run.json', 'w').write('an earlier run')
+        write(report + '/run.json', '{"tool_version": "0", "outcome": {}}')  # An earlier run's.
         self.shell('test -z "$(ls -A agentic-ci-report)" || exit 9;'
                    '! echo forged > agentic-ci-report/run.json 2>/dev/null || exit 8;'
                    '! ln -s /etc/passwd agentic-ci-report/summary.md 2>/dev/null || exit 7',
