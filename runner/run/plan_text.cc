@@ -110,7 +110,10 @@ std::string RenderFiles(const sandbox::SandboxPlan& plan) {
     paths[plan.checkout + "/" + file.path] = "replaced";
   }
   std::string text;
-  if (layers > 0) text += Line("image", std::to_string(layers) + " layers, the agent's root");
+  if (layers > 0) {
+    text +=
+        Line("root", "the image: " + std::to_string(layers) + (layers == 1 ? " layer" : " layers"));
+  }
   for (const char* word : {"read-write", "read-only", "empty", "replaced", "hidden", "scratch"}) {
     for (const auto& [path, found] : paths) {
       if (found != word) continue;

@@ -265,8 +265,8 @@ class Agent(Case):
         image = self.signed()
         out = self.run_image(self.shelf.reference(image), 'true', options=['--plan-only']).stdout
         self.assertIn(f'is {image["digest"]}, signed by key sha256:', out)
-        self.assertRegex(out, r"\nimage +\d+ layers, the agent's root\n")
-        self.assertIn('\nread-write  /tmp\n', out)
+        self.assertRegex(out, r'\nroot +the image: \d+ layers?\n')
+        self.assertIn('\nread-only   /bin\n', out)
         self.assertIsNone(self.record)
 
 
