@@ -92,6 +92,8 @@ enum class OutcomeKind {
   kRefused,  // A gate refused the changes, or something untrusted was not started.
   kInterrupted,
   kTerminated,
+  kSandboxLost,  // Its first process was killed, not by the run.
+  kGatewayLost,
   kSetupFailed,
   kCredentialRefused,  // By the model's host.
 };

@@ -15,7 +15,7 @@ namespace report {
 template <typename Enum, size_t N>
 using Names = std::array<std::pair<Enum, std::string_view>, N>;
 
-inline constexpr Names<OutcomeKind, 10> kOutcomeNames = {{
+inline constexpr Names<OutcomeKind, 12> kOutcomeNames = {{
     {OutcomeKind::kSuccess, "success"},
     {OutcomeKind::kAgentFailed, "agent-failed"},
     {OutcomeKind::kTimedOut, "timed-out"},
@@ -24,6 +24,8 @@ inline constexpr Names<OutcomeKind, 10> kOutcomeNames = {{
     {OutcomeKind::kRefused, "refused"},
     {OutcomeKind::kInterrupted, "interrupted"},
     {OutcomeKind::kTerminated, "terminated"},
+    {OutcomeKind::kSandboxLost, "sandbox-lost"},
+    {OutcomeKind::kGatewayLost, "gateway-lost"},
     {OutcomeKind::kSetupFailed, "setup-failed"},
     {OutcomeKind::kCredentialRefused, "credential-refused"},
 }};

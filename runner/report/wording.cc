@@ -122,6 +122,10 @@ std::string Headline(const OutcomeRecord& outcome) {
       return "Interrupted";
     case OutcomeKind::kTerminated:
       return "Terminated from outside";
+    case OutcomeKind::kSandboxLost:
+      return "The sandbox was lost";
+    case OutcomeKind::kGatewayLost:
+      return "The gateway was lost";
     case OutcomeKind::kSetupFailed:
       return "Nothing was run";
     case OutcomeKind::kCredentialRefused:
@@ -145,6 +149,8 @@ std::string_view Sign(const OutcomeRecord& outcome) {
     case OutcomeKind::kTerminated:
       return "⚠️";
     case OutcomeKind::kAgentFailed:
+    case OutcomeKind::kSandboxLost:
+    case OutcomeKind::kGatewayLost:
     case OutcomeKind::kSetupFailed:
     case OutcomeKind::kCredentialRefused:
       return "❌";

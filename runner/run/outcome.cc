@@ -30,11 +30,7 @@ OutcomeRecord CredentialRefused(const std::string& host) {
 }
 
 // The agent ended by itself and did not do its work.
-OutcomeRecord AgentFailed(const AgentEnd& end, const LimitSigns& signs) {
-  if (signs.out_of_memory)
-    return Limit("memory", "the kernel ended a process over the memory limit");
-  if (signs.disk_full) return Limit("disk", "the writable layers are full");
-  if (signs.forks_refused) return Limit("pids", "a process could not be started over the limit");
+OutcomeRecord AgentFailed(const AgentEnd& end) {
   int status = end.status.value_or(0);
   int api = end.summary.api_error_status;
   if (api == 429 || api >= 500) {
@@ -47,13 +43,13 @@ OutcomeRecord AgentFailed(const AgentEnd& end, const LimitSigns& signs) {
                                             : end.summary.reason);
 }
 
-OutcomeRecord Exited(const AgentEnd& end, const LimitSigns& signs, const change::Verdict& verdict) {
+OutcomeRecord Exited(const AgentEnd& end, const RunSigns& signs, const change::Verdict& verdict) {
   // Some agents end with 0 after being refused by their model.
   if (!signs.budget.empty()) {
     return Limit(signs.budget, "the run's budget of " + signs.budget + " is used up");
   }
   if (!signs.refused_by.empty()) return CredentialRefused(signs.refused_by);
-  if (!end.summary.succeeded) return AgentFailed(end, signs);
+  if (!end.summary.succeeded) return AgentFailed(end);
   if (signs.nothing_changed && !end.summary.blocked.empty()) {
     return Outcome(OutcomeKind::kAgentFailed, static_cast<ExitCode>(1),
                    "the agent's own sandbox blocked its work (" + end.summary.blocked +
@@ -66,7 +62,7 @@ OutcomeRecord Exited(const AgentEnd& end, const LimitSigns& signs, const change:
   return Outcome(OutcomeKind::kSuccess, ExitCode::kOk, "");
 }
 
-OutcomeRecord Decide(const AgentEnd& end, const LimitSigns& signs, const change::Verdict& verdict) {
+OutcomeRecord Decide(const AgentEnd& end, const RunSigns& signs, const change::Verdict& verdict) {
   switch (end.kind) {
     case EndKind::kExited:
       return Exited(end, signs, verdict);
@@ -79,18 +75,19 @@ OutcomeRecord Decide(const AgentEnd& end, const LimitSigns& signs, const change:
       return Limit("output", "the agent wrote more than the output limit");
     case EndKind::kMemoryLimit:
       return Limit("memory", "the agent's processes used more than the memory limit");
+    case EndKind::kDiskLimit:
+      return Limit("disk", "the writable layers are full");
+    case EndKind::kPidsLimit:
+      return Limit("pids", "the agent's processes and threads are as many as the limit allows");
     case EndKind::kInterrupted:
       return Outcome(OutcomeKind::kInterrupted, ExitCode::kInterrupted, "interrupted");
     case EndKind::kTerminated:
       return Outcome(OutcomeKind::kTerminated, ExitCode::kTerminated, "terminated");
     case EndKind::kSandboxLost:
-      if (signs.out_of_memory) {
-        return Limit("memory", "the kernel ended the sandbox over the memory limit");
-      }
-      return Outcome(OutcomeKind::kSetupFailed, ExitCode::kIo,
+      return Outcome(OutcomeKind::kSandboxLost, ExitCode::kIo,
                      "the sandbox was killed from outside");
     case EndKind::kGatewayLost:
-      return Outcome(OutcomeKind::kSetupFailed, ExitCode::kIo,
+      return Outcome(OutcomeKind::kGatewayLost, ExitCode::kIo,
                      "the gateway ended before the agent");
     case EndKind::kCredentialRefused:
       return CredentialRefused(end.refused_by);
@@ -100,7 +97,7 @@ OutcomeRecord Decide(const AgentEnd& end, const LimitSigns& signs, const change:
 
 }  // namespace
 
-OutcomeRecord DecideOutcome(const AgentEnd& end, const LimitSigns& signs,
+OutcomeRecord DecideOutcome(const AgentEnd& end, const RunSigns& signs,
                             const change::Verdict& verdict) {
   OutcomeRecord outcome = Decide(end, signs, verdict);
   outcome.agent_status = end.status;

@@ -9,22 +9,18 @@
 
 namespace run {
 
-// What the kernel counted against the limits while the agent ran.
-struct LimitSigns {
-  bool out_of_memory = false;
-  bool forks_refused = false;
-  bool disk_full = false;
-  std::string budget =
-      {};  // "tokens", "cost", "requests": the one that refused a request; or empty.
+// What was seen of a run beside its end.
+struct RunSigns {
+  // The budget that refused a request to a model ("tokens", "cost", "requests"), or empty: some
+  // agents end with 0 all the same.
+  std::string budget = {};
+  std::string refused_by = {};   // The host whose models refused the credential, every time.
   bool nothing_changed = false;  // The agent left the checkout as it was.
-  std::string refused_by =
-      {};  // The host whose models refused the credential, every time; or empty.
 };
 
-// How the run ended and what the command line exits with. Pure and total. A limit that the agent
-// survived is recorded and does not fail the run, but for a budget that refused it its model; gates
-// judge only what a successful agent leaves.
-report::OutcomeRecord DecideOutcome(const AgentEnd& end, const LimitSigns& signs,
+// How the run ended and what the command line exits with. Pure and total. Gates judge only what a
+// successful agent leaves.
+report::OutcomeRecord DecideOutcome(const AgentEnd& end, const RunSigns& signs,
                                     const change::Verdict& verdict);
 
 }  // namespace run

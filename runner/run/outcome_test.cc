@@ -32,10 +32,9 @@ TEST_CASE("DecideOutcome gives a status above 63 as 63 and keeps the real one") 
 }
 
 TEST_CASE("DecideOutcome says which budget refused the agent its model, whatever its exit status") {
-  run::LimitSigns signs;
-  signs.budget = "cost";
   for (bool succeeded : {true, false}) {
-    report::OutcomeRecord outcome = run::DecideOutcome(Exited(0, succeeded), signs, kAccepted);
+    report::OutcomeRecord outcome =
+        run::DecideOutcome(Exited(0, succeeded), {.budget = "cost"}, kAccepted);
     CHECK(outcome.kind == OutcomeKind::kLimit);
     CHECK(outcome.limit == "cost");
     CHECK(outcome.exit_code == 125);
@@ -43,7 +42,7 @@ TEST_CASE("DecideOutcome says which budget refused the agent its model, whatever
 }
 
 TEST_CASE("DecideOutcome names the host that refused the credential, whatever the exit status") {
-  run::LimitSigns signs;
+  run::RunSigns signs;
   signs.refused_by = "api.example.com";
   for (bool succeeded : {true, false}) {
     report::OutcomeRecord outcome = run::DecideOutcome(Exited(0, succeeded), signs, kAccepted);
@@ -57,7 +56,7 @@ TEST_CASE(
     "An agent that its own sandbox blocked succeeds only when it changed something after all") {
   run::AgentEnd end = Exited(0, true);
   end.summary.blocked = "blocked by read-only sandbox";
-  run::LimitSigns signs;
+  run::RunSigns signs;
   CHECK(run::DecideOutcome(end, signs, kAccepted).kind == OutcomeKind::kSuccess);
   signs.nothing_changed = true;
   report::OutcomeRecord outcome = run::DecideOutcome(end, signs, kAccepted);
@@ -87,15 +86,27 @@ TEST_CASE("DecideOutcome refuses a successful agent's changes when a gate does")
   CHECK(run::DecideOutcome(Exited(3, false), {}, verdict).exit_code == 3);
 }
 
-TEST_CASE("DecideOutcome names the limit that a failing agent ran into") {
-  CHECK(run::DecideOutcome(Exited(137, false), {.out_of_memory = true}, kAccepted).limit ==
-        "memory");
-  CHECK(run::DecideOutcome(Exited(1, false), {.disk_full = true}, kAccepted).limit == "disk");
-  CHECK(run::DecideOutcome(Exited(1, false), {.forks_refused = true}, kAccepted).exit_code == 125);
+TEST_CASE("DecideOutcome names the limit that was reached, whatever the agent and the gates say") {
+  change::Verdict refused;
+  refused.accepted = false;
+  run::AgentEnd end = Exited(0, true);
+  for (auto [kind, name] :
+       {std::pair(run::EndKind::kMemoryLimit, "memory"),
+        std::pair(run::EndKind::kDiskLimit, "disk"), std::pair(run::EndKind::kPidsLimit, "pids")}) {
+    end.kind = kind;
+    report::OutcomeRecord outcome = run::DecideOutcome(end, {}, refused);
+    CHECK(outcome.kind == OutcomeKind::kLimit);
+    CHECK(outcome.limit == name);
+    CHECK(outcome.exit_code == 125);
+  }
 }
 
-TEST_CASE("DecideOutcome lets an agent survive a limit") {
-  CHECK(run::DecideOutcome(Exited(0, true), {.out_of_memory = true}, kAccepted).exit_code == 0);
+TEST_CASE("DecideOutcome does not call a lost sandbox or gateway a failed set-up") {
+  run::AgentEnd end;
+  end.kind = run::EndKind::kSandboxLost;
+  CHECK(run::DecideOutcome(end, {}, kAccepted).kind == OutcomeKind::kSandboxLost);
+  end.kind = run::EndKind::kGatewayLost;
+  CHECK(run::DecideOutcome(end, {}, kAccepted).kind == OutcomeKind::kGatewayLost);
 }
 
 TEST_CASE("DecideOutcome calls a model that stays away temporary") {

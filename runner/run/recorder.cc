@@ -14,9 +14,6 @@
 namespace run {
 namespace {
 
-// From here on the writable layers count as full: what did not fit is never quite all of the rest.
-constexpr double kFullShare = 0.999;
-
 int64_t NowMs() {
   using std::chrono::duration_cast;
   using std::chrono::milliseconds;
@@ -123,14 +120,9 @@ void Recorder::Note(const sandbox::ConnectWatch& connects, const gateway::Progra
       {"program identity", report::ControlState::kEnforced, std::move(note)});
 }
 
-LimitSigns Recorder::Note(const AgentEnd& end, const sandbox::Sandbox& sandbox) {
+void Recorder::Note(const AgentEnd& end, const sandbox::Sandbox& sandbox) {
   const sandbox::Cgroup& cgroup = sandbox.cgroup();
   double disk_used = static_cast<double>(sandbox.ScratchBytes());
-  LimitSigns signs;
-  signs.out_of_memory = cgroup.OutOfMemoryKills().value_or(0) > 0;
-  signs.forks_refused = cgroup.RefusedForks().value_or(0) > 0;
-  signs.disk_full = disk_used >= kFullShare * static_cast<double>(request_.disk_bytes);
-
   auto limit = [&](const char* name, std::optional<double> bound, std::optional<double> used,
                    const char* unit, bool fired) {
     input_.record.limits.push_back({name, bound, used, unit, fired});
@@ -142,11 +134,11 @@ LimitSigns Recorder::Note(const AgentEnd& end, const sandbox::Sandbox& sandbox) 
   limit("wall", bound(request_.timeout_s), seconds, "s", end.kind == EndKind::kTimedOut);
   limit("idle", bound(request_.idle_timeout_s), std::nullopt, "s", end.kind == EndKind::kIdle);
   limit("memory", bound(request_.memory_bytes), Number(cgroup.MemoryPeakBytes()), "bytes",
-        signs.out_of_memory || end.kind == EndKind::kMemoryLimit);
+        end.kind == EndKind::kMemoryLimit);
   limit("cpu", request_.cpus > 0 ? std::optional<double>(request_.cpus) : std::nullopt,
         std::nullopt, "cpus", false);
-  limit("pids", bound(request_.pids), std::nullopt, "processes", signs.forks_refused);
-  limit("disk", bound(request_.disk_bytes), disk_used, "bytes", signs.disk_full);
+  limit("pids", bound(request_.pids), std::nullopt, "processes", end.kind == EndKind::kPidsLimit);
+  limit("disk", bound(request_.disk_bytes), disk_used, "bytes", end.kind == EndKind::kDiskLimit);
   limit("output", bound(request_.output_bytes), static_cast<double>(end.output_bytes), "bytes",
         end.kind == EndKind::kOutputLimit);
 
@@ -167,7 +159,6 @@ LimitSigns Recorder::Note(const AgentEnd& end, const sandbox::Sandbox& sandbox) 
   usage.cost_usd = summary.cost_usd;
   usage.cost_source = summary.cost_usd ? "agent" : "";
   usage.complete = summary.saw_result;
-  return signs;
 }
 
 void Recorder::Note(const report::ModelUse& use, const gateway::BudgetLimits& limits) {

@@ -35,7 +35,7 @@ class Recorder {
   // How it is known who connects: the policy's links that could not be followed.
   void Note(const sandbox::ConnectWatch& connects, const gateway::ProgramLinks& links);
   // Once the agent has ended: its figures, and which limits were used up to where.
-  LimitSigns Note(const AgentEnd& end, const sandbox::Sandbox& sandbox);
+  void Note(const AgentEnd& end, const sandbox::Sandbox& sandbox);
   // What models were asked, against what they might be.
   void Note(const report::ModelUse& use, const gateway::BudgetLimits& limits);
   void Note(const change::ChangeSet& changes);

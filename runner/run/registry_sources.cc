@@ -143,8 +143,7 @@ Status AskImage(const EcosystemRequest& request, const std::string& directory,
   for (bool ended = false; !ended && !deadline.passed() && !PendingEnd();) {
     ended =
         TRY(sys::WaitReadable(sandbox.ended(), std::min(deadline, Deadline::After(kAskInterval))));
-    // Where no cgroup counts it.
-    ended |= sandbox.ResidentBytes() > request.limits.memory_bytes;
+    ended |= sandbox.ReachedLimit().has_value();
   }
   sandbox.Kill();
   for (size_t i = 0; i < questions->size(); ++i) {

@@ -386,17 +386,17 @@ Status RunAgent(const Request& request, ReportDirectory& directory, Recorder& re
   AgentEnd end = TRY(Supervise(sandbox, gateway, owners, reload, identity_answers.get(),
                                signals.get(), request, files, recorder.secrets())
                          .Context("watching the agent"));
-  LimitSigns signs = recorder.Note(end, sandbox);
+  recorder.Note(end, sandbox);
   recorder.Phase("agent");
 
   // A gateway that could not write its last records leaves a run that nobody can vouch for. What
   // the agent did is collected all the same.
-  if (!gateway.Finish(Deadline::After(kGatewayGrace)).ok()) end.kind = EndKind::kGatewayLost;
+  bool finished = gateway.Finish(Deadline::After(kGatewayGrace)).ok();
+  if (!finished && end.kind == EndKind::kExited) end.kind = EndKind::kGatewayLost;
   recorder.Note(TRY(report::ReadDenials(directory.path).Context("reading the records")));
   report::ModelUse use = TRY(report::ReadModelUse(directory.path).Context("reading the records"));
   recorder.Note(use, plan.budget);
-  signs.budget = use.exhausted;
-  signs.refused_by = use.refused_by;
+  RunSigns signs{use.exhausted, use.refused_by};
   change::ChangeSet changes =
       TRY(change::CaptureChanges(sandbox.upper(), plan.checkout.path, plan.checkout.git(), {})
               .Context("collecting the changes"));

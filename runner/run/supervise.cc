@@ -23,10 +23,22 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-// How often memory is looked at where no cgroup counts it. An agent that allocates faster than it
-// can be watched meets the host's own limit; docs/threat-model.md says so.
+// How often the limits are looked at. What comes and goes between two looks is seen only where the
+// kernel counts it; docs/threat-model.md says so.
 constexpr milliseconds kWatchInterval{200};
 constexpr size_t kChunkBytes = 65536;
+
+EndKind EndOf(sandbox::Limit limit) {
+  switch (limit) {
+    case sandbox::Limit::kMemory:
+      return EndKind::kMemoryLimit;
+    case sandbox::Limit::kDisk:
+      return EndKind::kDiskLimit;
+    case sandbox::Limit::kPids:
+      break;
+  }
+  return EndKind::kPidsLimit;
+}
 
 class Supervisor {
  public:
@@ -45,7 +57,7 @@ class Supervisor {
         started_(Deadline::Clock::now()),
         wall_(Deadline::After(seconds(request.timeout_s))),
         idle_(NextIdle()),
-        memory_(NextMemory()) {}
+        measure_(Deadline::After(kWatchInterval)) {}
 
   Result<AgentEnd> Watch();
 
@@ -79,10 +91,6 @@ class Supervisor {
     if (request_.idle_timeout_s == 0) return Deadline::Never();
     return Deadline::After(seconds(request_.idle_timeout_s));
   }
-  Deadline NextMemory() const {
-    if (sandbox_.cgroup().enforces("memory")) return Deadline::Never();
-    return Deadline::After(kWatchInterval);
-  }
 
   sandbox::Sandbox& sandbox_;
   gateway::Gateway& gateway_;
@@ -96,7 +104,7 @@ class Supervisor {
   Deadline::Clock::time_point started_;
   Deadline wall_;
   Deadline idle_;
-  Deadline memory_;  // When it is looked at next.
+  Deadline measure_;  // When the sandbox is measured next.
   bool output_open_ = true;
   bool error_open_ = true;
   int64_t output_bytes_ = 0;
@@ -176,9 +184,9 @@ void Supervisor::TakeSignal() {
 void Supervisor::CheckLimits() {
   if (wall_.passed()) End(EndKind::kTimedOut);
   if (idle_.passed()) End(EndKind::kIdle);
-  if (memory_.passed()) {
-    if (sandbox_.ResidentBytes() > request_.memory_bytes) End(EndKind::kMemoryLimit);
-    memory_ = NextMemory();  // From now: beside many processes the look takes long.
+  if (measure_.passed()) {
+    if (std::optional<sandbox::Limit> limit = sandbox_.ReachedLimit()) End(EndOf(*limit));
+    measure_ = Deadline::After(kWatchInterval);  // From now: beside many processes it takes long.
   }
 }
 
@@ -192,7 +200,7 @@ Status Supervisor::Turn() {
   sources[kNews] = {gateway_.news(), POLLIN, 0};
   sources[kGateway] = {gateway_.pidfd(), POLLIN, 0};
   sources[kSignals] = {signals_, POLLIN, 0};
-  Deadline next = std::min({wall_, idle_, memory_});
+  Deadline next = std::min({wall_, idle_, measure_});
   int wait_ms = verifying() ? 0 : next.poll_ms();
   if (::poll(sources, kSourceCount, wait_ms) < 0 && errno != EINTR) return Errno("poll");
 
@@ -239,6 +247,11 @@ Result<AgentEnd> Supervisor::Watch() {
   }
   AgentEnd end;
   end.kind = *end_;
+  // An agent may take a limit for something else, or not notice: what it left is not whole.
+  if (end.kind == EndKind::kExited || end.kind == EndKind::kSandboxLost ||
+      end.kind == EndKind::kGatewayLost) {
+    if (std::optional<sandbox::Limit> limit = sandbox_.ReachedLimit()) end.kind = EndOf(*limit);
+  }
   if (end.kind == EndKind::kExited && output_bytes_ > request_.output_bytes) {
     end.kind = EndKind::kOutputLimit;
   }

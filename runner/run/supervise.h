@@ -26,6 +26,8 @@ enum class EndKind {
   kIdle,
   kOutputLimit,
   kMemoryLimit,
+  kDiskLimit,
+  kPidsLimit,
   kInterrupted,  // SIGINT
   kTerminated,   // SIGTERM, SIGHUP
   kSandboxLost,  // The sandbox died before its agent; nobody we know killed it.

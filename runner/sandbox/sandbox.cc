@@ -15,13 +15,13 @@
 
 #include <charconv>
 #include <map>
-#include <sstream>
 
 #include "base/sys.h"
 #include "sandbox/control.h"
 #include "sandbox/init.h"
 #include "sandbox/landlock.h"
 #include "sandbox/seccomp.h"
+#include "sandbox/usage.h"
 #include "sandbox/user_namespace.h"
 
 namespace sandbox {
@@ -31,7 +31,6 @@ constexpr uint64_t kNamespaces = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CL
                                  CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP;
 // Building takes milliseconds; a host that needs longer than this is not going to finish.
 constexpr std::chrono::milliseconds kBuildTimeout{20'000};
-constexpr size_t kProcFileBytesMax = 65536;
 
 struct Child {
   pid_t pid = -1;
@@ -198,7 +197,7 @@ Result<std::string> Sandbox::AwaitDoors(Deadline deadline) {
 
 Result<Sandbox> Sandbox::Start(const SandboxPlan& plan, Fd input) {
   Deadline deadline = Deadline::After(kBuildTimeout);
-  Sandbox sandbox(Cgroup::Create(plan.limits));
+  Sandbox sandbox(Cgroup::Create(plan.limits), plan.limits);
   auto [ours, theirs] = TRY(sys::SocketPair());
   auto [output_read, output_write] = TRY(sys::Pipe());
   auto [error_read, error_write] = TRY(sys::Pipe());
@@ -235,12 +234,15 @@ Result<Sandbox> Sandbox::Start(const SandboxPlan& plan, Fd input) {
   sandbox.diagnostics_ = std::move(diagnostics.fd);
   sys::Message upper = TRY(Await(sandbox.control_.get(), control::kUpper, deadline));
   sandbox.upper_ = std::move(upper.fd);
+  sandbox.processes_ = TRY(OpenProcesses(child.pid));
   sandbox.controls_ = Controls(sandbox.cgroup_, plan, waiver);
   return sandbox;
 }
 
 Sandbox::Sandbox(Sandbox&& other) noexcept
     : cgroup_(std::move(other.cgroup_)),
+      limits_(other.limits_),
+      processes_(std::move(other.processes_)),
       init_pid_(std::exchange(other.init_pid_, -1)),
       pidfd_(std::move(other.pidfd_)),
       control_(std::move(other.control_)),
@@ -282,33 +284,22 @@ void Sandbox::Kill() {
   init_pid_ = -1;
 }
 
-int64_t Sandbox::ResidentBytes() const {
-  // Every process below init, through the kernel's lists of children.
-  std::vector<pid_t> pending = {init_pid_};
-  int64_t pages = 0;
-  while (!pending.empty()) {
-    std::string process = "/proc/" + std::to_string(pending.back());
-    pending.pop_back();
-    Result<std::string> memory = sys::ReadFile(process + "/statm", kProcFileBytesMax);
-    if (!memory.ok()) continue;
-    int64_t total = 0;
-    int64_t resident = 0;
-    int64_t shared = 0;
-    std::istringstream(memory.value()) >> total >> resident >> shared;
-    pages += resident - shared;
-    Result<std::string> children =
-        sys::ReadFile(process + "/task/" + process.substr(6) + "/children", kProcFileBytesMax);
-    if (!children.ok()) continue;
-    std::istringstream list(children.value());
-    for (pid_t pid; list >> pid;) pending.push_back(pid);
-  }
-  return pages * ::sysconf(_SC_PAGESIZE) + ScratchBytes();
+std::optional<Limit> Sandbox::ReachedLimit() const {
+  if (cgroup_.OutOfMemoryKills().value_or(0) > 0) return Limit::kMemory;
+  if (cgroup_.RefusedForks().value_or(0) > 0) return Limit::kPids;
+  DiskUsage disk = MeasureDisk(upper_.get());
+  if (disk.full) return Limit::kDisk;
+  bool watch_memory = limits_.memory_bytes > 0 && !cgroup_.enforces("memory");
+  bool watch_pids = limits_.pids > 0 && !cgroup_.enforces("pids");
+  if (!watch_memory && !watch_pids) return std::nullopt;
+  ProcessUsage used = MeasureProcesses(processes_.get());
+  if (watch_memory && used.memory_bytes + disk.bytes > limits_.memory_bytes) return Limit::kMemory;
+  // The sandbox's first process is not the agent's. One less than all: a process that is refused a
+  // child often ends for it.
+  if (watch_pids && used.tasks >= limits_.pids) return Limit::kPids;
+  return std::nullopt;
 }
 
-int64_t Sandbox::ScratchBytes() const {
-  struct statfs fs {};
-  if (!upper_.valid() || ::fstatfs(upper_.get(), &fs) != 0) return 0;
-  return static_cast<int64_t>(fs.f_blocks - fs.f_bfree) * fs.f_bsize;
-}
+int64_t Sandbox::ScratchBytes() const { return MeasureDisk(upper_.get()).bytes; }
 
 }  // namespace sandbox

@@ -25,6 +25,8 @@ struct Control {
   std::string note;   // What it rests on, or why it is not enforced.
 };
 
+enum class Limit { kMemory, kDisk, kPids };
+
 // A running sandbox: its first process and what came out of it. Destroying it kills and reaps all.
 class Sandbox {
  public:
@@ -67,16 +69,21 @@ class Sandbox {
   const Cgroup& cgroup() const { return cgroup_; }
   const std::vector<Control>& controls() const { return controls_; }
 
-  // Sum of what the sandbox's processes keep in memory, from /proc; for hosts without cgroups.
-  int64_t ResidentBytes() const;
+  // The limit that something inside has reached, or nothing: measured from outside, so it does not
+  // matter whether the agent noticed. Once a limit of a cgroup was reached it stays so; the others
+  // are seen while they last, and the disk after Kill() too.
+  std::optional<Limit> ReachedLimit() const;
   // Bytes used on the writable layers.
   int64_t ScratchBytes() const;
 
  private:
-  explicit Sandbox(Cgroup cgroup) : cgroup_(std::move(cgroup)) {}
+  Sandbox(Cgroup cgroup, const SandboxLimits& limits)
+      : cgroup_(std::move(cgroup)), limits_(limits) {}
   Result<std::string> AwaitDoors(Deadline deadline);
 
   Cgroup cgroup_;
+  SandboxLimits limits_;
+  Fd processes_;  // The sandbox's own /proc.
   pid_t init_pid_ = -1;
   Fd pidfd_;
   Fd control_;

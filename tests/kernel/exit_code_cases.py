@@ -107,21 +107,36 @@ class ExitCodes(Case):
                          options=['--idle-timeout', '3s'], code=124, kind='idle')
         self.assertIn('7', run.out)  # After more than three seconds.
 
+    def limited(self, run, name):
+        """The run ended at this limit, and says so in both places."""
+        self.assertEqual((run.code, run.outcome['kind']), (125, 'limit'), run.out[-500:])
+        self.assertEqual(run.outcome['limit'], name)
+        fired = [limit['name'] for limit in run.record['limits'] if limit['fired']]
+        self.assertEqual(fired, [name])
+
     def test_memory_limit_is_125(self):
         run = self.run_agent(PROBE, 'allocate', '400', options=['--memory', '128MiB'], code=125,
-                             kind='limit', checkout=os.path.dirname(PROBE))
-        self.assertEqual(run.outcome['limit'], 'memory')
+                             checkout=os.path.dirname(PROBE))
+        self.limited(run, 'memory')
         self.run_agent(PROBE, 'allocate', '400', checkout=os.path.dirname(PROBE))  # The control.
 
-    def test_disk_limit_is_125(self):
-        script = 'head -c 48000000 /dev/zero > /tmp/big'
-        run = self.shell(script, options=['--disk', '16MiB'], code=125, kind='limit')
-        self.assertEqual(run.outcome['limit'], 'disk')
-        self.shell(script)
+    def test_memory_limit_that_the_agent_outlives_is_125(self):
+        script = f'{PROBE} allocate 400 || true; sleep 1; echo done > f'
+        self.limited(self.shell(script, options=['--memory', '128MiB'], code=125,
+                                checkout=os.path.dirname(PROBE)), 'memory')
 
-    def test_disk_limit_holds_in_the_workspace(self):
-        run = self.shell('head -c 48000000 /dev/zero > big', options=['--disk', '16MiB'], code=125)
-        self.assertEqual(run.outcome['limit'], 'disk')
+    def test_disk_limit_is_125_whatever_the_agent_says(self):
+        # A gate refuses what is in the checkout: the limit goes before it.
+        for file, code in (('/tmp/big', 0), ('big', 77)):
+            for rest in ('', ' || true'):
+                script = f'head -c 48000000 /dev/zero > {file}{rest}'
+                self.limited(self.shell(script, options=['--disk', '16MiB'], code=125), 'disk')
+                self.shell(script, code=code)
+
+    def test_disk_limit_that_was_reached_in_between_is_125(self):
+        script = 'head -c 48000000 /dev/zero > /tmp/big; sleep 1; rm /tmp/big; echo > f'
+        self.limited(self.shell(script, options=['--disk', '16MiB'], code=125), 'disk')
+        self.shell(script)
 
     def test_output_limit_is_125(self):
         run = self.run_agent(PROBE, 'write', '2', options=['--output', '256KiB'], code=125,
@@ -130,14 +145,17 @@ class ExitCodes(Case):
         self.assertLessEqual(os.path.getsize(run.report + '/agent.log'), 300 << 10)
 
     def test_pids_limit_is_125(self):
-        run = self.finish(self.start([PROBE, 'fork', '60'], options=['--pids', '16'],
-                                     checkout=os.path.dirname(PROBE)))
-        self.assertLess(int(run.values()['forks']), 16)
-        control = [c for c in run.record['isolation']['controls'] if c['name'] == 'pids'][0]
-        # Without a cgroup nobody counts what was refused; the agent's own failure is all there is.
-        self.assertEqual(run.code, 125 if 'cgroup' in control['note'] else 1)
-        free = self.run_agent(PROBE, 'fork', '60', checkout=os.path.dirname(PROBE))
+        where = {'checkout': os.path.dirname(PROBE)}
+        run = self.finish(self.start([PROBE, 'fork', '60'], options=['--pids', '16'], **where))
+        self.limited(run, 'pids')
+        free = self.run_agent(PROBE, 'fork', '60', **where)
         self.assertEqual(free.values()['forks'], '60')
+
+    def test_pids_limit_that_the_agent_outlives_is_125(self):
+        script = ('(i=0; while [ $i -lt 60 ]; do sleep 3 & i=$((i+1)); done) 2>/dev/null;'
+                  'i=0; while [ $i -lt 1000000 ]; do i=$((i+1)); done; exit 0')
+        self.limited(self.shell(script, options=['--pids', '32'], code=125), 'pids')
+        self.shell(script)  # The control.
 
     def test_interrupt_is_130_and_termination_143(self):
         for number, code, kind in ((signal.SIGINT, 130, 'interrupted'),

@@ -357,7 +357,8 @@ int Allocate(size_t megabytes) {
   return 0;
 }
 
-// Holds `count` processes at once; fails when one cannot be had.
+// Holds `count` processes at once, for as long as a look at them may take; fails when one cannot be
+// had.
 int Fork(int count) {
   std::vector<pid_t> children;
   int failed = 0;
@@ -366,6 +367,7 @@ int Fork(int count) {
     if (pid < 0) failed = errno;
     if (pid > 0) children.push_back(pid);
   }
+  ::usleep(500'000);
   for (pid_t pid : children) ::kill(pid, SIGKILL);
   std::printf("forks=%zu\n", children.size());
   return failed == 0 ? 0 : 1;
