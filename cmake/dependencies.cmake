@@ -46,7 +46,8 @@ if(AGENTIC_CI_STATIC)
   set_target_properties(dep_git2 PROPERTIES
     IMPORTED_LOCATION "/usr/lib/${CMAKE_CXX_LIBRARY_ARCHITECTURE}/libgit2.a"
     INTERFACE_LINK_LIBRARIES "http_parser;mbedcrypto;pcre2-8;z")
-  add_library(static_stubs OBJECT cmake/static/no_name_service.c cmake/static/git2_no_network.c)
+  add_library(static_stubs OBJECT cmake/static/no_name_service.c cmake/static/git2_no_network.c
+    cmake/static/git2_plain_files.c)
   target_compile_options(static_stubs PRIVATE -Wno-unused-parameter -Wno-nonnull-compare)
 else()
   add_library(dep_git2 INTERFACE)
@@ -59,6 +60,7 @@ function(agentic_ci_link target)
     target_sources(${target} PRIVATE $<TARGET_OBJECTS:static_stubs>)
     target_link_options(${target} PRIVATE -static-pie -Wl,--gc-sections -Wl,--fatal-warnings
       -Wl,-z,relro,-z,now -Wl,-z,noexecstack -Wl,-z,pack-relative-relocs
-      -Wl,--wrap=dlopen,--wrap=dlsym,--wrap=dlclose,--wrap=dlerror,--wrap=dladdr)
+      -Wl,--wrap=dlopen,--wrap=dlsym,--wrap=dlclose,--wrap=dlerror,--wrap=dladdr
+      -Wl,--wrap=p_open)
   endif()
 endfunction()

@@ -53,9 +53,18 @@ constexpr Handler kHandlers[] = {
 // ENSURE aborts, and so does an exception that nobody met: the status says that it was our bug.
 void ExitOfBug(int) { ::_exit(static_cast<int>(ExitCode::kBug)); }
 
+// Until a run has a better end for it (run/supervise.h). The default action would do, but for a
+// container's first process, which it does not reach.
+void ExitOfSignal(int signal) { ::_exit(128 + (signal == SIGINT ? SIGINT : SIGTERM)); }
+
+void CatchSignal(int signal) {
+  if (::signal(signal, ExitOfSignal) == SIG_IGN) ::signal(signal, SIG_IGN);  // nohup's.
+}
+
 // Before anything else runs: no file of the host decides what OpenSSL does, a reader that went away
 // is an error and not the end, and what we create is readable by the steps that come after.
 void PrepareProcess() {
+  for (int signal : {SIGINT, SIGTERM, SIGHUP}) CatchSignal(signal);
   OPENSSL_init_crypto(OPENSSL_INIT_NO_LOAD_CONFIG, nullptr);
   (void)sys::FillStandardStreams();
   ::signal(SIGPIPE, SIG_IGN);

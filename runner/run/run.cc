@@ -37,6 +37,7 @@
 #include "run/recorder.h"
 #include "run/registry_sources.h"
 #include "run/report_directory.h"
+#include "run/signal_watch.h"
 #include "run/supervise.h"
 #include "run/trust.h"
 #include "sandbox/sandbox.h"
@@ -348,7 +349,9 @@ change::GateLimits GatesOf(const Plan& plan) {
 // sandbox is dead before the gateway goes away.
 Status RunAgent(const Request& request, ReportDirectory& directory, Recorder& recorder) {
   Fd signals = TRY(CatchSignals());
+  std::optional<SignalWatch> watch(std::in_place, signals.get(), recorder, directory.path);
   Plan plan = TRY(PlanRun(request, recorder));
+  watch.reset();
   logging::Info("policy read", {{"source", plan.policy.record.source},
                                 {"file", plan.policy.file},
                                 {"ref", plan.policy.record.ref}});
@@ -397,6 +400,7 @@ Status RunAgent(const Request& request, ReportDirectory& directory, Recorder& re
   report::ModelUse use = TRY(report::ReadModelUse(directory.path).Context("reading the records"));
   recorder.Note(use, plan.budget);
   RunSigns signs{use.exhausted, use.refused_by};
+  watch.emplace(signals.get(), recorder, directory.path);
   change::ChangeSet changes =
       TRY(change::CaptureChanges(sandbox.upper(), plan.checkout.path, plan.checkout.git(), {})
               .Context("collecting the changes"));
@@ -409,6 +413,7 @@ Status RunAgent(const Request& request, ReportDirectory& directory, Recorder& re
   report::OutcomeRecord outcome = DecideOutcome(end, signs, verdict);
   recorder.Note(outcome);
   recorder.Phase("judgement");
+  watch.reset();  // What is being applied is finished.
   if (request.apply && outcome.kind == report::OutcomeKind::kSuccess && !changes.patch.empty()) {
     TRY(change::ApplyPatch(plan.checkout.path, changes).Context("applying the changes"));
     recorder.NoteApplied();

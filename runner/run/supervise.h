@@ -56,7 +56,7 @@ Result<AgentEnd> Supervise(sandbox::Sandbox& sandbox, gateway::Gateway& gateway,
                            int signals, const Request& request, const OutputFiles& files,
                            codec::SecretMask& secrets);
 
-// SIGINT, SIGTERM, SIGHUP and SIGUSR1 are taken from their default ends and arrive at this
+// SIGINT, SIGTERM, SIGHUP and SIGUSR1 are taken from their former ends and arrive at this
 // descriptor; call it before the first process is started.
 Result<Fd> CatchSignals();
 

@@ -269,6 +269,11 @@ void RunInit(const SandboxPlan& plan, InitHands hands) {
   ::sigemptyset(&children);
   ::sigaddset(&children, SIGCHLD);
   ::sigprocmask(SIG_SETMASK, &children, nullptr);
+  // The kernel keeps a signal from the first process of a namespace only where its end is the
+  // default one; with the runner's handlers, kill(1) would reach it. SIGPIPE stays ignored.
+  for (int signal = 1; signal < NSIG; ++signal) {
+    if (signal != SIGPIPE) ::signal(signal, SIG_DFL);
+  }
   if (!ClearStandardStreams(&hands).ok()) ::_exit(1);
   int control = hands.control.get();
   // Both are the runner's, and the agent can read them of this process.

@@ -8,6 +8,7 @@
 #include <seccomp.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -149,7 +150,26 @@ scmp_arg_cmp IntArgument(unsigned index, int value) {
   return Argument(index, SCMP_CMP_MASKED_EQ, 0xffffffff, static_cast<uint32_t>(value));
 }
 
+// The sandbox's first process has the agent's user id, which is all that these calls ask for:
+// limits of its own would end it, and a low priority keep it from telling that the agent has ended.
+void ProtectFirstProcess(Rules& rules) {
+  constexpr int kFirst = 1;
+  constexpr int kIoprioWhoUser = 3;
+  // Also against the processes of the same user beside it: nothing needs that.
+  rules.DenyWhere(SCMP_SYS(prlimit64), std::array{Argument(0, SCMP_CMP_NE, 0)});
+  for (int call : {SCMP_SYS(sched_setaffinity), SCMP_SYS(sched_setattr), SCMP_SYS(sched_setparam),
+                   SCMP_SYS(sched_setscheduler)}) {
+    rules.DenyWhere(call, std::array{IntArgument(0, kFirst)});
+  }
+  for (auto [call, user] : {std::pair(SCMP_SYS(setpriority), static_cast<int>(PRIO_USER)),
+                            std::pair(SCMP_SYS(ioprio_set), kIoprioWhoUser)}) {
+    rules.DenyWhere(call, std::array{IntArgument(0, user)});
+    rules.DenyWhere(call, std::array{IntArgument(1, kFirst)});
+  }
+}
+
 void AddRules(Rules& rules) {
+  ProtectFirstProcess(rules);
   for (int call : kOpenShellDenied) rules.Deny(call);
   for (int call : kAlsoDenied) rules.Deny(call);
   rules.Deny(SCMP_SYS(clone3), ENOSYS);

@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 
@@ -231,6 +232,30 @@ TEST_CASE("The filter denies further filters and keystrokes pushed into a termin
   CHECK(Answer(SYS_ioctl, {0, TIOCSTI}) == kEperm);
   CHECK(Answer(SYS_ioctl, {0, (1ULL << 40) | TIOCSTI}) == kEperm);
   CHECK(Answer(SYS_ioctl, {0, TIOCGWINSZ}) == SECCOMP_RET_ALLOW);
+}
+
+TEST_CASE("The filter protects the sandbox's first process, which has the agent's user id") {
+  constexpr uint64_t kHigh = 1ULL << 32;
+  for (uint64_t pid : std::to_array<uint64_t>({1, 17, kHigh, static_cast<uint64_t>(-1)})) {
+    CHECK(Answer(SYS_prlimit64, {pid}) == kEperm);
+  }
+  CHECK(Answer(SYS_prlimit64, {0, RLIMIT_NOFILE}) == SECCOMP_RET_ALLOW);
+  for (long call :
+       {SYS_sched_setaffinity, SYS_sched_setattr, SYS_sched_setparam, SYS_sched_setscheduler}) {
+    INFO(call);
+    CHECK(Answer(call, {1}) == kEperm);
+    CHECK(Answer(call, {kHigh | 1}) == kEperm);
+    CHECK(Answer(call, {0}) == SECCOMP_RET_ALLOW);
+    CHECK(Answer(call, {17}) == SECCOMP_RET_ALLOW);
+  }
+  for (long call : {SYS_setpriority, SYS_ioprio_set}) {
+    uint64_t process = call == SYS_setpriority ? 0 : 1;
+    uint64_t user = call == SYS_setpriority ? 2 : 3;
+    CHECK(Answer(call, {process, 1}) == kEperm);
+    CHECK(Answer(call, {user, 1000}) == kEperm);
+    CHECK(Answer(call, {process, 0}) == SECCOMP_RET_ALLOW);
+    CHECK(Answer(call, {process, 17}) == SECCOMP_RET_ALLOW);
+  }
 }
 
 TEST_CASE("A watched connect waits, and no other call does") {

@@ -4,7 +4,7 @@ import os
 import shutil
 import subprocess
 
-from harness import CANARY, FIXTURES, PLACE, ROOT, Case, git, read, write
+from harness import BIN, CANARY, FIXTURES, PLACE, ROOT, Case, git, read, write
 
 NAMES = ['with space', 'comma,name', 'colon:name', 'back\\slash', 'ünïcode ✓', "quo'te\"s", '-dash',
          'new\nline', '$(id)', 'lowerdir=x,upperdir=y:z', '%s%n', 'a' * 200]
@@ -19,6 +19,46 @@ class Checkouts(Case):
         self.assertEqual(open(checkout + '/README.md').read(), 'changed\n')
         self.assertEqual(os.stat(checkout + '/new').st_uid, os.geteuid())
         return run
+
+    def test_pipes_and_devices_where_git_keeps_its_files_hold_nothing_up(self):
+        with open(BIN, 'rb') as file:
+            static = b'/ld-linux' not in file.read(1 << 16)
+        self.feature('static', static, 'what libgit2 opens is checked in the static program alone')
+        pipe, plain = self.dir + '/pipe', write(self.dir + '/plain', '[user]\n\tname = x\n')
+        os.mkfifo(pipe)
+
+        def include(git_dir, target):
+            with open(git_dir + '/config', 'a') as file:
+                file.write(f'[include]\n\tpath = {target}\n')
+
+        def link(name):
+            def make(git_dir):
+                os.makedirs(os.path.dirname(git_dir + '/' + name), exist_ok=True)
+                if os.path.lexists(git_dir + '/' + name):
+                    os.remove(git_dir + '/' + name)
+                os.symlink(pipe, git_dir + '/' + name)
+            return make
+
+        def commit_object(git_dir):
+            head = git(os.path.dirname(git_dir), 'rev-parse', 'HEAD')
+            link(f'objects/{head[:2]}/{head[2:]}')(git_dir)
+
+        cases = {'include': lambda at: include(at, pipe), 'object': commit_object,
+                 'device': lambda at: include(at, '/dev/zero')}
+        for name in ('config', 'HEAD', 'index', 'packed-refs', 'objects/info/alternates',
+                     'info/exclude', 'info/attributes', 'commondir', 'refs/heads/main'):
+            cases[name] = link(name)
+        for name, spoil in cases.items():
+            with self.subTest(name=name):
+                checkout = self.make_checkout(f'{self.dir}/{name.replace("/", "-")}')
+                spoil(checkout + '/.git')
+                line = ['sh', '-c', 'echo x > README.md; echo y > new']
+                run = self.finish(self.start(line, checkout=checkout), 20)
+                self.assertIsNotNone(run.record)
+                self.assertNotEqual(run.code, 70)
+        checkout = self.make_checkout(self.dir + '/control')
+        include(checkout + '/.git', plain)
+        self.works(checkout)
 
     def test_path_may_have_any_characters(self):
         for name in NAMES:

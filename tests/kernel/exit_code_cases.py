@@ -3,8 +3,9 @@
 import os
 import signal
 import subprocess
+import time
 
-from harness import BASE, FIXTURES, PROBE, ROOT, Case, git, write
+from harness import BASE, FIXTURES, PROBE, ROOT, Case, git, wait_until, write
 
 
 class ExitCodes(Case):
@@ -156,6 +157,22 @@ class ExitCodes(Case):
                   'i=0; while [ $i -lt 1000000 ]; do i=$((i+1)); done; exit 0')
         self.limited(self.shell(script, options=['--pids', '32'], code=125), 'pids')
         self.shell(script)  # The control.
+
+    def test_signal_while_nothing_was_started_yet_ends_the_run(self):
+        pipe = self.dir + '/policy.yml'
+        os.mkfifo(pipe)
+        for number, code, kind in ((signal.SIGINT, 130, 'interrupted'),
+                                   (signal.SIGTERM, 143, 'terminated')):
+            process = self.start(['true'], options=['--policy', pipe])  # It waits for a writer.
+            report = process.report + '/events.ocsf.jsonl'
+            self.assertTrue(wait_until(lambda: os.path.exists(report), 10))
+            time.sleep(0.2)
+            process.send_signal(number)
+            run = self.finish(process, 10)
+            self.assertEqual((run.code, run.outcome['kind']), (code, kind))
+        process = self.start(['true'], options=['--policy', pipe])  # The control.
+        write(pipe, 'version: 1\n')
+        self.assertEqual(self.finish(process).code, 0)
 
     def test_interrupt_is_130_and_termination_143(self):
         for number, code, kind in ((signal.SIGINT, 130, 'interrupted'),

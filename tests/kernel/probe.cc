@@ -215,6 +215,15 @@ void Processes() {
   Try("pidfd_send_signal", [] {
     return WithPidfd([](int fd) { return ::syscall(kPidfdSendSignal, fd, 0, nullptr, 0); });
   });
+  Try("prlimit_of_another", [] {
+    pid_t victim = Victim();
+    rlimit limit{};
+    long rc = ::prlimit(victim, RLIMIT_NOFILE, nullptr, &limit);
+    int saved = errno;
+    ::kill(victim, SIGKILL);
+    errno = saved;
+    return rc;
+  });
   Try("kcmp", [] { return ::syscall(SYS_kcmp, ::getpid(), ::getpid(), 0, 0, 0); });
   Try("clone3", [] {
     struct {
@@ -274,6 +283,10 @@ void Allowed() {
     return long{::socketpair(AF_UNIX, SOCK_STREAM, 0, pair)};
   });
   Try("allowed_fork", [] { return Clone(0); });
+  Try("allowed_own_limits", [] {
+    rlimit limit{};
+    return long{::prlimit(0, RLIMIT_NOFILE, nullptr, &limit)};
+  });
   Try("allowed_mkfifo", [] { return long{::mkfifo("probe-fifo", 0600)}; });
   Try("allowed_pty", [] {
     int master = 0;

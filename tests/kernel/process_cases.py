@@ -69,6 +69,14 @@ class Processes(Case):
         self.assertEqual((run.code, run.outcome['kind']), (74, 'gateway-lost'))
         self.assertTrue(self.gone())
 
+    def test_first_process_takes_no_signal_that_the_kernel_may_keep(self):
+        process = self.started_agent('sleep 1; echo end; : "$0"')
+        _, _, init = self.runners()
+        for number in (signal.SIGABRT, signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            os.kill(init, number)
+        run = self.finish(process, 10)
+        self.assertEqual((run.code, run.out), (0, 'end\n'))
+
     def test_agent_that_ignores_signals_dies_at_the_interrupt(self):
         process = self.started_agent('trap "" INT TERM HUP QUIT; while :; do sleep 1; done; : "$0"')
         process.send_signal(signal.SIGINT)
