@@ -63,7 +63,11 @@ std::vector<Setting> Settings(const std::string& controller, bool v2, const Sand
   if (controller == "memory" && limits.memory_bytes > 0) {
     std::string bytes = std::to_string(limits.memory_bytes);
     if (v2) return {{"memory.max", bytes}, {"memory.swap.max", "0"}, {"memory.oom.group", "0"}};
-    return {{"memory.limit_in_bytes", bytes}};
+    std::vector<Setting> settings = {{"memory.limit_in_bytes", bytes}};
+    // What TCP's buffers hold is counted apart on v1, where it is counted.
+    constexpr char kTcp[] = "memory.kmem.tcp.limit_in_bytes";
+    if (sys::Exists(MountPoint(controller) + "/" + kTcp)) settings.emplace_back(kTcp, bytes);
+    return settings;
   }
   if (controller == "pids" && limits.pids > 0) return {{"pids.max", std::to_string(limits.pids)}};
   if (controller == "cpu" && limits.cpus > 0) {

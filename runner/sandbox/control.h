@@ -19,6 +19,10 @@ inline constexpr std::string_view kDoor = "door";  // + its socket; one for each
 // + a socket for the kernel's socket diagnostics (sock_diag(7)) in the sandbox's network namespace;
 // without one where this kernel has none.
 inline constexpr std::string_view kDiagnostics = "diagnostics";
+// + another one, and + /proc/sysvipc/shm of the sandbox's IPC namespace, where there is one: what
+// memory is measured with.
+inline constexpr std::string_view kSockets = "sockets";
+inline constexpr std::string_view kSegments = "segments";
 inline constexpr std::string_view kUpper = "upper";  // + the workspace's upper directory
 // From the agent's process, just before execve: + the watch over its connects, where there is one.
 inline constexpr std::string_view kWatch = "watch";

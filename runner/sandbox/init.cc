@@ -88,6 +88,11 @@ Status Init::Build() {
   TRY(OpenDoors());
   Fd diagnostics = OpenSocketDiagnostics();
   TRY(sys::SendMessage(hands_.control.get(), control::kDiagnostics, diagnostics.get()));
+  Fd sockets = OpenSocketDiagnostics();
+  TRY(sys::SendMessage(hands_.control.get(), control::kSockets, sockets.get()));
+  Result<Fd> segments = sys::Open("/proc/sysvipc/shm", O_RDONLY);
+  TRY(sys::SendMessage(hands_.control.get(), control::kSegments,
+                       segments.ok() ? segments.value().get() : -1));
   Fd upper = TRY(BuildTree(plan_, std::move(hands_.opened)));
   TRY(sys::SendMessage(hands_.control.get(), control::kUpper, upper.get()));
   return Ok();

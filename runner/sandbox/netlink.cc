@@ -20,11 +20,6 @@ std::string BigEndian(uint64_t value, size_t bytes) {
   return text;
 }
 
-template <typename T>
-std::string_view BytesOf(const T& value) {
-  return {reinterpret_cast<const char*>(&value), sizeof value};
-}
-
 }  // namespace
 
 std::string Be16(uint16_t value) { return BigEndian(value, 2); }

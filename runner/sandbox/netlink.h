@@ -12,6 +12,12 @@
 
 namespace sandbox {
 
+// A structure of the kernel's as the bytes that it is in memory.
+template <typename T>
+std::string_view BytesOf(const T& value) {
+  return {reinterpret_cast<const char*>(&value), sizeof value};
+}
+
 // `value` in network order, as netfilter's attributes are.
 std::string Be16(uint16_t value);
 std::string Be32(uint32_t value);

@@ -155,7 +155,10 @@ std::vector<Control> Controls(const Cgroup& cgroup, const SandboxPlan& plan,
     bool kernel = cgroup.enforces(controller);
     add(controller, kernel ? "enforced" : "emulated", kernel ? "cgroup" : why + "; " + instead);
   };
-  limited("memory", plan.limits.memory_bytes > 0, "resident memory is watched");
+  limited(
+      "memory", plan.limits.memory_bytes > 0,
+      "memory of processes, files and sockets is watched; not counted: pipes, System V messages "
+      "and semaphores, what the kernel caches");
   limited("cpu", plan.limits.cpus > 0, "processors are pinned");
   if (cgroup.enforces("pids")) {
     add("pids", "enforced", "cgroup");
@@ -203,8 +206,10 @@ Result<Sandbox> Sandbox::Start(const SandboxPlan& plan, Fd input) {
   auto [error_read, error_write] = TRY(sys::Pipe());
   InitHands hands;
   hands.opened = TRY(OpenSources(plan));
-  hands.filter = TRY(BuildFilter(Connects::kFree));
-  Result<std::vector<sock_filter>> watched = BuildFilter(Connects::kWatched);
+  bool pinned = plan.limits.cpus > 0 && !sandbox.cgroup_.enforces("cpu");
+  Processors processors = pinned ? Processors::kPinned : Processors::kFree;
+  hands.filter = TRY(BuildFilter(Connects::kFree, processors));
+  Result<std::vector<sock_filter>> watched = BuildFilter(Connects::kWatched, processors);
   if (watched.ok()) hands.watched_filter = std::move(watched).value();
   hands.control = std::move(theirs);
   hands.input = std::move(input);
@@ -222,9 +227,7 @@ Result<Sandbox> Sandbox::Start(const SandboxPlan& plan, Fd input) {
 
   TRY(MapIds(child.pid, {plan.inner_uid, plan.host_uid}, {plan.inner_gid, plan.host_gid},
              plan.as_root));
-  if (plan.limits.cpus > 0 && !sandbox.cgroup_.enforces("cpu")) {
-    PinProcessors(child.pid, plan.limits.cpus);
-  }
+  if (pinned) PinProcessors(child.pid, plan.limits.cpus);
   TRY(sys::SendMessage(sandbox.control_.get(), control::kMapped));
   // While init builds: moving a process between v1 groups waits for the kernel's readers, ten
   // milliseconds and more. The agent does not exist before Go().
@@ -232,6 +235,10 @@ Result<Sandbox> Sandbox::Start(const SandboxPlan& plan, Fd input) {
   std::string waiver = TRY(sandbox.AwaitDoors(deadline));
   sys::Message diagnostics = TRY(Await(sandbox.control_.get(), control::kDiagnostics, deadline));
   sandbox.diagnostics_ = std::move(diagnostics.fd);
+  sys::Message sockets = TRY(Await(sandbox.control_.get(), control::kSockets, deadline));
+  sandbox.sockets_ = std::move(sockets.fd);
+  sys::Message segments = TRY(Await(sandbox.control_.get(), control::kSegments, deadline));
+  sandbox.segments_ = std::move(segments.fd);
   sys::Message upper = TRY(Await(sandbox.control_.get(), control::kUpper, deadline));
   sandbox.upper_ = std::move(upper.fd);
   sandbox.processes_ = TRY(OpenProcesses(child.pid));
@@ -243,6 +250,8 @@ Sandbox::Sandbox(Sandbox&& other) noexcept
     : cgroup_(std::move(other.cgroup_)),
       limits_(other.limits_),
       processes_(std::move(other.processes_)),
+      sockets_(std::move(other.sockets_)),
+      segments_(std::move(other.segments_)),
       init_pid_(std::exchange(other.init_pid_, -1)),
       pidfd_(std::move(other.pidfd_)),
       control_(std::move(other.control_)),
@@ -284,7 +293,14 @@ void Sandbox::Kill() {
   init_pid_ = -1;
 }
 
-std::optional<Limit> Sandbox::ReachedLimit() const {
+int64_t Sandbox::MemoryBytes(const ProcessUsage& used, const DiskUsage& disk) const {
+  int64_t known = used.own_bytes + disk.bytes + disk.inode_bytes + MeasureSockets(sockets_.get()) +
+                  MeasureDetachedSegments(segments_.get());
+  if (known + used.shared_bytes <= limits_.memory_bytes) return known + used.shared_bytes;
+  return known + MeasureSharedMemory(processes_.get());
+}
+
+std::optional<Limit> Sandbox::ReachedLimit(int64_t more_bytes) const {
   if (cgroup_.OutOfMemoryKills().value_or(0) > 0) return Limit::kMemory;
   if (cgroup_.RefusedForks().value_or(0) > 0) return Limit::kPids;
   DiskUsage disk = MeasureDisk(upper_.get());
@@ -293,7 +309,9 @@ std::optional<Limit> Sandbox::ReachedLimit() const {
   bool watch_pids = limits_.pids > 0 && !cgroup_.enforces("pids");
   if (!watch_memory && !watch_pids) return std::nullopt;
   ProcessUsage used = MeasureProcesses(processes_.get());
-  if (watch_memory && used.memory_bytes + disk.bytes > limits_.memory_bytes) return Limit::kMemory;
+  if (watch_memory && MemoryBytes(used, disk) + more_bytes > limits_.memory_bytes) {
+    return Limit::kMemory;
+  }
   // The sandbox's first process is not the agent's. One less than all: a process that is refused a
   // child often ends for it.
   if (watch_pids && used.tasks >= limits_.pids) return Limit::kPids;

@@ -15,6 +15,7 @@
 #include "sandbox/connect_watch.h"
 #include "sandbox/network.h"
 #include "sandbox/plan.h"
+#include "sandbox/usage.h"
 
 namespace sandbox {
 
@@ -72,7 +73,8 @@ class Sandbox {
   // The limit that something inside has reached, or nothing: measured from outside, so it does not
   // matter whether the agent noticed. Once a limit of a cgroup was reached it stays so; the others
   // are seen while they last, and the disk after Kill() too.
-  std::optional<Limit> ReachedLimit() const;
+  // `more_bytes` of memory count as the sandbox's too where no cgroup counts.
+  std::optional<Limit> ReachedLimit(int64_t more_bytes = 0) const;
   // Bytes used on the writable layers.
   int64_t ScratchBytes() const;
 
@@ -80,10 +82,13 @@ class Sandbox {
   Sandbox(Cgroup cgroup, const SandboxLimits& limits)
       : cgroup_(std::move(cgroup)), limits_(limits) {}
   Result<std::string> AwaitDoors(Deadline deadline);
+  int64_t MemoryBytes(const ProcessUsage& used, const DiskUsage& disk) const;
 
   Cgroup cgroup_;
   SandboxLimits limits_;
-  Fd processes_;  // The sandbox's own /proc.
+  Fd processes_;  // The sandbox's own /proc,
+  Fd sockets_;    // and what else usage.h measures.
+  Fd segments_;
   pid_t init_pid_ = -1;
   Fd pidfd_;
   Fd control_;

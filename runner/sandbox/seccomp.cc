@@ -213,7 +213,7 @@ void AddRules(Rules& rules) {
 
 }  // namespace
 
-Result<std::vector<sock_filter>> BuildFilter(Connects connects) {
+Result<std::vector<sock_filter>> BuildFilter(Connects connects, Processors processors) {
   Context context(::seccomp_init(SCMP_ACT_ALLOW));
   if (context == nullptr) return Error{Code::kIo, "seccomp_init failed"};
   // 32-bit and x32 calls would go around a filter written for this architecture: refused outright.
@@ -225,6 +225,7 @@ Result<std::vector<sock_filter>> BuildFilter(Connects connects) {
   Rules rules(context.get());
   AddRules(rules);
   if (connects == Connects::kWatched) rules.Tell(SCMP_SYS(connect));
+  if (processors == Processors::kPinned) rules.Deny(SCMP_SYS(sched_setaffinity));
   if (rules.status() < 0) return Errno("seccomp_rule_add", -rules.status());
 
   Fd file(::memfd_create("filter", MFD_CLOEXEC));

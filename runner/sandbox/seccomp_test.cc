@@ -258,6 +258,16 @@ TEST_CASE("The filter protects the sandbox's first process, which has the agent'
   }
 }
 
+TEST_CASE("The filter denies leaving the processors that are the limit") {
+  auto pinned = BuildFilter(Connects::kFree, Processors::kPinned).value();
+  seccomp_data data{};
+  data.arch = kArchitecture;
+  data.nr = SYS_sched_setaffinity;
+  CHECK(Evaluate(pinned, data) == kEperm);
+  data.nr = SYS_sched_getaffinity;
+  CHECK(Evaluate(pinned, data) == SECCOMP_RET_ALLOW);
+}
+
 TEST_CASE("A watched connect waits, and no other call does") {
   auto watched = [](long call) { return Answer(call, {}, kArchitecture, Connects::kWatched); };
   CHECK(watched(SYS_connect) == SECCOMP_RET_USER_NOTIF);

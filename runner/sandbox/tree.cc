@@ -9,7 +9,10 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "base/sys.h"
+#include "sandbox/usage.h"
 
 namespace sandbox {
 namespace {
@@ -188,7 +191,8 @@ Status Builder::EnterSite() {
   if (::chdir("/") != 0) return Errno("chdir");
 
   TRY(Mount("tmpfs", kScratch, "tmpfs", MS_NOSUID | MS_NODEV,
-            "mode=755,size=" + std::to_string(plan_.limits.disk_bytes)));
+            "mode=755,size=" + std::to_string(plan_.limits.disk_bytes) +
+                ",nr_inodes=" + std::to_string(InodesOf(plan_.limits.disk_bytes))));
   TRY(CheckAttributes());
   TRY(Mount("tmpfs", kNew, "tmpfs", MS_NOSUID | MS_NODEV, kRootOptions));
   root_ = TRY(sys::Open(kNew, O_PATH | O_DIRECTORY));

@@ -8,7 +8,10 @@
 #include <sys/statfs.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <functional>
 #include <memory>
+#include <sstream>
 #include <string>
 #include <string_view>
 
@@ -20,8 +23,14 @@ namespace sandbox {
 namespace {
 
 constexpr size_t kProcFileBytesMax = 65536;
+constexpr size_t kSegmentsBytesMax = 4 << 20;  // 4096 lines, the kernel's default bound.
 // One in so many is left: what did not fit is rarely the last block.
 constexpr uint64_t kFullShare = 1000;
+constexpr int64_t kBytesPerInode = 4096;
+constexpr int64_t kInodesMin = 4096;
+// What the kernel takes for each, about: inode and name, task and stack.
+constexpr int64_t kInodeBytes = 1024;
+constexpr int64_t kTaskBytes = 20 << 10;
 
 using Directory = std::unique_ptr<DIR, FreeWith<::closedir>>;
 
@@ -41,6 +50,21 @@ std::string ReadAt(int directory, const std::string& path) {
   return text.ok() ? std::move(text).value() : std::string();
 }
 
+// Tells `take` the text of PID/`name` for each process.
+void ForEachFile(int processes, const std::string& name,
+                 const std::function<void(const std::string&)>& take) {
+  Result<Fd> copy = sys::OpenAt(processes, ".", O_RDONLY | O_DIRECTORY);
+  if (!copy.ok()) return;
+  Directory entries(::fdopendir(copy.value().get()));
+  if (entries == nullptr) return;
+  (void)copy.value().Take();  // The directory's now.
+  while (const dirent* entry = ::readdir(entries.get())) {
+    if (ascii::IsDigit(entry->d_name[0])) {
+      take(ReadAt(processes, std::string(entry->d_name) + "/" + name));
+    }
+  }
+}
+
 }  // namespace
 
 Result<Fd> OpenProcesses(pid_t init) {
@@ -57,19 +81,51 @@ Result<Fd> OpenProcesses(pid_t init) {
 
 ProcessUsage MeasureProcesses(int processes) {
   ProcessUsage usage;
-  Result<Fd> copy = sys::OpenAt(processes, ".", O_RDONLY | O_DIRECTORY);
-  if (!copy.ok()) return usage;
-  Directory entries(::fdopendir(copy.value().get()));
-  if (entries == nullptr) return usage;
-  (void)copy.value().Take();  // The directory's now.
-  while (const dirent* entry = ::readdir(entries.get())) {
-    std::string name = entry->d_name;
-    if (!ascii::IsDigit(name[0])) continue;
-    std::string status = ReadAt(processes, name + "/status");
-    usage.tasks += FieldOf(status, "Threads:");
-    usage.memory_bytes += 1024 * FieldOf(status, "RssAnon:");
-  }
+  ForEachFile(processes, "status", [&](const std::string& status) {
+    int64_t threads = FieldOf(status, "Threads:");
+    usage.tasks += threads;
+    usage.own_bytes += threads * kTaskBytes;
+    for (const char* kilobytes : {"RssAnon:", "VmSwap:", "VmPTE:"}) {
+      usage.own_bytes += 1024 * FieldOf(status, kilobytes);
+    }
+    usage.shared_bytes += 1024 * FieldOf(status, "RssShmem:");
+  });
   return usage;
+}
+
+int64_t MeasureSharedMemory(int processes) {
+  int64_t kilobytes = 0;
+  ForEachFile(processes, "smaps_rollup",
+              [&](const std::string& sums) { kilobytes += FieldOf(sums, "Pss_Shmem:"); });
+  return 1024 * kilobytes;
+}
+
+int64_t MeasureDetachedSegments(int segments) {
+  if (segments < 0 || ::lseek(segments, 0, SEEK_SET) != 0) return 0;
+  Result<std::string> text = sys::ReadAll(segments, kSegmentsBytesMax);
+  if (!text.ok()) return 0;
+  std::istringstream lines(text.value());
+  std::string line;
+  std::getline(lines, line);  // The columns' names.
+  int64_t bytes = 0;
+  while (std::getline(lines, line)) {
+    // key shmid perms size cpid lpid nattch uid gid cuid cgid atime dtime ctime rss swap
+    std::istringstream columns(line);
+    std::string skipped;
+    int64_t attached = 0;
+    int64_t resident = 0;
+    int64_t swapped = 0;
+    for (int i = 0; i < 6; ++i) columns >> skipped;
+    columns >> attached;
+    for (int i = 0; i < 7; ++i) columns >> skipped;
+    columns >> resident >> swapped;
+    if (columns && attached == 0) bytes += resident + swapped;
+  }
+  return bytes;
+}
+
+uint64_t InodesOf(int64_t disk_bytes) {
+  return static_cast<uint64_t>(std::max(disk_bytes / kBytesPerInode, kInodesMin));
 }
 
 DiskUsage MeasureDisk(int directory) {
@@ -77,6 +133,7 @@ DiskUsage MeasureDisk(int directory) {
   if (directory < 0 || ::fstatfs(directory, &fs) != 0) return {};
   DiskUsage usage;
   usage.bytes = static_cast<int64_t>(fs.f_blocks - fs.f_bfree) * fs.f_bsize;
+  usage.inode_bytes = static_cast<int64_t>(fs.f_files - fs.f_ffree) * kInodeBytes;
   usage.full = fs.f_bfree * kFullShare < fs.f_blocks || fs.f_ffree * kFullShare < fs.f_files;
   return usage;
 }

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """How a run ends: exit codes, and the record that every end leaves."""
+import errno
 import os
 import signal
 import subprocess
@@ -120,6 +121,32 @@ class ExitCodes(Case):
                              checkout=os.path.dirname(PROBE))
         self.limited(run, 'memory')
         self.run_agent(PROBE, 'allocate', '400', checkout=os.path.dirname(PROBE))  # The control.
+
+    def test_memory_that_belongs_to_no_process_alone_is_counted(self):
+        places = ['shared', 'segment', 'page-tables', 'unix', 'closed']
+        for where in places if ROOT else places + ['tcp']:  # TCP waits instead, on cgroups of v1.
+            with self.subTest(where=where):
+                line = [PROBE, 'hold', where, '200']
+                run = self.run_agent(*line, options=['--memory', '128MiB'], code=125,
+                                     checkout=os.path.dirname(PROBE))
+                self.limited(run, 'memory')
+                self.run_agent(*line, checkout=os.path.dirname(PROBE))
+
+    def test_shared_memory_counts_once_however_many_processes_have_it(self):
+        self.run_agent(PROBE, 'hold', 'family', '40', options=['--memory', '128MiB'],
+                       checkout=os.path.dirname(PROBE))
+
+    def test_number_of_files_is_part_of_the_disk_limit(self):
+        script = 'i=0; while [ $i -lt 6000 ]; do : > /tmp/$i; i=$((i+1)); done; exit 0'
+        self.limited(self.shell(script, options=['--disk', '8MiB'], code=125), 'disk')
+        self.shell(script)
+
+    def test_processors_that_are_the_limit_cannot_be_left(self):
+        self.run_agent(PROBE, 'processors', checkout=os.path.dirname(PROBE))
+        # Under a cgroup the share is the limit, not which processors.
+        code = 0 if ROOT else errno.EPERM
+        self.run_agent(PROBE, 'processors', options=['--cpus', '1'], code=code,
+                       checkout=os.path.dirname(PROBE))
 
     def test_memory_limit_that_the_agent_outlives_is_125(self):
         script = f'{PROBE} allocate 400 || true; sleep 1; echo done > f'

@@ -15,6 +15,7 @@
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/resource.h>
+#include <sys/shm.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -370,6 +371,69 @@ int Allocate(size_t megabytes) {
   return 0;
 }
 
+// Fills the queue of a pair of sockets, the writer's end of which is then closed or not.
+size_t FillSockets(int family, bool close_writer) {
+  int pair[2] = {-1, -1};
+  if (family == AF_UNIX) {
+    if (::socketpair(AF_UNIX, SOCK_STREAM, 0, pair) != 0) return 0;
+  } else {
+    int listener = ::socket(AF_INET, SOCK_STREAM, 0);
+    sockaddr_in at{};
+    at.sin_family = AF_INET;
+    at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof at;
+    ::bind(listener, reinterpret_cast<sockaddr*>(&at), size);
+    ::listen(listener, 1);
+    ::getsockname(listener, reinterpret_cast<sockaddr*>(&at), &size);
+    pair[0] = ::socket(AF_INET, SOCK_STREAM, 0);
+    if (::connect(pair[0], reinterpret_cast<sockaddr*>(&at), size) != 0) return 0;
+    pair[1] = ::accept(listener, nullptr, nullptr);
+    ::close(listener);
+  }
+  static char block[65536];
+  size_t filled = 0;
+  ssize_t n = 0;
+  while ((n = ::send(pair[0], block, sizeof block, MSG_DONTWAIT)) > 0) {
+    filled += static_cast<size_t>(n);
+  }
+  if (close_writer) ::close(pair[0]);
+  return filled;
+}
+
+// Holds `megabytes` where a sum over processes' own memory does not see them.
+int Hold(const std::string& where, size_t megabytes) {
+  size_t bytes = megabytes << 20;
+  if (where == "shared" || where == "family") {
+    void* memory =
+        ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) return 1;
+    for (int i = 0; where == "family" && i < 8; ++i) {
+      if (::fork() == 0) break;  // Each of them has all of it mapped.
+    }
+    std::memset(memory, 1, bytes);
+  } else if (where == "segment") {
+    int segment = ::shmget(IPC_PRIVATE, bytes, 0600);
+    void* memory = ::shmat(segment, nullptr, 0);
+    std::memset(memory, 1, bytes);
+    ::shmdt(memory);
+  } else if (where == "page-tables") {
+    // One page read in each 2 MiB: the zero page costs nothing, the table of each does.
+    size_t span = megabytes << 29;
+    auto* memory = static_cast<volatile char*>(
+        ::mmap(nullptr, span, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
+    if (memory == MAP_FAILED) return 1;
+    for (size_t at = 0; at < span; at += 2 << 20) (void)memory[at];
+  } else {
+    for (size_t filled = 0; filled < bytes;) {
+      size_t more = FillSockets(where == "tcp" ? AF_INET : AF_UNIX, where == "closed");
+      if (more == 0) return 1;
+      filled += more;
+    }
+  }
+  ::sleep(2);
+  return 0;
+}
+
 // Holds `count` processes at once, for as long as a look at them may take; fails when one cannot be
 // had.
 int Fork(int count) {
@@ -411,6 +475,12 @@ int main(int argc, char** argv) {
   if (what == "network" && argc > 4)
     return Network(std::atoi(argv[2]), argv[3], argv[4], argc > 5), 0;
   if (what == "allocate" && argc > 2) return Allocate(static_cast<size_t>(std::atoi(argv[2])));
+  if (what == "hold" && argc > 3) return Hold(argv[2], static_cast<size_t>(std::atoi(argv[3])));
+  if (what == "processors") {
+    cpu_set_t all;
+    std::memset(&all, 0xff, sizeof all);
+    return ::sched_setaffinity(0, sizeof all, &all) == 0 ? 0 : errno;
+  }
   if (what == "fork" && argc > 2) return Fork(std::atoi(argv[2]));
   if (what == "write" && argc > 2) return Write(static_cast<size_t>(std::atoi(argv[2])));
   return what == "nothing" ? 0 : 2;
