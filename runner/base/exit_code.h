@@ -43,7 +43,7 @@ inline constexpr auto kExitCodes = std::to_array<ExitCodeDoc>({
     {"66", "A named input does not exist."},
     {"69", "This host cannot give the isolation asked for."},
     {"70", "A bug in agentic-ci."},
-    {"74", "Input or output failed."},
+    {"74", "Input or output failed, or the sandbox or the gateway was killed."},
     {"75",
      "A temporary failure: the model, the registry or the forge was unreachable after "
      "retries."},
@@ -55,7 +55,10 @@ inline constexpr auto kExitCodes = std::to_array<ExitCodeDoc>({
      "cost "
      "limit and a model without a price."},
     {"124", "The time limit, or the idle limit, ended the run."},
-    {"125", "Another limit ended the run: memory, disk, output, processes."},
+    {"125",
+     "Another limit ended the run: memory, disk, processes, output, a budget, or the processor "
+     "time "
+     "of agentic-ci itself. `run.json` names it."},
     {"130", "Interrupted (SIGINT)."},
     {"143", "Terminated (SIGTERM)."},
 });

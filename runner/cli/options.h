@@ -145,6 +145,10 @@ inline constexpr auto kRunOptions = std::to_array<RunOption>({
     {{"disk", "SIZE", "8GiB", "How much the sandbox may write."}, Size{&run::Request::disk_bytes}},
     {{"output", "SIZE", "64MiB", "How much the agent may print."},
      Size{&run::Request::output_bytes}},
+    {{"runner-cpu", "DURATION", "5m",
+      "How much processor time agentic-ci itself, its gateway most of all, may spend on what the "
+      "agent makes it do."},
+     Duration{&run::Request::runner_cpu_s, false}},
     {{"max-tokens", "NUMBER", "",
       "How many tokens models may be given and give, cached ones included; without it, what the "
       "repository's configuration says."},

@@ -6,8 +6,10 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
+#include <sstream>
 #include <utility>
 
 #include "base/sys.h"
@@ -17,6 +19,8 @@
 
 namespace gateway {
 namespace {
+
+constexpr size_t kStatmBytesMax = 4096;
 
 // The child: gives up what it inherited, then serves. Never returns.
 [[noreturn]] void BecomeGateway(GatewayConfig config, Fd control, pid_t parent) {
@@ -66,12 +70,14 @@ Result<Gateway> Gateway::Start(GatewayConfig config) {
 
 Gateway::Gateway(Gateway&& other) noexcept
     : pid_(std::exchange(other.pid_, -1)),
+      processor_time_(other.processor_time_),
       pidfd_(std::move(other.pidfd_)),
       control_(std::move(other.control_)),
       ca_pem_(std::move(other.ca_pem_)) {}
 
 Gateway& Gateway::operator=(Gateway&& other) noexcept {
   std::swap(pid_, other.pid_);
+  std::swap(processor_time_, other.processor_time_);
   std::swap(pidfd_, other.pidfd_);
   std::swap(control_, other.control_);
   std::swap(ca_pem_, other.ca_pem_);
@@ -83,6 +89,26 @@ Gateway::~Gateway() {
   // The process is our unreaped child: its number can mean nobody else.
   ::kill(pid_, SIGKILL);
   ::waitpid(pid_, nullptr, 0);
+}
+
+std::chrono::nanoseconds Gateway::ProcessorTime() const {
+  clockid_t clock = 0;
+  timespec time{};
+  if (pid_ <= 0 || ::clock_getcpuclockid(pid_, &clock) != 0 || ::clock_gettime(clock, &time) != 0) {
+    return processor_time_;
+  }
+  return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
+}
+
+int64_t Gateway::MemoryBytes() const {
+  Result<std::string> text =
+      sys::ReadFile("/proc/" + std::to_string(pid_) + "/statm", kStatmBytesMax);
+  if (!text.ok()) return 0;
+  int64_t total = 0;
+  int64_t resident = 0;
+  int64_t shared = 0;
+  std::istringstream(text.value()) >> total >> resident >> shared;
+  return (resident - shared) * ::sysconf(_SC_PAGESIZE);
 }
 
 Status Gateway::Serve(Door door, Fd socket) {
@@ -130,7 +156,11 @@ Status Gateway::Finish(Deadline deadline) {
   bool in_time = ended.ok() && ended.value();
   if (!in_time) ::kill(pid_, SIGKILL);
   int status = 0;
-  pid_t reaped = ::waitpid(std::exchange(pid_, -1), &status, 0);
+  rusage used{};
+  pid_t reaped = ::wait4(std::exchange(pid_, -1), &status, 0, &used);
+  for (const timeval& time : {used.ru_utime, used.ru_stime}) {
+    processor_time_ += std::chrono::seconds(time.tv_sec) + std::chrono::microseconds(time.tv_usec);
+  }
   control_.Close();
   if (reaped < 0) return Errno("waitpid");
   if (!in_time) return Error{Code::kIo, "the gateway did not end in time"};

@@ -5,6 +5,8 @@
 
 #include <sys/types.h>
 
+#include <chrono>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -144,6 +146,12 @@ class Gateway {
   // Readable when TakeNews has something to give; also at the process's end, with nothing.
   int news() const { return control_.get(); }
   Result<GatewayNews> TakeNews();
+  // The process: it is put under the run's limits, and what it uses is measured.
+  pid_t pid() const { return pid_; }
+  // Processor time so far; after Finish, altogether.
+  std::chrono::nanoseconds ProcessorTime() const;
+  // Memory of its own, now.
+  int64_t MemoryBytes() const;
 
   // Readable once the process has ended; unexpected before Finish, and the run must stop then.
   int pidfd() const { return pidfd_.get(); }
@@ -152,6 +160,7 @@ class Gateway {
   Gateway() = default;
 
   pid_t pid_ = -1;
+  std::chrono::nanoseconds processor_time_{0};  // Once it has ended.
   Fd pidfd_;
   Fd control_;  // End of file on it ends the process.
   std::string ca_pem_;

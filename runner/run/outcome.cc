@@ -79,6 +79,8 @@ OutcomeRecord Decide(const AgentEnd& end, const RunSigns& signs, const change::V
       return Limit("disk", "the writable layers are full");
     case EndKind::kPidsLimit:
       return Limit("pids", "the agent's processes and threads are as many as the limit allows");
+    case EndKind::kRunnerLimit:
+      return Limit("runner-cpu", "the gateway and the supervisor were kept busy beyond the limit");
     case EndKind::kInterrupted:
       return Outcome(OutcomeKind::kInterrupted, ExitCode::kInterrupted, "interrupted");
     case EndKind::kTerminated:

@@ -92,7 +92,8 @@ TEST_CASE("DecideOutcome names the limit that was reached, whatever the agent an
   run::AgentEnd end = Exited(0, true);
   for (auto [kind, name] :
        {std::pair(run::EndKind::kMemoryLimit, "memory"),
-        std::pair(run::EndKind::kDiskLimit, "disk"), std::pair(run::EndKind::kPidsLimit, "pids")}) {
+        std::pair(run::EndKind::kDiskLimit, "disk"), std::pair(run::EndKind::kPidsLimit, "pids"),
+        std::pair(run::EndKind::kRunnerLimit, "runner-cpu")}) {
     end.kind = kind;
     report::OutcomeRecord outcome = run::DecideOutcome(end, {}, refused);
     CHECK(outcome.kind == OutcomeKind::kLimit);

@@ -161,6 +161,13 @@ void Recorder::Note(const AgentEnd& end, const sandbox::Sandbox& sandbox) {
   usage.complete = summary.saw_result;
 }
 
+void Recorder::Note(const AgentEnd& end, const gateway::Gateway& gateway) {
+  std::chrono::duration<double> spent =
+      gateway.ProcessorTime() + std::chrono::milliseconds(end.supervisor_ms);
+  input_.record.limits.push_back({"runner-cpu", static_cast<double>(request_.runner_cpu_s),
+                                  spent.count(), "s", end.kind == EndKind::kRunnerLimit});
+}
+
 void Recorder::Note(const report::ModelUse& use, const gateway::BudgetLimits& limits) {
   auto limit = [&](const char* name, double bound, std::optional<double> used, const char* unit) {
     std::optional<double> set = bound > 0 ? std::optional<double>(bound) : std::nullopt;

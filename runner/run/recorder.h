@@ -36,6 +36,8 @@ class Recorder {
   void Note(const sandbox::ConnectWatch& connects, const gateway::ProgramLinks& links);
   // Once the agent has ended: its figures, and which limits were used up to where.
   void Note(const AgentEnd& end, const sandbox::Sandbox& sandbox);
+  // Once the gateway has ended: the processor time of agentic-ci's own processes.
+  void Note(const AgentEnd& end, const gateway::Gateway& gateway);
   // What models were asked, against what they might be.
   void Note(const report::ModelUse& use, const gateway::BudgetLimits& limits);
   void Note(const change::ChangeSet& changes);

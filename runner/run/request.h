@@ -49,6 +49,7 @@ struct Request {
   int64_t pids = 0;
   int64_t disk_bytes = 0;
   int64_t output_bytes = 0;
+  int64_t runner_cpu_s = 0;  // Of the gateway and the supervisor together.
   int64_t max_tokens = 0;    // Of models, in and out; 0: what the configuration says.
   double max_cost_usd = 0;   // Likewise.
   int64_t max_requests = 0;  // To models; likewise.

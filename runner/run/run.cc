@@ -371,6 +371,7 @@ Status RunAgent(const Request& request, ReportDirectory& directory, Recorder& re
   sandbox::Sandbox sandbox =
       TRY(sandbox::Sandbox::Start(layout, std::move(input)).Context("starting the sandbox"));
   recorder.Note(sandbox);
+  TRY(sandbox.Adopt(gateway.pid()).Context("limiting the gateway"));
   for (sandbox::Door& door : sandbox.TakeDoors()) {
     TRY(gateway.Serve(DoorFor(door.kind), std::move(door.socket)).Context("starting the gateway"));
   }
@@ -396,6 +397,7 @@ Status RunAgent(const Request& request, ReportDirectory& directory, Recorder& re
   // the agent did is collected all the same.
   bool finished = gateway.Finish(Deadline::After(kGatewayGrace)).ok();
   if (!finished && end.kind == EndKind::kExited) end.kind = EndKind::kGatewayLost;
+  recorder.Note(end, gateway);
   recorder.Note(TRY(report::ReadDenials(directory.path).Context("reading the records")));
   report::ModelUse use = TRY(report::ReadModelUse(directory.path).Context("reading the records"));
   recorder.Note(use, plan.budget);

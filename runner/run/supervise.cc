@@ -6,6 +6,7 @@
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -21,12 +22,20 @@ namespace run {
 namespace {
 
 using std::chrono::milliseconds;
+using std::chrono::nanoseconds;
 using std::chrono::seconds;
 
 // How often the limits are looked at. What comes and goes between two looks is seen only where the
 // kernel counts it; docs/threat-model.md says so.
 constexpr milliseconds kWatchInterval{200};
 constexpr size_t kChunkBytes = 65536;
+
+// With its threads.
+nanoseconds OwnProcessorTime() {
+  timespec time{};
+  (void)::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return seconds(time.tv_sec) + nanoseconds(time.tv_nsec);
+}
 
 EndKind EndOf(sandbox::Limit limit) {
   switch (limit) {
@@ -55,6 +64,7 @@ class Supervisor {
         secrets_(secrets),
         said_(request.agent, files, secrets),
         started_(Deadline::Clock::now()),
+        spent_before_(OwnProcessorTime()),
         wall_(Deadline::After(seconds(request.timeout_s))),
         idle_(NextIdle()),
         measure_(Deadline::After(kWatchInterval)) {}
@@ -102,6 +112,7 @@ class Supervisor {
   codec::SecretMask& secrets_;
   AgentOutput said_;
   Deadline::Clock::time_point started_;
+  nanoseconds spent_before_;  // Processor time, on what came before the agent.
   Deadline wall_;
   Deadline idle_;
   Deadline measure_;  // When the sandbox is measured next.
@@ -185,7 +196,10 @@ void Supervisor::CheckLimits() {
   if (wall_.passed()) End(EndKind::kTimedOut);
   if (idle_.passed()) End(EndKind::kIdle);
   if (measure_.passed()) {
-    if (std::optional<sandbox::Limit> limit = sandbox_.ReachedLimit()) End(EndOf(*limit));
+    std::optional<sandbox::Limit> limit = sandbox_.ReachedLimit(gateway_.MemoryBytes());
+    if (limit) End(EndOf(*limit));
+    nanoseconds spent = gateway_.ProcessorTime() + OwnProcessorTime() - spent_before_;
+    if (spent > seconds(request_.runner_cpu_s)) End(EndKind::kRunnerLimit);
     measure_ = Deadline::After(kWatchInterval);  // From now: beside many processes it takes long.
   }
 }
@@ -260,6 +274,8 @@ Result<AgentEnd> Supervisor::Watch() {
   end.tail = said_.tail();
   end.refused_by = refused_by_;
   end.output_bytes = output_bytes_;
+  end.supervisor_ms =
+      std::chrono::duration_cast<milliseconds>(OwnProcessorTime() - spent_before_).count();
   end.wall_ms = std::chrono::duration_cast<milliseconds>(Deadline::Clock::now() - started_).count();
   return end;
 }

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
 #include <memory>
 #include <sstream>
@@ -182,8 +183,11 @@ const Cgroup::Group* Cgroup::Find(const std::string& controller) const {
 
 bool Cgroup::enforces(const std::string& controller) const { return Find(controller) != nullptr; }
 
-Status Cgroup::Attach(pid_t pid) const {
+Status Cgroup::Attach(pid_t pid, const std::vector<std::string>& controllers) const {
   for (const Group& group : groups_) {
+    if (std::find(controllers.begin(), controllers.end(), group.controller) == controllers.end()) {
+      continue;
+    }
     Handle handle(::cgroup_new_cgroup(group.name.c_str()));
     if (handle == nullptr) return Error{Code::kIo, "cgroup_new_cgroup failed"};
     ::cgroup_add_controller(handle.get(), group.controller.c_str());

@@ -33,7 +33,8 @@ class Cgroup {
   // Why not, for the record; empty when it does.
   const std::string& why_not() const { return why_not_; }
 
-  Status Attach(pid_t pid) const;
+  // Puts a process into the groups of these controllers. On v2 there is one group for all of them.
+  Status Attach(pid_t pid, const std::vector<std::string>& controllers) const;
 
   // Counters of the kernel; nothing where the controller is not ours.
   std::optional<int64_t> OutOfMemoryKills() const;

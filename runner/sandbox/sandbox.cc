@@ -168,6 +168,10 @@ std::vector<Control> Controls(const Cgroup& cgroup, const SandboxPlan& plan,
   return controls;
 }
 
+bool Pins(const Cgroup& cgroup, const SandboxLimits& limits) {
+  return limits.cpus > 0 && !cgroup.enforces("cpu");
+}
+
 // Without a cpu controller: as many processors as asked for, rounded up.
 void PinProcessors(pid_t pid, double cpus) {
   cpu_set_t allowed;
@@ -206,7 +210,7 @@ Result<Sandbox> Sandbox::Start(const SandboxPlan& plan, Fd input) {
   auto [error_read, error_write] = TRY(sys::Pipe());
   InitHands hands;
   hands.opened = TRY(OpenSources(plan));
-  bool pinned = plan.limits.cpus > 0 && !sandbox.cgroup_.enforces("cpu");
+  bool pinned = Pins(sandbox.cgroup_, plan.limits);
   Processors processors = pinned ? Processors::kPinned : Processors::kFree;
   hands.filter = TRY(BuildFilter(Connects::kFree, processors));
   Result<std::vector<sock_filter>> watched = BuildFilter(Connects::kWatched, processors);
@@ -231,12 +235,12 @@ Result<Sandbox> Sandbox::Start(const SandboxPlan& plan, Fd input) {
   TRY(sys::SendMessage(sandbox.control_.get(), control::kMapped));
   // While init builds: moving a process between v1 groups waits for the kernel's readers, ten
   // milliseconds and more. The agent does not exist before Go().
-  TRY(sandbox.cgroup_.Attach(child.pid));
+  TRY(sandbox.cgroup_.Attach(child.pid, {"memory", "pids", "cpu"}));
   std::string waiver = TRY(sandbox.AwaitDoors(deadline));
   sys::Message diagnostics = TRY(Await(sandbox.control_.get(), control::kDiagnostics, deadline));
   sandbox.diagnostics_ = std::move(diagnostics.fd);
   sys::Message sockets = TRY(Await(sandbox.control_.get(), control::kSockets, deadline));
-  sandbox.sockets_ = std::move(sockets.fd);
+  sandbox.sockets_ = SocketMeter(std::move(sockets.fd));
   sys::Message segments = TRY(Await(sandbox.control_.get(), control::kSegments, deadline));
   sandbox.segments_ = std::move(segments.fd);
   sys::Message upper = TRY(Await(sandbox.control_.get(), control::kUpper, deadline));
@@ -264,6 +268,11 @@ Sandbox::Sandbox(Sandbox&& other) noexcept
       controls_(std::move(other.controls_)) {}
 
 Sandbox::~Sandbox() { Kill(); }
+
+Status Sandbox::Adopt(pid_t pid) const {
+  if (Pins(cgroup_, limits_)) PinProcessors(pid, limits_.cpus);
+  return cgroup_.Attach(pid, {"memory", "cpu"});
+}
 
 Status Sandbox::Go() {
   TRY(sys::SendMessage(control_.get(), control::kGo));
@@ -293,21 +302,22 @@ void Sandbox::Kill() {
   init_pid_ = -1;
 }
 
-int64_t Sandbox::MemoryBytes(const ProcessUsage& used, const DiskUsage& disk) const {
-  int64_t known = used.own_bytes + disk.bytes + disk.inode_bytes + MeasureSockets(sockets_.get()) +
+int64_t Sandbox::MemoryBytes(const ProcessUsage& used, const DiskUsage& disk) {
+  int64_t known = used.own_bytes + disk.bytes + disk.inode_bytes + sockets_.Measure() +
                   MeasureDetachedSegments(segments_.get());
   if (known + used.shared_bytes <= limits_.memory_bytes) return known + used.shared_bytes;
   return known + MeasureSharedMemory(processes_.get());
 }
 
-std::optional<Limit> Sandbox::ReachedLimit(int64_t more_bytes) const {
+std::optional<Limit> Sandbox::ReachedLimit(int64_t more_bytes) {
   if (cgroup_.OutOfMemoryKills().value_or(0) > 0) return Limit::kMemory;
   if (cgroup_.RefusedForks().value_or(0) > 0) return Limit::kPids;
   DiskUsage disk = MeasureDisk(upper_.get());
   if (disk.full) return Limit::kDisk;
   bool watch_memory = limits_.memory_bytes > 0 && !cgroup_.enforces("memory");
   bool watch_pids = limits_.pids > 0 && !cgroup_.enforces("pids");
-  if (!watch_memory && !watch_pids) return std::nullopt;
+  bool alive = init_pid_ >= 0;
+  if (!alive || (!watch_memory && !watch_pids)) return std::nullopt;
   ProcessUsage used = MeasureProcesses(processes_.get());
   if (watch_memory && MemoryBytes(used, disk) + more_bytes > limits_.memory_bytes) {
     return Limit::kMemory;

@@ -47,6 +47,10 @@ class Sandbox {
   // Starts the agent. kNotFound when there is no such program in the sandbox.
   Status Go();
 
+  // Puts a process of the host's that works for the sandbox under its limits of memory and
+  // processors. Without a cgroup, its memory is ReachedLimit's `more_bytes`.
+  Status Adopt(pid_t pid) const;
+
   pid_t init_pid() const { return init_pid_; }
   // Readable descriptors: the agent's output and error streams, and the one that becomes readable
   // when the agent has ended (then ask TakeEnd()).
@@ -74,7 +78,7 @@ class Sandbox {
   // matter whether the agent noticed. Once a limit of a cgroup was reached it stays so; the others
   // are seen while they last, and the disk after Kill() too.
   // `more_bytes` of memory count as the sandbox's too where no cgroup counts.
-  std::optional<Limit> ReachedLimit(int64_t more_bytes = 0) const;
+  std::optional<Limit> ReachedLimit(int64_t more_bytes = 0);
   // Bytes used on the writable layers.
   int64_t ScratchBytes() const;
 
@@ -82,12 +86,12 @@ class Sandbox {
   Sandbox(Cgroup cgroup, const SandboxLimits& limits)
       : cgroup_(std::move(cgroup)), limits_(limits) {}
   Result<std::string> AwaitDoors(Deadline deadline);
-  int64_t MemoryBytes(const ProcessUsage& used, const DiskUsage& disk) const;
+  int64_t MemoryBytes(const ProcessUsage& used, const DiskUsage& disk);
 
   Cgroup cgroup_;
   SandboxLimits limits_;
-  Fd processes_;  // The sandbox's own /proc,
-  Fd sockets_;    // and what else usage.h measures.
+  Fd processes_;         // The sandbox's own /proc,
+  SocketMeter sockets_;  // and what else usage.h measures.
   Fd segments_;
   pid_t init_pid_ = -1;
   Fd pidfd_;

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <string_view>
 
 #include "sandbox/netlink.h"
@@ -53,8 +54,9 @@ int64_t AnswerBytes(std::string_view attributes, bool is_unix) {
   return bytes;
 }
 
-// Sums up one list. A kernel that does not know it answers with an error, which counts nothing.
-int64_t SumOf(int netlink, std::string_view request, size_t head_bytes, bool is_unix) {
+// Sums up one list; nothing when the kernel does not know it.
+std::optional<int64_t> SumOf(int netlink, std::string_view request, size_t head_bytes,
+                             bool is_unix) {
   NetlinkBatch batch;
   batch.Begin(SOCK_DIAG_BY_FAMILY, NLM_F_DUMP, request);
   if (::send(netlink, batch.bytes().data(), batch.bytes().size(), MSG_DONTWAIT) < 0) return 0;
@@ -70,7 +72,8 @@ int64_t SumOf(int netlink, std::string_view request, size_t head_bytes, bool is_
       nlmsghdr head;
       ::memcpy(&head, rest.data(), sizeof head);
       if (head.nlmsg_len < sizeof head || head.nlmsg_len > rest.size()) return bytes;
-      if (head.nlmsg_type == NLMSG_DONE || head.nlmsg_type == NLMSG_ERROR) return bytes;
+      if (head.nlmsg_type == NLMSG_DONE) return bytes;
+      if (head.nlmsg_type == NLMSG_ERROR) return std::nullopt;
       size_t attributes = NLMSG_HDRLEN + NLMSG_ALIGN(head_bytes);
       if (head.nlmsg_len >= attributes) {
         bytes += AnswerBytes(rest.substr(attributes, head.nlmsg_len - attributes), is_unix);
@@ -82,13 +85,22 @@ int64_t SumOf(int netlink, std::string_view request, size_t head_bytes, bool is_
 
 }  // namespace
 
-int64_t MeasureSockets(int netlink) {
-  if (netlink < 0) return 0;
+int64_t SocketMeter::Measure() {
+  if (!netlink_.valid()) return 0;
+  int64_t bytes = 0;
+  int list = 0;
+  auto add = [&](std::string_view request, size_t head_bytes, bool is_unix) {
+    bool& unknown = unknown_[list++];
+    if (unknown) return;
+    std::optional<int64_t> sum = SumOf(netlink_.get(), request, head_bytes, is_unix);
+    unknown = !sum.has_value();
+    bytes += sum.value_or(0);
+  };
   unix_diag_req local{};
   local.sdiag_family = AF_UNIX;
   local.udiag_states = ~0U;
   local.udiag_show = UDIAG_SHOW_MEMINFO | UDIAG_SHOW_RQLEN;
-  int64_t bytes = SumOf(netlink, BytesOf(local), sizeof(unix_diag_msg), true);
+  add(BytesOf(local), sizeof(unix_diag_msg), true);
   for (uint8_t family : {AF_INET, AF_INET6}) {
     for (uint8_t protocol : {IPPROTO_TCP, IPPROTO_UDP}) {
       inet_diag_req_v2 internet{};
@@ -96,7 +108,7 @@ int64_t MeasureSockets(int netlink) {
       internet.sdiag_protocol = protocol;
       internet.idiag_states = ~0U;
       internet.idiag_ext = 1 << (INET_DIAG_SKMEMINFO - 1);
-      bytes += SumOf(netlink, BytesOf(internet), sizeof(inet_diag_msg), false);
+      add(BytesOf(internet), sizeof(inet_diag_msg), false);
     }
   }
   return bytes;

@@ -5,6 +5,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <utility>
 
 #include "base/fd.h"
 #include "base/result.h"
@@ -29,9 +30,23 @@ int64_t MeasureSharedMemory(int processes);
 // the IPC namespace meant; or -1.
 int64_t MeasureDetachedSegments(int segments);
 
-// What sockets take, with what waits in them. `netlink` is a NETLINK_SOCK_DIAG socket of the
-// network namespace meant, which nobody else uses meanwhile; or -1.
-int64_t MeasureSockets(int netlink);
+// What the sockets of a network namespace take, with what waits in them.
+class SocketMeter {
+ public:
+  SocketMeter() = default;
+  // `netlink` is a NETLINK_SOCK_DIAG socket of that namespace; not valid: nothing is counted.
+  explicit SocketMeter(Fd netlink) : netlink_(std::move(netlink)) {}
+
+  int64_t Measure();
+
+ private:
+  // Unix, and TCP and UDP over each IP. For what a kernel does not know it looks for a module, each
+  // time it is asked; so it is asked once.
+  static constexpr int kLists = 5;
+
+  Fd netlink_;
+  bool unknown_[kLists] = {};
+};
 
 // How many files there may be on a file system of so many bytes: one for each 4 KiB, and some
 // thousand in any case. Each takes memory beside its content.
