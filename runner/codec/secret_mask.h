@@ -36,6 +36,12 @@ class SecretMask {
  private:
   friend class MaskedStream;
   struct Needle {
+    Needle(Secret bytes, bool may_be_escaped) : form(std::move(bytes)), escapable(may_be_escaped) {}
+    // A copy of a mask has copies of the secrets, which are wiped like these.
+    Needle(const Needle& other) : form(other.form.reveal()), escapable(other.escapable) {}
+    Needle(Needle&&) noexcept = default;
+    Needle& operator=(Needle&&) noexcept = default;
+
     Secret form;
     bool escapable;  // Any of its bytes may be there as "%XX".
   };

@@ -345,6 +345,15 @@ change::GateLimits GatesOf(const Plan& plan) {
   return gates;
 }
 
+// The gateway lives under the run's limits, and takes over the only ways out of its sandbox.
+Status Connect(sandbox::Sandbox& sandbox, gateway::Gateway& gateway) {
+  TRY(sandbox.Adopt(gateway.pid()).Context("limiting the gateway"));
+  for (sandbox::Door& door : sandbox.TakeDoors()) {
+    TRY(gateway.Serve(DoorFor(door.kind), std::move(door.socket)).Context("starting the gateway"));
+  }
+  return Ok();
+}
+
 // One run, in order. Leaving early at any line is safe: owners are destroyed in reverse, so the
 // sandbox is dead before the gateway goes away.
 Status RunAgent(const Request& request, ReportDirectory& directory, Recorder& recorder) {
@@ -356,8 +365,7 @@ Status RunAgent(const Request& request, ReportDirectory& directory, Recorder& re
                                 {"file", plan.policy.file},
                                 {"ref", plan.policy.record.ref}});
 
-  // Kept for the time after the gateway has them, and hidden from the two processes that start
-  // next.
+  // Kept for after the gateway has them, and hidden from the two processes that start next.
   std::vector<KeptSecret> secrets = TRY(KeepSecrets(plan.credentials));
   auto [identity_asks, identity_answers] = TRY(sys::SocketPair());
   gateway::Gateway gateway =
@@ -371,10 +379,7 @@ Status RunAgent(const Request& request, ReportDirectory& directory, Recorder& re
   sandbox::Sandbox sandbox =
       TRY(sandbox::Sandbox::Start(layout, std::move(input)).Context("starting the sandbox"));
   recorder.Note(sandbox);
-  TRY(sandbox.Adopt(gateway.pid()).Context("limiting the gateway"));
-  for (sandbox::Door& door : sandbox.TakeDoors()) {
-    TRY(gateway.Serve(DoorFor(door.kind), std::move(door.socket)).Context("starting the gateway"));
-  }
+  TRY(Connect(sandbox, gateway));
   recorder.Phase("sandbox");
 
   gateway::ProgramLinks links = TRY(FollowLinks(plan.policy.parsed.policy, sandbox.init_pid()));
@@ -409,7 +414,6 @@ Status RunAgent(const Request& request, ReportDirectory& directory, Recorder& re
   recorder.Note(changes);
   signs.nothing_changed = changes.files.empty() && changes.complete;
   recorder.Phase("changes");
-
   change::Verdict verdict = change::JudgeChanges(changes, GatesOf(plan), &recorder.secrets());
   recorder.Note(verdict);
   report::OutcomeRecord outcome = DecideOutcome(end, signs, verdict);

@@ -55,7 +55,7 @@ void SignalWatch::Watch(int signals) {
 void SignalWatch::EndProcess() {
   AgentEnd end;
   end.kind = PendingEnd().value_or(EndKind::kTerminated);
-  report::OutcomeRecord outcome = DecideOutcome(end, "", {});
+  report::OutcomeRecord outcome = DecideOutcome(end, {}, {});
   record_.Note(outcome);
   (void)report::WriteReport(directory_, record_.Finish());
   ::_exit(outcome.exit_code);

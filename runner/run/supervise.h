@@ -45,7 +45,7 @@ struct AgentEnd {
   int64_t wall_ms = 0;
   std::vector<std::string> tail;  // The last lines of its log.
   std::string refused_by;         // The model's host that refuses the credential again and again.
-  int64_t supervisor_ms = 0;       // Of processor time, while it watched the agent.
+  int64_t supervisor_ms = 0;      // Of processor time, while it watched the agent.
 };
 
 // Stays with the started agent until it ends or a limit, a signal or a lost gateway ends it;

@@ -54,8 +54,8 @@ class Init {
 
 // Ids before mounts: what is mounted belongs to whoever mounts it.
 Status Init::BecomeSandboxUser() {
-  // An ordinary user's own id is the sandbox's already. Root's is not mapped here, and what geteuid()
-  // says of it (65534) may be the very id that is wanted.
+  // An ordinary user's own id is the sandbox's already. Root's is not mapped here, and what
+  // geteuid() says of it (65534) may be the very id that is wanted.
   if (!plan_.as_root) return Ok();
   if (::setgroups(0, nullptr) != 0) return Errno("setgroups");
   if (::setresgid(plan_.inner_gid, plan_.inner_gid, plan_.inner_gid) != 0) {
