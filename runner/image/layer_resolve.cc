@@ -150,18 +150,9 @@ Result<Fd> LayerWriter::LinkDirectory(const LayerPath& target, struct stat& st) 
   if (!look(directory)) {
     LowerEntry lower = TRY(LookBelow(steps, target.leaf));
     TRY(CopyUp(directory, target.leaf, std::move(lower)));
-    struct stat there {};
-    if (!look(directory) || ::fstat(directory, &there) != 0) return WritingFailed(target.leaf);
-    copied_.emplace(there.st_ino, target.leaf);
+    if (!look(directory)) return WritingFailed(target.leaf);
   }
   return std::move(steps.back().fd);
-}
-
-Result<bool> LayerWriter::TakeCopied(int directory, const std::string& leaf) {
-  if (copied_.empty()) return false;
-  struct stat here {};
-  if (::fstat(directory, &here) != 0) return WritingFailed(leaf);
-  return copied_.erase({here.st_ino, leaf}) > 0;
 }
 
 // A hard link needs its target in the same layer: this is what overlayfs does when one is made.

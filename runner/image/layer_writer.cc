@@ -76,7 +76,6 @@ Status LayerWriter::WriteEntry(TarReader& tar, const TarEntry& entry) {
     return Ok();
   }
   int parent = TRY(Parent(path.parent));
-  TRY(TakeCopied(parent, path.leaf));  // From here on it is this layer's own.
   switch (entry.type) {
     case TarType::kDirectory:
       return WriteDirectory(parent, path.leaf, entry);
@@ -228,16 +227,10 @@ Status LayerWriter::WriteFifo(int parent, const std::string& leaf, const TarEntr
   return Ok();
 }
 
-// A whiteout is about the lower layers alone: what this layer has under that name stays, unless it
-// was copied up for a hard link: the name is the lower layers' then, and only the link is this
-// one's.
+// A whiteout is about the lower layers alone: what this layer has under that name stays.
 Status LayerWriter::WriteWhiteout(int parent, const WhiteoutName& whiteout) {
   if (whiteout.kind == Whiteout::kOpaque) return MakeOpaque(parent);
   struct stat st {};
-  bool copied = TRY(TakeCopied(parent, whiteout.hidden));
-  if (copied && ::unlinkat(parent, whiteout.hidden.c_str(), 0) != 0) {
-    return WritingFailed(whiteout.hidden);
-  }
   if (::fstatat(parent, whiteout.hidden.c_str(), &st, AT_SYMLINK_NOFOLLOW) == 0) {
     if (!S_ISDIR(st.st_mode)) return Ok();
     Fd fd = TRY(sys::OpenAt(parent, whiteout.hidden, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));

@@ -15,9 +15,7 @@
 #include <atomic>
 #include <cstdint>
 #include <map>
-#include <set>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "base/fd.h"
@@ -108,8 +106,6 @@ class LayerWriter {
   // Whether the target of a hard link is here now, in `directory` under `leaf`.
   Result<Fd> LinkDirectory(const LayerPath& target, struct stat& st);
   Status CopyUp(int directory, const std::string& leaf, LowerEntry lower);
-  // Whether `leaf` is here only because a hard link needed it. False from then on.
-  Result<bool> TakeCopied(int directory, const std::string& leaf);
   Status MakeOpaque(int directory);
   Status RemoveWhiteouts(int directory);
   Result<bool> BeneathOpaque(int directory);
@@ -133,7 +129,6 @@ class LayerWriter {
   std::string parent_real_;    // As it stands in this directory.
   Fd parent_;
   std::map<std::string, timespec> directory_times_;  // Set last: what is made inside changes them.
-  std::set<std::pair<ino_t, std::string>> copied_;   // By CopyUp: directory and name.
   ContentHash hash_;
   ContentHashes content_hashes_;
   std::map<Left, Noted> left_out_;

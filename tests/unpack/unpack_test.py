@@ -190,16 +190,6 @@ class Links(Case):
 
 
 class Whiteouts(Case):
-    def test_a_file_that_was_only_linked_to_can_be_hidden(self):
-        lower = file('a', 'low') + directory('d/') + file('d/b', 'low')
-        done, _ = self.unpack(lower, hardlink('h', 'a') + file('.wh.a') + hardlink('i', 'd/b') + file('d/.wh.b'))
-        self.assertEqual(self.merged(done.layers), ['d d 755', 'h f 644', 'i f 644'])
-        # What the layer itself has under the name stays, whatever stood there before.
-        done, _ = self.unpack(lower, hardlink('h', 'a') + file('a', 'own') + file('.wh.a'))
-        self.assertEqual(self.merged(done.layers), ['a f 644', 'd d 755', 'd/b f 644', 'h f 644'])
-        done, _ = self.unpack(lower, hardlink('h', 'a') + hardlink('a', 'h') + file('.wh.a'))
-        self.assertEqual(self.merged(done.layers), ['a f 644', 'd d 755', 'd/b f 644', 'h f 644'])
-
     def test_what_is_hidden_below_is_hidden_by_overlayfs(self):
         lower = directory('d/') + file('d/a', '1') + file('d/b', '2') + file('top', '3') + directory('o/') + \
             file('o/x', '4')
