@@ -225,6 +225,10 @@ Result<Json> ParseJson(std::string_view text, const JsonBounds& bounds) {
   // The library takes a zero byte for the end, whatever follows it.
   if (text.find('\0') != std::string_view::npos)
     return Error{Code::kInvalid, "a zero byte in JSON"};
+  // RFC 8259, 8.1. The library would skip it, and other readers of the same text refuse it.
+  if (text.starts_with("\xef\xbb\xbf")) {
+    return Error{Code::kInvalid, "a byte-order mark before JSON"};
+  }
   try {
     Builder builder(bounds);
     if (!nlohmann::json::sax_parse(text.begin(), text.end(), &builder)) {

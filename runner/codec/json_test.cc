@@ -28,7 +28,7 @@ TEST_CASE("A number beyond int64 is a double, one beyond double is refused") {
 
 TEST_CASE("ParseJson refuses what is not one JSON text") {
   for (const char* text : {"", " ", "{", "[1,]", "{\"a\":1}x", "nul", "'a'", "\"\xff\"", "[1] [2]",
-                           "// c\n1", "NaN", "\"\\ud800\"", "01"}) {
+                           "// c\n1", "NaN", "\"\\ud800\"", "01", "\xef\xbb\xbf{}"}) {
     CAPTURE(text);
     Result<Json> json = ParseJson(text);
     REQUIRE_FALSE(json.ok());

@@ -7,6 +7,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <climits>
 #include <unordered_set>
 #include <vector>
@@ -44,15 +45,33 @@ uint64_t ContentHash::Take() {
 Result<uint64_t> HashContent(int fd) {
   constexpr size_t kChunk = 256 << 10;
   std::string chunk(kChunk, '\0');
+  std::string zeros(kChunk, '\0');
   ContentHash hash;
-  for (off_t at = 0;;) {
-    ssize_t n = ::pread(fd, chunk.data(), chunk.size(), at);
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return Errno("read");
-    if (n == 0) return hash.Take();
-    hash.Update(std::string_view(chunk).substr(0, static_cast<size_t>(n)));
-    at += n;
+  struct stat st {};
+  if (::fstat(fd, &st) != 0) return Errno("fstat");
+  for (off_t at = 0; at < st.st_size;) {
+    // The zeros of a hole are hashed and not read.
+    off_t data = ::lseek(fd, at, SEEK_DATA);
+    if (data < 0 && errno != ENXIO) return Errno("lseek");
+    if (data < 0 || data > st.st_size) data = st.st_size;
+    while (at < data) {
+      auto length = static_cast<size_t>(std::min(data - at, static_cast<off_t>(kChunk)));
+      hash.Update(std::string_view(zeros).substr(0, length));
+      at += static_cast<off_t>(length);
+    }
+    off_t hole = at < st.st_size ? ::lseek(fd, at, SEEK_HOLE) : at;
+    if (hole < 0) return Errno("lseek");
+    while (at < hole) {
+      auto length = static_cast<size_t>(std::min(hole - at, static_cast<off_t>(kChunk)));
+      ssize_t n = ::pread(fd, chunk.data(), length, at);
+      if (n < 0 && errno == EINTR) continue;
+      if (n < 0) return Errno("read");
+      if (n == 0) return hash.Take();  // Cut short while it was read.
+      hash.Update(std::string_view(chunk).substr(0, static_cast<size_t>(n)));
+      at += n;
+    }
   }
+  return hash.Take();
 }
 
 namespace {

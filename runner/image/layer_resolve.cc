@@ -26,11 +26,12 @@ std::string Join(const std::string& directory, const std::string& name) {
 Result<int> LayerWriter::Parent(const std::string& path) {
   if (parent_known_ && path == parent_path_) return parent_.get();
   parent_known_ = false;
-  Result<Fd> fd = sys::OpenInRoot(root_.get(), path.empty() ? "." : path, O_PATH | O_DIRECTORY);
+  // Without symbolic links, so that the path is the real one, and no deeper than it looks.
+  Result<Fd> fd = sys::OpenBeneath(root_.get(), path.empty() ? "." : path, O_PATH | O_DIRECTORY);
   if (fd.ok()) {
     parent_ = std::move(fd).value();
     parent_real_ = path;
-  } else if (errno == ENOENT || errno == ENOTDIR) {
+  } else if (errno == ENOENT || errno == ENOTDIR || errno == ELOOP) {
     std::vector<Step> steps = TRY(Resolve(path, Missing::kMake));
     parent_real_.clear();
     for (const Step& step : steps) parent_real_ = Join(parent_real_, step.name);
@@ -130,9 +131,10 @@ Status LayerWriter::MakeMissing(std::vector<Step>& steps, const std::string& nam
   TRY(Descend(steps, name, steps.back().lower_hidden || over_whiteout));
   int made = steps.back().fd.get();
   if ((mode & 07000) != 0 && ::fchmod(made, mode) != 0) return WritingFailed(name);
-  if (over_whiteout) TRY(MakeOpaque(made));
   std::string path;
   for (const Step& step : steps) path = Join(path, step.name);
+  if (over_whiteout) TRY(MakeOpaque(made, path));
+  borrowed_.insert(path);
   directory_times_[std::move(path)] = below ? lower.mtime : timespec{};
   return Ok();
 }
@@ -150,6 +152,9 @@ Result<Fd> LayerWriter::LinkDirectory(const LayerPath& target, struct stat& st) 
   if (!look(directory)) {
     LowerEntry lower = TRY(LookBelow(steps, target.leaf));
     TRY(CopyUp(directory, target.leaf, std::move(lower)));
+    std::string path;
+    for (const Step& step : steps) path = Join(path, step.name);
+    borrowed_.insert(Join(path, target.leaf));
     if (!look(directory)) return WritingFailed(target.leaf);
   }
   return std::move(steps.back().fd);

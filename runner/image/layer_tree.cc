@@ -37,12 +37,44 @@ Result<std::vector<std::string>> DirectoryNames(int directory) {
 Status RemoveTree(int parent, const std::string& name) {
   if (::unlinkat(parent, name.c_str(), 0) == 0) return Ok();
   if (errno != EISDIR) return Errno("unlinkat " + name);
-  {
-    Fd fd = TRY(sys::OpenAt(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
+  // Two descriptors and no recursion, however deep the tree: the way back is "..", looked at.
+  struct Level {
+    std::string name;
+    ino_t inode;
+    std::vector<std::string> left;
+  };
+  std::vector<Level> levels;
+  Fd at = TRY(sys::OpenAt(parent, ".", O_RDONLY | O_DIRECTORY));
+  auto enter = [&](const std::string& directory) -> Status {
+    struct stat above {};
+    if (::fstat(at.get(), &above) != 0) return Errno("fstat");
+    Fd fd = TRY(sys::OpenAt(at.get(), directory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
     std::vector<std::string> names = TRY(DirectoryNames(fd.get()));
-    for (const std::string& inside : names) TRY(RemoveTree(fd.get(), inside));
+    levels.push_back({directory, above.st_ino, std::move(names)});
+    at = std::move(fd);
+    return Ok();
+  };
+  TRY(enter(name));
+  while (!levels.empty()) {
+    Level& level = levels.back();
+    if (!level.left.empty()) {
+      std::string inside = std::move(level.left.back());
+      level.left.pop_back();
+      if (::unlinkat(at.get(), inside.c_str(), 0) == 0) continue;
+      if (errno != EISDIR) return Errno("unlinkat " + inside);
+      TRY(enter(inside));
+      continue;
+    }
+    Fd above = TRY(sys::OpenAt(at.get(), "..", O_RDONLY | O_DIRECTORY));
+    struct stat st {};
+    if (::fstat(above.get(), &st) != 0) return Errno("fstat");
+    if (st.st_ino != level.inode) return Error{Code::kIo, level.name + " was moved"};
+    at = std::move(above);
+    if (::unlinkat(at.get(), level.name.c_str(), AT_REMOVEDIR) != 0) {
+      return Errno("unlinkat " + level.name);
+    }
+    levels.pop_back();
   }
-  if (::unlinkat(parent, name.c_str(), AT_REMOVEDIR) != 0) return Errno("unlinkat " + name);
   return Ok();
 }
 

@@ -48,6 +48,12 @@ Status LayerBudget::Take(int64_t bytes, int64_t entries) {
   return Ok();
 }
 
+Status LayerBudget::TakeHoles(int64_t bytes) {
+  if (holes_left.fetch_sub(bytes) >= bytes) return Ok();
+  return Error{Code::kInvalid, "the image's sparse files have more than " +
+                                   std::to_string(kHoleBytesMax >> 30) + " GiB of holes"};
+}
+
 Status LayerWriter::Write(TarReader& tar) {
   for (;;) {
     std::optional<TarEntry> entry = TRY(tar.Next());
@@ -59,6 +65,7 @@ Status LayerWriter::Write(TarReader& tar) {
 Status LayerWriter::WriteEntry(TarReader& tar, const TarEntry& entry) {
   // What is stored was paid for as it was unpacked; the holes of a sparse file were not.
   TRY(budget_.Take(entry.sparse ? entry.size : 0, 1));
+  TRY(budget_.TakeHoles(entry.holes));
   LayerPath path = TRY(ParseLayerPath(entry.path));
   if (path.is_root()) return WriteRoot(entry);
   WhiteoutName whiteout = TRY(ParseWhiteout(path));
@@ -118,9 +125,10 @@ Status LayerWriter::WriteDirectory(int parent, const std::string& leaf, const Ta
   Fd fd = TRY(sys::OpenAt(parent, leaf, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
   if (::fchmod(fd.get(), mode) != 0) return WritingFailed(entry.path);
   // What stood here, a whiteout perhaps, hid what the lower layers have; so it stays hidden.
-  if (over_other) TRY(MakeOpaque(fd.get()));
+  std::string real = Real(leaf);
+  if (over_other) TRY(MakeOpaque(fd.get(), real));
   SetXattrs(fd.get(), entry);
-  std::string real = parent_real_.empty() ? leaf : parent_real_ + "/" + leaf;
+  borrowed_.erase(real);
   directory_times_[std::move(real)] = {entry.mtime_s, entry.mtime_ns};
   return Ok();
 }
@@ -201,6 +209,7 @@ Status LayerWriter::WriteHardlink(int parent, const std::string& leaf, const Tar
       if (here.st_ino == there.st_ino && leaf == target.leaf) {
         return BadEntry(entry.path, "a hard link to itself");
       }
+      borrowed_.erase(Real(leaf));
       return Ok();  // Linked before.
     }
     TRY(Clear(parent, leaf));
@@ -229,14 +238,23 @@ Status LayerWriter::WriteFifo(int parent, const std::string& leaf, const TarEntr
 
 // A whiteout is about the lower layers alone: what this layer has under that name stays.
 Status LayerWriter::WriteWhiteout(int parent, const WhiteoutName& whiteout) {
-  if (whiteout.kind == Whiteout::kOpaque) return MakeOpaque(parent);
+  if (whiteout.kind == Whiteout::kOpaque) return MakeOpaque(parent, parent_real_);
   struct stat st {};
+  std::string real = Real(whiteout.hidden);
   if (::fstatat(parent, whiteout.hidden.c_str(), &st, AT_SYMLINK_NOFOLLOW) == 0) {
-    if (!S_ISDIR(st.st_mode)) return Ok();
-    Fd fd = TRY(sys::OpenAt(parent, whiteout.hidden, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
-    return MakeOpaque(fd.get());
+    if (S_ISDIR(st.st_mode)) {
+      Fd fd = TRY(sys::OpenAt(parent, whiteout.hidden, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
+      TRY(MakeOpaque(fd.get(), real));
+    }
+    if (!borrowed_.contains(real)) return Ok();
+    int flags = S_ISDIR(st.st_mode) ? AT_REMOVEDIR : 0;
+    if (::unlinkat(parent, whiteout.hidden.c_str(), flags) != 0) {
+      return errno == ENOTEMPTY ? Ok() : Status(WritingFailed(whiteout.hidden));
+    }
+    borrowed_.erase(real);
+  } else if (errno != ENOENT) {
+    return WritingFailed(whiteout.hidden);
   }
-  if (errno != ENOENT) return WritingFailed(whiteout.hidden);
   // Where nothing of the lower layers shows, overlayfs would list a whiteout as a file.
   if (lower_ == nullptr) {
     reached_below_ = true;
@@ -250,7 +268,7 @@ Status LayerWriter::WriteWhiteout(int parent, const WhiteoutName& whiteout) {
   return Ok();
 }
 
-Status LayerWriter::MakeOpaque(int directory) {
+Status LayerWriter::MakeOpaque(int directory, const std::string& path) {
   Fd fd = TRY(sys::OpenAt(directory, ".", O_RDONLY | O_DIRECTORY));  // It may be O_PATH.
   char opaque = 0;
   if (::fgetxattr(fd.get(), kOpaqueXattr, &opaque, 1) == 1) return Ok();
@@ -259,20 +277,29 @@ Status LayerWriter::MakeOpaque(int directory) {
     if (errno == ENOTSUP) error.code = Code::kUnsupported;
     return error;
   }
-  return RemoveWhiteouts(fd.get());
+  return DropLower(fd.get(), path);
 }
 
-Status LayerWriter::RemoveWhiteouts(int directory) {
+Status LayerWriter::DropLower(int directory, const std::string& path) {
   std::vector<std::string> names = TRY(DirectoryNames(directory));
   for (const std::string& name : names) {
+    std::string real = path.empty() ? name : path + "/" + name;
     struct stat st {};
     if (::fstatat(directory, name.c_str(), &st, AT_SYMLINK_NOFOLLOW) != 0)
       return WritingFailed(name);
-    if (S_ISCHR(st.st_mode) && ::unlinkat(directory, name.c_str(), 0) != 0)
+    bool folder = S_ISDIR(st.st_mode);
+    if (folder) {
+      Fd fd = TRY(sys::OpenAt(directory, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
+      TRY(DropLower(fd.get(), real));
+    }
+    bool borrowed = borrowed_.contains(real);
+    if (!S_ISCHR(st.st_mode) && !borrowed) continue;
+    if (::unlinkat(directory, name.c_str(), folder ? AT_REMOVEDIR : 0) != 0) {
+      if (errno == ENOTEMPTY) continue;  // The layer has something in it.
       return WritingFailed(name);
-    if (!S_ISDIR(st.st_mode)) continue;
-    Fd fd = TRY(sys::OpenAt(directory, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
-    TRY(RemoveWhiteouts(fd.get()));
+    }
+    borrowed_.erase(real);
+    parent_known_ = false;
   }
   return Ok();
 }
@@ -291,8 +318,16 @@ Result<bool> LayerWriter::BeneathOpaque(int directory) {
   }
 }
 
+std::string LayerWriter::Real(const std::string& leaf) const {
+  return parent_real_.empty() ? leaf : parent_real_ + "/" + leaf;
+}
+
 Status LayerWriter::Clear(int parent, const std::string& leaf) {
   parent_known_ = false;  // It may have been a part of that path.
+  std::string real = Real(leaf);
+  borrowed_.erase(real);
+  borrowed_.erase(borrowed_.lower_bound(real + "/"),
+                  borrowed_.lower_bound(real + "0"));  // Beneath.
   return RemoveTree(parent, leaf);
 }
 

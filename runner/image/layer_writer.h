@@ -15,6 +15,7 @@
 #include <atomic>
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -43,13 +44,18 @@ class LowerLayers {
   virtual Result<LowerEntry> Look(const std::string& path) = 0;
 };
 
+// A hole costs an image nothing, and whoever reads the file its whole length.
+inline constexpr int64_t kHoleBytesMax = int64_t{4} << 30;
+
 // What all layers of one image together may take; shared between the processes that unpack them.
 struct LayerBudget {
   std::atomic<int64_t> bytes_left;
   std::atomic<int64_t> entries_left;
+  std::atomic<int64_t> holes_left = kHoleBytesMax;
 
   // kInvalid when there is not so much left.
   Status Take(int64_t bytes, int64_t entries);
+  Status TakeHoles(int64_t bytes);
 };
 
 // The error of a system call that should have made something at `path`: kIo, with what to type when
@@ -106,8 +112,10 @@ class LayerWriter {
   // Whether the target of a hard link is here now, in `directory` under `leaf`.
   Result<Fd> LinkDirectory(const LayerPath& target, struct stat& st);
   Status CopyUp(int directory, const std::string& leaf, LowerEntry lower);
-  Status MakeOpaque(int directory);
-  Status RemoveWhiteouts(int directory);
+  std::string Real(const std::string& leaf) const;  // Of what stands in parent_ under `leaf`.
+  Status MakeOpaque(int directory, const std::string& path);
+  // Takes away what stands in `directory`, at `path`, for the lower layers alone.
+  Status DropLower(int directory, const std::string& path);
   Result<bool> BeneathOpaque(int directory);
 
   // Takes away what stands at `leaf`, whole trees too.
@@ -128,6 +136,9 @@ class LayerWriter {
   std::string parent_path_;    // As asked for.
   std::string parent_real_;    // As it stands in this directory.
   Fd parent_;
+  // As they stand in this directory: what was made for an entry that needs it, and is not in the
+  // layer itself. A whiteout hides it as it hides what it stands for.
+  std::set<std::string> borrowed_;
   std::map<std::string, timespec> directory_times_;  // Set last: what is made inside changes them.
   ContentHash hash_;
   ContentHashes content_hashes_;

@@ -50,7 +50,8 @@ Result<PruneResult> Store::Prune(int64_t bytes_max) {
            std::pair(b.use.last.tv_sec, b.use.last.tv_nsec);
   });
   for (const Layer& layer : layers) {
-    if (result.bytes_left <= bytes_max) break;
+    // With nothing to keep, layers of empty files go too.
+    if (bytes_max > 0 && result.bytes_left <= bytes_max) break;
     bool removed = TRY(directory_->RemoveUnused(layer.id));
     if (!removed) continue;
     result.bytes_left -= layer.use.bytes;

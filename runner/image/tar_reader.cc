@@ -327,6 +327,7 @@ Result<TarEntry> TarReader::ParseEntry(const Block& block, Extended& extended) {
   }
   entry.sparse = sparse_;
   if (sparse_) TRY(CheckExtents(entry.size));
+  if (sparse_) entry.holes = entry.size - left_;
   return entry;
 }
 

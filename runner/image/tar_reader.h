@@ -29,6 +29,7 @@ struct TarEntry {
   std::string link;  // kHardlink, kSymlink.
   int64_t size = 0;  // As the file will look: of a sparse file with its holes.
   bool sparse = false;
+  int64_t holes = 0;  // Of a sparse file: the bytes that are not stored.
   uint32_t mode = 0;
   bool owned_by_root = true;  // User and group are both 0.
   int64_t mtime_s = 0;

@@ -2,6 +2,7 @@
 """The store: many runs at once, killed runs, full and read-only disks, pruning, what changed since."""
 import os
 import random
+import resource
 import signal
 import subprocess
 import time
@@ -133,6 +134,31 @@ class Kept(Case):
         self.assertEqual([os.path.exists(run.layers[0]) for run in done], [True, True, False, False])
         self.assertEqual(self.run_driver('prune', 0).lines, ['freed 200000 2', 'left 0'])
         self.assertEqual(self.accept(file('f', 'again'), name='i5')['f'][2], b'again')
+
+    def test_prune_to_nothing_leaves_nothing(self):
+        self.unpack(file('empty') + directory('d/'), directory('e/'))
+        self.assertEqual(self.run_driver('prune', 1).lines, ['freed 0 0', 'left 0'])
+        self.assertEqual(self.run_driver('prune', 0).lines, ['freed 0 2', 'left 0'])
+        self.assertEqual(os.listdir(f'{self.store}/layers'), [])
+
+    def test_prune_removes_a_tree_of_any_depth(self):
+        self.accept(file('f'))
+        # rmtree would recurse.
+        self.addCleanup(subprocess.run, ['rm', '-rf', f'{self.store}/staging'], check=True)
+        at = os.open(f'{self.store}/staging', os.O_RDONLY)
+        for name in ['old'] + ['d'] * 3000:
+            os.mkdir(name, dir_fd=at)
+            os.chown(name, self.uid, -1, dir_fd=at)
+            inside = os.open(name, os.O_RDONLY, dir_fd=at)
+            os.close(at)
+            at = inside
+        os.close(at)
+
+        def few_files():
+            resource.setrlimit(resource.RLIMIT_NOFILE, (256, 256))
+
+        self.run_driver('prune', 1 << 30, preexec_fn=few_files)
+        self.assertEqual(os.listdir(f'{self.store}/staging'), [])
 
     def test_what_changed_since_is_found_and_after_a_restart_unpacked_anew(self):
         changes = {

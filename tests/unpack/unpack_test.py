@@ -108,6 +108,18 @@ class Names(Case):
         seen = self.accept(pax(path='a/' * 255 + 'x') + file('x', 'deep'))
         self.assertEqual(seen['a/' * 255 + 'x'][2], b'deep')
 
+    def test_depth_is_counted_through_symbolic_links(self):
+        def ladder(rungs):
+            """Twenty directories for each rung, each rung begun through a link to the end of the one before."""
+            layer, top = b'', ''
+            for rung in range(rungs):
+                path = top + 'a/' * 20
+                layer += pax(path=path) + directory('x') + pax(path=f'l{rung}') + symlink('x', path)
+                top = f'l{rung}/'
+            return layer
+        self.refuse(ladder(20), why='leads too deep')
+        self.assertIn('l11', self.accept(ladder(12)))
+
     def test_a_nul_in_a_name_is_refused_and_a_global_one_ignored(self):
         self.refuse(pax(path='a\0b') + file('x', ''), why='holds a NUL')
         self.refuse(pax(linkpath='a\0b') + symlink('x', ''), why='holds a NUL')
@@ -205,6 +217,28 @@ class Whiteouts(Case):
             done, trees = self.unpack(lower, upper)
             self.assertEqual(self.merged(done.layers), ['a f 644', 'd d 755', 'd/new f 644'])
             self.assertEqual(trees[0]['a'][2], b'new')
+            self.store += '.'
+
+    def test_what_was_only_copied_up_is_hidden(self):
+        lower = file('a', 'low') + directory('d/') + directory('d/e/') + file('d/e/b', 'low') + file('d/c', 'low')
+        h = ['h f 644']
+        for upper, seen in (
+                (hardlink('h', 'a') + file('.wh.a') + file('.wh.d'), h),
+                (hardlink('h', 'd/e/b') + file('d/e/.wh.b') + file('.wh.a') + file('d/.wh.c'),
+                 ['d d 755', 'd/e d 755'] + h),
+                (hardlink('h', 'd/e/b') + file('d/.wh.e') + file('.wh.a') + file('d/.wh.c'), ['d d 755'] + h),
+                (hardlink('h', 'd/e/b') + file('.wh.d') + file('.wh.a'), h),
+                (hardlink('h', 'd/e/b') + file('.wh..wh..opq'), h),
+                (file('d/e/.wh.b') + file('.wh.d') + hardlink('h', 'a') + file('.wh.a'), h),
+                # The layer's own stays: written again, linked again, or in a directory that it writes to.
+                (hardlink('h', 'a') + file('a', 'new') + file('.wh.a') + file('.wh.d'), ['a f 644'] + h),
+                (hardlink('h', 'a') + hardlink('a', 'h') + file('.wh.a') + file('.wh.d'), ['a f 644'] + h),
+                (hardlink('h', 'd/e/b') + file('d/e/n') + file('.wh.d') + file('.wh.a'),
+                 ['d d 755', 'd/e d 755', 'd/e/n f 644'] + h)):
+            done, trees = self.unpack(lower, upper)
+            self.assertEqual(done.error, '')
+            self.assertEqual(self.merged(done.layers), seen)
+            self.assertEqual(trees[0]['h'][2], b'low')
             self.store += '.'
 
     def test_whiteouts_of_nothing_are_refused(self):
@@ -305,6 +339,25 @@ class Limits(Case):
         giant = pax_records([('GNU.sparse.major', '1'), ('GNU.sparse.minor', '0'), ('GNU.sparse.name', 'g'),
                              ('GNU.sparse.realsize', str(1 << 60))]) + header('g', b'0', len(body)) + padded(body)
         self.refuse(giant, why='more bytes than it may')
+
+    def test_holes_cost_no_time_and_are_bounded(self):
+        def hole(name, size):
+            body = padded(b'1\n%d\n1\n' % (size - 1)) + b'x'
+            return pax_records([('GNU.sparse.major', '1'), ('GNU.sparse.minor', '0'), ('GNU.sparse.name', name),
+                                ('GNU.sparse.realsize', str(size))]) + header('g', b'0', len(body)) + padded(body)
+        self.refuse(hole('g', 5 << 30), why='GiB of holes')
+        self.refuse(hole('g', 3 << 30), hole('f', 3 << 30), why='GiB of holes')
+        done, trees = self.unpack(hole('g', 1 << 30))
+        self.assertEqual((done.error, trees[0]['g'][0]), ('', 'file'))
+        self.assertEqual(os.stat(done.layers[0] + '/g').st_size, 1 << 30)
+        self.assertEqual(self.run_driver('verify').lines, [])
+        # A hole is the zeros it stands for, however the store came to hold them.
+        with open(done.layers[0] + '/g', 'r+b') as f:
+            times = os.fstat(f.fileno())
+            f.seek(1 << 20)
+            f.write(bytes(1 << 20))
+        os.utime(done.layers[0] + '/g', ns=(times.st_atime_ns, times.st_mtime_ns))
+        self.assertEqual(self.run_driver('verify').lines, [])
 
     def test_a_zstd_window_of_2_gib_is_refused(self):
         tar = file('a', 'x') + END
