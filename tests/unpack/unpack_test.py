@@ -114,7 +114,7 @@ class Names(Case):
             layer, top = b'', ''
             for rung in range(rungs):
                 path = top + 'a/' * 20
-                layer += pax(path=path) + directory('x') + pax(path=f'l{rung}') + symlink('x', path)
+                layer += b''.join(directory(top + 'a/' * (i + 1)) for i in range(20)) + symlink(f'l{rung}', path)
                 top = f'l{rung}/'
             return layer
         self.refuse(ladder(20), why='leads too deep')
