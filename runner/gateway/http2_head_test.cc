@@ -107,6 +107,10 @@ TEST_CASE("Only the connection's scheme and no CONNECT pass") {
   CHECK(WhyNot(With(":method", "GET /x HTTP/1.1\r\nx: y")) == "invalid :method");
   CHECK(WhyNot(With(":method", "")) == "invalid :method");
   CHECK(WhyNot(With(":method", std::string(65, 'A'))) == "invalid :method");
+  for (const char* method : {"get", "Get", "pOST", "connect"}) {
+    CHECK(WhyNot(With(":method", method)) == "invalid :method");
+  }
+  CHECK(WhyNot(With(":method", "GET")).empty());
 }
 
 TEST_CASE("A path is one word of a request line") {
