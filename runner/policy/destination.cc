@@ -26,12 +26,12 @@ constexpr std::array<uint16_t, 5> kControlPlanePorts = {2379, 2380, 6443, 10250,
 
 constexpr std::string_view kAlwaysBlocked[] = {"127.0.0.0/8", "169.254.0.0/16", "0.0.0.0/8",
                                                "::1/128",     "fe80::/10",      "::/128"};
-// Instance metadata outside link-local: AWS (of instances, of pods) and Google over IPv6, Alibaba,
-// Oracle, and Azure's host. They hand out a machine's credentials, so no policy opens them either,
-// though a range around them may be named.
-constexpr std::string_view kMetadata[] = {"fd00:ec2::254/128", "fd00:ec2::23/128",
-                                          "fd20:ce::254/128",  "100.100.100.200/32",
-                                          "192.0.0.192/32",    "168.63.129.16/32"};
+// Instance metadata outside link-local: AWS (of instances, of pods), Google, Oracle and Scaleway
+// over IPv6, Alibaba, Oracle, and Azure's host. They hand out a machine's credentials, so no policy
+// opens them either, though a range around them may be named.
+constexpr std::string_view kMetadata[] = {
+    "fd00:ec2::254/128", "fd00:ec2::23/128",   "fd20:ce::254/128", "fd00:c1::a9fe:a9fe/128",
+    "fd00:42::42/128",   "100.100.100.200/32", "192.0.0.192/32",   "168.63.129.16/32"};
 // RFC 6890's special purposes.
 constexpr std::string_view kInternal[] = {
     "10.0.0.0/8",    "172.16.0.0/12", "192.168.0.0/16",  "100.64.0.0/10",
@@ -228,6 +228,11 @@ bool ValidateAllowedIp(std::string_view cidr, std::string* why_not) {
     const Range& narrower = blocked.prefix <= range->prefix ? *range : blocked;
     if (!Contains(wider, narrower.base)) continue;
     *why_not = "overlaps " + std::string(text) + ", which no policy opens";
+    return false;
+  }
+  for (const Range& metadata : Metadata()) {
+    if (range->prefix < metadata.prefix || !Contains(metadata, range->base)) continue;
+    *why_not = "is a cloud's metadata address, which no policy opens";
     return false;
   }
   return true;

@@ -44,7 +44,9 @@ TEST_CASE("ClassifyAddress knows what no policy opens") {
                                 "192.0.0.192",
                                 "fd00:ec2::23",
                                 "::ffff:168.63.129.16",
-                                "64:ff9b::a83f:8110"}) {
+                                "64:ff9b::a83f:8110",
+                                "fd00:c1::a9fe:a9fe",
+                                "fd00:42::42"}) {
     CAPTURE(text);
     CHECK(ClassOf(text) == AddressClass::kAlwaysBlocked);
   }
@@ -58,6 +60,26 @@ TEST_CASE("ClassifyAddress knows internal addresses") {
         "64:ff9b::a00:1", "2002:c0a8:1::",   "224.0.0.1",      "ff02::1",     "::10.0.0.1"}) {
     CAPTURE(text);
     CHECK(ClassOf(text) == AddressClass::kInternal);
+  }
+}
+
+TEST_CASE("No policy opens a cloud's metadata address, by name, literally or by range") {
+  for (std::string_view text : {"168.63.129.16", "192.0.0.192", "100.100.100.200"}) {
+    CAPTURE(text);
+    std::vector<Address> metadata = {*ParseAddress(text)};
+    Handling declared;
+    declared.declared_host = true;
+    CHECK_FALSE(DecideDestination(declared, "a.example.com", 80, metadata).allowed);
+    CHECK_FALSE(DecideDestination(declared, text, 80, metadata).allowed);
+    Handling ranged;
+    ranged.allowed_ips = {"168.0.0.0/8", "192.0.0.0/24", "100.64.0.0/10"};
+    CHECK_FALSE(DecideDestination(ranged, "a.example.com", 80, metadata).allowed);
+    std::vector<Address> beside = {metadata.front()};
+    beside.front().bytes[15] ^= 1;
+    CHECK(DecideDestination(declared, "a.example.com", 80, beside).allowed);
+    CHECK(DecideDestination(ranged, "a.example.com", 80, beside).allowed);
+    CHECK(Fault(text) == "is a cloud's metadata address, which no policy opens");
+    CHECK(Fault(RenderAddress(beside.front())).empty());
   }
 }
 

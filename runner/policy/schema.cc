@@ -116,7 +116,14 @@ std::string RenderPolicyReference() {
       "What a schema cannot say, `agentic-ci policy check` does.\n\n"
       "A key with nothing behind it (`tool: \"\"`, `rules: []`, `allowed_ips:`) is refused "
       "wherever more would pass without\nthe key, and so is an empty file. `endpoints: []` alone "
-      "opens nothing, not even the defaults.\n";
+      "opens nothing, not even the defaults.\n\n"
+      "What a name resolves to is judged too. A `host` that is written out may resolve to a "
+      "private "
+      "address, as in\nOpenShell: the policy named that host. One that only a pattern covers may "
+      "not; it takes `allowed_ips`. No policy opens\nloopback, link-local addresses or a cloud's "
+      "metadata addresses (169.254.169.254, 168.63.129.16, 192.0.0.192,\n100.100.100.200 and their "
+      "counterparts in IPv6). Ports of cluster control planes (2379, 2380, 6443, 10250, 10255) "
+      "are\nclosed under `allowed_ips` and for hosts that are written out.\n";
   for (Section section : PolicySections()) RenderSection(section, &out);
   out +=
       "\n## What else a run shows\n\n"
