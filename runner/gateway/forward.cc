@@ -102,7 +102,8 @@ Task<Done> ServeForward(Services& services, const Answer& owner, Stream& client,
     decision = policy::DescribeVerdict(route.connection(), route, owner.caller);
   }
   event.policy = decision.policy;
-  event.engine = "opa";
+  // What no policy decided, no line of a policy allows.
+  event.engine = owner.refusal.empty() ? "opa" : "identity";
   if (!decision.allowed) {
     event.reason = decision.reason;
     std::string response =

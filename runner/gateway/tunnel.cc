@@ -181,7 +181,9 @@ Task<Done> Tunnel::Decide() {
   if (!decision_.allowed) {
     std::string response = RenderRefusal(
         NewRefusal(403, "policy_denied", Name() + " not permitted by policy", decision_.reason));
-    co_await Refuse(Event::Outcome::kDenied, "opa", decision_.reason, std::move(response));
+    // What no policy decided, no line of a policy allows.
+    co_await Refuse(Event::Outcome::kDenied, owner_.refusal.empty() ? "opa" : "identity",
+                    decision_.reason, std::move(response));
     co_return Done{};
   }
   bool uninspected = handling().skip_tls && !handling().allow_uninspected_credentials &&

@@ -164,6 +164,16 @@ class ShortForm(Case):
             self.assertEqual(self.ask(*command), "x=200", command)
 
 
+    def test_no_line_is_suggested_where_the_policy_has_it(self):
+        share = "%s share x %d ./%%s" % ("./other", self.port)
+        self.assertEqual(self.ask("sh", "-c", share % "other"), "x=200")
+        self.assertEqual(self.ask("sh", "-c", share % "allowed"), "x=403")
+        with open(self.top + "/report/run.json") as record:
+            denials = json.load(record)["denials"]
+        self.assertEqual([(one["reason"], one["allow_line"]) for one in denials],
+                         [("ambiguous shared socket ownership", "")])
+
+
 class Files(Case):
     def test_a_deleted_program_is_still_itself(self):
         self.binaries.append(self.path("allowed-2"))
