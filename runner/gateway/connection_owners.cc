@@ -28,6 +28,10 @@ constexpr std::chrono::milliseconds kConnectorAge{60'000};
 constexpr size_t kConnectorsMax = 16384;
 constexpr size_t kConnectorBytesMax = size_t{16} << 20;
 
+// Processes that may hold one socket. Each has up to 64 others above it, which takes a millisecond
+// or more to read.
+constexpr size_t kHoldersMax = 128;
+
 constexpr char kAmbiguous[] = "ambiguous shared socket ownership";
 
 // A refusal may still name the program, for the record.
@@ -121,10 +125,12 @@ std::optional<uint64_t> ConnectionOwners::FindInode(const Question& question) {
 std::optional<Answer> ConnectionOwners::FindHolder(uint64_t inode) {
   std::optional<Answer> owner;
   size_t budget = kDescriptorsReadMax;
+  size_t holders = 0;
   for (const ProcessEntry& process : ListDescendants(init_)) {
     bool holds = HoldsSocket(process.pid, inode, &budget);
     if (budget == 0) return Refused("the sandbox has too many descriptors open");
     if (!holds) continue;
+    if (++holders > kHoldersMax) return Refused("too many processes hold the connection");
     Lineage lineage = lineages_.Read(process.pid, init_);
     if (lineage.pending) return std::nullopt;
     Answer holder = OwnerOf(std::move(lineage));
@@ -189,16 +195,11 @@ Status ConnectionOwners::AnswerQuestion(int socket) {
 
 Result<bool> ConnectionOwners::Proceed(int socket) {
   if (!lineages_.Proceed()) return false;
-  std::vector<Question> waiting = std::move(waiting_);
-  waiting_.clear();
-  for (const Question& question : waiting) {
-    std::optional<Answer> answer = Find(question);
-    if (!answer.has_value()) {
-      waiting_.push_back(question);
-      continue;
-    }
-    TRY(sys::SendMessage(socket, RenderAnswer(*answer)).Context("answering the gateway"));
-  }
+  if (waiting_.empty()) return true;
+  std::optional<Answer> answer = Find(waiting_.front());
+  if (!answer.has_value()) return true;  // Another of its executables is being read now.
+  waiting_.pop_front();
+  TRY(sys::SendMessage(socket, RenderAnswer(*answer)).Context("answering the gateway"));
   return true;
 }
 

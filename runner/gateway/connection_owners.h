@@ -11,11 +11,11 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <deque>
 #include <list>
 #include <optional>
 #include <unordered_map>
 #include <utility>
-#include <vector>
 
 #include "base/deadline.h"
 #include "base/fd.h"
@@ -63,9 +63,10 @@ class ConnectionOwners {
   // be ended then.
   Status AnswerQuestion(int socket);
 
-  // Reads a piece of the executable that somebody waits for, so that limits and signals are looked
-  // at in between. True when it is read: whatever Examine() called pending can be examined again,
-  // and questions that waited have been answered on `socket`.
+  // Reads a piece of the executable that a call or a question waits for, or answers the question
+  // that has waited longest on `socket`: little enough that limits and signals can be looked at in
+  // between. True when no executable is being read: what Examine() called pending can be examined
+  // again.
   Result<bool> Proceed(int socket);
   // Whether a question waits for Proceed().
   bool pending() const { return !waiting_.empty(); }
@@ -93,7 +94,7 @@ class ConnectionOwners {
   Order order_;  // Oldest first.
   std::unordered_map<uint64_t, Order::iterator> by_inode_;
   size_t bytes_ = 0;  // Sum over `order_`.
-  std::vector<Question> waiting_;
+  std::deque<Question> waiting_;
 };
 
 }  // namespace gateway

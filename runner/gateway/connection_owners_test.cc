@@ -2,11 +2,16 @@
 #include "gateway/connection_owners.h"
 
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <signal.h>
+#include <string.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
+#include <optional>
+#include <vector>
 
 #include "base/sys.h"
 #include "gateway/process_lineage.h"
@@ -44,6 +49,109 @@ TEST_CASE("Only a socket has a connector") {
   CHECK(connector.owner.caller.binary == sys::ReadLink("/proc/self/exe"));
   CHECK_FALSE(owners.Examine(::getpid(), null.get()));
   CHECK_FALSE(owners.Examine(::getpid(), 9999));
+}
+
+// A connection within this process, and the question about its client.
+struct Loopback {
+  Loopback() {
+    Fd listener = NewSocket();
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof address;
+    auto* any = reinterpret_cast<sockaddr*>(&address);
+    REQUIRE(::bind(listener.get(), any, size) == 0);
+    REQUIRE(::listen(listener.get(), 1) == 0);
+    REQUIRE(::getsockname(listener.get(), any, &size) == 0);
+    client = NewSocket();
+    REQUIRE(::connect(client.get(), any, size) == 0);
+    server = Fd(::accept(listener.get(), nullptr, nullptr));
+    question.remote = EndAt(address);
+    REQUIRE(::getsockname(client.get(), any, &size) == 0);
+    question.local = EndAt(address);
+  }
+  static Fd NewSocket() { return Fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)); }
+  static Endpoint EndAt(const sockaddr_in& address) {
+    Endpoint end;
+    end.address[10] = end.address[11] = 0xff;
+    ::memcpy(&end.address[12], &address.sin_addr, 4);
+    end.port = ntohs(address.sin_port);
+    return end;
+  }
+  Fd client;
+  Fd server;
+  Question question{7, {}, {}};
+};
+
+// So many processes that have all that this one has, as long as this lives.
+class Children {
+ public:
+  explicit Children(size_t count) {
+    while (pids_.size() < count) {
+      pid_t pid = ::fork();
+      if (pid == 0) {
+        ::pause();
+        ::_exit(0);
+      }
+      REQUIRE(pid > 0);
+      pids_.push_back(pid);
+    }
+  }
+  ~Children() {
+    for (pid_t pid : pids_) ::kill(pid, SIGKILL);
+    for (pid_t pid : pids_) ::waitpid(pid, nullptr, 0);
+  }
+
+ private:
+  std::vector<pid_t> pids_;
+};
+
+Answer FindAtLast(ConnectionOwners& owners, const Question& question) {
+  std::optional<Answer> answer;
+  while (!(answer = owners.Find(question))) REQUIRE(owners.Proceed(-1).ok());
+  return *answer;
+}
+
+TEST_CASE("A connection that was not seen is refused where all are watched") {
+  Loopback loopback;
+  ConnectionOwners watched(::getpid(), true, Fd(), {});
+  CHECK(watched.Find(loopback.question)->refusal == "no program was seen to make this connection");
+  ConnectionOwners unwatched(::getpid(), false, Fd(), {});
+  CHECK(FindAtLast(unwatched, loopback.question).caller.binary == sys::ReadLink("/proc/self/exe"));
+}
+
+TEST_CASE("A connection that a crowd holds is nobody's: to look at all of it takes seconds") {
+  Loopback loopback;
+  ConnectionOwners owners(::getpid(), false, Fd(), {});
+  {
+    Children few(20);
+    CHECK(FindAtLast(owners, loopback.question).refusal.empty());
+  }
+  Children crowd(130);
+  CHECK(FindAtLast(owners, loopback.question).refusal == "too many processes hold the connection");
+}
+
+TEST_CASE("Questions that wait are answered one at a time, in their order") {
+  Loopback loopback;
+  auto [asks, answers] = sys::SocketPair().value();
+  ConnectionOwners owners(::getpid(), false, Fd(), {});
+  for (uint64_t number : {1, 2}) {
+    loopback.question.number = number;
+    REQUIRE(sys::SendMessage(asks.get(), RenderQuestion(loopback.question)).ok());
+    REQUIRE(owners.AnswerQuestion(answers.get()).ok());
+  }
+  for (uint64_t number : {1, 2}) {
+    INFO(number);
+    REQUIRE(owners.pending());  // This program is read before either is answered.
+    while (!owners.Proceed(answers.get()).value()) {
+    }
+    Result<sys::Message> message =
+        sys::ReceiveMessage(asks.get(), kAnswerBytesMax, Deadline::After({}));
+    REQUIRE(message.ok());
+    CHECK(ParseAnswer(message.value().bytes)->number == number);
+    CHECK_FALSE(sys::WaitReadable(asks.get(), Deadline::After({})).value());
+  }
+  CHECK_FALSE(owners.pending());
 }
 
 TEST_CASE("Names of descriptors that are sockets give their inode") {

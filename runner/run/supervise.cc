@@ -11,8 +11,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <deque>
 #include <string_view>
-#include <vector>
 
 #include "base/deadline.h"
 #include "base/sys.h"
@@ -29,6 +29,9 @@ using std::chrono::seconds;
 // kernel counts it; docs/threat-model.md says so.
 constexpr milliseconds kWatchInterval{200};
 constexpr size_t kChunkBytes = 65536;
+// Calls that waited for an executable and are looked at again in one turn. An agent may have a
+// thousand of them, each below 64 processes.
+constexpr size_t kCallsPerTurn = 32;
 
 // With its threads.
 nanoseconds OwnProcessorTime() {
@@ -119,7 +122,7 @@ class Supervisor {
   bool output_open_ = true;
   bool error_open_ = true;
   int64_t output_bytes_ = 0;
-  std::vector<sandbox::Connect> connects_;  // They wait for Verify().
+  std::deque<sandbox::Connect> connects_;  // They wait for Verify().
   std::optional<EndKind> end_;
   std::optional<int> wait_status_;
   std::string refused_by_;
@@ -163,9 +166,11 @@ void Supervisor::Verify() {
   Result<bool> done = owners_.Proceed(identity_);
   if (!done.ok()) End(EndKind::kGatewayLost);
   if (!done.ok() || !done.value()) return;
-  connects_.erase(std::remove_if(connects_.begin(), connects_.end(),
-                                 [this](const sandbox::Connect& each) { return Pass(each); }),
-                  connects_.end());
+  for (size_t left = std::min(connects_.size(), kCallsPerTurn); left > 0; --left) {
+    sandbox::Connect connect = connects_.front();
+    connects_.pop_front();
+    if (!Pass(connect)) connects_.push_back(connect);
+  }
 }
 
 // All of it, before what the agent says is read: a token is announced before it is used.
