@@ -70,12 +70,32 @@ std::optional<Endpoint> EndOf(int socket, int (*call)(int, sockaddr*, socklen_t*
   return endpoint;
 }
 
+OwnerDecision DecideOwner(const Answer& owner, const policy::Route& route) {
+  OwnerDecision decided;
+  decided.decision = policy::DescribeVerdict(route.connection(), route, owner.caller);
+  decided.engine = "opa";
+  if (owner.refusal.empty() || decided.decision.allowed) return decided;
+  // No policy covers the place: a line for the agent helps, whatever its programs are.
+  policy::Reason why = route.connection().reason;
+  bool uncovered = why == policy::Reason::kNoEndpoint || why == policy::Reason::kNoPolicies;
+  if (owner.caller.agent && uncovered) {
+    decided.decision.reason += "; " + owner.refusal;
+    return decided;
+  }
+  decided.decision = {};
+  decided.decision.policy = "-";
+  decided.decision.reason = owner.refusal;
+  decided.engine = "identity";
+  return decided;
+}
+
 Event NewConnectionEvent(const Answer& owner, Event::Outcome outcome) {
   Event event;
   event.outcome = outcome;
   event.binary = owner.caller.binary;
   event.pid = owner.pid;
   event.ancestors = owner.caller.ancestors;
+  event.reason = owner.refusal;  // Also of what is allowed because it is the agent's.
   return event;
 }
 

@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 
 #include <optional>
+#include <string>
 
 #include "base/fd.h"
 #include "codec/http_head.h"
@@ -12,6 +13,7 @@
 #include "gateway/services.h"
 #include "gateway/stream.h"
 #include "gateway/task.h"
+#include "policy/compiled.h"
 
 namespace gateway {
 
@@ -32,6 +34,15 @@ Task<Done> ServeForward(Services& services, const Answer& owner, Stream& client,
 
 // One end of a TCP socket; `call` is getsockname or getpeername. nullopt: it has none any more.
 std::optional<Endpoint> EndOf(int socket, int (*call)(int, sockaddr*, socklen_t*));
+
+// What the policy says of `owner`'s connection, whose `route` was found for Judged(owner), and who
+// decides: the policy ("opa") or, where only the owner's programs are in the way, what is not known
+// of them ("identity"), which no line of a policy changes.
+struct OwnerDecision {
+  policy::Decision decision;
+  std::string engine;
+};
+OwnerDecision DecideOwner(const Answer& owner, const policy::Route& route);
 
 // An event about a connection of `owner`.
 Event NewConnectionEvent(const Answer& owner, Event::Outcome outcome);

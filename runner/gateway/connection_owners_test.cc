@@ -47,6 +47,7 @@ TEST_CASE("Only a socket has a connector") {
   CHECK(connector.owner.pid > 0);
   CHECK(connector.owner.refusal.empty());
   CHECK(connector.owner.caller.binary == sys::ReadLink("/proc/self/exe"));
+  CHECK_FALSE(connector.owner.caller.agent);  // This is the sandbox's first process here.
   CHECK_FALSE(owners.Examine(::getpid(), null.get()));
   CHECK_FALSE(owners.Examine(::getpid(), 9999));
 }
@@ -115,7 +116,9 @@ Answer FindAtLast(ConnectionOwners& owners, const Question& question) {
 TEST_CASE("A connection that was not seen is refused where all are watched") {
   Loopback loopback;
   ConnectionOwners watched(::getpid(), true, Fd(), {});
-  CHECK(watched.Find(loopback.question)->refusal == "no program was seen to make this connection");
+  Answer unseen = watched.Find(loopback.question).value();
+  CHECK(unseen.refusal == "no program was seen to make this connection");
+  CHECK_FALSE(unseen.caller.agent);
   ConnectionOwners unwatched(::getpid(), false, Fd(), {});
   CHECK(FindAtLast(unwatched, loopback.question).caller.binary == sys::ReadLink("/proc/self/exe"));
 }
@@ -181,6 +184,7 @@ TEST_CASE("A process that has ended tells nothing, and has no parent any more") 
   CHECK(process.Executable() == sys::ReadLink("/proc/self/exe"));
   CHECK(process.DescriptorTarget(0).has_value());
   CHECK(lineages.Read(pid, ::getpid()).processes.size() == 1);
+  CHECK(lineages.Read(pid, ::getpid()).caller.agent);
   ::kill(pid, SIGKILL);
   ::waitpid(pid, nullptr, 0);
   struct stat st {};

@@ -90,22 +90,15 @@ Task<Done> ServeForward(Services& services, const Answer& owner, Stream& client,
   if (!plan.refusal.empty()) {
     co_return co_await Answer403(services, client, std::move(event), std::move(plan.refusal));
   }
-  policy::Decision decision;
-  decision.policy = "-";
-  decision.reason = owner.refusal;
   std::unique_ptr<LivePolicy::Lease> lease = services.policy.Take();
-  policy::Route route;
-  if (owner.refusal.empty()) {
-    const policy::CompiledPolicy& compiled = lease->compiled();
-    route = compiled.FindRoute(compiled.MatchCaller(owner.caller), plan.authority.host,
-                               plan.authority.port);
-    decision = policy::DescribeVerdict(route.connection(), route, owner.caller);
-  }
-  event.policy = decision.policy;
-  // What no policy decided, no line of a policy allows.
-  event.engine = owner.refusal.empty() ? "opa" : "identity";
-  if (!decision.allowed) {
-    event.reason = decision.reason;
+  const policy::CompiledPolicy& compiled = lease->compiled();
+  policy::Route route = compiled.FindRoute(compiled.MatchCaller(Judged(owner)), plan.authority.host,
+                                           plan.authority.port);
+  OwnerDecision decided = DecideOwner(owner, route);
+  event.policy = decided.decision.policy;
+  event.engine = decided.engine;
+  if (!decided.decision.allowed) {
+    event.reason = decided.decision.reason;
     std::string response =
         RenderRefusal(NewRefusal(403, "policy_denied", plan.target + " not permitted by policy"));
     co_return co_await Answer403(services, client, std::move(event), std::move(response));

@@ -30,13 +30,17 @@ struct Question {
   Endpoint remote;
 };
 
-// The owner, or why there is none (`refusal` not empty): then the connection is denied.
+// The owner. `refusal`, when not empty, says why its programs grant nothing, and `caller` names
+// them for the records alone; it may still be the agent.
 struct Answer {
   uint64_t number = 0;
   int32_t pid = 0;  // In the sandbox's own numbering.
   policy::Caller caller;
   std::string refusal;
 };
+
+// Who a policy is asked about: the owner, without programs where they grant nothing.
+policy::Caller Judged(const Answer& owner);
 
 // The wire form: fixed-size questions, answers of at most kAnswerBytesMax. Parsing is strict: a
 // wrong size, a length that does not add up or trailing bytes give nullopt.

@@ -85,15 +85,22 @@ void AppendTexts(std::string& out, const std::vector<std::string>& texts, size_t
   for (size_t i = 0; i < count; ++i) AppendText(out, texts[i]);
 }
 
-// Number, pid, two texts and the three lists fit into one message.
+// Number, pid, agent, two texts and the three lists fit into one message.
 constexpr size_t kAncestorsBytesMax = 12288;
 constexpr size_t kCmdlineBytesMax = 4096;
 constexpr size_t kLinksBytesMax = 8000;
-static_assert(16 + 2 * (2 + kTextBytesMax) + 3 + kAncestorsBytesMax + kCmdlineBytesMax +
+static_assert(17 + 2 * (2 + kTextBytesMax) + 3 + kAncestorsBytesMax + kCmdlineBytesMax +
                   kLinksBytesMax <=
               kAnswerBytesMax);
 
 }  // namespace
+
+policy::Caller Judged(const Answer& owner) {
+  if (owner.refusal.empty()) return owner.caller;
+  policy::Caller unknown;
+  unknown.agent = owner.caller.agent;
+  return unknown;
+}
 
 std::string RenderQuestion(const Question& question) {
   std::string out;
@@ -119,6 +126,7 @@ std::string RenderAnswer(const Answer& answer) {
   std::string out;
   AppendNumber(out, answer.number, 8);
   AppendNumber(out, static_cast<uint32_t>(answer.pid), 4);
+  AppendNumber(out, answer.caller.agent ? 1 : 0, 1);
   AppendText(out, answer.refusal);
   AppendText(out, answer.caller.binary);
   AppendTexts(out, answer.caller.ancestors, kAncestorsBytesMax);
@@ -133,12 +141,14 @@ std::optional<Answer> ParseAnswer(std::string_view bytes) {
   Answer answer;
   answer.number = reader.Number(8);
   answer.pid = static_cast<int32_t>(reader.Number(4));
+  uint64_t agent = reader.Number(1);
+  answer.caller.agent = agent == 1;
   answer.refusal = reader.Text();
   answer.caller.binary = reader.Text();
   answer.caller.ancestors = reader.Texts();
   answer.caller.cmdline = reader.Texts();
   answer.caller.links = reader.Texts();
-  if (!reader.ok || !reader.rest.empty()) return std::nullopt;
+  if (!reader.ok || !reader.rest.empty() || agent > 1) return std::nullopt;
   // Somebody, or a reason why nobody.
   if (answer.caller.binary.empty() && answer.refusal.empty()) return std::nullopt;
   return answer;

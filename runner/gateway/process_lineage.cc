@@ -41,6 +41,7 @@ Process* LineageReader::Reopen(pid_t pid) {
 // another parent by now. Without, every one of them is opened anew.
 std::optional<Lineage> LineageReader::Walk(pid_t pid, pid_t init, bool remembered) {
   Lineage lineage;
+  lineage.caller.agent = pid != init;
   for (pid_t current = pid; lineage.processes.size() <= kAncestorsMax;) {
     Process* process = remembered ? Known(current) : Reopen(current);
     std::optional<std::string> path;

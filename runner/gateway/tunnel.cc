@@ -67,7 +67,7 @@ class Tunnel {
         owner_(owner),
         client_(client),
         policy_(services.policy.Take()),
-        caller_match_(policy_->compiled().MatchCaller(owner.caller)) {}
+        caller_match_(policy_->compiled().MatchCaller(Judged(owner))) {}
 
   Task<Done> Run(const codec::RequestHead& head);
   // Without a CONNECT: nothing is answered to one.
@@ -172,18 +172,14 @@ Task<Done> Tunnel::RunCaptured(Authority authority) {
 Task<Done> Tunnel::Decide() {
   // Another policy is in force: what is under way ends, and the client has to ask anew.
   policy_->WhenReplaced([this] { client_.AbortReading(); });
-  decision_.policy = "-";
-  decision_.reason = owner_.refusal;
-  if (owner_.refusal.empty()) {
-    route_ = policy_->compiled().FindRoute(caller_match_, authority_.host, authority_.port);
-    decision_ = policy::DescribeVerdict(route_.connection(), route_, owner_.caller);
-  }
+  route_ = policy_->compiled().FindRoute(caller_match_, authority_.host, authority_.port);
+  OwnerDecision decided = DecideOwner(owner_, route_);
+  decision_ = std::move(decided.decision);
   if (!decision_.allowed) {
     std::string response = RenderRefusal(
         NewRefusal(403, "policy_denied", Name() + " not permitted by policy", decision_.reason));
-    // What no policy decided, no line of a policy allows.
-    co_await Refuse(Event::Outcome::kDenied, owner_.refusal.empty() ? "opa" : "identity",
-                    decision_.reason, std::move(response));
+    co_await Refuse(Event::Outcome::kDenied, std::move(decided.engine), decision_.reason,
+                    std::move(response));
     co_return Done{};
   }
   bool uninspected = handling().skip_tls && !handling().allow_uninspected_credentials &&

@@ -267,6 +267,7 @@ CallerMatch CompiledPolicy::MatchCaller(const Caller& caller) const {
   add(caller.binary);
   for (const std::string& ancestor : caller.ancestors) add(ancestor);
   for (const std::string& link : caller.links) add_path(link);
+  if (caller.agent) add_path(std::string(kAgentPrograms));
   return match;
 }
 

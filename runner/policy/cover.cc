@@ -187,6 +187,9 @@ Cover HostCovers(std::string_view wide, std::string_view narrow) {
 }
 
 Cover BinaryCovers(std::string_view wide, std::string_view narrow) {
+  // The agent is whatever runs in a sandbox, its programs known or not.
+  if (wide == kAgentPrograms) return Cover::kYes;
+  if (narrow == kAgentPrograms) return Of(wide == "/**" || wide == "**");
   bool wide_pattern = wide.find('*') != std::string_view::npos;
   bool narrow_pattern = narrow.find('*') != std::string_view::npos;
   if (!wide_pattern) return Of(wide == narrow);

@@ -57,6 +57,9 @@ TEST_CASE("BinaryCovers takes a pattern for one only when it has a star") {
   CHECK(BinaryCovers("/usr/bin/*", "/usr/bin/git") == kYes);
   CHECK(BinaryCovers("/usr/bin/*", "/usr/bin/x/git") == kNo);
   CHECK(BinaryCovers("/**", "/usr/bin/*") == kYes);
+  CHECK(BinaryCovers("the agent", "/**") == kYes);
+  CHECK(BinaryCovers("/**", "the agent") == kYes);
+  CHECK(BinaryCovers("/usr/bin/*", "the agent") == kNo);
   CHECK(BinaryCovers("/usr/bin/[x", "/usr/bin/[x") == kYes);
   CHECK(BinaryCovers("/usr/bin/git", "/usr/bin/*") == kNo);
 }

@@ -24,6 +24,8 @@ struct Caller {
   // Paths that a policy may name these programs by: symbolic links in the sandbox that lead to
   // them. They count for exact paths only, not for globs.
   std::vector<std::string> links = {};
+  // The agent, or started by it: what kAgentPrograms means, whichever programs these are.
+  bool agent = false;
 };
 
 struct Decision {

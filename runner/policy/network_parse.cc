@@ -25,6 +25,10 @@ Result<std::string> ParseBinary(Reader* reader, const YamlNode& item) {
   if (path.empty()) {
     return reader->Invalid(item.at, "a binary needs a 'path'", "write '- path: /usr/bin/git'");
   }
+  if (path == kAgentPrograms) {
+    return reader->Invalid(fields.At("path"), "'" + path + "' is not a path",
+                           "write '- path: /**' for any program");
+  }
   if (path.find('*') != std::string::npos) {
     TRY(CheckGlob(*reader, fields.At("path"), "path", path, '/'));
   }

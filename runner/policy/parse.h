@@ -18,12 +18,6 @@ namespace policy {
 
 inline constexpr size_t kPolicyBytesMax = 262144;  // OpenShell's bound.
 
-// Who the short form speaks of: the agent. That is the command a run starts, whatever that
-// executes, and all that it starts; nothing else runs in the sandbox. An executable would not name
-// it: a script is run by its interpreter, `env node` by node, and a shell replaces itself by its
-// only command.
-inline constexpr std::string_view kAgentPrograms = "/**";
-
 // What the `endpoints:` form needs to know of the run: which default endpoints `defaults:` means
 // and whose connections they are for.
 struct ParseContext {

@@ -262,7 +262,7 @@ TEST_CASE("The short form puts the defaults first and each text once") {
   CHECK(file.key == "endpoints");
   REQUIRE(file.endpoints.size() == 2);
   CHECK(file.endpoints[1].access == Access::kReadOnly);
-  CHECK(file.binaries == std::vector<std::string>{"/**"});
+  CHECK(file.binaries == std::vector<std::string>{"the agent"});
 }
 
 TEST_CASE("DefaultPolicy is the forge for git, and the model of an agent that has one") {
@@ -270,7 +270,7 @@ TEST_CASE("DefaultPolicy is the forge for git, and the model of an agent that ha
   REQUIRE(policy.network.size() == 2);
   CHECK(policy.network[0].key == "default-forge");
   CHECK(policy.network[1].key == "default-model");
-  CHECK(policy.network[1].binaries == std::vector<std::string>{"/**"});
+  CHECK(policy.network[1].binaries == std::vector<std::string>{"the agent"});
   ParseContext command;
   command.forge_host = "git.example.com";
   Policy other = DefaultPolicy(command);

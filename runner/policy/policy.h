@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "codec/position.h"
@@ -95,12 +96,19 @@ struct Endpoint {
   codec::Position at;
 };
 
+// In place of a path, who the short form speaks of: the agent. That is the command a run starts,
+// whatever that executes, and all that it starts. An executable would not name it: a script is run
+// by its interpreter, `env node` by node, a shell replaces itself by its only command, and what the
+// agent builds anew is another program than the one before. No file may have it as a path.
+inline constexpr std::string_view kAgentPrograms = "the agent";
+
 // One `network_policies` entry, or the one that an `endpoints:` list becomes.
 struct NetworkPolicy {
   std::string key;   // The map key: decides which policy is named when several match.
   std::string name;  // Shown in logs and deny bodies; defaults to the key.
   std::vector<Endpoint> endpoints;
-  std::vector<std::string> binaries;  // Paths or globs; empty matches no program at all.
+  // Paths, globs or kAgentPrograms; empty matches no program at all.
+  std::vector<std::string> binaries;
   codec::Position at;
 };
 

@@ -69,6 +69,7 @@ Answer Ask(const Policy& policy, const Denial& denial) {
   Caller caller;
   caller.binary = denial.binary.empty() ? "/unknown" : denial.binary;
   caller.ancestors = denial.ancestors;
+  caller.agent = true;  // As everything that a run records.
   CompiledPolicy compiled(policy);
   Route route = compiled.FindRoute(compiled.MatchCaller(caller), denial.host, denial.port);
   std::string path = denial.path.empty() ? "/" : denial.path;

@@ -20,6 +20,7 @@ bool Allows(const std::string& text, const Denial& denial) {
   Policy policy = ParsePolicy(text, Context()).value().policy;
   Caller caller;
   caller.binary = denial.binary;
+  caller.agent = true;
   return DecideConnection(policy, denial.host, denial.port, caller).allowed &&
          (denial.method.empty() ||
           DecideRequest(policy, denial.host, denial.port, caller, {denial.method, denial.path, ""})

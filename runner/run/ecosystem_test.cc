@@ -110,7 +110,7 @@ TEST_CASE("An ecosystem's policy lets the agent read, and nothing write") {
   std::optional<policy::NetworkPolicy> policy = EcosystemPolicy("node", {{"npm.example", 443}});
   REQUIRE(policy.has_value());
   CHECK(policy->key == "ecosystem_node");
-  CHECK(policy->binaries == Hosts{"/**"});
+  CHECK(policy->binaries == Hosts{"the agent"});
   REQUIRE(policy->endpoints.size() == 1);
   for (const policy::HttpRule& rule : policy->endpoints[0].rules) {
     CHECK((rule.method == "GET" || rule.method == "HEAD" || rule.method == "OPTIONS"));

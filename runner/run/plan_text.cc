@@ -55,7 +55,6 @@ std::string Opened(const policy::Endpoint& endpoint) {
 
 std::string NameBinaries(const std::vector<std::string>& binaries) {
   if (binaries.empty()) return "no program";
-  if (binaries.front() == policy::kAgentPrograms) return "the agent";
   std::string text;
   for (size_t i = 0; i < binaries.size() && i < kBinariesShown; ++i) {
     text += (i == 0 ? "" : ", ") + binaries[i];

@@ -31,7 +31,7 @@ void AddResolvedBinaries(const RunImage* image, policy::Policy* policy) {
   for (policy::NetworkPolicy& network : policy->network) {
     std::vector<std::string> resolved;
     for (const std::string& path : network.binaries) {
-      if (path.find('*') != std::string::npos) continue;
+      if (!path.starts_with('/') || path.find('*') != std::string::npos) continue;
       Result<std::string> real =
           image != nullptr ? image->root.RealPath(path) : sys::RealPath(path);
       if (real.ok() && real.value() != path) resolved.push_back(std::move(real).value());

@@ -116,7 +116,9 @@ class Owners(Case):
         got = self.run_agent("p share two ./other ./allowed; p hand-down one ./other ./allowed;"
                              "p share same ./allowed; p share forked ./other")
         self.assertEqual(got, {"two": "403", "one": "200", "same": "200", "forked": "403"})
-        self.assertIn("ambiguous shared socket ownership", self.events())
+        with open(self.report + "/run.json") as record:
+            lines = {one["reason"]: one["allow_line"] for one in json.load(record)["denials"]}
+        self.assertEqual(lines["ambiguous shared socket ownership"], "")  # No line would help.
 
     def test_what_another_thread_changes_during_a_connect_hides_nobody(self):
         got = self.run_agent("p moving-address a ./other ./allowed; p moving-socket s ./other ./allowed;"
@@ -163,15 +165,18 @@ class ShortForm(Case):
                         ["sh", "-c", "x=$(./other orphan x %d ./other); echo $x" % self.port]):
             self.assertEqual(self.ask(*command), "x=200", command)
 
-
-    def test_no_line_is_suggested_where_the_policy_has_it(self):
-        share = "%s share x %d ./%%s" % ("./other", self.port)
-        self.assertEqual(self.ask("sh", "-c", share % "other"), "x=200")
-        self.assertEqual(self.ask("sh", "-c", share % "allowed"), "x=403")
+    def test_the_agent_stays_itself_whatever_it_builds(self):
+        build = "cp other /tmp/built; /tmp/built ask first %d; rm /tmp/built; cp allowed /tmp/built; echo >> /tmp/built;" \
+                "/tmp/built %%s x %d ./other" % (self.port, self.port)
+        for verb in ("ask", "start", "share"):
+            self.assertEqual(self.ask("sh", "-c", build % verb), "first=200\nx=200", verb)
+        with open(self.top + "/report/events.ocsf.jsonl") as log:
+            self.assertIn("Binary integrity violation", log.read())  # Told all the same.
+        self.assertEqual(self.ask("sh", "-c", (build % "ask").replace("ask first %d" % self.port, "ask x 1")),
+                         "x=403\nx=200")
         with open(self.top + "/report/run.json") as record:
-            denials = json.load(record)["denials"]
-        self.assertEqual([(one["reason"], one["allow_line"]) for one in denials],
-                         [("ambiguous shared socket ownership", "")])
+            (denial,) = json.load(record)["denials"]
+        self.assertEqual(denial["allow_line"], "host.openshell.internal:1:read-only")
 
 
 class Files(Case):
