@@ -6,6 +6,7 @@
 #include <libcgroup.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -27,6 +28,7 @@ namespace sandbox {
 namespace {
 
 constexpr std::string_view kPrefix = "agentic-ci-";
+constexpr const char* kControllers[] = {"memory", "pids", "cpu"};
 constexpr size_t kCounterBytesMax = 4096;
 constexpr int64_t kCpuPeriodUs = 100'000;  // The kernel's default period.
 
@@ -94,12 +96,10 @@ bool CreateGroup(const std::string& name, const std::string& controller,
   return false;
 }
 
-// Removes the groups of runs whose supervisor was killed: nobody was left to do it. `parent` is
-// relative to the controller's mount, "" or with a slash at its end. A group that still holds
-// processes is refused by the kernel.
-void SweepGroups(const std::string& parent, const std::string& controller) {
-  std::string directory = MountPoint(controller) + "/" + parent;
-  DIR* entries = ::opendir(directory.c_str());
+// Removes the groups of runs whose supervisor was killed: nobody was left to do it. A group that
+// still holds processes is refused by the kernel.
+void SweepGroups(const std::string& parent) {
+  DIR* entries = ::opendir(parent.c_str());
   if (entries == nullptr) return;
   std::vector<std::string> names;
   while (const dirent* entry = ::readdir(entries)) names.emplace_back(entry->d_name);
@@ -109,10 +109,12 @@ void SweepGroups(const std::string& parent, const std::string& controller) {
     pid_t supervisor = 0;
     (void)std::from_chars(name.data() + kPrefix.size(), name.data() + name.size(), supervisor);
     if (supervisor > 0 && ::kill(supervisor, 0) != 0 && errno == ESRCH) {
-      (void)::rmdir((directory + name).c_str());
+      (void)::rmdir((parent + "/" + name).c_str());
     }
   }
 }
+
+std::string OwnName() { return std::string(kPrefix) + std::to_string(::getpid()); }
 
 std::optional<int64_t> ReadCounter(const std::string& file, const std::string& key) {
   Result<std::string> text = sys::ReadFile(file, kCounterBytesMax);
@@ -129,42 +131,81 @@ std::optional<int64_t> ReadCounter(const std::string& file, const std::string& k
 
 }  // namespace
 
+// One controller of v1, or of v2 as root.
+void Cgroup::CreateThrough(const std::string& controller, const SandboxLimits& limits) {
+  cg_version_t version = CGROUP_UNK;
+  if (::cgroup_get_controller_version(controller.c_str(), &version) != 0) return;
+  bool v2 = version == CGROUP_V2;
+  std::vector<Setting> settings = Settings(controller, v2, limits);
+  if (settings.empty()) return;
+  // On v2 a group with processes has no child groups with controllers; the root is the exception.
+  std::string own = v2 ? "/" : OwnGroup(controller);
+  std::string parent = own == "/" ? "" : own.substr(1) + "/";
+  std::string directory = MountPoint(controller) + "/" + parent;
+  std::string name = parent + OwnName();
+  bool writable = ::access(directory.c_str(), W_OK) == 0;
+  if (writable) SweepGroups(directory);
+  if (!writable || !CreateGroup(name, controller, settings)) {
+    why_not_ = "no cgroup can be written here";
+    return;
+  }
+  groups_.push_back({controller, name, MountPoint(controller) + "/" + name, v2});
+}
+
+void Cgroup::CreateDelegated(const SandboxLimits& limits) {
+  std::string why_not;
+  std::optional<DelegatedCgroup> taken = DelegatedCgroup::Take(&why_not);
+  if (!taken) {
+    why_not_ = why_not;
+    return;
+  }
+  delegated_.emplace(std::move(*taken));
+  SweepGroups(delegated_->directory());
+  std::string path = delegated_->directory() + "/" + OwnName();
+  if (::mkdir(path.c_str(), 0755) != 0) {
+    why_not_ = "the delegated cgroup takes no child";
+    delegated_.reset();
+    return;
+  }
+  for (const char* controller : kControllers) {
+    bool set = delegated_->offers(controller);
+    std::vector<Setting> settings = Settings(controller, true, limits);
+    for (const auto& [key, value] : settings) {
+      // Without swap in the kernel there is no file for it, and nothing to limit.
+      bool needed = key != "memory.swap.max";
+      set = set && (WriteCgroupFile(path + "/" + key, value) || !needed);
+    }
+    if (set && !settings.empty()) groups_.push_back({controller, OwnName(), path, true});
+  }
+}
+
 Cgroup Cgroup::Create(const SandboxLimits& limits) {
   Cgroup cgroup;
   ::cgroup_set_default_logger(-1);
-  if (::access("/sys/fs/cgroup", W_OK) != 0) {
-    cgroup.why_not_ = "no cgroup can be written here";
-    return cgroup;
-  }
-  if (::cgroup_init() != 0) {
+  if (::cgroup_init() == 0) {
+    for (const char* controller : kControllers) cgroup.CreateThrough(controller, limits);
+  } else {
     cgroup.why_not_ = "no cgroup file system is mounted";
-    return cgroup;
   }
-  std::string id = std::string(kPrefix) + std::to_string(::getpid());
-  for (const char* controller : {"memory", "pids", "cpu"}) {
-    cg_version_t version = CGROUP_UNK;
-    if (::cgroup_get_controller_version(controller, &version) != 0) continue;
-    bool v2 = version == CGROUP_V2;
-    std::vector<Setting> settings = Settings(controller, v2, limits);
-    if (settings.empty()) continue;
-    // On v2 a group with processes has no child groups with controllers; the root is the exception.
-    std::string own = v2 ? "/" : OwnGroup(controller);
-    std::string parent = own == "/" ? "" : own.substr(1) + "/";
-    SweepGroups(parent, controller);
-    std::string name = parent + id;
-    if (!CreateGroup(name, controller, settings)) {
-      cgroup.why_not_ = "no cgroup can be written here";
-      continue;
-    }
-    cgroup.groups_.push_back({controller, name, MountPoint(controller) + "/" + name, v2});
-  }
+  if (cgroup.groups_.empty()) cgroup.CreateDelegated(limits);
   return cgroup;
 }
 
 Cgroup::Cgroup(Cgroup&& other) noexcept
-    : groups_(std::exchange(other.groups_, {})), why_not_(std::move(other.why_not_)) {}
+    : delegated_(std::move(other.delegated_)),
+      groups_(std::exchange(other.groups_, {})),
+      why_not_(std::move(other.why_not_)) {
+  other.delegated_.reset();
+}
 
 Cgroup::~Cgroup() {
+  if (delegated_) {
+    std::string path = delegated_->directory() + "/" + OwnName();
+    // A gateway that lives on for a moment.
+    MoveProcesses(path, delegated_->waiting_room());
+    (void)::rmdir(path.c_str());
+    return;
+  }
   for (const Group& group : groups_) {
     Handle handle(::cgroup_new_cgroup(group.name.c_str()));
     if (handle == nullptr) continue;
@@ -187,6 +228,10 @@ Status Cgroup::Attach(pid_t pid, const std::vector<std::string>& controllers) co
   for (const Group& group : groups_) {
     if (std::find(controllers.begin(), controllers.end(), group.controller) == controllers.end()) {
       continue;
+    }
+    if (delegated_) {
+      if (WriteCgroupFile(group.path + "/cgroup.procs", std::to_string(pid))) return Ok();
+      return Errno("attaching to cgroup " + group.path);
     }
     Handle handle(::cgroup_new_cgroup(group.name.c_str()));
     if (handle == nullptr) return Error{Code::kIo, "cgroup_new_cgroup failed"};

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Limits the kernel enforces, through libcgroup, on v1 and v2.
+// Limits the kernel enforces, on cgroups of v1 and v2: through libcgroup, or below a group of v2
+// that was delegated to this user, which libcgroup cannot use (it writes to every group above).
 #pragma once
 
 #include <sys/types.h>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "sandbox/delegated_cgroup.h"
 
 namespace sandbox {
 
@@ -19,7 +21,8 @@ struct SandboxLimits;
 // everything in them must be dead by then.
 class Cgroup {
  public:
-  // Creates groups beneath this process's own (v1) or beneath the root (v2) and sets `limits`.
+  // Creates groups beneath this process's own (v1, or v2 where that is delegated to this user) or
+  // beneath the root (v2) and sets `limits`.
   // Controllers that cannot be written are left out: ask enforces(). Never fails: no cgroup at all
   // is an answer too.
   static Cgroup Create(const SandboxLimits& limits);
@@ -50,8 +53,11 @@ class Cgroup {
   };
 
   Cgroup() = default;
+  void CreateThrough(const std::string& controller, const SandboxLimits& limits);
+  void CreateDelegated(const SandboxLimits& limits);
   const Group* Find(const std::string& controller) const;
 
+  std::optional<DelegatedCgroup> delegated_;  // Then all groups are the one in it.
   std::vector<Group> groups_;
   std::string why_not_;
 };

@@ -6,7 +6,7 @@ import signal
 import subprocess
 import time
 
-from harness import BASE, FIXTURES, PROBE, ROOT, Case, git, wait_until, write
+from harness import BASE, FIXTURES, PLAIN_ENV, PROBE, ROOT, USER, Case, git, wait_until, write
 
 
 class ExitCodes(Case):
@@ -131,6 +131,50 @@ class ExitCodes(Case):
                                      checkout=os.path.dirname(PROBE))
                 self.limited(run, 'memory')
                 self.run_agent(*line, checkout=os.path.dirname(PROBE))
+
+    def delegated(self):
+        """Groups of its own for an ordinary user, as `Delegate=yes` makes them: where to enter."""
+        top, parts = '/sys/fs/cgroup', ('memory', 'pids')
+        if os.path.exists(top + '/cgroup.controllers'):
+            subprocess.run(f'echo "+memory +pids" > {top}/cgroup.subtree_control', shell=True, check=True)
+            parts, entrance = ('',), 'cgroup.procs'
+        else:
+            entrance = 'tasks'
+        entrances = []
+        for part in parts:
+            group = os.path.join(top, part, self.marker)
+            os.mkdir(group)
+            self.addCleanup(os.rmdir, group)
+            for name in ('', 'cgroup.procs', 'tasks', 'cgroup.subtree_control', 'cgroup.threads'):
+                if os.path.exists(f'{group}/{name}'):
+                    os.chown(f'{group}/{name}', USER, USER)
+            entrances.append(f'{group}/{entrance}')
+        return entrances
+
+    def test_delegated_cgroup_is_used_by_an_ordinary_user(self):
+        if not ROOT:
+            return  # Once is enough.
+        writable = os.access('/sys/fs/cgroup', os.W_OK)
+        self.feature('cgroup', writable, 'nobody here can delegate a cgroup')
+        entrances = self.delegated()
+        subprocess.run(['chown', '-R', f'{USER}:{USER}', self.dir], check=True)
+
+        def run(enter):
+            line, report = self.command(['sh', '-c', 'head -c 300000000 /dev/zero | tail -n1 >/dev/null; exit 0'],
+                                        options=['--memory', '64MiB'])
+            script = ''.join(f'echo $$ > {file};' for file in enter) + 'exec "$@"'
+            process = subprocess.Popen(
+                ['sh', '-c', script, 'sh', 'setpriv', f'--reuid={USER}', f'--regid={USER}',
+                 '--clear-groups', *line], env=dict(PLAIN_ENV, HOME=self.home), cwd=self.dir,
+                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            process.report = report
+            self.supervisors.append(process.pid)
+            done = self.finish(process)
+            self.limited(done, 'memory')
+            return [c['note'] for c in done.record['isolation']['controls'] if c['name'] == 'memory'][0]
+
+        self.assertEqual(run(entrances), 'cgroup')
+        self.assertIn('is watched', run([]))  # The control.
 
     def test_shared_memory_counts_once_however_many_processes_have_it(self):
         self.run_agent(PROBE, 'hold', 'family', '40', options=['--memory', '128MiB'],

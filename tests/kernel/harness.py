@@ -16,6 +16,7 @@ PROBE = os.environ.get('KERNEL_TEST_PROBE', '')
 FIXTURES = os.environ.get('KERNEL_TEST_FIXTURES') == '1'  # Root made mounts for us.
 REQUIRED = os.environ.get('AGENTIC_CI_TESTS_REQUIRE', '').split()
 ROOT = os.geteuid() == 0
+USER = 12345  # Of no account.
 PLACE = '/srv/kernel-test-' + ('root' if ROOT else 'user')  # Ours, outside /tmp, with FIXTURES.
 CANARY = 'canary-7f3a91c2'
 RUN_SECONDS = 60

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace sandbox {
+
+// This process's own cgroup of v2, where it was handed over to this user (systemd's `Delegate=yes`,
+// a container with a writable cgroup): groups can be made below it. A group that has controllers
+// for its children has no processes itself, so this process and its children move into a child
+// group meanwhile. Destroying it undoes all of that.
+class DelegatedCgroup {
+ public:
+  // Nothing, and why in `why_not`, where there is none or where others' processes are in it too:
+  // those are not ours to move.
+  static std::optional<DelegatedCgroup> Take(std::string* why_not);
+
+  DelegatedCgroup(DelegatedCgroup&& other) noexcept;
+  DelegatedCgroup& operator=(DelegatedCgroup&&) = delete;
+  ~DelegatedCgroup();
+
+  const std::string& directory() const { return directory_; }
+  // "memory", "pids", "cpu": whether groups below have it.
+  bool offers(const std::string& controller) const;
+  // Where this process waits.
+  std::string waiting_room() const;
+
+ private:
+  DelegatedCgroup() = default;
+
+  std::string directory_;  // Empty: moved from.
+  std::vector<std::string> controllers_;
+};
+
+// Writes one line into a file of a cgroup's; false when the kernel refuses it.
+bool WriteCgroupFile(const std::string& path, const std::string& text);
+
+// Moves every process of the group `from` into the group `to`.
+void MoveProcesses(const std::string& from, const std::string& to);
+
+}  // namespace sandbox
