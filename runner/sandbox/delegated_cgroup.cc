@@ -14,10 +14,10 @@
 namespace sandbox {
 namespace {
 
-constexpr size_t kListBytesMax = 1 << 20;
+constexpr size_t kGroupTextBytesMax = 1 << 20;
 
 std::string ReadText(const std::string& path) {
-  Result<std::string> text = sys::ReadFile(path, kListBytesMax);
+  Result<std::string> text = sys::ReadFile(path, kGroupTextBytesMax);
   return text.ok() ? std::move(text).value() : std::string();
 }
 
