@@ -121,6 +121,7 @@ Result<sigstore::VerifyOptions> ReadOptions(const Arguments& arguments) {
       return Error{Code::kUsage, "--key and --certificate-identity exclude each other"};
     }
     std::string pem = TRY(sys::ReadFile(key, kKeyBytesMax).Context("reading the key"));
+    TRY(sigstore::CheckKey(pem).Context(key));
     options.signer = sigstore::KeyRule{std::move(pem), arguments.Has("require-log")};
     return options;
   }

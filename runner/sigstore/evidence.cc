@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <optional>
-#include <span>
 #include <utility>
 
 #include "codec/hex.h"
@@ -16,8 +15,6 @@
 
 namespace sigstore {
 namespace {
-
-constexpr Hash kSha256Only[] = {Hash::kSha256};
 
 // A time that somebody trusted vouches for.
 struct ProvedTime {
@@ -44,17 +41,42 @@ Checked<LogProof> ProveLogged(const Evidence& evidence, const TrustedInstance& i
   return proof;
 }
 
+// Which timestamps must hold.
+enum class Stamps {
+  kAll,
+  kKnown,    // Those of the trusted root's authorities.
+  kIgnored,  // None.
+};
+
+// A key is not bound to a time: its timestamps are nobody's concern unless somebody asks. And where
+// a log vouches for what is asked, one of an authority that the root does not know says as little
+// as none.
+Stamps StampsThatMatter(const LogProof& log, const VerifyOptions& options) {
+  if (options.require_timestamp) return Stamps::kAll;
+  const KeyRule* key = std::get_if<KeyRule>(&options.signer);
+  if (key != nullptr && !key->require_log) return Stamps::kIgnored;
+  bool enough = std::any_of(log.entries.begin(), log.entries.end(), [&](const Logged& entry) {
+    return key != nullptr || entry.time.has_value();
+  });
+  return enough ? Stamps::kKnown : Stamps::kAll;
+}
+
 Checked<std::vector<ProvedTime>> ProveTimes(const Evidence& evidence,
                                             const TrustedInstance& instance, const LogProof& log,
-                                            bool timestamps_matter) {
+                                            Stamps stamps) {
   std::vector<ProvedTime> times;
   for (const Logged& entry : log.entries) {
     if (entry.time) times.push_back({*entry.time, true});
   }
-  if (!timestamps_matter) return times;
+  if (stamps == Stamps::kIgnored) return times;
   for (const std::string& response : evidence.timestamps) {
-    Instant at = TRY(VerifyTimestamp(response, evidence.stamped, instance.timestamp_authorities));
-    times.push_back({at, false});
+    std::optional<Instant> at =
+        TRY(VerifyTimestamp(response, evidence.stamped, instance.timestamp_authorities));
+    if (at) {
+      times.push_back({*at, false});
+    } else if (stamps == Stamps::kAll) {
+      return Rejection{Reason::kTsa, "the timestamp is of no authority of the trusted root"};
+    }
   }
   return times;
 }
@@ -180,8 +202,6 @@ Check CheckDigests(const Evidence& evidence) {
 
 Check CheckSignature(const Evidence& evidence, const PublicKey& key) {
   const SignedContent& content = evidence.content;
-  std::span<const Hash> hashes = kSha256Only;
-  if (!evidence.sha256_only) hashes = HashesFor(key.kind());
   if (!content.message) {
     TRY(CheckDigests(evidence));
     if (key.kind() == PublicKey::Kind::kEd25519) {
@@ -190,14 +210,18 @@ Check CheckSignature(const Evidence& evidence, const PublicKey& key) {
                        "over an attestation can, and whatever an ECDSA key signs"};
     }
   }
-  for (Hash hash : hashes) {
+  for (Hash hash : HashesFor(key.kind())) {
     const std::string& digest = evidence.artifact[static_cast<size_t>(hash)];
     bool made = content.message
                     ? key.Verifies(hash, *content.message, content.signature)
                     : !digest.empty() && key.VerifiesDigest(hash, digest, content.signature);
     if (made) return Pass();
   }
-  return Rejection{Reason::kSignature, "the signature was not made with the key over this"};
+  std::string what = "the signature was not made with the key over this";
+  if (key.kind() == PublicKey::Kind::kEd25519) {
+    what += ", or by Ed25519ph, which cannot be verified here";
+  }
+  return Rejection{Reason::kSignature, std::move(what)};
 }
 
 Checked<Verified> ProveBy(const Evidence& evidence, const VerifyOptions& options,
@@ -211,9 +235,8 @@ Checked<Verified> ProveBy(const Evidence& evidence, const VerifyOptions& options
   if (options.require_timestamp && evidence.timestamps.empty()) {
     return Rejection{Reason::kNoTimestamp, "there is no timestamp authority's timestamp"};
   }
-  // A key is not bound to a time: its timestamps are nobody's concern unless somebody asks.
-  bool timestamps_matter = !key_rule || require_log || options.require_timestamp;
-  std::vector<ProvedTime> times = TRY(ProveTimes(evidence, instance, log, timestamps_matter));
+  std::vector<ProvedTime> times =
+      TRY(ProveTimes(evidence, instance, log, StampsThatMatter(log, options)));
   Verified verified;
   if (const IdentityRule* rule = std::get_if<IdentityRule>(&options.signer)) {
     TRY(ProveIdentity(evidence.leaf.get(), *rule, options, instance, times, &verified));

@@ -24,7 +24,6 @@ struct Evidence {
   // With a signature over an artifact: its real digests, as `content` has those that are claimed.
   std::string artifact[3];
   bool proof_required = true;  // A log's promise alone is not enough.
-  bool sha256_only = false;    // Signed before clients chose the hash by the curve.
 };
 
 // Whether the signature was made by the one whom `options` accepts, at a time when they could make

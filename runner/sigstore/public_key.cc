@@ -90,6 +90,18 @@ KeyOwner ReadSpki(std::string_view der) {
   return key;
 }
 
+// What stands in its place, as far as it shows: people have several files with a key in them.
+std::string NotAPublicKey(std::string_view text, const std::optional<PemBlock>& block) {
+  if (text.find_first_not_of(" \t\r\n") == std::string_view::npos)
+    return "the file of the key is empty";
+  if (text.find("PRIVATE KEY-----") != std::string_view::npos) {
+    return "a private key, and not the public key that belongs to it";
+  }
+  if (block && block->label == "CERTIFICATE") return "a certificate, and not a public key";
+  if (!block && text.starts_with('\x30')) return "DER, and not a public key in PEM";
+  return "not a public key in PEM";
+}
+
 }  // namespace
 
 std::string Digest(Hash hash, std::string_view bytes) {
@@ -130,8 +142,9 @@ Checked<PublicKey> PublicKey::FromPkcs1(std::string_view der, Reason malformed) 
 
 Checked<PublicKey> PublicKey::FromPem(std::string_view pem, Reason malformed) {
   std::optional<PemBlock> block = ParsePem(pem);
-  if (!block || block->label != "PUBLIC KEY") return Rejection{malformed, "not a public key"};
-  return FromSpki(block->der, malformed);
+  if (block && block->label == "PUBLIC KEY") return FromSpki(block->der, malformed);
+  if (block && block->label == "RSA PUBLIC KEY") return FromPkcs1(block->der, malformed);
+  return Rejection{malformed, NotAPublicKey(pem, block)};
 }
 
 Checked<PublicKey> PublicKey::FromCertificate(const X509* certificate) {

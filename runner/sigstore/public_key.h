@@ -25,6 +25,7 @@ class PublicKey {
   // Each fails with `malformed` for what is no key, and with kKeyAlgorithm for another kind.
   static Checked<PublicKey> FromSpki(std::string_view der, Reason malformed);
   static Checked<PublicKey> FromPkcs1(std::string_view der, Reason malformed);
+  // `PUBLIC KEY` or `RSA PUBLIC KEY` (PKCS #1).
   static Checked<PublicKey> FromPem(std::string_view pem, Reason malformed);
   static Checked<PublicKey> FromCertificate(const X509* certificate);
 

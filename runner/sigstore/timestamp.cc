@@ -117,20 +117,43 @@ Checked<Instant> VerifyBy(TS_RESP* response, std::string_view signature,
   return *time;
 }
 
+// Whether an authority of the root may have made it: by the names that it gives its signer and the
+// signer's issuer, which is no proof. True for what does not say.
+bool MayBeKnown(TS_RESP* response, const std::vector<TrustedAuthority>& authorities) {
+  PKCS7* token = ::TS_RESP_get_token(response);
+  STACK_OF(PKCS7_SIGNER_INFO)* signers = token ? ::PKCS7_get_signer_info(token) : nullptr;
+  if (signers == nullptr || sk_PKCS7_SIGNER_INFO_num(signers) != 1) return true;
+  const PKCS7_ISSUER_AND_SERIAL* named = sk_PKCS7_SIGNER_INFO_value(signers, 0)->issuer_and_serial;
+  if (named == nullptr || named->issuer == nullptr) return true;
+  for (const TrustedAuthority& trusted : authorities) {
+    Checked<Authority> authority = ReadAuthority(trusted);
+    if (!authority.ok()) return true;
+    for (const CertificateOwner& one : authority.value().certificates) {
+      if (::X509_NAME_cmp(named->issuer, ::X509_get_subject_name(one.get())) == 0 ||
+          ::X509_NAME_cmp(named->issuer, ::X509_get_issuer_name(one.get())) == 0) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
 }  // namespace
 
-Checked<Instant> VerifyTimestamp(std::string_view response, std::string_view signature,
-                                 const std::vector<TrustedAuthority>& authorities) {
+Checked<std::optional<Instant>> VerifyTimestamp(std::string_view response,
+                                                std::string_view signature,
+                                                const std::vector<TrustedAuthority>& authorities) {
   if (response.size() > kResponseBytesMax) return Refused("is too long");
   const unsigned char* at = Bytes(response);
   TimestampResponseOwner parsed(::d2i_TS_RESP(nullptr, &at, static_cast<long>(response.size())));
   if (parsed == nullptr || at != Bytes(response) + response.size()) {
     return Refused("is malformed");
   }
+  if (!MayBeKnown(parsed.get(), authorities)) return std::optional<Instant>();
   Rejection why = Refused("is of no authority of the trusted root");
   for (const TrustedAuthority& authority : authorities) {
     Checked<Instant> time = VerifyBy(parsed.get(), signature, authority);
-    if (time.ok()) return time;
+    if (time.ok()) return std::optional(time.value());
     // An authority that signed it but may not be believed says more than one that did not.
     if (why.reason == Reason::kTsa) why = time.error();
   }

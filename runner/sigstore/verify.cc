@@ -68,7 +68,6 @@ Checked<Verified> Verify(const LegacySignature& layer, std::string_view digest_h
   TRY(CheckDigestForm(digest_hex));
   Evidence evidence;
   evidence.proof_required = false;
-  evidence.sha256_only = true;
   std::string payload_type;
   if (layer.signature.empty()) {
     codec::Json json = TRY(ReadJson(layer.payload, "layer", kBundleBytesMax));
@@ -109,6 +108,14 @@ Checked<Verified> Verify(const LegacySignature& layer, std::string_view digest_h
 }
 
 }  // namespace
+
+Status CheckKey(std::string_view pem) {
+  CleanErrorQueue clean;
+  Checked<PublicKey> key = PublicKey::FromPem(pem, Reason::kBadKey);
+  if (key.ok()) return Ok();
+  return Error{Code::kInvalid, Render(key.error()),
+               "cosign public-key --key cosign.key > cosign.pub"};
+}
 
 Verdict VerifyBundle(std::string_view bundle, const Artifact& artifact,
                      const VerifyOptions& options, const TrustedRoot* root) {

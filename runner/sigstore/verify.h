@@ -18,13 +18,17 @@
 
 namespace sigstore {
 
-// A public key that is accepted (PEM, `PUBLIC KEY`).
+// A public key that is accepted (PEM, `PUBLIC KEY` or `RSA PUBLIC KEY`).
 struct KeyRule {
   std::string pem;
   // The signature must be in a transparency log of the trusted root. Off by default: a team's own
   // key needs no log, and no trusted root then.
   bool require_log = false;
 };
+
+// kInvalid, with what to type, for a text that is no key to verify with: said before anybody is
+// asked for a signature.
+Status CheckKey(std::string_view pem);
 
 // A person or workflow that is accepted, whoever held the key for those ten minutes.
 struct IdentityRule {

@@ -66,7 +66,7 @@ def key_types():
     yield refused('dsse-p256-sha384', 'signature', bundle(hash_name='sha384'))
     yield refused('dsse-sha1', 'signature', bundle(hash_name='sha1'))
     yield refused('weak-rsa', 'key-algorithm', bundle(kind='rsa1024'), npm_differs='npm takes RSA of any size')
-    yield refused('team-weak-rsa', 'key-algorithm', managed(managed=key('team', 'rsa1024'), logs=()),
+    yield refused('team-weak-rsa', 'key-algorithm', managed(managed=key('team', 'rsa1024'), logs=()), exit=65,
                   root=None, key=key('team', 'rsa1024').pem, npm_reads=False)
     yield refused('message-ed25519', 'key-algorithm', bundle('message', kind='ed25519'), word='Ed25519ph')
 
@@ -242,7 +242,7 @@ def keys():
     for name, pem in [('garbage', b'not a key\n'), ('empty', b''),
                       ('private', b'-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n'),
                       ('truncated', TEAM.pem[:80]), ('certificate', CA.pem)]:
-        yield refused('key-' + name, 'bad-key', managed(logs=()), root=None, key=pem, npm_reads=False)
+        yield refused('key-' + name, 'bad-key', exit=65, document=managed(logs=()), root=None, key=pem, npm_reads=False)
 
 
 def policies():

@@ -53,6 +53,16 @@ class Key:
                                                       serialization.PublicFormat.PKCS1)
 
     @property
+    def pkcs1_pem(self):
+        return self.private.public_key().public_bytes(serialization.Encoding.PEM,
+                                                      serialization.PublicFormat.PKCS1)
+
+    @property
+    def private_pem(self):
+        return self.private.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8,
+                                          serialization.NoEncryption())
+
+    @property
     def details(self):
         """PublicKeyDetails of sigstore_common.proto."""
         if self.kind.startswith('rsa'):

@@ -48,8 +48,30 @@ def teams():
                        key=key('team', kind).pem)
         yield refused('legacy-team-other-' + kind, 'signature', team(managed=key('stranger', kind)),
                       root=None, key=key('team', kind).pem)
+    # cosign 3 signs with the curve's own hash, and those before it with SHA-256.
+    for kind, hash_name, other in (('p384', 'sha384', 'sha512'), ('p521', 'sha512', 'sha384')):
+        yield verified('legacy-team-own-hash-' + kind, team(managed=key('team', kind), hash_name=hash_name),
+                       root=None, key=key('team', kind).pem)
+        yield verified('legacy-team-own-hash-logged-' + kind, team(managed=key('team', kind), log={},
+                       hash_name=hash_name), key=key('team', kind).pem, options=('--require-log',))
+        yield refused('legacy-team-another-hash-' + kind, 'signature', team(
+            managed=key('team', kind), hash_name=other), root=None, key=key('team', kind).pem)
+    yield refused('legacy-team-another-hash-p256', 'signature', team(hash_name='sha384'), root=None, key=TEAM.pem)
+    rsa = key('team', 'rsa2048')
+    yield verified('legacy-team-pkcs1', team(managed=rsa), root=None, key=rsa.pkcs1_pem)
+    yield refused('legacy-team-pkcs1-other', 'signature', team(managed=key('stranger', 'rsa2048')), root=None,
+                  key=rsa.pkcs1_pem)
+    yield refused('legacy-team-pkcs1-weak', 'key-algorithm', team(managed=key('team', 'rsa1024')), root=None, exit=65,
+                  key=key('team', 'rsa1024').pkcs1_pem)
+    yield refused('legacy-team-ed25519ph', 'signature', team(
+        managed=key('team', 'ed25519'), signature=lambda made: made[::-1]), root=None,
+        key=key('team', 'ed25519').pem, word='Ed25519ph')
+    for name, text, word in (('private', TEAM.private_pem, 'a private key'), ('empty', b'\n', 'is empty'),
+                             ('certificate', CA.pem, 'a certificate'), ('der', TEAM.spki, 'DER'),
+                             ('garbage', b'garbage', 'not a public key in PEM')):
+        yield refused('legacy-team-key-' + name, 'bad-key', team(), root=None, key=text, word=word, exit=65)
     yield verified('legacy-team-logged', team(log={}), key=TEAM.pem)
-    yield refused('legacy-team-weak', 'key-algorithm', team(managed=key('team', 'rsa1024')), root=None,
+    yield refused('legacy-team-weak', 'key-algorithm', team(managed=key('team', 'rsa1024')), root=None, exit=65,
                   key=key('team', 'rsa1024').pem)
     yield refused('legacy-team-other-image', 'digest', team(), root=None, key=TEAM.pem, digest=OTHER_DIGEST)
 

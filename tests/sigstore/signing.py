@@ -164,7 +164,7 @@ def simple_signing(**changes):
 
 def legacy(payload=None, managed=None, log={}, stamp={}, shown_chain=(CA, ROOT), certificate=None,
            signature=unchanged, rekor_bundle=unchanged, change=unchanged, kind='p256', dsse=None,
-           stamp_signature=False, payload_type=IN_TOTO,
+           stamp_signature=False, payload_type=IN_TOTO, hash_name='sha256',
            logged_as=None, **leaf_changes):
     """One layer of cosign's tag format, as `verify-bundle --legacy-layer` reads it. `log`: hooks of
     Log.entry, None for no entry; `stamp`: changes of the timestamp, None for none; `rekor_bundle`
@@ -176,7 +176,7 @@ def legacy(payload=None, managed=None, log={}, stamp={}, shown_chain=(CA, ROOT),
         certificate = leaf(**options | leaf_changes)
     payload = canonical(simple_signing()) if payload is None else payload
     signed = pae(dsse, payload_type) if dsse else payload
-    made = signature(signer.sign(signed, 'sha256'))
+    made = signature(signer.sign(signed, hash_name))
     if dsse:
         payload = canonical({'payload': b64(dsse), 'payloadType': payload_type,
                              'signatures': [{'keyid': '', 'sig': b64(made)}]})
@@ -185,7 +185,7 @@ def legacy(payload=None, managed=None, log={}, stamp={}, shown_chain=(CA, ROOT),
         annotations['certificate'] = certificate.pem.decode()
         annotations['chain'] = b''.join(one.pem for one in shown_chain).decode()
     if log is not None:
-        entry = entry_of(REKOR1, logged_as or ('dsse' if dsse else 'hashedrekord'), 'sha256', {
+        entry = entry_of(REKOR1, logged_as or ('dsse' if dsse else 'hashedrekord'), hash_name, {
             'signed': signed, 'payload': dsse, 'envelope': payload, 'signature': made, 'key': signer,
             'certificate': certificate}, **log)
         annotations['bundle'] = json.dumps(rekor_bundle({

@@ -53,6 +53,23 @@ def other_tsa(kind):
     return {'document': stamped(authority_=one), 'root': believing([one, TSA_ROOT])}
 
 
+def unknown():
+    """A timestamp of an authority that the trusted root does not know, beside what a log says."""
+    root = authority('unknown root')
+    unknown_ = {'authority_': timestamper('unknown tsa', issuer=root)}
+    differs = 'npm wants every timestamp to hold'
+    yield verified('tsa-unknown-beside-log-time', bundle(stamps=[unknown_]), npm_differs=differs)
+    yield verified('tsa-unknown-embedded-beside-log-time', bundle(stamps=[unknown_ | {'embed': (
+        unknown_['authority_'], root)}]), npm_differs=differs)
+    yield verified('tsa-unknown-beside-known', bundle(stamps=[unknown_, {}]), npm_differs=differs)
+    yield refused('tsa-unknown-alone', 'tsa', bundle(logs=[2], stamps=[unknown_]))
+    yield refused('tsa-unknown-where-one-is-asked-for', 'tsa', bundle(stamps=[unknown_]),
+                  options=('--require-timestamp',))
+    # One that says it is of a known authority must hold.
+    yield refused('tsa-forged-beside-log-time', 'tsa', bundle(stamps=[{'authority_': OTHER_TSA}]))
+    yield refused('tsa-of-something-else-beside-log-time', 'tsa', bundle(stamp_over=b'something else'))
+
+
 def missing():
     yield refused('rekor2-no-timestamp', 'no-timestamp', bundle(logs=[2], stamps=()))
     yield refused('rekor2-empty-timestamps', 'no-timestamp', put(STAMPS, [])(stamped()))
@@ -159,5 +176,5 @@ def signing_time():
 
 
 def cases():
-    for family in (good, missing, tokens, authorities, signing_time):
+    for family in (good, unknown, missing, tokens, authorities, signing_time):
         yield from family()
