@@ -194,7 +194,9 @@ Result<int> ImagePullCommand(const Arguments& arguments) {
     return 0;
   }
   std::string text = AsText(pulled.image);
-  for (const std::string& warning : pulled.unpacked.warnings) text += Fact("warning", warning);
+  if (pulled.unpacked.fresh) {
+    for (const std::string& warning : pulled.unpacked.warnings) text += Fact("warning", warning);
+  }
   TRY(Print(text));
   return 0;
 }

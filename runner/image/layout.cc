@@ -64,8 +64,7 @@ class Layout : public Source {
 // A blob's file: within the layout, no link, no device that could keep us waiting.
 Result<Fd> OpenBlob(int directory, const std::string& digest) {
   Fd file = TRY(sys::OpenBeneath(directory, "blobs/sha256/" + digest.substr(7),
-                                 O_RDONLY | O_NONBLOCK | O_CLOEXEC)
-                    .Context(digest));
+                                 O_RDONLY | O_NONBLOCK | O_CLOEXEC));
   struct stat status {};
   if (::fstat(file.get(), &status) != 0) return Errno("fstat");
   if (!S_ISREG(status.st_mode)) return Error{Code::kInvalid, digest + ": not a file"};

@@ -34,8 +34,8 @@ Status BlobTransfer::Run(RegistryClient& client, Deadline deadline) {
     if (!answer.ok() && answer.error().code == Code::kTemporary && advanced && !deadline.passed()) {
       continue;
     }
-    const net::HttpResponse response = TRY(std::move(answer).Context(blob_.digest));
-    return client.Explain(response, "blob " + blob_.digest);
+    if (!answer.ok()) return About("blob ", blob_.digest, std::move(answer).error());
+    return client.Explain(answer.value(), "blob " + blob_.digest);
   }
 }
 

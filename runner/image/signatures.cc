@@ -67,7 +67,9 @@ class Finder {
 
  private:
   void Fail(const std::string& where, const Error& error) {
-    lookup_.failures.push_back(where + ": " + error.what);
+    size_t name = where.find("sha256");  // Of a tag or a digest.
+    name = name == std::string::npos ? 0 : name;
+    lookup_.failures.push_back(About(where.substr(0, name), where.substr(name), error).what);
   }
 
   void TakeManifest(const std::string& where, Result<Document> document, bool referrer) {

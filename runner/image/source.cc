@@ -47,6 +47,14 @@ void BlobCheck::Restart() {
   hash_ = codec::Sha256();
 }
 
+Error About(std::string_view kind, std::string_view name, Error error) {
+  // "sha256:HEX" is a file "sha256/HEX" of a layout.
+  if (error.what.find(name.substr(name.find(':') + 1)) == std::string::npos) {
+    error.what = std::string(kind) + std::string(name) + ": " + error.what;
+  }
+  return error;
+}
+
 Result<Document> MakeDocument(std::string media_type, std::string bytes,
                               const std::string& digest) {
   Document document{std::move(media_type), std::move(bytes), ""};

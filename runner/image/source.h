@@ -32,6 +32,9 @@ using BlobSink = std::function<Status(std::string_view bytes)>;
 // fails.
 using BlobRestart = std::function<Status()>;
 
+// `error` with what it is about before it, unless its text names that already: a digest is long.
+Error About(std::string_view kind, std::string_view name, Error error);
+
 class Source {
  public:
   virtual ~Source() = default;

@@ -25,6 +25,7 @@ namespace image {
 struct UnpackedImage {
   std::vector<std::string> layers;    // Directories, the uppermost first, as overlayfs lists them.
   std::vector<std::string> warnings;  // What was left out: devices, squashed owners.
+  bool fresh = false;                 // A layer of it was unpacked now, and not found in the store.
   // Who every file of every layer belongs to on this disk: the caller, who maps one id into the
   // sandbox; kRootLayersId when the caller is root, who must id-map the layers for anybody else.
   uid_t owner_uid = 0;

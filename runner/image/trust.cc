@@ -110,11 +110,19 @@ Result<bool> RuleReader::Boolean(std::string_view key, bool fallback) const {
 
 // A file of the repository, or the key itself.
 Result<std::string> RuleReader::Key(const YamlNode& node) const {
-  if (node.text.starts_with(kPemBegin)) return node.text;
+  if (node.text.starts_with(kPemBegin)) {
+    Status usable = sigstore::CheckKey(node.text);
+    if (!usable.ok()) {
+      return Invalid(node.at, "the key: " + usable.error().what, usable.error().hint);
+    }
+    return node.text;
+  }
   Result<std::string> pem = read_(node.text);
   if (!pem.ok()) return Invalid(node.at, "the key " + node.text + ": " + pem.error().what);
-  if (pem.value().find(kPemBegin) == std::string::npos) {
-    return Invalid(node.at, node.text + " is no public key in PEM", "cosign public-key");
+  Status usable = sigstore::CheckKey(pem.value());
+  if (!usable.ok()) {
+    return Invalid(node.at, "the key " + node.text + ": " + usable.error().what,
+                   usable.error().hint);
   }
   return pem;
 }
@@ -283,6 +291,7 @@ Result<TrustPolicy> OverrideTrust(TrustPolicy configured, const TrustOptions& gi
     } else {
       sigstore::KeyRule key;
       key.pem = TRY(sys::ReadFile(given.key_file, kKeyBytesMax).Context("reading the key"));
+      TRY(sigstore::CheckKey(key.pem).Context("the key " + given.key_file));
       rule.options.signer = std::move(key);
     }
     configured.rules.clear();

@@ -175,7 +175,9 @@ Result<UnpackedImage> ImageUnpacker::Unpack(const Manifest& manifest, const Imag
                              missing.begin() + static_cast<ptrdiff_t>(end));
     TRY(RunWave(wave, *budget));
   }
-  return Finish();
+  UnpackedImage image = Finish();
+  image.fresh = true;
+  return image;
 }
 
 Status ImageUnpacker::RunWave(const std::vector<size_t>& wave, LayerBudget& budget) {
@@ -203,13 +205,13 @@ Status ImageUnpacker::RunWave(const std::vector<size_t>& wave, LayerBudget& budg
 void ImageUnpacker::Work(std::vector<Job>& jobs) {
   for (size_t i = next_job_++; i < jobs.size() && !failed_; i = next_job_++) {
     Layer& layer = layers_[jobs[i].layer];
-    Result<StoredLayer> stored = UnpackLayer(jobs[i]).Context("layer " + layer.blob.digest);
+    Result<StoredLayer> stored = UnpackLayer(jobs[i]);
     std::lock_guard<std::mutex> lock(mutex_);
     if (stored.ok()) {
       layer.stored = std::move(stored).value();
     } else {
       failed_ = true;
-      if (!error_) error_ = std::move(stored).error();
+      if (!error_) error_ = About("layer ", layer.blob.digest, std::move(stored).error());
     }
     changed_.notify_all();
   }

@@ -6,7 +6,10 @@
 namespace run {
 namespace {
 
-constexpr char kPem[] = "-----BEGIN PUBLIC KEY-----\nMFkw\n-----END PUBLIC KEY-----\n";
+constexpr char kPem[] =
+    "-----BEGIN PUBLIC KEY-----\n"
+    "MCowBQYDK2VwAyEAGb9ECWmEzf6FQbrBZ9w7lshQhqowtrbLDFw4rXAxZuE=\n"
+    "-----END PUBLIC KEY-----\n";
 
 // A commit with one key.
 Result<std::string> ReadNamed(const std::string& path) {
@@ -153,7 +156,8 @@ TEST_CASE("An image policy that is not understood is refused by line") {
         Case{"{repository: a, key: .agentic-ci/cosign.pub, issuer: b}",
              ":3:7: error: key excludes"},
         Case{"{repository: a, key: missing.pub}", ":3:28: error: the key missing.pub: there is no"},
-        Case{"{repository: a, key: README.md}", ":3:28: error: README.md is no public key"},
+        Case{"{repository: a, key: README.md}",
+             ":3:28: error: the key README.md: bad-key: not a public"},
         Case{"{repository: 'a[', key: README.md}", ":3:20: error:"},
         Case{"{repository: a, identity: b, issuer: c, claims: {owner: d}}", ": error: unknown key"},
         Case{"{repository: a, identity: b, issuer: c, sign_target: all}",

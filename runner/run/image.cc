@@ -180,7 +180,9 @@ Result<RunImage> PrepareImage(const Request& request, Config* config) {
   TakeEnvironment(said.env, &image);
   image.command = said.entrypoint;
   image.command.insert(image.command.end(), said.command.begin(), said.command.end());
-  logging::Info("image verified", {{"image", image.pulled.image.reference.ToString()},
+  image::Reference named = image.pulled.image.reference;
+  named.digest.clear();  // It stands beside it.
+  logging::Info("image verified", {{"image", named.ToString()},
                                    {"digest", image.pulled.image.digest},
                                    {"signer", image.pulled.image.signer}});
   return image;

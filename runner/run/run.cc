@@ -198,8 +198,11 @@ Status CheckBeforehand(const Request& request, const Trust& trust,
 Status PlanTheImage(Request* request, Plan* plan, Recorder& recorder) {
   plan->image = TRY(PrepareImage(*request, &plan->config).Context("preparing the image"));
   recorder.Note(Record(*plan->image));
-  for (const std::string& warning : plan->image->warnings) {
-    logging::Warn("the image is not as it says", {{"what", warning}});
+  // Once, when it is unpacked; run.json has them of every run.
+  if (plan->image->pulled.unpacked.fresh) {
+    for (const std::string& warning : plan->image->warnings) {
+      logging::Warn("the image is not as it says", {{"what", warning}});
+    }
   }
   bool nameless = agent::ProgramOf(request->agent).empty() && request->command.empty();
   if (nameless) request->command = plan->image->command;

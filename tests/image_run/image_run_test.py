@@ -450,6 +450,17 @@ class Beforehand(Case):
         self.not_asked(INVALID, 'x.yml:1:', ['--policy', self.write('x.yml', 'version: 9\n')])
         self.not_asked(NOT_FOUND, 'no-prompt', ['--prompt-file', self.top + '/no-prompt'])
         self.not_asked(64, 'claude-code needs a task', agent='claude-code')
+        keys = {'is empty': '\n', 'a private key': OURS.private_pem, 'DER': OURS.spki, 'a certificate': signing.CA.pem}
+        for words, key in keys.items():
+            self.write('key.pub', key)
+            self.not_asked(INVALID, words)
+            self.not_asked(INVALID, 'cosign public-key')
+            self.write('key.pub', OURS.pem)
+            self.trust({'trust': [{'repository': '**', 'key': '.agentic-ci/wrong.pub'}]}, **{'wrong.pub': key})
+            self.not_asked(INVALID, words)
+            os.remove(f'{self.checkout}/{CONFIG}')
+            self.commit()
+            self.own()
         self.not_asked(0, '')
 
     def test_policy_that_can_be_read_once_only(self):
@@ -693,6 +704,34 @@ class Command(Case):
         self.assertEqual((pruned['layers_freed'], pruned['bytes_left']), (1, 0))
         self.assertEqual(unpacked(self.store), [])
         self.run_image(self.shelf.reference(image), 'true', code=TEMPORARY)
+
+    def test_warnings_are_told_once_when_the_image_is_unpacked(self):
+        image = self.signed(layers=[[('f', 'x')]], config={'Env': ['1ST=x'], 'User': 'root'})
+        first = self.run_image(self.shelf.reference(image), 'true')
+        self.assertIn('1ST', first.stderr)
+        again = self.run_image(self.shelf.reference(image), 'true')
+        self.assertNotIn('1ST', again.stderr)
+        self.assertIn('1ST', ' '.join(self.record['image']['warnings']))
+
+    def test_a_digest_stands_once_in_a_message(self):
+        image = self.signed()
+        hex_ = image['digest'].split(':')[1]
+        self.shelf.registry.fault(r'/referrers/|sha256-', lambda handler: handler.reply(403))
+        done = self.run_image(self.shelf.reference(image), 'true', code=TEMPORARY)
+        for line in done.stderr.splitlines():
+            self.assertLessEqual(line.count(hex_), 1, line)
+        self.shelf.registry.faults.clear()
+        done = self.run_image(self.shelf.reference(image), 'true')
+        self.assertIn(hex_, done.stderr)
+        for line in done.stderr.splitlines():
+            self.assertLessEqual(line.count(hex_), 1, line)
+        shutil.rmtree(self.store)
+        layer = images.registry.digest_of(images.BASE)
+        self.shelf.registry.fault(layer, lambda handler: handler.reply(404))
+        done = self.run_image(self.shelf.reference(image), 'true', code=NOT_FOUND)
+        self.assertIn(layer, done.stderr)
+        for line in done.stderr.splitlines():
+            self.assertLessEqual(line.count(layer), 1, line)
 
     def test_check_finds_a_damaged_layer_and_says_how_to_repair_it(self):
         image = self.signed(layers=[[('upper', 'of the upper layer\n')]])
