@@ -193,6 +193,7 @@ Status Tree::RefuseMountsBeneath(const std::string& path) const {
 // Where the checkout is a linked worktree: the directory that all worktrees share.
 void Tree::PlanRepository() {
   for (const std::string& path : request_.repository_directories) {
+    installed_.insert(path);  // Git wants it to belong to its user.
     tree_.Show(path, OriginOf(path));
     plan_.landlock.push_back({path, false});
   }

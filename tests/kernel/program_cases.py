@@ -99,7 +99,7 @@ class Programs(Case):
                          [self.checkout + '/node_modules/.bin', f'{HOME}/{PLACES[0]}'])
         plan = self.finish(self.start(['own'], path=path, options=['--plan-only'])).out
         for place in bad:
-            self.assertTrue(any(line.startswith(f'note       PATH without {place}: ') or
+            self.assertTrue(any(line.startswith(f'note         PATH without {place}: ') or
                                 line.startswith(f"note       PATH without '{place}': ")
                                 for line in plan.splitlines()), f'{place}\n{plan}')
         self.assertIn(f'read-only {HOME}/.local/bin\n', plan)
