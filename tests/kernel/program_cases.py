@@ -99,9 +99,9 @@ class Programs(Case):
                          [self.checkout + '/node_modules/.bin', f'{HOME}/{PLACES[0]}'])
         plan = self.finish(self.start(['own'], path=path, options=['--plan-only'])).out
         for place in bad:
-            self.assertTrue(any(line.startswith(f'note         PATH without {place}: ') or
-                                line.startswith(f"note       PATH without '{place}': ")
+            self.assertTrue(any(line.startswith(f'note        PATH without {place}: ') or
+                                line.startswith(f"note        PATH without '{place}': ")
                                 for line in plan.splitlines()), f'{place}\n{plan}')
-        self.assertIn(f'read-only {HOME}/.local/bin\n', plan)
-        self.assertIn(f'mask {HOME}/.local/bin/.env\n', plan)
-        self.assertNotIn('read-only ' + HOME + '/sdk\n', plan)
+        self.assertIn(f'read-only   {HOME}/.local/bin\n', plan)
+        self.assertIn(f'hidden      {HOME}/.local/bin/.env\n', plan)
+        self.assertNotIn('read-only   ' + HOME + '/sdk\n', plan)
