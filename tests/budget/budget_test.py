@@ -212,7 +212,8 @@ class Budget(unittest.TestCase):
         """A run that is refused before it starts: its exit code and what it said."""
         (self.directory / 'policy.yml').write_text(policy)
         git = ['git', '-c', 'user.name=a', '-c', 'user.email=a@example.com', '-C', self.checkout]
-        (self.checkout / '.agentic-ci/config.yml').write_text(config)
+        if config:
+            (self.checkout / '.agentic-ci/config.yml').write_text(config)
         for arguments in (['init', '-q'], ['add', '-A'], ['commit', '-qm', 'one', '--allow-empty']):
             subprocess.run([*git, *arguments], check=True)
         run = subprocess.run([BINARY, 'run', '--workdir', self.checkout, '--policy', self.directory / 'policy.yml',
