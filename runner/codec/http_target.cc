@@ -167,8 +167,7 @@ Result<std::pair<std::string, uint16_t>> ParseAuthority(std::string_view text) {
   if (number > 65535) return Invalid("not a port from 0 to 65535");
   std::string lower(host);
   for (char& c : lower) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  if (lower.size() > 1 && lower.back() == '.') lower.pop_back();
-  if (lower.back() == '.') return Invalid("a host that ends in an empty label");
+  if (lower == "." || lower.ends_with("..")) return Invalid("a host that ends in an empty label");
   return std::make_pair(std::move(lower), static_cast<uint16_t>(number));
 }
 

@@ -23,7 +23,7 @@ Result<std::vector<std::pair<std::string, std::string>>> ParseQuery(std::string_
 // A URL or "host:port" taken apart, as people write them for `policy explain` and in tables.
 struct RequestUrl {
   std::string scheme;  // "http", "https", or empty: a bare host:port, no request.
-  std::string host;    // Lower case, without brackets and without one trailing dot.
+  std::string host;    // Lower case, without brackets.
   uint16_t port = 0;
   std::string target;  // Path and query as written; "/" when there is none.
 };

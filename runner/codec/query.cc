@@ -7,6 +7,45 @@
 #include "codec/utf8.h"
 
 namespace codec {
+namespace {
+
+constexpr std::string_view kIgnoredInFront = " \t\r\n\v\f[]";
+
+char Folded(char c) { return c == '.' || c == ' ' || c == '[' ? '_' : ascii::ToLower(c); }
+
+// What may follow where one key ends and still leave it the same key, or the whole of which the
+// other is a member.
+bool IsTail(std::string_view rest) {
+  return rest.empty() || rest.front() == '[' ||
+         rest.find_first_not_of(" ]") == std::string_view::npos;
+}
+
+std::string_view WithoutFront(std::string_view key) {
+  size_t start = key.find_first_not_of(kIgnoredInFront);
+  return start == std::string_view::npos ? key : key.substr(start);
+}
+
+}  // namespace
+
+bool MayMeanKey(std::string_view key, std::string_view wanted) {
+  if (key == wanted) return true;
+  key = WithoutFront(key);
+  wanted = WithoutFront(wanted);
+  while (!key.empty() && !wanted.empty()) {
+    if (key.front() == ']' && wanted.front() != ']') {
+      key.remove_prefix(1);
+    } else if (wanted.front() == ']' && key.front() != ']') {
+      wanted.remove_prefix(1);
+    } else if (Folded(key.front()) == Folded(wanted.front())) {
+      key.remove_prefix(1);
+      wanted.remove_prefix(1);
+    } else {
+      break;
+    }
+  }
+  return (key.empty() && IsTail(wanted)) || (wanted.empty() && IsTail(key));
+}
+
 // Text without an escape is given as it stands.
 bool QueryReader::Decode(std::string_view text, size_t* used, std::string_view* out) {
   *out = text;
@@ -37,7 +76,7 @@ bool QueryReader::Decode(std::string_view text, size_t* used, std::string_view* 
 
 bool QueryReader::Next() {
   while (error_.empty() && !rest_.empty()) {
-    size_t end = std::min(rest_.find('&'), rest_.size());
+    size_t end = std::min(rest_.find_first_of(separators_), rest_.size());
     std::string_view piece = rest_.substr(0, end);
     rest_.remove_prefix(std::min(end + 1, rest_.size()));
     if (piece.empty()) continue;

@@ -11,11 +11,18 @@ namespace codec {
 // The longest pair that can be read; more than any head that a gateway accepts.
 inline constexpr size_t kQueryPairBytesMax = 65536;
 
-// Walks over a query: pairs between '&', each decoded (%XX and '+'). Empty pieces are skipped.
+// Whether some server takes the value of `key` for that of `wanted`, both decoded: in any case,
+// with blanks or brackets in front, with brackets behind ("a[]", "a[x]"), or with an underscore for
+// a dot, a blank or a bracket. True for the key itself.
+bool MayMeanKey(std::string_view key, std::string_view wanted);
+
+// Walks over a query: pairs, each decoded (%XX and '+'). Empty pieces are skipped.
 class QueryReader {
  public:
-  // `query` is the raw text behind '?'; it must outlive the reader.
-  explicit QueryReader(std::string_view query) : rest_(query) {}
+  // `query` is the raw text behind '?'.
+  // `separators` stand between pairs; both texts must outlive the reader.
+  explicit QueryReader(std::string_view query, std::string_view separators = "&")
+      : rest_(query), separators_(separators) {}
 
   // The next pair. False at the end, and when the query is broken: `error` says why.
   bool Next();
@@ -29,6 +36,7 @@ class QueryReader {
   bool Decode(std::string_view text, size_t* used, std::string_view* out);
 
   std::string_view rest_;
+  std::string_view separators_;
   std::string_view key_;
   std::string_view value_;
   std::string_view error_;

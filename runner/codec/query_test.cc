@@ -38,5 +38,24 @@ TEST_CASE("QueryReader takes pairs up to its bound") {
   CHECK(Read(longest + "+") == "a query with a pair longer than 65536 bytes");
 }
 
+TEST_CASE("MayMeanKey knows the keys that some server reads as another") {
+  for (const char* key : {"a", "A", "a[]", "a[0]", "a[x][y]", " a", "\ta", "[a]", "[]a", "a ", "a]"}) {
+    INFO(key);
+    CHECK(MayMeanKey(key, "a"));
+  }
+  for (const char* key : {"", "b", "ab", "aa", "a_", "a.b", "b[a]", "[b]", "_a", "[]"}) {
+    INFO(key);
+    CHECK_FALSE(MayMeanKey(key, "a"));
+  }
+  for (const char* key : {"user.name", "user name", "user[name", "user[name]", "USER_NAME"}) {
+    INFO(key);
+    CHECK(MayMeanKey(key, "user_name"));
+  }
+  CHECK(MayMeanKey("filter", "filter[name]"));
+  CHECK(MayMeanKey("filter[name][]", "filter[name]"));
+  CHECK_FALSE(MayMeanKey("filter[other]", "filter[name]"));
+  CHECK_FALSE(MayMeanKey("filter[names]", "filter[name]"));
+}
+
 }  // namespace
 }  // namespace codec

@@ -77,6 +77,14 @@ RequestVerdict RefuseMalformed(const RequestContext& context, Event event, const
   return Refuse(std::move(event), "http-parser", why, std::move(refusal));
 }
 
+// A dot at the end is ignored: what is sent on has the authority without one.
+bool IsAuthority(const RequestContext& context, std::string_view text) {
+  std::optional<Authority> authority = ParseAuthority(text, context.default_port());
+  if (!authority.has_value()) return false;
+  if (authority->host.ends_with('.')) authority->host.pop_back();
+  return *authority == context.authority;
+}
+
 // Empty when the request is for the authority that the connection was allowed for.
 std::string CompareAuthority(const RequestContext& context, const codec::RequestHead& head) {
   std::optional<AbsoluteTarget> absolute = ParseAbsoluteTarget(head.target);
@@ -85,13 +93,11 @@ std::string CompareAuthority(const RequestContext& context, const codec::Request
   bool same = host != nullptr && host->value == context.authority.host &&
               context.authority.port == default_port &&
               context.authority.host.find(':') == std::string::npos;
-  if (host != nullptr && !same &&
-      ParseAuthority(host->value, default_port) != std::optional(context.authority)) {
+  if (host != nullptr && !same && !IsAuthority(context, host->value)) {
     return "Host header does not match " + RenderAuthority(context.authority, 0);
   }
   if (!absolute.has_value() || head.target.front() == '/') return "";
-  if (absolute->scheme != context.scheme ||
-      ParseAuthority(absolute->authority, default_port) != std::optional(context.authority)) {
+  if (absolute->scheme != context.scheme || !IsAuthority(context, absolute->authority)) {
     return "request target does not match " + RenderAuthority(context.authority, 0);
   }
   return "";

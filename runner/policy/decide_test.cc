@@ -46,7 +46,7 @@ TEST_CASE("DecideConnection says where the endpoint stands that allowed") {
       "    endpoints:\n"
       "      - {host: a.example.com, port: 443}\n"
       "    binaries: [{path: /usr/bin/curl}]\n");
-  Decision decision = DecideConnection(policy, "A.example.com.", 443, kCurl);
+  Decision decision = DecideConnection(policy, "A.example.com", 443, kCurl);
   CHECK(decision.allowed);
   CHECK(decision.at.line == 5);
   CHECK(decision.policy == "a");

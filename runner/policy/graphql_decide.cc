@@ -104,11 +104,12 @@ Verdict DecideGraphql(const Route& route, const HttpRequest& request, Operations
   if (!fault.empty() || operations.empty()) {
     return route.RefuseMalformed(Reason::kMalformedPath, request.path, fault);
   }
-  RequestKeys keys =
-      MakeRequestKeys(route.tables()->methods, request.method, request.path, request.query);
-  return Judge(route).Decide(
-      request.path, Reason::kGraphqlNotPermitted,
-      [&](const CompiledEndpoint& endpoint) { return Examine(endpoint, keys, operations); });
+  return DecideReadings(request, [&](const HttpRequest& read) {
+    RequestKeys keys = MakeRequestKeys(route.tables()->methods, read.method, read.path, read.query);
+    return Judge(route).Decide(
+        read.path, Reason::kGraphqlNotPermitted,
+        [&](const CompiledEndpoint& endpoint) { return Examine(endpoint, keys, operations); });
+  });
 }
 
 }  // namespace policy

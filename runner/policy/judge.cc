@@ -22,6 +22,21 @@ std::string_view RequestFault(std::string_view path, std::string_view query) {
   return reader.error();
 }
 
+std::optional<std::string> SlashReading(std::string_view path, bool encoded_slash) {
+  std::string reading;
+  bool changed = false;
+  for (size_t i = 0; i < path.size(); ++i) {
+    std::string_view escape = path.substr(i, 3);
+    bool slash = escape == "%5C" || (encoded_slash && escape == "%2F");
+    if (slash) i += 2;
+    changed = changed || slash;
+    char c = slash ? '/' : path[i];
+    if (c != '/' || !reading.ends_with('/')) reading += c;
+  }
+  if (!changed) return std::nullopt;
+  return reading;
+}
+
 Verdict Refuse(const Route& route, Reason reason, const CompiledEndpoint* governing,
                std::string_view detail) {
   Verdict verdict;

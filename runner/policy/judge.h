@@ -4,7 +4,10 @@
 // endpoint with the narrowest path says whether "no" is only written down (audit).
 #pragma once
 
+#include <optional>
+#include <string>
 #include <string_view>
+#include <utility>
 
 #include "policy/compiled_tables.h"
 #include "policy/decide.h"
@@ -60,6 +63,29 @@ class Judge {
   Finding allow_;
   Finding deny_;
 };
+
+// The path to a server that takes a backslash for a slash, and with `encoded_slash` "%2F" too.
+// nullopt: the same.
+std::optional<std::string> SlashReading(std::string_view path, bool encoded_slash);
+
+// The verdict of `decide` on a request whose path servers read differently: it must pass as each
+// reads it, except that an encoded slash, which an endpoint has to allow, only meets deny rules.
+template <typename DecideOne>
+Verdict DecideReadings(const HttpRequest& request, const DecideOne& decide) {
+  Verdict verdict = decide(request);
+  if (request.path.find('%') == std::string_view::npos) return verdict;
+  for (bool encoded_slash : {false, true}) {
+    if (!verdict.allowed) return verdict;
+    std::optional<std::string> path = SlashReading(request.path, encoded_slash);
+    if (!path.has_value()) continue;
+    HttpRequest read = request;
+    read.path = *path;
+    Verdict other = decide(read);
+    bool stricter = !other.allowed || (other.audited && !verdict.audited);
+    if (stricter && (!encoded_slash || other.by_deny_rule())) verdict = std::move(other);
+  }
+  return verdict;
+}
 
 // Asks the rules over method, path and query alone.
 Finding ExamineHead(const CompiledEndpoint& endpoint, const RequestKeys& keys);

@@ -20,6 +20,21 @@ bool IsJudgedByBody(Protocol protocol) {
          protocol == Protocol::kMcp;
 }
 
+// Of one reading of the request's path.
+Verdict DecideOne(const Route& route, const HttpRequest& request) {
+  if (!RequestFault(request.path, request.query).empty()) {
+    return Refuse(route, Reason::kMalformedPath, nullptr, {});
+  }
+  const CompiledEndpoint* governing = FindGoverning(route, request.path);
+  if (governing != nullptr && IsJudgedByBody(governing->protocol())) {
+    return Refuse(route, Reason::kBodyNotJudged, governing, {});
+  }
+  bool plain = governing != nullptr && governing->protocol() == Protocol::kWebSocket &&
+               !request.websocket_upgrade;
+  if (plain) return Refuse(route, Reason::kNoUpgrade, governing, {});
+  return JudgeHead(route, request);
+}
+
 }  // namespace
 
 const Endpoint* Route::GoverningEndpoint(std::string_view path) const {
@@ -29,17 +44,7 @@ const Endpoint* Route::GoverningEndpoint(std::string_view path) const {
 
 Verdict Route::Decide(const HttpRequest& request) const {
   if (!connection_.allowed || judging_.empty()) return connection_;
-  if (!RequestFault(request.path, request.query).empty()) {
-    return Refuse(*this, Reason::kMalformedPath, nullptr, {});
-  }
-  const CompiledEndpoint* governing = FindGoverning(*this, request.path);
-  if (governing != nullptr && IsJudgedByBody(governing->protocol())) {
-    return Refuse(*this, Reason::kBodyNotJudged, governing, {});
-  }
-  bool plain = governing != nullptr && governing->protocol() == Protocol::kWebSocket &&
-               !request.websocket_upgrade;
-  if (plain) return Refuse(*this, Reason::kNoUpgrade, governing, {});
-  return JudgeHead(*this, request);
+  return DecideReadings(request, [&](const HttpRequest& one) { return DecideOne(*this, one); });
 }
 
 Verdict Route::RefuseMalformed(Reason reason, std::string_view path,

@@ -49,19 +49,9 @@ Finding ExamineResponse(const CompiledEndpoint& endpoint) {
   return {Finding::kAllowed, nullptr, Reason::kAllowed};
 }
 
-}  // namespace
-
-Verdict DecideRpc(const Route& route, const HttpRequest& request,
-                  const codec::JsonRpcRequest& body) {
-  if (!route.connection().allowed) return route.connection();
-  std::string_view fault = RequestFault(request.path, request.query);
-  if (!fault.empty() || (body.calls.empty() && !body.has_response)) {
-    return route.RefuseMalformed(Reason::kMalformedPath, request.path, fault);
-  }
-  const Endpoint* governing = route.GoverningEndpoint(request.path);
-  if (body.has_response && governing != nullptr && governing->protocol == Protocol::kJsonRpc) {
-    return route.RefuseMalformed(Reason::kRpcResponse, request.path, {});  // In audit, too.
-  }
+// Every message of `body`, for one reading of the request's path.
+Verdict DecideCalls(const Route& route, const HttpRequest& request,
+                    const codec::JsonRpcRequest& body) {
   RequestKeys keys =
       MakeRequestKeys(route.tables()->methods, request.method, request.path, request.query);
   bool post = request.method == "POST";
@@ -90,18 +80,36 @@ Verdict DecideRpc(const Route& route, const HttpRequest& request,
   return first;
 }
 
+}  // namespace
+
+Verdict DecideRpc(const Route& route, const HttpRequest& request,
+                  const codec::JsonRpcRequest& body) {
+  if (!route.connection().allowed) return route.connection();
+  std::string_view fault = RequestFault(request.path, request.query);
+  if (!fault.empty() || (body.calls.empty() && !body.has_response)) {
+    return route.RefuseMalformed(Reason::kMalformedPath, request.path, fault);
+  }
+  const Endpoint* governing = route.GoverningEndpoint(request.path);
+  if (body.has_response && governing != nullptr && governing->protocol == Protocol::kJsonRpc) {
+    return route.RefuseMalformed(Reason::kRpcResponse, request.path, {});  // In audit, too.
+  }
+  return DecideReadings(request,
+                        [&](const HttpRequest& read) { return DecideCalls(route, read, body); });
+}
+
 Verdict DecideReceiveStream(const Route& route, const HttpRequest& request) {
   if (!route.connection().allowed) return route.connection();
   std::string_view fault = RequestFault(request.path, request.query);
   if (!fault.empty()) return route.RefuseMalformed(Reason::kMalformedPath, request.path, fault);
-  RequestKeys keys =
-      MakeRequestKeys(route.tables()->methods, request.method, request.path, request.query);
-  return Judge(route).Decide(request.path, Reason::kNotPermitted,
-                             [&](const CompiledEndpoint& endpoint) -> Finding {
-                               if (endpoint.protocol() != Protocol::kMcp)
-                                 return ExamineHead(endpoint, keys);
-                               return {Finding::kAllowed, nullptr, Reason::kAllowed};
-                             });
+  return DecideReadings(request, [&](const HttpRequest& read) {
+    RequestKeys keys = MakeRequestKeys(route.tables()->methods, read.method, read.path, read.query);
+    return Judge(route).Decide(read.path, Reason::kNotPermitted,
+                               [&](const CompiledEndpoint& endpoint) -> Finding {
+                                 if (endpoint.protocol() != Protocol::kMcp)
+                                   return ExamineHead(endpoint, keys);
+                                 return {Finding::kAllowed, nullptr, Reason::kAllowed};
+                               });
+  });
 }
 
 }  // namespace policy

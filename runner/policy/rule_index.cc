@@ -153,23 +153,35 @@ bool RuleIndex::Matches(const Rule& rule, const RequestKeys& request) const {
   bool method = rule.method == MethodNames::kAny || rule.method == request.method ||
                 rule.method == request.as_get;
   if (!method || !(rule.every_path || rule.path.Matches(request.path))) return false;
-  return std::all_of(rule.query.begin(), rule.query.end(),
-                     [&](const Query& wanted) { return QueryMatches(wanted, request.query); });
+  return std::all_of(rule.query.begin(), rule.query.end(), [&](const Query& wanted) {
+    return QueryMatches(rule, wanted, request.query);
+  });
 }
 
-bool RuleIndex::QueryMatches(const Query& wanted, std::string_view query) const {
-  size_t present = 0;
-  size_t matching = 0;
-  codec::QueryReader reader(query);
-  while (reader.Next()) {
-    if (reader.key() != wanted.key) continue;
-    ++present;
-    if (std::any_of(wanted.any.begin(), wanted.any.end(),
-                    [&](const codec::Glob& glob) { return glob.Matches(reader.value()); })) {
-      ++matching;
+bool RuleIndex::QueryMatches(const Rule& rule, const Query& wanted, std::string_view query) const {
+  bool present = false;
+  for (std::string_view separators : {"&", "&;"}) {
+    bool first = separators == "&";
+    if (!first && query.find(';') == std::string_view::npos) break;
+    codec::QueryReader reader(query, separators);
+    while (reader.Next()) {
+      if (!MeansKey(rule, wanted, reader.key())) continue;
+      bool matches =
+          std::any_of(wanted.any.begin(), wanted.any.end(),
+                      [&](const codec::Glob& glob) { return glob.Matches(reader.value()); });
+      if (matches == denying_) return denying_;
+      present = present || (first && reader.key() == wanted.key);
     }
   }
-  return denying_ ? matching > 0 : present > 0 && matching == present;
+  return !denying_ && present;
+}
+
+// A key that the rule itself names is not mistaken for another.
+bool RuleIndex::MeansKey(const Rule& rule, const Query& wanted, std::string_view key) {
+  if (key == wanted.key) return true;
+  return codec::MayMeanKey(key, wanted.key) &&
+         std::none_of(rule.query.begin(), rule.query.end(),
+                      [&](const Query& other) { return other.key == key; });
 }
 
 }  // namespace policy

@@ -58,7 +58,8 @@ class RuleIndex {
 
   // The first rule in the order written that matches; null when none does. To allow, every value of
   // every configured query key must match; to deny, one value of each is enough. An absent key
-  // never matches.
+  // never matches. Keys that a server may take for a configured one count as that one, except that
+  // they do not make it present; so do pairs between ';'.
   const HttpRule* Find(const RequestKeys& request) const;
   bool empty() const { return rules_.empty(); }
 
@@ -80,7 +81,8 @@ class RuleIndex {
   void FindIn(std::span<const HashIndex::Entry> entries, const RequestKeys& request,
               uint32_t* best) const;
   bool Matches(const Rule& rule, const RequestKeys& request) const;
-  bool QueryMatches(const Query& wanted, std::string_view query) const;
+  bool QueryMatches(const Rule& rule, const Query& wanted, std::string_view query) const;
+  static bool MeansKey(const Rule& rule, const Query& wanted, std::string_view key);
 
   bool denying_ = false;
   std::vector<Rule> rules_;

@@ -71,7 +71,7 @@ std::vector<Denial> WithoutNames(const std::vector<Denial>& denials) {
 std::string SuggestLine(const Denial& denial) {
   if (denial.method == kNameAsked) return SuggestLine(AsConnection(denial));
   std::string host = CanonicalHost(denial.host);
-  if (IsHopeless(host) || denial.port == 0) return {};
+  if (denial.host.ends_with('.') || IsHopeless(host) || denial.port == 0) return {};
   if (!denial.operations.empty()) {
     std::optional<EndpointAddition> addition = AdditionFor(denial);
     return addition ? AdditionLine(*addition) : std::string();

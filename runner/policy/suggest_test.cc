@@ -10,7 +10,7 @@ namespace policy {
 namespace {
 
 TEST_CASE("SuggestLine asks for the least access that would do") {
-  CHECK(SuggestLine({"Example.com.", 443, "", "", ""}) == "example.com:443:read-only");
+  CHECK(SuggestLine({"Example.com", 443, "", "", ""}) == "example.com:443:read-only");
   CHECK(SuggestLine({"example.com", 443, "HEAD", "/x", ""}) == "example.com:443:read-only");
   CHECK(SuggestLine({"example.com", 443, "POST", "/x", ""}) == "example.com:443:read-write");
   CHECK(SuggestLine({"example.com", 443, "DELETE", "/x", ""}) == "example.com:443:full");
@@ -19,7 +19,7 @@ TEST_CASE("SuggestLine asks for the least access that would do") {
 
 TEST_CASE("SuggestLine suggests nothing that no policy opens, or that is no name") {
   for (const char* host : {"127.0.0.1", "::1", "169.254.169.254", "localhost", "",
-                           "METADATA.google.internal.", "metadata", "10.200.0.1", "100.100.100.200",
+                           "METADATA.google.internal", "example.com.", "metadata", "10.200.0.1", "100.100.100.200",
                            "x.localhost", "instance-data", "a b", "*.example.com", "x\ny"}) {
     CHECK(SuggestLine({host, 443, "", "", ""}).empty());
   }

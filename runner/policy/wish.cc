@@ -160,7 +160,7 @@ std::vector<Wish> CollectWishes(const std::vector<Denial>& denials) {
     std::string host = CanonicalHost(denial.host);
     bool plain =
         IsPlain(host) && IsPlain(denial.method) && IsPlain(denial.path) && IsPlain(denial.binary);
-    if (IsHopeless(host) || denial.port == 0 || !plain) continue;
+    if (denial.host.ends_with('.') || IsHopeless(host) || denial.port == 0 || !plain) continue;
     std::optional<Wish> one = WishFor(denial, host);
     if (!one) continue;
     if (++taken > kDenialsMax) break;
