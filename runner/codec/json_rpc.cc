@@ -40,7 +40,9 @@ Status ReadMessage(const Json& message, JsonRpcRequest* request) {
     request->has_response = true;
     return CheckResponse(message);
   }
-  if (method == nullptr || method->string() == nullptr) return Invalid("no method");
+  if (method == nullptr || method->string() == nullptr || method->string()->empty()) {
+    return Invalid("no method");
+  }
   request->calls.push_back({*method->string(), {}, message.Find("id") == nullptr});
   return Ok();
 }
@@ -150,6 +152,10 @@ bool IsStrictToolName(std::string_view name) {
 
 // One message and the call that was read from it.
 Status CheckMcpCall(const Json& message, bool strict_tool_names, JsonRpcCall* call) {
+  const Json* id = message.Find("id");
+  if (id != nullptr && id->string() == nullptr && !id->integer()) {
+    return Invalid("an id that is neither a string nor an integer");
+  }
   const Json* params = message.Find("params");
   if (params != nullptr && params->is_null()) params = nullptr;
   TRY(CheckParams(call->method, params));

@@ -31,16 +31,17 @@ struct JsonRpcRequest {
 };
 
 // Reads one message or a non-empty batch. Fails with kInvalid and what is wrong: not JSON,
-// `jsonrpc` other than "2.0", neither a method nor a result or error, a method that is no string or
-// stands beside a result or error, a response with both or without an id that is a string, a number
-// or null, an error that is no object. One bad item makes the batch bad. Params are not looked at.
-// The head of the request is CheckJsonBodyFields's (json_body.h) to check.
+// `jsonrpc` other than "2.0", neither a method nor a result or error, a method that is not a
+// string, is empty or stands beside a result or error, a response with both or without an id that
+// is a string, a number or null, an error that is no object. One bad item makes the batch bad.
+// Params are not looked at. The head of the request is CheckJsonBodyFields's (json_body.h) to
+// check.
 Result<JsonRpcRequest> ParseJsonRpc(std::string_view body);
 
-// The same for the Model Context Protocol: `tool` is filled in, and the params of the methods that
-// a client may call (its versions up to 2025-11-25) must have the shape that the protocol gives
-// them. The name of a tool is 1 to 128 of [A-Za-z0-9_.-] when `strict_tool_names`; otherwise any
-// string.
+// The same for the Model Context Protocol: `tool` is filled in, the id of a request is a string or
+// an integer, and the params of the methods that a client may call (its versions up to 2025-11-25)
+// must have the shape that the protocol gives them. The name of a tool is 1 to 128 of
+// [A-Za-z0-9_.-] when `strict_tool_names`; otherwise any string.
 Result<JsonRpcRequest> ParseMcp(std::string_view body, bool strict_tool_names);
 
 // True for what a client may call in the Model Context Protocol ("tools/list",

@@ -65,6 +65,7 @@ TEST_CASE("What is not JSON-RPC 2.0 is refused, and one bad item refuses a batch
                            R"({"jsonrpc":"2.0","id":1})",
                            R"({"jsonrpc":"2.0","id":1,"method":1})",
                            R"({"jsonrpc":"2.0","id":1,"method":null})",
+                           R"({"jsonrpc":"2.0","id":1,"method":""})",
                            R"({"jsonrpc":"2.0","id":1,"method":"a","result":1})",
                            R"({"jsonrpc":"2.0","id":1,"method":"a","error":null})",
                            R"({"jsonrpc":"2.0","id":1,"result":1,"error":{}})",
@@ -131,6 +132,19 @@ TEST_CASE("The params of known methods have the protocol's shape") {
         Call("prompts/get", R"({"name":"a","arguments":{"b":1}})"),
         Call("notifications/progress", R"({"progressToken":1})"), Call("vendor/unknown", "1")}) {
     INFO(body);
+    CHECK(McpRefused(body));
+    CHECK(ParseJsonRpc(body).ok());
+  }
+}
+
+TEST_CASE("The id of a request of MCP is a string or an integer") {
+  for (const std::string id : {"1", "\"\"", "\"a\"", "-7"}) {
+    INFO(id);
+    CHECK_FALSE(McpRefused(R"({"jsonrpc":"2.0","id":)" + id + R"(,"method":"ping"})"));
+  }
+  for (const std::string id : {"null", "{}", "[]", "true", "1.5"}) {
+    INFO(id);
+    const std::string body = R"({"jsonrpc":"2.0","id":)" + id + R"(,"method":"ping"})";
     CHECK(McpRefused(body));
     CHECK(ParseJsonRpc(body).ok());
   }

@@ -6,11 +6,13 @@
 #include <yaml-cpp/parser.h>
 
 #include <algorithm>
+#include <charconv>
 #include <exception>
 #include <sstream>
 #include <unordered_set>
 #include <utility>
 
+#include "base/ascii.h"
 #include "codec/utf8.h"
 
 namespace codec {
@@ -274,6 +276,25 @@ std::optional<bool> YamlBool(const YamlNode& node) {
   if (node.text == "true" || node.text == "True" || node.text == "TRUE") return true;
   if (node.text == "false" || node.text == "False" || node.text == "FALSE") return false;
   return std::nullopt;
+}
+
+bool IsYamlNumberOrBool(const YamlNode& node) {
+  if (node.kind != YamlKind::kScalar || node.quoted) return false;
+  if (YamlBool(node).has_value()) return true;
+  std::string_view text = node.text;
+  if (text.starts_with('+') || text.starts_with('-')) text.remove_prefix(1);
+  for (std::string_view special : {".inf", ".Inf", ".INF", ".nan", ".NaN", ".NAN"}) {
+    if (text == special) return true;
+  }
+  auto all_of = [&](size_t from, std::string_view digits) {
+    return text.size() > from && text.find_first_not_of(digits, from) == std::string_view::npos;
+  };
+  if (text.starts_with("0x")) return all_of(2, "0123456789abcdefABCDEF");
+  if (text.starts_with("0o")) return all_of(2, "01234567");
+  bool number = !text.empty() && (ascii::IsDigit(text.front()) || text.front() == '.');
+  double value = 0;
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return number && end == text.data() + text.size() && error != std::errc::invalid_argument;
 }
 
 std::optional<uint64_t> YamlUnsigned(const YamlNode& node) {

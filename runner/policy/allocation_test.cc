@@ -44,7 +44,7 @@ constexpr std::string_view kPolicy =
     "        rules:\n"
     "          - allow: {method: GET, path: '/repos/**'}\n"
     "          - allow: {method: POST, path: '/repos/*/[a-z]*/{issues,pulls}'}\n"
-    "          - allow: {method: GET, path: /search, query: {q: 'a*', v: {any: [1.*, 2]}}}\n"
+    "          - allow: {method: GET, path: /search, query: {q: 'a*', v: {any: [1.*, '2']}}}\n"
     "        deny_rules:\n"
     "          - {method: '*', path: '/repos/*/secrets'}\n"
     "      - {host: api.example.com, port: 443, path: /graphql, protocol: graphql, access: full}\n"

@@ -22,7 +22,9 @@ TEST_CASE("DecideConnection gives OpenShell's reason for a program, word for wor
       "version: 1\n"
       "network_policies:\n"
       "  one: {endpoints: [{host: a.example.com, port: 443}], binaries: [{path: /bin/one}]}\n"
-      "  two: {endpoints: [{host: a.example.com, port: 443}], binaries: [{path: /bin/two}]}\n");
+      "  two: {endpoints: [{host: a.example.com, port: 443}], binaries: [{path: /bin/two}]}\n"
+      "  links: {endpoints: [{host: b.example.com, port: 443}],\n"
+      "          binaries: [{path: /usr/bin/python3}, {path: '/usr/lib/*'}]}\n");
   Decision decision = DecideConnection(policy, "a.example.com", 443, kCurl);
   CHECK_FALSE(decision.allowed);
   CHECK(decision.policy == "-");
@@ -32,10 +34,20 @@ TEST_CASE("DecideConnection gives OpenShell's reason for a program, word for wor
       "is /usr/bin/python3.11, either: (1) use the canonical path in your policy (run 'readlink -f "
       "/usr/bin/python3' inside the sandbox), or (2) ensure symlink resolution is working (check "
       "sandbox logs for 'Cannot access container filesystem')";
-  const std::string who = "(ancestors: [/bin/bash -> /sbin/init], cmdline: [/usr/bin/curl, /x]). ";
-  CHECK(decision.reason == "binary '/usr/bin/curl' not allowed in policy 'one' " + who + hint +
-                               "; binary '/usr/bin/curl' not allowed in policy 'two' " + who +
-                               hint);
+  const std::string who = "(ancestors: [/bin/bash -> /sbin/init], cmdline: [/usr/bin/curl, /x])";
+  CHECK(decision.reason == "binary '/usr/bin/curl' not allowed in policy 'one' " + who +
+                               "; binary '/usr/bin/curl' not allowed in policy 'two' " + who);
+  // Its hint about links stands where one may be the reason.
+  auto reason = [&](std::string_view binary) {
+    return DecideConnection(policy, "b.example.com", 443, {std::string(binary), {}, {}}).reason;
+  };
+  CHECK(reason("/usr/bin/python3.11")
+            .ends_with("policy 'links' (ancestors: [], cmdline: []). " + hint));
+  for (std::string_view other :
+       {"/usr/bin/python2", "/usr/bin/python3/x", "/bin/python3.11", "/usr/bin/p"}) {
+    CAPTURE(other);
+    CHECK(reason(other).find("SYMLINK") == std::string::npos);
+  }
 }
 
 TEST_CASE("DecideConnection says where the endpoint stands that allowed") {

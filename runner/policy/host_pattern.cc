@@ -101,6 +101,31 @@ bool PatternsOverlap(const std::vector<std::string_view>& first,
   return cell(0, 0) != 0;
 }
 
+// Below these anyone gets a name: the usual second levels of countries, and where sites are hosted.
+bool IsPublicSuffix(std::string_view domain) {
+  constexpr std::string_view kSecondLevels =
+      " ac co com edu gen gob gov gv ind ltd me mil ne net nom or org plc ";
+  constexpr std::string_view kHosting =
+      " a.run.app amazonaws.com appspot.com azureedge.net azurewebsites.net blob.core.windows.net "
+      "blogspot.com cloudapp.net cloudfront.net cloudfunctions.net firebaseapp.com fly.dev "
+      "github.io gitlab.io herokuapp.com netlify.app ngrok-free.app ngrok.app ngrok.io "
+      "onrender.com pages.dev r2.dev readthedocs.io run.app s3.amazonaws.com surge.sh "
+      "trafficmanager.net trycloudflare.com vercel.app web.app web.core.windows.net workers.dev ";
+  auto lists = [](std::string_view names, std::string_view name) {
+    return names.find(" " + std::string(name) + " ") != std::string_view::npos;
+  };
+  std::vector<std::string_view> labels = Labels(domain);
+  bool country =
+      labels.size() == 2 && labels[1].size() == 2 && lists(kSecondLevels, labels.front());
+  return country || lists(kHosting, domain);
+}
+
+bool CoversPublicSuffix(std::string_view host) {
+  size_t dot = host.find('.');
+  return dot != std::string_view::npos && IsHostPattern(host.substr(0, dot)) &&
+         IsPublicSuffix(host.substr(dot + 1));
+}
+
 }  // namespace
 
 bool IsHostPattern(std::string_view host) { return host.find('*') != std::string_view::npos; }
@@ -158,6 +183,10 @@ std::string HostSurprise(std::string_view host) {
   bool loopback = host == "localhost" || host.ends_with(".localhost") ||
                   (address && (RenderAddress(*address).starts_with("127.") || host == "::1" ||
                                host == "0.0.0.0" || host == "::"));
+  if (CoversPublicSuffix(host)) {
+    return "host '" + std::string(host) +
+           "' covers names that anyone can register; write the names that are meant";
+  }
   if (!loopback) return "";
   return "host '" + std::string(host) +
          "' never leads out of the sandbox; write 'host.openshell.internal' for a service of the "

@@ -54,6 +54,9 @@ Json Text(std::string_view pattern) {
   return schema;
 }
 
+// A matcher's pattern is not.
+Json Pattern() { return Types({"string"}).Set("pattern", kNotBlank); }
+
 Json Number(const KeySpec& key, bool or_null) {
   Json schema;
   if (key.least == key.most) return schema.Set("const", key.least);
@@ -93,6 +96,7 @@ Json ShapeSchema(const KeySpec& key) {
   bool may_be_empty = MayBeEmpty(key);
   switch (key.shape) {
     case Shape::kText:
+      if (key.section == Section::kMatcher) return Pattern();
       return Text(key.pattern.empty() && !may_be_empty ? kNotBlank : key.pattern);
     case Shape::kBoolean:
       return Types({"boolean"});
@@ -103,6 +107,7 @@ Json ShapeSchema(const KeySpec& key) {
     case Shape::kChoice:
       return Choice(key);
     case Shape::kTexts:
+      if (key.section == Section::kMatcher) return ListOf(Pattern(), may_be_empty);
       return ListOf(Text(key.pattern), may_be_empty);
     case Shape::kMapping:
       if (!may_be_empty) return Reference(key.inner).Set("minProperties", 1);
@@ -112,9 +117,9 @@ Json ShapeSchema(const KeySpec& key) {
     case Shape::kMap:
       return MapTo(Reference(key.inner), may_be_empty);
     case Shape::kPattern:
-      return AnyOf(Text(kNotBlank), Reference(key.inner).Set("minProperties", 1));
+      return AnyOf(Pattern(), Reference(key.inner).Set("minProperties", 1));
     case Shape::kPatterns:
-      return MapTo(AnyOf(Text(kNotBlank), Reference(key.inner)), may_be_empty);
+      return MapTo(AnyOf(Pattern(), Reference(key.inner)), may_be_empty);
   }
   return Json();
 }

@@ -13,7 +13,7 @@ using codec::YamlNode;
 // "*" is any: OpenShell's parts disagree on it, its documents allow it.
 Result<std::string> ParseOperationType(Reader* reader, const Fields& fields) {
   const std::vector<std::string_view> types = {"query", "mutation", "subscription", "*"};
-  std::optional<size_t> type = TRY(fields.Choice("operation_type", types, true));
+  std::optional<size_t> type = TRY(fields.Choice("operation_type", types));
   if (type) return std::string(types[*type]);
   return reader->Invalid(fields.at(), "a GraphQL operation needs an 'operation_type'",
                          "write 'operation_type: query'");

@@ -13,6 +13,7 @@
 namespace policy {
 namespace {
 
+using codec::YamlEntry;
 using codec::YamlKind;
 using codec::YamlNode;
 
@@ -147,6 +148,20 @@ Result<Policy> ParseFullForm(Reader* reader, const YamlNode& root) {
   return policy;
 }
 
+// OpenShell takes quoted text as it stands: with a blank at an end it is refused there, or matches
+// nothing. Only around a host does it drop them.
+void CheckBlanks(Reader* reader, const YamlNode& node) {
+  std::string trimmed = Trimmed(node.text);
+  if (trimmed != node.text && !trimmed.empty()) {
+    reader->KeepError(reader->Invalid(node.at, "text begins or ends with a blank",
+                                      "write '\"" + trimmed + "\"'"));
+  }
+  for (const YamlNode& item : node.items) CheckBlanks(reader, item);
+  for (const YamlEntry& entry : node.entries) {
+    if (entry.key != "host") CheckBlanks(reader, entry.value);
+  }
+}
+
 Result<ParsedPolicy> ParseForm(Reader* reader, const YamlNode& root, const ParseContext& context) {
   if (root.kind == YamlKind::kNull) {
     return reader->Invalid({1, 1}, "the policy is empty",
@@ -170,6 +185,7 @@ Result<ParsedPolicy> ParseForm(Reader* reader, const YamlNode& root, const Parse
     parsed.policy.filesystem = DefaultFilesystem();
     parsed.policy.network = TRY(ParseShortForm(reader, root, context));
   } else {
+    CheckBlanks(reader, root);
     parsed.policy = TRY(ParseFullForm(reader, root));
   }
   if (reader->errors.empty()) TRY(CheckOverlaps(context.file, parsed.policy));

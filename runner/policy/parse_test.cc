@@ -332,8 +332,8 @@ TEST_CASE("ParsePolicy gives MCP rules a method, and one rule per tool") {
 TEST_CASE("ParsePolicy reads the keys of one protocol") {
   Endpoint graphql = Only(
       "host: x.example.com, port: 443, protocol: GraphQL, persisted_queries: allow_registered, "
-      "graphql_max_body_bytes: 9, graphql_persisted_queries: {h: {operation_type: Query, "
-      "operation_name: N, fields: [f]}}, rules: [{allow: {operation_type: MUTATION}}]");
+      "graphql_max_body_bytes: 9, graphql_persisted_queries: {h: {operation_type: query, "
+      "operation_name: N, fields: [f]}}, rules: [{allow: {operation_type: mutation}}]");
   CHECK(graphql.allow_registered_queries);
   CHECK(graphql.body_bytes_max == 9);
   REQUIRE(graphql.persisted_queries.size() == 1);

@@ -17,6 +17,28 @@ using codec::YamlEntry;
 using codec::YamlKind;
 using codec::YamlNode;
 
+// The nodes of a matcher's patterns: the matcher itself, or what its `any` or `glob` holds.
+Result<std::vector<const YamlNode*>> PatternNodes(Reader* reader, std::string_view what,
+                                                  const YamlNode& node) {
+  std::vector<const YamlNode*> nodes;
+  if (node.kind != YamlKind::kMapping) {
+    nodes.push_back(&node);
+    return nodes;
+  }
+  Fields fields = TRY(Fields::Open(reader, node, Section::kMatcher));
+  const YamlNode* any = TRY(fields.List("any"));
+  const YamlNode* glob = fields.Find("glob");
+  if ((any == nullptr) == (glob == nullptr)) {
+    return reader->Invalid(node.at, std::string(what) + " needs exactly one of 'any' and 'glob'",
+                           "write '{any: [...]}'");
+  }
+  if (glob != nullptr) nodes.push_back(glob);
+  if (any != nullptr) {
+    for (const YamlNode& item : any->items) nodes.push_back(&item);
+  }
+  return nodes;
+}
+
 // `query`, empty when there is none.
 Result<std::vector<QueryMatcher>> ParseQuery(Reader* reader, const Fields& fields) {
   std::vector<QueryMatcher> query;
@@ -154,34 +176,24 @@ Result<std::vector<HttpRule>> ParseDenyRules(Reader* reader, const Endpoint& end
 Result<std::vector<std::string>> ParsePatterns(Reader* reader, std::string_view what,
                                                const YamlNode& node) {
   std::vector<std::string> patterns;
-  if (node.kind == YamlKind::kMapping) {
-    Fields fields = TRY(Fields::Open(reader, node, Section::kMatcher));
-    bool any = fields.Find("any") != nullptr;
-    bool glob = fields.Find("glob") != nullptr;
-    if (any == glob) {
-      return reader->Invalid(node.at, std::string(what) + " needs exactly one of 'any' and 'glob'",
-                             "write '{any: [...]}'");
-    }
-    if (any) patterns = TRY(fields.Texts("any"));
-    if (glob) {
-      std::string pattern = TRY(fields.Text("glob"));
-      patterns.push_back(std::move(pattern));
-    }
-  } else {
-    std::optional<std::string> text = ScalarText(node);
-    if (!text) {
-      return reader->Invalid(node.at, std::string(what) + " must be text or a mapping",
+  for (const YamlNode* one : TRY(PatternNodes(reader, what, node))) {
+    std::optional<std::string> pattern = ScalarText(*one);
+    if (!pattern) {
+      return reader->Invalid(one->at, std::string(what) + " must be text or a mapping",
                              "write '\"*\"' or '{any: [...]}'");
     }
-    patterns.push_back(*text);
-  }
-  if (std::any_of(patterns.begin(), patterns.end(),
-                  [](const std::string& text) { return text.empty(); })) {
-    return reader->Invalid(node.at, std::string(what) + " has an empty pattern",
-                           "write '\"*\"' for every text without a dot");
-  }
-  for (const std::string& pattern : patterns) {
-    TRY(CheckGlob(*reader, node.at, what, pattern, '.'));
+    // As OpenShell has it.
+    if (codec::IsYamlNumberOrBool(*one)) {
+      return reader->Invalid(one->at,
+                             std::string(what) + " must be text, not a number or a boolean",
+                             "write '\"" + one->text + "\"'");
+    }
+    if (pattern->empty()) {
+      return reader->Invalid(one->at, std::string(what) + " has an empty pattern",
+                             "write '\"*\"' for every text without a dot");
+    }
+    TRY(CheckGlob(*reader, one->at, what, *pattern, '.'));
+    patterns.push_back(*std::move(pattern));
   }
   return patterns;
 }

@@ -36,7 +36,7 @@ enum class Section {
 
 // What stands behind a key.
 enum class Shape {
-  kText,  // A plain number or boolean too, as it is written.
+  kText,  // A plain number or boolean too, as it is written; of a matcher, neither.
   kBoolean,
   kNumber,    // From `least` to `most`.
   kNumbers,   // A list of them.
@@ -45,7 +45,7 @@ enum class Shape {
   kMapping,   // Of section `inner`, as all below.
   kMappings,  // A list.
   kMap,       // Names of the author's choice to mappings.
-  kPattern,   // One pattern, or a mapping.
+  kPattern,   // One pattern, as text, or a mapping.
   kPatterns,  // Names of the author's choice to these.
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "policy/verdict.h"
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -18,13 +19,22 @@ constexpr std::string_view kSymlinkHint =
     "/usr/bin/python3' inside the sandbox), or (2) ensure symlink resolution is working (check "
     "sandbox logs for 'Cannot access container filesystem')";
 
+// The policy names a program that may be a link to the caller: python3 beside python3.11.
+bool MayBeLink(const NetworkPolicy& policy, std::string_view caller) {
+  size_t name = caller.rfind('/') + 1;
+  return std::any_of(policy.binaries.begin(), policy.binaries.end(), [&](std::string_view named) {
+    return named.size() > name && caller.starts_with(named);
+  });
+}
+
 std::string RenderMisses(const Route& route, const Caller& caller) {
   std::string misses;
   for (const NetworkPolicy* policy : route.missed()) {
     if (!misses.empty()) misses += "; ";
     misses += "binary '" + caller.binary + "' not allowed in policy '" + policy->key +
               "' (ancestors: [" + Join(caller.ancestors, " -> ") + "], cmdline: [" +
-              Join(caller.cmdline, ", ") + "]). " + std::string(kSymlinkHint);
+              Join(caller.cmdline, ", ") + "])";
+    if (MayBeLink(*policy, caller.binary)) misses += ". " + std::string(kSymlinkHint);
   }
   return misses;
 }
