@@ -1,5 +1,5 @@
 # agentic_ci_embed(TARGET NAMESPACE::FUNCTION FILE...): compiles data files into TARGET, as a function
-#   std::span<const EmbeddedFile> FUNCTION();   (codec/embedded_file.h)
+#   std::span<const EmbeddedFile> FUNCTION();   (codec/data/embedded_file.h)
 # so that the binary needs nothing beside it. Each file is a raw string: at most 64 KiB of text.
 function(agentic_ci_embed target function)
   string(REGEX MATCH "^(.*)::([^:]+)$" matched "${function}")
@@ -14,7 +14,7 @@ function(agentic_ci_embed target function)
   endforeach()
   set(source "${CMAKE_CURRENT_BINARY_DIR}/${name}.cc")
   file(CONFIGURE OUTPUT "${source}" @ONLY CONTENT [[
-#include "codec/embedded_file.h"
+#include "codec/data/embedded_file.h"
 
 namespace @namespace@ {
 

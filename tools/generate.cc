@@ -15,8 +15,8 @@
 #include "base/sys.h"
 #include "cli/commands.h"
 #include "cli/github.h"
-#include "policy/json_schema.h"
-#include "policy/schema.h"
+#include "policy/model/json_schema.h"
+#include "policy/model/schema.h"
 
 namespace {
 

@@ -8,8 +8,8 @@
 #include <map>
 
 #include "agent/dialect.h"
-#include "codec/json.h"
-#include "codec/neutral.h"
+#include "codec/data/json.h"
+#include "codec/text/neutral.h"
 
 namespace agent {
 namespace {

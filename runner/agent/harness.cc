@@ -3,7 +3,7 @@
 
 #include <array>
 
-#include "codec/nearest.h"
+#include "codec/text/nearest.h"
 
 namespace agent {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/dialect.h"
-#include "codec/json.h"
-#include "codec/neutral.h"
+#include "codec/data/json.h"
+#include "codec/text/neutral.h"
 
 namespace agent {
 namespace {

@@ -17,7 +17,7 @@ struct Tokens {
 };
 
 // What an agent's run amounted to, judged from its stream and its exit status. Every text here was
-// written by the agent: valid UTF-8 and bounded, but not yet neutral (codec/neutral.h).
+// written by the agent: valid UTF-8 and bounded, but not yet neutral (codec/text/neutral.h).
 struct AgentSummary {
   bool succeeded = false;     // Exit status 0 and the stream does not say otherwise.
   std::string reason;         // Why not, one line; empty on success.

@@ -28,6 +28,14 @@ inline std::string LowerCase(std::string_view text) {
   return lower;
 }
 
+// `text` without the blanks, tabs and line ends around it.
+constexpr std::string_view Trimmed(std::string_view text) {
+  constexpr std::string_view kBlanks = " \t\r\n";
+  const size_t first = text.find_first_not_of(kBlanks);
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(kBlanks) - first + 1);
+}
+
 constexpr char ToUpper(char c) { return IsLower(c) ? static_cast<char>(c - 'a' + 'A') : c; }
 
 inline std::string UpperCase(std::string_view text) {

@@ -8,7 +8,7 @@
 
 #include "change/capture.h"
 #include "change/protected_path.h"
-#include "codec/secret_mask.h"
+#include "codec/data/secret_mask.h"
 
 namespace change {
 

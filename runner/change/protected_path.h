@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "codec/glob.h"
+#include "codec/glob/glob.h"
 
 namespace change {
 

@@ -9,7 +9,7 @@
 
 #include "base/ascii.h"
 #include "change/secret_assignment.h"
-#include "codec/token_form.h"
+#include "codec/text/token_form.h"
 
 namespace change {
 namespace {

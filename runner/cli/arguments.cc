@@ -4,7 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 
-#include "codec/nearest.h"
+#include "codec/text/nearest.h"
 
 namespace cli {
 namespace {

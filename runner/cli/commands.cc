@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/commands.h"
 
-#include "codec/nearest.h"
+#include "codec/text/nearest.h"
 
 namespace cli {
 namespace {

@@ -5,7 +5,7 @@
 #include <map>
 
 #include "cli/output.h"
-#include "codec/nearest.h"
+#include "codec/text/nearest.h"
 
 namespace cli {
 namespace {

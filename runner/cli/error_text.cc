@@ -5,7 +5,7 @@
 #include <charconv>
 #include <string_view>
 
-#include "codec/neutral.h"
+#include "codec/text/neutral.h"
 
 namespace cli {
 namespace {

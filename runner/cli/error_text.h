@@ -4,7 +4,7 @@
 #include <string>
 
 #include "base/result.h"
-#include "codec/position.h"
+#include "codec/data/position.h"
 
 namespace cli {
 

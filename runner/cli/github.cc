@@ -11,7 +11,7 @@
 #include "base/log.h"
 #include "base/sys.h"
 #include "cli/output.h"
-#include "codec/json.h"
+#include "codec/data/json.h"
 #include "forge/actions.h"
 #include "run/credentials.h"
 #include "run/run.h"

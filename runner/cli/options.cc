@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "base/ascii.h"
-#include "codec/quantity.h"
+#include "codec/text/quantity.h"
 
 namespace cli {
 namespace {

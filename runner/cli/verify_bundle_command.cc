@@ -19,11 +19,11 @@
 #include "base/sys.h"
 #include "cli/error_text.h"
 #include "cli/output.h"
-#include "codec/base64.h"
-#include "codec/hex.h"
-#include "codec/json.h"
-#include "codec/neutral.h"
-#include "codec/shell_word.h"
+#include "codec/data/json.h"
+#include "codec/text/base64.h"
+#include "codec/text/hex.h"
+#include "codec/text/neutral.h"
+#include "codec/text/shell_word.h"
 #include "sigstore/verify.h"
 
 namespace cli {

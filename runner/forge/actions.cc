@@ -7,7 +7,7 @@
 #include <array>
 #include <cstdint>
 
-#include "codec/hex.h"
+#include "codec/text/hex.h"
 
 namespace forge {
 namespace {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "codec/neutral.h"
+#include "codec/text/neutral.h"
 
 namespace forge {
 namespace {

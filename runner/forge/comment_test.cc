@@ -3,7 +3,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "codec/utf8.h"
+#include "codec/text/utf8.h"
 
 namespace forge {
 namespace {

@@ -7,9 +7,9 @@
 
 #include "base/ascii.h"
 #include "base/sys.h"
-#include "codec/json.h"
-#include "codec/neutral.h"
-#include "codec/utf8.h"
+#include "codec/data/json.h"
+#include "codec/text/neutral.h"
+#include "codec/text/utf8.h"
 
 namespace forge {
 namespace {

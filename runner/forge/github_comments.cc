@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "codec/neutral.h"
+#include "codec/text/neutral.h"
 #include "net/retry.h"
 
 namespace forge {

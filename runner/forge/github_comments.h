@@ -10,7 +10,7 @@
 #include "base/deadline.h"
 #include "base/result.h"
 #include "base/secret.h"
-#include "codec/json.h"
+#include "codec/data/json.h"
 #include "net/http_client.h"
 
 namespace forge {

@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "codec/neutral.h"
+#include "codec/text/neutral.h"
 #include "forge/comment.h"
 #include "forge/event.h"
 #include "forge/github_comments.h"

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "base/result.h"
-#include "gateway/openssl_owner.h"
+#include "gateway/async/openssl_owner.h"
 
 namespace gateway {
 

@@ -7,8 +7,8 @@
 
 #include <optional>
 
-#include "gateway/head_reader.h"
-#include "gateway/refusal.h"
+#include "gateway/http/head_reader.h"
+#include "gateway/http/refusal.h"
 
 namespace gateway {
 namespace {

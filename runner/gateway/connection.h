@@ -7,13 +7,13 @@
 #include <string>
 
 #include "base/fd.h"
-#include "codec/http_head.h"
-#include "gateway/authority.h"
-#include "gateway/identity.h"
+#include "caller/identity.h"
+#include "codec/wire/http_head.h"
+#include "gateway/async/stream.h"
+#include "gateway/async/task.h"
+#include "gateway/http/authority.h"
 #include "gateway/services.h"
-#include "gateway/stream.h"
-#include "gateway/task.h"
-#include "policy/compiled.h"
+#include "policy/decide/compiled.h"
 
 namespace gateway {
 

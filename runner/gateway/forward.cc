@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Absolute-form requests ("GET http://host/path"): one per connection, over plain HTTP.
-#include "codec/http_target.h"
+#include "codec/wire/http_target.h"
 #include "gateway/connection.h"
-#include "gateway/http1_client.h"
-#include "gateway/refusal.h"
+#include "gateway/http/http1_client.h"
+#include "gateway/http/refusal.h"
 #include "gateway/transaction.h"
 
 namespace gateway {

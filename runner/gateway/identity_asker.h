@@ -6,9 +6,10 @@
 #include <memory>
 
 #include "base/fd.h"
-#include "gateway/event_loop.h"
-#include "gateway/identity.h"
-#include "gateway/task.h"
+#include "caller/identity.h"
+#include "gateway/async/event_loop.h"
+#include "gateway/async/task.h"
+#include "gateway/limits.h"
 
 namespace gateway {
 

@@ -11,9 +11,10 @@
 #include <optional>
 #include <utility>
 
+#include "gateway/async/limits.h"
 #include "gateway/connection.h"
-#include "gateway/limits.h"
-#include "gateway/record_rate.h"
+#include "gateway/names/limits.h"
+#include "gateway/record/record_rate.h"
 
 namespace gateway {
 namespace {

@@ -5,13 +5,13 @@
 #pragma once
 
 #include "base/fd.h"
-#include "codec/dns_message.h"
-#include "gateway/identity.h"
+#include "caller/identity.h"
+#include "codec/wire/dns_message.h"
+#include "gateway/async/stream.h"
+#include "gateway/async/task.h"
+#include "gateway/names/synthetic_pool.h"
 #include "gateway/services.h"
-#include "gateway/stream.h"
-#include "gateway/synthetic_pool.h"
-#include "gateway/task.h"
-#include "policy/compiled.h"
+#include "policy/decide/compiled.h"
 
 namespace gateway {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "policy/policy.h"
+#include "policy/model/policy.h"
 
 namespace gateway {
 

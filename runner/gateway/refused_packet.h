@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "base/fd.h"
+#include "gateway/async/task.h"
 #include "gateway/services.h"
-#include "gateway/task.h"
-#include "policy/destination.h"
+#include "policy/model/destination.h"
 
 namespace gateway {
 

@@ -16,13 +16,15 @@
 #include <vector>
 
 #include "base/sys.h"
-#include "gateway/budget.h"
+#include "gateway/async/limits.h"
+#include "gateway/budget/budget.h"
 #include "gateway/confinement.h"
 #include "gateway/connection.h"
+#include "gateway/http/refusal.h"
 #include "gateway/limits.h"
+#include "gateway/names/limits.h"
 #include "gateway/policy_dns.h"
 #include "gateway/policy_wire.h"
-#include "gateway/refusal.h"
 #include "gateway/refused_packet.h"
 #include "gateway/token_grant.h"
 #include "gateway/transparent.h"

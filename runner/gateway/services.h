@@ -3,18 +3,18 @@
 
 #include <string>
 
-#include "gateway/answer_observer.h"
+#include "gateway/async/event_loop.h"
+#include "gateway/budget/answer_observer.h"
 #include "gateway/certificate_authority.h"
-#include "gateway/credentials.h"
-#include "gateway/event_loop.h"
+#include "gateway/credential/credentials.h"
+#include "gateway/http/upstream_pool.h"
 #include "gateway/identity_asker.h"
-#include "gateway/live_policy.h"
-#include "gateway/recorder.h"
-#include "gateway/resolver.h"
-#include "gateway/synthetic_pool.h"
-#include "gateway/upstream_pool.h"
+#include "gateway/inspect/live_policy.h"
+#include "gateway/inspect/websocket_inspector.h"
+#include "gateway/names/resolver.h"
+#include "gateway/names/synthetic_pool.h"
+#include "gateway/record/recorder.h"
 #include "gateway/upstream_trust.h"
-#include "gateway/websocket_inspector.h"
 
 namespace gateway {
 

@@ -4,7 +4,8 @@
 #include <openssl/crypto.h>
 #include <time.h>
 
-#include "codec/http_target.h"
+#include "codec/wire/http_target.h"
+#include "gateway/credential/limits.h"
 #include "gateway/limits.h"
 #include "gateway/upstream.h"
 

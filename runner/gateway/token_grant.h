@@ -8,8 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "gateway/credentials.h"
-#include "gateway/google_credentials.h"
+#include "gateway/credential/credentials.h"
+#include "gateway/credential/google_credentials.h"
+#include "gateway/limits.h"
 #include "gateway/services.h"
 
 namespace gateway {

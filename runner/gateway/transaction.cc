@@ -2,10 +2,12 @@
 #include "gateway/transaction.h"
 
 #include "base/secret.h"
-#include "gateway/body_treatment.h"
+#include "gateway/async/limits.h"
+#include "gateway/http/limits.h"
+#include "gateway/http/refusal.h"
+#include "gateway/http/relay.h"
+#include "gateway/inspect/body_treatment.h"
 #include "gateway/limits.h"
-#include "gateway/refusal.h"
-#include "gateway/relay.h"
 #include "gateway/token_grant.h"
 
 namespace gateway {
@@ -82,9 +84,9 @@ Task<Done> Transaction::JudgeAndSend() {
   framing_ = client_.framing();
   if (context_.forward) client_.CloseAfter();
   bool has_body = framing_.kind != codec::BodyFraming::kNone;
-  treatment_ = TreatBody(services_, context_, verdict_, has_body, request_);
+  treatment_ = TreatBody(services_.guard, context_, verdict_, has_body, request_);
   if (verdict_.websocket) {
-    upgrade_.emplace(services_, context_, verdict_, client_.head(),
+    upgrade_.emplace(services_.loop, services_.large_messages, context_, verdict_, client_.head(),
                      [this](Event event) { return RecordOwned(services_, owner_, event); });
     if (!treatment_.refusal.has_value()) treatment_.refusal = upgrade_->Prepare(request_.fields);
   }

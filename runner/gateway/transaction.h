@@ -5,14 +5,14 @@
 #include <optional>
 #include <string>
 
-#include "gateway/answer_observer.h"
-#include "gateway/body_filter.h"
-#include "gateway/identity.h"
-#include "gateway/message.h"
-#include "gateway/request_judge.h"
+#include "caller/identity.h"
+#include "gateway/budget/answer_observer.h"
+#include "gateway/http/body_filter.h"
+#include "gateway/http/message.h"
+#include "gateway/inspect/request_judge.h"
+#include "gateway/inspect/websocket_upgrade.h"
 #include "gateway/services.h"
 #include "gateway/upstream.h"
-#include "gateway/websocket_upgrade.h"
 
 namespace gateway {
 

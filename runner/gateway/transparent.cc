@@ -10,10 +10,10 @@
 #include <utility>
 
 #include "gateway/connection.h"
-#include "gateway/limits.h"
+#include "gateway/names/limits.h"
 #include "gateway/policy_dns.h"
-#include "policy/destination.h"
-#include "policy/host_pattern.h"
+#include "policy/model/destination.h"
+#include "policy/model/host_pattern.h"
 
 namespace gateway {
 namespace {

@@ -5,8 +5,8 @@
 #pragma once
 
 #include "base/fd.h"
+#include "gateway/async/task.h"
 #include "gateway/services.h"
-#include "gateway/task.h"
 
 namespace gateway {
 

@@ -6,12 +6,13 @@
 #include <memory>
 
 #include "base/ascii.h"
-#include "codec/client_hello.h"
+#include "codec/wire/client_hello.h"
+#include "gateway/async/limits.h"
 #include "gateway/connection.h"
-#include "gateway/http1_client.h"
-#include "gateway/http2_client.h"
-#include "gateway/refusal.h"
-#include "gateway/relay.h"
+#include "gateway/http/http1_client.h"
+#include "gateway/http/http2_client.h"
+#include "gateway/http/refusal.h"
+#include "gateway/http/relay.h"
 #include "gateway/transaction.h"
 
 namespace gateway {

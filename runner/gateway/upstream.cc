@@ -6,8 +6,9 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "gateway/http1_server.h"
-#include "gateway/limits.h"
+#include "gateway/async/limits.h"
+#include "gateway/http/http1_server.h"
+#include "gateway/names/limits.h"
 
 namespace gateway {
 namespace {

@@ -7,14 +7,14 @@
 #include <vector>
 
 #include "base/result.h"
-#include "gateway/authority.h"
-#include "gateway/event_loop.h"
-#include "gateway/http2_server.h"
-#include "gateway/message.h"
+#include "gateway/async/event_loop.h"
+#include "gateway/async/stream.h"
+#include "gateway/http/authority.h"
+#include "gateway/http/http2_server.h"
+#include "gateway/http/message.h"
+#include "gateway/http/upstream_pool.h"
 #include "gateway/services.h"
-#include "gateway/stream.h"
-#include "gateway/upstream_pool.h"
-#include "policy/destination.h"
+#include "policy/model/destination.h"
 
 namespace gateway {
 

@@ -7,7 +7,7 @@
 #include <cstdint>
 
 #include "gateway/limits.h"
-#include "policy/destination.h"
+#include "policy/model/destination.h"
 
 namespace gateway {
 namespace {

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "base/result.h"
-#include "gateway/openssl_owner.h"
+#include "gateway/async/openssl_owner.h"
 
 namespace gateway {
 

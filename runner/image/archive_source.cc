@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "base/sys.h"
-#include "codec/json.h"
-#include "image/tar_reader.h"
+#include "codec/data/json.h"
+#include "image/unpack/tar_reader.h"
 
 namespace image {
 namespace {

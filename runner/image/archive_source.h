@@ -6,7 +6,7 @@
 
 #include <memory>
 
-#include "image/source.h"
+#include "image/source/source.h"
 
 namespace image {
 

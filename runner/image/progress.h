@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "image/source.h"
+#include "image/source/source.h"
 
 namespace image {
 

@@ -8,8 +8,9 @@
 #include <optional>
 
 #include "base/sys.h"
-#include "codec/digest.h"
-#include "codec/json.h"
+#include "codec/data/digest.h"
+#include "codec/data/json.h"
+#include "image/open_source.h"
 
 namespace image {
 namespace {

@@ -7,7 +7,7 @@
 #include <variant>
 #include <vector>
 
-#include "image/source.h"
+#include "image/source/source.h"
 #include "sigstore/verify.h"
 
 namespace image {

@@ -7,8 +7,8 @@
 #include <optional>
 
 #include "base/sys.h"
-#include "image/store_directory.h"
 #include "image/unpack.h"
+#include "image/unpack/store_directory.h"
 
 namespace image {
 

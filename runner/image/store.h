@@ -14,8 +14,8 @@
 #include "base/deadline.h"
 #include "base/fd.h"
 #include "base/result.h"
-#include "image/manifest.h"
-#include "image/source.h"
+#include "image/source/manifest.h"
+#include "image/source/source.h"
 
 namespace image {
 

@@ -6,8 +6,8 @@
 
 #include "base/sys.h"
 #include "base/version.h"
-#include "codec/digest.h"
-#include "codec/nearest.h"
+#include "codec/data/digest.h"
+#include "codec/text/nearest.h"
 
 namespace image {
 namespace {

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "base/result.h"
-#include "codec/glob.h"
-#include "codec/yaml.h"
-#include "image/reference.h"
+#include "codec/data/yaml.h"
+#include "codec/glob/glob.h"
+#include "image/source/reference.h"
 #include "sigstore/verify.h"
 
 namespace image {

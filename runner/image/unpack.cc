@@ -16,10 +16,10 @@
 #include <thread>
 
 #include "base/sys.h"
-#include "codec/digest.h"
-#include "image/layer_stack.h"
-#include "image/reference.h"
-#include "image/unpack_process.h"
+#include "codec/data/digest.h"
+#include "image/source/reference.h"
+#include "image/unpack/layer_stack.h"
+#include "image/unpack/unpack_process.h"
 
 namespace image {
 namespace {

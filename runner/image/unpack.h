@@ -2,7 +2,7 @@
 #pragma once
 
 #include "image/store.h"
-#include "image/store_directory.h"
+#include "image/unpack/store_directory.h"
 
 namespace image {
 

@@ -5,7 +5,7 @@
 #include <cctype>
 #include <optional>
 
-#include "codec/json.h"
+#include "codec/data/json.h"
 #include "image/signatures.h"
 
 namespace image {

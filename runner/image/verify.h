@@ -13,9 +13,9 @@
 
 #include "base/deadline.h"
 #include "base/result.h"
-#include "image/manifest.h"
-#include "image/reference.h"
-#include "image/source.h"
+#include "image/source/manifest.h"
+#include "image/source/reference.h"
+#include "image/source/source.h"
 #include "image/trust.h"
 
 namespace image {

@@ -4,7 +4,7 @@
 #include <catch2/catch.hpp>
 #include <map>
 
-#include "codec/digest.h"
+#include "codec/data/digest.h"
 
 namespace image {
 namespace {

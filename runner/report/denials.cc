@@ -6,10 +6,10 @@
 #include <tuple>
 #include <utility>
 
-#include "codec/json.h"
-#include "codec/neutral.h"
-#include "codec/secret_mask.h"
-#include "codec/utf8.h"
+#include "codec/data/json.h"
+#include "codec/data/secret_mask.h"
+#include "codec/text/neutral.h"
+#include "codec/text/utf8.h"
 #include "report/event_lines.h"
 
 namespace report {

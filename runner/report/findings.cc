@@ -8,8 +8,8 @@
 #include <string_view>
 
 #include "base/version.h"
-#include "codec/json.h"
-#include "codec/neutral.h"
+#include "codec/data/json.h"
+#include "codec/text/neutral.h"
 #include "report/record_names.h"
 #include "report/wording.h"
 

@@ -4,7 +4,7 @@
 #include <catch2/catch.hpp>
 #include <set>
 
-#include "codec/json.h"
+#include "codec/data/json.h"
 
 namespace report {
 namespace {

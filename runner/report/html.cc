@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "codec/neutral.h"
+#include "codec/text/neutral.h"
 #include "report/html_style.h"
 #include "report/wording.h"
 

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "codec/json.h"
-#include "codec/neutral.h"
+#include "codec/data/json.h"
+#include "codec/text/neutral.h"
 #include "report/event_lines.h"
 
 namespace report {

@@ -4,7 +4,7 @@
 #include <charconv>
 #include <string_view>
 
-#include "codec/neutral.h"
+#include "codec/text/neutral.h"
 #include "report/html.h"
 #include "report/wording.h"
 

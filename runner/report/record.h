@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "advise/suggest.h"
 #include "base/result.h"
-#include "policy/suggest.h"
 
 namespace report {
 

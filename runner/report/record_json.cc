@@ -4,8 +4,8 @@
 #include <cmath>
 #include <utility>
 
-#include "codec/json.h"
-#include "codec/neutral.h"
+#include "codec/data/json.h"
+#include "codec/text/neutral.h"
 #include "report/record_names.h"
 
 namespace report {

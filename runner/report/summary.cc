@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <array>
 
-#include "codec/neutral.h"
+#include "codec/text/neutral.h"
 #include "report/wording.h"
 
 namespace report {

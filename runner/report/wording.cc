@@ -8,7 +8,7 @@
 #include <cstdio>
 #include <utility>
 
-#include "codec/neutral.h"
+#include "codec/text/neutral.h"
 
 namespace report {
 namespace {

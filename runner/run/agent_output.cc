@@ -2,7 +2,7 @@
 #include "run/agent_output.h"
 
 #include "base/sys.h"
-#include "codec/neutral.h"
+#include "codec/text/neutral.h"
 
 namespace run {
 

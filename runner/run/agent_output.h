@@ -8,7 +8,7 @@
 
 #include "agent/stream.h"
 #include "agent/summary.h"
-#include "codec/secret_mask.h"
+#include "codec/data/secret_mask.h"
 
 namespace run {
 

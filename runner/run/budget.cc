@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "agent/harness.h"
-#include "codec/position.h"
-#include "gateway/price_list.h"
+#include "codec/data/position.h"
+#include "gateway/budget/price_list.h"
 
 namespace run {
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "base/result.h"
-#include "gateway/budget_limits.h"
+#include "gateway/budget/budget_limits.h"
 #include "run/config.h"
 #include "run/policy_source.h"
 #include "run/request.h"

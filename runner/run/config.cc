@@ -4,9 +4,9 @@
 #include <algorithm>
 
 #include "base/log.h"
-#include "codec/nearest.h"
-#include "codec/quantity.h"
-#include "codec/yaml.h"
+#include "codec/data/yaml.h"
+#include "codec/text/nearest.h"
+#include "codec/text/quantity.h"
 
 namespace run {
 namespace {

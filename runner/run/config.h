@@ -10,7 +10,7 @@
 
 #include "base/result.h"
 #include "change/protected_path.h"
-#include "gateway/price_list.h"
+#include "gateway/budget/price_list.h"
 #include "image/trust.h"
 #include "run/trusted_file.h"
 

@@ -8,9 +8,9 @@
 
 #include "base/log.h"
 #include "base/sys.h"
-#include "codec/position.h"
-#include "gateway/provider.h"
-#include "policy/host_pattern.h"
+#include "codec/data/position.h"
+#include "gateway/credential/provider.h"
+#include "policy/model/host_pattern.h"
 
 namespace run {
 namespace {

@@ -8,9 +8,9 @@
 
 #include "base/result.h"
 #include "base/unforked_bytes.h"
-#include "codec/secret_mask.h"
+#include "codec/data/secret_mask.h"
 #include "gateway/gateway.h"
-#include "policy/policy.h"
+#include "policy/model/policy.h"
 #include "run/request.h"
 #include "run/trust.h"
 

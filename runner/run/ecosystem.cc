@@ -5,14 +5,14 @@
 #include <charconv>
 #include <span>
 
-#include "codec/embedded_file.h"
-#include "codec/json.h"
-#include "codec/nearest.h"
-#include "codec/yaml.h"
-#include "policy/access.h"
-#include "policy/destination.h"
-#include "policy/host_pattern.h"
-#include "policy/parse.h"
+#include "codec/data/embedded_file.h"
+#include "codec/data/json.h"
+#include "codec/data/yaml.h"
+#include "codec/text/nearest.h"
+#include "policy/load/parse.h"
+#include "policy/model/access.h"
+#include "policy/model/destination.h"
+#include "policy/model/host_pattern.h"
 
 namespace run {
 

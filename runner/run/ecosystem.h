@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "policy/policy.h"
+#include "policy/model/policy.h"
 
 namespace run {
 

@@ -3,9 +3,9 @@
 
 #include <algorithm>
 
+#include "advise/suggest.h"
 #include "base/log.h"
-#include "codec/neutral.h"
-#include "policy/suggest.h"
+#include "codec/text/neutral.h"
 #include "report/wording.h"
 
 namespace run {

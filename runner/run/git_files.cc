@@ -7,7 +7,7 @@
 
 #include "base/sys.h"
 #include "change/git_pointer.h"
-#include "codec/git_config.h"
+#include "codec/text/git_config.h"
 #include "sandbox/mask.h"
 
 namespace run {

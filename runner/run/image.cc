@@ -11,7 +11,7 @@
 #include "base/ascii.h"
 #include "base/log.h"
 #include "base/sys.h"
-#include "policy/parse.h"
+#include "policy/load/parse.h"
 #include "run/supervise.h"
 
 namespace run {

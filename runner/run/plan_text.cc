@@ -7,11 +7,11 @@
 #include <string_view>
 #include <vector>
 
-#include "codec/neutral.h"
-#include "codec/quantity.h"
-#include "policy/access.h"
-#include "policy/parse.h"
-#include "policy/protocol.h"
+#include "codec/text/neutral.h"
+#include "codec/text/quantity.h"
+#include "policy/load/parse.h"
+#include "policy/model/access.h"
+#include "policy/model/protocol.h"
 #include "sandbox/mask.h"
 
 namespace run {

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "policy/policy.h"
+#include "policy/model/policy.h"
 #include "sandbox/plan.h"
 
 namespace run {

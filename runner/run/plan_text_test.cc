@@ -3,7 +3,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "policy/parse.h"
+#include "policy/load/parse.h"
 
 namespace run {
 

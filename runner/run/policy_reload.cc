@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/log.h"
-#include "policy/live_update.h"
+#include "policy/load/live_update.h"
 
 namespace run {
 

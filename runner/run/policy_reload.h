@@ -7,7 +7,7 @@
 
 #include "base/result.h"
 #include "gateway/gateway.h"
-#include "policy/policy.h"
+#include "policy/model/policy.h"
 #include "run/policy_source.h"
 
 namespace run {

@@ -6,7 +6,7 @@
 
 #include "base/log.h"
 #include "base/sys.h"
-#include "codec/digest.h"
+#include "codec/data/digest.h"
 #include "run/trusted_file.h"
 
 namespace run {

@@ -6,7 +6,7 @@
 
 #include "base/result.h"
 #include "change/repository.h"
-#include "policy/parse.h"
+#include "policy/load/parse.h"
 #include "report/record.h"
 #include "run/image.h"
 #include "run/request.h"

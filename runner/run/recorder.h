@@ -3,11 +3,11 @@
 
 #include <string>
 
+#include "caller/program_links.h"
 #include "change/gate.h"
-#include "codec/secret_mask.h"
+#include "codec/data/secret_mask.h"
 #include "forge/event.h"
-#include "gateway/budget_limits.h"
-#include "gateway/program_links.h"
+#include "gateway/budget/budget_limits.h"
 #include "report/denials.h"
 #include "report/model_use.h"
 #include "report/record.h"

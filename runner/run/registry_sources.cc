@@ -13,7 +13,7 @@
 #include "base/log.h"
 #include "base/process.h"
 #include "base/sys.h"
-#include "codec/shell_word.h"
+#include "codec/text/shell_word.h"
 #include "net/http_client.h"
 #include "run/environment.h"
 #include "run/supervise.h"

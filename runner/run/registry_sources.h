@@ -6,7 +6,7 @@
 
 #include "base/result.h"
 #include "change/repository.h"
-#include "policy/policy.h"
+#include "policy/model/policy.h"
 #include "run/ecosystem.h"
 #include "run/image.h"
 #include "run/trusted_file.h"

@@ -8,7 +8,7 @@
 #include <filesystem>
 
 #include "base/sys.h"
-#include "codec/json.h"
+#include "codec/data/json.h"
 
 namespace run {
 namespace {

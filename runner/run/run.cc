@@ -16,7 +16,7 @@
 #include "change/capture.h"
 #include "change/gate.h"
 #include "change/repository.h"
-#include "codec/java_keystore.h"
+#include "codec/data/java_keystore.h"
 #include "forge/event.h"
 #include "gateway/gateway.h"
 #include "net/http_client.h"

@@ -16,7 +16,7 @@
 
 #include "base/deadline.h"
 #include "base/sys.h"
-#include "gateway/connection_owners.h"
+#include "caller/connection_owners.h"
 
 namespace run {
 namespace {

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "policy/policy.h"
+#include "policy/model/policy.h"
 #include "sandbox/host.h"
 
 namespace sandbox {

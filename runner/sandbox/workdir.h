@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "policy/policy.h"
+#include "policy/model/policy.h"
 #include "sandbox/plan.h"
 
 namespace sandbox {

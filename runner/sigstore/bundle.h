@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "codec/json.h"
+#include "codec/data/json.h"
 #include "sigstore/certificate.h"
 #include "sigstore/checked.h"
 #include "sigstore/log_entry.h"

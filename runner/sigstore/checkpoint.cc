@@ -4,7 +4,7 @@
 #include <charconv>
 #include <optional>
 
-#include "codec/base64.h"
+#include "codec/text/base64.h"
 
 namespace sigstore {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "codec/byte_reader.h"
+#include "codec/data/byte_reader.h"
 
 namespace sigstore {
 namespace {

@@ -6,7 +6,7 @@
 #include <optional>
 #include <utility>
 
-#include "codec/hex.h"
+#include "codec/text/hex.h"
 #include "sigstore/certificate.h"
 #include "sigstore/fulcio_identity.h"
 #include "sigstore/path.h"

@@ -5,7 +5,7 @@
 #include <charconv>
 #include <optional>
 
-#include "codec/glob.h"
+#include "codec/glob/glob.h"
 
 namespace sigstore {
 namespace {

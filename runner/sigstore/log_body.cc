@@ -5,10 +5,10 @@
 #include <optional>
 #include <string>
 
-#include "codec/base64.h"
-#include "codec/digest.h"
-#include "codec/hex.h"
-#include "codec/json.h"
+#include "codec/data/digest.h"
+#include "codec/data/json.h"
+#include "codec/text/base64.h"
+#include "codec/text/hex.h"
 #include "sigstore/proto_json.h"
 
 namespace sigstore {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sigstore/log_entry.h"
 
-#include "codec/base64.h"
-#include "codec/hex.h"
+#include "codec/text/base64.h"
+#include "codec/text/hex.h"
 #include "sigstore/checkpoint.h"
 #include "sigstore/log_body.h"
 #include "sigstore/log_key.h"

@@ -4,8 +4,8 @@
 
 #include <catch2/catch.hpp>
 
-#include "codec/base64.h"
-#include "codec/hex.h"
+#include "codec/text/base64.h"
+#include "codec/text/hex.h"
 #include "sigstore/checkpoint.h"
 #include "sigstore/log_body.h"
 #include "sigstore/merkle.h"

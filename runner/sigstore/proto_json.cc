@@ -5,7 +5,7 @@
 #include <charconv>
 #include <optional>
 
-#include "codec/base64.h"
+#include "codec/text/base64.h"
 
 namespace sigstore {
 namespace {

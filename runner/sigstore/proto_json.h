@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "codec/json.h"
+#include "codec/data/json.h"
 #include "sigstore/checked.h"
 
 namespace sigstore {

@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "codec/byte_reader.h"
+#include "codec/data/byte_reader.h"
 #include "sigstore/certificate.h"
 #include "sigstore/der.h"
 #include "sigstore/log_key.h"

@@ -4,8 +4,8 @@
 #include <optional>
 #include <string>
 
-#include "codec/hex.h"
-#include "codec/json.h"
+#include "codec/data/json.h"
+#include "codec/text/hex.h"
 #include "sigstore/bundle.h"
 #include "sigstore/proto_json.h"
 #include "sigstore/public_key.h"

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "codec/json.h"
+#include "codec/data/json.h"
 #include "sigstore/bundle.h"
 #include "sigstore/proto_json.h"
 

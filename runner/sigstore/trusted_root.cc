@@ -7,7 +7,7 @@
 #include <array>
 #include <span>
 
-#include "codec/embedded_file.h"
+#include "codec/data/embedded_file.h"
 #include "sigstore/openssl_owner.h"
 #include "sigstore/proto_json.h"
 

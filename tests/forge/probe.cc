@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/sys.h"
-#include "codec/json.h"
+#include "codec/data/json.h"
 #include "forge/event.h"
 #include "forge/post.h"
 

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "codec/chunked_body.h"
+#include "codec/wire/chunked_body.h"
 
 namespace {
 

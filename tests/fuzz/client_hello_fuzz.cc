@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "codec/client_hello.h"
+#include "codec/wire/client_hello.h"
 
 namespace {
 

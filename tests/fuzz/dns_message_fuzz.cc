@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "codec/dns_message.h"
+#include "codec/wire/dns_message.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view message(reinterpret_cast<const char*>(data), size);

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "codec/glob.h"
+#include "codec/glob/glob.h"
 
 namespace {
 

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "codec/graphql.h"
+#include "codec/call/graphql.h"
 
 namespace {
 

@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <map>
 
-#include "gateway/http2_engine.h"
-#include "gateway/http2_head.h"
+#include "gateway/http/http2_engine.h"
+#include "gateway/http/http2_head.h"
 
 namespace {
 

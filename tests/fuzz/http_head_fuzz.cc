@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "codec/http_head.h"
+#include "codec/wire/http_head.h"
 
 namespace {
 

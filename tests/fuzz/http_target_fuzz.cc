@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "codec/http_target.h"
+#include "codec/wire/http_target.h"
 
 namespace {
 

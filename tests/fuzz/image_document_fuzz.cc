@@ -6,8 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "image/manifest.h"
-#include "image/reference.h"
+#include "image/source/manifest.h"
+#include "image/source/reference.h"
 
 namespace {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "image/inflate.h"
+#include "image/unpack/inflate.h"
 
 namespace inflate_property {
 

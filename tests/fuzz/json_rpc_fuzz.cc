@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "codec/json_rpc.h"
+#include "codec/call/json_rpc.h"
 
 namespace {
 

@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <nlohmann/json.hpp>
 
-#include "codec/percent.h"
-#include "gateway/named_method.h"
+#include "codec/text/percent.h"
+#include "gateway/inspect/named_method.h"
 
 namespace {
 

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "policy/parse.h"
+#include "policy/load/parse.h"
 
 namespace {
 

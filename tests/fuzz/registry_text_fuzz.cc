@@ -4,9 +4,9 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "image/challenge.h"
-#include "image/docker_config.h"
-#include "image/reference.h"
+#include "image/registry/challenge.h"
+#include "image/registry/docker_config.h"
+#include "image/source/reference.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);

@@ -12,9 +12,9 @@
 #include <cstdio>
 
 #include "base/sys.h"
-#include "image/layer_stack.h"
-#include "image/layer_tree.h"
-#include "image/layer_writer.h"
+#include "image/unpack/layer_stack.h"
+#include "image/unpack/layer_tree.h"
+#include "image/unpack/layer_writer.h"
 
 namespace {
 

@@ -6,9 +6,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "codec/utf8.h"
-#include "codec/websocket_frame.h"
-#include "codec/websocket_message.h"
+#include "codec/text/utf8.h"
+#include "codec/wire/websocket_frame.h"
+#include "codec/wire/websocket_message.h"
 
 namespace {
 

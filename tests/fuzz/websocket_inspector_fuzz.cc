@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "gateway/limits.h"
-#include "gateway/websocket_inspector.h"
+#include "gateway/inspect/limits.h"
+#include "gateway/inspect/websocket_inspector.h"
 
 namespace {
 

@@ -18,9 +18,9 @@
 #include <vector>
 
 #include "base/sys.h"
-#include "gateway/connection_owners.h"
+#include "caller/connection_owners.h"
 #include "gateway/gateway.h"
-#include "policy/parse.h"
+#include "policy/load/parse.h"
 
 namespace {
 

@@ -7,9 +7,10 @@
 #include <thread>
 
 #include "base/sys.h"
-#include "codec/json.h"
+#include "codec/data/json.h"
+#include "image/open_source.h"
 #include "image/signatures.h"
-#include "image/source.h"
+#include "image/source/source.h"
 
 namespace {
 

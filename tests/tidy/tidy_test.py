@@ -30,6 +30,12 @@ class Tidy(unittest.TestCase):
     def test_a_clean_tree_has_nothing_to_say(self):
         self.assertEqual(self.tidy({'runner/a/a.cc': HEAD + 'int a;\n', 'README.md': '# One\n'}), '')
 
+    def test_a_document_names_files_that_exist(self):
+        files = {'runner/a/b/c.cc': HEAD, 'docs/x.md': '# X\n`a/b/c.cc`, `runner/a/b/c.cc`, [y](reference/y.md), `my/own.py`\n',
+                 'docs/reference/y.md': '# Y\n'}
+        self.assertEqual(self.tidy(files), '')
+        self.assertIn('docs/x.md:2: error: a/b/d.cc does not exist', self.tidy({'docs/x.md': '# X\n`a/b/d.cc`\n'}))
+
     def test_banned_calls_are_named_with_their_replacement(self):
         output = self.tidy({'runner/a/a.cc': HEAD + 'void F() {\n  ::open("x", 0);\n  std::getenv("X");\n}\n'})
         self.assertIn('runner/a/a.cc:3: error: open() is not for here: sys::Open', output)

@@ -24,10 +24,11 @@
 #include <vector>
 
 #include "base/sys.h"
-#include "codec/digest.h"
-#include "image/inflate.h"
-#include "image/source.h"
+#include "codec/data/digest.h"
+#include "image/open_source.h"
+#include "image/source/source.h"
 #include "image/store.h"
+#include "image/unpack/inflate.h"
 
 namespace {
 

@@ -17,7 +17,7 @@
 #include <string_view>
 #include <vector>
 
-#include "policy/compiled.h"
+#include "policy/decide/compiled.h"
 
 namespace {
 

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which pattern means all that another one means: what comparing policies rests on.
+#pragma once
+
+#include <string_view>
+
+#include "policy/model/policy.h"
+
+namespace policy {
+
+// Does the wide one match all that the narrow one does? kYes and kNo are proven; patterns with
+// classes, `?` or escapes may be kUnknown.
+enum class Cover { kNo, kUnknown, kYes };
+
+// All of them, and any of them.
+Cover Both(Cover first, Cover second);
+Cover Either(Cover first, Cover second);
+
+// Globs of codec/glob/glob.h with this delimiter.
+Cover GlobCovers(std::string_view wide, std::string_view narrow, char delimiter);
+// Hosts of endpoints; empty is every host.
+Cover HostCovers(std::string_view wide, std::string_view narrow);
+// Binaries: patterns if and only if they contain '*'.
+Cover BinaryCovers(std::string_view wide, std::string_view narrow);
+// Path selectors of endpoints; empty is every path.
+Cover SelectorCovers(std::string_view wide, std::string_view narrow);
+// Allow rules of two endpoints with this protocol.
+Cover RuleCovers(Protocol protocol, const HttpRule& wide, const HttpRule& narrow);
+
+}  // namespace policy

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// `agentic-ci policy explain`: what the gateway would say to one connection or request, and why.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "codec/wire/http_head.h"
+#include "policy/decide/decide.h"
+#include "policy/load/parse.h"
+#include "policy/model/destination.h"
+
+namespace policy {
+
+// What is asked.
+struct Question {
+  // An http or https URL: connection and request are judged. A ws or wss URL: the upgrade to a
+  // WebSocket, and with the method WEBSOCKET_TEXT a text message behind it. "host:port": the
+  // connection alone.
+  std::string url;
+  std::string method = "GET";
+  // What a GraphQL, JSON-RPC or MCP request carries, or the text message. Nothing: no body.
+  std::optional<std::string> body;
+  codec::HttpFields
+      fields;  // Of the request, where a decision looks at them: Accept, Content-Type.
+  // The calling executable, then its ancestors. Empty: the first program that a policy for this
+  // host and port names, since nobody asked about programs.
+  std::vector<std::string> binaries;
+  std::vector<std::string> cmdline;
+  // What the name resolves to; nothing: unknown, and not judged. An address stands for itself.
+  std::optional<std::vector<Address>> resolved;
+};
+
+// One judgement on the way to the verdict.
+struct ExplanationStep {
+  std::string what;  // "connection", "address", "path", "request", "body" or "message".
+  Decision decision;
+};
+
+struct Explanation {
+  bool allowed = false;
+  bool audited = false;
+  std::string method;   // "CONNECT" for a connection alone.
+  std::string subject;  // The URL with its canonical path, or "host:port".
+  std::string path;     // Canonical; empty for a connection alone, or when the path was refused.
+  std::string file;     // Of the policy.
+  std::vector<ExplanationStep> steps;  // In order; the last one decided. At least one.
+  std::vector<std::string> notes;      // What else the gateway does, or what was assumed.
+  std::string hint;  // Of a refusal: which rule denied it, or which one came nearest.
+};
+
+// Fails with kInvalid when the URL is neither form. Looks nothing up.
+Result<Explanation> Explain(const ParsedPolicy& parsed, const Question& question);
+Result<Explanation> Explain(const ParsedPolicy& parsed, std::string_view url_or_hostport,
+                            std::string_view method, const std::vector<std::string>& binaries);
+
+// For people: "deny  GET https://... ", one line per step, the notes. Ends with a newline.
+std::string RenderExplanation(const Explanation& explanation);
+// For machines: one JSON object, ending with a newline.
+std::string RenderExplanationJson(const Explanation& explanation);
+
+}  // namespace policy

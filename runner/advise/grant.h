@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// A policy as a list of what it grants, which is what two policies can be compared by.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "advise/cover.h"
+#include "policy/model/policy.h"
+
+namespace policy {
+
+// One endpoint on one port, with the programs that may use it. Borrows from the policy.
+struct Grant {
+  const NetworkPolicy* policy = nullptr;
+  const Endpoint* endpoint = nullptr;
+  uint16_t port = 0;
+  std::vector<HttpRule> rules;  // Effective: MCP's "every method" is one of them.
+
+  std::string Subject() const;  // "api.example.com:443", with the path selector where there is one.
+};
+
+// The method of the rule that stands for MCP's every method where rules name tools.
+inline constexpr std::string_view kAllButTools = "every call but tools/call";
+
+std::vector<Grant> GrantsOf(const Policy& policy);
+
+// May `binary` open every connection of `host` and `port` that the grant is about?
+Cover AllowsConnection(const Grant& grant, const std::string& host, uint16_t port,
+                       const std::string& binary);
+
+// Whether requests of `binary` to what `grant` is about are judged: by it, or by another grant that
+// covers it.
+bool IsJudged(const std::vector<Grant>& grants, const Grant& grant, const std::string& binary);
+
+// Does `wide` allow what rule `rule` of `narrow` allows? Of the requests alone.
+Cover AllowsRule(const Grant& wide, const Grant& narrow, const HttpRule& rule);
+
+}  // namespace policy

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// The rules that would allow just what a request asked for behind its method and path.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "policy/decide/operation.h"
+
+namespace policy {
+
+struct Denial;  // suggest.h
+
+// What an endpoint needs for a denied request to pass, as YAML on one line each.
+struct EndpointAddition {
+  std::vector<std::string> rules;    // "{operation_type: mutation, fields: ['createIssue']}".
+  std::vector<std::string> queries;  // Of graphql_persisted_queries: "'3f2a': {...}".
+};
+
+// "{allow: RULE}, {allow: RULE}": what stands in the brackets of `rules`.
+std::string RuleList(const std::vector<std::string>& rules);
+
+// Of a request or message that the endpoint's protocol judges (Denial::protocol). A query that came
+// as a hash is let pass by the hash alone, whatever it does. Nothing where no rule would say just
+// that: a name that is no plain word, or a pattern.
+std::optional<EndpointAddition> AdditionFor(const Denial& denial);
+
+}  // namespace policy

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rules in words, for people who compare policies.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "policy/model/policy.h"
+
+namespace policy {
+
+// "GET /repos/** with tag=v*", "query Name {viewer}", "tools/call of read_*", "SELECT".
+std::string RuleText(Protocol protocol, const HttpRule& rule);
+
+// All of them, separated by semicolons; neighbours that differ in their method alone are one: "GET,
+// HEAD **".
+std::string RulesText(Protocol protocol, const std::vector<HttpRule>& rules);
+
+}  // namespace policy

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "advise/suggest.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+#include <string_view>
+#include <tuple>
+
+#include "advise/wish.h"
+#include "base/join.h"
+#include "policy/decide/compiled.h"
+#include "policy/model/host_pattern.h"
+
+namespace policy {
+namespace {
+
+bool IsReading(std::string_view method) {
+  return method == "GET" || method == "HEAD" || method == "OPTIONS";
+}
+
+bool IsWriting(std::string_view method) {
+  return method == "POST" || method == "PUT" || method == "PATCH" || method == kWebSocketText;
+}
+
+// What the endpoint needs, as YAML on one line.
+std::string AdditionLine(const EndpointAddition& addition) {
+  std::string rules = "rules: [" + RuleList(addition.rules) + "]";
+  if (addition.queries.empty()) return rules;
+  return "{persisted_queries: allow_registered, graphql_persisted_queries: {" +
+         Join(addition.queries) + "}, " + rules + "}";
+}
+
+// What comes after a name is most likely TLS.
+Denial AsConnection(Denial denial) {
+  denial.method.clear();
+  denial.port = 443;
+  return denial;
+}
+
+// Of the access that a line gives; 0: no line.
+int Width(std::string_view line) {
+  if (line.find(":full") != std::string_view::npos) return 3;
+  if (line.find(":read-write") != std::string_view::npos) return 2;
+  return line.empty() ? 0 : 1;
+}
+
+std::string BracketedHost(const std::string& host) {
+  return host.find(':') == std::string::npos ? host : "[" + host + "]";
+}
+
+}  // namespace
+
+std::vector<Denial> WithoutNames(const std::vector<Denial>& denials) {
+  std::set<std::string> reached;
+  for (const Denial& denial : denials) {
+    if (denial.method != kNameAsked) reached.insert(CanonicalHost(denial.host));
+  }
+  std::vector<Denial> attempts;
+  for (const Denial& denial : denials) {
+    if (denial.method != kNameAsked) {
+      attempts.push_back(denial);
+    } else if (!reached.contains(CanonicalHost(denial.host))) {
+      attempts.push_back(AsConnection(denial));
+    }
+  }
+  return attempts;
+}
+
+std::string SuggestLine(const Denial& denial) {
+  if (denial.method == kNameAsked) return SuggestLine(AsConnection(denial));
+  std::string host = CanonicalHost(denial.host);
+  if (denial.host.ends_with('.') || IsHopeless(host) || denial.port == 0) return {};
+  if (!denial.operations.empty()) {
+    std::optional<EndpointAddition> addition = AdditionFor(denial);
+    return addition ? AdditionLine(*addition) : std::string();
+  }
+  bool websocket = denial.protocol == "websocket";
+  if (!websocket && !denial.protocol.empty()) return {};  // Too much of it to know a rule.
+  std::string access = "full";
+  if (denial.method.empty() || IsReading(denial.method)) {
+    access = "read-only";
+  } else if (IsWriting(denial.method)) {
+    access = "read-write";
+  }
+  return BracketedHost(host) + ":" + std::to_string(denial.port) + ":" + access +
+         (websocket ? ":websocket" : "");
+}
+
+std::vector<std::string> SuggestLines(const std::vector<Denial>& denials) {
+  auto place = [](const Denial& denial) {
+    return std::tuple(CanonicalHost(denial.host), denial.port, denial.protocol);
+  };
+  std::map<std::tuple<std::string, uint16_t, std::string>, std::string> widest;
+  for (const Denial& denial : WithoutNames(denials)) {
+    if (!denial.operations.empty()) continue;
+    std::string line = SuggestLine(denial);
+    std::string& known = widest[place(denial)];
+    if (Width(line) > Width(known)) known = line;
+  }
+  std::vector<std::string> lines;
+  for (const Denial& denial : denials) {
+    if (!denial.operations.empty()) {
+      lines.push_back(SuggestLine(denial));
+    } else if (denial.method == kNameAsked) {
+      auto found = std::find_if(widest.begin(), widest.end(), [&](const auto& one) {
+        return std::get<0>(one.first) == CanonicalHost(denial.host) && !one.second.empty();
+      });
+      lines.push_back(found == widest.end() ? "" : found->second);
+    } else {
+      lines.push_back(widest[place(denial)]);
+    }
+  }
+  return lines;
+}
+
+std::string SuggestPolicy(const std::vector<Denial>& denials) {
+  std::vector<Wish> wishes = CollectWishes(WithoutNames(denials));
+  if (wishes.empty()) return {};
+  // Of each place the widest that is needed. What is judged by operation has none.
+  std::map<std::tuple<std::string, uint16_t, std::string>, std::string> lines;
+  for (const Wish& wish : wishes) {
+    if (!wish.addition.rules.empty()) continue;
+    std::string& line = lines[{wish.host, wish.port, wish.protocol}];
+    Denial denial{wish.host, wish.port, "", "", "", wish.protocol};
+    if (line.empty()) line = SuggestLine(denial);
+    for (const auto& [method, path] : wish.requests) {
+      denial.method = method;
+      std::string wider = SuggestLine(denial);
+      bool full = line.find(":full") != std::string::npos;
+      if (!full && wider.find(":read-only") == std::string::npos) line = wider;
+    }
+  }
+  std::string out =
+      "# What this run was refused, as policies that would allow exactly that. Read before you\n"
+      "# paste. " +
+      std::string(kSuggestionWarning) + "\n";
+  if (!lines.empty()) out += "# In an 'endpoints:' file use the lines below instead:\n";
+  for (const auto& [place, line] : lines) out += "#   - \"" + line + "\"\n";
+  out += "version: 1\nnetwork_policies:\n";
+  std::set<std::string> taken;
+  for (const Wish& wish : wishes) {
+    std::string key = FreeKey(wish, taken);
+    taken.insert(key);
+    for (const std::string& line : WishLines(key, wish, {})) out += "  " + line + "\n";
+  }
+  return out;
+}
+
+}  // namespace policy

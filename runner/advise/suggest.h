@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "advise/operation_rule.h"
+
+namespace policy {
+
+// One refused attempt, as the records tell it.
+struct Denial {
+  std::string host;
+  uint16_t port = 0;
+  std::string method;  // Empty: the connection itself was refused.
+  std::string path;    // Canonical, or empty.
+  std::string binary;
+  // Of the endpoint that judged it by more than that: "graphql", "json-rpc", "mcp", or "websocket"
+  // for handshakes and messages ("WEBSOCKET_TEXT").
+  std::string protocol = {};
+  std::vector<Operation> operations = {};   // What it carried.
+  std::vector<std::string> ancestors = {};  // Of `binary`, nearest first, as far as they are known.
+
+  friend bool operator==(const Denial&, const Denial&) = default;
+};
+
+// How the records call the refusal of a name (Denial::method): no connection came of it.
+inline constexpr char kNameAsked[] = "DNS";
+
+// For a comment beside suggestions, wherever they are shown.
+inline constexpr char kSuggestionWarning[] =
+    "Each is a way out for data, and an agent that was misled asks for what misled it wants.";
+
+// The denials as attempts that a policy could allow. A name that was asked for becomes a connection
+// to its port 443, or nothing where more is known of the same host.
+std::vector<Denial> WithoutNames(const std::vector<Denial>& denials);
+
+// The one line that would allow `denial`: in an `endpoints:` file ("host:443:read-only"), or for
+// what an endpoint judges by operation in that endpoint ("rules: [{allow: {operation_type:
+// ...}}]"). Empty where no policy can allow it (loopback, metadata addresses), or no rule just it.
+std::string SuggestLine(const Denial& denial);
+
+// SuggestLine() for each of `denials`; of those for one host and port all have the line with the
+// widest access among them, so that no two contradict each other.
+std::vector<std::string> SuggestLines(const std::vector<Denial>& denials);
+
+// A complete `network_policies` fragment with comments that would allow exactly these attempts:
+// the content of policy-suggestion.yml. Empty when there is nothing to suggest.
+std::string SuggestPolicy(const std::vector<Denial>& denials);
+
+}  // namespace policy

@@ -1,0 +1,377 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "advise/suggest_patch.h"
+
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "advise/endpoint_edit.h"
+#include "advise/patched_text.h"
+#include "advise/wish.h"
+#include "base/ascii.h"
+#include "codec/data/yaml.h"
+#include "codec/glob/glob.h"
+#include "codec/text/neutral.h"
+#include "policy/decide/compiled.h"
+#include "policy/decide/graphql_decide.h"
+#include "policy/decide/rpc_decide.h"
+#include "policy/load/fields.h"
+#include "policy/model/host_pattern.h"
+#include "policy/model/protocol.h"
+
+namespace policy {
+namespace {
+
+using codec::YamlKind;
+using codec::YamlNode;
+
+constexpr size_t kTriedMax = 200;  // Each is tried by reading the whole file.
+constexpr int kEditsMax = 4;       // That one rule is written into.
+constexpr std::string_view kComment =
+    "# Refused in a run: read it. Each is a way out for data, and an agent that was misled asks "
+    "for "
+    "what misled it wants.";
+
+constexpr const char* kRuleComment =
+    "# Refused in a run: read it. It is a way out for data, for every program of this policy.";
+constexpr const char* kQueryComment =
+    "# What a persisted query does is not known: write its own type and root fields.";
+
+Verdict DecideCarried(const Route& route, const HttpRequest& request, const Denial& denial) {
+  const Endpoint* governing = route.GoverningEndpoint(request.path);
+  if (governing == nullptr || denial.operations.empty()) return route.Decide(request);
+  std::vector<codec::GraphqlOperation> operations;
+  codec::JsonRpcRequest calls;
+  for (const Operation& one : denial.operations) {
+    if (one.method.empty()) {
+      operations.push_back(
+          {one.operation_type, one.operation_name, one.fields, one.persisted_query});
+    } else {
+      calls.calls.push_back({one.method, one.tool});
+    }
+  }
+  if (calls.calls.empty() &&
+      (governing->protocol == Protocol::kGraphql || CarriesGraphql(*governing))) {
+    return DecideGraphql(route, request, operations);
+  }
+  bool rpc = governing->protocol == Protocol::kJsonRpc || governing->protocol == Protocol::kMcp;
+  return rpc && operations.empty() ? DecideRpc(route, request, calls) : route.Decide(request);
+}
+
+// What the gateway would say to the attempt.
+struct Answer {
+  Decision decision;
+  // Of a refusal that is no deny rule's: the endpoint that had the last word, if one did.
+  std::optional<Endpoint> endpoint;
+};
+
+Answer Ask(const Policy& policy, const Denial& denial) {
+  Caller caller;
+  caller.binary = denial.binary.empty() ? "/unknown" : denial.binary;
+  caller.ancestors = denial.ancestors;
+  caller.agent = true;  // As everything that a run records.
+  CompiledPolicy compiled(policy);
+  Route route = compiled.FindRoute(compiled.MatchCaller(caller), denial.host, denial.port);
+  std::string path = denial.path.empty() ? "/" : denial.path;
+  HttpRequest request{denial.method, path, "", denial.protocol == "websocket"};
+  Verdict verdict = route.connection();
+  bool connected = verdict.allowed && !denial.method.empty();
+  if (connected) verdict = DecideCarried(route, request, denial);
+  Answer answer{DescribeVerdict(verdict, route, caller, request), {}};
+  // An endpoint for GraphQL refuses what no rule of its own allows, whatever others say.
+  bool own =
+      verdict.reason == Reason::kGraphqlBlocked || verdict.reason == Reason::kGraphqlUnregistered;
+  const Endpoint* last = own ? verdict.endpoint : verdict.governing;
+  if (connected && verdict.rule == nullptr && last != nullptr) answer.endpoint = *last;
+  return answer;
+}
+
+bool IsAllowed(const Policy& policy, const Denial& denial) {
+  return Ask(policy, denial).decision.allowed;
+}
+
+std::string Describe(const Denial& denial) {
+  std::string place = denial.host + ":" + std::to_string(denial.port);
+  std::string what = denial.method.empty() ? "connecting to " + place
+                                           : denial.method + " " + denial.path + " at " + place;
+  for (const Operation& operation : denial.operations) what += ", " + OperationText(operation);
+  // A note is a comment in front of a patch: one line.
+  return codec::NeutralLine(what + (denial.binary.empty() ? "" : " by " + denial.binary));
+}
+
+// Where to add to a block of YAML, and how far its entries are indented.
+struct Place {
+  size_t before = 0;        // The line of the file that the addition stands in front of.
+  std::string indentation;  // Of an entry of the block.
+  std::string head;         // The block's own line, when the file has none.
+};
+
+class Patcher {
+ public:
+  Patcher(const std::string& text, const ParseContext& context) : text_(text), context_(context) {}
+
+  Result<SuggestedPatch> Suggest(const std::string& text, const std::vector<Denial>& denials) {
+    parsed_ = TRY(ParsePolicy(text, context_));
+    std::vector<Denial> open;
+    for (const Denial& denial : WithoutNames(denials)) {
+      bool known = std::find(open.begin(), open.end(), denial) != open.end();
+      if (known || IsAllowed(parsed_.policy, denial) || NoteJudgedByContent(denial)) continue;
+      if (!AddToEndpoint(denial)) open.push_back(denial);
+    }
+    YamlNode root = TRY(codec::ParseYaml(text_.Text(), context_.file, {}));
+    place_ = TRY(FindPlace(root, parsed_.short_form ? "endpoints" : "network_policies"));
+    if (parsed_.short_form) {
+      AddLines(open);
+    } else {
+      AddPolicies(open);
+    }
+    NoteRest(open);
+    if (text_.changed()) {
+      suggested_.text = text_.Text();
+      suggested_.patch = text_.RenderPatch(context_.file);
+    }
+    return std::move(suggested_);
+  }
+
+ private:
+  // What the request carried is not known, and a rule for its path would let every call pass.
+  bool NoteJudgedByContent(const Denial& denial) {
+    std::string path = denial.path.empty() ? "/" : denial.path;
+    for (const NetworkPolicy& network : parsed_.policy.network) {
+      for (const Endpoint& endpoint : network.endpoints) {
+        bool by_content = endpoint.protocol == Protocol::kGraphql ||
+                          endpoint.protocol == Protocol::kJsonRpc ||
+                          endpoint.protocol == Protocol::kMcp || CarriesGraphql(endpoint);
+        if (denial.method.empty() || !denial.protocol.empty() || !by_content ||
+            !IsAt(endpoint, denial.host, denial.port) ||
+            !codec::PathSelectorMatches(endpoint.path, path)) {
+          continue;
+        }
+        suggested_.notes.push_back(Describe(denial) +
+                                   ": judged by what it carries: add a rule to " +
+                                   codec::Locate(context_.file, endpoint.at));
+        return true;
+      }
+    }
+    return false;
+  }
+
+  static bool IsAt(const Endpoint& endpoint, const std::string& host, uint16_t port) {
+    return std::find(endpoint.ports.begin(), endpoint.ports.end(), port) != endpoint.ports.end() &&
+           (endpoint.host.empty() || HostMatches(endpoint.host, host));
+  }
+
+  // Writes rules into the endpoints that refuse, until none does.
+  bool AddToEndpoint(const Denial& denial) {
+    Denial missing = denial;  // A batch may hold what is allowed.
+    std::erase_if(missing.operations, [&](const Operation& one) {
+      Denial alone = denial;
+      alone.operations = {one};
+      return denial.operations.size() > 1 && IsAllowed(parsed_.policy, alone);
+    });
+    if (missing.operations.empty()) missing.operations = denial.operations;
+    std::optional<EndpointAddition> addition = AdditionFor(missing);
+    if (!addition || parsed_.short_form || ++tried_ > kTriedMax) return false;
+    std::vector<std::string> comment = {kRuleComment};
+    if (!addition->queries.empty()) comment.insert(comment.begin(), kQueryComment);
+    PatchedText text = text_;
+    ParsedPolicy parsed = parsed_;
+    for (int i = 0; i < kEditsMax; ++i) {
+      Answer answer = Ask(parsed.policy, denial);
+      if (answer.decision.allowed) {
+        text_ = std::move(text);
+        parsed_ = std::move(parsed);
+        return true;
+      }
+      if (!answer.endpoint || ProtocolName(answer.endpoint->protocol) != denial.protocol) {
+        return false;
+      }
+      Result<YamlNode> root = codec::ParseYaml(text.Text(), context_.file, {});
+      if (!root.ok() || !EditEndpoint(root.value(), *answer.endpoint, *addition, comment, &text)) {
+        return false;
+      }
+      Result<ParsedPolicy> edited = ParsePolicy(text.Text(), context_);
+      if (!edited.ok()) return false;
+      parsed = std::move(edited).value();
+    }
+    return false;
+  }
+
+  Result<Place> FindPlace(const YamlNode& root, std::string_view key) const {
+    Place place{text_.size(), "  ", std::string(key) + ":"};
+    for (size_t i = 0; i < root.entries.size(); ++i) {
+      const codec::YamlEntry& entry = root.entries[i];
+      if (entry.key != key) continue;
+      place.head.clear();
+      const YamlNode& block = entry.value;
+      bool braces = block.kind != YamlKind::kNull && text_.CharAt(block.at) != '-' &&
+                    std::string_view("[{").find(text_.CharAt(block.at)) != std::string_view::npos;
+      if (braces) {
+        return codec::InvalidAt(context_.file, entry.at,
+                                "'" + entry.key + "' is written in brackets: no line can be added",
+                                "write one entry on each line");
+      }
+      bool last = i + 1 == root.entries.size();
+      place.before =
+          EndOfBlock(last ? text_.size() : static_cast<size_t>(root.entries[i + 1].at.line) - 1);
+      if (!block.items.empty()) place.indentation = IndentationOf(block.items.back().at);
+      if (!block.entries.empty()) place.indentation = IndentationOf(block.entries.back().at);
+    }
+    return place;
+  }
+
+  // `line` without the blank lines and comments before it.
+  size_t EndOfBlock(size_t line) const {
+    auto says_nothing = [&](const std::string& text) {
+      size_t first = text.find_first_not_of(" \t\r");
+      return first == std::string::npos || text[first] == '#';
+    };
+    while (line > 0 && says_nothing(text_[line - 1])) --line;
+    return line;
+  }
+
+  std::string IndentationOf(codec::Position at) const {
+    const std::string& line = text_[static_cast<size_t>(at.line) - 1];
+    return line.substr(0, std::min(line.find_first_not_of(' '), line.size()));
+  }
+
+  // Keeps `lines` when the file with them loads and lets some of the denials pass.
+  bool Try(const std::vector<std::string>& lines, const std::vector<Denial>& open) {
+    std::vector<std::string> added;
+    if (!begun_ && !place_.head.empty()) added.push_back(place_.head);
+    if (!begun_) added.push_back(place_.indentation + std::string(kComment));
+    for (const std::string& line : lines) added.push_back(place_.indentation + line);
+    PatchedText candidate = text_;
+    candidate.Insert(place_.before, added);
+    Result<ParsedPolicy> parsed = ParsePolicy(candidate.Text(), context_);
+    if (!parsed.ok()) return false;
+    bool helps = std::any_of(open.begin(), open.end(), [&](const Denial& denial) {
+      return !IsAllowed(parsed_.policy, denial) && IsAllowed(parsed.value().policy, denial);
+    });
+    if (!helps) return false;
+    text_ = std::move(candidate);
+    place_.before += added.size();
+    begun_ = true;
+    parsed_ = std::move(parsed).value();
+    return true;
+  }
+
+  // The short form: one line per host and port, of the least access that does.
+  void AddLines(const std::vector<Denial>& open) {
+    std::vector<Denial> wide_first = open;
+    std::stable_sort(wide_first.begin(), wide_first.end(),
+                     [](const Denial& a, const Denial& b) { return Width(a) > Width(b); });
+    for (const Denial& denial : wide_first) {
+      if (!denial.operations.empty() || IsAllowed(parsed_.policy, denial)) continue;
+      std::string line = SuggestLine(denial);
+      if (line.empty() || Widen(line, denial)) continue;
+      (void)Try({"- \"" + line + "\"  # " + PlainMethod(denial)}, {denial});
+    }
+  }
+
+  // Two lines for one host and port would say less than one: where the file has one with less
+  // access, `line` takes its place.
+  bool Widen(const std::string& line, const Denial& denial) {
+    std::string place = line.substr(0, line.rfind(':') + 1);
+    for (size_t i = 0; i < text_.size(); ++i) {
+      size_t dash = text_[i].find_first_not_of(' ');
+      if (dash == std::string::npos || !text_[i].substr(dash).starts_with("- ")) continue;
+      std::string entry(ascii::Trimmed(std::string_view(text_[i]).substr(dash + 1)));
+      std::erase_if(entry, [](char c) { return c == '"' || c == '\''; });
+      if (entry != place + "read-only" && entry != place + "read-write") continue;
+      PatchedText candidate = text_;
+      candidate.Replace(i, text_[i].substr(0, dash) + "- \"" + line + "\"  # " +
+                               PlainMethod(denial) + ". " + kSuggestionWarning);
+      Result<ParsedPolicy> parsed = ParsePolicy(candidate.Text(), context_);
+      if (!parsed.ok() || !IsAllowed(parsed.value().policy, denial)) continue;
+      text_ = std::move(candidate);
+      parsed_ = std::move(parsed).value();
+      return true;
+    }
+    return false;
+  }
+
+  static int Width(const Denial& denial) {
+    std::string line = SuggestLine(denial);
+    if (line.ends_with(":full")) return 2;
+    return line.ends_with(":read-write") ? 1 : 0;
+  }
+
+  static std::string PlainMethod(const Denial& denial) {
+    return denial.method.empty() ? "a connection was refused" : denial.method + " was refused";
+  }
+
+  // The full form: one policy per wish, each of what an addition helps.
+  void AddPolicies(const std::vector<Denial>& open) {
+    std::vector<Denial> helped;
+    const Patcher start = *this;
+    for (const Denial& denial : open) {
+      Patcher alone = start;
+      alone.AddWishes({denial});
+      if (alone.begun_) helped.push_back(denial);
+      if (helped.size() == kTriedMax) break;
+    }
+    AddWishes(helped);
+  }
+
+  void AddWishes(const std::vector<Denial>& open) {
+    for (const Wish& wish : CollectWishes(open)) {
+      std::set<std::string> taken;
+      for (const NetworkPolicy& network : parsed_.policy.network) taken.insert(network.key);
+      (void)Try(WishLines(FreeKey(wish, taken), wish, TraitsAt(wish.host, wish.port)), open);
+    }
+  }
+
+  // Of the endpoints that are there for this host and port.
+  SharedTraits TraitsAt(const std::string& host, uint16_t port) const {
+    SharedTraits traits;
+    for (const NetworkPolicy& network : parsed_.policy.network) {
+      for (const Endpoint& endpoint : network.endpoints) {
+        if (!IsAt(endpoint, host, port)) continue;
+        if (endpoint.tls == TlsMode::kSkip) traits.skip_tls = true;
+        if (traits.allowed_ips.empty()) traits.allowed_ips = endpoint.allowed_ips;
+        bool requests =
+            endpoint.protocol == Protocol::kRest || endpoint.protocol == Protocol::kWebSocket;
+        if (!requests || !endpoint.path.empty()) continue;
+        traits.protocol = endpoint.protocol;
+        traits.audit = endpoint.enforcement == Enforcement::kAudit;
+        traits.allow_encoded_slash = endpoint.allow_encoded_slash;
+      }
+    }
+    return traits;
+  }
+
+  void NoteRest(const std::vector<Denial>& open) {
+    for (const Denial& denial : open) {
+      if (IsAllowed(parsed_.policy, denial)) continue;
+      if (parsed_.short_form && !denial.operations.empty()) {
+        suggested_.notes.push_back(Describe(denial) +
+                                   ": an 'endpoints:' file has no rules for operations");
+        continue;
+      }
+      Decision decision = Ask(parsed_.policy, denial).decision;
+      std::string where =
+          decision.at.line > 0 ? " (" + codec::Locate(context_.file, decision.at) + ")" : "";
+      std::string reason = decision.reason.substr(0, decision.reason.find(". SYMLINK HINT"));
+      suggested_.notes.push_back(Describe(denial) + ": no addition helps: " + reason + where);
+    }
+  }
+
+  PatchedText text_;
+  const ParseContext& context_;
+  ParsedPolicy parsed_;
+  Place place_;
+  bool begun_ = false;  // Something was added at place_.
+  size_t tried_ = 0;    // Denials that endpoints were edited for.
+  SuggestedPatch suggested_;
+};
+
+}  // namespace
+
+Result<SuggestedPatch> SuggestPatch(const std::string& text, const ParseContext& context,
+                                    const std::vector<Denial>& denials) {
+  return Patcher(text, context).Suggest(text, denials);
+}
+
+}  // namespace policy

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "advise/suggest.h"
+
+#include <catch2/catch.hpp>
+
+#include "policy/decide/decide.h"
+#include "policy/load/parse.h"
+
+namespace policy {
+namespace {
+
+TEST_CASE("SuggestLine asks for the least access that would do") {
+  CHECK(SuggestLine({"Example.com", 443, "", "", ""}) == "example.com:443:read-only");
+  CHECK(SuggestLine({"example.com", 443, "HEAD", "/x", ""}) == "example.com:443:read-only");
+  CHECK(SuggestLine({"example.com", 443, "POST", "/x", ""}) == "example.com:443:read-write");
+  CHECK(SuggestLine({"example.com", 443, "DELETE", "/x", ""}) == "example.com:443:full");
+  CHECK(SuggestLine({"2001:db8::1", 443, "GET", "/x", ""}) == "[2001:db8::1]:443:read-only");
+}
+
+TEST_CASE("SuggestLine suggests nothing that no policy opens, or that is no name") {
+  for (const char* host :
+       {"127.0.0.1", "::1", "169.254.169.254", "localhost", "", "METADATA.google.internal",
+        "example.com.", "metadata", "10.200.0.1", "100.100.100.200", "x.localhost", "instance-data",
+        "a b", "*.example.com", "x\ny"}) {
+    CHECK(SuggestLine({host, 443, "", "", ""}).empty());
+  }
+}
+
+TEST_CASE("SuggestPolicy is a policy that allows exactly what was refused") {
+  std::vector<Denial> denials = {{"api.example.com", 443, "POST", "/a/*/[b]", "/usr/bin/curl"},
+                                 {"api.example.com", 443, "GET", "/c", "/usr/bin/curl"},
+                                 {"api.example.com", 443, "GET", "/c", "/usr/bin/curl"},
+                                 {"other.example.com", 8443, "", "", "/usr/bin/git"}};
+  std::string yaml = SuggestPolicy(denials);
+  ParseContext context;
+  context.file = "policy-suggestion.yml";
+  Result<ParsedPolicy> parsed = ParsePolicy(yaml, context);
+  REQUIRE(parsed.ok());
+  const Policy& policy = parsed.value().policy;
+  const Caller curl{"/usr/bin/curl", {}, {}};
+  auto allows = [&](std::string_view method, std::string_view path) {
+    return DecideRequest(policy, "api.example.com", 443, curl, {method, path, ""}).allowed;
+  };
+  CHECK(allows("POST", "/a/*/[b]"));
+  CHECK(allows("GET", "/c"));
+  CHECK_FALSE(allows("POST", "/a/x/b"));
+  CHECK_FALSE(allows("GET", "/d"));
+  CHECK(DecideConnection(policy, "other.example.com", 8443, {"/usr/bin/git", {}, {}}).allowed);
+  CHECK_FALSE(DecideConnection(policy, "other.example.com", 8443, curl).allowed);
+  CHECK(yaml.find("#   - \"api.example.com:443:read-write\"\n") != std::string::npos);
+}
+
+TEST_CASE("SuggestPolicy gives no program what another one was refused") {
+  std::string yaml = SuggestPolicy({{"a.example.com", 443, "GET", "/x", "/bin/curl"},
+                                    {"a.example.com", 443, "POST", "/y", "/bin/git"},
+                                    {"a.example.com", 443, "POST", "/y", "/bin/wget"}});
+  ParseContext context;
+  Policy policy = ParsePolicy(yaml, context).value().policy;
+  REQUIRE(policy.network.size() == 2);
+  auto allows = [&](const char* binary, std::string_view method, std::string_view path) {
+    return DecideRequest(policy, "a.example.com", 443, {binary, {}, {}}, {method, path, ""})
+        .allowed;
+  };
+  CHECK(allows("/bin/curl", "GET", "/x"));
+  CHECK(allows("/bin/wget", "POST", "/y"));
+  CHECK_FALSE(allows("/bin/curl", "POST", "/y"));
+  CHECK_FALSE(allows("/bin/git", "GET", "/x"));
+}
+
+TEST_CASE("SuggestPolicy makes a policy of a name that was refused, unless its host was reached") {
+  std::vector<Denial> denials = {{"name.example.com", 53, "DNS", "", ""},
+                                 {"api.example.com", 53, "DNS", "", ""},
+                                 {"api.example.com", 8443, "GET", "/c", "/usr/bin/curl"}};
+  std::string yaml = SuggestPolicy(denials);
+  ParseContext context;
+  Policy policy = ParsePolicy(yaml, context).value().policy;
+  REQUIRE(policy.network.size() == 2);
+  CHECK(DecideConnection(policy, "name.example.com", 443, {"/any", {}, {}}).allowed);
+  CHECK(DecideConnection(policy, "api.example.com", 8443, {"/usr/bin/curl", {}, {}}).allowed);
+  CHECK_FALSE(DecideConnection(policy, "api.example.com", 443, {"/usr/bin/curl", {}, {}}).allowed);
+  CHECK(yaml.find(":53") == std::string::npos);
+  CHECK(yaml.find(kSuggestionWarning) != std::string::npos);
+}
+
+TEST_CASE("SuggestPolicy takes nothing that could break out of its line") {
+  CHECK(SuggestPolicy({{"a.example.com", 443, "GET", "/x'\n  evil: 1", "/bin/x"}}).empty());
+  CHECK(SuggestPolicy({{"a.example.com", 443, "", "", "/bin/'x"}}).empty());
+  CHECK(SuggestPolicy({}).empty());
+}
+
+TEST_CASE("SuggestPolicy suggests the wider line when one of the requests needs it") {
+  std::string yaml = SuggestPolicy({{"a.example.com", 443, "DELETE", "/x", "/bin/x"},
+                                    {"a.example.com", 443, "POST", "/x", "/bin/x"}});
+  CHECK(yaml.find("a.example.com:443:full") != std::string::npos);
+  CHECK(yaml.find("a.example.com:443:read-write") == std::string::npos);
+}
+
+}  // namespace
+}  // namespace policy

@@ -1,0 +1,332 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "advise/table.h"
+
+#include <algorithm>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "advise/explain.h"
+#include "base/ascii.h"
+#include "base/sys.h"
+#include "codec/data/yaml.h"
+#include "codec/text/nearest.h"
+#include "policy/load/fields.h"
+#include "policy/load/parse.h"
+
+namespace policy {
+namespace {
+
+using codec::Position;
+using codec::YamlKind;
+using codec::YamlNode;
+
+constexpr size_t kTableBytesMax = 1 << 20;
+
+std::string Folder(const std::string& path) {
+  size_t slash = path.rfind('/');
+  return slash == std::string::npos ? "" : path.substr(0, slash + 1);
+}
+
+bool Contains(std::string_view text, std::string_view part) {
+  return text.find(part) != std::string_view::npos;
+}
+
+// The whole run of one table. Rows fail into report_; an Error is about the table itself.
+class TableRun {
+ public:
+  explicit TableRun(const std::string& path) : path_(path) {
+    reader_.file = path;
+    context_.file = path;
+  }
+
+  Result<TableReport> Run(const YamlNode& root) {
+    TRY(CheckKeys(root, {"about", "policy", "context", "cases", "accepts", "rejects"}));
+    report_.about = TRY(TextOf(root, "about"));
+    const YamlNode* context = root.Find("context");
+    if (context != nullptr) TRY(ReadContext(*context));
+    const YamlNode* policy = root.Find("policy");
+    if (policy != nullptr) shared_ = TRY(LoadPolicy(*policy));
+    std::vector<const YamlNode*> cases = TRY(RowsOf(root, "cases"));
+    for (const YamlNode* row : cases) TRY(RunCase(*row));
+    std::vector<const YamlNode*> accepts = TRY(RowsOf(root, "accepts"));
+    for (const YamlNode* row : accepts) TRY(RunAccept(*row));
+    std::vector<const YamlNode*> rejects = TRY(RowsOf(root, "rejects"));
+    for (const YamlNode* row : rejects) TRY(RunReject(*row));
+    if (report_.cases == 0) {
+      return reader_.Invalid(root.at, "a table without cases", "add 'cases:'");
+    }
+    return std::move(report_);
+  }
+
+ private:
+  Status CheckKeys(const YamlNode& node, const std::vector<std::string_view>& known) const {
+    if (node.kind != YamlKind::kMapping) {
+      return reader_.Invalid(node.at, "expected a mapping with " + OneOf(known).substr(8) +
+                                          ", not " + std::string(codec::DescribeKind(node)));
+    }
+    for (const codec::YamlEntry& entry : node.entries) {
+      if (std::find(known.begin(), known.end(), entry.key) != known.end()) continue;
+      std::string nearest = codec::NearestName(entry.key, known);
+      return reader_.Invalid(entry.at, "unknown key '" + entry.key + "'",
+                             nearest.empty() ? OneOf(known) : "write '" + nearest + ":'");
+    }
+    return Ok();
+  }
+
+  Result<std::string> TextOf(const YamlNode& node, std::string_view key) const {
+    const YamlNode* value = node.Find(key);
+    if (value == nullptr || value->kind == YamlKind::kNull) return std::string();
+    std::optional<std::string> text = ScalarText(*value);
+    if (!text) {
+      return reader_.Invalid(value->at, "'" + std::string(key) + "' must be text, not " +
+                                            std::string(codec::DescribeKind(*value)));
+    }
+    return *text;
+  }
+
+  // One text or a list of them.
+  Result<std::vector<std::string>> TextsOf(const YamlNode& node, std::string_view key) const {
+    std::vector<std::string> texts;
+    const YamlNode* value = node.Find(key);
+    if (value == nullptr || value->kind == YamlKind::kNull) return texts;
+    if (value->kind != YamlKind::kSequence) {
+      std::string text = TRY(TextOf(node, key));
+      texts.push_back(std::move(text));
+      return texts;
+    }
+    for (const YamlNode& item : value->items) {
+      std::optional<std::string> text = ScalarText(item);
+      if (!text) {
+        return reader_.Invalid(item.at, "an entry of '" + std::string(key) + "' must be text");
+      }
+      texts.push_back(*text);
+    }
+    return texts;
+  }
+
+  Result<std::vector<const YamlNode*>> RowsOf(const YamlNode& root, std::string_view key) const {
+    std::vector<const YamlNode*> rows;
+    const YamlNode* list = root.Find(key);
+    if (list == nullptr) return rows;
+    if (list->kind != YamlKind::kSequence) {
+      return reader_.Invalid(list->at, "'" + std::string(key) + "' must be a list");
+    }
+    for (const YamlNode& item : list->items) rows.push_back(&item);
+    return rows;
+  }
+
+  Status ReadContext(const YamlNode& node) {
+    TRY(CheckKeys(node, {"agent", "forge"}));
+    std::string agent = TRY(TextOf(node, "agent"));
+    if (!agent.empty()) context_.agent_name = agent;
+    std::string forge = TRY(TextOf(node, "forge"));
+    if (!forge.empty()) context_.forge_host = forge;
+    return Ok();
+  }
+
+  // A mapping is a policy; text is the path of one; "default" is the policy of a repository without
+  // a file.
+  Result<ParsedPolicy> LoadPolicy(const YamlNode& node) const {
+    if (node.kind == YamlKind::kMapping) return ParsePolicyTree(node, context_);
+    std::optional<std::string> name = ScalarText(node);
+    if (!name || name->empty()) {
+      return reader_.Invalid(node.at, "'policy' must be a path or a mapping",
+                             "write 'policy: policy.yml'");
+    }
+    if (*name == "default") {
+      ParsedPolicy built_in;
+      built_in.policy = DefaultPolicy(context_);
+      built_in.file = "the default policy";
+      return built_in;
+    }
+    ParseContext context = context_;
+    context.file = name->front() == '/' ? *name : Folder(path_) + *name;
+    Result<std::string> bytes = sys::ReadFile(context.file, kPolicyBytesMax);
+    if (!bytes.ok()) {
+      return reader_.Invalid(node.at, "policy '" + *name + "': " + bytes.error().what,
+                             "the path is relative to the table");
+    }
+    return ParsePolicy(bytes.value(), context);
+  }
+
+  // Rows are named by their label, or by what they ask.
+  void Fail(Position at, const std::string& label, const std::string& subject,
+            const std::string& what) {
+    std::string name = label.empty() ? subject : label + ": " + subject;
+    report_.failures.push_back(codec::Locate(path_, at) + ": " + name + ": " + what);
+  }
+
+  Result<Question> ReadQuestion(const YamlNode& row) const {
+    std::string request = TRY(TextOf(row, "request"));
+    size_t space = request.find(' ');
+    if (space == std::string::npos) {
+      return reader_.Invalid(row.at, "a case needs a 'request'",
+                             "write 'request: GET https://api.example.com/', or "
+                             "'request: CONNECT api.example.com:443'");
+    }
+    Question question;
+    question.method = request.substr(0, space);
+    question.url = ascii::Trimmed(request.substr(space + 1));
+    question.binaries = TRY(TextsOf(row, "binary"));
+    question.cmdline = TRY(TextsOf(row, "cmdline"));
+    TRY(ReadBody(row, &question));
+    bool connect = question.method == "CONNECT";
+    if (connect == Contains(question.url, "://")) {
+      return reader_.Invalid(row.at, "'request' is neither METHOD URL nor CONNECT host:port",
+                             "write 'request: GET https://api.example.com/'");
+    }
+    if (row.Find("resolves") != nullptr) {
+      question.resolved.emplace();
+      std::vector<std::string> resolves = TRY(TextsOf(row, "resolves"));
+      for (const std::string& text : resolves) {
+        std::optional<Address> address = ParseAddress(text);
+        if (!address) return reader_.Invalid(row.at, "'" + text + "' is not an address");
+        question.resolved->push_back(*address);
+      }
+    }
+    return question;
+  }
+
+  // What the request carries, and the fields that a decision looks at.
+  Status ReadBody(const YamlNode& row, Question* question) const {
+    if (row.Find("body") != nullptr) {
+      std::string body = TRY(TextOf(row, "body"));
+      question->body = std::move(body);
+    }
+    std::vector<std::string> fields = TRY(TextsOf(row, "fields"));
+    for (const std::string& field : fields) {
+      size_t colon = field.find(": ");
+      if (colon == std::string::npos) {
+        return reader_.Invalid(row.at, "'" + field + "' is not a field",
+                               "write 'fields: [\"Accept: text/event-stream\"]'");
+      }
+      question->fields.push_back({field.substr(0, colon), field.substr(colon + 2)});
+    }
+    return Ok();
+  }
+
+  Status RunCase(const YamlNode& row) {
+    TRY(CheckKeys(row, {"case", "request", "expect", "binary", "by", "policy", "cmdline",
+                        "resolves", "path", "body", "fields", "hint"}));
+    std::string expect = TRY(TextOf(row, "expect"));
+    if (expect != "allow" && expect != "deny" && expect != "audit") {
+      return reader_.Invalid(row.at, "'expect' must say what should happen",
+                             "one of: allow, deny, audit");
+    }
+    Question question = TRY(ReadQuestion(row));
+    const YamlNode* own = row.Find("policy");
+    std::optional<ParsedPolicy> policy;
+    if (own != nullptr) policy = TRY(LoadPolicy(*own));
+    if (!policy && !shared_) {
+      return reader_.Invalid(row.at, "no policy to ask", "add 'policy:' to the table");
+    }
+    std::string label = TRY(TextOf(row, "case"));
+    std::string by = TRY(TextOf(row, "by"));
+    std::string path = TRY(TextOf(row, "path"));
+    ++report_.cases;
+    Result<Explanation> asked = Explain(policy ? *policy : *shared_, question);
+    if (!asked.ok()) {
+      // What is no request at all never gets out; a row must say so, or a slip of the pen passes.
+      bool meant = expect == "deny" && by == "malformed";
+      std::string remedy = "; where that is meant, write 'expect: deny, by: malformed'";
+      if (!meant) Fail(row.at, label, question.url, asked.error().what + remedy);
+      return Ok();
+    }
+    Compare(row.at, label, asked.value(), expect, by, path);
+    std::string hint = TRY(TextOf(row, "hint"));
+    if (!Contains(asked.value().hint, hint)) {
+      Fail(row.at, label, question.url,
+           "expected the hint '" + hint + "', found '" + asked.value().hint + "'");
+    }
+    return Ok();
+  }
+
+  void Compare(Position at, const std::string& label, const Explanation& explanation,
+               const std::string& expect, const std::string& by, const std::string& path) {
+    const Decision& last = explanation.steps.back().decision;
+    std::string subject = explanation.method + " " + explanation.subject;
+    std::string found = explanation.allowed ? (explanation.audited ? "audit" : "allow") : "deny";
+    std::string why = last.reason.substr(0, last.reason.find(". SYMLINK HINT"));
+    if (found != expect) {
+      Fail(at, label, subject, "expected " + expect + ", found " + found + ": " + why);
+    } else if (!by.empty() && last.policy != by && !Contains(last.reason, by)) {
+      Fail(at, label, subject,
+           "expected " + expect + " by '" + by + "', found policy '" + last.policy + "': " + why);
+    } else if (!path.empty() && explanation.path != path) {
+      Fail(at, label, subject, "expected the path " + path + ", found " + explanation.path);
+    }
+  }
+
+  Result<ParsedPolicy> LoadCandidate(const YamlNode& row) const {
+    const YamlNode* yaml = row.Find("yaml");
+    if (yaml->kind == YamlKind::kMapping) return ParsePolicyTree(*yaml, context_);
+    ParseContext context = context_;
+    context.file = "yaml";
+    return ParsePolicy(yaml->text, context);
+  }
+
+  Status CheckCandidate(const YamlNode& row) const {
+    const YamlNode* yaml = row.Find("yaml");
+    bool readable = yaml != nullptr && yaml->kind != YamlKind::kSequence;
+    if (readable) return Ok();
+    return reader_.Invalid(row.at, "this row needs 'yaml': a policy, as text or as a mapping");
+  }
+
+  Status RunAccept(const YamlNode& row) {
+    TRY(CheckKeys(row, {"case", "yaml", "warning"}));
+    TRY(CheckCandidate(row));
+    std::string label = TRY(TextOf(row, "case"));
+    std::string warning = TRY(TextOf(row, "warning"));
+    ++report_.cases;
+    Result<ParsedPolicy> parsed = LoadCandidate(row);
+    if (!parsed.ok()) {
+      Fail(row.at, label, "this policy", "expected to load, but: " + parsed.error().what);
+      return Ok();
+    }
+    const std::vector<Warning>& warnings = parsed.value().warnings;
+    bool warned = std::any_of(warnings.begin(), warnings.end(),
+                              [&](const Warning& w) { return Contains(w.what, warning); });
+    if (!warning.empty() && !warned) {
+      Fail(row.at, label, "this policy", "expected a warning with '" + warning + "'");
+    }
+    return Ok();
+  }
+
+  Status RunReject(const YamlNode& row) {
+    TRY(CheckKeys(row, {"case", "yaml", "error"}));
+    TRY(CheckCandidate(row));
+    std::string label = TRY(TextOf(row, "case"));
+    std::string error = TRY(TextOf(row, "error"));
+    if (error.empty()) {
+      return reader_.Invalid(row.at, "a row of 'rejects' needs 'error': a part of the message");
+    }
+    ++report_.cases;
+    Result<ParsedPolicy> parsed = LoadCandidate(row);
+    if (parsed.ok()) {
+      Fail(row.at, label, "this policy", "expected an error with '" + error + "', but it loads");
+    } else if (!Contains(parsed.error().what, error)) {
+      Fail(row.at, label, "this policy",
+           "expected an error with '" + error + "', found: " + parsed.error().what);
+    }
+    return Ok();
+  }
+
+  std::string path_;
+  Reader reader_;
+  ParseContext context_;
+  std::optional<ParsedPolicy> shared_;
+  TableReport report_;
+};
+
+}  // namespace
+
+Result<TableReport> RunPolicyTable(const std::string& path) {
+  std::string bytes = TRY(sys::ReadFile(path, kTableBytesMax).Context("reading the table"));
+  codec::YamlLimits limits;
+  limits.bytes_max = kTableBytesMax;
+  YamlNode root = TRY(codec::ParseYaml(bytes, path, limits));
+  return TableRun(path).Run(root);
+}
+
+}  // namespace policy

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "advise/wish.h"
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <optional>
+#include <tuple>
+
+#include "policy/model/destination.h"
+#include "policy/model/host_pattern.h"
+#include "policy/model/protocol.h"
+
+namespace policy {
+namespace {
+
+constexpr size_t kDenialsMax = 200;    // More is no suggestion but noise.
+constexpr size_t kTextBytesMax = 512;  // Of a host, path or binary in the file.
+
+// A path as a pattern that matches just this path.
+std::string EscapePattern(std::string_view path) {
+  std::string escaped;
+  for (char c : path) {
+    if (std::string_view("*?[]{}").find(c) != std::string_view::npos) {
+      escaped += "[" + std::string(1, c) + "]";
+    } else {
+      escaped.push_back(c);
+    }
+  }
+  return escaped;
+}
+
+void AddOnce(const std::vector<std::string>& texts, std::vector<std::string>* list) {
+  for (const std::string& text : texts) {
+    if (std::find(list->begin(), list->end(), text) == list->end()) list->push_back(text);
+  }
+}
+
+// What the endpoint has beside host, port and rules.
+void AppendTraits(const Wish& wish, const SharedTraits& traits, std::vector<std::string>* lines) {
+  if (!wish.path.empty()) lines->push_back("      path: '" + EscapePattern(wish.path) + "'");
+  std::string shared(ProtocolName(traits.protocol));
+  lines->push_back("      protocol: " + (wish.protocol.empty() ? shared : wish.protocol));
+  if (traits.skip_tls) lines->emplace_back("      tls: skip");
+  if (traits.audit) lines->emplace_back("      enforcement: audit");
+  if (traits.allow_encoded_slash) lines->emplace_back("      allow_encoded_slash: true");
+  if (traits.allowed_ips.empty()) return;
+  lines->emplace_back("      allowed_ips:");
+  for (const std::string& entry : traits.allowed_ips) lines->push_back("        - '" + entry + "'");
+}
+
+void AppendRules(const Wish& wish, std::vector<std::string>* lines) {
+  const EndpointAddition& addition = wish.addition;
+  if (wish.requests.empty() && addition.rules.empty()) {
+    lines->emplace_back(
+        "      # Only the connection was seen, not its requests: reading is suggested.");
+    lines->emplace_back("      access: read-only");
+    return;
+  }
+  if (!addition.queries.empty()) {
+    lines->emplace_back("      persisted_queries: allow_registered");
+    lines->emplace_back(
+        "      # What they do is not known: write their own types and root fields.");
+    lines->emplace_back("      graphql_persisted_queries:");
+  }
+  for (const std::string& query : addition.queries) lines->push_back("        " + query);
+  lines->emplace_back("      rules:");
+  if (wish.connection) {
+    lines->emplace_back("        # Some connections were refused before their requests were seen.");
+  }
+  for (const auto& [method, path] : wish.requests) {
+    lines->push_back("        - allow: " + RequestRule(method, path));
+  }
+  for (const std::string& rule : addition.rules) lines->push_back("        - allow: " + rule);
+}
+
+// "allow_api_github_com_443", as OpenShell names the rules it makes itself.
+std::string WishKey(const std::string& host, uint16_t port) {
+  std::string key = "allow_";
+  for (char c : host) {
+    if (c == '.' || c == '-') c = '_';
+    bool plain = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
+    if (plain) key.push_back(c);
+  }
+  return key + "_" + std::to_string(port);
+}
+
+// A wish for what `denial` was refused, or nothing when no rule is for just that.
+std::optional<Wish> WishFor(const Denial& denial, const std::string& host) {
+  std::vector<std::string_view> known = ProtocolNames();
+  if (!denial.protocol.empty() &&
+      std::find(known.begin(), known.end(), denial.protocol) == known.end()) {
+    return std::nullopt;
+  }
+  Wish wish;
+  wish.host = host;
+  wish.port = denial.port;
+  wish.protocol = denial.protocol;
+  std::string path = denial.path.empty() ? "/" : denial.path;
+  if (!denial.protocol.empty()) wish.path = path;
+  if (!denial.operations.empty()) {
+    std::optional<EndpointAddition> addition = AdditionFor(denial);
+    if (!addition) return std::nullopt;
+    wish.addition = std::move(*addition);
+  } else if (denial.method.empty()) {
+    wish.connection = true;
+  } else if (denial.protocol.empty() || denial.protocol == "websocket") {
+    wish.requests.insert({denial.method, path});
+  } else {
+    return std::nullopt;
+  }
+  // A message comes behind a handshake.
+  if (denial.protocol == "websocket") wish.requests.insert({"GET", path});
+  if (!denial.binary.empty()) wish.binaries.insert(denial.binary);
+  return wish;
+}
+
+bool SameButPrograms(const Wish& a, const Wish& b) {
+  return a.host == b.host && a.port == b.port && a.protocol == b.protocol && a.path == b.path &&
+         a.requests == b.requests && a.connection == b.connection &&
+         a.addition.rules == b.addition.rules && a.binaries.empty() == b.binaries.empty();
+}
+
+}  // namespace
+
+// Denials come from what the agent did: nothing of them may break out of a line of YAML.
+bool IsPlain(std::string_view text) {
+  if (text.size() > kTextBytesMax) return false;
+  return std::all_of(text.begin(), text.end(), [](unsigned char c) {
+    return c >= 0x20 && c < 0x7F && c != '\'' && c != '\\';
+  });
+}
+
+std::string RequestRule(const std::string& method, const std::string& path) {
+  return "{method: '" + method + "', path: '" + EscapePattern(path) + "'}";
+}
+
+bool IsHopeless(std::string_view host) {
+  // Metadata services by name, and the gateway itself, which is no place to go on to.
+  static constexpr std::string_view kNever[] = {"localhost",
+                                                "metadata",
+                                                "metadata.google.internal",
+                                                "metadata.goog",
+                                                "instance-data",
+                                                "instance-data.ec2.internal",
+                                                "metadata.azure.internal",
+                                                "10.200.0.1"};
+  if (host.empty() || host.ends_with(".localhost")) return true;
+  if (std::find(std::begin(kNever), std::end(kNever), host) != std::end(kNever)) return true;
+  std::optional<Address> address = ParseAddress(host);
+  if (address) return ClassifyAddress(*address) == AddressClass::kAlwaysBlocked;
+  return !HostFault(host).empty() || IsHostPattern(host);
+}
+
+std::vector<Wish> CollectWishes(const std::vector<Denial>& denials) {
+  // By place, what judges there, and program.
+  std::map<std::tuple<std::string, uint16_t, std::string, std::string, std::string>, Wish> wanted;
+  size_t taken = 0;
+  for (const Denial& denial : denials) {
+    std::string host = CanonicalHost(denial.host);
+    bool plain =
+        IsPlain(host) && IsPlain(denial.method) && IsPlain(denial.path) && IsPlain(denial.binary);
+    if (denial.host.ends_with('.') || IsHopeless(host) || denial.port == 0 || !plain) continue;
+    std::optional<Wish> one = WishFor(denial, host);
+    if (!one) continue;
+    if (++taken > kDenialsMax) break;
+    auto [at, first] = wanted.try_emplace(
+        {host, denial.port, denial.binary, one->protocol, one->path}, std::move(*one));
+    if (first) continue;
+    Wish& wish = at->second;
+    wish.connection |= one->connection;
+    wish.requests.merge(one->requests);
+    AddOnce(one->addition.rules, &wish.addition.rules);
+    AddOnce(one->addition.queries, &wish.addition.queries);
+  }
+  std::vector<Wish> wishes;
+  for (auto& [place, wish] : wanted) {
+    auto known = std::find_if(wishes.begin(), wishes.end(), [&wish = wish](const Wish& other) {
+      return SameButPrograms(wish, other);
+    });
+    if (known == wishes.end()) {
+      wishes.push_back(std::move(wish));
+    } else {
+      known->binaries.merge(wish.binaries);
+    }
+  }
+  return wishes;
+}
+
+std::string FreeKey(const Wish& wish, const std::set<std::string>& taken) {
+  std::string key = WishKey(wish.host, wish.port);
+  std::string free = key;
+  for (int i = 2; taken.contains(free); ++i) free = key + "_" + std::to_string(i);
+  return free;
+}
+
+std::vector<std::string> WishLines(const std::string& key, const Wish& wish,
+                                   const SharedTraits& traits) {
+  std::vector<std::string> lines = {key + ":", "  endpoints:", "    - host: '" + wish.host + "'",
+                                    "      port: " + std::to_string(wish.port)};
+  std::optional<Address> address = ParseAddress(wish.host);
+  if (address && ClassifyAddress(*address) == AddressClass::kInternal) {
+    lines.emplace_back("      # A private address: be sure that the agent should reach it.");
+  }
+  AppendTraits(wish, traits, &lines);
+  AppendRules(wish, &lines);
+  lines.emplace_back("  binaries:");
+  if (wish.binaries.empty()) lines.emplace_back("    - path: '/**'  # The program is not known.");
+  for (const std::string& binary : wish.binaries) lines.push_back("    - path: '" + binary + "'");
+  return lines;
+}
+
+}  // namespace policy

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// Denials of one place and program, put together: what a suggestion is written from.
+#pragma once
+
+#include <cstdint>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "advise/suggest.h"
+#include "policy/model/policy.h"
+
+namespace policy {
+
+struct Wish {
+  std::string host;  // Canonical.
+  uint16_t port = 0;
+  bool connection = false;  // A connection was refused: all that is known is host and port.
+  std::set<std::pair<std::string, std::string>> requests;  // Method and path.
+  // Of what is judged by more than method and path: its protocol, the path that its endpoint is
+  // for, and what that allows of operations.
+  std::string protocol;
+  std::string path;
+  EndpointAddition addition;
+  std::set<std::string> binaries;
+};
+
+// Text of a denial that cannot break out of quotes in a line of YAML.
+bool IsPlain(std::string_view text);
+// "{method: 'GET', path: '/a'}", the path a pattern that matches just this. Both are plain.
+std::string RequestRule(const std::string& method, const std::string& path);
+
+// What no policy opens, or what nobody should be led to open by a suggestion. `host` is canonical.
+bool IsHopeless(std::string_view host);
+
+// By place and program; programs that were refused the same are one wish. Without what no policy
+// opens, and without text that could break out of a line of YAML; at most 200 denials.
+std::vector<Wish> CollectWishes(const std::vector<Denial>& denials);
+
+// What a new endpoint must share with one that is there already, or the two would contradict each
+// other.
+struct SharedTraits {
+  Protocol protocol = Protocol::kRest;
+  bool skip_tls = false;
+  bool audit = false;
+  bool allow_encoded_slash = false;
+  std::vector<std::string> allowed_ips;
+};
+
+// A key for the wish that is not taken: "allow_api_github_com_443", as OpenShell names such rules.
+std::string FreeKey(const Wish& wish, const std::set<std::string>& taken);
+
+// The entry of `network_policies` for a wish, as lines without a common indentation.
+std::vector<std::string> WishLines(const std::string& key, const Wish& wish,
+                                   const SharedTraits& traits);
+
+}  // namespace policy

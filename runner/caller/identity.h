@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who owns a connection: the gateway asks (identity_asker.h), the supervisor answers
+// (connection_owners.h). The gateway itself is confined and may look at no process.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "policy/decide/decide.h"
+
+namespace gateway {
+
+// One end of a TCP connection, v4 as ::ffff:a.b.c.d, port in host order.
+struct Endpoint {
+  std::array<uint8_t, 16> address{};
+  uint16_t port = 0;
+  friend bool operator==(const Endpoint&, const Endpoint&) = default;
+};
+
+// The accepted connection as the client's own socket has it: `local` is the client's end, `remote`
+// what it called connect(2) with. Where the kernel redirected it, that is the original destination
+// (SO_ORIGINAL_DST of the accepted socket), not the address it was accepted at.
+struct Question {
+  uint64_t number = 0;  // Chosen by the asker, repeated in the answer.
+  Endpoint local;
+  Endpoint remote;
+};
+
+// The owner. `refusal`, when not empty, says why its programs grant nothing, and `caller` names
+// them for the records alone; it may still be the agent.
+struct Answer {
+  uint64_t number = 0;
+  int32_t pid = 0;  // In the sandbox's own numbering.
+  policy::Caller caller;
+  std::string refusal;
+};
+
+// Who a policy is asked about: the owner, without programs where they grant nothing.
+policy::Caller Judged(const Answer& owner);
+
+// The wire form: fixed-size questions, answers of at most kAnswerBytesMax. Parsing is strict: a
+// wrong size, a length that does not add up or trailing bytes give nullopt.
+constexpr size_t kQuestionBytes = 44;
+constexpr size_t kAnswerBytesMax = 32768;
+std::string RenderQuestion(const Question& question);
+std::optional<Question> ParseQuestion(std::string_view bytes);
+std::string RenderAnswer(const Answer& answer);
+std::optional<Answer> ParseAnswer(std::string_view bytes);
+
+}  // namespace gateway

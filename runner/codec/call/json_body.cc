@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codec/call/json_body.h"
+
+#include <algorithm>
+#include <string>
+
+#include "base/ascii.h"
+
+namespace codec {
+namespace {
+
+std::string_view TrimBlanks(std::string_view text) {
+  const size_t begin = text.find_first_not_of(" \t");
+  if (begin == std::string_view::npos) return {};
+  return text.substr(begin, text.find_last_not_of(" \t") - begin + 1);
+}
+
+Status CheckContentType(std::string_view value) {
+  size_t end = std::min(value.find(';'), value.size());
+  if (FoldMemberName(TrimBlanks(value.substr(0, end))).starts_with("multipart/")) {
+    return Error{Code::kInvalid, "a multipart body cannot be judged"};
+  }
+  while (end < value.size()) {
+    value.remove_prefix(end + 1);
+    end = std::min(value.find(';'), value.size());
+    std::string parameter = FoldMemberName(TrimBlanks(value.substr(0, end)));
+    if (!parameter.starts_with("charset")) continue;
+    std::erase(parameter, '"');
+    if (parameter != "charset=utf-8" && parameter != "charset=utf8" &&
+        parameter != "charset=us-ascii") {
+      return Error{Code::kInvalid, "a charset other than utf-8 cannot be judged"};
+    }
+  }
+  return Ok();
+}
+
+}  // namespace
+
+std::string FoldMemberName(std::string_view name) {
+  std::string folded;
+  for (size_t at = 0; at < name.size(); ++at) {
+    const char c = name[at];
+    if (name.substr(at).starts_with("\u017f")) {
+      folded += 's';
+      at += 1;
+    } else if (name.substr(at).starts_with("\u212a")) {
+      folded += 'k';
+      at += 2;
+    } else {
+      folded += ascii::ToLower(c);
+    }
+  }
+  return folded;
+}
+
+Status CheckJsonBodyFields(const HttpFields& fields) {
+  int content_types = 0;
+  for (const HttpField& field : fields) {
+    if (EqualIgnoringCase(field.name, "content-encoding") &&
+        !EqualIgnoringCase(field.value, "identity")) {
+      return Error{Code::kInvalid, "an encoded body cannot be judged"};
+    }
+    if (!EqualIgnoringCase(field.name, "content-type")) continue;
+    if (++content_types > 1) return Error{Code::kInvalid, "Content-Type twice"};
+    TRY(CheckContentType(field.value));
+  }
+  return Ok();
+}
+
+Status CheckMemberNames(const Json& json, std::span<const std::string_view> names) {
+  ENSURE(json.object() != nullptr);
+  for (const Json::Member& member : *json.object()) {
+    const std::string folded = FoldMemberName(member.first);
+    for (std::string_view name : names) {
+      if (member.first != name && folded == FoldMemberName(name)) {
+        return Error{Code::kInvalid,
+                     "a member's name is \"" + std::string(name) + "\" but for case"};
+      }
+    }
+  }
+  return Ok();
+}
+
+}  // namespace codec

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codec/call/json_rpc.h"
+
+#include <algorithm>
+#include <array>
+
+#include "base/ascii.h"
+#include "codec/call/json_body.h"
+
+namespace codec {
+namespace {
+
+constexpr std::array<std::string_view, 6> kMemberNames = {"jsonrpc", "method", "params",
+                                                          "id",      "result", "error"};
+
+bool IsId(const Json& json) {
+  return json.is_null() || json.string() != nullptr || json.number().has_value();
+}
+
+Status CheckResponse(const Json& message) {
+  const Json* error = message.Find("error");
+  if (message.Find("result") != nullptr && error != nullptr) {
+    return Invalid("a response with both result and error");
+  }
+  const Json* id = message.Find("id");
+  if (id == nullptr || !IsId(*id)) return Invalid("a response without a valid id");
+  if (error != nullptr && error->object() == nullptr) return Invalid("an error that is no object");
+  return Ok();
+}
+
+// Adds one message to `request`.
+Status ReadMessage(const Json& message, JsonRpcRequest* request) {
+  if (message.object() == nullptr) return Invalid("a message that is no object");
+  TRY(CheckMemberNames(message, kMemberNames));
+  if (message.StringAt("jsonrpc") != "2.0") return Invalid("\"jsonrpc\" is not \"2.0\"");
+  const Json* method = message.Find("method");
+  const bool is_response = message.Find("result") != nullptr || message.Find("error") != nullptr;
+  if (method != nullptr && is_response) return Invalid("a method beside a result or an error");
+  if (is_response) {
+    request->has_response = true;
+    return CheckResponse(message);
+  }
+  if (method == nullptr || method->string() == nullptr || method->string()->empty()) {
+    return Invalid("no method");
+  }
+  request->calls.push_back({*method->string(), {}, message.Find("id") == nullptr});
+  return Ok();
+}
+
+// What a method's params must hold.
+enum class Shape { kString, kObject, kNumber, kId, kStringMap };
+struct Param {
+  std::string_view method;
+  std::string_view name;
+  Shape shape;
+  bool required = true;
+};
+constexpr bool kOptional = false;
+
+// The Model Context Protocol's schema, versions 2024-11-05 to 2025-11-25, as far as all agree.
+constexpr auto kParams = std::to_array<Param>({
+    {"initialize", "protocolVersion", Shape::kString},
+    {"initialize", "capabilities", Shape::kObject},
+    {"initialize", "clientInfo", Shape::kObject},
+    {kToolsCall, "name", Shape::kString},
+    {kToolsCall, "arguments", Shape::kObject, kOptional},
+    {"tools/list", "cursor", Shape::kString, kOptional},
+    {"resources/list", "cursor", Shape::kString, kOptional},
+    {"resources/templates/list", "cursor", Shape::kString, kOptional},
+    {"resources/read", "uri", Shape::kString},
+    {"resources/subscribe", "uri", Shape::kString},
+    {"resources/unsubscribe", "uri", Shape::kString},
+    {"prompts/list", "cursor", Shape::kString, kOptional},
+    {"prompts/get", "name", Shape::kString},
+    {"prompts/get", "arguments", Shape::kStringMap, kOptional},
+    {"completion/complete", "ref", Shape::kObject},
+    {"completion/complete", "argument", Shape::kObject},
+    {"logging/setLevel", "level", Shape::kString},
+    {"tasks/get", "taskId", Shape::kString},
+    {"tasks/result", "taskId", Shape::kString},
+    {"tasks/cancel", "taskId", Shape::kString},
+    {"tasks/list", "cursor", Shape::kString, kOptional},
+    {"notifications/cancelled", "requestId", Shape::kId, kOptional},
+    {"notifications/progress", "progressToken", Shape::kId},
+    {"notifications/progress", "progress", Shape::kNumber},
+});
+
+// Every method of a client, also those without params.
+constexpr auto kClientMethods = std::to_array<std::string_view>({
+    "completion/complete",
+    "initialize",
+    "logging/setLevel",
+    "notifications/cancelled",
+    "notifications/initialized",
+    "notifications/progress",
+    "notifications/roots/list_changed",
+    "notifications/tasks/status",
+    "ping",
+    "prompts/get",
+    "prompts/list",
+    "resources/list",
+    "resources/read",
+    "resources/subscribe",
+    "resources/templates/list",
+    "resources/unsubscribe",
+    "tasks/cancel",
+    "tasks/get",
+    "tasks/list",
+    "tasks/result",
+    kToolsCall,
+    "tools/list",
+});
+static_assert(std::is_sorted(kClientMethods.begin(), kClientMethods.end()));
+
+bool HasShape(const Json& json, Shape shape) {
+  switch (shape) {
+    case Shape::kString:
+      return json.string() != nullptr;
+    case Shape::kObject:
+      return json.object() != nullptr;
+    case Shape::kNumber:
+      return json.number().has_value();
+    case Shape::kId:
+      return json.string() != nullptr || json.number().has_value();
+    case Shape::kStringMap:
+      return json.object() != nullptr &&
+             std::all_of(json.object()->begin(), json.object()->end(),
+                         [](const Json::Member& m) { return m.second.string() != nullptr; });
+  }
+  return false;
+}
+
+Status CheckParams(std::string_view method, const Json* params) {
+  if (params != nullptr && params->object() == nullptr) return Invalid("params that are no object");
+  for (const Param& param : kParams) {
+    if (param.method != method) continue;
+    if (params != nullptr) TRY(CheckMemberNames(*params, {&param.name, 1}));
+    const Json* member = params == nullptr ? nullptr : params->Find(param.name);
+    if (member == nullptr ? param.required : !HasShape(*member, param.shape)) {
+      return Invalid("params." + std::string(param.name) + " of " + std::string(method) +
+                     " is missing or of the wrong type");
+    }
+  }
+  return Ok();
+}
+
+bool IsStrictToolName(std::string_view name) {
+  return !name.empty() && name.size() <= 128 && std::all_of(name.begin(), name.end(), [](char c) {
+    return ascii::IsAlphanumeric(c) || c == '_' || c == '.' || c == '-';
+  });
+}
+
+// One message and the call that was read from it.
+Status CheckMcpCall(const Json& message, bool strict_tool_names, JsonRpcCall* call) {
+  const Json* id = message.Find("id");
+  if (id != nullptr && id->string() == nullptr && !id->integer()) {
+    return Invalid("an id that is neither a string nor an integer");
+  }
+  const Json* params = message.Find("params");
+  if (params != nullptr && params->is_null()) params = nullptr;
+  TRY(CheckParams(call->method, params));
+  if (call->method != kToolsCall) return Ok();
+  call->tool = params->StringAt("name");
+  if (strict_tool_names && !IsStrictToolName(call->tool)) return Invalid("invalid tool name");
+  return Ok();
+}
+
+Result<JsonRpcRequest> ReadAll(const Json& json) {
+  JsonRpcRequest request;
+  if (json.array() == nullptr) {
+    TRY(ReadMessage(json, &request));
+    return request;
+  }
+  request.is_batch = true;
+  if (json.array()->empty()) return Invalid("an empty batch");
+  for (const Json& message : *json.array()) TRY(ReadMessage(message, &request));
+  return request;
+}
+
+}  // namespace
+
+Result<JsonRpcRequest> ParseJsonRpc(std::string_view body) {
+  const Json json = TRY(ParseJson(body));
+  return ReadAll(json);
+}
+
+Result<JsonRpcRequest> ParseMcp(std::string_view body, bool strict_tool_names) {
+  const Json json = TRY(ParseJson(body));
+  JsonRpcRequest request = TRY(ReadAll(json));
+  if (json.array() == nullptr) {
+    if (!request.calls.empty()) {
+      TRY(CheckMcpCall(json, strict_tool_names, &request.calls.front()));
+    }
+    return request;
+  }
+  size_t next_call = 0;
+  for (const Json& message : *json.array()) {
+    if (message.Find("method") == nullptr) continue;
+    TRY(CheckMcpCall(message, strict_tool_names, &request.calls[next_call++]));
+  }
+  return request;
+}
+
+bool IsMcpClientMethod(std::string_view method) {
+  return std::binary_search(kClientMethods.begin(), kClientMethods.end(), method);
+}
+
+}  // namespace codec

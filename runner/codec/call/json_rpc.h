@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// JSON-RPC 2.0 and the Model Context Protocol on top of it, as far as a policy asks: which methods
+// a body calls, and which tools. What OpenShell refuses is refused; so are member names that differ
+// from the protocol's only in case, which some servers take for them.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "codec/data/json.h"
+
+namespace codec {
+
+// The method of MCP that calls a tool.
+inline constexpr std::string_view kToolsCall = "tools/call";
+
+// A request, or a notification (a call without an id).
+struct JsonRpcCall {
+  std::string method;
+  std::string tool;  // MCP's tools/call: its params.name. Otherwise empty.
+  bool is_notification = false;
+};
+
+// What one body holds: at least one call or response.
+struct JsonRpcRequest {
+  std::vector<JsonRpcCall> calls;  // In the order written.
+  bool is_batch = false;
+  bool has_response = false;  // At least one answer to a request of the server.
+};
+
+// Reads one message or a non-empty batch. Fails with kInvalid and what is wrong: not JSON,
+// `jsonrpc` other than "2.0", neither a method nor a result or error, a method that is not a
+// string, is empty or stands beside a result or error, a response with both or without an id that
+// is a string, a number or null, an error that is no object. One bad item makes the batch bad.
+// Params are not looked at. The head of the request is CheckJsonBodyFields's (json_body.h) to
+// check.
+Result<JsonRpcRequest> ParseJsonRpc(std::string_view body);
+
+// The same for the Model Context Protocol: `tool` is filled in, the id of a request is a string or
+// an integer, and the params of the methods that a client may call (its versions up to 2025-11-25)
+// must have the shape that the protocol gives them. The name of a tool is 1 to 128 of
+// [A-Za-z0-9_.-] when `strict_tool_names`; otherwise any string.
+Result<JsonRpcRequest> ParseMcp(std::string_view body, bool strict_tool_names);
+
+// True for what a client may call in the Model Context Protocol ("tools/list",
+// "notifications/initialized"); false for the methods of servers and for anything else.
+bool IsMcpClientMethod(std::string_view method);
+
+}  // namespace codec

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codec/data/java_keystore.h"
+
+#include <catch2/catch.hpp>
+
+namespace codec {
+
+TEST_CASE("RenderJavaKeyStore holds every certificate and nothing else") {
+  std::string one = "-----BEGIN CERTIFICATE-----\naGVs\nbG8=\n-----END CERTIFICATE-----\n";
+  std::string broken = "-----BEGIN CERTIFICATE-----\n!!!!\n-----END CERTIFICATE-----\n";
+  std::string store = RenderJavaKeyStore("comment\n" + one + broken + one + "-----BEGIN CERTIFI");
+  CHECK(store.substr(0, 4) == "\xfe\xed\xfe\xed");
+  CHECK(store.substr(4, 8) == std::string("\0\0\0\2\0\0\0\2", 8));
+  size_t first = store.find("hello");
+  REQUIRE(first != std::string::npos);
+  CHECK(store.find("hello", first + 1) != std::string::npos);
+  CHECK(store.substr(first - 4, 4) == std::string("\0\0\0\5", 4));
+  CHECK(RenderJavaKeyStore("").size() == 12 + 20);
+}
+
+}  // namespace codec

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// YAML into a small owned tree that knows where everything stands. Only what a configuration file
+// needs: one document, text keys, no duplicate keys, no anchors, aliases, merge keys or own tags.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "codec/data/position.h"
+
+namespace codec {
+
+enum class YamlKind { kNull, kScalar, kSequence, kMapping };
+
+struct YamlEntry;
+
+struct YamlNode {
+  YamlKind kind = YamlKind::kNull;
+  Position at;
+  std::string text;             // Of a scalar.
+  bool quoted = false;          // A scalar in quotes or a block: text, never a number or a boolean.
+  std::vector<YamlNode> items;  // Of a sequence.
+  std::vector<YamlEntry> entries;  // Of a mapping, in the file's order; keys are unique.
+
+  // The value under `key`, or null. Null for what is no mapping, too.
+  const YamlNode* Find(std::string_view key) const;
+};
+
+struct YamlEntry {
+  std::string key;
+  Position at;  // Of the key.
+  YamlNode value;
+};
+
+struct YamlLimits {
+  size_t bytes_max = 262144;
+  size_t nodes_max = 100000;
+  int depth_max = 32;
+};
+
+// Reads one document; an empty file is a kNull node. Fails with kInvalid and "file:line:col: error:
+// what" on everything that is no YAML, is not UTF-8, or is beyond `limits`.
+Result<YamlNode> ParseYaml(std::string_view text, const std::string& file,
+                           const YamlLimits& limits = {});
+
+// "a mapping", "a list", "text", "nothing": for messages about what was found.
+std::string_view DescribeKind(const YamlNode& node);
+
+// A plain scalar as YAML 1.2's core schema reads it; nothing when it is something else.
+std::optional<bool> YamlBool(const YamlNode& node);
+std::optional<uint64_t> YamlUnsigned(const YamlNode& node);  // Decimal digits only.
+
+// Whether a plain scalar is a number or a boolean to that schema, and so no text.
+bool IsYamlNumberOrBool(const YamlNode& node);
+
+// The error of something wrong in a file a person wrote: kInvalid, "file:line:col: error: what".
+Error InvalidAt(const std::string& file, Position at, std::string_view what,
+                std::string_view hint = {});
+
+}  // namespace codec

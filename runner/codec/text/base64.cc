@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codec/text/base64.h"
+
+#include <openssl/evp.h>
+
+#include <algorithm>
+
+#include "base/ascii.h"
+
+namespace codec {
+
+std::string EncodeBase64(std::string_view bytes) {
+  std::string out((bytes.size() + 2) / 3 * 4 + 1, '\0');  // The library ends it with a zero byte.
+  int size = ::EVP_EncodeBlock(reinterpret_cast<unsigned char*>(out.data()),
+                               reinterpret_cast<const unsigned char*>(bytes.data()),
+                               static_cast<int>(bytes.size()));
+  out.resize(static_cast<size_t>(size));
+  return out;
+}
+
+std::optional<std::string> DecodeBase64(std::string_view text) {
+  if (text.empty()) return std::string();
+  size_t letters = text.find_last_not_of('=') + 1;
+  auto fits = [](char c) { return ascii::IsAlphanumeric(c) || c == '+' || c == '/'; };
+  // The library skips blanks around the text, and takes padding anywhere.
+  bool strict =
+      text.size() % 4 == 0 && text.size() - letters <= 2 && text.size() <= (1u << 30) &&
+      std::all_of(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(letters), fits);
+  if (!strict) return std::nullopt;
+  std::string out(text.size() / 4 * 3, '\0');
+  int size = ::EVP_DecodeBlock(reinterpret_cast<unsigned char*>(out.data()),
+                               reinterpret_cast<const unsigned char*>(text.data()),
+                               static_cast<int>(text.size()));
+  if (size < 0) return std::nullopt;
+  out.resize(static_cast<size_t>(size) - (text.size() - letters));
+  return out;
+}
+
+std::string EncodeBase64Url(std::string_view bytes) {
+  std::string out = EncodeBase64(bytes);
+  out.resize(std::min(out.find('='), out.size()));
+  std::replace(out.begin(), out.end(), '+', '-');
+  std::replace(out.begin(), out.end(), '/', '_');
+  return out;
+}
+
+}  // namespace codec

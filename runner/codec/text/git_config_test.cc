@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codec/text/git_config.h"
+
+#include <catch2/catch.hpp>
+
+TEST_CASE("RedactGitConfig keeps what git needs to work in a checkout") {
+  CHECK(codec::RedactGitConfig("[core]\n\trepositoryformatversion = 0\n\tbare = false\n"
+                               "[remote \"origin\"]\n\turl = https://github.com/acme/site\n"
+                               "\tfetch = +refs/heads/*:refs/remotes/origin/*\n") ==
+        "[core]\n\trepositoryformatversion = 0\n\tbare = false\n"
+        "[remote \"origin\"]\n\turl = https://github.com/acme/site\n"
+        "\tfetch = +refs/heads/*:refs/remotes/origin/*\n");
+}
+
+TEST_CASE("RedactGitConfig drops the credentials that checkout steps persist") {
+  std::string redacted = codec::RedactGitConfig(
+      "[http \"https://github.com/\"]\n\textraheader = AUTHORIZATION: basic c2VjcmV0\n"
+      "[credential]\n\thelper = store\n[url \"https://x:token@github.com/\"]\n\tinsteadOf = gh:\n"
+      "[includeIf \"gitdir:/w/.git\"]\n\tpath = /tmp/git-credentials.config\n"
+      "[user]\n\tname = A\n");
+
+  CHECK(redacted == "[user]\n\tname = A\n");
+}
+
+TEST_CASE("RedactGitConfig cuts user and password out of a remote's address") {
+  CHECK(codec::RedactGitConfig("[remote \"o\"]\n url = https://oauth2:glpat-x@gitlab.com/a/b\n") ==
+        "[remote \"o\"]\n\turl = https://gitlab.com/a/b\n");
+}
+
+TEST_CASE("RedactGitConfig drops what could start a program") {
+  CHECK(codec::RedactGitConfig("[core]\n\tsshCommand = evil\n\thooksPath = /x\n"
+                               "[remote \"o\"]\n\tuploadpack = evil\n") == "");
+}
+
+TEST_CASE("RedactGitConfig drops a value that goes on in the next line, with its continuation") {
+  CHECK(codec::RedactGitConfig("[user]\n\tname = a\\\n[http]\n\temail = b\n") ==
+        "[user]\n\temail = b\n");
+  CHECK(codec::RedactGitConfig("[user] name = x\n\temail = b\n") == "");
+}

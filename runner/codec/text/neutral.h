@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bytes that somebody else wrote (an agent, a pull request, a server), made harmless for the place
+// where they will be shown. One function per medium; all of them replace invalid UTF-8, make
+// control, bidirectional and invisible characters visible as \u{202e}, and cut at UTF-8 borders.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace codec {
+
+// Invalid sequences become U+FFFD, one for each maximal part (Unicode 15, 3.9).
+std::string ValidUtf8(std::string_view bytes);
+
+// At most `bytes_max` bytes of `text` (valid UTF-8), never half a character; a cut text ends with
+// "…", within the bound when that is at least 3.
+std::string CutUtf8(std::string_view text, size_t bytes_max);
+
+// For a terminal or a CI log: one line. ANSI sequences are dropped, line ends become spaces, and
+// commands of GitHub's and Azure's log readers ("::add-mask::", "##[error]", "##vso[") lose their
+// meaning.
+std::string NeutralLine(std::string_view text, size_t bytes_max = 2000);
+
+// For Markdown prose and table cells: one line in which nothing is markup, a mention, a reference,
+// a link, an image, HTML or a quick action. Never the first thing on a line of its own.
+std::string MarkdownText(std::string_view text, size_t bytes_max = 1000);
+
+// For Markdown: a code span on one line, also inside a table ('|' is shown as U+2502).
+std::string MarkdownCode(std::string_view text, size_t bytes_max = 300);
+
+// For Markdown: a fenced block, longer fenced than anything inside, with the newline behind it.
+// `language` is ours, not from outside.
+std::string MarkdownFence(std::string_view text, std::string_view language, size_t bytes_max);
+
+// For HTML: text and attribute values. Line ends and tabs stay.
+std::string HtmlText(std::string_view text, size_t bytes_max = 1 << 20);
+
+// Replaces what has the form of a well-known credential (codec/text/token_form.h) by
+// "[redacted:KIND]". A safety net for texts that leave the machine, not a boundary.
+std::string RedactTokens(std::string_view text);
+
+}  // namespace codec

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "codec/text/neutral.h"
+#include "codec/text/token_form.h"
+
+namespace codec {
+
+std::string RedactTokens(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  size_t web_token_from = 0;  // Before here, what was looked at already can hold no web token.
+  for (size_t at = 0; at < text.size();) {
+    FoundToken token = FindTokenAt(text, at);
+    std::string_view tag = token.form != nullptr ? token.form->tag : "jwt";
+    if (text[at] == 'e' && at >= web_token_from) {
+      WebToken web_token = FindWebTokenAt(text, at);
+      token.length = web_token.length;
+      web_token_from = at + web_token.first_part;
+    }
+    if (token.length > 0) {
+      out.append("[redacted:").append(tag).append("]");
+      at += token.length;
+    } else {
+      out += text[at++];
+    }
+  }
+  return out;
+}
+
+}  // namespace codec

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codec/text/utf8.h"
+
+#include "base/result.h"
+
+namespace codec {
+
+Utf8Character NextUtf8(std::string_view text) {
+  ENSURE(!text.empty());
+  const unsigned char lead = static_cast<unsigned char>(text[0]);
+  if (lead < 0x80) return {lead, 1, true};
+  if (lead < 0xc2 || lead > 0xf4) return {};
+  const size_t length = lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
+  char32_t value = lead & (0xff >> (length + 1));
+  for (size_t at = 1; at < length; ++at) {
+    if (at >= text.size()) return {0xfffd, at, false};
+    const unsigned char byte = static_cast<unsigned char>(text[at]);
+    unsigned low = 0x80;
+    unsigned high = 0xbf;
+    if (at == 1) {  // RFC 3629, section 4: the second byte rules out overlong forms and surrogates.
+      if (lead == 0xe0) low = 0xa0;
+      if (lead == 0xed) high = 0x9f;
+      if (lead == 0xf0) low = 0x90;
+      if (lead == 0xf4) high = 0x8f;
+    }
+    if (byte < low || byte > high) return {0xfffd, at, false};
+    value = (value << 6) | (byte & 0x3f);
+  }
+  return {value, length, true};
+}
+
+size_t FindInvalidUtf8(std::string_view text) {
+  for (size_t at = 0; at < text.size();) {
+    const Utf8Character character = NextUtf8(text.substr(at));
+    if (!character.valid) return at;
+    at += character.bytes;
+  }
+  return std::string_view::npos;
+}
+
+}  // namespace codec

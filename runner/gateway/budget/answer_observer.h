@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who is asked before a request is sent, and told what came back: the budgets.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string_view>
+
+#include "codec/wire/http_head.h"
+#include "gateway/http/authority.h"
+#include "gateway/http/body_filter.h"
+
+namespace gateway {
+
+// Sees one answer as it passes to the client; changes nothing.
+class AnswerObserver {
+ public:
+  virtual ~AnswerObserver() = default;
+  virtual void OnHead(const codec::ResponseHead& head) = 0;
+  // The next bytes of the body: without chunks, in the content coding that the server chose.
+  virtual void OnBody(std::string_view bytes) = 0;
+  // The last call, after the head at least; false: the answer was cut off.
+  virtual void OnEnd(bool complete) = 0;
+};
+
+// Asked about each request that the policy has allowed. One per process.
+class RequestGuard {
+ public:
+  struct Admission {
+    std::optional<OutgoingRefusal> refusal;
+    std::unique_ptr<AnswerObserver> observer;  // Null: nobody looks at the answer.
+  };
+
+  virtual ~RequestGuard() = default;
+  // How much of the body Admit has to see: 0 for none of it; otherwise it is read whole, up to so
+  // many bytes.
+  virtual size_t BodyBytesWanted(const OutgoingRequest& request) const = 0;
+  // May it go? It may change the request's fields (what codings it accepts, say). The body is there
+  // only where it was read whole.
+  virtual Admission Admit(const Authority& authority, OutgoingRequest& request) = 0;
+};
+
+}  // namespace gateway

@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gateway/budget/budget.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+#include "gateway/budget/limits.h"
+
+namespace gateway {
+namespace {
+
+// Per cent of a budget at which people are told, once each.
+constexpr std::array<int, 4> kWarnings = {80, 90, 95, 99};
+constexpr std::chrono::minutes kRateWindow{1};
+// With 426 clients that know both (Codex) ask over HTTP instead.
+constexpr const char* kAskOverHttp =
+    "models are asked over HTTP where a run has a budget: nothing counts what a WebSocket uses";
+constexpr double kMicrosPerDollar = 1e6;
+// Answers in a row that refuse the credential, each to a request that was sent after the one before
+// was refused: clients start with up to two requests at once (a title beside the task), and some
+// try once more to renew a login. Claude Code would go on for eleven, in 180 seconds.
+constexpr int kRefusedRowMax = 3;
+constexpr size_t kRefusedHostsMax = 64;
+
+std::string_view PathOf(const OutgoingRequest& request) {
+  return std::string_view(request.target).substr(0, request.target.find('?'));
+}
+
+ModelCall CallOf(const OutgoingRequest& request) {
+  const bool upgrades = codec::FindField(request.fields, "upgrade") != nullptr;
+  return RecogniseModelCall(request.method, PathOf(request), upgrades);
+}
+
+bool IsCounted(ModelApi api) { return api != ModelApi::kUncountable && api != ModelApi::kSocket; }
+
+int64_t LengthOf(const OutgoingRequest& request) {
+  return static_cast<int64_t>(request.body.size());
+}
+
+std::string Amount(const std::string& name, double amount) {
+  char text[48];
+  if (name == "cost") {
+    std::snprintf(text, sizeof text, "$%.4f", amount);
+  } else {
+    std::snprintf(text, sizeof text, "%.0f %s", amount, name.c_str());
+  }
+  return text;
+}
+
+// The model's host as its clients name it: "https://host/v1".
+std::string ProviderOf(const Authority& authority) {
+  return "https://" + RenderAuthority(authority, 443);
+}
+
+}  // namespace
+
+// One answer on its way: owned by the transaction, ends before the budget does.
+class Budget::Observer final : public AnswerObserver {
+ public:
+  Observer(Budget& budget, const Authority& authority, const OutgoingRequest& request,
+           ModelCall call, std::string model)
+      : budget_(budget),
+        host_(authority.host),
+        provider_(ProviderOf(authority)),
+        method_(request.method),
+        path_(PathOf(request)),
+        call_(std::move(call)),
+        model_(std::move(model)),
+        request_bytes_(LengthOf(request)),
+        began_(budget.hooks_.now()) {}
+
+  void OnHead(const codec::ResponseHead& head) override {
+    status_ = head.status;
+    succeeded_ = head.status >= 200 && head.status < 300;
+    budget_.NoteStatus(*this);
+    const codec::HttpField* type = codec::FindField(head.fields, "content-type");
+    if (succeeded_) meter_.emplace(call_.api, type != nullptr ? type->value : "");
+  }
+  void OnBody(std::string_view bytes) override {
+    if (meter_.has_value()) meter_->Feed(bytes);
+  }
+  void OnEnd(bool complete) override {
+    TokenUsage usage;
+    if (meter_.has_value()) usage = meter_->Finish();
+    if (usage.model.empty()) usage.model = model_;
+    // A deployment's answer may name its model in a way that no price list knows.
+    const bool renamed = !model_.empty() && budget_.prices_.Find(usage.model) == nullptr;
+    if (renamed && budget_.prices_.Find(model_) != nullptr) usage.model = model_;
+    if (usage.estimated) usage.input = request_bytes_ / kBytesPerTokenGuess;
+    budget_.Take(*this, usage, complete);
+  }
+
+ private:
+  friend class Budget;
+  Budget& budget_;
+  std::string host_;
+  std::string provider_;
+  std::string method_;
+  std::string path_;
+  ModelCall call_;
+  std::string model_;
+  int64_t request_bytes_;
+  Clock::time_point began_;
+  int status_ = 0;
+  bool succeeded_ = false;
+  std::optional<UsageMeter> meter_;
+};
+
+Budget::Budget(BudgetLimits limits, PriceList prices, Hooks hooks)
+    : limits_(std::move(limits)), prices_(std::move(prices)), hooks_(std::move(hooks)) {
+  tokens_ = {"tokens", static_cast<double>(limits_.tokens), 0, 0};
+  cost_ = {"cost", limits_.cost_usd, 0, 0};
+  requests_ = {"requests", static_cast<double>(limits_.requests), 0, 0};
+}
+
+size_t Budget::BodyBytesWanted(const OutgoingRequest& request) const {
+  ModelCall call = CallOf(request);
+  bool in_body = call.api == ModelApi::kAnthropic || call.api == ModelApi::kOpenAi ||
+                 call.api == ModelApi::kOpenAiResponses;
+  return limits_.reads_bodies() && in_body && call.model.empty() ? kModelRequestBytesMax : 0;
+}
+
+RequestGuard::Admission Budget::Admit(const Authority& authority, OutgoingRequest& request) {
+  Admission admission;
+  ModelCall call = CallOf(request);
+  if (call.api == ModelApi::kNone) return admission;
+  std::string model = call.model;
+  if (model.empty() && limits_.reads_bodies()) model = ModelOfBody(request.body);
+  admission.refusal = Judge(call, model);
+  if (admission.refusal.has_value() || !IsCounted(call.api)) return admission;
+  Charge(requests_, 1);
+  if (limits_.requests_per_minute > 0) recent_.push_back(hooks_.now());
+  // An answer that is compressed could not be counted.
+  std::erase_if(request.fields, [](const codec::HttpField& field) {
+    return codec::EqualIgnoringCase(field.name, "accept-encoding");
+  });
+  request.fields.push_back({"Accept-Encoding", "identity"});
+  admission.observer =
+      std::make_unique<Observer>(*this, authority, request, std::move(call), std::move(model));
+  return admission;
+}
+
+std::optional<OutgoingRefusal> Budget::Judge(const ModelCall& call, const std::string& model) {
+  auto refuse = [&](int status, std::string why) {
+    OutgoingRefusal refusal;
+    refusal.answer = {status,
+                      {{"Content-Type", "application/json"}},
+                      RenderApiErrorBody(call.api, {status, why, {}})};
+    refusal.engine = "budget";
+    refusal.reason = std::move(why);
+    return refusal;
+  };
+  for (const Meter* meter : {&tokens_, &cost_, &requests_}) {
+    if (meter->exhausted()) return RefuseExhausted(call.api, *meter);
+  }
+  if (!IsCounted(call.api)) {
+    if (!limits_.any()) return std::nullopt;
+    if (call.api == ModelApi::kSocket) return refuse(426, kAskOverHttp);
+    return refuse(403, "no answer says what this request uses, and this run has a budget");
+  }
+  auto listed = [&](const std::string& allowed) {
+    return allowed == model || allowed == PlainModelName(model);
+  };
+  if (!limits_.models.empty() &&
+      std::none_of(limits_.models.begin(), limits_.models.end(), listed)) {
+    return refuse(403, "the model '" + model + "' is not among those this run may ask");
+  }
+  if (limits_.cost_usd > 0 && prices_.Find(model) == nullptr) {
+    return refuse(403, "the price of the model '" + model +
+                           "' is not known, and this run has a cost limit; add to "
+                           ".agentic-ci/config.yml: " +
+                           PriceLine(model));
+  }
+  return JudgeRate(call.api);
+}
+
+std::optional<OutgoingRefusal> Budget::JudgeRate(ModelApi api) {
+  if (limits_.requests_per_minute <= 0) return std::nullopt;
+  Clock::time_point now = hooks_.now();
+  while (!recent_.empty() && now - recent_.front() >= kRateWindow) recent_.pop_front();
+  if (static_cast<int64_t>(recent_.size()) < limits_.requests_per_minute) return std::nullopt;
+  auto wait = std::chrono::ceil<std::chrono::seconds>(recent_.front() + kRateWindow - now);
+  std::string wait_s = std::to_string(std::max<int64_t>(wait.count(), 1));
+  OutgoingRefusal refusal;
+  refusal.reason = "more than " + std::to_string(limits_.requests_per_minute) +
+                   " requests to models in a minute";
+  refusal.engine = "budget";
+  refusal.answer = {429,
+                    {{"Content-Type", "application/json"},
+                     {"Retry-After", wait_s},
+                     {"X-RateLimit-Limit", std::to_string(limits_.requests_per_minute)},
+                     {"X-RateLimit-Remaining", "0"},
+                     {"X-RateLimit-Reset", wait_s}},
+                    RenderApiErrorBody(api, {429, refusal.reason, {}})};
+  return refusal;
+}
+
+OutgoingRefusal Budget::RefuseExhausted(ModelApi api, const Meter& meter) {
+  OutgoingRefusal refusal;
+  refusal.reason = std::string("the run's budget is used up: ") + Amount(meter.name, meter.used) +
+                   " of " + Amount(meter.name, meter.limit);
+  refusal.engine = "budget";
+  refusal.answer = {403,
+                    {{"Content-Type", "application/json"}},
+                    RenderApiErrorBody(api, {403, refusal.reason, {}})};
+  Notice notice;
+  notice.kind = Notice::Kind::kFinding;
+  notice.activity = "BLOCKED";
+  notice.severity = Notice::Severity::kHigh;
+  notice.succeeded = false;
+  notice.type = std::string("budget.") + meter.name;
+  notice.title = refusal.reason;
+  hooks_.record(notice);
+  return refusal;
+}
+
+void Budget::Charge(Meter& meter, double amount) {
+  meter.used += amount;
+  if (meter.limit <= 0) return;
+  while (meter.warned < kWarnings.size() &&
+         meter.used * 100 >= meter.limit * kWarnings[meter.warned]) {
+    int percent = kWarnings[meter.warned++];
+    Notice notice;
+    notice.kind = Notice::Kind::kFinding;
+    notice.activity = "CREATE";
+    notice.severity = Notice::Severity::kMedium;
+    notice.type = std::string("budget.") + meter.name;
+    notice.title = std::to_string(percent) +
+                   " % of the run's budget is used: " + Amount(meter.name, meter.used) + " of " +
+                   Amount(meter.name, meter.limit);
+    hooks_.record(notice);
+  }
+}
+
+void Budget::NoteStatus(const Observer& observer) {
+  if (observer.status_ != 401 && observer.status_ != 403) {
+    if (observer.succeeded_) refused_.erase(observer.host_);
+    return;
+  }
+  if (refused_.size() >= kRefusedHostsMax && !refused_.contains(observer.host_)) return;
+  RefusedRow& row = refused_[observer.host_];
+  // What was asked at the same time was not asked in spite of the answer.
+  if (row.answers > 0 && observer.began_ < row.last) return;
+  row.last = hooks_.now();
+  if (++row.answers != kRefusedRowMax) return;
+  Notice notice;
+  notice.kind = Notice::Kind::kFinding;
+  notice.activity = "BLOCKED";
+  notice.severity = Notice::Severity::kHigh;
+  notice.succeeded = false;
+  notice.type = "credential.refused";
+  notice.title = observer.host_ + " refused the credential " + std::to_string(kRefusedRowMax) +
+                 " times in a row (" + std::to_string(observer.status_) + ")";
+  hooks_.record(notice);
+  hooks_.credential_refused(observer.host_);
+}
+
+void Budget::Take(const Observer& observer, const TokenUsage& usage, bool complete) {
+  Notice notice;
+  notice.kind = Notice::Kind::kInference;
+  notice.succeeded = observer.succeeded_ && complete;
+  notice.model = usage.model;
+  notice.provider = observer.provider_;
+  notice.method = observer.method_;
+  notice.path = observer.path_;
+  notice.duration_ms =
+      std::chrono::duration_cast<std::chrono::milliseconds>(hooks_.now() - observer.began_).count();
+  notice.counts = {{"input_tokens", usage.input},
+                   {"output_tokens", usage.output},
+                   {"cache_read_tokens", usage.cache_read},
+                   {"cache_write_tokens", usage.cache_write}};
+  if (observer.status_ > 0) notice.counts.emplace_back("http_status", observer.status_);
+  if (usage.estimated) notice.counts.emplace_back("estimated", 1);
+  const Price* price = prices_.Find(usage.model);
+  double cost = price != nullptr ? CostOf(*price, usage) : 0;
+  if (price != nullptr) {
+    notice.counts.emplace_back("cost_micro_usd",
+                               static_cast<int64_t>(std::llround(cost * kMicrosPerDollar)));
+  }
+  hooks_.record(notice);
+  Charge(tokens_, static_cast<double>(usage.total()));
+  Charge(cost_, cost);
+}
+
+}  // namespace gateway

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// How much a run may ask of models: counted from their own answers, enforced before the next
+// request.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "gateway/budget/answer_observer.h"
+#include "gateway/budget/budget_limits.h"
+#include "gateway/budget/price_list.h"
+#include "gateway/budget/usage_meter.h"
+#include "gateway/record/notice.h"
+
+namespace gateway {
+
+// Counts and judges. What has begun when a limit is reached is let finish, and counted: answers say
+// what they used at their end, so the last of them can go beyond the limit.
+class Budget final : public RequestGuard {
+ public:
+  using Clock = std::chrono::steady_clock;
+  // What the budget tells others; each must outlive it.
+  struct Hooks {
+    std::function<void(const Notice&)> record;  // Every answer, every warning.
+    // A model's host refuses the run's credential again and again: no further request can help.
+    std::function<void(const std::string& host)> credential_refused = [](const std::string&) {};
+    std::function<Clock::time_point()> now = Clock::now;
+  };
+  Budget(BudgetLimits limits, PriceList prices, Hooks hooks);
+
+  size_t BodyBytesWanted(const OutgoingRequest& request) const override;
+  Admission Admit(const Authority& authority, OutgoingRequest& request) override;
+
+ private:
+  class Observer;
+  // One of the three amounts, and how far it is used up.
+  struct Meter {
+    const char* name;  // "tokens", "cost", "requests".
+    double limit = 0;
+    double used = 0;
+    size_t warned = 0;  // How many of kWarnings were given.
+    bool exhausted() const { return limit > 0 && used >= limit; }
+  };
+
+  std::optional<OutgoingRefusal> Judge(const ModelCall& call, const std::string& model);
+  std::optional<OutgoingRefusal> JudgeRate(ModelApi api);
+  OutgoingRefusal RefuseExhausted(ModelApi api, const Meter& meter);
+  void Charge(Meter& meter, double amount);
+  void NoteStatus(const Observer& observer);
+  void Take(const Observer& observer, const TokenUsage& usage, bool complete);
+
+  BudgetLimits limits_;
+  PriceList prices_;
+  // Answers of one host that refused the credential, without one in between that did not.
+  struct RefusedRow {
+    int answers = 0;
+    Clock::time_point last;
+  };
+
+  Hooks hooks_;
+  Meter tokens_;
+  Meter cost_;
+  Meter requests_;
+  std::deque<Clock::time_point> recent_;  // Requests of the last minute; only with a rate limit.
+  std::map<std::string, RefusedRow> refused_;  // By host.
+};
+
+}  // namespace gateway

@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gateway/budget/budget.h"
+
+#include <catch2/catch.hpp>
+
+#include "codec/data/json.h"
+
+namespace gateway {
+namespace {
+
+const Authority kHost{"api.anthropic.com", 443};
+
+// A budget with a clock of its own, and everything it recorded.
+struct Desk {
+  explicit Desk(BudgetLimits limits)
+      : budget(std::move(limits), PriceList::BuiltIn(),
+               {[this](const Notice& notice) { notices.push_back(notice); },
+                [this](const std::string& host) { refused_by.push_back(host); },
+                [this] { return now; }}) {}
+
+  RequestGuard::Admission Ask(const std::string& body = R"({"model":"claude-sonnet-4-5"})",
+                              const std::string& target = "/v1/messages?beta=true") {
+    OutgoingRequest request{"POST", target, {{"Accept-Encoding", "gzip"}}, body};
+    RequestGuard::Admission admission = budget.Admit(kHost, request);
+    fields = request.fields;
+    return admission;
+  }
+
+  // One call that uses so many tokens of output. False: refused.
+  bool Use(int output) {
+    RequestGuard::Admission admission = Ask();
+    if (admission.refusal.has_value()) return false;
+    codec::ResponseHead head;
+    head.status = 200;
+    head.fields = {{"Content-Type", "application/json"}};
+    admission.observer->OnHead(head);
+    admission.observer->OnBody(R"({"model":"claude-sonnet-4-5","usage":{"output_tokens":)" +
+                               std::to_string(output) + "}}");
+    admission.observer->OnEnd(true);
+    return true;
+  }
+
+  int Count(const std::string& activity) const {
+    int count = 0;
+    for (const Notice& notice : notices) count += notice.activity == activity ? 1 : 0;
+    return count;
+  }
+
+  Budget::Clock::time_point now;
+  std::vector<Notice> notices;
+  std::vector<std::string> refused_by;
+  codec::HttpFields fields;
+  Budget budget;
+};
+
+BudgetLimits Tokens(int64_t tokens) {
+  BudgetLimits limits;
+  limits.tokens = tokens;
+  return limits;
+}
+
+}  // namespace
+
+TEST_CASE("C5: a budget warns once each at 80, 90, 95 and 99 per cent and refuses at 100") {
+  Desk desk(Tokens(100));
+  CHECK(desk.Use(79));
+  CHECK(desk.Count("CREATE") == 0);
+  CHECK(desk.Use(1));
+  CHECK(desk.Count("CREATE") == 1);
+  CHECK(desk.Use(1));
+  CHECK(desk.Count("CREATE") == 1);
+  CHECK(desk.Use(15));  // 96: two more at once.
+  CHECK(desk.Count("CREATE") == 3);
+  CHECK(desk.Use(3));
+  CHECK(desk.Count("CREATE") == 4);
+  CHECK(desk.Use(1));
+  CHECK(desk.Count("CREATE") == 4);
+  CHECK(desk.Count("BLOCKED") == 0);
+  CHECK_FALSE(desk.Use(1));
+  CHECK(desk.Count("BLOCKED") == 1);
+  CHECK(desk.notices.back().type == "budget.tokens");
+}
+
+TEST_CASE("A refusal has the form of the API that was called") {
+  Desk desk(Tokens(1));
+  REQUIRE(desk.Use(5));
+  struct Case {
+    const char* target;
+    const char* member;
+  };
+  for (const Case& row :
+       {Case{"/v1/messages", "type"}, Case{"/v1/chat/completions", "error"},
+        Case{"/v1/responses", "error"}, Case{"/v1beta/models/m:generateContent", "error"},
+        Case{"/model/m/invoke", "message"}}) {
+    RequestGuard::Admission admission = desk.Ask("{}", row.target);
+    REQUIRE(admission.refusal.has_value());
+    CHECK(admission.refusal->answer.status == 403);
+    CHECK(admission.refusal->engine == "budget");
+    Result<codec::Json> body = codec::ParseJson(admission.refusal->answer.body);
+    REQUIRE(body.ok());
+    CHECK(body.value().Find(row.member) != nullptr);
+  }
+}
+
+TEST_CASE("A cost limit counts with the price list, and refuses models without a price") {
+  BudgetLimits limits;
+  limits.cost_usd = 0.15;  // 10 000 tokens at $15 for a million.
+  Desk desk(limits);
+  CHECK(desk.Use(9999));
+  CHECK(desk.Use(1));
+  CHECK_FALSE(desk.Use(1));
+  Desk fresh(limits);
+  RequestGuard::Admission unpriced = fresh.Ask(R"({"model":"nobody-knows-1"})");
+  REQUIRE(unpriced.refusal.has_value());
+  CHECK(unpriced.refusal->reason.find("price") != std::string::npos);
+  CHECK_FALSE(fresh.Ask().refusal.has_value());
+}
+
+TEST_CASE("C7: only listed models may be asked") {
+  BudgetLimits limits;
+  limits.models = {"claude-sonnet-4-5"};
+  Desk desk(limits);
+  CHECK_FALSE(desk.Ask(R"({"model":"claude-sonnet-4-5-20250929"})").refusal.has_value());
+  CHECK(desk.Ask(R"({"model":"claude-opus-4-5"})").refusal.has_value());
+  for (const char* body :
+       {"no json", "[]", R"({"model":"claude-sonnet-4-5","model":"claude-opus-4-5"})",
+        R"({"model":"claude-sonnet-4-5","Model":"claude-opus-4-5"})"}) {
+    CHECK(desk.Ask(body).refusal.has_value());
+  }
+}
+
+TEST_CASE("C4: requests over the rate get 429 and when to come back, until the minute is over") {
+  BudgetLimits limits;
+  limits.requests_per_minute = 2;
+  Desk desk(limits);
+  CHECK(desk.Use(1));
+  desk.now += std::chrono::seconds(20);
+  CHECK(desk.Use(1));
+  RequestGuard::Admission third = desk.Ask();
+  REQUIRE(third.refusal.has_value());
+  CHECK(third.refusal->answer.status == 429);
+  const codec::HttpField* wait = codec::FindField(third.refusal->answer.fields, "retry-after");
+  REQUIRE(wait != nullptr);
+  CHECK(wait->value == "40");
+  for (const char* name : {"x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset"}) {
+    CHECK(codec::FindField(third.refusal->answer.fields, name) != nullptr);
+  }
+  desk.now += std::chrono::seconds(40);
+  CHECK(desk.Use(1));
+  CHECK_FALSE(desk.Use(1));
+}
+
+TEST_CASE("Without a budget everything passes and every answer is recorded with what it used") {
+  Desk desk(BudgetLimits{});
+  CHECK(desk.Use(7));
+  REQUIRE(desk.notices.size() == 1);
+  CHECK(desk.notices[0].kind == Notice::Kind::kInference);
+  CHECK(desk.notices[0].provider == "https://api.anthropic.com");
+  CHECK(desk.notices[0].path == "/v1/messages");
+  CHECK(RenderShorthand(desk.notices[0]) ==
+        "API:INFERENCE [INFO] Success claude-sonnet-4-5 via https://api.anthropic.com 0ms "
+        "[POST /v1/messages]");
+  CHECK(desk.Ask("{}", "/v1/messages/batches").refusal.has_value() == false);
+}
+
+TEST_CASE("Under any limit, work whose use no answer tells is refused") {
+  BudgetLimits requests, rate, cost, models;
+  requests.requests = rate.requests_per_minute = 5;
+  cost.cost_usd = 5;
+  models.models = {"claude-sonnet-4-5"};
+  for (const BudgetLimits& limits : {Tokens(1000), requests, rate, cost, models}) {
+    Desk desk(limits);
+    for (const char* target :
+         {"/v1/messages/batches", "/v1/images/generations?x", "/v1/Batches/"}) {
+      RequestGuard::Admission admission = desk.Ask("{}", target);
+      REQUIRE(admission.refusal.has_value());
+      CHECK(admission.refusal->answer.status == 403);
+    }
+    CHECK_FALSE(desk.Ask().refusal.has_value());
+  }
+}
+
+TEST_CASE("Under a budget, models are not asked over a WebSocket, and the answer says how else") {
+  auto open = [](Desk& desk, const std::string& target) {
+    OutgoingRequest request{"GET", target, {{"Upgrade", "websocket"}}, ""};
+    return desk.budget.Admit(kHost, request);
+  };
+  Desk desk(Tokens(100));
+  for (const char* target :
+       {"/v1/responses", "/v1/realtime?model=gpt-realtime",
+        "/ws/google.ai.generativelanguage.v1beta.GenerativeService.BidiGenerateContent"}) {
+    RequestGuard::Admission admission = open(desk, target);
+    REQUIRE(admission.refusal.has_value());
+    CHECK(admission.refusal->answer.status == 426);
+    Desk unlimited(BudgetLimits{});
+    CHECK_FALSE(open(unlimited, target).refusal.has_value());
+  }
+  CHECK_FALSE(open(desk, "/v1/events").refusal.has_value());
+  REQUIRE(desk.Use(100));
+  RequestGuard::Admission admission = open(desk, "/v1/responses");
+  REQUIRE(admission.refusal.has_value());
+  CHECK(admission.refusal->answer.status == 403);
+  CHECK(admission.refusal->answer.body.find("budget_exceeded") != std::string::npos);
+}
+
+TEST_CASE("Answers that would be compressed are asked for as they are") {
+  Desk desk(BudgetLimits{});
+  desk.Ask();
+  REQUIRE(desk.fields.size() == 1);
+  CHECK(desk.fields[0].value == "identity");
+  desk.Ask("{}", "/v1/models");
+  CHECK(desk.fields[0].value == "gzip");
+}
+
+TEST_CASE("A price is of the model it names: no other version of a family is caught by it") {
+  const PriceList prices = PriceList::BuiltIn();
+  struct Case {
+    const char* model;
+    double input;
+  };
+  for (const Case& row :
+       {Case{"claude-opus-4-8", 5}, Case{"claude-opus-4-8[1m]", 5},
+        Case{"claude-opus-4-1-20250805", 15}, Case{"us.anthropic.claude-opus-4-20250514-v1:0", 15},
+        Case{"claude-opus-4-6-v1", 5}, Case{"o3-pro-2025-06-10", 20}, Case{"o3-2025-04-16", 2},
+        Case{"gpt-5-2025-08-07", 1.25}, Case{"gpt-4o-2024-08-06", 2.5},
+        Case{"gpt-4o-2024-05-13", 5}, Case{"gpt-5.1-codex-mini", 0.25},
+        Case{"gemini-2.5-pro-preview-06-05", 2.5}, Case{"gemini-2.5-flash-preview-09-2025", 0.3},
+        Case{"gemini-2.0-flash-001", 0.1}}) {
+    CAPTURE(row.model);
+    const Price* price = prices.Find(row.model);
+    REQUIRE(price != nullptr);
+    CHECK(price->input == row.input);
+  }
+  for (const char* unpriced : {"claude-opus-4-99", "claude-opus-5", "gpt-4o-audio-preview",
+                               "gemini-2.5-flash-image", "o3-deep-research", "ft:gpt-4o:us::1"}) {
+    CAPTURE(unpriced);
+    CHECK(prices.Find(unpriced) == nullptr);
+  }
+}
+
+TEST_CASE("A repository's prices are asked first, and the most specific of them decides") {
+  PriceList prices = PriceList::BuiltIn();
+  Result<PriceList> own = PriceList::Parse(
+      "prices:\n  - {model: 'claude-*', input: 100, output: 1}\n"
+      "  - {model: 'claude-opus-4-*', input: 101, output: 1}\n"
+      "  - {model: claude-opus-4-8, input: 102, output: 1}\n"
+      "  - {model: deepseek-v3, input: 103, output: 1}\n",
+      "own.yml");
+  REQUIRE(own.ok());
+  prices.Prefer(std::move(own).value());
+  CHECK(prices.Find("claude-opus-4-8-20260101")->input == 102);
+  CHECK(prices.Find("claude-opus-4-9")->input == 101);
+  CHECK(prices.Find("claude-haiku-4-5")->input == 100);
+  CHECK(prices.Find("deepseek-v3")->input == 103);
+  CHECK(prices.Find("gpt-5")->input == 1.25);
+}
+
+TEST_CASE("An unpriced model is refused with the line that gives it a price") {
+  BudgetLimits limits;
+  limits.cost_usd = 1;
+  Desk desk(limits);
+  RequestGuard::Admission unpriced = desk.Ask(R"({"model":"claude-opus-9-20270101"})");
+  REQUIRE(unpriced.refusal.has_value());
+  CHECK(unpriced.refusal->reason.find(R"(prices: [{model: "claude-opus-9", input: )") !=
+        std::string::npos);
+}
+
+TEST_CASE("A model that answers under an unpriced name costs what the asked one does") {
+  BudgetLimits limits;
+  limits.cost_usd = 0.15;
+  Desk desk(limits);
+  RequestGuard::Admission admission = desk.Ask();
+  REQUIRE(admission.observer != nullptr);
+  codec::ResponseHead head;
+  head.status = 200;
+  head.fields = {{"Content-Type", "application/json"}};
+  admission.observer->OnHead(head);
+  admission.observer->OnBody(R"({"model":"deployment-7","usage":{"output_tokens":10000}})");
+  admission.observer->OnEnd(true);
+  CHECK(desk.Ask().refusal.has_value());
+}
+
+TEST_CASE("A host that refuses the credential three times in a row is told once, others never") {
+  Desk desk({});
+  std::vector<std::unique_ptr<AnswerObserver>> asked;
+  auto ask = [&] { asked.push_back(std::move(desk.Ask().observer)); };
+  auto answer = [&](int status) {
+    desk.now += std::chrono::seconds(1);
+    codec::ResponseHead head;
+    head.status = status;
+    asked.front()->OnHead(head);
+    asked.front()->OnEnd(true);
+    asked.erase(asked.begin());
+  };
+  auto exchange = [&](int status) {
+    ask();
+    answer(status);
+  };
+  for (int status : {401, 403, 200, 401, 401, 500, 429}) exchange(status);
+  CHECK(desk.refused_by.empty());
+  exchange(200);
+  // Five at once are one attempt.
+  for (int i = 0; i < 5; ++i) ask();
+  for (int i = 0; i < 5; ++i) answer(401);
+  CHECK(desk.refused_by.empty());
+  exchange(401);
+  CHECK(desk.refused_by.empty());
+  exchange(403);
+  exchange(403);
+  CHECK(desk.refused_by == std::vector<std::string>{"api.anthropic.com"});
+  CHECK(desk.Count("BLOCKED") == 1);
+}
+
+TEST_CASE("The price list that is carried has no mistake, and files with one are refused by line") {
+  CHECK(PriceList::BuiltIn().Find("claude-sonnet-4-5-20250929") != nullptr);
+  CHECK(PriceList::BuiltIn().Find("unheard-of") == nullptr);
+  Result<PriceList> bad =
+      PriceList::Parse("prices:\n  - {model: x, input: -1, output: 2}\n", "p.yml");
+  REQUIRE_FALSE(bad.ok());
+  CHECK(bad.error().what.find("p.yml:2:") != std::string::npos);
+  CHECK_FALSE(PriceList::Parse("prices:\n  - {model: x, input: 1}\n", "p.yml").ok());
+  CHECK_FALSE(
+      PriceList::Parse("prices:\n  - {model: x, input: 1, output: 1, y: 2}\n", "p.yml").ok());
+}
+
+}  // namespace gateway

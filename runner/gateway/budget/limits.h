@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bounds of what is read for counting.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace gateway {
+
+// Budgets. A model's answer, or one event of it, that is looked into for what it used; and the
+// largest request whose body is read for the model it names (Anthropic takes 32 MB).
+constexpr size_t kUsageDocumentBytesMax = size_t{8} << 20;
+constexpr size_t kModelRequestBytesMax = size_t{32} << 20;
+constexpr int64_t kBytesPerTokenGuess = 4;
+
+}  // namespace gateway

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which model API a request speaks, and how that API says no. Pure.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "codec/wire/http_head.h"
+
+namespace gateway {
+
+// The APIs whose answers say how many tokens were used.
+enum class ModelApi {
+  kNone,
+  kAnthropic,        // POST .../v1/messages; Vertex's rawPredict.
+  kOpenAi,           // POST .../chat/completions, /completions, /embeddings.
+  kOpenAiResponses,  // POST .../responses.
+  kGemini,           // POST .../models/M:generateContent, :streamGenerateContent.
+  kBedrock,          // POST /model/M/invoke, /converse and their streams.
+  // No answer says what was used: work that is done and paid for later (batches, fine-tuning), what
+  // is not counted in tokens (pictures, sound, video).
+  kUncountable,
+  kSocket,  // Likewise: a WebSocket, on which any number of answers comes.
+};
+
+struct ModelCall {
+  ModelApi api = ModelApi::kNone;
+  std::string model;  // Where the path has it (Gemini, Vertex, Bedrock); else empty.
+};
+
+// By method and canonical path, whatever the host: models are also reached through brokers. Case
+// and a slash at the end do not matter, since they do not to some of them. `upgrades`: the request
+// asks for a WebSocket.
+ModelCall RecogniseModelCall(std::string_view method, std::string_view path, bool upgrades = false);
+
+// The model a request body asks for: the top-level "model" of a JSON object; empty when there is
+// none, and when some readers would find another ("Model" beside it).
+std::string ModelOfBody(std::string_view body);
+
+// "claude-sonnet-4-5-20250929-v1" for "us.anthropic.claude-sonnet-4-5-20250929-v1:0" and the like:
+// without vendor and region. Borrowed from `model`.
+std::string_view BareModelName(std::string_view model);
+// "claude-sonnet-4-5" for the same: without date and version, too.
+std::string PlainModelName(std::string_view model);
+
+// An error in the API's own format: what its clients show to people. `type` is one of theirs.
+struct ApiError {
+  int status = 403;
+  std::string message;
+  codec::HttpFields fields;  // Beside Content-Type and Content-Length.
+};
+std::string RenderApiErrorBody(ModelApi api, const ApiError& error);
+
+}  // namespace gateway

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// What tokens cost: policies/prices.yml, as published by the vendors, and a repository's own list,
+// which is asked first.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "codec/data/yaml.h"
+#include "gateway/budget/usage_meter.h"
+
+namespace gateway {
+
+// US dollars for a million tokens.
+struct Price {
+  std::string model;  // BareModelName or PlainModelName, or the beginning of the former before '*'.
+  double input = 0;
+  double output = 0;
+  double cache_read = 0;
+  double cache_write = 0;
+};
+
+class PriceList {
+ public:
+  // `text` in the form of policies/prices.yml: `prices:`, a list of {model, input, output} with
+  // optional cache_read and cache_write (else as input). Fails with kInvalid and "file:line:col".
+  static Result<PriceList> Parse(std::string_view text, const std::string& file);
+  // The list itself, inside another file.
+  static Result<PriceList> FromYaml(const codec::YamlNode& list, const std::string& file);
+  // The list that this program carries.
+  static PriceList BuiltIn();
+
+  // Has `first` asked before this list.
+  void Prefer(PriceList first);
+
+  // The price of a model, in any of its spellings; null: it is not known. The first list that has
+  // an entry decides. In a list the dated name goes before the plain one, that before a '*', and a
+  // longer beginning before a shorter one.
+  const Price* Find(std::string_view model) const;
+
+ private:
+  std::vector<std::vector<Price>> lists_;
+};
+
+// What a person has to add to the configuration for a model without a price.
+std::string PriceLine(std::string_view model);
+
+// In US dollars.
+double CostOf(const Price& price, const TokenUsage& usage);
+
+}  // namespace gateway

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tokens, counted from a model's own answer as it passes through: whole or streamed, whichever way
+// the API streams. Pure.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "gateway/budget/limits.h"
+#include "gateway/budget/model_api.h"
+
+namespace gateway {
+
+struct TokenUsage {
+  std::string model;   // As the answer names it; empty when it does not.
+  int64_t input = 0;   // Without what came from a cache or went into one.
+  int64_t output = 0;  // With what the model thought.
+  int64_t cache_read = 0;
+  int64_t cache_write = 0;
+  bool found = false;      // The answer said what it used.
+  bool estimated = false;  // It did not; `output` is a guess from how much it said.
+
+  int64_t total() const { return input + output + cache_read + cache_write; }
+};
+
+// Of one answer. A bound on everything it keeps: a line or a document of an answer over
+// kUsageDocumentBytesMax is not looked into.
+class UsageMeter {
+ public:
+  // `content_type` as the answer has it: an event stream, AWS's event stream, or one document.
+  UsageMeter(ModelApi api, std::string_view content_type);
+
+  // The next bytes of the body, without transfer coding.
+  void Feed(std::string_view bytes);
+  // What was used, as far as it was said; at the end of the body, however it ended.
+  TokenUsage Finish();
+
+ private:
+  enum class Form { kDocument, kEvents, kAwsEvents };
+
+  void FeedLines(std::string_view bytes);
+  void TakeLine(std::string_view line);
+  void TakeAwsMessages();
+  void TakeDocument(std::string_view text);
+
+  ModelApi api_;
+  Form form_;
+  std::string pending_;
+  bool skipping_ = false;
+  int64_t events_ = 0;
+  int64_t bytes_ = 0;
+  TokenUsage usage_;
+};
+
+}  // namespace gateway

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gateway/budget/usage_meter.h"
+
+#include <catch2/catch.hpp>
+
+#include "codec/text/base64.h"
+
+namespace gateway {
+namespace {
+
+TokenUsage Measure(ModelApi api, std::string_view type, const std::string& body, size_t piece) {
+  UsageMeter meter(api, type);
+  for (size_t at = 0; at < body.size(); at += piece) {
+    meter.Feed(std::string_view(body).substr(at, piece));
+  }
+  return meter.Finish();
+}
+
+// One message of AWS's event stream, with headers that nobody reads.
+std::string AwsMessage(const std::string& payload) {
+  auto number = [](size_t value) {
+    std::string bytes;
+    for (int shift = 24; shift >= 0; shift -= 8) bytes += static_cast<char>(value >> shift & 0xff);
+    return bytes;
+  };
+  std::string headers = "\x05:type";
+  return number(16 + headers.size() + payload.size()) + number(headers.size()) + "crc1" + headers +
+         payload + "crc2";
+}
+
+const std::string kAnthropicStream =
+    "event: message_start\n"
+    R"(data: {"type":"message_start","message":{"model":"claude-sonnet-4-5-20250929","usage":)"
+    R"({"input_tokens":12,"cache_creation_input_tokens":100,"cache_read_input_tokens":2000,)"
+    R"("output_tokens":1}}})"
+    "\n\nevent: content_block_delta\n"
+    R"(data: {"type":"content_block_delta","delta":{"text":"hello"}})"
+    "\n\nevent: message_delta\n"
+    R"(data: {"type":"message_delta","usage":{"output_tokens":34}})"
+    "\n\n";
+
+}  // namespace
+
+TEST_CASE("An Anthropic stream is counted the same however it is cut into pieces") {
+  for (size_t piece : {size_t{1}, size_t{7}, size_t{10000}}) {
+    TokenUsage usage =
+        Measure(ModelApi::kAnthropic, "text/event-stream; charset=utf-8", kAnthropicStream, piece);
+    CHECK(usage.found);
+    CHECK(usage.model == "claude-sonnet-4-5-20250929");
+    CHECK(usage.input == 12);
+    CHECK(usage.output == 34);
+    CHECK(usage.cache_read == 2000);
+    CHECK(usage.cache_write == 100);
+  }
+}
+
+TEST_CASE("OpenAI's cached tokens are taken out of its input") {
+  TokenUsage chat =
+      Measure(ModelApi::kOpenAi, "application/json",
+              R"({"model":"gpt-5","choices":[],"usage":{"prompt_tokens":100,)"
+              R"("completion_tokens":9,"prompt_tokens_details":{"cached_tokens":60}}})",
+              16);
+  CHECK(chat.input == 40);
+  CHECK(chat.cache_read == 60);
+  CHECK(chat.output == 9);
+  TokenUsage responses = Measure(
+      ModelApi::kOpenAiResponses, "text/event-stream",
+      "event: response.completed\r\ndata: {\"type\":\"response.completed\",\"response\":{\"model\":"
+      "\"gpt-5\",\"usage\":{\"input_tokens\":50,\"input_tokens_details\":{\"cached_tokens\":20},"
+      "\"output_tokens\":7}}}\r\n\r\n",
+      5);
+  CHECK(responses.model == "gpt-5");
+  CHECK(responses.input == 30);
+  CHECK(responses.output == 7);
+}
+
+TEST_CASE("Gemini's thoughts count as output, whether it streams events or one array") {
+  std::string first = R"({"modelVersion":"gemini-2.5-pro","usageMetadata":{"promptTokenCount":10,)"
+                      R"("candidatesTokenCount":1}})";
+  std::string last = R"({"usageMetadata":{"promptTokenCount":10,"candidatesTokenCount":5,)"
+                     R"("thoughtsTokenCount":20,"cachedContentTokenCount":4}})";
+  TokenUsage array =
+      Measure(ModelApi::kGemini, "application/json", "[" + first + ",\n" + last + "]", 11);
+  TokenUsage events = Measure(ModelApi::kGemini, "text/event-stream",
+                              "data: " + first + "\n\ndata: " + last + "\n\n", 11);
+  for (const TokenUsage& usage : {array, events}) {
+    CHECK(usage.model == "gemini-2.5-pro");
+    CHECK(usage.input == 6);
+    CHECK(usage.cache_read == 4);
+    CHECK(usage.output == 25);
+  }
+}
+
+TEST_CASE("Bedrock is counted in its own operation, in a wrapped stream and in a plain answer") {
+  TokenUsage converse =
+      Measure(ModelApi::kBedrock, "application/vnd.amazon.eventstream",
+              AwsMessage(R"({"contentBlockIndex":0})") +
+                  AwsMessage(R"({"usage":{"inputTokens":8,"outputTokens":3,"totalTokens":11}})"),
+              3);
+  CHECK(converse.input == 8);
+  CHECK(converse.output == 3);
+  auto wrapped = [](const std::string& inner) {
+    return AwsMessage("{\"bytes\":\"" + codec::EncodeBase64(inner) + "\"}");
+  };
+  TokenUsage stream = Measure(
+      ModelApi::kBedrock, "application/vnd.amazon.eventstream",
+      wrapped(
+          R"({"type":"message_start","message":{"usage":{"input_tokens":5,"output_tokens":1}}})") +
+          wrapped(R"({"type":"message_delta","usage":{"output_tokens":17}})"),
+      13);
+  CHECK(stream.input == 5);
+  CHECK(stream.output == 17);
+  TokenUsage plain = Measure(ModelApi::kBedrock, "application/json",
+                             R"({"usage":{"input_tokens":2,"output_tokens":4}})", 100);
+  CHECK(plain.total() == 6);
+}
+
+TEST_CASE("An answer that does not say what it used is estimated, and said to be") {
+  TokenUsage usage =
+      Measure(ModelApi::kOpenAi, "text/event-stream",
+              "data: {\"choices\":[]}\n\ndata: {\"choices\":[]}\n\ndata: [DONE]\n\n", 9);
+  CHECK_FALSE(usage.found);
+  CHECK(usage.estimated);
+  CHECK(usage.output == 3);
+}
+
+TEST_CASE(
+    "A hostile answer cannot make counts negative, or make the meter keep more than its bound") {
+  TokenUsage negative = Measure(ModelApi::kAnthropic, "application/json",
+                                R"({"usage":{"input_tokens":-5,"output_tokens":"x"}})", 50);
+  CHECK(negative.total() == 0);
+  UsageMeter meter(ModelApi::kBedrock, "application/vnd.amazon.eventstream");
+  meter.Feed(std::string("\xff\xff\xff\xff\x00\x00\x00\x00zzzz", 12));
+  meter.Feed(AwsMessage(R"({"usage":{"inputTokens":8}})"));
+  CHECK_FALSE(meter.Finish().found);
+}
+
+TEST_CASE("A model's name is recognised without vendor, region, date and version") {
+  for (const char* name :
+       {"claude-sonnet-4-5", "claude-sonnet-4-5-20250929", "claude-sonnet-4-5-latest",
+        "us.anthropic.claude-sonnet-4-5-20250929-v1:0", "claude-sonnet-4-5@20250929",
+        "publishers/anthropic/models/claude-sonnet-4-5@20250929",
+        "anthropic.claude-sonnet-4-5-20250929-v1%3A0"}) {
+    CHECK(PlainModelName(name) == "claude-sonnet-4-5");
+  }
+  CHECK(PlainModelName("claude-opus-4-10") == "claude-opus-4-10");
+}
+
+TEST_CASE("Model calls are recognised by path, batches as uncountable, and nothing else") {
+  CHECK(RecogniseModelCall("POST", "/v1/messages").api == ModelApi::kAnthropic);
+  CHECK(RecogniseModelCall("GET", "/v1/messages").api == ModelApi::kNone);
+  CHECK(RecogniseModelCall("post", "/v1/Messages/").api == ModelApi::kAnthropic);
+  CHECK(RecogniseModelCall("GET", "/v1/responses").api == ModelApi::kNone);
+  CHECK(RecogniseModelCall("GET", "/v1/responses", true).api == ModelApi::kSocket);
+  CHECK(RecogniseModelCall("POST", "/v1/messages/batches").api == ModelApi::kUncountable);
+  CHECK(RecogniseModelCall("POST", "/v1/messages/count_tokens").api == ModelApi::kNone);
+  CHECK(RecogniseModelCall("POST", "/openai/v1/chat/completions").api == ModelApi::kOpenAi);
+  CHECK(RecogniseModelCall("POST", "/v1/responses").api == ModelApi::kOpenAiResponses);
+  ModelCall gemini =
+      RecogniseModelCall("POST", "/v1beta/models/gemini-2.5-pro:streamGenerateContent");
+  CHECK(gemini.api == ModelApi::kGemini);
+  CHECK(gemini.model == "gemini-2.5-pro");
+  ModelCall vertex = RecogniseModelCall(
+      "POST", "/v1/projects/p/locations/l/publishers/anthropic/models/claude-x:rawPredict");
+  CHECK(vertex.api == ModelApi::kAnthropic);
+  CHECK(vertex.model == "claude-x");
+  ModelCall bedrock = RecogniseModelCall("POST", "/model/anthropic.claude-x-v1:0/invoke");
+  CHECK(bedrock.api == ModelApi::kBedrock);
+  CHECK(bedrock.model == "anthropic.claude-x-v1:0");
+}
+
+}  // namespace gateway

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// Placeholders in bodies: replaced where the policy's endpoint asks for it
+// (`request_body_credential_rewrite`, `websocket_credential_rewrite`), and otherwise a reason to
+// refuse, so that a client does not go on with a key that is none.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "gateway/credential/credentials.h"
+#include "gateway/http/body_filter.h"
+
+namespace gateway {
+
+// What can be rewritten (OpenShell): JSON, forms and text, not compressed.
+enum class BodyKind { kJson, kForm, kText, kOther };
+BodyKind KindOfBody(const codec::HttpFields& fields);
+
+// Puts values where placeholders stand in `body`, escaped as its kind wants it. kOther, and what is
+// not UTF-8, must hold no placeholder. On a refusal the body may be half changed.
+std::optional<CredentialRefusal> RewriteBody(const Credentials& credentials,
+                                             const CredentialTarget& target, BodyKind kind,
+                                             std::string* body);
+
+// The same for one text message of a WebSocket: JSON when it looks like it, else text.
+std::optional<CredentialRefusal> RewriteMessage(const Credentials& credentials,
+                                                const CredentialTarget& target,
+                                                std::string* message);
+
+// RewriteBody as a step. `credentials` and `host` are borrowed.
+std::unique_ptr<WholeBodyStep> NewBodyRewriter(const Credentials& credentials,
+                                               const CredentialTarget& target);
+
+// Refuses a body with a placeholder in it, as it streams past.
+std::unique_ptr<StreamFilter> NewMarkerFilter();
+
+// A filter where the whole body is there anyway.
+std::unique_ptr<WholeBodyStep> NewFilterStep(std::unique_ptr<StreamFilter> filter);
+
+// As an answer, and for the record.
+OutgoingRefusal RefuseCredential(const CredentialRefusal& refusal);
+
+}  // namespace gateway

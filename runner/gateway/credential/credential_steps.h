@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// What credentials and redaction do with the body of one request, in their order: keys are written
+// over, placeholders replaced or refused, and the whole is signed last.
+#pragma once
+
+#include <optional>
+
+#include "gateway/credential/credentials.h"
+#include "gateway/http/body_filter.h"
+#include "policy/model/policy.h"
+
+namespace gateway {
+
+// One request that the policy allows.
+struct CredentialStepsInput {
+  const Credentials& credentials;
+  const std::vector<policy::Middleware>& middlewares;
+  const policy::Endpoint* endpoint = nullptr;  // Whose options hold for it; null: none.
+  CredentialTarget target;                     // Its host must outlive the treatment.
+  bool has_body = false;
+};
+
+// Adds to `treatment`, to which those who judge whole bodies have added theirs before. A treatment
+// with steps and no whole_bytes_max has them taken on the head alone. A refusal is the request's.
+std::optional<OutgoingRefusal> AddCredentialSteps(const CredentialStepsInput& input,
+                                                  const OutgoingRequest& request,
+                                                  BodyTreatment& treatment);
+
+}  // namespace gateway

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// Placeholders become secrets, where they are bound and nowhere else; anywhere else they are
+// refused.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/deadline.h"
+#include "codec/data/secret_mask.h"
+#include "codec/wire/http_head.h"
+#include "gateway/credential/bound_secret.h"
+#include "gateway/credential/placeholder.h"
+
+namespace gateway {
+
+// Where one request goes: what a binding is compared with.
+struct CredentialTarget {
+  std::string_view host;
+  uint16_t port = 0;
+  std::string_view path;      // Canonical, as the client wrote it.
+  bool confidential = false;  // Nobody between here and the host can read the request.
+  bool signing = false;       // The policy's endpoint has it signed (`credential_signing`).
+};
+
+// The parts of one request that may hold placeholders, changed in place.
+struct CredentialSites {
+  codec::HttpFields* fields = nullptr;
+  std::string* path = nullptr;   // Canonical.
+  std::string* query = nullptr;  // Raw, without '?'.
+};
+
+struct CredentialRefusal {
+  int status = 403;
+  // "credential_endpoint_mismatch", "credential_unavailable", "credential_in_url".
+  std::string error;
+  std::string detail;  // Names the placeholder, never a value.
+  // Not -1: nothing is refused yet; this grant's token must be fetched (token_grant.h) and the
+  // request be judged again.
+  int grant = -1;
+};
+CredentialRefusal CredentialUnavailable(std::string detail);
+
+// The value of one name at one target.
+struct ResolvedCredential {
+  std::string_view value;  // Borrowed until the next SetToken; empty after a refusal.
+  std::optional<CredentialRefusal> refusal;
+};
+
+class Credentials {
+ public:
+  explicit Credentials(std::vector<BoundSecret> secrets);
+
+  // Puts secrets in where they are bound. First the client's own credentials are taken out, where a
+  // provider's file says so, and the bound one is put in their place when no placeholder is in it.
+  // A URL that still holds something in the form of a token is refused. Then placeholders are
+  // recognised: as a whole header value, behind one scheme word, as the user or the password of
+  // Basic, as a whole query value and inside a path segment; anywhere else in these parts they are
+  // refused. On a refusal the sites may be half changed: drop the request.
+  std::optional<CredentialRefusal> Apply(const CredentialTarget& target,
+                                         const CredentialSites& sites) const;
+
+  // `name` as it stands in a placeholder, with or without a revision.
+  ResolvedCredential Resolve(const CredentialTarget& target, std::string_view name) const;
+
+  // True when some secret is bound to this host and port, whatever the path.
+  bool BoundTo(std::string_view host, uint16_t port) const;
+  // True when a body on the way to `target` is to be searched for placeholders: there are secrets,
+  // and no provider bound there says otherwise.
+  bool SearchesBodies(const CredentialTarget& target) const;
+  // The service that requests to `target` are signed for because a provider says so; empty: none.
+  std::string_view SigningService(const CredentialTarget& target) const;
+
+  // The token of a grant, and until when it may be used.
+  void SetToken(int grant, Secret token, Deadline until);
+
+  // `text` as a record may have it: placeholders, and the values of secrets in their usual forms,
+  // are shown as [CREDENTIAL], and other tokens by their kind.
+  std::string Redact(std::string_view text) const;
+  // Every value, tokens that were fetched included.
+  const codec::SecretMask& mask() const { return mask_; }
+
+ private:
+  class Attempt;
+  struct Token {
+    Secret value;
+    Deadline until;
+  };
+  std::vector<BoundSecret> secrets_;
+  std::vector<Token> tokens_;  // By grant.
+  codec::SecretMask mask_;
+};
+
+}  // namespace gateway

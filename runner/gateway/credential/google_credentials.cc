@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gateway/credential/google_credentials.h"
+
+#include <openssl/bio.h>
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
+#include <openssl/pem.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "base/ascii.h"
+#include "codec/data/json.h"
+#include "codec/text/base64.h"
+#include "codec/text/percent.h"
+#include "gateway/async/openssl_owner.h"
+#include "gateway/credential/limits.h"
+
+namespace gateway {
+namespace {
+
+constexpr std::string_view kScope = "https://www.googleapis.com/auth/cloud-platform";
+constexpr std::string_view kTokenUrl = "https://oauth2.googleapis.com/token";
+
+Error Invalid(std::string what) {
+  return Error{Code::kInvalid, "Google credentials: " + std::move(what)};
+}
+
+Result<std::string> Url(const codec::Json& json, std::string_view member,
+                        std::string_view fallback) {
+  std::string url = json.StringAt(member);
+  if (url.empty()) url = fallback;
+  if (!url.starts_with("https://"))
+    return Invalid(std::string(member) + " is not an https address");
+  return url;
+}
+
+Result<Secret> Needed(const codec::Json& json, std::string_view member) {
+  std::string value = json.StringAt(member);
+  if (value.empty()) return Invalid("no " + std::string(member));
+  Secret secret(value);
+  ::OPENSSL_cleanse(value.data(), value.size());
+  return secret;
+}
+
+Status ReadServiceAccount(const codec::Json& json, TokenGrant* grant) {
+  grant->kind = TokenGrant::Kind::kServiceAccount;
+  grant->identity = json.StringAt("client_email");
+  grant->key_id = json.StringAt("private_key_id");
+  if (grant->identity.empty()) return Invalid("no client_email");
+  grant->token_url = TRY(Url(json, "token_uri", kTokenUrl));
+  grant->key = TRY(Needed(json, "private_key"));
+  return Ok();
+}
+
+Status ReadUser(const codec::Json& json, TokenGrant* grant) {
+  grant->kind = TokenGrant::Kind::kRefreshToken;
+  grant->identity = json.StringAt("client_id");
+  grant->token_url = TRY(Url(json, "token_uri", kTokenUrl));
+  grant->client_secret = TRY(Needed(json, "client_secret"));
+  grant->key = TRY(Needed(json, "refresh_token"));
+  return Ok();
+}
+
+// `credential_source`: where the subject token comes from.
+Status ReadSource(const codec::Json& source, const FileReader& read, TokenGrant* grant) {
+  const codec::Json* format = source.Find("format");
+  if (format != nullptr && format->StringAt("type") == "json") {
+    grant->subject_field = format->StringAt("subject_token_field_name");
+    if (grant->subject_field.empty()) return Invalid("no subject_token_field_name");
+  }
+  if (source.Find("url") != nullptr) {
+    grant->subject_url = TRY(Url(source, "url", ""));
+    const codec::Json* headers = source.Find("headers");
+    if (headers != nullptr && headers->object() != nullptr) {
+      for (const auto& [name, value] : *headers->object()) {
+        bool authorization = codec::EqualIgnoringCase(name, "authorization");
+        if (authorization && value.string() != nullptr)
+          grant->subject_auth = Secret(*value.string());
+      }
+    }
+    return Ok();
+  }
+  std::string file = source.StringAt("file");
+  if (file.empty()) {
+    return Error{Code::kUnsupported, "Google credentials: a source that is neither url nor file"};
+  }
+  std::string text = TRY(read(file));
+  grant->key = TRY(ParseSubject(*grant, 200, text));
+  ::OPENSSL_cleanse(text.data(), text.size());
+  grant->subject_field.clear();
+  return Ok();
+}
+
+Status ReadExternal(const codec::Json& json, const FileReader& read, TokenGrant* grant) {
+  grant->kind = TokenGrant::Kind::kExchange;
+  grant->audience = json.StringAt("audience");
+  grant->subject_type = json.StringAt("subject_token_type");
+  if (grant->audience.empty() || grant->subject_type.empty()) {
+    return Invalid("no audience or subject_token_type");
+  }
+  grant->token_url = TRY(Url(json, "token_url", ""));
+  if (json.Find("service_account_impersonation_url") != nullptr) {
+    grant->impersonation_url = TRY(Url(json, "service_account_impersonation_url", ""));
+  }
+  const codec::Json* source = json.Find("credential_source");
+  if (source == nullptr) return Invalid("no credential_source");
+  return ReadSource(*source, read, grant);
+}
+
+// RS256 (RFC 7518, 3.3).
+Result<std::string> SignRs256(std::string_view pem, std::string_view text) {
+  BioOwner bio(::BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())));
+  // No passphrase, and never a prompt for one.
+  auto no_passphrase = [](char*, int, int, void*) { return -1; };
+  KeyOwner key(::PEM_read_bio_PrivateKey(bio.get(), nullptr, no_passphrase, nullptr));
+  if (!key || ::EVP_PKEY_get_base_id(key.get()) != EVP_PKEY_RSA) {
+    return Invalid("private_key is no RSA key");
+  }
+  std::unique_ptr<EVP_MD_CTX, FreeWith<EVP_MD_CTX_free>> context(::EVP_MD_CTX_new());
+  std::string signature(static_cast<size_t>(::EVP_PKEY_get_size(key.get())), '\0');
+  size_t size = signature.size();
+  bool made =
+      ::EVP_DigestSignInit(context.get(), nullptr, ::EVP_sha256(), nullptr, key.get()) == 1 &&
+      ::EVP_DigestSign(context.get(), reinterpret_cast<unsigned char*>(signature.data()), &size,
+                       reinterpret_cast<const unsigned char*>(text.data()), text.size()) == 1;
+  if (!made) return Invalid("signing with private_key failed");
+  signature.resize(size);
+  return signature;
+}
+
+std::string RenderForm(const std::vector<std::pair<std::string_view, std::string_view>>& pairs) {
+  std::string out;
+  for (const auto& [name, value] : pairs) {
+    out.append(out.empty() ? "" : "&").append(name).append("=");
+    out.append(codec::PercentEncode(value));
+  }
+  return out;
+}
+
+OwnRequest NewFormRequest(const std::string& url, std::string body) {
+  return {"POST",
+          url,
+          {{"Content-Type", "application/x-www-form-urlencoded"}, {"Accept", "application/json"}},
+          std::move(body)};
+}
+
+}  // namespace
+
+Result<TokenGrant> ParseGoogleCredentials(std::string_view text, const FileReader& read) {
+  size_t first = text.find_first_not_of(" \t\r\n");
+  if (first == std::string_view::npos) return Invalid("nothing in them");
+  text.remove_prefix(first);
+  text = text.substr(0, text.find_last_not_of(" \t\r\n") + 1);
+  std::string decoded;
+  if (text.front() != '{') {
+    std::string lines(text);
+    std::erase_if(lines, [](char c) { return c == '\n' || c == '\r'; });
+    decoded = codec::DecodeBase64(lines).value_or("");
+    text = decoded;
+  }
+  Result<codec::Json> parsed = codec::ParseJson(text, {.bytes_max = kTokenAnswerBytesMax});
+  ::OPENSSL_cleanse(decoded.data(), decoded.size());
+  // The parser's message may quote what it read.
+  if (!parsed.ok() || parsed.value().object() == nullptr) return Invalid("no JSON object");
+  const codec::Json& json = parsed.value();
+  TokenGrant grant;
+  grant.scope = kScope;
+  std::string type = json.StringAt("type");
+  if (type == "service_account") {
+    TRY(ReadServiceAccount(json, &grant));
+  } else if (type == "authorized_user") {
+    TRY(ReadUser(json, &grant));
+  } else if (type == "external_account") {
+    TRY(ReadExternal(json, read, &grant));
+  } else {
+    return Error{Code::kUnsupported,
+                 "Google credentials: the type is none of service_account, authorized_user and "
+                 "external_account"};
+  }
+  return grant;
+}
+
+OwnRequest SubjectRequest(const TokenGrant& grant) {
+  OwnRequest request{"GET", grant.subject_url, {{"Accept", "application/json"}}, ""};
+  if (!grant.subject_auth.empty()) {
+    request.fields.push_back({"Authorization", std::string(grant.subject_auth.reveal())});
+  }
+  return request;
+}
+
+Result<Secret> ParseSubject(const TokenGrant& grant, int status, std::string_view body) {
+  if (status != 200) return Invalid("the subject token was refused: " + std::to_string(status));
+  if (grant.subject_field.empty()) {
+    body = body.substr(0, body.find_last_not_of(" \t\r\n") + 1);
+    if (body.empty()) return Invalid("the subject token is empty");
+    return Secret(body);
+  }
+  Result<codec::Json> json = codec::ParseJson(body, {.bytes_max = kTokenAnswerBytesMax});
+  if (!json.ok()) return Invalid("the subject token's source gives no JSON");
+  return Needed(json.value(), grant.subject_field);
+}
+
+Result<OwnRequest> TokenRequest(const TokenGrant& grant, std::string_view subject, int64_t now) {
+  if (grant.kind == TokenGrant::Kind::kServiceAccount) {
+    codec::Json header = codec::Json::EmptyObject();
+    header.Set("alg", "RS256").Set("typ", "JWT");
+    if (!grant.key_id.empty()) header.Set("kid", grant.key_id);
+    codec::Json claims = codec::Json::EmptyObject();
+    claims.Set("iss", grant.identity).Set("scope", grant.scope).Set("aud", grant.token_url);
+    claims.Set("iat", now).Set("exp", now + int64_t{kTokenLifetime.count()});
+    std::string token = codec::EncodeBase64Url(codec::RenderJsonLine(header)) + "." +
+                        codec::EncodeBase64Url(codec::RenderJsonLine(claims));
+    std::string signature = TRY(SignRs256(grant.key.reveal(), token));
+    token += "." + codec::EncodeBase64Url(signature);
+    return NewFormRequest(grant.token_url,
+                          RenderForm({{"grant_type", "urn:ietf:params:oauth:grant-type:jwt-bearer"},
+                                      {"assertion", token}}));
+  }
+  if (grant.kind == TokenGrant::Kind::kRefreshToken) {
+    return NewFormRequest(grant.token_url,
+                          RenderForm({{"grant_type", "refresh_token"},
+                                      {"client_id", grant.identity},
+                                      {"client_secret", grant.client_secret.reveal()},
+                                      {"refresh_token", grant.key.reveal()}}));
+  }
+  return NewFormRequest(
+      grant.token_url,
+      RenderForm({{"grant_type", "urn:ietf:params:oauth:grant-type:token-exchange"},
+                  {"audience", grant.audience},
+                  {"scope", grant.scope},
+                  {"requested_token_type", "urn:ietf:params:oauth:token-type:access_token"},
+                  {"subject_token_type", grant.subject_type},
+                  {"subject_token", subject}}));
+}
+
+OwnRequest ImpersonationRequest(const TokenGrant& grant, std::string_view token) {
+  codec::Json body = codec::Json::EmptyObject();
+  body.Set("scope", codec::Json::FromStrings({grant.scope}));
+  body.Set("lifetime", std::to_string(kTokenLifetime.count()) + "s");
+  return {"POST",
+          grant.impersonation_url,
+          {{"Content-Type", "application/json"}, {"Authorization", "Bearer " + std::string(token)}},
+          codec::RenderJsonLine(body)};
+}
+
+Result<AccessToken> ParseToken(int status, std::string_view body) {
+  Result<codec::Json> parsed = codec::ParseJson(body, {.bytes_max = kTokenAnswerBytesMax});
+  if (status < 200 || status > 299) {
+    // RFC 6749, 5.2: a short code; Google's other services put a status into an object.
+    std::string code = parsed.ok() ? parsed.value().StringAt("error") : "";
+    const codec::Json* error = parsed.ok() ? parsed.value().Find("error") : nullptr;
+    if (code.empty() && error != nullptr) code = error->StringAt("status");
+    auto plain = [](char c) { return ascii::IsAlpha(c) || c == '_'; };
+    if (code.size() > 64 || !std::all_of(code.begin(), code.end(), plain)) code.clear();
+    return Error{Code::kRefused, "the token service answered " + std::to_string(status) +
+                                     (code.empty() ? "" : " " + code)};
+  }
+  if (!parsed.ok()) return Error{Code::kInvalid, "the token service gave no JSON"};
+  const codec::Json& json = parsed.value();
+  std::string value = json.StringAt("access_token");
+  if (value.empty()) value = json.StringAt("accessToken");
+  if (value.empty()) return Error{Code::kInvalid, "the token service gave no token"};
+  AccessToken token{Secret(value), std::chrono::seconds(json.IntegerAt("expires_in", 0))};
+  ::OPENSSL_cleanse(value.data(), value.size());
+  bool sensible = token.lifetime.count() > 0 && token.lifetime <= kTokenLifetime;
+  if (!sensible) token.lifetime = kTokenLifetime;
+  return token;
+}
+
+}  // namespace gateway

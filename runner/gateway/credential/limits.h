@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bounds of what is read and fetched for credentials.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+
+namespace gateway {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+// Credentials in bodies, as OpenShell: what is rewritten, and what is read for a signature of AWS.
+constexpr size_t kCredentialBodyBytesMax = size_t{256} << 10;
+constexpr size_t kSignedBodyBytesMax = size_t{10} << 20;
+
+// Access tokens that the gateway fetches itself: one answer of a token service, how long all of it
+// may take, and how long before its end a token is fetched anew (clocks differ, requests take
+// time).
+constexpr size_t kTokenAnswerBytesMax = size_t{64} << 10;
+constexpr milliseconds kTokenTimeout = seconds(30);
+constexpr seconds kTokenEarly{300};
+constexpr seconds kTokenLifetime{3600};  // What is asked for; Google grants no more.
+
+}  // namespace gateway

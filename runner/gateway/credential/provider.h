@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// Providers: services whose credential the gateway knows how to place, one data file each under
+// policies/providers/ (docs in those files). The supervisor turns one into bound secrets; nothing
+// of this runs in the gateway's process.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+#include "gateway/credential/bound_secret.h"
+#include "gateway/credential/google_credentials.h"
+
+namespace gateway {
+
+// How a value stands in a request. Empty header: only where a placeholder stands.
+struct HeaderForm {
+  std::string header;  // Lower case.
+  std::string scheme;
+  std::string user;  // Of Basic.
+};
+
+struct ProviderCredential {
+  std::string name;                   // Of the placeholder.
+  std::vector<std::string> from;      // The host's variables; the first that is set has the value.
+  std::vector<std::string> shown_as;  // The agent's variables that hold the placeholder.
+  HeaderForm form;
+  bool google = false;  // The value is a credential file of Google's, exchanged for tokens.
+};
+
+struct ProviderEndpoint {
+  std::string host;  // Lower case, or a pattern; empty: `base_url` has it.
+  uint16_t port = 443;
+  std::string path;      // Selector; empty: every path.
+  std::string base_url;  // The host's variable that, when set, has another address; or empty.
+  std::optional<HeaderForm> form;  // In place of the credential's own.
+};
+
+struct Provider {
+  std::string name;
+  std::string about;
+  std::vector<ProviderCredential> credentials;  // At least one.
+  std::vector<ProviderEndpoint> endpoints;      // At least one.
+  std::vector<std::string> replaced_headers;    // The client's own, taken out.
+  std::vector<std::string> replaced_query;
+  std::string signing_service;  // AWS: for the credentials that have no header.
+  bool bodies_pass = false;
+  std::vector<std::pair<std::string, std::string>> environment;  // For the agent.
+  std::vector<std::string> passed;  // The host's variables that the agent sees as they are.
+};
+
+// Reads one file. kInvalid with "file:line:col: error: what" and a hint.
+Result<Provider> ParseProvider(std::string_view text, const std::string& file);
+
+// The built-in provider of that name. kNotFound with the nearest or the list.
+Result<Provider> FindProvider(std::string_view name);
+std::vector<std::string> ProviderNames();
+
+// What the supervisor can look up, so that planning stays pure.
+struct ProviderHost {
+  std::function<std::optional<std::string>(const std::string& variable)> variable;
+  std::function<Secret(const std::string& variable)> secret;  // Empty: not set.
+  FileReader read;
+};
+
+// What one provider is for one run.
+struct ProviderPlan {
+  std::vector<BoundSecret> secrets;
+  std::vector<TokenGrant> grants;  // BoundSecret::grant counts from `first_grant`.
+  std::vector<std::pair<std::string, std::string>> environment;  // For the agent; no secret in it.
+};
+
+// `variable`: in place of the first credential's; empty: the file's. kSetup, with what to export,
+// when no credential has a value, or when an address is missing or is not https.
+Result<ProviderPlan> PlanProvider(const Provider& provider, const std::string& variable,
+                                  const ProviderHost& host, int first_grant);
+
+}  // namespace gateway

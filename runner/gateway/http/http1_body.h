@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bodies as HTTP/1 frames them, on a stream: in and out.
+#pragma once
+
+#include <string>
+
+#include "codec/wire/chunked_body.h"
+#include "gateway/async/stream.h"
+#include "gateway/http/message.h"
+
+namespace gateway {
+
+// Takes one body off a stream, as it arrives: `stream` may hold the first bytes of it already, and
+// keeps what lies behind it.
+class Http1BodyReader final : public BodyReader {
+ public:
+  Http1BodyReader(Stream& stream, const codec::BodyFraming& framing);
+
+  Task<Result<Piece>> Read(Deadline deadline) override;
+  bool ready() const override;
+  const codec::HttpFields& trailers() const override { return decoder_.trailers(); }
+  void Cancel() override;
+
+  // All of it was read: what follows on the stream is another message, once Release was called.
+  bool done() const { return done_; }
+  // Gives up the bytes of the last piece.
+  void Release();
+  // What follows is not HTTP any more: every byte until the end of the connection.
+  void SwitchProtocols();
+
+ private:
+  Task<Result<Piece>> ReadLater(Deadline deadline);
+  Result<Piece> Take();
+  Result<Piece> TakeChunk();
+  void TakeFrame();
+
+  Stream& stream_;
+  codec::BodyFraming framing_;
+  codec::ChunkedDecoder decoder_;
+  uint64_t left_ = 0;  // Of kLength.
+  size_t given_ = 0;   // Bytes at the front of the stream's buffer that the last piece borrows.
+  bool malformed_ = false;  // It is told at the next Read.
+  bool done_ = false;
+  bool cancelled_ = false;
+};
+
+// Puts one message on a stream. What is small travels together: head, body and end in one write.
+class Http1BodyWriter final : public BodyWriter {
+ public:
+  explicit Http1BodyWriter(Stream& stream) : stream_(stream) {}
+  ~Http1BodyWriter() override;
+  Http1BodyWriter(const Http1BodyWriter&) = delete;
+  Http1BodyWriter& operator=(const Http1BodyWriter&) = delete;
+
+  // Takes the head of the message, which may hold credentials. kUntilClose: the bare bytes, and
+  // Finish ends the connection's writing side.
+  void Begin(std::string head, const codec::BodyFraming& framing);
+
+  // Fail with kBug where the body is longer or shorter than a Content-Length said.
+  Task<Status> Write(std::string_view bytes) override;
+  Task<Status> Flush() override;
+  Task<Status> Finish(const codec::HttpFields& trailers) override;
+
+  // The stream's Linger follows Finish at once: the last bytes may wait for it, and travel with the
+  // end of the connection.
+  void LeaveEndToLinger() { lingers_ = true; }
+
+  bool begun() const { return begun_; }
+  // The message is complete and was given to the stream.
+  bool finished() const { return finished_; }
+
+ private:
+  Task<Status> FlushLater(Task<Status> writing, bool finish);
+  Task<Status> WriteLater(std::string_view bytes, bool chunked);
+  void Finished(const Status& written);
+  void Forget();
+
+  Stream& stream_;
+  codec::BodyFraming framing_;
+  uint64_t left_ = 0;
+  std::string held_;
+  bool begun_ = false;
+  bool finished_ = false;
+  bool lingers_ = false;
+};
+
+}  // namespace gateway

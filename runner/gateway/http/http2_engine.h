@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// One connection of HTTP/2 without its socket: bytes in, bytes out, and what happens on its
+// streams. Frames and HPACK are nghttp2's; the bounds on what a peer may make us keep or do are
+// here.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "codec/wire/http_head.h"
+
+struct nghttp2_session;
+
+namespace gateway {
+
+struct Http2Callbacks;  // Of http2_engine.cc.
+
+// Codes of RST_STREAM and GOAWAY that are said or understood here (RFC 9113, 7).
+enum class Http2Code : uint32_t {
+  kNoError = 0,
+  kProtocolError = 1,
+  kInternalError = 2,
+  kRefusedStream = 7,
+  kCancel = 8,
+  kEnhanceYourCalm = 11,
+};
+
+class Http2Engine {
+ public:
+  enum class Role { kServer, kClient };
+
+  // What is sent next of a body: `size` bytes were put out; `end` with the last of them, and then
+  // `trailers` unless it is empty. Nothing to send yet: `size` 0 without `end`.
+  struct Taken {
+    size_t size = 0;
+    bool end = false;
+    codec::HttpFields trailers = {};
+  };
+
+  // Called from within Feed and Next. It may call Submit..., Reset and Consume.
+  class Listener {
+   public:
+    virtual ~Listener() = default;
+    // A head: a request's (server; the stream is new) or an answer's, interim ones too (client).
+    virtual void OnHead(int32_t stream, codec::HttpFields fields, bool end) = 0;
+    // False: nobody wants these bytes; they are dropped. Otherwise they are to be consumed.
+    virtual bool OnData(int32_t stream, std::string_view bytes) = 0;
+    virtual void OnEnd(int32_t stream, codec::HttpFields trailers) = 0;
+    // The stream is no more, the peer's half and ours.
+    virtual void OnClose(int32_t stream, Http2Code code) = 0;
+    // What arrived on the stream is no message of HTTP; it is reset.
+    virtual void OnMalformed(int32_t stream, std::string_view why) = 0;
+    virtual Taken OnTake(int32_t stream, char* out, size_t size) = 0;
+  };
+
+  // `listener` outlives the engine.
+  Http2Engine(Role role, Listener& listener);
+  ~Http2Engine();
+  Http2Engine(const Http2Engine&) = delete;
+  Http2Engine& operator=(const Http2Engine&) = delete;
+
+  // Takes what has arrived. An error, or wants_more() false behind it: the connection is over, and
+  // what Next still gives is its farewell.
+  Status Feed(std::string_view bytes);
+  bool wants_more() const;
+  // The next bytes to send, valid until the next call; empty: none now.
+  Result<std::string_view> Next();
+
+  // Client: a new stream; its number. `fields` are wiped by their owner; what is kept of them here
+  // is wiped when it is freed.
+  Result<int32_t> SubmitRequest(const codec::HttpFields& fields, bool end);
+  // Server: an answer's head; interim ones cannot end.
+  Status SubmitResponse(int32_t stream, const codec::HttpFields& fields, bool end);
+  Status SubmitInterim(int32_t stream, const codec::HttpFields& fields);
+  // OnTake has something again.
+  void Resume(int32_t stream);
+  void Reset(int32_t stream, Http2Code code);
+  // So many bytes of a stream, which may be closed already, have been passed on: the peer may send
+  // as many again.
+  void Consume(int32_t stream, size_t bytes);
+  // GOAWAY: streams under way go on, new ones are not taken.
+  void Finish(Http2Code code);
+
+  // Client: the peer takes new streams, and so many at once.
+  bool may_open() const;
+  size_t streams_max() const;
+  // When the first byte of a head that is not complete arrived.
+  std::optional<std::chrono::steady_clock::time_point> head_since() const { return head_since_; }
+  // Why the connection was ended here or by the peer; empty: in order.
+  const std::string& failure() const { return failure_; }
+
+ private:
+  friend struct Http2Callbacks;
+  struct Deleter {
+    void operator()(nghttp2_session* session) const;
+  };
+
+  void SendSettings();
+  // Once per stream.
+  void TellMalformed(int32_t stream, std::string_view why);
+  // Counts a frame that asks for work and brings none; too many of them end the connection.
+  void Spend(double cost);
+  void Earn(double credit);
+
+  Role role_;
+  Listener& listener_;
+  std::unique_ptr<nghttp2_session, Deleter> session_;
+  // The one header block that is being received: blocks never interleave (RFC 9113, 4.3).
+  codec::HttpFields block_;
+  size_t block_bytes_ = 0;
+  std::optional<std::chrono::steady_clock::time_point> head_since_;
+  int32_t told_ = 0;  // The stream that was last said to be malformed.
+  double patience_;
+  std::chrono::steady_clock::time_point patience_at_;
+  std::string failure_;
+};
+
+}  // namespace gateway

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// Header lists of HTTP/2 to heads of HTTP/1's form and back. Pure, and strict: what RFC 9113 calls
+// malformed is refused, and so is whatever a server of HTTP/1 would read as something else when the
+// message is handed down to it. That is where requests are smuggled ("HTTP/2: The Sequel is Always
+// Worse", 2021).
+#pragma once
+
+#include <string_view>
+
+#include "base/result.h"
+#include "codec/wire/http_head.h"
+
+namespace gateway {
+
+// A request as the rest of the gateway reads it.
+struct Http2Request {
+  codec::RequestHead head;     // Origin-form target (or "*"), Host first, names in lower case.
+  codec::BodyFraming framing;  // kUntilClose: the length is not known.
+};
+
+// `fields` as HPACK gave them, pseudo-header fields among them; `end`: no body follows. `scheme` is
+// the connection's, "https" or "http". Refuses with kInvalid and what is wrong, never with the
+// bytes themselves: pseudo-header fields that are missing, repeated, unknown or late, names with
+// capitals, fields of connections (RFC 9113, 8.2.2), control characters and outer white space in
+// values, CONNECT in both its forms (RFC 8441), a Host that differs from :authority, a :path that
+// would not be one word of a request line. Cookie crumbs become one field (8.2.3).
+Result<Http2Request> ParseHttp2Request(const codec::HttpFields& fields, bool end,
+                                       std::string_view scheme);
+
+// The head of an answer, interim ones too; 101 does not exist in HTTP/2 (8.6).
+Result<codec::ResponseHead> ParseHttp2Response(const codec::HttpFields& fields);
+
+// What comes behind a body: no pseudo-header fields, and none that frame or route the message
+// (RFC 9110, 6.5.1), for the reader who merges them into the head.
+Status CheckHttp2Trailers(const codec::HttpFields& fields);
+
+// How the body of an answer comes: kNone with `end`, kLength, or kChunked: the length is not known,
+// but its end is (message.h). Fails with kInvalid on lengths that differ or are none.
+Result<codec::BodyFraming> Http2AnswerFraming(const codec::ResponseHead& head, bool end,
+                                              std::string_view request_method);
+
+// Header lists to send. `fields` are judged ones of either version: names become lower case, Host
+// becomes :authority, fields of connections and the framing stay out, and the length of a kLength
+// body is added.
+codec::HttpFields RenderHttp2Request(std::string_view method, std::string_view scheme,
+                                     std::string_view target, const codec::HttpFields& fields,
+                                     const codec::BodyFraming& framing);
+codec::HttpFields RenderHttp2Response(int status, const codec::HttpFields& fields,
+                                      const codec::BodyFraming& framing);
+codec::HttpFields RenderHttp2Trailers(const codec::HttpFields& fields);
+
+// True for fields that may stand in HPACK's table, which outlives the request. Whatever may hold a
+// credential may not (RFC 7541, 7.1.3), and any field may but the few that are known not to.
+bool MayIndexHttp2Field(std::string_view name);
+
+}  // namespace gateway

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// HTTP/2 towards servers: one connection that many requests of one client connection share.
+#pragma once
+
+#include <list>
+#include <memory>
+
+#include "gateway/async/event_loop.h"
+#include "gateway/async/stream.h"
+#include "gateway/async/task.h"
+#include "gateway/http/message.h"
+
+namespace gateway {
+
+// The HTTP/2 connections of one client to one destination: another is added when the server takes
+// no more requests on those that there are.
+class Http2Upstreams {
+ public:
+  explicit Http2Upstreams(EventLoop& loop);
+  ~Http2Upstreams();
+
+  // A place for one request; null: a connection must be added first.
+  std::unique_ptr<ServerRequest> Take();
+  // `stream` has agreed on HTTP/2 inside TLS, and nothing was sent on it yet.
+  void Add(std::unique_ptr<Stream> stream);
+  // Before this is destroyed, when no request is left: says goodbye on each connection.
+  Task<Done> Close();
+
+ private:
+  friend class Http2ServerRequest;
+  struct Connection;
+
+  Task<Done> Carry(Connection& connection);
+
+  EventLoop& loop_;
+  std::list<std::unique_ptr<Connection>> connections_;
+};
+
+}  // namespace gateway

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "gateway/async/event_loop.h"
+#include "gateway/async/stream.h"
+#include "gateway/async/task.h"
+#include "gateway/http/limits.h"
+#include "gateway/http/message.h"
+
+namespace gateway {
+
+// One side of a relay: what comes from a peer, and what goes to it.
+struct RelayEnd {
+  BodyReader& from;
+  BodyWriter& to;
+};
+
+// Copies bytes both ways, unmodified, until both sides have finished, one has failed, or nothing
+// has moved for kTunnelIdleTimeout. One side may finish while the other goes on.
+Task<Done> Relay(EventLoop& loop, RelayEnd a, RelayEnd b);
+
+// The same between two connections. What is buffered in either goes first.
+Task<Done> Relay(EventLoop& loop, Stream& a, Stream& b);
+
+}  // namespace gateway

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "gateway/async/event_loop.h"
+#include "gateway/async/stream.h"
+#include "gateway/http/limits.h"
+#include "policy/model/destination.h"
+
+namespace gateway {
+
+// One connection to a server that speaks HTTP/1 and is between two requests, or carries one.
+struct UpstreamConnection {
+  std::unique_ptr<Stream> stream;
+  std::string key;          // UpstreamKey: who it is that answers, and whether inside TLS.
+  policy::Address address;  // Where it was dialled.
+  bool used = false;        // It has carried a request: the server may close it at any time.
+  Deadline::Clock::time_point idle_since{};
+};
+
+std::string UpstreamKey(bool tls, const std::string& host, uint16_t port);
+
+// Connections between two requests, for every client of the gateway. Whoever takes one has the
+// policy's leave for its host and port, and for the address that it was dialled at; TLS inside it
+// was verified for that host. Raw tunnels are never kept here.
+class UpstreamPool {
+ public:
+  explicit UpstreamPool(EventLoop& loop) : loop_(loop) {}
+
+  // The one of `key` that was used last, is still open and leads to one of `addresses`; or null.
+  std::unique_ptr<UpstreamConnection> Take(const std::string& key,
+                                           const std::vector<policy::Address>& addresses);
+  // Take would give one.
+  bool Has(const std::string& key, const std::vector<policy::Address>& addresses);
+  // Takes back a connection whose last answer was read to its end; the oldest one goes when there
+  // are more than kIdleUpstreamsMax.
+  void Keep(std::unique_ptr<UpstreamConnection> connection);
+
+ private:
+  using Idle = std::vector<std::unique_ptr<UpstreamConnection>>;
+
+  Idle::iterator Find(const std::string& key, const std::vector<policy::Address>& addresses);
+  Task<Done> Sweep();
+
+  EventLoop& loop_;
+  Idle idle_;  // The one used last behind.
+  bool sweeping_ = false;
+};
+
+}  // namespace gateway

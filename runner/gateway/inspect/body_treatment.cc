@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gateway/inspect/body_treatment.h"
+
+#include <algorithm>
+
+#include "gateway/credential/body_credentials.h"
+#include "gateway/credential/credential_steps.h"
+#include "gateway/inspect/named_method.h"
+
+namespace gateway {
+namespace {
+
+OutgoingRefusal RefuseTooLong(size_t bytes_max) {
+  std::string why = "request body longer than " + std::to_string(bytes_max) +
+                    " bytes, which is as much as is looked into";
+  return {NewRefusal(413, "request_body_too_large", why), "l7", why};
+}
+
+// In front of what changes the body.
+void AddFilter(std::unique_ptr<StreamFilter> filter, BodyTreatment& treatment) {
+  if (treatment.whole_bytes_max > 0) {
+    treatment.steps.insert(treatment.steps.begin(), NewFilterStep(std::move(filter)));
+  } else {
+    treatment.filters.insert(treatment.filters.begin(), std::move(filter));
+  }
+}
+
+}  // namespace
+
+BodyTreatment TreatBody(const RequestGuard* guard, const RequestContext& context,
+                        const RequestVerdict& verdict, bool has_body,
+                        const OutgoingRequest& request) {
+  BodyTreatment treatment;
+  treatment.whole_bytes_max = verdict.judged_body_bytes_max;
+  if (guard != nullptr) {
+    treatment.whole_bytes_max =
+        std::max(treatment.whole_bytes_max, guard->BodyBytesWanted(request));
+  }
+  treatment.refusal = AddCredentialSteps(
+      {context.credentials,
+       context.policy().middlewares,
+       verdict.endpoint,
+       {context.authority.host, context.authority.port, verdict.path, context.confidential},
+       has_body},
+      request, treatment);
+  MethodJudge judge = [&context, &verdict](std::string_view method) {
+    return RefuseNamedMethod(context, verdict, method);
+  };
+  bool post = has_body && codec::EqualIgnoringCase(request.method, "POST");
+  std::vector<std::unique_ptr<StreamFilter>> filters;
+  if (post) filters = NewMethodFilters(request.fields, judge);
+  if (!filters.empty() && judge("").has_value()) {
+    for (auto& filter : filters) AddFilter(std::move(filter), treatment);
+  }
+  if (treatment.whole_bytes_max > 0) {
+    treatment.too_long = RefuseTooLong(treatment.whole_bytes_max);
+  }
+  return treatment;
+}
+
+}  // namespace gateway

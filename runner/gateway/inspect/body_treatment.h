@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "gateway/budget/answer_observer.h"
+#include "gateway/http/body_filter.h"
+#include "gateway/inspect/request_judge.h"
+
+namespace gateway {
+
+// What is to happen to the body of an allowed request, put together from all who look into bodies.
+// `guard` may be null: no budget. `request` is what would be sent. `context` and `verdict` have to
+// live as long as the treatment.
+BodyTreatment TreatBody(const RequestGuard* guard, const RequestContext& context,
+                        const RequestVerdict& verdict, bool has_body,
+                        const OutgoingRequest& request);
+
+}  // namespace gateway

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <list>
+#include <memory>
+
+#include "policy/decide/compiled.h"
+
+namespace gateway {
+
+// The policy that is in force. Another one takes its place at once for whatever is decided next;
+// connections that were let in by the old one keep it until they are gone, and are told.
+class LivePolicy {
+ private:
+  struct Edition;
+
+ public:
+  // One connection's hold on the policy that decided about it.
+  class Lease {
+   public:
+    ~Lease();
+    Lease(const Lease&) = delete;
+    Lease& operator=(const Lease&) = delete;
+
+    const policy::CompiledPolicy& compiled() const;
+    // 1 for the first policy of a run, then counted.
+    uint64_t version() const;
+    // True once another policy is in force.
+    const bool& replaced() const { return replaced_; }
+    // `call` is called once when that happens.
+    void WhenReplaced(std::function<void()> call) { when_replaced_ = std::move(call); }
+
+   private:
+    friend class LivePolicy;
+    explicit Lease(LivePolicy& policy);
+
+    LivePolicy& policy_;
+    std::list<Edition>::iterator edition_;
+    std::list<Lease*>::iterator place_;
+    std::function<void()> when_replaced_;
+    bool replaced_ = false;
+  };
+
+  explicit LivePolicy(policy::Policy first);
+  LivePolicy(const LivePolicy&) = delete;
+  LivePolicy& operator=(const LivePolicy&) = delete;
+
+  // Must not outlive this.
+  std::unique_ptr<Lease> Take();
+  const policy::CompiledPolicy& compiled() const { return editions_.back().compiled; }
+  const policy::Policy& source() const { return compiled().source(); }
+  uint64_t version() const { return editions_.back().version; }
+
+  // Puts `next` in force, then tells every lease of the policies before it.
+  void Replace(policy::Policy next);
+
+ private:
+  struct Edition {
+    policy::CompiledPolicy compiled;
+    uint64_t version;
+    size_t leases = 0;
+  };
+
+  void DropUnused();
+
+  std::list<Edition> editions_;  // The one in force last.
+  std::list<Lease*> leases_;
+};
+
+}  // namespace gateway

@@ -1,0 +1,397 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gateway/inspect/request_judge.h"
+
+#include <algorithm>
+#include <array>
+
+#include "codec/data/position.h"
+#include "codec/wire/http_target.h"
+#include "codec/wire/query.h"
+#include "gateway/http/refusal.h"
+#include "gateway/http/request_id.h"
+#include "gateway/inspect/body_judge.h"
+#include "gateway/inspect/named_method.h"
+
+namespace gateway {
+namespace {
+
+constexpr std::string_view kVia = "1.1 openshell-sandbox";
+// What some servers take for the method, or for the path, in place of the request line's.
+constexpr std::array<std::string_view, 3> kMethodFields = {"x-http-method-override",
+                                                           "x-http-method", "x-method-override"};
+constexpr std::array<std::string_view, 2> kPathFields = {"x-original-url", "x-rewrite-url"};
+
+template <size_t kCount>
+bool IsOneOf(const codec::HttpField& field, const std::array<std::string_view, kCount>& names) {
+  return std::any_of(names.begin(), names.end(),
+                     [&](std::string_view name) { return codec::Spells(field.name, name); });
+}
+
+// The request target, made comparable.
+struct Target {
+  std::string path;   // Canonical, or "*" of OPTIONS.
+  std::string query;  // Raw.
+};
+
+Event NewEvent(const RequestContext& context, Event::Outcome outcome) {
+  Event event;
+  event.kind = Event::Kind::kRequest;
+  event.outcome = outcome;
+  event.host = context.authority.host;
+  event.port = context.authority.port;
+  event.scheme = context.scheme;
+  const std::string& policy = context.route.handling().policy;
+  event.policy = policy.empty() ? "-" : policy;
+  event.engine = "l7";
+  return event;
+}
+
+// "METHOD host:port/path", as OpenShell's texts name a request.
+std::string NameRequest(const Event& event) {
+  return event.method + " " + event.host + ":" + std::to_string(event.port) + event.path;
+}
+
+// A request whose path could not be read is recorded without one.
+RequestVerdict Refuse(Event event, std::string_view engine, std::string reason,
+                      std::optional<Refusal> refusal) {
+  RequestVerdict verdict;
+  event.outcome = Event::Outcome::kDenied;
+  event.engine = engine;
+  event.reason = std::move(reason);
+  event.message = "L7_REQUEST deny " + NameRequest(event) + " reason=" + event.reason;
+  verdict.refusal = std::move(refusal);
+  verdict.event = std::move(event);
+  return verdict;
+}
+
+RequestVerdict RefuseAuthority(Event event, const std::string& what) {
+  return Refuse(std::move(event), "request-authority", what,
+                NewRefusal(403, "request_authority_mismatch", what));
+}
+
+// In a tunnel what is malformed gets no answer; the proxy's own clients are told.
+RequestVerdict RefuseMalformed(const RequestContext& context, Event event, const std::string& why,
+                               std::string_view error) {
+  std::optional<Refusal> refusal;
+  if (context.forward) refusal = NewRefusal(400, error, why);
+  return Refuse(std::move(event), "http-parser", why, std::move(refusal));
+}
+
+// A dot at the end is ignored: what is sent on has the authority without one.
+bool IsAuthority(const RequestContext& context, std::string_view text) {
+  std::optional<Authority> authority = ParseAuthority(text, context.default_port());
+  if (!authority.has_value()) return false;
+  if (authority->host.ends_with('.')) authority->host.pop_back();
+  return *authority == context.authority;
+}
+
+// Empty when the request is for the authority that the connection was allowed for.
+std::string CompareAuthority(const RequestContext& context, const codec::RequestHead& head) {
+  std::optional<AbsoluteTarget> absolute = ParseAbsoluteTarget(head.target);
+  const codec::HttpField* host = codec::FindField(head.fields, "host");
+  uint16_t default_port = context.default_port();
+  bool same = host != nullptr && host->value == context.authority.host &&
+              context.authority.port == default_port &&
+              context.authority.host.find(':') == std::string::npos;
+  if (host != nullptr && !same && !IsAuthority(context, host->value)) {
+    return "Host header does not match " + RenderAuthority(context.authority, 0);
+  }
+  if (!absolute.has_value() || head.target.front() == '/') return "";
+  if (absolute->scheme != context.scheme || !IsAuthority(context, absolute->authority)) {
+    return "request target does not match " + RenderAuthority(context.authority, 0);
+  }
+  return "";
+}
+
+Result<Target> ParseTarget(const RequestContext& context, const codec::RequestHead& head) {
+  if (head.target == "*" && head.method == "OPTIONS") return Target{"*", ""};
+  std::string_view raw = head.target;
+  std::optional<AbsoluteTarget> absolute;
+  if (raw.front() != '/') {
+    absolute = ParseAbsoluteTarget(raw);
+    if (!absolute.has_value()) return Error{Code::kInvalid, "invalid request target"};
+    raw = absolute->path_and_query;
+  }
+  if (raw.find('#') != std::string_view::npos) {
+    return Error{Code::kInvalid, "fragment in the request target"};
+  }
+  size_t question = std::min(raw.find('?'), raw.size());
+  Target target;
+  target.query = raw.substr(std::min(question + 1, raw.size()));
+  target.path = TRY(
+      codec::CanonicalPath(raw.substr(0, question), context.route.handling().allow_encoded_slash));
+  TRY(codec::ParseQuery(target.query));
+  return target;
+}
+
+// Upgrades: WebSocket passes, HTTP/2 is refused, anything else is ignored, as RFC 9110 allows.
+bool AsksForHttp2(const codec::RequestHead& head) {
+  return codec::FieldHasToken(head.fields, "upgrade", "h2c") ||
+         codec::FindField(head.fields, "http2-settings") != nullptr;
+}
+
+bool AsksForWebSocket(const codec::RequestHead& head, const codec::BodyFraming& framing) {
+  return head.method == "GET" && head.minor_version == 1 &&
+         framing.kind == codec::BodyFraming::kNone &&
+         codec::FieldHasToken(head.fields, "connection", "upgrade") &&
+         codec::FieldHasToken(head.fields, "upgrade", "websocket") &&
+         codec::FindField(head.fields, "sec-websocket-key") != nullptr;
+}
+
+// Its endpoint judges the messages, too.
+bool OpensWebSocket(const policy::Verdict& verdict) {
+  return verdict.governing != nullptr &&
+         verdict.governing->protocol == policy::Protocol::kWebSocket;
+}
+
+// The fields as they are sent: ours in front, the client's end-to-end ones behind. What is judged
+// by its body goes out under no method but its own.
+codec::HttpFields PlanFields(const RequestContext& context, const codec::RequestHead& head,
+                             const RequestVerdict& verdict, bool by_body) {
+  codec::HttpFields fields;
+  fields.reserve(head.fields.size() + 4);
+  fields.push_back({"Host", RenderAuthority(context.authority, context.default_port())});
+  for (codec::HttpField& field : codec::EndToEndFields(head.fields)) {
+    bool dropped = codec::EqualIgnoringCase(field.name, "host") || IsOneOf(field, kPathFields) ||
+                   (by_body && IsOneOf(field, kMethodFields));
+    if (!dropped) fields.push_back(std::move(field));
+  }
+  if (context.forward) fields.push_back({"Via", std::string(kVia)});
+  if (verdict.websocket) fields.push_back({"Upgrade", "websocket"});
+  return fields;
+}
+
+// What some servers would take for the method in place of the one that was sent. Nearly always
+// none.
+std::vector<std::string> OtherMethods(const codec::HttpFields& fields, std::string_view query) {
+  std::vector<std::string> methods;
+  for (const codec::HttpField& field : fields) {
+    if (IsOneOf(field, kMethodFields)) methods.push_back(field.value);
+  }
+  if (query.empty()) return methods;
+  for (codec::QueryReader pairs(query); pairs.Next();) {
+    if (NamesMethod(pairs.key())) methods.emplace_back(pairs.value());
+  }
+  return methods;
+}
+
+// A request that names other methods has to be allowed as each; `request` is left as the one that
+// was refused.
+policy::Verdict Decide(const policy::Route& route, const std::vector<std::string>& other_methods,
+                       policy::HttpRequest& request) {
+  policy::Verdict verdict = route.Decide(request);
+  for (const std::string& method : other_methods) {
+    if (!verdict.allowed || verdict.audited) break;
+    request.method = method;
+    verdict = route.Decide(request);
+  }
+  return verdict;
+}
+
+// What the record says of a decision.
+void NoteDecision(const RequestContext& context, const policy::Decision& decision, Event& event) {
+  if (!decision.policy.empty()) event.policy = decision.policy;
+  if (decision.at.line > 0) event.position = codec::Locate(context.policy_file, decision.at);
+  event.by_deny_rule = decision.by_deny_rule;
+  if (!decision.audited) return;
+  event.outcome = Event::Outcome::kAudited;
+  event.reason = decision.reason;
+}
+
+BodyQuestion QuestionOf(const RequestContext& context, const codec::RequestHead& head,
+                        const codec::BodyFraming& framing, std::string_view path,
+                        std::string_view shown_path, std::string_view query) {
+  return {context.route,   context.caller,
+          head.method,     path,
+          shown_path,      query,
+          head.fields,     framing,
+          context.forward, context.lease.version()};
+}
+
+// A verdict that the body had a part in: the refusal, or what is to be recorded in `event`.
+std::optional<RequestVerdict> TakeBodyVerdict(const RequestContext& context,
+                                              const BodyVerdict& verdict, Event& event) {
+  policy::Decision decision;
+  decision.audited = verdict.verdict.audited;
+  decision.policy = verdict.verdict.policy_name();
+  decision.reason = verdict.reason;
+  decision.at = verdict.verdict.at();
+  decision.by_deny_rule = verdict.verdict.by_deny_rule();
+  NoteDecision(context, decision, event);
+  event.engine = verdict.engine;
+  event.protocol = verdict.protocol;
+  event.operations = verdict.operations;
+  if (verdict.refusal.has_value()) {
+    RequestVerdict refused =
+        Refuse(event, verdict.refusal->engine, verdict.refusal->reason, verdict.refusal->answer);
+    if (!verdict.message.empty()) refused.event.message = verdict.message;
+    return refused;
+  }
+  event.message = verdict.message;
+  return std::nullopt;
+}
+
+// What was decided about the connection holds no more.
+RequestVerdict RefuseReplaced(const RequestContext& context, Event event) {
+  std::string why = NameRequest(event) + " not permitted because policy changed";
+  event.policy = "-";
+  return Refuse(std::move(event), context.route.handling().inspect ? "l7" : "opa", why,
+                NewRefusal(403, "policy_denied", why));
+}
+
+RequestVerdict RefuseByRule(const RequestContext& context, Event event,
+                            const policy::Decision& decision) {
+  Refusal refusal =
+      context.forward ? NewRefusal(403, "policy_denied",
+                                   NameRequest(event) + " denied by L7 policy: " + decision.reason)
+                      : NewRequestDenial({event.policy, decision.reason, event.method, event.path,
+                                          event.host, event.port, context.caller.binary});
+  return Refuse(std::move(event), "l7", decision.reason, std::move(refusal));
+}
+
+// The last step: the request may pass, so its placeholders become credentials.
+RequestVerdict PlanRequest(const RequestContext& context, const codec::RequestHead& head,
+                           Target target, const codec::BodyFraming& framing, bool by_body,
+                           Event event) {
+  RequestVerdict verdict;
+  verdict.kind = RequestVerdict::kPass;
+  verdict.request.method = head.method;
+  verdict.websocket = AsksForWebSocket(head, framing);
+  verdict.expects_continue = head.minor_version == 1 && framing.kind != codec::BodyFraming::kNone &&
+                             codec::FieldHasToken(head.fields, "expect", "100-continue");
+  // The answer to TRACE is the request (RFC 9110, 9.3.8): the credential would come back with it.
+  if (codec::EqualIgnoringCase(head.method, "TRACE") &&
+      context.credentials.BoundTo(context.authority.host, context.authority.port)) {
+    std::string why = "TRACE to a host that a credential is bound to";
+    return Refuse(std::move(event), "credentials", why,
+                  NewRefusal(403, "credential_endpoint_mismatch", why));
+  }
+  verdict.request.fields = PlanFields(context, head, verdict, by_body);
+  verdict.endpoint = context.route.GoverningEndpoint(target.path);
+  verdict.query = target.query;
+  verdict.path = target.path;  // Bindings are for the path as the client wrote it.
+  std::optional<CredentialRefusal> refusal = context.credentials.Apply(
+      {context.authority.host, context.authority.port, verdict.path, context.confidential,
+       verdict.endpoint != nullptr && verdict.endpoint->signing != policy::Signing::kNone},
+      {&verdict.request.fields, &target.path, &target.query});
+  if (refusal.has_value()) {
+    RequestVerdict refused = Refuse(std::move(event), "credentials", refusal->detail,
+                                    NewRefusal(refusal->status, refusal->error, refusal->detail));
+    refused.grant = refusal->grant;
+    return refused;
+  }
+  // Where the gateway vouches for a request, its id is one.
+  bool has_id = codec::FindField(verdict.request.fields, "x-request-id") != nullptr;
+  if (has_id && context.credentials.BoundTo(context.authority.host, context.authority.port)) {
+    KeepRequestId(&verdict.request.fields, NewRequestId());
+  }
+  verdict.request.target = target.query.empty() ? target.path : target.path + "?" + target.query;
+  verdict.event = std::move(event);
+  return verdict;
+}
+
+}  // namespace
+
+RequestVerdict RefuseAllowed(const RequestVerdict& allowed, const OutgoingRefusal& refusal) {
+  Event event = allowed.event;
+  event.by_deny_rule = false;  // An audited one: it is not what refuses now.
+  return Refuse(refusal.event.value_or(std::move(event)), refusal.engine, refusal.reason,
+                refusal.answer);
+}
+
+RequestVerdict JudgeMalformed(const RequestContext& context, std::string_view why) {
+  Event event = NewEvent(context, Event::Outcome::kDenied);
+  event.kind = Event::Kind::kConnection;
+  return RefuseMalformed(context, std::move(event), std::string(why), "invalid_request");
+}
+
+RequestVerdict JudgeRequest(const RequestContext& context, const codec::RequestHead& head,
+                            const std::optional<codec::BodyFraming>& known) {
+  Event event = NewEvent(context, Event::Outcome::kAllowed);
+  event.method = head.method;
+  Result<codec::BodyFraming> framing =
+      known.has_value() ? Result<codec::BodyFraming>(*known) : codec::RequestFraming(head);
+  if (!framing.ok()) {
+    return RefuseMalformed(context, std::move(event), framing.error().what, "invalid_request");
+  }
+  std::string mismatch = CompareAuthority(context, head);
+  if (!mismatch.empty()) return RefuseAuthority(std::move(event), mismatch);
+  Result<Target> target = ParseTarget(context, head);
+  if (!target.ok()) {
+    return RefuseMalformed(context, std::move(event), target.error().what,
+                           "invalid_request_target");
+  }
+  event.path = context.credentials.Redact(target.value().path);
+  if (AsksForHttp2(head)) {
+    std::string why = "HTTP/2 is not supported here";
+    return Refuse(std::move(event), "l7", why, NewRefusal(403, "unsupported_l7_protocol", why));
+  }
+  if (context.lease.replaced()) return RefuseReplaced(context, std::move(event));
+  bool upgrade = AsksForWebSocket(head, framing.value());
+  policy::HttpRequest request{head.method, target.value().path, target.value().query, upgrade};
+  std::optional<BodyNeeds> needs = FindBodyNeeds(
+      QuestionOf(context, head, framing.value(), request.path, event.path, request.query));
+  if (needs.has_value() && needs->verdict.has_value()) {
+    std::optional<RequestVerdict> refused = TakeBodyVerdict(context, *needs->verdict, event);
+    if (refused.has_value()) return std::move(*refused);
+  } else if (!needs.has_value()) {
+    const std::vector<std::string> others = OtherMethods(head.fields, request.query);
+    policy::Verdict verdict = Decide(context.route, others, request);
+    if (!verdict.allowed) event.method = request.method;
+    policy::Decision decision =
+        policy::DescribeVerdict(verdict, context.route, context.caller, request);
+    NoteDecision(context, decision, event);
+    if (upgrade && OpensWebSocket(verdict)) event.protocol = "websocket";
+    if (!decision.allowed) return RefuseByRule(context, std::move(event), decision);
+    event.message.reserve(64 + event.host.size() + event.path.size() + decision.reason.size());
+    event.message.append("L7_REQUEST ").append(decision.audited ? "audit " : "allow ");
+    event.message.append(NameRequest(event));
+    if (!decision.reason.empty()) event.message.append(" reason=").append(decision.reason);
+  }
+  RequestVerdict verdict = PlanRequest(context, head, std::move(target).value(), framing.value(),
+                                       needs.has_value(), std::move(event));
+  if (needs.has_value() && !needs->verdict.has_value()) {
+    verdict.judged_body_bytes_max = needs->bytes_max;
+  }
+  return verdict;
+}
+
+std::optional<OutgoingRefusal> RefuseNamedMethod(const RequestContext& context,
+                                                 const RequestVerdict& allowed,
+                                                 std::string_view method) {
+  if (allowed.judged_body_bytes_max > 0) return std::nullopt;
+  if (method.empty()) {
+    for (std::string_view each : {"PUT", "PATCH", "DELETE", "GET"}) {
+      std::optional<OutgoingRefusal> refusal = RefuseNamedMethod(context, allowed, each);
+      if (refusal.has_value()) return refusal;
+    }
+    return std::nullopt;
+  }
+  policy::HttpRequest request{method, allowed.path, allowed.query, false};
+  policy::Verdict verdict = context.route.Decide(request);
+  if (verdict.allowed) return std::nullopt;
+  policy::Decision decision =
+      policy::DescribeVerdict(verdict, context.route, context.caller, request);
+  Event event = allowed.event;
+  event.method = method;
+  event.message.clear();
+  NoteDecision(context, decision, event);
+  RequestVerdict refused = RefuseByRule(context, std::move(event), decision);
+  refused.event.message += " (named by its body)";
+  return OutgoingRefusal{std::move(*refused.refusal), "l7", decision.reason,
+                         std::move(refused.event)};
+}
+
+std::optional<RequestVerdict> JudgeWholeBody(const RequestContext& context,
+                                             const codec::RequestHead& head,
+                                             const codec::BodyFraming& framing,
+                                             std::optional<std::string_view> body,
+                                             RequestVerdict& allowed) {
+  BodyQuestion question =
+      QuestionOf(context, head, framing, allowed.path, allowed.event.path, allowed.query);
+  bool judged = body.has_value() && body->size() <= allowed.judged_body_bytes_max;
+  BodyVerdict verdict = judged ? JudgeBody(question, *body) : JudgeTooLong(question);
+  return TakeBodyVerdict(context, verdict, allowed.event);
+}
+
+}  // namespace gateway

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// One HTTP request: from its head to what is sent on, or to what is answered instead. Pure.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "codec/wire/http_head.h"
+#include "gateway/credential/credentials.h"
+#include "gateway/http/authority.h"
+#include "gateway/http/body_filter.h"
+#include "gateway/http/refusal.h"
+#include "gateway/inspect/live_policy.h"
+#include "gateway/record/ocsf.h"
+#include "policy/decide/compiled.h"
+#include "policy/decide/decide.h"
+
+namespace gateway {
+
+// What is the same for every request on one connection.
+struct RequestContext {
+  const LivePolicy::Lease& lease;
+  const policy::Route& route;  // The way that the connection was allowed.
+  const std::string& policy_file;
+  const Credentials& credentials;
+  const policy::Caller& caller;
+  Authority authority;        // What the connection was allowed for.
+  std::string scheme;         // "http" or "https".
+  bool confidential = false;  // TLS upstream, or this machine's loopback.
+  bool forward = false;       // An absolute-form request to the proxy itself, not in a tunnel.
+
+  const policy::Policy& policy() const { return lease.compiled().source(); }
+  uint16_t default_port() const { return scheme == "https" ? 443 : 80; }
+};
+
+struct RequestVerdict {
+  enum Kind {
+    kPass,    // Send `request`.
+    kRefuse,  // Answer `refusal`, if there is one, and close: in a tunnel what is malformed gets
+              // none.
+  };
+  Kind kind = kRefuse;
+  Event event;  // To be recorded first; its process is left to the caller.
+  std::optional<Refusal> refusal;
+  int grant = -1;  // Not -1, with kRefuse: to be judged again once this token is there.
+
+  // kPass. It may hold credentials: it goes to the authority's host and nowhere else.
+  OutgoingRequest request;
+  bool websocket = false;                      // An upgrade is asked for and passed on.
+  std::string path = {};                       // Canonical, as the client wrote it.
+  const policy::Endpoint* endpoint = nullptr;  // Whose options hold for it; null: nobody's.
+  std::string query = {};                      // Raw, likewise.
+  // Not zero: the verdict is only on the head; JudgeWholeBody has the last word, and sees at most
+  // so many bytes.
+  size_t judged_body_bytes_max = 0;
+  bool expects_continue = false;  // The client waits for "100 Continue" before it sends the body.
+};
+
+// `known`: how the body comes, where the version of HTTP says that; otherwise the head does.
+RequestVerdict JudgeRequest(const RequestContext& context, const codec::RequestHead& head,
+                            const std::optional<codec::BodyFraming>& known = {});
+
+// The verdict on a request that JudgeRequest let pass for its head alone. nullopt: it passes, and
+// `allowed` has what is to be recorded. No body: it is longer than judged_body_bytes_max.
+std::optional<RequestVerdict> JudgeWholeBody(const RequestContext& context,
+                                             const codec::RequestHead& head,
+                                             const codec::BodyFraming& framing,
+                                             std::optional<std::string_view> body,
+                                             RequestVerdict& allowed);
+
+// What to answer to a request that JudgeRequest let pass when its body names this method, in
+// capitals. Empty, when nobody can tell which: PUT, PATCH, DELETE or GET, the first that would be
+// refused. nullopt: it may, or the body is judged anyway.
+std::optional<OutgoingRefusal> RefuseNamedMethod(const RequestContext& context,
+                                                 const RequestVerdict& allowed,
+                                                 std::string_view method);
+
+// The verdict on a request that JudgeRequest let pass, and whose body or a budget did not.
+RequestVerdict RefuseAllowed(const RequestVerdict& allowed, const OutgoingRefusal& refusal);
+
+// The verdict on bytes that are no request head at all.
+RequestVerdict JudgeMalformed(const RequestContext& context, std::string_view why);
+
+}  // namespace gateway

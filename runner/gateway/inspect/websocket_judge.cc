@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gateway/inspect/websocket_judge.h"
+
+#include <utility>
+
+#include "codec/data/position.h"
+#include "gateway/credential/body_credentials.h"
+#include "gateway/credential/middleware_redact.h"
+#include "policy/decide/websocket_decide.h"
+
+namespace gateway {
+namespace {
+
+constexpr std::string_view kBinary = "WEBSOCKET_BINARY";
+
+WebSocketEnd NotRecorded() {
+  return {codec::WebSocketClose::kInternalError, "the gateway is ending", false};
+}
+
+policy::HttpRequest UpgradeOf(const MessageQuestion& question) {
+  return {"GET", question.target.path, question.query, true};
+}
+
+}  // namespace
+
+MessageTreatment FindMessageTreatment(const policy::Route& route,
+                                      const std::vector<policy::Middleware>& middlewares,
+                                      const CredentialTarget& target) {
+  const policy::Endpoint* governing = route.GoverningEndpoint(target.path);
+  MessageTreatment treatment;
+  treatment.judged = policy::JudgesMessages(route, target.path);
+  treatment.redacts = RedactsMessages(middlewares, target.host);
+  treatment.rewrites = governing != nullptr && governing->websocket_credential_rewrite;
+  return treatment;
+}
+
+PolicyMessageJudge::PolicyMessageJudge(const MessageQuestion& question, Event opened,
+                                       std::function<bool(Event)> record)
+    : question_(question), base_(std::move(opened)), record_(std::move(record)) {
+  base_.outcome = Event::Outcome::kAllowed;
+  base_.engine = "l7-websocket";
+  base_.method = policy::kWebSocketText;
+  base_.protocol = "websocket";
+  base_.reason.clear();
+  base_.position.clear();
+  base_.by_deny_rule = false;
+}
+
+// The reason stands in `event`; its place and its decision go in front of it.
+bool PolicyMessageJudge::Record(Event event) {
+  const char* decision = event.outcome == Event::Outcome::kAllowed   ? "allow "
+                         : event.outcome == Event::Outcome::kAudited ? "audit "
+                                                                     : "deny ";
+  event.message = std::string("WEBSOCKET_L7_REQUEST ") + decision + event.method + " " +
+                  event.host + ":" + std::to_string(event.port) + event.path +
+                  (event.reason.empty() ? "" : " reason=" + event.reason);
+  return record_(std::move(event));
+}
+
+std::optional<WebSocketEnd> PolicyMessageJudge::Refuse(std::string_view engine,
+                                                       std::string reason) {
+  Event event = base_;
+  event.outcome = Event::Outcome::kDenied;
+  event.engine = engine;
+  event.reason = reason;
+  if (!Record(std::move(event))) return NotRecorded();
+  return WebSocketEnd{codec::WebSocketClose::kPolicy, std::move(reason), false};
+}
+
+std::optional<WebSocketEnd> PolicyMessageJudge::JudgeByRules(std::string_view text) {
+  const policy::HttpRequest upgrade = UpgradeOf(question_);
+  const policy::BodyDecision decision = policy::DecideMessage(question_.route, upgrade, text);
+  const policy::Verdict& verdict = decision.verdict;
+  policy::HttpRequest shown = upgrade;
+  shown.method = policy::kWebSocketText;
+  shown.path = base_.path;
+  Event event = base_;
+  event.operations = policy::RefusedOperations(decision);
+  event.reason = policy::RenderReason(verdict, question_.route, question_.caller, shown);
+  if (verdict.policy != nullptr) event.policy = verdict.policy_name();
+  if (verdict.at().line > 0) event.position = codec::Locate(question_.policy_file, verdict.at());
+  event.by_deny_rule = verdict.by_deny_rule();
+  event.outcome = !verdict.allowed  ? Event::Outcome::kDenied
+                  : verdict.audited ? Event::Outcome::kAudited
+                                    : Event::Outcome::kAllowed;
+  std::string reason = event.reason;
+  if (!Record(std::move(event))) return NotRecorded();
+  if (verdict.allowed) return std::nullopt;
+  return WebSocketEnd{codec::WebSocketClose::kPolicy, std::move(reason), false};
+}
+
+std::optional<WebSocketEnd> PolicyMessageJudge::JudgeText(std::string& text) {
+  if (question_.treatment.judged) {
+    std::optional<WebSocketEnd> end = JudgeByRules(text);
+    if (end.has_value()) return end;
+  }
+  if (question_.treatment.redacts) {
+    std::string redacted;
+    KeyEraser().Feed(text, true, redacted);
+    text = std::move(redacted);
+  }
+  if (!question_.treatment.rewrites) return std::nullopt;
+  std::optional<CredentialRefusal> refusal =
+      RewriteMessage(question_.credentials, question_.target, &text);
+  if (!refusal.has_value()) return std::nullopt;
+  return Refuse("credentials", std::move(refusal->detail));
+}
+
+// Nobody reads binary messages, so where credentials are put into text they could leave unseen in
+// these (OpenShell).
+std::optional<WebSocketEnd> PolicyMessageJudge::JudgeBinary() {
+  if (!question_.treatment.rewrites) return std::nullopt;
+  base_.method = kBinary;
+  return Refuse("l7-websocket", "binary messages are not allowed where credentials are rewritten");
+}
+
+}  // namespace gateway

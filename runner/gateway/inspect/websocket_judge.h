@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the policy, the middlewares and the credentials say of the messages of one WebSocket.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "gateway/credential/credentials.h"
+#include "gateway/inspect/websocket_inspector.h"
+#include "gateway/record/ocsf.h"
+#include "policy/decide/compiled.h"
+
+namespace gateway {
+
+// What is done with the messages of a WebSocket.
+struct MessageTreatment {
+  bool judged = false;    // The policy's rules are asked about each.
+  bool redacts = false;   // Keys are written over (middleware_redact.h).
+  bool rewrites = false;  // Placeholders become credentials; binary messages are refused.
+  // They are read at all. Otherwise the WebSocket is a raw relay.
+  bool any() const { return judged || redacts || rewrites; }
+};
+// For a WebSocket that is opened at `target`.
+MessageTreatment FindMessageTreatment(const policy::Route& route,
+                                      const std::vector<policy::Middleware>& middlewares,
+                                      const CredentialTarget& target);
+
+// The WebSocket whose messages are judged. Everything is borrowed.
+struct MessageQuestion {
+  const policy::Route& route;
+  const policy::Caller& caller;
+  const std::string& policy_file;
+  const Credentials& credentials;
+  CredentialTarget target;
+  std::string_view query = {};  // Raw, of the request that opened it.
+  MessageTreatment treatment = {};
+};
+
+class PolicyMessageJudge final : public MessageJudge {
+ public:
+  // `record` takes each decision, before it takes effect; false: it could not, and nothing passes.
+  // `opened` is the record of the request that opened the WebSocket.
+  PolicyMessageJudge(const MessageQuestion& question, Event opened,
+                     std::function<bool(Event)> record);
+
+  std::optional<WebSocketEnd> JudgeText(std::string& text) override;
+  std::optional<WebSocketEnd> JudgeBinary() override;
+
+ private:
+  std::optional<WebSocketEnd> JudgeByRules(std::string_view text);
+  std::optional<WebSocketEnd> Refuse(std::string_view engine, std::string reason);
+  bool Record(Event event);
+
+  MessageQuestion question_;
+  Event base_;
+  std::function<bool(Event)> record_;
+};
+
+}  // namespace gateway

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "base/fd.h"
+#include "codec/data/secret_mask.h"
+#include "gateway/record/limits.h"
+#include "gateway/record/notice.h"
+#include "gateway/record/ocsf.h"
+
+namespace gateway {
+
+// Writes every decision as JSON before it takes effect: what cannot be recorded does not happen.
+// The lines for people, which say the same, follow together when the gateway next waits.
+class Recorder {
+ public:
+  // `secrets` outlives this: a program that a host told one may put it into whatever is recorded.
+  Recorder(Fd jsonl, Fd log, const codec::SecretMask& secrets)
+      : jsonl_(std::move(jsonl)), log_(std::move(log)), secrets_(secrets) {}
+
+  // False when a file could not be written, or when kRecordBytesMax is reached: the gateway must
+  // end.
+  [[nodiscard]] bool Record(const Event& event);
+  [[nodiscard]] bool Record(const Notice& notice);
+  // Writes the lines for people that are due. False as Record.
+  [[nodiscard]] bool Flush();
+  bool failed() const { return failed_; }
+
+ private:
+  // The record in json_ and its line, which begins at `lines_before`.
+  bool Write(size_t lines_before);
+
+  Fd jsonl_;
+  Fd log_;
+  const codec::SecretMask& secrets_;
+  std::string json_;   // The record that is being written.
+  std::string lines_;  // For log_.
+  size_t bytes_ = 0;
+  bool failed_ = false;
+};
+
+}  // namespace gateway

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+
+#include "base/result.h"
+#include "image/source/reference.h"
+#include "image/source/source.h"
+
+namespace image {
+
+// Opens what `reference` names; nothing of a registry is asked yet. kInvalid: malformed options, or
+// a layout or archive that is not one; kNotFound: there is no such directory or file.
+Result<std::unique_ptr<Source>> OpenSource(const Reference& reference,
+                                           const SourceOptions& options);
+
+}  // namespace image

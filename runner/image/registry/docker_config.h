@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "image/registry/credential.h"
+
+namespace image {
+
+inline constexpr size_t kDockerConfigBytesMax = 1 << 20;
+
+// What ~/.docker/config.json and containers' auth.json say about credentials.
+struct DockerConfig {
+  struct Entry {
+    std::string key;  // As Docker compares them: "ghcr.io", "ghcr.io/acme", "docker.io".
+    Credential credential;
+  };
+  std::vector<Entry> entries;                                // Those that hold a credential.
+  std::vector<std::pair<std::string, std::string>> helpers;  // Host and program suffix.
+  std::string store;                                         // Program suffix, or "".
+
+  // The most specific entry: the repository, its parents, the host; or nullptr.
+  const Credential* Find(const std::string& host, const std::string& repository) const;
+  // Whom to ask about `host`: "ecr-login", or "".
+  std::string HelperFor(const std::string& host) const;
+};
+
+// kInvalid: not JSON, or an entry that cannot be read; never with bytes of it. What it says beside
+// credentials is passed over.
+Result<DockerConfig> ParseDockerConfig(std::string_view text);
+
+// What `docker-credential-NAME get` prints. Nothing: it says that it has none. kInvalid: it prints
+// something else; never with what that is.
+Result<std::optional<Credential>> ParseHelperAnswer(std::string_view text);
+
+}  // namespace image

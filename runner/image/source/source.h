@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where the bytes of images come from: a registry, an OCI layout, an archive. What a source gives
+// has the digest that was asked for; whether it may be run is decided elsewhere (image/verify.h).
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/deadline.h"
+#include "base/result.h"
+#include "base/secret.h"
+#include "codec/data/digest.h"
+#include "image/source/manifest.h"
+#include "image/source/reference.h"
+
+namespace image {
+
+struct Document {
+  std::string media_type;
+  std::string bytes;
+  std::string digest;  // Of `bytes`, computed here.
+};
+
+// Takes the next bytes of a blob; none, now and then, while nothing comes from a registry. An error
+// ends the transfer and is what FetchBlob gives.
+using BlobSink = std::function<Status(std::string_view bytes)>;
+// The transfer starts again from byte 0: a server could not resume. Whoever cannot take that back
+// fails.
+using BlobRestart = std::function<Status()>;
+
+// `error` with what it is about before it, unless its text names that already: a digest is long.
+Error About(std::string_view kind, std::string_view name, Error error);
+
+class Source {
+ public:
+  virtual ~Source() = default;
+
+  // By tag or digest; its digest is verified when one was asked for. kNotFound: there is no such
+  // manifest, and the source said so. Any other error: nobody knows (kTemporary, kRefused...),
+  // which must never be taken for "absent".
+  virtual Result<Document> FetchManifest(const std::string& tag_or_digest, Deadline deadline) = 0;
+
+  // What refers to `digest` (referrers API, else its fallback tag): descriptors as listed, at most
+  // kReferrersMax, unfiltered; more are kInvalid. Empty: nothing does. Errors as above.
+  virtual Result<std::vector<Descriptor>> FetchReferrers(const std::string& digest,
+                                                         Deadline deadline) = 0;
+
+  // A small blob, whole; its size and digest verified. Fails with kInvalid over `bytes_max`.
+  virtual Result<std::string> FetchBlob(const Descriptor& blob, size_t bytes_max,
+                                        Deadline deadline) = 0;
+
+  // Streams a blob, compressed as it is, resuming and retrying; its size and digest are verified by
+  // the time this succeeds, and what went to `sink` before may be wrong when it fails. From several
+  // threads at once.
+  virtual Status StreamBlob(const Descriptor& blob, const BlobSink& sink,
+                            const BlobRestart& restart, Deadline deadline) = 0;
+};
+
+inline constexpr size_t kReferrersMax = 1024;
+
+// How far the transfer of one blob is; `bytes` falls back to 0 when it starts again.
+struct BlobProgress {
+  std::string digest;
+  int64_t bytes = 0;
+  int64_t bytes_total = 0;
+};
+
+struct SourceOptions {
+  // Whoever asks the registry `password_host` ("ghcr.io"), and no other: a source for another
+  // repository may be opened with the same options. Before every other credential. `password` is
+  // borrowed for the life of the Source, may be null.
+  std::string password_host;
+  std::string username;
+  const Secret* password = nullptr;
+
+  std::string ca_file;  // PEM; empty: the system's.
+  std::string proxy;    // "http://host:port"; empty: none. Loopback addresses are never behind it.
+
+  // "host[:port]" that are asked over http. Only loopback ones, or those that are listed twice.
+  std::vector<std::string> insecure_registries;
+  // "docker.io=mirror.example:5000[/prefix]": asked before that registry, under its own
+  // credentials; what it does not have, or fails to give, the registry itself is asked for.
+  std::vector<std::string> mirrors;
+
+  // A variable of the environment, for credentials (image/registry/credential_search.h has the list
+  // and its order). Empty: nobody has any but `password`.
+  std::function<std::optional<std::string>(const std::string& name)> environment;
+
+  // Called from every thread that streams, a few times per MiB.
+  std::function<void(const BlobProgress&)> progress;
+
+  // A transfer that stays below 1000 bytes in a second for so long is tried anew.
+  int stall_seconds = 30;
+  int attempts_max = 5;  // Of one request, back-off between them.
+};
+
+// What every source holds a blob against while it streams: its size and its digest.
+class BlobCheck {
+ public:
+  explicit BlobCheck(const Descriptor& blob) : digest_(blob.digest), bytes_total_(blob.size) {}
+
+  // kRefused as soon as there is more than there should be; the surplus is not hashed.
+  Status Take(std::string_view bytes);
+  // kRefused when bytes are missing, or the digest is another.
+  Status Finish();
+  int64_t bytes() const { return bytes_; }
+  bool complete() const { return bytes_ == bytes_total_; }
+  // From byte 0 again.
+  void Restart();
+
+ private:
+  std::string digest_;
+  int64_t bytes_total_;
+  int64_t bytes_ = 0;
+  codec::Sha256 hash_;
+};
+
+// `bytes` as a Document. kRefused when `digest` is not empty and not theirs.
+Result<Document> MakeDocument(std::string media_type, std::string bytes, const std::string& digest);
+
+// StreamBlob for bytes that are at hand: `read` gives those from an offset on, empty at the end.
+Status StreamLocalBlob(const Descriptor& blob,
+                       const std::function<Result<std::string_view>(int64_t offset)>& read,
+                       const BlobSink& sink,
+                       const std::function<void(const BlobProgress&)>& progress, Deadline deadline);
+
+// FetchBlob by means of StreamBlob.
+Result<std::string> CollectBlob(Source& source, const Descriptor& blob, size_t bytes_max,
+                                Deadline deadline);
+
+}  // namespace image

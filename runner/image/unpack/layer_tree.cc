@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "image/unpack/layer_tree.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <memory>
+#include <string_view>
+
+#include "base/sys.h"
+
+namespace image {
+
+Result<std::vector<std::string>> DirectoryNames(int directory) {
+  // A descriptor of its own: fdopendir takes it.
+  Fd fd = TRY(sys::OpenAt(directory, ".", O_RDONLY | O_DIRECTORY));
+  DIR* raw = ::fdopendir(fd.get());
+  if (raw == nullptr) return Errno("fdopendir");
+  (void)fd.Take();
+  std::unique_ptr<DIR, int (*)(DIR*)> stream(raw, ::closedir);
+  std::vector<std::string> names;
+  errno = 0;
+  while (const dirent* entry = ::readdir(stream.get())) {
+    std::string_view name = entry->d_name;
+    if (name != "." && name != "..") names.emplace_back(name);
+    errno = 0;
+  }
+  if (errno != 0) return Errno("readdir");
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+Status RemoveTree(int parent, const std::string& name) {
+  if (::unlinkat(parent, name.c_str(), 0) == 0) return Ok();
+  if (errno != EISDIR) return Errno("unlinkat " + name);
+  // Two descriptors and no recursion, however deep the tree: the way back is "..", looked at.
+  struct Level {
+    std::string name;
+    ino_t inode;
+    std::vector<std::string> left;
+  };
+  std::vector<Level> levels;
+  Fd at = TRY(sys::OpenAt(parent, ".", O_RDONLY | O_DIRECTORY));
+  auto enter = [&](const std::string& directory) -> Status {
+    struct stat above {};
+    if (::fstat(at.get(), &above) != 0) return Errno("fstat");
+    Fd fd = TRY(sys::OpenAt(at.get(), directory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
+    std::vector<std::string> names = TRY(DirectoryNames(fd.get()));
+    levels.push_back({directory, above.st_ino, std::move(names)});
+    at = std::move(fd);
+    return Ok();
+  };
+  TRY(enter(name));
+  while (!levels.empty()) {
+    Level& level = levels.back();
+    if (!level.left.empty()) {
+      std::string inside = std::move(level.left.back());
+      level.left.pop_back();
+      if (::unlinkat(at.get(), inside.c_str(), 0) == 0) continue;
+      if (errno != EISDIR) return Errno("unlinkat " + inside);
+      TRY(enter(inside));
+      continue;
+    }
+    Fd above = TRY(sys::OpenAt(at.get(), "..", O_RDONLY | O_DIRECTORY));
+    struct stat st {};
+    if (::fstat(above.get(), &st) != 0) return Errno("fstat");
+    if (st.st_ino != level.inode) return Error{Code::kIo, level.name + " was moved"};
+    at = std::move(above);
+    if (::unlinkat(at.get(), level.name.c_str(), AT_REMOVEDIR) != 0) {
+      return Errno("unlinkat " + level.name);
+    }
+    levels.pop_back();
+  }
+  return Ok();
+}
+
+}  // namespace image

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+// Writes the entries of one layer into a directory, in the form overlayfs takes as a lower layer.
+// Nothing is ever reached through a name that was not resolved with this directory as its root.
+//
+// A layer is written as if it stood alone, which nearly every layer can: its builder put the
+// directories above each file into it. Where one reaches below (a parent that is missing here, a
+// hard link to a file of a lower layer), the lower layers are asked, and what this directory then
+// holds is right above those layers only: `reached_below`.
+#pragma once
+
+#include <errno.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/fd.h"
+#include "base/result.h"
+#include "image/unpack/layer_listing.h"
+#include "image/unpack/layer_path.h"
+#include "image/unpack/tar_reader.h"
+
+namespace image {
+
+// What the layers below one layer show at a path.
+struct LowerEntry {
+  enum class Kind { kAbsent, kDirectory, kSymlink, kFile, kOther };
+  Kind kind = Kind::kAbsent;
+  mode_t mode = 0;
+  timespec mtime{};
+  std::string link;  // kSymlink.
+  Fd file;           // kFile: open for reading.
+};
+
+class LowerLayers {
+ public:
+  virtual ~LowerLayers() = default;
+  // `path` has no symbolic links in it, no "." and no "..".
+  virtual Result<LowerEntry> Look(const std::string& path) = 0;
+};
+
+// A hole costs an image nothing, and whoever reads the file its whole length.
+inline constexpr int64_t kHoleBytesMax = int64_t{4} << 30;
+
+// What all layers of one image together may take; shared between the processes that unpack them.
+struct LayerBudget {
+  std::atomic<int64_t> bytes_left;
+  std::atomic<int64_t> entries_left;
+  std::atomic<int64_t> holes_left = kHoleBytesMax;
+
+  // kInvalid when there is not so much left.
+  Status Take(int64_t bytes, int64_t entries);
+  Status TakeHoles(int64_t bytes);
+};
+
+// The error of a system call that should have made something at `path`: kIo, with what to type when
+// the disk is full.
+Error WritingFailed(const std::string& path, int saved_errno = errno);
+
+class LayerWriter {
+ public:
+  // `root` is an empty directory. `lower` is nothing for the lowest layer of an image. The process
+  // has umask 0.
+  LayerWriter(Fd root, LowerLayers* lower, LayerBudget& budget)
+      : root_(std::move(root)), lower_(lower), budget_(budget) {}
+
+  // Writes all entries. kInvalid for an image that must not be used; kIo when the disk is at fault.
+  Status Write(TarReader& tar);
+
+  int root() const { return root_.get(); }
+  bool reached_below() const { return reached_below_; }
+  const ContentHashes& content_hashes() const { return content_hashes_; }
+  // What was left out or changed, for a person: one line for each kind.
+  std::vector<std::string> Warnings() const;
+
+ private:
+  enum class Missing { kMake, kFail };
+  enum class Left { kDevice, kOwner, kXattr };
+
+  // One directory on the way from the root.
+  struct Step {
+    std::string name;
+    Fd fd;
+    bool lower_hidden;  // Nothing of the lower layers shows in it.
+  };
+
+  Status WriteEntry(TarReader& tar, const TarEntry& entry);
+  Status WriteRoot(const TarEntry& entry);
+  Status WriteDirectory(int parent, const std::string& leaf, const TarEntry& entry);
+  Status WriteFile(int parent, const std::string& leaf, const TarEntry& entry, TarReader& tar);
+  Result<uint64_t> WriteContent(int file, const TarEntry& entry, TarReader& tar);
+  Status WriteSymlink(int parent, const std::string& leaf, const TarEntry& entry);
+  Status WriteHardlink(int parent, const std::string& leaf, const TarEntry& entry);
+  Status WriteFifo(int parent, const std::string& leaf, const TarEntry& entry);
+  Status WriteWhiteout(int parent, const WhiteoutName& whiteout);
+  Status FinishDirectories();
+
+  // The directory `path` as a process sees it whose root is this layer on top of the lower ones.
+  // What is missing is made as the lower layers have it; with kFail it must be there. Borrowed,
+  // until the next call.
+  Result<int> Parent(const std::string& path);
+  Result<std::vector<Step>> Resolve(const std::string& path, Missing missing);
+  Result<LowerEntry> LookBelow(const std::vector<Step>& steps, const std::string& name);
+  Status Descend(std::vector<Step>& steps, const std::string& name, bool lower_hidden);
+  Status MakeMissing(std::vector<Step>& steps, const std::string& name, const LowerEntry& lower,
+                     bool over_whiteout);
+  // Whether the target of a hard link is here now, in `directory` under `leaf`.
+  Result<Fd> LinkDirectory(const LayerPath& target, struct stat& st);
+  Status CopyUp(int directory, const std::string& leaf, LowerEntry lower);
+  std::string Real(const std::string& leaf) const;  // Of what stands in parent_ under `leaf`.
+  Status MakeOpaque(int directory, const std::string& path);
+  // Takes away what stands in `directory`, at `path`, for the lower layers alone.
+  Status DropLower(int directory, const std::string& path);
+  Result<bool> BeneathOpaque(int directory);
+
+  // Takes away what stands at `leaf`, whole trees too.
+  Status Clear(int parent, const std::string& leaf);
+  void SetXattrs(int fd, const TarEntry& entry);
+  void Note(Left kind, const std::string& path);
+
+  struct Noted {
+    int64_t count = 0;
+    std::string first;
+  };
+
+  Fd root_;
+  LowerLayers* lower_;
+  LayerBudget& budget_;
+  bool reached_below_ = false;
+  bool parent_known_ = false;  // The last Parent() is still what its path leads to.
+  std::string parent_path_;    // As asked for.
+  std::string parent_real_;    // As it stands in this directory.
+  Fd parent_;
+  // As they stand in this directory: what was made for an entry that needs it, and is not in the
+  // layer itself. A whiteout hides it as it hides what it stands for.
+  std::set<std::string> borrowed_;
+  std::map<std::string, timespec> directory_times_;  // Set last: what is made inside changes them.
+  ContentHash hash_;
+  ContentHashes content_hashes_;
+  std::map<Left, Noted> left_out_;
+};
+
+}  // namespace image

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "policy/decide/body_decide.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "codec/call/json_body.h"
+#include "codec/wire/http_target.h"
+#include "policy/decide/graphql_decide.h"
+#include "policy/decide/rpc_decide.h"
+
+namespace policy {
+namespace {
+
+Verdict Malformed(const Route& route, std::string_view path, std::string_view why) {
+  const Endpoint* governing = route.GoverningEndpoint(path);
+  bool graphql = governing != nullptr && governing->protocol == Protocol::kGraphql;
+  return route.RefuseMalformed(graphql ? Reason::kGraphqlMalformed : Reason::kRpcMalformed, path,
+                               why);
+}
+
+bool AcceptsEvents(std::string_view accept) {
+  while (!accept.empty()) {
+    size_t end = std::min(accept.find(','), accept.size());
+    std::string_view type = accept.substr(0, std::min(end, accept.find(';')));
+    accept.remove_prefix(std::min(end + 1, accept.size()));
+    while (type.starts_with(' ') || type.starts_with('\t')) type.remove_prefix(1);
+    while (type.ends_with(' ') || type.ends_with('\t')) type.remove_suffix(1);
+    if (codec::EqualIgnoringCase(type, "text/event-stream")) return true;
+  }
+  return false;
+}
+
+// How mcp's clients receive what servers send.
+bool IsReceiveStream(const BodyRequest& asked) {
+  bool empty = asked.framing.kind == codec::BodyFraming::kNone ||
+               (asked.framing.kind == codec::BodyFraming::kLength && asked.framing.length == 0);
+  if (!empty || !codec::EqualIgnoringCase(asked.request.method, "GET")) return false;
+  return std::any_of(asked.fields.begin(), asked.fields.end(), [](const codec::HttpField& field) {
+    return codec::EqualIgnoringCase(field.name, "accept") && AcceptsEvents(field.value);
+  });
+}
+
+BodyDecision DecideOperations(const Route& route, const BodyRequest& asked, std::string_view body) {
+  BodyDecision decision;
+  Result<codec::QueryParameters> query = codec::ParseQuery(asked.request.query);
+  if (!query.ok()) {
+    decision.verdict = Malformed(route, asked.request.path, query.error().what);
+    return decision;
+  }
+  Result<std::vector<codec::GraphqlOperation>> operations =
+      codec::ParseGraphqlRequest(asked.request.method, asked.fields, query.value(), body);
+  if (!operations.ok()) {
+    decision.verdict = Malformed(route, asked.request.path, operations.error().what);
+    return decision;
+  }
+  decision.operations = std::move(operations).value();
+  decision.verdict = DecideGraphql(route, asked.request, decision.operations);
+  return decision;
+}
+
+BodyDecision DecideCalls(const Route& route, const Endpoint& governing, const BodyRequest& asked,
+                         std::string_view body) {
+  BodyDecision decision;
+  Result<codec::JsonRpcRequest> request =
+      governing.protocol == Protocol::kMcp ? codec::ParseMcp(body, governing.mcp.strict_tool_names)
+                                           : codec::ParseJsonRpc(body);
+  if (!request.ok()) {
+    decision.verdict = Malformed(route, asked.request.path, request.error().what);
+    return decision;
+  }
+  decision.verdict = DecideRpc(route, asked.request, request.value());
+  decision.calls = std::move(request.value().calls);
+  return decision;
+}
+
+}  // namespace
+
+std::optional<Verdict> DecideBodyHead(const Route& route, const BodyRequest& asked) {
+  if (!route.NeedsBody(asked.request.path)) return route.Decide(asked.request);
+  const Endpoint* governing = route.GoverningEndpoint(asked.request.path);
+  Status readable = codec::CheckJsonBodyFields(asked.fields);
+  if (!readable.ok()) return Malformed(route, asked.request.path, readable.error().what);
+  if (governing->protocol != Protocol::kGraphql && IsReceiveStream(asked)) {
+    return DecideReceiveStream(route, asked.request);
+  }
+  bool too_long = asked.framing.kind == codec::BodyFraming::kLength &&
+                  asked.framing.length > governing->body_bytes_max;
+  if (too_long) return DecideTooLong(route, asked.request.path);
+  return std::nullopt;
+}
+
+BodyDecision DecideBody(const Route& route, const BodyRequest& asked, std::string_view body) {
+  std::optional<Verdict> verdict = DecideBodyHead(route, asked);
+  if (verdict) return {std::move(*verdict), {}, {}};
+  const Endpoint& governing = *route.GoverningEndpoint(asked.request.path);
+  if (body.size() > governing.body_bytes_max) {
+    return {DecideTooLong(route, asked.request.path), {}, {}};
+  }
+  if (governing.protocol == Protocol::kGraphql) return DecideOperations(route, asked, body);
+  return DecideCalls(route, governing, asked, body);
+}
+
+Verdict DecideTooLong(const Route& route, std::string_view path) {
+  const Endpoint* governing = route.GoverningEndpoint(path);
+  size_t bytes_max = governing == nullptr ? 0 : governing->body_bytes_max;
+  return Malformed(route, path, "a body longer than " + std::to_string(bytes_max) + " bytes");
+}
+
+}  // namespace policy

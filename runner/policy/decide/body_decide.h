@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Requests that are judged by what their body says: GraphQL, JSON-RPC, MCP. What cannot be read as
+// the protocol's request is refused, in audit, too (OpenShell).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "codec/call/graphql.h"
+#include "codec/call/json_rpc.h"
+#include "codec/wire/http_head.h"
+#include "policy/decide/compiled.h"
+
+namespace policy {
+
+// A request up to its body. Everything is borrowed.
+struct BodyRequest {
+  HttpRequest request;
+  const codec::HttpFields& fields;
+  codec::BodyFraming framing;
+};
+
+// A verdict, and what was found in the body, for records.
+struct BodyDecision {
+  Verdict verdict;
+  std::vector<codec::GraphqlOperation> operations;
+  std::vector<codec::JsonRpcCall> calls;
+};
+
+// The verdict on a request that Route::NeedsBody, where its head alone decides: a type or coding of
+// body that cannot be judged, a length beyond the endpoint's bound, or a stream of mcp that only
+// receives. Nothing: the body is needed, whole.
+std::optional<Verdict> DecideBodyHead(const Route& route, const BodyRequest& asked);
+
+// The verdict on the request with its whole body.
+BodyDecision DecideBody(const Route& route, const BodyRequest& asked, std::string_view body);
+
+// The verdict on a body longer than the endpoint's `body_bytes_max`.
+Verdict DecideTooLong(const Route& route, std::string_view path);
+
+}  // namespace policy

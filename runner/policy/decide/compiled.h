@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// A policy made ready for decisions: hosts indexed, globs compiled, methods interned. Made once,
+// never changed; whoever asks allocates nothing per request.
+//
+//   CompiledPolicy compiled(std::move(policy));                      // Once per policy.
+//   CallerMatch match = compiled.MatchCaller(caller);                // Once per process.
+//   Route route = compiled.FindRoute(match, host, port);             // Once per connection.
+//   if (!route.connection().allowed) ...
+//   Verdict verdict = route.Decide({method, path, query});           // Per request.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "policy/decide/decide.h"
+#include "policy/decide/verdict.h"
+#include "policy/model/policy.h"
+
+namespace policy {
+
+// The method that a rule gives to one text message of a WebSocket (OpenShell).
+inline constexpr std::string_view kWebSocketText = "WEBSOCKET_TEXT";
+
+struct CompiledTables;    // compiled_tables.h
+struct CompiledEndpoint;  // Likewise.
+
+// Which policies one caller's programs match. Worth keeping per process: it depends on the caller
+// and the compiled policy alone. Copyable; meaningful only with the CompiledPolicy that made it.
+class CallerMatch {
+ private:
+  friend class CompiledPolicy;
+  std::vector<bool> policies_;  // By index into Policy::network.
+};
+
+// One caller's way to one host and port: the verdict on the connection, and what judges its
+// requests. Made once per connection. The CompiledPolicy must outlive it.
+class Route {
+ public:
+  Route() = default;  // Denied: no policies.
+
+  const Verdict& connection() const { return connection_; }
+  // Meaningful only when the connection is allowed.
+  const Handling& handling() const { return handling_; }
+  // The endpoints that judge requests, in the order of the policies' keys.
+  std::span<const CompiledEndpoint* const> judging() const { return judging_; }
+  const std::string& host() const { return host_; }  // Canonical.
+  const CompiledTables* tables() const { return tables_; }
+  uint16_t port() const { return port_; }
+
+  // Covers host and port, but not the caller. Empty when the connection is allowed by others.
+  std::span<const NetworkPolicy* const> missed() const { return missed_; }
+
+  // May this request pass? A route that only L4 endpoints cover allows every request. Otherwise a
+  // rule of an endpoint that selects the path must allow it, and no deny rule of any may fire.
+  // Refuses what NeedsBody (graphql_decide.h and rpc_decide.h judge those), and plain requests to a
+  // WebSocket endpoint, whose rules are for upgrades and messages (websocket_decide.h).
+  Verdict Decide(const HttpRequest& request) const;
+
+  // The verdict on what is no request of the protocol that `path` is for: refused, in audit too.
+  Verdict RefuseMalformed(Reason reason, std::string_view path, std::string_view detail) const;
+
+  // The endpoint with the narrowest path selector that takes `path`: its protocol, enforcement,
+  // signing and rewriting hold. Null when there is none.
+  const Endpoint* GoverningEndpoint(std::string_view path) const;
+  // The governing endpoint is for graphql, json-rpc or mcp: the whole body is to be judged.
+  bool NeedsBody(std::string_view path) const;
+
+ private:
+  friend class CompiledPolicy;
+
+  Verdict connection_;
+  Handling handling_;
+  std::string host_;
+  uint16_t port_ = 0;
+  const CompiledTables* tables_ = nullptr;
+  std::vector<const CompiledEndpoint*> judging_;  // Those with request rules, by policy key.
+  std::vector<const NetworkPolicy*> missed_;
+};
+
+class CompiledPolicy {
+ public:
+  // Everything that ParsePolicy gives is compiled. A glob that does not parse (ParsePolicy refuses
+  // those) matches nothing; in a deny rule, everything.
+  explicit CompiledPolicy(Policy policy);
+  ~CompiledPolicy();
+  CompiledPolicy(CompiledPolicy&&) noexcept;
+  CompiledPolicy& operator=(CompiledPolicy&&) noexcept;
+  CompiledPolicy(const CompiledPolicy&) = delete;
+  CompiledPolicy& operator=(const CompiledPolicy&) = delete;
+
+  const Policy& source() const;
+
+  CallerMatch MatchCaller(const Caller& caller) const;
+  // `host` is a DNS name or an address literal without brackets, any case, with or without one
+  // trailing dot.
+  Route FindRoute(const CallerMatch& caller, std::string_view host, uint16_t port) const;
+
+  // Does any endpoint cover this host, whatever its port and programs? For the policy's own name
+  // service: other names need no address.
+  bool NamesHost(std::string_view host) const;
+
+ private:
+  std::unique_ptr<const CompiledTables> tables_;
+};
+
+// Why, in OpenShell's words. `caller` is named when its program was the reason of a refused
+// connection, `request` when a rule over requests was: "GET /x not permitted by policy".
+std::string RenderReason(const Verdict& verdict, const Route& route, const Caller& caller,
+                         const HttpRequest& request = {});
+// The verdict with its texts, as a value that needs no policy any more.
+Decision DescribeVerdict(const Verdict& verdict, const Route& route, const Caller& caller,
+                         const HttpRequest& request = {});
+
+}  // namespace policy

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// The inside of CompiledPolicy. Only the decisions include this.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "codec/glob/glob.h"
+#include "policy/decide/compiled.h"
+#include "policy/decide/hash_index.h"
+#include "policy/decide/rule_index.h"
+#include "policy/model/policy.h"
+
+namespace policy {
+
+// A rule over GraphQL operations.
+struct GraphqlRule {
+  const HttpRule* source = nullptr;
+  std::optional<codec::Glob> name;  // Nothing: any.
+  bool any_field = true;
+  std::vector<codec::Glob> fields;
+};
+
+// A rule over JSON-RPC calls.
+struct RpcRule {
+  const HttpRule* source = nullptr;
+  codec::Glob method;               // mcp; json-rpc compares the text.
+  std::optional<codec::Glob> tool;  // Nothing: any call, also one without a tool.
+};
+
+struct CompiledEndpoint {
+  const NetworkPolicy* policy = nullptr;
+  const Endpoint* source = nullptr;
+  uint32_t policy_number = 0;  // In Policy::network.
+
+  // The host, when it is a pattern; otherwise compared as text.
+  std::optional<codec::Glob> host;
+  // Both dialects must match a path, as in OpenShell: the crossing one selects the endpoint whose
+  // options hold, the other is asked again with the rules.
+  codec::PathSelector selector{""};
+  std::optional<codec::Glob> path;  // Nothing: every path.
+  size_t specificity = 0;
+
+  RuleIndex allow;
+  RuleIndex deny;
+  std::vector<GraphqlRule> graphql_allow;
+  std::vector<GraphqlRule> graphql_deny;
+  std::vector<RpcRule> rpc_allow;
+  std::vector<RpcRule> rpc_deny;
+  bool names_tools = false;  // Some allow rule names a tool.
+
+  Protocol protocol() const { return source->protocol; }
+  bool is_rpc() const {
+    return source->protocol == Protocol::kJsonRpc || source->protocol == Protocol::kMcp;
+  }
+  // SQL can only be audited (OpenShell).
+  bool audits() const {
+    return source->enforcement == Enforcement::kAudit || source->protocol == Protocol::kSql;
+  }
+  bool CoversHost(std::string_view canonical) const;
+  bool JudgesPath(std::string_view path_text) const {
+    return !path.has_value() || path->Matches(path_text);
+  }
+};
+
+// Programs by a pattern, and the policies that name it.
+struct BinaryPattern {
+  codec::Glob glob;
+  std::vector<uint32_t> policies;
+};
+
+struct CompiledTables {
+  Policy source;
+  MethodNames methods;
+  std::vector<CompiledEndpoint> endpoints;  // In the order of the policies' keys.
+  HashIndex hosts;                          // Host (or what it ends with) and port: endpoints.
+  HashIndex names;                          // The same without the port.
+  HashIndex host_grams;                     // Of patterns that many end like: gram.h, and port.
+  HashIndex name_grams;                     // The same without the port.
+  HashIndex binaries;                       // Exact paths: policies.
+  std::vector<BinaryPattern> binary_patterns;
+
+  // The endpoints that cover host and port, in order.
+  std::vector<const CompiledEndpoint*> FindEndpoints(std::string_view canonical,
+                                                     uint16_t port) const;
+};
+
+}  // namespace policy

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "policy/decide/judge.h"
+
+#include "codec/wire/query.h"
+
+namespace policy {
+
+bool IsNarrower(const CompiledEndpoint& endpoint, const CompiledEndpoint* than) {
+  if (than == nullptr || endpoint.specificity > than->specificity) return true;
+  return endpoint.specificity == than->specificity && than->audits() && !endpoint.audits();
+}
+
+std::string_view RequestFault(std::string_view path, std::string_view query) {
+  if (path.find('\0') != std::string_view::npos) return "a zero byte in the path";
+  if (query.empty()) return {};
+  codec::QueryReader reader(query);
+  while (reader.Next()) {
+    bool zero = reader.key().find('\0') != std::string_view::npos ||
+                reader.value().find('\0') != std::string_view::npos;
+    if (zero) return "a zero byte in the query";
+  }
+  return reader.error();
+}
+
+std::optional<std::string> SlashReading(std::string_view path, bool encoded_slash) {
+  std::string reading;
+  bool changed = false;
+  for (size_t i = 0; i < path.size(); ++i) {
+    std::string_view escape = path.substr(i, 3);
+    bool slash = escape == "%5C" || (encoded_slash && escape == "%2F");
+    if (slash) i += 2;
+    changed = changed || slash;
+    char c = slash ? '/' : path[i];
+    if (c != '/' || !reading.ends_with('/')) reading += c;
+  }
+  if (!changed) return std::nullopt;
+  return reading;
+}
+
+Verdict Refuse(const Route& route, Reason reason, const CompiledEndpoint* governing,
+               std::string_view detail) {
+  Verdict verdict;
+  const CompiledEndpoint* named = governing != nullptr       ? governing
+                                  : !route.judging().empty() ? route.judging().front()
+                                                             : nullptr;
+  verdict.reason = reason;
+  verdict.detail = std::string(detail);
+  if (named != nullptr) {
+    verdict.policy = named->policy;
+    verdict.endpoint = named->source;
+  }
+  if (governing != nullptr) verdict.governing = governing->source;
+  return verdict;
+}
+
+void Judge::Take(const CompiledEndpoint& endpoint, const Finding& finding) {
+  if (judged_ == nullptr) judged_ = &endpoint;
+  if (finding.kind == Finding::kDenied && denied_ == nullptr) {
+    denied_ = &endpoint;
+    deny_ = finding;
+  } else if (finding.kind == Finding::kAllowed && allowed_ == nullptr) {
+    allowed_ = &endpoint;
+    allow_ = finding;
+  }
+}
+
+Verdict Judge::Conclude(Reason not_permitted) const {
+  Verdict verdict = Refuse(route_, not_permitted, governing_, {});
+  const CompiledEndpoint* decider = denied_ != nullptr    ? denied_
+                                    : allowed_ != nullptr ? allowed_
+                                                          : judged_;
+  if (decider != nullptr) {
+    verdict.policy = decider->policy;
+    verdict.endpoint = decider->source;
+  }
+  if (denied_ != nullptr) {
+    verdict.reason = deny_.reason;
+    verdict.rule = deny_.rule;
+  } else if (allowed_ != nullptr) {
+    verdict.reason = Reason::kAllowed;
+    verdict.rule = allow_.rule;
+    verdict.allowed = true;
+    return verdict;
+  }
+  verdict.audited = governing_ != nullptr && governing_->audits();
+  verdict.allowed = verdict.audited;
+  return verdict;
+}
+
+Finding ExamineHead(const CompiledEndpoint& endpoint, const RequestKeys& keys) {
+  const HttpRule* rule = endpoint.deny.Find(keys);
+  if (rule != nullptr) return {Finding::kDenied, rule, Reason::kDenyRule};
+  rule = endpoint.allow.Find(keys);
+  if (rule != nullptr) return {Finding::kAllowed, rule, Reason::kAllowed};
+  return {};
+}
+
+Verdict JudgeHead(const Route& route, const HttpRequest& request) {
+  RequestKeys keys =
+      MakeRequestKeys(route.tables()->methods, request.method, request.path, request.query);
+  return Judge(route).Decide(
+      request.path, Reason::kNotPermitted,
+      [&](const CompiledEndpoint& endpoint) { return ExamineHead(endpoint, keys); });
+}
+
+}  // namespace policy

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a request asked for behind its method and path.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace policy {
+
+struct BodyDecision;  // body_decide.h
+
+// An operation of GraphQL, or a call of JSON-RPC or MCP, by the keys of a rule. All texts are the
+// client's.
+struct Operation {
+  std::string operation_type;       // GraphQL: "query", "mutation" or "subscription".
+  std::string operation_name;       // Likewise; empty: none.
+  std::vector<std::string> fields;  // Its root fields.
+  std::string persisted_query;      // GraphQL, in place of a type: its hash or id is all there was.
+  std::string method;               // A call.
+  std::string tool;                 // Of MCP's tools/call.
+
+  friend bool operator==(const Operation&, const Operation&) = default;
+};
+
+// What rules refused, or would have but for audit: all operations of the request, each once. Empty
+// for what no rule was asked about (malformed), and where it is more than a record holds.
+std::vector<Operation> RefusedOperations(const BodyDecision& decision);
+
+// "mutation Open {createIssue}", "persisted query 3f2a", "tools/call drop_tables". Not neutral.
+std::string OperationText(const Operation& operation);
+
+}  // namespace policy

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string_view>
+
+#include "policy/decide/body_decide.h"
+#include "policy/decide/compiled.h"
+
+namespace policy {
+
+// True when the messages of a WebSocket that was opened at `path` are judged: the governing
+// endpoint is for websocket. Otherwise (rest, L4) an allowed upgrade is a raw relay.
+bool JudgesMessages(const Route& route, std::string_view path);
+
+// May the client send this text message? `upgrade` is the request that opened the WebSocket; the
+// message is judged as the method WEBSOCKET_TEXT there. Where the endpoint carries GraphQL rules,
+// the message must be one of graphql-transport-ws or graphql-ws: those that open, close or keep
+// alive pass, `subscribe` and `start` are judged by the operation they carry, and anything else is
+// malformed.
+BodyDecision DecideMessage(const Route& route, const HttpRequest& upgrade, std::string_view text);
+
+}  // namespace policy

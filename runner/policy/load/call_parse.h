@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a policy says about JSON-RPC calls, MCP's among them.
+#pragma once
+
+#include <vector>
+
+#include "base/result.h"
+#include "policy/load/fields.h"
+#include "policy/model/policy.h"
+
+namespace policy {
+
+// One match of `protocol: json-rpc` or `mcp`: a rule per tool that it names, else one. Fails with
+// kInvalid and the place.
+Result<std::vector<HttpRule>> ParseCallMatch(Reader* reader, const Fields& fields,
+                                             const Endpoint& endpoint);
+
+// `tool` and `params` belong to MCP alone: fails where another protocol's rule has one.
+Status RefuseTools(const Reader& reader, const Fields& fields);
+
+// With MCP, a rule that covers every `tools/call` and one that names a tool contradict each other.
+Status CheckToolConflicts(const Reader& reader, const Endpoint& endpoint);
+
+}  // namespace policy

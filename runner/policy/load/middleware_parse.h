@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <vector>
+
+#include "base/result.h"
+#include "policy/load/fields.h"
+#include "policy/model/policy.h"
+
+namespace policy {
+
+// `network_middlewares`, by `order`. Fails with kInvalid and the place.
+Result<std::vector<Middleware>> ParseMiddlewares(Reader* reader, const codec::YamlNode& node);
+
+// What a middleware that fails closed must look into cannot be a blind tunnel (OpenShell). Fails
+// with kInvalid at the middleware.
+Status CheckMiddlewareTunnels(const Reader& reader, const Policy& policy);
+
+}  // namespace policy

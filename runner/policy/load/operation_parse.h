@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a policy says about GraphQL operations.
+#pragma once
+
+#include <vector>
+
+#include "base/result.h"
+#include "policy/load/fields.h"
+#include "policy/model/policy.h"
+
+namespace policy {
+
+// True when the mapping has `operation_type`, `operation_name` or `fields`.
+bool NamesOperation(const Fields& fields);
+
+// One match of `protocol: graphql`, or of WebSocket messages that carry it. Fails with kInvalid and
+// the place.
+Result<HttpRule> ParseOperationMatch(Reader* reader, const Fields& fields);
+
+// `graphql_persisted_queries`: id to operation, in the file's order.
+Result<std::vector<PersistedQuery>> ParsePersistedQueries(Reader* reader, const Fields& endpoint);
+
+}  // namespace policy

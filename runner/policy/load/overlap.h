@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "base/result.h"
+#include "policy/model/policy.h"
+
+namespace policy {
+
+// Endpoints that may meet on one host and port must agree on how the connection is handled, and on
+// how its requests are judged where their paths are equally specific (OpenShell's ambiguity check).
+// Fails with kInvalid at the later of the two.
+Status CheckOverlaps(const std::string& file, const Policy& policy);
+
+// How narrow an endpoint's path selector is: its characters but for '*'.
+size_t PathSpecificity(const Endpoint& endpoint);
+
+}  // namespace policy

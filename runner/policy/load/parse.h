@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// The policy file, in either of its two forms, from bytes to a `Policy`.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "codec/data/position.h"
+#include "policy/model/policy.h"
+
+namespace codec {
+struct YamlNode;
+}
+
+namespace policy {
+
+inline constexpr size_t kPolicyBytesMax = 262144;  // OpenShell's bound.
+
+// What the `endpoints:` form needs to know of the run: which default endpoints `defaults:` means
+// and whose connections they are for.
+struct ParseContext {
+  std::string file;                       // As shown in messages.
+  std::string agent_name = "command";     // Chooses the model endpoint of `defaults: minimal`.
+  std::string forge_host = "github.com";  // The forge that hosts the repository.
+};
+
+// Something legal that its author should know: shown by `policy check`, never an error.
+struct Warning {
+  codec::Position at;
+  std::string what;
+};
+
+struct ParsedPolicy {
+  Policy policy;
+  std::vector<Warning> warnings;
+  bool short_form = false;  // An `endpoints:` file.
+  std::string file;         // As ParseContext has it.
+};
+
+// Fails with kInvalid and "file:line:col: error: what"; the hint names the nearest valid name.
+// At most kPolicyBytesMax bytes.
+// `errors`, where it is wanted, gets all that could be told apart, in no order; the result is the
+// first that was met.
+Result<ParsedPolicy> ParsePolicy(std::string_view yaml, const ParseContext& context,
+                                 std::vector<Error>* errors = nullptr);
+// The same of a tree that was read already: a policy inside another file.
+Result<ParsedPolicy> ParsePolicyTree(const codec::YamlNode& root, const ParseContext& context,
+                                     std::vector<Error>* errors = nullptr);
+
+// The policy of a repository without a policy file: `defaults: minimal`.
+Policy DefaultPolicy(const ParseContext& context);
+
+}  // namespace policy

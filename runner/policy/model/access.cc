@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "policy/model/access.h"
+
+#include <algorithm>
+
+namespace policy {
+namespace {
+
+using Names = std::vector<std::string_view>;
+
+Names GraphqlOperations(Access access) {
+  if (access == Access::kReadOnly) return {"query"};
+  if (access == Access::kReadWrite) return {"query", "mutation"};
+  return {"*"};
+}
+
+Names Methods(Protocol protocol, Access access) {
+  if (access == Access::kFull) return {"*"};
+  bool writing = access == Access::kReadWrite;
+  if (protocol == Protocol::kWebSocket) {
+    return writing ? Names{"GET", "WEBSOCKET_TEXT"} : Names{"GET"};
+  }
+  return writing ? Names{"GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH"}
+                 : Names{"GET", "HEAD", "OPTIONS"};
+}
+
+}  // namespace
+
+std::vector<HttpRule> ExpandAccess(Protocol protocol, Access access, codec::Position at) {
+  std::vector<HttpRule> rules;
+  if (access == Access::kNone) return rules;
+  if (protocol == Protocol::kGraphql) {
+    for (std::string_view operation : GraphqlOperations(access)) {
+      HttpRule& rule = rules.emplace_back();
+      rule.operation_type = operation;
+      rule.at = at;
+    }
+    return rules;
+  }
+  for (std::string_view method : Methods(protocol, access)) {
+    rules.push_back(RequestRule(method, "**", at));
+  }
+  return rules;
+}
+
+HttpRule RequestRule(std::string_view method, std::string_view path, codec::Position at) {
+  HttpRule rule;
+  rule.method = method;
+  rule.path = path;
+  rule.at = at;
+  return rule;
+}
+
+std::string_view AccessName(Access access) {
+  switch (access) {
+    case Access::kNone:
+      return "";
+    case Access::kReadOnly:
+      return "read-only";
+    case Access::kReadWrite:
+      return "read-write";
+    case Access::kFull:
+      return "full";
+  }
+  return "";
+}
+
+Names AccessNames() { return {"read-only", "read-write", "full"}; }
+
+bool IsKnownMethod(Protocol protocol, std::string_view method) {
+  Names known = {"GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "*"};
+  if (protocol == Protocol::kWebSocket) known = {"GET", "WEBSOCKET_TEXT", "*"};
+  return std::find(known.begin(), known.end(), method) != known.end();
+}
+
+}  // namespace policy

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "policy/model/policy.h"
+
+namespace policy {
+
+// The rules an access preset stands for (OpenShell): of GraphQL operations with kGraphql, of
+// handshakes and text messages with kWebSocket, else of requests, all of path "**" and read-write
+// without DELETE. None for Access::kNone.
+std::vector<HttpRule> ExpandAccess(Protocol protocol, Access access, codec::Position at);
+
+// The rule for requests with this method and path.
+HttpRule RequestRule(std::string_view method, std::string_view path, codec::Position at);
+
+// "read-only", "read-write", "full"; nothing for kNone.
+std::string_view AccessName(Access access);
+
+// In the order of the values of Access behind kNone.
+std::vector<std::string_view> AccessNames();
+
+// False for a method (upper case) no policy author is likely to mean.
+bool IsKnownMethod(Protocol protocol, std::string_view method);
+
+}  // namespace policy

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "policy/model/destination.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <span>
+#include <string>
+
+#include "base/result.h"
+#include "policy/model/host_pattern.h"
+
+namespace policy {
+namespace {
+
+// An address range. v4 ranges are kept in mapped form, so their prefixes are 96 longer.
+struct Range {
+  Address base;
+  int prefix = 128;
+};
+
+constexpr std::array<uint16_t, 5> kControlPlanePorts = {2379, 2380, 6443, 10250, 10255};
+
+constexpr std::string_view kAlwaysBlocked[] = {"127.0.0.0/8", "169.254.0.0/16", "0.0.0.0/8",
+                                               "::1/128",     "fe80::/10",      "::/128"};
+// Instance metadata outside link-local: AWS (of instances, of pods), Google, Oracle and Scaleway
+// over IPv6, Alibaba, Oracle, and Azure's host. They hand out a machine's credentials, so no policy
+// opens them either, though a range around them may be named.
+constexpr std::string_view kMetadata[] = {
+    "fd00:ec2::254/128", "fd00:ec2::23/128",   "fd20:ce::254/128", "fd00:c1::a9fe:a9fe/128",
+    "fd00:42::42/128",   "100.100.100.200/32", "192.0.0.192/32",   "168.63.129.16/32"};
+// RFC 6890's special purposes.
+constexpr std::string_view kInternal[] = {
+    "10.0.0.0/8",    "172.16.0.0/12", "192.168.0.0/16",  "100.64.0.0/10",
+    "192.0.0.0/24",  "192.0.2.0/24",  "198.51.100.0/24", "203.0.113.0/24",
+    "198.18.0.0/15", "224.0.0.0/4",   "240.0.0.0/4",     "fc00::/7",
+    "fec0::/10",     "ff00::/8",      "64:ff9b:1::/48",  "2001:db8::/32"};
+
+bool Contains(const Range& range, const Address& address) {
+  int whole = range.prefix / 8;
+  int bits = range.prefix % 8;
+  if (std::memcmp(range.base.bytes.data(), address.bytes.data(), static_cast<size_t>(whole)) != 0) {
+    return false;
+  }
+  if (bits == 0) return true;
+  uint8_t mask = static_cast<uint8_t>(0xFF << (8 - bits));
+  size_t at = static_cast<size_t>(whole);
+  return (range.base.bytes[at] & mask) == (address.bytes[at] & mask);
+}
+
+std::optional<Range> ParseRange(std::string_view text) {
+  size_t slash = text.find('/');
+  std::optional<Address> base = ParseAddress(text.substr(0, slash));
+  if (!base) return std::nullopt;
+  // A mapped address written as IPv6 counts its prefix from 128.
+  bool dotted = text.substr(0, slash).find(':') == std::string_view::npos;
+  if (slash == std::string_view::npos) return Range{*base, 128};
+  std::string_view digits = text.substr(slash + 1);
+  if (digits.empty() || digits.size() > 3) return std::nullopt;
+  int prefix = 0;
+  for (char c : digits) {
+    if (c < '0' || c > '9') return std::nullopt;
+    prefix = prefix * 10 + (c - '0');
+  }
+  if (prefix > (dotted ? 32 : 128)) return std::nullopt;
+  return Range{*base, dotted ? prefix + 96 : prefix};
+}
+
+std::vector<Range> ParseRanges(std::span<const std::string_view> texts) {
+  std::vector<Range> ranges;
+  for (std::string_view text : texts) {
+    std::optional<Range> range = ParseRange(text);
+    ENSURE(range.has_value());
+    ranges.push_back(*range);
+  }
+  return ranges;
+}
+
+// Parsed once; never changed.
+const std::vector<Range>& AlwaysBlocked() {
+  static const std::vector<Range> ranges = ParseRanges(kAlwaysBlocked);
+  return ranges;
+}
+const std::vector<Range>& Metadata() {
+  static const std::vector<Range> ranges = ParseRanges(kMetadata);
+  return ranges;
+}
+const std::vector<Range>& Internal() {
+  static const std::vector<Range> ranges = ParseRanges(kInternal);
+  return ranges;
+}
+
+bool InAny(const std::vector<Range>& ranges, const Address& address) {
+  return std::any_of(ranges.begin(), ranges.end(),
+                     [&](const Range& range) { return Contains(range, address); });
+}
+
+Address MappedV4(const uint8_t* four) {
+  Address address;
+  address.bytes[10] = 0xFF;
+  address.bytes[11] = 0xFF;
+  std::copy(four, four + 4, address.bytes.begin() + 12);
+  return address;
+}
+
+// The v4 address that a v6 address leads to through a translator on the way, if it is such a one:
+// NAT64 (RFC 6052), 6to4 (RFC 3056), and the old v4-compatible form (RFC 4291, 2.5.5.1).
+std::optional<Address> EmbeddedV4(const Address& address) {
+  const std::array<uint8_t, 16>& bytes = address.bytes;
+  constexpr std::array<uint8_t, 12> kNat64 = {0, 0x64, 0xFF, 0x9B};
+  if (std::equal(kNat64.begin(), kNat64.end(), bytes.begin())) return MappedV4(bytes.data() + 12);
+  if (bytes[0] == 0x20 && bytes[1] == 0x02) return MappedV4(bytes.data() + 2);
+  bool low = std::all_of(bytes.begin(), bytes.begin() + 12, [](uint8_t b) { return b == 0; });
+  if (low && (bytes[12] | bytes[13]) != 0) return MappedV4(bytes.data() + 12);
+  return std::nullopt;
+}
+
+bool IsControlPlanePort(uint16_t port) {
+  return std::find(kControlPlanePorts.begin(), kControlPlanePorts.end(), port) !=
+         kControlPlanePorts.end();
+}
+
+bool IsLoopback(const Address& address) {
+  return Contains(*ParseRange("127.0.0.0/8"), address) || address == *ParseAddress("::1");
+}
+
+DestinationDecision Refused(std::string_view label) { return {false, std::string(label), {}}; }
+
+DestinationDecision DecideAllowedIps(const Handling& handling, uint16_t port,
+                                     const std::vector<Address>& resolved) {
+  std::vector<Range> ranges;
+  for (const std::string& text : handling.allowed_ips) {
+    std::string why_not;
+    if (!ValidateAllowedIp(text, &why_not)) return Refused("invalid allowed_ips in policy");
+    ranges.push_back(*ParseRange(text));
+  }
+  if (IsControlPlanePort(port)) return Refused("allowed_ips check failed");
+  for (const Address& address : resolved) {
+    bool inside = std::any_of(ranges.begin(), ranges.end(),
+                              [&](const Range& range) { return Contains(range, address); });
+    if (!inside || ClassifyAddress(address) == AddressClass::kAlwaysBlocked) {
+      return Refused("allowed_ips check failed");
+    }
+  }
+  return {true, "", resolved};
+}
+
+}  // namespace
+
+bool Address::is_v4() const {
+  for (size_t i = 0; i < 10; ++i) {
+    if (bytes[i] != 0) return false;
+  }
+  return bytes[10] == 0xFF && bytes[11] == 0xFF;
+}
+
+std::optional<Address> ParseAddress(std::string_view text) {
+  char buffer[INET6_ADDRSTRLEN] = {};
+  if (text.empty() || text.size() >= sizeof buffer) return std::nullopt;
+  if (text.find('\0') != std::string_view::npos) return std::nullopt;
+  std::copy(text.begin(), text.end(), buffer);
+  in_addr v4;
+  if (::inet_pton(AF_INET, buffer, &v4) == 1) {
+    return MappedV4(reinterpret_cast<const uint8_t*>(&v4));
+  }
+  Address address;
+  if (::inet_pton(AF_INET6, buffer, address.bytes.data()) == 1) return address;
+  return std::nullopt;
+}
+
+std::string RenderAddress(const Address& address) {
+  char buffer[INET6_ADDRSTRLEN] = {};
+  const void* bytes = address.bytes.data() + (address.is_v4() ? 12 : 0);
+  ::inet_ntop(address.is_v4() ? AF_INET : AF_INET6, bytes, buffer, sizeof buffer);
+  return buffer;
+}
+
+AddressClass ClassifyAddress(const Address& address) {
+  bool never = InAny(AlwaysBlocked(), address) || InAny(Metadata(), address);
+  if (never) return AddressClass::kAlwaysBlocked;
+  if (InAny(Internal(), address)) return AddressClass::kInternal;
+  std::optional<Address> embedded = EmbeddedV4(address);
+  return embedded ? ClassifyAddress(*embedded) : AddressClass::kPublic;
+}
+
+bool IsHostAlias(std::string_view spelling) {
+  std::string host = CanonicalHost(spelling);
+  return host == "host.openshell.internal" || host == "host.containers.internal" ||
+         host == "host.docker.internal";
+}
+
+DestinationDecision DecideDestination(const Handling& handling, std::string_view host,
+                                      uint16_t port, const std::vector<Address>& resolved) {
+  if (resolved.empty()) return Refused("no address");
+  if (IsHostAlias(host)) {
+    bool loopback = std::all_of(resolved.begin(), resolved.end(), IsLoopback);
+    if (!handling.declared_host || !loopback || IsControlPlanePort(port)) {
+      return Refused("trusted-gateway check failed");
+    }
+    return {true, "", resolved};
+  }
+  if (!handling.allowed_ips.empty()) return DecideAllowedIps(handling, port, resolved);
+  for (const Address& address : resolved) {
+    AddressClass kind = ClassifyAddress(address);
+    if (handling.declared_host) {
+      if (kind == AddressClass::kAlwaysBlocked || IsControlPlanePort(port)) {
+        return Refused("declared endpoint check failed");
+      }
+    } else if (kind != AddressClass::kPublic) {
+      return Refused("internal address");
+    }
+  }
+  return {true, "", resolved};
+}
+
+bool ValidateAllowedIp(std::string_view cidr, std::string* why_not) {
+  std::optional<Range> range = ParseRange(cidr);
+  if (!range) {
+    *why_not = "neither an address nor CIDR";
+    return false;
+  }
+  for (std::string_view text : kAlwaysBlocked) {
+    Range blocked = *ParseRange(text);
+    const Range& wider = blocked.prefix <= range->prefix ? blocked : *range;
+    const Range& narrower = blocked.prefix <= range->prefix ? *range : blocked;
+    if (!Contains(wider, narrower.base)) continue;
+    *why_not = "overlaps " + std::string(text) + ", which no policy opens";
+    return false;
+  }
+  for (const Range& metadata : Metadata()) {
+    if (range->prefix < metadata.prefix || !Contains(metadata, range->base)) continue;
+    *why_not = "is a cloud's metadata address, which no policy opens";
+    return false;
+  }
+  return true;
+}
+
+}  // namespace policy

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where a name may lead: the guard against requests that reach the host's own network.
+// Rules: OpenShell's SSRF plan; host aliases as docs/decisions.md says.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace policy {
+
+// An IP address; v4 is kept as ::ffff:a.b.c.d so that mapped forms are one thing.
+struct Address {
+  std::array<uint8_t, 16> bytes{};
+
+  bool is_v4() const;
+  friend bool operator==(const Address&, const Address&) = default;
+};
+std::optional<Address> ParseAddress(std::string_view text);  // Without brackets.
+std::string RenderAddress(const Address& address);
+
+enum class AddressClass {
+  kPublic,
+  kInternal,       // RFC 1918 and the like: blocked unless the policy means it.
+  kAlwaysBlocked,  // Loopback, link-local, unspecified, metadata: no policy opens these.
+};
+AddressClass ClassifyAddress(const Address& address);
+
+// True for host.openshell.internal and its two synonyms: the machine the gateway runs on.
+bool IsHostAlias(std::string_view host);
+
+// What the endpoints that cover host:port for this caller ask of the gateway. Meaningful only after
+// DecideConnection allowed the connection.
+struct Handling {
+  bool skip_tls = false;             // `tls: skip`: a blind tunnel.
+  bool inspect = false;              // Some endpoint judges requests.
+  bool allow_encoded_slash = false;  // Of any covering endpoint.
+  bool declared_host = false;  // An endpoint names this very host: private addresses are meant.
+  bool captured = false;       // `protocol: tcp`: also for programs that know no proxy.
+  // `allow_uninspected_credentials` of any: a credential's host may stay uninspected.
+  bool allow_uninspected_credentials = false;
+  std::vector<std::string> allowed_ips;  // Union over the covering endpoints.
+  std::string policy;                    // Name for the records.
+};
+
+struct DestinationDecision {
+  bool allowed = false;
+  std::string label;  // OpenShell's: "internal address", "allowed_ips check failed", ...
+  std::vector<Address>
+      addresses;  // What may be dialled, in the resolver's order; nothing else may.
+};
+
+// Judges every address that `host` resolved to: one forbidden address among them denies all.
+// For a host alias pass the loopback addresses as `resolved`.
+DestinationDecision DecideDestination(const Handling& handling, std::string_view host,
+                                      uint16_t port, const std::vector<Address>& resolved);
+
+// True when `cidr` is well formed; `why_not` then stays untouched. Overlap with an always-blocked
+// range is an error (it fails at load and at connect).
+bool ValidateAllowedIp(std::string_view cidr, std::string* why_not);
+
+}  // namespace policy

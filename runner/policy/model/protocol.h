@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "policy/model/policy.h"
+
+namespace policy {
+
+// As `protocol` is written in a file; nothing for kL4.
+std::string_view ProtocolName(Protocol protocol);
+// In the order of the values of Protocol behind kL4.
+std::vector<std::string_view> ProtocolNames();
+
+// Whether requests are judged at all: not with kL4 and kTcp.
+bool JudgesRequests(Protocol protocol);
+
+// A WebSocket endpoint that judges text messages as GraphQL operations: it registers queries, or a
+// rule of it names an operation (OpenShell). Then no other rule lets an operation pass.
+bool CarriesGraphql(const Endpoint& endpoint);
+
+}  // namespace policy
