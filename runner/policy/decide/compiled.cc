@@ -3,47 +3,14 @@
 
 #include <algorithm>
 #include <map>
-#include <span>
 #include <utility>
 
 #include "policy/decide/compiled_tables.h"
-#include "policy/decide/gram.h"
 #include "policy/load/overlap.h"
 #include "policy/model/host_pattern.h"
 
 namespace policy {
 namespace {
-
-// Hosts are hashed from their ends: every domain that a host is in has its hash on the way.
-template <typename Visit>
-void ForEachDomain(std::string_view host, Visit visit) {
-  Hash hash;
-  visit(hash);
-  for (size_t i = host.size(); i-- > 0;) {
-    hash.Add(host[i]);
-    if (host[i] == '.' || i == 0) visit(hash);
-  }
-}
-
-uint64_t WithPort(Hash hash, uint16_t port) {
-  hash.Add(static_cast<char>(port >> 8));
-  hash.Add(static_cast<char>(port & 0xFF));
-  return hash.value();
-}
-
-uint64_t WithPort(uint64_t gram, uint16_t port) { return gram << 16 | port; }
-
-// What every host that an endpoint covers is or ends with: a whole name, a domain with its dot in
-// front, or nothing at all.
-Hash HostKey(std::string_view host) {
-  if (IsHostPattern(host)) {
-    host.remove_prefix(host.find_last_of("*?[]{}\\") + 1);
-    host.remove_prefix(std::min(host.find('.'), host.size()));
-  }
-  Hash hash;
-  for (size_t i = host.size(); i-- > 0;) hash.Add(host[i]);
-  return hash;
-}
 
 std::vector<GraphqlRule> CompileGraphql(const std::vector<HttpRule>& rules, bool denying) {
   std::vector<GraphqlRule> compiled;
@@ -88,30 +55,18 @@ class Compiler {
   explicit Compiler(CompiledTables* tables) : tables_(*tables) {}
 
   void Compile() {
-    for (const NetworkPolicy& network : tables_.source.network) {
-      for (const Endpoint& endpoint : network.endpoints) {
-        choice_.Count(endpoint.host, HostKey(endpoint.host).value());
-      }
-    }
     for (size_t i = 0; i < tables_.source.network.size(); ++i) {
       const NetworkPolicy& network = tables_.source.network[i];
       uint32_t number = static_cast<uint32_t>(i);
       for (const std::string& binary : network.binaries) AddBinary(binary, number);
       for (const Endpoint& endpoint : network.endpoints) AddEndpoint(endpoint, network, number);
     }
-    tables_.hosts.Freeze();
-    tables_.names.Freeze();
-    tables_.host_grams.Freeze();
-    tables_.name_grams.Freeze();
-    tables_.binaries.Freeze();
   }
 
  private:
   void AddBinary(const std::string& binary, uint32_t number) {
     if (binary.find('*') == std::string::npos) {
-      Hash hash;
-      hash.Add(binary);
-      tables_.binaries.Add(hash.value(), number);
+      tables_.binaries[binary].push_back(number);
       return;
     }
     auto [known, added] = pattern_numbers_.emplace(binary, tables_.binary_patterns.size());
@@ -139,20 +94,7 @@ class Compiler {
     }
     endpoint.specificity = PathSpecificity(source);
     AddRules(&endpoint);
-    uint32_t index = static_cast<uint32_t>(tables_.endpoints.size());
-    IndexHost(source, index);
     tables_.endpoints.push_back(std::move(endpoint));
-  }
-
-  void IndexHost(const Endpoint& source, uint32_t index) {
-    Hash key = HostKey(source.host);
-    std::optional<uint64_t> gram;
-    if (IsHostPattern(source.host)) gram = choice_.Find(source.host, key.value());
-    (gram ? tables_.name_grams : tables_.names).Add(gram ? *gram : key.value(), index);
-    for (uint16_t port : source.ports) {
-      if (gram) tables_.host_grams.Add(WithPort(*gram, port), index);
-      if (!gram) tables_.hosts.Add(WithPort(key, port), index);
-    }
   }
 
   void AddRules(CompiledEndpoint* endpoint) {
@@ -164,15 +106,14 @@ class Compiler {
                                           [](const HttpRule& rule) { return !rule.tool.empty(); });
       return;
     }
-    endpoint->allow = RuleIndex(source.rules, false, &tables_.methods);
-    endpoint->deny = RuleIndex(source.deny_rules, true, &tables_.methods);
+    endpoint->allow = HttpRules(source.rules, false);
+    endpoint->deny = HttpRules(source.deny_rules, true);
     endpoint->graphql_allow = CompileGraphql(source.rules, false);
     endpoint->graphql_deny = CompileGraphql(source.deny_rules, true);
   }
 
   CompiledTables& tables_;
   std::map<std::string, size_t> pattern_numbers_;
-  GramChoice choice_{'.'};
 };
 
 std::unique_ptr<const CompiledTables> Compile(Policy policy) {
@@ -213,27 +154,13 @@ bool CompiledEndpoint::CoversHost(std::string_view canonical) const {
 
 std::vector<const CompiledEndpoint*> CompiledTables::FindEndpoints(std::string_view canonical,
                                                                    uint16_t port) const {
-  std::vector<uint32_t> numbers;
-  auto add = [&](std::span<const HashIndex::Entry> entries) {
-    for (const HashIndex::Entry& entry : entries) {
-      const CompiledEndpoint& endpoint = endpoints[entry.number];
-      const std::vector<uint16_t>& ports = endpoint.source->ports;
-      bool same_port = std::find(ports.begin(), ports.end(), port) != ports.end();
-      if (same_port && endpoint.CoversHost(canonical)) numbers.push_back(entry.number);
-    }
-  };
-  if (canonical.find('\0') == std::string_view::npos) {
-    ForEachDomain(canonical, [&](Hash domain) { add(hosts.Find(WithPort(domain, port))); });
-    if (!host_grams.empty()) {
-      ForEachGram(true, canonical,
-                  [&](uint64_t gram) { add(host_grams.Find(WithPort(gram, port))); });
-    }
-  }
-  std::sort(numbers.begin(), numbers.end());
-  numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
   std::vector<const CompiledEndpoint*> found;
-  found.reserve(numbers.size());
-  for (uint32_t number : numbers) found.push_back(&endpoints[number]);
+  if (canonical.find('\0') != std::string_view::npos) return found;
+  for (const CompiledEndpoint& endpoint : endpoints) {
+    const std::vector<uint16_t>& ports = endpoint.source->ports;
+    bool same_port = std::find(ports.begin(), ports.end(), port) != ports.end();
+    if (same_port && endpoint.CoversHost(canonical)) found.push_back(&endpoint);
+  }
   return found;
 }
 
@@ -248,13 +175,9 @@ CallerMatch CompiledPolicy::MatchCaller(const Caller& caller) const {
   CallerMatch match;
   match.policies_.assign(tables_->source.network.size(), false);
   auto add_path = [&](const std::string& binary) {
-    Hash hash;
-    hash.Add(binary);
-    for (const HashIndex::Entry& entry : tables_->binaries.Find(hash.value())) {
-      const std::vector<std::string>& allowed = tables_->source.network[entry.number].binaries;
-      if (std::find(allowed.begin(), allowed.end(), binary) == allowed.end()) continue;
-      match.policies_[entry.number] = true;
-    }
+    auto named = tables_->binaries.find(binary);
+    if (named == tables_->binaries.end()) return;
+    for (uint32_t number : named->second) match.policies_[number] = true;
   };
   auto add = [&](const std::string& binary) {
     if (binary.empty()) return;
@@ -308,15 +231,9 @@ Route CompiledPolicy::FindRoute(const CallerMatch& caller, std::string_view host
 bool CompiledPolicy::NamesHost(std::string_view host) const {
   std::string canonical = CanonicalHost(host);
   if (canonical.find('\0') != std::string::npos) return false;
-  bool named = false;
-  auto look = [&](std::span<const HashIndex::Entry> entries) {
-    for (const HashIndex::Entry& entry : entries) {
-      named = named || tables_->endpoints[entry.number].CoversHost(canonical);
-    }
-  };
-  ForEachDomain(canonical, [&](Hash domain) { look(tables_->names.Find(domain.value())); });
-  ForEachGram(true, canonical, [&](uint64_t gram) { look(tables_->name_grams.Find(gram)); });
-  return named;
+  return std::any_of(
+      tables_->endpoints.begin(), tables_->endpoints.end(),
+      [&](const CompiledEndpoint& endpoint) { return endpoint.CoversHost(canonical); });
 }
 
 }  // namespace policy

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A policy made ready for decisions: hosts indexed, globs compiled, methods interned. Made once,
-// never changed; whoever asks allocates nothing per request.
+// A policy made ready for decisions: globs compiled, programs indexed. Made once, never changed; a
+// decision about a request allocates nothing.
 //
 //   CompiledPolicy compiled(std::move(policy));                      // Once per policy.
 //   CallerMatch match = compiled.MatchCaller(caller);                // Once per process.

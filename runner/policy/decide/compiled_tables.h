@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -10,8 +12,7 @@
 
 #include "codec/glob/glob.h"
 #include "policy/decide/compiled.h"
-#include "policy/decide/hash_index.h"
-#include "policy/decide/rule_index.h"
+#include "policy/decide/http_rules.h"
 #include "policy/model/policy.h"
 
 namespace policy {
@@ -44,8 +45,8 @@ struct CompiledEndpoint {
   std::optional<codec::Glob> path;  // Nothing: every path.
   size_t specificity = 0;
 
-  RuleIndex allow;
-  RuleIndex deny;
+  HttpRules allow;
+  HttpRules deny;
   std::vector<GraphqlRule> graphql_allow;
   std::vector<GraphqlRule> graphql_deny;
   std::vector<RpcRule> rpc_allow;
@@ -74,13 +75,8 @@ struct BinaryPattern {
 
 struct CompiledTables {
   Policy source;
-  MethodNames methods;
   std::vector<CompiledEndpoint> endpoints;  // In the order of the policies' keys.
-  HashIndex hosts;                          // Host (or what it ends with) and port: endpoints.
-  HashIndex names;                          // The same without the port.
-  HashIndex host_grams;                     // Of patterns that many end like: gram.h, and port.
-  HashIndex name_grams;                     // The same without the port.
-  HashIndex binaries;                       // Exact paths: policies.
+  std::map<std::string, std::vector<uint32_t>, std::less<>> binaries;  // Exact paths: policies.
   std::vector<BinaryPattern> binary_patterns;
 
   // The endpoints that cover host and port, in order.

@@ -51,7 +51,7 @@ constexpr std::string_view kPolicy =
     "          - {method: GET, path: '/repos/secret/**'}\n"
     "    binaries: [{path: /usr/bin/curl}]\n";
 
-TEST_CASE("FindRoute finds every kind of host by its index, and no other") {
+TEST_CASE("FindRoute finds every kind of host and no other") {
   CompiledPolicy compiled = Compile(kPolicy);
   for (std::string_view host :
        {"exact.example.com", "EXACT.example.com", "x.wild.example.com", "a.b.deep.example.com",
@@ -143,7 +143,7 @@ class Texts {
   std::minstd_rand random_{20260102};
 };
 
-TEST_CASE("The index of rules finds what a look at each of them finds") {
+TEST_CASE("The first rule that matches is the one that each glob alone would name") {
   Texts texts;
   size_t allowed = 0;
   for (int round = 0; round < 200; ++round) {
@@ -181,7 +181,7 @@ TEST_CASE("The index of rules finds what a look at each of them finds") {
   CHECK(allowed < 9000);
 }
 
-TEST_CASE("The index of hosts finds what a look at each of them finds") {
+TEST_CASE("An endpoint is found when its pattern alone matches the host") {
   Texts texts;
   size_t found = 0;
   for (int round = 0; round < 200; ++round) {

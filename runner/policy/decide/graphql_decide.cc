@@ -86,8 +86,9 @@ Finding FindAllow(const CompiledEndpoint& endpoint, Operations operations) {
   return finding;
 }
 
-Finding Examine(const CompiledEndpoint& endpoint, const RequestKeys& keys, Operations operations) {
-  Finding head = ExamineHead(endpoint, keys);
+Finding Examine(const CompiledEndpoint& endpoint, const HttpRequest& request,
+                Operations operations) {
+  Finding head = ExamineHead(endpoint, request);
   if (head.kind == Finding::kDenied) return {Finding::kDenied, head.rule, Reason::kGraphqlBlocked};
   const HttpRule* deny = FindDeny(endpoint, operations);
   if (deny != nullptr) return {Finding::kDenied, deny, Reason::kGraphqlBlocked};
@@ -105,10 +106,9 @@ Verdict DecideGraphql(const Route& route, const HttpRequest& request, Operations
     return route.RefuseMalformed(Reason::kMalformedPath, request.path, fault);
   }
   return DecideReadings(request, [&](const HttpRequest& read) {
-    RequestKeys keys = MakeRequestKeys(route.tables()->methods, read.method, read.path, read.query);
     return Judge(route).Decide(
         read.path, Reason::kGraphqlNotPermitted,
-        [&](const CompiledEndpoint& endpoint) { return Examine(endpoint, keys, operations); });
+        [&](const CompiledEndpoint& endpoint) { return Examine(endpoint, read, operations); });
   });
 }
 

@@ -87,20 +87,18 @@ Verdict Judge::Conclude(Reason not_permitted) const {
   return verdict;
 }
 
-Finding ExamineHead(const CompiledEndpoint& endpoint, const RequestKeys& keys) {
-  const HttpRule* rule = endpoint.deny.Find(keys);
+Finding ExamineHead(const CompiledEndpoint& endpoint, const HttpRequest& request) {
+  const HttpRule* rule = endpoint.deny.Find(request.method, request.path, request.query);
   if (rule != nullptr) return {Finding::kDenied, rule, Reason::kDenyRule};
-  rule = endpoint.allow.Find(keys);
+  rule = endpoint.allow.Find(request.method, request.path, request.query);
   if (rule != nullptr) return {Finding::kAllowed, rule, Reason::kAllowed};
   return {};
 }
 
 Verdict JudgeHead(const Route& route, const HttpRequest& request) {
-  RequestKeys keys =
-      MakeRequestKeys(route.tables()->methods, request.method, request.path, request.query);
   return Judge(route).Decide(
       request.path, Reason::kNotPermitted,
-      [&](const CompiledEndpoint& endpoint) { return ExamineHead(endpoint, keys); });
+      [&](const CompiledEndpoint& endpoint) { return ExamineHead(endpoint, request); });
 }
 
 }  // namespace policy

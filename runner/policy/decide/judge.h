@@ -88,7 +88,7 @@ Verdict DecideReadings(const HttpRequest& request, const DecideOne& decide) {
 }
 
 // Asks the rules over method, path and query alone.
-Finding ExamineHead(const CompiledEndpoint& endpoint, const RequestKeys& keys);
+Finding ExamineHead(const CompiledEndpoint& endpoint, const HttpRequest& request);
 Verdict JudgeHead(const Route& route, const HttpRequest& request);
 
 }  // namespace policy

@@ -52,14 +52,12 @@ Finding ExamineResponse(const CompiledEndpoint& endpoint) {
 // Every message of `body`, for one reading of the request's path.
 Verdict DecideCalls(const Route& route, const HttpRequest& request,
                     const codec::JsonRpcRequest& body) {
-  RequestKeys keys =
-      MakeRequestKeys(route.tables()->methods, request.method, request.path, request.query);
   bool post = request.method == "POST";
   // One message: a call, or with null an answer.
   auto decide = [&](const JsonRpcCall* call) {
     return Judge(route).Decide(
         request.path, Reason::kNotPermitted, [&](const CompiledEndpoint& endpoint) -> Finding {
-          if (!endpoint.is_rpc()) return ExamineHead(endpoint, keys);
+          if (!endpoint.is_rpc()) return ExamineHead(endpoint, request);
           if (!post) return {};
           return call == nullptr ? ExamineResponse(endpoint) : ExamineCall(endpoint, *call);
         });
@@ -102,11 +100,10 @@ Verdict DecideReceiveStream(const Route& route, const HttpRequest& request) {
   std::string_view fault = RequestFault(request.path, request.query);
   if (!fault.empty()) return route.RefuseMalformed(Reason::kMalformedPath, request.path, fault);
   return DecideReadings(request, [&](const HttpRequest& read) {
-    RequestKeys keys = MakeRequestKeys(route.tables()->methods, read.method, read.path, read.query);
     return Judge(route).Decide(read.path, Reason::kNotPermitted,
                                [&](const CompiledEndpoint& endpoint) -> Finding {
                                  if (endpoint.protocol() != Protocol::kMcp)
-                                   return ExamineHead(endpoint, keys);
+                                   return ExamineHead(endpoint, read);
                                  return {Finding::kAllowed, nullptr, Reason::kAllowed};
                                });
   });

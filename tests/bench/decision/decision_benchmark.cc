@@ -4,7 +4,7 @@
 //
 //   exact      as many policies, each for one name: connection and request on a kept route
 //   wildcard   as many policies, each for a pattern of names
-//   one suffix as many patterns of names that end alike, the worst that an index cannot tell apart
+//   one suffix as many patterns of names that end alike
 //   rest       one endpoint with as many rules: allowed by the last, refused by all
 //   stars      one endpoint with as many rules that begin with a star
 #include <time.h>
