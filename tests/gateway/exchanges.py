@@ -32,39 +32,37 @@ def test_a_deny_rule_wins():
     equal(curl("https://api.example.test/%73ecret/y").status, 403)
 
 
-def test_a_body_that_names_another_method_is_judged_by_it():
+def test_a_body_that_names_a_method_passes_only_where_all_are_allowed():
     big, packed = stage().folder + "/form", stage().folder + "/packed"
     with open(big, "wb") as out:
-        out.write(b"name=\"_method\"\r\n\r\n" * 100000)
+        out.write(b"name=\"a_method\"\r\n\r\n" * 100000)
     with open(packed, "wb") as out:
         out.write(gzip.compress(json.dumps({"a": "b" * 70000, "_method": "delete"}).encode()))
     with open(packed + ".fine", "wb") as out:
-        out.write(gzip.compress(json.dumps({"a": [{"_method": "delete"}]}).encode()))
+        out.write(gzip.compress(json.dumps({"a": ["_method"]}).encode()))
     in_json = ("-H", "Content-Type: application/json")
-    for method, body in (
-            ("DELETE", ("-d", "a=b&_method=delete")), ("PUT", ("-d", "%5fmethod=put")), ("DELETE", ("-F", "_method=delete")),
-            ("PATCH", ("-F", "a=b", "-F", "_method=patch")), ("DELETE", ("-F", "f=@" + big, "-F", "_method=delete")),
-            ("DELETE", ("-H", "Content-Type:", "-d", "_method=delete")), ("DELETE", ("-H", "Content-Type;", "-d", "_method=delete")),
-            ("DELETE", ("-d", "[_method]=delete")), ("DELETE", ("-F", "[_method]=delete")), ("PUT", ("-d", "_method=a+b")),
-            ("DELETE", (*in_json, "-d", '{"a":{},"_method":"delete"}')), ("PUT", (*in_json, "-d", '{"_method":["delete"]}')),
-            ("DELETE", (*in_json, "-H", "Content-Encoding: gzip", "--data-binary", "@" + packed)),
-            ("PUT", ("-H", "Content-Type: application/json; charset=utf-16", "-d", "{}")),
-            ("PUT", ("-H", "Content-Encoding: br", "-d", "a=b"))):
+    refused = (
+        ("-d", "a=b&_method=delete"), ("-d", "%5fmethod=put"), ("-d", "_method=post"), ("-F", "_method=delete"),
+        ("-F", "a=b", "-F", "_method=patch"), ("-F", "f=@" + big, "-F", "_method=delete"), ("-F", "a=name=\"_method\""),
+        ("-H", "Content-Type:", "-d", "_method=delete"), ("-H", "Content-Type;", "-d", "_method=delete"),
+        ("-d", "[_method]=delete"), ("-F", "[_method]=delete"),
+        (*in_json, "-d", '{"a":{},"_method":"delete"}'), (*in_json, "-d", '{"a":{"_method":["delete"]}}'),
+        (*in_json, "-H", "Content-Encoding: gzip", "--data-binary", "@" + packed),
+        ("-H", "Content-Type: application/json; charset=utf-16", "-d", "{}"), ("-H", "Content-Encoding: br", "-d", "a=b"))
+    for body in refused:
         answer = curl("https://api.example.test/post/form", *body)
         equal((body, answer.status), (body, 403))
-        equal(answer.json()["detail"], method + " /post/form not permitted by policy")
+        equal(answer.json()["detail"], "PUT /post/form not permitted by policy")
         equal((body, curl("https://slash.example.test/post/form", *body).status), (body, 200))  # All methods are allowed.
-    for body in (("-d", "a=_method"), ("-F", "method=delete"), ("-F", "f=@" + big), ("-F", "payment_method=x"), ("-d", "_method=post"),
+    for body in (("-d", "a=_method"), ("-F", "method=delete"), ("-F", "f=@" + big), ("-F", "payment_method=x"),
                  ("-H", "Content-Type: application/json; charset=utf-8", "-d", "{}"),
-                 (*in_json, "-d", "_method=delete"), (*in_json, "-d", '{"a":{"_method":"delete"}}'),
+                 (*in_json, "-d", "_method=delete"), (*in_json, "-d", '{"a":"{\\"_method\\":1}"}'),
                  (*in_json, "-H", "Content-Encoding: gzip", "--data-binary", "@" + packed + ".fine"),
                  ("-H", "Content-Type: application/octet-stream", "-H", "Content-Encoding: br", "-d", "a=b")):
         equal((body, curl("https://api.example.test/post/form", *body).status), (body, 200))
-    refused = [e["unmapped"] for e in stage().events() if e["unmapped"].get("path") == "/post/form"
-               and e["unmapped"]["decision"] == "denied"]
-    equal({(one["method"], one["reason"]) for one in refused},
-          {(method, method + " /post/form not permitted by policy") for method in ("PUT", "PATCH", "DELETE")})
-    equal(len(refused), 15)
+    recorded = [e["unmapped"] for e in stage().events() if e["unmapped"].get("path") == "/post/form"
+                and e["unmapped"]["decision"] == "denied"]
+    equal([(one["method"], one["reason"]) for one in recorded], [("PUT", "PUT /post/form not permitted by policy")] * len(refused))
 
 
 def test_the_path_that_is_judged_is_the_path_that_is_forwarded():

@@ -6,6 +6,7 @@
 #include "codec/call/graphql.h"
 #include "codec/call/json_body.h"
 #include "codec/wire/http_target.h"
+#include "codec/wire/query.h"
 
 namespace codec {
 namespace {
@@ -37,6 +38,9 @@ Result<GraphqlOperation> Judge(const Envelope& envelope) {
     operation = TRY(ParseGraphqlDocument(envelope.query, envelope.operation_name));
   } else if (envelope.hash.empty() && envelope.id.empty()) {
     return Invalid("neither a document nor the id of one");
+  }
+  if (!IsBlank(envelope.query) && !envelope.id.empty()) {
+    return Invalid("a document beside an id: servers differ in which they run");
   }
   operation.persisted_id = envelope.hash.empty() ? envelope.id : envelope.hash;
   return operation;
@@ -76,13 +80,18 @@ Result<std::string> HashOfText(std::string_view extensions) {
   return HashOf(json);
 }
 
-// The parameter of that name; a name in another case would be read by some servers.
+bool MayMean(std::string_view key, std::string_view name) {
+  return FoldMemberName(key) == FoldMemberName(name) || MayMeanKey(key, name);
+}
+
+// The parameter of that name; a name in another spelling would be read by some servers.
 Result<std::string> Parameter(const QueryParameters& query, std::string_view name) {
   std::optional<std::string> found;
   for (const auto& [key, value] : query) {
-    if (FoldMemberName(key) != FoldMemberName(name)) continue;
+    if (!MayMean(key, name)) continue;
     if (key != name || found.has_value()) {
-      return Invalid("parameter \"" + std::string(name) + "\" more than once or in another case");
+      return Invalid("parameter \"" + std::string(name) +
+                     "\" more than once or in another spelling");
     }
     found = value;
   }
@@ -109,8 +118,7 @@ Result<GraphqlOperation> ParseGet(const QueryParameters& query) {
 // True when one of `query` has a name that decides what is run.
 bool HasOwnName(const QueryParameters& query) {
   for (const auto& [key, value] : query) {
-    const std::string folded = FoldMemberName(key);
-    const auto same = [&](std::string_view name) { return FoldMemberName(name) == folded; };
+    const auto same = [&key](std::string_view name) { return MayMean(key, name); };
     if (std::any_of(kNames.begin(), kNames.end(), same)) return true;
   }
   return false;

@@ -47,6 +47,13 @@ TEST_CASE("A GET carries the same in its query string") {
   CHECK(Refused("GET", {{"query", "{a}"}, {"query", "{a}"}}, ""));
   CHECK(Refused("GET", {{"query", "{a}"}, {"Query", "{b}"}}, ""));
   CHECK(Refused("GET", {{"id", "a"}, {"documentId", "a"}}, ""));
+  for (const char* key : {" query", "\tquery", "\nquery", "query[", "query[]", "[query", "query ",
+                          " operationName", "extensions[x]", " id"}) {
+    INFO(key);
+    CHECK(Refused("GET", {{"query", "{a}"}, {key, "mutation{b}"}}, ""));
+    CHECK(Refused("POST", {{key, "mutation{b}"}}, kPlain));
+  }
+  CHECK(Read("GET", {{"query", "{a}"}, {"my_query", "mutation{b}"}}, "").size() == 1);
   CHECK(Refused("GET", {{"query", "{a}"}, {"extensions", "{"}}, ""));
   CHECK(Refused("PUT", {}, kPlain));
   CHECK(Refused("get", {{"query", "{a}"}}, ""));
@@ -87,6 +94,8 @@ TEST_CASE("An envelope that servers could read in two ways is refused") {
                            R"({"query":1})",
                            R"({"query":"{a}","operationName":1})",
                            R"({"query":"{a}","id":1})",
+                           R"({"query":"{a}","id":"x"})",
+                           R"({"query":"{a}","documentId":"x"})",
                            R"({"query":"{a}","extensions":"x"})",
                            R"({"query":"{a}","extensions":{"persistedQuery":1}})",
                            R"({"extensions":{"persistedQuery":{"sha256Hash":1}}})",

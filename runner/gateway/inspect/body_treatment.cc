@@ -43,14 +43,13 @@ BodyTreatment TreatBody(const RequestGuard* guard, const RequestContext& context
        {context.authority.host, context.authority.port, verdict.path, context.confidential},
        has_body},
       request, treatment);
-  MethodJudge judge = [&context, &verdict](std::string_view method) {
-    return RefuseNamedMethod(context, verdict, method);
-  };
-  bool post = has_body && codec::EqualIgnoringCase(request.method, "POST");
-  std::vector<std::unique_ptr<StreamFilter>> filters;
-  if (post) filters = NewMethodFilters(request.fields, judge);
-  if (!filters.empty() && judge("").has_value()) {
-    for (auto& filter : filters) AddFilter(std::move(filter), treatment);
+  if (has_body && codec::EqualIgnoringCase(request.method, "POST")) {
+    std::optional<OutgoingRefusal> refusal = RefuseOtherMethods(context, verdict);
+    if (refusal.has_value()) {
+      for (auto& filter : NewMethodFilters(request.fields, *refusal)) {
+        AddFilter(std::move(filter), treatment);
+      }
+    }
   }
   if (treatment.whole_bytes_max > 0) {
     treatment.too_long = RefuseTooLong(treatment.whole_bytes_max);

@@ -13,9 +13,6 @@ namespace gateway {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-// The fields of one part of a form: as much as a whole head may have.
-constexpr size_t kPartFieldsBytesMax = kRequestHeadBytesMax;
-
 // A compressed body that is looked into: this much for nothing, then so many bytes for each that
 // came. Deflate can make a thousand of one.
 constexpr size_t kInflatedBytesFree = size_t{1} << 20;

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // A body may name another method than the one it is sent by: Rails, Laravel, Symfony, Express and
 // others read a POST with `_method=delete` in its form as DELETE, some of them in JSON as well.
+// Which method it names does not matter: where one would be refused, a body with such a key is.
 // Pure.
 #pragma once
 
-#include <functional>
 #include <memory>
-#include <optional>
-#include <string>
 #include <string_view>
 #include <vector>
 
@@ -21,18 +19,11 @@ namespace gateway {
 // front, and makes an underscore of a dot or a bracket.
 bool NamesMethod(std::string_view key);
 
-// The method that such a value, decoded, is to every server: capitals. Empty where one might take
-// it for another than the next does.
-std::string MethodOf(std::string_view value);
-
-// What to answer to a body that names this method, in capitals; nothing: it may. Empty: it names
-// one that cannot be told, or cannot be read.
-using MethodJudge = std::function<std::optional<OutgoingRefusal>(std::string_view method)>;
-
-// What the body of a POST has to pass so that it names no method that `judge` refuses, each as it
-// streams past and before its last byte has gone. None for media types in which nobody looks for
-// one; a POST without a type is a form to Rails.
+// What the body of a POST passes through where a method that it might name would be refused: each
+// ends with `refusal` before the last byte of a body has gone in which a key names a method, or
+// which cannot be read here. None for media types in which no server looks for one; a POST without
+// a type is a form to Rails.
 std::vector<std::unique_ptr<StreamFilter>> NewMethodFilters(const codec::HttpFields& fields,
-                                                            const MethodJudge& judge);
+                                                            const OutgoingRefusal& refusal);
 
 }  // namespace gateway

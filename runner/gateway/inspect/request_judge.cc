@@ -161,16 +161,27 @@ codec::HttpFields PlanFields(const RequestContext& context, const codec::Request
   return fields;
 }
 
+// Some servers take the first of a list, others the last.
+void AddTokens(std::string_view value, std::vector<std::string>& tokens) {
+  while (!value.empty()) {
+    std::string_view token = value.substr(0, value.find_first_of(" \t,;"));
+    if (!token.empty()) tokens.emplace_back(token);
+    value.remove_prefix(std::min(token.size() + 1, value.size()));
+  }
+}
+
 // What some servers would take for the method in place of the one that was sent. Nearly always
 // none.
 std::vector<std::string> OtherMethods(const codec::HttpFields& fields, std::string_view query) {
   std::vector<std::string> methods;
   for (const codec::HttpField& field : fields) {
-    if (IsOneOf(field, kMethodFields)) methods.push_back(field.value);
+    if (IsOneOf(field, kMethodFields)) AddTokens(field.value, methods);
   }
-  if (query.empty()) return methods;
-  for (codec::QueryReader pairs(query); pairs.Next();) {
-    if (NamesMethod(pairs.key())) methods.emplace_back(pairs.value());
+  for (std::string_view separators : {"&", "&;"}) {
+    if (separators != "&" && query.find(';') == std::string_view::npos) break;
+    for (codec::QueryReader pairs(query, separators); pairs.Next();) {
+      if (NamesMethod(pairs.key())) methods.emplace_back(pairs.value());
+    }
   }
   return methods;
 }
@@ -356,30 +367,26 @@ RequestVerdict JudgeRequest(const RequestContext& context, const codec::RequestH
   return verdict;
 }
 
-std::optional<OutgoingRefusal> RefuseNamedMethod(const RequestContext& context,
-                                                 const RequestVerdict& allowed,
-                                                 std::string_view method) {
+std::optional<OutgoingRefusal> RefuseOtherMethods(const RequestContext& context,
+                                                  const RequestVerdict& allowed) {
   if (allowed.judged_body_bytes_max > 0) return std::nullopt;
-  if (method.empty()) {
-    for (std::string_view each : {"PUT", "PATCH", "DELETE", "GET"}) {
-      std::optional<OutgoingRefusal> refusal = RefuseNamedMethod(context, allowed, each);
-      if (refusal.has_value()) return refusal;
-    }
-    return std::nullopt;
+  for (std::string_view method : {"PUT", "PATCH", "DELETE", "GET"}) {
+    policy::HttpRequest request{method, allowed.path, allowed.query, false};
+    policy::Verdict verdict = context.route.Decide(request);
+    if (verdict.allowed) continue;
+    policy::Decision decision =
+        policy::DescribeVerdict(verdict, context.route, context.caller, request);
+    Event event = allowed.event;
+    event.method = method;
+    event.message.clear();
+    NoteDecision(context, decision, event);
+    RequestVerdict refused = RefuseByRule(context, std::move(event), decision);
+    refused.event.message +=
+        " (the body names a method: PUT, PATCH, DELETE and GET must all be allowed)";
+    return OutgoingRefusal{std::move(*refused.refusal), "l7", decision.reason,
+                           std::move(refused.event)};
   }
-  policy::HttpRequest request{method, allowed.path, allowed.query, false};
-  policy::Verdict verdict = context.route.Decide(request);
-  if (verdict.allowed) return std::nullopt;
-  policy::Decision decision =
-      policy::DescribeVerdict(verdict, context.route, context.caller, request);
-  Event event = allowed.event;
-  event.method = method;
-  event.message.clear();
-  NoteDecision(context, decision, event);
-  RequestVerdict refused = RefuseByRule(context, std::move(event), decision);
-  refused.event.message += " (named by its body)";
-  return OutgoingRefusal{std::move(*refused.refusal), "l7", decision.reason,
-                         std::move(refused.event)};
+  return std::nullopt;
 }
 
 std::optional<RequestVerdict> JudgeWholeBody(const RequestContext& context,

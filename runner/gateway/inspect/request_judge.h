@@ -69,12 +69,11 @@ std::optional<RequestVerdict> JudgeWholeBody(const RequestContext& context,
                                              std::optional<std::string_view> body,
                                              RequestVerdict& allowed);
 
-// What to answer to a request that JudgeRequest let pass when its body names this method, in
-// capitals. Empty, when nobody can tell which: PUT, PATCH, DELETE or GET, the first that would be
-// refused. nullopt: it may, or the body is judged anyway.
-std::optional<OutgoingRefusal> RefuseNamedMethod(const RequestContext& context,
-                                                 const RequestVerdict& allowed,
-                                                 std::string_view method);
+// What to answer to a request that JudgeRequest let pass when its body names a method: the refusal
+// of the first of PUT, PATCH, DELETE and GET that is not allowed there. nullopt: all of them are,
+// or the body is judged anyway.
+std::optional<OutgoingRefusal> RefuseOtherMethods(const RequestContext& context,
+                                                  const RequestVerdict& allowed);
 
 // The verdict on a request that JudgeRequest let pass, and whose body or a budget did not.
 RequestVerdict RefuseAllowed(const RequestVerdict& allowed, const OutgoingRefusal& refusal);

@@ -49,6 +49,11 @@ BodyDecision DecideOperations(const Route& route, const BodyRequest& asked, std:
     decision.verdict = Malformed(route, asked.request.path, query.error().what);
     return decision;
   }
+  if (asked.request.query.find(';') != std::string_view::npos) {
+    decision.verdict = Malformed(route, asked.request.path,
+                                 "a ';' in the query: to some servers it ends a parameter");
+    return decision;
+  }
   Result<std::vector<codec::GraphqlOperation>> operations =
       codec::ParseGraphqlRequest(asked.request.method, asked.fields, query.value(), body);
   if (!operations.ok()) {
