@@ -6,8 +6,9 @@
 #include <memory>
 
 #include "base/ascii.h"
-#include "codec/wire/client_hello.h"
+#include "codec/text/neutral.h"
 #include "gateway/async/limits.h"
+#include "gateway/client_hello.h"
 #include "gateway/connection.h"
 #include "gateway/http/http1_client.h"
 #include "gateway/http/http2_client.h"
@@ -258,20 +259,20 @@ Task<Speech> Tunnel::Listen() {
 // there is no name to compare with.
 Task<bool> Tunnel::NamesAnother() {
   if (policy::ParseAddress(authority_.host).has_value()) co_return false;
-  std::unique_ptr<char[]> bytes(new char[codec::kClientHelloBytesMax]);  // Not cleared.
+  std::unique_ptr<char[]> bytes(new char[kClientHelloBytesMax]);  // Not cleared.
   std::string why = "the ClientHello is not complete";
   Deadline deadline = Deadline::After(kHandshakeTimeout);
   while (!deadline.passed()) {
-    Result<size_t> n = co_await client_.Peek(bytes.get(), codec::kClientHelloBytesMax, deadline);
+    Result<size_t> n = co_await client_.Peek(bytes.get(), kClientHelloBytesMax, deadline);
     if (!n.ok()) break;
-    Result<std::optional<codec::ClientHello>> hello =
-        codec::ParseClientHello(std::string_view(bytes.get(), n.value()));
+    Result<std::optional<std::string>> hello =
+        PeekServerName(std::string_view(bytes.get(), n.value()));
     if (!hello.ok()) why = hello.error().what;
     if (!hello.ok()) break;
     if (hello.value().has_value()) {
-      const std::string& name = hello.value()->server_name;
+      const std::string& name = *hello.value();
       if (name.empty() || name == authority_.host) co_return false;
-      why = "TLS asks for " + name + " on a connection to " + authority_.host;
+      why = "TLS asks for " + codec::NeutralLine(name) + " on a connection to " + authority_.host;
       break;
     }
     co_await services_.loop.Sleep(Deadline::After(kPeekPoll));

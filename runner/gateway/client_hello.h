@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// The host that a TLS client asks for, read from the first bytes of its connection without taking
+// or answering them, so that the connection can be judged before TLS is terminated, or is not.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+
+namespace gateway {
+
+// Real ClientHellos stay below 2 KiB; post-quantum key shares may double that.
+constexpr size_t kClientHelloBytesMax = 16384;
+
+// The server name (SNI, RFC 6066) of the ClientHello that `bytes` begin with, in lower case; empty
+// when there is none. It is whatever the client wrote, and need not be a host name. nullopt: more
+// bytes are needed. Fails with kInvalid on what OpenSSL does not take for a ClientHello, and on a
+// server name that is empty or one of several.
+Result<std::optional<std::string>> PeekServerName(std::string_view bytes);
+
+}  // namespace gateway
