@@ -5,7 +5,7 @@
 #include <catch2/catch.hpp>
 
 #include "advise/patched_text.h"
-#include "policy/decide/decide.h"
+#include "policy/decide/test_decide.h"
 
 namespace policy {
 namespace {

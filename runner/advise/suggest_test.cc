@@ -3,7 +3,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "policy/decide/decide.h"
+#include "policy/decide/test_decide.h"
 #include "policy/load/parse.h"
 
 namespace policy {

@@ -43,7 +43,7 @@ Status ReadMessage(const Json& message, JsonRpcRequest* request) {
   if (method == nullptr || method->string() == nullptr || method->string()->empty()) {
     return Invalid("no method");
   }
-  request->calls.push_back({*method->string(), {}, message.Find("id") == nullptr});
+  request->calls.push_back({*method->string(), {}});
   return Ok();
 }
 
@@ -84,33 +84,6 @@ constexpr auto kParams = std::to_array<Param>({
     {"notifications/progress", "progressToken", Shape::kId},
     {"notifications/progress", "progress", Shape::kNumber},
 });
-
-// Every method of a client, also those without params.
-constexpr auto kClientMethods = std::to_array<std::string_view>({
-    "completion/complete",
-    "initialize",
-    "logging/setLevel",
-    "notifications/cancelled",
-    "notifications/initialized",
-    "notifications/progress",
-    "notifications/roots/list_changed",
-    "notifications/tasks/status",
-    "ping",
-    "prompts/get",
-    "prompts/list",
-    "resources/list",
-    "resources/read",
-    "resources/subscribe",
-    "resources/templates/list",
-    "resources/unsubscribe",
-    "tasks/cancel",
-    "tasks/get",
-    "tasks/list",
-    "tasks/result",
-    kToolsCall,
-    "tools/list",
-});
-static_assert(std::is_sorted(kClientMethods.begin(), kClientMethods.end()));
 
 bool HasShape(const Json& json, Shape shape) {
   switch (shape) {
@@ -199,10 +172,6 @@ Result<JsonRpcRequest> ParseMcp(std::string_view body, bool strict_tool_names) {
     TRY(CheckMcpCall(message, strict_tool_names, &request.calls[next_call++]));
   }
   return request;
-}
-
-bool IsMcpClientMethod(std::string_view method) {
-  return std::binary_search(kClientMethods.begin(), kClientMethods.end(), method);
 }
 
 }  // namespace codec

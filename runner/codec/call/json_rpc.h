@@ -20,7 +20,6 @@ inline constexpr std::string_view kToolsCall = "tools/call";
 struct JsonRpcCall {
   std::string method;
   std::string tool;  // MCP's tools/call: its params.name. Otherwise empty.
-  bool is_notification = false;
 };
 
 // What one body holds: at least one call or response.
@@ -43,9 +42,5 @@ Result<JsonRpcRequest> ParseJsonRpc(std::string_view body);
 // must have the shape that the protocol gives them. The name of a tool is 1 to 128 of
 // [A-Za-z0-9_.-] when `strict_tool_names`; otherwise any string.
 Result<JsonRpcRequest> ParseMcp(std::string_view body, bool strict_tool_names);
-
-// True for what a client may call in the Model Context Protocol ("tools/list",
-// "notifications/initialized"); false for the methods of servers and for anything else.
-bool IsMcpClientMethod(std::string_view method);
 
 }  // namespace codec

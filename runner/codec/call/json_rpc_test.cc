@@ -27,10 +27,9 @@ TEST_CASE("A call, a notification and a batch are read") {
   JsonRpcRequest call = Read(Call("initialize", "{}"));
   REQUIRE(call.calls.size() == 1);
   CHECK(call.calls[0].method == "initialize");
-  CHECK_FALSE(call.calls[0].is_notification);
   CHECK_FALSE(call.is_batch);
   CHECK_FALSE(call.has_response);
-  CHECK(Read(R"({"jsonrpc":"2.0","method":"n"})").calls[0].is_notification);
+  CHECK(Read(R"({"jsonrpc":"2.0","method":"n"})").calls[0].method == "n");
   JsonRpcRequest batch =
       Read("[" + Call("a", "1") + R"(,{"jsonrpc":"2.0","id":"x","result":null},)" +
            Call("tools/call", R"({"name":"t"})") + "]");
@@ -148,14 +147,6 @@ TEST_CASE("The id of a request of MCP is a string or an integer") {
     CHECK(McpRefused(body));
     CHECK(ParseJsonRpc(body).ok());
   }
-}
-
-TEST_CASE("The methods of a client are known, those of a server are not among them") {
-  CHECK(IsMcpClientMethod("tools/call"));
-  CHECK(IsMcpClientMethod("notifications/initialized"));
-  CHECK_FALSE(IsMcpClientMethod("sampling/createMessage"));
-  CHECK_FALSE(IsMcpClientMethod("tools/"));
-  CHECK_FALSE(IsMcpClientMethod(""));
 }
 
 }  // namespace

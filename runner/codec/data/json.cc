@@ -191,11 +191,6 @@ int64_t Json::IntegerAt(std::string_view name, int64_t fallback) const {
   return found ? found->integer().value_or(fallback) : fallback;
 }
 
-double Json::NumberAt(std::string_view name, double fallback) const {
-  const Json* found = Find(name);
-  return found ? found->number().value_or(fallback) : fallback;
-}
-
 bool Json::BooleanAt(std::string_view name, bool fallback) const {
   const Json* found = Find(name);
   return found ? found->boolean().value_or(fallback) : fallback;

@@ -56,7 +56,6 @@ class Json {
   // another type.
   std::string StringAt(std::string_view name) const;
   int64_t IntegerAt(std::string_view name, int64_t fallback = 0) const;
-  double NumberAt(std::string_view name, double fallback = 0) const;
   bool BooleanAt(std::string_view name, bool fallback = false) const;
 
   // Adds a member to an object (or to null, which becomes one). The name must be new: not checked.

@@ -61,17 +61,6 @@ Result<int64_t> ParseDuration(std::string_view text) {
   return seconds;
 }
 
-std::string RenderDuration(int64_t seconds) {
-  if (seconds == 0) return "off";
-  std::string text;
-  for (const Unit& unit : kTimeUnits) {
-    if (seconds < unit.factor) continue;
-    text += std::to_string(seconds / unit.factor) + std::string(unit.name);
-    seconds %= unit.factor;
-  }
-  return text;
-}
-
 Result<int64_t> ParseSize(std::string_view text) {
   Error invalid = IsNot("a size", text, "512KiB, 64MiB or 4GiB");
   std::string_view rest = text;

@@ -19,8 +19,6 @@ constexpr int64_t kCountMax = 1'000'000'000;
 // "90s", "20m", "1h30m": hours, minutes and seconds, in this order, each at most once, no space.
 // "off" is 0, and "0s" too. Gives seconds.
 Result<int64_t> ParseDuration(std::string_view text);
-// The shortest form that ParseDuration reads back: 5400 becomes "1h30m", 0 becomes "off".
-std::string RenderDuration(int64_t seconds);
 
 // "64MiB", "4GiB", "512KiB", or plain bytes: "4096". Gives bytes.
 Result<int64_t> ParseSize(std::string_view text);

@@ -30,8 +30,6 @@ class WebSocketMessage {
   std::string* payload() { return &payload_; }
   // The final frame has ended: the message is inflated, checked to be UTF-8 and moved to `text`.
   std::optional<WebSocketFault> Finish(std::string* text);
-  // Something is being held.
-  bool in_progress() const { return fragments_ > 0; }
 
  private:
   WebSocketMessageBounds bounds_;

@@ -38,8 +38,8 @@ struct OutgoingRefusal {
 class StreamFilter {
  public:
   virtual ~StreamFilter() = default;
-  // Takes the next bytes and appends to `out` those that may go on. It may hold back the last few
-  // until it has seen more, at most kBodyFilterHeldBytesMax; with `end` it holds back nothing.
+  // Takes the next bytes and appends to `out` those that may go on. It may hold back the last
+  // few, as many as the longest thing it looks for has; with `end` it holds back nothing.
   // After a refusal it is not called again; what it gave out before has gone.
   virtual std::optional<OutgoingRefusal> Filter(std::string_view in, bool end,
                                                 std::string& out) = 0;

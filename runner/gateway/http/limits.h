@@ -16,9 +16,6 @@ using std::chrono::seconds;
 // 103 Early Hints and the like, before the answer proper.
 constexpr int kInterimAnswersMax = 16;
 
-// What a filter of a streamed request body may hold back: the longest thing it looks for.
-constexpr size_t kBodyFilterHeldBytesMax = 4096;
-
 // HTTP/2. Streams of one client connection at once; what may be sent ahead of its reader, per
 // stream and per connection: by a client next door, and by a server a world away (10 MB/s at 100
 // ms). Both are kept at most once. A field counts for so much more than its bytes (RFC

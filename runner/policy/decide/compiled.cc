@@ -236,4 +236,16 @@ bool CompiledPolicy::NamesHost(std::string_view host) const {
       [&](const CompiledEndpoint& endpoint) { return endpoint.CoversHost(canonical); });
 }
 
+Decision DescribeVerdict(const Verdict& verdict, const Route& route, const Caller& caller,
+                         const HttpRequest& request) {
+  Decision decision;
+  decision.allowed = verdict.allowed;
+  decision.audited = verdict.audited;
+  decision.policy = verdict.policy_name();
+  decision.reason = RenderReason(verdict, route, caller, request);
+  decision.at = verdict.at();
+  decision.by_deny_rule = verdict.by_deny_rule();
+  return decision;
+}
+
 }  // namespace policy

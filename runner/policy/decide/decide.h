@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decisions as pure total functions from values to values: no clock, no socket, no errors. They
-// compile the policy for each question, for who asks once; the gateway keeps a CompiledPolicy
-// (compiled.h), where the rules themselves are.
+// What a decision is asked about, and what it says. The decisions are CompiledPolicy's
+// (compiled.h): pure total functions, without clock, socket or error.
 #pragma once
 
 #include <cstdint>
@@ -38,16 +37,6 @@ struct Decision {
   bool by_deny_rule = false;  // And it is a deny rule's.
 };
 
-// May `caller` connect to host:port at all?
-// `host` is a DNS name or an address literal without brackets, any case, without a trailing dot.
-Decision DecideConnection(const Policy& policy, std::string_view host, uint16_t port,
-                          const Caller& caller);
-
-// What the endpoints that cover host:port ask of the gateway. Meaningful only after
-// DecideConnection allowed the connection.
-Handling DescribeHandling(const Policy& policy, std::string_view host, uint16_t port,
-                          const Caller& caller);
-
 // One HTTP request inside an allowed connection. `path` is canonical (codec/wire/http_target.h);
 // `query` is the raw text behind '?', empty when there is none.
 struct HttpRequest {
@@ -57,10 +46,5 @@ struct HttpRequest {
   // The request asks for a WebSocket: GET and the fields of RFC 6455.
   bool websocket_upgrade = false;
 };
-
-// A connection that only L4 endpoints cover allows every request. Otherwise a matching rule of an
-// endpoint whose path selector matches must allow it, and no deny rule of any may fire.
-Decision DecideRequest(const Policy& policy, std::string_view host, uint16_t port,
-                       const Caller& caller, const HttpRequest& request);
 
 }  // namespace policy

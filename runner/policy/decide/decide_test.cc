@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The tables in tests/policy/ hold the cases; here is what they cannot say.
-#include "policy/decide/decide.h"
-
 #include <catch2/catch.hpp>
 
+#include "policy/decide/test_decide.h"
 #include "policy/load/parse.h"
 
 namespace policy {

@@ -33,7 +33,7 @@ AddressClass ClassifyAddress(const Address& address);
 bool IsHostAlias(std::string_view host);
 
 // What the endpoints that cover host:port for this caller ask of the gateway. Meaningful only after
-// DecideConnection allowed the connection.
+// a decision allowed the connection.
 struct Handling {
   bool skip_tls = false;             // `tls: skip`: a blind tunnel.
   bool inspect = false;              // Some endpoint judges requests.
