@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -133,6 +134,13 @@ Status Gateway::RejectUpdate(std::string_view why, bool quarantine) {
   std::string message = std::string(kRejectMessage) + (quarantine ? 'q' : 'k');
   message += why.substr(0, kUpdateTextBytesMax);
   return sys::SendMessage(control_.get(), message).Context("telling the gateway of a policy");
+}
+
+Status Gateway::RecordRefusedConnect(const Endpoint& remote, const Answer& owner) {
+  std::string message = kConnectMessage + RenderQuestion({0, {}, remote}) + RenderAnswer(owner);
+  ssize_t sent =
+      ::send(control_.get(), message.data(), message.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+  return sent >= 0 ? Ok() : Status(Errno("telling the gateway of a connection"));
 }
 
 Result<GatewayNews> Gateway::TakeNews() {

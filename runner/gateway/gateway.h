@@ -14,6 +14,7 @@
 #include "base/deadline.h"
 #include "base/fd.h"
 #include "base/result.h"
+#include "caller/identity.h"
 #include "gateway/budget/budget_limits.h"
 #include "gateway/budget/price_list.h"
 #include "gateway/credential/bound_secret.h"
@@ -81,6 +82,10 @@ class Gateway {
   // With `quarantine` nothing passes any more, until an update that succeeds (OpenShell's
   // fail_closed); otherwise the policy in force stays (retain_last_valid).
   Status RejectUpdate(std::string_view why, bool quarantine);
+
+  // Has it recorded that `owner` was refused a connection to `remote` at connect(2). Never waits:
+  // fails when the gateway is too busy to be told.
+  Status RecordRefusedConnect(const Endpoint& remote, const Answer& owner);
 
   // Asks the process to stop accepting, to write its last records and to end; kills it when it has
   // not ended at `deadline` (an Error then). Reaps it in every case. Answers to identity questions

@@ -46,8 +46,8 @@ constexpr size_t kQuestionsAtOnceMax = 128;
 constexpr size_t kLeafCertificatesMax = 256;
 constexpr size_t kUpstreamSessionsMax = 256;
 
-// Control messages from the supervisor.
-constexpr size_t kControlBytesMax = 320;
+// Control messages from the supervisor. The longest tells who a refused connection is from.
+constexpr size_t kControlBytesMax = size_t{33} << 10;
 constexpr size_t kUpdateTextBytesMax = 256;  // A hash, or why an update was rejected.
 static_assert(kUpdateTextBytesMax + 16 < kControlBytesMax);
 

@@ -73,6 +73,7 @@ class Server {
   void Open(Door door, Fd socket);
   bool Update(std::string_view hash, const Fd& file);
   void RejectUpdate(bool quarantine, std::string_view why);
+  bool RecordConnect(std::string_view bytes);
   // What cannot be recorded ends the process, as for every record.
   void Note(const Notice& notice) {
     if (!recorder_.Record(notice)) loop_.Stop();
@@ -160,6 +161,8 @@ bool Server::Obey(sys::Message message) {
     RejectUpdate(bytes[kRejectSize] == 'q', bytes.substr(kRejectSize + 1));
     return true;
   }
+  constexpr size_t kConnectSize = sizeof kConnectMessage - 1;
+  if (bytes.starts_with(kConnectMessage)) return RecordConnect(bytes.substr(kConnectSize));
   constexpr size_t kServeSize = sizeof kServeMessage - 1;
   bool serve = bytes.starts_with(kServeMessage) && bytes.size() == kServeSize + 1;
   if (!serve || !message.fd.valid() || doors_ >= kDoorsMax) return false;
@@ -200,6 +203,15 @@ void Server::RejectUpdate(bool quarantine, std::string_view why) {
                     {"reason", std::string(why)}};
   Note(notice);
   if (quarantine) policy_.Replace(policy::Policy());
+}
+
+bool Server::RecordConnect(std::string_view bytes) {
+  static_assert(sizeof kConnectMessage + kQuestionBytes + kAnswerBytesMax <= kControlBytesMax);
+  std::optional<Question> question = ParseQuestion(bytes.substr(0, kQuestionBytes));
+  if (!question.has_value()) return false;
+  std::optional<Answer> owner = ParseAnswer(bytes.substr(kQuestionBytes));
+  if (owner.has_value()) RecordRefusedConnect(*services_, *owner, question->remote);
+  return owner.has_value();
 }
 
 void Server::Open(Door door, Fd socket) {

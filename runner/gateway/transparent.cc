@@ -30,10 +30,6 @@ bool CoversPort(const policy::Policy& policy, std::string_view host, uint16_t po
   return false;
 }
 
-bool IsLoopback(const policy::Address& address) {
-  return address.is_v4() ? address.bytes[12] == 127 : address == *policy::ParseAddress("::1");
-}
-
 // Where a captured connection leads, by name where there is one; or why nowhere.
 struct Aim {
   Authority authority;
@@ -45,7 +41,7 @@ Aim AimOf(Services& services, const Endpoint& end) {
   policy::Address address{end.address};
   Aim aim;
   aim.authority = {policy::RenderAddress(address), end.port};
-  if (IsLoopback(address)) {
+  if (policy::IsLoopback(address)) {
     // Loopback is not captured: somebody asked for the listener itself.
     aim.refusal = "transparent_tcp_direct: the listener is not a destination";
   } else if (SyntheticPool::Contains(address)) {
@@ -64,11 +60,12 @@ Aim AimOf(Services& services, const Endpoint& end) {
   return aim;
 }
 
-bool RecordRefusal(Services& services, const Answer& owner, const Aim& aim) {
+bool RecordRefusal(Services& services, const Answer& owner, const Aim& aim,
+                   std::string_view transport) {
   Event event = NewConnectionEvent(owner, Event::Outcome::kDenied);
   event.host = aim.authority.host;
   event.port = aim.authority.port;
-  event.transport = "tcp";
+  event.transport = transport;
   event.policy = "-";
   event.engine = aim.engine;
   event.reason = aim.refusal;
@@ -91,11 +88,28 @@ Task<Done> ServeCaptured(Services& services, Fd socket) {
   }
   Aim aim = AimOf(services, *remote);
   if (!aim.refusal.empty()) {
-    if (RecordRefusal(services, owner, aim)) client.ResetOnClose();
+    if (RecordRefusal(services, owner, aim, "tcp")) client.ResetOnClose();
     co_return Done{};
   }
   co_await ServeCapturedTunnel(services, owner, client, std::move(aim.authority));
   co_return Done{};
+}
+
+bool MayServeCaptured(const policy::Policy& policy, const Endpoint& remote) {
+  policy::Address address{remote.address};
+  return remote.port == kDnsPort || SyntheticPool::Contains(address) ||
+         CoversPort(policy, policy::RenderAddress(address), remote.port);
+}
+
+void RecordRefusedConnect(Services& services, const Answer& owner, const Endpoint& remote) {
+  Authority authority{policy::RenderAddress(policy::Address{remote.address}), remote.port};
+  const policy::CompiledPolicy& policy = services.policy.compiled();
+  policy::CallerMatch match = policy.MatchCaller(Judged(owner));
+  OwnerDecision decided =
+      DecideOwner(owner, policy.FindRoute(match, authority.host, authority.port));
+  Aim aim{authority, std::move(decided.decision.reason), std::move(decided.engine)};
+  // A record that fails ends the gateway, and the run with it.
+  (void)RecordRefusal(services, owner, aim, "");
 }
 
 }  // namespace gateway

@@ -5,12 +5,21 @@
 #pragma once
 
 #include "base/fd.h"
+#include "caller/identity.h"
 #include "gateway/async/task.h"
 #include "gateway/services.h"
+#include "policy/model/policy.h"
 
 namespace gateway {
 
 // One captured connection from first byte to last. Never fails: what goes wrong is recorded.
 Task<Done> ServeCaptured(Services& services, Fd socket);
+
+// False when ServeCaptured refuses every connection to `remote` under this policy, whoever makes
+// it: an address that stands for no name and that no endpoint covers.
+bool MayServeCaptured(const policy::Policy& policy, const Endpoint& remote);
+
+// Records the refusal of such a connection, which `owner` was not even let begin.
+void RecordRefusedConnect(Services& services, const Answer& owner, const Endpoint& remote);
 
 }  // namespace gateway

@@ -35,6 +35,9 @@ class PolicyReload {
   // closes no connection. Fails when the gateway cannot be told.
   Status Perform(gateway::Gateway& gateway);
 
+  // The last that the gateway was given.
+  const policy::Policy& in_force() const { return in_force_; }
+
  private:
   Result<LoadedPolicy> ReadNext() const;
 

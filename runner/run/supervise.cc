@@ -17,6 +17,7 @@
 #include "base/deadline.h"
 #include "base/sys.h"
 #include "caller/connection_owners.h"
+#include "gateway/transparent.h"
 
 namespace run {
 namespace {
@@ -90,6 +91,7 @@ class Supervisor {
   Status Turn();
   Status Read(int fd, AgentOutput::Pipe pipe, bool* open);
   bool Pass(const sandbox::Connect& connect);
+  bool Refuse(const sandbox::Connect& connect, const gateway::Answer& owner);
   void TakeConnect(short events);
   // Reads on in the executables that calls and questions wait for, a piece each turn.
   void Verify();
@@ -146,10 +148,24 @@ Status Supervisor::Read(int fd, AgentOutput::Pipe pipe, bool* open) {
   return Ok();
 }
 
-// Lets the call go on, unless an executable of its caller is still to be read.
+// Spares the caller a connection that would be accepted and reset. What is not refused here, the
+// gateway still judges.
+bool Supervisor::Refuse(const sandbox::Connect& connect, const gateway::Answer& owner) {
+  std::optional<sandbox::Target> target = sandbox_.connects().ReadCapturedTarget(connect);
+  if (!target) return false;
+  gateway::Endpoint remote{target->address.bytes, target->port};
+  if (gateway::MayServeCaptured(reload_.in_force(), remote)) return false;
+  if (!gateway_.RecordRefusedConnect(remote, owner).ok()) return false;
+  idle_ = NextIdle();
+  sandbox_.connects().Refuse(connect);
+  return true;
+}
+
+// Lets the call go on or refuses it, unless an executable of its caller is still to be read.
 bool Supervisor::Pass(const sandbox::Connect& connect) {
   std::optional<gateway::Connector> connector = owners_.Examine(connect.thread, connect.socket);
   if (connector && connector->pending) return false;
+  if (connector && Refuse(connect, connector->owner)) return true;
   bool waited = sandbox_.connects().Continue(connect);
   // Before the gateway can ask: that is answered by this thread too.
   if (waited && connector) owners_.Remember(std::move(*connector));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The kernel stops every connect(2) in the sandbox until the supervisor has looked at who makes it
-// (seccomp's user notification, seccomp_unotify(2)). Nothing is decided here and every call goes
-// on. The address is never looked at: it is in memory that other threads of the caller can write.
+// (seccomp's user notification, seccomp_unotify(2)). The address is in memory that other threads of
+// the caller can write: it may be a reason to refuse the call, and never one to trust it.
 #pragma once
 
 #include <sys/types.h>
@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/fd.h"
+#include "policy/model/destination.h"
 
 namespace sandbox {
 
@@ -19,6 +20,15 @@ struct Connect {
   uint64_t id = 0;   // The kernel's, for the calls below.
   pid_t thread = 0;  // The calling thread, as the reader numbers it.
   int socket = -1;   // A descriptor of that thread.
+  // The address, in that thread's memory.
+  uint64_t address = 0;
+  uint32_t address_size = 0;
+};
+
+// Where a call would connect to.
+struct Target {
+  policy::Address address;
+  uint16_t port = 0;
 };
 
 // The supervisor's end. Once it is closed, calls that wait and all later ones fail with ENOSYS: a
@@ -37,6 +47,13 @@ class ConnectWatch {
   // Lets the call go on. False when the caller does not wait any more: then what was read of its
   // thread may be another's with the same number.
   bool Continue(const Connect& connect) const;
+
+  // Where the call leads, if it is of TCP and the gateway would capture it (nf_tables.h): not to
+  // loopback or the proxy. What was read of its thread before this is that thread's then. nullopt
+  // also in every doubt.
+  std::optional<Target> ReadCapturedTarget(const Connect& connect) const;
+  // Fails the call with ECONNREFUSED, if its caller still waits.
+  void Refuse(const Connect& connect) const;
 
  private:
   Fd listener_;

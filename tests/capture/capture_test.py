@@ -34,6 +34,7 @@ network_policies:
       - {{host: host.docker.internal, port: {https}, tls: skip}}
       - {{host: named.example.org, port: 443}}
       - {{host: "*.wild.example.com", port: 443}}
+      - {{host: 192.0.2.30, port: 6443}}  # A control plane's port: let in, and never dialled.
     binaries: [{{path: "/**"}}]
 '''
 # A kernel without nf_tables: socket(AF_NETLINK, ..., NETLINK_NETFILTER) fails.
@@ -82,6 +83,8 @@ class Run:
             self.record = json.load(file)
         with open(report + '/events.log') as file:
             self.log = file.read()
+        with open(report + '/events.ocsf.jsonl') as file:
+            self.events = [json.loads(line) for line in file]
 
     def controls(self):
         return {control['name']: control for control in self.record['isolation']['controls']}
@@ -177,7 +180,30 @@ class Capture(unittest.TestCase):
                               ('v6 address', '[2001:db8::1]:443'),
                               ('v4 inside v6', '203.0.113.8:443'),
                               ('from an address of its own', '203.0.113.9:443')):
-            self.refused(name, 'ECONNRESET', address)
+            self.refused(name, 'ECONNREFUSED', address)
+
+    def test_an_address_of_no_endpoint_is_refused_at_connect_and_recorded_once(self):
+        program = os.path.realpath(PYTHON)
+        for name, host in (('connect', '203.0.113.21'), ('connect over v6', '2001:db8::21'),
+                           ('connect to v4 inside v6', '203.0.113.22'),
+                           ('connect without waiting', '203.0.113.23')):
+            self.refused(name, 'ECONNREFUSED', f'{program}(')
+            records = [event for event in self.run_inside.events
+                       if event['class_uid'] == 4001 and event['unmapped']['host'] == host]
+            self.assertEqual([(event['action'], event['actor']['process']['name'], event['dst_endpoint']['port'],
+                               event['firewall_rule']['type'], event['message'][:10]) for event in records],
+                             [('Denied', program, 443, 'opa', 'TCP denied')], name)
+            denials = [(line['binary'], line['port'], line['count'])
+                       for line in self.run_inside.record['denials'] if line['host'] == host]
+            self.assertEqual(denials, [(program, 443, 1)], name)
+
+    def test_what_may_be_let_through_or_is_answered_connects(self):
+        for name in ('connect to an endpoint', 'connect to a name server', 'connect a datagram socket'):
+            self.assertEqual(self.answer(name), 'connected', name)
+        self.recorded('connect to an endpoint', '192.0.2.30:6443')
+
+    def test_an_address_that_changes_during_the_call_is_refused_in_either_place(self):
+        self.assertLessEqual(set(self.answer('changed address')), {'ECONNREFUSED', 'ECONNRESET'})
 
     def test_addresses_that_stand_for_no_name_are_refused(self):
         self.refused('synthetic address of no name', 'ECONNRESET', '198.19.200.200:443')
@@ -207,7 +233,7 @@ class Capture(unittest.TestCase):
 
     def test_multipath_tcp_is_tcp(self):
         if self.answer('mptcp') not in ('EPROTONOSUPPORT', 'ENOPROTOOPT'):  # Not in every kernel.
-            self.refused('mptcp', 'ECONNRESET', '203.0.113.20:443')
+            self.refused('mptcp', 'ECONNREFUSED', '203.0.113.20:443')
 
     def test_loopback_of_the_host_is_not_reached(self):
         self.assertEqual(self.answer('host loopback'), 'ECONNREFUSED')
@@ -221,6 +247,10 @@ class Capture(unittest.TestCase):
             self.quick(name)
         self.recorded('curl to an address', '203.0.113.12:443')
         self.recorded('curl through a direct proxy', '203.0.113.13:8080')
+
+    def test_bash(self):
+        self.assertIn('Connection refused', self.answer('bash')[1])
+        self.recorded('bash', '203.0.113.26:443', 'bash(')
 
     def test_dig(self):
         for name in ('dig', 'dig another server'):
@@ -279,7 +309,7 @@ class Capture(unittest.TestCase):
         for name in ('plain socket', 'tls', 'own loopback'):
             self.assertIn('heard', run.results[name]['answer'], name)
         self.assertIn('you said hello', run.results['raw protocol']['answer'])
-        self.assertEqual(run.results['raw address of a declared name']['answer'], 'ECONNRESET')
+        self.assertEqual(run.results['raw address of a declared name']['answer'], 'ECONNREFUSED')
         self.assertIn('192.0.2.10:443', run.log)
         for name in ('wrong port', 'udp'):  # Nobody listens there.
             self.assertEqual(run.results[name]['answer'], 'ECONNREFUSED', name)

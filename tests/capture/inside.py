@@ -3,6 +3,7 @@
 
 inside.py HTTP HTTPS RAW [few|off]   (ports of the machine's servers; few: no other programs; off: a policy without a network)
 """
+import ctypes
 import errno
 import json
 import os
@@ -12,6 +13,7 @@ import ssl
 import struct
 import subprocess
 import sys
+import threading
 import time
 
 HTTP, HTTPS, RAW = (int(word) for word in sys.argv[1:4])
@@ -85,6 +87,41 @@ def mptcp():
         stream.settimeout(10)
         stream.connect(('203.0.113.20', 443))
         return stream.recv(10).decode()
+
+
+def connect(address, family=socket.AF_INET, blocking=True, kind=socket.SOCK_STREAM):
+    """What connect(2) itself says: nothing is sent or read."""
+    with socket.socket(family, kind) as out:
+        out.setblocking(blocking)  # A time-out would report the reset as well.
+        return errno.errorcode.get(out.connect_ex(address), 'connected')
+
+
+def changed_address():
+    """How a call ends whose address another thread changes all the time; never with a connection."""
+    libc, answers, done = ctypes.CDLL(None, use_errno=True), set(), []
+    there, loopback = (struct.pack('=H', socket.AF_INET) + struct.pack('>H', port) + socket.inet_aton(address) + bytes(8)
+                       for address, port in (('203.0.113.30', 443), ('127.0.0.1', 1)))
+    memory = ctypes.create_string_buffer(there, 16)
+
+    def change():
+        while not done:
+            memory.raw = loopback
+            memory.raw = there
+    thread = threading.Thread(target=change)
+    thread.start()
+    for _ in range(300):
+        with socket.socket() as out:
+            if libc.connect(out.fileno(), memory, 16) != 0:
+                answers.add(errno.errorcode[ctypes.get_errno()])
+                continue
+            out.settimeout(5)
+            try:
+                answers.add(out.recv(10).decode())
+            except OSError as error:
+                answers.add(errno.errorcode[error.errno])
+    done.append(True)
+    thread.join()
+    return sorted(answers)
 
 
 def flood():
@@ -241,6 +278,14 @@ def refused():
     attempt('raw socket', lambda: socket.socket(socket.AF_INET, socket.SOCK_RAW, 47) and 'opened')
     attempt('host loopback', lambda: talk(('127.0.0.1', HTTP)))
     attempt('mptcp', mptcp)
+    attempt('connect', lambda: connect(('203.0.113.21', 443)))
+    attempt('connect over v6', lambda: connect(('2001:db8::21', 443), socket.AF_INET6))
+    attempt('connect to v4 inside v6', lambda: connect(('::ffff:203.0.113.22', 443), socket.AF_INET6))
+    attempt('connect without waiting', lambda: connect(('203.0.113.23', 443), blocking=False))
+    attempt('connect to an endpoint', lambda: connect(('192.0.2.30', 6443)))
+    attempt('connect to a name server', lambda: connect(('203.0.113.24', 53)))
+    attempt('connect a datagram socket', lambda: connect(('203.0.113.25', 443), kind=socket.SOCK_DGRAM))
+    attempt('changed address', changed_address)
     attempt('odd questions', odd_questions)
     attempt('pipelined questions', pipelined_questions)
     attempt('flood of names', flood)
@@ -254,6 +299,7 @@ def programs():
         'curl over tls': ['curl', '-s', '--noproxy', '*', f'https://{NAME}:{HTTPS}/x'],
         'curl to nobody': ['curl', '-s', '--noproxy', '*', 'http://example.com/'],
         'curl to an address': ['curl', '-s', '--noproxy', '*', '-k', 'https://203.0.113.12/'],
+        'bash': ['bash', '-c', 'echo > /dev/tcp/203.0.113.26/443'],
         'curl -6': ['curl', '-6', '-s', '--noproxy', '*', url],
         'curl through a direct proxy': ['curl', '-s', '--noproxy', '', '-x', 'http://203.0.113.13:8080', url],
         'wget to nobody': ['wget', '-q', '--tries=1', 'http://example.com/'],

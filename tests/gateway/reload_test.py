@@ -4,6 +4,7 @@
 
 usage: reload_test.py BINARY [TEST...]
 """
+import errno
 import http.server
 import os
 import pathlib
@@ -45,6 +46,26 @@ while True:
         except OSError:
             pass
     now = ask()
+    if now != last:
+        print(now, flush=True)
+    last = now
+    time.sleep(0.02)
+'''
+
+# The port of a control plane: let in, and never dialled.
+ADDRESS_POLICY = '''
+version: 1
+network_policies:
+  address:
+    endpoints: [{{ host: {host}, port: 6443 }}]
+    binaries: [{{ path: "/**" }}]
+'''
+CONNECTING_AGENT = '''
+import socket, time
+last = None
+while True:
+    with socket.socket() as out:
+        now = out.connect_ex(("192.0.2.40", 6443))
     if now != last:
         print(now, flush=True)
     last = now
@@ -152,6 +173,21 @@ class Reload(unittest.TestCase):
         write('/usr/bin/nothing')
         self.signal()
         self.expect(403, 200, 403)
+
+    def test_an_address_is_refused_at_connect_until_a_policy_names_it(self):
+        (self.checkout / 'agent.py').write_text(CONNECTING_AGENT)
+
+        def write(host):
+            self.policy.write_text(ADDRESS_POLICY.format(host=host))
+        write('192.0.2.41')
+        self.start('--policy', self.policy)
+        self.expect(errno.ECONNREFUSED)
+        write('192.0.2.40')
+        self.signal()
+        self.expect(errno.ECONNREFUSED, 0)
+        write('192.0.2.41')
+        self.signal()
+        self.expect(errno.ECONNREFUSED, 0, errno.ECONNREFUSED)
 
     def test_an_invalid_file_lets_nothing_pass_until_one_is_valid(self):
         self.write('/later')

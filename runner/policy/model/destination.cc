@@ -123,10 +123,6 @@ bool IsControlPlanePort(uint16_t port) {
          kControlPlanePorts.end();
 }
 
-bool IsLoopback(const Address& address) {
-  return Contains(*ParseRange("127.0.0.0/8"), address) || address == *ParseAddress("::1");
-}
-
 DestinationDecision Refused(std::string_view label) { return {false, std::string(label), {}}; }
 
 DestinationDecision DecideAllowedIps(const Handling& handling, uint16_t port,
@@ -184,6 +180,10 @@ AddressClass ClassifyAddress(const Address& address) {
   if (InAny(Internal(), address)) return AddressClass::kInternal;
   std::optional<Address> embedded = EmbeddedV4(address);
   return embedded ? ClassifyAddress(*embedded) : AddressClass::kPublic;
+}
+
+bool IsLoopback(const Address& address) {
+  return address.is_v4() ? address.bytes[12] == 127 : address == *ParseAddress("::1");
 }
 
 bool IsHostAlias(std::string_view spelling) {

@@ -28,6 +28,7 @@ enum class AddressClass {
   kAlwaysBlocked,  // Loopback, link-local, unspecified, metadata: no policy opens these.
 };
 AddressClass ClassifyAddress(const Address& address);
+bool IsLoopback(const Address& address);
 
 // True for host.openshell.internal and its two synonyms: the machine the gateway runs on.
 bool IsHostAlias(std::string_view host);
