@@ -3,10 +3,18 @@
 
 #include <unistd.h>
 
+#include <chrono>
+
 #include "base/ascii.h"
+#include "base/deadline.h"
+#include "base/sys.h"
 
 namespace logging {
 namespace {
+
+using std::chrono::seconds;
+
+constexpr seconds kReaderPatience{2};
 
 bool g_quiet = false;
 
@@ -22,7 +30,11 @@ void Write(std::string_view level, std::string_view message, Facts facts) {
     }
   }
   line += '\n';
-  (void)!::write(STDERR_FILENO, line.data(), line.size());
+  // A reader that has stopped reading is waited for once.
+  static bool g_stalled = false;
+  Deadline patience = Deadline::After(g_stalled ? seconds(0) : kReaderPatience);
+  Result<size_t> written = sys::WriteWithin(STDERR_FILENO, line, patience);
+  g_stalled = !written.ok() || written.value() < line.size();
 }
 
 }  // namespace

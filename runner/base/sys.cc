@@ -99,6 +99,23 @@ Status WriteAll(int fd, std::string_view bytes) {
   return Ok();
 }
 
+Result<size_t> WriteWithin(int fd, std::string_view bytes, Deadline deadline) {
+  size_t written = 0;
+  while (written < bytes.size()) {
+    pollfd wait{fd, POLLOUT, 0};
+    int ready = ::poll(&wait, 1, deadline.poll_ms());
+    if (ready < 0 && errno == EINTR) continue;
+    if (ready < 0) return Errno("poll");
+    if (ready == 0) break;
+    size_t piece = std::min<size_t>(bytes.size() - written, PIPE_BUF);
+    ssize_t n = ::write(fd, bytes.data() + written, piece);
+    if (n < 0 && (errno == EINTR || errno == EAGAIN)) continue;
+    if (n < 0) return Errno("write");
+    written += static_cast<size_t>(n);
+  }
+  return written;
+}
+
 Status WriteFile(const std::string& path, std::string_view bytes, mode_t mode) {
   Fd fd = TRY(Open(path, O_WRONLY | O_CREAT | O_TRUNC, mode));
   return WriteAll(fd.get(), bytes).Context("writing " + path);

@@ -42,6 +42,9 @@ Result<std::string> ReadAll(int fd, size_t bytes_max);
 Result<std::string> ReadFile(const std::string& path, size_t bytes_max);
 // Writes all of it, retrying short writes.
 Status WriteAll(int fd, std::string_view bytes);
+// Writes what the reader of a pipe or terminal takes until `deadline`, in pieces that do not block
+// when poll(2) says that there is room (PIPE_BUF, pipe(7)). Gives how many bytes were written.
+Result<size_t> WriteWithin(int fd, std::string_view bytes, Deadline deadline);
 Status WriteFile(const std::string& path, std::string_view bytes, mode_t mode = 0644);
 // mkdir -p.
 Status MakeDirectories(const std::string& path, mode_t mode = 0755);

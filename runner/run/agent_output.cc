@@ -1,17 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "run/agent_output.h"
 
+#include <chrono>
+
 #include "base/sys.h"
 #include "codec/text/neutral.h"
 
 namespace run {
+
+constexpr std::chrono::seconds kLastPatience{5};
 
 AgentOutput::AgentOutput(const std::string& agent_name, const OutputFiles& files,
                          const codec::SecretMask& secrets)
     : files_(files),
       secrets_(secrets),
       output_{codec::MaskedStream(secrets), agent::StreamReader(agent_name), files.raw},
-      error_{codec::MaskedStream(secrets), agent::StreamReader("command"), -1} {}
+      error_{codec::MaskedStream(secrets), agent::StreamReader("command"), -1},
+      terminal_(files.terminal) {}
 
 void AgentOutput::Take(Pipe pipe, std::string_view bytes) {
   Stream& stream = pipe == Pipe::kOutput ? output_ : error_;
@@ -33,7 +38,20 @@ void AgentOutput::Write(const std::vector<std::string>& entries) {
   }
   // A reader that went away, or a full disk, ends neither the agent nor the record of its run.
   if (files_.readable >= 0) (void)sys::WriteAll(files_.readable, lines);
-  if (files_.terminal >= 0) (void)sys::WriteAll(files_.terminal, lines);
+  if (terminal_ < 0) return;
+  unshown_ += lines;
+  Flush();
+}
+
+void AgentOutput::Show(Deadline deadline) {
+  if (terminal_ < 0 || unshown_.empty()) return;
+  Result<size_t> written = sys::WriteWithin(terminal_, unshown_, deadline);
+  if (written.ok()) {
+    unshown_.erase(0, written.value());
+  } else {
+    terminal_ = -1;
+    unshown_.clear();
+  }
 }
 
 agent::AgentSummary AgentOutput::Finish(int exit_status) {
@@ -41,6 +59,8 @@ agent::AgentSummary AgentOutput::Finish(int exit_status) {
     Pass(*stream, stream->masked.Finish());
     Write(stream->reader.Close());
   }
+  // All of it is in the log, whatever the terminal has not taken by then.
+  Show(Deadline::After(kLastPatience));
   agent::AgentSummary summary = output_.reader.Finish(exit_status);
   if (summary.blocked.empty()) summary.blocked = error_.reader.Finish(exit_status).blocked;
   return summary;

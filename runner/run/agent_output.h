@@ -8,6 +8,7 @@
 
 #include "agent/stream.h"
 #include "agent/summary.h"
+#include "base/deadline.h"
 #include "codec/data/secret_mask.h"
 
 namespace run {
@@ -21,7 +22,7 @@ struct OutputFiles {
 
 // What the agent says, from its two pipes to the files, the terminal and its summary: masked as it
 // comes, before anything reads it, and each line once more when escapes of JSON and of terminals
-// are off it.
+// are off it. Never waits for whoever reads the terminal, except for a few seconds at the end.
 class AgentOutput {
  public:
   enum class Pipe { kOutput, kError };
@@ -31,6 +32,14 @@ class AgentOutput {
               const codec::SecretMask& secrets);
 
   void Take(Pipe pipe, std::string_view bytes);
+  // Lines that the terminal has not taken yet: poll(2) its descriptor for POLLOUT and call Flush.
+  // -1: none.
+  int waiting_terminal() const { return unshown_.empty() ? -1 : terminal_; }
+  // So many of them wait that no more output should be taken.
+  bool full() const { return unshown_.size() >= kUnshownBytesMax; }
+  // Gives the terminal what it takes at once.
+  void Flush() { Show(Deadline::After({})); }
+
   // Both have ended. Judges the run: `exit_status` as agent::StreamReader::Finish has it.
   agent::AgentSummary Finish(int exit_status);
   // The last kTailLinesMax lines of the log.
@@ -39,6 +48,7 @@ class AgentOutput {
  private:
   static constexpr size_t kTailLinesMax = 40;
   static constexpr size_t kTailLineBytesMax = 500;
+  static constexpr size_t kUnshownBytesMax = size_t{256} << 10;
 
   struct Stream {
     codec::MaskedStream masked;
@@ -47,12 +57,15 @@ class AgentOutput {
   };
   void Pass(Stream& stream, std::string_view masked);
   void Write(const std::vector<std::string>& entries);
+  void Show(Deadline deadline);
 
   const OutputFiles& files_;
   const codec::SecretMask& secrets_;
   Stream output_;
   Stream error_;
   std::deque<std::string> tail_;
+  int terminal_;
+  std::string unshown_;
 };
 
 }  // namespace run

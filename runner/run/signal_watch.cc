@@ -11,7 +11,6 @@
 #include "base/sys.h"
 #include "report/write.h"
 #include "run/outcome.h"
-#include "run/supervise.h"
 
 namespace run {
 namespace {
@@ -30,9 +29,11 @@ bool Readable(int fd, milliseconds within) {
 
 }  // namespace
 
-SignalWatch::SignalWatch(int signals, Recorder record, std::string directory)
+SignalWatch::SignalWatch(int signals, Recorder record, std::string directory,
+                         std::chrono::nanoseconds processor_max)
     : record_(std::move(record)),
       directory_(std::move(directory)),
+      processor_max_(processor_max),
       stop_(::eventfd(0, EFD_CLOEXEC)),
       thread_(&SignalWatch::Watch, this, signals) {}
 
@@ -44,17 +45,23 @@ SignalWatch::~SignalWatch() {
 void SignalWatch::Watch(int signals) {
   for (;;) {
     pollfd sources[2] = {{stop_.get(), POLLIN, 0}, {signals, POLLIN, 0}};
-    if (::poll(sources, 2, -1) < 0 && errno != EINTR) return;
+    int wait_ms = processor_max_.count() > 0 ? static_cast<int>(kLookAgain.count()) : -1;
+    if (::poll(sources, 2, wait_ms) < 0 && errno != EINTR) return;
     if (sources[0].revents != 0) return;
+    if (Overspent()) EndProcess(EndKind::kRunnerLimit);
     if (PendingEnd()) break;
     if (sources[1].revents != 0 && Readable(stop_.get(), kLookAgain)) return;
   }
-  if (!Readable(stop_.get(), kGrace)) EndProcess();
+  if (!Readable(stop_.get(), kGrace)) EndProcess(PendingEnd().value_or(EndKind::kTerminated));
 }
 
-void SignalWatch::EndProcess() {
+bool SignalWatch::Overspent() const {
+  return processor_max_.count() > 0 && OwnProcessorTime() > processor_max_;
+}
+
+void SignalWatch::EndProcess(EndKind kind) {
   AgentEnd end;
-  end.kind = PendingEnd().value_or(EndKind::kTerminated);
+  end.kind = kind;
   report::OutcomeRecord outcome = DecideOutcome(end, {}, {});
   record_.Note(outcome);
   (void)report::WriteReport(directory_, record_.Finish());

@@ -34,13 +34,6 @@ constexpr size_t kChunkBytes = 65536;
 // thousand of them, each below 64 processes.
 constexpr size_t kCallsPerTurn = 32;
 
-// With its threads.
-nanoseconds OwnProcessorTime() {
-  timespec time{};
-  (void)::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
-  return seconds(time.tv_sec) + nanoseconds(time.tv_nsec);
-}
-
 EndKind EndOf(sandbox::Limit limit) {
   switch (limit) {
     case sandbox::Limit::kMemory:
@@ -85,6 +78,7 @@ class Supervisor {
     kNews,
     kGateway,
     kSignals,
+    kTerminal,
     kSourceCount
   };
 
@@ -227,19 +221,23 @@ void Supervisor::CheckLimits() {
 
 Status Supervisor::Turn() {
   pollfd sources[kSourceCount] = {};
-  sources[kOutput] = {output_open_ ? sandbox_.output() : -1, POLLIN, 0};
-  sources[kError] = {error_open_ ? sandbox_.error() : -1, POLLIN, 0};
+  // An agent whose output is not read waits, as it would in any pipeline; its limits do not.
+  bool takes = !said_.full();
+  sources[kOutput] = {output_open_ && takes ? sandbox_.output() : -1, POLLIN, 0};
+  sources[kError] = {error_open_ && takes ? sandbox_.error() : -1, POLLIN, 0};
   sources[kEnded] = {sandbox_.ended(), POLLIN, 0};
   sources[kConnect] = {sandbox_.connects().descriptor(), POLLIN, 0};
   sources[kIdentity] = {identity_, POLLIN, 0};
   sources[kNews] = {gateway_.news(), POLLIN, 0};
   sources[kGateway] = {gateway_.pidfd(), POLLIN, 0};
   sources[kSignals] = {signals_, POLLIN, 0};
+  sources[kTerminal] = {said_.waiting_terminal(), POLLOUT, 0};
   Deadline next = std::min({wall_, idle_, measure_});
   int wait_ms = verifying() ? 0 : next.poll_ms();
   if (::poll(sources, kSourceCount, wait_ms) < 0 && errno != EINTR) return Errno("poll");
 
   if (sources[kSignals].revents != 0) TakeSignal();
+  if (sources[kTerminal].revents != 0) said_.Flush();
   if (sources[kConnect].revents != 0) TakeConnect(sources[kConnect].revents);
   if (sources[kIdentity].revents != 0) {
     idle_ = NextIdle();
@@ -297,11 +295,19 @@ Result<AgentEnd> Supervisor::Watch() {
   end.output_bytes = output_bytes_;
   end.supervisor_ms =
       std::chrono::duration_cast<milliseconds>(OwnProcessorTime() - spent_before_).count();
+  nanoseconds spent = gateway_.ProcessorTime() + OwnProcessorTime() - spent_before_;
+  end.processor_left = std::max<nanoseconds>(seconds(request_.runner_cpu_s) - spent, seconds(1));
   end.wall_ms = std::chrono::duration_cast<milliseconds>(Deadline::Clock::now() - started_).count();
   return end;
 }
 
 }  // namespace
+
+std::chrono::nanoseconds OwnProcessorTime() {
+  timespec time{};
+  (void)::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return seconds(time.tv_sec) + nanoseconds(time.tv_nsec);
+}
 
 Result<Fd> CatchSignals() {
   sigset_t caught;

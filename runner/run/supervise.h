@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -46,6 +47,8 @@ struct AgentEnd {
   std::vector<std::string> tail;  // The last lines of its log.
   std::string refused_by;         // The model's host that refuses the credential again and again.
   int64_t supervisor_ms = 0;      // Of processor time, while it watched the agent.
+  // Of this process's processor time, before --runner-cpu is spent: for what the agent left to do.
+  std::chrono::nanoseconds processor_left{};
 };
 
 // Stays with the started agent until it ends or a limit, a signal or a lost gateway ends it;
@@ -61,6 +64,9 @@ Result<AgentEnd> Supervise(sandbox::Sandbox& sandbox, gateway::Gateway& gateway,
 // SIGINT, SIGTERM, SIGHUP and SIGUSR1 are taken from their former ends and arrive at this
 // descriptor; call it before the first process is started.
 Result<Fd> CatchSignals();
+
+// Of this process, with its threads.
+std::chrono::nanoseconds OwnProcessorTime();
 
 // What a caught signal that nobody took yet asks for: kInterrupted, kTerminated, or nothing. From
 // any thread.

@@ -50,6 +50,7 @@ constexpr auto kOpenShellDenied = std::to_array<int>({
 
 // Ours: nothing a build or a test needs, each once a way into the kernel or past a namespace.
 constexpr auto kAlsoDenied = std::to_array<int>({
+    SCMP_SYS(memfd_secret),  // Its pages count in no process, and outlive their mapping.
     SCMP_SYS(io_uring_enter),
     SCMP_SYS(io_uring_register),
     SCMP_SYS(mount_setattr),

@@ -104,6 +104,33 @@ class ExitCodes(Case):
         run = self.shell('sleep 1000', options=['--timeout', '1s'], code=124, kind='timed-out')
         self.assertTrue([limit for limit in run.record['limits'] if limit['name'] == 'wall'][0]['fired'])
 
+    def test_a_reader_that_stopped_suspends_no_limit_and_no_signal(self):
+        read, write = os.pipe()
+        try:
+            for script, options, signal_name, code in (
+                    ('yes | head -c 1000000; sleep 1000', ['--timeout', '3s'], None, 124),
+                    ('yes | head -c 1000000 >&2; sleep 1000', [], signal.SIGTERM, 143)):
+                process = self.start(['sh', '-c', script], options=options, stdout=write)
+                if signal_name:
+                    time.sleep(2)
+                    os.kill(process.pid, signal_name)
+                run = self.finish(process)
+                self.assertEqual(run.code, code, run.err)
+                self.assertEqual(run.outcome['exit_code'], code)
+                with open(run.report + '/agent.log', encoding='utf-8') as log:
+                    self.assertGreater(len(log.read()), 100000)
+        finally:
+            os.close(read)
+            os.close(write)
+
+    def test_a_patch_that_takes_too_long_is_125(self):
+        write(self.checkout + '/lines', 'a\nb\n' * 1100000)
+        git(self.checkout, 'add', '.')
+        git(self.checkout, 'commit', '-qm', 'lines')
+        run = self.shell("tr ab ba <lines >turned && sed -n 'n;p' lines >>turned && mv turned lines",
+                         options=['--runner-cpu', '1s'], code=125, kind='limit')
+        self.assertEqual(run.outcome['limit'], 'runner-cpu')
+
     def test_idle_limit_is_124_and_output_resets_it(self):
         run = self.shell('for i in 1 2 3 4 5 6 7; do echo $i; sleep 0.5; done; sleep 50',
                          options=['--idle-timeout', '3s'], code=124, kind='idle')

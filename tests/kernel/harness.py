@@ -165,9 +165,9 @@ class Case(unittest.TestCase):
         """A run that goes on; `finish` waits for it."""
         line, report = self.command(command, options, checkout, report)
         popen.setdefault('stdin', subprocess.DEVNULL)
+        popen.setdefault('stdout', subprocess.PIPE)
         process = subprocess.Popen(line, env=dict(PLAIN_ENV, HOME=self.home, **(env or {})),
-                                   cwd=popen.pop('cwd', self.dir), stdout=subprocess.PIPE,
-                                   stderr=subprocess.PIPE, **popen)
+                                   cwd=popen.pop('cwd', self.dir), stderr=subprocess.PIPE, **popen)
         process.report = report
         self.supervisors.append(process.pid)
         return process
@@ -178,7 +178,7 @@ class Case(unittest.TestCase):
         except subprocess.TimeoutExpired:
             process.kill()
             self.fail(f'still running after {seconds} s: {process.args}')
-        return Run(process.returncode, out, err.decode(errors='replace'), process.report)
+        return Run(process.returncode, out or b'', err.decode(errors='replace'), process.report)
 
     def run_agent(self, *command, code=0, kind=None, **more):
         """Runs to the end; asserts the exit code and, where given, the recorded outcome."""

@@ -195,6 +195,7 @@ void Kernel() {
   Try("acct", [] { return ::syscall(SYS_acct, "/nope"); });
   Try("syslog", [] { return ::syscall(SYS_syslog, 10, nullptr, 0); });
   Try("settimeofday", [] { return ::syscall(SYS_settimeofday, nullptr, nullptr); });
+  Try("memfd_secret", [] { return ::syscall(447, 0); });
   Try("memfd_create", [] { return ::syscall(SYS_memfd_create, "x", 0); });
   Try("execveat_empty_path", ExecDescriptor);
 }

@@ -24,6 +24,31 @@ constexpr unsigned long kNamespaces =
     CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS;
 constexpr int kPipeBytes = 1 << 20;
 
+// Like fork, into the namespaces. This process has other threads, of which one may hold a lock of
+// the allocator at any moment; fork(3) takes care of those, a clone by hand would leave the lock to
+// the child for ever. So a forked process clones, as the brother of what it makes.
+Result<pid_t> ForkIntoNamespaces() {
+  auto [read, write] = TRY(sys::Pipe());
+  pid_t between = ::fork();
+  if (between < 0) return Errno("fork");
+  if (between == 0) {
+    long pid = ::syscall(SYS_clone, kNamespaces | CLONE_PARENT | SIGCHLD, nullptr, nullptr, nullptr,
+                         nullptr);
+    if (pid == 0) return 0;
+    int told = static_cast<int>(pid < 0 ? -errno : pid);
+    (void)!::write(write.get(), &told, sizeof told);
+    ::_exit(0);
+  }
+  write.Close();
+  int told = -EIO;
+  while (::read(read.get(), &told, sizeof told) < 0 && errno == EINTR) {
+  }
+  while (::waitpid(between, nullptr, 0) < 0 && errno == EINTR) {
+  }
+  if (told < 0) return sys::NamespaceRefused("clone(CLONE_NEWUSER)", -told);
+  return told;
+}
+
 Error Late() { return {Code::kTemporary, "unpacking the image took too long"}; }
 
 }  // namespace
@@ -42,17 +67,13 @@ Result<UnpackProcess> UnpackProcess::Start(int directory, bool lowest, int ratio
   hands.ratio_max = ratio_max;
   hands.budget = &budget;
 
-  int raw_pidfd = -1;
-  long pid = ::syscall(SYS_clone, kNamespaces | CLONE_PIDFD | SIGCHLD, nullptr, &raw_pidfd, nullptr,
-                       nullptr);
-  if (pid < 0) return sys::NamespaceRefused("clone(CLONE_NEWUSER)", errno);
+  pid_t pid = TRY(ForkIntoNamespaces());
   if (pid == 0) {
     ours.Close();
     packed_write.Close();
     RunUnpacking(std::move(hands));
   }
-  UnpackProcess process(static_cast<pid_t>(pid), Fd(raw_pidfd), std::move(packed_write),
-                        std::move(ours));
+  UnpackProcess process(pid, TRY(sys::PidfdOpen(pid)), std::move(packed_write), std::move(ours));
   Status mapped = sys::MapIds(process.pid_, {0, uid}, {0, gid}, ::geteuid() == 0);
   if (!mapped.ok()) {
     return Error{Code::kUnsupported, mapped.error().what, sys::NamespaceRemedy()};
