@@ -28,19 +28,25 @@ constexpr int kNotStarted = 127;  // As a shell says it.
 
 }  // namespace
 
-Result<Process> Process::Start(const Command& command) {
+Result<Process> Process::Start(const ProgramPlaces& places, const Command& command) {
   constexpr size_t kInputBytesMax = 4096;  // A pipe takes so much with nobody reading.
   ENSURE(command.input.size() <= kInputBytesMax);
+  std::string program = places.Find(command.argv.at(0));
+  if (program.empty()) {
+    std::string what = command.argv[0] + " is not on the PATH";
+    for (const std::string& place : places.left_out()) what += ", without " + place;
+    return Error{Code::kNotFound, what + (places.left_out().empty() ? "" : " in the checkout")};
+  }
   auto [read, write] = TRY(sys::Pipe());
   auto [input_read, input_write] = TRY(sys::Pipe());
   TRY(sys::WriteAll(input_write.get(), command.input));
   input_write.Close();
-  std::vector<std::string> variables;
+  std::vector<std::string> variables = {"PATH=" + places.search_path()};
   for (const auto& [name, value] : command.environment) variables.push_back(name + "=" + value);
-  std::vector<char*> argv;
+  std::vector<char*> argv = {program.data()};
   std::vector<char*> envp;
-  for (const std::string& argument : command.argv)
-    argv.push_back(const_cast<char*>(argument.c_str()));
+  for (size_t i = 1; i < command.argv.size(); ++i)
+    argv.push_back(const_cast<char*>(command.argv[i].c_str()));
   for (const std::string& variable : variables) envp.push_back(const_cast<char*>(variable.c_str()));
   argv.push_back(nullptr);
   envp.push_back(nullptr);

@@ -9,22 +9,24 @@
 
 #include "base/deadline.h"
 #include "base/fd.h"
+#include "base/program_places.h"
 #include "base/result.h"
 
-// A program of the host that is asked something: no shell, its output read back.
+// A program of the host that is asked something: no shell, its output read back. Nothing else
+// starts one outside a sandbox.
 class Process {
  public:
   struct Command {
-    std::vector<std::string> argv;                                 // argv[0]: an absolute path.
-    std::vector<std::pair<std::string, std::string>> environment;  // The whole of it.
+    std::vector<std::string> argv;                                 // argv[0]: a name.
+    std::vector<std::pair<std::string, std::string>> environment;  // The whole of it, but PATH.
     std::string directory = "/";
     std::string input = {};   // What it reads from its standard input; at most 4096 bytes.
     bool with_errors = true;  // Its standard error is read back too; otherwise it is thrown away.
   };
 
-  // Starts it, standard output and error into one pipe. kIo when it cannot be started; that the
-  // program is missing shows in the output being empty.
-  static Result<Process> Start(const Command& command);
+  // Starts it from `places`, standard output and error into one pipe. kNotFound when it is not
+  // there, kIo when it cannot be started.
+  static Result<Process> Start(const ProgramPlaces& places, const Command& command);
 
   Process(Process&& other) noexcept
       : pid_(std::exchange(other.pid_, -1)), out_(std::move(other.out_)) {}

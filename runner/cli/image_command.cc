@@ -40,13 +40,16 @@ class Setup {
   Secret password_;
 };
 
-Result<run::Config> ReadConfig(const Arguments& arguments) {
+// Gives the whole work tree as well.
+Result<run::Config> ReadConfig(const Arguments& arguments, std::string* top) {
   forge::Event event = TRY(forge::ReadEvent(sys::Environment));
   std::string checkout = TRY(sys::RealPath(arguments.Get("workdir", ".")));
   Result<change::Repository> repository = change::Repository::Open(checkout);
   if (!repository.ok() && repository.error().code != Code::kNotFound) {
     return std::move(repository).error();
   }
+  *top = repository.ok() ? repository.value().top() : checkout;
+  if (*top == "/") top->clear();  // Not a checkout, and every program is in it.
   run::TrustedRef ref = TRY(run::FindTrustedRef(event, arguments.Get("policy-ref")));
   return run::LoadConfig(repository.ok() ? &repository.value() : nullptr, checkout, ref);
 }
@@ -74,7 +77,8 @@ Result<std::unique_ptr<Setup>> Setup::Read(const Arguments& arguments, std::stri
                  "agentic-ci " + std::string(command) + " ghcr.io/OWNER/IMAGE@sha256:..."};
   }
   auto setup = std::make_unique<Setup>();
-  setup->config_ = TRY(ReadConfig(arguments));
+  std::string checkout;
+  setup->config_ = TRY(ReadConfig(arguments, &checkout));
   run::Request request;
   request.image = arguments.operands.front();
   request.image_key = arguments.Get("image-key");
@@ -84,7 +88,7 @@ Result<std::unique_ptr<Setup>> Setup::Read(const Arguments& arguments, std::stri
   request.trusted_root = arguments.Get("trusted-root");
   request.insecure_registries = arguments.All("insecure-registry");
   request.ca_file = arguments.Get("ca-file");
-  setup->pull = TRY(run::PlanPull(request, &setup->config_));
+  setup->pull = TRY(run::PlanPull(request, checkout, &setup->config_));
   if (arguments.Has("platform")) {
     setup->pull.verify.platform = TRY(ParsePlatform(arguments.Get("platform")));
   }

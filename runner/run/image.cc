@@ -123,7 +123,8 @@ void TakeEnvironment(const std::vector<std::string>& entries, RunImage* image) {
 
 }  // namespace
 
-Result<image::PullRequest> PlanPull(const Request& request, Config* config) {
+Result<image::PullRequest> PlanPull(const Request& request, const std::string& checkout,
+                                    Config* config) {
   image::PullRequest pull;
   pull.verify.reference = TRY(image::ParseReference(request.image));
   image::TrustOptions given = {request.image_key, request.image_identity, request.image_issuer,
@@ -140,6 +141,7 @@ Result<image::PullRequest> PlanPull(const Request& request, Config* config) {
   pull.source.insecure_registries = request.insecure_registries;
   pull.source.mirrors = config->mirrors;
   pull.source.environment = sys::Environment;
+  pull.source.checkout = checkout;
   pull.store = image::DefaultStore();
   return pull;
 }
@@ -159,8 +161,8 @@ Result<image::PulledImage> Pull(image::PullRequest pull, bool quiet) {
   return image::PullImage(pull, Deadline::After(kPullTimeout));
 }
 
-Result<RunImage> PrepareImage(const Request& request, Config* config) {
-  image::PullRequest pull = TRY(PlanPull(request, config));
+Result<RunImage> PrepareImage(const Request& request, const std::string& checkout, Config* config) {
+  image::PullRequest pull = TRY(PlanPull(request, checkout, config));
   pull.cancelled = [] { return PendingEnd().has_value(); };
   image::PulledImage pulled = TRY(Pull(std::move(pull), request.json));
   sandbox::ImageRoot root = TRY(sandbox::ImageRoot::Open(pulled.unpacked.layers));

@@ -31,8 +31,10 @@ struct RunImage {
 };
 
 // What the configuration and a command line say of where images come from and who signs them.
-// `request` goes before `config`, which must outlive what is given.
-Result<image::PullRequest> PlanPull(const Request& request, Config* config);
+// `request` goes before `config`, which must outlive what is given. Of `checkout`, the whole work
+// tree, no program is started.
+Result<image::PullRequest> PlanPull(const Request& request, const std::string& checkout,
+                                    Config* config);
 
 // PullImage with lines about its progress on standard error, unless `quiet`.
 Result<image::PulledImage> Pull(image::PullRequest pull, bool quiet);
@@ -40,7 +42,7 @@ Result<image::PulledImage> Pull(image::PullRequest pull, bool quiet);
 // Verifies, fetches and unpacks `request.image`; logs what it does. Fails with kRefused for an
 // image that is not trusted, of which nothing is unpacked then, with kTemporary for a registry that
 // does not answer, and with kInvalid for one that names a user it does not have.
-Result<RunImage> PrepareImage(const Request& request, Config* config);
+Result<RunImage> PrepareImage(const Request& request, const std::string& checkout, Config* config);
 
 // What the sandbox needs of it. `image` must outlive the request.
 sandbox::ImageRequest PlanImage(const RunImage& image);

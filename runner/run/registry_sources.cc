@@ -59,42 +59,48 @@ struct Question {
   std::string answer;
 };
 
+// Those that `find` finds.
 std::vector<Question> NewQuestions(const std::vector<Ecosystem>& ecosystems,
-                                   const RunImage* image) {
+                                   const std::function<std::string(const std::string&)>& find) {
   std::vector<Question> questions;
   for (const Ecosystem& ecosystem : ecosystems) {
     for (const Ecosystem::Ask& ask : ecosystem.asks) {
-      std::string program = FindProgram(ask.program, image);
-      if (program.empty()) continue;
-      questions.push_back({&ask, ask.arguments, {}});
-      questions.back().argv.insert(questions.back().argv.begin(), program);
+      if (find(ask.program).empty()) continue;
+      questions.push_back({&ask, {ask.program}, {}});
+      std::vector<std::string>& argv = questions.back().argv;
+      argv.insert(argv.end(), ask.arguments.begin(), ask.arguments.end());
     }
   }
   return questions;
 }
 
-std::vector<std::pair<std::string, std::string>> AskEnvironment(const std::string& home,
-                                                                const RunImage* image) {
-  std::vector<std::pair<std::string, std::string>> variables = {
-      {"PATH", SearchPath(image)}, {"HOME", home},
-      {"LANG", "C.UTF-8"},         {"HTTPS_PROXY", kNowhere},
-      {"https_proxy", kNowhere},   {"HTTP_PROXY", kNowhere},
-      {"http_proxy", kNowhere},    {"CARGO_NET_RETRY", "0"},
-      {"NO_COLOR", "1"},           {"CI", "true"}};
-  if (image != nullptr) AddImageVariables(*image, &variables);
-  return variables;
+// Without PATH.
+std::vector<std::pair<std::string, std::string>> AskEnvironment(const std::string& home) {
+  return {{"HOME", home},
+          {"LANG", "C.UTF-8"},
+          {"HTTPS_PROXY", kNowhere},
+          {"https_proxy", kNowhere},
+          {"HTTP_PROXY", kNowhere},
+          {"http_proxy", kNowhere},
+          {"CARGO_NET_RETRY", "0"},
+          {"NO_COLOR", "1"},
+          {"CI", "true"}};
 }
 
 // Started together: each takes a part of a second, most of it waiting.
-void AskHost(const std::string& directory, std::vector<Question>* questions) {
+void AskHost(const ProgramPlaces& places, const std::string& directory,
+             std::vector<Question>* questions) {
+  for (const std::string& place : places.left_out()) {
+    logging::Warn("no registry is asked of a program in the checkout", {{"path", place}});
+  }
   Deadline deadline = Deadline::After(kAskTimeout);
   Process::Command command;
   command.directory = directory;
-  command.environment = AskEnvironment(sys::Environment("HOME").value_or("/"), nullptr);
+  command.environment = AskEnvironment(sys::Environment("HOME").value_or("/"));
   std::vector<std::pair<Question*, Process>> running;
   for (Question& question : *questions) {
     command.argv = question.argv;
-    Result<Process> started = Process::Start(command);
+    Result<Process> started = Process::Start(places, command);
     if (started.ok()) running.emplace_back(&question, std::move(started).value());
   }
   for (auto& [question, process] : running) {
@@ -129,7 +135,9 @@ Status AskImage(const EcosystemRequest& request, const std::string& directory,
   wanted.checkout = directory;
   wanted.image = PlanImage(*request.image);
   wanted.argv = {shell, "-c", script + "wait"};
-  wanted.env = AskEnvironment(sandbox::kHome, request.image);
+  wanted.env = AskEnvironment(sandbox::kHome);
+  wanted.env.emplace_back("PATH", SearchPath(request.image));
+  AddImageVariables(*request.image, &wanted.env);
   wanted.limits = request.limits;
   wanted.limits.disk_bytes = kAnswersBytesMax;
   sandbox::SandboxPlan plan = TRY(sandbox::PlanSandbox(wanted, sandbox::ReadHost(directory)));
@@ -172,11 +180,18 @@ Status AddEcosystems(const EcosystemRequest& request, policy::Policy* policy) {
   std::vector<Ecosystem> ecosystems = TRY(FindEcosystems(request.names));
   TemporaryDirectory directory;
   if (directory.path().empty()) return Errno("mkdtemp");
-  std::vector<Question> questions = NewQuestions(ecosystems, request.image);
+  std::vector<Question> questions;
   if (request.image != nullptr) {
+    questions = NewQuestions(
+        ecosystems, [&](const std::string& name) { return FindProgram(name, request.image); });
     TRY(AskImage(request, directory.path(), &questions).Context("asking the image's tools"));
   } else {
-    AskHost(directory.path(), &questions);
+    ProgramPlaces places(SearchPath(nullptr), request.repository != nullptr
+                                                  ? request.repository->top()
+                                                  : request.checkout);
+    questions =
+        NewQuestions(ecosystems, [&](const std::string& name) { return places.Find(name); });
+    AskHost(places, directory.path(), &questions);
   }
   RegistrySources sources;
   sources.ask = [&](const Ecosystem::Ask& ask) -> std::string {

@@ -55,6 +55,8 @@ struct Checkout {
   std::string path;                              // Canonical; may be below the repository's top.
   std::optional<change::Repository> repository;  // None: a directory without git.
   const change::Repository* git() const { return repository ? &*repository : nullptr; }
+  // All that a pull request may have written.
+  const std::string& top() const { return repository ? repository->top() : path; }
 };
 
 // Everything decided before the first process starts.
@@ -196,7 +198,8 @@ Status CheckBeforehand(const Request& request, const Trust& trust,
 
 // The image, and what runs in it when nobody says.
 Status PlanTheImage(Request* request, Plan* plan, Recorder& recorder) {
-  plan->image = TRY(PrepareImage(*request, &plan->config).Context("preparing the image"));
+  plan->image = TRY(
+      PrepareImage(*request, plan->checkout.top(), &plan->config).Context("preparing the image"));
   recorder.Note(Record(*plan->image));
   // Once, when it is unpacked; run.json has them of every run.
   if (plan->image->pulled.unpacked.fresh) {

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <sstream>
 
+#include "base/mounts.h"
 #include "base/sys.h"
 
 namespace sandbox {
@@ -56,38 +57,6 @@ std::string Head(const std::string& path) {
   return head;
 }
 
-// A container binds its own /etc/hosts; a host has a few dozen mounts, a busy one a few thousand.
-constexpr size_t kMountInfoBytesMax = 8 << 20;
-
-// The octal escapes of proc(5), mountinfo: space, tab, newline and backslash.
-std::string Unescape(const std::string& text) {
-  std::string plain;
-  for (size_t at = 0; at < text.size(); ++at) {
-    if (text[at] == '\\' && at + 3 < text.size()) {
-      plain += static_cast<char>(((text[at + 1] - '0') << 6) + ((text[at + 2] - '0') << 3) +
-                                 (text[at + 3] - '0'));
-      at += 3;
-    } else {
-      plain += text[at];
-    }
-  }
-  return plain;
-}
-
-std::vector<std::string> Mounts() {
-  std::vector<std::string> points;
-  Result<std::string> text = sys::ReadFile("/proc/self/mountinfo", kMountInfoBytesMax);
-  if (!text.ok()) return points;
-  std::istringstream lines(text.value());
-  for (std::string line; std::getline(lines, line);) {
-    std::istringstream fields(line);
-    std::string field;
-    for (int i = 0; i < 5; ++i) fields >> field;
-    points.push_back(Unescape(field));
-  }
-  return points;
-}
-
 // Whether the name 0 in this process's user namespace means 0 outside: "inner outer count" per
 // line.
 bool RootOutside() {
@@ -122,7 +91,7 @@ HostView ReadHost(const std::string& checkout) {
   host.head = Head;
   host.owner = [](const std::string& path) { return Facts(path).st_uid; };
   host.mode = [](const std::string& path) { return Facts(path).st_mode & 07777; };
-  host.mounts = Mounts();
+  for (sys::Mount& mount : sys::ReadMounts()) host.mounts.push_back(std::move(mount.point));
   host.home = host.real(sys::Environment("HOME").value_or(""));
   return host;
 }

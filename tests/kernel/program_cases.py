@@ -3,7 +3,7 @@
 import os
 import shutil
 
-from harness import CANARY, FIXTURES, ROOT, Case, write
+from harness import CANARY, FIXTURES, PLACE, ROOT, Case, read, write
 
 HOME = '/home/kernel-test-' + ('root' if ROOT else 'user')
 FILES = {
@@ -105,3 +105,68 @@ class Programs(Case):
         self.assertIn(f'read-only   {HOME}/.local/bin\n', plan)
         self.assertIn(f'hidden      {HOME}/.local/bin/.env\n', plan)
         self.assertNotIn('read-only   ' + HOME + '/sdk\n', plan)
+
+
+class HostPrograms(Case):
+    """What is asked outside of the sandbox, and before it: never a program of the checkout."""
+
+    def setUp(self):
+        super().setUp()
+        self.said = os.path.join(self.dir, 'said')
+        self.tools = os.path.join(self.dir, 'tools')
+        self.tool(self.tools + '/npm', 'own')
+
+    def tool(self, path, name, first='#!/bin/sh'):
+        """A program that says that it was run, and what it could see."""
+        return write(path, f'{first}\necho {name} >> {self.said}\necho https://{name}.test/\n'
+                           f'env >> {self.said}.env\n', 0o755)
+
+    def ask(self, *places, checkout=None):
+        """Who was asked, with these places before the usual ones."""
+        checkout = checkout or self.checkout
+        write(checkout + '/.agentic-ci/config.yml', 'ecosystems: [node]\n')
+        for path in (self.said, self.said + '.env'):
+            write(path, '')
+        run = self.finish(self.start(
+            ['true'], options=['--plan-only', '--policy-ref', 'worktree'], checkout=checkout,
+            env={'PATH': ':'.join([*places, '/usr/bin:/bin']), 'TOKEN': CANARY}))
+        self.assertNotIn(CANARY, read(self.said + '.env'))
+        return read(self.said).split(), run
+
+    def test_tool_beside_the_checkout_is_asked(self):
+        said, run = self.ask(self.tools)
+        self.assertEqual(said, ['own'])
+        self.assertIn('endpoint    own.test:443', run.out)
+
+    def test_tool_in_the_checkout_is_not_asked_wherever_the_path_has_it(self):
+        inside = self.checkout + '/node_modules/.bin'
+        self.tool(inside + '/npm', 'theirs')
+        self.tool(self.checkout + '/node', 'theirs')
+        links = os.path.join(self.dir, 'links')
+        os.symlink(inside, links)
+        linked = os.path.join(self.dir, 'linked')
+        os.mkdir(linked)
+        os.symlink(links + '/npm', linked + '/npm')
+        interpreted = os.path.join(self.dir, 'interpreted')
+        self.tool(interpreted + '/npm', 'theirs', f'#!{inside}/npm')
+        through_env = os.path.join(self.dir, 'through-env')
+        self.tool(through_env + '/npm', 'theirs', '#!/usr/bin/env node')
+        os.symlink(self.checkout + '/node', through_env + '/node')
+        for place in (inside, links, linked, interpreted, through_env, inside + '/../.bin/'):
+            with self.subTest(place):
+                said, run = self.ask(place, self.tools)
+                self.assertEqual(said, ['own'], run.err)
+                self.assertNotIn('theirs.test', run.out)
+        self.assertIn(f'path={inside}', self.ask(inside, self.tools)[1].err)
+
+    def test_tool_in_a_part_of_the_checkout_that_is_mounted_elsewhere_is_not_asked(self):
+        self.feature('root', FIXTURES, 'a mount of a part of a checkout')
+        self.tool(PLACE + '/bound/tools/npm', 'theirs')
+        said, run = self.ask(PLACE + '/tools', self.tools, checkout=PLACE + '/bound')
+        self.assertEqual(said, ['own'], run.err)
+
+    def test_checkout_below_the_top_of_its_repository(self):
+        self.tool(self.checkout + '/bin/npm', 'theirs')
+        os.mkdir(self.checkout + '/app')
+        write(self.checkout + '/.agentic-ci/config.yml', 'ecosystems: [node]\n')
+        self.assertEqual(self.ask(self.checkout + '/bin', self.tools, checkout=self.checkout + '/app')[0], ['own'])

@@ -105,6 +105,7 @@ Result<Json> Run(const Arguments& arguments, const Secret& password) {
   options.ca_file = arguments.Get("ca");
   options.stall_seconds = arguments.Number("stall", 2);
   options.attempts_max = arguments.Number("attempts", 3);
+  options.checkout = arguments.Get("checkout");
   options.environment = [&](const std::string& name) -> std::optional<std::string> {
     for (const std::string& variable : arguments.All("env")) {
       if (variable.starts_with(name + "=")) return variable.substr(name.size() + 1);

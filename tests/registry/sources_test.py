@@ -118,6 +118,22 @@ class Credentials(Case):
         self.reg.anonymous = False
         self.fails('setup', 'docker-credential-absent is not on the PATH', self.reg, env=env)
 
+    def test_a_helper_in_the_checkout_is_not_run_also_through_a_link(self):
+        checkout, linked = self.folder(), self.folder()
+        theirs = checkout / 'docker-credential-test'
+        theirs.write_text('#!/bin/sh\ntouch "${0%/*}/canary"\n')
+        theirs.chmod(0o755)
+        (linked / theirs.name).symlink_to(theirs)
+        home, env = self.helper("echo '" + json.dumps({'Username': 'robot', 'Secret': PASSWORD}) + "'")
+        for place in (checkout, linked):
+            with self.subTest(place):
+                before = [one.replace('PATH=', f'PATH={place}:') for one in env]
+                self.pulls(self.reg, env=before, checkout=checkout)
+                (home / theirs.name).rename(home / 'gone')
+                self.fails('setup', 'docker-credential-test is not on the PATH', self.reg, env=before, checkout=checkout)
+                (home / 'gone').rename(home / theirs.name)
+                self.assertFalse((place / 'canary').exists())
+
     def test_a_helper_whose_name_is_a_path_or_a_command_is_not_run(self):
         for name in ('../../../tmp/x', 'x;touch canary', 'a b', '.x', '-x', '$(id)'):
             with self.subTest(name):

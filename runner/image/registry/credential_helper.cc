@@ -5,7 +5,6 @@
 
 #include "base/process.h"
 #include "base/secret.h"
-#include "base/sys.h"
 #include "image/registry/docker_config.h"
 
 namespace image {
@@ -15,8 +14,7 @@ constexpr std::chrono::seconds kHelperTime(20);
 constexpr size_t kAnswerBytesMax = 64 * 1024;
 
 // Of the desktop's and the clouds' helpers.
-constexpr const char* kVariables[] = {"PATH",
-                                      "HOME",
+constexpr const char* kVariables[] = {"HOME",
                                       "USER",
                                       "LANG",
                                       "XDG_CONFIG_HOME",
@@ -48,21 +46,11 @@ constexpr const char* kVariables[] = {"PATH",
                                       "AZURE_TENANT_ID",
                                       "AZURE_FEDERATED_TOKEN_FILE"};
 
-// The first on $PATH; only absolute directories count.
-std::string FindProgram(const std::string& program, const std::string& path) {
-  for (size_t at = 0; at < path.size();) {
-    const size_t end = std::min(path.find(':', at), path.size());
-    const std::string candidate = path.substr(at, end - at) + "/" + program;
-    if (candidate.starts_with('/') && sys::Exists(candidate)) return candidate;
-    at = end + 1;
-  }
-  return "";
-}
-
 }  // namespace
 
 Result<std::optional<Credential>> AskCredentialHelper(const std::string& name,
                                                       const std::string& host,
+                                                      const ProgramPlaces& places,
                                                       const EnvironmentGetter& environment) {
   const std::string program = "docker-credential-" + name;
   Process::Command command;
@@ -71,13 +59,13 @@ Result<std::optional<Credential>> AskCredentialHelper(const std::string& name,
       command.environment.emplace_back(variable, *value);
     }
   }
-  command.argv = {FindProgram(program, environment("PATH").value_or("")), "get"};
-  if (command.argv[0].empty()) return Error{Code::kSetup, program + " is not on the PATH"};
+  command.argv = {program, "get"};
   // Docker's own registry has its old name here.
   command.input = host == "docker.io" ? "https://index.docker.io/v1/" : host;
   command.with_errors = false;
-  Process process = TRY(Process::Start(command).Context(program));
-  std::string answer = process.Finish(kAnswerBytesMax, Deadline::After(kHelperTime));
+  Result<Process> process = Process::Start(places, command);
+  if (!process.ok()) return Error{Code::kSetup, process.error().what};
+  std::string answer = process.value().Finish(kAnswerBytesMax, Deadline::After(kHelperTime));
   Result<std::optional<Credential>> credential = ParseHelperAnswer(answer);
   Wipe(answer);
   if (!credential.ok()) return Error{Code::kSetup, program + ": " + credential.error().what};

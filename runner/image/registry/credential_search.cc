@@ -101,8 +101,8 @@ class Search {
 
   bool TakeHelper(const std::string& where, const std::string& name) {
     if (name.empty()) return false;
-    Result<std::optional<Credential>> answer =
-        AskCredentialHelper(name, host_, options_.environment);
+    Result<std::optional<Credential>> answer = AskCredentialHelper(
+        name, host_, ProgramPlaces(Variable("PATH"), options_.checkout), options_.environment);
     if (!answer.ok()) Complain(where, answer.error());
     if (!answer.ok() || !answer.value()) return false;
     found_.credential = std::move(*answer.value());

@@ -89,6 +89,8 @@ struct SourceOptions {
   // A variable of the environment, for credentials (image/registry/credential_search.h has the list
   // and its order). Empty: nobody has any but `password`.
   std::function<std::optional<std::string>(const std::string& name)> environment;
+  // No credential helper is started from there: a stranger may have written it. Empty: none.
+  std::string checkout;
 
   // Called from every thread that streams, a few times per MiB.
   std::function<void(const BlobProgress&)> progress;
