@@ -17,24 +17,52 @@ namespace {
 constexpr size_t kPayloadBytesMax = 25 * 1024 * 1024;  // GitHub's own bound on a webhook's payload.
 constexpr size_t kAddressBytesMax = 2048;
 
-// Set by a continuous integration in every job: by most of them CI, by each its own as well.
-constexpr std::array<const char*, 17> kCiVariables = {"GITLAB_CI",
-                                                      "GITHUB_ACTIONS",
-                                                      "GITEA_ACTIONS",
-                                                      "FORGEJO_ACTIONS",
-                                                      "JENKINS_URL",
-                                                      "CIRCLECI",
-                                                      "TRAVIS",
-                                                      "BUILDKITE",
-                                                      "DRONE",
-                                                      "TF_BUILD",
-                                                      "APPVEYOR",
-                                                      "CIRRUS_CI",
-                                                      "BITBUCKET_BUILD_NUMBER",
-                                                      "TEAMCITY_VERSION",
-                                                      "CODEBUILD_BUILD_ID",
-                                                      "SEMAPHORE",
-                                                      "CI"};
+// Set by a continuous integration in every job: by most of them CI, by each its own as well. Some
+// set no CI: Jenkins, Bamboo, GoCD, TeamCity, Taskcluster, Concourse, builds.sr.ht, Cloud Build.
+constexpr const char* kCiVariables[] = {
+    "GITLAB_CI",
+    "GITHUB_ACTIONS",
+    "GITEA_ACTIONS",
+    "FORGEJO_ACTIONS",
+    "JENKINS_URL",
+    "JENKINS_HOME",
+    "HUDSON_HOME",
+    "CIRCLECI",
+    "TRAVIS",
+    "BUILDKITE",
+    "DRONE",
+    "TF_BUILD",
+    "APPVEYOR",
+    "CIRRUS_CI",
+    "BITBUCKET_BUILD_NUMBER",
+    "TEAMCITY_VERSION",
+    "CODEBUILD_BUILD_ID",
+    "SEMAPHORE",
+    "bamboo_buildKey",
+    "bamboo_planKey",
+    "bamboo_buildNumber",
+    "GO_PIPELINE_NAME",
+    "GO_SERVER_URL",
+    "TASKCLUSTER_ROOT_URL",
+    "TASKCLUSTER_PROXY_URL",
+    "TASK_ID",
+    "ATC_EXTERNAL_URL",
+    "BUILD_PIPELINE_NAME",
+    "BUILD_SUBMITTER",
+    "BUILD_REASON",
+    "BUILDER_OUTPUT",
+    "PROW_JOB_ID",
+    "HARNESS_BUILD_ID",
+    "CF_BUILD_ID",
+    "BITRISE_BUILD_NUMBER",
+    "HEROKU_TEST_RUN_ID",
+    "SCREWDRIVER",
+    "BUDDY",
+    "KOKORO_JOB_NAME",
+    "BUILD_NUMBER",
+    "BUILD_ID",
+    "CI",
+};
 
 // The events that are about no commit but GITHUB_SHA. Any other may be about a stranger's.
 constexpr std::array<std::string_view, 19> kEventsWithoutHead = {"branch_protection_rule",
@@ -126,6 +154,12 @@ std::string BranchOf(std::string_view ref) {
   return ref.substr(0, kHeads.size()) == kHeads ? std::string(ref.substr(kHeads.size())) : "";
 }
 
+// A branch or a tag, which take the right to write.
+bool IsOwnRef(std::string_view ref) {
+  constexpr std::string_view kTags = "refs/tags/";
+  return !BranchOf(ref).empty() || (ref.starts_with(kTags) && ref.size() > kTags.size());
+}
+
 std::string Quoted(std::string_view text) { return "'" + codec::NeutralLine(text, 80) + "'"; }
 
 const codec::Json& At(const codec::Json& json, std::string_view name) {
@@ -173,7 +207,9 @@ void ReadPush(const codec::Json& payload, Event& event) {
   event.head_repository = event.repository;
   if (ZeroSha(event.base_sha)) event.base_sha.clear();
   if (ZeroSha(event.head_sha)) event.head_sha.clear();
-  if (event.trusted_sha.empty()) event.trusted_sha = event.head_sha;
+  // Elsewhere than on a branch or a tag, of GitHub's or Gitea's own, is a stranger's commit.
+  if (!IsOwnRef(payload.StringAt("ref"))) event.trusted_sha.clear();
+  if (event.trusted_sha.empty()) event.head_origin = HeadOrigin::kUnknown;
 }
 
 void ReadMergeGroup(const codec::Json& group, Event& event) {
@@ -294,6 +330,17 @@ bool IsSet(const Variables& variables, const char* name) {
   return !value.empty() && value != "false" && value != "0";
 }
 
+// Whether `repository`, of the event, is another than the one that the job runs for. By id where
+// both are known: a repository can be renamed after its event.
+bool IsOther(const codec::Json& repository, const Variables& variables) {
+  const int64_t id = repository.IntegerAt("id");
+  const std::string own_id = variables.Get("GITHUB_REPOSITORY_ID");
+  if (id != 0 && !own_id.empty()) return std::to_string(id) != own_id;
+  const std::string name = ascii::LowerCase(repository.StringAt("full_name"));
+  const std::string own = ascii::LowerCase(variables.Get("GITHUB_REPOSITORY"));
+  return !name.empty() && !own.empty() && name != own;
+}
+
 ForgeKind ForgeOf(const Variables& variables) {
   // A merge request's own .gitlab-ci.yml can set GITHUB_* for every job.
   if (IsSet(variables, "GITLAB_CI")) return ForgeKind::kNone;
@@ -309,10 +356,6 @@ std::string UnreadCi(const Variables& variables) {
     if (IsSet(variables, name)) return name;
   }
   return "";
-}
-
-bool IsOwnRef(std::string_view ref) {
-  return ref.starts_with("refs/heads/") || ref.starts_with("refs/tags/");
 }
 
 std::string WithoutSlash(std::string url) {
@@ -386,6 +429,11 @@ Result<Event> ParseEvent(const EnvironmentReader& environment, std::string_view 
   } else {
     ReadOwnBranch(ref, sha, event);
     ReadOther(json, event);
+  }
+  const codec::Json& base = At(At(json, "pull_request"), "base");
+  if (IsOther(At(json, "repository"), variables) || IsOther(At(base, "repo"), variables)) {
+    event.head_origin = HeadOrigin::kUnknown;
+    event.trusted_sha.clear();
   }
   if (about_pull_request && event.proposal_number == 0) {
     return Error{Code::kInvalid, "a pull request without a number"};

@@ -27,7 +27,7 @@ enum class EventKind {
 };
 
 // Where the code comes from that the workflow may have checked out. kUnknown: the event does not
-// say, which is judged like a fork.
+// say, or is another repository's, which is judged like a fork.
 enum class HeadOrigin { kBase, kFork, kUnknown };
 
 // Every string is empty when the event does not say. All of them were checked: references against
@@ -48,7 +48,8 @@ struct Event {
   std::string head_repository;  // Empty when it was deleted, or is not in the event.
   HeadOrigin head_origin = HeadOrigin::kBase;
   // A commit that belongs to the base repository, whatever was checked out: the base of a pull
-  // request or of a merge group, otherwise GITHUB_SHA where GITHUB_REF is a branch or a tag.
+  // request or of a merge group, otherwise GITHUB_SHA where GITHUB_REF is a branch or a tag. Empty
+  // where the event says that it is another repository's.
   std::string trusted_sha;
   std::string actor;    // Who triggered this attempt (GITHUB_TRIGGERING_ACTOR, else GITHUB_ACTOR).
   std::string api_url;  // Without a slash at the end.

@@ -68,6 +68,13 @@ TEST_CASE("ReadEvent names the continuous integration whose events it does not r
   CHECK(unread({{"CI", "woodpecker"}}) == "CI");
   CHECK(unread({{"CI", "true"}, {"GITLAB_CI", "true"}}) == "GITLAB_CI");
   CHECK(unread({{"JENKINS_URL", "http://jenkins/"}}) == "JENKINS_URL");
+  // These set no CI.
+  CHECK(unread({{"BUILD_NUMBER", "5"}, {"JENKINS_HOME", "/var/jenkins"}}) == "JENKINS_HOME");
+  for (const char* name :
+       {"bamboo_buildKey", "GO_PIPELINE_NAME", "TASK_ID", "TASKCLUSTER_ROOT_URL", "BUILD_ID",
+        "ATC_EXTERNAL_URL", "BUILD_SUBMITTER", "BUILDER_OUTPUT", "BUILD_NUMBER"}) {
+    CHECK(unread({{name, "x"}}) == name);
+  }
   CHECK(unread({{"GITHUB_ACTIONS", "1"}}) == "GITHUB_ACTIONS");
   // Not GitHub, whatever a job of GitLab's was told.
   CHECK(unread({{"GITLAB_CI", "true"}, {"GITHUB_ACTIONS", "true"}}) == "GITLAB_CI");
@@ -206,6 +213,45 @@ TEST_CASE(
   CHECK(push("refs/heads/new", zero, kHead).base_sha.empty());
   CHECK(push("refs/heads/old", kBase, zero).head_sha.empty());
   CHECK(push("refs/tags/v1", kBase, kHead).base_ref.empty());
+}
+
+TEST_CASE("ParseEvent trusts a push to a branch or a tag, and no other") {
+  auto push = [](const std::string& ref, const std::string& said) {
+    return Read(GitHub("push", {{"GITHUB_REF", ref}}),
+                R"({"ref":")" + said + R"(","after":")" + kHead + R"("})");
+  };
+  for (const char* ref : {"refs/heads/main", "refs/heads/a/b", "refs/tags/v1"}) {
+    CHECK(push(ref, ref).head_origin == HeadOrigin::kBase);
+    CHECK(push(ref, ref).trusted_sha == kSha);
+  }
+  for (const char* ref : {"refs/pull/5/head", "refs/pull/5/merge", "refs/merge-requests/5/head",
+                          "refs/heads/", "refs/tags/", "refs/heads", "main", ""}) {
+    CAPTURE(ref);
+    for (const Event& event :
+         {push(ref, ref), push(ref, "refs/heads/main"), push("refs/heads/main", ref)}) {
+      CHECK(event.head_origin == HeadOrigin::kUnknown);
+      CHECK(event.trusted_sha.empty());
+    }
+  }
+}
+
+TEST_CASE("ParseEvent trusts no event of another repository than the job's") {
+  auto event = [](const std::string& repository, const std::string& id) {
+    return Read(GitHub("push", {{"GITHUB_REPOSITORY_ID", id}}),
+                R"({"ref":"refs/heads/main","after":")" + std::string(kHead) +
+                    R"(","repository":)" + repository + "}");
+  };
+  for (const Event& own : {event(R"({"id":1,"full_name":"Acme/Site"})", ""),
+                           event(R"({"id":1,"full_name":"old/name"})", "1"), event("{}", "1")}) {
+    CHECK(own.head_origin == HeadOrigin::kBase);
+    CHECK(own.trusted_sha == kSha);
+  }
+  for (const Event& other : {event(R"({"id":2,"full_name":"acme/site"})", "1"),
+                             event(R"({"id":1,"full_name":"evil/site"})", ""),
+                             event(R"({"full_name":"evil/site"})", "1")}) {
+    CHECK(other.head_origin == HeadOrigin::kUnknown);
+    CHECK(other.trusted_sha.empty());
+  }
 }
 
 TEST_CASE("ParseEvent trusts the branch that workflow_dispatch names") {
