@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "base/ascii.h"
-#include "codec/data/json.h"
 #include "codec/text/base64.h"
 #include "codec/text/hex.h"
 
@@ -15,6 +14,63 @@ namespace {
 
 // Of one line of a value that has several: "}" and "type: x" are no secret.
 constexpr size_t kLineBytesMin = 16;
+
+constexpr size_t kEscapeBytesMax = 36;  // Six times "\\uXXXX", for a character of JSON in JSON.
+
+// In the place of a character.
+constexpr int kCut = -1;       // The text ended before it did.
+constexpr int kNoEscape = -2;  // No escape of this kind, or one of a character beyond ASCII.
+
+// Reads the character at `at`, and moves that behind it.
+using Next = int (*)(std::string_view text, size_t* at);
+
+int NextPlain(std::string_view text, size_t* at) {
+  return *at < text.size() ? static_cast<uint8_t>(text[(*at)++]) : kCut;
+}
+
+int HexDigit(int c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  const int lower = c | 0x20;
+  return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
+}
+
+// `count` hexadecimal digits, each as `next` reads it.
+int NextHex(Next next, int count, std::string_view text, size_t* at) {
+  int code = 0;
+  for (int i = 0; i < count; ++i) {
+    const int c = next(text, at);
+    if (c == kCut) return kCut;
+    const int digit = HexDigit(c);
+    if (c < 0 || digit < 0) return kNoEscape;
+    code = code * 16 + digit;
+  }
+  return code;
+}
+
+int NextPercent(std::string_view text, size_t* at) {
+  const int c = NextPlain(text, at);
+  return c == '%' ? NextHex(NextPlain, 2, text, at) : c;
+}
+
+int NextJson(Next next, std::string_view text, size_t* at) {
+  int c = next(text, at);
+  if (c != '\\') return c;
+  c = next(text, at);
+  if (c == kCut || c == '"' || c == '\\' || c == '/') return c;
+  if (c == 'u') {
+    const int code = NextHex(next, 4, text, at);
+    return code < 0x80 ? code : kNoEscape;
+  }
+  constexpr std::string_view kLetters = "bfnrt";
+  const size_t letter = c < 0 ? std::string_view::npos : kLetters.find(static_cast<char>(c));
+  return letter == std::string_view::npos ? kNoEscape : "\b\f\n\r\t"[letter];
+}
+
+int NextJsonOnce(std::string_view text, size_t* at) { return NextJson(NextPlain, text, at); }
+int NextJsonTwice(std::string_view text, size_t* at) { return NextJson(NextJsonOnce, text, at); }
+
+// How a text may have a needle.
+constexpr Next kReaders[] = {NextPlain, NextPercent, NextJsonOnce, NextJsonTwice};
 
 // Every form of one value; wiped at the end.
 class Forms {
@@ -27,7 +83,6 @@ class Forms {
   }
 
   void AddAll(std::string_view value) {
-    AddEscaped(value);
     AddBase64(value);
     std::string hex = EncodeHex(value);
     Add(hex);
@@ -49,31 +104,6 @@ class Forms {
   void AddChanged(std::string form, char (*change)(char)) {
     std::transform(form.begin(), form.end(), form.begin(), change);
     AddOwned(std::move(form));
-  }
-
-  static std::string Escape(std::string_view text) {
-    std::string quoted = RenderJsonLine(Json(text));
-    std::string inner = quoted.substr(1, quoted.size() - 2);
-    Wipe(quoted);
-    return inner;
-  }
-  static std::string Replaced(std::string_view text, char what, std::string_view with) {
-    std::string out;
-    for (char c : text) c == what ? out.append(with) : out.append(1, c);
-    return out;
-  }
-
-  // A tool's output inside an event, and JSON of a tool inside that.
-  void AddEscaped(std::string_view value) {
-    std::string once = Escape(value);
-    AddOwned(Escape(once));
-    AddOwned(Replaced(once, '/', "\\/"));  // PHP.
-    std::string go = Replaced(once, '&', "\\u0026");
-    std::string less = Replaced(go, '<', "\\u003c");
-    AddOwned(Replaced(less, '>', "\\u003e"));
-    AddOwned(std::move(less));
-    AddOwned(std::move(go));
-    AddOwned(std::move(once));
   }
 
   // Three bytes make four letters, so what stands before the value decides which of three forms it
@@ -128,83 +158,76 @@ void SecretMask::AddForms(std::string_view value) {
   // Names of hosts have no upper case.
   std::string lower(value);
   std::transform(lower.begin(), lower.end(), lower.begin(), ascii::ToLower);
-  needles_.push_back({Secret(value), true});
-  if (lower != value) needles_.push_back({Secret(lower), true});
+  needles_.emplace_back(Secret(value));
+  if (lower != value) needles_.emplace_back(Secret(lower));
   Wipe(lower);
   Forms forms;
   forms.AddAll(value);
-  for (const std::string& form : forms.all()) needles_.push_back({Secret(form), false});
+  for (const std::string& form : forms.all()) needles_.emplace_back(Secret(form));
 }
 
 void SecretMask::Index() {
   std::stable_sort(needles_.begin(), needles_.end(), [](const Needle& a, const Needle& b) {
     return a.form.reveal().size() > b.form.reveal().size();
   });
+  auto set = [this](char first, std::string_view seconds) {
+    for (char second : seconds) {
+      const char begin[] = {first, second};
+      pairs_.set(Pair(std::string_view(begin, 2), 0));
+    }
+  };
   for (std::vector<uint32_t>& bucket : by_first_) bucket.clear();
   for (uint32_t number = 0; number < needles_.size(); ++number) {
     const std::string_view form = needles_[number].form.reveal();
     by_first_[static_cast<uint8_t>(form[0])].push_back(number);
     pairs_.set(Pair(form, 0));
-    if (!needles_[number].escapable) continue;
-    by_first_['%'].push_back(number);
-    const char escaped[] = {form[0], '%'};
-    pairs_.set(Pair(std::string_view(escaped, 2), 0));
-    for (char digit : std::string_view("0123456789abcdefABCDEF")) {
-      const char begin[] = {'%', digit};
-      pairs_.set(Pair(std::string_view(begin, 2), 0));
+    set(form[0], form[1] == ' ' ? "%\\+" : "%\\");
+  }
+  set('%', "0123456789abcdefABCDEF");
+  set('\\', "\\u");
+  // Most escapes are of quotes and ends of lines, with which hardly a needle begins.
+  for (const char* escape : {"\\\"", "\\/", "\\b", "\\f", "\\n", "\\r", "\\t"}) {
+    size_t at = 0;
+    if (!by_first_[static_cast<size_t>(NextJsonOnce(escape, &at))].empty()) {
+      set(escape[0], std::string_view(escape + 1));
     }
   }
-  longest_ = 3 * needles_.front().form.reveal().size();
+  longest_ = kEscapeBytesMax * needles_.front().form.reveal().size();
 }
 
-SecretMask::Walk SecretMask::Along(const Needle& needle, std::string_view text) {
-  const std::string_view form = needle.form.reveal();
-  if (!needle.escapable) {
-    const bool same = text.substr(0, form.size()) == form.substr(0, text.size());
-    if (!same) return {};
-    return text.size() < form.size() ? Walk{0, true} : Walk{form.size(), false};
-  }
-  size_t at = 0;
-  for (char wanted : form) {
-    if (at == text.size()) return {0, true};
-    if (text[at] == wanted || (wanted == ' ' && text[at] == '+')) {
-      ++at;
-      continue;
+SecretMask::Walk SecretMask::WalkAt(std::string_view text, size_t at) const {
+  Walk walk;
+  for (Next next : kReaders) {
+    size_t second = at;
+    const int first = next(text, &second);
+    walk.cut |= first == kCut;
+    if (first < 0) continue;
+    for (uint32_t number : by_first_[static_cast<size_t>(first)]) {
+      size_t end = second;
+      bool same = true;
+      for (char wanted : needles_[number].form.reveal().substr(1)) {
+        const int c = next(text, &end);
+        const bool blank = next == NextPercent && c == '+' && wanted == ' ';
+        same = c == static_cast<uint8_t>(wanted) || blank;
+        walk.cut |= c == kCut;
+        if (!same) break;
+      }
+      if (same) walk.size = std::max(walk.size, end - at);
     }
-    if (text[at] != '%') return {};
-    // Of an escape that the end of the text cut off, what is there has to fit.
-    const char escape[] = {"0123456789ABCDEF"[static_cast<uint8_t>(wanted) >> 4],
-                           "0123456789ABCDEF"[static_cast<uint8_t>(wanted) & 15]};
-    for (size_t digit = 0; digit < 2; ++digit) {
-      if (at + 1 + digit == text.size()) return {0, true};
-      if (ascii::ToUpper(text[at + 1 + digit]) != escape[digit]) return {};
-    }
-    at += 3;
   }
-  return {at, false};
+  return walk;
 }
 
 bool SecretMask::MayBegin(std::string_view text, size_t at) const {
-  if (at + 1 == text.size()) return !by_first_[static_cast<uint8_t>(text[at])].empty();
-  return pairs_.test(Pair(text, at));
-}
-
-size_t SecretMask::MatchAt(std::string_view text, size_t at) const {
-  if (!MayBegin(text, at)) return 0;
-  for (uint32_t number : by_first_[static_cast<uint8_t>(text[at])]) {
-    const Walk walk = Along(needles_[number], text.substr(at));
-    if (walk.size > 0) return walk.size;
-  }
-  return 0;
+  if (at + 1 < text.size()) return pairs_.test(Pair(text, at));
+  const char last = text[at];
+  return last == '%' || last == '\\' || !by_first_[static_cast<uint8_t>(last)].empty();
 }
 
 size_t SecretMask::CutAt(std::string_view text) const {
   size_t at = longest_ <= text.size() ? text.size() - longest_ + 1 : 0;
   for (; at < text.size(); ++at) {
-    if (!MayBegin(text, at)) continue;
-    for (uint32_t number : by_first_[static_cast<uint8_t>(text[at])]) {
-      if (Along(needles_[number], text.substr(at)).cut) return at;
-    }
+    if (MayBegin(text, at) && WalkAt(text, at).cut) return at;
   }
   return text.size();
 }
@@ -212,7 +235,7 @@ size_t SecretMask::CutAt(std::string_view text) const {
 bool SecretMask::Finds(std::string_view text) const {
   if (empty()) return false;
   for (size_t at = 0; at < text.size(); ++at) {
-    if (MatchAt(text, at) > 0) return true;
+    if (MayBegin(text, at) && WalkAt(text, at).size > 0) return true;
   }
   return false;
 }
@@ -221,7 +244,7 @@ size_t SecretMask::MaskUntil(std::string_view text, size_t until, std::string* o
   size_t done = 0;
   size_t at = 0;
   while (at < until) {
-    const size_t found = MatchAt(text, at);
+    const size_t found = MayBegin(text, at) ? WalkAt(text, at).size : 0;
     if (found == 0) {
       ++at;
       continue;

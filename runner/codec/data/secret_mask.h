@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Known secrets, found in what programs and servers wrote, in every form that they usually take on
 // the way: as they are, line by line, in base64 (also behind "user:" or "Bearer "), hexadecimal,
-// percent-encoded in whole or in part, and escaped for JSON once or twice. Whoever wants to hide
-// one in another form can: this is for accidents and echoes, not a boundary.
+// and each of these percent-encoded, or escaped for JSON once or twice, in whole or in part.
+// Whoever wants to hide one in another form can: this is for accidents and echoes, not a boundary.
 #pragma once
 
 #include <array>
@@ -36,25 +36,22 @@ class SecretMask {
  private:
   friend class MaskedStream;
   struct Needle {
-    Needle(Secret bytes, bool may_be_escaped) : form(std::move(bytes)), escapable(may_be_escaped) {}
+    explicit Needle(Secret bytes) : form(std::move(bytes)) {}
     // A copy of a mask has copies of the secrets, which are wiped like these.
-    Needle(const Needle& other) : form(other.form.reveal()), escapable(other.escapable) {}
+    Needle(const Needle& other) : form(other.form.reveal()) {}
     Needle(Needle&&) noexcept = default;
     Needle& operator=(Needle&&) noexcept = default;
 
     Secret form;
-    bool escapable;  // Any of its bytes may be there as "%XX".
   };
-  // How far `text` goes along with a needle.
+  // What begins in a text.
   struct Walk {
-    size_t size = 0;   // The whole needle, with its escapes; 0: it is not this one.
-    bool cut = false;  // The text ended before the needle did.
+    size_t size = 0;   // The longest needle, with its escapes; 0: none.
+    bool cut = false;  // The text ended before a needle did.
   };
-  static Walk Along(const Needle& needle, std::string_view text);
+  Walk WalkAt(std::string_view text, size_t at) const;
   void AddForms(std::string_view value);
   void Index();
-  // The longest form that begins at `at`; 0: none.
-  size_t MatchAt(std::string_view text, size_t at) const;
   // Where the first form begins that the end of `text` may have cut off; its size when none does.
   size_t CutAt(std::string_view text) const;
   bool MayBegin(std::string_view text, size_t at) const;
@@ -64,7 +61,7 @@ class SecretMask {
   std::vector<Needle> needles_;  // The longest first.
   std::array<std::vector<uint32_t>, 256> by_first_;
   std::bitset<65536> pairs_;  // First two bytes of a needle: most places are passed by this alone.
-  size_t longest_ = 0;        // With every byte escaped.
+  size_t longest_ = 0;        // With every byte escaped twice.
 };
 
 // Masks what comes in pieces of any size: what may be the beginning of a secret waits for the rest.

@@ -2,6 +2,7 @@
 #include "codec/data/secret_mask.h"
 
 #include <catch2/catch.hpp>
+#include <cstdio>
 
 #include "codec/data/json.h"
 #include "codec/text/base64.h"
@@ -34,6 +35,10 @@ TEST_CASE("A secret is masked in each of its usual forms, and other text stays a
       PercentEncode(kValue),
       "t0ken-5ecret%22%5c%26%3d%20%3cx%3e%2fy",
       "t0ken%2D5ecret%22%5C&=+%3cx>/y",
+      R"(t0ken\u002D5ecret\u0022\u005c\u0026\u003D \u003cx\u003E\u002fy)",
+      R"(\u0074\u0030ken-5ecret\"\\&= <x>/y)",
+      R"(t0ken-5ecret\\\"\\u005C\\u0026= <x>\\\/y)",
+      R"(t0ken-5ecret\u005c\u0022\u005c\u005C\u0026= <x>\u005c\u002fy)",
       EncodeHex(kValue),
       EncodeBase64(kValue),
       EncodeBase64Url(kValue),
@@ -56,6 +61,32 @@ TEST_CASE("A secret is masked in each of its usual forms, and other text stays a
     CHECK_FALSE(mask.Finds(plain));
     CHECK(mask.Mask(plain) == plain);
   }
+}
+
+TEST_CASE(
+    "Every ASCII character of a secret may be escaped for JSON, by itself or with the others") {
+  std::string all = "12345678";
+  for (char c = 1; c < 127; ++c) {
+    if (c != '\n') all += c;  // Of a value of several lines each counts.
+  }
+  all += '|';
+  const SecretMask mask = MaskOf(all);
+  for (const char* format : {"\\u%04x", "\\u%04X", "\\\\u%04x", "%%%02x"}) {
+    std::string whole;
+    for (size_t at = 0; at < all.size(); ++at) {
+      char escape[16];
+      std::snprintf(escape, sizeof escape, format, all[at]);
+      whole += escape;
+    }
+    CAPTURE(whole);
+    CHECK(mask.Mask("\"" + whole + "\"") == "\"[CREDENTIAL]\"");
+    CHECK(mask.Mask("\"" + whole.substr(0, whole.size() - 1) + "\"").find("[CREDENTIAL]") ==
+          std::string::npos);
+  }
+  // Of the forms of one as well: PHP escapes base64's slashes, .NET its plus signs.
+  const SecretMask bytes = MaskOf("\xff\xef\xbe\xfb\xef\xbe\xff\xff\xff");
+  CHECK(bytes.Mask("\"\\/+++++++\\/\\/\\/\\/\"").find("++") == std::string::npos);
+  CHECK(bytes.Mask("\"/\\u002B++++++////\"").find("++") == std::string::npos);
 }
 
 TEST_CASE("Short values are not masked, and blanks around one are not part of it") {
@@ -82,10 +113,11 @@ TEST_CASE("A key of several lines is masked line by line, and its frame is not")
 TEST_CASE("A stream gives the same however it is cut, and keeps nothing back that is certain") {
   SecretMask mask = MaskOf(kValue);
   CHECK(mask.Add(kValue + "-and-longer"));
-  const std::string text =
-      "a t0ken-5ecre " + kValue + kValue + "-and-longer" + kValue + "-and t0ken";
+  const std::string text = "a t0ken-5ecre " + kValue + kValue + "-and-longer" + kValue +
+                           "-and \\u0074 " + R"(\u00740ken-5ecret\"\\\u0026= <x>\/y t0ken)";
   const std::string whole = mask.Mask(text);
-  CHECK(whole == "a t0ken-5ecre [CREDENTIAL][CREDENTIAL][CREDENTIAL]-and t0ken");
+  CHECK(whole ==
+        "a t0ken-5ecre [CREDENTIAL][CREDENTIAL][CREDENTIAL]-and \\u0074 [CREDENTIAL] t0ken");
   for (size_t first = 0; first <= text.size(); ++first) {
     for (size_t second : {first, (first + text.size()) / 2}) {
       MaskedStream stream(mask);
@@ -98,7 +130,9 @@ TEST_CASE("A stream gives the same however it is cut, and keeps nothing back tha
   }
   MaskedStream stream(mask);
   CHECK(stream.Feed("no secret\n") == "no secret\n");
-  CHECK(stream.Feed("t0ken-") == "");
+  CHECK(stream.Feed("\\u00") == "");
+  CHECK(stream.Feed("e4 \\") == "\\u00e4 ");
+  CHECK(stream.Feed("x t0ken-") == "\\x ");
   CHECK(stream.Feed("s\n") == "t0ken-s\n");
 }
 
