@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <initializer_list>
 #include <span>
 #include <string>
 
@@ -106,16 +107,33 @@ Address MappedV4(const uint8_t* four) {
   return address;
 }
 
-// The v4 address that a v6 address leads to through a translator on the way, if it is such a one:
-// NAT64 (RFC 6052), 6to4 (RFC 3056), and the old v4-compatible form (RFC 4291, 2.5.5.1).
-std::optional<Address> EmbeddedV4(const Address& address) {
-  const std::array<uint8_t, 16>& bytes = address.bytes;
-  constexpr std::array<uint8_t, 12> kNat64 = {0, 0x64, 0xFF, 0x9B};
-  if (std::equal(kNat64.begin(), kNat64.end(), bytes.begin())) return MappedV4(bytes.data() + 12);
-  if (bytes[0] == 0x20 && bytes[1] == 0x02) return MappedV4(bytes.data() + 2);
-  bool low = std::all_of(bytes.begin(), bytes.begin() + 12, [](uint8_t b) { return b == 0; });
-  if (low && (bytes[12] | bytes[13]) != 0) return MappedV4(bytes.data() + 12);
-  return std::nullopt;
+// The v4 addresses that a v6 address may lead to through a translator or a tunnel on the way: NAT64
+// (RFC 6052, and RFC 8215 with its four places in a /48), 6to4 (RFC 3056), SIIT (RFC 2765), Teredo
+// (RFC 4380, inverted), and the old v4-compatible form (RFC 4291, 2.5.5.1).
+std::vector<Address> EmbeddedV4(const Address& address) {
+  const std::array<uint8_t, 16>& b = address.bytes;
+  auto begins = [&b](std::initializer_list<uint8_t> bytes) {
+    return std::equal(bytes.begin(), bytes.end(), b.begin());
+  };
+  auto inverted = [&b](size_t at) { return static_cast<uint8_t>(~b[at]); };
+  std::vector<std::array<uint8_t, 4>> found;
+  const std::array<uint8_t, 4> last = {b[12], b[13], b[14], b[15]};
+  if (begins({0, 0x64, 0xFF, 0x9B, 0, 0, 0, 0, 0, 0, 0, 0})) found = {last};
+  if (begins({0, 0x64, 0xFF, 0x9B, 0, 1})) {
+    found = {
+        last, {b[6], b[7], b[9], b[10]}, {b[7], b[9], b[10], b[11]}, {b[9], b[10], b[11], b[12]}};
+    // Of a place that is not used are at least its first bytes zero.
+    std::erase_if(found, [](const auto& four) { return four[0] == 0; });
+  }
+  if (begins({0x20, 0x02})) found = {{b[2], b[3], b[4], b[5]}};
+  if (begins({0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF, 0, 0})) found = {last};
+  if (begins({0x20, 0x01, 0, 0}))
+    found = {{inverted(12), inverted(13), inverted(14), inverted(15)}};
+  bool low = begins({0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0});
+  if (low && (b[12] | b[13]) != 0) found = {last};
+  std::vector<Address> addresses;
+  for (const auto& four : found) addresses.push_back(MappedV4(four.data()));
+  return addresses;
 }
 
 bool IsControlPlanePort(uint16_t port) {
@@ -177,9 +195,11 @@ std::string RenderAddress(const Address& address) {
 AddressClass ClassifyAddress(const Address& address) {
   bool never = InAny(AlwaysBlocked(), address) || InAny(Metadata(), address);
   if (never) return AddressClass::kAlwaysBlocked;
-  if (InAny(Internal(), address)) return AddressClass::kInternal;
-  std::optional<Address> embedded = EmbeddedV4(address);
-  return embedded ? ClassifyAddress(*embedded) : AddressClass::kPublic;
+  AddressClass found = InAny(Internal(), address) ? AddressClass::kInternal : AddressClass::kPublic;
+  for (const Address& embedded : EmbeddedV4(address)) {
+    found = std::max(found, ClassifyAddress(embedded));
+  }
+  return found;
 }
 
 bool IsLoopback(const Address& address) {

@@ -22,6 +22,7 @@ struct Address {
 std::optional<Address> ParseAddress(std::string_view text);  // Without brackets.
 std::string RenderAddress(const Address& address);
 
+// The stricter the later.
 enum class AddressClass {
   kPublic,
   kInternal,       // RFC 1918 and the like: blocked unless the policy means it.
