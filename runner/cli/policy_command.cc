@@ -153,9 +153,9 @@ Status PrintCheck(const Checked& checked) {
   }
   if (!checked.parsed.ok()) return Ok();
   for (const policy::Warning& warning : InOrder(checked.parsed.value().warnings)) {
-    TRY(Print(codec::Locate(checked.file, warning.at) + ": warning: " + warning.what + "\n"));
+    TRY(PrintLines(codec::Locate(checked.file, warning.at) + ": warning: " + warning.what));
   }
-  return Print(checked.file + ": ok\n");
+  return PrintLines(codec::Locate(checked.file, {}) + ": ok");
 }
 
 codec::Json CheckAsJson(const Checked& checked) {
@@ -211,10 +211,10 @@ Status TestTable(const std::string& file, bool json, TableTotal* total) {
   total->failed += failed;
   total->files.Push(TableAsJson(file, report));
   if (json) return Ok();
-  for (const std::string& failure : report.failures) TRY(Print(failure + "\n"));
+  for (const std::string& failure : report.failures) TRY(PrintLines(failure));
   std::string word = failed == 0 ? "ok " : "FAILED ";
-  return Print(word + file + " (" + std::to_string(report.cases) +
-               (report.cases == 1 ? " case)\n" : " cases)\n"));
+  return PrintLines(word + codec::Locate(file, {}) + " (" + std::to_string(report.cases) +
+                    (report.cases == 1 ? " case)\n" : " cases)\n"));
 }
 
 }  // namespace
@@ -277,8 +277,8 @@ Result<int> PolicyExplainCommand(const Arguments& arguments) {
     if (named[i] == question.binaries[i]) continue;
     explanation.notes.push_back("'" + named[i] + "' is " + question.binaries[i] + " here");
   }
-  TRY(Print(arguments.Has("json") ? policy::RenderExplanationJson(explanation)
-                                  : policy::RenderExplanation(explanation)));
+  TRY(arguments.Has("json") ? Print(policy::RenderExplanationJson(explanation))
+                            : PrintLines(policy::RenderExplanation(explanation)));
   return explanation.allowed ? 0 : static_cast<int>(ExitCode::kRefused);
 }
 
@@ -318,8 +318,8 @@ Result<int> PolicyDiffCommand(const Arguments& arguments) {
   policy::ParsedPolicy now = TRY(ReadPolicy(before, agent));
   policy::ParsedPolicy next = TRY(ReadPolicy(after, agent));
   policy::PolicyDifference difference = policy::ComparePolicies(now.policy, next.policy, secrets);
-  TRY(Print(arguments.Has("json") ? policy::RenderDifferenceJson(difference, before, after)
-                                  : policy::RenderDifference(difference, before, after)));
+  TRY(arguments.Has("json") ? Print(policy::RenderDifferenceJson(difference, before, after))
+                            : PrintLines(policy::RenderDifference(difference, before, after)));
   return 0;
 }
 

@@ -23,13 +23,6 @@ constexpr size_t kBinariesShown = 4;
 constexpr size_t kColumns = 100;
 constexpr size_t kPlanLineBytesMax = 8192;
 
-// Hosts, paths and the command come from the repository.
-std::string Line(std::string_view what, std::string_view text) {
-  std::string line(what);
-  line.resize(std::max<size_t>(line.size(), 12), ' ');
-  return line + codec::NeutralLine(text, kPlanLineBytesMax) + "\n";
-}
-
 // What requests an endpoint lets pass.
 std::string Opened(const policy::Endpoint& endpoint) {
   std::string text;
@@ -110,18 +103,18 @@ std::string RenderFiles(const sandbox::SandboxPlan& plan) {
   }
   std::string text;
   if (layers > 0) {
-    text +=
-        Line("root", "the image: " + std::to_string(layers) + (layers == 1 ? " layer" : " layers"));
+    text += PlanLine("root",
+                     "the image: " + std::to_string(layers) + (layers == 1 ? " layer" : " layers"));
   }
   for (const char* word : {"read-write", "read-only", "empty", "replaced", "hidden", "scratch"}) {
     for (const auto& [path, found] : paths) {
       if (found != word) continue;
-      text += Line(word, path == plan.checkout && found == "read-write"
-                             ? path + " (the checkout: changes become the patch)"
-                             : path);
+      text += PlanLine(word, path == plan.checkout && found == "read-write"
+                                 ? path + " (the checkout: changes become the patch)"
+                                 : path);
     }
   }
-  for (const std::string& note : plan.notes) text += Line("note", note);
+  for (const std::string& note : plan.notes) text += PlanLine("note", note);
   return text;
 }
 
@@ -132,15 +125,21 @@ std::string RenderVariables(const std::vector<std::string>& env) {
   for (const std::string& entry : env) {
     std::string name = entry.substr(0, entry.find('='));
     if (line.size() + name.size() > kColumns - 13) {
-      text += Line(text.empty() ? "variables" : "", line);
+      text += PlanLine(text.empty() ? "variables" : "", line);
       line.clear();
     }
     line += (line.empty() ? "" : " ") + name;
   }
-  return text + Line(text.empty() ? "variables" : "", line);
+  return text + PlanLine(text.empty() ? "variables" : "", line);
 }
 
 }  // namespace
+
+std::string PlanLine(std::string_view what, std::string_view text) {
+  std::string line(what);
+  line.resize(std::max<size_t>(line.size(), 12), ' ');
+  return line + codec::NeutralLine(text, kPlanLineBytesMax) + "\n";
+}
 
 std::string RenderEndpoints(const policy::Policy& policy) {
   std::string text;
@@ -149,11 +148,12 @@ std::string RenderEndpoints(const policy::Policy& policy) {
       std::string ports;
       for (uint16_t port : endpoint.ports)
         ports += (ports.empty() ? ":" : ",") + std::to_string(port);
-      text += Line("endpoint", (endpoint.host.empty() ? "any host" : endpoint.host) + ports + "  " +
+      text +=
+          PlanLine("endpoint", (endpoint.host.empty() ? "any host" : endpoint.host) + ports + "  " +
                                    Opened(endpoint) + "  for " + NameBinaries(network.binaries));
     }
   }
-  return text.empty() ? Line("endpoint", "none: every connection is refused") : text;
+  return text.empty() ? PlanLine("endpoint", "none: every connection is refused") : text;
 }
 
 std::string RenderSandbox(const sandbox::SandboxPlan& plan) {
@@ -161,16 +161,16 @@ std::string RenderSandbox(const sandbox::SandboxPlan& plan) {
   char cpus[32] = "all";
   if (limits.cpus > 0) std::snprintf(cpus, sizeof cpus, "%g", limits.cpus);
   std::string text = RenderFiles(plan);
-  text += Line("limits", "memory " + codec::RenderSize(limits.memory_bytes) + ", disk " +
-                             codec::RenderSize(limits.disk_bytes) + ", processes " +
-                             std::to_string(limits.pids) + ", processors " + cpus);
-  text += Line("user", std::to_string(plan.inner_uid) + ":" + std::to_string(plan.inner_gid) +
-                           " (host " + std::to_string(plan.host_uid) + ":" +
-                           std::to_string(plan.host_gid) +
-                           (plan.idmap_checkout ? ", checkout id-mapped" : "") + ")");
+  text += PlanLine("limits", "memory " + codec::RenderSize(limits.memory_bytes) + ", disk " +
+                                 codec::RenderSize(limits.disk_bytes) + ", processes " +
+                                 std::to_string(limits.pids) + ", processors " + cpus);
+  text += PlanLine("user", std::to_string(plan.inner_uid) + ":" + std::to_string(plan.inner_gid) +
+                               " (host " + std::to_string(plan.host_uid) + ":" +
+                               std::to_string(plan.host_gid) +
+                               (plan.idmap_checkout ? ", checkout id-mapped" : "") + ")");
   std::string command;
   for (const std::string& word : plan.argv) command += (command.empty() ? "" : " ") + word;
-  return text + Line("command", command) + RenderVariables(plan.env);
+  return text + PlanLine("command", command) + RenderVariables(plan.env);
 }
 
 }  // namespace run

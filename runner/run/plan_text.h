@@ -3,11 +3,16 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "policy/model/policy.h"
 #include "sandbox/plan.h"
 
 namespace run {
+
+// One line of a plan. Hosts, paths and the command come from the repository: a terminal or a CI log
+// obeys nothing in `text`.
+std::string PlanLine(std::string_view what, std::string_view text);
 
 // One line per endpoint: what it opens, and for which programs.
 std::string RenderEndpoints(const policy::Policy& policy);

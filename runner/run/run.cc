@@ -445,15 +445,15 @@ Result<int> PrintPlan(const Request& request) {
   std::string text;
   if (plan.image) {
     const image::VerifiedImage& image = plan.image->pulled.image;
-    text += "image       " + image.reference.ToString() + " is " + image.manifest_digest +
-            ", signed by " + image.signer + "\n";
+    text += PlanLine("image", image.reference.ToString() + " is " + image.manifest_digest +
+                                  ", signed by " + image.signer);
   }
-  text += "policy      " + policy.source;
-  if (!policy.path.empty()) text += " " + policy.path;
-  if (!policy.ref.empty()) text += " at " + policy.ref;
-  text += "\n" + RenderEndpoints(plan.policy.parsed.policy);
+  std::string source = policy.source;
+  if (!policy.path.empty()) source += " " + policy.path;
+  if (!policy.ref.empty()) source += " at " + policy.ref;
+  text += PlanLine("policy", source) + RenderEndpoints(plan.policy.parsed.policy);
   for (const gateway::BoundSecret& secret : plan.credentials.secrets) {
-    text += "secret      " + secret.name + " for " + secret.host + "\n";
+    text += PlanLine("secret", secret.name + " for " + secret.host);
   }
   TRY(sys::WriteAll(STDOUT_FILENO, text + RenderSandbox(layout)));
   return 0;

@@ -3,6 +3,8 @@
 
 #include <string>
 
+#include "codec/text/neutral.h"
+
 namespace codec {
 
 // Where something stands in a file a person wrote. Line and column count from 1; 0: not from a
@@ -12,10 +14,12 @@ struct Position {
   int column = 0;
 };
 
-// "file:line:col", or "file" when the position is unknown.
+// "file:line:col", or "file" when the position is unknown. A file's name is a stranger's, and shown
+// as harmless as its text.
 inline std::string Locate(const std::string& file, Position at) {
-  if (at.line == 0) return file;
-  return file + ":" + std::to_string(at.line) + ":" + std::to_string(at.column);
+  std::string name = NeutralLine(file);
+  if (at.line == 0) return name;
+  return name + ":" + std::to_string(at.line) + ":" + std::to_string(at.column);
 }
 
 }  // namespace codec

@@ -139,7 +139,9 @@ std::string NeutralLine(std::string_view text, size_t bytes_max) {
   // "::command::" counts at the start of a line, white space aside; "##[command]" and
   // "##vso[command]" anywhere in it (actions/runner, ActionCommand.cs).
   if (size_t start = out.find_first_not_of(" \t"); start != std::string::npos) {
-    if (out.compare(start, 2, "::") == 0) out.insert(start + 1, " ");
+    // No command begins with a digit, as the address "::1" does.
+    bool address = start + 2 < out.size() && ascii::IsDigit(out[start + 2]);
+    if (out.compare(start, 2, "::") == 0 && !address) out.insert(start + 1, " ");
   }
   for (size_t at = out.find("##"); at != std::string::npos; at = out.find("##", at + 1)) {
     out.insert(at + 1, " ");

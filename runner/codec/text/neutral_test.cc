@@ -35,6 +35,7 @@ TEST_CASE("NeutralLine takes workflow commands their meaning") {
   CHECK(NeutralLine("###[group]x") == "# # #[group]x");
   CHECK(NeutralLine("##vso[task.x]") == "# #vso[task.x]");
   CHECK(NeutralLine("std::string stays") == "std::string stays");
+  CHECK(NeutralLine("::1 and ::1:443") == "::1 and ::1:443");
 }
 
 TEST_CASE("A command cannot be put together from what NeutralLine removes") {
