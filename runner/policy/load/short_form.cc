@@ -92,6 +92,11 @@ class EndpointTextParser {
     }
     TRY(ParseHost());
     TRY(ParsePort());
+    // Between colons nothing has a meaning; what was to stand at the end is missing.
+    if (segments_.size() > 3 && segments_.back().text.empty()) {
+      return reader_.Invalid(At(segments_.size() - 1), "nothing stands behind the last ':'",
+                             kGrammar);
+    }
     TRY(ParseAccess());
     TRY(ParseProtocol());
     TRY(ParseEnforcement());
@@ -198,9 +203,10 @@ class EndpointTextParser {
 
   Status ParseOptions() {
     if (segments_.size() < kSegmentsMax) return Ok();
-    std::string_view rest = Get(5).empty() ? std::string_view() : text_.substr(OffsetOf(5));
+    std::string_view rest = text_.substr(OffsetOf(5));
     Position at = At(5);
-    while (!rest.empty()) {
+    for (bool more = true; more;) {
+      more = rest.find(',') != std::string_view::npos;
       size_t comma = std::min(rest.find(','), rest.size());
       TRY(ParseOption(std::string(ascii::Trimmed(rest.substr(0, comma))), at));
       rest.remove_prefix(std::min(comma + 1, rest.size()));

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "policy/model/host_pattern.h"
 
+#include <arpa/inet.h>
+
 #include <algorithm>
 #include <cstdint>
 #include <optional>
@@ -179,12 +181,24 @@ std::string TcpHostFault(std::string_view written) {
 
 std::string HostSurprise(std::string_view host) {
   std::optional<Address> address = ParseAddress(host);
+  // What many programs read as an address, too: 127.1, 2130706433.
+  in_addr numbers;
+  if (!address && ::inet_aton(std::string(host).c_str(), &numbers) != 0) {
+    char dotted[INET_ADDRSTRLEN] = {};
+    address = ParseAddress(::inet_ntop(AF_INET, &numbers, dotted, sizeof dotted));
+  }
+  std::string plain = address ? RenderAddress(*address) : "";
   bool loopback = host == "localhost" || host.ends_with(".localhost") ||
-                  (address && (RenderAddress(*address).starts_with("127.") || host == "::1" ||
-                               host == "0.0.0.0" || host == "::"));
+                  plain.starts_with("127.") || plain == "::1" || plain == "0.0.0.0" ||
+                  plain == "::";
   if (CoversPublicSuffix(host)) {
     return "host '" + std::string(host) +
            "' covers names that anyone can register; write the names that are meant";
+  }
+  if (!loopback && address && ClassifyAddress(*address) == AddressClass::kAlwaysBlocked) {
+    return "host '" + std::string(host) +
+           "' never leads out of the sandbox: no policy opens link-local addresses and those of "
+           "cloud metadata";
   }
   if (!loopback) return "";
   return "host '" + std::string(host) +
