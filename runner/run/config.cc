@@ -160,7 +160,10 @@ Result<Config> LoadConfig(const change::Repository* repository, const std::strin
     logging::Warn("worktree configuration not used: commit it or --policy-ref worktree",
                   {{"file", kConfigPath}});
   }
-  if (!file.text) return Config{};
+  if (!file.text) {
+    TRY(CheckSpelling(repository, checkout, ref, kConfigPath));
+    return Config{};
+  }
   // What the file names comes from the same commit.
   image::TrustFile read = [&](const std::string& path) -> Result<std::string> {
     TrustedFile named = TRY(ReadTrustedFile(repository, checkout, ref, path, kNamedFileBytesMax));

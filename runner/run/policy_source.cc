@@ -71,6 +71,7 @@ Result<PolicySource> FindPolicy(const Request& request, const change::Repository
     logging::Warn("worktree policy not used: commit it or --policy-ref worktree",
                   {{"file", kPolicyPath}});
   }
+  if (!file.text) TRY(CheckSpelling(repository, checkout, ref, kPolicyPath));
   source.record.commit = std::move(file.commit);
   source.text = std::move(file.text);
   return source;

@@ -40,4 +40,18 @@ Result<TrustedFile> ReadTrustedFile(const change::Repository* repository,
   return result;
 }
 
+Status CheckSpelling(const change::Repository* repository, const std::string& checkout,
+                     const TrustedRef& ref, const std::string& path) {
+  constexpr size_t kBytesMax = size_t{1} << 20;
+  const std::string stem = path.substr(0, path.rfind('.'));
+  for (const std::string& other : {stem + ".yaml", stem + ".YML", stem + ".YAML", stem + ".json"}) {
+    Result<TrustedFile> file = ReadTrustedFile(repository, checkout, ref, other, kBytesMax);
+    // One that cannot be read is there all the same.
+    if (file.ok() && !file.value().text) continue;
+    return Error{Code::kInvalid, other + " is not read: its name has to be " + path,
+                 "git mv " + other + " " + path};
+  }
+  return Ok();
+}
+
 }  // namespace run

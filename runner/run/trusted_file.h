@@ -34,4 +34,10 @@ Result<TrustedFile> ReadTrustedFile(const change::Repository* repository,
                                     const std::string& checkout, const TrustedRef& ref,
                                     const std::string& path, size_t bytes_max);
 
+// For a file that is missing, `path` (NAME.yml): kInvalid where another one stands beside it whose
+// name was probably meant for it (NAME.yaml, NAME.YML), so that no misspelt file is silently
+// replaced by what is built in. Otherwise as ReadTrustedFile().
+Status CheckSpelling(const change::Repository* repository, const std::string& checkout,
+                     const TrustedRef& ref, const std::string& path);
+
 }  // namespace run
