@@ -126,6 +126,22 @@ std::string RenderPolicyReference() {
       "are\nclosed under `allowed_ips` and for hosts that are written out.\n";
   for (Section section : PolicySections()) RenderSection(section, &out);
   out +=
+      "\n## Paths of requests\n\n"
+      "A pattern is matched as it is written: case counts, and so does a `/` at the end. Many "
+      "servers "
+      "take `/user/keys/`, or\n`/User/Keys`, for `/user/keys`, and a deny rule for `/user/keys` "
+      "refuses neither, nor does `/user/keys/**` refuse\n`/user/keys`. Deny both:\n\n"
+      "```yaml\n"
+      "deny_rules:\n"
+      "  - {method: \"*\", path: /user/keys}\n"
+      "  - {method: \"*\", path: /user/keys/**}\n"
+      "```\n\n"
+      "Where a server is known not to regard case, write `/[uU]ser/...`, or, better, allow what is "
+      "needed in place of denying the\nrest: a path in another case is then refused.\n\n"
+      "With `protocol: rest` an allowed GET that asks for a WebSocket opens one, as in OpenShell, "
+      "under `access: read-only` too.\nIts messages are not judged, and so may write. With "
+      "`protocol: websocket` they are; where no path should open one, allow\nonly the paths that "
+      "do not.\n"
       "\n## What else a run shows\n\n"
       "All of this is read-only, and `run --plan-only` lists it:\n\n"
       "- `/usr`, `/lib`, `/etc`, `/app` and `/var/log`, as OpenShell adds them to every policy;\n"

@@ -174,7 +174,7 @@ constexpr auto kKeys = std::to_array<KeySpec>({
      "`allow_all_known_mcp_methods`."},
     {kMatch, "path", kText, "required for `rest` and `websocket`",
      "A pattern for the canonical path: `*` stays within one segment, `**` crosses; a lone `**` is "
-     "every path."},
+     "every path. Case and a `/` at the end count: see below."},
     Nested(kMatch, "query", kPatterns, kMatcher, "none",
            "Per key of the query a pattern, or a mapping. To allow, every value of the key must "
            "match; to deny, one is enough."),
