@@ -18,7 +18,7 @@ BUILD = ROOT / 'build'
 # Suites mostly wait for processes they started: more at once than there are processors.
 SUITES_AT_ONCE = 3
 LONGEST = ('kernel', 'ecosystems', 'gateway_process')
-# A variable: features and suites whose absence is a failure and not a skip; `all` names every one.
+# A variable: features and suites whose skips are failures; `all` names every one.
 REQUIRE = 'AGENTIC_CI_TESTS_REQUIRE'
 OUTPUT_LINES_MAX = 60  # Of a failure; the whole is in build/check.log.
 
@@ -59,24 +59,41 @@ class Tally:
                            not failed, failed)
 
 
+def skip_reasons(output):
+    """Why cases were skipped, each once; those of ours begin with the feature that is missing."""
+    found = re.findall(r"# SKIP (.+)|skipped '(.+)'|skipped \"(.+)\"", output)
+    return sorted(set(''.join(reason).strip() for reason in found))
+
+
+def is_required(name, reasons):
+    """Whether suite `name`, or a feature that it was skipped for, has to be there."""
+    features = {reason.partition(':')[0] for reason in reasons}
+    return bool(({name, 'all'} | features) & set(os.environ.get(REQUIRE, '').split()))
+
+
 def count_cases(output, succeeded):
     """(passed, failed, skipped) of one test program, in the words of its framework; else 1 case."""
     def last(pattern):
         found = re.findall(pattern, output, re.MULTILINE)
         return int(found[-1]) if found else None
 
+    def total(pattern):
+        return sum(int(number) for number in re.findall(pattern, output, re.MULTILINE))
+
     passed = last(r'^All tests passed \(\d+ assertions? in (\d+) test cases?\)')  # Catch2
     failed = last(r'^test cases: .*?(\d+) failed')
-    skipped = 0
-    if failed is not None:
-        passed = last(r'^test cases:.*?(\d+) passed') or 0
+    skipped = len(re.findall(r'^ *# SKIP ', output, re.MULTILINE))
+    if passed is not None or failed is not None:
+        # Catch2 takes what base/skip.h ended for passed.
+        passed = (passed or last(r'^test cases:.*?(\d+) passed') or 0) - skipped
     elif last(r'^# pass (\d+)') is not None:  # node --test
         passed, failed = last(r'^# pass (\d+)'), last(r'^# fail (\d+)')
         skipped = last(r'^# skipped (\d+)') or 0
-    elif last(r'^Ran (\d+) tests?') is not None:  # unittest
-        bad = (last(r'^FAILED \(.*?failures=(\d+)') or 0) + (last(r'^FAILED \(.*?errors=(\d+)') or 0)
-        skipped = last(r'^(?:OK|FAILED) \(.*?skipped=(\d+)') or 0
-        passed, failed = last(r'^Ran (\d+) tests?') - bad - skipped, bad
+    elif last(r'^Ran (\d+) tests?') is not None:  # unittest, perhaps as several users.
+        failed = total(r'^FAILED \(.*?failures=(\d+)') + total(r'^FAILED \(.*?errors=(\d+)')
+        left_out = total(r'^(?:OK|FAILED) \(.*?skipped=(\d+)')
+        passed = max(0, total(r'^Ran (\d+) tests?') - failed - left_out)
+        skipped += left_out
     elif last(r'^(\d+) passed, \d+ failed') is not None:  # Our own.
         passed, failed = last(r'^(\d+) passed, \d+ failed'), last(r'^\d+ passed, (\d+) failed')
     if passed == 0 and not failed and not skipped:
@@ -104,14 +121,18 @@ def run_test(tally, directory, name, prefix=''):
     case = tree.find('testcase')
     output = case.findtext('system-out') or ''
     seconds = float(case.get('time'))
-    if case.find('skipped') is not None or case.get('status') == 'notrun':
-        lines = [line for line in output.splitlines() if line.strip()] or ['no reason given']
-        reason = next((line for line in lines if 'skip' in line.lower()), lines[-1]).strip()
-        missing = bool({name, 'all'} & set(os.environ.get(REQUIRE, '').split()))
-        return tally.report(prefix + name, seconds, output, 0, int(missing), None if missing else reason)
+    reasons = skip_reasons(output)
+    left_out = case.find('skipped')
+    if left_out is not None and not left_out.get('message', '').startswith('SKIP_RETURN_CODE'):
+        return tally.report(prefix + name, seconds, output, 0, 1)  # Its program is missing.
+    if left_out is not None:
+        missing = is_required(name, reasons)
+        why = reasons[0] if reasons else 'no reason given'
+        return tally.report(prefix + name, seconds, output, 0, int(missing), None if missing else why)
     passed, failed, skipped = count_cases(output, case.get('status') == 'run')
-    reasons = sorted(set(re.findall(r"# SKIP (.+)|skipped '(.+)'", output)))
-    why = ', '.join(''.join(reason) for reason in reasons[:3])
+    if skipped and is_required(name, reasons):
+        failed, skipped = failed + skipped, 0
+    why = ', '.join(reasons[:3])
     return tally.report(prefix + name, seconds, output, passed, failed,
                         f'{skipped} cases{": " + why if why else ""}' if skipped else None)
 

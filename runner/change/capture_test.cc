@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "base/skip.h"
 #include "change/test_tree.h"
 
 namespace change {
@@ -128,8 +129,7 @@ TEST_CASE("An opaque directory hides what the lower layer has, at every depth") 
   upper.Write("dir/kept", "same\n");
   upper.Write("dir/sub/new", "something else\n");
   if (::setxattr(upper.At("dir").c_str(), "user.overlay.opaque", "y", 1, 0) != 0) {
-    WARN("skipped: no user attributes on the temporary directory's file system");
-    return;
+    SKIP("xattr: no user attributes on the temporary directory's file system");
   }
   CHECK(Summary(Capture(upper, checkout, nullptr)) ==
         Lines{"deleted dir/gone", "deleted dir/other/gone", "deleted dir/sub/gone",
@@ -144,8 +144,7 @@ TEST_CASE("An empty file is a whiteout only in a directory marked for it") {
   for (const char* path : {"marked/a", "plain/a"}) {
     upper.Write(path, "");
     if (::setxattr(upper.At(path).c_str(), "user.overlay.whiteout", "", 0, 0) != 0) {
-      WARN("skipped: no user attributes on the temporary directory's file system");
-      return;
+      SKIP("xattr: no user attributes on the temporary directory's file system");
     }
   }
   REQUIRE(::setxattr(upper.At("marked").c_str(), "user.overlay.opaque", "x", 1, 0) == 0);

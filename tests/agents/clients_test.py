@@ -126,7 +126,7 @@ class Clients(unittest.TestCase):
     def test_python_requests(self):
         self.check_three_answers('/usr/bin/python3', REQUESTS, 'ask.py')
 
-    @unittest.skipUnless(NODE, 'no Node whose fetch knows a proxy')
+    @unittest.skipUnless(NODE, 'npm: no Node whose fetch knows a proxy')
     def test_node_fetch(self):
         self.check_three_answers(f'{NODE}/node', JAVASCRIPT, 'ask.mjs')
 
@@ -152,4 +152,4 @@ class Clients(unittest.TestCase):
 
 
 if __name__ == '__main__':
-    unittest.main()
+    unittest.main(verbosity=2)

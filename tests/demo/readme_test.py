@@ -120,7 +120,7 @@ class Policies(unittest.TestCase):
             self.check(path)
 
 
-@unittest.skipUnless(yaml, 'no python3-yaml')
+@unittest.skipUnless(yaml, 'yaml: no python3-yaml')
 class Workflows(unittest.TestCase):
     def check(self, text):
         inputs = yaml.safe_load((ROOT / 'action.yml').read_text())['inputs']
@@ -149,4 +149,4 @@ class Links(unittest.TestCase):
 
 
 if __name__ == '__main__':
-    unittest.main()
+    unittest.main(verbosity=2)

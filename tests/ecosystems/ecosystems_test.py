@@ -32,7 +32,7 @@ POM = '''<project><modelVersion>4.0.0</modelVersion><groupId>a</groupId><artifac
 def need(program):
     path = shutil.which(program)
     if path is None:
-        raise unittest.SkipTest(f'{program} is not installed')
+        raise unittest.SkipTest(f'{program}: not installed')
     return os.path.realpath(path)
 
 
@@ -57,7 +57,7 @@ class Ecosystems(unittest.TestCase):
             done = subprocess.run(['/bin/sh', '-c', move(command)], cwd=self.checkout,
                                   capture_output=True, text=True, timeout=SECONDS, env={**os.environ, **moved})
         if done.returncode != 0:
-            raise unittest.SkipTest(f'outside the sandbox it fails as well: {done.stderr.strip().splitlines()[-1:]}')
+            raise unittest.SkipTest(f'network: outside the sandbox it fails as well: {done.stderr.strip().splitlines()[-1:]}')
 
     def inside(self, command, environment=None):
         policy = self.directory / 'policy.yml'
@@ -141,4 +141,4 @@ class Ecosystems(unittest.TestCase):
 
 
 if __name__ == '__main__':
-    unittest.main()
+    unittest.main(verbosity=2)

@@ -50,7 +50,7 @@ network_policies:
       - {{host: "*.wild.example.test", port: 443, protocol: rest, enforcement: enforce, access: full}}
       - {{host: rebound.example.test, port: 443, protocol: rest, enforcement: enforce, access: full}}
       - {{host: nowhere.example.test, port: 443, protocol: rest, enforcement: enforce, access: full}}
-    binaries: [{{path: {curl}}}, {{path: {python}}}]
+    binaries: [{{path: {curl}}}, {{path: {python}}}, {{path: {folder}/replaced}}]
   raw:
     endpoints:
       - {{host: l4.example.test, ports: [443, 9000, 9001]}}
@@ -79,7 +79,7 @@ def enter_namespaces():
     flags = ["--net", "--mount"] if os.geteuid() == 0 else ["--user", "--map-root-user", "--net", "--mount"]
     os.environ["GATEWAY_TEST_INSIDE"] = "1"
     if subprocess.run(["unshare", *flags, "true"], stderr=subprocess.DEVNULL).returncode != 0:
-        print("SKIPPED: this machine gives no network namespace")
+        print("# SKIP userns: this machine gives no network namespace")
         sys.exit(77)
     os.execvp("unshare", ["unshare", *flags, PYTHON, os.path.abspath(sys.argv[0]), *sys.argv[1:]])
 
@@ -128,7 +128,7 @@ class Stage:
         self.expect_ready(servers)
         threading.Thread(target=self.serve_loopback, daemon=True).start()
         with open(self.folder + "/policy.yaml", "w") as out:
-            out.write(POLICY.format(curl=CURL, python=PYTHON))
+            out.write(POLICY.format(curl=CURL, python=PYTHON, folder=self.folder))
         self.gateway = self.start([driver, self.folder + "/policy.yaml", self.folder + "/trusted.pem", self.folder,
                                    PROXY[0], str(PROXY[1]), str(os.getpid()), "API_TOKEN@api.example.test=" + TOKEN,
                                    "LOCAL@host.openshell.internal=local-secret",

@@ -648,7 +648,7 @@ def enter_namespaces():
     flags = ["--net", "--mount"] if os.geteuid() == 0 else ["--user", "--map-root-user", "--net", "--mount"]
     os.environ["HTTP2_TEST_INSIDE"] = "1"
     if subprocess.run(["unshare", *flags, "true"], stderr=subprocess.DEVNULL).returncode != 0:
-        print("SKIPPED: this machine gives no network namespace")
+        print("# SKIP userns: this machine gives no network namespace")
         sys.exit(77)
     os.execvp("unshare", ["unshare", *flags, PYTHON, os.path.abspath(__file__), *sys.argv[1:]])
 

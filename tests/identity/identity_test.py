@@ -65,8 +65,7 @@ class Case(unittest.TestCase):
         done = subprocess.run([*under, *self.line(script)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                               stdin=subprocess.DEVNULL, text=True, timeout=60)
         if done.returncode == UNSUPPORTED:
-            print("SKIPPED: " + done.stderr)
-            sys.exit(77)
+            self.skipTest("userns: " + done.stderr)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         return dict(line.split("=", 1) for line in done.stdout.splitlines() if "=" in line)
 
@@ -345,4 +344,4 @@ class Ends(Case):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=[sys.argv[0], *sys.argv[3:]])
+    unittest.main(argv=[sys.argv[0], *sys.argv[3:]], verbosity=2)

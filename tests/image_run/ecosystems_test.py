@@ -144,7 +144,7 @@ class Ecosystems(Case):
         self.assertLess(time.monotonic() - began, ASK_SECONDS)
 
 
-@unittest.skipUnless(os.geteuid() == 0, 'needs root')
+@unittest.skipUnless(os.geteuid() == 0, 'root: only root may')
 class Root(Case):
     uid = 0
 

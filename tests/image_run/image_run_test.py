@@ -509,7 +509,7 @@ class Interrupts(Case):
             children = read(f'/proc/{process.pid}/task/{process.pid}/children').split()
             self.assertTrue(children)
             if os.geteuid() != 0:
-                self.skipTest("only root may look into a process with ids of its own")
+                self.skipTest("root: only root may look into a process with ids of its own")
 
             def has(pid, text):
                 return text in read(f'/proc/{pid}/environ') + read(f'/proc/{pid}/cmdline')
@@ -798,7 +798,7 @@ class Command(Case):
         self.run_image(f'oci:{layout}:v1', 'true')
 
 
-@unittest.skipUnless(os.geteuid() == 0, 'needs root')
+@unittest.skipUnless(os.geteuid() == 0, 'root: only root may')
 class Root(Case):
     uid = 0
 
@@ -818,7 +818,7 @@ class Root(Case):
 def main():
     os.umask(0o022)
     if not os.path.exists(images.BUSYBOX):
-        print('SKIPPED: image_run: no ' + images.BUSYBOX + '; apt-get install busybox-static')
+        print('# SKIP busybox: no ' + images.BUSYBOX + '; apt-get install busybox-static')
         sys.exit(77)
     unittest.main(argv=[sys.argv[0], *sys.argv[2:]], verbosity=2)
 

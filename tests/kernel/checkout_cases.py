@@ -4,7 +4,7 @@ import os
 import shutil
 import subprocess
 
-from harness import BIN, CANARY, FIXTURES, PLACE, ROOT, Case, git, read, write
+from harness import BIN, CANARY, FIXTURES, PLACE, ROOT, Case, git, only_as, read, write
 
 NAMES = ['with space', 'comma,name', 'colon:name', 'back\\slash', 'ünïcode ✓', "quo'te\"s", '-dash',
          'new\nline', '$(id)', 'lowerdir=x,upperdir=y:z', '%s%n', 'a' * 200]
@@ -111,9 +111,8 @@ class Checkouts(Case):
             self.assertIn(PLACE + '/nested/volume', run.err)
             self.assertIn('umount', run.err)
 
+    @only_as('root')
     def test_host_with_mounts_in_etc_as_every_container_has(self):
-        if FIXTURES and not ROOT:
-            self.skipTest('as root: the mount is its')
         self.feature('root', ROOT, 'only root can mount there')
         hosts = write(self.dir + '/hosts', 'of the container\n')
         line, _ = self.command(['sh', '-c', 'cat /etc/hosts; id -un; touch /etc/x; cat /etc/shadow'])
@@ -133,9 +132,9 @@ class Checkouts(Case):
         self.assertEqual(self.shell('cat README.md private/file; echo y > private/file').out,
                          'hello\nx\n')
 
+    @only_as('root')
     def test_checkout_of_another_user_is_handed_over_by_root(self):
-        if not ROOT:
-            self.skipTest('as root: test_checkout_of_another_user_is_69_with_what_to_type is the other half')
+        self.feature('root', ROOT, 'only root can give a checkout to another user')
         other = self.make_checkout(self.dir + '/other')
         subprocess.run(['chown', '-R', '23456:23457', other], check=True)
         os.chmod(other + '/README.md', 0o600)

@@ -6,7 +6,7 @@ import signal
 import subprocess
 import time
 
-from harness import BASE, FIXTURES, PLAIN_ENV, PROBE, ROOT, USER, Case, git, wait_until, write
+from harness import BASE, FIXTURES, PLAIN_ENV, PROBE, ROOT, USER, Case, git, only_as, wait_until, write
 
 
 class ExitCodes(Case):
@@ -61,9 +61,8 @@ class ExitCodes(Case):
         self.assertRegex(done.stderr, 'hint: (sudo sysctl -w user.max_user_namespaces|setpriv)')
         self.assertTrue(os.path.exists(report + '/run.json'))
 
+    @only_as('user')  # Root hands any checkout over.
     def test_checkout_of_another_user_is_69_with_what_to_type(self):
-        if ROOT:
-            self.skipTest('as an ordinary user: root hands any checkout over')
         self.feature('root', FIXTURES, 'nobody here can give a checkout to another user')
         run = self.run_agent('true', checkout=BASE + '/foreign', code=69)
         self.assertIn('chown -R', run.err)
@@ -178,9 +177,8 @@ class ExitCodes(Case):
             entrances.append(f'{group}/{entrance}')
         return entrances
 
+    @only_as('root')  # Which delegates it.
     def test_delegated_cgroup_is_used_by_an_ordinary_user(self):
-        if not ROOT:
-            return  # Once is enough.
         writable = os.access('/sys/fs/cgroup', os.W_OK)
         self.feature('cgroup', writable, 'nobody here can delegate a cgroup')
         entrances = self.delegated()

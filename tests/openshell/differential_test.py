@@ -32,7 +32,7 @@ def harness(testbed, cache):
     """The path of OpenShell's harness, unpacked once."""
     archives = sorted(pathlib.Path(testbed).glob('openshell-*.tar.zst'))
     if not archives:
-        print(f'SKIPPED: no build of OpenShell in {testbed}: nothing to compare with')
+        print(f'# SKIP testbed: no build of OpenShell in {testbed}')
         sys.exit(SKIPPED)
     directory = pathlib.Path(cache) / archives[-1].name.removesuffix('.tar.zst')
     found = directory / 'openshell' / 'bin' / 'openshell-verdicts'

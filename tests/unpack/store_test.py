@@ -197,7 +197,7 @@ class Kept(Case):
 
 
 class Disks(Case):
-    @unittest.skipUnless(os.geteuid() == 0, 'needs root to mount')
+    @unittest.skipUnless(os.geteuid() == 0, 'root: only root may mount')
     def test_a_full_disk_is_told_and_leaves_nothing(self):
         os.mkdir(self.store)
         subprocess.run(['mount', '-t', 'tmpfs', '-o', f'size=6m,mode=700,uid={self.uid},gid={self.uid}', 'tmpfs',
@@ -209,7 +209,7 @@ class Disks(Case):
         self.assertEqual(self.run_driver('verify').lines, [])
         self.accept(file('a', os.urandom(1 << 20)), name='smaller')
 
-    @unittest.skipUnless(os.geteuid() == 0, 'needs root to mount')
+    @unittest.skipUnless(os.geteuid() == 0, 'root: only root may mount')
     def test_a_read_only_store_gives_what_it_has(self):
         name = self.layout(file('a', 'x'))
         self.assertEqual(self.run_driver('unpack', name).status, 0)
@@ -236,7 +236,7 @@ class Disks(Case):
         os.symlink(f'{self.top}/moved', f'{self.store}/layers')
         self.assertEqual(self.run_driver('unpack', name).status, 1)
 
-    @unittest.skipUnless(os.geteuid() == 0, 'needs root to own it')
+    @unittest.skipUnless(os.geteuid() == 0, 'root: only root may give it away')
     def test_a_store_of_somebody_else_is_refused(self):
         os.mkdir(self.store, 0o755)
         self.assertRegex(self.run_driver('unpack', self.layout(file('a', 'x'))).error, '^6 .*belongs to user 0')
@@ -249,4 +249,4 @@ class Disks(Case):
 
 
 if __name__ == '__main__':
-    unittest.main()
+    unittest.main(verbosity=2)

@@ -492,7 +492,7 @@ class Hosts(Case):
 class AsRoot(Case):
     uid = 0
 
-    @unittest.skipUnless(os.geteuid() == 0, 'needs root')
+    @unittest.skipUnless(os.geteuid() == 0, 'root: only root may')
     def test_root_unpacks_for_nobody_in_particular(self):
         done, trees = self.unpack(directory('d/', 0o700) + file('d/f', 'x', mode=0o600) + symlink('l', self.canary) +
                                   file('l/x', 'x') + file('.wh..wh..opq'), file('.wh.l') + file('d/.wh.f'))
@@ -508,4 +508,4 @@ class AsRoot(Case):
 
 
 if __name__ == '__main__':
-    unittest.main()
+    unittest.main(verbosity=2)
