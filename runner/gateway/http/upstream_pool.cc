@@ -52,7 +52,7 @@ void UpstreamPool::Keep(std::unique_ptr<UpstreamConnection> connection) {
 // Closes what nobody has used for a while, or what its server has closed.
 Task<Done> UpstreamPool::Sweep() {
   while (!idle_.empty()) {
-    co_await loop_.Sleep(Deadline::After(kIdleUpstreamSweep));
+    co_await loop_.Sleep(Deadline::After(sweep_));
     auto oldest = Deadline::Clock::now() - kIdleUpstreamTimeout;
     std::erase_if(idle_, [&](const std::unique_ptr<UpstreamConnection>& connection) {
       return connection->idle_since < oldest || connection->stream->IsStale();

@@ -28,7 +28,9 @@ std::string UpstreamKey(bool tls, const std::string& host, uint16_t port);
 // was verified for that host. Raw tunnels are never kept here.
 class UpstreamPool {
  public:
-  explicit UpstreamPool(EventLoop& loop) : loop_(loop) {}
+  // Looks every `sweep` for connections that nobody needs any more.
+  explicit UpstreamPool(EventLoop& loop, milliseconds sweep = kIdleUpstreamSweep)
+      : loop_(loop), sweep_(sweep) {}
 
   // The one of `key` that was used last, is still open and leads to one of `addresses`; or null.
   std::unique_ptr<UpstreamConnection> Take(const std::string& key,
@@ -46,6 +48,7 @@ class UpstreamPool {
   Task<Done> Sweep();
 
   EventLoop& loop_;
+  const milliseconds sweep_;
   Idle idle_;  // The one used last behind.
   bool sweeping_ = false;
 };

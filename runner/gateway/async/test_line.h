@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// For unit tests: coroutines run to their end, and streams on socket pairs.
+#pragma once
+
+#include <fcntl.h>
+#include <sys/socket.h>
+
+#include <catch2/catch.hpp>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "base/sys.h"
+#include "gateway/async/event_loop.h"
+#include "gateway/async/stream.h"
+#include "gateway/async/task.h"
+
+namespace gateway {
+
+inline Deadline Soon() { return Deadline::After(std::chrono::milliseconds(20)); }
+// Long enough on any machine: a test that waits for so long has failed.
+inline Deadline Late() { return Deadline::After(std::chrono::seconds(30)); }
+
+inline Task<Done> Pause(EventLoop& loop, std::chrono::milliseconds span) {
+  co_await loop.Sleep(Deadline::After(span));
+  co_return Done{};
+}
+
+template <typename T>
+Task<Done> Store(EventLoop& loop, Task<T> task, std::optional<T>& result) {
+  result = co_await task;
+  loop.Stop();
+  co_return Done{};
+}
+
+// Runs the loop until `task` is done.
+template <typename T>
+T RunUntilDone(EventLoop& loop, Task<T> task) {
+  std::optional<T> result;
+  loop.Spawn(Store(loop, std::move(task), result));
+  if (!result.has_value()) loop.Run();
+  REQUIRE(result.has_value());
+  return std::move(*result);
+}
+
+// A stream and the test's end of it. Each send of the test arrives as one read.
+class TestLine {
+ public:
+  explicit TestLine(EventLoop& loop) {
+    auto [ours, theirs] = sys::SocketPair().value();
+    ::fcntl(theirs.get(), F_SETFL, O_NONBLOCK);
+    far_ = std::move(ours);
+    stream_ = std::make_unique<Stream>(loop, std::move(theirs));
+  }
+  Stream& stream() { return *stream_; }
+  void Send(std::string_view bytes) { REQUIRE(sys::WriteAll(far_.get(), bytes).ok()); }
+  // The test sends no more.
+  void Finish() { REQUIRE(::shutdown(far_.get(), SHUT_WR) == 0); }
+  // The test is gone.
+  void Close() { far_.Close(); }
+  // All that has arrived at the test's end.
+  std::string Arrived() {
+    std::string all;
+    std::string piece(size_t{1} << 18, '\0');
+    for (;;) {
+      ssize_t n = ::recv(far_.get(), piece.data(), piece.size(), MSG_DONTWAIT);
+      if (n <= 0) break;
+      all.append(piece, 0, static_cast<size_t>(n));
+    }
+    return all;
+  }
+  // All of it has arrived, and nothing will follow.
+  bool Ended() {
+    char byte = 0;
+    return ::recv(far_.get(), &byte, 1, MSG_DONTWAIT) == 0;
+  }
+
+ private:
+  Fd far_;
+  std::unique_ptr<Stream> stream_;
+};
+
+}  // namespace gateway
