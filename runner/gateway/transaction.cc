@@ -331,12 +331,14 @@ Task<Transaction::Moved> Transaction::MoveBody() {
       bytes = filtered;
     }
     Status written = co_await to.Write(bytes);
-    if (written.ok() && piece.value().end) {
-      written = co_await to.Finish(from.trailers());
-      co_return written.ok() ? Moved::kWhole : Moved::kSinkFailed;
+    bool end = piece.value().end;
+    if (written.ok() && end) written = co_await to.Finish(from.trailers());
+    if (written.ok() && !end && !from.ready()) written = co_await to.Flush();
+    if (!written.ok()) {
+      why_ = written.error().what;  // kBug: not the length that the head said.
+      co_return written.error().code == Code::kBug ? Moved::kMalformed : Moved::kSinkFailed;
     }
-    if (written.ok() && !from.ready()) written = co_await to.Flush();
-    if (!written.ok()) co_return Moved::kSinkFailed;
+    if (end) co_return Moved::kWhole;
   }
 }
 
