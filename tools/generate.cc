@@ -72,14 +72,15 @@ std::string RenderCliReference() {
   std::string text =
       "# The command line\n\n" + std::string(kNote) +
       "Errors go to standard error as `agentic-ci: error: what`, with what to type as "
-      "`agentic-ci: hint: ...`; a\nmistake in a file is `file:line:col: error: what`. "
-      "What the exit status means: [exit codes](exit-codes.md).\n"
-      "No variable of the environment is looked at but those listed here.\n\n";
+      "`agentic-ci: hint: ...`; an\nerror in a file is `file:line:col: error: what`. "
+      "The exit statuses are listed in [exit codes](exit-codes.md).\n"
+      "Only the environment variables listed here are read.\n\n";
   for (const cli::Command& command : cli::Commands()) text += RenderCommand(command);
   text +=
       "## Inputs and outputs of the action\n\n"
       "Every option of `run` is an input of the same name; a switch is `\"true\"` or "
-      "`\"false\"`, and what may be given\nseveral times is given one per line. Beside them:\n\n";
+      "`\"false\"`, and an option that may be given\nseveral times has one value per line. In "
+      "addition:\n\n";
   text += "| input | meaning |\n|---|---|\n| " + Code(cli::kCommandInput.name) + " | " +
           Cell(cli::kCommandInput.doc) + " |\n\n";
   text += RenderNames("output of the action", cli::kActionOutputs) + "\n";
@@ -88,8 +89,8 @@ std::string RenderCliReference() {
 
 std::string RenderExitCodes() {
   std::string text = "# Exit codes\n\n" + std::string(kNote) +
-                     "`run.json` says more: `outcome.kind` and `outcome.reason`, on every one of "
-                     "these ends.\n\n| code | meaning |\n|---|---|\n";
+                     "For every exit code, `run.json` has more details: `outcome.kind` and "
+                     "`outcome.reason`.\n\n| code | meaning |\n|---|---|\n";
   for (const ExitCodeDoc& code : kExitCodes) {
     text += "| " + std::string(code.status) + " | " + Cell(code.meaning) + " |\n";
   }

@@ -48,7 +48,7 @@ Texts TraitsOf(const Endpoint& endpoint) {
 // What more than its rules an endpoint opens.
 Texts LooseEndsOf(const Endpoint& endpoint) {
   Texts ends;
-  if (endpoint.tls == TlsMode::kSkip) ends.emplace_back("TLS that is not inspected");
+  if (endpoint.tls == TlsMode::kSkip) ends.emplace_back("uninspected TLS");
   if (endpoint.enforcement == Enforcement::kAudit && JudgesRequests(endpoint.protocol)) {
     ends.emplace_back("requests that the rules refuse (audit)");
   }
@@ -157,12 +157,12 @@ class OneWay {
   std::string ConnectionText(const Grant& grant, const std::string& binary) const {
     const Endpoint& endpoint = *grant.endpoint;
     std::string text = "connections";
-    if (endpoint.tls == TlsMode::kSkip) return text + " that are not inspected";
+    if (endpoint.tls == TlsMode::kSkip) return text + " without inspection";
     if (endpoint.protocol == Protocol::kTcp) return "raw " + text;
     if (!IsJudged(to_, grant, binary)) return text + " with every request";
     if (!JudgesRequests(endpoint.protocol)) return text;
     text += " with " + RulesText(endpoint.protocol, grant.rules);
-    if (endpoint.enforcement == Enforcement::kAudit) text += ", and in audit what the rules refuse";
+    if (endpoint.enforcement == Enforcement::kAudit) text += ", and the rest in audit mode";
     return text;
   }
 

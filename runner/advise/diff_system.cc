@@ -40,7 +40,7 @@ void ComparePaths(const FilesystemPolicy& from, const FilesystemPolicy& to,
 std::string MiddlewareText(const Middleware& middleware) {
   std::string text = "redacts " + Join(middleware.include);
   if (!middleware.exclude.empty()) text += " but " + Join(middleware.exclude);
-  if (middleware.fail_open) text += ", and lets pass what it cannot look into";
+  if (middleware.fail_open) text += ", and passes what it cannot inspect";
   return text;
 }
 

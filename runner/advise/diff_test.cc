@@ -110,7 +110,7 @@ TEST_CASE("ComparePolicies sees denials lifted and added") {
 
 TEST_CASE("ComparePolicies sees inspection, audit and traits") {
   CHECK(Between({kPlain}, {std::string(kPlain) + ", tls: skip"}) ==
-        "+a.example.com:443: TLS that is not inspected\n");
+        "+a.example.com:443: uninspected TLS\n");
   CHECK(Between({kRead}, {std::string(kRead) + ", enforcement: audit"}) ==
         "+a.example.com:443: requests that the rules refuse (audit)\n");
   CHECK(Between({kRead}, {std::string(kRead) + ", allow_encoded_slash: true"}) ==
@@ -210,7 +210,7 @@ TEST_CASE("RenderDifferenceJson has every list, empty or not") {
     REQUIRE(json.Find(list) != nullptr);
     CHECK(json.Find(list)->array() != nullptr);
   }
-  CHECK(RenderDifference({}, "a", "b") == "nothing opens, closes or changes\n");
+  CHECK(RenderDifference({}, "a", "b") == "no effective differences\n");
 }
 
 }  // namespace

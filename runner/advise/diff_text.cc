@@ -38,18 +38,18 @@ Json ListAsJson(const std::vector<Difference>& list) {
 
 std::string RenderDifference(const PolicyDifference& difference, const std::string& now,
                              const std::string& next) {
-  if (difference.empty() && difference.reaches.empty()) return "nothing opens, closes or changes\n";
+  if (difference.empty() && difference.reaches.empty()) return "no effective differences\n";
   std::string out;
   RenderList("opens", difference.opens, next, &out);
   RenderList("closes", difference.closes, now, &out);
   RenderList("changes", difference.changes, "", &out);
-  if (!difference.reaches.empty()) out += "credentials newly in reach:\n";
+  if (!difference.reaches.empty()) out += "newly reachable with credentials:\n";
   for (const CredentialReach& reach : difference.reaches) {
     out += "  " + reach.name + ": at " + reach.host + ":" + std::to_string(reach.port) + ", by " +
            reach.binary + "  (" + codec::Locate(next, reach.at) + ")\n";
   }
   if (!difference.live_refusal.empty()) {
-    out += "not while a sandbox runs: " + difference.live_refusal + "\n";
+    out += "not accepted during a run: " + difference.live_refusal + "\n";
   }
   return out;
 }

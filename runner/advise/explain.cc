@@ -110,7 +110,7 @@ class Explainer {
     caller_.binary = ExampleProgram(policy_.source(), url_);
     if (!caller_.binary.empty() && caller_.binary != kAgentPrograms) {
       explanation_.notes.push_back("for the program '" + caller_.binary +
-                                   "'; ask about another one with --binary");
+                                   "'; use --binary to ask about another one");
     }
   }
 
@@ -129,7 +129,7 @@ class Explainer {
     Decision decision;
     decision.allowed = destination.allowed;
     decision.policy = route_.handling().policy;
-    decision.reason = destination.allowed ? "the address may be dialled"
+    decision.reason = destination.allowed ? "the gateway may connect to this address"
                                           : explanation_.method + " " + AuthorityText(url_) +
                                                 " blocked: " + destination.label;
     return Add("address", std::move(decision));
@@ -137,7 +137,7 @@ class Explainer {
 
   void JudgeRequest() {
     if (route_.handling().skip_tls && url_.scheme == "https") {
-      explanation_.notes.push_back("tls: skip: a tunnel, whose requests are not judged");
+      explanation_.notes.push_back("tls: skip: a tunnel, whose requests are not inspected");
       return;
     }
     size_t mark = std::min(url_.target.find('?'), url_.target.size());
@@ -163,7 +163,7 @@ class Explainer {
       Add("request", route_.Decide(request), {request, {}, {}});
     }
     if (!route_.handling().inspect) {
-      explanation_.notes.push_back("no request rule covers this place: every request passes");
+      explanation_.notes.push_back("no request rules apply here: every request is allowed");
     }
   }
 
@@ -172,7 +172,7 @@ class Explainer {
     upgrade.method = "GET";
     if (!Add("request", route_.Decide(upgrade), {upgrade, {}, {}})) return;
     if (!JudgesMessages(route_, message.path)) {
-      explanation_.notes.push_back("no websocket endpoint covers this place: every message passes");
+      explanation_.notes.push_back("no websocket endpoint applies here: every message is allowed");
       return;
     }
     BodyDecision decided = DecideMessage(route_, upgrade, question_.body.value_or(""));
@@ -185,7 +185,7 @@ class Explainer {
     BodyDecision decided = DecideBody(route_, asked, question_.body.value_or(""));
     Add("body", decided.verdict, {request, decided.operations, decided.calls});
     if (!question_.body && request.method != "GET") {
-      explanation_.notes.push_back("what the body asks for decides here: give one with --body");
+      explanation_.notes.push_back("the decision depends on the body: give one with --body");
     }
   }
 
@@ -209,8 +209,8 @@ Result<Explanation> Explain(const ParsedPolicy& parsed, const Question& question
                  "write a URL like https://api.example.com/path, or host:port"};
   }
   if (std::optional<std::string> name = codec::PunycodeHost(url.value().host)) {
-    return Error{Code::kInvalid, "'" + question.url + "': the host is not ASCII",
-                 "write its name, " + *name};
+    return Error{Code::kInvalid, "'" + question.url + "': the host name is not ASCII",
+                 "write it as " + *name};
   }
   if (!codec::IsMethod(question.method)) {
     std::string upper = ascii::UpperCase(question.method);

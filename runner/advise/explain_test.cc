@@ -40,7 +40,7 @@ TEST_CASE("Explain stops at the step that refused") {
         "  connection: allow by p.yml:5:9: allowed by policy 'api'\n"
         "  request: deny by p.yml:5:9: GET /b not permitted by policy\n"
         "  nearest rule: p.yml:9:20 allows GET /a/**\n"
-        "  note: for the program '/usr/bin/curl'; ask about another one with --binary\n");
+        "  note: for the program '/usr/bin/curl'; use --binary to ask about another one\n");
   Explanation unknown = Explain(Read(), "example.org:443", "", {}).value();
   CHECK_FALSE(unknown.allowed);
   CHECK(RenderExplanation(unknown) ==

@@ -133,10 +133,10 @@ std::string SuggestPolicy(const std::vector<Denial>& denials) {
     }
   }
   std::string out =
-      "# What this run was refused, as policies that would allow exactly that. Read before you\n"
-      "# paste. " +
+      "# Policies that would allow exactly what this run was refused. Review before you\n# "
+      "paste. " +
       std::string(kSuggestionWarning) + "\n";
-  if (!lines.empty()) out += "# In an 'endpoints:' file use the lines below instead:\n";
+  if (!lines.empty()) out += "# In a file with 'endpoints:', use these lines instead:\n";
   for (const auto& [place, line] : lines) out += "#   - \"" + line + "\"\n";
   out += "version: 1\nnetwork_policies:\n";
   std::set<std::string> taken;

@@ -30,7 +30,8 @@ inline constexpr char kNameAsked[] = "DNS";
 
 // For a comment beside suggestions, wherever they are shown.
 inline constexpr char kSuggestionWarning[] =
-    "Each is a way out for data, and an agent that was misled asks for what misled it wants.";
+    "Each entry opens a way for data to leave, and a manipulated agent asks for what its attacker "
+    "wants.";
 
 // The denials as attempts that a policy could allow. A name that was asked for becomes a connection
 // to its port 443, or nothing where more is known of the same host.

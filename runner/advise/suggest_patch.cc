@@ -29,14 +29,14 @@ using codec::YamlNode;
 constexpr size_t kTriedMax = 200;  // Each is tried by reading the whole file.
 constexpr int kEditsMax = 4;       // That one rule is written into.
 constexpr std::string_view kComment =
-    "# Refused in a run: read it. Each is a way out for data, and an agent that was misled asks "
-    "for "
-    "what misled it wants.";
+    "# Refused in a run. Review this: each entry opens a way for data to leave, and a manipulated "
+    "agent asks for what its attacker wants.";
 
 constexpr const char* kRuleComment =
-    "# Refused in a run: read it. It is a way out for data, for every program of this policy.";
+    "# Refused in a run. Review this: it opens a way for data to leave, for every program of this "
+    "policy.";
 constexpr const char* kQueryComment =
-    "# What a persisted query does is not known: write its own type and root fields.";
+    "# It is unknown what a persisted query does: replace this with its real type and root fields.";
 
 Verdict DecideCarried(const Route& route, const HttpRequest& request, const Denial& denial) {
   const Endpoint* governing = route.GoverningEndpoint(request.path);
@@ -149,7 +149,7 @@ class Patcher {
           continue;
         }
         suggested_.notes.push_back(Describe(denial) +
-                                   ": judged by what it carries: add a rule to " +
+                                   ": the request body decides here: add a rule to " +
                                    codec::Locate(context_.file, endpoint.at));
         return true;
       }
@@ -209,8 +209,8 @@ class Patcher {
                     std::string_view("[{").find(text_.CharAt(block.at)) != std::string_view::npos;
       if (braces) {
         return codec::InvalidAt(context_.file, entry.at,
-                                "'" + entry.key + "' is written in brackets: no line can be added",
-                                "write one entry on each line");
+                                "'" + entry.key + "' is a list in brackets: no line can be added",
+                                "write one entry per line");
       }
       bool last = i + 1 == root.entries.size();
       place.before =
@@ -354,7 +354,8 @@ class Patcher {
       std::string where =
           decision.at.line > 0 ? " (" + codec::Locate(context_.file, decision.at) + ")" : "";
       std::string reason = decision.reason.substr(0, decision.reason.find(". SYMLINK HINT"));
-      suggested_.notes.push_back(Describe(denial) + ": no addition helps: " + reason + where);
+      suggested_.notes.push_back(Describe(denial) + ": no addition would allow it: " + reason +
+                                 where);
     }
   }
 

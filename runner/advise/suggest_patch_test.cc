@@ -103,7 +103,8 @@ TEST_CASE("SuggestPatch says which denials no addition helps, and why") {
   CHECK(suggested.patch.empty());
   REQUIRE(suggested.notes.size() == 1);
   CHECK(suggested.notes[0] ==
-        "POST /a/c at api.example.com:443 by /bin/curl: no addition helps: POST /a/c blocked by "
+        "POST /a/c at api.example.com:443 by /bin/curl: no addition would allow it: POST /a/c "
+        "blocked by "
         "deny rule (p.yml:7:23)");
 }
 
@@ -131,7 +132,8 @@ TEST_CASE("SuggestPatch opens no path whose calls are judged one by one") {
     CHECK(suggested.patch.empty());
     REQUIRE(suggested.notes.size() == 1);
     CHECK(suggested.notes[0] ==
-          "POST /a/c at api.example.com:443 by /bin/curl: judged by what it carries: add a rule to "
+          "POST /a/c at api.example.com:443 by /bin/curl: the request body decides here: add a "
+          "rule to "
           "p.yml:6:9");
   }
 }
@@ -141,7 +143,7 @@ TEST_CASE("SuggestPatch refuses a file that no line can be added to") {
       SuggestPatch("version: 1\nnetwork_policies: {a: {}}\n", Context(), {kPost});
   REQUIRE_FALSE(patch.ok());
   CHECK(patch.error().what ==
-        "p.yml:2:1: error: 'network_policies' is written in brackets: no line can be added");
+        "p.yml:2:1: error: 'network_policies' is a list in brackets: no line can be added");
   CHECK_FALSE(SuggestPatch("version: 2\n", Context(), {kPost}).ok());
 }
 

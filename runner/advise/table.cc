@@ -54,7 +54,7 @@ class TableRun {
     std::vector<const YamlNode*> rejects = TRY(RowsOf(root, "rejects"));
     for (const YamlNode* row : rejects) TRY(RunReject(*row));
     if (report_.cases == 0) {
-      return reader_.Invalid(root.at, "a table without cases", "add 'cases:'");
+      return reader_.Invalid(root.at, "the table has no cases", "add 'cases:'");
     }
     return std::move(report_);
   }
@@ -181,7 +181,7 @@ class TableRun {
       std::vector<std::string> resolves = TRY(TextsOf(row, "resolves"));
       for (const std::string& text : resolves) {
         std::optional<Address> address = ParseAddress(text);
-        if (!address) return reader_.Invalid(row.at, "'" + text + "' is not an address");
+        if (!address) return reader_.Invalid(row.at, "'" + text + "' is not a URL");
         question.resolved->push_back(*address);
       }
     }
@@ -198,7 +198,7 @@ class TableRun {
     for (const std::string& field : fields) {
       size_t colon = field.find(": ");
       if (colon == std::string::npos) {
-        return reader_.Invalid(row.at, "'" + field + "' is not a field",
+        return reader_.Invalid(row.at, "'" + field + "' is not a header field",
                                "write 'fields: [\"Accept: text/event-stream\"]'");
       }
       question->fields.push_back({field.substr(0, colon), field.substr(colon + 2)});
@@ -211,7 +211,7 @@ class TableRun {
                         "resolves", "path", "body", "fields", "hint"}));
     std::string expect = TRY(TextOf(row, "expect"));
     if (expect != "allow" && expect != "deny" && expect != "audit") {
-      return reader_.Invalid(row.at, "'expect' must say what should happen",
+      return reader_.Invalid(row.at, "'expect' is missing or invalid",
                              "one of: allow, deny, audit");
     }
     Question question = TRY(ReadQuestion(row));
@@ -219,7 +219,7 @@ class TableRun {
     std::optional<ParsedPolicy> policy;
     if (own != nullptr) policy = TRY(LoadPolicy(*own));
     if (!policy && !shared_) {
-      return reader_.Invalid(row.at, "no policy to ask", "add 'policy:' to the table");
+      return reader_.Invalid(row.at, "the table names no policy", "add 'policy:' to the table");
     }
     std::string label = TRY(TextOf(row, "case"));
     std::string by = TRY(TextOf(row, "by"));
@@ -229,7 +229,7 @@ class TableRun {
     if (!asked.ok()) {
       // What is no request at all never gets out; a row must say so, or a slip of the pen passes.
       bool meant = expect == "deny" && by == "malformed";
-      std::string remedy = "; where that is meant, write 'expect: deny, by: malformed'";
+      std::string remedy = "; if that is intended, write 'expect: deny, by: malformed'";
       if (!meant) Fail(row.at, label, question.url, asked.error().what + remedy);
       return Ok();
     }
@@ -299,7 +299,7 @@ class TableRun {
     std::string label = TRY(TextOf(row, "case"));
     std::string error = TRY(TextOf(row, "error"));
     if (error.empty()) {
-      return reader_.Invalid(row.at, "a row of 'rejects' needs 'error': a part of the message");
+      return reader_.Invalid(row.at, "a row of 'rejects' needs 'error': part of the message");
     }
     ++report_.cases;
     Result<ParsedPolicy> parsed = LoadCandidate(row);

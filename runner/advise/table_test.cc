@@ -93,12 +93,12 @@ std::string ErrorOf(std::string_view text) {
 }
 
 TEST_CASE("RunPolicyTable says what is wrong with a table") {
-  CHECK(ErrorOf("about: x\n") == "t.yml:1:1: error: a table without cases");
+  CHECK(ErrorOf("about: x\n") == "t.yml:1:1: error: the table has no cases");
   CHECK(ErrorOf("case: []\n") == "t.yml:1:1: error: unknown key 'case'");
   CHECK(ErrorOf("cases: [{request: 'GET https://a/', expect: yes}]\n") ==
-        "t.yml:1:9: error: 'expect' must say what should happen");
+        "t.yml:1:9: error: 'expect' is missing or invalid");
   CHECK(ErrorOf("cases: [{request: 'GET https://a.example.com/', expect: deny}]\n") ==
-        "t.yml:1:9: error: no policy to ask");
+        "t.yml:1:9: error: the table names no policy");
   CHECK(ErrorOf("cases: [{request: 'GET a.example.com', expect: deny}]\n") ==
         "t.yml:1:9: error: 'request' is neither METHOD URL nor CONNECT host:port");
   CHECK(ErrorOf("policy: missing.yml\n").find("t.yml:1:9: error: policy 'missing.yml'") == 0);

@@ -53,14 +53,15 @@ void AppendRules(const Wish& wish, std::vector<std::string>* lines) {
   const EndpointAddition& addition = wish.addition;
   if (wish.requests.empty() && addition.rules.empty()) {
     lines->emplace_back(
-        "      # Only the connection was seen, not its requests: reading is suggested.");
+        "      # Only the connection was seen, not its requests, so read-only access is "
+        "suggested.");
     lines->emplace_back("      access: read-only");
     return;
   }
   if (!addition.queries.empty()) {
     lines->emplace_back("      persisted_queries: allow_registered");
     lines->emplace_back(
-        "      # What they do is not known: write their own types and root fields.");
+        "      # It is unknown what they do: replace this with their real types and root fields.");
     lines->emplace_back("      graphql_persisted_queries:");
   }
   for (const std::string& query : addition.queries) lines->push_back("        " + query);
@@ -200,12 +201,12 @@ std::vector<std::string> WishLines(const std::string& key, const Wish& wish,
                                     "      port: " + std::to_string(wish.port)};
   std::optional<Address> address = ParseAddress(wish.host);
   if (address && ClassifyAddress(*address) == AddressClass::kInternal) {
-    lines.emplace_back("      # A private address: be sure that the agent should reach it.");
+    lines.emplace_back("      # A private address: make sure that the agent should reach it.");
   }
   AppendTraits(wish, traits, &lines);
   AppendRules(wish, &lines);
   lines.emplace_back("  binaries:");
-  if (wish.binaries.empty()) lines.emplace_back("    - path: '/**'  # The program is not known.");
+  if (wish.binaries.empty()) lines.emplace_back("    - path: '/**'  # The program is unknown.");
   for (const std::string& binary : wish.binaries) lines.push_back("    - path: '" + binary + "'");
   return lines;
 }

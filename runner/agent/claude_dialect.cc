@@ -131,7 +131,7 @@ void ClaudeDialect::TakeSystem(const Json& event, std::vector<std::string>* entr
         LogEntry("claude-code " + summary_.agent_version + ", model " + summary_.model));
   } else if (subtype == "api_retry") {
     const int64_t status = Count(event, "error_status");
-    last_error_ = "the model refuses: " + (status ? std::to_string(status) + " " : "") +
+    last_error_ = "the model returned an error: " + (status ? std::to_string(status) + " " : "") +
                   codec::CutUtf8(event.StringAt("error"), 200);
     entries->push_back(LogEntry(last_error_ + ", retry " + std::to_string(Count(event, "attempt")) +
                                 " of " + std::to_string(Count(event, "max_retries"))));
@@ -211,12 +211,12 @@ void ClaudeDialect::TakeResult(const Json& event, std::vector<std::string>* entr
 
 // Why the run is no success; empty when it is one.
 std::string ClaudeDialect::FailureOf(int exit_status) const {
-  if (subtype_ == "error_max_turns") return "the agent reached its limit of turns";
+  if (subtype_ == "error_max_turns") return "the agent reached its turn limit";
   if (subtype_ == "error_max_budget_usd") return "the agent reached its own budget";
   if (is_error_ || summary_.api_error_status >= 400) {
     std::string reason = "the agent reports an error";
     if (summary_.api_error_status > 0) {
-      reason = "the model answered " + std::to_string(summary_.api_error_status);
+      reason = "the model responded with " + std::to_string(summary_.api_error_status);
     }
     if (!summary_.result_text.empty()) {
       reason += ": " + codec::CutUtf8(summary_.result_text, 300);
@@ -245,7 +245,8 @@ AgentSummary ClaudeDialect::Finish(int exit_status) {
   const int64_t refused = static_cast<int64_t>(summary_.permission_denials.size());
   if (summary_.succeeded && refused > 0 && refused >= summary_.tool_calls) {
     summary_.succeeded = false;
-    summary_.reason = "the agent's own permissions refused " + summary_.permission_denials.front();
+    summary_.reason =
+        "the agent's own permission settings denied " + summary_.permission_denials.front();
   }
   return summary_;
 }

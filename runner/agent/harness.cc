@@ -28,7 +28,7 @@ Result<AgentPlan> PlanClaude(const AgentRequest& request) {
     return Error{Code::kUsage, "claude-code needs a task", "--prompt TEXT or --prompt-file FILE"};
   }
   if (!request.has_key) {
-    return Error{Code::kSetup, "claude-code has no credential",
+    return Error{Code::kSetup, "claude-code needs a credential",
                  "--secret ANTHROPIC_API_KEY@api.anthropic.com"};
   }
   AgentPlan plan;

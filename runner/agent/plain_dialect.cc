@@ -21,7 +21,7 @@ std::string BlockedByCodex(std::string_view line) {
     if (item == nullptr || item->StringAt("type") != "file_change") return {};
     const std::string status = item->StringAt("status");
     if (status != "failed" && status != "declined") return {};
-    return "a change of a file " + std::string(status == "failed" ? "failed" : "was declined");
+    return "a file change " + std::string(status == "failed" ? "failed" : "was declined");
   }
   const size_t log = line.find(kLog);
   if (log == std::string_view::npos) return {};

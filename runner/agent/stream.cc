@@ -22,7 +22,7 @@ std::vector<std::string> StreamReader::Feed(std::string_view bytes) {
     if (!skipping_ && pending_.size() + piece.size() > kLineBytesMax) {
       skipping_ = true;
       pending_ = std::string();
-      entries.push_back("(a line of more than 8 MiB is not shown)");
+      entries.push_back("(a line longer than 8 MiB is not shown)");
     }
     if (!skipping_) pending_ += piece;
     if (line_end == std::string_view::npos) break;

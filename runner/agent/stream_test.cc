@@ -98,7 +98,7 @@ TEST_CASE("A claude result that says error is no success, whatever its subtype a
                           R"("result":"Failed to authenticate.")"));
   AgentSummary summary = reader.Finish(0);
   CHECK_FALSE(summary.succeeded);
-  CHECK(summary.reason == "the model answered 401: Failed to authenticate.");
+  CHECK(summary.reason == "the model responded with 401: Failed to authenticate.");
   CHECK(summary.api_error_status == 401);
 }
 
@@ -108,7 +108,7 @@ TEST_CASE("Claude's own limits are named") {
   CHECK(budget.Finish(1).reason == "the agent reached its own budget");
   StreamReader turns("claude-code");
   turns.Feed(ResultEvent(R"("subtype":"error_max_turns","is_error":true)"));
-  CHECK(turns.Finish(1).reason == "the agent reached its limit of turns");
+  CHECK(turns.Finish(1).reason == "the agent reached its turn limit");
 }
 
 TEST_CASE("A claude run whose every call its own permissions refused is no success") {
@@ -119,7 +119,7 @@ TEST_CASE("A claude run whose every call its own permissions refused is no succe
   all.Feed(kTool + denied);
   AgentSummary summary = all.Finish(0);
   CHECK_FALSE(summary.succeeded);
-  CHECK(summary.reason == "the agent's own permissions refused Write /ws/a");
+  CHECK(summary.reason == "the agent's own permission settings denied Write /ws/a");
 
   StreamReader some("claude-code");
   some.Feed(kTool + kTool + denied);
@@ -138,9 +138,10 @@ TEST_CASE("A claude run without a result, or with a status, is no success") {
       retried.Feed(R"({"type":"system","subtype":"api_retry","attempt":3,"max_retries":10,)"
                    R"("error_status":529,"error":"overloaded"})"
                    "\n");
-  CHECK(entries == std::vector<std::string>{"the model refuses: 529 overloaded, retry 3 of 10"});
+  CHECK(entries ==
+        std::vector<std::string>{"the model returned an error: 529 overloaded, retry 3 of 10"});
   CHECK(retried.Finish(1).reason ==
-        "the agent ended with status 1; the model refuses: 529 overloaded");
+        "the agent ended with status 1; the model returned an error: 529 overloaded");
 }
 
 TEST_CASE("A failed tool is logged; a successful one is not") {

@@ -32,33 +32,29 @@ struct ExitCodeDoc {
 };
 
 inline constexpr auto kExitCodes = std::to_array<ExitCodeDoc>({
-    {"0", "The agent ended with 0 and the report was written; for other commands: done."},
+    {"0", "The agent exited with 0 and the report was written; for other commands: success."},
     {"1-63",
-     "The agent's own exit status; one above 63 is given as 63, with the real value in "
+     "The agent's own exit status. Values above 63 are reported as 63, with the actual value in "
      "`run.json`."},
-    {"64", "Usage: the command line asks for something that does not exist."},
-    {"65",
-     "Invalid data: a policy, a table of cases, an event or a report that cannot be read as "
-     "one."},
+    {"64", "Usage error: an unknown command or option, or an invalid combination."},
+    {"65", "Invalid data: a malformed policy, configuration, test table, event or report."},
     {"66", "A named input does not exist."},
-    {"69", "This host cannot give the isolation asked for."},
+    {"69", "This host cannot provide the requested isolation."},
     {"70", "A bug in agentic-ci."},
-    {"74", "Input or output failed, or the sandbox or the gateway was killed."},
+    {"74", "An I/O error, or the sandbox or the gateway was killed."},
     {"75",
      "A temporary failure: the model, the registry or the forge was unreachable after "
      "retries."},
     {"77",
-     "Refused: an image is not trusted, a gate refused the changes, a policy said no, or the forge "
-     "did not permit it."},
+     "Refused: an image is not trusted, a gate rejected the changes, a policy denied the request, "
+     "or the forge denied permission."},
     {"78",
-     "The set-up is wrong: a missing token, one that the model refuses, an unknown provider, a "
-     "cost "
-     "limit and a model without a price."},
-    {"124", "The time limit, or the idle limit, ended the run."},
+     "Setup error: a missing token, a token that the model rejects, an unknown provider, or a cost "
+     "limit with a model whose price is unknown."},
+    {"124", "The time limit or the idle limit ended the run."},
     {"125",
-     "Another limit ended the run: memory, disk, processes, output, a budget, or the processor "
-     "time "
-     "of agentic-ci itself. `run.json` names it."},
+     "Another limit ended the run: memory, disk, processes, output, a budget, or the CPU time of "
+     "agentic-ci itself. `run.json` names it."},
     {"130", "Interrupted (SIGINT)."},
     {"143", "Terminated (SIGTERM)."},
 });

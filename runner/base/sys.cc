@@ -176,7 +176,7 @@ Status SendMessage(int socket, std::string_view bytes, int fd) {
 
 Result<Message> ReceiveMessage(int socket, size_t bytes_max, Deadline deadline) {
   if (!TRY(WaitReadable(socket, deadline))) {
-    return Error{Code::kIo, "no answer within the time limit"};
+    return Error{Code::kIo, "no response within the time limit"};
   }
   Message message;
   message.bytes.resize(bytes_max);

@@ -17,8 +17,7 @@ Result<UnforkedBytes> UnforkedBytes::Copy(std::string_view bytes) {
   const bool hidden = ::madvise(memory, bytes.size(), MADV_WIPEONFORK) == 0 &&
                       ::madvise(memory, bytes.size(), MADV_DONTDUMP) == 0;
   if (!hidden) {
-    return Error{Code::kUnsupported,
-                 "the kernel cannot keep secrets from processes that are forked"};
+    return Error{Code::kUnsupported, "the kernel cannot wipe secrets in forked processes"};
   }
   bytes.copy(copy.bytes_, bytes.size());
   return copy;

@@ -141,7 +141,7 @@ std::optional<Answer> ConnectionOwners::FindHolder(uint64_t inode) {
     }
     if (!owner.has_value()) owner = std::move(holder);
   }
-  return owner.has_value() ? *owner : Refused("no process of the sandbox owns the connection");
+  return owner.has_value() ? *owner : Refused("no process in the sandbox owns the connection");
 }
 
 void ConnectionOwners::AddLinks(policy::Caller& caller) const {
@@ -161,7 +161,7 @@ std::optional<Answer> ConnectionOwners::Find(const Question& question) {
   if (init_ <= 0) {
     answer = Refused("the sandbox has not started");
   } else if (!inode.has_value()) {
-    answer = Refused("no socket of the sandbox has this connection");
+    answer = Refused("no socket in the sandbox belongs to this connection");
   } else {
     auto known = by_inode_.find(*inode);
     bool fresh = known != by_inode_.end() && !known->second->until.passed();
@@ -182,9 +182,9 @@ std::optional<Answer> ConnectionOwners::Find(const Question& question) {
 Status ConnectionOwners::AnswerQuestion(int socket) {
   sys::Message message =
       TRY(sys::ReceiveMessage(socket, kQuestionBytes, Deadline::After(std::chrono::seconds(1))));
-  if (message.bytes.empty()) return Error{Code::kIo, "the gateway is gone"};
+  if (message.bytes.empty()) return Error{Code::kIo, "the gateway has exited"};
   std::optional<Question> question = ParseQuestion(message.bytes);
-  if (!question.has_value()) return Error{Code::kInvalid, "the gateway asked nonsense"};
+  if (!question.has_value()) return Error{Code::kInvalid, "malformed message from the gateway"};
   std::optional<Answer> answer = Find(*question);
   if (!answer.has_value()) {
     waiting_.push_back(*question);  // The gateway bounds how many it asks at once.

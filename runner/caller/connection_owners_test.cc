@@ -30,7 +30,7 @@ TEST_CASE("Without a sandbox nobody owns anything") {
 TEST_CASE("A connection that no process has is nobody's") {
   ConnectionOwners owners(::getpid(), true, Fd(), {});
   CHECK(owners.Find(Question{5, {}, {}})->refusal ==
-        "no socket of the sandbox has this connection");
+        "no socket in the sandbox belongs to this connection");
 }
 
 TEST_CASE("Only a socket has a connector") {

@@ -69,7 +69,7 @@ std::optional<std::string> ExecutableCache::Check(const std::string& path, Fd fi
   }
   bool fixed = OnReadOnlyMount(file.get());
   if (seen != seen_.end() && (fixed || !seen->second.sha256.has_value())) {
-    return Refuse(path, fingerprint, "Binary integrity violation: " + path + " is not what it was");
+    return Refuse(path, fingerprint, "Binary integrity violation: " + path + " has changed");
   }
   if (fixed) {
     seen_.emplace(path, Seen{fingerprint, std::nullopt});
@@ -83,9 +83,10 @@ std::optional<std::string> ExecutableCache::Check(const std::string& path, Fd fi
 
 Status ExecutableCache::Begin(const std::string& path, Fd file, const struct stat& st) {
   if (st.st_size > kExecutableBytesMax) return Error{Code::kInvalid, "the executable is too large"};
-  if (MostlyHoles(st)) return Error{Code::kInvalid, "the executable is mostly holes"};
+  if (MostlyHoles(st)) return Error{Code::kInvalid, "the executable is mostly sparse"};
   if (run_bytes_ + st.st_size > kRunBytesMax) {
-    return Error{Code::kInvalid, "the run has changed its executables too often to verify another"};
+    return Error{Code::kInvalid,
+                 "the run has changed its executables too often for them to be verified"};
   }
   Job job;
   job.path = path;
@@ -134,8 +135,7 @@ void ExecutableCache::Finish() {
   if (first || seen->second.sha256 == digest) {
     seen->second.fingerprint = job.fingerprint;
   } else {
-    Refuse(job.path, job.fingerprint,
-           "Binary integrity violation: " + job.path + " is not what it was");
+    Refuse(job.path, job.fingerprint, "Binary integrity violation: " + job.path + " has changed");
   }
 }
 

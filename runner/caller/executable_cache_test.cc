@@ -55,8 +55,7 @@ TEST_CASE("An executable is trusted as it was when first seen") {
   CHECK(CheckWhole(cache, "/bin/x", file).empty());
   CHECK(cache.Check("/bin/x", file.Open()) == "");
   file.Write("other");
-  CHECK(CheckWhole(cache, "/bin/x", file) ==
-        "Binary integrity violation: /bin/x is not what it was");
+  CHECK(CheckWhole(cache, "/bin/x", file) == "Binary integrity violation: /bin/x has changed");
   CHECK(CheckWhole(cache, "/bin/y", file).empty());
   file.Write("one");
   CHECK(CheckWhole(cache, "/bin/x", file).empty());
@@ -98,7 +97,7 @@ TEST_CASE("What would take long to read is refused unread") {
   ExecutableCache cache;
   Executable holes;
   holes.Stretch(off_t{64} << 20);
-  CHECK(cache.Check("/bin/holes", holes.Open()) == "/bin/holes: the executable is mostly holes");
+  CHECK(cache.Check("/bin/holes", holes.Open()) == "/bin/holes: the executable is mostly sparse");
   Executable huge;
   huge.Stretch(ExecutableCache::kExecutableBytesMax + 1);
   CHECK(cache.Check("/bin/huge", huge.Open()) == "/bin/huge: the executable is too large");
@@ -116,7 +115,7 @@ TEST_CASE("Touching an executable has it read again, and not without end") {
     why = CheckWhole(cache, "/bin/x", file);
     readings += why.empty();
   }
-  CHECK(why == "/bin/x: the run has changed its executables too often to verify another");
+  CHECK(why == "/bin/x: the run has changed its executables too often for them to be verified");
   CHECK(readings == ExecutableCache::kRunBytesMax / (32 << 20));
 }
 

@@ -22,8 +22,8 @@ struct Endpoint {
 };
 
 // The accepted connection as the client's own socket has it: `local` is the client's end, `remote`
-// what it called connect(2) with. Where the kernel redirected it, that is the original destination
-// (SO_ORIGINAL_DST of the accepted socket), not the address it was accepted at.
+// what it called connect(2) with. Where TPROXY captured it, that is what getsockname(2) says of the
+// accepted socket, not the address of the listener.
 struct Question {
   uint64_t number = 0;  // Chosen by the asker, repeated in the answer.
   Endpoint local;

@@ -21,7 +21,7 @@ std::optional<std::string> LineageReader::CheckExecutable(const Process& process
   Fd executable = process.OpenExecutable();
   // Two readings of the path that agree: what was opened in between is what it names.
   if (!executable.valid() || process.Executable() != path) {
-    return path + ": the process ended or executes another program by now";
+    return path + ": the process has exited or executed another program";
   }
   return executables_.Check(path, std::move(executable));
 }
@@ -49,7 +49,7 @@ std::optional<Lineage> LineageReader::Walk(pid_t pid, pid_t init, bool remembere
     if (remembered && !path.has_value()) return std::nullopt;
     bool below = !lineage.processes.empty();
     if (!path.has_value()) {
-      if (!below) lineage.refusal = "the process that owns the connection is gone";
+      if (!below) lineage.refusal = "the process that owns the connection has exited";
       break;
     }
     const ProcessBirth& birth = process->birth();

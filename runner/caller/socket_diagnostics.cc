@@ -78,7 +78,7 @@ Result<uint64_t> AskSocketInode(int netlink, const Endpoint& local, const Endpoi
   }
   inet_diag_msg found;
   if (reply.header.nlmsg_type != SOCK_DIAG_BY_FAMILY || size < NLMSG_LENGTH(sizeof found)) {
-    return Error{Code::kIo, "asking for a socket: an answer of another kind"};
+    return Error{Code::kIo, "asking for a socket: unexpected message type"};
   }
   ::memcpy(&found, NLMSG_DATA(&reply.header), sizeof found);
   // Where no connection matches, the kernel shows a listening socket that would take one.

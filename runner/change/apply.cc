@@ -60,10 +60,11 @@ class Planner {
       if (mode == 0) mode = file.mode();
       old_bytes = TRY(file.Read(kFileBytesMax));
       if (!section.old_id.empty() && TRY(BlobId(old_bytes)) != section.old_id) {
-        return DoesNotApply(section.old_path, "it is not the file the patch was made from");
+        return DoesNotApply(section.old_path,
+                            "the file differs from the one the patch was made from");
       }
       if (!edit_.removed.insert(section.old_path).second) {
-        return DoesNotApply(section.old_path, "it is changed twice");
+        return DoesNotApply(section.old_path, "it appears twice in the patch");
       }
     }
     if (section.new_path.empty()) return Ok();
@@ -76,12 +77,13 @@ class Planner {
   Result<TreeFile> OpenOld(const PatchSection& section) {
     Result<TreeFile> file = TreeFile::Open(root_, section.old_path, Unreadable::kFail);
     if (!file.ok() && file.error().code == Code::kNotFound) {
-      return DoesNotApply(section.old_path, "it is not there");
+      return DoesNotApply(section.old_path, "it does not exist");
     }
     if (!file.ok()) return file;
     if (file.value().mode() == 0) return DoesNotApply(section.old_path, "it is not a file");
     if (section.old_mode != 0 && section.old_mode != file.value().mode()) {
-      return DoesNotApply(section.old_path, "its mode is not the one the patch was made from");
+      return DoesNotApply(section.old_path,
+                          "its mode differs from the one the patch was made from");
     }
     return file;
   }
@@ -90,17 +92,17 @@ class Planner {
     const std::string& path = section.new_path;
     // The full id in the patch says what was captured; nothing else is written.
     if (!section.new_id.empty() && TRY(BlobId(bytes)) != section.new_id) {
-      return DoesNotApply(path, "other bytes than were captured come out");
+      return DoesNotApply(path, "the result differs from what was captured");
     }
     if (mode != 0100644 && mode != 0100755 && mode != 0120000) {
-      return Error{Code::kRefused, "the patch makes something that is no file: " + path};
+      return Error{Code::kRefused, "the patch creates something other than a file: " + path};
     }
     if (mode == 0120000 && LinkMayLeave(path, bytes)) {
       return Error{Code::kRefused,
-                   "the patch makes a symbolic link that may lead outside the checkout: " + path};
+                   "the patch creates a symbolic link that may lead outside the checkout: " + path};
     }
     if (!edit_.written.emplace(path, TreeEdit::NewFile{std::move(bytes), mode}).second) {
-      return DoesNotApply(path, "it is made twice");
+      return DoesNotApply(path, "it is created twice");
     }
     return Ok();
   }
@@ -113,7 +115,7 @@ class Planner {
 
 Status ApplyPatch(const std::string& checkout, const ChangeSet& changes) {
   if (!changes.complete) {
-    return Error{Code::kRefused, "the changes are not complete, so they are not applied"};
+    return Error{Code::kRefused, "the changes are incomplete, so they are not applied"};
   }
   if (changes.patch.empty()) return Ok();
   TRY(StartGit());

@@ -13,7 +13,7 @@ namespace {
 
 constexpr int64_t kBytesMax = int64_t{1} << 30;
 
-Error NotSound() { return Error{Code::kInvalid, "the binary data is not sound"}; }
+Error NotSound() { return Error{Code::kInvalid, "the binary data is invalid"}; }
 
 // One line of git's base85: its length as a letter, then five characters for four bytes.
 bool DecodeLine(std::string_view line, std::string& bytes) {

@@ -67,7 +67,7 @@ class Collector {
       if (!path.starts_with(submodule)) continue;
       LeaveOut(changes_, path,
                "a change in the submodule " + submodule.substr(0, submodule.size() - 1) +
-                   ", which a patch of this repository cannot carry",
+                   ", which a patch of this repository cannot contain",
                true);
       return Ok();
     }

@@ -27,12 +27,13 @@ class Judge {
     auto files = static_cast<int64_t>(changes.files.size());
     if (files > limits_.files_max) {
       Add(kSize, Severity::kError, "", 0,
-          std::to_string(files) + " files changed, more than " + std::to_string(limits_.files_max));
+          std::to_string(files) + " files changed; the limit is " +
+              std::to_string(limits_.files_max));
     }
     auto bytes = static_cast<int64_t>(changes.patch.size());
     if (bytes > limits_.patch_bytes_max) {
       Add(kSize, Severity::kError, "", 0,
-          "the patch has " + std::to_string(bytes) + " bytes, more than " +
+          "the patch has " + std::to_string(bytes) + " bytes; the limit is " +
               std::to_string(limits_.patch_bytes_max));
     }
     if (!changes.complete) {
@@ -41,7 +42,7 @@ class Judge {
                                [](const LeftOut& left) { return left.lost; });
       bool known = lost != changes.left_out.end();
       Add(kSize, Severity::kError, known ? lost->path : "", 0,
-          "the patch is not complete: " + (known ? lost->reason : "a part of it is missing") +
+          "the patch is incomplete: " + (known ? lost->reason : "part of it is missing") +
               " (paths left out: " + std::to_string(changes.left_out_count) + ")");
     }
   }
@@ -74,7 +75,7 @@ class Judge {
       agree = Agree(sections[at], changes.files[at]);
     }
     if (!agree) {
-      Add(kPaths, Severity::kError, "", 0, "the records of the changes are not those of the patch");
+      Add(kPaths, Severity::kError, "", 0, "the change records do not match the patch");
       return;
     }
     for (const PatchSection& section : sections) JudgeAdded(section);
@@ -101,7 +102,7 @@ class Judge {
 
   void JudgeName(const std::string& path) {
     if (!ValidPath(path)) {
-      Add(kPaths, Severity::kError, path, 0, "a path that leaves the checkout or enters .git");
+      Add(kPaths, Severity::kError, path, 0, "a path outside the checkout or inside .git");
       return;
     }
     std::optional<ProtectedPath> found = FindProtectedPath(limits_.prefix + path, limits_.paths);
@@ -121,7 +122,7 @@ class Judge {
     JudgeText(section.new_path, 0, bytes.value());
     if (section.binary->delta) {
       Add(kSecrets, Severity::kNote, section.new_path, 0,
-          "a binary file, searched for secrets in its new pieces only");
+          "a binary file; only its new parts were searched for secrets");
     }
   }
 
@@ -140,7 +141,7 @@ class Judge {
     if (known_ != nullptr && known_->Finds(text)) {
       verdict_.reveals_secret = true;
       Add(kSecrets, Severity::kError, path, line,
-          "a secret of this run; the patch is withheld from the report");
+          "contains a secret of this run; the patch is withheld from the report");
     }
     for (const SecretMatch& match : FindSecrets(text)) {
       std::string message = match.kind;

@@ -146,7 +146,7 @@ TEST_CASE("Attributes warn and do not refuse") {
 TEST_CASE("Paths that leave the checkout are refused") {
   for (const char* path : {"../x", "a/../../x", "/abs", ".git/hooks/pre-commit"}) {
     CAPTURE(path);
-    CHECK(Finds(JudgeChanges(Created(path, {"x"}), {}), "protected-paths", "leaves the checkout"));
+    CHECK(Finds(JudgeChanges(Created(path, {"x"}), {}), "protected-paths", "outside the checkout"));
   }
 }
 
@@ -193,7 +193,7 @@ TEST_CASE("Size limits hold at the limit and refuse above it") {
   limits.files_max = 0;
   CHECK(Finds(JudgeChanges(changes, limits), "size", "1 files"));
   changes.complete = false;
-  CHECK(Finds(JudgeChanges(changes, {}), "size", "not complete"));
+  CHECK(Finds(JudgeChanges(changes, {}), "size", "incomplete"));
 }
 
 TEST_CASE("Findings are bounded, and a bounded list still refuses") {

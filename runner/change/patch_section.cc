@@ -292,7 +292,7 @@ size_t LineEnd(std::string_view text, size_t at) {
 }
 
 Result<std::string> ApplyHunks(const std::vector<PatchHunk>& hunks, std::string_view old_bytes) {
-  const Error differs{Code::kInvalid, "its lines are not those the patch was made from"};
+  const Error differs{Code::kInvalid, "its lines differ from those the patch was made from"};
   std::string bytes;
   size_t at = 0;
   int64_t line = 1;

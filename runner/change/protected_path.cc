@@ -49,14 +49,16 @@ struct Rule {
   bool refused = true;
 };
 
-constexpr std::string_view kCi = "a CI definition, which runs with the repository's rights";
-constexpr std::string_view kForge = "a forge's own configuration";
-constexpr std::string_view kOwners = "who must review what";
-constexpr std::string_view kHooks = "hooks, which run on the machines of others";
-constexpr std::string_view kAgent = "instructions to agents";
-constexpr std::string_view kEditor = "an editor, which runs what it says on the machines of others";
-constexpr std::string_view kTool = "a tool, which runs what it says on the machines of others";
-constexpr std::string_view kPackages = "which packages are installed, and from where";
+constexpr std::string_view kCi = "CI configuration, which runs with the repository's permissions";
+constexpr std::string_view kForge = "forge configuration";
+constexpr std::string_view kOwners = "code owners";
+constexpr std::string_view kHooks = "git hooks, which run on other people's machines";
+constexpr std::string_view kAgent = "agent instructions";
+constexpr std::string_view kEditor =
+    "editor configuration, which can run commands on other people's machines";
+constexpr std::string_view kTool =
+    "tool configuration, which can run commands on other people's machines";
+constexpr std::string_view kPackages = "package sources and versions";
 constexpr std::string_view kOwn = ".agentic-ci/";
 
 constexpr Rule kRules[] = {
@@ -64,7 +66,7 @@ constexpr Rule kRules[] = {
     {".gitlab/", kForge},
     {".gitea/", kForge},
     {".forgejo/", kForge},
-    {kOwn, "the policy and configuration of these runs"},
+    {kOwn, "agentic-ci's own policy and configuration"},
     {".gitlab-ci.yml", kCi},
     {".circleci/", kCi},
     {".buildkite/", kCi},
@@ -171,7 +173,7 @@ constexpr Rule kRules[] = {
     {"gradle.lockfile", kPackages, true, false},
     {"mix.lock", kPackages, true, false},
     {"flake.lock", kPackages, true, false},
-    {".gitmodules", "which other repositories are fetched"},
+    {".gitmodules", "submodule sources"},
     {"claude.md", kAgent, true},
     {"claude.local.md", kAgent, true},
     {"agents.md", kAgent, true},
@@ -204,7 +206,7 @@ constexpr Rule kRules[] = {
     {".qwen/", kAgent, true},
     // Binds paths to drivers, but only to drivers the reader's own configuration defines, so
     // nothing runs. It can hide files from review (`-diff`, linguist-generated): a warning.
-    {".gitattributes", "how diffs are shown, which can hide changes from review", true, false},
+    {".gitattributes", "diff settings, which can hide changes from review", true, false},
 };
 
 // Whether `path` (folded) starts with the rule's name at `path`'s start, on component boundaries.
@@ -309,12 +311,13 @@ std::optional<ProtectedPath> FindProtectedPath(std::string_view path,
   if (known == std::end(kRules)) known = nullptr;
   if (strictest != nullptr && (known == nullptr || known->name != kOwn)) {
     if (strictest->action == PathAction::kAllow) return std::nullopt;
-    std::string why = known != nullptr ? "steers " + std::string(known->what) : "protected";
+    std::string why =
+        known != nullptr ? "protected file: " + std::string(known->what) : "protected";
     return ProtectedPath{why + " ('" + strictest->pattern + "' in the configuration)",
                          strictest->action == PathAction::kRefuse};
   }
   if (known == nullptr) return std::nullopt;
-  return ProtectedPath{"steers " + std::string(known->what), known->refused};
+  return ProtectedPath{"protected file: " + std::string(known->what), known->refused};
 }
 
 }  // namespace change

@@ -63,7 +63,7 @@ Result<TreeFile> TreeFile::Open(int root, const std::string& path, Unreadable un
   if (!place.ok()) {
     // ENOTDIR and ELOOP: something above is a file or a link, so nothing is there.
     if (errno == ENOTDIR || errno == ELOOP || errno == ENOENT) {
-      return Error{Code::kNotFound, "nothing there"};
+      return Error{Code::kNotFound, "no such file"};
     }
     return std::move(place).error();
   }
@@ -81,7 +81,7 @@ Result<TreeFile> TreeFile::Open(int root, const std::string& path, Unreadable un
     file.fd_ = TRY(OpenReadable(root, path, kReadFlags, unreadable));
     struct stat opened {};
     if (::fstat(file.fd_.get(), &opened) != 0) return Errno("fstat");
-    if (!S_ISREG(opened.st_mode)) return Error{Code::kIo, "changed while it was opened"};
+    if (!S_ISREG(opened.st_mode)) return Error{Code::kIo, "changed while being opened"};
     file.size_ = opened.st_size;
   }
   return file;

@@ -38,7 +38,7 @@ Result<std::vector<std::string>> ListNames(int directory, int64_t entries_max) {
     std::string name = entry->d_name;
     if (name == "." || name == "..") continue;
     if (static_cast<int64_t>(names.size()) >= entries_max) {
-      return Error{Code::kInvalid, "more entries than are looked at"};
+      return Error{Code::kInvalid, "too many entries"};
     }
     names.push_back(std::move(name));
     errno = 0;
@@ -103,7 +103,7 @@ class Walk {
  private:
   void Push(Pending item) {
     if (pending_bytes_ + item.path.size() > kPendingBytesMax) {
-      visitor_.left_out(item.path, "more directories than are looked at", true);
+      visitor_.left_out(item.path, "too many directories", true);
       return;
     }
     pending_bytes_ += item.path.size();
@@ -132,7 +132,7 @@ class Walk {
     bool deep = std::count(path.begin(), path.end(), '/') >= kDepthMax;
     if (!deep && ValidPath(path)) return false;
     visitor_.left_out(path.substr(0, 200) + "...",
-                      deep ? "it lies too deep" : "its path is too long", true);
+                      deep ? "it is nested too deeply" : "its path is too long", true);
     return true;
   }
 

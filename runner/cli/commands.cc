@@ -9,52 +9,51 @@ namespace {
 constexpr OptionSpec kJson = {"json", "", "", "Print the result as one JSON object."};
 constexpr VariableSpec kGitHubVariables = {
     "GITHUB_*",
-    "What GitHub Actions (or Gitea, or Forgejo) says about the event, the step's "
-    "summary and its outputs; looked at only when GITHUB_ACTIONS is `true`."};
+    "Set by GitHub Actions (or Gitea, or Forgejo): the event, the step summary and the outputs. "
+    "Read only if GITHUB_ACTIONS is `true`."};
 
 constexpr VariableSpec kCiVariable = {
     "CI",
-    "When set, or a variable like GITLAB_CI, and GITHUB_ACTIONS is not `true`: a continuous "
-    "integration whose events are not read. `policy-ref` must then be given, and a run gets no "
-    "secrets. `false` and `0` count as not set."};
+    "If this or a variable such as GITLAB_CI is set, and GITHUB_ACTIONS is not `true`, the run is "
+    "under a CI system whose events agentic-ci does not read: `policy-ref` is then required, and "
+    "the run gets no secrets. `false` and `0` count as not set."};
 
 constexpr VariableSpec kStoreVariable = {
     "AGENTIC_CI_STORE",
-    "Where unpacked layers are kept; without it, `agentic-ci/images` in XDG_CACHE_HOME, or in "
+    "Where unpacked layers are stored. If not set, `agentic-ci/images` in XDG_CACHE_HOME, or in "
     "`~/.cache`."};
 constexpr VariableSpec kRegistryVariable = {
     "DOCKER_AUTH_CONFIG, REGISTRY_AUTH_FILE, DOCKER_CONFIG, GITHUB_TOKEN, CI_*",
-    "Credentials for registries, in this order, files under XDG_RUNTIME_DIR and XDG_CONFIG_HOME "
-    "too; "
-    "each is sent to the registry it is for alone. docs/reference/images.md."};
+    "Registry credentials, in this order, together with files in XDG_RUNTIME_DIR and "
+    "XDG_CONFIG_HOME. Each is sent only to the registry it is for. See docs/reference/images.md."};
 
 // Docs longer than a line live here, where they can be read.
 constexpr std::string_view kExplainDoc =
-    "Say whether a policy allows a request, which rule decides and why. URL is an address, or "
-    "HOST:PORT for the connection alone. Exit 0: allowed, 77: denied.";
+    "Explain whether a policy allows a request, which rule decides, and why. Give a URL, or "
+    "HOST:PORT for the connection only. Exit status 0: allowed, 77: denied.";
 constexpr std::string_view kDiffDoc =
-    "Say what a change of policy opens and closes: hosts, ports, programs, requests, paths, "
-    "inspection. What cannot be compared is called changed. Exit 0 whatever it says, 65 when a "
-    "file is not a policy.";
+    "Show what a policy change opens and closes: hosts, ports, programs, requests, paths, "
+    "inspection. Anything that cannot be compared is listed as changed. The exit status is 0 "
+    "whatever the differences, or 65 if a file is not a valid policy.";
 constexpr std::string_view kSuggestDoc =
-    "Say what would let pass what a run was refused, and nothing else. With a policy, each "
-    "addition "
-    "was tried; what none would help is said with its reason.";
+    "Suggest policy entries that would allow exactly what a run was refused. With a policy, each "
+    "addition is tested first, and a request that no addition can allow is listed with the reason.";
 constexpr std::string_view kPostDoc =
     "Post a report as one comment on a pull request, kept up to date by later posts. The report is "
-    "treated as hostile input, so another job than the one that ran the agent may hold the token.";
+    "treated as untrusted input, so the token can be kept in a separate job from the one that ran "
+    "the agent.";
 
 constexpr std::string_view kVerifyBundleDoc =
-    "Say whether a Sigstore bundle signs a file, or a digest (`sha256:...`), and who made it: "
-    "offline, by a trusted root. Exit 0: verified, 77: not, with a reason's code at the front of "
-    "the error.";
+    "Verify a Sigstore bundle for a file or a digest (`sha256:...`), offline, against a trusted "
+    "root, and show who signed it. Exit status 0: verified; 77: not verified, with a reason code "
+    "at the start of the error.";
 
 constexpr std::string_view kImagePullDoc =
-    "Verify an image, fetch it and unpack it, so that a run begins at once. Nothing is unpacked "
-    "before its signature is verified.";
+    "Verify, download and unpack an image, so that a later run can start at once. Nothing is "
+    "unpacked before the signature is verified.";
 constexpr std::string_view kImageVerifyDoc =
-    "Say who signed an image and whether that is accepted, or why not, for every signature there "
-    "is. Exit 77: refused, 75: a place that may hold signatures could not be asked.";
+    "Show, for every signature of an image, who signed it and whether it is accepted, or why not. "
+    "Exit status 77: refused; 75: a location that may contain signatures could not be reached.";
 
 static_assert(WellFormed(kJson));
 
@@ -85,14 +84,15 @@ Command ImageCommandSpec(std::string_view name, std::string_view doc) {
       .operands = "REF",
       .doc = doc,
       .options = {{"platform", "OS/ARCHITECTURE[/VARIANT]", "",
-                   "Whose manifest, of an index; without it, this machine's."},
-                  {"username", "NAME", "", "Who asks the registry, before every other credential."},
+                   "The platform to select from an image index. If not given, this machine's."},
+                  {"username", "NAME", "",
+                   "The user name for the registry; takes precedence over all other credentials."},
                   {"password-stdin", "", "",
                    "Read the password of `username` from standard input."},
                   kJson},
       .variables = {kStoreVariable,
                     kRegistryVariable,
-                    {"HTTPS_PROXY", "A proxy on the way to the registry."},
+                    {"HTTPS_PROXY", "The proxy to use for the registry."},
                     kGitHubVariables,
                     kCiVariable}};
   AddImageOptions(&command.options);
@@ -100,87 +100,94 @@ Command ImageCommandSpec(std::string_view name, std::string_view doc) {
 }
 
 Command PostCommandSpec() {
-  return {.name = "post",
-          .operands = "REPORT-DIR",
-          .doc = kPostDoc,
-          .options =
-              {{"repository", "OWNER/NAME", "", "The repository; without it, the event's."},
-               {"number", "NUMBER", "", "The pull request; without it, the event's."},
-               {"api-url", "URL", "", "The forge's API; without it, the event's."},
-               {"marker", "TEXT", "",
-                "Tells the comments of several workflows apart; without it, the workflow and the "
-                "job."},
-               {"ca-file", "FILE", "",
-                "The certificates (PEM) that the forge is verified with; without it, the "
-                "system's."},
-               kJson},
-          .variables = {{"GITHUB_TOKEN", "The token to post with: `pull-requests: write`."},
-                        {"HTTPS_PROXY", "A proxy on the way to the forge."},
-                        kGitHubVariables}};
+  return {
+      .name = "post",
+      .operands = "REPORT-DIR",
+      .doc = kPostDoc,
+      .options =
+          {{"repository", "OWNER/NAME", "", "The repository. If not given, that of the event."},
+           {"number", "NUMBER", "", "The pull request. If not given, that of the event."},
+           {"api-url", "URL", "", "The URL of the forge's API. If not given, that of the event."},
+           {"marker", "TEXT", "",
+            "Distinguishes the comments of several workflows. If not given, the names of the "
+            "workflow and the job."},
+           {"ca-file", "FILE", "",
+            "The CA certificates (PEM) for verifying the forge. If not given, the system's."},
+           kJson},
+      .variables = {{"GITHUB_TOKEN", "The token to post with: `pull-requests: write`."},
+                    {"HTTPS_PROXY", "The proxy to use for the forge."},
+                    kGitHubVariables}};
 }
 
 Command ExplainCommandSpec() {
   return {.name = "policy explain",
           .operands = "URL",
           .doc = kExplainDoc,
-          .options = {{"policy", "FILE", "",
-                       "The policy file; without it, `.agentic-ci/openshell-policy.yml` as it lies "
-                       "in the checkout."},
-                      {"binary", "PATH", "",
-                       "The calling program, a path or a name on the PATH; further ones are its "
-                       "ancestors, nearest first.",
-                       true},
-                      {"method", "METHOD", "GET",
-                       "The request's method; with a wss URL, WEBSOCKET_TEXT for a message."},
-                      {"body", "FILE", "",
-                       "What the request carries, where the policy judges bodies: GraphQL, "
-                       "JSON-RPC, MCP; or the message."},
-                      {"agent", "NAME", "command",
-                       "Whose run it would be: chooses the model's host of `defaults: minimal`."},
-                      kJson},
+          .options =
+              {{"policy", "FILE", "",
+                "The policy file. If not given, `.agentic-ci/openshell-policy.yml` as it is in the "
+                "working tree."},
+               {"binary", "PATH", "",
+                "The calling program, as a path or a name on the PATH. Further ones are its "
+                "ancestors, nearest first.",
+                true},
+               {"method", "METHOD", "GET",
+                "The request method. With a wss URL, WEBSOCKET_TEXT stands for a message."},
+               {"body", "FILE", "",
+                "The request body, where the policy inspects bodies (GraphQL, JSON-RPC, MCP), or "
+                "the WebSocket message."},
+               {"agent", "NAME", "command",
+                "The agent the run would use; determines the model host of `defaults: minimal`."},
+               kJson},
           .variables = {}};
 }
 
 Command DiffCommandSpec() {
-  return {.name = "policy diff",
-          .operands = "BEFORE AFTER",
-          .doc = kDiffDoc,
-          .options = {{"secret", "NAME@HOST", "",
-                       "A credential and its host: said where it comes into reach.", true},
-                      {"agent", "NAME", "command",
-                       "Whose runs they are for: chooses the model's host of `defaults: minimal`."},
-                      kJson},
-          .variables = {}};
+  return {
+      .name = "policy diff",
+      .operands = "BEFORE AFTER",
+      .doc = kDiffDoc,
+      .options =
+          {{"secret", "NAME@HOST", "",
+            "A credential and its host; the diff shows where the host becomes reachable.", true},
+           {"agent", "NAME", "command",
+            "The agent the policies are for; determines the model host of `defaults: minimal`."},
+           kJson},
+      .variables = {}};
 }
 
 Command VerifyBundleCommandSpec() {
-  return {.name = "verify-bundle",
-          .operands = "FILE|DIGEST",
-          .doc = kVerifyBundleDoc,
-          .options =
-              {{"bundle", "FILE", "", "The bundle: JSON, versions 0.1 to 0.3."},
-               {"legacy-layer", "FILE", "",
-                "In its place, what cosign kept in a registry before bundles, as JSON: `payload`, "
-                "the "
-                "layer in base64; `annotations`, an object, those of its descriptor."},
-               {"certificate-identity", "ID", "",
-                "Who may have signed: the certificate's subject alternative name, or a glob for it "
-                "(`*` ends at `/`, `**` crosses it)."},
-               {"certificate-oidc-issuer", "URL", "", "Who vouched for that identity. Exact."},
-               {"key", "FILE", "", "The public key (PEM) that must have signed, in place of both."},
-               {"require-log", "", "", "With a key: only a signature that a transparency log has."},
-               {"no-log", "", "", "With an identity: a timestamp authority's word is enough."},
-               {"require-timestamp", "", "", "Only a signature with a timestamp authority's word."},
-               {"trusted-root", "FILE", "",
-                "Whose logs and certificates are believed; without it, those of the public "
-                "instance, "
-                "built in."},
-               {"staging", "", "", "For sigstore-conformance; needs `trusted-root`."},
-               {"predicate-type", "URI", "",
-                "Statements that count, beside cosign's signatures; without it, every type does.",
-                true},
-               kJson},
-          .variables = {}};
+  return {
+      .name = "verify-bundle",
+      .operands = "FILE|DIGEST",
+      .doc = kVerifyBundleDoc,
+      .options =
+          {{"bundle", "FILE", "", "The bundle, in JSON, version 0.1 to 0.3."},
+           {"legacy-layer", "FILE", "",
+            "Instead of a bundle, a signature in cosign's older registry format, as JSON: "
+            "`payload` is the layer in base64, `annotations` an object with the annotations of its "
+            "descriptor."},
+           {"certificate-identity", "ID", "",
+            "The accepted signer: the certificate's subject alternative name, or a pattern for it "
+            "(`*` does not match `/`, `**` does)."},
+           {"certificate-oidc-issuer", "URL", "",
+            "The OIDC issuer that authenticated that identity; matched exactly."},
+           {"key", "FILE", "",
+            "The public key (PEM) that must have signed, instead of an identity and an issuer."},
+           {"require-log", "", "", "With a key: require a transparency log entry."},
+           {"no-log", "", "",
+            "With an identity: accept a signed timestamp instead of a transparency log entry."},
+           {"require-timestamp", "", "", "Require a signed timestamp."},
+           {"trusted-root", "FILE", "",
+            "The trusted root with the logs and certificate authorities to trust. If not given, "
+            "the built-in one of the public instance."},
+           {"staging", "", "", "For sigstore-conformance; requires `trusted-root`."},
+           {"predicate-type", "URI", "",
+            "An accepted statement type, in addition to cosign's signatures. If not given, every "
+            "type is accepted.",
+            true},
+           kJson},
+      .variables = {}};
 }
 
 // `text` in lines of at most 80 columns, each behind `indent` blanks.
@@ -220,7 +227,7 @@ std::vector<Command> Commands() {
       PostCommandSpec(),
       {.name = "policy check",
        .operands = "FILE...",
-       .doc = "Read policy files and say what is wrong with them, or odd.",
+       .doc = "Check policy files and report errors and warnings.",
        .options = {kJson},
        .variables = {}},
       ExplainCommandSpec(),
@@ -229,12 +236,13 @@ std::vector<Command> Commands() {
        .operands = "REPORT-DIR|events.ocsf.jsonl",
        .doc = kSuggestDoc,
        .options = {{"policy", "FILE", "",
-                    "The policy to add to: prints a patch for `git apply`, to be applied where "
-                    "FILE is relative to. Without it, prints policies to paste."}},
+                    "The policy to extend: prints a patch for `git apply`, with FILE as given. If "
+                    "not given, prints policy entries to paste."}},
        .variables = {}},
       {.name = "policy test",
        .operands = "FILE...",
-       .doc = "Run tables of cases against the policies that they name. Exit 65 when a case fails.",
+       .doc = "Run tables of test cases against the policies they name. Exit status 65 if a case "
+              "fails.",
        .options = {kJson},
        .variables = {}},
       {.name = "policy schema",
@@ -244,33 +252,33 @@ std::vector<Command> Commands() {
        .variables = {}},
       ImageCommandSpec("image pull", kImagePullDoc),
       ImageCommandSpec("image verify", kImageVerifyDoc),
-      ImageCommandSpec("image inspect",
-                       "Say what an image is and what its configuration asks for. Nothing of it is "
-                       "verified or unpacked."),
+      ImageCommandSpec(
+          "image inspect",
+          "Show an image's manifest and configuration. Nothing is verified or unpacked."),
       {.name = "image check",
        .operands = "",
-       .doc = "Read all unpacked layers again and say which are not as they were unpacked. Exit 74 "
-              "when there are any.",
-       .options = {{"remove", "", "", "Remove those: whoever needs one fetches it again. Exit 0."},
-                   kJson},
+       .doc = "Read all unpacked layers again and list those that have changed since. Exit status "
+              "74 if there are any.",
+       .options =
+           {{"remove", "", "",
+             "Remove the changed layers; they are downloaded again when needed. Exit status 0."},
+            kJson},
        .variables = {kStoreVariable}},
       {.name = "image prune",
        .operands = "",
-       .doc =
-           "Remove unpacked layers, those used longest ago first, what killed runs left, and kept "
-           "verdicts.",
-       .options = {{"keep", "SIZE", "0", "How much may stay, such as `10GiB`."}, kJson},
+       .doc = "Remove unpacked layers, least recently used first, leftovers of killed runs, and "
+              "cached verdicts.",
+       .options = {{"keep", "SIZE", "0", "How much to keep, such as `10GiB`."}, kJson},
        .variables = {kStoreVariable}},
       VerifyBundleCommandSpec(),
       {.name = "completion",
        .operands = "[bash|zsh|fish]",
-       .doc = "Print a script that completes commands and options, for bash without an operand: "
-              "`source <(agentic-ci completion)`.",
+       .doc = "Print a shell completion script (default: bash): `source <(agentic-ci completion)`.",
        .options = {},
        .variables = {}},
       {.name = "action",
        .operands = "",
-       .doc = "What action.yml calls: `run` with the action's inputs; writes the step's summary, "
+       .doc = "Called by action.yml: `run` with the action's inputs; writes the step summary, "
               "annotations and outputs.",
        .options = {},
        .variables = {{"INPUTS", "The action's inputs as one JSON object."}, kGitHubVariables},

@@ -69,7 +69,7 @@ Result<std::string> RenderCompletion(const std::vector<Command>& commands, std::
   if (shell == "zsh") return "autoload -Uz bashcompinit && bashcompinit\n" + RenderBash(commands);
   if (shell == "fish") return RenderFish(commands);
   std::string nearest(codec::NearestName(shell, {"bash", "zsh", "fish"}));
-  return Error{Code::kUsage, "no completion for '" + std::string(shell) + "'",
+  return Error{Code::kUsage, "no completion script for '" + std::string(shell) + "'",
                "agentic-ci completion " + (nearest.empty() ? "bash" : nearest)};
 }
 

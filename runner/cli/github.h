@@ -17,10 +17,10 @@
 namespace cli {
 
 // What the action has beside an input per option of `run`; action.yml is made from both.
-inline constexpr OptionSpec kCommandInput = {
-    "command", "ARGUMENTS", "",
-    "What the agent `command` runs, or further arguments for another agent: one argument per line.",
-    true};
+inline constexpr OptionSpec kCommandInput = {"command", "ARGUMENTS", "",
+                                             "The command for the agent `command`, or further "
+                                             "arguments for another agent, one argument per line.",
+                                             true};
 static_assert(WellFormed(kCommandInput));
 
 struct OutputDoc {
@@ -32,16 +32,16 @@ struct OutputDoc {
 inline constexpr auto kActionOutputs = std::to_array<OutputDoc>({
     {"exit-code", "The exit status of the run."},
     {"outcome", "How the run ended: `success`, `agent-failed`, `timed-out`, `refused`, ..."},
-    {"reason", "Why, in a line; empty on success."},
+    {"reason", "The reason, in one line; empty on success."},
     {"report-dir", "The report directory."},
     {"changed-files", "How many files the agent changed."},
-    {"denied-requests", "How many different requests the gateway refused."},
+    {"denied-requests", "How many distinct requests the gateway refused."},
     {"cost-usd",
-     "What the models cost, in US dollars, as the gateway counted it (as the agent says, where the "
-     "gateway saw no model); empty when it is not known."},
+     "What the models cost, in US dollars, as counted by the gateway, or as reported by the agent "
+     "if the gateway saw no model; empty if unknown."},
 });
 inline constexpr auto kPostOutputs = std::to_array<OutputDoc>({
-    {"comment-url", "The address of the comment."},
+    {"comment-url", "The URL of the comment."},
 });
 
 // Turns the action's inputs (a JSON object of strings, as `toJSON(inputs)` gives it) into a

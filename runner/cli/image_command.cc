@@ -73,7 +73,7 @@ Result<image::Platform> ParsePlatform(const std::string& text) {
 
 Result<std::unique_ptr<Setup>> Setup::Read(const Arguments& arguments, std::string_view command) {
   if (arguments.operands.size() != 1) {
-    return Error{Code::kUsage, std::string(command) + " needs one image",
+    return Error{Code::kUsage, std::string(command) + " needs exactly one image",
                  "agentic-ci " + std::string(command) + " ghcr.io/OWNER/IMAGE@sha256:..."};
   }
   auto setup = std::make_unique<Setup>();
@@ -250,13 +250,13 @@ Result<int> ImageInspectCommand(const Arguments& arguments) {
   for (const image::Descriptor& layer : resolved.manifest.layers) {
     text += Fact("layer", layer.digest + " " + image::ShownBytes(layer.size));
   }
-  TRY(Print(text + "nothing of this was verified\n"));
+  TRY(Print(text + "none of this was verified\n"));
   return 0;
 }
 
 Result<int> ImageCheckCommand(const Arguments& arguments) {
   if (!arguments.operands.empty()) {
-    return Error{Code::kUsage, "image check takes no image", "agentic-ci image check"};
+    return Error{Code::kUsage, "image check does not take an image", "agentic-ci image check"};
   }
   bool remove = arguments.Has("remove");
   image::Store store = TRY(image::Store::Open(image::DefaultStore()));
@@ -275,13 +275,13 @@ Result<int> ImageCheckCommand(const Arguments& arguments) {
   if (check.damaged.empty() || remove) return 0;
   return Error{Code::kIo,
                std::to_string(check.damaged.size()) + " of " + std::to_string(check.layers) +
-                   " layers are not as they were unpacked",
+                   " layers have changed since they were unpacked",
                "agentic-ci image check --remove"};
 }
 
 Result<int> ImagePruneCommand(const Arguments& arguments) {
   if (!arguments.operands.empty()) {
-    return Error{Code::kUsage, "image prune takes no image", "agentic-ci image prune --keep 10GiB"};
+    return Error{Code::kUsage, "image prune does not take an image", "agentic-ci image prune --keep 10GiB"};
   }
   int64_t keep = 0;
   if (arguments.Has("keep")) {
@@ -300,7 +300,7 @@ Result<int> ImagePruneCommand(const Arguments& arguments) {
   }
   TRY(Print("freed " + image::ShownBytes(pruned.bytes_freed) + " of " +
             std::to_string(pruned.layers_freed) + " layers; " +
-            image::ShownBytes(pruned.bytes_left) + " are left\n"));
+            image::ShownBytes(pruned.bytes_left) + " remain\n"));
   return 0;
 }
 

@@ -41,7 +41,7 @@ Status Set(const Text& field, std::string_view text, run::Request* request) {
 
 Status Set(const Duration& field, std::string_view text, run::Request* request) {
   int64_t seconds = TRY(codec::ParseDuration(text));
-  if (seconds == 0 && !field.may_be_off) return Usage("the least is 1s");
+  if (seconds == 0 && !field.may_be_off) return Usage("the minimum is 1s");
   request->*field.member = seconds;
   return Ok();
 }
@@ -63,7 +63,7 @@ Status Set(const Dollars& field, std::string_view text, run::Request* request) {
 }
 
 Status Set(const Switch& field, std::string_view text, run::Request* request) {
-  if (text != "true" && text != "false") return Usage("it is true or false");
+  if (text != "true" && text != "false") return Usage("must be true or false");
   request->*field.member = text == "true";
   return Ok();
 }
@@ -74,7 +74,8 @@ Status Set(const Secrets& field, std::string_view text, run::Request* request) {
   constexpr std::string_view kExample = "--secret ANTHROPIC_API_KEY@api.anthropic.com";
   size_t at = text.rfind('@');
   if (at == std::string_view::npos) {
-    return Usage("a credential is bound to a host: " + std::string(kForm), std::string(kExample));
+    return Usage("a credential must be bound to a host: " + std::string(kForm),
+                 std::string(kExample));
   }
   std::string_view names = text.substr(0, at);
   size_t equals = names.find('=');
@@ -83,10 +84,10 @@ Status Set(const Secrets& field, std::string_view text, run::Request* request) {
   std::string host(text.substr(at + 1));
   std::transform(host.begin(), host.end(), host.begin(), ascii::ToLower);
   if (!IsVariableName(name) || !IsVariableName(variable)) {
-    return Usage("NAME and VARIABLE are names of environment variables: " + std::string(kForm),
+    return Usage("NAME and VARIABLE must be names of environment variables: " + std::string(kForm),
                  std::string(kExample));
   }
-  if (!IsHostName(host)) return Usage("HOST is one host name: " + std::string(kForm));
+  if (!IsHostName(host)) return Usage("HOST must be a single host name: " + std::string(kForm));
   for (const run::SecretBinding& other : request->*field.member) {
     if (other.name == name && other.host == host) {
       return Usage(std::string(name) + " is bound to " + host + " twice");
@@ -103,7 +104,7 @@ Status Set(const Providers& field, std::string_view text, run::Request* request)
   std::string_view variable = equals == std::string_view::npos ? "" : text.substr(equals + 1);
   bool named = equals == std::string_view::npos || IsVariableName(variable);
   if (name.empty() || !named) {
-    return Usage("a provider is given as NAME or NAME=VARIABLE", "--provider anthropic");
+    return Usage("a provider must be given as NAME or NAME=VARIABLE", "--provider anthropic");
   }
   for (const run::ProviderBinding& other : request->*field.member) {
     if (other.name == name) return Usage(std::string(name) + " is given twice");
@@ -123,7 +124,7 @@ Status Set(const Texts& field, std::string_view text, run::Request* request) {
 Status Set(const Variables& field, std::string_view text, run::Request* request) {
   size_t equals = text.find('=');
   if (equals == std::string_view::npos || !IsVariableName(text.substr(0, equals))) {
-    return Usage("a variable is given as NAME=VALUE", "--env LANG=C.UTF-8");
+    return Usage("a variable must be given as NAME=VALUE", "--env LANG=C.UTF-8");
   }
   (request->*field.member)
       .emplace_back(std::string(text.substr(0, equals)), std::string(text.substr(equals + 1)));
@@ -158,12 +159,12 @@ Status SetOption(const RunOption& option, std::string_view text, run::Request* r
 
 Status CheckRequest(const run::Request& request) {
   if (!request.prompt.empty() && !request.prompt_file.empty()) {
-    return Usage("--prompt and --prompt-file exclude each other");
+    return Usage("--prompt and --prompt-file are mutually exclusive");
   }
   bool signer = !request.image_key.empty() || !request.image_identity.empty() ||
                 !request.image_issuer.empty() || !request.image_bundles.empty();
   if (signer && request.image.empty()) {
-    return Usage("there is no image whose signature could be verified", "--image REF");
+    return Usage("this option requires an image", "--image REF");
   }
   if (request.idle_timeout_s > request.timeout_s) {
     return Usage("--idle-timeout is longer than --timeout");

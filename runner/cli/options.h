@@ -72,112 +72,117 @@ struct RunOption {
 };
 
 inline constexpr auto kRunOptions = std::to_array<RunOption>({
-    {{"agent", "NAME", "command", "Who works: `claude-code`, or `command` for any program."},
+    {{"agent", "NAME", "command", "The agent to run: `claude-code`, or `command` for any program."},
      Text{&run::Request::agent}},
-    {{"prompt", "TEXT", "", "The task. It never passes through a shell."},
+    {{"prompt", "TEXT", "", "The task for the agent. It is never passed through a shell."},
      Text{&run::Request::prompt}},
-    {{"prompt-file", "FILE", "", "A file with the task, in place of `prompt`."},
+    {{"prompt-file", "FILE", "", "A file that contains the task, instead of `prompt`."},
      Text{&run::Request::prompt_file}},
-    {{"model", "NAME", "", "The model; without it, the agent's own default."},
+    {{"model", "NAME", "", "The model to use. If not given, the agent's own default."},
      Text{&run::Request::model}},
     {{"workdir", "DIR", ".",
-      "The checkout, or a directory in it, which is then all that the agent sees of it; policy and "
-      "configuration are those of the repository's top. The agent works on an overlay of it; the "
-      "directory itself stays as it is."},
+      "The checkout, or a directory in it, in which case the agent sees only that directory; the "
+      "policy and the configuration are still those at the repository's root. The agent works on "
+      "an overlay; the directory itself is not changed."},
      Text{&run::Request::workdir}},
     {{"policy", "FILE", "",
-      "A policy file, in place of the repository's `.agentic-ci/openshell-policy.yml`; without "
-      "either, the built-in default holds."},
+      "A policy file to use instead of the repository's `.agentic-ci/openshell-policy.yml`. If "
+      "there is neither, the built-in default applies."},
      Text{&run::Request::policy_file}},
     {{"policy-ref", "REF", "",
-      "Where the repository's policy and configuration are read from; without it, the commit of "
-      "the "
-      "base that the event names, and outside continuous integration `HEAD`. `worktree` reads the "
-      "checkout itself, which a pull request can change. Must be given in a continuous integration "
-      "other than those of GitHub, Gitea and Forgejo."},
+      "The git ref to read the repository's policy and configuration from. If not given, the base "
+      "commit of the CI event, or `HEAD` outside CI. `worktree` reads the checkout itself, which a "
+      "pull request can change. Required under CI systems other than those of GitHub, Gitea and "
+      "Forgejo."},
      Text{&run::Request::policy_ref}},
     {{"keep-policy", "", "",
-      "The file of `policy` is read again when the run is sent SIGUSR1, and what it says of the "
-      "network holds at once. With this, a file that is not valid then changes nothing; without "
-      "it, nothing passes until one is."},
+      "When the run receives SIGUSR1, it reads the `policy` file again and applies its network "
+      "rules at once. With this option, an invalid file changes nothing; without it, an invalid "
+      "file blocks all traffic until a valid one is read."},
      Switch{&run::Request::keep_policy}},
     {{"image", "REF", "",
-      "The image that the agent runs in: `[HOST/]REPOSITORY[:TAG][@DIGEST]`, `oci:DIRECTORY` or "
-      "`docker-archive:FILE`. Nothing of it is unpacked before its signature is verified. Without "
-      "it, the sandbox shows the host's own programs, read-only."},
+      "The image to run the agent in: `[HOST/]REPOSITORY[:TAG][@DIGEST]`, `oci:DIRECTORY` or "
+      "`docker-archive:FILE`. No part of it is unpacked before its signature is verified. If not "
+      "given, the sandbox contains the host's own programs, read-only."},
      Text{&run::Request::image}},
     {{"image-key", "FILE", "",
-      "The public key (PEM) that must have signed the image, in place of what the repository's "
-      "configuration says."},
+      "The public key (PEM) that must have signed the image, instead of the signers in the "
+      "repository's configuration."},
      Text{&run::Request::image_key}},
     {{"image-identity", "ID", "",
-      "Who must have signed the image without a key of their own: the identity in Sigstore's "
-      "certificate, `*` and `**` as in paths. Goes with `image-issuer`."},
+      "The identity that must have signed the image (keyless signing), as in the Sigstore "
+      "certificate; `*` and `**` match as in paths. Requires `image-issuer`."},
      Text{&run::Request::image_identity}},
-    {{"image-issuer", "URL", "", "Who must have vouched for `image-identity`."},
+    {{"image-issuer", "URL", "", "The OIDC issuer that must have authenticated `image-identity`."},
      Text{&run::Request::image_issuer}},
     {{"image-bundle", "FILE", "",
-      "A Sigstore bundle over the image's digest, beside what its registry has.", true},
+      "A Sigstore bundle for the image's digest, in addition to the signatures in its registry.",
+      true},
      Texts{&run::Request::image_bundles}},
     {{"trusted-root", "FILE", "",
-      "The Sigstore instance that is believed (`trusted_root.json`); without it, the "
-      "configuration's, else the public one as of this version."},
+      "The trusted root (`trusted_root.json`) of the Sigstore instance to trust. If not given, the "
+      "one in the configuration, or else that of the public instance, as built into this version."},
      Text{&run::Request::trusted_root}},
     {{"insecure-registry", "HOST", "",
-      "A registry that is asked without TLS: one of this machine, or any other that is given "
-      "twice.",
+      "A registry to contact over plain HTTP. A registry on another machine must be given twice, "
+      "as confirmation.",
       true},
      Texts{&run::Request::insecure_registries}},
     {{"ca-file", "FILE", "",
-      "The certificates (PEM) that services on the network are verified with; without it, the "
-      "system's."},
+      "The CA certificates (PEM) for verifying network services. If not given, the system's."},
      Text{&run::Request::ca_file}},
     {{"timeout", "DURATION", "20m", "How long the agent may run: `90s`, `20m`, `1h30m`."},
      Duration{&run::Request::timeout_s, false}},
-    {{"idle-timeout", "DURATION", "off", "How long the agent may be silent."},
+    {{"idle-timeout", "DURATION", "off", "How long the agent may go without printing anything."},
      Duration{&run::Request::idle_timeout_s, true}},
     {{"memory", "SIZE", "4GiB", "How much memory the sandbox may use."},
      Size{&run::Request::memory_bytes}},
-    {{"cpus", "NUMBER", "all", "How many processors the sandbox may keep busy, such as `1.5`."},
+    {{"cpus", "NUMBER", "all", "How many CPUs the sandbox may use, such as `1.5`."},
      Cpus{&run::Request::cpus}},
-    {{"pids", "NUMBER", "1024", "How many processes and threads the sandbox may have."},
+    {{"pids", "NUMBER", "1024", "How many processes and threads the sandbox may contain."},
      Count{&run::Request::pids}},
-    {{"disk", "SIZE", "8GiB", "How much the sandbox may write."}, Size{&run::Request::disk_bytes}},
-    {{"output", "SIZE", "64MiB", "How much the agent may print."},
+    {{"disk", "SIZE", "8GiB", "How much data the sandbox may write."},
+     Size{&run::Request::disk_bytes}},
+    {{"output", "SIZE", "64MiB", "How much output the agent may print."},
      Size{&run::Request::output_bytes}},
     {{"runner-cpu", "DURATION", "5m",
-      "How much processor time agentic-ci itself, its gateway most of all, may spend on what the "
-      "agent makes it do."},
+      "How much CPU time agentic-ci itself, mainly its gateway, may spend on work that the agent "
+      "causes."},
      Duration{&run::Request::runner_cpu_s, false}},
     {{"max-tokens", "NUMBER", "",
-      "How many tokens models may be given and give, cached ones included; without it, what the "
-      "repository's configuration says."},
+      "How many input and output tokens models may use in total, including cached ones. If not "
+      "given, the repository's configuration applies."},
      Count{&run::Request::max_tokens}},
     {{"max-cost", "DOLLARS", "",
-      "What the models may cost, such as `2.50`; one whose price is not known is refused then."},
+      "How many US dollars models may cost, such as `2.50`. Models without a known price are then "
+      "refused."},
      Dollars{&run::Request::max_cost_usd}},
-    {{"max-requests", "NUMBER", "", "How many requests models may be sent."},
+    {{"max-requests", "NUMBER", "", "How many requests may be sent to models."},
      Count{&run::Request::max_requests}},
     {{"secret", "NAME[=VARIABLE]@HOST", "",
-      "A credential for HOST alone: the sandbox sees a placeholder in NAME, and the gateway puts "
-      "the value of this process's VARIABLE (or NAME) into requests to HOST.",
+      "A credential for HOST only. The sandbox sees a placeholder in the variable NAME; in "
+      "requests to HOST, the gateway replaces it with the value of VARIABLE (or NAME) from this "
+      "process's environment.",
       true},
      Secrets{&run::Request::secrets}},
     {{"provider", "NAME[=VARIABLE]", "",
-      "A service whose credential the gateway puts where it belongs: `anthropic`, `openai`, "
+      "A service whose credential the gateway inserts into requests: `anthropic`, `openai`, "
       "`gemini`, `github`, `gitlab`, `vertex`, `bedrock`, or `generic` for a bearer token at "
-      "`API_BASE_URL`. Its value is this process's VARIABLE, or the usual one of that service.",
+      "`API_BASE_URL`. The value is taken from VARIABLE in this process's environment, or from the "
+      "service's usual variable.",
       true},
      Providers{&run::Request::providers}},
     {{"env", "NAME=VALUE", "",
-      "A variable for the agent; nothing else of this process's environment enters the sandbox.",
+      "An environment variable for the agent. Nothing else from this process's environment enters "
+      "the sandbox.",
       true},
      Variables{&run::Request::env}},
-    {{"report-dir", "DIR", "agentic-ci-report", "Where the report is written."},
+    {{"report-dir", "DIR", "agentic-ci-report", "The directory to write the report to."},
      Text{&run::Request::report_dir}},
-    {{"apply", "", "", "When the run succeeded, put the judged changes into the checkout."},
+    {{"apply", "", "",
+      "If the run succeeds, apply the changes that passed the gates to the checkout."},
      Switch{&run::Request::apply}},
-    {{"plan-only", "", "", "Print what would be done, and start nothing."},
+    {{"plan-only", "", "", "Print what the run would do, without starting anything."},
      Switch{&run::Request::plan_only}},
     {{"json", "", "", "Print the result as one JSON object."}, Switch{&run::Request::json}},
 });

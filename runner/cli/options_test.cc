@@ -75,7 +75,7 @@ TEST_CASE("SetOption puts the option's name before what is wrong") {
 }
 
 TEST_CASE("SetOption refuses a run without a time limit") {
-  CHECK(Refused("timeout", "off").what == "--timeout: the least is 1s");
+  CHECK(Refused("timeout", "off").what == "--timeout: the minimum is 1s");
 }
 
 TEST_CASE("SetOption refuses an empty value") {
@@ -120,7 +120,7 @@ TEST_CASE("SetOption takes everything behind the first equals sign as a variable
 TEST_CASE("SetOption takes true and false for a switch, and nothing else") {
   CHECK(With("apply", "true").apply);
   CHECK_FALSE(With("apply", "false").apply);
-  CHECK(Refused("apply", "yes").what == "--apply: it is true or false");
+  CHECK(Refused("apply", "yes").what == "--apply: must be true or false");
 }
 
 TEST_CASE("CheckRequest refuses options that exclude each other") {

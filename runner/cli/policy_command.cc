@@ -77,7 +77,7 @@ Result<policy::BoundSecret> ParseBoundSecret(std::string_view text) {
   size_t at = text.rfind('@');
   size_t end = std::min(text.find('='), at);
   if (at == std::string_view::npos || end == 0 || at + 1 == text.size()) {
-    return Error{Code::kUsage, "--secret: a credential is bound to a host: NAME@HOST",
+    return Error{Code::kUsage, "--secret: a credential must be bound to a host: NAME@HOST",
                  "--secret ANTHROPIC_API_KEY@api.anthropic.com"};
   }
   return policy::BoundSecret{std::string(text.substr(0, end)),
@@ -109,11 +109,12 @@ std::string RenderFragment(const std::vector<report::DeniedRequest>& refused) {
       denials.push_back(one.denial);
     } else {
       notes += "# " + codec::NeutralLine(report::DescribeAttempt(one.denial)) +
-               ": no addition helps: " + codec::NeutralLine(report::DescribeRefusal(one)) + "\n";
+               ": no addition would allow it: " + codec::NeutralLine(report::DescribeRefusal(one)) +
+               "\n";
     }
   }
   std::string fragment = policy::SuggestPolicy(denials);
-  if (fragment.empty()) fragment = "# Nothing was refused that a policy could allow.\n";
+  if (fragment.empty()) fragment = "# No refused request could be allowed by a policy.\n";
   return notes + fragment;
 }
 
@@ -247,15 +248,15 @@ Result<int> PolicyCheckCommand(const Arguments& arguments) {
 
 Result<int> PolicyExplainCommand(const Arguments& arguments) {
   if (arguments.operands.size() != 1) {
-    return Error{Code::kUsage, "policy explain needs one URL, or HOST:PORT",
+    return Error{Code::kUsage, "policy explain needs exactly one URL or HOST:PORT",
                  "agentic-ci policy explain https://api.example.com/"};
   }
   std::string file = arguments.Has("policy") ? arguments.Get("policy") : FindPolicyFile();
   if (file.empty()) {
-    return Error{
-        Code::kUsage,
-        std::string("no ") + run::kPolicyPath + " here or above: policy explain needs a policy",
-        "--policy FILE"};
+    return Error{Code::kUsage,
+                 std::string("no ") + run::kPolicyPath +
+                     " in this directory or above: policy explain needs a policy",
+                 "--policy FILE"};
   }
   policy::ParsedPolicy parsed = TRY(ReadPolicy(file, arguments.Get("agent", "command")));
   run::AddResolvedBinaries(nullptr, &parsed.policy);
@@ -341,7 +342,7 @@ Result<int> PolicySuggestCommand(const Arguments& arguments) {
   policy::SuggestedPatch suggested = TRY(policy::SuggestPatch(text, context, denials));
   std::string notes;
   for (const std::string& note : suggested.notes) notes += "# " + note + "\n";
-  if (suggested.patch.empty()) notes += "# Nothing was refused that an addition would allow.\n";
+  if (suggested.patch.empty()) notes += "# No refused request could be allowed by an addition.\n";
   TRY(Print(notes + suggested.patch));
   return 0;
 }

@@ -22,7 +22,7 @@ constexpr std::chrono::minutes kPostingLimit{3};
 Result<int64_t> ProposalNumber(const Arguments& arguments, const forge::Event& event) {
   if (!arguments.Has("number")) {
     if (event.proposal_number > 0) return event.proposal_number;
-    return Error{Code::kSetup, "the event names no pull request", "--number NUMBER"};
+    return Error{Code::kSetup, "the event does not name a pull request", "--number NUMBER"};
   }
   Result<int64_t> number = codec::ParseCount(arguments.Get("number"));
   if (number.ok()) return number;
@@ -33,7 +33,7 @@ Result<forge::PostOptions> ReadOptions(const Arguments& arguments, const forge::
   forge::PostOptions options;
   options.repository = arguments.Get("repository", event.repository);
   if (options.repository.empty()) {
-    return Error{Code::kSetup, "the event names no repository", "--repository OWNER/NAME"};
+    return Error{Code::kSetup, "the event does not name a repository", "--repository OWNER/NAME"};
   }
   if (!forge::ValidRepository(options.repository)) {
     return Error{Code::kUsage, "--repository: '" + options.repository + "' is not OWNER/NAME"};
@@ -67,7 +67,8 @@ std::string RenderOutcome(const forge::PostOutcome& outcome, bool json) {
 
 Result<int> PostCommand(const Arguments& arguments) {
   if (arguments.operands.size() != 1) {
-    return Error{Code::kUsage, "post needs one report directory", "agentic-ci post REPORT-DIR"};
+    return Error{Code::kUsage, "post needs exactly one report directory",
+                 "agentic-ci post REPORT-DIR"};
   }
   forge::Event event = TRY(forge::ReadEvent(sys::Environment));
   forge::PostOptions options = TRY(ReadOptions(arguments, event));

@@ -97,7 +97,7 @@ Result<sigstore::LegacySignature> ReadLegacyLayer(const std::string& file) {
   const codec::Json* annotations = layer.Find("annotations");
   if (!payload || annotations == nullptr || annotations->object() == nullptr) {
     return Error{Code::kInvalid,
-                 file + ": not a layer: {\"payload\": base64, \"annotations\": {}}"};
+                 file + ": not a layer; expected {\"payload\": base64, \"annotations\": {}}"};
   }
   return sigstore::LegacySignature{
       .payload = *std::move(payload),
@@ -118,7 +118,7 @@ Result<sigstore::VerifyOptions> ReadOptions(const Arguments& arguments) {
   std::string issuer = arguments.Get("certificate-oidc-issuer");
   if (!key.empty()) {
     if (!identity.empty() || !issuer.empty()) {
-      return Error{Code::kUsage, "--key and --certificate-identity exclude each other"};
+      return Error{Code::kUsage, "--key and --certificate-identity are mutually exclusive"};
     }
     std::string pem = TRY(sys::ReadFile(key, kKeyBytesMax).Context("reading the key"));
     TRY(sigstore::CheckKey(pem).Context(key));
@@ -211,13 +211,13 @@ Result<int> VerifyBundleCommand(const Arguments& arguments) {
     return Error{Code::kUsage, "verify-bundle needs a bundle", "--bundle FILE"};
   }
   if (arguments.operands.size() != 1) {
-    return Error{Code::kUsage, "verify-bundle needs one artifact: a file, or sha256:DIGEST",
+    return Error{Code::kUsage, "verify-bundle needs exactly one artifact: a file, or sha256:DIGEST",
                  "agentic-ci verify-bundle --help"};
   }
   sigstore::VerifyOptions options = TRY(ReadOptions(arguments));
   std::string root_file = arguments.Get("trusted-root");
   if (arguments.Has("staging") && root_file.empty()) {
-    return Error{Code::kUsage, "the staging instance's trusted root is not built in",
+    return Error{Code::kUsage, "the trusted root of the staging instance is not built in",
                  "--trusted-root FILE"};
   }
   std::optional<sigstore::TrustedRoot> given;

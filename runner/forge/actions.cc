@@ -77,7 +77,7 @@ std::string RenderAnnotations(const std::vector<Annotation>& annotations) {
     Annotation rest;
     rest.level = level;
     rest.message =
-        std::to_string(of_level.size() - shown) + " more of this level are in the report";
+        std::to_string(of_level.size() - shown) + " more at this level are in the report";
     lines += RenderAnnotation(rest);
   }
   return lines;
@@ -118,7 +118,7 @@ Result<std::string> RenderOutputs(const std::vector<std::pair<std::string, std::
   for (const auto& [name, value] : outputs) {
     if (name.empty() ||
         name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-") != std::string::npos) {
-      return Error{Code::kInvalid, "no name for an output: '" + name + "'"};
+      return Error{Code::kInvalid, "invalid output name: '" + name + "'"};
     }
     if (word.empty() || value.find(word) != std::string::npos) {
       return Error{Code::kBug, "output " + name + " contains its own delimiter"};
@@ -129,7 +129,7 @@ Result<std::string> RenderOutputs(const std::vector<std::pair<std::string, std::
 }
 
 std::string RenderStepSummary(std::string_view markdown, size_t bytes_there) {
-  constexpr std::string_view kNote = "\n\n> Cut here: the step's summary is full.\n";
+  constexpr std::string_view kNote = "\n\n> Truncated here: the step summary is full.\n";
   size_t room = kStepSummaryBytesMax - std::min(bytes_there, kStepSummaryBytesMax);
   if (markdown.size() <= room) return std::string(markdown);
   if (room <= kNote.size()) return "";

@@ -35,7 +35,7 @@ TEST_CASE("RenderAnnotations shows ten of a level at most and says how many more
   CHECK(lines(10).first == 10);
   CHECK(lines(10).second.find("more") == std::string::npos);
   CHECK(lines(51).first == 10);
-  CHECK(lines(51).second.find("::warning::42 more of this level are in the report\n") !=
+  CHECK(lines(51).second.find("::warning::42 more at this level are in the report\n") !=
         std::string::npos);
 }
 
@@ -86,7 +86,7 @@ TEST_CASE("RenderStepSummary fits beside what is there, cut at a line's end") {
   std::string cut = RenderStepSummary(text, 1000);
   CHECK(cut.size() + 1000 <= kStepSummaryBytesMax);
   CHECK(cut.size() + 1000 > kStepSummaryBytesMax - 200);
-  CHECK(cut.find("x\n\n\n> Cut here") != std::string::npos);
+  CHECK(cut.find("x\n\n\n> Truncated here") != std::string::npos);
   CHECK(RenderStepSummary("# hello\n", kStepSummaryBytesMax).empty());
   CHECK(RenderStepSummary("# hello\n", kStepSummaryBytesMax + 5).empty());
 }

@@ -86,7 +86,7 @@ CommentText RenderComment(std::string_view marker_key, std::string_view body,
   // room.
   std::string place = Neutralise(codec::ValidUtf8(full_text_at.substr(0, 1000)));
   std::replace(place.begin(), place.end(), '\n', ' ');  // It stays in the quotation.
-  std::string note = "> [!NOTE]\n> This comment is cut to what fits. The whole text is in " +
+  std::string note = "> [!NOTE]\n> This comment was shortened to fit. The full text is in " +
                      (place.empty() ? "the report directory's `summary.md`" : place) + ".\n\n";
   size_t room = kCommentCharactersMax - CountCharacters(marker) - CountCharacters(note);
   return {marker + note + std::string(Cut(safe, room)), true};

@@ -85,7 +85,7 @@ TEST_CASE("RenderComment cuts at a line's end, with a note above that says where
   CHECK(Characters(comment.text) > kCommentCharactersMax - 20);
   CHECK(comment.text.substr(comment.text.size() - 11) == "0123456789\n");
   CHECK(comment.text.find(
-            "<!-- agentic-ci:k -->\n> [!NOTE]\n> This comment is cut to what fits. The whole text "
+            "<!-- agentic-ci:k -->\n> [!NOTE]\n> This comment was shortened to fit. The full text "
             "is in the artifact of https://example.com/runs/7.\n\n```\n") == 0);
 }
 

@@ -285,25 +285,24 @@ Status CheckSha(const char* field, const std::string& sha) {
 
 Status CheckRef(const char* field, const std::string& ref) {
   if (ref.empty() || ValidRef(ref)) return Ok();
-  return Error{
-      Code::kRefused,
-      std::string(field) + " is a branch name this program does not handle: " + Quoted(ref),
-      "git branch -m NAME, with letters, digits and -_./#+,@="};
+  return Error{Code::kRefused,
+               std::string(field) + " is an unsupported branch name: " + Quoted(ref),
+               "git branch -m NAME, with letters, digits and -_./#+,@="};
 }
 
 Status Check(const Event& event) {
   if (!ValidRepository(event.repository)) {
-    return Error{Code::kInvalid, "no repository: " + Quoted(event.repository)};
+    return Error{Code::kInvalid, "invalid repository: " + Quoted(event.repository)};
   }
   if (!event.head_repository.empty() && !ValidRepository(event.head_repository)) {
-    return Error{Code::kInvalid, "head repository: " + Quoted(event.head_repository)};
+    return Error{Code::kInvalid, "invalid head repository: " + Quoted(event.head_repository)};
   }
-  if (event.proposal_number < 0) return Error{Code::kInvalid, "pull request number below 0"};
+  if (event.proposal_number < 0) return Error{Code::kInvalid, "negative pull request number"};
   if (!event.actor.empty() && !ValidLogin(event.actor)) {
     return Error{Code::kInvalid, "actor: " + Quoted(event.actor)};
   }
   for (const std::string& url : {event.api_url, event.server_url}) {
-    if (!ValidAddress(url)) return Error{Code::kInvalid, "no http address: " + Quoted(url)};
+    if (!ValidAddress(url)) return Error{Code::kInvalid, "not an HTTP URL: " + Quoted(url)};
   }
   TRY(CheckSha("base", event.base_sha));
   TRY(CheckSha("head", event.head_sha));
@@ -381,7 +380,7 @@ Result<Event> ReadEvent(const EnvironmentReader& environment) {
   if (ForgeOf(variables) == ForgeKind::kNone) return ParseEvent(environment, "");
   std::string path = variables.Get("GITHUB_EVENT_PATH");
   if (path.empty()) {
-    return Error{Code::kSetup, "GITHUB_ACTIONS is set and GITHUB_EVENT_PATH is not"};
+    return Error{Code::kSetup, "GITHUB_ACTIONS is set, but GITHUB_EVENT_PATH is not"};
   }
   std::string payload = TRY(sys::ReadFile(path, kPayloadBytesMax).Context("reading the event"));
   return ParseEvent(environment, payload).Context("reading the event " + path);
@@ -436,7 +435,7 @@ Result<Event> ParseEvent(const EnvironmentReader& environment, std::string_view 
     event.trusted_sha.clear();
   }
   if (about_pull_request && event.proposal_number == 0) {
-    return Error{Code::kInvalid, "a pull request without a number"};
+    return Error{Code::kInvalid, "the pull request has no number"};
   }
   TRY(Check(event));
   event.run_url = RunUrl(variables, event);

@@ -22,14 +22,14 @@ Result<codec::Json> ParseAnswer(const net::HttpResponse& response) {
   bounds.bytes_max = kAnswerBytesMax;
   Result<codec::Json> json = codec::ParseJson(response.body, bounds);
   // A gateway's page, or an answer cut short: another attempt may bring a whole one.
-  if (!json.ok()) return Error{Code::kTemporary, "the forge's answer is not JSON"};
+  if (!json.ok()) return Error{Code::kTemporary, "the forge's response is not JSON"};
   return json;
 }
 
 Result<Comment> ReadComment(const codec::Json& json) {
   Comment comment;
   comment.id = json.IntegerAt("id");
-  if (comment.id <= 0) return Error{Code::kTemporary, "the forge's answer is not a comment"};
+  if (comment.id <= 0) return Error{Code::kTemporary, "the forge's response is not a comment"};
   if (const codec::Json* user = json.Find("user")) {
     comment.author_id = user->IntegerAt("id");
     comment.author_login = user->StringAt("login");
@@ -108,7 +108,8 @@ Result<net::HttpResponse> GitHubComments::Send(const std::string& method, const 
 }
 
 Error GitHubComments::Explain(const net::HttpResponse& response) const {
-  std::string said = "the forge answers " + std::to_string(response.status) + MessageOf(response);
+  std::string said =
+      "the forge responded with " + std::to_string(response.status) + MessageOf(response);
   std::string where = repository_ + "#" + std::to_string(proposal_number_);
   if (net::RateLimited(response)) return Error{Code::kTemporary, "rate limited: " + said};
   switch (response.status) {
@@ -116,15 +117,15 @@ Error GitHubComments::Explain(const net::HttpResponse& response) const {
       return Error{Code::kSetup, "the token is not valid: " + said,
                    "GITHUB_TOKEN: ${{ github.token }}"};
     case 403:
-      return Error{Code::kRefused, "the token may not comment on " + where + ": " + said,
+      return Error{Code::kRefused, "the token is not allowed to comment on " + where + ": " + said,
                    "permissions: { pull-requests: write }"};
     case 404:
-      return Error{Code::kNotFound, "no " + where + " that this token may see: " + said,
+      return Error{Code::kNotFound, "no " + where + " that this token can see: " + said,
                    "permissions: { pull-requests: write }"};
     case 410:
-      return Error{Code::kRefused, where + " takes no comments: " + said};
+      return Error{Code::kRefused, where + " does not accept comments: " + said};
     case 422:
-      return Error{Code::kInvalid, "the forge does not take the comment: " + said};
+      return Error{Code::kInvalid, "the forge rejected the comment: " + said};
     default:
       break;
   }
@@ -157,7 +158,7 @@ Result<Viewer> GitHubComments::WhoAmI(Deadline deadline) {
     codec::Json json = TRY(ParseAnswer(response));
     Viewer viewer{json.IntegerAt("id"), json.StringAt("login")};
     if (viewer.id == 0 && viewer.login.empty()) {
-      return Error{Code::kTemporary, "the forge's answer names no user"};
+      return Error{Code::kTemporary, "the forge's response does not name a user"};
     }
     return viewer;
   }
@@ -175,7 +176,8 @@ Result<std::vector<Comment>> GitHubComments::List(Deadline deadline) {
     net::HttpResponse response = TRY(Send("GET", url, "", true, deadline));
     if (!Success(response)) return Explain(response);
     codec::Json json = TRY(ParseAnswer(response));
-    if (json.array() == nullptr) return Error{Code::kTemporary, "the forge's answer is not a list"};
+    if (json.array() == nullptr)
+      return Error{Code::kTemporary, "the forge's response is not a list"};
     for (const codec::Json& item : *json.array()) comments.push_back(TRY(ReadComment(item)));
     if (!HasNextPage(response)) {
       std::sort(comments.begin(), comments.end(),

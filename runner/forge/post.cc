@@ -35,7 +35,7 @@ Status Check(const PostOptions& options) {
   }
   if (!ValidRepository(options.repository)) {
     return Error{Code::kInvalid,
-                 "no repository: '" + codec::NeutralLine(options.repository, 200) + "'",
+                 "invalid repository: '" + codec::NeutralLine(options.repository, 200) + "'",
                  "--repository OWNER/NAME"};
   }
   if (options.proposal_number <= 0) {
@@ -47,7 +47,7 @@ Status Check(const PostOptions& options) {
   }
   if (options.api_url.empty() || !KeepsTokenPrivate(options.api_url)) {
     return Error{Code::kSetup,
-                 "the token is sent over https only, not to '" +
+                 "the token is sent only over https, not to '" +
                      codec::NeutralLine(options.api_url, 200) + "'",
                  "--api-url https://api.github.com"};
   }

@@ -133,7 +133,7 @@ Status Gateway::Update(const policy::Policy& policy, std::string_view hash) {
 Status Gateway::RejectUpdate(std::string_view why, bool quarantine) {
   std::string message = std::string(kRejectMessage) + (quarantine ? 'q' : 'k');
   message += why.substr(0, kUpdateTextBytesMax);
-  return sys::SendMessage(control_.get(), message).Context("telling the gateway of a policy");
+  return sys::SendMessage(control_.get(), message).Context("notifying the gateway of a policy");
 }
 
 Status Gateway::RecordRefusedConnect(const Endpoint& remote, const Answer& owner) {
@@ -171,9 +171,10 @@ Status Gateway::Finish(Deadline deadline) {
   }
   control_.Close();
   if (reaped < 0) return Errno("waitpid");
-  if (!in_time) return Error{Code::kIo, "the gateway did not end in time"};
+  if (!in_time) return Error{Code::kIo, "the gateway did not exit in time"};
   if (WIFSIGNALED(status)) {
-    return Error{Code::kBug, "the gateway was ended by signal " + std::to_string(WTERMSIG(status))};
+    return Error{Code::kBug,
+                 "the gateway was killed by signal " + std::to_string(WTERMSIG(status))};
   }
   if (WEXITSTATUS(status) != 0) return Error{Code::kIo, "the gateway could not write its records"};
   return asked.ok() ? Ok() : Status(std::move(asked).error());

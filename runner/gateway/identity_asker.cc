@@ -32,7 +32,7 @@ Task<Answer> IdentityAsker::Ask(Endpoint local, Endpoint remote) {
 
 Task<Answer> IdentityAsker::AskNow(Endpoint local, Endpoint remote) {
   Pending pending(loop_);
-  pending.answer.refusal = "nobody answered who owns the connection";
+  pending.answer.refusal = "the owner of the connection could not be determined";
   uint64_t number = next_number_++;
   std::string question = RenderQuestion(Question{number, local, remote});
   // The socket's buffer holds more questions than may be open: full means broken.

@@ -27,7 +27,7 @@ bool RecordRefusal(Services& services, const Answer& owner, const codec::DnsQuer
   event.transport = std::move(transport);
   event.policy = "-";
   event.engine = "dns";
-  event.reason = "no endpoint of the policy covers this name";
+  event.reason = "no endpoint of the policy matches this name";
   event.message = "DNS denied " + query.name;
   return services.Record(event);
 }

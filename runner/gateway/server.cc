@@ -176,7 +176,7 @@ bool Server::Update(std::string_view hash, const Fd& file) {
   std::optional<policy::Policy> next;
   if (bytes.ok()) next = ParsePolicyWire(bytes.value());
   if (!next.has_value()) {
-    RejectUpdate(true, "the policy did not arrive whole");
+    RejectUpdate(true, "the policy arrived incomplete");
     return true;
   }
   Notice notice;
@@ -197,8 +197,9 @@ void Server::RejectUpdate(bool quarantine, std::string_view why) {
   notice.severity = Notice::Severity::kHigh;
   notice.succeeded = false;
   notice.activity = "FAILED";
-  notice.title = std::string("policy update rejected, ") +
-                 (quarantine ? "nothing passes any more" : "the last valid one stays");
+  notice.title =
+      std::string("policy update rejected, ") +
+      (quarantine ? "all traffic is now blocked" : "the last valid policy stays in force");
   notice.context = {{"version", "v" + std::to_string(policy_.version())},
                     {"reason", std::string(why)}};
   Note(notice);

@@ -82,7 +82,7 @@ Task<Result<OwnAnswer>> Exchange(Services& services, const codec::RequestUrl& ur
     answer.body.append(piece.value().bytes);
     if (piece.value().end) co_return answer;
     if (answer.body.size() > kTokenAnswerBytesMax) {
-      co_return Error{Code::kInvalid, "its answer is too long"};
+      co_return Error{Code::kInvalid, "its response is too long"};
     }
   }
 }
@@ -90,7 +90,7 @@ Task<Result<OwnAnswer>> Exchange(Services& services, const codec::RequestUrl& ur
 Task<Result<OwnAnswer>> Send(Services& services, OwnRequest request) {
   Result<codec::RequestUrl> url = codec::ParseRequestUrl(request.url);
   bool good = url.ok() && url.value().scheme == "https";
-  if (!good) co_return Error{Code::kInvalid, "the address of a token service is not https"};
+  if (!good) co_return Error{Code::kInvalid, "the URL of a token service is not https"};
   Result<OwnAnswer> answer =
       co_await Exchange(services, url.value(), request, Deadline::After(kTokenTimeout));
   WipeRequest(request);

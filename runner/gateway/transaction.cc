@@ -251,7 +251,7 @@ Task<Status> Transaction::OpenAndSend(bool fresh) {
       co_await upstream_.Open({context_.scheme == "https", fresh});
   if (!opened.ok()) co_return std::move(opened).error();
   server_ = std::move(opened).value();
-  if (gone_) co_return Error{Code::kIo, "the client gave up"};
+  if (gone_) co_return Error{Code::kIo, "the client disconnected"};
   Status sent =
       co_await server_->SendHead(request_.method, request_.target, request_.fields, framing_);
   bool at_once = whole_ || framing_.kind == codec::BodyFraming::kNone;
@@ -362,7 +362,7 @@ Task<Result<codec::ResponseHead>> Transaction::ReadAnswer() {
     if (!head.ok()) co_return head;
     int status = head.value().status;
     if (status == 101 && !verdict_.websocket) {
-      co_return Error{Code::kInvalid, "the server switched protocols unasked"};
+      co_return Error{Code::kInvalid, "the server switched protocols without being asked to"};
     }
     if (status >= 200 || status == 101) co_return head;
     if (status == 100) continue;  // It was said by us already.
@@ -370,7 +370,7 @@ Task<Result<codec::ResponseHead>> Transaction::ReadAnswer() {
         co_await client_.SendInterim(status, codec::EndToEndFields(head.value().fields));
     if (!passed.ok()) co_return std::move(passed).error();
   }
-  co_return Error{Code::kInvalid, "too many interim answers"};
+  co_return Error{Code::kInvalid, "too many interim responses"};
 }
 
 // False: it was cut off.

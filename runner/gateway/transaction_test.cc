@@ -261,7 +261,7 @@ TEST_CASE("A body of another length than its head said is cut off, and not a byt
   CHECK(bench.arrived.find("evil") == std::string::npos);
   CHECK(client.aborted);
   CHECK(client.answer_status == 0);
-  CHECK(bench.services().Records().find("than its head said") != std::string::npos);
+  CHECK(bench.services().Records().find("than its head declared") != std::string::npos);
 }
 
 TEST_CASE("Half a request is cut off at the server") {

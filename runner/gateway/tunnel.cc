@@ -187,7 +187,7 @@ Task<Done> Tunnel::Decide() {
   bool uninspected = handling().skip_tls && !handling().allow_uninspected_credentials &&
                      services_.credentials.BoundTo(authority_.host, authority_.port);
   if (uninspected) {
-    std::string why = "a credential is bound to a host that is not inspected (tls: skip)";
+    std::string why = "a credential is bound to a host without inspection (tls: skip)";
     std::string response = RenderRefusal(NewRefusal(403, "uninspected_credentials", why));
     co_await Refuse(Event::Outcome::kDenied, "credentials", why, std::move(response));
     co_return Done{};
@@ -260,7 +260,7 @@ Task<Speech> Tunnel::Listen() {
 Task<bool> Tunnel::NamesAnother() {
   if (policy::ParseAddress(authority_.host).has_value()) co_return false;
   std::unique_ptr<char[]> bytes(new char[kClientHelloBytesMax]);  // Not cleared.
-  std::string why = "the ClientHello is not complete";
+  std::string why = "the ClientHello is incomplete";
   Deadline deadline = Deadline::After(kHandshakeTimeout);
   while (!deadline.passed()) {
     Result<size_t> n = co_await client_.Peek(bytes.get(), kClientHelloBytesMax, deadline);
@@ -272,7 +272,8 @@ Task<bool> Tunnel::NamesAnother() {
     if (hello.value().has_value()) {
       const std::string& name = *hello.value();
       if (name.empty() || name == authority_.host) co_return false;
-      why = "TLS asks for " + codec::NeutralLine(name) + " on a connection to " + authority_.host;
+      why =
+          "TLS server name " + codec::NeutralLine(name) + " on a connection to " + authority_.host;
       break;
     }
     co_await services_.loop.Sleep(Deadline::After(kPeekPoll));
@@ -352,7 +353,7 @@ Task<Done> Tunnel::ServeTls() {
     co_await ServeHttp("https");
   } else if (handling().inspect) {
     co_await RefuseInside(speech == Speech::kHttp2 ? "HTTP/2 is not supported here"
-                                                   : "the client speaks no HTTP/1 inside TLS");
+                                                   : "the client does not offer HTTP/1 inside TLS");
   } else {
     co_await ServeRaw(true);
   }

@@ -166,7 +166,7 @@ Task<Result<std::unique_ptr<ServerRequest>>> Upstream::OpenHttp2(Wish wish) {
     offers_http2_ = false;  // It speaks HTTP/1 alone.
     request = std::make_unique<Http1ServerRequest>(services_.pool, std::move(connection));
   }
-  if (!request) co_return Error{Code::kIo, "the connection ended as it began"};
+  if (!request) co_return Error{Code::kIo, "the connection was closed immediately"};
   co_return request;
 }
 

@@ -46,7 +46,7 @@ Result<UpstreamTrust> UpstreamTrust::Load(std::string_view bundle_pem) {
   if (!trust.context_) return SslFailed("making a TLS client");
   SSL_CTX* context = trust.context_.get();
   if (!bundle_pem.empty() && ReadCertificates(bundle_pem, 1, nullptr) == 0) {
-    return Error{Code::kInvalid, "the CA bundle holds no certificate"};
+    return Error{Code::kInvalid, "the CA bundle contains no certificates"};
   }
   trust.bundle_pem_ = bundle_pem;
   static constexpr unsigned char kHttp11[] = {8, 'h', 't', 't', 'p', '/', '1', '.', '1'};

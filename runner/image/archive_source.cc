@@ -78,7 +78,7 @@ class TarFile {
       if (!target) break;
       at = *target;
     }
-    return Error{Code::kNotFound, "it has no file \"" + name.substr(0, 200) + "\""};
+    return Error{Code::kNotFound, "it does not contain the file \"" + name.substr(0, 200) + "\""};
   }
 
   // Up to `bytes_max` bytes of `place` from `offset` on, into `buffer`.
@@ -102,7 +102,7 @@ class TarFile {
     std::string buffer;
     while (static_cast<int64_t>(whole.size()) < place.size) {
       const std::string_view piece = TRY(Read(place, static_cast<int64_t>(whole.size()), buffer));
-      if (piece.empty()) return Error{Code::kInvalid, "it is cut short"};
+      if (piece.empty()) return Error{Code::kInvalid, "it is truncated"};
       whole += piece;
     }
     return whole;
@@ -128,7 +128,7 @@ class TarFile {
       if (!entry) return Ok();
       const bool file = entry->type == TarType::kFile;
       if (file && (entry->sparse || entry->size > file_bytes - at)) {
-        return Error{Code::kInvalid, "an entry that is cut short, or has holes"};
+        return Error{Code::kInvalid, "an entry is truncated or sparse"};
       }
       std::optional<std::string> name = Normal(entry->path);
       const bool link = entry->type == TarType::kSymlink;
@@ -157,7 +157,8 @@ class Archive : public Source {
 
   Result<Document> FetchManifest(const std::string& tag_or_digest, Deadline) override {
     if (tag_or_digest == tag_ || tag_or_digest == manifest_.digest) return manifest_;
-    return Error{Code::kNotFound, "the archive has no manifest \"" + tag_or_digest + "\""};
+    return Error{Code::kNotFound,
+                 "the archive does not contain the manifest \"" + tag_or_digest + "\""};
   }
   Result<std::vector<Descriptor>> FetchReferrers(const std::string&, Deadline) override {
     return std::vector<Descriptor>();
@@ -204,7 +205,7 @@ Result<Descriptor> Archive::DescribeLayer(const Place& place, const std::string&
   codec::Sha256 hash;
   for (int64_t at = 0; at < place.size;) {
     piece = TRY(tar_.Read(place, at, buffer));
-    if (piece.empty()) return Error{Code::kInvalid, "it is cut short"};
+    if (piece.empty()) return Error{Code::kInvalid, "it is truncated"};
     hash.Update(piece);
     at += static_cast<int64_t>(piece.size());
   }
@@ -221,7 +222,7 @@ Status Archive::Load(const Json& image) {
   const std::string config_bytes = TRY(tar_.ReadWhole(config_place, kConfigBytesMax));
   const ImageConfig config = TRY(ParseImageConfig(config_bytes));
   if (config.diff_ids.size() != layers->array()->size() || config.diff_ids.size() > kLayersMax) {
-    return Error{Code::kInvalid, "the configuration has not one diff id for each layer"};
+    return Error{Code::kInvalid, "the configuration does not have one diff id per layer"};
   }
   Descriptor config_descriptor;
   config_descriptor.media_type = "application/vnd.oci.image.config.v1+json";
@@ -236,7 +237,7 @@ Status Archive::Load(const Json& image) {
   Json list = Json::EmptyArray();
   for (size_t at = 0; at < config.diff_ids.size(); ++at) {
     const std::string* name = (*layers->array())[at].string();
-    if (name == nullptr) return Error{Code::kInvalid, "a layer without a name"};
+    if (name == nullptr) return Error{Code::kInvalid, "a layer has no name"};
     const Place place = TRY(tar_.Find(*name));
     const Descriptor layer = TRY(DescribeLayer(place, config.diff_ids[at]));
     blobs_[layer.digest] = place;
@@ -251,7 +252,8 @@ Status Archive::Load(const Json& image) {
 Status Archive::StreamBlob(const Descriptor& blob, const BlobSink& sink, const BlobRestart&,
                            Deadline deadline) {
   auto found = blobs_.find(blob.digest);
-  if (found == blobs_.end()) return Error{Code::kNotFound, "the archive has no " + blob.digest};
+  if (found == blobs_.end())
+    return Error{Code::kNotFound, "the archive does not contain " + blob.digest};
   std::string buffer;
   const auto read = [&](int64_t offset) { return tar_.Read(found->second, offset, buffer); };
   return StreamLocalBlob(blob, read, sink, progress_, deadline);
@@ -281,12 +283,13 @@ Result<std::unique_ptr<Source>> OpenArchive(const Reference& reference,
   TarFile tar = TRY(TarFile::Open(path));
   Result<Place> place = tar.Find("manifest.json");
   if (!place.ok()) {
-    return Error{Code::kInvalid, path + " is no archive of `docker save`: no manifest.json",
+    return Error{Code::kInvalid,
+                 path + " is not an archive made by `docker save`: it has no manifest.json",
                  "skopeo copy oci-archive:" + path + " oci:DIRECTORY"};
   }
   const std::string bytes = TRY(tar.ReadWhole(place.value(), kListBytesMax));
   const Json list = TRY(codec::ParseJson(bytes).Context(path + ": manifest.json"));
-  if (list.array() == nullptr) return Error{Code::kInvalid, path + ": manifest.json is no list"};
+  if (list.array() == nullptr) return Error{Code::kInvalid, path + ": manifest.json is not a list"};
   const Json* chosen = nullptr;
   int named = 0;
   for (const Json& image : *list.array()) {

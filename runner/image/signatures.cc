@@ -54,7 +54,7 @@ class Finder {
       if (!seen.insert(referrer.digest).second) continue;
       if (seen.size() > kCandidatesMax) {
         lookup_.failures.push_back("referrers: only " + std::to_string(kCandidatesMax) + " of " +
-                                   std::to_string(referrers.size()) + " were looked at");
+                                   std::to_string(referrers.size()) + " were checked");
         return;
       }
       Result<Document> document = source_.FetchManifest(referrer.digest, deadline_);
@@ -79,11 +79,11 @@ class Finder {
     if (!parsed.ok()) return Fail(where, parsed.error());
     const Manifest* manifest = std::get_if<Manifest>(&parsed.value());
     if (manifest == nullptr) {
-      if (!referrer) lookup_.failures.push_back(where + ": an index, and not a manifest");
+      if (!referrer) lookup_.failures.push_back(where + ": an index, not a manifest");
       return;
     }
     if (!manifest->subject.empty() && manifest->subject != digest_) {
-      lookup_.failures.push_back(where + ": it is about " + manifest->subject);
+      lookup_.failures.push_back(where + ": it refers to " + manifest->subject);
       return;
     }
     for (size_t at = 0; at < manifest->layers.size(); ++at) {
@@ -99,7 +99,7 @@ class Finder {
     if (lookup_.candidates.size() == kCandidatesMax) {
       if (!full_) {
         lookup_.failures.push_back(where + ": more than " + std::to_string(kCandidatesMax) +
-                                   " signatures; the others were not looked at");
+                                   " signatures; the others were not checked");
       }
       full_ = true;
       return;

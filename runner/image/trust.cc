@@ -67,11 +67,11 @@ class RuleReader {
 Status RuleReader::CheckKeys(const YamlNode& node, std::string_view what,
                              const std::vector<std::string_view>& known) const {
   if (node.kind != YamlKind::kMapping) {
-    return Invalid(node.at, std::string(what) + " is a mapping");
+    return Invalid(node.at, std::string(what) + " must be a mapping");
   }
   for (const YamlEntry& entry : node.entries) {
     if (std::find(known.begin(), known.end(), entry.key) != known.end()) continue;
-    return Invalid(entry.at, "unknown key '" + entry.key + "' of " + std::string(what),
+    return Invalid(entry.at, "unknown key '" + entry.key + "' in " + std::string(what),
                    codec::NearestName(entry.key, known));
   }
   return Ok();
@@ -82,7 +82,7 @@ Result<std::string> RuleReader::Text(std::string_view key) const {
   const YamlNode* value = node_.Find(key);
   if (value == nullptr) return std::string();
   if (value->kind != YamlKind::kScalar || value->text.empty()) {
-    return Invalid(value->at, std::string(key) + " is a text");
+    return Invalid(value->at, std::string(key) + " must be text");
   }
   return value->text;
 }
@@ -96,7 +96,7 @@ Result<std::vector<std::string>> RuleReader::Texts(std::string_view key) const {
     list = list && item.kind == YamlKind::kScalar && !item.text.empty();
     texts.push_back(item.text);
   }
-  if (!list) return Invalid(value->at, std::string(key) + " is a list of texts");
+  if (!list) return Invalid(value->at, std::string(key) + " must be a list of text");
   return texts;
 }
 
@@ -104,7 +104,7 @@ Result<bool> RuleReader::Boolean(std::string_view key, bool fallback) const {
   const YamlNode* value = node_.Find(key);
   if (value == nullptr) return fallback;
   std::optional<bool> boolean = codec::YamlBool(*value);
-  if (!boolean) return Invalid(value->at, std::string(key) + " is true or false");
+  if (!boolean) return Invalid(value->at, std::string(key) + " must be true or false");
   return *boolean;
 }
 
@@ -138,7 +138,7 @@ Result<std::vector<std::pair<int, std::string>>> RuleReader::Claims() const {
     return Invalid(node->at, "claims is empty", "source_ref: refs/heads/main");
   for (const YamlEntry& entry : node->entries) {
     if (entry.value.kind != YamlKind::kScalar || entry.value.text.empty()) {
-      return Invalid(entry.value.at, "a claim is a text");
+      return Invalid(entry.value.at, "a claim must be text");
     }
     for (const ClaimName& claim : kClaims) {
       if (claim.name == entry.key) claims.emplace_back(claim.arc, entry.value.text);
@@ -154,7 +154,7 @@ Result<sigstore::SignerRule> RuleReader::Signer() const {
   std::vector<std::pair<int, std::string>> claims = TRY(Claims());
   if (!key.empty()) {
     if (!identity.empty() || !issuer.empty() || !claims.empty()) {
-      return Invalid(node_.at, "key excludes identity, issuer and claims");
+      return Invalid(node_.at, "key cannot be combined with identity, issuer or claims");
     }
     sigstore::KeyRule rule;
     rule.pem = TRY(Key(*node_.Find("key")));
@@ -162,7 +162,7 @@ Result<sigstore::SignerRule> RuleReader::Signer() const {
     return sigstore::SignerRule(std::move(rule));
   }
   if (identity.empty() || issuer.empty()) {
-    return Invalid(node_.at, "who signs? a key, or an identity and its issuer",
+    return Invalid(node_.at, "the signer is missing: a key, or an identity and its issuer",
                    "key: .agentic-ci/cosign.pub");
   }
   return sigstore::SignerRule(sigstore::IdentityRule{issuer, identity, std::move(claims)});
@@ -173,7 +173,7 @@ Result<SignTarget> RuleReader::Target() const {
   if (target.empty() || target == "any") return SignTarget::kAny;
   if (target == "index") return SignTarget::kIndex;
   if (target == "manifest") return SignTarget::kManifest;
-  return Invalid(node_.Find("sign_target")->at, "sign_target is any, index or manifest",
+  return Invalid(node_.Find("sign_target")->at, "sign_target must be any, index or manifest",
                  codec::NearestName(target, {"any", "index", "manifest"}));
 }
 
@@ -185,7 +185,7 @@ Result<TrustRule> RuleReader::Read() {
   rule.origin = codec::Locate(file_, node_.at);
   rule.repository = TRY(Text("repository"));
   if (rule.repository.empty()) {
-    return Invalid(node_.at, "which images? repository is missing", "repository: ghcr.io/OWNER/*");
+    return Invalid(node_.at, "repository is missing", "repository: ghcr.io/OWNER/*");
   }
   Result<codec::Glob> pattern = codec::Glob::Parse(rule.repository, '/');
   if (!pattern.ok()) return Invalid(node_.Find("repository")->at, pattern.error().what);
@@ -246,7 +246,8 @@ Result<TrustPolicy> ParseTrust(const YamlNode* trust, const YamlNode* trusted_ro
   std::string root;
   if (trusted_root != nullptr) {
     if (trusted_root->kind != YamlKind::kScalar) {
-      return codec::InvalidAt(file, trusted_root->at, "trusted_root is a file of the repository");
+      return codec::InvalidAt(file, trusted_root->at,
+                              "trusted_root must be a file in the repository");
     }
     Result<std::string> text = read(trusted_root->text);
     if (!text.ok()) return codec::InvalidAt(file, trusted_root->at, text.error().what);
@@ -257,7 +258,7 @@ Result<TrustPolicy> ParseTrust(const YamlNode* trust, const YamlNode* trusted_ro
   }
   if (trust != nullptr) {
     if (trust->kind != YamlKind::kSequence || trust->items.size() > kRulesMax) {
-      return codec::InvalidAt(file, trust->at, "trust is a list of at most 256 entries");
+      return codec::InvalidAt(file, trust->at, "trust must be a list of at most 256 entries");
     }
     for (const YamlNode& item : trust->items) {
       TrustRule rule = TRY(RuleReader(item, file, read).Read());
@@ -279,7 +280,7 @@ Result<TrustPolicy> OverrideTrust(TrustPolicy configured, const TrustOptions& gi
     if (identity ? given.identity.empty() || given.issuer.empty()
                  : !given.identity.empty() || !given.issuer.empty()) {
       return Error{Code::kUsage,
-                   "an image's signer is a key, or an identity together with its issuer",
+                   "an image's signer must be a key, or an identity together with its issuer",
                    "--image-identity ID --image-issuer URL"};
     }
     TrustRule rule;

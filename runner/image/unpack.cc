@@ -126,14 +126,14 @@ class ImageUnpacker {
 Status ImageUnpacker::ListLayers(const Manifest& manifest, const ImageConfig& config) {
   if (manifest.layers.size() != config.diff_ids.size()) {
     return Error{Code::kInvalid, "the image has " + std::to_string(manifest.layers.size()) +
-                                     " layers and names " + std::to_string(config.diff_ids.size()) +
+                                     " layers but " + std::to_string(config.diff_ids.size()) +
                                      " diff_ids"};
   }
   if (manifest.layers.empty()) return Error{Code::kInvalid, "the image has no layers"};
   std::string chain;
   for (size_t i = 0; i < manifest.layers.size(); ++i) {
     const std::string& diff_id = config.diff_ids[i];
-    if (!IsDigest(diff_id)) return Error{Code::kInvalid, "a diff_id that is no digest"};
+    if (!IsDigest(diff_id)) return Error{Code::kInvalid, "a diff_id is not a digest"};
     std::string hex = diff_id.substr(sizeof "sha256:" - 1);
     chain = chain.empty() ? hex : codec::Sha256Hex("sha256:" + chain + " " + diff_id);
     layers_.push_back({manifest.layers[i], diff_id, chain, std::nullopt});
@@ -162,8 +162,8 @@ Result<UnpackedImage> ImageUnpacker::Unpack(const Manifest& manifest, const Imag
     bytes_left -= layers_[i].stored->record.bytes;
     entries_left -= layers_[i].stored->record.entries;
   }
-  if (bytes_left < 0) return Error{Code::kInvalid, "the image unpacks to more bytes than it may"};
-  if (entries_left < 0) return Error{Code::kInvalid, "the image has more entries than it may"};
+  if (bytes_left < 0) return Error{Code::kInvalid, "the unpacked image exceeds the size limit"};
+  if (entries_left < 0) return Error{Code::kInvalid, "the image exceeds the limit on entries"};
   if (missing.empty()) return Finish();
 
   TRY(store_.Sweep());
@@ -226,7 +226,7 @@ Result<StoredLayer> ImageUnpacker::UnpackLayer(Job& job) {
   UnpackedLayer unpacked = TRY(Stream(job));
   if (unpacked.diff_id != layer.diff_id) {
     return Error{Code::kInvalid,
-                 "unpacks to " + unpacked.diff_id + ", and its image says " + layer.diff_id};
+                 "unpacks to " + unpacked.diff_id + ", but its image says " + layer.diff_id};
   }
   LayerRecord record{BootId(),       unpacked.listing_digest, unpacked.entries,
                      unpacked.bytes, unpacked.hides_below,    unpacked.warnings};
@@ -274,7 +274,7 @@ Result<LayerStack> ImageUnpacker::AwaitBelow(size_t layer) {
   if (deadline_.never()) {
     changed_.wait(lock, ready);
   } else if (!changed_.wait_until(lock, deadline_.at(), ready)) {
-    return Error{Code::kTemporary, "unpacking the image took too long"};
+    return Error{Code::kTemporary, "unpacking the image timed out"};
   }
   if (failed_) return Error{Code::kTemporary, "another layer failed"};
   std::vector<Fd> roots;

@@ -146,19 +146,19 @@ RefusalKind Verifier::Kind() const {
 std::string What(RefusalKind kind) {
   switch (kind) {
     case RefusalKind::kNoMatch:
-      return "no entry of the image policy is about this repository";
+      return "no entry of the image policy matches this repository";
     case RefusalKind::kNoSignature:
-      return "it is not signed: no signature tag, no referrer";
+      return "it is not signed: there is neither a signature tag nor a referrer";
     case RefusalKind::kLookupFailed:
-      return "whether it is signed could not be found out";
+      return "its signatures could not be looked up";
     case RefusalKind::kIdentityMismatch:
-      return "it is signed, but by nobody whom the image policy names";
+      return "it is signed, but not by a signer that the image policy accepts";
     case RefusalKind::kTrustRootMissing:
-      return "its signatures cannot be judged without a trusted root";
+      return "its signatures cannot be verified without a trusted root";
     case RefusalKind::kCryptoInvalid:
-      return "it has signatures, and none of them holds";
+      return "it has signatures, but none of them is valid";
     case RefusalKind::kPlatform:
-      return "the signed manifest is for another platform than the unsigned index says";
+      return "the signed manifest is for a different platform than the unsigned index says";
   }
   return {};
 }
@@ -256,12 +256,12 @@ Result<ResolvedManifest> ResolveManifest(Source& source, const VerifyRequest& re
     chain.leaf = TRY(source.FetchManifest(chosen.digest, deadline));
     if (static_cast<int64_t>(chain.leaf.bytes.size()) != chosen.size) {
       return Error{Code::kRefused,
-                   "the manifest " + chosen.digest + " has another size than the index says"};
+                   "the manifest " + chosen.digest + " has a different size than the index says"};
     }
     std::variant<Index, Manifest> leaf =
         TRY(ParseManifest(chain.leaf.bytes, chain.leaf.media_type));
     if (!std::holds_alternative<Manifest>(leaf)) {
-      return Error{Code::kInvalid, "an index that names another index is no image"};
+      return Error{Code::kInvalid, "an index that refers to another index is not an image"};
     }
     chain.manifest = std::get<Manifest>(std::move(leaf));
   }

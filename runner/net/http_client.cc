@@ -66,7 +66,7 @@ class HeaderList {
 };
 
 Status AddAuthorization(HeaderList& list, std::string_view scheme, const Secret& value) {
-  if (!OneLine(value.reveal())) return Error{Code::kSetup, "the token is not one line"};
+  if (!OneLine(value.reveal())) return Error{Code::kSetup, "the token contains a line break"};
   constexpr std::string_view kName = "authorization: ";
   std::vector<char> line;
   line.reserve(kName.size() + scheme.size() + value.reveal().size() + 1);  // No copy left behind.
@@ -82,7 +82,7 @@ Status AddHeaders(HeaderList& list, const HttpRequest& request) {
   list.Add("expect:");  // No waiting for a 100.
   for (const auto& [name, value] : request.headers) {
     if (!OneLine(name) || !OneLine(value) || name.find(':') != std::string::npos) {
-      return Error{Code::kInvalid, "a header that is not one line"};
+      return Error{Code::kInvalid, "a header contains a line break"};
     }
     list.Add((name + ": " + value).c_str());
   }
@@ -186,7 +186,7 @@ Result<std::string> SystemCaBundle() {
   for (const char* place : kPlaces) {
     if (sys::Exists(place)) return std::string(place);
   }
-  return Error{Code::kSetup, "no file of trusted certificates on this machine",
+  return Error{Code::kSetup, "no CA certificates found on this machine",
                "apt-get install ca-certificates"};
 }
 
@@ -274,7 +274,7 @@ Result<HttpClient> HttpClient::Create(HttpClientOptions options) {
   state->ca_pem = TRY(sys::ReadFile(options.ca_file, kCaBundleBytesMax)
                           .Context("reading the trusted certificates"));
   if (state->ca_pem.find("-----BEGIN ") == std::string::npos) {
-    return Error{Code::kSetup, "no certificate in " + options.ca_file};
+    return Error{Code::kSetup, "no certificates in " + options.ca_file};
   }
   if (!options.proxy.empty()) {
     TRY(ParseUrl(options.proxy).Context("proxy"));
@@ -329,7 +329,7 @@ Result<HttpResponse> HttpClient::Perform(const HttpRequest& request, const BodyS
   curl_easy_getinfo(state_->handle, CURLINFO_REQUEST_SIZE, &request_bytes);
   state_->reached = request_bytes > 0;
   if (incoming.too_large) {
-    return Error{Code::kInvalid, doing + ": the answer is larger than " +
+    return Error{Code::kInvalid, doing + ": the response is larger than " +
                                      std::to_string(incoming.body_bytes_max) + " bytes"};
   }
   if (!incoming.sink_status.ok()) return std::move(incoming.sink_status).error();

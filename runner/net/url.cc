@@ -16,7 +16,7 @@ namespace {
 using Handle = std::unique_ptr<CURLU, decltype(&curl_url_cleanup)>;
 
 Error NotAnAddress(std::string_view text) {
-  return Error{Code::kInvalid, "not an http or https address: " + ShownUrl(text)};
+  return Error{Code::kInvalid, "not an http or https URL: " + ShownUrl(text)};
 }
 
 std::string Part(CURLU* handle, CURLUPart part) {

@@ -28,19 +28,18 @@ struct RuleText {
   std::string_view help;
 };
 constexpr std::array<RuleText, 4> kRules = {{
-    {"egress-denied",
-     "The agent asked for something on the network that the policy does not allow.",
-     "If the agent needs it, add what the message names to .agentic-ci/openshell-policy.yml: a "
-     "line "
-     "of its endpoints, or the rules of one; policy-suggestion.yml in the report has it ready."},
+    {"egress-denied", "The agent attempted network access that the policy does not allow.",
+     "If the agent needs this access, add the endpoint line or rules named in the message to "
+     ".agentic-ci/openshell-policy.yml; policy-suggestion.yml in the report contains them."},
     {"secrets", "The changes contain what looks like a credential.",
-     "Take it out of the changes, and revoke it if it is real."},
+     "Remove it from the changes, and revoke it if it is real."},
     {"protected-paths",
-     "The changes touch a file that steers CI, review, hooks or agents, or a path outside the "
+     "The changes touch a file that controls CI, review, hooks or agents, or a path outside the "
      "checkout.",
-     "Such files are changed by people: apply that part of changes.patch by hand if it is right."},
-    {"size", "The changes are larger than what is taken from an agent.",
-     "Give the agent a smaller task, or look at changes.patch by hand."},
+     "Only people may change such files: if the change is correct, apply that part of "
+     "changes.patch by hand."},
+    {"size", "The changes exceed the size limit.",
+     "Give the agent a smaller task, or review changes.patch by hand."},
 }};
 
 // FNV-1a: findings need a stable name, not a secret one.
@@ -88,8 +87,8 @@ Finding FromDenial(const DeniedRequest& denied) {
   std::string message = "refused: " + DescribeAttempt(denied.denial);
   if (!denied.denial.binary.empty()) message += " by " + denied.denial.binary;
   if (!denied.allow_line.empty())
-    message += "; to allow it, a way out for data: " + denied.allow_line;
-  if (!denied.deny_rule.empty()) message += "; by the deny rule at " + denied.deny_rule;
+    message += "; to allow it (this opens a way for data to leave): " + denied.allow_line;
+  if (!denied.deny_rule.empty()) message += "; denied by the rule at " + denied.deny_rule;
   return {.source = FindingSource::kGate,
           .rule = "egress-denied",
           .severity = Severity::kWarning,
@@ -107,7 +106,7 @@ Json RenderRule(const std::string& id) {
   std::string description(text.description);
   if (description.empty()) description = "Reported by the rule " + id + " of agentic-ci.";
   std::string help(text.help);
-  if (help.empty()) help = "See the message, and summary.md in the run's report.";
+  if (help.empty()) help = "See the message and summary.md in the run's report.";
   Json rule;
   rule.Set("id", id)
       .Set("shortDescription", Json().Set("text", description))

@@ -35,7 +35,8 @@ TEST_CASE("Denied requests are findings too, and every finding stands somewhere"
   CHECK(all[2].message == "x");
   CHECK(all[3].rule == "egress-denied");
   CHECK(all[3].message ==
-        "refused: POST h.example/p by /usr/bin/curl; to allow it, a way out for data: "
+        "refused: POST h.example/p by /usr/bin/curl; to allow it (this opens a way for data to "
+        "leave): "
         "h.example:443:read-write");
 }
 
@@ -48,8 +49,8 @@ TEST_CASE("A refused operation is a finding that says which, and what allows it"
   denial.operations = {{"mutation", "", {"a"}, "", "", ""}};
   record.denials[0].allow_line = policy::SuggestLine(denial);
   CHECK(AllFindings(record)[3].message ==
-        "refused: POST h.example/p: mutation {a} by /usr/bin/curl; to allow it, a way out for "
-        "data: rules: [{allow: "
+        "refused: POST h.example/p: mutation {a} by /usr/bin/curl; to allow it (this opens a "
+        "way for data to leave): rules: [{allow: "
         "{operation_type: mutation, fields: ['a']}}]");
 }
 

@@ -103,16 +103,19 @@ std::string RenderFindings(const RunRecord& record) {
 
 std::string RenderChanged(const ReportInput& input) {
   if (input.files.empty() && input.patch.empty()) {
-    return Section("What changed", "", "<p class=\"soft\">Nothing.</p>\n");
+    return Section("Changes", "", "<p class=\"soft\">Nothing.</p>\n");
   }
   std::string body =
       RenderPatchHtml(input.shown_patch.empty() ? input.patch : input.shown_patch, input.files);
   if (!input.record.changes.complete) {
-    body = "<p class=\"bad\">Not everything is shown: a bound cut the collection.</p>\n" + body;
+    body =
+        "<p class=\"bad\">This list is incomplete: the collection of changes reached a "
+        "limit.</p>\n" +
+        body;
   }
   const std::string note = DescribeChanges(input.record.changes) +
                            (input.record.changes.applied ? ", applied to the checkout" : "");
-  return Section("What changed", note, body);
+  return Section("Changes", note, body);
 }
 
 std::string RenderDenials(const RunRecord& record) {
@@ -143,18 +146,17 @@ std::string RenderDenials(const RunRecord& record) {
     std::string yaml = "# " + std::string(policy::kSuggestionWarning) + "\nendpoints:\n";
     for (const std::string& line : lines) yaml += "  - \"" + line + "\"\n";
     body +=
-        "<div class=\"allow\"><p>If the agent needs them, this in "
-        "<code>.agentic-ci/openshell-policy.yml</code> allows them "
-        "(<code>policy-suggestion.yml</code> says it in OpenShell’s schema):</p>"
-        "<pre>" +
+        "<div class=\"allow\"><p>If the agent needs these requests, allow them by adding this to "
+        "<code>.agentic-ci/openshell-policy.yml</code> (<code>policy-suggestion.yml</code> has the "
+        "same in OpenShell’s schema):</p><pre>" +
         Text(yaml, 100000) + "</pre></div>\n";
   }
   std::string rules;
   for (const std::string& rule : AllowRules(record.denials, kRowsMax)) rules += rule;
   if (!rules.empty()) {
     body +=
-        "<div class=\"allow\"><p>What is judged by operation needs this in its endpoint, in "
-        "OpenShell’s schema:</p><pre>" +
+        "<div class=\"allow\"><p>For requests that are judged by operation, add this to their "
+        "endpoint, in OpenShell’s schema:</p><pre>" +
         Text("# " + std::string(policy::kSuggestionWarning) + "\n" + rules, 100000) +
         "</pre></div>\n";
   }
@@ -192,12 +194,12 @@ std::string RenderIsolation(const RunRecord& record) {
     body += "<p><span class=\"tag warn\">waiver</span> " + CodeText(waiver.name) + " " +
             Text(waiver.reason) + "</p>\n";
   }
-  return Section("What was enforced", "tier " + record.isolation.tier, body);
+  return Section("Controls", "tier " + record.isolation.tier, body);
 }
 
 std::string RenderAgentText(const ReportInput& input) {
   if (input.agent_text.empty()) return {};
-  return Section("What the agent said", "its own words, not checked",
+  return Section("The agent’s final message", "not verified",
                  "<pre class=\"text\">" + Text(input.agent_text, size_t{64} << 10) + "</pre>\n");
 }
 
@@ -205,7 +207,7 @@ std::string RenderTail(const ReportInput& input) {
   if (input.agent_tail.empty()) return {};
   std::string text;
   for (const std::string& line : input.agent_tail) text += line + "\n";
-  return Section("The end of the agent's log", "all of it is in agent.log",
+  return Section("The end of the agent's log", "the complete log is in agent.log",
                  "<pre class=\"text\">" + Text(text, size_t{64} << 10) + "</pre>\n");
 }
 
@@ -220,8 +222,8 @@ std::string RenderFailures(const RunRecord& record) {
             "</td><td data-l=\"why\">" + Text(failed.reason, 600) + "</td></tr>\n";
   }
   return Section("Failed connections", "",
-                 "<div class=\"scroll\"><table class=\"stack\"><tr class=\"head\"><th>To</th>"
-                 "<th class=\"n\">Times</th><th>Why</th></tr>\n" +
+                 "<div class=\"scroll\"><table class=\"stack\"><tr class=\"head\"><th>To</th><th "
+                 "class=\"n\">Times</th><th>Why</th></tr>\n" +
                      rows + "</table></div>\n" + MoreRows(record.failures.size(), "events.log"));
 }
 

@@ -85,7 +85,7 @@ TEST_CASE("The page runs nothing, loads nothing, and escapes everything from out
 
 TEST_CASE("The page of an empty run says that there was nothing") {
   const std::string out = RenderHtml({});
-  CHECK(Contains(out, "Nothing was run: no changes"));
+  CHECK(Contains(out, "The run did not start: no changes"));
   CHECK(Contains(out, "<p class=\"soft\">Nothing.</p>"));
   CHECK(Contains(out, "<p class=\"soft\">None.</p>"));
 }

@@ -128,7 +128,7 @@ class Reader {
   void Field(const char* name, bool& flag) {
     const Json* found = Find(name);
     if (found == nullptr) return;
-    if (!found->boolean()) return Fail(name, "neither true nor false");
+    if (!found->boolean()) return Fail(name, "not a boolean");
     flag = *found->boolean();
   }
   void Field(const char* name, double& number) {
@@ -452,8 +452,8 @@ Result<T> ParseVersioned(std::string_view text) {
   int version = 0;
   reader.Field("version", version);
   if (fault.empty() && version != kRecordVersion) {
-    fault = "version: " + std::to_string(version) + " is not known, " +
-            std::to_string(kRecordVersion) + " is";
+    fault = "version: " + std::to_string(version) + " is not supported; expected " +
+            std::to_string(kRecordVersion);
   }
   T value;
   if (fault.empty()) Fields(reader, value);

@@ -67,7 +67,7 @@ TEST_CASE("A record that is not one is refused with the place") {
   const std::string json = RenderRun(Sample());
   const auto fault = [](const std::string& text) { return ParseRun(text).error().what; };
   CHECK(fault(Replace(json, "\"version\": 1", "\"version\": 2")) ==
-        "version: 2 is not known, 1 is");
+        "version: 2 is not supported; expected 1");
   CHECK(fault(Replace(json, "\"kind\": \"limit\"", "\"kind\": \"fine\"")) ==
         "outcome.kind: unknown value");
   CHECK(fault(Replace(json, "\"exit_code\": 125", "\"exit_code\": 1.5")) ==
@@ -78,7 +78,7 @@ TEST_CASE("A record that is not one is refused with the place") {
   CHECK(fault(Replace(json, "\"state\": \"emulated\"", "\"state\": null")) ==
         "isolation.controls[].state: not a string");
   CHECK(fault(Replace(json, "\"from_fork\": true", "\"from_fork\": 1")) ==
-        "event.from_fork: neither true nor false");
+        "event.from_fork: not a boolean");
   CHECK(fault("[]") == "not an object");
   CHECK(ParseRun("{").error().code == Code::kInvalid);
 }

@@ -69,7 +69,7 @@ std::string RenderHead(const RunRecord& record, const SummaryOptions& options) {
              " · ") +
          "\n";
   if (IsPlainUrl(options.report_url)) {
-    out += "\n[The whole report](<" + options.report_url + ">)\n";
+    out += "\n[Full report](<" + options.report_url + ">)\n";
   }
   return out;
 }
@@ -88,7 +88,7 @@ std::string RenderFiles(const ReportInput& input, Extent extent) {
   }
   out += MoreRows(input.files.size(), shown, "changes.json");
   if (!input.record.changes.complete) {
-    out += "\n⚠️ **Not everything is shown here:** a bound cut the collection of changes.\n";
+    out += "\n⚠️ **This list is incomplete:** the collection of changes reached a limit.\n";
   }
   return out;
 }
@@ -135,14 +135,17 @@ std::string RenderDenials(const RunRecord& record, Extent extent) {
     std::string yaml = "# " + std::string(policy::kSuggestionWarning) + "\nendpoints:\n";
     for (size_t i = 0; i < lines_shown; ++i) yaml += "  - \"" + lines[i] + "\"\n";
     if (lines.size() > lines_shown) yaml += "  # more in policy-suggestion.yml\n";
-    out += "\nIf the agent needs them, this in `.agentic-ci/openshell-policy.yml` allows them" +
-           std::string(" (`policy-suggestion.yml` says it in OpenShell's schema):\n\n") +
-           codec::MarkdownFence(yaml, "yaml", 8000);
+    out +=
+        "\nIf the agent needs these requests, allow them by adding this to "
+        "`.agentic-ci/openshell-policy.yml`" +
+        std::string(" (`policy-suggestion.yml` has the same in OpenShell's schema):\n\n") +
+        codec::MarkdownFence(yaml, "yaml", 8000);
   }
   const std::string rules = JoinPresent(AllowRules(record.denials, extent.rows), "");
   if (rules.empty()) return out;
   return out +
-         "\nWhat is judged by operation needs this in its endpoint, in OpenShell's schema:\n\n" +
+         "\nFor requests that are judged by operation, add this to their endpoint, in OpenShell's "
+         "schema:\n\n" +
          codec::MarkdownFence("# " + std::string(policy::kSuggestionWarning) + "\n" + rules, "yaml",
                               8000);
 }
@@ -176,7 +179,7 @@ std::string RenderControls(const IsolationRecord& isolation) {
 }
 
 std::string RenderTerms(const RunRecord& record) {
-  std::string out = "\n<details><summary>What was enforced</summary>\n\n";
+  std::string out = "\n<details><summary>Controls</summary>\n\n";
   out += "- **Policy:** " + MarkdownCode(DescribePolicy(record.policy), 200);
   if (!record.trust.level.empty()) {
     out += " · " + MarkdownText(record.trust.level, 40);
@@ -186,8 +189,10 @@ std::string RenderTerms(const RunRecord& record) {
   if (!record.image.reference.empty()) {
     const bool pinned = record.image.reference.ends_with("@" + record.image.digest);
     out += "- **Image:** " + MarkdownCode(record.image.reference, 200) + " " +
-           (pinned ? "" : MarkdownCode(record.image.digest, 80) + " ") + "signed by " +
-           MarkdownText(record.image.signer.empty() ? "nobody" : record.image.signer, 200) + "\n";
+           (pinned ? "" : MarkdownCode(record.image.digest, 80) + " ") +
+           (record.image.signer.empty() ? "signer unknown"
+                                        : "signed by " + MarkdownText(record.image.signer, 200)) +
+           "\n";
   }
   if (!record.isolation.tier.empty()) out += RenderControls(record.isolation);
   out += RenderLimits(record);
@@ -226,7 +231,7 @@ std::string RenderFailures(const RunRecord& record, Extent extent) {
 
 std::string RenderAgentText(const ReportInput& input, Extent extent) {
   if (input.agent_text.find_first_not_of(" \t\r\n") == std::string::npos) return {};
-  return "\n<details><summary>What the agent said</summary>\n\n" +
+  return "\n<details><summary>The agent's final message (not verified)</summary>\n\n" +
          codec::MarkdownFence(codec::RedactTokens(input.agent_text), "text", extent.text_bytes) +
          "\n</details>\n";
 }

@@ -50,15 +50,15 @@ constexpr char kExpected[] =
 |---|---|--:|---|
 | `POST h.example/v1/x` | `/usr/bin/curl` | 3 | no policy allows this host |
 
-If the agent needs them, this in `.agentic-ci/openshell-policy.yml` allows them (`policy-suggestion.yml` says it in OpenShell's schema):
+If the agent needs these requests, allow them by adding this to `.agentic-ci/openshell-policy.yml` (`policy-suggestion.yml` has the same in OpenShell's schema):
 
 ```yaml
-# Each is a way out for data, and an agent that was misled asks for what misled it wants.
+# Each entry opens a way for data to leave, and a manipulated agent asks for what its attacker wants.
 endpoints:
   - "h.example:443:read-write"
 ```
 
-<details><summary>What the agent said</summary>
+<details><summary>The agent's final message (not verified)</summary>
 
 ```text
 I fixed it.
@@ -66,7 +66,7 @@ I fixed it.
 
 </details>
 
-<details><summary>What was enforced</summary>
+<details><summary>Controls</summary>
 
 - **Policy:** `.agentic-ci/openshell-policy.yml at main (0b4f3c2)` · trusted: octocat may write
 - **Isolation:** `namespaces`; enforced: landlock; emulated: memory (watchdog)
@@ -99,10 +99,9 @@ TEST_CASE("A pinned image's digest is said once") {
   ReportInput input = Sample();
   input.record.image.reference = "ghcr.io/a/b@sha256:0123";
   input.record.image.digest = "sha256:0123";
-  CHECK(RenderSummary(input).find("`ghcr.io/a/b@sha256:0123` signed by nobody") !=
-        std::string::npos);
+  CHECK(RenderSummary(input).find("`ghcr.io/a/b@sha256:0123` signer unknown") != std::string::npos);
   input.record.image.reference = "ghcr.io/a/b:v1";
-  CHECK(RenderSummary(input).find("`ghcr.io/a/b:v1` `sha256:0123` signed by nobody") !=
+  CHECK(RenderSummary(input).find("`ghcr.io/a/b:v1` `sha256:0123` signer unknown") !=
         std::string::npos);
 }
 
@@ -125,7 +124,7 @@ TEST_CASE("Every outcome has a headline of its own") {
   input.record.outcome.kind = OutcomeKind::kTimedOut;
   CHECK(RenderSummary(input).find("### ⏱️ The time limit ended the run: no changes\n") == 0);
   input.record.outcome.kind = OutcomeKind::kSetupFailed;
-  CHECK(RenderSummary(input).find("### ❌ Nothing was run: no changes\n") == 0);
+  CHECK(RenderSummary(input).find("### ❌ The run did not start: no changes\n") == 0);
 }
 
 // Lines of `markdown` that are outside of every fence.
@@ -233,7 +232,7 @@ TEST_CASE("A summary that would be too long shows less, and still ends well") {
 
 TEST_CASE("Only an https address becomes a link") {
   CHECK(RenderSummary(Sample(), {.report_url = "https://ci.example/1"})
-            .find("[The whole report](<https://ci.example/1>)") != std::string::npos);
+            .find("[Full report](<https://ci.example/1>)") != std::string::npos);
   for (const char* url : {"javascript:x", "https://a\n", "https://a>b", "http://a"}) {
     CHECK(RenderSummary(Sample(), {.report_url = url}).find("whole report") == std::string::npos);
   }

@@ -113,7 +113,7 @@ std::string Headline(const OutcomeRecord& outcome) {
     case OutcomeKind::kTimedOut:
       return "The time limit ended the run";
     case OutcomeKind::kIdle:
-      return "The agent went silent";
+      return "The idle limit ended the run";
     case OutcomeKind::kLimit:
       return "The " + (outcome.limit.empty() ? "resource" : outcome.limit) + " limit ended the run";
     case OutcomeKind::kRefused:
@@ -121,15 +121,15 @@ std::string Headline(const OutcomeRecord& outcome) {
     case OutcomeKind::kInterrupted:
       return "Interrupted";
     case OutcomeKind::kTerminated:
-      return "Terminated from outside";
+      return "Terminated";
     case OutcomeKind::kSandboxLost:
-      return "The sandbox was lost";
+      return "The sandbox was killed";
     case OutcomeKind::kGatewayLost:
-      return "The gateway was lost";
+      return "The gateway exited unexpectedly";
     case OutcomeKind::kSetupFailed:
-      return "Nothing was run";
+      return "The run did not start";
     case OutcomeKind::kCredentialRefused:
-      return "The model refused the credential";
+      return "The model rejected the credential";
   }
   ENSURE(false);
   return {};
@@ -217,14 +217,14 @@ std::string DescribeUsage(const UsageRecord& usage) {
   }
   std::string out;
   for (const std::string& part : parts) out += (out.empty() ? "" : ", ") + part;
-  if (!out.empty() && !usage.complete) out += " (as far as the stream told)";
+  if (!out.empty() && !usage.complete) out += " (incomplete: the agent's output ended early)";
   return out;
 }
 
 std::string DescribeCost(const UsageRecord& usage) {
   if (usage.cost_source.empty()) return {};
   if (usage.cost_source == "agent") {
-    return usage.cost_usd ? Dollars(*usage.cost_usd) + " (the agent's own figure)" : std::string();
+    return usage.cost_usd ? Dollars(*usage.cost_usd) + " (reported by the agent)" : std::string();
   }
   std::string out;
   if (usage.cost_usd) {
@@ -239,7 +239,7 @@ std::string DescribeCost(const UsageRecord& usage) {
   }
   const bool differs = usage.agent_cost_usd && (!usage.cost_usd || Dollars(*usage.agent_cost_usd) !=
                                                                        Dollars(*usage.cost_usd));
-  if (differs) out += " (the agent says " + Dollars(*usage.agent_cost_usd) + ")";
+  if (differs) out += " (the agent reports " + Dollars(*usage.agent_cost_usd) + ")";
   return out;
 }
 

@@ -86,7 +86,8 @@ TEST_CASE("DescribeUsage counts cached tokens as read, and says when sums are pa
   usage.cache_read_tokens = 900;
   usage.output_tokens = 20;
   CHECK(DescribeUsage(usage) ==
-        "1 turn, 1 000 tokens in (900 from cache), 20 out (as far as the stream told)");
+        "1 turn, 1 000 tokens in (900 from cache), 20 out (incomplete: the agent's output ended "
+        "early)");
   usage.complete = true;
   CHECK(DescribeUsage(usage) == "1 turn, 1 000 tokens in (900 from cache), 20 out");
   CHECK(DescribeCost(usage).empty());
@@ -96,15 +97,15 @@ TEST_CASE("DescribeUsage counts cached tokens as read, and says when sums are pa
   usage.agent_cost_usd = 0.02241;
   CHECK(DescribeCost(usage) == "$0.0224");
   usage.agent_cost_usd = 0.06;
-  CHECK(DescribeCost(usage) == "$0.0224 (the agent says $0.0600)");
+  CHECK(DescribeCost(usage) == "$0.0224 (the agent reports $0.0600)");
   usage.cost_usd.reset();
   usage.priced_cost_usd = 0.01;
   usage.unpriced_models = {"x", "y"};
   CHECK(DescribeCost(usage) ==
-        "cost unknown: no price for x, y, $0.0100 for the rest (the agent says $0.0600)");
+        "cost unknown: no price for x, y, $0.0100 for the rest (the agent reports $0.0600)");
   usage.cost_source = "agent";
   usage.cost_usd = 0.06;
-  CHECK(DescribeCost(usage) == "$0.0600 (the agent's own figure)");
+  CHECK(DescribeCost(usage) == "$0.0600 (reported by the agent)");
 }
 
 }  // namespace

@@ -38,7 +38,7 @@ std::string RenderSuggestion(const RunRecord& record) {
     if (!denied.allow_line.empty()) denials.push_back(denied.denial);
   }
   std::string yaml = policy::SuggestPolicy(denials);
-  return yaml.empty() ? "# nothing to suggest: no refused request could be allowed\n" : yaml;
+  return yaml.empty() ? "# nothing to suggest: no refused request can be allowed\n" : yaml;
 }
 
 }  // namespace

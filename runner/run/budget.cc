@@ -29,10 +29,9 @@ Status CheckPrices(const Request& request, const Config& config,
   prices.Prefer(config.prices);
   for (const std::string& model : models) {
     if (model.empty() || prices.Find(model) != nullptr) continue;
-    return Error{
-        Code::kSetup,
-        "the price of the model '" + model + "' is not known, and this run has a cost limit",
-        "in " + std::string(kConfigPath) + ": " + gateway::PriceLine(model)};
+    return Error{Code::kSetup,
+                 "the price of the model '" + model + "' is unknown, and this run has a cost limit",
+                 "in " + std::string(kConfigPath) + ": " + gateway::PriceLine(model)};
   }
   return Ok();
 }
@@ -44,8 +43,8 @@ Status CheckCountable(const LoadedPolicy& policy, const gateway::BudgetLimits& l
       if (endpoint.tls != policy::TlsMode::kSkip) continue;
       return Error{Code::kInvalid,
                    codec::Locate(policy.file, endpoint.at) +
-                       ": error: nothing counts what a model uses behind 'tls: skip', and this run "
-                       "has a budget",
+                       ": error: the use of models behind 'tls: skip' cannot be counted, and this "
+                       "run has a budget",
                    "remove 'tls: skip', or the run's limits of tokens, cost, requests and models"};
     }
   }

@@ -22,11 +22,11 @@ using codec::YamlNode;
 Status CheckKeys(const YamlNode& node, const std::string& file, const char* what,
                  const std::vector<std::string_view>& known) {
   if (node.kind != YamlKind::kMapping) {
-    return codec::InvalidAt(file, node.at, std::string(what) + " is a mapping");
+    return codec::InvalidAt(file, node.at, std::string(what) + " must be a mapping");
   }
   for (const YamlEntry& entry : node.entries) {
     if (std::find(known.begin(), known.end(), entry.key) != known.end()) continue;
-    return codec::InvalidAt(file, entry.at, "unknown key '" + entry.key + "' of " + what,
+    return codec::InvalidAt(file, entry.at, "unknown key '" + entry.key + "' in " + what,
                             codec::NearestName(entry.key, known));
   }
   return Ok();
@@ -35,7 +35,7 @@ Status CheckKeys(const YamlNode& node, const std::string& file, const char* what
 Result<int64_t> ParseCount(const YamlNode& node, const std::string& file) {
   Result<int64_t> count = codec::ParseCount(node.text);
   if (node.kind != YamlKind::kScalar || !count.ok()) {
-    return codec::InvalidAt(file, node.at, "a limit is a whole number from 1");
+    return codec::InvalidAt(file, node.at, "a limit must be a whole number of at least 1");
   }
   return count;
 }
@@ -43,7 +43,7 @@ Result<int64_t> ParseCount(const YamlNode& node, const std::string& file) {
 Result<double> ParseCost(const YamlNode& node, const std::string& file) {
   Result<double> dollars = codec::ParseDollars(node.text);
   if (node.kind != YamlKind::kScalar || !dollars.ok()) {
-    return codec::InvalidAt(file, node.at, "a cost limit is an amount of US dollars", "5");
+    return codec::InvalidAt(file, node.at, "a cost limit must be an amount of US dollars", "5");
   }
   return dollars;
 }
@@ -52,11 +52,11 @@ Result<std::vector<std::string>> ParseTexts(const YamlNode& node, const std::str
                                             const char* what) {
   std::vector<std::string> texts;
   if (node.kind != YamlKind::kSequence) {
-    return codec::InvalidAt(file, node.at, std::string(what) + " is a list of names");
+    return codec::InvalidAt(file, node.at, std::string(what) + " must be a list of names");
   }
   for (const YamlNode& item : node.items) {
     if (item.kind != YamlKind::kScalar || item.text.empty()) {
-      return codec::InvalidAt(file, item.at, std::string(what) + " is a list of names");
+      return codec::InvalidAt(file, item.at, std::string(what) + " must be a list of names");
     }
     texts.push_back(item.text);
   }
@@ -104,7 +104,7 @@ Status ParseGates(const YamlNode& node, const std::string& file, Config* config)
   const YamlNode* paths = node.Find("paths");
   if (paths == nullptr) return Ok();
   if (paths->kind != YamlKind::kMapping) {
-    return codec::InvalidAt(file, paths->at, "gates.paths is a mapping of patterns to actions",
+    return codec::InvalidAt(file, paths->at, "gates.paths must be a mapping of patterns to actions",
                             "deploy/: refuse");
   }
   static constexpr std::pair<std::string_view, change::PathAction> kActions[] = {
@@ -117,7 +117,8 @@ Status ParseGates(const YamlNode& node, const std::string& file, Config* config)
           return entry.value.kind == YamlKind::kScalar && entry.value.text == known.first;
         });
     if (action == std::end(kActions)) {
-      return codec::InvalidAt(file, entry.value.at, "the action of a path is refuse, warn or allow",
+      return codec::InvalidAt(file, entry.value.at,
+                              "the action for a path must be refuse, warn or allow",
                               codec::NearestName(entry.value.text, {"refuse", "warn", "allow"}));
     }
     Result<change::PathRule> rule = change::PathRule::Parse(entry.key, action->second);
@@ -157,7 +158,7 @@ Result<Config> LoadConfig(const change::Repository* repository, const std::strin
                           const TrustedRef& ref) {
   TrustedFile file = TRY(ReadTrustedFile(repository, checkout, ref, kConfigPath, kConfigBytesMax));
   if (file.worktree_differs) {
-    logging::Warn("worktree configuration not used: commit it or --policy-ref worktree",
+    logging::Warn("worktree configuration ignored: commit it, or use --policy-ref worktree",
                   {{"file", kConfigPath}});
   }
   if (!file.text) {

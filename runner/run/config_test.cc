@@ -66,20 +66,20 @@ TEST_CASE("A configuration that is not understood is refused by line, with the n
   for (const Case& row :
        {Case{"limit:\n  max_tokens: 1\n", "config.yml:1:1: error: unknown key 'limit'", "limits"},
         Case{"limits:\n  max_token: 1\n", "config.yml:2:3: error: unknown key", "max_tokens"},
-        Case{"limits:\n  max_tokens: 0\n", "config.yml:2:15: error: a limit is", ""},
+        Case{"limits:\n  max_tokens: 0\n", "config.yml:2:15: error: a limit must be", ""},
         Case{"limits:\n  max_cost: free\n", "config.yml:2:13: error: a cost limit", "5"},
-        Case{"models: claude\n", "config.yml:1:9: error: models is a list", ""},
+        Case{"models: claude\n", "config.yml:1:9: error: models must be a list", ""},
         Case{"prices:\n  - {model: x}\n", "config.yml:2:5: error: a price needs", ""},
         Case{"gates: {path: {a: warn}}\n", "config.yml:1:9: error: unknown key", "paths"},
-        Case{"gates: {paths: [a]}\n", "config.yml:1:16: error: gates.paths is a mapping",
+        Case{"gates: {paths: [a]}\n", "config.yml:1:16: error: gates.paths must be a mapping",
              "deploy/: refuse"},
         Case{"gates: {paths: }\n", "config.yml:1:", ""},
-        Case{"gates: {paths: {a: allowed}}\n", "config.yml:1:20: error: the action of a path",
+        Case{"gates: {paths: {a: allowed}}\n", "config.yml:1:20: error: the action for a path",
              "allow"},
         Case{"gates: {paths: {a: }}\n", "config.yml:1:", ""},
         Case{"gates: {paths: {../a: warn}}\n", "config.yml:1:17: error: '../a' is not a path", ""},
-        Case{"gates: []\n", "config.yml:1:8: error: gates is a mapping", ""},
-        Case{"- limits\n", "config.yml:1:1: error: the configuration is a mapping", ""}}) {
+        Case{"gates: []\n", "config.yml:1:8: error: gates must be a mapping", ""},
+        Case{"- limits\n", "config.yml:1:1: error: the configuration must be a mapping", ""}}) {
     Result<Config> config = Parse(row.text);
     REQUIRE_FALSE(config.ok());
     CHECK(config.error().code == Code::kInvalid);
@@ -150,19 +150,20 @@ TEST_CASE("An image policy that is not understood is refused by line") {
   };
   for (const Case& row :
        {Case{"{repository: a, keys: x}", ":3:23: error: unknown key 'keys'"},
-        Case{"{key: .agentic-ci/cosign.pub}", ":3:7: error: which images?"},
-        Case{"{repository: a}", ":3:7: error: who signs?"},
-        Case{"{repository: a, identity: b}", ":3:7: error: who signs?"},
+        Case{"{key: .agentic-ci/cosign.pub}", ":3:7: error: repository is missing"},
+        Case{"{repository: a}", ":3:7: error: the signer is missing"},
+        Case{"{repository: a, identity: b}", ":3:7: error: the signer is missing"},
         Case{"{repository: a, key: .agentic-ci/cosign.pub, issuer: b}",
-             ":3:7: error: key excludes"},
+             ":3:7: error: key cannot be combined"},
         Case{"{repository: a, key: missing.pub}", ":3:28: error: the key missing.pub: there is no"},
         Case{"{repository: a, key: README.md}",
              ":3:28: error: the key README.md: bad-key: not a public"},
         Case{"{repository: 'a[', key: README.md}", ":3:20: error:"},
         Case{"{repository: a, identity: b, issuer: c, claims: {owner: d}}", ": error: unknown key"},
         Case{"{repository: a, identity: b, issuer: c, sign_target: all}",
-             ": error: sign_target is"},
-        Case{"{repository: a, identity: b, issuer: c, require_log: 2}", ": error: require_log is"},
+             ": error: sign_target must be"},
+        Case{"{repository: a, identity: b, issuer: c, require_log: 2}",
+             ": error: require_log must be"},
         Case{"{repository: a, identity: b, issuer: c, signatures: ['A B']}", ": error: "}}) {
     Result<Config> config = Parse(std::string("images:\n  trust:\n    - ") + row.rule + "\n");
     INFO(row.rule);

@@ -105,7 +105,7 @@ Status BindToPolicy(const policy::Policy& policy, const std::string& file,
     for (const gateway::ProviderEndpoint& own : provider->endpoints) {
       if (own.host.empty()) continue;
       return BadBinding(file, *endpoint,
-                        "the provider '" + provider->name + "' has addresses of its own",
+                        "the provider '" + provider->name + "' defines its own addresses",
                         "remove 'credential_binding'");
     }
     if (endpoint->host.empty()) {
@@ -132,8 +132,9 @@ Status CheckAttached(const Request& request, const policy::Policy& policy,
         std::any_of(request.providers.begin(), request.providers.end(),
                     [&](const ProviderBinding& binding) { return binding.name == name; });
     if (attached) continue;
-    Error error = BadBinding(file, *endpoint, "the provider '" + name + "' is not attached",
-                             "--provider " + name);
+    Error error =
+        BadBinding(file, *endpoint, "the provider '" + name + "' is not enabled for this run",
+                   "--provider " + name);
     error.code = Code::kSetup;
     return error;
   }
@@ -167,7 +168,7 @@ Status CheckCredentials(const Request& request, const Trust& trust, const policy
                         const std::string& policy_file) {
   bool wanted = !request.secrets.empty() || !request.providers.empty();
   if (wanted && !trust.trusted) {
-    return Error{Code::kRefused, trust.reason + ", and such a run gets no secrets"};
+    return Error{Code::kRefused, trust.reason + ", and such runs get no secrets"};
   }
   // A run that gets no secrets goes without them.
   if (trust.trusted) TRY(CheckAttached(request, policy, policy_file));

@@ -175,7 +175,7 @@ Result<std::vector<Ecosystem>> FindEcosystems(const std::vector<std::string>& na
     auto match = std::find_if(known.begin(), known.end(),
                               [&](const Ecosystem& ecosystem) { return ecosystem.name == name; });
     if (match == known.end()) {
-      return Error{Code::kInvalid, "unknown ecosystem '" + name + "'; there are: " + list,
+      return Error{Code::kInvalid, "unknown ecosystem '" + name + "'; known ecosystems: " + list,
                    codec::NearestName(name, all)};
     }
     found.push_back(*match);

@@ -78,8 +78,9 @@ void LogRefusals(const report::RunRecord& record, const std::string& directory) 
   bool advised = std::any_of(record.denials.begin(), record.denials.end(),
                              [](const auto& denied) { return !denied.allow_line.empty(); });
   if (advised)
-    logging::Info("an allow line is only advice", {{"warning", policy::kSuggestionWarning}});
-  LogMore("more different requests refused", record.denials.size(), directory + "/events.log");
+    logging::Info("the allow lines are suggestions only",
+                  {{"warning", policy::kSuggestionWarning}});
+  LogMore("more requests refused", record.denials.size(), directory + "/events.log");
 }
 
 }  // namespace

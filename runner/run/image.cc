@@ -40,8 +40,7 @@ Result<uint32_t> ParseId(std::string_view text) {
   uint32_t id = 0;
   auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), id);
   if (failure != std::errc() || end != text.data() + text.size() || id > kIdMax) {
-    return Error{Code::kInvalid,
-                 "the image's user has an id that there cannot be: " + std::string(text)};
+    return Error{Code::kInvalid, "the image's user has an invalid id: " + std::string(text)};
   }
   return id;
 }
@@ -106,7 +105,7 @@ void TakeEnvironment(const std::vector<std::string>& entries, RunImage* image) {
     size_t equals = entry.find('=');
     std::string name = entry.substr(0, equals);
     if (equals == std::string::npos || !IsVariable(name) || entry.find('\0') != std::string::npos) {
-      image->warnings.push_back("a variable of the image is none: " + name);
+      image->warnings.push_back("the image has an invalid environment variable: " + name);
       continue;
     }
     if (name != "PATH") {
@@ -176,7 +175,7 @@ Result<RunImage> PrepareImage(const Request& request, const std::string& checkou
   image.warnings = image.pulled.unpacked.warnings;
   TRY(FindUser(said.user, &image).Context("reading the image's accounts"));
   if (image.uid == 0 && !said.user.empty()) {
-    image.warnings.push_back("the image's user is root; the agent is not");
+    image.warnings.push_back("the image's user is root; the agent runs as another user");
     image.gid = 0;
   }
   TakeEnvironment(said.env, &image);

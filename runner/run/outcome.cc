@@ -26,7 +26,7 @@ OutcomeRecord Limit(const std::string& name, std::string reason) {
 
 OutcomeRecord CredentialRefused(const std::string& host) {
   return Outcome(OutcomeKind::kCredentialRefused, ExitCode::kSetup,
-                 host + " refused the credential of this run");
+                 host + " rejected the run's credential");
 }
 
 // The agent ended by itself and did not do its work.
@@ -35,7 +35,7 @@ OutcomeRecord AgentFailed(const AgentEnd& end) {
   int api = end.summary.api_error_status;
   if (api == 429 || api >= 500) {
     return Outcome(OutcomeKind::kAgentFailed, ExitCode::kTemporary,
-                   "the model answered " + std::to_string(api) + " after retries");
+                   "the model responded with " + std::to_string(api) + " after retries");
   }
   int shown = status == 0 ? 1 : std::min(status, static_cast<int>(ExitCode::kAgentStatusMax));
   return Outcome(OutcomeKind::kAgentFailed, static_cast<ExitCode>(shown),
@@ -70,7 +70,7 @@ OutcomeRecord Decide(const AgentEnd& end, const RunSigns& signs, const change::V
       return Outcome(OutcomeKind::kTimedOut, ExitCode::kTimedOut, "the time limit ended the agent");
     case EndKind::kIdle:
       return Outcome(OutcomeKind::kIdle, ExitCode::kTimedOut,
-                     "the agent said nothing for the idle limit");
+                     "the agent printed nothing for longer than the idle limit");
     case EndKind::kOutputLimit:
       return Limit("output", "the agent wrote more than the output limit");
     case EndKind::kMemoryLimit:
@@ -78,9 +78,10 @@ OutcomeRecord Decide(const AgentEnd& end, const RunSigns& signs, const change::V
     case EndKind::kDiskLimit:
       return Limit("disk", "the writable layers are full");
     case EndKind::kPidsLimit:
-      return Limit("pids", "the agent's processes and threads are as many as the limit allows");
+      return Limit("pids", "the agent reached the limit of processes and threads");
     case EndKind::kRunnerLimit:
-      return Limit("runner-cpu", "the gateway and the supervisor were kept busy beyond the limit");
+      return Limit("runner-cpu",
+                   "the gateway and the supervisor used more CPU time than the limit");
     case EndKind::kInterrupted:
       return Outcome(OutcomeKind::kInterrupted, ExitCode::kInterrupted, "interrupted");
     case EndKind::kTerminated:

@@ -42,12 +42,12 @@ std::string Opened(const policy::Endpoint& endpoint) {
     text += ", " + std::string(policy::ProtocolName(endpoint.protocol));
   }
   if (endpoint.tls == policy::TlsMode::kSkip) text += ", not inspected";
-  if (endpoint.enforcement == policy::Enforcement::kAudit) text += ", only recorded";
+  if (endpoint.enforcement == policy::Enforcement::kAudit) text += ", recorded only";
   return text;
 }
 
 std::string NameBinaries(const std::vector<std::string>& binaries) {
-  if (binaries.empty()) return "no program";
+  if (binaries.empty()) return "no programs";
   std::string text;
   for (size_t i = 0; i < binaries.size() && i < kBinariesShown; ++i) {
     text += (i == 0 ? "" : ", ") + binaries[i];

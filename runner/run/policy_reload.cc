@@ -33,14 +33,17 @@ Result<LoadedPolicy> PolicyReload::ReadNext() const {
 
 Status PolicyReload::Perform(gateway::Gateway& gateway) {
   if (!rules_.has_file) {
-    logging::Warn("the policy is not read again", {{"why", "the run was given no --policy FILE"}});
+    logging::Warn("the policy is not reloaded",
+                  {{"why", "the run was started without --policy FILE"}});
     return Ok();
   }
   Result<LoadedPolicy> next = ReadNext();
   if (!next.ok()) {
     if (!rules_.keeps_valid) sha256_.clear();
-    const std::string then = rules_.keeps_valid ? "the last one stays" : "nothing passes";
-    logging::Warn("the policy cannot change", {{"why", next.error().what}, {"then", then}});
+    const std::string then =
+        rules_.keeps_valid ? "the previous policy stays in force" : "all traffic is blocked";
+    logging::Warn("the new policy is invalid or not accepted",
+                  {{"why", next.error().what}, {"then", then}});
     return gateway.RejectUpdate(next.error().what, !rules_.keeps_valid);
   }
   LoadedPolicy loaded = std::move(next).value();

@@ -68,7 +68,7 @@ Result<PolicySource> FindPolicy(const Request& request, const change::Repository
   TrustedFile file =
       TRY(ReadTrustedFile(repository, checkout, ref, kPolicyPath, policy::kPolicyBytesMax));
   if (file.worktree_differs) {
-    logging::Warn("worktree policy not used: commit it or --policy-ref worktree",
+    logging::Warn("worktree policy ignored: commit it, or use --policy-ref worktree",
                   {{"file", kPolicyPath}});
   }
   if (!file.text) TRY(CheckSpelling(repository, checkout, ref, kPolicyPath));

@@ -135,14 +135,14 @@ std::string ProgramFinder::WhyNot(const std::string& directory, By by) const {
   std::string above = Above(directory);
   if (above == "/home" || above == "/Users" ||
       (!host_.home.empty() && Beneath(host_.home, directory))) {
-    return "a home, or above one";
+    return "a home directory, or an ancestor of one";
   }
-  if (Beneath(search_.checkout, directory)) return "the checkout is in it";
+  if (Beneath(search_.checkout, directory)) return "it contains the checkout";
   if (by == By::kCommand) return {};
-  if (sandbox::IsPrivate(directory)) return "the sandbox has its own";
-  if (sandbox::IsSecret(directory, host_, search_.secrets)) return "a place of credentials";
+  if (sandbox::IsPrivate(directory)) return "the sandbox has its own directory there";
+  if (sandbox::IsSecret(directory, host_, search_.secrets)) return "a location of credentials";
   bool open = (host_.mode(directory) & 02) != 0;
-  if (open && !sandbox::IsBeneathAny(directory, search_.tool_caches)) return "writable by all";
+  if (open && !sandbox::IsBeneathAny(directory, search_.tool_caches)) return "world-writable";
   return {};
 }
 
@@ -270,7 +270,8 @@ void ProgramFinder::AddRustup(const std::string& directory) {
 void ProgramFinder::AddPlace(const std::string& place) {
   std::string real = Real(place);
   if (real.empty() && !host_.real(place).empty()) {
-    programs_.notes.push_back("PATH without " + place + ": a link in the checkout leads there");
+    programs_.notes.push_back("PATH without " + place +
+                              ": it is reached through a link in the checkout");
   }
   if (host_.kind(real) != PathKind::kDirectory) return;
   auto keep = [&](const std::string& path) {

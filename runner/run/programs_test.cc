@@ -121,7 +121,7 @@ TEST_CASE("A place of PATH that would show more than programs is left out, and s
   }
 }
 
-TEST_CASE("A CI's tool cache may be writable by all") {
+TEST_CASE("A CI's tool cache may be world-writable") {
   FakeHost host;
   host.files = {{"/opt/hostedtoolcache/node/20/x64/bin/node", ""},
                 {"/opt/hostedtoolcache/node/20/x64/lib/node_modules/npm/cli.js", ""}};

@@ -113,8 +113,8 @@ void Recorder::Note(const sandbox::Sandbox& sandbox) {
 }
 
 void Recorder::Note(const sandbox::ConnectWatch& connects, const gateway::ProgramLinks& links) {
-  std::string note = connects.descriptor() >= 0 ? "seen when a program connects"
-                                                : "looked for among all of the sandbox's processes";
+  std::string note = connects.descriptor() >= 0 ? "identified when it connects"
+                                                : "searched for among all processes of the sandbox";
   for (const std::string& warning : links.warnings) note += "; not followed: " + warning;
   input_.record.isolation.controls.push_back(
       {"program identity", report::ControlState::kEnforced, std::move(note)});

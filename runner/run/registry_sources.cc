@@ -215,10 +215,10 @@ Status AddEcosystems(const EcosystemRequest& request, policy::Policy* policy) {
     }
     std::optional<policy::NetworkPolicy> network = EcosystemPolicy(ecosystem.name, registries);
     if (!network) {
-      return Error{Code::kSetup, "no registry is known for the ecosystem '" + ecosystem.name +
+      return Error{Code::kSetup, "no registry found for the ecosystem '" + ecosystem.name +
                                      "': none of its tools " +
                                      (request.image != nullptr ? "in the image" : "is installed") +
-                                     ", and no lock file names one"};
+                                     ", and no lock file names a registry"};
     }
     for (const Registry& registry : registries) {
       logging::Info(

@@ -49,7 +49,7 @@ Status RefuseLinkedPath(const std::string& path) {
     std::string prefix = path.substr(0, slash);
     struct stat st {};
     if (::lstat(prefix.c_str(), &st) == 0 && S_ISLNK(st.st_mode)) {
-      return Taken(prefix, "a symbolic link cannot lead to the report directory");
+      return Taken(prefix, "the report directory cannot be a symbolic link");
     }
     if (slash == std::string::npos) return Ok();
   }
@@ -68,7 +68,7 @@ Status RefuseLinks(const std::string& path) {
         type == std::filesystem::file_type::directory) {
       continue;
     }
-    return Taken(entries->path().string(), "only files may stand in the report directory");
+    return Taken(entries->path().string(), "the report directory may contain only files");
   }
   return Ok();
 }
@@ -93,7 +93,7 @@ Status RefuseForeignFiles(int directory, const std::string& path) {
   }
   for (const char* name : kFiles) {
     if (!sys::ExistsAt(directory, name)) continue;
-    return Taken(path, std::string("holds a ") + name + " that is not of an earlier run");
+    return Taken(path, std::string("holds a ") + name + " that is not from an earlier run");
   }
   return Ok();
 }

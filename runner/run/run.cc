@@ -119,7 +119,7 @@ Result<std::string> ReadPrompt(const std::string& path, const std::string& check
       TRY(sys::RealPath(slash == std::string::npos ? "." : path.substr(0, slash + 1)));
   auto inside = [&](const std::string& place) { return (place + "/").starts_with(checkout + "/"); };
   if (inside(directory) && !inside(real)) {
-    return Error{Code::kRefused, path + " is a link that leads out of the checkout"};
+    return Error{Code::kRefused, path + " is a symbolic link that leads out of the checkout"};
   }
   return sys::ReadFile(real, kPromptBytesMax);
 }
@@ -204,7 +204,7 @@ Status PlanTheImage(Request* request, Plan* plan, Recorder& recorder) {
   // Once, when it is unpacked; run.json has them of every run.
   if (plan->image->pulled.unpacked.fresh) {
     for (const std::string& warning : plan->image->warnings) {
-      logging::Warn("the image is not as it says", {{"what", warning}});
+      logging::Warn("the image differs from its description", {{"what", warning}});
     }
   }
   bool nameless = agent::ProgramOf(request->agent).empty() && request->command.empty();

@@ -5,13 +5,14 @@ namespace run {
 namespace {
 
 std::string UnreadCi(const forge::Event& event) {
-  return event.unread_ci + " is set, and agentic-ci does not read the events of this CI";
+  return event.unread_ci + " is set, and agentic-ci does not read the events of this CI system";
 }
 
 }  // namespace
 
 Trust JudgeTrust(const forge::Event& event) {
-  if (!event.unread_ci.empty()) return {false, UnreadCi(event) + ": who started it is unknown"};
+  if (!event.unread_ci.empty())
+    return {false, UnreadCi(event) + ": it is unknown who started the run"};
   if (event.forge == forge::ForgeKind::kNone) return {true, "started from a command line"};
   const std::string name = event.name.empty() ? "forge's" : event.name;
   switch (event.head_origin) {
@@ -33,14 +34,14 @@ Result<TrustedRef> FindTrustedRef(const forge::Event& event, const std::string& 
   if (!event.unread_ci.empty()) {
     return Error{
         Code::kSetup,
-        UnreadCi(event) + ": whose policy holds must be said, and such a run gets no secrets",
+        UnreadCi(event) + ": the run must say where its policy comes from, and it gets no secrets",
         "--policy-ref REF"};
   }
   if (event.forge == forge::ForgeKind::kNone) return TrustedRef{"HEAD", true};
   if (!event.trusted_sha.empty()) return TrustedRef{event.trusted_sha};
   return Error{Code::kSetup,
                "the " + (event.name.empty() ? "forge's" : event.name) +
-                   " event names no commit of the repository's own to read its policy from",
+                   " event does not name a commit of the repository to read the policy from",
                "--policy-ref REF"};
 }
 

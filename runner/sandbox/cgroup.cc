@@ -146,7 +146,7 @@ void Cgroup::CreateThrough(const std::string& controller, const SandboxLimits& l
   bool writable = ::access(directory.c_str(), W_OK) == 0;
   if (writable) SweepGroups(directory);
   if (!writable || !CreateGroup(name, controller, settings)) {
-    why_not_ = "no cgroup can be written here";
+    why_not_ = "no writable cgroup";
     return;
   }
   groups_.push_back({controller, name, MountPoint(controller) + "/" + name, v2});
@@ -163,7 +163,7 @@ void Cgroup::CreateDelegated(const SandboxLimits& limits) {
   SweepGroups(delegated_->directory());
   std::string path = delegated_->directory() + "/" + OwnName();
   if (::mkdir(path.c_str(), 0755) != 0) {
-    why_not_ = "the delegated cgroup takes no child";
+    why_not_ = "the delegated cgroup does not accept child cgroups";
     delegated_.reset();
     return;
   }

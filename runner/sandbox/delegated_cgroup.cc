@@ -77,16 +77,16 @@ std::optional<DelegatedCgroup> DelegatedCgroup::Take(std::string* why_not) {
     writable = writable && ::access((own + file).c_str(), W_OK) == 0;
   }
   if (!writable) {
-    *why_not = "no cgroup can be written here";
+    *why_not = "no writable cgroup";
     return std::nullopt;
   }
   if (std::optional<std::string> pid = Stranger(own)) {
-    *why_not = "process " + *pid + " is in the delegated cgroup too";
+    *why_not = "process " + *pid + " is also in the delegated cgroup";
     return std::nullopt;
   }
   taken.directory_ = own;
   if (::mkdir(taken.waiting_room().c_str(), 0755) != 0) {
-    *why_not = "the delegated cgroup takes no child";
+    *why_not = "the delegated cgroup does not accept child cgroups";
     taken.directory_.clear();
     return std::nullopt;
   }

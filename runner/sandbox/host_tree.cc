@@ -78,7 +78,7 @@ void HostTree::ShowDirectory(const std::string& path, Origin origin) {
   }
   std::vector<std::string> names = host_.list(path);
   if (names.size() > kEntriesMax) {
-    plan_.notes.push_back(path + ": not shown, it has mounts in it and too many entries");
+    plan_.notes.push_back(path + ": not exposed: it contains mounts and too many entries");
     return;
   }
   for (const std::string& name : names) {

@@ -86,7 +86,7 @@ Result<Fd> AwaitRoot(pid_t pid, int socket) {
   TRY(sys::SendMessage(socket, "mapped"));
   sys::Message answer = TRY(sys::ReceiveMessage(socket, kMessageBytesMax, Deadline::Never()));
   if (answer.fd.valid()) return std::move(answer.fd);
-  return Error{Code::kUnsupported, "laying the image's layers over each other: " + answer.bytes,
+  return Error{Code::kUnsupported, "stacking the image's layers: " + answer.bytes,
                sys::NamespaceRemedy()};
 }
 
@@ -132,7 +132,7 @@ Result<std::string> ImageRoot::Read(const std::string& path, size_t bytes_max) c
   struct stat facts {};
   if (::fstat(file.get(), &facts) != 0) return Errno("fstat " + path);
   if (!S_ISREG(facts.st_mode)) {
-    return Error{Code::kInvalid, path + " of the image is no regular file"};
+    return Error{Code::kInvalid, path + " of the image is not a regular file"};
   }
   return sys::ReadAll(file.get(), bytes_max).Context(path + " of the image");
 }
@@ -141,7 +141,7 @@ Result<std::string> ImageRoot::RealPath(const std::string& path) const {
   Fd found = TRY(sys::OpenInRoot(root_.get(), path, O_PATH));
   std::optional<std::string> real = sys::ReadLink("/proc/self/fd/" + std::to_string(found.get()));
   if (!real || !real->starts_with('/')) {
-    return Error{Code::kIo, "the path of " + path + " in the image is not known"};
+    return Error{Code::kIo, "the path of " + path + " in the image is unknown"};
   }
   return *real;
 }

@@ -67,7 +67,8 @@ Result<Fd> BuildLandlock(const std::vector<LandlockRule>& rules, bool required) 
   int abi = LandlockAbi();
   if (abi == 0) {
     if (!required) return Fd();
-    return Error{Code::kUnsupported, "the policy requires Landlock and this kernel has none",
+    return Error{Code::kUnsupported,
+                 "the policy requires Landlock, which this kernel does not support",
                  "boot with lsm=landlock,... or set landlock.compatibility: best_effort"};
   }
   RulesetAttributes attributes{};

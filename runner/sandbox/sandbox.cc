@@ -136,18 +136,20 @@ std::vector<Control> Controls(const Cgroup& cgroup, const SandboxPlan& plan,
     controls.push_back({std::move(name), std::move(state), std::move(note)});
   };
   add("namespaces", "enforced", "user, mount, pid, net, ipc, uts, cgroup");
-  add("root file system", "enforced", "only what the policy names, read-only; credentials hidden");
-  add("network", "enforced", "loopback alone; the gateway is the only way out");
+  add("root file system", "enforced",
+      "only what the policy lists, read-only; credentials are hidden");
+  add("network", "enforced", "loopback only; the gateway is the only way out");
   if (waiver.empty()) {
-    add("capture", "enforced", "every connection that does not use the proxy is judged too");
+    add("capture", "enforced", "connections that bypass the proxy are captured and judged too");
   } else {
-    add("capture", "emulated", "only on the policy's ports, others fail unrecorded: " + waiver);
+    add("capture", "emulated",
+        "only on the policy's ports; other connections fail and are not recorded: " + waiver);
   }
   add("capabilities", "enforced", "none, and no_new_privs");
   add("seccomp", "enforced", "system-call filter");
   int abi = LandlockAbi();
   add("landlock", abi > 0 ? "enforced" : "unavailable",
-      abi > 0 ? "ABI " + std::to_string(abi) : "this kernel has no Landlock");
+      abi > 0 ? "ABI " + std::to_string(abi) : "this kernel does not support Landlock");
   add("disk", "enforced", "size of the writable layers");
   std::string why = cgroup.why_not().empty() ? "no such controller" : cgroup.why_not();
   auto limited = [&](const char* controller, bool asked, const std::string& instead) {
@@ -155,11 +157,10 @@ std::vector<Control> Controls(const Cgroup& cgroup, const SandboxPlan& plan,
     bool kernel = cgroup.enforces(controller);
     add(controller, kernel ? "enforced" : "emulated", kernel ? "cgroup" : why + "; " + instead);
   };
-  limited(
-      "memory", plan.limits.memory_bytes > 0,
-      "memory of processes, files and sockets is watched; not counted: pipes, System V messages "
-      "and semaphores, what the kernel caches");
-  limited("cpu", plan.limits.cpus > 0, "processors are pinned");
+  limited("memory", plan.limits.memory_bytes > 0,
+          "the memory of processes, files and sockets is polled; pipes, System V messages and "
+          "semaphores, and kernel caches are not counted");
+  limited("cpu", plan.limits.cpus > 0, "the run is pinned to whole CPUs");
   if (cgroup.enforces("pids")) {
     add("pids", "enforced", "cgroup");
   } else {

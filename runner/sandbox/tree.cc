@@ -302,7 +302,7 @@ Status Builder::CarryBind(const MountStep& step) {
   Fd tree = TRY(OpenSource(step));
   struct stat facts {};
   if (::fstat(tree.get(), &facts) != 0) return Errno(step.source);
-  if (!S_ISREG(facts.st_mode)) return Error{Code::kIo, step.source + " is not a file any more"};
+  if (!S_ISREG(facts.st_mode)) return Error{Code::kIo, step.source + " is no longer a file"};
   TRY(SetAttributes(tree.get(), kSealed, true).Context(step.target));
   return Attach(tree, step.target);
 }
@@ -322,8 +322,8 @@ Status Builder::CarryShown(const MountStep& step) {
   // A file system that overlayfs does not take: FAT, an automount, two overlays already.
   Error error = std::move(mounted).error();
   error.code = Code::kUnsupported;
-  error.what = step.source + " cannot be shown without its sockets: " + error.what;
-  error.hint = "leave " + step.source + " out of filesystem_policy.read_only and of PATH";
+  error.what = step.source + " cannot be exposed without its sockets: " + error.what;
+  error.hint = "leave " + step.source + " out of filesystem_policy.read_only and PATH";
   return error;
 }
 

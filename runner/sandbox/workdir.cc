@@ -38,7 +38,7 @@ Result<WorkdirAccess> DecideWorkdir(const policy::FilesystemPolicy& filesystem,
     if (!Beneath(CleanPath(path), checkout)) continue;
     if (!private_place) return WorkdirAccess::kByLandlock;
     return Error{Code::kInvalid,
-                 path + " of the policy lies in the checkout, which include_workdir: false closes",
+                 path + " of the policy is in the checkout, which include_workdir: false hides",
                  "include_workdir: true"};
   }
   return readable ? WorkdirAccess::kReadOnly : WorkdirAccess::kEmpty;

@@ -31,7 +31,7 @@ Checked<int> ReadVersion(const codec::Json& json) {
     if (text != nullptr && *text == name) return version;
   }
   return Rejection{Reason::kMediaType, text == nullptr
-                                           ? "the bundle says no media type"
+                                           ? "the bundle has no media type"
                                            : "'" + *text + "' is not a bundle of v0.1 to v0.3"};
 }
 
@@ -53,7 +53,7 @@ Checked<CertificateOwner> ReadOne(const Message& message) {
     return Rejection{Reason::kBadCertificate, "the bundle's certificate is malformed"};
   }
   if (IsSelfIssued(certificate.get())) {
-    return Rejection{Reason::kRootInBundle, "the bundle brings a self-signed certificate"};
+    return Rejection{Reason::kRootInBundle, "the bundle contains a self-signed certificate"};
   }
   return certificate;
 }
@@ -65,7 +65,7 @@ Checked<CertificateOwner> ReadLeaf(const Message& material, int version) {
   bool chain = material.Has("x509CertificateChain");
   bool key = material.Has("publicKey");
   if (one + chain + key != 1) {
-    return NoMaterial("the bundle has not exactly one of a certificate, a chain and a key");
+    return NoMaterial("the bundle must have exactly one of a certificate, a chain and a key");
   }
   if (key) {
     TRY(material.Child("publicKey", {"hint"}));
@@ -136,7 +136,7 @@ Checked<std::vector<LogEntry>> ReadEntries(const Message& material, int version)
   for (const Message& message : messages) {
     LogEntry entry = TRY(ReadEntry(message));
     if (!seen.emplace(entry.key_id, entry.index).second) {
-      return Rejection{Reason::kTlogDuplicate, message.where() + " is there twice"};
+      return Rejection{Reason::kTlogDuplicate, message.where() + " appears twice"};
     }
     if (version == 1 && entry.promise.empty()) {
       return Rejection{Reason::kMissingField,
@@ -175,7 +175,7 @@ Checked<SignedContent> ReadMessageSignature(const Message& bundle) {
     }
     if (content.DigestBy(Hash::kSha256) != bytes && content.DigestBy(Hash::kSha384) != bytes &&
         content.DigestBy(Hash::kSha512) != bytes) {
-      return Rejection{Reason::kDigest, "the message's digest is by '" + algorithm + "'"};
+      return Rejection{Reason::kDigest, "the message's digest uses '" + algorithm + "'"};
     }
   }
   if (!message.Has("signature")) {
@@ -199,7 +199,7 @@ Checked<Envelope> ParseEnvelope(const codec::Json& json, const std::string& wher
   Message message = TRY(Message::Read(json, where, {"payload", "payloadType", "signatures"}));
   std::vector<Message> signatures = TRY(message.Children("signatures", {"sig", "keyid"}));
   if (signatures.size() != 1 || !signatures.front().Has("sig")) {
-    return Rejection{Reason::kNoSignature, "the envelope has not exactly one signature"};
+    return Rejection{Reason::kNoSignature, "the envelope does not have exactly one signature"};
   }
   Envelope envelope;
   envelope.type = TRY(message.Text("payloadType"));
@@ -226,7 +226,7 @@ Checked<Bundle> ParseBundle(std::string_view text) {
   bool envelope = message.Has("dsseEnvelope");
   if (envelope == message.Has("messageSignature")) {
     return Rejection{Reason::kNoSignature,
-                     "the bundle has not exactly one of a message's signature and an envelope"};
+                     "the bundle must have exactly one of a message signature and an envelope"};
   }
   if (!envelope) {
     bundle.content = TRY(ReadMessageSignature(message));

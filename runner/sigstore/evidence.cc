@@ -75,7 +75,7 @@ Checked<std::vector<ProvedTime>> ProveTimes(const Evidence& evidence,
     if (at) {
       times.push_back({*at, false});
     } else if (stamps == Stamps::kAll) {
-      return Rejection{Reason::kTsa, "the timestamp is of no authority of the trusted root"};
+      return Rejection{Reason::kTsa, "the timestamp is not from an authority in the trusted root"};
     }
   }
   return times;
@@ -96,7 +96,8 @@ Check CheckLogValidity(const LogProof& proof, const std::vector<ProvedTime>& tim
                                                  entry.log->host + "' at the time of signing"};
     }
     if (log_required && !entry.time && times.empty() && valid_for.end) {
-      return Rejection{Reason::kNoTimestamp, "nothing proves when the log '" + entry.log->host +
+      return Rejection{Reason::kNoTimestamp, "there is no proof of when the log '" +
+                                                 entry.log->host +
                                                  "', no longer trusted, had the entry"};
     }
   }
@@ -109,11 +110,11 @@ Check CheckLeaf(const X509* leaf) {
   // Either says so: to the first, an authority that may not sign certificates is none.
   if (::X509_check_ca(certificate) != 0 ||
       (::X509_get_extension_flags(certificate) & EXFLAG_CA) != 0) {
-    return Rejection{Reason::kBadCertificate, "an authority's certificate signs no artifacts"};
+    return Rejection{Reason::kBadCertificate, "an authority's certificate must not sign artifacts"};
   }
   bool stated = ::X509_get_ext_by_NID(leaf, NID_ext_key_usage, -1) >= 0;
   if (!stated || !Permits(leaf, NID_code_sign, false)) {
-    return Rejection{Reason::kEku, "the certificate is not for signing code"};
+    return Rejection{Reason::kEku, "the certificate is not for code signing"};
   }
   return Pass();
 }
@@ -131,7 +132,7 @@ Check CheckTimes(const Chain& chain, const TrustedAuthority& authority,
     if (invalid != nullptr) {
       return Rejection{Reason::kCertExpired,
                        invalid == chain.front().get()
-                           ? "the certificate was not valid when it signed"
+                           ? "the certificate was not valid at the time of signing"
                            : "an authority's certificate was not valid at the time of signing"};
     }
     if (authority.valid_for && !authority.valid_for->Contains(time.at)) {
@@ -147,7 +148,7 @@ Checked<Chain> ChainBy(X509* leaf, const TrustedAuthority& trusted,
   Authority authority = TRY(ReadAuthority(trusted));
   Chain chain = TRY(BuildChain(leaf, authority, NID_code_sign));
   if (chain.size() < 2) {
-    return Rejection{Reason::kBadCertificate, "a trust anchor signs no artifacts"};
+    return Rejection{Reason::kBadCertificate, "a trust anchor must not sign artifacts"};
   }
   TRY(CheckTimes(chain, trusted, times));
   return chain;
@@ -157,7 +158,7 @@ Checked<Chain> ChainBy(X509* leaf, const TrustedAuthority& trusted,
 Checked<Chain> FindChain(X509* leaf, const TrustedInstance& instance,
                          const std::vector<ProvedTime>& times) {
   Rejection why{Reason::kChain,
-                "the trusted root has no certificate authority of its issuer's name"};
+                "the trusted root has no certificate authority with its issuer's name"};
   for (const TrustedAuthority& authority : instance.certificate_authorities) {
     if (!MayHaveIssued(authority, leaf)) continue;
     Checked<Chain> chain = ChainBy(leaf, authority, times);
@@ -174,7 +175,7 @@ Check ProveIdentity(X509* leaf, const IdentityRule& rule, const VerifyOptions& o
   TRY(CheckLeaf(leaf));
   if (times.empty()) {
     return Rejection{Reason::kNoTimestamp,
-                     "neither a log nor a timestamp authority says when it was signed"};
+                     "neither a log nor a timestamp authority attests when it was signed"};
   }
   Chain chain = TRY(FindChain(leaf, instance, times));
   // An instance without certificate logs (GitHub's own) vouches by its timestamps alone, and only
@@ -194,7 +195,7 @@ Check CheckDigests(const Evidence& evidence) {
     const std::string& claimed = evidence.content.digests[i];
     if (claimed.empty() || claimed == evidence.artifact[i]) continue;
     return Rejection{Reason::kDigest, evidence.artifact[i].empty()
-                                          ? "the signature is over a digest that is not known"
+                                          ? "the signature is over an unknown digest"
                                           : "the signature is over another artifact"};
   }
   return Pass();
@@ -206,8 +207,8 @@ Check CheckSignature(const Evidence& evidence, const PublicKey& key) {
     TRY(CheckDigests(evidence));
     if (key.kind() == PublicKey::Kind::kEd25519) {
       return Rejection{Reason::kKeyAlgorithm,
-                       "an Ed25519 signature over a file (Ed25519ph) cannot be verified here; one "
-                       "over an attestation can, and whatever an ECDSA key signs"};
+                       "an Ed25519 signature over a file (Ed25519ph) is not supported; use an "
+                       "attestation, or an ECDSA key"};
     }
   }
   for (Hash hash : HashesFor(key.kind())) {
@@ -217,9 +218,9 @@ Check CheckSignature(const Evidence& evidence, const PublicKey& key) {
                     : !digest.empty() && key.VerifiesDigest(hash, digest, content.signature);
     if (made) return Pass();
   }
-  std::string what = "the signature was not made with the key over this";
+  std::string what = "the signature was not made over this content with this key";
   if (key.kind() == PublicKey::Kind::kEd25519) {
-    what += ", or by Ed25519ph, which cannot be verified here";
+    what += ", or it uses Ed25519ph, which is not supported";
   }
   return Rejection{Reason::kSignature, std::move(what)};
 }
@@ -230,7 +231,7 @@ Checked<Verified> ProveBy(const Evidence& evidence, const VerifyOptions& options
   bool require_log = key_rule ? key_rule->require_log : options.require_log;
   LogProof log = TRY(ProveLogged(evidence, instance));
   if (require_log && log.entries.empty()) {
-    return Rejection{Reason::kTlogNone, "no log of the trusted root has the signature"};
+    return Rejection{Reason::kTlogNone, "the signature is in no log of the trusted root"};
   }
   if (options.require_timestamp && evidence.timestamps.empty()) {
     return Rejection{Reason::kNoTimestamp, "there is no timestamp authority's timestamp"};
@@ -290,7 +291,7 @@ Checked<Verified> Prove(Evidence evidence, const VerifyOptions& options, const T
   bool rootless = rule != nullptr && !rule->require_log && !options.require_timestamp;
   if (root == nullptr || root->instances.empty()) {
     if (rootless) return ProveBy(evidence, options, key, TrustedInstance{});
-    return Rejection{Reason::kTrustRootMissing, "a trusted root is needed and not there"};
+    return Rejection{Reason::kTrustRootMissing, "a trusted root is required but missing"};
   }
   std::optional<Rejection> why;
   for (const TrustedInstance& instance : root->instances) {

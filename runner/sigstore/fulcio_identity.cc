@@ -75,7 +75,8 @@ Check ReadNames(const X509* certificate, std::vector<std::string>* names) {
     }
     names->push_back(*std::move(name));
   }
-  if (names->empty()) return BadCertificate("the certificate names no URI, address or user");
+  if (names->empty())
+    return BadCertificate("the certificate has no URI, email address or user name");
   return Pass();
 }
 
@@ -98,7 +99,7 @@ Checked<FulcioIdentity> ReadIdentity(const X509* certificate) {
     std::string name = "the certificate's extension ." + std::to_string(number);
     if (!value || HasZeroByte(*value)) return BadCertificate(name + " is malformed");
     if (!found.emplace(number, *std::move(value)).second)
-      return BadCertificate(name + " is there twice");
+      return BadCertificate(name + " appears twice");
   }
   auto raw = found.find(kRawIssuer);
   auto issuer = found.find(kIssuer);
@@ -136,7 +137,7 @@ Checked<std::string> MatchIdentity(const FulcioIdentity& identity, const Identit
   for (const auto& [number, value] : rule.claims) {
     auto claim = identity.claims.find(number);
     if (claim == identity.claims.end() || claim->second != value) {
-      std::string found = claim == identity.claims.end() ? "not there" : "'" + claim->second + "'";
+      std::string found = claim == identity.claims.end() ? "missing" : "'" + claim->second + "'";
       return Mismatch(Reason::kClaimMismatch,
                       "the certificate's extension ." + std::to_string(number) + " is " + found +
                           ", not '" + value + "'",

@@ -184,7 +184,7 @@ Check CheckBodyV1(std::string_view body, std::string_view kind, std::string_view
   std::string logged_kind = TRY(TextAt(json, {"kind"}));
   std::string logged_version = TRY(TextAt(json, {"apiVersion"}));
   if (logged_kind != kind || logged_version != version) {
-    return Rejection{Reason::kTlogKind, "the log entry is not of the kind that it is said to be"};
+    return Rejection{Reason::kTlogKind, "the log entry is not of the declared kind"};
   }
   if (kind == "hashedrekord" && version == "0.0.1") return CheckHashedRekord(json, content);
   if (content.payload) {
@@ -194,7 +194,7 @@ Check CheckBodyV1(std::string_view body, std::string_view kind, std::string_view
     if (old) return CheckOldIntoto(json, content);
   }
   return Rejection{Reason::kTlogKind, "a log entry of kind '" + logged_kind + "' " +
-                                          logged_version + " does not hold such a signature"};
+                                          logged_version + " does not contain such a signature"};
 }
 
 Check CheckBodyV2(std::string_view body, const SignedContent& content) {

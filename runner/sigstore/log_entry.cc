@@ -30,8 +30,8 @@ Check VerifyProof(const LogEntry& entry, const TrustedLog& log, const PublicKey&
   int64_t index = proof.index;
   if (entry.second_generation()) {
     if (checkpoint.origin != log.host) {
-      return Rejection{Reason::kCheckpointOrigin, "the checkpoint is of '" + checkpoint.origin +
-                                                      "', not of '" + log.host + "'"};
+      return Rejection{Reason::kCheckpointOrigin, "the checkpoint is from '" + checkpoint.origin +
+                                                      "', not from '" + log.host + "'"};
     }
     TRY(VerifyCheckpoint(checkpoint, log.host, NoteKeyHintV2(key, log.host), key));
     index = entry.index;  // The proof's own fields mean nothing here.
@@ -39,7 +39,7 @@ Check VerifyProof(const LogEntry& entry, const TrustedLog& log, const PublicKey&
     std::string name = checkpoint.origin.substr(0, checkpoint.origin.find(" - "));
     TRY(VerifyCheckpoint(checkpoint, name, NoteKeyHintV1(key), key));
     if (proof.root != checkpoint.root || static_cast<uint64_t>(proof.size) != checkpoint.size) {
-      return Rejection{Reason::kCheckpointRoot, "the checkpoint is of another tree"};
+      return Rejection{Reason::kCheckpointRoot, "the checkpoint is for a different tree"};
     }
   }
   if (!ProvesInclusion(LeafHash(entry.body), static_cast<uint64_t>(index), checkpoint.size,

@@ -90,7 +90,7 @@ Checked<Authority> ReadAuthority(const TrustedAuthority& trusted) {
     }
   }
   if (authority.certificates.empty()) {
-    return Rejection{Reason::kTrustRoot, "an authority without a certificate"};
+    return Rejection{Reason::kTrustRoot, "an authority has no certificate"};
   }
   authority.proved = trusted.proved;
   return authority;

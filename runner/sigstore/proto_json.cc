@@ -11,7 +11,7 @@ namespace sigstore {
 namespace {
 
 // What ParseJson says of a document that two readers would understand differently.
-constexpr std::string_view kNameTwice = "a name twice in one object";
+constexpr std::string_view kNameTwice = "a duplicate name in an object";
 
 }  // namespace
 

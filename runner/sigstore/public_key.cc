@@ -95,10 +95,10 @@ std::string NotAPublicKey(std::string_view text, const std::optional<PemBlock>& 
   if (text.find_first_not_of(" \t\r\n") == std::string_view::npos)
     return "the file of the key is empty";
   if (text.find("PRIVATE KEY-----") != std::string_view::npos) {
-    return "a private key, and not the public key that belongs to it";
+    return "a private key; the matching public key is needed";
   }
-  if (block && block->label == "CERTIFICATE") return "a certificate, and not a public key";
-  if (!block && text.starts_with('\x30')) return "DER, and not a public key in PEM";
+  if (block && block->label == "CERTIFICATE") return "a certificate, not a public key";
+  if (!block && text.starts_with('\x30')) return "DER, not a public key in PEM";
   return "not a public key in PEM";
 }
 
@@ -117,9 +117,9 @@ Checked<PublicKey> PublicKey::Adopt(KeyOwner key, Reason malformed, std::string 
   if (key == nullptr) return Rejection{malformed, "not a public key"};
   std::optional<Kind> kind = KindOf(key.get());
   if (!kind) {
-    return Rejection{Reason::kKeyAlgorithm,
-                     "a key is neither ECDSA (P-256, P-384, P-521), Ed25519 nor RSA of at least "
-                     "2048 bits"};
+    return Rejection{
+        Reason::kKeyAlgorithm,
+        "the key is neither ECDSA (P-256, P-384, P-521), Ed25519 nor RSA of at least 2048 bits"};
   }
   return PublicKey(std::move(key), *kind, std::move(spki));
 }

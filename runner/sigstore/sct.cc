@@ -93,9 +93,10 @@ std::optional<std::vector<Sct>> ParseSctList(std::string_view tls) {
 Check VerifyScts(const X509* leaf, const X509* issuer, const std::vector<TrustedLog>& logs) {
   int position = ::X509_get_ext_by_NID(leaf, NID_ct_precert_scts, -1);
   if (position < 0) {
-    return Rejection{Reason::kSctMissing, "the certificate carries no log's promise"};
+    return Rejection{Reason::kSctMissing, "the certificate has no signed certificate timestamp"};
   }
-  Rejection malformed{Reason::kSctUnverified, "the certificate's log promises are malformed"};
+  Rejection malformed{Reason::kSctUnverified,
+                      "the certificate's signed certificate timestamps are malformed"};
   if (::X509_get_ext_by_NID(leaf, NID_ct_precert_scts, position) >= 0) return malformed;
   // An OCTET STRING in the extension's own.
   std::string_view wrapped = Content(::X509_EXTENSION_get_data(::X509_get_ext(leaf, position)));

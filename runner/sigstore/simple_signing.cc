@@ -28,7 +28,7 @@ Check CheckSimpleSigning(std::string_view payload, std::string_view digest_hex) 
   }
   std::string digest = image->StringAt("docker-manifest-digest");
   if (digest != "sha256:" + std::string(digest_hex)) {
-    return Rejection{Reason::kDigest, "the signature is of '" + digest + "'"};
+    return Rejection{Reason::kDigest, "the signature is for '" + digest + "'"};
   }
   return Pass();
 }

@@ -25,17 +25,17 @@ Rejection Refused(std::string_view what) {
 std::string_view TakeLibraryError() {
   unsigned long code = ::ERR_peek_last_error();
   ::ERR_clear_error();
-  if (ERR_GET_LIB(code) == ERR_LIB_PKCS7) return "is signed by somebody else";
+  if (ERR_GET_LIB(code) == ERR_LIB_PKCS7) return "has a different signer";
   if (ERR_GET_LIB(code) != ERR_LIB_TS) return "does not verify";
   switch (ERR_GET_REASON(code)) {
     case TS_R_MESSAGE_IMPRINT_MISMATCH:
-      return "is of something else: message imprint mismatch";
+      return "is for something else: message imprint mismatch";
     case TS_R_NO_TIME_STAMP_TOKEN:
       return "was not granted";
     case TS_R_CERTIFICATE_VERIFY_ERROR:
-      return "is signed with a certificate that is not of the authority";
+      return "is signed with a certificate that is not the authority's";
     case TS_R_SIGNATURE_FAILURE:
-      return "has a signature that does not hold";
+      return "has an invalid signature";
     default:
       return "does not verify";
   }
@@ -96,7 +96,7 @@ Checked<Instant> VerifyBy(TS_RESP* response, std::string_view signature,
   Authority authority = TRY(ReadAuthority(trusted));
   Chain chain = TRY(VerifyResponse(response, signature, authority));
   const TS_TST_INFO* info = ::TS_RESP_get_tst_info(response);
-  if (!StrongImprint(info)) return Refused("is over a weak hash");
+  if (!StrongImprint(info)) return Refused("uses a weak hash");
   std::optional<Instant> time = TimeOf(info);
   if (!time) return Refused("has no time");
   const X509* first = authority.certificates.front().get();
@@ -106,8 +106,9 @@ Checked<Instant> VerifyBy(TS_RESP* response, std::string_view signature,
   }
   TRY(CheckAuthorities(chain, NID_time_stamp));
   if (FirstInvalid(chain, *time) != nullptr) {
-    return Rejection{Reason::kCertExpired,
-                     "a certificate of the timestamp authority was not valid at its own time"};
+    return Rejection{
+        Reason::kCertExpired,
+        "a certificate of the timestamp authority was not valid at the time of the timestamp"};
   }
   if (trusted.valid_for && !trusted.valid_for->Contains(*time)) {
     return Rejection{Reason::kCaValidity,
@@ -150,7 +151,7 @@ Checked<std::optional<Instant>> VerifyTimestamp(std::string_view response,
     return Refused("is malformed");
   }
   if (!MayBeKnown(parsed.get(), authorities)) return std::optional<Instant>();
-  Rejection why = Refused("is of no authority of the trusted root");
+  Rejection why = Refused("is not from an authority in the trusted root");
   for (const TrustedAuthority& authority : authorities) {
     Checked<Instant> time = VerifyBy(parsed.get(), signature, authority);
     if (time.ok()) return std::optional(time.value());

@@ -96,7 +96,7 @@ Checked<std::vector<TrustedLog>> ReadLogs(const Message& root, std::string_view 
     TrustedLog log = TRY(ReadLog(message));
     bool known = std::any_of(logs.begin(), logs.end(),
                              [&](const TrustedLog& other) { return other.key_id == log.key_id; });
-    if (known) return BadRoot(message.where() + " has the logId of another");
+    if (known) return BadRoot(message.where() + " has the logId of another log");
     logs.push_back(std::move(log));
   }
   return logs;

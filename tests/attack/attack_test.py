@@ -238,7 +238,7 @@ def pull_request(top):
     os.makedirs(led + "/agentic-ci-report")
     os.symlink("/etc/hostname", led + "/agentic-ci-report/also.txt")
     status, _, text = run(led)
-    check("pull request: a link in the report directory", status != 0 and "only files may stand" in text, text)
+    check("pull request: a link in the report directory", status != 0 and "may contain only files" in text, text)
     os.unlink(led + "/agentic-ci-report/also.txt")
     os.symlink("/etc/hostname", led + "/agentic-ci-report/run.json")
     status, _, text = run(led)

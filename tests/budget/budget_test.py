@@ -169,7 +169,7 @@ class Budget(unittest.TestCase):
         self.run_agent(['/v1/messages'], after=upgrade, printed=3)
         self.assertEqual((self.after, self.server.seen[-1]), (['101'], ('/v1/responses', 'websocket')))
         self.run_agent(['/v1/messages'], '--max-tokens', '200', after=upgrade, printed=3)
-        self.assertRegex(self.after[0], '^426 .*"models are asked over HTTP')
+        self.assertRegex(self.after[0], '^426 .*"a run with a budget must use models over HTTP')
         self.run_agent(['/v1/messages'], '--max-tokens', '100', after=upgrade, printed=3)
         self.assertRegex(self.after[0], '^403 .*"budget_exceeded"')
         self.assertEqual(self.server.seen[-1][0], '/v1/messages')
@@ -249,7 +249,7 @@ class Budget(unittest.TestCase):
         self.assertEqual(len(self.server.seen), 3)
         self.assertEqual((self.code, self.record['outcome']['kind']), (78, 'credential-refused'))
         self.assertIn(HOST, self.record['outcome']['reason'])
-        self.assertRegex(self.log, 'FINDING:BLOCKED .*refused the credential 3 times in a row')
+        self.assertRegex(self.log, 'FINDING:BLOCKED .*rejected the credential 3 times in a row')
         self.assertLess(self.record['finished_at_ms'] - self.record['started_at_ms'], 30000)
 
     def test_an_agent_that_hides_a_refused_credential_did_not_succeed(self):

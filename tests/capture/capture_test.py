@@ -208,7 +208,7 @@ class Capture(unittest.TestCase):
         self.refused('the listener itself', 'ECONNRESET', '127.0.0.1:15001')
 
     def test_tls_for_another_name_is_refused(self):
-        asks = 'TLS asks for example.com on a connection to '
+        asks = 'TLS server name example.com on a connection to '
         self.refused('other name in tls', 'ECONNRESET', asks + NAME)
         self.refused('other name in tls that is not inspected', 'ECONNRESET',
                      asks + 'host.docker.internal')

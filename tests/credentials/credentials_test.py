@@ -262,7 +262,7 @@ class Services(unittest.TestCase):
     def test_a_placeholder_elsewhere_is_refused(self):
         self.refused("other port", 403, "credential_endpoint_mismatch",
                      "credential ANTHROPIC_API_KEY is bound to another port")
-        self.refused("unknown name", 500, "credential_unavailable", "credential NOBODY is not known")
+        self.refused("unknown name", 500, "credential_unavailable", "credential NOBODY is unknown")
         self.refused("misplaced", 500, "credential_unavailable")
         self.refused("unsafe in a path", 500, "credential_unavailable", "credential cannot be part of a path")
 
@@ -271,7 +271,7 @@ class Services(unittest.TestCase):
         for number, kind in enumerate(kinds):
             for where in ("query", "path"):
                 self.refused("token in %s %d" % (where, number), 403, "credential_in_url",
-                             kind + " in the address of a request")
+                             kind + " in the URL of a request")
         self.asked("token in a signed address")
         for name, text in RUN.written.items():
             if name != "services/stdout":
@@ -279,7 +279,7 @@ class Services(unittest.TestCase):
 
     def test_a_placeholder_in_a_body_is_refused_unless_it_goes_to_a_model(self):
         for name in ("body", "body in pieces", "body as a form"):
-            self.refused(name, 500, "credential_unavailable", "placeholder in the body of a request")
+            self.refused(name, 500, "credential_unavailable", "placeholder in a request body")
         self.assertEqual(len(self.asked("clean body").body), 100000)
         self.assertIn(b"openshell:resolve", self.asked("environment to a model").body)
 
@@ -290,7 +290,7 @@ class Services(unittest.TestCase):
             self.assertEqual(asked.field("content-length"), [str(len(asked.body))])
             self.assertEqual(asked.field("transfer-encoding"), [])
         self.assertEqual(self.asked("form").body, b"a=1&t=" + urllib.parse.quote(TOKEN, safe="").encode())
-        self.refused("unknown in json", 500, "credential_unavailable", "credential NO is not known")
+        self.refused("unknown in json", 500, "credential_unavailable", "credential NO is unknown")
         self.refused("too long", 413, "request_body_too_large")
         self.refused("length of 2^63", 413, "request_body_too_large")  # At once: OpenShell 6.5 #136.
         self.refused("binary", 500, "credential_unavailable")
@@ -405,7 +405,7 @@ class Vertex(unittest.TestCase):
             head, body = answers[name]
             self.assertIn(" 502 ", head)
             self.assertEqual(json.loads(body), {"error": "token_grant_failed",
-                                                "detail": "the token service answered 400 invalid_grant"})
+                                                "detail": "the token service responded with 400 invalid_grant"})
             self.assertNotIn(name, RUN.upstream.asked)
         self.assertEqual(len(RUN.upstream.tokens), 1)  # The second did not ask again at once.
 
@@ -561,11 +561,11 @@ class Bound(unittest.TestCase):
     def test_a_provider_that_is_not_attached_or_has_addresses_is_told(self):
         done, _ = self.run_with([], {"API_TOKEN": TOKEN})
         self.assertEqual(done.returncode, 78, done.stderr)
-        self.assertRegex(done.stderr, r"policy.yml:\d+:\d+: error: the provider 'generic' is not attached")
+        self.assertRegex(done.stderr, r"policy.yml:\d+:\d+: error: the provider 'generic' is not enabled for this run")
         self.assertIn("--provider generic", done.stderr)
         done, _ = self.run_with(["--provider", "anthropic"], {"ANTHROPIC_API_KEY": ANTHROPIC}, "anthropic")
         self.assertEqual(done.returncode, 65, done.stderr)
-        self.assertRegex(done.stderr, r"policy.yml:\d+:\d+: error: the provider 'anthropic' has addresses of its own")
+        self.assertRegex(done.stderr, r"policy.yml:\d+:\d+: error: the provider 'anthropic' defines its own addresses")
 
 
 class Untrusted(unittest.TestCase):

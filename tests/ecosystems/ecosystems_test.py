@@ -137,7 +137,7 @@ class Ecosystems(unittest.TestCase):
         self.configure('rustxxxx')
         run = self.inside('true')
         self.assertEqual(run.returncode, 65, run.stderr)
-        self.assertRegex(run.stderr, "unknown ecosystem 'rustxxxx'; there are: node, python, go, rust, java")
+        self.assertRegex(run.stderr, "unknown ecosystem 'rustxxxx'; known ecosystems: node, python, go, rust, java")
 
 
 if __name__ == '__main__':

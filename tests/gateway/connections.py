@@ -111,7 +111,7 @@ def test_another_name_behind_the_address_of_an_allowed_one_is_refused():
             answer = curl("https://%s.example.test/echo" % name, "--connect-to", "::%s.example.test:" % target,
                           ca=stage().folder + "/" + ca)
             equal((answer.code, answer.body[:9]), (code, b"GET /echo" if code == 0 else b""))
-    stage().expect_log("TLS asks for other.example.test on a connection to skip.example.test")
+    stage().expect_log("TLS server name other.example.test on a connection to skip.example.test")
 
 
 def test_a_wildcard_never_leads_to_a_private_address():
@@ -190,7 +190,7 @@ def test_a_hello_in_pieces_asks_for_no_other_name():
         for first in (1, 2, 3, 40):
             equal(greet(host, host, first)[:2], b"\x16\x03")
             equal(greet(host, "other.example.test", first), b"HTT")  # A refusal.
-        stage().expect_log("TLS asks for other.example.test on a connection to " + host)
+        stage().expect_log("TLS server name other.example.test on a connection to " + host)
 
 
 def test_a_credential_bound_to_an_uninspected_host_is_refused():

@@ -52,12 +52,12 @@ def test_an_update_closes_websockets_and_says_why():
 def test_an_invalid_update_is_kept_out():
     equal(put_in_force("version: 1\nnonsense: true\n", "keep"), "rejected")
     equal(curl("https://api.example.test/echo").status, 200)
-    stage().expect_log("the last valid one stays")
+    stage().expect_log("the last valid policy stays in force")
 
 
 def test_an_invalid_update_closes_everything_where_that_is_asked_for():
     equal(put_in_force("version: 1\nnonsense: true\n"), "rejected")
     equal(curl("https://api.example.test/echo").status, 403)
-    stage().expect_log("nothing passes any more")
+    stage().expect_log("all traffic is now blocked")
     equal(put_in_force(policy_of_the_start()), "done")
     equal(curl("https://api.example.test/echo").status, 200)

@@ -35,7 +35,7 @@ def test_it_says_why_it_does_not_start():
     done = subprocess.run([sys.argv[1], stage().folder + "/policy.yaml", stage().folder + "/policy.yaml", stage().folder,
                            PROXY[0], "3129", str(os.getpid())], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE)
     equal((done.returncode, done.stderr),
-          (1, b"gateway_driver: starting the gateway: the CA bundle holds no certificate\n"))
+          (1, b"gateway_driver: starting the gateway: the CA bundle contains no certificates\n"))
 
 
 def test_it_ends_when_its_supervisor_dies():

@@ -210,7 +210,7 @@ class Reload(unittest.TestCase):
             self.policy.write_text(text)
             self.signal()
             refused += 1
-            self.await_log('the last valid one stays', refused)
+            self.await_log('the last valid policy stays in force', refused)
             self.expect(200)
         self.write('/first')
         self.signal()
@@ -225,7 +225,7 @@ class Reload(unittest.TestCase):
         self.signal()
         time.sleep(0.5)
         self.expect(200)
-        self.assertIn('the policy is not read again', self.end())
+        self.assertIn('the policy is not reloaded', self.end())
 
 
 if __name__ == '__main__':

@@ -268,7 +268,7 @@ class Links(Case):
                              "p ask glob ./glob-5; p ask other ./other; p start child ./relative ./other")
         self.assertEqual(got, {"1": "200", "2": "200", "3": "200", "4": "200", "by-link": "200", "glob": "403",
                                "other": "403", "child": "200"})
-        self.assertEqual(self.controls()["program identity"]["note"], "seen when a program connects")
+        self.assertEqual(self.controls()["program identity"]["note"], "identified when it connects")
 
     def test_links_are_followed_before_the_agent_can_lay_them(self):
         self.binaries += [self.path("late"), self.path("moved")]

@@ -104,7 +104,7 @@ class Ecosystems(Case):
         shells = [[], [('bin/.wh.sh', '')]]
         for image in (self.image_with(), self.image_with(layers=shells[1], npm='echo https://a.example/')):
             self.opened(image, code=SETUP)
-            self.assertIn("no registry is known for the ecosystem 'node': none of its tools in the "
+            self.assertIn("no registry found for the ecosystem 'node': none of its tools in the "
                           'image', self.log)
         self.write('checkout/package-lock.json', '{"a": {"resolved": "https://lock.example/a"}}')
         self.commit()

@@ -417,11 +417,11 @@ class Beforehand(Case):
         self.not_asked(78, 'has no credential: MINE', ['--provider', 'openai=MINE'])
         self.not_asked(0, '', ['--provider', 'openai=MINE'], MINE='t')
         self.not_asked(64, 'nobodys', ['--provider', 'nobodys'])
-        self.not_asked(78, 'claude-code has no credential', ['--prompt', 'x'], agent='claude-code')
+        self.not_asked(78, 'claude-code needs a credential', ['--prompt', 'x'], agent='claude-code')
         bound = 'version: 1\nnetwork_policies:\n  a:\n    endpoints: [{host: a.example, port: 443,' \
                 ' protocol: rest, access: full, credential_binding: {provider: a}}]\n' \
                 '    binaries: [{path: /bin/sh}]\n'
-        self.not_asked(78, "the provider 'a' is not attached",
+        self.not_asked(78, "the provider 'a' is not enabled for this run",
                        ['--policy', self.write('bound.yml', bound)])
 
     def test_fork(self):
@@ -742,7 +742,7 @@ class Command(Case):
             file.write('and more\n')
         done = self.image_command('check', code=IO)
         self.assertRegex(done.stdout, r'^layers     2\ndamaged    diff-[0-9a-f]{64}: was unpacked to ')
-        self.assertIn('1 of 2 layers are not as they were unpacked', done.stderr)
+        self.assertIn('1 of 2 layers have changed since they were unpacked', done.stderr)
         hint = done.stderr.split('hint: ')[1].split()
         self.assertEqual(hint[:2], ['agentic-ci', 'image'])
         repaired = json.loads(self.image_command(*hint[2:], '--json').stdout)

@@ -217,7 +217,7 @@ class Operations(unittest.TestCase):
         patch = self.suggest("--policy", "policy.yaml")
         self.assertIn("# What the team uses.", patch)
         (note,) = [line for line in patch.splitlines() if line.startswith("# ")]
-        self.assertRegex(note, "^# POST /rpc at .* by .*: no addition helps: POST /rpc not permitted by policy")
+        self.assertRegex(note, "^# POST /rpc at .* by .*: no addition would allow it: POST /rpc not permitted by policy")
         self.assertNotIn("evil", "".join(line for line in patch.splitlines() if line.startswith("+")))
         self.assertIn("'eth_batch'", patch)
         self.assertNotIn("'ping'", patch)
@@ -265,8 +265,8 @@ class Operations(unittest.TestCase):
         pasted = self.suggest()
         self.assertIn("organization", pasted)
         self.assertNotIn("fields: ['deleteUser']", pasted)
-        self.assertRegex(pasted, rf"(?m)^# POST .*/rules.*: no addition helps: .*\(.*policy\.yaml:{line}:\d+\)$")
-        self.assertRegex(self.suggest("--policy", "policy.yaml"), "# POST /rules at .*: no addition helps: ")
+        self.assertRegex(pasted, rf"(?m)^# POST .*/rules.*: no addition would allow it: .*\(.*policy\.yaml:{line}:\d+\)$")
+        self.assertRegex(self.suggest("--policy", "policy.yaml"), "# POST /rules at .*: no addition would allow it: ")
 
     def test_the_lines_for_people_are_openshells(self):
         self.post("/mcp", tool("drop_tables"))

@@ -81,7 +81,7 @@ class Suggest(unittest.TestCase):
             self.assertTrue(self.allows(*one), one)
         for one in NOT_REFUSED:
             self.assertFalse(self.allows(*one), one)
-        self.assertIn("Nothing was refused", self.suggest((self.root / "p.yml").read_text(), REFUSED))
+        self.assertIn("No refused request", self.suggest((self.root / "p.yml").read_text(), REFUSED))
 
     def test_a_patch_of_the_short_form_applies(self):
         patch = self.suggest(SHORT, REFUSED)
@@ -95,7 +95,7 @@ class Suggest(unittest.TestCase):
         (self.root / "events.ocsf.jsonl").write_text(event(*REFUSED[0], engine="budget"))
         done = self.run_cli("policy", "suggest", ".")
         self.assertEqual((done.returncode, done.stdout),
-                         (0, "# Nothing was refused that a policy could allow.\n"))
+                         (0, "# No refused request could be allowed by a policy.\n"))
 
     def test_a_hostile_record_stays_in_its_line(self):
         patch = self.suggest(FULL, [("GET", "a.example.com", 443, "/'\n- x: {", "/bin/x"),

@@ -42,7 +42,7 @@ class Tokens(Case):
         registry = self.registry(auth='basic')
         registry.add_image('demo', 'v1')
         self.pulls(registry, username='robot', password=PASSWORD)
-        self.fails('setup', 'asks for a password', registry)
+        self.fails('setup', 'requires a password', registry)
         self.fails('refused', '401', registry, username='robot', password='wrong')
 
     def test_a_token_that_is_no_longer_taken_is_renewed_once_for_each_request(self):
@@ -84,7 +84,7 @@ class Tokens(Case):
                              (f'http://localhost:{other.host[10:]}/token', 'in clear'),
                              ('https://localhost/token', 'this machine'), ('https://[::1]/', 'this machine'),
                              ('https://127.2/', 'this machine'), ('https://10.0.0.1/', 'private'), ('ftp://a/', 'not an http'),
-                             ('https://0.0.0.0/', 'not the address')):
+                             ('https://0.0.0.0/', 'not a host address')):
             with self.subTest(realm):
                 registry.realm = realm
                 self.fails('invalid' if realm.startswith('ftp') else 'refused', words, registry,
@@ -97,9 +97,9 @@ class Tokens(Case):
         registry, other = self.registry(auth='bearer'), self.registry(auth='bearer')
         registry.add_image('demo', 'v1')
         registry.fault('^/token', redirect_to(f'http://localhost:{other.host[10:]}/token'), times=1)
-        self.fails('refused', 'in clear', registry, username='robot', password=PASSWORD)
+        self.fails('refused', 'without TLS', registry, username='robot', password=PASSWORD)
         registry.fault('^/token', redirect_to(f'{other.url}/token'), times=1)
-        self.fails('refused', 'token service refuses', registry, username='robot', password=PASSWORD)
+        self.fails('refused', 'token service denied', registry, username='robot', password=PASSWORD)
         self.assertNotIn('authorization', other.requests[0][2])
 
     def test_a_token_service_that_answers_nonsense_is_an_error(self):
@@ -154,7 +154,7 @@ class Redirects(Case):
         for target, words in ((self.origin.url + '/v2/demo/blobs/', 'more than 5 redirects'),
                               ('http://169.254.169.254/latest/meta-data/', 'link-local'),
                               (f'http://localhost:{self.store.host[10:]}/', 'this machine'),
-                              ('http://0.0.0.0/', 'not the address'), ('file:///etc/passwd', 'not an http'),
+                              ('http://0.0.0.0/', 'not a host address'), ('file:///etc/passwd', 'not an http'),
                               ('http://u:p@127.0.0.1/', 'not an http')):
             with self.subTest(target):
                 self.origin.faults.clear()
@@ -179,7 +179,7 @@ class Redirects(Case):
         secure.fault('/blobs/', redirect_to(self.store.url + '/x'))
         answer = self.ask('pull', name, ca=certificate)
         self.assertEqual(answer['code'], 'refused')
-        self.assertIn('in clear', answer['error'])
+        self.assertIn('without TLS', answer['error'])
         self.assertEqual(self.store.requests, [])
 
 
@@ -445,7 +445,7 @@ class Signatures(Case):
         wanted = self.reg.add_signature('demo', self.subject, b'it')
         candidates, failures = self.find()
         self.assertEqual(candidates[0], f'referrer {wanted["digest"]}, layer 0')
-        self.assertEqual(failures, ['referrers: only 64 of 71 were looked at'])
+        self.assertEqual(failures, ['referrers: only 64 of 71 were checked'])
 
     def test_a_crowd_of_layers_is_bounded_and_said(self):
         self.add_legacy(count=70)

@@ -106,7 +106,7 @@ class Credentials(Case):
         self.assertEqual(self.reg.asked('^/token')[0][0], 'POST')
 
     def test_a_helper_that_fails_is_told_and_anonymous_pulls_still_work(self):
-        for script, words in ((f'echo "error: {PASSWORD}"; exit 1', 'does not print a credential'), ('exit 3', 'does not'),
+        for script, words in ((f'echo "error: {PASSWORD}"; exit 1', 'did not print a credential'), ('exit 3', 'did not'),
                               ('echo "credentials not found in native keychain"; exit 1', 'no credentials')):
             with self.subTest(script):
                 self.reg.anonymous = False
@@ -138,7 +138,7 @@ class Credentials(Case):
         for name in ('../../../tmp/x', 'x;touch canary', 'a b', '.x', '-x', '$(id)'):
             with self.subTest(name):
                 home, env = self.helper('touch "${0%/*}/canary"', config={'credsStore': name})
-                self.fails('setup', 'whose name is no program', self.reg, env=env)
+                self.fails('setup', 'with an invalid name', self.reg, env=env)
                 self.assertFalse((home / 'canary').exists())
 
 

@@ -186,13 +186,13 @@ class Recordings(unittest.TestCase):
 
     def test_a_refused_key_is_no_success_although_the_subtype_says_so(self):
         log, summary = self.replay("claude-code-401.jsonl", 0)
-        self.assertIn("the model refuses: 401 authentication_failed, retry 10 of 10\n", log)
-        self.assertIn("succeeded=0 reason=the model answered 401: Failed to authenticate.", summary)
+        self.assertIn("the model returned an error: 401 authentication_failed, retry 10 of 10\n", log)
+        self.assertIn("succeeded=0 reason=the model responded with 401: Failed to authenticate.", summary)
 
     def test_a_refused_permission_is_no_success_although_the_status_says_so(self):
         log, summary = self.replay("claude-code-denied.jsonl", 0)
         self.assertIn("failed: Claude requested permissions to write", log)
-        self.assertIn("succeeded=0 reason=the agent's own permissions refused Write /home/ws/hello.txt", summary)
+        self.assertIn("succeeded=0 reason=the agent's own permission settings denied Write /home/ws/hello.txt", summary)
 
     def test_a_budget_that_ran_out_is_named(self):
         _, summary = self.replay("claude-code-budget.jsonl", 1)

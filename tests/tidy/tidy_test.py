@@ -36,6 +36,15 @@ class Tidy(unittest.TestCase):
         self.assertEqual(self.tidy(files), '')
         self.assertIn('docs/x.md:2: error: a/b/d.cc does not exist', self.tidy({'docs/x.md': '# X\n`a/b/d.cc`\n'}))
 
+    def test_what_makes_a_reader_stumble_is_found_in_documents_and_messages(self):
+        said = self.tidy({'docs/x.md': '# X\nA size that\nis none.\n', 'policies/p.yml': '# Whoever reads.\n',
+                          'runner/a/a.cc': HEAD + 'auto a = "it is "\n         "no number";\n'})
+        for line in ('docs/x.md:3: error: "is none"', 'policies/p.yml:1: error: "Whoever"', 'runner/a/a.cc:2: error: "is no"'):
+            self.assertIn(line, said)
+        self.assertEqual(self.tidy({'docs/x.md': '# X\nThere is no limit, and it is no longer used.\n', 'policies/p.yml': '# You.\n',
+                                    'runner/a/a.cc': HEAD + '// This is no string.\nauto a = "nobody:x:1";\n',
+                                    'runner/a/a_test.cc': HEAD + 'auto b = "this is no size";\n'}), '')
+
     def test_banned_calls_are_named_with_their_replacement(self):
         output = self.tidy({'runner/a/a.cc': HEAD + 'void F() {\n  ::open("x", 0);\n  std::getenv("X");\n}\n'})
         self.assertIn('runner/a/a.cc:3: error: open() is not for here: sys::Open', output)

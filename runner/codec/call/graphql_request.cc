@@ -30,14 +30,14 @@ bool IsBlank(std::string_view text) {
 
 Result<GraphqlOperation> Judge(const Envelope& envelope) {
   if (!envelope.hash.empty() && !envelope.id.empty() && envelope.hash != envelope.id) {
-    return Invalid("a hash and an id that differ");
+    return Invalid("the hash and the id differ");
   }
   GraphqlOperation operation;
   operation.name = envelope.operation_name;
   if (!IsBlank(envelope.query)) {
     operation = TRY(ParseGraphqlDocument(envelope.query, envelope.operation_name));
   } else if (envelope.hash.empty() && envelope.id.empty()) {
-    return Invalid("neither a document nor the id of one");
+    return Invalid("neither a document nor a document id");
   }
   if (!IsBlank(envelope.query) && !envelope.id.empty()) {
     return Invalid("a document beside an id: servers differ in which they run");
@@ -50,7 +50,7 @@ Result<GraphqlOperation> Judge(const Envelope& envelope) {
 Result<std::string> StringMember(const Json& object, std::string_view name) {
   const Json* member = object.Find(name);
   if (member == nullptr || member->is_null()) return std::string();
-  if (member->string() == nullptr) return Invalid("\"" + std::string(name) + "\" is no string");
+  if (member->string() == nullptr) return Invalid("\"" + std::string(name) + "\" is not a string");
   return *member->string();
 }
 
@@ -58,7 +58,7 @@ Result<std::string> StringMember(const Json& object, std::string_view name) {
 Result<const Json*> ObjectMember(const Json& object, std::string_view name) {
   const Json* member = object.Find(name);
   if (member == nullptr || member->is_null()) return static_cast<const Json*>(nullptr);
-  if (member->object() == nullptr) return Invalid("\"" + std::string(name) + "\" is no object");
+  if (member->object() == nullptr) return Invalid("\"" + std::string(name) + "\" is not an object");
   return member;
 }
 
@@ -76,7 +76,7 @@ Result<std::string> HashOf(const Json& extensions) {
 Result<std::string> HashOfText(std::string_view extensions) {
   const Json json = TRY(ParseJson(extensions));
   if (json.is_null()) return std::string();
-  if (json.object() == nullptr) return Invalid("\"extensions\" is no object");
+  if (json.object() == nullptr) return Invalid("\"extensions\" is not an object");
   return HashOf(json);
 }
 
@@ -135,7 +135,7 @@ Status CheckForm(const HttpFields& fields, std::string_view body) {
   while (!body.empty()) {
     const size_t end = std::min(body.find('&'), body.size());
     Result<QueryParameters> pair = ParseQuery(body.substr(0, end));
-    if (pair.ok() && HasOwnName(pair.value())) return Invalid("a body that is JSON and a form");
+    if (pair.ok() && HasOwnName(pair.value())) return Invalid("the body is both JSON and a form");
     body.remove_prefix(std::min(end + 1, body.size()));
   }
   return Ok();
@@ -153,7 +153,7 @@ Result<std::vector<GraphqlOperation>> ParsePost(const HttpFields& fields,
     operations.push_back(std::move(operation));
     return operations;
   }
-  if (json.array() == nullptr) return Invalid("a body that is neither object nor array");
+  if (json.array() == nullptr) return Invalid("the body is neither an object nor an array");
   if (json.array()->empty()) return Invalid("an empty batch");
   for (const Json& item : *json.array()) {
     GraphqlOperation operation = TRY(ParseGraphqlEnvelope(item));
@@ -165,7 +165,7 @@ Result<std::vector<GraphqlOperation>> ParsePost(const HttpFields& fields,
 }  // namespace
 
 Result<GraphqlOperation> ParseGraphqlEnvelope(const Json& envelope) {
-  if (envelope.object() == nullptr) return Invalid("a request that is no object");
+  if (envelope.object() == nullptr) return Invalid("a request is not an object");
   TRY(CheckMemberNames(envelope, kNames));
   Envelope parts;
   parts.query = TRY(StringMember(envelope, "query"));

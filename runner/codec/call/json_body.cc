@@ -74,7 +74,7 @@ Status CheckMemberNames(const Json& json, std::span<const std::string_view> name
     for (std::string_view name : names) {
       if (member.first != name && folded == FoldMemberName(name)) {
         return Error{Code::kInvalid,
-                     "a member's name is \"" + std::string(name) + "\" but for case"};
+                     "a member name equals \"" + std::string(name) + "\" except for case"};
       }
     }
   }

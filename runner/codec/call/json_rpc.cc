@@ -24,18 +24,18 @@ Status CheckResponse(const Json& message) {
   }
   const Json* id = message.Find("id");
   if (id == nullptr || !IsId(*id)) return Invalid("a response without a valid id");
-  if (error != nullptr && error->object() == nullptr) return Invalid("an error that is no object");
+  if (error != nullptr && error->object() == nullptr) return Invalid("the error is not an object");
   return Ok();
 }
 
 // Adds one message to `request`.
 Status ReadMessage(const Json& message, JsonRpcRequest* request) {
-  if (message.object() == nullptr) return Invalid("a message that is no object");
+  if (message.object() == nullptr) return Invalid("the message is not an object");
   TRY(CheckMemberNames(message, kMemberNames));
   if (message.StringAt("jsonrpc") != "2.0") return Invalid("\"jsonrpc\" is not \"2.0\"");
   const Json* method = message.Find("method");
   const bool is_response = message.Find("result") != nullptr || message.Find("error") != nullptr;
-  if (method != nullptr && is_response) return Invalid("a method beside a result or an error");
+  if (method != nullptr && is_response) return Invalid("both a method and a result or an error");
   if (is_response) {
     request->has_response = true;
     return CheckResponse(message);
@@ -104,7 +104,8 @@ bool HasShape(const Json& json, Shape shape) {
 }
 
 Status CheckParams(std::string_view method, const Json* params) {
-  if (params != nullptr && params->object() == nullptr) return Invalid("params that are no object");
+  if (params != nullptr && params->object() == nullptr)
+    return Invalid("the params are not an object");
   for (const Param& param : kParams) {
     if (param.method != method) continue;
     if (params != nullptr) TRY(CheckMemberNames(*params, {&param.name, 1}));
@@ -127,7 +128,7 @@ bool IsStrictToolName(std::string_view name) {
 Status CheckMcpCall(const Json& message, bool strict_tool_names, JsonRpcCall* call) {
   const Json* id = message.Find("id");
   if (id != nullptr && id->string() == nullptr && !id->integer()) {
-    return Invalid("an id that is neither a string nor an integer");
+    return Invalid("the id is neither a string nor an integer");
   }
   const Json* params = message.Find("params");
   if (params != nullptr && params->is_null()) params = nullptr;

@@ -38,7 +38,7 @@ class Builder {
     for (const Json::Member& member : *open_.back().value.object()) names.push_back(member.first);
     std::sort(names.begin(), names.end());
     if (std::adjacent_find(names.begin(), names.end()) != names.end()) {
-      return Fail("a name twice in one object");
+      return Fail("a duplicate name in an object");
     }
     return Shut();
   }
@@ -222,7 +222,7 @@ Result<Json> ParseJson(std::string_view text, const JsonBounds& bounds) {
     return Error{Code::kInvalid, "a zero byte in JSON"};
   // RFC 8259, 8.1. The library would skip it, and other readers of the same text refuse it.
   if (text.starts_with("\xef\xbb\xbf")) {
-    return Error{Code::kInvalid, "a byte-order mark before JSON"};
+    return Error{Code::kInvalid, "a byte-order mark before the JSON"};
   }
   try {
     Builder builder(bounds);
@@ -232,7 +232,7 @@ Result<Json> ParseJson(std::string_view text, const JsonBounds& bounds) {
     return builder.Take();
   } catch (
       const std::exception&) {  // The seam: out of memory and whatever else the library throws.
-    return Error{Code::kInvalid, "JSON that cannot be read"};
+    return Error{Code::kInvalid, "malformed JSON"};
   }
 }
 

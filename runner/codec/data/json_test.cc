@@ -37,7 +37,7 @@ TEST_CASE("ParseJson refuses what is not one JSON text") {
   CHECK_FALSE(ParseJson(std::string_view("{}\0{\"a\":1}", 10)).ok());
 }
 
-TEST_CASE("ParseJson refuses a name twice in one object, not in two") {
+TEST_CASE("ParseJson refuses a duplicate name in an object, not in two") {
   CHECK_FALSE(ParseJson(R"({"a":1,"b":2,"a":3})").ok());
   CHECK(ParseJson(R"({"a":{"a":1}})").ok());
 }

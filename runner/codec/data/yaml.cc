@@ -30,7 +30,7 @@ Position PositionOf(const YAML::Mark& mark) {
   return {mark.line + 1, mark.column + 1};
 }
 
-constexpr char kTabInIndentation[] = "a tab in the indentation: use blanks";
+constexpr char kTabInIndentation[] = "a tab in the indentation: use spaces";
 
 // yaml-cpp calls a tab one of several other things.
 bool IsIndentedByTab(std::string_view text, int line) {
@@ -53,31 +53,31 @@ std::string InOurWords(const std::string& message) {
       {END_OF_MAP_FLOW, "a '}' or ',' is missing before this"},
       {END_OF_SEQ, "a '- ' is expected here: the indentation before this is wrong"},
       {END_OF_SEQ_FLOW, "a ']' or ',' is missing before this"},
-      {FLOW_END, "a ']' or '}' that closes nothing"},
+      {FLOW_END, "an unmatched ']' or '}'"},
       {BLOCK_ENTRY,
        "a list cannot begin here: the indentation is wrong, or a line break is missing"},
-      {MAP_KEY, "a key cannot stand here: the indentation is wrong"},
+      {MAP_KEY, "a key is not allowed here: the indentation is wrong"},
       {MAP_VALUE, "a second ':' on the line: put the value in quotes"},
       {TAB_IN_INDENTATION, kTabInIndentation},
       {EOF_IN_SCALAR, "a quote is opened and never closed"},
       {DOC_IN_SCALAR, "a quote is opened and not closed before '---' or '...'"},
-      {CHAR_IN_SCALAR, "a character that cannot stand in a text without quotes"},
-      {UNKNOWN_TOKEN, "a text cannot begin with this character: put it in quotes"},
-      {CHAR_IN_BLOCK, "only an indentation may stand behind '|' or '>'"},
-      {ZERO_INDENT_IN_BLOCK, "the indentation behind '|' or '>' cannot be 0"},
+      {CHAR_IN_SCALAR, "a character that is not allowed in unquoted text"},
+      {UNKNOWN_TOKEN, "text cannot begin with this character: put it in quotes"},
+      {CHAR_IN_BLOCK, "only an indentation indicator may follow '|' or '>'"},
+      {ZERO_INDENT_IN_BLOCK, "the indentation after '|' or '>' cannot be 0"},
       {INVALID_HEX, "an escape needs hexadecimal digits"},
-      {INVALID_UNICODE, "an escape for a character that does not exist"},
+      {INVALID_UNICODE, "an escape for a nonexistent character"},
       {INVALID_ESCAPE, "an unknown escape: write a backslash as '\\\\', or use single quotes"},
-      {ALIAS_NOT_FOUND, "a text cannot begin with '*': put it in quotes"},
-      {CHAR_IN_ALIAS, "a text cannot begin with '*': put it in quotes"},
-      {UNKNOWN_ANCHOR, "a text cannot begin with '*': put it in quotes"},
-      {ANCHOR_NOT_FOUND, "a text cannot begin with '&': put it in quotes"},
-      {CHAR_IN_ANCHOR, "a text cannot begin with '&': put it in quotes"},
+      {ALIAS_NOT_FOUND, "text cannot begin with '*': put it in quotes"},
+      {CHAR_IN_ALIAS, "text cannot begin with '*': put it in quotes"},
+      {UNKNOWN_ANCHOR, "text cannot begin with '*': put it in quotes"},
+      {ANCHOR_NOT_FOUND, "text cannot begin with '&': put it in quotes"},
+      {CHAR_IN_ANCHOR, "text cannot begin with '&': put it in quotes"},
   };
   for (const Words& words : kWords) {
     if (message.starts_with(words.theirs)) return words.ours;
   }
-  return "not YAML that can be read";
+  return "malformed YAML";
 }
 
 // Builds the tree from yaml-cpp's events. One frame per open collection.
@@ -86,7 +86,7 @@ class TreeBuilder : public YAML::EventHandler {
   explicit TreeBuilder(const YamlLimits& limits) : limits_(limits) {}
 
   void OnDocumentStart(const YAML::Mark& mark) override {
-    if (started_) throw Stop(PositionOf(mark), "a second document; one file holds one document");
+    if (started_) throw Stop(PositionOf(mark), "a second document; a file may contain only one");
     started_ = true;
   }
   void OnDocumentEnd() override {}
@@ -184,7 +184,7 @@ class TreeBuilder : public YAML::EventHandler {
   static void TakeKey(Frame& frame, YamlNode node) {
     if (node.kind != YamlKind::kScalar) throw Stop(node.at, "a key must be text");
     if (!frame.keys.insert(node.text).second) {
-      throw Stop(node.at, "'" + node.text + "' is there twice");
+      throw Stop(node.at, "'" + node.text + "' appears twice");
     }
     frame.key = std::move(node.text);
     frame.key_at = node.at;

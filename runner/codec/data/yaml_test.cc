@@ -31,8 +31,8 @@ TEST_CASE("ParseYaml knows where everything stands") {
   CHECK(root.Find("nothing") == nullptr);
 }
 
-TEST_CASE("ParseYaml refuses a key that is there twice") {
-  CHECK(ErrorOf("a: 1\nb: 2\na: 3\n") == "p.yml:3:1: error: 'a' is there twice");
+TEST_CASE("ParseYaml refuses a key that appears twice") {
+  CHECK(ErrorOf("a: 1\nb: 2\na: 3\n") == "p.yml:3:1: error: 'a' appears twice");
 }
 
 TEST_CASE("ParseYaml refuses anchors, aliases, tags and collections as keys") {

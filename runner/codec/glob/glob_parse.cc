@@ -47,7 +47,7 @@ class SeparatedParser {
       } else if (c == ',' && !groups_.empty()) {
         branches_.emplace_back();
       } else if (c == '\\') {
-        if (at_ == pattern_.size()) return Invalid("a backslash with nothing behind it");
+        if (at_ == pattern_.size()) return Invalid("a trailing backslash");
         Push(Byte(pattern_[at_++]));
       } else {
         Push(Byte(c));
@@ -132,13 +132,13 @@ class SeparatedParser {
     for (;; first = false) {
       if (AtEnd()) return Invalid("'[' without ']'");
       uint8_t c = static_cast<uint8_t>(pattern_[at_++]);
-      if (c >= 0x80) return Invalid("a character beyond ASCII in '[...]'");
+      if (c >= 0x80) return Invalid("a non-ASCII character in '[...]'");
       if (c == ']' && !first) break;
       if (c == '-' && !first && !in_range) {
         in_range = true;
         continue;
       }
-      if (in_range && c < low) return Invalid("a range that runs backwards in '[...]'");
+      if (in_range && c < low) return Invalid("a reversed range in '[...]'");
       for (unsigned b = in_range ? low : c; b <= c; ++b) token.bytes.set(b);
       low = c;
       in_range = false;

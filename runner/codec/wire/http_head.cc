@@ -79,7 +79,7 @@ Result<HttpFields> ParseFields(std::string_view rest) {
     if (!clean) return Invalid("control character in a header value");
     fields.push_back({std::string(name), std::string(value)});
   }
-  if (!rest.empty()) return Invalid("bytes behind the head");
+  if (!rest.empty()) return Invalid("data after the head");
   return fields;
 }
 
@@ -106,9 +106,7 @@ Status CheckConnectionField(const HttpFields& fields) {
     if (!IsToken(element)) status = Invalid("invalid Connection header");
     for (std::string_view needed : kNeeded) {
       if (EqualIgnoringCase(element, needed))
-        status = Invalid(
-            "Connection nominates a header "
-            "that it must not");
+        status = Invalid("Connection lists a header that it must not list");
     }
   });
   return status;
@@ -135,7 +133,8 @@ Result<std::optional<uint64_t>> ParseContentLength(const HttpFields& fields) {
     if (error != std::errc() || end != text.data() + text.size() || value > INT64_MAX) {
       return Invalid("invalid Content-Length");
     }
-    if (length.has_value() && *length != value) return Invalid("differing Content-Length");
+    if (length.has_value() && *length != value)
+      return Invalid("conflicting Content-Length headers");
     length = value;
   }
   return length;
@@ -160,7 +159,7 @@ Result<bool> ParseTransferEncoding(const HttpFields& fields, int minor_version) 
 Result<BodyFraming> ParseFraming(const HttpFields& fields, int minor_version) {
   bool any_coding = FindField(fields, "transfer-encoding") != nullptr;
   if (any_coding && FindField(fields, "content-length") != nullptr) {
-    return Invalid("Content-Length beside Transfer-Encoding");
+    return Invalid("both Content-Length and Transfer-Encoding");
   }
   bool chunked = TRY(ParseTransferEncoding(fields, minor_version));
   if (chunked) return BodyFraming{BodyFraming::kChunked, 0};
@@ -232,7 +231,7 @@ Result<RequestHead> ParseRequestHead(std::string_view block) {
   if (line.empty()) return Invalid("empty request line");
   size_t first = line.find(' ');
   size_t second = first == std::string_view::npos ? first : line.find(' ', first + 1);
-  if (second == std::string_view::npos) return Invalid("request line without three parts");
+  if (second == std::string_view::npos) return Invalid("request line does not have three parts");
   RequestHead head;
   head.method = line.substr(0, first);
   head.target = line.substr(first + 1, second - first - 1);

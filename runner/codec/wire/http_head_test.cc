@@ -114,7 +114,7 @@ TEST_CASE("A block must end where its head ends") {
   CHECK(Refused("GET / HTTP/1.1\r\nHost: a\r\n"));
 }
 
-TEST_CASE("RequestFraming refuses Content-Length beside Transfer-Encoding in either order") {
+TEST_CASE("RequestFraming refuses both Content-Length and Transfer-Encoding in either order") {
   CHECK(FramingRefused("Content-Length: 5\r\nTransfer-Encoding: chunked\r\n"));
   CHECK(FramingRefused("Transfer-Encoding: chunked\r\nContent-Length: 5\r\n"));
   CHECK(FramingRefused("Content-Length: 5\r\nTransfer-Encoding: gzip\r\n"));

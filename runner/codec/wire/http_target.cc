@@ -48,7 +48,7 @@ Result<std::string> CanonicalSegment(std::string_view raw, bool allow_encoded_sl
     uint8_t byte = static_cast<uint8_t>(raw[i]);
     if (raw[i] == '%') {
       int decoded = DecodeEscape(raw, i);
-      if (decoded < 0) return Invalid("a bad percent escape in the path");
+      if (decoded < 0) return Invalid("an invalid percent escape in the path");
       if (decoded < 0x20 || decoded == 0x7F) return Invalid("an encoded control byte in the path");
       if (decoded == '/' && !allow_encoded_slash) {
         return Invalid("an encoded slash (%2F) in the path; the endpoint does not allow it");
@@ -69,7 +69,7 @@ Status CheckRawPath(std::string_view path) {
   for (char c : path) {
     uint8_t byte = static_cast<uint8_t>(c);
     if (byte < 0x20 || byte == 0x7F) return Invalid("a control byte in the path");
-    if (byte >= 0x80) return Invalid("a byte beyond ASCII in the path; it must be percent-encoded");
+    if (byte >= 0x80) return Invalid("a non-ASCII byte in the path; it must be percent-encoded");
     if (c == '#') return Invalid("a fragment in the path");
     if (c == '?') return Invalid("a query in the path");
   }
@@ -118,8 +118,8 @@ Result<std::string> CanonicalPath(std::string_view path, bool allow_encoded_slas
       if (last) kept.emplace_back();  // A trailing slash stays one.
       continue;
     }
-    if (HidesDotSegment(segment)) return Invalid("a dot segment beside an encoded slash");
-    if (IsOverlong(segment)) return Invalid("an overlong form of UTF-8 in the path");
+    if (HidesDotSegment(segment)) return Invalid("a dot segment next to an encoded slash");
+    if (IsOverlong(segment)) return Invalid("an overlong UTF-8 encoding in the path");
     kept.push_back(std::move(segment));
   }
   std::string canonical;
@@ -145,17 +145,17 @@ Result<std::pair<std::string, uint16_t>> ParseAuthority(std::string_view text) {
     }
     host = text.substr(1, close - 1);
     port = text.substr(close + 2);
-    if (host.find(':') == std::string_view::npos) return Invalid("no IPv6 address in brackets");
+    if (host.find(':') == std::string_view::npos) return Invalid("not an IPv6 address in brackets");
   } else {
     size_t colon = text.find(':');
-    if (colon == std::string_view::npos) return Invalid("no port");
+    if (colon == std::string_view::npos) return Invalid("missing port");
     host = text.substr(0, colon);
     port = text.substr(colon + 1);
   }
-  if (host.empty()) return Invalid("no host");
+  if (host.empty()) return Invalid("missing host");
   for (char c : host) {
     if (static_cast<uint8_t>(c) <= 0x20 || c == 0x7F || c == '/' || c == '@' || c == '[') {
-      return Invalid("a host with a character that is not allowed in one");
+      return Invalid("an invalid character in the host");
     }
   }
   unsigned number = 0;
@@ -167,7 +167,7 @@ Result<std::pair<std::string, uint16_t>> ParseAuthority(std::string_view text) {
   if (number > 65535) return Invalid("not a port from 0 to 65535");
   std::string lower(host);
   for (char& c : lower) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  if (lower == "." || lower.ends_with("..")) return Invalid("a host that ends in an empty label");
+  if (lower == "." || lower.ends_with("..")) return Invalid("the host ends in an empty label");
   return std::make_pair(std::move(lower), static_cast<uint16_t>(number));
 }
 

@@ -58,7 +58,7 @@ bool QueryReader::Decode(std::string_view text, size_t* used, std::string_view* 
         int high = i + 2 < text.size() ? ascii::HexValue(text[i + 1]) : -1;
         int low = i + 2 < text.size() ? ascii::HexValue(text[i + 2]) : -1;
         if (high < 0 || low < 0) {
-          error_ = "a bad percent escape in the query";
+          error_ = "an invalid percent escape in the query";
           return false;
         }
         c = static_cast<char>(high * 16 + low);
@@ -70,7 +70,7 @@ bool QueryReader::Decode(std::string_view text, size_t* used, std::string_view* 
     *out = std::string_view(begin, static_cast<size_t>(end - begin));
   }
   if (FindInvalidUtf8(*out) == std::string_view::npos) return true;
-  error_ = "a query that is not UTF-8";
+  error_ = "the query is not UTF-8";
   return false;
 }
 
@@ -81,7 +81,7 @@ bool QueryReader::Next() {
     rest_.remove_prefix(std::min(end + 1, rest_.size()));
     if (piece.empty()) continue;
     if (piece.size() > decoded_.size()) {
-      error_ = "a query with a pair longer than 65536 bytes";
+      error_ = "the query has a pair longer than 65536 bytes";
       return false;
     }
     size_t equals = std::min(piece.find('='), piece.size());

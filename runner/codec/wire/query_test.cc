@@ -26,16 +26,16 @@ TEST_CASE("QueryReader decodes pair after pair and skips what is empty") {
 }
 
 TEST_CASE("QueryReader stops at what is broken and says so") {
-  CHECK(Read("a=1&b=%2&c=3") == "[a=1]a bad percent escape in the query");
-  CHECK(Read("a=%zz") == "a bad percent escape in the query");
-  CHECK(Read("a=%ff") == "a query that is not UTF-8");
-  CHECK(Read("\xff") == "a query that is not UTF-8");
+  CHECK(Read("a=1&b=%2&c=3") == "[a=1]an invalid percent escape in the query");
+  CHECK(Read("a=%zz") == "an invalid percent escape in the query");
+  CHECK(Read("a=%ff") == "the query is not UTF-8");
+  CHECK(Read("\xff") == "the query is not UTF-8");
 }
 
 TEST_CASE("QueryReader takes pairs up to its bound") {
   std::string longest = "a=" + std::string(kQueryPairBytesMax - 2, '+');
   CHECK(Read(longest) == "[a=" + std::string(kQueryPairBytesMax - 2, ' ') + "]");
-  CHECK(Read(longest + "+") == "a query with a pair longer than 65536 bytes");
+  CHECK(Read(longest + "+") == "the query has a pair longer than 65536 bytes");
 }
 
 TEST_CASE("MayMeanKey knows the keys that some server reads as another") {

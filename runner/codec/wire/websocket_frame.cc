@@ -45,10 +45,10 @@ std::optional<WebSocketFault> WebSocketDecoder::Check(const WebSocketFrame& fram
     return std::nullopt;
   }
   const bool continues = frame.opcode == WebSocketOpcode::kContinuation;
-  if (continues && !in_message_) return protocol("a continuation of nothing");
-  if (!continues && in_message_) return protocol("a message begins inside another");
+  if (continues && !in_message_) return protocol("a continuation without a message");
+  if (!continues && in_message_) return protocol("a message starts inside another");
   if (frame.is_compressed && (!deflate_ || continues)) {
-    return protocol("compressed without an agreement");
+    return protocol("compressed without negotiation");
   }
   if (frame.length > frame_bytes_max_) {
     return WebSocketFault{WebSocketClose::kTooBig, "a frame is too long"};
@@ -74,7 +74,7 @@ WebSocketDecoder::Step WebSocketDecoder::NextHead(std::string_view in) {
   }
   if ((long_bytes == 2 && length < 126) || (long_bytes == 8 && length < 0x10000) ||
       length > static_cast<uint64_t>(INT64_MAX)) {
-    return Fault({WebSocketClose::kProtocolError, "a length in the wrong form"});
+    return Fault({WebSocketClose::kProtocolError, "a length that is not minimally encoded"});
   }
   const WebSocketFrame frame{static_cast<WebSocketOpcode>(opcode), (first & kFinal) != 0,
                              (first & kCompressed) != 0, length};

@@ -83,11 +83,11 @@ TEST_CASE("A message in fragments has control frames between them, not other mes
                                Part(Opcode::kContinuation, true) + Text("a"));
   CHECK_FALSE(seen.fault.has_value());
   CHECK(seen.frames.size() == 5);
-  CHECK(Decode(FromClient(), begin + Text("a")).fault->what == "a message begins inside another");
+  CHECK(Decode(FromClient(), begin + Text("a")).fault->what == "a message starts inside another");
   CHECK(Decode(FromClient(), Part(Opcode::kContinuation, true)).fault->what ==
-        "a continuation of nothing");
+        "a continuation without a message");
   CHECK(Decode(FromClient(), Text("a") + Part(Opcode::kContinuation, true)).fault->what ==
-        "a continuation of nothing");
+        "a continuation without a message");
 }
 
 TEST_CASE("A decoder knows the kind of message that a continuation belongs to") {
@@ -138,10 +138,11 @@ TEST_CASE("Reserved bits and opcodes are refused, RSV1 but where it was agreed o
 
 TEST_CASE("A length in the wrong form, and one above the bound, is refused") {
   const auto fault = [](std::string wire) { return Decode(FromClient(), wire + "mask").fault; };
-  CHECK(fault(std::string("\x81\xfe\x00\x7d", 4))->what == "a length in the wrong form");
+  CHECK(fault(std::string("\x81\xfe\x00\x7d", 4))->what ==
+        "a length that is not minimally encoded");
   CHECK_FALSE(fault(std::string("\x81\xfe\x00\x7e", 4)).has_value());
   CHECK(fault(std::string("\x81\xff\0\0\0\0\0\0\xff\xff", 10))->what ==
-        "a length in the wrong form");
+        "a length that is not minimally encoded");
   CHECK_FALSE(fault(std::string("\x81\xff\0\0\0\0\0\x10\0\0", 10)).has_value());
   CHECK(fault(std::string("\x81\xff\0\0\0\0\0\x10\0\x01", 10))->close == WebSocketClose::kTooBig);
   CHECK(fault(std::string("\x81\xff\x80\0\0\0\0\0\0\0", 10))->close ==

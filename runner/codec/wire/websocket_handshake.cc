@@ -86,15 +86,15 @@ Status CheckWebSocketRequest(const RequestHead& head) {
   const std::string* upgrade = Single(head.fields, "upgrade");
   if (!FieldHasToken(head.fields, "connection", "upgrade") || upgrade == nullptr ||
       !EqualIgnoringCase(*upgrade, "websocket")) {
-    return Invalid("not an upgrade to WebSocket alone");
+    return Invalid("not an upgrade to WebSocket only");
   }
   const std::string* version = Single(head.fields, "sec-websocket-version");
-  if (version == nullptr || *version != "13") return Invalid("not version 13 of WebSocket");
+  if (version == nullptr || *version != "13") return Invalid("not WebSocket version 13");
   const std::string* key = Single(head.fields, "sec-websocket-key");
   if (key == nullptr) return Invalid("not exactly one Sec-WebSocket-Key");
   const std::optional<std::string> bytes = DecodeBase64(*key);
   if (!bytes.has_value() || bytes->size() != 16)
-    return Invalid("a Sec-WebSocket-Key of another length");
+    return Invalid("a Sec-WebSocket-Key of the wrong length");
   return Ok();
 }
 
@@ -109,7 +109,7 @@ Status CheckWebSocketResponse(const ResponseHead& head, std::string_view key) {
   const std::string* upgrade = Single(head.fields, "upgrade");
   if (!FieldHasToken(head.fields, "connection", "upgrade") || upgrade == nullptr ||
       !EqualIgnoringCase(*upgrade, "websocket")) {
-    return Invalid("a 101 that does not switch to WebSocket");
+    return Invalid("a 101 response that does not switch to WebSocket");
   }
   const std::string* accept = Single(head.fields, "sec-websocket-accept");
   if (accept == nullptr || *accept != WebSocketAccept(key)) {
@@ -123,7 +123,7 @@ Result<bool> AgreesToWebSocketDeflate(const HttpFields& fields, bool deflate_off
   if (extensions.empty()) return false;
   if (extensions.size() > 1 || !deflate_offered || extensions[0][0] != "permessage-deflate" ||
       !KeepsNoContext(extensions[0])) {
-    return Invalid("an extension of WebSocket that was not offered");
+    return Invalid("a WebSocket extension that was not offered");
   }
   return true;
 }

@@ -34,7 +34,7 @@ Result<std::optional<std::string>> InflateMessage(std::string_view payload, size
   constexpr std::string_view kTail("\x00\x00\xff\xff", 4);
   std::string out;
   const std::string whole = std::string(payload).append(kTail);
-  if (!Inflate(whole, bytes_max, &out)) return Error{Code::kInvalid, "not deflated"};
+  if (!Inflate(whole, bytes_max, &out)) return Error{Code::kInvalid, "not compressed"};
   if (out.size() > bytes_max) return std::optional<std::string>();
   return std::optional(std::move(out));
 }
@@ -42,7 +42,7 @@ Result<std::optional<std::string>> InflateMessage(std::string_view payload, size
 std::optional<WebSocketFault> WebSocketMessage::Begin(const WebSocketFrame& frame) {
   if (fragments_ == 0) is_compressed_ = frame.is_compressed;
   if (++fragments_ > bounds_.fragments_max) {
-    return WebSocketFault{WebSocketClose::kTooBig, "a message of too many fragments"};
+    return WebSocketFault{WebSocketClose::kTooBig, "the message has too many fragments"};
   }
   if (frame.length > bounds_.bytes_max - announced_) {
     return WebSocketFault{WebSocketClose::kTooBig, "a message is too long"};
@@ -58,7 +58,7 @@ std::optional<WebSocketFault> WebSocketMessage::Finish(std::string* text) {
   if (is_compressed_) {
     Result<std::optional<std::string>> inflated = InflateMessage(message, bounds_.bytes_max);
     if (!inflated.ok()) {
-      return WebSocketFault{WebSocketClose::kNotUtf8, "a message that does not inflate"};
+      return WebSocketFault{WebSocketClose::kNotUtf8, "the message cannot be decompressed"};
     }
     if (!inflated.value().has_value()) {
       return WebSocketFault{WebSocketClose::kTooBig, "a message is too long"};

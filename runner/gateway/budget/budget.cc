@@ -15,7 +15,7 @@ constexpr std::array<int, 4> kWarnings = {80, 90, 95, 99};
 constexpr std::chrono::minutes kRateWindow{1};
 // With 426 clients that know both (Codex) ask over HTTP instead.
 constexpr const char* kAskOverHttp =
-    "models are asked over HTTP where a run has a budget: nothing counts what a WebSocket uses";
+    "a run with a budget must use models over HTTP: usage over a WebSocket cannot be counted";
 constexpr double kMicrosPerDollar = 1e6;
 // Answers in a row that refuse the credential, each to a request that was sent after the one before
 // was refused: clients start with up to two requests at once (a title beside the task), and some
@@ -157,20 +157,20 @@ std::optional<OutgoingRefusal> Budget::Judge(const ModelCall& call, const std::s
   if (!IsCounted(call.api)) {
     if (!limits_.any()) return std::nullopt;
     if (call.api == ModelApi::kSocket) return refuse(426, kAskOverHttp);
-    return refuse(403, "no answer says what this request uses, and this run has a budget");
+    return refuse(403, "the usage of this request cannot be counted, and this run has a budget");
   }
   auto listed = [&](const std::string& allowed) {
     return allowed == model || allowed == PlainModelName(model);
   };
   if (!limits_.models.empty() &&
       std::none_of(limits_.models.begin(), limits_.models.end(), listed)) {
-    return refuse(403, "the model '" + model + "' is not among those this run may ask");
+    return refuse(403, "the model '" + model + "' is not one that this run may use");
   }
   if (limits_.cost_usd > 0 && prices_.Find(model) == nullptr) {
-    return refuse(403, "the price of the model '" + model +
-                           "' is not known, and this run has a cost limit; add to "
-                           ".agentic-ci/config.yml: " +
-                           PriceLine(model));
+    return refuse(
+        403, "the price of the model '" + model +
+                 "' is unknown, and this run has a cost limit; add to .agentic-ci/config.yml: " +
+                 PriceLine(model));
   }
   return JudgeRate(call.api);
 }
@@ -250,7 +250,7 @@ void Budget::NoteStatus(const Observer& observer) {
   notice.severity = Notice::Severity::kHigh;
   notice.succeeded = false;
   notice.type = "credential.refused";
-  notice.title = observer.host_ + " refused the credential " + std::to_string(kRefusedRowMax) +
+  notice.title = observer.host_ + " rejected the credential " + std::to_string(kRefusedRowMax) +
                  " times in a row (" + std::to_string(observer.status_) + ")";
   hooks_.record(notice);
   hooks_.credential_refused(observer.host_);

@@ -31,7 +31,8 @@ Result<double> ParsePrice(const YamlNode& node, const std::string& file) {
   bool fits = node.kind == YamlKind::kScalar && parsed.ec == std::errc() && parsed.ptr == end &&
               std::isfinite(value) && value >= 0 && value <= kPriceMax;
   if (!fits) {
-    return codec::InvalidAt(file, node.at, "a price is US dollars for a million tokens", "3.50");
+    return codec::InvalidAt(file, node.at,
+                            "a price must be an amount of US dollars per million tokens", "3.50");
   }
   return value;
 }
@@ -43,7 +44,7 @@ Result<Price> ParseEntry(const YamlNode& node, const std::string& file) {
   bool input = false;
   bool output = false;
   if (node.kind != YamlKind::kMapping) {
-    return codec::InvalidAt(file, node.at, "a price is a mapping",
+    return codec::InvalidAt(file, node.at, "a price must be a mapping",
                             "{model: my-model, input: 3, output: 15}");
   }
   for (const codec::YamlEntry& entry : node.entries) {
@@ -65,7 +66,7 @@ Result<Price> ParseEntry(const YamlNode& node, const std::string& file) {
       price.cache_write = value;
       cache_write = true;
     } else {
-      return codec::InvalidAt(file, entry.at, "unknown key '" + entry.key + "' of a price",
+      return codec::InvalidAt(file, entry.at, "unknown key '" + entry.key + "' in a price",
                               "model, input, output, cache_read or cache_write");
     }
   }
@@ -84,14 +85,14 @@ Result<PriceList> PriceList::Parse(std::string_view text, const std::string& fil
   YamlNode root = TRY(codec::ParseYaml(text, file));
   const YamlNode* prices = root.Find("prices");
   if (prices == nullptr || root.entries.size() != 1) {
-    return codec::InvalidAt(file, root.at, "a price file has 'prices' and nothing else");
+    return codec::InvalidAt(file, root.at, "a price file must contain only 'prices'");
   }
   return FromYaml(*prices, file);
 }
 
 Result<PriceList> PriceList::FromYaml(const YamlNode& list, const std::string& file) {
   if (list.kind != YamlKind::kSequence) {
-    return codec::InvalidAt(file, list.at, "'prices' is a list",
+    return codec::InvalidAt(file, list.at, "'prices' must be a list",
                             "- {model: my-model, input: 3, output: 15}");
   }
   std::vector<Price> entries;

@@ -87,7 +87,7 @@ class Rewriter {
       return codec::RenderJsonLine(codec::Json(Text(*parsed.value().string())));
     }
     if (!text && HasMarker(literal))
-      Refuse(CredentialUnavailable("placeholder in a body that is no JSON"));
+      Refuse(CredentialUnavailable("placeholder in a body that is not JSON"));
     return std::string(literal);
   }
 
@@ -129,7 +129,7 @@ class MarkerFilter final : public StreamFilter {
  public:
   std::optional<OutgoingRefusal> Filter(std::string_view in, bool, std::string& out) override {
     if (scanner_.Feed(in)) {
-      return RefuseCredential(CredentialUnavailable("placeholder in the body of a request"));
+      return RefuseCredential(CredentialUnavailable("placeholder in a request body"));
     }
     out.append(in);
     return std::nullopt;

@@ -44,7 +44,7 @@ class Credentials::Attempt {
   std::optional<CredentialRefusal> Run() {
     const BoundSecret* own = RemoveTheClients();
     std::string token(TokenInUrl(*sites_.path, *sites_.query));
-    if (!token.empty()) Refuse({403, "credential_in_url", token + " in the address of a request"});
+    if (!token.empty()) Refuse({403, "credential_in_url", token + " in the URL of a request"});
     for (codec::HttpField& field : *sites_.fields) ApplyToField(field);
     ApplyToPath(*sites_.path);
     ApplyToQuery(*sites_.query);
@@ -209,7 +209,7 @@ ResolvedCredential Credentials::Resolve(const CredentialTarget& target,
   };
   if (!known(name)) name = WithoutRevision(name);
   if (!known(name))
-    return {{}, CredentialUnavailable("credential " + std::string(name) + " is not known")};
+    return {{}, CredentialUnavailable("credential " + std::string(name) + " is unknown")};
   std::string_view why = "is bound to another host";
   for (const BoundSecret& secret : secrets_) {
     if (secret.name != name) continue;
@@ -219,12 +219,12 @@ ResolvedCredential Credentials::Resolve(const CredentialTarget& target,
       if (this_host) why = this_port ? "is bound to another path" : "is bound to another port";
       continue;
     }
-    if (!target.confidential) return {{}, Mismatch(name, "is not sent without TLS")};
+    if (!target.confidential) return {{}, Mismatch(name, "is sent only over TLS")};
     std::string_view value = secret.value.reveal();
     if (secret.grant >= 0) {
       const Token& token = tokens_[static_cast<size_t>(secret.grant)];
       if (token.value.empty() || token.until.passed()) {
-        return {{}, CredentialRefusal{502, "token_grant_failed", "no token yet", secret.grant}};
+        return {{}, CredentialRefusal{502, "token_grant_failed", "has no token yet", secret.grant}};
       }
       value = token.value.reveal();
     }

@@ -228,7 +228,7 @@ TEST_CASE("A provider's credential does not travel without TLS") {
   CHECK(Show(sent.fields).find("the-true-key") == std::string::npos);
 }
 
-TEST_CASE("A token in the address of a request is refused, in path and query, encoded or not") {
+TEST_CASE("A token in the URL of a request is refused, in path and query, encoded or not") {
   const std::string token = "ghp_0123456789abcdefghijABCDEFGHIJ456789";
   for (const auto& [path, query, kind] : std::initializer_list<std::array<std::string, 3>>{
            {"/repos/" + token, "", "github-token"},
@@ -246,7 +246,7 @@ TEST_CASE("A token in the address of a request is refused, in path and query, en
     REQUIRE(sent.refusal.has_value());
     CHECK(sent.refusal->status == 403);
     CHECK(sent.refusal->error == "credential_in_url");
-    CHECK(sent.refusal->detail == kind + " in the address of a request");
+    CHECK(sent.refusal->detail == kind + " in the URL of a request");
   }
   CHECK(ErrorOf(Send("x", "/ghp_short", "t=sk-ant-x&id=AKIA")).empty());
   CHECK(ErrorOf(Send("x", "/", "X-Amz-Credential=AKIAQWERTYUIOPASDFGH%2F20261122")).empty());

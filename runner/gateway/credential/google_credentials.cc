@@ -30,8 +30,7 @@ Result<std::string> Url(const codec::Json& json, std::string_view member,
                         std::string_view fallback) {
   std::string url = json.StringAt(member);
   if (url.empty()) url = fallback;
-  if (!url.starts_with("https://"))
-    return Invalid(std::string(member) + " is not an https address");
+  if (!url.starts_with("https://")) return Invalid(std::string(member) + " is not an https URL");
   return url;
 }
 
@@ -83,7 +82,7 @@ Status ReadSource(const codec::Json& source, const FileReader& read, TokenGrant*
   }
   std::string file = source.StringAt("file");
   if (file.empty()) {
-    return Error{Code::kUnsupported, "Google credentials: a source that is neither url nor file"};
+    return Error{Code::kUnsupported, "Google credentials: the source is neither a URL nor a file"};
   }
   std::string text = TRY(read(file));
   grant->key = TRY(ParseSubject(*grant, 200, text));
@@ -115,7 +114,7 @@ Result<std::string> SignRs256(std::string_view pem, std::string_view text) {
   auto no_passphrase = [](char*, int, int, void*) { return -1; };
   KeyOwner key(::PEM_read_bio_PrivateKey(bio.get(), nullptr, no_passphrase, nullptr));
   if (!key || ::EVP_PKEY_get_base_id(key.get()) != EVP_PKEY_RSA) {
-    return Invalid("private_key is no RSA key");
+    return Invalid("private_key is not an RSA key");
   }
   std::unique_ptr<EVP_MD_CTX, FreeWith<EVP_MD_CTX_free>> context(::EVP_MD_CTX_new());
   std::string signature(static_cast<size_t>(::EVP_PKEY_get_size(key.get())), '\0');
@@ -149,7 +148,7 @@ OwnRequest NewFormRequest(const std::string& url, std::string body) {
 
 Result<TokenGrant> ParseGoogleCredentials(std::string_view text, const FileReader& read) {
   size_t first = text.find_first_not_of(" \t\r\n");
-  if (first == std::string_view::npos) return Invalid("nothing in them");
+  if (first == std::string_view::npos) return Invalid("they are empty");
   text.remove_prefix(first);
   text = text.substr(0, text.find_last_not_of(" \t\r\n") + 1);
   std::string decoded;
@@ -162,7 +161,7 @@ Result<TokenGrant> ParseGoogleCredentials(std::string_view text, const FileReade
   Result<codec::Json> parsed = codec::ParseJson(text, {.bytes_max = kTokenAnswerBytesMax});
   ::OPENSSL_cleanse(decoded.data(), decoded.size());
   // The parser's message may quote what it read.
-  if (!parsed.ok() || parsed.value().object() == nullptr) return Invalid("no JSON object");
+  if (!parsed.ok() || parsed.value().object() == nullptr) return Invalid("not a JSON object");
   const codec::Json& json = parsed.value();
   TokenGrant grant;
   grant.scope = kScope;
@@ -175,7 +174,7 @@ Result<TokenGrant> ParseGoogleCredentials(std::string_view text, const FileReade
     TRY(ReadExternal(json, read, &grant));
   } else {
     return Error{Code::kUnsupported,
-                 "Google credentials: the type is none of service_account, authorized_user and "
+                 "Google credentials: the type must be service_account, authorized_user or "
                  "external_account"};
   }
   return grant;
@@ -190,14 +189,14 @@ OwnRequest SubjectRequest(const TokenGrant& grant) {
 }
 
 Result<Secret> ParseSubject(const TokenGrant& grant, int status, std::string_view body) {
-  if (status != 200) return Invalid("the subject token was refused: " + std::to_string(status));
+  if (status != 200) return Invalid("the subject token was rejected: " + std::to_string(status));
   if (grant.subject_field.empty()) {
     body = body.substr(0, body.find_last_not_of(" \t\r\n") + 1);
     if (body.empty()) return Invalid("the subject token is empty");
     return Secret(body);
   }
   Result<codec::Json> json = codec::ParseJson(body, {.bytes_max = kTokenAnswerBytesMax});
-  if (!json.ok()) return Invalid("the subject token's source gives no JSON");
+  if (!json.ok()) return Invalid("the subject token's source did not return JSON");
   return Needed(json.value(), grant.subject_field);
 }
 
@@ -253,14 +252,14 @@ Result<AccessToken> ParseToken(int status, std::string_view body) {
     if (code.empty() && error != nullptr) code = error->StringAt("status");
     auto plain = [](char c) { return ascii::IsAlpha(c) || c == '_'; };
     if (code.size() > 64 || !std::all_of(code.begin(), code.end(), plain)) code.clear();
-    return Error{Code::kRefused, "the token service answered " + std::to_string(status) +
+    return Error{Code::kRefused, "the token service responded with " + std::to_string(status) +
                                      (code.empty() ? "" : " " + code)};
   }
-  if (!parsed.ok()) return Error{Code::kInvalid, "the token service gave no JSON"};
+  if (!parsed.ok()) return Error{Code::kInvalid, "the token service did not return JSON"};
   const codec::Json& json = parsed.value();
   std::string value = json.StringAt("access_token");
   if (value.empty()) value = json.StringAt("accessToken");
-  if (value.empty()) return Error{Code::kInvalid, "the token service gave no token"};
+  if (value.empty()) return Error{Code::kInvalid, "the token service did not return a token"};
   AccessToken token{Secret(value), std::chrono::seconds(json.IntegerAt("expires_in", 0))};
   ::OPENSSL_cleanse(value.data(), value.size());
   bool sensible = token.lifetime.count() > 0 && token.lifetime <= kTokenLifetime;

@@ -180,11 +180,11 @@ TEST_CASE("A token's answer is read, and a refusal's code is told") {
             .value()
             .lifetime.count() == 3600);
   CHECK(ParseToken(400, R"({"error": "invalid_grant", "error_description": "x"})").error().what ==
-        "the token service answered 400 invalid_grant");
+        "the token service responded with 400 invalid_grant");
   CHECK(ParseToken(403, R"({"error": {"status": "PERMISSION_DENIED"}})").error().what ==
-        "the token service answered 403 PERMISSION_DENIED");
+        "the token service responded with 403 PERMISSION_DENIED");
   CHECK(ParseToken(400, R"({"error": "<s3cret value>"})").error().what ==
-        "the token service answered 400");
+        "the token service responded with 400");
   CHECK_FALSE(ParseToken(200, "{}").ok());
   CHECK_FALSE(ParseToken(200, "not json").ok());
 }

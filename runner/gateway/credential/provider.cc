@@ -42,7 +42,7 @@ class Section {
                               std::initializer_list<std::string_view> keys) {
     if (node.kind != YamlKind::kMapping) {
       return codec::InvalidAt(file, node.at,
-                              "a mapping is wanted, not " + std::string(DescribeKind(node)));
+                              "expected a mapping, not " + std::string(DescribeKind(node)));
     }
     for (const codec::YamlEntry& entry : node.entries) {
       if (std::find(keys.begin(), keys.end(), entry.key) != keys.end()) continue;
@@ -60,7 +60,7 @@ class Section {
   Result<std::string> Text(std::string_view key) const {
     const YamlNode* value = node_->Find(key);
     if (value == nullptr) return std::string();
-    if (value->kind != YamlKind::kScalar) return Invalid(key, std::string(key) + " is a text");
+    if (value->kind != YamlKind::kScalar) return Invalid(key, std::string(key) + " must be text");
     return value->text;
   }
 
@@ -68,10 +68,10 @@ class Section {
     std::vector<std::string> texts;
     const YamlNode* value = node_->Find(key);
     if (value == nullptr) return texts;
-    if (value->kind != YamlKind::kSequence) return Invalid(key, std::string(key) + " is a list");
+    if (value->kind != YamlKind::kSequence)
+      return Invalid(key, std::string(key) + " must be a list");
     for (const YamlNode& item : value->items) {
-      if (item.kind != YamlKind::kScalar)
-        return codec::InvalidAt(*file_, item.at, "a text is wanted");
+      if (item.kind != YamlKind::kScalar) return codec::InvalidAt(*file_, item.at, "expected text");
       texts.push_back(item.text);
     }
     return texts;
@@ -80,7 +80,8 @@ class Section {
   Result<std::vector<std::string>> Variables(std::string_view key) const {
     std::vector<std::string> names = TRY(Texts(key));
     for (const std::string& name : names) {
-      if (!IsVariableName(name)) return Invalid(key, "\"" + name + "\" is no name of a variable");
+      if (!IsVariableName(name))
+        return Invalid(key, "\"" + name + "\" is not a valid variable name");
     }
     return names;
   }
@@ -88,7 +89,7 @@ class Section {
   Result<std::string> Variable(std::string_view key) const {
     std::string name = TRY(Text(key));
     if (!name.empty() && !IsVariableName(name)) {
-      return Invalid(key, "\"" + name + "\" is no name of a variable");
+      return Invalid(key, "\"" + name + "\" is not a valid variable name");
     }
     return name;
   }
@@ -99,7 +100,7 @@ class Section {
   Result<const std::vector<YamlNode>*> Mappings(std::string_view key) const {
     const YamlNode* value = node_->Find(key);
     if (value == nullptr || value->kind != YamlKind::kSequence || value->items.empty()) {
-      return Invalid(key, std::string(key) + " is a list of at least one mapping");
+      return Invalid(key, std::string(key) + " must be a list of at least one mapping");
     }
     return &value->items;
   }
@@ -119,11 +120,10 @@ Result<HeaderForm> ParseForm(const Section& section) {
     return section.Invalid("scheme", "scheme and user need a header", "header: authorization");
   }
   if (!form.header.empty() && !IsHeaderName(form.header)) {
-    return section.Invalid("header", "a header's name is written in lower case",
-                           "header: x-api-key");
+    return section.Invalid("header", "a header name must be in lower case", "header: x-api-key");
   }
   if ((form.scheme == "Basic") != !form.user.empty()) {
-    return section.Invalid("user", "user goes with scheme Basic, and it with a user",
+    return section.Invalid("user", "'user' and 'scheme: Basic' must be used together",
                            "scheme: Basic");
   }
   return form;
@@ -134,7 +134,7 @@ Result<ProviderCredential> ParseCredential(const std::string& file, const YamlNo
       Section::Open(file, node, {"name", "from", "shown_as", "header", "scheme", "user", "type"}));
   ProviderCredential credential;
   credential.name = TRY(section.Variable("name"));
-  if (credential.name.empty()) return section.Invalid("name", "a credential has a name");
+  if (credential.name.empty()) return section.Invalid("name", "a credential needs a name");
   credential.from = TRY(section.Variables("from"));
   if (credential.from.empty()) credential.from = {credential.name};
   credential.shown_as = TRY(section.Variables("shown_as"));
@@ -156,7 +156,8 @@ Result<ProviderEndpoint> ParseEndpoint(const std::string& file, const YamlNode& 
   std::string host = TRY(section.Text("host"));
   endpoint.base_url = TRY(section.Variable("base_url"));
   if (host.empty() && endpoint.base_url.empty()) {
-    return section.Invalid("host", "an endpoint has a host or a base_url", "host: api.example.com");
+    return section.Invalid("host", "an endpoint needs a host or a base_url",
+                           "host: api.example.com");
   }
   if (!host.empty()) endpoint.host = policy::CanonicalHost(host);
   std::string fault = endpoint.host.empty() ? "" : policy::HostFault(endpoint.host);
@@ -164,13 +165,13 @@ Result<ProviderEndpoint> ParseEndpoint(const std::string& file, const YamlNode& 
   if (const YamlNode* port = section.Find("port")) {
     std::optional<uint64_t> number = codec::YamlUnsigned(*port);
     if (!number.has_value() || *number < 1 || *number > 65535) {
-      return section.Invalid("port", "a port is a number from 1 to 65535", "port: 443");
+      return section.Invalid("port", "a port must be a number from 1 to 65535", "port: 443");
     }
     endpoint.port = static_cast<uint16_t>(*number);
   }
   endpoint.path = TRY(section.Text("path"));
   if (!endpoint.path.empty() && endpoint.path.front() != '/' && endpoint.path != "**") {
-    return section.Invalid("path", "a path begins with /", "path: /v1/**");
+    return section.Invalid("path", "a path must begin with /", "path: /v1/**");
   }
   if (section.Find("header") != nullptr) endpoint.form = TRY(ParseForm(section));
   return endpoint;
@@ -182,7 +183,7 @@ Status ParseReplaced(const std::string& file, const YamlNode& node, Provider* pr
   provider->replaced_query = TRY(section.Texts("query"));
   for (const std::string& name : provider->replaced_headers) {
     if (!IsHeaderName(name)) {
-      return section.Invalid("headers", "a header's name is written in lower case");
+      return section.Invalid("headers", "a header name must be in lower case");
     }
   }
   return Ok();
@@ -190,11 +191,11 @@ Status ParseReplaced(const std::string& file, const YamlNode& node, Provider* pr
 
 Status ParseEnvironment(const std::string& file, const YamlNode& node, Provider* provider) {
   if (node.kind != YamlKind::kMapping) {
-    return codec::InvalidAt(file, node.at, "environment is a mapping");
+    return codec::InvalidAt(file, node.at, "environment must be a mapping");
   }
   for (const codec::YamlEntry& entry : node.entries) {
     if (!IsVariableName(entry.key) || entry.value.kind != YamlKind::kScalar) {
-      return codec::InvalidAt(file, entry.at, "environment has variables and their texts");
+      return codec::InvalidAt(file, entry.at, "environment must map variables to text");
     }
     provider->environment.emplace_back(entry.key, entry.value.text);
   }
@@ -210,7 +211,7 @@ Result<Provider> ParseProvider(std::string_view text, const std::string& file) {
                                        "signing", "bodies", "environment", "pass"}));
   Provider provider;
   provider.name = TRY(section.Text("provider"));
-  if (provider.name.empty()) return section.Invalid("provider", "a provider has a name");
+  if (provider.name.empty()) return section.Invalid("provider", "a provider needs a name");
   provider.about = TRY(section.Text("about"));
   const std::vector<YamlNode>* credentials = TRY(section.Mappings("credentials"));
   for (const YamlNode& node : *credentials) {
@@ -230,8 +231,7 @@ Result<Provider> ParseProvider(std::string_view text, const std::string& file) {
   provider.passed = TRY(section.Variables("pass"));
   std::string bodies = TRY(section.Text("bodies"));
   if (!bodies.empty() && bodies != "pass" && bodies != "search") {
-    return section.Invalid("bodies", "bodies are searched for placeholders, or pass",
-                           "bodies: search");
+    return section.Invalid("bodies", "bodies must be 'search' or 'pass'", "bodies: search");
   }
   provider.bodies_pass = bodies == "pass";
   return provider;

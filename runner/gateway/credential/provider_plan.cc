@@ -68,7 +68,7 @@ Result<ProviderEndpoint> Locate(const Provider& provider, const ProviderEndpoint
   bool alias = parsed.ok() && policy::IsHostAlias(parsed.value().host);
   bool good = parsed.ok() && (parsed.value().scheme == "https" || alias);
   if (!good) {
-    return Error{Code::kSetup, endpoint.base_url + " is not an https address",
+    return Error{Code::kSetup, endpoint.base_url + " is not an https URL",
                  "export " + endpoint.base_url + "=https://..."};
   }
   ProviderEndpoint there = endpoint;

@@ -67,18 +67,19 @@ TEST_CASE("A mistake in a provider's file is shown with its place") {
   };
   for (const Case& c : std::vector<Case>{
            {"about: A service.", "abuot: A service.", "acme.yml:2:1: error: unknown key \"abuot\""},
-           {"port: 443", "port: 0", "acme.yml:6:36: error: a port is a number from 1 to 65535"},
+           {"port: 443", "port: 0",
+            "acme.yml:6:36: error: a port must be a number from 1 to 65535"},
            {"header: x-key}", "header: X-Key}",
-            "acme.yml:4:57: error: a header's name is written in lower case"},
+            "acme.yml:4:57: error: a header name must be in lower case"},
            {"header: x-key}", "scheme: Bearer}",
             "acme.yml:4:57: error: scheme and user need a header"},
            {"header: x-key}", "header: x-key, scheme: Basic}",
-            "acme.yml:4:5: error: user goes with scheme Basic, and it with a user"},
+            "acme.yml:4:5: error: 'user' and 'scheme: Basic' must be used together"},
            {"name: ACME_KEY", "name: 1KEY",
-            "acme.yml:4:12: error: \"1KEY\" is no name of a variable"},
+            "acme.yml:4:12: error: \"1KEY\" is not a valid variable name"},
            {"host: api.acme.example, ", "host: \"*\", ", "acme.yml:6:12: error: "},
-           {"path: /v1/**", "path: v1", "acme.yml:6:47: error: a path begins with /"},
-           {"pass: [ACME_REGION]", "pass: ACME_REGION", "acme.yml:9:7: error: pass is a list"},
+           {"path: /v1/**", "path: v1", "acme.yml:6:47: error: a path must begin with /"},
+           {"pass: [ACME_REGION]", "pass: ACME_REGION", "acme.yml:9:7: error: pass must be a list"},
            {"provider: acme", "name: acme", "acme.yml:1:1: error: unknown key \"name\""},
        }) {
     std::string text(kFile);

@@ -125,10 +125,11 @@ class Signer final : public WholeBodyStep {
     if (key.refusal.has_value()) return RefuseCredential(*key.refusal);
     SigningScope scope{plan_.region, plan_.service, now_()};
     if (scope.region.empty()) scope.region = RegionOf(target_.host);
-    if (scope.region.empty()) return Refuse("no region to sign for: set signing_region");
+    if (scope.region.empty())
+      return Refuse("the region to sign for is unknown: set signing_region");
     const codec::HttpField* theirs = codec::FindField(request.fields, kHashField);
     if (theirs != nullptr && theirs->value == "STREAMING-AWS4-HMAC-SHA256-PAYLOAD") {
-      return Refuse("a body signed chunk by chunk cannot be signed anew");
+      return Refuse("a body that is signed in chunks cannot be re-signed");
     }
     std::string hash(kUnsigned);
     bool reuse = plan_.mode == policy::Signing::kSigV4 && theirs != nullptr;

@@ -92,7 +92,7 @@ Task<Result<BodyReader::Piece>> Http1BodyReader::Read(Deadline deadline) {
 }
 
 Task<Result<BodyReader::Piece>> Http1BodyReader::ReadLater(Deadline deadline) {
-  const Error unwanted{Code::kIo, "the rest of the body is not wanted"};
+  const Error unwanted{Code::kIo, "the rest of the body is not needed"};
   for (;;) {
     if (cancelled_) co_return unwanted;
     Result<size_t> read = co_await stream_.Fill(deadline);
@@ -143,7 +143,7 @@ Task<Status> Http1BodyWriter::Write(std::string_view bytes) {
   bool chunked = framing_.kind == codec::BodyFraming::kChunked;
   if (framing_.kind == codec::BodyFraming::kNone ||
       (framing_.kind == codec::BodyFraming::kLength && bytes.size() > left_)) {
-    return Status(Error{Code::kBug, "a body longer than its head said"});
+    return Status(Error{Code::kBug, "the body is longer than its head declared"});
   }
   if (framing_.kind == codec::BodyFraming::kLength) left_ -= bytes.size();
   if (chunked) held_ += codec::RenderChunkHead(bytes.size());
@@ -168,7 +168,7 @@ Task<Status> Http1BodyWriter::WriteLater(std::string_view bytes, bool chunked) {
 
 Task<Status> Http1BodyWriter::Finish(const codec::HttpFields& trailers) {
   if (framing_.kind == codec::BodyFraming::kLength && left_ > 0) {
-    return Status(Error{Code::kBug, "a body shorter than its head said"});
+    return Status(Error{Code::kBug, "the body is shorter than its head declared"});
   }
   if (framing_.kind == codec::BodyFraming::kChunked) held_ += codec::RenderLastChunk(trailers);
   if (!held_.empty()) {

@@ -47,14 +47,14 @@ Task<Result<codec::ResponseHead>> Http1ServerRequest::ReadHead(Deadline deadline
   HeadText text = co_await gateway::ReadHead(stream(), {kResponseHeadBytesMax, deadline});
   heard_ = heard_ || text.kind == HeadText::kHead || !stream().buffered().empty();
   if (text.kind == HeadText::kEnd)
-    co_return Error{Code::kIo, "connection closed without an answer"};
+    co_return Error{Code::kIo, "connection closed without a response"};
   if (text.kind != HeadText::kHead) co_return Error{Code::kIo, text.why};
   Result<codec::ResponseHead> head = codec::ParseResponseHead(text.text);
-  if (!head.ok()) co_return std::move(head).Context("malformed answer");
+  if (!head.ok()) co_return std::move(head).Context("malformed response");
   int status = head.value().status;
   if (status < 200 && status != 101) co_return head;
   Result<codec::BodyFraming> framing = codec::ResponseFraming(head.value(), method_);
-  if (!framing.ok()) co_return Error{Code::kInvalid, "malformed answer: " + framing.error().what};
+  if (!framing.ok()) co_return Error{Code::kInvalid, "malformed response: " + framing.error().what};
   framing_ = framing.value();
   keep_alive_ = status != 101 && KeepsAlive(head.value(), framing_);
   answer_.emplace(stream(), framing_);

@@ -145,7 +145,7 @@ struct Http2Callbacks {
       engine.listener_.OnEnd(stream, std::move(block));
       return;
     }
-    engine.TellMalformed(stream, sound.ok() ? "trailers that do not end" : sound.error().what);
+    engine.TellMalformed(stream, sound.ok() ? "trailers without END_STREAM" : sound.error().what);
     engine.Reset(stream, Http2Code::kProtocolError);
   }
 
@@ -330,14 +330,14 @@ Status Http2Engine::SubmitResponse(int32_t stream, const codec::HttpFields& fiel
   nghttp2_session_change_extpri_stream_priority(session_.get(), stream, &priority, 1);
   return Check(nghttp2_submit_response(session_.get(), stream, values.data(), values.size(),
                                        end ? nullptr : &provider),
-               "sending an answer");
+               "sending a response");
 }
 
 Status Http2Engine::SubmitInterim(int32_t stream, const codec::HttpFields& fields) {
   std::vector<nghttp2_nv> values = NameValues(fields);
   int32_t result = nghttp2_submit_headers(session_.get(), NGHTTP2_FLAG_NONE, stream, nullptr,
                                           values.data(), values.size(), nullptr);
-  return Check(result, "sending an interim answer");
+  return Check(result, "sending an interim response");
 }
 
 // An unknown stream is one that was closed meanwhile, in these three.
@@ -379,7 +379,7 @@ void Http2Engine::Spend(double cost) {
   patience_at_ = now;
   patience_ -= cost;
   if (patience_ >= 0 || !failure_.empty()) return;
-  failure_ = "flood of frames that ask for work and bring none";
+  failure_ = "flood of control frames";
   Finish(Http2Code::kEnhanceYourCalm);
 }
 

@@ -66,13 +66,13 @@ bool IsForbiddenInTrailers(std::string_view name) {
 Status CheckField(const HttpField& field) {
   if (!IsLowerToken(field.name)) return Invalid("invalid header name");
   if (codec::SpellsFraming(field.name)) return Invalid("a framing header with an underscore");
-  if (BelongsToConnection(field.name)) return Invalid("header of a connection in HTTP/2");
+  if (BelongsToConnection(field.name)) return Invalid("connection-specific header in HTTP/2");
   const std::string& value = field.value;
   bool clean = std::all_of(value.begin(), value.end(),
                            [](char c) { return c == '\t' || !ascii::IsControl(c); });
   if (!clean) return Invalid("control character in a header value");
   if (!value.empty() && (IsSpace(value.front()) || IsSpace(value.back()))) {
-    return Invalid("white space around a header value");
+    return Invalid("whitespace around a header value");
   }
   return Ok();
 }
@@ -105,9 +105,9 @@ Status CheckRequestLine(const PseudoFields& pseudo, std::string_view scheme) {
   if (!codec::IsMethod(*pseudo.method)) {
     return Invalid("invalid :method");
   }
-  if (*pseudo.method == "CONNECT") return Invalid("CONNECT inside a connection");
+  if (*pseudo.method == "CONNECT") return Invalid("CONNECT inside a tunnel");
   if (!pseudo.scheme.has_value()) return Invalid("missing :scheme");
-  if (*pseudo.scheme != scheme) return Invalid(":scheme is not the connection's");
+  if (*pseudo.scheme != scheme) return Invalid(":scheme differs from the connection's");
   if (!pseudo.path.has_value()) return Invalid("missing :path");
   bool asterisk = *pseudo.path == "*" && *pseudo.method == "OPTIONS";
   if (!IsOneWord(*pseudo.path) || (pseudo.path->front() != '/' && !asterisk) ||
@@ -198,7 +198,7 @@ Result<codec::ResponseHead> ParseHttp2Response(const HttpFields& fields) {
 Status CheckHttp2Trailers(const HttpFields& fields) {
   for (const HttpField& field : fields) {
     TRY(CheckField(field));
-    if (IsForbiddenInTrailers(field.name)) return Invalid("trailer that frames or routes");
+    if (IsForbiddenInTrailers(field.name)) return Invalid("forbidden trailer field");
   }
   return Ok();
 }

@@ -102,8 +102,8 @@ TEST_CASE("Host stands in for :authority and may not differ from it") {
 }
 
 TEST_CASE("Only the connection's scheme and no CONNECT pass") {
-  CHECK(WhyNot(With(":scheme", "http")) == ":scheme is not the connection's");
-  CHECK(WhyNot(With(":method", "CONNECT")) == "CONNECT inside a connection");
+  CHECK(WhyNot(With(":scheme", "http")) == ":scheme differs from the connection's");
+  CHECK(WhyNot(With(":method", "CONNECT")) == "CONNECT inside a tunnel");
   CHECK(WhyNot(With(":method", "GET /x HTTP/1.1\r\nx: y")) == "invalid :method");
   CHECK(WhyNot(With(":method", "")) == "invalid :method");
   CHECK(WhyNot(With(":method", std::string(65, 'A'))) == "invalid :method");
@@ -137,8 +137,8 @@ TEST_CASE("Names are lower case and values hold no control characters") {
     CHECK(WhyNot(Request({{"x", value}})) == "control character in a header value");
   }
   CHECK(WhyNot(Request({{"x", std::string("a\0b", 3)}})) == "control character in a header value");
-  CHECK(WhyNot(Request({{"x", " a"}})) == "white space around a header value");
-  CHECK(WhyNot(Request({{"x", "a\t"}})) == "white space around a header value");
+  CHECK(WhyNot(Request({{"x", " a"}})) == "whitespace around a header value");
+  CHECK(WhyNot(Request({{"x", "a\t"}})) == "whitespace around a header value");
   CHECK(WhyNot(Request({{"x", "\xff"}})) == "header value is not UTF-8");
 }
 
@@ -146,7 +146,7 @@ TEST_CASE("Fields of a connection have no place in HTTP/2") {
   for (const char* name : {"connection", "keep-alive", "proxy-connection", "transfer-encoding",
                            "upgrade", "http2-settings"}) {
     CAPTURE(name);
-    CHECK(WhyNot(Request({{name, "chunked"}})) == "header of a connection in HTTP/2");
+    CHECK(WhyNot(Request({{name, "chunked"}})) == "connection-specific header in HTTP/2");
   }
   CHECK(WhyNot(Request({{"te", "trailers"}})).empty());
   CHECK(WhyNot(Request({{"te", "gzip"}})) == "TE other than trailers");
@@ -182,7 +182,7 @@ TEST_CASE("A body comes as its length and its end say") {
     CHECK(WhyNot(Request({{"content-length", length}}), false) == "invalid Content-Length");
   }
   CHECK(WhyNot(Request({{"content-length", "1"}, {"content-length", "2"}}), false) ==
-        "differing Content-Length");
+        "conflicting Content-Length headers");
 }
 
 TEST_CASE("An answer has one status and no field of a connection") {

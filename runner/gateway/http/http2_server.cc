@@ -53,11 +53,12 @@ class Http2ServerRequest final : public ServerRequest {
     Result<Http2Stream::Head> read = co_await stream_->ReadHead(deadline);
     if (!read.ok()) co_return std::move(read).error();
     Result<codec::ResponseHead> head = ParseHttp2Response(read.value().fields);
-    if (!head.ok()) co_return std::move(head).Context("malformed answer");
+    if (!head.ok()) co_return std::move(head).Context("malformed response");
     if (head.value().status < 200) co_return head;
     Result<codec::BodyFraming> framing =
         Http2AnswerFraming(head.value(), read.value().end, method_);
-    if (!framing.ok()) co_return Error{Code::kInvalid, "malformed answer: " + framing.error().what};
+    if (!framing.ok())
+      co_return Error{Code::kInvalid, "malformed response: " + framing.error().what};
     framing_ = framing.value();
     co_return head;
   }

@@ -211,7 +211,7 @@ void Http2Session::Close() {
 }
 
 Result<Http2Stream*> Http2Session::Open(const codec::HttpFields& fields, bool end) {
-  if (!may_open()) return Error{Code::kIo, "the connection takes no more requests"};
+  if (!may_open()) return Error{Code::kIo, "the connection accepts no more requests"};
   int32_t id = TRY(engine_.SubmitRequest(fields, end));
   Http2Stream& stream = Add(id);
   stream.finished_ = end;

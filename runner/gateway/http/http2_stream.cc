@@ -50,7 +50,7 @@ Task<Result<BodyReader::Piece>> Http2Stream::Read(Deadline deadline) {
     bool arrived = co_await arrival_.Within(deadline);
     if (!arrived) co_return Silent();
   }
-  if (cancelled_) co_return Error{Code::kIo, "nobody reads on"};
+  if (cancelled_) co_return Error{Code::kIo, "the reader is gone"};
   if (given_ == reading_.size()) {
     given_ = 0;
     reading_.clear();

@@ -11,8 +11,8 @@ namespace gateway {
 namespace {
 
 OutgoingRefusal RefuseTooLong(size_t bytes_max) {
-  std::string why = "request body longer than " + std::to_string(bytes_max) +
-                    " bytes, which is as much as is looked into";
+  std::string why =
+      "request body longer than " + std::to_string(bytes_max) + " bytes, the limit for inspection";
   return {NewRefusal(413, "request_body_too_large", why), "l7", why};
 }
 

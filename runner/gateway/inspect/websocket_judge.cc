@@ -14,7 +14,7 @@ namespace {
 constexpr std::string_view kBinary = "WEBSOCKET_BINARY";
 
 WebSocketEnd NotRecorded() {
-  return {codec::WebSocketClose::kInternalError, "the gateway is ending", false};
+  return {codec::WebSocketClose::kInternalError, "the gateway is shutting down", false};
 }
 
 policy::HttpRequest UpgradeOf(const MessageQuestion& question) {

@@ -28,7 +28,7 @@ std::string NormalKey(std::string_view key) {
 }
 
 Result<Credential> ParseEntry(const Json& json) {
-  if (json.object() == nullptr) return Error{Code::kInvalid, "an entry that is not an object"};
+  if (json.object() == nullptr) return Error{Code::kInvalid, "an entry is not an object"};
   Credential credential;
   credential.username = json.StringAt("username");
   credential.password = Secret(json.StringAt("password"));
@@ -36,12 +36,12 @@ Result<Credential> ParseEntry(const Json& json) {
   const std::string auth = json.StringAt("auth");
   if (auth.empty()) return credential;
   std::optional<std::string> decoded = codec::DecodeBase64(auth);
-  if (!decoded) return Error{Code::kInvalid, "an \"auth\" that is not base64"};
+  if (!decoded) return Error{Code::kInvalid, "an \"auth\" value is not base64"};
   while (decoded->ends_with('\0')) decoded->pop_back();
   const size_t colon = decoded->find(':');
   if (colon == std::string::npos) {
     Wipe(*decoded);
-    return Error{Code::kInvalid, "an \"auth\" without a colon"};
+    return Error{Code::kInvalid, "an \"auth\" value has no colon"};
   }
   credential.username = decoded->substr(0, colon);
   credential.password = Secret(std::string_view(*decoded).substr(colon + 1));
@@ -60,7 +60,7 @@ bool IsHelperName(std::string_view name) {
 
 Result<std::string> ParseHelperName(const Json& json) {
   if (json.string() == nullptr || (!json.string()->empty() && !IsHelperName(*json.string()))) {
-    return Error{Code::kInvalid, "a credential helper whose name is no program's"};
+    return Error{Code::kInvalid, "a credential helper with an invalid name"};
   }
   return *json.string();
 }
@@ -115,7 +115,7 @@ Result<std::optional<Credential>> ParseHelperAnswer(std::string_view text) {
   }
   Result<Json> json = codec::ParseJson(text, {.bytes_max = kDockerConfigBytesMax});
   if (!json.ok() || json.value().object() == nullptr) {
-    return Error{Code::kInvalid, "it does not print a credential"};
+    return Error{Code::kInvalid, "it did not print a credential"};
   }
   Credential credential;
   credential.username = json.value().StringAt("Username");

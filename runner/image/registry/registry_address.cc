@@ -21,11 +21,11 @@ Status CheckInsecure(const std::vector<std::string>& insecure) {
     }
     if (net::KindOf(url.value().host) != net::AddressKind::kLoopback &&
         std::count(insecure.begin(), insecure.end(), host) < 2) {
-      return Error{
-          Code::kUsage,
-          "--insecure-registry: " + host +
-              " is not this machine: images and credentials would cross a network in clear",
-          "--insecure-registry " + host + " --insecure-registry " + host};
+      return Error{Code::kUsage,
+                   "--insecure-registry: " + host +
+                       " is not this machine: images and credentials would be sent unencrypted "
+                       "over a network",
+                   "--insecure-registry " + host + " --insecure-registry " + host};
     }
   }
   return Ok();
@@ -69,22 +69,22 @@ Result<std::vector<RegistryAddress>> MirrorsOf(const std::string& host,
 Status CheckTarget(const net::Url& origin, const net::Url& target, TargetKind kind) {
   const std::string shown = net::ShownUrl(target.text);
   const auto refuse = [&](const char* why) {
-    return Error{Code::kRefused, origin.host + " sends us to " + shown + ": " + why};
+    return Error{Code::kRefused, origin.host + " redirects to " + shown + ": " + why};
   };
-  if (target.scheme == "http" && origin.scheme == "https") return refuse("in clear");
+  if (target.scheme == "http" && origin.scheme == "https") return refuse("without TLS");
   if (target.host == origin.host) return Ok();
   if (target.scheme == "http" && kind == TargetKind::kRealm) {
-    return refuse("credentials in clear to another host");
+    return refuse("credentials without TLS to another host");
   }
   switch (net::KindOf(target.host)) {
     case net::AddressKind::kLoopback:
       return refuse("this machine");
     case net::AddressKind::kLinkLocal:
-      return refuse("a link-local address, where clouds keep their metadata");
+      return refuse("a link-local address, as used for cloud metadata");
     case net::AddressKind::kUnusable:
-      return refuse("not the address of a host");
+      return refuse("not a host address");
     case net::AddressKind::kPrivate:
-      if (kind == TargetKind::kRealm) return refuse("a private address for credentials");
+      if (kind == TargetKind::kRealm) return refuse("a private address, for credentials");
       return Ok();
     case net::AddressKind::kName:
     case net::AddressKind::kPublic:

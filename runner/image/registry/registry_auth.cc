@@ -47,7 +47,7 @@ std::vector<std::string> ScopesOf(const Challenge& challenge, const std::string&
 Result<Secret> ParseToken(std::string& body) {
   Result<codec::Json> parsed = codec::ParseJson(body, {.bytes_max = kTokenBytesMax});
   Wipe(body);
-  if (!parsed.ok()) return Error{Code::kInvalid, "the token service's answer is not JSON"};
+  if (!parsed.ok()) return Error{Code::kInvalid, "the token service's response is not JSON"};
   for (const char* name : {"token", "access_token"}) {
     std::string token = parsed.value().StringAt(name);
     const bool printable = token.find_first_of(std::string_view("\r\n\0", 3)) == std::string::npos;
@@ -55,7 +55,7 @@ Result<Secret> ParseToken(std::string& body) {
     Wipe(token);
     if (!secret.empty() && printable) return secret;
   }
-  return Error{Code::kInvalid, "the token service's answer has no token"};
+  return Error{Code::kInvalid, "the token service's response contains no token"};
 }
 
 net::HttpRequest TokenGet(const std::string& realm, const Challenge& challenge,
@@ -134,11 +134,13 @@ Result<RegistryAuth::Authorization> RegistryAuth::Renew(const std::vector<Challe
       renewed.bearer = TRY(FetchToken(*bearer, client, deadline));
     } else if (FindScheme(challenges, "basic") != nullptr) {
       const Credential& credential = Find().credential;
-      if (credential.password.empty()) return Denied("it asks for a password");
+      if (credential.password.empty()) return Denied("it requires a password");
       renewed.basic = BasicOf(credential.username, credential.password);
     } else {
-      return Error{Code::kRefused,
-                   address_.Name() + ": it answers 401 and asks for neither Bearer nor Basic"};
+      return Error{
+          Code::kRefused,
+          address_.Name() +
+              ": it responded with 401 but requests neither Bearer nor Basic authentication"};
     }
     renewed.generation = generation + 1;
     current_ = std::move(renewed);
@@ -183,11 +185,11 @@ Result<Secret> RegistryAuth::FetchToken(const Challenge& challenge, net::HttpCli
   const std::string where = net::ShownUrl(url.text);
   if (response.status == 200) return ParseToken(response.body).Context(where);
   if (response.status == 401 || response.status == 403) {
-    return Denied("its token service refuses us");
+    return Denied("its token service denied access");
   }
   const bool passing = response.status == 429 || response.status >= 500;
   return Error{passing ? Code::kTemporary : Code::kInvalid,
-               where + ": the token service answers " + std::to_string(response.status)};
+               where + ": the token service responded with " + std::to_string(response.status)};
 }
 
 }  // namespace image

@@ -58,7 +58,7 @@ Result<net::HttpResponse> BlobTransfer::Attempt(RegistryClient& client, Deadline
   }
   if (response.status == 416) {
     resumable_ = false;
-    return Error{Code::kTemporary, "the registry has less of it than it sent"};
+    return Error{Code::kTemporary, "the registry now has less of it than it already sent"};
   }
   if (response.status / 100 == 2 && !check_.complete()) {
     return Error{Code::kTemporary, "it ended after " + std::to_string(check_.bytes()) + " of " +
@@ -82,7 +82,7 @@ Status BlobTransfer::Take(const net::HttpResponse& head, std::string_view bytes)
 
 Status BlobTransfer::Give(std::string_view bytes) {
   receiver_ = sink_(bytes);
-  return receiver_.ok() ? Ok() : Status(Error{Code::kIo, "not taken"});  // Never tried again.
+  return receiver_.ok() ? Ok() : Status(Error{Code::kIo, "not accepted"});  // Never tried again.
 }
 
 Status BlobTransfer::Begin(const net::HttpResponse& head) {
@@ -93,15 +93,15 @@ Status BlobTransfer::Begin(const net::HttpResponse& head) {
       return Ok();
     }
     resumable_ = false;
-    return Error{Code::kTemporary, "the registry answers with another range than was asked for"};
+    return Error{Code::kTemporary, "the registry returned a different range than requested"};
   }
   const std::string length = head.Header("content-length");
   if (head.status != 200) {
-    return Error{Code::kInvalid, "it answers " + std::to_string(head.status)};
+    return Error{Code::kInvalid, "it responded with " + std::to_string(head.status)};
   }
   if (!length.empty() && length != std::to_string(blob_.size)) {
     return Error{Code::kRefused, "the registry has " + length.substr(0, 20) +
-                                     " bytes of it, and its descriptor says " +
+                                     " bytes of it, but its descriptor says " +
                                      std::to_string(blob_.size)};
   }
   if (offset > 0) {  // It knows no ranges.
@@ -113,7 +113,7 @@ Status BlobTransfer::Begin(const net::HttpResponse& head) {
 
 Status BlobTransfer::Rewind() {
   receiver_ = restart_();
-  if (!receiver_.ok()) return Error{Code::kIo, "not taken"};
+  if (!receiver_.ok()) return Error{Code::kIo, "not accepted"};
   check_.Restart();
   reported_ = 0;
   resumed_ = false;

@@ -99,9 +99,9 @@ Result<net::HttpResponse> RegistryClient::Get(const RegistryRequest& request,
     if (!sent.ok()) return Advised(std::move(sent).error(), address_);
     Followed followed = std::move(sent).value();
     if (followed.response.status == 401 && followed.left) {
-      return Error{Code::kRefused, address_.Name() + " sends us to " +
+      return Error{Code::kRefused, address_.Name() + " redirects to " +
                                        net::ShownUrl(followed.url.text) +
-                                       ", which wants credentials; it does not get any"};
+                                       ", which requires credentials; none are sent there"};
     }
     if (followed.response.status != 401 || renewed) return std::move(followed.response);
     authorization = TRY(auth_.Renew(ChallengesOf(followed.response), authorization.generation,
@@ -127,7 +127,7 @@ Error RegistryClient::Explain(const net::HttpResponse& response, const std::stri
   const bool github = address_.host == "ghcr.io";
   std::string hint = denied || (anonymous && github) ? CredentialHint(address_.host) : "";
   if (denied && github && !anonymous) {
-    hint += "; and in the package's settings, under Manage Actions access, this repository";
+    hint += "; and add this repository in the package's settings, under Manage Actions access";
   }
   if (denied) text += auth_.Complaints();
   const Code refusal = anonymous ? Code::kSetup : Code::kRefused;

@@ -59,8 +59,8 @@ Result<Document> FetchManifestFrom(RegistryClient& client, const std::string& ta
                               .Context(client.address().Name()));
   const std::string claimed = response.Header("docker-content-digest");
   if (IsDigest(claimed) && claimed != document.digest) {
-    return Error{Code::kRefused, client.address().Name() + ": the registry calls " + claimed +
-                                     " what is " + document.digest};
+    return Error{Code::kRefused, client.address().Name() + ": the registry claims the digest " +
+                                     claimed + " for content with the digest " + document.digest};
   }
   return document;
 }

@@ -95,7 +95,7 @@ Result<Descriptor> Layout::Find(const std::string& tag_or_digest) const {
     return Error{Code::kInvalid, path_ + " has several images: " + names,
                  "oci:" + path_ + ":" + names.substr(0, names.find(','))};
   }
-  return Error{Code::kNotFound, path_ + " has no image \"" + tag_or_digest + "\"; there is " +
+  return Error{Code::kNotFound, path_ + " has no image \"" + tag_or_digest + "\"; it has " +
                                     (names.empty() ? "none" : names)};
 }
 
@@ -104,7 +104,7 @@ Result<Document> Layout::FetchManifest(const std::string& tag_or_digest, Deadlin
   Fd file = TRY(OpenBlob(directory_.get(), entry.digest));
   std::string bytes = TRY(sys::ReadAll(file.get(), kManifestBytesMax).Context(entry.digest));
   if (!entry.media_type.empty() && static_cast<int64_t>(bytes.size()) != entry.size) {
-    return Error{Code::kRefused, entry.digest + " is not of the size its descriptor says"};
+    return Error{Code::kRefused, entry.digest + " does not have the size that its descriptor says"};
   }
   return MakeDocument(entry.media_type, std::move(bytes), entry.digest);
 }

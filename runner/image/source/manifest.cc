@@ -75,10 +75,10 @@ Result<std::map<std::string, std::string>> ParseAnnotations(const Json* json) {
   std::map<std::string, std::string> annotations;
   if (json == nullptr || json->is_null()) return annotations;
   if (json->object() == nullptr || json->object()->size() > kAnnotationsMax) {
-    return BadManifest("annotations that are no object, or too many");
+    return BadManifest("the annotations are not an object, or too many");
   }
   for (const auto& [name, value] : *json->object()) {
-    if (value.string() == nullptr) return BadManifest("an annotation that is not a string");
+    if (value.string() == nullptr) return BadManifest("an annotation is not a string");
     annotations[name] = *value.string();
   }
   return annotations;
@@ -93,7 +93,8 @@ Result<Descriptor> ParseDescriptor(const Json& json, const char* what) {
   descriptor.artifact_type = TRY(StringOf(json, "artifactType"));
   descriptor.digest = TRY(StringOf(json, "digest"));
   if (!IsDigest(descriptor.digest)) {
-    return BadManifest(std::string(what) + ": its digest is not sha256: and 64 lower-case digits");
+    return BadManifest(std::string(what) +
+                       ": its digest is not sha256: and 64 lower-case hexadecimal digits");
   }
   const Json* size = json.Find("size");
   if (size == nullptr || !size->integer() || *size->integer() < 0 ||
@@ -148,13 +149,14 @@ Status CheckTypes(const Json& json, std::string_view content_type, bool index) {
   const std::string own = TRY(StringOf(json, "mediaType"));
   for (std::string_view type : {content_type, std::string_view(own)}) {
     if ((IsIndexType(type) && !index) || (IsManifestType(type) && index)) {
-      return BadManifest("it came as " + std::string(type) + " and is " +
+      return BadManifest("it was served as " + std::string(type) + " but is " +
                          (index ? "an index" : "a manifest"));
     }
   }
   const bool known = IsIndexType(content_type) || IsManifestType(content_type);
   if (known && !own.empty() && own != content_type) {
-    return BadManifest("it came as " + std::string(content_type) + " and says that it is " + own);
+    return BadManifest("it was served as " + std::string(content_type) + " but says that it is " +
+                       own);
   }
   if (!own.empty() && !IsIndexType(own) && !IsManifestType(own)) {
     return BadManifest("not a manifest: it says that it is " + own);
@@ -168,11 +170,11 @@ Result<std::vector<std::string>> StringsOf(const Json& json, std::string_view na
   const Json* list = json.Find(name);
   if (list == nullptr || list->is_null()) return strings;
   if (list->array() == nullptr || list->array()->size() > kStringsMax) {
-    return BadManifest("\"" + std::string(name) + "\" is no list, or too long");
+    return BadManifest("\"" + std::string(name) + "\" is not a list, or too long");
   }
   for (const Json& entry : *list->array()) {
     if (entry.string() == nullptr || entry.string()->find('\0') != std::string::npos) {
-      return BadManifest("\"" + std::string(name) + "\" has an entry that is no text");
+      return BadManifest("\"" + std::string(name) + "\" has an entry that is not a string");
     }
     strings.push_back(*entry.string());
   }
@@ -227,9 +229,8 @@ Result<std::variant<Index, Manifest>> ParseManifest(std::string_view bytes,
   TRY(CheckNames(json, kNames, "the manifest"));
   if (json.IntegerAt("schemaVersion") == 1 ||
       type.starts_with("application/vnd.docker.distribution.manifest.v1")) {
-    return BadManifest(
-        "a manifest of Docker's schema 1, which names no digest for its configuration",
-        "skopeo copy --format oci docker://OLD docker://NEW");
+    return BadManifest("a Docker schema 1 manifest, which has no digest for its configuration",
+                       "skopeo copy --format oci docker://OLD docker://NEW");
   }
   if (json.IntegerAt("schemaVersion") != 2)
     return BadManifest("not a manifest: schemaVersion is not 2");
@@ -257,19 +258,19 @@ Status CheckRunnable(const Manifest& manifest) {
   if (std::none_of(kConfigTypes.begin(), kConfigTypes.end(), is_config)) {
     const bool helm = config.starts_with("application/vnd.cncf.helm.");
     return BadManifest(
-        "not an image that can be run: its configuration is " + (helm             ? "a Helm chart's"
-                                                                 : config.empty() ? "of no type"
-                                                                                  : config),
+        "not a runnable image: its configuration is " + (helm             ? "a Helm chart's"
+                                                         : config.empty() ? "without a type"
+                                                                          : config),
         helm ? "helm pull, for a chart" : "");
   }
-  if (manifest.layers.empty()) return BadManifest("an image without layers");
+  if (manifest.layers.empty()) return BadManifest("the image has no layers");
   for (const Descriptor& layer : manifest.layers) {
     std::string_view type = layer.media_type;
     for (std::string_view suffix : {"+gzip", "+zstd", ".gzip", ".zstd"}) {
       if (type.ends_with(suffix)) type.remove_suffix(suffix.size());
     }
     if (std::find(kLayerTypes.begin(), kLayerTypes.end(), type) == kLayerTypes.end()) {
-      return BadManifest("a layer that is no file system: " + layer.media_type);
+      return BadManifest("a layer is not a file system: " + layer.media_type);
     }
   }
   return Ok();
@@ -292,7 +293,7 @@ Result<ImageConfig> ParseImageConfig(std::string_view bytes) {
   config.diff_ids = TRY(StringsOf(*rootfs, "diff_ids"));
   if (!std::all_of(config.diff_ids.begin(), config.diff_ids.end(),
                    [](const std::string& id) { return IsDigest(id); })) {
-    return BadManifest("a diff id that is not sha256: and 64 lower-case digits");
+    return BadManifest("a diff id is not sha256: and 64 lower-case hexadecimal digits");
   }
   const Json* run = json.Find("config");
   if (run == nullptr || run->is_null()) return config;
@@ -320,8 +321,8 @@ Result<Descriptor> ChoosePlatform(const Index& index, const Platform& platform) 
     }
   }
   if (best != nullptr) return *best;
-  return Error{Code::kNotFound, "no image for " + Shown(platform) + "; there is " +
-                                    (offered.empty() ? "none for a platform" : offered)};
+  return Error{Code::kNotFound, "no image for " + Shown(platform) + "; available: " +
+                                    (offered.empty() ? "none with a platform" : offered)};
 }
 
 }  // namespace image

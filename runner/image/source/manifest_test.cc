@@ -91,8 +91,8 @@ TEST_CASE("ParseManifest refuses what two readers could read in two ways") {
                  "says that it is"));
   CHECK(Contains(Refusal(ManifestText(R"(,"mediaType":"x/y")"), ""), "says that it is x/y"));
   CHECK_FALSE(Refusal(ManifestText(R"(,"layers":[])"), kOciManifest).empty());  // Twice.
-  CHECK(Contains(Refusal(ManifestText(R"(,"Layers":[])"), kOciManifest), "but for case"));
-  CHECK(Contains(Refusal(ManifestText(R"(,"MANIFESTS":[])"), kOciManifest), "but for case"));
+  CHECK(Contains(Refusal(ManifestText(R"(,"Layers":[])"), kOciManifest), "except for case"));
+  CHECK(Contains(Refusal(ManifestText(R"(,"MANIFESTS":[])"), kOciManifest), "except for case"));
 }
 
 TEST_CASE("ParseManifest refuses schema 1 with what to do about it") {
@@ -224,7 +224,7 @@ TEST_CASE("ChoosePlatform takes the first entry that fits best") {
   CHECK(chosen({"linux", "arm64", "v8"}) == "linuxarm64");
   CHECK(chosen({"linux", "arm", "v7"}) == "linuxarmv7");
   CHECK(chosen({"linux", "arm", "v5"}) ==
-        "no image for linux/arm/v5; there is windows/amd64, linux/amd64/v3, linux/amd64, "
+        "no image for linux/arm/v5; available: windows/amd64, linux/amd64/v3, linux/amd64, "
         "linux/arm64, linux/arm/v6, linux/arm/v7");
   CHECK(ChoosePlatform({}, {"linux", "amd64", ""}).error().code == Code::kNotFound);
   CHECK(HostPlatform().os == "linux");

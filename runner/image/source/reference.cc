@@ -112,7 +112,8 @@ Result<std::string_view> SplitSuffixes(std::string_view whole, Reference* out) {
     out->digest = rest.substr(at + 1);
     rest = rest.substr(0, at);
     if (!IsDigest(out->digest)) {
-      return Bad(whole, "what follows '@' is not a digest: sha256: and 64 lower-case digits");
+      return Bad(whole,
+                 "what follows '@' is not a digest (sha256: and 64 lower-case hexadecimal digits)");
     }
   }
   const size_t colon = rest.rfind(':');
@@ -130,7 +131,8 @@ Result<std::string_view> SplitSuffixes(std::string_view whole, Reference* out) {
 Result<Reference> ParseRegistryReference(std::string_view text) {
   Reference reference;
   if (size_t scheme = text.find("://"); scheme != std::string_view::npos) {
-    return Bad(text, "a reference has no scheme", "write " + std::string(text.substr(scheme + 3)));
+    return Bad(text, "a reference must not have a scheme",
+               "write " + std::string(text.substr(scheme + 3)));
   }
   const std::string_view name = TRY(SplitSuffixes(text, &reference));
   const size_t slash = name.find('/');
@@ -143,7 +145,7 @@ Result<Reference> ParseRegistryReference(std::string_view text) {
   if (reference.host == "index.docker.io") reference.host = kDefaultHost;
   if (reference.host == kDefaultHost && reference.repository.find('/') == std::string::npos) {
     if (reference.repository.size() == 64 && IsHexadecimal(reference.repository)) {
-      return Bad(text, "64 hexadecimal digits are no name",
+      return Bad(text, "64 hexadecimal digits are not a name",
                  "write NAME@sha256:" + reference.repository);
     }
     reference.repository.insert(0, "library/");
@@ -155,7 +157,7 @@ Result<Reference> ParseRegistryReference(std::string_view text) {
   if (!IsRepository(reference.repository)) {
     const std::string lower = ascii::LowerCase(reference.repository);
     const bool only_case = IsRepository(lower);
-    return Bad(text, "\"" + reference.repository + "\" is not a repository's name",
+    return Bad(text, "\"" + reference.repository + "\" is not a repository name",
                only_case ? "write it in lower case: " + lower : "");
   }
   if (reference.tag.empty() && reference.digest.empty()) reference.tag = "latest";
@@ -198,7 +200,7 @@ Result<Reference> ParseArchive(std::string_view text) {
   if (colon < rest.size()) {
     reference = TRY(ParseRegistryReference(rest.substr(colon + 1)));
     if (!reference.digest.empty()) {
-      return Bad(text, "an archive of this kind knows names and tags, no digests");
+      return Bad(text, "this kind of archive supports names and tags, not digests");
     }
   }
   reference.kind = Reference::Kind::kArchive;
@@ -246,7 +248,7 @@ std::string Reference::ToString() const {
 }
 
 Result<Reference> ParseReference(std::string_view text) {
-  if (text.empty()) return Error{Code::kInvalid, "no image is named"};
+  if (text.empty()) return Error{Code::kInvalid, "no image given"};
   if (text.starts_with(kLayoutPrefix)) return ParseLayout(text);
   if (text.starts_with(kArchivePrefix)) return ParseArchive(text);
   return ParseRegistryReference(text);

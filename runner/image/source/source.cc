@@ -15,12 +15,13 @@ Status BlobCheck::Take(std::string_view bytes) {
 
 Status BlobCheck::Finish() {
   if (!complete()) {
-    return Error{Code::kRefused, digest_ + " has " + std::to_string(bytes_) + " bytes and not " +
+    return Error{Code::kRefused, digest_ + " has " + std::to_string(bytes_) + " bytes instead of " +
                                      std::to_string(bytes_total_)};
   }
   const std::string actual = "sha256:" + hash_.Hex();
   if (actual != digest_) {
-    return Error{Code::kRefused, "the bytes that came for " + digest_ + " are those of " + actual};
+    return Error{Code::kRefused,
+                 "the content received for " + digest_ + " has the digest " + actual};
   }
   return Ok();
 }
@@ -44,7 +45,7 @@ Result<Document> MakeDocument(std::string media_type, std::string bytes,
   document.digest = DigestOf(document.bytes);
   if (!digest.empty() && digest != document.digest) {
     return Error{Code::kRefused,
-                 "the bytes that came for " + digest + " are those of " + document.digest};
+                 "the content received for " + digest + " has the digest " + document.digest};
   }
   return document;
 }

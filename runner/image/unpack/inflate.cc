@@ -80,7 +80,7 @@ class Gzip : public Inflater {
       chunk_.remove_prefix(1);
     }
     if (chunk_.empty()) return Ok();
-    if (padded_) return Error{Code::kInvalid, "gzip: garbage at its end"};
+    if (padded_) return Error{Code::kInvalid, "gzip: trailing garbage"};
     ENSURE(::inflateReset(&stream_) == Z_OK);
     between_ = false;
     return Ok();
@@ -135,7 +135,7 @@ class Zstd : public Inflater {
     unsigned long long said = ::ZSTD_getFrameContentSize(frame_start_.data(), frame_start_.size());
     bool known = said != ZSTD_CONTENTSIZE_UNKNOWN && said != ZSTD_CONTENTSIZE_ERROR;
     if (known && said != frame_bytes_) {
-      return Error{Code::kInvalid, "zstd: a frame of another size than it says"};
+      return Error{Code::kInvalid, "zstd: a frame's size differs from its header"};
     }
     frame_start_.clear();
     frame_bytes_ = 0;

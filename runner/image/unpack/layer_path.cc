@@ -16,8 +16,8 @@ Result<LayerPath> Parse(std::string_view path, Parents parents) {
   for (std::string_view name : SplitPath(path)) {
     if (name == ".") continue;
     if (name == ".." && parents == Parents::kRefused)
-      return BadEntry(path, "leads out with \"..\"");
-    if (name.find('\0') != std::string_view::npos) return BadEntry(path, "holds a NUL");
+      return BadEntry(path, "leads out of the layer with \"..\"");
+    if (name.find('\0') != std::string_view::npos) return BadEntry(path, "contains a NUL byte");
     if (name.size() > kLayerNameBytesMax) return BadEntry(path, "a name longer than 255 bytes");
     if (++depth > kLayerDepthMax) return BadEntry(path, "more than 256 directories deep");
     if (!parsed.leaf.empty()) {
@@ -63,7 +63,7 @@ Result<WhiteoutName> ParseWhiteout(const LayerPath& path) {
   if (path.leaf.starts_with(kMetaPrefix)) return WhiteoutName{Whiteout::kIgnored, ""};
   std::string hidden = path.leaf.substr(kPrefix.size());
   if (hidden.empty() || hidden == "." || hidden == "..") {
-    return BadEntry(path.leaf, "a whiteout of nothing that has a name");
+    return BadEntry(path.leaf, "a whiteout without a name");
   }
   return WhiteoutName{Whiteout::kHides, std::move(hidden)};
 }

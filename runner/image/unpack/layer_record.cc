@@ -30,7 +30,7 @@ std::string RenderRecord(const LayerRecord& record) {
 }
 
 Result<LayerRecord> ParseRecord(std::string_view text) {
-  Error broken{Code::kInvalid, "a broken record"};
+  Error broken{Code::kInvalid, "a damaged record"};
   if (!text.starts_with(kFirstLine) || !text.ends_with('\n')) return broken;
   text.remove_prefix(kFirstLine.size());
   LayerRecord record;

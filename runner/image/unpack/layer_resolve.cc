@@ -37,7 +37,7 @@ Result<int> LayerWriter::Parent(const std::string& path) {
     for (const Step& step : steps) parent_real_ = Join(parent_real_, step.name);
     parent_ = std::move(steps.back().fd);
   } else {
-    return BadEntry(path, "no directory: " + fd.error().what);
+    return BadEntry(path, "not a directory: " + fd.error().what);
   }
   parent_path_ = path;
   parent_known_ = true;
@@ -94,7 +94,7 @@ Result<std::vector<LayerWriter::Step>> LayerWriter::Resolve(const std::string& p
     if (!absent && entry.kind != LowerEntry::Kind::kDirectory) {
       return BadEntry(path, name + " is not a directory");
     }
-    if (absent && missing == Missing::kFail) return BadEntry(path, name + " is not there");
+    if (absent && missing == Missing::kFail) return BadEntry(path, name + " does not exist");
     TRY(MakeMissing(steps, name, entry, over_whiteout));
   }
   return steps;
@@ -146,7 +146,8 @@ Result<Fd> LayerWriter::LinkDirectory(const LayerPath& target, struct stat& st) 
   };
   Result<Fd> fd = sys::OpenInRoot(root_.get(), parent, O_PATH | O_DIRECTORY);
   if (fd.ok() && look(fd.value().get()) && !S_ISCHR(st.st_mode)) return fd;
-  if (fd.ok() && S_ISCHR(st.st_mode)) return BadEntry(target.leaf, "a hard link to nothing");
+  if (fd.ok() && S_ISCHR(st.st_mode))
+    return BadEntry(target.leaf, "a hard link to a file that does not exist");
   std::vector<Step> steps = TRY(Resolve(parent, Missing::kFail));
   int directory = steps.back().fd.get();
   if (!look(directory)) {
@@ -169,7 +170,8 @@ Status LayerWriter::CopyUp(int directory, const std::string& leaf, LowerEntry lo
   }
   if (lower.kind == LowerEntry::Kind::kDirectory)
     return BadEntry(leaf, "a hard link to a directory");
-  if (lower.kind != LowerEntry::Kind::kFile) return BadEntry(leaf, "a hard link to nothing");
+  if (lower.kind != LowerEntry::Kind::kFile)
+    return BadEntry(leaf, "a hard link to a file that does not exist");
   Fd file =
       TRY(sys::OpenAt(directory, leaf, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, lower.mode & 0777));
   std::string chunk(256 << 10, '\0');

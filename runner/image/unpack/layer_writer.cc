@@ -40,10 +40,10 @@ Error WritingFailed(const std::string& path, int saved_errno) {
 
 Status LayerBudget::Take(int64_t bytes, int64_t entries) {
   if (bytes_left.fetch_sub(bytes) < bytes) {
-    return Error{Code::kInvalid, "the image unpacks to more bytes than it may"};
+    return Error{Code::kInvalid, "the unpacked image exceeds the size limit"};
   }
   if (entries_left.fetch_sub(entries) < entries) {
-    return Error{Code::kInvalid, "the image has more entries than it may"};
+    return Error{Code::kInvalid, "the image exceeds the limit on entries"};
   }
   return Ok();
 }
@@ -73,7 +73,7 @@ Status LayerWriter::WriteEntry(TarReader& tar, const TarEntry& entry) {
   if (whiteout.kind != Whiteout::kNone) {
     bool plain = entry.type == TarType::kFile || entry.type == TarType::kHardlink;
     if (!plain || entry.size != 0)
-      return BadEntry(entry.path, "a whiteout that is more than a name");
+      return BadEntry(entry.path, "a whiteout that is not an empty file");
     int parent = TRY(Parent(path.parent));
     return WriteWhiteout(parent, whiteout);
   }
@@ -97,11 +97,12 @@ Status LayerWriter::WriteEntry(TarReader& tar, const TarEntry& entry) {
     case TarType::kDevice:
       break;
   }
-  return Error{Code::kBug, "an entry of no type"};
+  return Error{Code::kBug, "an entry of unknown type"};
 }
 
 Status LayerWriter::WriteRoot(const TarEntry& entry) {
-  if (entry.type != TarType::kDirectory) return BadEntry(entry.path, "the root is a directory");
+  if (entry.type != TarType::kDirectory)
+    return BadEntry(entry.path, "the root must be a directory");
   if (::fchmod(root_.get(), DirectoryMode(entry.mode)) != 0) return WritingFailed("/");
   SetXattrs(root_.get(), entry);
   directory_times_[""] = {entry.mtime_s, entry.mtime_ns};
@@ -178,8 +179,8 @@ Result<uint64_t> LayerWriter::WriteContent(int file, const TarEntry& entry, TarR
 
 Status LayerWriter::WriteSymlink(int parent, const std::string& leaf, const TarEntry& entry) {
   if (entry.link.empty() || entry.link.size() > kLinkBytesMax) {
-    return BadEntry(entry.path,
-                    "a symbolic link to a name of " + std::to_string(entry.link.size()) + " bytes");
+    return BadEntry(entry.path, "a symbolic link with a target of " +
+                                    std::to_string(entry.link.size()) + " bytes");
   }
   int rc = ::symlinkat(entry.link.c_str(), parent, leaf.c_str());
   if (rc != 0 && errno == EEXIST) {
@@ -216,7 +217,7 @@ Status LayerWriter::WriteHardlink(int parent, const std::string& leaf, const Tar
   }
   if (::linkat(directory.get(), target.leaf.c_str(), parent, leaf.c_str(), 0) != 0) {
     // The target stood inside of what was just cleared away.
-    if (errno == ENOENT) return BadEntry(entry.path, "a hard link to nothing");
+    if (errno == ENOENT) return BadEntry(entry.path, "a hard link to a file that does not exist");
     return WritingFailed(entry.path);
   }
   return Ok();
@@ -361,10 +362,11 @@ void LayerWriter::Note(Left kind, const std::string& path) {
 std::vector<std::string> LayerWriter::Warnings() const {
   std::vector<std::string> warnings;
   for (const auto& [kind, noted] : left_out_) {
-    std::string what = kind == Left::kDevice  ? "device nodes are left out"
-                       : kind == Left::kOwner ? "entries of other users than root belong to the "
-                                                "sandbox's one user, as all do"
-                                              : "extended attributes are left out";
+    std::string what = kind == Left::kDevice ? "device nodes are left out"
+                       : kind == Left::kOwner
+                           ? "entries of users other than root belong to the sandbox's "
+                             "single user, like all others"
+                           : "extended attributes are left out";
     warnings.push_back(std::to_string(noted.count) + " " + what + ", the first of " + noted.first);
   }
   return warnings;

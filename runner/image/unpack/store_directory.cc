@@ -200,7 +200,7 @@ Result<StoredLayer> StoreDirectory::Publish(StagedLayer staged, const std::strin
   if (errno != EEXIST && errno != ENOTEMPTY) return Errno("publishing layer " + id);
   std::optional<StoredLayer> there = TRY(Find(id));
   if (there) return std::move(*there);
-  return Error{Code::kTemporary, "layer " + id + " was removed while it was made"};
+  return Error{Code::kTemporary, "layer " + id + " was removed while it was being unpacked"};
 }
 
 Result<ChainLock> StoreDirectory::LockChain(const std::string& chain, Deadline deadline,
@@ -220,7 +220,7 @@ Result<ChainLock> StoreDirectory::LockChain(const std::string& chain, Deadline d
     if (deadline.passed()) break;
     std::this_thread::sleep_for(kLockPoll);
   }
-  return Error{Code::kTemporary, "waited too long for another run that unpacks the same layer"};
+  return Error{Code::kTemporary, "timed out waiting for another run that unpacks the same layer"};
 }
 
 Result<std::vector<std::string>> StoreDirectory::Ids() { return DirectoryNames(layers_.get()); }

@@ -149,7 +149,7 @@ Result<std::optional<TarEntry>> TarReader::Next() {
     bool zero = more && IsZero(block);
     if (zero) {
       more = TRY(ReadBlock(block));
-      if (more && !IsZero(block)) return Bad("an empty header in the middle");
+      if (more && !IsZero(block)) return Bad("an empty header before the end");
       more = false;
       TRY(Drain());
     }
@@ -163,7 +163,7 @@ Result<std::optional<TarEntry>> TarReader::Next() {
     }
     if (!ChecksumFits(block)) return Bad("a header with a wrong checksum");
     std::optional<int64_t> size = ParseTarNumber(Field(block, 124, 12));
-    if (!size || *size < 0 || *size > kSizeMax) return Bad("a size that is none");
+    if (!size || *size < 0 || *size > kSizeMax) return Bad("an invalid size");
     char type = block[156];
     if (type == 'x' || type == 'X' || type == 'g' || type == 'L' || type == 'K') {
       TRY(ReadExtended(type, *size, extended));
@@ -186,7 +186,7 @@ Status TarReader::ReadExtended(char type, int64_t size, Extended& extended) {
   std::optional<std::string>& name = type == 'L' ? extended.gnu_path : extended.gnu_link;
   if (name) return Bad("two long names for one entry");
   if (text.ends_with('\0')) text.pop_back();
-  if (text.find('\0') != std::string::npos) return Bad("a name that holds a NUL");
+  if (text.find('\0') != std::string::npos) return Bad("a name that contains a NUL byte");
   name = std::move(text);
   return Ok();
 }
@@ -203,7 +203,7 @@ Status TarReader::ParsePax(std::string_view records, Extended& extended) {
     }
     std::string_view record = records.substr(0, static_cast<size_t>(*length));
     records.remove_prefix(record.size());
-    if (!record.ends_with('\n')) return Bad("a pax record without an end");
+    if (!record.ends_with('\n')) return Bad("a pax record without a terminator");
     record = record.substr(space + 1, record.size() - space - 2);
     size_t equals = record.find('=');
     if (equals == std::string_view::npos || equals == 0) return Bad("a pax record without a key");
@@ -215,23 +215,23 @@ Status TarReader::ParsePax(std::string_view records, Extended& extended) {
 Status TarReader::ParsePaxRecord(std::string_view key, std::string_view value, Extended& extended) {
   constexpr std::string_view kXattr = "SCHILY.xattr.";
   constexpr std::string_view kSparse = "GNU.sparse.";
-  if (key.find('\0') != std::string_view::npos) return Bad("a pax key that holds a NUL");
+  if (key.find('\0') != std::string_view::npos) return Bad("a pax key that contains a NUL byte");
   if (key.starts_with(kXattr)) {
     extended.xattrs.emplace_back(key.substr(kXattr.size()), value);
     return Ok();
   }
   if (key == "path" || key == "linkpath" || key == "GNU.sparse.name") {
-    if (value.find('\0') != std::string_view::npos) return Bad("a name that holds a NUL");
+    if (value.find('\0') != std::string_view::npos) return Bad("a name that contains a NUL byte");
     // GNU.sparse.name is the real name of a file whose path was made up; it stands after it.
     (key == "linkpath" ? extended.link : extended.path) = std::string(value);
     return Ok();
   }
   if (key == "size") {
     extended.size = ParseTarDecimal(value);
-    if (!extended.size || *extended.size > kSizeMax) return Bad("a pax size that is none");
+    if (!extended.size || *extended.size > kSizeMax) return Bad("an invalid pax size");
   } else if (key == "mtime") {
     extended.mtime = ParseTarTime(value);
-    if (!extended.mtime) return Bad("a pax mtime that is none");
+    if (!extended.mtime) return Bad("an invalid pax mtime");
   } else if (key == "uid") {
     extended.root_uid = value == "0";
   } else if (key == "gid") {
@@ -239,12 +239,12 @@ Status TarReader::ParsePaxRecord(std::string_view key, std::string_view value, E
   } else if (key == "GNU.sparse.realsize") {
     extended.sparse_size = ParseTarDecimal(value);
     if (!extended.sparse_size || *extended.sparse_size > kSizeMax) {
-      return Bad("a sparse file's size that is none");
+      return Bad("an invalid size of a sparse file");
     }
   } else if (key == "GNU.sparse.major" || key == "GNU.sparse.minor") {
-    if (value != (key.ends_with("major") ? "1" : "0")) return Bad("a sparse format we do not read");
+    if (value != (key.ends_with("major") ? "1" : "0")) return Bad("an unsupported sparse format");
   } else if (key.starts_with(kSparse)) {
-    return Bad("a sparse format we do not read");
+    return Bad("an unsupported sparse format");
   }
   return Ok();
 }
@@ -300,7 +300,7 @@ Result<TarEntry> TarReader::ParseEntry(const Block& block, Extended& extended) {
   if (!size) size = ParseTarNumber(Field(block, 124, 12));
   std::optional<int64_t> mode = ParseTarNumber(Field(block, 100, 8));
   std::optional<int64_t> mtime = ParseTarNumber(Field(block, 136, 12));
-  if (!mode || !mtime) return Bad("a header field that is no number: " + entry.path);
+  if (!mode || !mtime) return Bad("an invalid number in a header field: " + entry.path);
   entry.mode = static_cast<uint32_t>(*mode) & 07777;
   entry.mtime_s = extended.mtime ? extended.mtime->seconds : *mtime;
   entry.mtime_ns = extended.mtime ? extended.mtime->nanoseconds : 0;
@@ -310,16 +310,17 @@ Result<TarEntry> TarReader::ParseEntry(const Block& block, Extended& extended) {
   entry.xattrs = std::move(extended.xattrs);
   entry.type = TRY(ParseType(block[156], entry.path));
   if (entry.type != TarType::kFile && *size != 0) {
-    return Bad("content in what holds none: " + entry.path);  // Readers skip it, or do not.
+    return Bad("content in an entry that cannot have any: " +
+               entry.path);  // Readers skip it, or do not.
   }
   left_ = *size;
   padding_ = Padding(*size);
   entry.size = *size;
   if (block[156] == 'S') {
-    if (extended.sparse_size) return Bad("two maps of one sparse file");
+    if (extended.sparse_size) return Bad("two maps for one sparse file");
     TRY(ReadGnuExtents(block));
     std::optional<int64_t> real = ParseTarNumber(Field(block, 483, 12));
-    if (!real || *real < 0 || *real > kSizeMax) return Bad("a sparse file's size that is none");
+    if (!real || *real < 0 || *real > kSizeMax) return Bad("an invalid size of a sparse file");
     entry.size = *real;
   } else if (extended.sparse_size && entry.type == TarType::kFile) {
     TRY(ReadPaxExtents());
@@ -332,7 +333,7 @@ Result<TarEntry> TarReader::ParseEntry(const Block& block, Extended& extended) {
 }
 
 Status TarReader::AddExtent(int64_t offset, int64_t bytes) {
-  if (extents_.size() == kTarExtentsMax) return Bad("a sparse file of too many pieces");
+  if (extents_.size() == kTarExtentsMax) return Bad("a sparse file with too many segments");
   extents_.push_back({offset, bytes});
   return Ok();
 }
@@ -349,7 +350,7 @@ Status TarReader::ReadGnuExtents(const Block& block) {
       if (field[0] == 0 && field[12] == 0) continue;
       std::optional<int64_t> offset = ParseTarNumber(field.substr(0, 12));
       std::optional<int64_t> bytes = ParseTarNumber(field.substr(12));
-      if (!offset || !bytes) return Bad("a sparse file's map that is none");
+      if (!offset || !bytes) return Bad("an invalid sparse map");
       TRY(AddExtent(*offset, *bytes));
     }
     if (flag == 0) return Ok();
@@ -368,7 +369,7 @@ Status TarReader::ReadPaxExtents() {
     std::string line;
     for (;;) {
       if (at == block.size()) {
-        if (left_ < kBlock) return Bad("a sparse file's map that is none");
+        if (left_ < kBlock) return Bad("an invalid sparse map");
         bool got = TRY(ReadBlock(block));
         if (!got) return Bad("ends in the middle of a file");
         left_ -= kBlock;
@@ -377,10 +378,10 @@ Status TarReader::ReadPaxExtents() {
       char byte = block[at++];
       if (byte == '\n') break;
       line += byte;
-      if (line.size() > 20) return Bad("a sparse file's map that is none");
+      if (line.size() > 20) return Bad("an invalid sparse map");
     }
     std::optional<int64_t> value = ParseTarDecimal(line);
-    if (!value) return Bad("a sparse file's map that is none");
+    if (!value) return Bad("an invalid sparse map");
     return *value;
   };
   int64_t count = TRY(number());
@@ -400,12 +401,12 @@ Status TarReader::CheckExtents(int64_t size) {
   for (const Extent& extent : extents_) {
     if (extent.offset < end || extent.bytes < 0 || extent.offset > size ||
         extent.bytes > size - extent.offset) {
-      return Bad("a sparse file's map that does not fit it");
+      return Bad("a sparse map that does not match the file");
     }
     end = extent.offset + extent.bytes;
     stored += extent.bytes;
   }
-  if (stored != left_) return Bad("a sparse file's map that does not fit it");
+  if (stored != left_) return Bad("a sparse map that does not match the file");
   return Ok();
 }
 

@@ -156,7 +156,7 @@ Result<UnpackedLayer> Unpack(UnpackHands& hands) {
   sys::WipeArguments();
   sys::Message mapped =
       TRY(sys::ReceiveMessage(hands.reports.get(), kUnpackMessageBytesMax, Deadline::Never()));
-  if (mapped.bytes.empty()) return Error{Code::kIo, "the parent is gone"};
+  if (mapped.bytes.empty()) return Error{Code::kIo, "the parent process has exited"};
   sys::CloseAllExcept({hands.packed.get(), hands.reports.get(), hands.directory.get()});
   codec::Sha256 diff_id;
   std::vector<std::string> waivers = TRY(ConfineUnpacking(hands.directory.get()));

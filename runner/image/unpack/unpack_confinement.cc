@@ -196,7 +196,8 @@ Result<std::vector<std::string>> ConfineUnpacking(int directory) {
   if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return Errno("prctl(PR_SET_NO_NEW_PRIVS)");
   std::vector<std::string> waivers;
   bool restricted = TRY(RestrictFiles());
-  if (!restricted) waivers.push_back("unpacked without Landlock, which this kernel does not have");
+  if (!restricted)
+    waivers.push_back("unpacked without Landlock, which this kernel does not support");
 #if !defined(__SANITIZE_ADDRESS__)
   // AddressSanitizer's runtime maps terabytes and makes calls of its own; these belong to the
   // program as shipped.

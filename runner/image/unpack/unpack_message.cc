@@ -38,10 +38,10 @@ Result<int64_t> Number(const std::string& text) {
   int64_t value = 0;
   auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error == std::errc() && end == text.data() + text.size()) return value;
-  return Error{Code::kInvalid, "the unpacking process says what makes no sense"};
+  return Error{Code::kInvalid, "malformed message from the unpacking process"};
 }
 
-Error Nonsense() { return {Code::kInvalid, "the unpacking process says what makes no sense"}; }
+Error Nonsense() { return {Code::kInvalid, "malformed message from the unpacking process"}; }
 
 }  // namespace
 

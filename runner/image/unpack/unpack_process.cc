@@ -49,7 +49,7 @@ Result<pid_t> ForkIntoNamespaces() {
   return told;
 }
 
-Error Late() { return {Code::kTemporary, "unpacking the image took too long"}; }
+Error Late() { return {Code::kTemporary, "unpacking the image timed out"}; }
 
 }  // namespace
 
@@ -113,7 +113,7 @@ Status UnpackProcess::TakeReport(const Look& look, Deadline deadline) {
     Kill();
     int status = Reap();
     std::string why = WIFSIGNALED(status) ? " by signal " + std::to_string(WTERMSIG(status)) : "";
-    return Error{Code::kIo, "the unpacking process was ended" + why};
+    return Error{Code::kIo, "the unpacking process was killed" + why};
   }
   UnpackReport report = TRY(ParseReport(message.bytes));
   if (Error* error = std::get_if<Error>(&report)) return std::move(*error);
@@ -139,7 +139,7 @@ Status UnpackProcess::Feed(std::string_view bytes, const Look& look, Deadline de
     if (ready < 0 && errno != EINTR) return Errno("poll");
     if (ready == 0) return Late();
     if (ready > 0 && waits[0].revents != 0) TRY(TakeReport(look, deadline));
-    if (ended_) return Error{Code::kInvalid, "a layer that ends before its blob does"};
+    if (ended_) return Error{Code::kInvalid, "the layer ends before its blob"};
   }
   return Ok();
 }

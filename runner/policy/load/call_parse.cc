@@ -26,8 +26,8 @@ Status RefuseRequestKeys(const Reader& reader, const Fields& fields) {
   for (std::string_view key : {"path", "query"}) {
     if (!fields.Has(key)) continue;
     return reader.Invalid(fields.At(key),
-                          "a call has no '" + std::string(key) + "': its rules name methods",
-                          "remove '" + std::string(key) + "', or write 'path' at the endpoint");
+                          "a call has no '" + std::string(key) + "': its rules match by method",
+                          "remove '" + std::string(key) + "', or set 'path' on the endpoint");
   }
   return Ok();
 }
@@ -41,7 +41,7 @@ Result<const YamlNode*> FindToolMatcher(const Reader& reader, const Fields& fiel
   for (const YamlEntry& entry : params->entries) {
     if (entry.key != "name") {
       return reader.Invalid(entry.at,
-                            "'params." + entry.key + "': only the name of a tool can be matched",
+                            "'params." + entry.key + "': only the tool name can be matched",
                             "write 'params: {name: ...}', or 'tool: ...'");
     }
     if (tool != nullptr) {
@@ -61,8 +61,8 @@ Result<std::vector<std::string>> ParseTools(Reader* reader, const Fields& fields
   bool wild = std::any_of(tools.begin(), tools.end(), HasWildcard);
   if (wild && !endpoint.mcp.strict_tool_names) {
     return reader->Invalid(matcher->at,
-                           "a pattern of tool names needs 'strict_tool_names': without it a name "
-                           "may hold any character",
+                           "a pattern for tool names needs 'strict_tool_names': without it, a name "
+                           "may contain any character",
                            "remove 'strict_tool_names: false', or name the tools");
   }
   return tools;
@@ -75,9 +75,10 @@ Result<std::string> ParseJsonRpcMethod(const Reader& reader, const Fields& field
                           "write 'method: \"*\"' for every method");
   }
   if (method != "*" && HasWildcard(method)) {
-    return reader.Invalid(fields.At("method"),
-                          "json-rpc method '" + method + "' is a pattern: only a lone '*' is",
-                          "write one rule for each method");
+    return reader.Invalid(
+        fields.At("method"),
+        "json-rpc method '" + method + "' is a pattern; only '*' by itself is supported",
+        "write one rule per method");
   }
   return method;
 }
@@ -94,12 +95,14 @@ Result<std::string> ParseMcpMethod(const Reader& reader, const Fields& fields,
                    : "write 'method: initialize', or 'mcp: {allow_all_known_mcp_methods: true}'");
   }
   if (HasWildcard(method) && !method.starts_with("tools/")) {
-    return reader.Invalid(fields.At("method"),
-                          "mcp method '" + method + "' is a pattern outside 'tools/'",
-                          "write 'mcp: {allow_all_known_mcp_methods: true}' for every method");
+    return reader.Invalid(
+        fields.At("method"),
+        "mcp method '" + method + "' is a pattern; patterns are supported only after 'tools/'",
+        "write 'mcp: {allow_all_known_mcp_methods: true}' for every method");
   }
   if (names_tool && method != codec::kToolsCall) {
-    return reader.Invalid(fields.At("method"), "only 'tools/call' has a tool, not '" + method + "'",
+    return reader.Invalid(fields.At("method"),
+                          "'tool' applies only to 'tools/call', not to '" + method + "'",
                           "write 'method: tools/call'");
   }
   TRY(CheckGlob(reader, fields.At("method"), "method", method, '.'));
@@ -148,7 +151,7 @@ Status CheckToolConflicts(const Reader& reader, const Endpoint& endpoint) {
       bool denies = rules == &endpoint.deny_rules;
       return reader.Invalid(rule.at,
                             "method '" + rule.method + "' " + (denies ? "denies" : "allows") +
-                                " every tool, while other rules name the tools to allow",
+                                " every tool, although other rules list the tools to allow",
                             "add 'tool: NAME' to this rule, or remove it");
     }
   }

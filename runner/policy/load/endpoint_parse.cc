@@ -40,7 +40,8 @@ class EndpointParser {
   Result<uint16_t> ParsePort(const YamlNode& node) const {
     std::optional<uint64_t> port = codec::YamlUnsigned(node);
     if (!port || *port > 65535) {
-      return reader_.Invalid(node.at, "a port is a number from 1 to 65535", "write 'port: 443'");
+      return reader_.Invalid(node.at, "a port must be a number from 1 to 65535",
+                             "write 'port: 443'");
     }
     return static_cast<uint16_t>(*port);
   }
@@ -59,7 +60,7 @@ class EndpointParser {
       for (const YamlNode& item : ports->items) {
         uint16_t number = TRY(ParsePort(item));
         if (number == 0)
-          return reader_.Invalid(item.at, "a port is a number from 1 to 65535",
+          return reader_.Invalid(item.at, "a port must be a number from 1 to 65535",
                                  "write 'port: 443'");
         endpoint_.ports.push_back(number);
       }
@@ -104,7 +105,8 @@ class EndpointParser {
     if (endpoint_.protocol == Protocol::kTcp) {
       fault = TcpHostFault(written);
     } else if (endpoint_.host.empty()) {
-      if (endpoint_.protocol == Protocol::kMcp) fault = "is missing, and 'protocol: mcp' needs one";
+      if (endpoint_.protocol == Protocol::kMcp)
+        fault = "is missing, and 'protocol: mcp' requires it";
       if (endpoint_.allowed_ips.empty()) fault = "is missing, and there are no 'allowed_ips'";
     } else {
       fault = HostFault(endpoint_.host);
@@ -208,10 +210,10 @@ class EndpointParser {
     if (!CarriesGraphql(endpoint_)) return Ok();
     for (const HttpRule& rule : endpoint_.rules) {
       if (rule.method != "WEBSOCKET_TEXT") continue;
-      return reader_.Invalid(rule.at,
-                             "WEBSOCKET_TEXT cannot stand beside GraphQL: its messages are judged "
-                             "by operation",
-                             "write 'operation_type: subscription' in place of the method");
+      return reader_.Invalid(
+          rule.at,
+          "WEBSOCKET_TEXT cannot be combined with GraphQL rules: messages are judged by operation",
+          "write 'operation_type: subscription' instead of the method");
     }
     return Ok();
   }
@@ -221,27 +223,28 @@ class EndpointParser {
     if (!surprise.empty()) reader_.Warn(fields_.At("host"), surprise);
     bool has_access = endpoint_.access != Access::kNone;
     if (endpoint_.tls == TlsMode::kSkip && (has_access || JudgesRequests(endpoint_.protocol))) {
-      reader_.Warn(fields_.At("tls"),
-                   "with 'tls: skip' no request over TLS can be judged: only the connection is");
+      reader_.Warn(
+          fields_.At("tls"),
+          "with 'tls: skip', requests over TLS cannot be inspected: only the connection is judged");
     } else if (has_access && !fields_.Has("protocol")) {
       reader_.Warn(fields_.At("access"),
-                   "'access' without 'protocol' is only a label to OpenShell; here requests are "
-                   "inspected and it is enforced");
+                   "OpenShell treats 'access' without 'protocol' as a label only; here it is "
+                   "enforced, and requests are inspected");
     }
     if (!endpoint_.path.empty() && endpoint_.protocol == Protocol::kL4) {
       reader_.Warn(fields_.At("path"), "'path' without a 'protocol' has no effect");
     }
     if (endpoint_.enforcement == Enforcement::kAudit) {
       reader_.Warn(fields_.At("enforcement"),
-                   "audit: requests that the rules refuse will pass and be recorded");
+                   "audit: requests that the rules deny are allowed and recorded");
     }
     for (const std::vector<HttpRule>* rules : {&endpoint_.rules, &endpoint_.deny_rules}) {
       for (const HttpRule& rule : *rules) {
         if (!HasShortStar(rule.path)) continue;
         reader_.Warn(rule.at,
                      "'*' in path '" + rule.path +
-                         "' stays within one segment, though OpenShell's documents let it cross "
-                         "'/'; write '**' as a whole segment to cross");
+                         "' matches within one segment, although OpenShell's documentation lets it "
+                         "cross '/'; write '**' as a whole segment to cross");
       }
     }
   }

@@ -116,8 +116,8 @@ Result<uint32_t> Fields::Number(std::string_view key, uint32_t fallback, uint32_
   std::optional<uint64_t> number = codec::YamlUnsigned(*value);
   if (number && *number >= least && *number <= most) return static_cast<uint32_t>(*number);
   return reader_->Invalid(At(key),
-                          "'" + std::string(key) + "' is a number from " + std::to_string(least) +
-                              " to " + std::to_string(most),
+                          "'" + std::string(key) + "' must be a number from " +
+                              std::to_string(least) + " to " + std::to_string(most),
                           "write '" + std::string(key) + ": " + std::to_string(fallback) + "'");
 }
 
@@ -164,8 +164,8 @@ Result<std::optional<size_t>> Fields::Choice(std::string_view key,
   for (size_t i = 0; i < values.size(); ++i) {
     if (values[i] == wanted) return std::optional<size_t>(i);
   }
-  return reader_->Invalid(At(key), "'" + text + "' is not a value of '" + std::string(key) + "'",
-                          OneOf(values));
+  return reader_->Invalid(
+      At(key), "'" + text + "' is not a valid value for '" + std::string(key) + "'", OneOf(values));
 }
 
 std::optional<std::string> ScalarText(const YamlNode& node) {

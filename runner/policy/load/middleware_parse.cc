@@ -25,13 +25,13 @@ Result<int32_t> ParseOrder(const Reader& reader, const Fields& fields) {
   const char* end = text.data() + text.size();
   std::from_chars_result parsed = std::from_chars(text.data(), end, order);
   if (parsed.ec == std::errc() && parsed.ptr == end) return order;
-  return reader.Invalid(fields.At("order"), "'order' is a number, not '" + text + "'",
+  return reader.Invalid(fields.At("order"), "'order' must be a number, not '" + text + "'",
                         "write 'order: 10'");
 }
 
 std::string SelectorFault(const std::string& pattern) {
   if (pattern.empty()) return "is empty";
-  if (pattern.find_first_of(" \t\r\n") != std::string::npos) return "contains a blank";
+  if (pattern.find_first_of(" \t\r\n") != std::string::npos) return "contains a space";
   if (pattern.find_first_of("{}") != std::string::npos) return "contains a brace";
   for (size_t start = 0; start <= pattern.size();) {
     size_t dot = std::min(pattern.find('.', start), pattern.size());
@@ -89,7 +89,7 @@ Result<Middleware> ParseMiddleware(Reader* reader, const YamlEntry& entry) {
   if (middleware.name.empty()) middleware.name = entry.key;
   std::optional<size_t> kind = TRY(fields.Choice("middleware", {"openshell/regex"}));
   if (!kind) {
-    return reader->Invalid(entry.at, "'" + entry.key + "' does not say which 'middleware' it is",
+    return reader->Invalid(entry.at, "'" + entry.key + "' has no 'middleware'",
                            "write 'middleware: openshell/regex'");
   }
   middleware.order = TRY(ParseOrder(*reader, fields));
@@ -156,9 +156,9 @@ Status CheckMiddlewareTunnels(const Reader& reader, const Policy& policy) {
       for (const Endpoint& endpoint : network.endpoints) {
         if (endpoint.tls != TlsMode::kSkip || !MaySelect(middleware, endpoint.host)) continue;
         return reader.Invalid(middleware.at,
-                              "'" + middleware.name + "' fails closed and cannot look into '" +
+                              "'" + middleware.name + "' fails closed and cannot inspect '" +
                                   endpoint.host + "', which has 'tls: skip'",
-                              "exclude that host, or write 'on_error: fail_open'");
+                              "exclude the host, or write 'on_error: fail_open'");
       }
     }
   }

@@ -131,7 +131,7 @@ Error Ambiguous(const std::string& file, const Endpoint& a, const Endpoint& b,
       "network endpoint ambiguity validation failed: " + Describe(later) + " and " +
           Describe(earlier) + " (" + other + ") share a port and differ in " + std::string(field),
       earlier.at.line == 0 ? "write 'defaults: none' and list what you need"
-                           : "write the same in both, or a narrower 'path' in one");
+                           : "make both agree, or use a narrower 'path' in one");
 }
 
 }  // namespace
@@ -149,7 +149,7 @@ Status CheckOverlaps(const std::string& file, const Policy& policy) {
   }
   if (endpoints.size() > kEndpointsMax) {
     return codec::InvalidAt(file, {}, "more than 2000 endpoints",
-                            "use patterns of hosts, or lists of ports");
+                            "use host patterns, or lists of ports");
   }
   for (size_t i = 0; i < endpoints.size(); ++i) {
     for (size_t j = i + 1; j < endpoints.size(); ++j) {

@@ -47,17 +47,18 @@ bool HasParentComponent(const std::string& path) {
 
 Status CheckPath(const Reader& reader, codec::Position at, const std::string& path, bool writable) {
   if (path.size() > kPathBytesMax) {
-    return reader.Invalid(at, "a path longer than 4096 bytes", "name one of its parent folders");
+    return reader.Invalid(at, "a path longer than 4096 bytes",
+                          "list one of its parent directories");
   }
   if (!path.starts_with('/')) {
     return reader.Invalid(at, "path '" + path + "' is not absolute", "write '/" + path + "'");
   }
   if (HasParentComponent(path)) {
     return reader.Invalid(at, "path '" + path + "' contains a '..' (path traversal)",
-                          "write the path it leads to");
+                          "write the path it resolves to");
   }
   if (writable && IsOnlySlashes(path)) {
-    return reader.Invalid(at, "writing to '/' is overly broad", "list the folders to write to");
+    return reader.Invalid(at, "writing to '/' is overly broad", "list the directories to write to");
   }
   return Ok();
 }
@@ -81,7 +82,7 @@ Result<FilesystemPolicy> ParseFilesystem(Reader* reader, const YamlNode* node) {
   filesystem.read_only = TRY(ParsePaths(reader, fields, "read_only", false));
   filesystem.read_write = TRY(ParsePaths(reader, fields, "read_write", true));
   if (filesystem.read_only.size() + filesystem.read_write.size() > kPathsMax) {
-    return reader->Invalid(node->at, "more than 256 paths", "name their parent folders");
+    return reader->Invalid(node->at, "more than 256 paths", "list their parent directories");
   }
   return filesystem;
 }
@@ -154,7 +155,7 @@ Result<Policy> ParseFullForm(Reader* reader, const YamlNode& root) {
 void CheckBlanks(Reader* reader, const YamlNode& node) {
   std::string_view trimmed = ascii::Trimmed(node.text);
   if (trimmed != node.text && !trimmed.empty()) {
-    reader->KeepError(reader->Invalid(node.at, "text begins or ends with a blank",
+    reader->KeepError(reader->Invalid(node.at, "text begins or ends with a space",
                                       "write '\"" + std::string(trimmed) + "\"'"));
   }
   for (const YamlNode& item : node.items) CheckBlanks(reader, item);
@@ -175,8 +176,7 @@ Result<ParsedPolicy> ParseForm(Reader* reader, const YamlNode& root, const Parse
   }
   bool has_short_key = root.Find("endpoints") != nullptr || root.Find("defaults") != nullptr;
   if (root.Find("version") != nullptr && has_short_key) {
-    return reader->Invalid(root.at,
-                           "'version' and 'endpoints' are two forms of a policy; a file has one",
+    return reader->Invalid(root.at, "a policy has either 'version' or 'endpoints', not both",
                            "remove 'version', or move the endpoints into 'network_policies'");
   }
   ParsedPolicy parsed;

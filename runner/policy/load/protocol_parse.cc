@@ -137,16 +137,15 @@ class ProtocolKeyParser {
     codec::Position at = fields_.At("credential_signing");
     if (endpoint_.signing_service.empty()) {
       return reader_.Invalid(at, "'credential_signing' needs a 'signing_service'",
-                             "add 'signing_service: bedrock', as the service is called in AWS");
+                             "add 'signing_service: bedrock', using the service's name in AWS");
     }
     if (endpoint_.request_body_credential_rewrite) {
-      return reader_.Invalid(at,
-                             "'credential_signing' and 'request_body_credential_rewrite' exclude "
-                             "each other",
-                             "remove 'request_body_credential_rewrite'");
+      return reader_.Invalid(
+          at, "'credential_signing' and 'request_body_credential_rewrite' are mutually exclusive",
+          "remove 'request_body_credential_rewrite'");
     }
     if (endpoint_.tls == TlsMode::kSkip) {
-      return reader_.Invalid(at, "with 'tls: skip' no request can be signed",
+      return reader_.Invalid(at, "requests cannot be signed with 'tls: skip'",
                              "remove 'tls: skip', or 'credential_signing'");
     }
     return Ok();

@@ -75,7 +75,7 @@ Result<HttpRule> ParseRequestMatch(Reader* reader, const Fields& fields, Protoco
   }
   if (!IsKnownMethod(protocol, rule.method)) {
     std::string of = protocol == Protocol::kWebSocket ? "WebSocket" : "HTTP";
-    reader->Warn(fields.At("method"), "'" + rule.method + "' is not a known method of " + of);
+    reader->Warn(fields.At("method"), "'" + rule.method + "' is not a method of " + of);
   }
   rule.query = TRY(ParseQuery(reader, fields));
   return rule;
@@ -106,8 +106,8 @@ Status RefuseMixture(const Reader& reader, const Fields& fields, bool on_websock
   for (std::string_view key : {"method", "path", "query"}) {
     if (!fields.Has(key)) continue;
     return reader.Invalid(fields.At(key),
-                          "a GraphQL rule of a WebSocket has no '" + std::string(key) + "'",
-                          "write it as a rule of its own: 'allow: {method: GET, path: \"/**\"}'");
+                          "a GraphQL rule for a WebSocket cannot have '" + std::string(key) + "'",
+                          "write it as a separate rule: 'allow: {method: GET, path: \"/**\"}'");
   }
   return Ok();
 }
@@ -190,7 +190,7 @@ Result<std::vector<std::string>> ParsePatterns(Reader* reader, std::string_view 
     }
     if (pattern->empty()) {
       return reader->Invalid(one->at, std::string(what) + " has an empty pattern",
-                             "write '\"*\"' for every text without a dot");
+                             "write '\"*\"' to match any text without a dot");
     }
     TRY(CheckGlob(*reader, one->at, what, *pattern, '.'));
     patterns.push_back(*std::move(pattern));
@@ -205,7 +205,7 @@ Status CheckGlob(const Reader& reader, codec::Position at, std::string_view what
   return reader.Invalid(at,
                         std::string(what) + " '" + std::string(pattern) +
                             "' is not a valid pattern: " + glob.error().what,
-                        "write a backslash before a '[' or '{' that stands for itself");
+                        "write a backslash before a literal '[' or '{'");
 }
 
 bool HasShortStar(std::string_view path) {

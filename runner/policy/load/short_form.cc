@@ -144,12 +144,12 @@ class EndpointTextParser {
     std::string access = Get(2);
     if (access.empty()) {
       if (segments_.size() != 3) return Ok();
-      return reader_.Invalid(At(2), "the access is empty", OneOf(AccessNames()));
+      return reader_.Invalid(At(2), "the access preset is empty", OneOf(AccessNames()));
     }
     for (Access value : {Access::kReadOnly, Access::kReadWrite, Access::kFull}) {
       if (AccessName(value) == access) endpoint_.access = value;
     }
-    if (endpoint_.access == Access::kNone) return Unknown(2, "an access", AccessNames());
+    if (endpoint_.access == Access::kNone) return Unknown(2, "an access preset", AccessNames());
     return Ok();
   }
 
@@ -163,12 +163,13 @@ class EndpointTextParser {
       return Unknown(3, "a protocol", {"rest", "websocket", "sql", "tcp"});
     }
     if (JudgesRequests(endpoint_.protocol) && endpoint_.access == Access::kNone) {
-      return reader_.Invalid(At(3), "protocol '" + protocol + "' needs an access",
+      return reader_.Invalid(At(3), "protocol '" + protocol + "' needs an access preset",
                              OneOf(AccessNames()));
     }
     if (endpoint_.protocol == Protocol::kTcp) {
       if (endpoint_.access != Access::kNone) {
-        return reader_.Invalid(At(2), "protocol 'tcp' has no requests, so no access",
+        return reader_.Invalid(At(2),
+                               "protocol 'tcp' has no requests, so it takes no access preset",
                                "write 'host:port::tcp'");
       }
       std::string fault = TcpHostFault(Get(0));
@@ -188,15 +189,15 @@ class EndpointTextParser {
     }
     if (enforcement.empty()) return Ok();
     if (enforcement != "enforce" && enforcement != "audit") {
-      return Unknown(4, "an enforcement", {"enforce", "audit"});
+      return Unknown(4, "an enforcement mode", {"enforce", "audit"});
     }
     if (!JudgesRequests(endpoint_.protocol)) {
-      return reader_.Invalid(At(4), "an enforcement needs the protocol 'rest' or 'websocket'",
+      return reader_.Invalid(At(4), "an enforcement mode needs the protocol 'rest' or 'websocket'",
                              "write 'host:port:access:rest:" + enforcement + "'");
     }
     if (enforcement == "audit") {
       endpoint_.enforcement = Enforcement::kAudit;
-      reader_.Warn(At(4), "audit: requests that the access refuses will pass and be recorded");
+      reader_.Warn(At(4), "audit: requests that the access preset denies are allowed and recorded");
     }
     return Ok();
   }
@@ -373,7 +374,7 @@ Result<std::vector<NetworkPolicy>> ParseShortForm(Reader* reader, const YamlNode
   policy.at = fields.At("endpoints");
   policy.endpoints = TRY(ParseEndpoints(reader, fields, defaults));
   if (defaults == Defaults::kNone && policy.endpoints.empty()) {
-    reader->Warn(policy.at, "no endpoints and no defaults: nothing may connect anywhere");
+    reader->Warn(policy.at, "no endpoints and no defaults: every connection is refused");
   }
   std::vector<NetworkPolicy> policies = DefaultNetworkPolicies(defaults, context);
   if (!policy.endpoints.empty()) policies.push_back(std::move(policy));

@@ -239,7 +239,7 @@ DestinationDecision DecideDestination(const Handling& handling, std::string_view
 bool ValidateAllowedIp(std::string_view cidr, std::string* why_not) {
   std::optional<Range> range = ParseRange(cidr);
   if (!range) {
-    *why_not = "neither an address nor CIDR";
+    *why_not = "neither an IP address nor a CIDR range";
     return false;
   }
   for (std::string_view text : kAlwaysBlocked) {
@@ -247,12 +247,12 @@ bool ValidateAllowedIp(std::string_view cidr, std::string* why_not) {
     const Range& wider = blocked.prefix <= range->prefix ? blocked : *range;
     const Range& narrower = blocked.prefix <= range->prefix ? *range : blocked;
     if (!Contains(wider, narrower.base)) continue;
-    *why_not = "overlaps " + std::string(text) + ", which no policy opens";
+    *why_not = "overlaps " + std::string(text) + ", which no policy can allow";
     return false;
   }
   for (const Range& metadata : Metadata()) {
     if (range->prefix < metadata.prefix || !Contains(metadata, range->base)) continue;
-    *why_not = "is a cloud's metadata address, which no policy opens";
+    *why_not = "is a cloud metadata address, which no policy can allow";
     return false;
   }
   return true;

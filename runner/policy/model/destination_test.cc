@@ -105,7 +105,7 @@ TEST_CASE("No policy opens a cloud's metadata address, by name, literally or by 
     beside.front().bytes[15] ^= 1;
     CHECK(DecideDestination(declared, "a.example.com", 80, beside).allowed);
     CHECK(DecideDestination(ranged, "a.example.com", 80, beside).allowed);
-    CHECK(Fault(text) == "is a cloud's metadata address, which no policy opens");
+    CHECK(Fault(text) == "is a cloud metadata address, which no policy can allow");
     CHECK(Fault(RenderAddress(beside.front())).empty());
   }
 }
@@ -127,12 +127,12 @@ TEST_CASE("ValidateAllowedIp refuses what overlaps an address no policy opens") 
   for (std::string_view text : {"0.0.0.0/0", "169.254.169.254/32", "169.254.169.254", "::/0",
                                 "127.0.0.0/8", "127.0.0.1", "::ffff:0:0/96", "fe80::/64", "::1"}) {
     CAPTURE(text);
-    CHECK(Fault(text).find("which no policy opens") != std::string::npos);
+    CHECK(Fault(text).find("which no policy can allow") != std::string::npos);
   }
   for (std::string_view text : {"", "x", "10.0.0.0/", "10.0.0.0/33", "::/129", "10.0.0.0/-1",
                                 "10.0.0.0/1x", "10.0.0/8", "10.0.0.0/008x"}) {
     CAPTURE(text);
-    CHECK(Fault(text) == "neither an address nor CIDR");
+    CHECK(Fault(text) == "neither an IP address nor a CIDR range");
   }
 }
 

@@ -48,7 +48,7 @@ std::string PatternFault(std::string_view host) {
       return "has '**' outside its first label";
     }
     if (labels[i].find('*') != std::string_view::npos && labels[i] != "*") {
-      return "has '*' as a part of a later label";
+      return "has '*' in a later label";
     }
   }
   Result<codec::Glob> glob = codec::Glob::Parse(host, '.');
@@ -147,11 +147,11 @@ std::string HostFault(std::string_view host) {
   if (host.size() > kHostBytesMax) return "is longer than 253 bytes";
   if (host.find("://") != std::string_view::npos) return "is a URL";
   for (char c : host) {
-    if (static_cast<uint8_t>(c) <= 0x20 || c == 0x7F) return "contains a blank";
+    if (static_cast<uint8_t>(c) <= 0x20 || c == 0x7F) return "contains a space";
     if (c == '/' || c == '@') return "contains '" + std::string(1, c) + "'";
   }
   std::optional<std::string> name = codec::PunycodeHost(host);
-  if (name) return "is not ASCII; the name service knows it as '" + *name + "'";
+  if (name) return "is not ASCII; in DNS it is '" + *name + "'";
   if (IsHostPattern(host)) return PatternFault(host);
   if (ParseAddress(host)) return "";
   for (char c : host) {
@@ -193,17 +193,16 @@ std::string HostSurprise(std::string_view host) {
                   plain == "::";
   if (CoversPublicSuffix(host)) {
     return "host '" + std::string(host) +
-           "' covers names that anyone can register; write the names that are meant";
+           "' matches names that anyone can register; list the names you need";
   }
   if (!loopback && address && ClassifyAddress(*address) == AddressClass::kAlwaysBlocked) {
     return "host '" + std::string(host) +
-           "' never leads out of the sandbox: no policy opens link-local addresses and those of "
-           "cloud metadata";
+           "' can never be reached: no policy can allow link-local or cloud metadata addresses";
   }
   if (!loopback) return "";
   return "host '" + std::string(host) +
-         "' never leads out of the sandbox; write 'host.openshell.internal' for a service of the "
-         "machine it runs on";
+         "' refers to the sandbox itself; write 'host.openshell.internal' for a service on the "
+         "host";
 }
 
 bool HostMatches(std::string_view pattern, std::string_view host) {

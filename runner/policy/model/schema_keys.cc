@@ -68,36 +68,36 @@ constexpr auto kModes = std::to_array<std::string_view>({"redact"});
 constexpr auto kKeys = std::to_array<KeySpec>({
     Patterned(
         kShortForm, "endpoints", kTexts, kEndpointPattern, "none",
-        "Endpoints as `host:port[:access[:protocol[:enforcement[:options]]]]`, for the agent: "
-        "the command that a run starts, whatever it executes, and all that it starts. Options are "
-        "`allowed-ip=CIDR`, "
-        "`allow-uninspected-credentials`, `websocket-credential-rewrite` and "
+        "Endpoints as `host:port[:access[:protocol[:enforcement[:options]]]]`, for the agent: the "
+        "command that a run starts, and everything it executes or starts. Options are "
+        "`allowed-ip=CIDR`, `allow-uninspected-credentials`, `websocket-credential-rewrite` and "
         "`request-body-credential-rewrite`, separated by commas."),
-    Choice(
-        kShortForm, "defaults", kDefaults, "`agentic-ci`",
-        "Which endpoints are open beside those listed; `none` when `endpoints` is an empty list. "
-        "`minimal` is the agent's model endpoint, "
-        "and the forge for git, read only."),
+    Choice(kShortForm, "defaults", kDefaults, "`agentic-ci`",
+           "Which endpoints are open in addition to those listed; `none` if `endpoints` is an "
+           "empty list. `minimal` opens the agent's model endpoint, and the forge for read-only "
+           "git access."),
     Number(kDocument, "version", 1, 1, "required", "Must be 1."),
     Nested(kDocument, "filesystem_policy", kMapping, kFilesystem, "the restrictive default",
            "Which paths the sandbox may read and write."),
     Nested(kDocument, "landlock", kMapping, kLandlock, "`best_effort`",
-           "How strictly Landlock is asked for."),
+           "How strictly Landlock is required."),
     Nested(kDocument, "process", kMapping, kProcess, "none", "The user the agent runs as."),
     Nested(kDocument, "network_policies", kMap, kNetworkPolicy, "none",
-           "Who may connect where. The key names the policy and does not start with `_provider_`; "
-           "without any, nothing may connect."),
+           "Which programs may connect to which endpoints. The key names the policy and must not "
+           "start with `_provider_`. Without any policy, nothing may connect."),
     Nested(kDocument, "network_middlewares", kMap, kMiddleware, "none",
-           "What is done to bodies on their way out. At most 10."),
+           "How outgoing bodies are processed. At most 10."),
     {kFilesystem, "include_workdir", kBoolean, "`false`",
-     "Whether the agent may read and write the checkout; otherwise it is shown an empty directory. "
-     "`true` when the whole section is absent."},
+     "Whether the agent may read and write the checkout; if not, it sees an empty directory. "
+     "`true` if the whole section is absent."},
     Patterned(kFilesystem, "read_only", kTexts, "^\\s*/", "none",
-              "Absolute paths that may be read. `/`: all but homes and the sandbox's own places."),
+              "Absolute paths that may be read. `/`: everything except home directories and the "
+              "sandbox's private directories."),
     Patterned(kFilesystem, "read_write", kTexts, "^\\s*/", "none",
               "Absolute paths that may be read and written."),
     Choice(kLandlock, "compatibility", kCompatibility, "`best_effort`",
-           "With `hard_requirement` a run is refused where a listed path cannot be enforced."),
+           "With `hard_requirement`, the run is refused if access to a listed path cannot be "
+           "enforced."),
     Patterned(kProcess, "run_as_user", kText, "^\\s*(sandbox|[1-9][0-9]*)?\\s*$", "the image's",
               "`sandbox`, or a number from 1 to 4294967294."),
     {kProcess, "run_as_group", kText, "the image's",
@@ -105,8 +105,8 @@ constexpr auto kKeys = std::to_array<KeySpec>({
     {kNetworkPolicy, "name", kText, "the key", "Shown in records and refusals."},
     Nested(kNetworkPolicy, "endpoints", kMappings, kEndpoint, "none", "Where connections may go."),
     Nested(kNetworkPolicy, "binaries", kMappings, kBinary, "none",
-           "Which programs may connect: the executable itself or any of its ancestors. None listed "
-           "means no program at all."),
+           "Which programs may connect: the executable itself or any of its ancestors. If none are "
+           "listed, no program may connect."),
     {kBinary, "path", kText, "required",
      "An absolute path, or a pattern when it contains `*`: `/usr/bin/*`, `**/node`, `/**`."},
     Ignored(kBinary, "harness", kBoolean, "`false`", "Deprecated in OpenShell."),
@@ -114,30 +114,33 @@ constexpr auto kKeys = std::to_array<KeySpec>({
      "A name, an address, or a pattern when it contains `*`: `*` is one label, a leading `**` is "
      "one or more. May be absent when `allowed_ips` is given."},
     Number(kEndpoint, "port", 0, 65535, "none", "The port."),
-    Number(kEndpoint, "ports", 1, 65535, "none", "Several ports; excludes `port`.", kNumbers),
+    Number(kEndpoint, "ports", 1, 65535, "none", "Several ports. Mutually exclusive with `port`.",
+           kNumbers),
     {kEndpoint, "path", kText, "every path",
-     "Selects the requests this endpoint speaks for: a pattern that starts with `/`, or `**`."},
-    Choice(kEndpoint, "protocol", kProtocols, "the connection alone",
+     "Selects the requests that this endpoint applies to: a pattern that starts with `/`, or "
+     "`**`."},
+    Choice(kEndpoint, "protocol", kProtocols, "the connection only",
            "What is judged. `rest`: HTTP requests, by `rules` or `access`. `websocket`: handshakes "
            "and text messages. `graphql`: operations. `json-rpc` and `mcp`: calls, by `rules`. "
-           "`sql`: nothing can be enforced, only recorded. `tcp`: raw connections, also for "
-           "programs that know no proxy.",
+           "`sql`: can only be recorded, not enforced. `tcp`: raw connections, also from programs "
+           "without proxy support.",
            true),
     Choice(kEndpoint, "tls", kTls, "inspected",
            "`skip`: TLS is not terminated, so no request can be judged. The other two are "
            "deprecated and mean the default."),
     Choice(kEndpoint, "enforcement", kEnforcement, "`enforce`",
-           "`audit`: requests that the rules refuse pass and are recorded. `sql` needs it."),
+           "`audit`: requests that the rules deny are allowed and recorded. Required for `sql`."),
     Choice(kEndpoint, "access", kAccess, "none",
            "A preset of rules. For requests: GET, HEAD, OPTIONS; those and POST, PUT, PATCH; or "
            "everything. For `websocket`: handshakes; those and text messages; or everything. For "
-           "`graphql`: queries; those and mutations; or everything. Excludes `rules`; `json-rpc` "
-           "and `mcp` have none."),
-    Nested(kEndpoint, "rules", kMappings, kRule, "none", "Requests that may pass."),
+           "`graphql`: queries; those and mutations; or everything. Mutually exclusive with "
+           "`rules`; not available for `json-rpc` and `mcp`."),
+    Nested(kEndpoint, "rules", kMappings, kRule, "none", "Requests that are allowed."),
     Nested(kEndpoint, "deny_rules", kMappings, kMatch, "none",
-           "Requests that never pass, whatever allows them."),
+           "Requests that are always denied, even if another rule allows them."),
     {kEndpoint, "allowed_ips", kTexts, "none",
-     "The only addresses the host may resolve to, as addresses or CIDR; opens private ones."},
+     "The only addresses that the host may resolve to, as IP addresses or CIDR ranges; may include "
+     "private ones."},
     {kEndpoint, "allow_encoded_slash", kBoolean, "`false`",
      "Keep `%2F` in paths instead of refusing the request."},
     {kEndpoint, "websocket_credential_rewrite", kBoolean, "`false`",
@@ -145,13 +148,12 @@ constexpr auto kKeys = std::to_array<KeySpec>({
     {kEndpoint, "request_body_credential_rewrite", kBoolean, "`false`",
      "Replace placeholders of credentials in request bodies. Needs `rest`."},
     {kEndpoint, "allow_uninspected_credentials", kBoolean, "`false`",
-     "A host that a credential is bound to may be reached without inspection: the credential is "
-     "then never put in."},
+     "Allow uninspected connections to a host that a credential is bound to; the credential is "
+     "then never inserted."},
     Choice(kEndpoint, "persisted_queries", kPersisted, "`deny`",
-           "`graphql` and `websocket`: whether a query may be sent by the hash or id it is "
-           "registered with."),
+           "`graphql` and `websocket`: whether a query may be sent by its registered hash or id."),
     Nested(kEndpoint, "graphql_persisted_queries", kMap, kPersistedQuery, "none",
-           "`graphql` and `websocket`: registered queries by their hash or id."),
+           "`graphql` and `websocket`: registered queries, keyed by hash or id."),
     Number(kEndpoint, "graphql_max_body_bytes", 1, kUint32Max, "65536",
            "`graphql` and `websocket`: the largest body that is judged; a larger one is refused."),
     Nested(kEndpoint, "json_rpc", kMapping, kJsonRpc, "none",
@@ -159,42 +161,43 @@ constexpr auto kKeys = std::to_array<KeySpec>({
     Nested(kEndpoint, "mcp", kMapping, kMcp, "none", "`mcp`: how calls are judged."),
     Choice(kEndpoint, "credential_signing", kSigning, "none",
            "Sign requests with AWS Signature Version 4: with the body's hash (`sigv4:body`), "
-           "without (`sigv4:no_body`), or as the service wants it (`sigv4`). Excludes "
-           "`request_body_credential_rewrite`."),
+           "without (`sigv4:no_body`), or as the service requires (`sigv4`). Mutually exclusive "
+           "with `request_body_credential_rewrite`."),
     {kEndpoint, "signing_service", kText, "none",
      "The service's name in signatures, such as `bedrock`. Required with `credential_signing`."},
     {kEndpoint, "signing_region", kText, "from the host's name", "The region in signatures."},
     Nested(kEndpoint, "credential_binding", kMapping, kCredentialBinding, "none",
-           "Which provider's credentials this endpoint takes."),
-    Nested(kRule, "allow", kMapping, kMatch, "required", "What the rule lets pass."),
-    {kMatch, "method", kText, "required but for GraphQL and SQL",
-     "`rest`: the method, in any case; `*` is every one, and GET lets HEAD pass too. `websocket`: "
-     "GET for the handshake, WEBSOCKET_TEXT for a text message. `json-rpc`: the method of the "
-     "call, or a lone `*`. `mcp`: likewise, a pattern only behind `tools/`; may be absent with "
-     "`allow_all_known_mcp_methods`."},
+           "The provider whose credentials are used for this endpoint."),
+    Nested(kRule, "allow", kMapping, kMatch, "required", "What the rule allows."),
+    {kMatch, "method", kText, "required, except for GraphQL and SQL",
+     "`rest`: the method, case-insensitive; `*` matches every method, and GET also allows HEAD. "
+     "`websocket`: GET for the handshake, WEBSOCKET_TEXT for a text message. `json-rpc`: the "
+     "method of the call, or `*` by itself. `mcp`: the same, with patterns only after `tools/`; "
+     "may be absent with `allow_all_known_mcp_methods`."},
     {kMatch, "path", kText, "required for `rest` and `websocket`",
-     "A pattern for the canonical path: `*` stays within one segment, `**` crosses; a lone `**` is "
-     "every path. Case and a `/` at the end count: see below."},
+     "A pattern for the canonical path: `*` matches within one segment, `**` across segments; `**` "
+     "by itself matches every path. Case and a trailing `/` are significant: see below."},
     Nested(kMatch, "query", kPatterns, kMatcher, "none",
-           "Per key of the query a pattern, or a mapping. To allow, every value of the key must "
-           "match; to deny, one is enough."),
+           "For each query key, a pattern or a mapping. An allow rule requires every value of the "
+           "key to match; for a deny rule, one is enough."),
     {kMatch, "command", kText, "required for `sql`",
-     "`sql`: the command, in any case; `*` is every one."},
+     "`sql`: the command, case-insensitive; `*` matches every command."},
     Choice(kMatch, "operation_type", kOperations, "required for `graphql`",
-           "`graphql`, and messages of `websocket`: the kind of operation; `*` is every one."),
+           "`graphql`, and messages of `websocket`: the operation type; `*` matches every type."),
     {kMatch, "operation_name", kText, "any",
      "`graphql`, and messages of `websocket`: a pattern for the operation's name."},
     {kMatch, "fields", kTexts, "any",
-     "`graphql`, and messages of `websocket`: patterns for root fields. To allow, every field must "
-     "match; to deny, one is enough."},
+     "`graphql`, and messages of `websocket`: patterns for root fields. An allow rule requires "
+     "every field to match; for a deny rule, one is enough."},
     Nested(kMatch, "tool", kPattern, kMatcher, "any",
-           "`mcp`: a pattern for the name of the tool that `tools/call` calls, or a mapping."),
-    Nested(kMatch, "params", kMapping, kParams, "any", "`mcp`: another way to write `tool`."),
+           "`mcp`: a pattern for the tool name in `tools/call`, or a mapping."),
+    Nested(kMatch, "params", kMapping, kParams, "any",
+           "`mcp`: an alternative way to write `tool`."),
     {kMatcher, "any", kTexts, "none", "A value must match one of these patterns."},
     {kMatcher, "glob", kText, "none", "One pattern; the same as writing it directly."},
     Nested(kParams, "name", kPattern, kMatcher, "none", "The same as `tool`."),
     Choice(kPersistedQuery, "operation_type", kOperations, "required",
-           "The kind of operation the query is."),
+           "The operation type of the query."),
     {kPersistedQuery, "operation_name", kText, "none", "The operation's name."},
     {kPersistedQuery, "fields", kTexts, "none", "The root fields it asks for."},
     Number(kJsonRpc, "max_body_bytes", 1, kUint32Max, "65536",
@@ -202,29 +205,29 @@ constexpr auto kKeys = std::to_array<KeySpec>({
     Number(kMcp, "max_body_bytes", 1, kUint32Max, "65536",
            "The largest body that is judged; a larger one is refused."),
     {kMcp, "strict_tool_names", kBoolean, "`true`",
-     "Refuse names of tools that are not up to 128 letters, digits, `_`, `.` and `-`. Patterns of "
-     "names need it."},
+     "Refuse tool names other than 1 to 128 letters, digits, `_`, `.` and `-`. Required for "
+     "patterns of tool names."},
     {kMcp, "allow_all_known_mcp_methods", kBoolean, "`false`",
-     "Let every method pass; where a rule names a tool, `tools/call` passes for the tools named "
-     "alone."},
+     "Allow every method; if a rule names a tool, `tools/call` is allowed only for the named "
+     "tools."},
     {kCredentialBinding, "provider", kText, "required", "The provider's name."},
     {kMiddleware, "name", kText, "the key", "Shown in records."},
     Choice(kMiddleware, "middleware", kMiddlewares, "required",
-           "Writes `[REDACTED]` over what looks like a key (`sk-...`) in request bodies and "
-           "WebSocket text."),
+           "Replaces text that looks like an API key (`sk-...`) with `[REDACTED]` in request "
+           "bodies and WebSocket text."),
     Number(kMiddleware, "order", kInt32Min, kInt32Max, "0",
-           "Which middleware is first; no two are equal."),
+           "The order of the middlewares, lowest first; must be unique."),
     Nested(kMiddleware, "config", kMapping, kMiddlewareConfig, "none",
            "Options of the middleware."),
     Choice(kMiddleware, "on_error", kOnError, "`fail_closed`",
-           "What happens to a body that cannot be looked into: refused, or let pass."),
+           "Whether a body that cannot be inspected is refused or allowed."),
     Nested(kMiddleware, "endpoints", kMapping, kMiddlewareEndpoints, "required",
-           "The hosts it works on."),
+           "The hosts it applies to."),
     Choice(kMiddlewareConfig, "mode", kModes, "`redact`", "What is done to a match."),
     {kMiddlewareEndpoints, "include", kTexts, "required",
-     "Patterns of hosts, at least one; `*` is within a label, `**` is one label or more."},
+     "Host patterns, at least one; `*` matches within a label, `**` matches one or more labels."},
     {kMiddlewareEndpoints, "exclude", kTexts, "none",
-     "Patterns of hosts left out. At most 32 patterns together."},
+     "Patterns of excluded hosts. At most 32 patterns in total."},
 });
 
 struct KeyName {
