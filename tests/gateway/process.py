@@ -8,6 +8,15 @@ import time
 from stage import PROXY, connect_proxy, contains, curl, equal, gateway_pid, run, stage, unanswered
 
 
+def open_files():
+    folder = "/proc/%d/fd/" % gateway_pid()
+    for fd in os.listdir(folder):
+        try:
+            yield os.readlink(folder + fd)
+        except FileNotFoundError:  # Closed meanwhile.
+            continue
+
+
 def test_the_process_is_confined():
     status = open("/proc/%d/status" % gateway_pid()).read()
     contains(status, "NoNewPrivs:\t1")
@@ -15,7 +24,8 @@ def test_the_process_is_confined():
         contains(subprocess.run(["nm", "-D", sys.argv[1]], stdout=subprocess.PIPE).stdout.decode(), "asan")
     environment = open("/proc/%d/environ" % gateway_pid(), "rb").read()
     equal(environment.strip(b"\0"), b"")
-    names = [os.readlink("/proc/%d/fd/%s" % (gateway_pid(), fd)) for fd in os.listdir("/proc/%d/fd" % gateway_pid())]
+    names = list(open_files())
+    assert names
     strange = [n for n in names if not n.startswith(("socket:", "anon_inode:[eventpoll]", stage().folder, "/dev/null"))
                and "pipe" not in n and not n.startswith(("/dev/pts", "/tmp"))]
     equal(strange, [])
@@ -39,8 +49,10 @@ def test_it_says_why_it_does_not_start():
 
 
 def test_it_ends_when_its_supervisor_dies():
+    out = stage().folder + "/other"  # Whose certificate authority is not ours.
+    os.mkdir(out)
     other = stage().start([os.path.abspath(sys.argv[1]), stage().folder + "/policy.yaml", stage().folder + "/trusted.pem",
-                         stage().folder, PROXY[0], "3130", str(os.getpid())])
+                           out, PROXY[0], "3130", str(os.getpid())])
     stage().expect_ready(other)
     pid = int(open("/proc/%d/task/%d/children" % (other.pid, other.pid)).read().split()[0])
     other.kill()

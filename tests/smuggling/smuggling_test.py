@@ -65,6 +65,7 @@ class Smuggling(unittest.TestCase):
         count = len(list(mutations(b'host.openshell.internal:1')))
         self.assertGreater(count, 450)
         self.assertIn(f'sent {count}\n', self.run_.stdout)
+        self.assertIn('controls 3\n', self.run_.stdout)
 
     def test_the_server_saw_what_was_judged_and_nothing_else(self):
         judged = collections.Counter(
