@@ -78,6 +78,7 @@ inline Task<std::string> ReadTo(Stream& stream, std::string end) {
       co_return text.substr(0, at + end.size());
     }
     Result<size_t> read = co_await stream.Fill(Late());
+    if (!read.ok()) CHECK(read.error().code != Code::kTemporary);  // Nobody waits so long.
     if (!read.ok() || read.value() == 0) break;
   }
   stream.Consume(text.size());
