@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/process.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+
+namespace {
+
+Process::Command Shell(const std::string& script) {
+  Process::Command command;
+  command.argv = {"/bin/sh", "-c", script};
+  return command;
+}
+
+std::string Run(const Process::Command& command, size_t bytes_max = 1000,
+                Deadline deadline = Deadline::After(std::chrono::seconds(30))) {
+  Result<Process> process = Process::Start(command);
+  REQUIRE(process.ok());
+  return process.value().Finish(bytes_max, deadline);
+}
+
+TEST_CASE("A program has the environment, directory and input it was given, and no other") {
+  Process::Command command = Shell("cat; pwd; echo ${HOME-none}$ONE");
+  command.environment = {{"ONE", "1"}, {"PATH", "/usr/bin:/bin"}};
+  command.directory = "/usr";
+  command.input = "input\n";
+  CHECK(Run(command) == "input\n/usr\nnone1\n");
+}
+
+TEST_CASE("Errors are read back, or thrown away") {
+  Process::Command command = Shell("echo out; echo err >&2");
+  CHECK(Run(command) == "out\nerr\n");
+  command.with_errors = false;
+  CHECK(Run(command) == "out\n");
+}
+
+TEST_CASE("A program that is missing prints nothing") {
+  Process::Command command;
+  command.argv = {"/no/such/program"};
+  CHECK(Run(command).empty());
+}
+
+TEST_CASE("What prints too much or takes too long is ended, with all that it started") {
+  CHECK(Run(Shell("while :; do echo x; done"), 10).size() == 10);
+  auto began = Deadline::Clock::now();
+  // The grandchild holds the output open.
+  std::string said =
+      Run(Shell("sleep 60 & echo $!; wait"), 1000, Deadline::After(std::chrono::milliseconds(300)));
+  CHECK(Deadline::Clock::now() - began < std::chrono::seconds(30));
+  REQUIRE_FALSE(said.empty());
+  const pid_t grandchild = static_cast<pid_t>(std::stoi(said));
+  bool gone = false;
+  for (int i = 0; i < 1000 && !gone; ++i) {
+    gone = ::kill(grandchild, 0) != 0;
+    if (!gone) ::usleep(10000);
+  }
+  CHECK(gone);
+}
+
+}  // namespace
