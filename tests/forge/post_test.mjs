@@ -184,7 +184,7 @@ describe('what is posted', () => {
       assert.equal(outcome.cut, true);
       const characters = [...service.comments[0].body].length;
       assert.ok(characters <= 65536 && characters > 65400, `${characters}`);
-      assert.match(service.comments[0].body, /is cut .* the artifacts of https:\/\/example\.com\/runs\/1/);
+      assert.match(service.comments[0].body, /was shortened .* the artifacts of https:\/\/example\.com\/runs\/1/);
     });
   }
 

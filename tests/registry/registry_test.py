@@ -80,8 +80,8 @@ class Tokens(Case):
     def test_a_realm_elsewhere_gets_nothing(self):
         registry, other = self.registry(auth='bearer'), self.registry(auth='bearer')
         registry.add_image('demo', 'v1')
-        for realm, words in (('http://169.254.169.254/token', 'in clear'), ('https://169.254.169.254/', 'link-local'),
-                             (f'http://localhost:{other.host[10:]}/token', 'in clear'),
+        for realm, words in (('http://169.254.169.254/token', 'without TLS'), ('https://169.254.169.254/', 'link-local'),
+                             (f'http://localhost:{other.host[10:]}/token', 'without TLS'),
                              ('https://localhost/token', 'this machine'), ('https://[::1]/', 'this machine'),
                              ('https://127.2/', 'this machine'), ('https://10.0.0.1/', 'private'), ('ftp://a/', 'not an http'),
                              ('https://0.0.0.0/', 'not a host address')):
@@ -147,7 +147,7 @@ class Redirects(Case):
         self.origin.fault('/blobs/', redirect_to(self.store.url + '/x'))
         self.store.fault('^/x', lambda handler: handler.reply(
             401, headers={'www-authenticate': self.origin.challenge()}))
-        self.fails('refused', 'wants credentials', self.origin)
+        self.fails('refused', 'requires credentials', self.origin)
         self.assertEqual(len(self.store.requests), 1)
 
     def test_loops_end_and_places_within_are_not_asked(self):
@@ -265,7 +265,7 @@ class Bodies(Case):
 
     def test_other_bytes_are_refused_and_not_asked_for_again(self):
         self.reg.fault(self.blob, lambda h: h.reply(200, BLOB[:-1] + b'x'))
-        self.fails('refused', 'are those of sha256:', self.reg)
+        self.fails('refused', 'has the digest sha256:', self.reg)
         self.assertEqual(len(self.reg.asked(self.blob)), 1)
 
     def test_a_longer_blob_is_refused_at_its_first_surplus_byte(self):
@@ -315,10 +315,10 @@ class Bodies(Case):
         name = 'demo@' + digest_of(good)
         self.pulls(self.reg, name=name)
         self.reg.manifests['demo', digest_of(good)] = (MANIFEST, good + b' ')
-        self.fails('refused', 'are those of', self.reg, name=name)
+        self.fails('refused', 'has the digest', self.reg, name=name)
         self.reg.fault('/manifests/v1', lambda h: h.reply(200, good, {
             'content-type': MANIFEST, 'docker-content-digest': 'sha256:' + '0' * 64}))
-        self.fails('refused', 'the registry calls', self.reg)
+        self.fails('refused', 'the registry claims', self.reg)
 
     def test_a_document_that_is_not_what_it_came_as_is_refused(self):
         good = json.loads(self.reg.manifests['demo', 'v1'][1])
@@ -458,7 +458,7 @@ class Signatures(Case):
         self.reg.referrers[self.subject['digest']] = [self.reg.add_signature('demo', other, b'bundle')]
         candidates, failures = self.find()
         self.assertEqual((candidates, len(failures)), ([], 1))
-        self.assertIn('it is about ' + other['digest'], failures[0])
+        self.assertIn('it refers to ' + other['digest'], failures[0])
 
 
 if __name__ == '__main__':

@@ -121,8 +121,8 @@ class Names(Case):
         self.assertIn('l11', self.accept(ladder(12)))
 
     def test_a_nul_in_a_name_is_refused_and_a_global_one_ignored(self):
-        self.refuse(pax(path='a\0b') + file('x', ''), why='holds a NUL')
-        self.refuse(pax(linkpath='a\0b') + symlink('x', ''), why='holds a NUL')
+        self.refuse(pax(path='a\0b') + file('x', ''), why='contains a NUL byte')
+        self.refuse(pax(linkpath='a\0b') + symlink('x', ''), why='contains a NUL byte')
         seen = self.accept(pax_records([('path', '../../evil'), ('comment', 'c')], b'g') + file('x', 'x'))
         self.assertEqual(list(seen), ['x'])
 
@@ -331,7 +331,7 @@ class Limits(Case):
     def test_too_many_entries_are_refused(self):
         many = b''.join(directory(f'd{i}/') for i in range(300))
         self.refuse(many, why='exceeds the limit on entries', options=('--entries', 200))
-        self.refuse(pax(path='a/' * 250 + 'x') + file('x', ''), why='more entries', options=('--entries', 200))
+        self.refuse(pax(path='a/' * 250 + 'x') + file('x', ''), why='limit on entries', options=('--entries', 200))
         self.accept(many, options=('--entries', 301))
 
     def test_a_sparse_giant_is_refused_by_how_it_looks(self):
@@ -406,7 +406,7 @@ class Broken(Case):
     def test_a_wrong_diff_id_and_a_wrong_count_are_refused(self):
         wrong = 'sha256:' + '0' * 64
         self.refuse(file('a', 'x'), why='unpacks to sha256.*its image says sha256:000', diff_ids=[wrong])
-        self.refuse(file('a', 'x'), why='names 2 diff_ids', diff_ids=[wrong, wrong])
+        self.refuse(file('a', 'x'), why='but 2 diff_ids', diff_ids=[wrong, wrong])
 
     def test_a_size_that_two_readers_see_differently_is_read_one_way(self):
         inner = file('inner', 'evil')
