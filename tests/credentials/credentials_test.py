@@ -584,7 +584,7 @@ class Untrusted(unittest.TestCase):
                 "GITHUB_REPOSITORY": "o/r", "GITHUB_SERVER_URL": "https://github.example"}
         done = self.run_with(["--provider", "anthropic"], {"ANTHROPIC_API_KEY": ANTHROPIC, **fork})
         self.assertNotEqual(done.returncode, 0)
-        self.assertIn("gets no secrets", done.stderr)
+        self.assertIn("such runs get no secrets", done.stderr)
 
     def test_a_provider_without_a_value_and_an_unknown_one_are_told(self):
         done = self.run_with(["--provider", "anthropic"], {})

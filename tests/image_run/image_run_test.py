@@ -431,7 +431,7 @@ class Beforehand(Case):
                 'GITHUB_EVENT_PATH': self.write('event.json', json.dumps(event)),
                 'GITHUB_REPOSITORY': 'o/r', 'GITHUB_BASE_REF': 'main'}
         secret = ['--policy-ref', 'HEAD', '--secret', 'TOKEN@upstream.example']
-        self.not_asked(REFUSED, 'such a run gets no secrets', secret, **said)
+        self.not_asked(REFUSED, 'such runs get no secrets', secret, **said)
         event['pull_request']['head']['repo']['id'] = 1
         self.write('event.json', json.dumps(event))
         self.not_asked(0, '', secret, **said)

@@ -199,7 +199,7 @@ class ExitCodes(Case):
             return [c['note'] for c in done.record['isolation']['controls'] if c['name'] == 'memory'][0]
 
         self.assertEqual(run(entrances), 'cgroup')
-        self.assertIn('is watched', run([]))  # The control.
+        self.assertIn('is polled', run([]))  # The control.
 
     def test_shared_memory_counts_once_however_many_processes_have_it(self):
         self.run_agent(PROBE, 'hold', 'family', '40', options=['--memory', '128MiB'],
