@@ -168,6 +168,14 @@ void Recorder::Note(const AgentEnd& end, const gateway::Gateway& gateway) {
                                   spent.count(), "s", end.kind == EndKind::kRunnerLimit});
 }
 
+void Recorder::NoteRunnerLimit() {
+  for (report::LimitRecord& limit : input_.record.limits) {
+    if (limit.name != "runner-cpu") continue;
+    limit.used = limit.limit;
+    limit.fired = true;
+  }
+}
+
 void Recorder::Note(const report::ModelUse& use, const gateway::BudgetLimits& limits) {
   auto limit = [&](const char* name, double bound, std::optional<double> used, const char* unit) {
     std::optional<double> set = bound > 0 ? std::optional<double>(bound) : std::nullopt;

@@ -38,6 +38,8 @@ class Recorder {
   void Note(const AgentEnd& end, const sandbox::Sandbox& sandbox);
   // Once the gateway has ended: the processor time of agentic-ci's own processes.
   void Note(const AgentEnd& end, const gateway::Gateway& gateway);
+  // --runner-cpu was spent after the agent's end.
+  void NoteRunnerLimit();
   // What models were asked, against what they might be.
   void Note(const report::ModelUse& use, const gateway::BudgetLimits& limits);
   void Note(const change::ChangeSet& changes);

@@ -29,11 +29,15 @@ bool Readable(int fd, milliseconds within) {
 
 }  // namespace
 
+SignalWatch::SignalWatch(int signals, Recorder record, std::string directory)
+    : SignalWatch(signals, std::move(record), std::move(directory), {}, [] {}) {}
+
 SignalWatch::SignalWatch(int signals, Recorder record, std::string directory,
-                         std::chrono::nanoseconds processor_max)
+                         std::chrono::nanoseconds processor_max, std::function<void()> clean)
     : record_(std::move(record)),
       directory_(std::move(directory)),
       processor_max_(processor_max),
+      clean_(std::move(clean)),
       stop_(::eventfd(0, EFD_CLOEXEC)),
       thread_(&SignalWatch::Watch, this, signals) {}
 
@@ -62,9 +66,11 @@ bool SignalWatch::Overspent() const {
 void SignalWatch::EndProcess(EndKind kind) {
   AgentEnd end;
   end.kind = kind;
+  if (kind == EndKind::kRunnerLimit) record_.NoteRunnerLimit();
   report::OutcomeRecord outcome = DecideOutcome(end, {}, {});
   record_.Note(outcome);
   (void)report::WriteReport(directory_, record_.Finish());
+  clean_();
   ::_exit(outcome.exit_code);
 }
 

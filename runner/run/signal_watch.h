@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <string>
 #include <thread>
 
@@ -20,9 +21,11 @@ class SignalWatch {
  public:
   // `signals` is CatchSignals()'s, borrowed; `record` is what is known so far; the report goes to
   // `directory`.
-  // `processor_max`: of this process, all in all, as OwnProcessorTime has it; 0: no limit.
+  SignalWatch(int signals, Recorder record, std::string directory);
+  // `processor_max`: of this process, all in all, as OwnProcessorTime has it; 0: no limit. `clean`
+  // is called before the process exits: no destructor runs then.
   SignalWatch(int signals, Recorder record, std::string directory,
-              std::chrono::nanoseconds processor_max = {});
+              std::chrono::nanoseconds processor_max, std::function<void()> clean);
   SignalWatch(const SignalWatch&) = delete;
   SignalWatch& operator=(const SignalWatch&) = delete;
   ~SignalWatch();
@@ -35,6 +38,7 @@ class SignalWatch {
   Recorder record_;
   std::string directory_;
   std::chrono::nanoseconds processor_max_;
+  std::function<void()> clean_;
   Fd stop_;
   std::thread thread_;
 };

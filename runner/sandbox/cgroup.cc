@@ -198,7 +198,9 @@ Cgroup::Cgroup(Cgroup&& other) noexcept
   other.delegated_.reset();
 }
 
-Cgroup::~Cgroup() {
+Cgroup::~Cgroup() { Remove(); }
+
+void Cgroup::Remove() const {
   if (delegated_) {
     std::string path = delegated_->directory() + "/" + OwnName();
     // A gateway that lives on for a moment.

@@ -31,6 +31,9 @@ class Cgroup {
   Cgroup& operator=(Cgroup&&) = delete;
   ~Cgroup();
 
+  // What the destructor does, for a process that ends without it. Once nothing is in the groups.
+  void Remove() const;
+
   // "memory", "pids", "cpu".
   bool enforces(const std::string& controller) const;
   // Why not, for the record; empty when it does.
