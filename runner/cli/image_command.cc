@@ -281,7 +281,8 @@ Result<int> ImageCheckCommand(const Arguments& arguments) {
 
 Result<int> ImagePruneCommand(const Arguments& arguments) {
   if (!arguments.operands.empty()) {
-    return Error{Code::kUsage, "image prune does not take an image", "agentic-ci image prune --keep 10GiB"};
+    return Error{Code::kUsage, "image prune does not take an image",
+                 "agentic-ci image prune --keep 10GiB"};
   }
   int64_t keep = 0;
   if (arguments.Has("keep")) {

@@ -413,8 +413,7 @@ Status RunAgent(const Request& request, ReportDirectory& directory, Recorder& re
   report::ModelUse use = TRY(report::ReadModelUse(directory.path).Context("reading the records"));
   recorder.Note(use, plan.budget);
   RunSigns signs{use.exhausted, use.refused_by};
-  watch.emplace(signals.get(), recorder, directory.path, OwnProcessorTime() + end.processor_left,
-                [&sandbox] { sandbox.cgroup().Remove(); });
+  watch.emplace(signals.get(), recorder, directory.path, end.processor_max, &sandbox.cgroup());
   change::ChangeSet changes =
       TRY(change::CaptureChanges(sandbox.upper(), plan.checkout.path, plan.checkout.git(), {})
               .Context("collecting the changes"));

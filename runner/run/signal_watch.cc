@@ -30,14 +30,14 @@ bool Readable(int fd, milliseconds within) {
 }  // namespace
 
 SignalWatch::SignalWatch(int signals, Recorder record, std::string directory)
-    : SignalWatch(signals, std::move(record), std::move(directory), {}, [] {}) {}
+    : SignalWatch(signals, std::move(record), std::move(directory), {}, nullptr) {}
 
 SignalWatch::SignalWatch(int signals, Recorder record, std::string directory,
-                         std::chrono::nanoseconds processor_max, std::function<void()> clean)
+                         std::chrono::nanoseconds processor_max, const sandbox::Cgroup* cgroup)
     : record_(std::move(record)),
       directory_(std::move(directory)),
       processor_max_(processor_max),
-      clean_(std::move(clean)),
+      cgroup_(cgroup),
       stop_(::eventfd(0, EFD_CLOEXEC)),
       thread_(&SignalWatch::Watch, this, signals) {}
 
@@ -70,7 +70,7 @@ void SignalWatch::EndProcess(EndKind kind) {
   report::OutcomeRecord outcome = DecideOutcome(end, {}, {});
   record_.Note(outcome);
   (void)report::WriteReport(directory_, record_.Finish());
-  clean_();
+  if (cgroup_ != nullptr) cgroup_->Remove();
   ::_exit(outcome.exit_code);
 }
 

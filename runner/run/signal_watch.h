@@ -2,13 +2,13 @@
 #pragma once
 
 #include <chrono>
-#include <functional>
 #include <string>
 #include <thread>
 
 #include "base/fd.h"
 #include "run/recorder.h"
 #include "run/supervise.h"
+#include "sandbox/cgroup.h"
 
 namespace run {
 
@@ -22,10 +22,10 @@ class SignalWatch {
   // `signals` is CatchSignals()'s, borrowed; `record` is what is known so far; the report goes to
   // `directory`.
   SignalWatch(int signals, Recorder record, std::string directory);
-  // `processor_max`: of this process, all in all, as OwnProcessorTime has it; 0: no limit. `clean`
-  // is called before the process exits: no destructor runs then.
+  // `processor_max`: what OwnProcessorTime() may reach; 0: no limit. `cgroup`, borrowed, is removed
+  // before the process exits, since no destructor runs then; null: there is none.
   SignalWatch(int signals, Recorder record, std::string directory,
-              std::chrono::nanoseconds processor_max, std::function<void()> clean);
+              std::chrono::nanoseconds processor_max, const sandbox::Cgroup* cgroup);
   SignalWatch(const SignalWatch&) = delete;
   SignalWatch& operator=(const SignalWatch&) = delete;
   ~SignalWatch();
@@ -38,7 +38,7 @@ class SignalWatch {
   Recorder record_;
   std::string directory_;
   std::chrono::nanoseconds processor_max_;
-  std::function<void()> clean_;
+  const sandbox::Cgroup* cgroup_;
   Fd stop_;
   std::thread thread_;
 };

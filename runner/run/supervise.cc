@@ -296,7 +296,8 @@ Result<AgentEnd> Supervisor::Watch() {
   end.supervisor_ms =
       std::chrono::duration_cast<milliseconds>(OwnProcessorTime() - spent_before_).count();
   nanoseconds spent = gateway_.ProcessorTime() + OwnProcessorTime() - spent_before_;
-  end.processor_left = std::max<nanoseconds>(seconds(request_.runner_cpu_s) - spent, seconds(1));
+  nanoseconds left = std::max<nanoseconds>(seconds(request_.runner_cpu_s) - spent, seconds(1));
+  end.processor_max = OwnProcessorTime() + left;
   end.wall_ms = std::chrono::duration_cast<milliseconds>(Deadline::Clock::now() - started_).count();
   return end;
 }

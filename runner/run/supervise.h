@@ -47,8 +47,8 @@ struct AgentEnd {
   std::vector<std::string> tail;  // The last lines of its log.
   std::string refused_by;         // The model's host that refuses the credential again and again.
   int64_t supervisor_ms = 0;      // Of processor time, while it watched the agent.
-  // Of this process's processor time, before --runner-cpu is spent: for what the agent left to do.
-  std::chrono::nanoseconds processor_left{};
+  // What OwnProcessorTime() may reach before --runner-cpu is spent, with what is left to do.
+  std::chrono::nanoseconds processor_max{};
 };
 
 // Stays with the started agent until it ends or a limit, a signal or a lost gateway ends it;
