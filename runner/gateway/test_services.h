@@ -3,6 +3,10 @@
 // for it to reach. All of it runs in one event loop.
 #pragma once
 
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/lsan_interface.h>
+#endif
+
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sys/mman.h>
@@ -66,6 +70,15 @@ class Origin {
   uint16_t port_ = 0;
   int accepted_ = 0;
 };
+
+// Starts a task that may still wait for its peer when the test ends: no leak, the loop ends with
+// it.
+inline void SpawnPeer(EventLoop& loop, Task<Done> task) {
+#if defined(__SANITIZE_ADDRESS__)
+  __lsan::ScopedDisabler ignored;
+#endif
+  loop.Spawn(std::move(task));
+}
 
 // What arrives up to and with `end`; less where the peer finishes or breaks before.
 inline Task<std::string> ReadTo(Stream& stream, std::string end) {

@@ -130,7 +130,7 @@ class Bench {
   }
   // One request, with a server that does as it is told.
   void RunWith(FakeClient& client, Task<Done> server) {
-    loop().Spawn(std::move(server));
+    SpawnPeer(loop(), std::move(server));
     RunUntilDone(loop(), Run(client));
     // The server has seen how it ended.
     RunUntilDone(loop(), Pause(loop(), milliseconds(5)));
@@ -239,8 +239,8 @@ TEST_CASE("An answer that ends early is cut, not ended") {
 TEST_CASE("A client that gives up ends the request at the server") {
   Bench bench;
   FakeClient client(bench.services(), "GET");
-  bench.loop().Spawn(bench.AnswerAndListen(""));  // Silence.
-  bench.loop().Spawn([](Bench& at, FakeClient& gone) -> Task<Done> {
+  SpawnPeer(bench.loop(), bench.AnswerAndListen(""));  // Silence.
+  SpawnPeer(bench.loop(), [](Bench& at, FakeClient& gone) -> Task<Done> {
     while (at.arrived.empty()) co_await Pause(at.loop(), milliseconds(1));
     gone.gone();
     co_return Done{};
@@ -299,12 +299,12 @@ TEST_CASE("A server may answer before it has all of the body, which then ends") 
 TEST_CASE("A request on a kept connection that was just closed is sent again if it may be") {
   Bench bench;
   FakeClient first(bench.services(), "GET");
-  bench.loop().Spawn(bench.AnswerThenHangUp(kOk));
+  SpawnPeer(bench.loop(), bench.AnswerThenHangUp(kOk));
   RunUntilDone(bench.loop(), bench.Run(first));
   REQUIRE(first.Answered(200));
   SECTION("GET") {
     FakeClient second(bench.services(), "GET");
-    bench.loop().Spawn([](Bench& at) -> Task<Done> {
+    SpawnPeer(bench.loop(), [](Bench& at) -> Task<Done> {
       while (at.arrived.empty()) co_await Pause(at.loop(), milliseconds(1));
       co_return co_await at.AnswerOnce(kOk);
     }(bench));

@@ -27,8 +27,8 @@ class Bench {
   TestLine& client() { return client_; }
   bool done() const { return done_; }
 
-  void Connect() { loop().Spawn(Serve(RenderAuthority(services_.authority(), 0))); }
-  void Connect(const std::string& authority) { loop().Spawn(Serve(authority)); }
+  void Connect() { SpawnPeer(loop(), Serve(RenderAuthority(services_.authority(), 0))); }
+  void Connect(const std::string& authority) { SpawnPeer(loop(), Serve(authority)); }
   // Lets everything happen that can.
   void Settle() { RunUntilDone(loop(), Pause(loop(), milliseconds(10))); }
   // Until the client has got `text`, or longer than anything takes.

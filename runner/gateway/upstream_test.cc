@@ -51,7 +51,7 @@ Result<int> GetNow(TestServices& services, Upstream& upstream, Upstream::Wish wi
 
 TEST_CASE("Requests of several clients share a connection, until its server closes it") {
   TestServices services(OpenEndpoint(policy::Protocol::kRest));
-  services.loop().Spawn(AnswerSome(services.origin(), 3));
+  SpawnPeer(services.loop(), AnswerSome(services.origin(), 3));
   for (int client = 0; client < 3; ++client) {
     Upstream upstream(services.get(), services.destination());
     CHECK(RunUntilDone(services.loop(), upstream.Reach()).ok());
@@ -60,7 +60,7 @@ TEST_CASE("Requests of several clients share a connection, until its server clos
   }
   CHECK(services.origin().accepted() == 1);
   RunUntilDone(services.loop(), Pause(services.loop(), milliseconds(5)));  // The end arrives.
-  services.loop().Spawn(AnswerSome(services.origin(), 1));
+  SpawnPeer(services.loop(), AnswerSome(services.origin(), 1));
   Upstream upstream(services.get(), services.destination());
   CHECK(GetNow(services, upstream, {}).value() == 200);
   CHECK(services.origin().accepted() == 2);
@@ -68,10 +68,10 @@ TEST_CASE("Requests of several clients share a connection, until its server clos
 
 TEST_CASE("A connection that was wished for as fresh has carried nothing") {
   TestServices services(OpenEndpoint(policy::Protocol::kRest));
-  services.loop().Spawn(AnswerSome(services.origin(), 2));
+  SpawnPeer(services.loop(), AnswerSome(services.origin(), 2));
   Upstream upstream(services.get(), services.destination());
   CHECK(GetNow(services, upstream, {}).ok());
-  services.loop().Spawn(AnswerSome(services.origin(), 1));
+  SpawnPeer(services.loop(), AnswerSome(services.origin(), 1));
   CHECK(GetNow(services, upstream, {.fresh = true}).ok());
   CHECK(services.origin().accepted() == 2);
 }
@@ -82,7 +82,7 @@ TEST_CASE("Addresses are dialled in turn, and the error tells of the last") {
   // Of loopback too, where nobody listens.
   destination.addresses.insert(destination.addresses.begin(),
                                policy::ParseAddress("127.0.0.9").value());
-  services.loop().Spawn(AnswerSome(services.origin(), 1));
+  SpawnPeer(services.loop(), AnswerSome(services.origin(), 1));
   Upstream upstream(services.get(), destination);
   CHECK(GetNow(services, upstream, {}).value() == 200);
   services.origin().Close();
@@ -98,7 +98,7 @@ TEST_CASE("What Reach dialled is dialled anew when its server closed it before t
   Upstream upstream(services.get(), services.destination());
   REQUIRE(RunUntilDone(services.loop(), upstream.Reach()).ok());
   RunUntilDone(services.loop(), AnswerSome(services.origin(), 0));
-  services.loop().Spawn(AnswerSome(services.origin(), 1));
+  SpawnPeer(services.loop(), AnswerSome(services.origin(), 1));
   CHECK(GetNow(services, upstream, {}).value() == 200);
   CHECK(services.origin().accepted() == 2);
 }
@@ -121,9 +121,9 @@ Task<Done> AnswerTlsAlone(TestServices& services, std::string name) {
 TEST_CASE("Inside TLS the server's certificate has to be the host's") {
   TestServices services(OpenEndpoint(policy::Protocol::kRest));
   Upstream upstream(services.get(), services.destination());
-  services.loop().Spawn(AnswerTlsAlone(services, kOriginHost));
+  SpawnPeer(services.loop(), AnswerTlsAlone(services, kOriginHost));
   CHECK(GetNow(services, upstream, {.tls = true}).value() == 200);
-  services.loop().Spawn(AnswerTlsAlone(services, "other.example"));
+  SpawnPeer(services.loop(), AnswerTlsAlone(services, "other.example"));
   Result<int> refused = GetNow(services, upstream, {.tls = true, .fresh = true});
   REQUIRE_FALSE(refused.ok());
   CHECK(refused.error().what.find("mismatch") != std::string::npos);
@@ -131,7 +131,7 @@ TEST_CASE("Inside TLS the server's certificate has to be the host's") {
 
 TEST_CASE("A raw stream is never one that carried a request") {
   TestServices services(OpenEndpoint(policy::Protocol::kL4));
-  services.loop().Spawn(AnswerSome(services.origin(), 2));
+  SpawnPeer(services.loop(), AnswerSome(services.origin(), 2));
   Upstream upstream(services.get(), services.destination());
   CHECK(GetNow(services, upstream, {}).ok());
   Result<std::unique_ptr<Stream>> raw = RunUntilDone(services.loop(), upstream.OpenStream(false));
