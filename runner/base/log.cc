@@ -17,6 +17,7 @@ using std::chrono::seconds;
 constexpr seconds kReaderPatience{2};
 
 bool g_quiet = false;
+bool g_stalled = false;  // The reader of standard error did not take the last line.
 
 void Write(std::string_view level, std::string_view message, Facts facts) {
   std::string line = "agentic-ci: ";
@@ -30,8 +31,7 @@ void Write(std::string_view level, std::string_view message, Facts facts) {
     }
   }
   line += '\n';
-  // A reader that has stopped reading is waited for once.
-  static bool g_stalled = false;
+  // A reader that has stopped reading is waited for once, not for every line.
   Deadline patience = Deadline::After(g_stalled ? seconds(0) : kReaderPatience);
   Result<size_t> written = sys::WriteWithin(STDERR_FILENO, line, patience);
   g_stalled = !written.ok() || written.value() < line.size();

@@ -8,16 +8,16 @@
 
 #include "base/mounts.h"
 
-// Where the programs lie that this process starts on the host: the absolute places of a PATH, but
-// none in the checkout, whose programs a stranger may have written. "In the checkout" is judged by
-// real paths, and by mounts: a directory of it that is bound elsewhere is still in it.
+// Where this process looks for programs that it starts on the host: the absolute directories of a
+// PATH, except those in the checkout, whose programs an outsider may have written. Symbolic links
+// are followed, and a directory of the checkout that is bind-mounted elsewhere is still in it.
 class ProgramPlaces {
  public:
-  // `checkout`: an absolute path; empty: there is none.
+  // `checkout` is an absolute path, or empty for a run without a checkout.
   ProgramPlaces(std::string_view search_path, const std::string& checkout);
 
-  // The program of that name in the first place that has one outside the checkout; a script's
-  // interpreter has to be outside as well. Empty: there is none.
+  // The path of the first program of that name outside the checkout; the interpreter of a script
+  // must be outside as well. Empty if nothing is found.
   std::string Find(const std::string& name) const;
 
   // The places, as a PATH for what is started.

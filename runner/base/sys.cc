@@ -109,7 +109,8 @@ Result<size_t> WriteWithin(int fd, std::string_view bytes, Deadline deadline) {
     if (ready == 0) break;
     size_t piece = std::min<size_t>(bytes.size() - written, PIPE_BUF);
     ssize_t n = ::write(fd, bytes.data() + written, piece);
-    if (n < 0 && (errno == EINTR || errno == EAGAIN)) continue;
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0 && errno == EAGAIN) break;  // A terminal with less room than that.
     if (n < 0) return Errno("write");
     written += static_cast<size_t>(n);
   }

@@ -137,7 +137,7 @@ Result<std::string> FindTop(const std::string& directory) {
     if (::lstat(path.c_str(), &git) == 0) {
       bool trusted = git.st_uid == own.st_uid || git.st_uid == ::geteuid() || git.st_uid == 0;
       if (trusted || top == directory) return top;
-      return Error{Code::kSetup, path + " does not belong to " + directory,
+      return Error{Code::kSetup, path + " and " + directory + " have different owners",
                    "--workdir DIR, with a repository of its own"};
     }
     if (errno != ENOENT && errno != ENOTDIR) return Errno("looking for " + path);

@@ -124,8 +124,7 @@ inline constexpr auto kRunOptions = std::to_array<RunOption>({
       "one in the configuration, or else that of the public instance, as built into this version."},
      Text{&run::Request::trusted_root}},
     {{"insecure-registry", "HOST", "",
-      "A registry to contact over plain HTTP. A registry on another machine must be given twice, "
-      "as confirmation.",
+      "A registry to contact over plain HTTP. To confirm a registry on another machine, repeat it.",
       true},
      Texts{&run::Request::insecure_registries}},
     {{"ca-file", "FILE", "",

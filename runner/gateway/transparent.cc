@@ -108,7 +108,8 @@ void RecordRefusedConnect(Services& services, const Answer& owner, const Endpoin
   OwnerDecision decided =
       DecideOwner(owner, policy.FindRoute(match, authority.host, authority.port));
   Aim aim{authority, std::move(decided.decision.reason), std::move(decided.engine)};
-  // A record that fails ends the gateway, and the run with it.
+  // The shorthand names the transport of what arrived here; this connection did not. A record that
+  // fails ends the gateway, and the run with it.
   (void)RecordRefusal(services, owner, aim, "");
 }
 

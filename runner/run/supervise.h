@@ -47,7 +47,8 @@ struct AgentEnd {
   std::vector<std::string> tail;  // The last lines of its log.
   std::string refused_by;         // The model's host that refuses the credential again and again.
   int64_t supervisor_ms = 0;      // Of processor time, while it watched the agent.
-  // What OwnProcessorTime() may reach before --runner-cpu is spent, with what is left to do.
+  // What OwnProcessorTime() may reach while the changes are collected, so that --runner-cpu bounds
+  // that too; at least a second more than at the agent's end.
   std::chrono::nanoseconds processor_max{};
 };
 

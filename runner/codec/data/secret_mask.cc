@@ -28,20 +28,14 @@ int NextPlain(std::string_view text, size_t* at) {
   return *at < text.size() ? static_cast<uint8_t>(text[(*at)++]) : kCut;
 }
 
-int HexDigit(int c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  const int lower = c | 0x20;
-  return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
-}
-
 // `count` hexadecimal digits, each as `next` reads it.
 int NextHex(Next next, int count, std::string_view text, size_t* at) {
   int code = 0;
   for (int i = 0; i < count; ++i) {
     const int c = next(text, at);
     if (c == kCut) return kCut;
-    const int digit = HexDigit(c);
-    if (c < 0 || digit < 0) return kNoEscape;
+    const int digit = c < 0 ? -1 : ascii::HexValue(static_cast<char>(c));
+    if (digit < 0) return kNoEscape;
     code = code * 16 + digit;
   }
   return code;

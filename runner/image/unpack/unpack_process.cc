@@ -24,9 +24,9 @@ constexpr unsigned long kNamespaces =
     CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS;
 constexpr int kPipeBytes = 1 << 20;
 
-// Like fork, into the namespaces. This process has other threads, of which one may hold a lock of
-// the allocator at any moment; fork(3) takes care of those, a clone by hand would leave the lock to
-// the child for ever. So a forked process clones, as the brother of what it makes.
+// Like fork, into the namespaces. This process has other threads: after a raw clone(2) the child
+// could wait forever for a lock of the allocator that one of them held. fork(3) releases those
+// locks in its child, which has one thread and makes the clone as its own sibling.
 Result<pid_t> ForkIntoNamespaces() {
   auto [read, write] = TRY(sys::Pipe());
   pid_t between = ::fork();
