@@ -168,6 +168,9 @@ std::string RenderSandbox(const sandbox::SandboxPlan& plan) {
                                " (host " + std::to_string(plan.host_uid) + ":" +
                                std::to_string(plan.host_gid) +
                                (plan.idmap_checkout ? ", checkout id-mapped" : "") + ")");
+  if (plan.layers_on_disk) {
+    text += PlanLine("layers", "on a disk: memory cannot hold them on this kernel");
+  }
   std::string command;
   for (const std::string& word : plan.argv) command += (command.empty() ? "" : " ") + word;
   return text + PlanLine("command", command) + RenderVariables(plan.env);

@@ -120,7 +120,7 @@ void Recorder::Note(const sandbox::ConnectWatch& connects, const gateway::Progra
       {"program identity", report::ControlState::kEnforced, std::move(note)});
 }
 
-void Recorder::Note(const AgentEnd& end, const sandbox::Sandbox& sandbox) {
+void Recorder::Note(const AgentEnd& end, sandbox::Sandbox& sandbox) {
   const sandbox::Cgroup& cgroup = sandbox.cgroup();
   double disk_used = static_cast<double>(sandbox.ScratchBytes());
   auto limit = [&](const char* name, std::optional<double> bound, std::optional<double> used,

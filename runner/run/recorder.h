@@ -35,7 +35,7 @@ class Recorder {
   // How it is known who connects: the policy's links that could not be followed.
   void Note(const sandbox::ConnectWatch& connects, const gateway::ProgramLinks& links);
   // Once the agent has ended: its figures, and which limits were used up to where.
-  void Note(const AgentEnd& end, const sandbox::Sandbox& sandbox);
+  void Note(const AgentEnd& end, sandbox::Sandbox& sandbox);
   // Once the gateway has ended: the processor time of agentic-ci's own processes.
   void Note(const AgentEnd& end, const gateway::Gateway& gateway);
   // --runner-cpu was spent after the agent's end.

@@ -3,7 +3,9 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -69,6 +71,29 @@ bool RootOutside() {
   return fields >> inner >> outer && inner == 0 && outer == 0;
 }
 
+// By trying, because distributions carry features back to older kernels. What memfd_create(2) makes
+// lies on the kernel's own tmpfs.
+bool HoldsLayersInMemory() {
+  Fd file(::memfd_create("trial", MFD_CLOEXEC));
+  return file.valid() && ::fsetxattr(file.get(), "user.overlay.trial", "y", 1, 0) == 0;
+}
+
+// The directory beside the checkout comes last: a CI's volume is often the one disk of a container.
+std::vector<std::string> ScratchPlaces(const std::string& checkout) {
+  std::vector<std::string> places;
+  for (const char* variable : {"TMPDIR", "RUNNER_TEMP"}) {
+    std::string place = sys::Environment(variable).value_or("");
+    if (place.starts_with('/')) places.push_back(std::move(place));
+  }
+  for (std::string place : {std::string("/var/tmp"), std::string("/tmp"),
+                            checkout.substr(0, checkout.rfind('/') + 1)}) {
+    if (std::find(places.begin(), places.end(), place) == places.end()) {
+      places.push_back(std::move(place));
+    }
+  }
+  return places;
+}
+
 }  // namespace
 
 HostView ReadHost(const std::string& checkout) {
@@ -93,6 +118,8 @@ HostView ReadHost(const std::string& checkout) {
   host.mode = [](const std::string& path) { return Facts(path).st_mode & 07777; };
   for (sys::Mount& mount : sys::ReadMounts()) host.mounts.push_back(std::move(mount.point));
   host.home = host.real(sys::Environment("HOME").value_or(""));
+  host.layers_in_memory = HoldsLayersInMemory();
+  host.scratch_places = ScratchPlaces(checkout);
   return host;
 }
 

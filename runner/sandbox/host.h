@@ -35,6 +35,10 @@ struct HostView {
   // Every mount point, as this process sees it.
   std::vector<std::string> mounts = {};
   std::string home = {};  // The runner's own, without links; empty when it has none.
+  // Whether a memory file system can hold an overlay's upper layer (Linux 6.6).
+  bool layers_in_memory = true;
+  // Where else this run may write, the best first: absolute paths that need not exist.
+  std::vector<std::string> scratch_places = {};
 };
 
 // The host this process runs on.

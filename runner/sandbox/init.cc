@@ -93,7 +93,7 @@ Status Init::Build() {
   Result<Fd> segments = sys::Open("/proc/sysvipc/shm", O_RDONLY);
   TRY(sys::SendMessage(hands_.control.get(), control::kSegments,
                        segments.ok() ? segments.value().get() : -1));
-  Fd upper = TRY(BuildTree(plan_, std::move(hands_.opened)));
+  Fd upper = TRY(BuildTree(plan_, std::move(hands_.disk), std::move(hands_.opened)));
   TRY(sys::SendMessage(hands_.control.get(), control::kUpper, upper.get()));
   return Ok();
 }
@@ -132,6 +132,10 @@ Status Init::Enter() {
   }
   TRY(SetLimit(RLIMIT_CORE, 0));
   TRY(SetLimit(RLIMIT_NOFILE, kOpenFilesMax));
+  // Where nothing else bounds a file that was deleted and is still written to.
+  if (plan_.layers_on_disk) {
+    TRY(SetLimit(RLIMIT_FSIZE, static_cast<rlim_t>(plan_.limits.disk_bytes)));
+  }
   // Counted in this user namespace alone, the sandbox's first process with it. A cgroup, where
   // there is one, is met first: it counts what it refuses.
   if (plan_.limits.pids > 0) {
@@ -253,7 +257,8 @@ bool Expect(int socket, std::string_view message) {
 // The agent's streams are put in place by number, so nothing else may stand at 0, 1 and 2: neither
 // a hand of ours nor, later, a pipe that happened to get the lowest free number.
 Status ClearStandardStreams(InitHands* hands) {
-  std::vector<Fd*> kept = {&hands->control, &hands->input, &hands->output, &hands->error};
+  std::vector<Fd*> kept = {&hands->control, &hands->input, &hands->output, &hands->error,
+                           &hands->disk.tree};
   for (Fd& opened : hands->opened) kept.push_back(&opened);
   std::vector<int> numbers;
   for (Fd* fd : kept) {

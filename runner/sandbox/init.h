@@ -7,12 +7,14 @@
 
 #include "base/fd.h"
 #include "sandbox/plan.h"
+#include "sandbox/tree.h"
 
 namespace sandbox {
 
 // What the sandbox's first process is born with, besides the plan.
 struct InitHands {
-  Fd control;              // To the supervisor (sandbox/control.h).
+  Fd control;  // To the supervisor (sandbox/control.h).
+  DiskLayers disk;
   std::vector<Fd> opened;  // Detached mounts, of each step whose source is not come by its path.
   Fd input;                // The agent's standard streams.
   Fd output;

@@ -140,6 +140,10 @@ struct SandboxPlan {
   // capture all. At most kCapturedPortsMax.
   std::vector<uint16_t> captured_ports;
   SandboxLimits limits;
+  // The writable layers lie on a disk of the host, in the first of `scratch_places` that serves:
+  // a memory file system cannot hold them on this kernel.
+  bool layers_on_disk = false;
+  std::vector<std::string> scratch_places;
   std::vector<std::string> notes;  // What was left out and why, for the record.
 };
 

@@ -63,19 +63,23 @@ bool IsReadableByAll(int tree) {
   return (facts.st_mode & wanted) == wanted;
 }
 
+// What stands at `path`, with all that is mounted in it, as a mount that stands nowhere yet.
+Result<Fd> CloneTree(const std::string& path) {
+  Fd tree(static_cast<int>(::syscall(SYS_open_tree, AT_FDCWD, path.c_str(),
+                                     OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE)));
+  if (tree.valid()) return tree;
+  // Root without its rights, as in a container: it cannot guard anybody.
+  Error error = Errno("open_tree " + path);
+  error.code = Code::kUnsupported;
+  error.hint = "setpriv --reuid 1000 --regid 1000 --clear-groups agentic-ci run ...";
+  return error;
+}
+
 // The step's source as a mount of its own, opened with the runner's rights: the sandbox's user need
 // not be able to walk the path to it. kMapped: ids are the owner's to the disk and the sandbox's to
 // the agent; `ids` holds a user namespace for each owner there was.
 Result<Fd> OpenSource(const MountStep& step, const SandboxPlan& plan, std::map<uid_t, Fd>* ids) {
-  Fd tree(static_cast<int>(::syscall(SYS_open_tree, AT_FDCWD, step.source.c_str(),
-                                     OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE)));
-  if (!tree.valid()) {
-    // Root without its rights, as in a container: it can be nobody's guard.
-    Error error = Errno("open_tree " + step.source);
-    error.code = Code::kUnsupported;
-    error.hint = "setpriv --reuid 1000 --regid 1000 --clear-groups agentic-ci run ...";
-    return error;
-  }
+  Fd tree = TRY(CloneTree(step.source));
   bool shown = step.kind == MountStep::Kind::kShown || step.kind == MountStep::Kind::kBind;
   mount_attr attributes{};
   attributes.attr_set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV;
@@ -130,7 +134,7 @@ Result<sys::Message> Await(int control, std::string_view wanted, Deadline deadli
 }
 
 std::vector<Control> Controls(const Cgroup& cgroup, const SandboxPlan& plan,
-                              const std::string& waiver) {
+                              const std::string& scratch, const std::string& waiver) {
   std::vector<Control> controls;
   auto add = [&](std::string name, std::string state, std::string note) {
     controls.push_back({std::move(name), std::move(state), std::move(note)});
@@ -150,7 +154,11 @@ std::vector<Control> Controls(const Cgroup& cgroup, const SandboxPlan& plan,
   int abi = LandlockAbi();
   add("landlock", abi > 0 ? "enforced" : "unavailable",
       abi > 0 ? "ABI " + std::to_string(abi) : "this kernel does not support Landlock");
-  add("disk", "enforced", "size of the writable layers");
+  if (scratch.empty()) {
+    add("disk", "enforced", "size of the writable layers");
+  } else {
+    add("disk", "emulated", "the size of the writable layers, in " + scratch + ", is polled");
+  }
   std::string why = cgroup.why_not().empty() ? "no such controller" : cgroup.why_not();
   auto limited = [&](const char* controller, bool asked, const std::string& instead) {
     if (!asked) return;
@@ -203,6 +211,23 @@ Result<std::string> Sandbox::AwaitDoors(Deadline deadline) {
   return kinds.substr(space + 1);
 }
 
+// Root's sandbox has another user than root, who cannot enter the directory by its path.
+Result<DiskLayers> Sandbox::MakeDiskLayers(const SandboxPlan& plan) {
+  scratch_.emplace(
+      TRY(ScratchDirectory::Make(plan.scratch_places, ScratchDirectory::Use::kLayers)));
+  DiskLayers layers;
+  layers.path = scratch_->path() + "/layers";
+  if (::mkdir(layers.path.c_str(), 0755) != 0) return Errno("mkdir " + layers.path);
+  Fd directory = TRY(sys::Open(layers.path, O_RDONLY | O_DIRECTORY));
+  disk_ = DiskWatch(std::move(directory), plan.limits.disk_bytes);
+  if (!plan.as_root) return layers;
+  if (::chown(layers.path.c_str(), plan.host_uid, plan.host_gid) != 0) {
+    return Errno("chown " + layers.path);
+  }
+  layers.tree = TRY(CloneTree(layers.path));
+  return layers;
+}
+
 Result<Sandbox> Sandbox::Start(const SandboxPlan& plan, Fd input) {
   Deadline deadline = Deadline::After(kBuildTimeout);
   Sandbox sandbox(Cgroup::Create(plan.limits), plan.limits);
@@ -210,6 +235,7 @@ Result<Sandbox> Sandbox::Start(const SandboxPlan& plan, Fd input) {
   auto [output_read, output_write] = TRY(sys::Pipe());
   auto [error_read, error_write] = TRY(sys::Pipe());
   InitHands hands;
+  if (plan.layers_on_disk) hands.disk = TRY(sandbox.MakeDiskLayers(plan));
   hands.opened = TRY(OpenSources(plan));
   bool pinned = Pins(sandbox.cgroup_, plan.limits);
   Processors processors = pinned ? Processors::kPinned : Processors::kFree;
@@ -247,13 +273,16 @@ Result<Sandbox> Sandbox::Start(const SandboxPlan& plan, Fd input) {
   sys::Message upper = TRY(Await(sandbox.control_.get(), control::kUpper, deadline));
   sandbox.upper_ = std::move(upper.fd);
   sandbox.processes_ = TRY(OpenProcesses(child.pid));
-  sandbox.controls_ = Controls(sandbox.cgroup_, plan, waiver);
+  std::string scratch = sandbox.scratch_ ? sandbox.scratch_->path() : "";
+  sandbox.controls_ = Controls(sandbox.cgroup_, plan, scratch, waiver);
   return sandbox;
 }
 
 Sandbox::Sandbox(Sandbox&& other) noexcept
     : cgroup_(std::move(other.cgroup_)),
       limits_(other.limits_),
+      scratch_(std::move(other.scratch_)),
+      disk_(std::move(other.disk_)),
       processes_(std::move(other.processes_)),
       sockets_(std::move(other.sockets_)),
       segments_(std::move(other.segments_)),
@@ -304,8 +333,8 @@ void Sandbox::Kill() {
 }
 
 int64_t Sandbox::MemoryBytes(const ProcessUsage& used, const DiskUsage& disk) {
-  int64_t known = used.own_bytes + disk.bytes + disk.inode_bytes + sockets_.Measure() +
-                  MeasureDetachedSegments(segments_.get());
+  int64_t known = used.own_bytes + sockets_.Measure() + MeasureDetachedSegments(segments_.get());
+  if (!disk_.valid()) known += disk.bytes + disk.inode_bytes;
   if (known + used.shared_bytes <= limits_.memory_bytes) return known + used.shared_bytes;
   return known + MeasureSharedMemory(processes_.get());
 }
@@ -313,7 +342,7 @@ int64_t Sandbox::MemoryBytes(const ProcessUsage& used, const DiskUsage& disk) {
 std::optional<Limit> Sandbox::ReachedLimit(int64_t more_bytes) {
   if (cgroup_.OutOfMemoryKills().value_or(0) > 0) return Limit::kMemory;
   if (cgroup_.RefusedForks().value_or(0) > 0) return Limit::kPids;
-  DiskUsage disk = MeasureDisk(upper_.get());
+  DiskUsage disk = Disk();
   if (disk.full) return Limit::kDisk;
   bool watch_memory = limits_.memory_bytes > 0 && !cgroup_.enforces("memory");
   bool watch_pids = limits_.pids > 0 && !cgroup_.enforces("pids");
@@ -329,6 +358,9 @@ std::optional<Limit> Sandbox::ReachedLimit(int64_t more_bytes) {
   return std::nullopt;
 }
 
-int64_t Sandbox::ScratchBytes() const { return MeasureDisk(upper_.get()).bytes; }
+DiskUsage Sandbox::Disk() {
+  return disk_.valid() ? disk_.Measure(init_pid_ >= 0 ? processes_.get() : -1)
+                       : MeasureDisk(upper_.get());
+}
 
 }  // namespace sandbox

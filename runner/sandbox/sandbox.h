@@ -15,6 +15,8 @@
 #include "sandbox/connect_watch.h"
 #include "sandbox/network.h"
 #include "sandbox/plan.h"
+#include "sandbox/scratch_directory.h"
+#include "sandbox/tree.h"
 #include "sandbox/usage.h"
 
 namespace sandbox {
@@ -80,16 +82,21 @@ class Sandbox {
   // `more_bytes` of memory count as the sandbox's too where no cgroup counts.
   std::optional<Limit> ReachedLimit(int64_t more_bytes = 0);
   // Bytes used on the writable layers.
-  int64_t ScratchBytes() const;
+  int64_t ScratchBytes() { return Disk().bytes; }
 
  private:
   Sandbox(Cgroup cgroup, const SandboxLimits& limits)
       : cgroup_(std::move(cgroup)), limits_(limits) {}
   Result<std::string> AwaitDoors(Deadline deadline);
+  Result<DiskLayers> MakeDiskLayers(const SandboxPlan& plan);
+  // What the writable layers hold.
+  DiskUsage Disk();
   int64_t MemoryBytes(const ProcessUsage& used, const DiskUsage& disk);
 
   Cgroup cgroup_;
   SandboxLimits limits_;
+  std::optional<ScratchDirectory> scratch_;  // With the layers in it: `disk_` measures them.
+  DiskWatch disk_;
   Fd processes_;         // The sandbox's own /proc,
   SocketMeter sockets_;  // and what else usage.h measures.
   Fd segments_;

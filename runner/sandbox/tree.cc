@@ -6,7 +6,6 @@
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/xattr.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -105,11 +104,6 @@ Status PrepareLayers(const std::string& name, const std::string& lower) {
 // could hold commas and colons.
 std::string Lower(const std::string& name) { return std::string(kLower) + "/" + name; }
 
-std::string OverlayOptions(const std::string& lower, const std::string& name) {
-  return "lowerdir=" + lower + ",upperdir=" + Upper(name) + ",workdir=" + kScratch + "/" + name +
-         "/work,userxattr";
-}
-
 // A file of ours beneath an upper directory that is not mounted yet.
 Status WriteBeneath(const std::string& top, const std::string& relative, const std::string& content,
                     mode_t mode) {
@@ -118,28 +112,20 @@ Status WriteBeneath(const std::string& top, const std::string& relative, const s
   return sys::WriteFile(path, content, mode);
 }
 
-// overlayfs marks a directory that was deleted and made again with a user attribute. Without them
-// it mounts all the same, and fails later, in the middle of the agent's work.
-Status CheckAttributes() {
-  if (::setxattr(kScratch, "user.overlay.trial", "y", 1, 0) == 0) return Ok();
-  Error error = Errno("user attributes on tmpfs");
-  error.code = Code::kUnsupported;
-  error.hint = "use Linux 6.6 or newer";
-  return error;
-}
-
 // Paths of steps are looked up as the sandbox's own processes will: links of an image lead nowhere
 // but into the image (runc's CVE-2021-30465). The one root that paths are ever walked from is
 // `root_`.
 class Builder {
  public:
-  Builder(const SandboxPlan& plan, std::vector<Fd> opened)
-      : plan_(plan), opened_(std::move(opened)) {}
+  Builder(const SandboxPlan& plan, DiskLayers disk, std::vector<Fd> opened)
+      : plan_(plan), disk_(std::move(disk)), opened_(std::move(opened)) {}
 
   Result<Fd> Build();
 
  private:
   Status EnterSite();
+  Status MountScratch();
+  std::string OverlayOptions(const std::string& lower, const std::string& name) const;
   Status Carry(const MountStep& step);
   Status MakeInside(const std::string& target, mode_t mode);
   Status WriteInside(const std::string& target, const std::string& content, mode_t mode);
@@ -166,6 +152,7 @@ class Builder {
   Status Leave();
 
   const SandboxPlan& plan_;
+  DiskLayers disk_;
   std::vector<Fd> opened_;  // In the order of their steps.
   size_t next_opened_ = 0;
   Fd root_;  // The tree under construction.
@@ -190,13 +177,28 @@ Status Builder::EnterSite() {
   if (::syscall(SYS_pivot_root, kSite, (site + kHost).c_str()) != 0) return Errno("pivot_root");
   if (::chdir("/") != 0) return Errno("chdir");
 
-  TRY(Mount("tmpfs", kScratch, "tmpfs", MS_NOSUID | MS_NODEV,
-            "mode=755,size=" + std::to_string(plan_.limits.disk_bytes) +
-                ",nr_inodes=" + std::to_string(InodesOf(plan_.limits.disk_bytes))));
-  TRY(CheckAttributes());
+  TRY(MountScratch());
   TRY(Mount("tmpfs", kNew, "tmpfs", MS_NOSUID | MS_NODEV, kRootOptions));
   root_ = TRY(sys::Open(kNew, O_PATH | O_DIRECTORY));
   return Ok();
+}
+
+Status Builder::MountScratch() {
+  if (disk_.path.empty()) {
+    return Mount("tmpfs", kScratch, "tmpfs", MS_NOSUID | MS_NODEV,
+                 "mode=755,size=" + std::to_string(plan_.limits.disk_bytes) +
+                     ",nr_inodes=" + std::to_string(InodesOf(plan_.limits.disk_bytes)));
+  }
+  if (!disk_.tree.valid()) disk_.tree = TRY(CloneTree(AT_FDCWD, kHost + disk_.path));
+  TRY(SetAttributes(disk_.tree.get(), MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, true));
+  Fd place = TRY(sys::Open(kScratch, O_PATH | O_DIRECTORY));
+  return MoveMount(disk_.tree.get(), "", place.get()).Context(disk_.path);
+}
+
+// On a disk nothing need be synchronised: the layers end with the run.
+std::string Builder::OverlayOptions(const std::string& lower, const std::string& name) const {
+  return "lowerdir=" + lower + ",upperdir=" + Upper(name) + ",workdir=" + kScratch + "/" + name +
+         "/work,userxattr" + (disk_.path.empty() ? "" : ",volatile");
 }
 
 Result<Fd> Builder::Find(const std::string& target, int flags) const {
@@ -443,8 +445,8 @@ Result<Fd> Builder::Build() {
 
 }  // namespace
 
-Result<Fd> BuildTree(const SandboxPlan& plan, std::vector<Fd> opened) {
-  return Builder(plan, std::move(opened)).Build();
+Result<Fd> BuildTree(const SandboxPlan& plan, DiskLayers disk, std::vector<Fd> opened) {
+  return Builder(plan, std::move(disk), std::move(opened)).Build();
 }
 
 }  // namespace sandbox

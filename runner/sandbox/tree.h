@@ -1,17 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "base/fd.h"
 #include "base/result.h"
 #include "sandbox/plan.h"
 
 namespace sandbox {
 
+// The directory on the host's disk that holds every writable layer.
+struct DiskLayers {
+  std::string path;  // Empty: they are in memory.
+  Fd tree;           // It as a detached mount, where the sandbox's user cannot walk the path.
+};
+
 // Builds the planned file tree in the calling process's own mount namespace and makes it the root.
 // Runs in the sandbox's first process, with capabilities in its user namespace only. `opened` are
-// detached mounts, one for each step whose source is not come by its path, in their order. Gives
-// the open upper directory of the workspace: what the agent changes appears there and stays
-// readable through the descriptor after the sandbox is gone.
-Result<Fd> BuildTree(const SandboxPlan& plan, std::vector<Fd> opened);
+// detached mounts, one for each step whose source is not come by its path, in their order; `disk`
+// is where the writable layers lie. Gives the open upper directory of the workspace: what the agent
+// changes appears there and stays readable through the descriptor after the sandbox is gone.
+Result<Fd> BuildTree(const SandboxPlan& plan, DiskLayers disk, std::vector<Fd> opened);
 
 }  // namespace sandbox

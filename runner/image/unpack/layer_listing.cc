@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "base/sys.h"
+#include "base/tree.h"
 #include "codec/data/digest.h"
-#include "image/unpack/layer_tree.h"
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -85,7 +85,7 @@ class Walk {
     char mark = 0;
     bool marked = ::fgetxattr(directory, kOpaqueXattr, &mark, 1) == 1;
     Line(path, st, std::string_view(&mark, marked ? 1 : 0));
-    std::vector<std::string> names = TRY(DirectoryNames(directory));
+    std::vector<std::string> names = TRY(sys::DirectoryNames(directory));
     for (const std::string& name : names) TRY(Entry(directory, name, path + "/" + name));
     return Ok();
   }

@@ -10,7 +10,7 @@
 #include <string_view>
 
 #include "base/sys.h"
-#include "image/unpack/layer_tree.h"
+#include "base/tree.h"
 
 namespace image {
 namespace {
@@ -282,7 +282,7 @@ Status LayerWriter::MakeOpaque(int directory, const std::string& path) {
 }
 
 Status LayerWriter::DropLower(int directory, const std::string& path) {
-  std::vector<std::string> names = TRY(DirectoryNames(directory));
+  std::vector<std::string> names = TRY(sys::DirectoryNames(directory));
   for (const std::string& name : names) {
     std::string real = path.empty() ? name : path + "/" + name;
     struct stat st {};
@@ -329,7 +329,7 @@ Status LayerWriter::Clear(int parent, const std::string& leaf) {
   borrowed_.erase(real);
   borrowed_.erase(borrowed_.lower_bound(real + "/"),
                   borrowed_.lower_bound(real + "0"));  // Beneath.
-  return RemoveTree(parent, leaf);
+  return sys::RemoveTree(parent, leaf);
 }
 
 void LayerWriter::SetXattrs(int fd, const TarEntry& entry) {

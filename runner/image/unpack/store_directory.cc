@@ -11,8 +11,8 @@
 #include <thread>
 
 #include "base/sys.h"
+#include "base/tree.h"
 #include "image/unpack/layer_listing.h"
-#include "image/unpack/layer_tree.h"
 
 namespace image {
 namespace {
@@ -75,7 +75,7 @@ bool StillThere(int parent, const std::string& name, int fd) {
 }  // namespace
 
 StagedLayer::~StagedLayer() {
-  if (lock.valid()) (void)RemoveTree(parent, name);  // Else the next sweep does it.
+  if (lock.valid()) (void)sys::RemoveTree(parent, name);  // Else the next sweep does it.
 }
 
 ChainLock::~ChainLock() {
@@ -143,7 +143,7 @@ Status StoreDirectory::Retire(const std::string& id) {
   }
   Result<Fd> fd = sys::OpenAt(staging_.get(), name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
   if (!fd.ok() || ::flock(fd.value().get(), LOCK_EX | LOCK_NB) != 0) return Ok();
-  return RemoveTree(staging_.get(), name);
+  return sys::RemoveTree(staging_.get(), name);
 }
 
 Status StoreDirectory::WriteRecord(int layer, const LayerRecord& record) {
@@ -223,7 +223,7 @@ Result<ChainLock> StoreDirectory::LockChain(const std::string& chain, Deadline d
   return Error{Code::kTemporary, "timed out waiting for another run that unpacks the same layer"};
 }
 
-Result<std::vector<std::string>> StoreDirectory::Ids() { return DirectoryNames(layers_.get()); }
+Result<std::vector<std::string>> StoreDirectory::Ids() { return sys::DirectoryNames(layers_.get()); }
 
 Result<std::string> StoreDirectory::Examine(const std::string& id) {
   Result<std::optional<StoredLayer>> layer = OpenLayer(id);
@@ -262,20 +262,20 @@ Result<bool> StoreDirectory::RemoveUnused(const std::string& id) {
   if (::renameat(layers_.get(), id.c_str(), staging_.get(), name.c_str()) != 0) {
     return errno == ENOENT ? Result<bool>(true) : Result<bool>(Errno("removing layer " + id));
   }
-  TRY(RemoveTree(staging_.get(), name));
+  TRY(sys::RemoveTree(staging_.get(), name));
   return true;
 }
 
 Status StoreDirectory::Sweep() {
   Fd sweeping = TRY(sys::OpenAt(staging_.get(), ".", O_RDONLY | O_DIRECTORY));
   if (::flock(sweeping.get(), LOCK_EX | LOCK_NB) != 0) return Ok();  // Somebody is at work here.
-  std::vector<std::string> names = TRY(DirectoryNames(staging_.get()));
+  std::vector<std::string> names = TRY(sys::DirectoryNames(staging_.get()));
   for (const std::string& name : names) {
     Result<Fd> fd = sys::OpenAt(staging_.get(), name, O_RDONLY | O_NOFOLLOW);
     if (!fd.ok() || ::flock(fd.value().get(), LOCK_EX | LOCK_NB) != 0) continue;
-    (void)RemoveTree(staging_.get(), name);
+    (void)sys::RemoveTree(staging_.get(), name);
   }
-  std::vector<std::string> locks = TRY(DirectoryNames(locks_.get()));
+  std::vector<std::string> locks = TRY(sys::DirectoryNames(locks_.get()));
   for (const std::string& name : locks) {
     Result<Fd> fd = sys::OpenAt(locks_.get(), name, O_RDONLY | O_NOFOLLOW);
     if (!fd.ok() || ::flock(fd.value().get(), LOCK_EX | LOCK_NB) != 0) continue;

@@ -6,12 +6,14 @@
 
 #include "base/result.h"
 
-namespace image {
+namespace sys {
 
 // The names in a directory, sorted, without "." and "..".
 Result<std::vector<std::string>> DirectoryNames(int directory);
 
-// rm -r: `name` in `parent`, itself never followed, however deep. kNotFound when it is not there.
+// rm -r: `name` in `parent`, itself never followed, however deep; directories that their owner may
+// not change are made changeable. Nothing else may be at work in it. kNotFound when it is not
+// there.
 Status RemoveTree(int parent, const std::string& name);
 
-}  // namespace image
+}  // namespace sys

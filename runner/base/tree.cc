@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "image/unpack/layer_tree.h"
+#include "base/tree.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -13,7 +13,7 @@
 
 #include "base/sys.h"
 
-namespace image {
+namespace sys {
 
 Result<std::vector<std::string>> DirectoryNames(int directory) {
   // A descriptor of its own: fdopendir takes it.
@@ -34,6 +34,21 @@ Result<std::vector<std::string>> DirectoryNames(int directory) {
   return names;
 }
 
+namespace {
+
+// Opens a directory to empty it. Go's module cache and overlayfs's work directories have modes that
+// keep their owner out.
+Result<Fd> EnterOwned(int parent, const std::string& name) {
+  struct stat st {};
+  if (::fstatat(parent, name.c_str(), &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode) &&
+      (st.st_mode & S_IRWXU) != S_IRWXU && ::fchmodat(parent, name.c_str(), S_IRWXU, 0) != 0) {
+    return Errno("chmod " + name);
+  }
+  return sys::OpenAt(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+}
+
+}  // namespace
+
 Status RemoveTree(int parent, const std::string& name) {
   if (::unlinkat(parent, name.c_str(), 0) == 0) return Ok();
   if (errno != EISDIR) return Errno("unlinkat " + name);
@@ -48,7 +63,7 @@ Status RemoveTree(int parent, const std::string& name) {
   auto enter = [&](const std::string& directory) -> Status {
     struct stat above {};
     if (::fstat(at.get(), &above) != 0) return Errno("fstat");
-    Fd fd = TRY(sys::OpenAt(at.get(), directory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
+    Fd fd = TRY(EnterOwned(at.get(), directory));
     std::vector<std::string> names = TRY(DirectoryNames(fd.get()));
     levels.push_back({directory, above.st_ino, std::move(names)});
     at = std::move(fd);
@@ -78,4 +93,4 @@ Status RemoveTree(int parent, const std::string& name) {
   return Ok();
 }
 
-}  // namespace image
+}  // namespace sys
