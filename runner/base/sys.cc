@@ -47,6 +47,12 @@ Result<Fd> OpenBeneath(int dir, const std::string& path, int flags, mode_t mode)
                       RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS);
 }
 
+Result<Fd> OpenUnmounted(int dir, const std::string& name, int flags) {
+  return OpenResolved(
+      dir, name, flags, 0,
+      RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_XDEV);
+}
+
 Result<Fd> OpenInRoot(int root, const std::string& path, int flags) {
   return OpenResolved(root, path, flags, 0, RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS);
 }

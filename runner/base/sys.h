@@ -27,6 +27,9 @@ Result<Fd> OpenAt(int dir, const std::string& path, int flags, mode_t mode = 0);
 // (openat2 with RESOLVE_BENEATH, RESOLVE_NO_SYMLINKS and RESOLVE_NO_MAGICLINKS).
 Result<Fd> OpenBeneath(int dir, const std::string& path, int flags, mode_t mode = 0);
 
+// As OpenBeneath, and fails where `name` is or leads through a mount point (RESOLVE_NO_XDEV).
+Result<Fd> OpenUnmounted(int dir, const std::string& name, int flags);
+
 // Resolves `path` as a process would whose root is `root`, absolute links too; at most 40 of them
 // (openat2 with RESOLVE_IN_ROOT and RESOLVE_NO_MAGICLINKS).
 Result<Fd> OpenInRoot(int root, const std::string& path, int flags);

@@ -8,6 +8,9 @@
 
 namespace sys {
 
+// No tool makes trees half as deep. Walks that take a descriptor for each level end there.
+inline constexpr int kTreeDepthMax = 256;
+
 // The names in a directory, sorted, without "." and "..".
 Result<std::vector<std::string>> DirectoryNames(int directory);
 

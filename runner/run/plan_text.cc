@@ -168,6 +168,7 @@ std::string RenderSandbox(const sandbox::SandboxPlan& plan) {
                                " (host " + std::to_string(plan.host_uid) + ":" +
                                std::to_string(plan.host_gid) +
                                (plan.idmap_checkout ? ", checkout id-mapped" : "") + ")");
+  if (!plan.copy_reason.empty()) text += PlanLine("checkout", "copied: " + plan.copy_reason);
   if (plan.layers_on_disk) {
     text += PlanLine("layers", "on a disk: memory cannot hold them on this kernel");
   }

@@ -382,8 +382,8 @@ Status RunAgent(const Request& request, ReportDirectory& directory, Recorder& re
   sandbox::SandboxPlan layout = TRY(PlanTheSandbox(request, plan, directory.path, gateway.ca_pem())
                                         .Context("planning the sandbox"));
   Fd input = TRY(OpenInput(plan.agent.stdin_text));
-  sandbox::Sandbox sandbox =
-      TRY(sandbox::Sandbox::Start(layout, std::move(input)).Context("starting the sandbox"));
+  sandbox::Sandbox sandbox = TRY(
+      sandbox::Sandbox::Start(std::move(layout), std::move(input)).Context("starting the sandbox"));
   recorder.Note(sandbox);
   TRY(Connect(sandbox, gateway));
   recorder.Phase("sandbox");

@@ -8,7 +8,7 @@
 #include "base/fd.h"
 #include "run/recorder.h"
 #include "run/supervise.h"
-#include "sandbox/cgroup.h"
+#include "sandbox/limit/cgroup.h"
 
 namespace run {
 

@@ -20,7 +20,7 @@
 #include "base/sys.h"
 #include "sandbox/control.h"
 #include "sandbox/landlock.h"
-#include "sandbox/network.h"
+#include "sandbox/network/network.h"
 #include "sandbox/seccomp.h"
 #include "sandbox/tree.h"
 

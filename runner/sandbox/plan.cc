@@ -59,7 +59,7 @@ class Tree {
   Result<SandboxPlan> Plan();
 
  private:
-  Status PlanIds();
+  void PlanIds();
   void PlanBase();
   void PlanImage();
   Status PlanImagePaths();
@@ -87,7 +87,7 @@ class Tree {
   std::set<std::string> installed_;  // What runs the agent and what it starts.
 };
 
-Status Tree::PlanIds() {
+void Tree::PlanIds() {
   // The policy's word goes before the image's. Nobody is root.
   if (request_.image && request_.image->uid != 0) plan_.inner_uid = request_.image->uid;
   if (request_.image && request_.image->gid != 0) plan_.inner_gid = request_.image->gid;
@@ -97,25 +97,23 @@ Status Tree::PlanIds() {
   if (request_.policy.process.run_as_group && *request_.policy.process.run_as_group != "sandbox") {
     plan_.inner_gid = ParseId(*request_.policy.process.run_as_group);
   }
+  plan_.as_root = host_.root;
   plan_.host_uid = host_.uid;
   plan_.host_gid = host_.gid;
-  if (!host_.root) {
-    // Only one id of each kind is mapped. A file of another's cannot be copied up to be changed.
-    if (host_.checkout_uid == host_.uid && host_.checkout_gid == host_.gid) return Ok();
-    return Error{Code::kUnsupported,
-                 "the checkout " + request_.checkout + " belongs to " +
-                     std::to_string(host_.checkout_uid) + ":" + std::to_string(host_.checkout_gid) +
-                     ", not to the user of this run, " + std::to_string(host_.uid) + ":" +
-                     std::to_string(host_.gid),
-                 "sudo chown -R $(id -u):$(id -g) " + request_.checkout};
+  bool layer = host_.checkout_uid == host_.uid && host_.checkout_gid == host_.gid;
+  if (host_.root) {
+    // As root the agent still is nobody in particular: the checkout's owner, or an unused id.
+    bool roots = host_.checkout_uid == 0;
+    plan_.idmap_checkout = layer;
+    plan_.host_uid = roots ? kUnprivilegedUid : host_.checkout_uid;
+    plan_.host_gid = roots || host_.checkout_gid == 0 ? plan_.host_uid : host_.checkout_gid;
+    layer = layer || (!roots && host_.checkout_gid != 0);
   }
-  // As root the agent still is nobody in particular: the checkout's owner, or an unused id.
-  plan_.as_root = true;
-  plan_.idmap_checkout = host_.checkout_uid == 0;
-  plan_.host_uid = plan_.idmap_checkout ? kUnprivilegedUid : host_.checkout_uid;
-  plan_.host_gid = plan_.idmap_checkout ? kUnprivilegedUid : host_.checkout_gid;
-  if (plan_.host_gid == 0) plan_.host_gid = plan_.host_uid;
-  return Ok();
+  // Only one id of each kind is mapped. A file of another's cannot be copied up to be changed.
+  if (layer) return;
+  plan_.copy_reason = "it belongs to " + std::to_string(host_.checkout_uid) + ":" +
+                      std::to_string(host_.checkout_gid) + ", the sandbox to " +
+                      std::to_string(plan_.host_uid) + ":" + std::to_string(plan_.host_gid);
 }
 
 void Tree::PlanBase() {
@@ -200,8 +198,9 @@ void Tree::PlanRepository() {
 }
 
 Status Tree::PlanWorkspace() {
-  // Root hands the checkout over without what is mounted in it.
-  if (!host_.root) TRY(RefuseMountsBeneath(request_.checkout));
+  // The kernel takes no layer apart from the mounts in it; root hands the checkout over without.
+  std::string mounted = host_.root ? "" : tree_.MountBeneath(request_.checkout);
+  if (!mounted.empty()) plan_.copy_reason = "something is mounted at " + mounted;
   tree_.MakeParents(request_.checkout);
   tree_.MakeDirectory(request_.checkout);
   Add({.kind = Kind::kWorkspace,
@@ -403,7 +402,7 @@ void Tree::Masks() {
 }
 
 Result<SandboxPlan> Tree::Plan() {
-  TRY(PlanIds());
+  PlanIds();
   plan_.notes = request_.notes;
   if (request_.image) {
     PlanImage();

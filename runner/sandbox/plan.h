@@ -16,6 +16,7 @@
 #include "base/result.h"
 #include "policy/model/policy.h"
 #include "sandbox/host.h"
+#include "sandbox/limit/limits.h"
 
 namespace sandbox {
 
@@ -81,13 +82,6 @@ struct LandlockRule {
   bool writable = false;
 };
 
-struct SandboxLimits {
-  int64_t memory_bytes = 0;
-  double cpus = 0;  // 0: all.
-  int64_t pids = 0;
-  int64_t disk_bytes = 0;
-};
-
 // The image whose layers are the sandbox's root, in place of what the host has.
 struct ImageRequest {
   std::vector<std::string> layers;  // Unpacked ones on the host, the uppermost first.
@@ -140,6 +134,9 @@ struct SandboxPlan {
   // capture all. At most kCapturedPortsMax.
   std::vector<uint16_t> captured_ports;
   SandboxLimits limits;
+  // Not empty: why the checkout cannot be the workspace's lower layer itself. A copy that belongs
+  // to the sandbox's user is, made in the first of `scratch_places` that can be written.
+  std::string copy_reason;
   // The writable layers lie on a disk of the host, in the first of `scratch_places` that serves:
   // a memory file system cannot hold them on this kernel.
   bool layers_on_disk = false;

@@ -282,13 +282,45 @@ TEST_CASE("An ordinary user's sandbox maps that user alone") {
   CHECK_FALSE(plan.as_root);
 }
 
-TEST_CASE("An ordinary user's checkout of another owner is refused with what to type") {
+TEST_CASE("A checkout that one mapped id does not cover is copied") {
   FakeHost host;
-  SECTION("another user") { host.checkout_uid = 0; }
-  SECTION("another group") { host.checkout_gid = 100; }
-  Error error = Refusal(Request(), host);
-  CHECK(error.code == Code::kUnsupported);
-  CHECK(error.hint == "sudo chown -R $(id -u):$(id -g) /home/alice/work");
+  CHECK(Plan(Request(), host).copy_reason.empty());
+  SECTION("another user's") { host.checkout_uid = 0; }
+  SECTION("another group's") { host.checkout_gid = 100; }
+  SECTION("with mounts in it") { host.mounts.push_back("/home/alice/work/volume"); }
+  SECTION("a user's and root's group's, given by root") {
+    host.root = true;
+    host.uid = host.gid = host.checkout_gid = 0;
+  }
+  SECTION("root's and a user's group's, given by root") {
+    host.root = true;
+    host.uid = host.gid = host.checkout_uid = 0;
+    CHECK_FALSE(Plan(Request(), host).idmap_checkout);
+  }
+  CHECK_FALSE(Plan(Request(), host).copy_reason.empty());
+}
+
+TEST_CASE("Mounts beside a checkout are no reason to copy it") {
+  FakeHost host;
+  host.mounts.push_back("/home/alice/work-volume");
+  host.mounts.push_back("/home/alice/work");
+  CHECK(Plan(Request(), host).copy_reason.empty());
+  host.mounts.push_back("/home/alice/work/volume");
+  host.root = true;
+  host.uid = host.gid = 0;
+  CHECK(Plan(Request(), host).copy_reason.empty());  // Root hands it over without.
+}
+
+TEST_CASE("Layers lie on a disk where memory cannot hold them") {
+  FakeHost host;
+  CHECK_FALSE(Plan(Request(), host).layers_on_disk);
+  HostView view = host.View();
+  view.layers_in_memory = false;
+  view.scratch_places = {"/var/tmp"};
+  Result<SandboxPlan> plan = PlanSandbox(Request(), view);
+  REQUIRE(plan.ok());
+  CHECK(plan.value().layers_on_disk);
+  CHECK(plan.value().scratch_places == std::vector<std::string>{"/var/tmp"});
 }
 
 TEST_CASE("Root never runs the agent as root") {
@@ -311,16 +343,17 @@ TEST_CASE("Root never runs the agent as root") {
   SECTION("a checkout of root's group is not") {
     host.checkout_gid = 0;
     SandboxPlan plan = Plan(Request(), host);
-    CHECK(plan.host_gid != 0);
+    CHECK(plan.host_gid == 1000);
   }
 }
 
 TEST_CASE("Root of a user namespace of its own is an ordinary user under another number") {
   FakeHost host;
   host.uid = host.gid = 0;
-  CHECK(Refusal(Request(), host).code == Code::kUnsupported);
+  CHECK_FALSE(Plan(Request(), host).copy_reason.empty());
   host.checkout_uid = host.checkout_gid = 0;
   SandboxPlan plan = Plan(Request(), host);
+  CHECK(plan.copy_reason.empty());
   CHECK_FALSE(plan.as_root);
   CHECK_FALSE(plan.idmap_checkout);
 }
@@ -338,15 +371,13 @@ TEST_CASE("The policy names the ids inside") {
 
 TEST_CASE("What has mounts in it cannot be made writable by an ordinary user") {
   FakeHost host;
-  host.mounts.push_back("/home/alice/work/volume");
-  Error error = Refusal(Request(), host);
+  SandboxRequest request = Request();
+  request.policy.filesystem.read_write = {"/opt"};
+  CHECK(PlanSandbox(request, host.View()).ok());
+  host.mounts.push_back("/opt/volume");
+  Error error = Refusal(request, host);
   CHECK(error.code == Code::kUnsupported);
-  CHECK(error.hint == "umount /home/alice/work/volume");
-
-  FakeHost beside;
-  beside.mounts.push_back("/home/alice/work-volume");
-  beside.mounts.push_back("/home/alice/work");
-  CHECK(PlanSandbox(Request(), beside.View()).ok());
+  CHECK(error.hint == "umount /opt/volume");
 }
 
 TEST_CASE("A workdir that the policy leaves out gets no Landlock rule") {

@@ -16,12 +16,14 @@
 #include <charconv>
 #include <map>
 
+#include "base/log.h"
 #include "base/sys.h"
 #include "sandbox/control.h"
 #include "sandbox/init.h"
 #include "sandbox/landlock.h"
+#include "sandbox/limit/usage.h"
 #include "sandbox/seccomp.h"
-#include "sandbox/usage.h"
+#include "sandbox/tree_copy.h"
 #include "sandbox/user_namespace.h"
 
 namespace sandbox {
@@ -109,17 +111,6 @@ Result<Fd> OpenSource(const MountStep& step, const SandboxPlan& plan, std::map<u
     return error;
   }
   return tree;
-}
-
-Result<std::vector<Fd>> OpenSources(const SandboxPlan& plan) {
-  std::vector<Fd> opened;
-  std::map<uid_t, Fd> ids;
-  for (const MountStep& step : plan.mounts) {
-    if (step.from == MountStep::Source::kPath) continue;
-    Fd source = TRY(OpenSource(step, plan, &ids));
-    opened.push_back(std::move(source));
-  }
-  return opened;
 }
 
 Result<sys::Message> Await(int control, std::string_view wanted, Deadline deadline) {
@@ -228,7 +219,62 @@ Result<DiskLayers> Sandbox::MakeDiskLayers(const SandboxPlan& plan) {
   return layers;
 }
 
-Result<Sandbox> Sandbox::Start(const SandboxPlan& plan, Fd input) {
+// The copy takes the checkout's place in the plan: a directory of the sandbox's user, without
+// mounts.
+Status Sandbox::CopyCheckout(const std::string& why, SandboxPlan* plan) {
+  logging::Info("the checkout is copied", {{"why", why}});
+  if (!scratch_) {
+    scratch_.emplace(
+        TRY(ScratchDirectory::Make(plan->scratch_places, ScratchDirectory::Use::kFiles)));
+  }
+  std::string place = scratch_->path() + "/checkout";
+  if (::mkdir(place.c_str(), 0755) != 0) return Errno("mkdir " + place);
+  Fd from = TRY(sys::Open(plan->checkout, O_RDONLY | O_DIRECTORY));
+  Fd to = TRY(sys::Open(place, O_RDONLY | O_DIRECTORY));
+  std::optional<Owner> owner;
+  if (plan->as_root) owner = Owner{plan->host_uid, plan->host_gid};
+  CopyLimits limits{plan->limits.disk_bytes,
+                    static_cast<int64_t>(InodesOf(plan->limits.disk_bytes))};
+  Result<CopySum> copied = CopyTree(from.get(), to.get(), limits, owner);
+  if (!copied.ok()) {
+    Error error = std::move(copied).error();
+    error.what = "copying the checkout (" + why + "): " + error.what;
+    error.hint = "--disk SIZE, as large as the checkout, or TMPDIR=DIRECTORY with room for it";
+    return error;
+  }
+  if (owner && ::fchown(to.get(), owner->uid, owner->gid) != 0) return Errno("fchown " + place);
+  const CopySum& sum = copied.value();
+  std::string note = "a copy is the workspace's lower layer (" + why +
+                     "): " + std::to_string(sum.files) + " files, " + std::to_string(sum.bytes) +
+                     " bytes";
+  if (sum.left_out > 0) note += "; " + std::to_string(sum.left_out) + " left out";
+  controls_.push_back({"checkout", "enforced", std::move(note)});
+  for (MountStep& step : plan->mounts) {
+    if (step.kind != MountStep::Kind::kWorkspace) continue;
+    step.source = place;
+    step.from = plan->as_root ? MountStep::Source::kOpened : MountStep::Source::kPath;
+  }
+  return Ok();
+}
+
+Result<std::vector<Fd>> Sandbox::OpenSources(SandboxPlan* plan) {
+  std::vector<Fd> opened;
+  std::map<uid_t, Fd> ids;
+  for (const MountStep& step : plan->mounts) {
+    if (step.from == MountStep::Source::kPath) continue;
+    Result<Fd> source = OpenSource(step, *plan, &ids);
+    bool maps = step.kind == MountStep::Kind::kWorkspace && step.from == MountStep::Source::kMapped;
+    if (!source.ok() && maps) {
+      // Overlayfs, NFS, FUSE, and tmpfs before Linux 6.3 do not map ids.
+      TRY(CopyCheckout(source.error().what, plan));
+      source = OpenSource(step, *plan, &ids);
+    }
+    opened.push_back(TRY(std::move(source)));
+  }
+  return opened;
+}
+
+Result<Sandbox> Sandbox::Start(SandboxPlan plan, Fd input) {
   Deadline deadline = Deadline::After(kBuildTimeout);
   Sandbox sandbox(Cgroup::Create(plan.limits), plan.limits);
   auto [ours, theirs] = TRY(sys::SocketPair());
@@ -236,7 +282,8 @@ Result<Sandbox> Sandbox::Start(const SandboxPlan& plan, Fd input) {
   auto [error_read, error_write] = TRY(sys::Pipe());
   InitHands hands;
   if (plan.layers_on_disk) hands.disk = TRY(sandbox.MakeDiskLayers(plan));
-  hands.opened = TRY(OpenSources(plan));
+  if (!plan.copy_reason.empty()) TRY(sandbox.CopyCheckout(plan.copy_reason, &plan));
+  hands.opened = TRY(sandbox.OpenSources(&plan));
   bool pinned = Pins(sandbox.cgroup_, plan.limits);
   Processors processors = pinned ? Processors::kPinned : Processors::kFree;
   hands.filter = TRY(BuildFilter(Connects::kFree, processors));
@@ -273,8 +320,10 @@ Result<Sandbox> Sandbox::Start(const SandboxPlan& plan, Fd input) {
   sys::Message upper = TRY(Await(sandbox.control_.get(), control::kUpper, deadline));
   sandbox.upper_ = std::move(upper.fd);
   sandbox.processes_ = TRY(OpenProcesses(child.pid));
-  std::string scratch = sandbox.scratch_ ? sandbox.scratch_->path() : "";
-  sandbox.controls_ = Controls(sandbox.cgroup_, plan, scratch, waiver);
+  std::string scratch = plan.layers_on_disk ? sandbox.scratch_->path() : "";
+  for (Control& control : Controls(sandbox.cgroup_, plan, scratch, waiver)) {
+    sandbox.controls_.push_back(std::move(control));
+  }
   return sandbox;
 }
 

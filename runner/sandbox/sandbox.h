@@ -11,13 +11,14 @@
 #include "base/deadline.h"
 #include "base/fd.h"
 #include "base/result.h"
-#include "sandbox/cgroup.h"
 #include "sandbox/connect_watch.h"
-#include "sandbox/network.h"
+#include "sandbox/limit/cgroup.h"
+#include "sandbox/limit/disk_watch.h"
+#include "sandbox/limit/usage.h"
+#include "sandbox/network/network.h"
 #include "sandbox/plan.h"
 #include "sandbox/scratch_directory.h"
 #include "sandbox/tree.h"
-#include "sandbox/usage.h"
 
 namespace sandbox {
 
@@ -35,7 +36,7 @@ class Sandbox {
  public:
   // Builds the sandbox up to the point where the agent could be started. `input` is what the agent
   // reads. Fails with kUnsupported and a hint where the host refuses what is needed.
-  static Result<Sandbox> Start(const SandboxPlan& plan, Fd input);
+  static Result<Sandbox> Start(SandboxPlan plan, Fd input);
 
   Sandbox(Sandbox&& other) noexcept;
   Sandbox& operator=(Sandbox&&) = delete;
@@ -89,13 +90,15 @@ class Sandbox {
       : cgroup_(std::move(cgroup)), limits_(limits) {}
   Result<std::string> AwaitDoors(Deadline deadline);
   Result<DiskLayers> MakeDiskLayers(const SandboxPlan& plan);
+  Status CopyCheckout(const std::string& why, SandboxPlan* plan);
+  Result<std::vector<Fd>> OpenSources(SandboxPlan* plan);
   // What the writable layers hold.
   DiskUsage Disk();
   int64_t MemoryBytes(const ProcessUsage& used, const DiskUsage& disk);
 
   Cgroup cgroup_;
   SandboxLimits limits_;
-  std::optional<ScratchDirectory> scratch_;  // With the layers in it: `disk_` measures them.
+  std::optional<ScratchDirectory> scratch_;
   DiskWatch disk_;
   Fd processes_;         // The sandbox's own /proc,
   SocketMeter sockets_;  // and what else usage.h measures.

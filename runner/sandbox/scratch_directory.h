@@ -3,14 +3,11 @@
 
 #include <sys/types.h>
 
-#include <chrono>
-#include <cstdint>
 #include <string>
 #include <vector>
 
 #include "base/fd.h"
 #include "base/result.h"
-#include "sandbox/usage.h"
 
 namespace sandbox {
 
@@ -44,36 +41,6 @@ class ScratchDirectory {
   std::string name_;  // Empty: moved from.
   Fd parent_;
   Fd fd_;  // Holds the lock that says the directory is in use.
-};
-
-// What is beneath a directory of a ScratchDirectory, found by walking it. A walk takes as long as
-// there are files, so the next is not begun before fifty times as long has passed, unless the disk
-// fills meanwhile.
-class DiskWatch {
- public:
-  DiskWatch() = default;
-  // `directory`: where the run writes. At most `bytes_max`, and InodesOf(bytes_max) files.
-  DiskWatch(Fd directory, int64_t bytes_max);
-
-  bool valid() const { return directory_.valid(); }
-  // `processes` as OpenProcesses() gives it, or -1 once there are none: files that were deleted and
-  // are still open count too. What was full once stays so.
-  DiskUsage Measure(int processes);
-
- private:
-  // Of the whole disk, by this run or others.
-  struct Taken {
-    int64_t bytes = 0;
-    int64_t files = 0;
-  };
-  Taken MeasureTaken() const;
-
-  Fd directory_;
-  int64_t bytes_max_ = 0;
-  Taken first_;
-  Taken walked_;  // When the last walk began.
-  DiskUsage last_;
-  std::chrono::steady_clock::time_point next_;
 };
 
 }  // namespace sandbox

@@ -11,7 +11,7 @@
 #include <algorithm>
 
 #include "base/sys.h"
-#include "sandbox/usage.h"
+#include "sandbox/limit/usage.h"
 
 namespace sandbox {
 namespace {

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checkouts as people have them: odd names, odd places, odd kinds."""
+import glob
 import os
 import shutil
 import subprocess
 
-from harness import BIN, CANARY, FIXTURES, PLACE, ROOT, Case, git, only_as, read, write
+from harness import BASE, BIN, CANARY, FIXTURES, PLACE, ROOT, Case, git, only_as, read, write
 
 NAMES = ['with space', 'comma,name', 'colon:name', 'back\\slash', 'ünïcode ✓', "quo'te\"s", '-dash',
          'new\nline', '$(id)', 'lowerdir=x,upperdir=y:z', '%s%n', 'a' * 200]
@@ -103,13 +104,8 @@ class Checkouts(Case):
 
     def test_checkout_with_mounts_in_it(self):
         self.feature('root', FIXTURES, 'nobody here can mount one')
-        if ROOT:
-            run = self.shell('cat README.md; ls volume', checkout=PLACE + '/nested')
-            self.assertEqual(run.out, 'hello\n')
-        else:
-            run = self.shell('true', checkout=PLACE + '/nested', code=69)
-            self.assertIn(PLACE + '/nested/volume', run.err)
-            self.assertIn('umount', run.err)
+        run = self.shell('cat README.md; ls volume', checkout=PLACE + '/nested')
+        self.assertEqual(run.out, 'hello\n')
 
     @only_as('root')
     def test_host_with_mounts_in_etc_as_every_container_has(self):
@@ -142,6 +138,60 @@ class Checkouts(Case):
                          checkout=other, options=['--apply'])
         self.assertEqual(run.out, 'hello\n1000:1000\n')
         self.assertEqual(open(other + '/README.md').read(), 'hello\nx\n')
+
+    def copies(self, checkout):
+        """A run on a copy of `checkout`, which shows and changes every file; the copy is gone afterwards."""
+        before = set(glob.glob('/var/tmp/agentic-ci-scratch.*'))
+        run = self.shell('git status --short && cat README.md && echo changed > README.md && '
+                         'mv README.md moved && mkdir README.md && echo "uid=$(stat -c %u:%g moved)"', checkout=checkout)
+        self.assertIn('hello', run.out)
+        self.assertEqual(run.values()['uid'], '1000:1000')
+        control = [c for c in run.record['isolation']['controls'] if c['name'] == 'checkout']
+        self.assertRegex(control[0]['note'], r"^a copy is the workspace's lower layer \(.*\): \d+ files")
+        patch = read(run.report + '/changes.patch')
+        self.assertIn('b/moved', patch)
+        self.assertIn('+changed', patch)
+        self.assertEqual(run.record['changes']['files'], 2, patch)
+        self.assertEqual(read(checkout + '/README.md'), 'hello\n')
+        self.assertEqual(set(glob.glob('/var/tmp/agentic-ci-scratch.*')), before)
+        return run
+
+    @only_as('user')
+    def test_checkout_of_another_user_is_copied(self):
+        self.feature('root', FIXTURES, 'nobody here can give a checkout to another user')
+        self.copies(BASE + '/foreign')
+
+    @only_as('root')
+    def test_checkout_of_another_group_is_copied(self):
+        self.feature('root', ROOT, 'only root can give a checkout to another group')
+        for owner in ('0:23457', '23456:0'):
+            other = self.make_checkout(self.dir + '/' + owner)
+            subprocess.run(['chown', '-R', owner, other], check=True)
+            self.copies(other)
+
+    @only_as('root')
+    def test_checkout_whose_ids_cannot_be_mapped_is_copied(self):
+        """On overlayfs, as in a container."""
+        self.feature('root', ROOT, 'only root can mount one')
+        lower = self.make_checkout(self.dir + '/lower')
+        for name in ('upper', 'work', 'merged'):
+            os.mkdir(f'{self.dir}/{name}')
+        merged = self.dir + '/merged'
+        subprocess.run(['mount', '-t', 'overlay', 'overlay', '-o',
+                        f'lowerdir={lower},upperdir={self.dir}/upper,workdir={self.dir}/work', merged], check=True)
+        try:
+            self.copies(merged)
+        finally:
+            subprocess.run(['umount', merged], check=True)
+
+    def test_copy_larger_than_the_disk_limit_is_69_with_what_to_type(self):
+        self.feature('root', FIXTURES, 'nobody here can mount into a checkout')
+        large = BASE + '/foreign' if not ROOT else self.make_checkout(self.dir + '/large')
+        if ROOT:
+            subprocess.run(['chown', '-R', '0:23457', large], check=True)
+        run = self.run_agent('true', checkout=large, options=['--disk', '1KiB'], code=69)
+        self.assertIn('copying the checkout', run.err)
+        self.assertIn('hint: --disk', run.err)
 
     def test_program_that_only_its_owner_may_reach_runs(self):
         """As root, where /root is such a place: the agent is another user than the runner."""

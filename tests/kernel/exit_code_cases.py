@@ -61,12 +61,6 @@ class ExitCodes(Case):
         self.assertRegex(done.stderr, 'hint: (sudo sysctl -w user.max_user_namespaces|setpriv)')
         self.assertTrue(os.path.exists(report + '/run.json'))
 
-    @only_as('user')  # Root hands any checkout over.
-    def test_checkout_of_another_user_is_69_with_what_to_type(self):
-        self.feature('root', FIXTURES, 'nobody here can give a checkout to another user')
-        run = self.run_agent('true', checkout=BASE + '/foreign', code=69)
-        self.assertIn('chown -R', run.err)
-
     def test_report_directory_on_a_full_disk_is_74(self):
         self.feature('root', FIXTURES, 'nobody here can mount a small disk')
         self.run_agent('true', report=f'{BASE}/full/{"root" if ROOT else "user"}/report', code=74)

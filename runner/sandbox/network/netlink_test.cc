@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sandbox/netlink.h"
+#include "sandbox/network/netlink.h"
 
 #include <linux/netlink.h>
 #include <string.h>

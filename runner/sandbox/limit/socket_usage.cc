@@ -14,8 +14,8 @@
 #include <optional>
 #include <string_view>
 
-#include "sandbox/netlink.h"
-#include "sandbox/usage.h"
+#include "sandbox/limit/usage.h"
+#include "sandbox/network/netlink.h"
 
 namespace sandbox {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sandbox/nf_tables.h"
+#include "sandbox/network/nf_tables.h"
 
 #include <arpa/inet.h>
 #include <linux/netfilter.h>
@@ -11,7 +11,7 @@
 
 #include <string_view>
 
-#include "sandbox/netlink.h"
+#include "sandbox/network/netlink.h"
 
 namespace sandbox {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sandbox/usage.h"
+#include "sandbox/limit/usage.h"
 
 #include <dirent.h>
 #include <fcntl.h>

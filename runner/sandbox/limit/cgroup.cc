@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sandbox/cgroup.h"
+#include "sandbox/limit/cgroup.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -16,7 +16,7 @@
 #include <string_view>
 
 #include "base/sys.h"
-#include "sandbox/plan.h"
+#include "sandbox/limit/limits.h"
 
 // Exported by libcgroup 2.0.2 and missing from its public headers.
 extern "C" {

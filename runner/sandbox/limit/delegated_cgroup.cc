@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sandbox/delegated_cgroup.h"
+#include "sandbox/limit/delegated_cgroup.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>

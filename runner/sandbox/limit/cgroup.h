@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "sandbox/delegated_cgroup.h"
+#include "sandbox/limit/delegated_cgroup.h"
 
 namespace sandbox {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sandbox/network.h"
+#include "sandbox/network/network.h"
 
 #include <arpa/inet.h>
 #include <linux/rtnetlink.h>
@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 #include "base/sys.h"
-#include "sandbox/netlink.h"
-#include "sandbox/nf_tables.h"
+#include "sandbox/network/netlink.h"
+#include "sandbox/network/nf_tables.h"
 
 namespace sandbox {
 namespace {

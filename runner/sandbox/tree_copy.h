@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <optional>
+
+#include "base/result.h"
+
+namespace sandbox {
+
+struct CopyLimits {
+  int64_t bytes_max = 0;
+  int64_t files_max = 0;  // Directories and links too.
+};
+
+// Whose the copies shall be; needs root.
+struct Owner {
+  uid_t uid = 0;
+  gid_t gid = 0;
+};
+
+struct CopySum {
+  int64_t bytes = 0;
+  int64_t files = 0;
+  int64_t left_out = 0;  // Sockets, pipes, devices, and what this user may not read.
+};
+
+// Copies what is beneath the directory `from` into the empty directory `to`: contents, permission
+// bits, modification times and symbolic links, never followed. Blocks are shared where the file
+// system can (FICLONE); inodes never are, so that nothing written to the copy reaches `from`. What
+// is mounted beneath `from` is left out: a directory there is an empty one in the copy. Fails with
+// kUnsupported when a limit is passed.
+Result<CopySum> CopyTree(int from, int to, const CopyLimits& limits, std::optional<Owner> owner);
+
+}  // namespace sandbox
