@@ -17,7 +17,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 BUILD = ROOT / 'build'
 # Suites mostly wait for processes they started: more at once than there are processors.
 SUITES_AT_ONCE = 3
-LONGEST = ('kernel', 'ecosystems', 'gateway_process')
+LONGEST = ('kernels', 'kernel', 'ecosystems', 'gateway_process')
 # A variable: features and suites whose skips are failures; `all` names every one.
 REQUIRE = 'AGENTIC_CI_TESTS_REQUIRE'
 OUTPUT_LINES_MAX = 60  # Of a failure; the whole is in build/check.log.
@@ -213,10 +213,13 @@ def check(tally, arguments):
 def main():
     parser = argparse.ArgumentParser(prog='tools/check')
     parser.add_argument('--fast', action='store_true', help='format, layers, rules and unit tests')
+    parser.add_argument('--kernels', action='store_true', help='boot every kernel of tests/kernels, not only the first')
     parser.add_argument('--update', action='store_true', help='rewrite what is generated, then check')
     arguments = parser.parse_args()
     BUILD.mkdir(exist_ok=True)
     os.environ['CLICOLOR_FORCE'] = '0'
+    if arguments.kernels:
+        os.environ['AGENTIC_CI_KERNELS'] = 'all'
     start = time.monotonic()
     tally = Tally()
     check(tally, arguments)

@@ -55,6 +55,10 @@ constexpr std::string_view kImageVerifyDoc =
     "Show, for every signature of an image, who signed it and whether it is accepted, or why not. "
     "Exit status 77: refused; 75: a location that may contain signatures could not be reached.";
 
+constexpr std::string_view kDoctorDoc =
+    "Show what this host can enforce, by starting a sandbox as a run does: each mechanism as "
+    "available, restricted or absent, and what to type for more. Exit status 69: no run can start.";
+
 static_assert(WellFormed(kJson));
 
 Command RunCommandSpec() {
@@ -271,6 +275,11 @@ std::vector<Command> Commands() {
        .options = {{"keep", "SIZE", "0", "How much to keep, such as `10GiB`."}, kJson},
        .variables = {kStoreVariable}},
       VerifyBundleCommandSpec(),
+      {.name = "doctor",
+       .operands = "",
+       .doc = kDoctorDoc,
+       .options = {{"workdir", "DIR", ".", "The checkout that a run would have."}, kJson},
+       .variables = {{"TMPDIR", "Where the writable layers lie if memory cannot hold them."}}},
       {.name = "completion",
        .operands = "[bash|zsh|fish]",
        .doc = "Print a shell completion script (default: bash): `source <(agentic-ci completion)`.",

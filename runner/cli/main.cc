@@ -14,6 +14,7 @@
 #include "base/version.h"
 #include "cli/commands.h"
 #include "cli/completion.h"
+#include "cli/doctor_command.h"
 #include "cli/error_text.h"
 #include "cli/github.h"
 #include "cli/image_command.h"
@@ -46,6 +47,7 @@ constexpr Handler kHandlers[] = {
     {"image check", ImageCheckCommand},
     {"image prune", ImagePruneCommand},
     {"verify-bundle", VerifyBundleCommand},
+    {"doctor", DoctorCommand},
     {"completion", CompletionCommand},
     {"action", ActionCommand},
 };

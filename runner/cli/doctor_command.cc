@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/doctor_command.h"
+
+#include <string>
+#include <utility>
+
+#include "cli/output.h"
+#include "doctor/examine.h"
+
+namespace cli {
+
+Result<int> DoctorCommand(const Arguments& arguments) {
+  if (!arguments.operands.empty()) {
+    return Error{Code::kUsage, "doctor takes no operands", "agentic-ci doctor --help"};
+  }
+  // One of each kind: whether they can be enforced is the question, not how large they are.
+  sandbox::SandboxLimits limits{
+      .memory_bytes = int64_t{1} << 30, .cpus = 1, .pids = 1024, .disk_bytes = int64_t{8} << 30};
+  doctor::Examination found = TRY(doctor::Examine(arguments.Get("workdir", "."), limits));
+  TRY(PrintLines(arguments.Has("json") ? doctor::RenderJson(found) : doctor::RenderText(found)));
+  if (found.refusal) return std::move(*found.refusal);
+  return 0;
+}
+
+}  // namespace cli

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// What this host can enforce, found by starting a sandbox exactly as a run does: nothing is
+// concluded from a version.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "sandbox/limit/limits.h"
+
+namespace doctor {
+
+enum class Availability {
+  kAvailable,
+  kRestricted,  // There, but weaker than it could be, or refused by something that can be changed.
+  kAbsent,
+};
+
+struct Mechanism {
+  std::string name;
+  Availability availability = Availability::kAvailable;
+  std::string note;    // What it rests on, or what stands against it.
+  std::string remedy;  // What to type or set for more; or empty.
+};
+
+struct Examination {
+  std::string kernel;
+  unsigned uid = 0;
+  std::string tier;  // "namespaces"; empty: no run can start here.
+  std::vector<Mechanism> mechanisms;
+  std::optional<Error> refusal;  // Without a tier: what a run would end with.
+};
+
+// Starts a sandbox around `directory` under `limits`, as a run would, and ends it again. That none
+// can be started is an examination too; fails with kNotFound without the directory.
+Result<Examination> Examine(const std::string& directory, const sandbox::SandboxLimits& limits);
+
+// As lines for people, and as one JSON object with the same content.
+std::string RenderText(const Examination& examination);
+std::string RenderJson(const Examination& examination);
+
+}  // namespace doctor

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sandbox/namespace_probe.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <iterator>
+
+#include "base/sys.h"
+#include "base/user_namespace.h"
+
+namespace sandbox {
+namespace {
+
+constexpr char kSite[] = "/tmp";  // Covered by a mount in a namespace of the probe's own.
+
+int FailureUnless(bool worked) { return worked ? 0 : errno; }
+
+// unshare, not clone: the kernel and every filter of containers treat both alike.
+int EnterUser() {
+  unsigned uid = ::geteuid();
+  unsigned gid = ::getegid();
+  if (::unshare(CLONE_NEWUSER) != 0) return errno;
+  return sys::MapIds(::getpid(), {0, uid}, {0, gid}, false).ok() ? 0 : EPERM;
+}
+
+// AppArmor on Ubuntu gives a user namespace and takes its rights away: that shows at the first
+// mount.
+int EnterMount() {
+  if (::unshare(CLONE_NEWNS) != 0) return errno;
+  if (::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) return errno;
+  return FailureUnless(::mount("tmpfs", kSite, "tmpfs", MS_NOSUID | MS_NODEV, "size=64k") == 0);
+}
+
+int EnterOthers() {
+  return FailureUnless(::unshare(CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP) ==
+                       0);
+}
+
+int SetHostName() { return FailureUnless(::sethostname("probe", 5) == 0); }
+
+// The new pid namespace begins with the next child. A container hides parts of its /proc, and then
+// the kernel mounts no other in it.
+int MountProc() {
+  if (::unshare(CLONE_NEWPID) != 0) return errno;
+  pid_t child = ::fork();
+  if (child < 0) return errno;
+  if (child == 0) {
+    bool made = ::mkdir("/tmp/proc", 0755) == 0;
+    ::_exit(FailureUnless(made && ::mount("proc", "/tmp/proc", "proc", 0, nullptr) == 0));
+  }
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  return WIFEXITED(status) ? WEXITSTATUS(status) : EIO;
+}
+
+int MountOverlay() {
+  for (const char* name : {"/tmp/a", "/tmp/b", "/tmp/seen"}) {
+    if (::mkdir(name, 0755) != 0) return errno;
+  }
+  return FailureUnless(::mount("overlay", "/tmp/seen", "overlay", MS_RDONLY,
+                               "lowerdir=/tmp/a:/tmp/b,userxattr") == 0);
+}
+
+constexpr struct {
+  const char* name;
+  int (*attempt)();
+} kSteps[] = {{"user namespaces", EnterUser},
+              {"mount namespaces", EnterMount},
+              {"network, IPC, UTS and cgroup namespaces", EnterOthers},
+              {"host name of its own", SetHostName},
+              {"/proc of its own", MountProc},
+              {"overlayfs (Linux 5.11)", MountOverlay}};
+
+}  // namespace
+
+Result<std::vector<NamespaceStep>> ProbeNamespaces() {
+  auto [read_end, write_end] = TRY(sys::Pipe());
+  pid_t child = ::fork();
+  if (child < 0) return Errno("fork");
+  if (child == 0) {
+    for (const auto& step : kSteps) {
+      auto failure = static_cast<char>(step.attempt());
+      if (!sys::WriteAll(write_end.get(), {&failure, 1}).ok() || failure != 0) break;
+    }
+    ::_exit(0);
+  }
+  write_end.Close();
+  Result<std::string> failures = sys::ReadAll(read_end.get(), std::size(kSteps));
+  while (::waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
+  }
+  std::string codes = TRY(std::move(failures));
+  std::vector<NamespaceStep> steps;
+  for (size_t i = 0; i < codes.size(); ++i) {
+    steps.push_back({kSteps[i].name, static_cast<unsigned char>(codes[i])});
+  }
+  return steps;
+}
+
+}  // namespace sandbox

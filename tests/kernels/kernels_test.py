@@ -1,0 +1,100 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What the sandbox promises on other kernels: cases of tests/kernel, in a machine that QEMU emulates.
+
+kernels_test.py BOOT RUNNER PROBE [NAME...]
+
+BOOT starts a Debian kernel with a file system of its own and runs a script there as root. Cases run
+as root and as an ordinary user, like everywhere. NAMEs select kernels by a part of their name;
+without one Debian 12's own is booted, and with AGENTIC_CI_KERNELS=all every one.
+"""
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+CASES = os.path.join(HERE, '..', 'kernel')
+BOOT_SECONDS = 900
+PACKAGES = 'python3,file'
+# One of each kind of promise: emulation is ten times slower than the machine.
+NAMES = ['apply_brings_the_changes', 'nothing_outside_can_be_written', 'secret_of_the_host_is_readable_under',
+         'nothing_of_the_host_answers_in_the_checkout', 'no_packet_leaves', 'calls_an_agent_may_not_make',
+         'calls_a_build_needs', 'landlock_holds', 'record_says_what', 'dies_with_a_killed_supervisor',
+         'test_memory_limit_is', 'test_pids_limit_is', 'test_disk_limit_is', 'number_of_files',
+         'is_copied', 'on_a_tmpfs', 'git_works_in_a_checkout', 'first_process_cannot', 'agent_sees_the_sandbox']
+# name: (package, kind of cgroups)
+KERNELS = {
+    'linux-6.1-cgroup-v2': ('linux-image-cloud-amd64', 'v2'),
+    'linux-6.1-cgroup-v1': ('linux-image-cloud-amd64', 'v1'),
+    'linux-6.1-cgroup-hybrid': ('linux-image-cloud-amd64', 'hybrid'),
+    'linux-6.12-cgroup-v2': ('linux-image-6.12.*-cloud-amd64', 'v2'),
+}
+SCRIPT = '''#!/bin/sh
+export TMPDIR=/var/tmp
+cd /root/kernel && python3 kernel_test.py /usr/local/bin/agentic-ci /usr/local/bin/kernel_probe {names}
+'''
+
+
+def newest(pattern):
+    """The package of that pattern with the highest version that apt knows; None without one."""
+    if '*' not in pattern:
+        return pattern
+    names = subprocess.run(['apt-cache', 'pkgnames', 'linux-image-'], capture_output=True, text=True).stdout
+    found = [name for name in names.split() if re.fullmatch(pattern.replace('.*', r'\..*'), name)
+             and 'unsigned' not in name and 'dbg' not in name]
+    return max(found, key=lambda name: [int(n) for n in re.findall(r'\d+', name)], default=None)
+
+
+def boot(boot_program, package, cgroups, files, script):
+    line = [boot_program, '-k', package, '-c', cgroups, '-i', PACKAGES, '-t', str(BOOT_SECONDS)]
+    for source, target in files:
+        line += ['-f', f'{source}:{target}']
+    return subprocess.run([*line, script], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True, errors='replace')
+
+
+def main():
+    boot_program, runner, probe, *names = sys.argv[1:]
+    if not os.access(boot_program, os.X_OK):
+        print(f'# SKIP kernels: {boot_program} is not there')
+        return 4
+    if os.geteuid() != 0:
+        print('# SKIP kernels: only root can make a file system for the guest')
+        return 4
+    if os.environ.get('AGENTIC_CI_KERNELS') != 'all':
+        names = names or [next(iter(KERNELS))]
+    chosen = {name: kernel for name, kernel in KERNELS.items()
+              if not names or any(wanted in name for wanted in names)}
+    if not chosen:
+        print(f'FAILED  no kernel is called {" or ".join(names)}\n0 passed, 1 failed')
+        return 1
+    files = [(os.path.join(CASES, name), '/root/kernel/' + name) for name in sorted(os.listdir(CASES))
+             if name.endswith('.py')]
+    files += [(runner, '/usr/local/bin/agentic-ci'), (probe, '/usr/local/bin/kernel_probe')]
+    passed, failed = 0, 0
+    with tempfile.TemporaryDirectory() as scratch:
+        script = os.path.join(scratch, 'script')
+        with open(script, 'w') as file:
+            file.write(SCRIPT.format(names=' '.join(NAMES)))
+        os.chmod(script, 0o755)
+        for name, (pattern, cgroups) in chosen.items():
+            package = newest(pattern)
+            if package is None:
+                print(f'# SKIP {name}: apt knows no package {pattern}')
+                continue
+            print(f'== {name}', flush=True)
+            done = boot(boot_program, package, cgroups, files, script)
+            print(re.sub(r'^\d+ passed, \d+ failed\n', '', done.stdout, flags=re.MULTILINE), flush=True)
+            count = re.findall(r'^(\d+) passed, (\d+) failed', done.stdout, re.MULTILINE)
+            more = (int(count[-1][0]), int(count[-1][1])) if count else (0, 1)
+            if done.returncode != 0 and more[1] == 0:
+                more = more[0], 1
+            passed, failed = passed + more[0], failed + more[1]
+    print(f'{passed} passed, {failed} failed')
+    return 1 if failed else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())
