@@ -12,8 +12,8 @@
 #include <cstdio>
 
 #include "base/sys.h"
+#include "base/tree.h"
 #include "image/unpack/layer_stack.h"
-#include "image/unpack/layer_tree.h"
 #include "image/unpack/layer_writer.h"
 
 namespace {
@@ -114,8 +114,8 @@ void Write(Site& site, std::string_view tar, size_t step, bool lowest) {
     bool written = writer.Write(reader).ok();
     if (written) ENSURE(image::ListLayer(writer.root(), &writer.content_hashes()).ok());
   }
-  ENSURE(image::RemoveTree(site.fd.get(), "root").ok());
-  Result<std::vector<std::string>> names = image::DirectoryNames(site.fd.get());
+  ENSURE(sys::RemoveTree(site.fd.get(), "root").ok());
+  Result<std::vector<std::string>> names = sys::DirectoryNames(site.fd.get());
   ENSURE(names.ok() && names.value() == std::vector<std::string>({"canary", "lower"}));
   struct stat now = Canary(site.fd.get());
   ENSURE(now.st_ino == site.canary.st_ino && now.st_mode == site.canary.st_mode &&
@@ -128,7 +128,7 @@ void Write(Site& site, std::string_view tar, size_t step, bool lowest) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size == 0) return 0;
   static Site site = MakeSite();
-  static int cleaned = ::atexit([] { (void)image::RemoveTree(AT_FDCWD, site.top); });
+  static int cleaned = ::atexit([] { (void)sys::RemoveTree(AT_FDCWD, site.top); });
   ENSURE(cleaned == 0);
   const size_t step = size_t{data[0]} + 1;
   std::string tar = WithChecksums(std::string(reinterpret_cast<const char*>(data) + 1, size - 1));
