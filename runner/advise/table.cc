@@ -9,15 +9,14 @@
 #include "advise/explain.h"
 #include "base/ascii.h"
 #include "base/sys.h"
-#include "codec/data/yaml.h"
-#include "codec/text/nearest.h"
-#include "policy/load/fields.h"
+#include "codec/data/yaml_fields.h"
 #include "policy/load/parse.h"
 
 namespace policy {
 namespace {
 
 using codec::Position;
+using codec::YamlFields;
 using codec::YamlKind;
 using codec::YamlNode;
 
@@ -35,92 +34,49 @@ bool Contains(std::string_view text, std::string_view part) {
 // The whole run of one table. Rows fail into report_; an Error is about the table itself.
 class TableRun {
  public:
-  explicit TableRun(const std::string& path) : path_(path) {
-    reader_.file = path;
-    context_.file = path;
-  }
+  explicit TableRun(const std::string& path) : path_(path) { context_.file = path; }
 
   Result<TableReport> Run(const YamlNode& root) {
-    TRY(CheckKeys(root, {"about", "policy", "context", "cases", "accepts", "rejects"}));
-    report_.about = TRY(TextOf(root, "about"));
-    const YamlNode* context = root.Find("context");
-    if (context != nullptr) TRY(ReadContext(*context));
-    const YamlNode* policy = root.Find("policy");
-    if (policy != nullptr) shared_ = TRY(LoadPolicy(*policy));
-    std::vector<const YamlNode*> cases = TRY(RowsOf(root, "cases"));
-    for (const YamlNode* row : cases) TRY(RunCase(*row));
-    std::vector<const YamlNode*> accepts = TRY(RowsOf(root, "accepts"));
-    for (const YamlNode* row : accepts) TRY(RunAccept(*row));
-    std::vector<const YamlNode*> rejects = TRY(RowsOf(root, "rejects"));
-    for (const YamlNode* row : rejects) TRY(RunReject(*row));
+    YamlFields fields =
+        TRY(Open(root, "a table", {"about", "policy", "context", "cases", "accepts", "rejects"}));
+    report_.about = TRY(fields.Text("about"));
+    if (const YamlNode* context = fields.Find("context")) TRY(ReadContext(*context));
+    if (const YamlNode* policy = fields.Find("policy")) shared_ = TRY(LoadPolicy(*policy));
+    TRY(RunRows(fields, "cases", &TableRun::RunCase));
+    TRY(RunRows(fields, "accepts", &TableRun::RunAccept));
+    TRY(RunRows(fields, "rejects", &TableRun::RunReject));
     if (report_.cases == 0) {
-      return reader_.Invalid(root.at, "the table has no cases", "add 'cases:'");
+      return codec::InvalidAt(path_, root.at, "the table has no cases", "add 'cases:'");
     }
     return std::move(report_);
   }
 
  private:
-  Status CheckKeys(const YamlNode& node, const std::vector<std::string_view>& known) const {
-    if (node.kind != YamlKind::kMapping) {
-      return reader_.Invalid(node.at, "expected a mapping with " + OneOf(known).substr(8) +
-                                          ", not " + std::string(codec::DescribeKind(node)));
-    }
-    for (const codec::YamlEntry& entry : node.entries) {
-      if (std::find(known.begin(), known.end(), entry.key) != known.end()) continue;
-      std::string nearest = codec::NearestName(entry.key, known);
-      return reader_.Invalid(entry.at, "unknown key '" + entry.key + "'",
-                             nearest.empty() ? OneOf(known) : "write '" + nearest + ":'");
-    }
-    return Ok();
-  }
-
-  Result<std::string> TextOf(const YamlNode& node, std::string_view key) const {
-    const YamlNode* value = node.Find(key);
-    if (value == nullptr || value->kind == YamlKind::kNull) return std::string();
-    std::optional<std::string> text = ScalarText(*value);
-    if (!text) {
-      return reader_.Invalid(value->at, "'" + std::string(key) + "' must be text, not " +
-                                            std::string(codec::DescribeKind(*value)));
-    }
-    return *text;
+  Result<YamlFields> Open(const YamlNode& node, std::string_view what,
+                          const std::vector<std::string_view>& known) const {
+    return YamlFields::Open(path_, node, what, known, codec::Blanks::kTrimmed);
   }
 
   // One text or a list of them.
-  Result<std::vector<std::string>> TextsOf(const YamlNode& node, std::string_view key) const {
-    std::vector<std::string> texts;
-    const YamlNode* value = node.Find(key);
-    if (value == nullptr || value->kind == YamlKind::kNull) return texts;
-    if (value->kind != YamlKind::kSequence) {
-      std::string text = TRY(TextOf(node, key));
-      texts.push_back(std::move(text));
-      return texts;
-    }
-    for (const YamlNode& item : value->items) {
-      std::optional<std::string> text = ScalarText(item);
-      if (!text) {
-        return reader_.Invalid(item.at, "an entry of '" + std::string(key) + "' must be text");
-      }
-      texts.push_back(*text);
-    }
-    return texts;
+  static Result<std::vector<std::string>> TextsOf(const YamlFields& row, std::string_view key) {
+    const YamlNode* value = row.Find(key);
+    if (value == nullptr || value->kind == YamlKind::kSequence) return row.Texts(key);
+    return std::vector<std::string>{TRY(row.Text(key))};
   }
 
-  Result<std::vector<const YamlNode*>> RowsOf(const YamlNode& root, std::string_view key) const {
-    std::vector<const YamlNode*> rows;
-    const YamlNode* list = root.Find(key);
-    if (list == nullptr) return rows;
-    if (list->kind != YamlKind::kSequence) {
-      return reader_.Invalid(list->at, "'" + std::string(key) + "' must be a list");
-    }
-    for (const YamlNode& item : list->items) rows.push_back(&item);
-    return rows;
+  Status RunRows(const YamlFields& root, std::string_view key,
+                 Status (TableRun::*run)(const YamlNode& row)) {
+    const YamlNode* list = TRY(root.List(key));
+    if (list == nullptr) return Ok();
+    for (const YamlNode& row : list->items) TRY((this->*run)(row));
+    return Ok();
   }
 
   Status ReadContext(const YamlNode& node) {
-    TRY(CheckKeys(node, {"agent", "forge"}));
-    std::string agent = TRY(TextOf(node, "agent"));
+    YamlFields fields = TRY(Open(node, "context", {"agent", "forge"}));
+    std::string agent = TRY(fields.Text("agent"));
     if (!agent.empty()) context_.agent_name = agent;
-    std::string forge = TRY(TextOf(node, "forge"));
+    std::string forge = TRY(fields.Text("forge"));
     if (!forge.empty()) context_.forge_host = forge;
     return Ok();
   }
@@ -129,10 +85,10 @@ class TableRun {
   // a file.
   Result<ParsedPolicy> LoadPolicy(const YamlNode& node) const {
     if (node.kind == YamlKind::kMapping) return ParsePolicyTree(node, context_);
-    std::optional<std::string> name = ScalarText(node);
+    std::optional<std::string> name = codec::ScalarText(node);
     if (!name || name->empty()) {
-      return reader_.Invalid(node.at, "'policy' must be a path or a mapping",
-                             "write 'policy: policy.yml'");
+      return codec::InvalidAt(path_, node.at, "'policy' must be a path or a mapping",
+                              "write 'policy: policy.yml'");
     }
     if (*name == "default") {
       ParsedPolicy built_in;
@@ -144,8 +100,8 @@ class TableRun {
     context.file = name->front() == '/' ? *name : Folder(path_) + *name;
     Result<std::string> bytes = sys::ReadFile(context.file, kPolicyBytesMax);
     if (!bytes.ok()) {
-      return reader_.Invalid(node.at, "policy '" + *name + "': " + bytes.error().what,
-                             "the path is relative to the table");
+      return codec::InvalidAt(path_, node.at, "policy '" + *name + "': " + bytes.error().what,
+                              "the path is relative to the table");
     }
     return ParsePolicy(bytes.value(), context);
   }
@@ -157,13 +113,13 @@ class TableRun {
     report_.failures.push_back(codec::Locate(path_, at) + ": " + name + ": " + what);
   }
 
-  Result<Question> ReadQuestion(const YamlNode& row) const {
-    std::string request = TRY(TextOf(row, "request"));
+  Result<Question> ReadQuestion(const YamlFields& row) const {
+    std::string request = TRY(row.Text("request"));
     size_t space = request.find(' ');
     if (space == std::string::npos) {
-      return reader_.Invalid(row.at, "a case needs a 'request'",
-                             "write 'request: GET https://api.example.com/', or "
-                             "'request: CONNECT api.example.com:443'");
+      return codec::InvalidAt(path_, row.at(), "a case needs a 'request'",
+                              "write 'request: GET https://api.example.com/', or "
+                              "'request: CONNECT api.example.com:443'");
     }
     Question question;
     question.method = request.substr(0, space);
@@ -173,15 +129,17 @@ class TableRun {
     TRY(ReadBody(row, &question));
     bool connect = question.method == "CONNECT";
     if (connect == Contains(question.url, "://")) {
-      return reader_.Invalid(row.at, "'request' is neither METHOD URL nor CONNECT host:port",
-                             "write 'request: GET https://api.example.com/'");
+      return codec::InvalidAt(path_, row.at(),
+                              "'request' is neither METHOD URL nor CONNECT host:port",
+                              "write 'request: GET https://api.example.com/'");
     }
     if (row.Find("resolves") != nullptr) {
       question.resolved.emplace();
       std::vector<std::string> resolves = TRY(TextsOf(row, "resolves"));
       for (const std::string& text : resolves) {
         std::optional<Address> address = ParseAddress(text);
-        if (!address) return reader_.Invalid(row.at, "'" + text + "' is not a URL");
+        if (!address)
+          return codec::InvalidAt(path_, row.at(), "'" + text + "' is not an IP address");
         question.resolved->push_back(*address);
       }
     }
@@ -189,54 +147,56 @@ class TableRun {
   }
 
   // What the request carries, and the fields that a decision looks at.
-  Status ReadBody(const YamlNode& row, Question* question) const {
+  Status ReadBody(const YamlFields& row, Question* question) const {
     if (row.Find("body") != nullptr) {
-      std::string body = TRY(TextOf(row, "body"));
+      std::string body = TRY(row.Text("body"));
       question->body = std::move(body);
     }
     std::vector<std::string> fields = TRY(TextsOf(row, "fields"));
     for (const std::string& field : fields) {
       size_t colon = field.find(": ");
       if (colon == std::string::npos) {
-        return reader_.Invalid(row.at, "'" + field + "' is not a header field",
-                               "write 'fields: [\"Accept: text/event-stream\"]'");
+        return codec::InvalidAt(path_, row.at(), "'" + field + "' is not a header field",
+                                "write 'fields: [\"Accept: text/event-stream\"]'");
       }
       question->fields.push_back({field.substr(0, colon), field.substr(colon + 2)});
     }
     return Ok();
   }
 
-  Status RunCase(const YamlNode& row) {
-    TRY(CheckKeys(row, {"case", "request", "expect", "binary", "by", "policy", "cmdline",
-                        "resolves", "path", "body", "fields", "hint"}));
-    std::string expect = TRY(TextOf(row, "expect"));
+  Status RunCase(const YamlNode& node) {
+    YamlFields row = TRY(Open(node, "a case",
+                              {"case", "request", "expect", "binary", "by", "policy", "cmdline",
+                               "resolves", "path", "body", "fields", "hint"}));
+    std::string expect = TRY(row.Text("expect"));
     if (expect != "allow" && expect != "deny" && expect != "audit") {
-      return reader_.Invalid(row.at, "'expect' is missing or invalid",
-                             "one of: allow, deny, audit");
+      return codec::InvalidAt(path_, row.at(), "'expect' is missing or invalid",
+                              "one of: allow, deny, audit");
     }
     Question question = TRY(ReadQuestion(row));
     const YamlNode* own = row.Find("policy");
     std::optional<ParsedPolicy> policy;
     if (own != nullptr) policy = TRY(LoadPolicy(*own));
     if (!policy && !shared_) {
-      return reader_.Invalid(row.at, "the table names no policy", "add 'policy:' to the table");
+      return codec::InvalidAt(path_, row.at(), "the table names no policy",
+                              "add 'policy:' to the table");
     }
-    std::string label = TRY(TextOf(row, "case"));
-    std::string by = TRY(TextOf(row, "by"));
-    std::string path = TRY(TextOf(row, "path"));
+    std::string label = TRY(row.Text("case"));
+    std::string by = TRY(row.Text("by"));
+    std::string path = TRY(row.Text("path"));
     ++report_.cases;
     Result<Explanation> asked = Explain(policy ? *policy : *shared_, question);
     if (!asked.ok()) {
       // What is no request at all never gets out; a row must say so, or a slip of the pen passes.
       bool meant = expect == "deny" && by == "malformed";
       std::string remedy = "; if that is intended, write 'expect: deny, by: malformed'";
-      if (!meant) Fail(row.at, label, question.url, asked.error().what + remedy);
+      if (!meant) Fail(row.at(), label, question.url, asked.error().what + remedy);
       return Ok();
     }
-    Compare(row.at, label, asked.value(), expect, by, path);
-    std::string hint = TRY(TextOf(row, "hint"));
+    Compare(row.at(), label, asked.value(), expect, by, path);
+    std::string hint = TRY(row.Text("hint"));
     if (!Contains(asked.value().hint, hint)) {
-      Fail(row.at, label, question.url,
+      Fail(row.at(), label, question.url,
            "expected the hint '" + hint + "', found '" + asked.value().hint + "'");
     }
     return Ok();
@@ -258,7 +218,7 @@ class TableRun {
     }
   }
 
-  Result<ParsedPolicy> LoadCandidate(const YamlNode& row) const {
+  Result<ParsedPolicy> LoadCandidate(const YamlFields& row) const {
     const YamlNode* yaml = row.Find("yaml");
     if (yaml->kind == YamlKind::kMapping) return ParsePolicyTree(*yaml, context_);
     ParseContext context = context_;
@@ -266,54 +226,55 @@ class TableRun {
     return ParsePolicy(yaml->text, context);
   }
 
-  Status CheckCandidate(const YamlNode& row) const {
+  Status CheckCandidate(const YamlFields& row) const {
     const YamlNode* yaml = row.Find("yaml");
     bool readable = yaml != nullptr && yaml->kind != YamlKind::kSequence;
     if (readable) return Ok();
-    return reader_.Invalid(row.at, "this row needs 'yaml': a policy, as text or as a mapping");
+    return codec::InvalidAt(path_, row.at(),
+                            "this row needs 'yaml': a policy, as text or as a mapping");
   }
 
-  Status RunAccept(const YamlNode& row) {
-    TRY(CheckKeys(row, {"case", "yaml", "warning"}));
+  Status RunAccept(const YamlNode& node) {
+    YamlFields row = TRY(Open(node, "a row of 'accepts'", {"case", "yaml", "warning"}));
     TRY(CheckCandidate(row));
-    std::string label = TRY(TextOf(row, "case"));
-    std::string warning = TRY(TextOf(row, "warning"));
+    std::string label = TRY(row.Text("case"));
+    std::string warning = TRY(row.Text("warning"));
     ++report_.cases;
     Result<ParsedPolicy> parsed = LoadCandidate(row);
     if (!parsed.ok()) {
-      Fail(row.at, label, "this policy", "expected to load, but: " + parsed.error().what);
+      Fail(row.at(), label, "this policy", "expected to load, but: " + parsed.error().what);
       return Ok();
     }
     const std::vector<Warning>& warnings = parsed.value().warnings;
     bool warned = std::any_of(warnings.begin(), warnings.end(),
                               [&](const Warning& w) { return Contains(w.what, warning); });
     if (!warning.empty() && !warned) {
-      Fail(row.at, label, "this policy", "expected a warning with '" + warning + "'");
+      Fail(row.at(), label, "this policy", "expected a warning with '" + warning + "'");
     }
     return Ok();
   }
 
-  Status RunReject(const YamlNode& row) {
-    TRY(CheckKeys(row, {"case", "yaml", "error"}));
+  Status RunReject(const YamlNode& node) {
+    YamlFields row = TRY(Open(node, "a row of 'rejects'", {"case", "yaml", "error"}));
     TRY(CheckCandidate(row));
-    std::string label = TRY(TextOf(row, "case"));
-    std::string error = TRY(TextOf(row, "error"));
+    std::string label = TRY(row.Text("case"));
+    std::string error = TRY(row.Text("error"));
     if (error.empty()) {
-      return reader_.Invalid(row.at, "a row of 'rejects' needs 'error': part of the message");
+      return codec::InvalidAt(path_, row.at(),
+                              "a row of 'rejects' needs 'error': part of the message");
     }
     ++report_.cases;
     Result<ParsedPolicy> parsed = LoadCandidate(row);
     if (parsed.ok()) {
-      Fail(row.at, label, "this policy", "expected an error with '" + error + "', but it loads");
+      Fail(row.at(), label, "this policy", "expected an error with '" + error + "', but it loads");
     } else if (!Contains(parsed.error().what, error)) {
-      Fail(row.at, label, "this policy",
+      Fail(row.at(), label, "this policy",
            "expected an error with '" + error + "', found: " + parsed.error().what);
     }
     return Ok();
   }
 
   std::string path_;
-  Reader reader_;
   ParseContext context_;
   std::optional<ParsedPolicy> shared_;
   TableReport report_;

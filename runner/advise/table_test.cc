@@ -94,7 +94,9 @@ std::string ErrorOf(std::string_view text) {
 
 TEST_CASE("RunPolicyTable says what is wrong with a table") {
   CHECK(ErrorOf("about: x\n") == "t.yml:1:1: error: the table has no cases");
-  CHECK(ErrorOf("case: []\n") == "t.yml:1:1: error: unknown key 'case'");
+  CHECK(ErrorOf("case: []\n") == "t.yml:1:1: error: unknown key 'case' in a table");
+  CHECK(ErrorOf("cases: [{request: 'GET https://a/', expect: deny, by: }]\npolicy: default\n")
+            .find("error: 'by' must be text, not nothing") != std::string::npos);
   CHECK(ErrorOf("cases: [{request: 'GET https://a/', expect: yes}]\n") ==
         "t.yml:1:9: error: 'expect' is missing or invalid");
   CHECK(ErrorOf("cases: [{request: 'GET https://a.example.com/', expect: deny}]\n") ==

@@ -1,19 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "image/trust.h"
 
-#include <algorithm>
 #include <array>
 
 #include "base/sys.h"
 #include "base/version.h"
 #include "codec/data/digest.h"
-#include "codec/text/nearest.h"
 
 namespace image {
 namespace {
 
 using codec::YamlEntry;
-using codec::YamlKind;
+using codec::YamlFields;
 using codec::YamlNode;
 
 constexpr size_t kKeyBytesMax = size_t{1} << 16;
@@ -37,168 +35,86 @@ constexpr std::array<ClaimName, 10> kClaims = {{{"build_signer", 9},
                                                 {"run", 21},
                                                 {"visibility", 22}}};
 
-// Reads one rule. The first error ends it.
-class RuleReader {
- public:
-  RuleReader(const YamlNode& node, const std::string& file, const TrustFile& read)
-      : node_(node), file_(file), read_(read) {}
-
-  Result<TrustRule> Read();
-
- private:
-  Error Invalid(codec::Position at, std::string_view what, std::string_view hint = {}) const {
-    return codec::InvalidAt(file_, at, what, hint);
-  }
-  Status CheckKeys(const YamlNode& node, std::string_view what,
-                   const std::vector<std::string_view>& known) const;
-  Result<std::string> Text(std::string_view key) const;
-  Result<std::vector<std::string>> Texts(std::string_view key) const;
-  Result<bool> Boolean(std::string_view key, bool fallback) const;
-  Result<sigstore::SignerRule> Signer() const;
-  Result<std::string> Key(const YamlNode& node) const;
-  Result<std::vector<std::pair<int, std::string>>> Claims() const;
-  Result<SignTarget> Target() const;
-
-  const YamlNode& node_;
-  const std::string& file_;
-  const TrustFile& read_;
-};
-
-Status RuleReader::CheckKeys(const YamlNode& node, std::string_view what,
-                             const std::vector<std::string_view>& known) const {
-  if (node.kind != YamlKind::kMapping) {
-    return Invalid(node.at, std::string(what) + " must be a mapping");
-  }
-  for (const YamlEntry& entry : node.entries) {
-    if (std::find(known.begin(), known.end(), entry.key) != known.end()) continue;
-    return Invalid(entry.at, "unknown key '" + entry.key + "' in " + std::string(what),
-                   codec::NearestName(entry.key, known));
-  }
-  return Ok();
-}
-
-// Empty when the key is not there.
-Result<std::string> RuleReader::Text(std::string_view key) const {
-  const YamlNode* value = node_.Find(key);
-  if (value == nullptr) return std::string();
-  if (value->kind != YamlKind::kScalar || value->text.empty()) {
-    return Invalid(value->at, std::string(key) + " must be text");
-  }
-  return value->text;
-}
-
-Result<std::vector<std::string>> RuleReader::Texts(std::string_view key) const {
-  std::vector<std::string> texts;
-  const YamlNode* value = node_.Find(key);
-  if (value == nullptr) return texts;
-  bool list = value->kind == YamlKind::kSequence;
-  for (const YamlNode& item : value->items) {
-    list = list && item.kind == YamlKind::kScalar && !item.text.empty();
-    texts.push_back(item.text);
-  }
-  if (!list) return Invalid(value->at, std::string(key) + " must be a list of text");
-  return texts;
-}
-
-Result<bool> RuleReader::Boolean(std::string_view key, bool fallback) const {
-  const YamlNode* value = node_.Find(key);
-  if (value == nullptr) return fallback;
-  std::optional<bool> boolean = codec::YamlBool(*value);
-  if (!boolean) return Invalid(value->at, std::string(key) + " must be true or false");
-  return *boolean;
-}
-
 // A file of the repository, or the key itself.
-Result<std::string> RuleReader::Key(const YamlNode& node) const {
-  if (node.text.starts_with(kPemBegin)) {
-    Status usable = sigstore::CheckKey(node.text);
-    if (!usable.ok()) {
-      return Invalid(node.at, "the key: " + usable.error().what, usable.error().hint);
-    }
-    return node.text;
-  }
-  Result<std::string> pem = read_(node.text);
-  if (!pem.ok()) return Invalid(node.at, "the key " + node.text + ": " + pem.error().what);
+Result<std::string> ParseKey(const YamlFields& fields, const TrustFile& read) {
+  std::string text = TRY(fields.Text("key"));
+  bool inlined = text.starts_with(kPemBegin);
+  const std::string name = inlined ? "the key" : "the key " + text;
+  Result<std::string> pem = inlined ? Result<std::string>(text) : read(text);
+  if (!pem.ok()) return fields.Invalid("key", name + ": " + pem.error().what);
   Status usable = sigstore::CheckKey(pem.value());
   if (!usable.ok()) {
-    return Invalid(node.at, "the key " + node.text + ": " + usable.error().what,
-                   usable.error().hint);
+    return fields.Invalid("key", name + ": " + usable.error().what, usable.error().hint);
   }
   return pem;
 }
 
-Result<std::vector<std::pair<int, std::string>>> RuleReader::Claims() const {
+Result<std::vector<std::pair<int, std::string>>> ParseClaims(const YamlFields& rule) {
   std::vector<std::pair<int, std::string>> claims;
-  const YamlNode* node = node_.Find("claims");
+  const YamlNode* node = rule.Find("claims");
   if (node == nullptr) return claims;
   std::vector<std::string_view> names;
   for (const ClaimName& claim : kClaims) names.push_back(claim.name);
-  TRY(CheckKeys(*node, "claims", names));
-  if (node->entries.empty())
-    return Invalid(node->at, "claims is empty", "source_ref: refs/heads/main");
-  for (const YamlEntry& entry : node->entries) {
-    if (entry.value.kind != YamlKind::kScalar || entry.value.text.empty()) {
-      return Invalid(entry.value.at, "a claim must be text");
-    }
+  YamlFields fields = TRY(YamlFields::Open(rule.file(), *node, "claims", names));
+  TRY(fields.RefuseEmpty(names));
+  for (const YamlEntry& entry : fields.entries()) {
+    std::string text = TRY(fields.Text(entry.key));
     for (const ClaimName& claim : kClaims) {
-      if (claim.name == entry.key) claims.emplace_back(claim.arc, entry.value.text);
+      if (claim.name == entry.key) claims.emplace_back(claim.arc, text);
     }
   }
   return claims;
 }
 
-Result<sigstore::SignerRule> RuleReader::Signer() const {
-  std::string key = TRY(Text("key"));
-  std::string identity = TRY(Text("identity"));
-  std::string issuer = TRY(Text("issuer"));
-  std::vector<std::pair<int, std::string>> claims = TRY(Claims());
-  if (!key.empty()) {
+Result<sigstore::SignerRule> ParseSigner(const YamlFields& fields, const TrustFile& read) {
+  std::string identity = TRY(fields.Text("identity"));
+  std::string issuer = TRY(fields.Text("issuer"));
+  std::vector<std::pair<int, std::string>> claims = TRY(ParseClaims(fields));
+  if (fields.Find("key") != nullptr) {
     if (!identity.empty() || !issuer.empty() || !claims.empty()) {
-      return Invalid(node_.at, "key cannot be combined with identity, issuer or claims");
+      return codec::InvalidAt(fields.file(), fields.at(),
+                              "'key' cannot be combined with 'identity', 'issuer' or 'claims'");
     }
     sigstore::KeyRule rule;
-    rule.pem = TRY(Key(*node_.Find("key")));
-    rule.require_log = TRY(Boolean("require_log", false));
+    rule.pem = TRY(ParseKey(fields, read));
+    rule.require_log = TRY(fields.Boolean("require_log", false));
     return sigstore::SignerRule(std::move(rule));
   }
   if (identity.empty() || issuer.empty()) {
-    return Invalid(node_.at, "the signer is missing: a key, or an identity and its issuer",
-                   "key: .agentic-ci/cosign.pub");
+    return codec::InvalidAt(fields.file(), fields.at(),
+                            "the signer is missing: a 'key', or an 'identity' and its 'issuer'",
+                            "key: .agentic-ci/cosign.pub");
   }
   return sigstore::SignerRule(sigstore::IdentityRule{issuer, identity, std::move(claims)});
 }
 
-Result<SignTarget> RuleReader::Target() const {
-  std::string target = TRY(Text("sign_target"));
-  if (target.empty() || target == "any") return SignTarget::kAny;
-  if (target == "index") return SignTarget::kIndex;
-  if (target == "manifest") return SignTarget::kManifest;
-  return Invalid(node_.Find("sign_target")->at, "sign_target must be any, index or manifest",
-                 codec::NearestName(target, {"any", "index", "manifest"}));
+Result<SignTarget> ParseTarget(const YamlFields& fields) {
+  static constexpr std::array kTargets = {SignTarget::kAny, SignTarget::kIndex,
+                                          SignTarget::kManifest};
+  return kTargets[TRY(fields.Choice("sign_target", {"any", "index", "manifest"})).value_or(0)];
 }
 
-Result<TrustRule> RuleReader::Read() {
-  TRY(CheckKeys(node_, "trust",
-                {"repository", "key", "identity", "issuer", "claims", "predicate_types",
-                 "sign_target", "require_log", "require_timestamp", "signatures"}));
+Result<TrustRule> ParseRule(const YamlNode& node, const std::string& file, const TrustFile& read) {
+  YamlFields fields =
+      TRY(YamlFields::Open(file, node, "trust",
+                           {"repository", "key", "identity", "issuer", "claims", "predicate_types",
+                            "sign_target", "require_log", "require_timestamp", "signatures"}));
+  TRY(fields.RefuseEmpty({"key", "identity", "issuer", "claims", "sign_target"}));
   TrustRule rule;
-  rule.origin = codec::Locate(file_, node_.at);
-  rule.repository = TRY(Text("repository"));
-  if (rule.repository.empty()) {
-    return Invalid(node_.at, "repository is missing", "repository: ghcr.io/OWNER/*");
-  }
+  rule.origin = codec::Locate(file, node.at);
+  rule.repository = TRY(fields.RequiredText("repository", "repository: ghcr.io/OWNER/*"));
   Result<codec::Glob> pattern = codec::Glob::Parse(rule.repository, '/');
-  if (!pattern.ok()) return Invalid(node_.Find("repository")->at, pattern.error().what);
+  if (!pattern.ok()) return fields.Invalid("repository", pattern.error().what);
   rule.pattern = std::move(pattern).value();
-  rule.options.signer = TRY(Signer());
-  rule.options.predicate_types = TRY(Texts("predicate_types"));
-  rule.options.require_log = TRY(Boolean("require_log", true));
-  rule.options.require_timestamp = TRY(Boolean("require_timestamp", false));
-  rule.target = TRY(Target());
-  rule.signatures = TRY(Texts("signatures"));
+  rule.options.signer = TRY(ParseSigner(fields, read));
+  rule.options.predicate_types = TRY(fields.FilledTexts("predicate_types"));
+  rule.options.require_log = TRY(fields.Boolean("require_log", true));
+  rule.options.require_timestamp = TRY(fields.Boolean("require_timestamp", false));
+  rule.target = TRY(ParseTarget(fields));
+  rule.signatures = TRY(fields.FilledTexts("signatures"));
   for (const std::string& name : rule.signatures) {
     Result<Reference> reference = ParseReference(name);
-    if (!reference.ok()) return Invalid(node_.Find("signatures")->at, reference.error().what);
+    if (!reference.ok()) return fields.Invalid("signatures", reference.error().what);
   }
   return rule;
 }
@@ -240,29 +156,24 @@ std::vector<const TrustRule*> TrustPolicy::Matching(const Reference& reference) 
   return matching;
 }
 
-Result<TrustPolicy> ParseTrust(const YamlNode* trust, const YamlNode* trusted_root,
-                               const std::string& file, const TrustFile& read) {
+Result<TrustPolicy> ParseTrust(const YamlFields& images, const TrustFile& read) {
   TrustPolicy policy;
   std::string root;
-  if (trusted_root != nullptr) {
-    if (trusted_root->kind != YamlKind::kScalar) {
-      return codec::InvalidAt(file, trusted_root->at,
-                              "trusted_root must be a file in the repository");
-    }
-    Result<std::string> text = read(trusted_root->text);
-    if (!text.ok()) return codec::InvalidAt(file, trusted_root->at, text.error().what);
+  TRY(images.RefuseEmpty({"trusted_root"}));
+  std::string root_file = TRY(images.Text("trusted_root"));
+  if (!root_file.empty()) {
+    Result<std::string> text = read(root_file);
+    if (!text.ok()) return images.Invalid("trusted_root", text.error().what);
     Result<sigstore::TrustedRoot> parsed = sigstore::ParseTrustedRoot(text.value());
-    if (!parsed.ok()) return codec::InvalidAt(file, trusted_root->at, parsed.error().what);
+    if (!parsed.ok()) return images.Invalid("trusted_root", parsed.error().what);
     policy.root = std::move(parsed).value();
     root = std::move(text).value();
   }
-  if (trust != nullptr) {
-    if (trust->kind != YamlKind::kSequence || trust->items.size() > kRulesMax) {
-      return codec::InvalidAt(file, trust->at, "trust must be a list of at most 256 entries");
-    }
+  if (const YamlNode* trust = TRY(images.List("trust"))) {
+    if (trust->items.size() > kRulesMax)
+      return images.Invalid("trust", "'trust' has more than 256 entries");
     for (const YamlNode& item : trust->items) {
-      TrustRule rule = TRY(RuleReader(item, file, read).Read());
-      policy.rules.push_back(std::move(rule));
+      policy.rules.push_back(TRY(ParseRule(item, images.file(), read)));
     }
   }
   policy.fingerprint = Fingerprint(policy, root);

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "codec/data/yaml.h"
+#include "codec/data/yaml_fields.h"
 #include "codec/glob/glob.h"
 #include "image/source/reference.h"
 #include "sigstore/verify.h"
@@ -44,11 +44,10 @@ struct TrustPolicy {
 // Gives a file that the policy names. kNotFound: there is none.
 using TrustFile = std::function<Result<std::string>(const std::string& path)>;
 
-// The policy of `trust:` and `trusted_root:` under `images` of a configuration, either may be null.
-// kInvalid, "file:line:col: error: what", for what it does not know, contradicts itself, or names a
-// file that is not there or not what it should be.
-Result<TrustPolicy> ParseTrust(const codec::YamlNode* trust, const codec::YamlNode* trusted_root,
-                               const std::string& file, const TrustFile& read);
+// The policy of `trust:` and `trusted_root:` in `images`, either may be absent. kInvalid,
+// "file:line:col: error: what", for what it does not know, contradicts itself, or names a file that
+// is not there or not what it should be.
+Result<TrustPolicy> ParseTrust(const codec::YamlFields& images, const TrustFile& read);
 
 // What a person gave on a command line, in place of the configuration: one rule for every image.
 struct TrustOptions {

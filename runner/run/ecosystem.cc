@@ -7,7 +7,7 @@
 
 #include "codec/data/embedded_file.h"
 #include "codec/data/json.h"
-#include "codec/data/yaml.h"
+#include "codec/data/yaml_fields.h"
 #include "codec/text/nearest.h"
 #include "policy/load/parse.h"
 #include "policy/model/access.h"
@@ -20,41 +20,40 @@ std::span<const codec::EmbeddedFile> EmbeddedEcosystems();
 
 namespace {
 
+using codec::YamlFields;
 using codec::YamlNode;
 
 constexpr std::string_view kHttps = "https://";
 constexpr uint16_t kHttpsPort = 443;
 
-// The file is ours: what is missing in it is empty.
-std::string TextOf(const YamlNode& node, std::string_view key) {
-  const YamlNode* value = node.Find(key);
-  return value != nullptr ? value->text : "";
-}
-
-std::vector<std::string> TextsOf(const YamlNode& node, std::string_view key) {
-  std::vector<std::string> texts;
-  const YamlNode* value = node.Find(key);
-  if (value == nullptr) return texts;
-  for (const YamlNode& item : value->items) texts.push_back(item.text);
-  return texts;
-}
-
-Ecosystem ReadEcosystem(const YamlNode& node) {
-  Ecosystem ecosystem;
-  ecosystem.name = TextOf(node, "name");
-  for (const YamlNode& item : node.Find("ask")->items) {
-    Ecosystem::Ask ask;
-    ask.program = TextOf(item, "program");
-    ask.arguments = TextsOf(item, "arguments");
-    ask.bare = TextOf(item, "bare") == "true";
-    if (const YamlNode* then = item.Find("then")) {
-      ask.then_path = TextOf(*then, "path");
-      ask.then_member = TextOf(*then, "member");
-    }
-    ecosystem.asks.push_back(std::move(ask));
+Result<Ecosystem::Ask> ReadAsk(const std::string& file, const YamlNode& node) {
+  YamlFields fields = TRY(
+      YamlFields::Open(file, node, "an entry of 'ask'", {"program", "arguments", "bare", "then"}));
+  Ecosystem::Ask ask;
+  ask.program = TRY(fields.RequiredText("program"));
+  ask.arguments = TRY(fields.Texts("arguments"));
+  ask.bare = TRY(fields.Boolean("bare", false));
+  if (const YamlNode* node_then = fields.Find("then")) {
+    YamlFields then = TRY(YamlFields::Open(file, *node_then, "then", {"path", "member"}));
+    ask.then_path = TRY(then.RequiredText("path"));
+    ask.then_member = TRY(then.RequiredText("member"));
   }
-  for (const YamlNode& item : node.Find("locks")->items) {
-    ecosystem.locks.push_back({TextOf(item, "file"), TextsOf(item, "behind")});
+  return ask;
+}
+
+Result<Ecosystem> ReadEcosystem(const std::string& file, const YamlNode& node) {
+  YamlFields fields = TRY(YamlFields::Open(file, node, "an ecosystem", {"name", "ask", "locks"}));
+  Ecosystem ecosystem;
+  ecosystem.name = TRY(fields.RequiredText("name"));
+  if (const YamlNode* asks = TRY(fields.List("ask"))) {
+    for (const YamlNode& item : asks->items) ecosystem.asks.push_back(TRY(ReadAsk(file, item)));
+  }
+  if (const YamlNode* locks = TRY(fields.List("locks"))) {
+    for (const YamlNode& item : locks->items) {
+      YamlFields lock =
+          TRY(YamlFields::Open(file, item, "an entry of 'locks'", {"file", "behind"}));
+      ecosystem.locks.push_back({TRY(lock.RequiredText("file")), TRY(lock.Texts("behind"))});
+    }
   }
   return ecosystem;
 }
@@ -156,7 +155,9 @@ std::vector<Ecosystem> KnownEcosystems() {
     Result<YamlNode> root = codec::ParseYaml(file.text, std::string(file.path));
     ENSURE(root.ok());
     for (const YamlNode& item : root.value().Find("ecosystems")->items) {
-      known.push_back(ReadEcosystem(item));
+      Result<Ecosystem> ecosystem = ReadEcosystem(std::string(file.path), item);
+      ENSURE(ecosystem.ok());
+      known.push_back(std::move(ecosystem).value());
     }
   }
   return known;

@@ -4,12 +4,13 @@
 #include <charconv>
 #include <cmath>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <utility>
 
 #include "codec/data/embedded_file.h"
 #include "codec/data/json.h"
-#include "codec/data/yaml.h"
+#include "codec/data/yaml_fields.h"
 #include "gateway/budget/model_api.h"
 
 namespace gateway {
@@ -18,64 +19,43 @@ std::span<const codec::EmbeddedFile> EmbeddedPrices();
 
 namespace {
 
+using codec::YamlFields;
 using codec::YamlKind;
 using codec::YamlNode;
 
 constexpr double kTokensPerPrice = 1e6;
 constexpr double kPriceMax = 1e6;
 
-Result<double> ParsePrice(const YamlNode& node, const std::string& file) {
+constexpr std::string_view kExample = "{model: my-model, input: 3, output: 15}";
+
+Result<std::optional<double>> ParsePrice(const YamlFields& fields, std::string_view key) {
+  const YamlNode* node = fields.Find(key);
+  if (node == nullptr) return std::optional<double>();
   double value = 0;
-  const char* end = node.text.data() + node.text.size();
-  std::from_chars_result parsed = std::from_chars(node.text.data(), end, value);
-  bool fits = node.kind == YamlKind::kScalar && parsed.ec == std::errc() && parsed.ptr == end &&
+  const char* end = node->text.data() + node->text.size();
+  std::from_chars_result parsed = std::from_chars(node->text.data(), end, value);
+  bool fits = node->kind == YamlKind::kScalar && parsed.ec == std::errc() && parsed.ptr == end &&
               std::isfinite(value) && value >= 0 && value <= kPriceMax;
-  if (!fits) {
-    return codec::InvalidAt(file, node.at,
-                            "a price must be an amount of US dollars per million tokens", "3.50");
-  }
-  return value;
+  if (fits) return std::optional<double>(value);
+  return fields.Invalid(key, "a price must be an amount of US dollars per million tokens", "3.50");
 }
 
 Result<Price> ParseEntry(const YamlNode& node, const std::string& file) {
+  YamlFields fields = TRY(YamlFields::Open(
+      file, node, "a price", {"model", "input", "output", "cache_read", "cache_write"}));
   Price price;
-  bool cache_read = false;
-  bool cache_write = false;
-  bool input = false;
-  bool output = false;
-  if (node.kind != YamlKind::kMapping) {
-    return codec::InvalidAt(file, node.at, "a price must be a mapping",
-                            "{model: my-model, input: 3, output: 15}");
-  }
-  for (const codec::YamlEntry& entry : node.entries) {
-    if (entry.key == "model") {
-      price.model = entry.value.text;
-      continue;
-    }
-    double value = TRY(ParsePrice(entry.value, file));
-    if (entry.key == "input") {
-      price.input = value;
-      input = true;
-    } else if (entry.key == "output") {
-      price.output = value;
-      output = true;
-    } else if (entry.key == "cache_read") {
-      price.cache_read = value;
-      cache_read = true;
-    } else if (entry.key == "cache_write") {
-      price.cache_write = value;
-      cache_write = true;
-    } else {
-      return codec::InvalidAt(file, entry.at, "unknown key '" + entry.key + "' in a price",
-                              "model, input, output, cache_read or cache_write");
-    }
-  }
+  price.model = TRY(fields.Text("model"));
+  std::optional<double> input = TRY(ParsePrice(fields, "input"));
+  std::optional<double> output = TRY(ParsePrice(fields, "output"));
+  std::optional<double> cache_read = TRY(ParsePrice(fields, "cache_read"));
+  std::optional<double> cache_write = TRY(ParsePrice(fields, "cache_write"));
   if (price.model.empty() || !input || !output) {
-    return codec::InvalidAt(file, node.at, "a price needs 'model', 'input' and 'output'",
-                            "{model: my-model, input: 3, output: 15}");
+    return codec::InvalidAt(file, node.at, "a price needs 'model', 'input' and 'output'", kExample);
   }
-  if (!cache_read) price.cache_read = price.input;
-  if (!cache_write) price.cache_write = price.input;
+  price.input = *input;
+  price.output = *output;
+  price.cache_read = cache_read.value_or(price.input);
+  price.cache_write = cache_write.value_or(price.input);
   return price;
 }
 
@@ -83,17 +63,17 @@ Result<Price> ParseEntry(const YamlNode& node, const std::string& file) {
 
 Result<PriceList> PriceList::Parse(std::string_view text, const std::string& file) {
   YamlNode root = TRY(codec::ParseYaml(text, file));
-  const YamlNode* prices = root.Find("prices");
-  if (prices == nullptr || root.entries.size() != 1) {
-    return codec::InvalidAt(file, root.at, "a price file must contain only 'prices'");
-  }
+  YamlFields fields = TRY(YamlFields::Open(file, root, "a price file", {"prices"}));
+  const YamlNode* prices = fields.Find("prices");
+  if (prices == nullptr) return fields.Invalid("prices", "'prices' is missing");
   return FromYaml(*prices, file);
 }
 
 Result<PriceList> PriceList::FromYaml(const YamlNode& list, const std::string& file) {
   if (list.kind != YamlKind::kSequence) {
-    return codec::InvalidAt(file, list.at, "'prices' must be a list",
-                            "- {model: my-model, input: 3, output: 15}");
+    return codec::InvalidAt(file, list.at,
+                            "'prices' must be a list, not " + std::string(DescribeKind(list)),
+                            "- " + std::string(kExample));
   }
   std::vector<Price> entries;
   for (const YamlNode& item : list.items) {

@@ -2,14 +2,12 @@
 #include "gateway/credential/provider.h"
 
 #include <algorithm>
-#include <initializer_list>
 #include <span>
 
 #include "base/ascii.h"
 #include "codec/data/embedded_file.h"
-#include "codec/data/yaml.h"
+#include "codec/data/yaml_fields.h"
 #include "codec/glob/glob.h"
-#include "codec/text/nearest.h"
 #include "policy/model/host_pattern.h"
 
 namespace gateway {
@@ -18,6 +16,7 @@ std::span<const codec::EmbeddedFile> EmbeddedProviders();
 
 namespace {
 
+using codec::YamlFields;
 using codec::YamlKind;
 using codec::YamlNode;
 
@@ -35,167 +34,106 @@ bool IsHeaderName(std::string_view name) {
   });
 }
 
-// One mapping of a provider's file. Borrows the node.
-class Section {
- public:
-  static Result<Section> Open(const std::string& file, const YamlNode& node,
-                              std::initializer_list<std::string_view> keys) {
-    if (node.kind != YamlKind::kMapping) {
-      return codec::InvalidAt(file, node.at,
-                              "expected a mapping, not " + std::string(DescribeKind(node)));
-    }
-    for (const codec::YamlEntry& entry : node.entries) {
-      if (std::find(keys.begin(), keys.end(), entry.key) != keys.end()) continue;
-      std::string nearest = codec::NearestName(entry.key, {keys.begin(), keys.end()});
-      return codec::InvalidAt(file, entry.at, "unknown key \"" + entry.key + "\"", nearest);
-    }
-    return Section(file, node);
+Result<std::vector<std::string>> Variables(const YamlFields& fields, std::string_view key) {
+  std::vector<std::string> names = TRY(fields.Texts(key));
+  for (const std::string& name : names) {
+    if (!IsVariableName(name))
+      return fields.Invalid(key, "'" + name + "' is not a valid variable name");
   }
+  return names;
+}
 
-  Error Invalid(std::string_view key, std::string_view what, std::string_view hint = {}) const {
-    const YamlNode* value = node_->Find(key);
-    return codec::InvalidAt(*file_, value == nullptr ? node_->at : value->at, what, hint);
+Result<std::string> Variable(const YamlFields& fields, std::string_view key) {
+  std::string name = TRY(fields.Text(key));
+  if (!name.empty() && !IsVariableName(name)) {
+    return fields.Invalid(key, "'" + name + "' is not a valid variable name");
   }
+  return name;
+}
 
-  Result<std::string> Text(std::string_view key) const {
-    const YamlNode* value = node_->Find(key);
-    if (value == nullptr) return std::string();
-    if (value->kind != YamlKind::kScalar) return Invalid(key, std::string(key) + " must be text");
-    return value->text;
+// At least one mapping.
+Result<const std::vector<YamlNode>*> Mappings(const YamlFields& fields, std::string_view key) {
+  const YamlNode* list = TRY(fields.List(key));
+  if (list == nullptr || list->items.empty()) {
+    return fields.Invalid(key, "'" + std::string(key) + "' must have at least one entry");
   }
+  return &list->items;
+}
 
-  Result<std::vector<std::string>> Texts(std::string_view key) const {
-    std::vector<std::string> texts;
-    const YamlNode* value = node_->Find(key);
-    if (value == nullptr) return texts;
-    if (value->kind != YamlKind::kSequence)
-      return Invalid(key, std::string(key) + " must be a list");
-    for (const YamlNode& item : value->items) {
-      if (item.kind != YamlKind::kScalar) return codec::InvalidAt(*file_, item.at, "expected text");
-      texts.push_back(item.text);
-    }
-    return texts;
-  }
-
-  Result<std::vector<std::string>> Variables(std::string_view key) const {
-    std::vector<std::string> names = TRY(Texts(key));
-    for (const std::string& name : names) {
-      if (!IsVariableName(name))
-        return Invalid(key, "\"" + name + "\" is not a valid variable name");
-    }
-    return names;
-  }
-
-  Result<std::string> Variable(std::string_view key) const {
-    std::string name = TRY(Text(key));
-    if (!name.empty() && !IsVariableName(name)) {
-      return Invalid(key, "\"" + name + "\" is not a valid variable name");
-    }
-    return name;
-  }
-
-  const YamlNode* Find(std::string_view key) const { return node_->Find(key); }
-
-  // At least one mapping.
-  Result<const std::vector<YamlNode>*> Mappings(std::string_view key) const {
-    const YamlNode* value = node_->Find(key);
-    if (value == nullptr || value->kind != YamlKind::kSequence || value->items.empty()) {
-      return Invalid(key, std::string(key) + " must be a list of at least one mapping");
-    }
-    return &value->items;
-  }
-
- private:
-  Section(const std::string& file, const YamlNode& node) : file_(&file), node_(&node) {}
-  const std::string* file_;
-  const YamlNode* node_;
-};
-
-Result<HeaderForm> ParseForm(const Section& section) {
+Result<HeaderForm> ParseForm(const YamlFields& fields) {
   HeaderForm form;
-  form.header = TRY(section.Text("header"));
-  form.scheme = TRY(section.Text("scheme"));
-  form.user = TRY(section.Text("user"));
+  form.header = TRY(fields.Text("header"));
+  form.scheme = TRY(fields.Text("scheme"));
+  form.user = TRY(fields.Text("user"));
   if (form.header.empty() && !(form.scheme + form.user).empty()) {
-    return section.Invalid("scheme", "scheme and user need a header", "header: authorization");
+    return fields.Invalid("scheme", "'scheme' and 'user' need a 'header'", "header: authorization");
   }
   if (!form.header.empty() && !IsHeaderName(form.header)) {
-    return section.Invalid("header", "a header name must be in lower case", "header: x-api-key");
+    return fields.Invalid("header", "a header name must be in lower case", "header: x-api-key");
   }
   if ((form.scheme == "Basic") != !form.user.empty()) {
-    return section.Invalid("user", "'user' and 'scheme: Basic' must be used together",
-                           "scheme: Basic");
+    return fields.Invalid("user", "'user' and 'scheme: Basic' must be used together",
+                          "scheme: Basic");
   }
   return form;
 }
 
 Result<ProviderCredential> ParseCredential(const std::string& file, const YamlNode& node) {
-  Section section = TRY(
-      Section::Open(file, node, {"name", "from", "shown_as", "header", "scheme", "user", "type"}));
+  YamlFields fields =
+      TRY(YamlFields::Open(file, node, "a credential",
+                           {"name", "from", "shown_as", "header", "scheme", "user", "type"}));
   ProviderCredential credential;
-  credential.name = TRY(section.Variable("name"));
-  if (credential.name.empty()) return section.Invalid("name", "a credential needs a name");
-  credential.from = TRY(section.Variables("from"));
+  TRY(fields.RequiredText("name"));
+  credential.name = TRY(Variable(fields, "name"));
+  credential.from = TRY(Variables(fields, "from"));
   if (credential.from.empty()) credential.from = {credential.name};
-  credential.shown_as = TRY(section.Variables("shown_as"));
-  credential.form = TRY(ParseForm(section));
-  std::string type = TRY(section.Text("type"));
-  if (!type.empty() && type != "google") {
-    return section.Invalid("type", "unknown type \"" + type + "\"", "type: google");
-  }
-  credential.google = type == "google";
-  bool shown = section.Find("shown_as") != nullptr || credential.google;
+  credential.shown_as = TRY(Variables(fields, "shown_as"));
+  credential.form = TRY(ParseForm(fields));
+  credential.google = TRY(fields.Choice("type", {"google"})).has_value();
+  bool shown = fields.Find("shown_as") != nullptr || credential.google;
   if (!shown) credential.shown_as = {credential.name};
   return credential;
 }
 
 Result<ProviderEndpoint> ParseEndpoint(const std::string& file, const YamlNode& node) {
-  Section section = TRY(
-      Section::Open(file, node, {"host", "port", "path", "base_url", "header", "scheme", "user"}));
+  YamlFields fields = TRY(YamlFields::Open(
+      file, node, "an endpoint", {"host", "port", "path", "base_url", "header", "scheme", "user"}));
   ProviderEndpoint endpoint;
-  std::string host = TRY(section.Text("host"));
-  endpoint.base_url = TRY(section.Variable("base_url"));
+  std::string host = TRY(fields.Text("host"));
+  endpoint.base_url = TRY(Variable(fields, "base_url"));
   if (host.empty() && endpoint.base_url.empty()) {
-    return section.Invalid("host", "an endpoint needs a host or a base_url",
-                           "host: api.example.com");
+    return fields.Invalid("host", "an endpoint needs a 'host' or a 'base_url'",
+                          "host: api.example.com");
   }
   if (!host.empty()) endpoint.host = policy::CanonicalHost(host);
   std::string fault = endpoint.host.empty() ? "" : policy::HostFault(endpoint.host);
-  if (!fault.empty()) return section.Invalid("host", fault);
-  if (const YamlNode* port = section.Find("port")) {
-    std::optional<uint64_t> number = codec::YamlUnsigned(*port);
-    if (!number.has_value() || *number < 1 || *number > 65535) {
-      return section.Invalid("port", "a port must be a number from 1 to 65535", "port: 443");
-    }
-    endpoint.port = static_cast<uint16_t>(*number);
-  }
-  endpoint.path = TRY(section.Text("path"));
+  if (!fault.empty()) return fields.Invalid("host", fault);
+  endpoint.port = static_cast<uint16_t>(TRY(fields.Number("port", 443, 1, 65535)));
+  endpoint.path = TRY(fields.Text("path"));
   if (!endpoint.path.empty() && endpoint.path.front() != '/' && endpoint.path != "**") {
-    return section.Invalid("path", "a path must begin with /", "path: /v1/**");
+    return fields.Invalid("path", "'path' must begin with '/' or be '**'", "path: /v1/**");
   }
-  if (section.Find("header") != nullptr) endpoint.form = TRY(ParseForm(section));
+  if (fields.Find("header") != nullptr) endpoint.form = TRY(ParseForm(fields));
   return endpoint;
 }
 
 Status ParseReplaced(const std::string& file, const YamlNode& node, Provider* provider) {
-  Section section = TRY(Section::Open(file, node, {"headers", "query"}));
-  provider->replaced_headers = TRY(section.Texts("headers"));
-  provider->replaced_query = TRY(section.Texts("query"));
+  YamlFields fields = TRY(YamlFields::Open(file, node, "replaces", {"headers", "query"}));
+  provider->replaced_headers = TRY(fields.Texts("headers"));
+  provider->replaced_query = TRY(fields.Texts("query"));
   for (const std::string& name : provider->replaced_headers) {
     if (!IsHeaderName(name)) {
-      return section.Invalid("headers", "a header name must be in lower case");
+      return fields.Invalid("headers", "a header name must be in lower case");
     }
   }
   return Ok();
 }
 
 Status ParseEnvironment(const std::string& file, const YamlNode& node, Provider* provider) {
-  if (node.kind != YamlKind::kMapping) {
-    return codec::InvalidAt(file, node.at, "environment must be a mapping");
-  }
+  TRY(codec::CheckMapping(file, node, "environment"));
   for (const codec::YamlEntry& entry : node.entries) {
     if (!IsVariableName(entry.key) || entry.value.kind != YamlKind::kScalar) {
-      return codec::InvalidAt(file, entry.at, "environment must map variables to text");
+      return codec::InvalidAt(file, entry.at, "'environment' must map variables to text");
     }
     provider->environment.emplace_back(entry.key, entry.value.text);
   }
@@ -206,34 +144,30 @@ Status ParseEnvironment(const std::string& file, const YamlNode& node, Provider*
 
 Result<Provider> ParseProvider(std::string_view text, const std::string& file) {
   YamlNode root = TRY(codec::ParseYaml(text, file));
-  Section section = TRY(Section::Open(file, root,
-                                      {"provider", "about", "credentials", "endpoints", "replaces",
-                                       "signing", "bodies", "environment", "pass"}));
+  YamlFields fields =
+      TRY(YamlFields::Open(file, root, "a provider",
+                           {"provider", "about", "credentials", "endpoints", "replaces", "signing",
+                            "bodies", "environment", "pass"}));
   Provider provider;
-  provider.name = TRY(section.Text("provider"));
-  if (provider.name.empty()) return section.Invalid("provider", "a provider needs a name");
-  provider.about = TRY(section.Text("about"));
-  const std::vector<YamlNode>* credentials = TRY(section.Mappings("credentials"));
+  provider.name = TRY(fields.RequiredText("provider"));
+  provider.about = TRY(fields.Text("about"));
+  const std::vector<YamlNode>* credentials = TRY(Mappings(fields, "credentials"));
   for (const YamlNode& node : *credentials) {
     provider.credentials.push_back(TRY(ParseCredential(file, node)));
   }
-  const std::vector<YamlNode>* endpoints = TRY(section.Mappings("endpoints"));
+  const std::vector<YamlNode>* endpoints = TRY(Mappings(fields, "endpoints"));
   for (const YamlNode& node : *endpoints) {
     provider.endpoints.push_back(TRY(ParseEndpoint(file, node)));
   }
-  if (const YamlNode* replaces = section.Find("replaces")) {
+  if (const YamlNode* replaces = fields.Find("replaces")) {
     TRY(ParseReplaced(file, *replaces, &provider));
   }
-  if (const YamlNode* environment = section.Find("environment")) {
+  if (const YamlNode* environment = fields.Find("environment")) {
     TRY(ParseEnvironment(file, *environment, &provider));
   }
-  provider.signing_service = TRY(section.Text("signing"));
-  provider.passed = TRY(section.Variables("pass"));
-  std::string bodies = TRY(section.Text("bodies"));
-  if (!bodies.empty() && bodies != "pass" && bodies != "search") {
-    return section.Invalid("bodies", "bodies must be 'search' or 'pass'", "bodies: search");
-  }
-  provider.bodies_pass = bodies == "pass";
+  provider.signing_service = TRY(fields.Text("signing"));
+  provider.passed = TRY(Variables(fields, "pass"));
+  provider.bodies_pass = TRY(fields.Choice("bodies", {"search", "pass"})) == 1U;
   return provider;
 }
 
@@ -254,7 +188,7 @@ Result<Provider> FindProvider(std::string_view name) {
     if (base == name) return ParseProvider(file.text, std::string(file.path));
     list.append(list.empty() ? "" : ", ").append(base);
   }
-  return Error{Code::kNotFound, "unknown provider \"" + std::string(name) + "\"", "one of " + list};
+  return Error{Code::kNotFound, "unknown provider '" + std::string(name) + "'", "one of " + list};
 }
 
 }  // namespace gateway

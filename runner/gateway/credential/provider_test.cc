@@ -66,21 +66,29 @@ TEST_CASE("A mistake in a provider's file is shown with its place") {
     std::string message;
   };
   for (const Case& c : std::vector<Case>{
-           {"about: A service.", "abuot: A service.", "acme.yml:2:1: error: unknown key \"abuot\""},
+           {"about: A service.", "abuot: A service.",
+            "acme.yml:2:1: error: unknown key 'abuot' in a provider"},
            {"port: 443", "port: 0",
-            "acme.yml:6:36: error: a port must be a number from 1 to 65535"},
+            "acme.yml:6:36: error: 'port' must be a number from 1 to 65535"},
+           {"port: 443", "port: ~", "acme.yml:6:36: error: 'port' must be a number"},
+           {"port: 443", "port: '443'", "acme.yml:6:36: error: 'port' must be a number"},
            {"header: x-key}", "header: X-Key}",
             "acme.yml:4:57: error: a header name must be in lower case"},
            {"header: x-key}", "scheme: Bearer}",
-            "acme.yml:4:57: error: scheme and user need a header"},
+            "acme.yml:4:57: error: 'scheme' and 'user' need a 'header'"},
            {"header: x-key}", "header: x-key, scheme: Basic}",
             "acme.yml:4:5: error: 'user' and 'scheme: Basic' must be used together"},
            {"name: ACME_KEY", "name: 1KEY",
-            "acme.yml:4:12: error: \"1KEY\" is not a valid variable name"},
+            "acme.yml:4:12: error: '1KEY' is not a valid variable name"},
+           {"name: ACME_KEY", "name: ' ACME_KEY'",
+            "acme.yml:4:12: error: ' ACME_KEY' is not a valid variable name"},
+           {"name: ACME_KEY", "name: ~", "acme.yml:4:12: error: 'name' must be text, not nothing"},
            {"host: api.acme.example, ", "host: \"*\", ", "acme.yml:6:12: error: "},
-           {"path: /v1/**", "path: v1", "acme.yml:6:47: error: a path must begin with /"},
-           {"pass: [ACME_REGION]", "pass: ACME_REGION", "acme.yml:9:7: error: pass must be a list"},
-           {"provider: acme", "name: acme", "acme.yml:1:1: error: unknown key \"name\""},
+           {"path: /v1/**", "path: v1", "acme.yml:6:47: error: 'path' must begin with '/'"},
+           {"pass: [ACME_REGION]", "pass: ACME_REGION",
+            "acme.yml:9:7: error: 'pass' must be a list, not text"},
+           {"provider: acme", "name: acme",
+            "acme.yml:1:1: error: unknown key 'name' in a provider"},
        }) {
     std::string text(kFile);
     size_t at = text.find(c.from);

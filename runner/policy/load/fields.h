@@ -3,15 +3,13 @@
 // typed.
 #pragma once
 
-#include <cstdint>
-#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/result.h"
-#include "codec/data/yaml.h"
+#include "codec/data/yaml_fields.h"
 #include "policy/load/parse.h"
 #include "policy/model/schema.h"
 
@@ -46,48 +44,19 @@ struct Reader {
   std::vector<std::string> misread_;  // How errors about such mappings begin.
 };
 
-// Borrows the node and the reader. Every getter gives the fallback for an absent key, and kInvalid
-// with the place for a value of the wrong type.
-class Fields {
+// A mapping whose keys are a section of the schema.
+class Fields : public codec::YamlFields {
  public:
   // Fails when `node` is not a mapping. Keeps an error for each key that the section does not know
   // (the nearest one is the hint), or that is empty where the schema refuses that.
   static Result<Fields> Open(Reader* reader, const codec::YamlNode& node, Section section);
 
-  codec::Position at() const { return node_->at; }
-  // Where `key` stands, or the mapping itself.
-  codec::Position At(std::string_view key) const;
-  const codec::YamlNode* Find(std::string_view key) const { return node_->Find(key); }
   // False when `key` is absent, or asks for nothing: null, false, empty text, an empty list or
   // mapping. OpenShell does not tell these apart either.
   bool Has(std::string_view key) const;
 
-  // Text without surrounding blanks. Plain numbers and booleans are taken as they are written.
-  Result<std::string> Text(std::string_view key) const;
-  Result<bool> Boolean(std::string_view key, bool fallback) const;
-  // A whole number from `least` to `most`.
-  Result<uint32_t> Number(std::string_view key, uint32_t fallback, uint32_t least,
-                          uint32_t most) const;
-  Result<std::vector<std::string>> Texts(std::string_view key) const;
-  // Null when the key is absent; fails when it is no list.
-  Result<const codec::YamlNode*> List(std::string_view key) const;
-  // The index into `values`, in any case of letters when `any_case`; nothing when absent or empty.
-  Result<std::optional<size_t>> Choice(std::string_view key,
-                                       const std::vector<std::string_view>& values,
-                                       bool any_case = false) const;
-
-  Error WrongType(std::string_view key, std::string_view expected) const;
-
  private:
-  Fields(Reader* reader, const codec::YamlNode* node) : reader_(reader), node_(node) {}
-
-  Reader* reader_;
-  const codec::YamlNode* node_;
+  using YamlFields::YamlFields;
 };
-
-// The text of a scalar without surrounding blanks; nothing for what is no scalar.
-std::optional<std::string> ScalarText(const codec::YamlNode& node);
-// "one of: a, b, c".
-std::string OneOf(const std::vector<std::string_view>& values);
 
 }  // namespace policy

@@ -177,7 +177,7 @@ Result<std::vector<std::string>> ParsePatterns(Reader* reader, std::string_view 
                                                const YamlNode& node) {
   std::vector<std::string> patterns;
   for (const YamlNode* one : TRY(PatternNodes(reader, what, node))) {
-    std::optional<std::string> pattern = ScalarText(*one);
+    std::optional<std::string> pattern = codec::ScalarText(*one);
     if (!pattern) {
       return reader->Invalid(one->at, std::string(what) + " must be text or a mapping",
                              "write '\"*\"' or '{any: [...]}'");

@@ -115,7 +115,7 @@ class EndpointTextParser {
   Error Unknown(size_t segment, std::string_view what,
                 const std::vector<std::string_view>& values) const {
     return reader_.Invalid(At(segment), "'" + Get(segment) + "' is not " + std::string(what),
-                           OneOf(values));
+                           codec::OneOf(values));
   }
 
   Status ParseHost() {
@@ -144,7 +144,7 @@ class EndpointTextParser {
     std::string access = Get(2);
     if (access.empty()) {
       if (segments_.size() != 3) return Ok();
-      return reader_.Invalid(At(2), "the access preset is empty", OneOf(AccessNames()));
+      return reader_.Invalid(At(2), "the access preset is empty", codec::OneOf(AccessNames()));
     }
     for (Access value : {Access::kReadOnly, Access::kReadWrite, Access::kFull}) {
       if (AccessName(value) == access) endpoint_.access = value;
@@ -164,7 +164,7 @@ class EndpointTextParser {
     }
     if (JudgesRequests(endpoint_.protocol) && endpoint_.access == Access::kNone) {
       return reader_.Invalid(At(3), "protocol '" + protocol + "' needs an access preset",
-                             OneOf(AccessNames()));
+                             codec::OneOf(AccessNames()));
     }
     if (endpoint_.protocol == Protocol::kTcp) {
       if (endpoint_.access != Access::kNone) {
@@ -233,8 +233,8 @@ class EndpointTextParser {
     } else {
       return reader_.Invalid(
           at, "'" + option + "' is not an option",
-          OneOf({"allowed-ip=CIDR", "allow-uninspected-credentials", "websocket-credential-rewrite",
-                 "request-body-credential-rewrite"}));
+          codec::OneOf({"allowed-ip=CIDR", "allow-uninspected-credentials",
+                        "websocket-credential-rewrite", "request-body-credential-rewrite"}));
     }
     return Ok();
   }
@@ -321,7 +321,7 @@ Result<std::vector<Endpoint>> ParseEndpoints(Reader* reader, const Fields& field
     seen.insert(kAgenticCiEndpoints.begin(), kAgenticCiEndpoints.end());
   }
   for (const YamlNode& item : list->items) {
-    std::optional<std::string> text = ScalarText(item);
+    std::optional<std::string> text = codec::ScalarText(item);
     if (!text || text->empty()) {
       reader->KeepError(
           reader->Invalid(item.at,
