@@ -8,7 +8,7 @@
 #include "codec/glob/glob.h"
 #include "policy/model/host_pattern.h"
 
-namespace policy {
+namespace advise {
 namespace {
 
 constexpr size_t kAlternativesMax = 64;
@@ -115,10 +115,11 @@ Cover MethodCovers(std::string_view wide, std::string_view narrow) {
 }
 
 // A request that satisfies every matcher of `narrow` satisfies every one of `wide`.
-Cover QueryCovers(const std::vector<QueryMatcher>& wide, const std::vector<QueryMatcher>& narrow) {
+Cover QueryCovers(const std::vector<policy::QueryMatcher>& wide,
+                  const std::vector<policy::QueryMatcher>& narrow) {
   Cover all = Cover::kYes;
-  for (const QueryMatcher& wanted : wide) {
-    auto has_key = [&](const QueryMatcher& matcher) { return matcher.key == wanted.key; };
+  for (const policy::QueryMatcher& wanted : wide) {
+    auto has_key = [&](const policy::QueryMatcher& matcher) { return matcher.key == wanted.key; };
     auto given = std::find_if(narrow.begin(), narrow.end(), has_key);
     if (given == narrow.end()) return Cover::kNo;
     for (const std::string& pattern : given->any) {
@@ -149,13 +150,13 @@ Cover FieldsCover(const std::vector<std::string>& wide, const std::vector<std::s
   return all;
 }
 
-Cover OperationCovers(const HttpRule& wide, const HttpRule& narrow) {
+Cover OperationCovers(const policy::HttpRule& wide, const policy::HttpRule& narrow) {
   Cover type = Of(wide.operation_type == "*" || wide.operation_type == narrow.operation_type);
   Cover name = NameCovers(wide.operation_name, narrow.operation_name);
   return Both(type, Both(name, FieldsCover(wide.fields, narrow.fields)));
 }
 
-Cover CallCovers(const HttpRule& wide, const HttpRule& narrow) {
+Cover CallCovers(const policy::HttpRule& wide, const policy::HttpRule& narrow) {
   bool every = wide.method == "*";
   Cover method = every ? Cover::kYes : GlobCovers(wide.method, narrow.method, '.');
   return Both(method, NameCovers(wide.tool, narrow.tool));
@@ -182,14 +183,14 @@ Cover GlobCovers(std::string_view wide, std::string_view narrow, char delimiter)
 Cover HostCovers(std::string_view wide, std::string_view narrow) {
   if (wide.empty()) return Cover::kYes;
   if (narrow.empty()) return Cover::kNo;
-  if (!IsHostPattern(narrow)) return Of(HostMatches(wide, narrow));
-  return IsHostPattern(wide) ? GlobCovers(wide, narrow, '.') : Cover::kNo;
+  if (!policy::IsHostPattern(narrow)) return Of(policy::HostMatches(wide, narrow));
+  return policy::IsHostPattern(wide) ? GlobCovers(wide, narrow, '.') : Cover::kNo;
 }
 
 Cover BinaryCovers(std::string_view wide, std::string_view narrow) {
   // The agent is whatever runs in a sandbox, its programs known or not.
-  if (wide == kAgentPrograms) return Cover::kYes;
-  if (narrow == kAgentPrograms) return Of(wide == "/**" || wide == "**");
+  if (wide == policy::kAgentPrograms) return Cover::kYes;
+  if (narrow == policy::kAgentPrograms) return Of(wide == "/**" || wide == "**");
   bool wide_pattern = wide.find('*') != std::string_view::npos;
   bool narrow_pattern = narrow.find('*') != std::string_view::npos;
   if (!wide_pattern) return Of(wide == narrow);
@@ -203,15 +204,16 @@ Cover SelectorCovers(std::string_view wide, std::string_view narrow) {
   return GlobCovers(wide, narrow, '/');
 }
 
-Cover RuleCovers(Protocol protocol, const HttpRule& wide, const HttpRule& narrow) {
+Cover RuleCovers(policy::Protocol protocol, const policy::HttpRule& wide,
+                 const policy::HttpRule& narrow) {
   if (!wide.operation_type.empty() || !narrow.operation_type.empty()) {
     bool both = !wide.operation_type.empty() && !narrow.operation_type.empty();
     return both ? OperationCovers(wide, narrow) : Cover::kNo;
   }
-  if (protocol == Protocol::kSql) {
+  if (protocol == policy::Protocol::kSql) {
     return Of(wide.command == "*" || wide.command == narrow.command);
   }
-  if (protocol == Protocol::kJsonRpc || protocol == Protocol::kMcp) {
+  if (protocol == policy::Protocol::kJsonRpc || protocol == policy::Protocol::kMcp) {
     return CallCovers(wide, narrow);
   }
   // Every path starts with '/', but for the "*" of an OPTIONS request.
@@ -222,4 +224,4 @@ Cover RuleCovers(Protocol protocol, const HttpRule& wide, const HttpRule& narrow
               Both(path, QueryCovers(wide.query, narrow.query)));
 }
 
-}  // namespace policy
+}  // namespace advise

@@ -6,7 +6,7 @@
 
 #include "policy/model/policy.h"
 
-namespace policy {
+namespace advise {
 
 // Does the wide one match all that the narrow one does? kYes and kNo are proven; patterns with
 // classes, `?` or escapes may be kUnknown.
@@ -25,6 +25,7 @@ Cover BinaryCovers(std::string_view wide, std::string_view narrow);
 // Path selectors of endpoints; empty is every path.
 Cover SelectorCovers(std::string_view wide, std::string_view narrow);
 // Allow rules of two endpoints with this protocol.
-Cover RuleCovers(Protocol protocol, const HttpRule& wide, const HttpRule& narrow);
+Cover RuleCovers(policy::Protocol protocol, const policy::HttpRule& wide,
+                 const policy::HttpRule& narrow);
 
-}  // namespace policy
+}  // namespace advise

@@ -3,7 +3,7 @@
 
 #include <catch2/catch.hpp>
 
-namespace policy {
+namespace advise {
 namespace {
 
 constexpr Cover kYes = Cover::kYes;
@@ -64,49 +64,49 @@ TEST_CASE("BinaryCovers takes a pattern for one only when it has a star") {
   CHECK(BinaryCovers("/usr/bin/git", "/usr/bin/*") == kNo);
 }
 
-HttpRule Rule(std::string method, std::string path) {
-  HttpRule rule;
+policy::HttpRule Rule(std::string method, std::string path) {
+  policy::HttpRule rule;
   rule.method = std::move(method);
   rule.path = std::move(path);
   return rule;
 }
 
 TEST_CASE("RuleCovers asks for method, path and query alike") {
-  HttpRule get = Rule("GET", "/a/**");
-  CHECK(RuleCovers(Protocol::kRest, Rule("*", "**"), get) == kYes);
-  CHECK(RuleCovers(Protocol::kRest, get, Rule("HEAD", "/a/b")) == kYes);
-  CHECK(RuleCovers(Protocol::kRest, get, Rule("*", "/a/b")) == kNo);
-  CHECK(RuleCovers(Protocol::kRest, Rule("GET", "/**"), Rule("GET", "**")) == kYes);
-  CHECK(RuleCovers(Protocol::kRest, Rule("*", "/**"), Rule("OPTIONS", "**")) == kNo);
-  HttpRule tagged = get;
+  policy::HttpRule get = Rule("GET", "/a/**");
+  CHECK(RuleCovers(policy::Protocol::kRest, Rule("*", "**"), get) == kYes);
+  CHECK(RuleCovers(policy::Protocol::kRest, get, Rule("HEAD", "/a/b")) == kYes);
+  CHECK(RuleCovers(policy::Protocol::kRest, get, Rule("*", "/a/b")) == kNo);
+  CHECK(RuleCovers(policy::Protocol::kRest, Rule("GET", "/**"), Rule("GET", "**")) == kYes);
+  CHECK(RuleCovers(policy::Protocol::kRest, Rule("*", "/**"), Rule("OPTIONS", "**")) == kNo);
+  policy::HttpRule tagged = get;
   tagged.query = {{"tag", {"v1", "v2"}}};
-  CHECK(RuleCovers(Protocol::kRest, get, tagged) == kYes);
-  CHECK(RuleCovers(Protocol::kRest, tagged, get) == kNo);
-  HttpRule wider = get;
+  CHECK(RuleCovers(policy::Protocol::kRest, get, tagged) == kYes);
+  CHECK(RuleCovers(policy::Protocol::kRest, tagged, get) == kNo);
+  policy::HttpRule wider = get;
   wider.query = {{"tag", {"v*"}}};
-  CHECK(RuleCovers(Protocol::kRest, wider, tagged) == kYes);
-  CHECK(RuleCovers(Protocol::kRest, tagged, wider) == kNo);
+  CHECK(RuleCovers(policy::Protocol::kRest, wider, tagged) == kYes);
+  CHECK(RuleCovers(policy::Protocol::kRest, tagged, wider) == kNo);
 }
 
 TEST_CASE("RuleCovers compares operations and calls") {
-  HttpRule viewer;
+  policy::HttpRule viewer;
   viewer.operation_type = "query";
   viewer.fields = {"viewer"};
-  HttpRule any;
+  policy::HttpRule any;
   any.operation_type = "*";
-  CHECK(RuleCovers(Protocol::kGraphql, any, viewer) == kYes);
-  CHECK(RuleCovers(Protocol::kGraphql, viewer, any) == kNo);
-  CHECK(RuleCovers(Protocol::kWebSocket, Rule("*", "**"), viewer) == kNo);
-  HttpRule read;
+  CHECK(RuleCovers(policy::Protocol::kGraphql, any, viewer) == kYes);
+  CHECK(RuleCovers(policy::Protocol::kGraphql, viewer, any) == kNo);
+  CHECK(RuleCovers(policy::Protocol::kWebSocket, Rule("*", "**"), viewer) == kNo);
+  policy::HttpRule read;
   read.method = "tools/call";
   read.tool = "read_*";
-  HttpRule status = read;
+  policy::HttpRule status = read;
   status.tool = "read_status";
-  CHECK(RuleCovers(Protocol::kMcp, read, status) == kYes);
-  CHECK(RuleCovers(Protocol::kMcp, status, read) == kNo);
-  CHECK(RuleCovers(Protocol::kMcp, Rule("tools/*", ""), read) == kYes);
-  CHECK(RuleCovers(Protocol::kMcp, read, Rule("tools/call", "")) == kNo);
+  CHECK(RuleCovers(policy::Protocol::kMcp, read, status) == kYes);
+  CHECK(RuleCovers(policy::Protocol::kMcp, status, read) == kNo);
+  CHECK(RuleCovers(policy::Protocol::kMcp, Rule("tools/*", ""), read) == kYes);
+  CHECK(RuleCovers(policy::Protocol::kMcp, read, Rule("tools/call", "")) == kNo);
 }
 
 }  // namespace
-}  // namespace policy
+}  // namespace advise

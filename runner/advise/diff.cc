@@ -11,12 +11,12 @@
 #include "policy/model/host_pattern.h"
 #include "policy/model/protocol.h"
 
-namespace policy {
+namespace advise {
 namespace {
 
 using Texts = std::vector<std::string>;
 
-std::string SigningText(const Endpoint& endpoint) {
+std::string SigningText(const policy::Endpoint& endpoint) {
   constexpr std::string_view kNames[] = {"", "sigv4", "sigv4:body", "sigv4:no_body"};
   return "signed for " + endpoint.signing_service + " with " +
          std::string(kNames[static_cast<size_t>(endpoint.signing)]) +
@@ -24,21 +24,21 @@ std::string SigningText(const Endpoint& endpoint) {
 }
 
 // What is true of an endpoint beside its rules, each as a text that two endpoints can share.
-Texts TraitsOf(const Endpoint& endpoint) {
+Texts TraitsOf(const policy::Endpoint& endpoint) {
   Texts traits;
   auto add = [&](bool holds, std::string text) {
     if (holds) traits.push_back(std::move(text));
   };
-  add(endpoint.protocol != Protocol::kL4,
-      "judged as " + std::string(ProtocolName(endpoint.protocol)));
+  add(endpoint.protocol != policy::Protocol::kL4,
+      "judged as " + std::string(policy::ProtocolName(endpoint.protocol)));
   add(endpoint.allow_encoded_slash, "allow_encoded_slash");
   add(endpoint.websocket_credential_rewrite, "websocket_credential_rewrite");
   add(endpoint.request_body_credential_rewrite, "request_body_credential_rewrite");
   add(endpoint.allow_uninspected_credentials, "allow_uninspected_credentials");
-  add(endpoint.signing != Signing::kNone, SigningText(endpoint));
+  add(endpoint.signing != policy::Signing::kNone, SigningText(endpoint));
   add(!endpoint.credential_provider.empty(),
       "credentials of provider " + endpoint.credential_provider);
-  add(endpoint.body_bytes_max != Endpoint().body_bytes_max,
+  add(endpoint.body_bytes_max != policy::Endpoint().body_bytes_max,
       "bodies up to " + std::to_string(endpoint.body_bytes_max) + " bytes");
   add(!endpoint.mcp.strict_tool_names, "strict_tool_names: false");
   add(!endpoint.allowed_ips.empty(), "limited to allowed_ips");
@@ -46,14 +46,15 @@ Texts TraitsOf(const Endpoint& endpoint) {
 }
 
 // What more than its rules an endpoint opens.
-Texts LooseEndsOf(const Endpoint& endpoint) {
+Texts LooseEndsOf(const policy::Endpoint& endpoint) {
   Texts ends;
-  if (endpoint.tls == TlsMode::kSkip) ends.emplace_back("uninspected TLS");
-  if (endpoint.enforcement == Enforcement::kAudit && JudgesRequests(endpoint.protocol)) {
+  if (endpoint.tls == policy::TlsMode::kSkip) ends.emplace_back("uninspected TLS");
+  if (endpoint.enforcement == policy::Enforcement::kAudit &&
+      policy::JudgesRequests(endpoint.protocol)) {
     ends.emplace_back("requests that the rules refuse (audit)");
   }
   if (endpoint.allow_registered_queries) {
-    for (const PersistedQuery& query : endpoint.persisted_queries) {
+    for (const policy::PersistedQuery& query : endpoint.persisted_queries) {
       ends.push_back("the registered query " + query.id);
     }
   }
@@ -67,7 +68,7 @@ bool Contains(const Texts& texts, const std::string& text) {
 // Whether rules of the endpoint let every request pass.
 bool AllowsEverything(const Grant& grant) {
   if (!grant.endpoint->deny_rules.empty()) return false;
-  return std::any_of(grant.rules.begin(), grant.rules.end(), [](const HttpRule& rule) {
+  return std::any_of(grant.rules.begin(), grant.rules.end(), [](const policy::HttpRule& rule) {
     return rule.method == "*" && rule.path == "**" && rule.query.empty();
   });
 }
@@ -76,8 +77,9 @@ bool AllowsEverything(const Grant& grant) {
 class OneWay {
  public:
   // `after`: `to` is the new policy. Differences go to `only` and to `changes`.
-  OneWay(const Policy& from, const Policy& to, const std::vector<BoundSecret>& secrets, bool after,
-         std::vector<Difference>* only, std::vector<Difference>* changes)
+  OneWay(const policy::Policy& from, const policy::Policy& to,
+         const std::vector<BoundSecret>& secrets, bool after, std::vector<Difference>* only,
+         std::vector<Difference>* changes)
       : from_(GrantsOf(from)),
         to_(GrantsOf(to)),
         secrets_(secrets),
@@ -106,7 +108,8 @@ class OneWay {
     }
     Difference difference{subject, std::move(what), {binary}, at, {}};
     for (const BoundSecret& secret : secrets_) {
-      bool about = grant.endpoint->host.empty() || HostMatches(grant.endpoint->host, secret.host);
+      bool about =
+          grant.endpoint->host.empty() || policy::HostMatches(grant.endpoint->host, secret.host);
       if (about && !Contains(difference.secrets, secret.name)) {
         difference.secrets.push_back(secret.name);
       }
@@ -155,14 +158,14 @@ class OneWay {
   }
 
   std::string ConnectionText(const Grant& grant, const std::string& binary) const {
-    const Endpoint& endpoint = *grant.endpoint;
+    const policy::Endpoint& endpoint = *grant.endpoint;
     std::string text = "connections";
-    if (endpoint.tls == TlsMode::kSkip) return text + " without inspection";
-    if (endpoint.protocol == Protocol::kTcp) return "raw " + text;
+    if (endpoint.tls == policy::TlsMode::kSkip) return text + " without inspection";
+    if (endpoint.protocol == policy::Protocol::kTcp) return "raw " + text;
     if (!IsJudged(to_, grant, binary)) return text + " with every request";
-    if (!JudgesRequests(endpoint.protocol)) return text;
+    if (!policy::JudgesRequests(endpoint.protocol)) return text;
     text += " with " + RulesText(endpoint.protocol, grant.rules);
-    if (endpoint.enforcement == Enforcement::kAudit) text += ", and the rest in audit mode";
+    if (endpoint.enforcement == policy::Enforcement::kAudit) text += ", and the rest in audit mode";
     return text;
   }
 
@@ -178,16 +181,16 @@ class OneWay {
       if (!everything) Opened(grant, "every request", binary, grant.endpoint->at);
       return;
     }
-    if (!JudgesRequests(grant.endpoint->protocol)) return;
-    std::vector<HttpRule> opened;
-    std::vector<HttpRule> unknown;
-    for (const HttpRule& rule : grant.rules) {
+    if (!policy::JudgesRequests(grant.endpoint->protocol)) return;
+    std::vector<policy::HttpRule> opened;
+    std::vector<policy::HttpRule> unknown;
+    for (const policy::HttpRule& rule : grant.rules) {
       Cover covers = Cover::kNo;
       for (const Grant* other : before) covers = Either(covers, AllowsRule(*other, grant, rule));
       if (covers == Cover::kNo) opened.push_back(rule);
       if (covers == Cover::kUnknown) unknown.push_back(rule);
     }
-    Protocol protocol = grant.endpoint->protocol;
+    policy::Protocol protocol = grant.endpoint->protocol;
     if (!opened.empty()) {
       Opened(grant, RulesText(protocol, opened), binary, opened.front().at);
     }
@@ -229,7 +232,8 @@ class OneWay {
       bool reachable = false;
       for (const Grant& other : to_) {
         bool meets =
-            other.port == grant.port && HostsOverlap(other.endpoint->host, grant.endpoint->host) &&
+            other.port == grant.port &&
+            policy::HostsOverlap(other.endpoint->host, grant.endpoint->host) &&
             AllowsConnection(other, other.endpoint->host, other.port, binary) != Cover::kNo;
         reachable = reachable || meets;
         if (AllowsConnection(other, grant.endpoint->host, grant.port, binary) == Cover::kYes) {
@@ -237,19 +241,19 @@ class OneWay {
         }
       }
       if (!reachable) continue;
-      for (const HttpRule& rule : grant.endpoint->deny_rules)
+      for (const policy::HttpRule& rule : grant.endpoint->deny_rules)
         CompareDenial(grant, rule, binary, after);
     }
   }
 
-  void CompareDenial(const Grant& grant, const HttpRule& rule, const std::string& binary,
+  void CompareDenial(const Grant& grant, const policy::HttpRule& rule, const std::string& binary,
                      const std::vector<const Grant*>& after) {
-    Protocol protocol = grant.endpoint->protocol;
+    policy::Protocol protocol = grant.endpoint->protocol;
     Cover covers = Cover::kNo;
     for (const Grant* other : after) {
       if (other->endpoint->protocol != protocol) continue;
       Cover selected = SelectorCovers(other->endpoint->path, grant.endpoint->path);
-      for (const HttpRule& denied : other->endpoint->deny_rules) {
+      for (const policy::HttpRule& denied : other->endpoint->deny_rules) {
         bool same_query = denied.query.empty() == rule.query.empty();
         Cover one = same_query ? RuleCovers(protocol, denied, rule) : Cover::kUnknown;
         covers = Either(covers, Both(selected, one));
@@ -275,9 +279,10 @@ class OneWay {
 };
 
 bool PutsSecret(const Grant& grant, const BoundSecret& secret) {
-  const Endpoint& endpoint = *grant.endpoint;
-  bool inspected = endpoint.tls != TlsMode::kSkip && endpoint.protocol != Protocol::kTcp;
-  return inspected && (endpoint.host.empty() || HostMatches(endpoint.host, secret.host));
+  const policy::Endpoint& endpoint = *grant.endpoint;
+  bool inspected =
+      endpoint.tls != policy::TlsMode::kSkip && endpoint.protocol != policy::Protocol::kTcp;
+  return inspected && (endpoint.host.empty() || policy::HostMatches(endpoint.host, secret.host));
 }
 
 // In reach of `binary`, in a policy with these grants.
@@ -289,7 +294,7 @@ bool IsInReach(const std::vector<Grant>& grants, const BoundSecret& secret, uint
   });
 }
 
-std::vector<CredentialReach> NewReaches(const Policy& now, const Policy& next,
+std::vector<CredentialReach> NewReaches(const policy::Policy& now, const policy::Policy& next,
                                         const std::vector<BoundSecret>& secrets) {
   std::vector<CredentialReach> reaches;
   std::vector<Grant> before = GrantsOf(now);
@@ -312,16 +317,16 @@ std::vector<CredentialReach> NewReaches(const Policy& now, const Policy& next,
 
 }  // namespace
 
-PolicyDifference ComparePolicies(const Policy& now, const Policy& next,
+PolicyDifference ComparePolicies(const policy::Policy& now, const policy::Policy& next,
                                  const std::vector<BoundSecret>& secrets) {
   PolicyDifference difference;
   OneWay(now, next, secrets, true, &difference.opens, &difference.changes).Compare();
   OneWay(next, now, secrets, false, &difference.closes, &difference.changes).Compare();
   CompareSystems(now, next, &difference);
   difference.reaches = NewReaches(now, next, secrets);
-  Status live = CheckLiveUpdate(now, next);
+  Status live = policy::CheckLiveUpdate(now, next);
   if (!live.ok()) difference.live_refusal = live.error().what;
   return difference;
 }
 
-}  // namespace policy
+}  // namespace advise

@@ -9,7 +9,7 @@
 #include "policy/load/parse.h"
 #include "policy/model/policy.h"
 
-namespace policy {
+namespace advise {
 
 // One thing that differs.
 struct Difference {
@@ -48,7 +48,7 @@ struct BoundSecret {
 // Compares what may happen, not how it is written: an endpoint that moves to another policy, or a
 // list that becomes a pattern, differs only where a request is judged differently. A request is
 // never called the same when it is not; what cannot be compared is among the changes.
-PolicyDifference ComparePolicies(const Policy& now, const Policy& next,
+PolicyDifference ComparePolicies(const policy::Policy& now, const policy::Policy& next,
                                  const std::vector<BoundSecret>& secrets);
 
 // For people, ending with a newline. `now` and `next` are the names of the files.
@@ -58,4 +58,4 @@ std::string RenderDifference(const PolicyDifference& difference, const std::stri
 std::string RenderDifferenceJson(const PolicyDifference& difference, const std::string& now,
                                  const std::string& next);
 
-}  // namespace policy
+}  // namespace advise

@@ -5,7 +5,7 @@
 
 #include "base/join.h"
 
-namespace policy {
+namespace advise {
 namespace {
 
 using Texts = std::vector<std::string>;
@@ -23,7 +23,7 @@ bool IsBelow(const Texts& folders, const std::string& path) {
   });
 }
 
-void ComparePaths(const FilesystemPolicy& from, const FilesystemPolicy& to,
+void ComparePaths(const policy::FilesystemPolicy& from, const policy::FilesystemPolicy& to,
                   std::vector<Difference>* only) {
   for (const std::string& path : to.read_write) {
     if (!IsBelow(from.read_write, path)) only->push_back(About(path, "writing"));
@@ -37,20 +37,20 @@ void ComparePaths(const FilesystemPolicy& from, const FilesystemPolicy& to,
   }
 }
 
-std::string MiddlewareText(const Middleware& middleware) {
+std::string MiddlewareText(const policy::Middleware& middleware) {
   std::string text = "redacts " + Join(middleware.include);
   if (!middleware.exclude.empty()) text += " but " + Join(middleware.exclude);
   if (middleware.fail_open) text += ", and passes what it cannot inspect";
   return text;
 }
 
-void CompareMiddlewares(const Policy& from, const Policy& to, bool after,
+void CompareMiddlewares(const policy::Policy& from, const policy::Policy& to, bool after,
                         std::vector<Difference>* changes) {
-  for (const Middleware& middleware : to.middlewares) {
+  for (const policy::Middleware& middleware : to.middlewares) {
     std::string text = MiddlewareText(middleware);
     bool known =
         std::any_of(from.middlewares.begin(), from.middlewares.end(),
-                    [&](const Middleware& other) { return MiddlewareText(other) == text; });
+                    [&](const policy::Middleware& other) { return MiddlewareText(other) == text; });
     if (known) continue;
     changes->push_back(About("middleware " + middleware.name,
                              (after ? "now " : "no longer ") + text, middleware.at));
@@ -67,11 +67,12 @@ void CompareUser(std::string_view key, const std::optional<std::string>& now,
 
 }  // namespace
 
-void CompareSystems(const Policy& now, const Policy& next, PolicyDifference* difference) {
+void CompareSystems(const policy::Policy& now, const policy::Policy& next,
+                    PolicyDifference* difference) {
   ComparePaths(now.filesystem, next.filesystem, &difference->opens);
   ComparePaths(next.filesystem, now.filesystem, &difference->closes);
   if (now.landlock != next.landlock) {
-    bool hard = next.landlock == LandlockMode::kHardRequirement;
+    bool hard = next.landlock == policy::LandlockMode::kHardRequirement;
     difference->changes.push_back(
         About("landlock", hard ? "now hard_requirement" : "no longer hard_requirement"));
   }
@@ -83,4 +84,4 @@ void CompareSystems(const Policy& now, const Policy& next, PolicyDifference* dif
   CompareMiddlewares(next, now, false, &difference->changes);
 }
 
-}  // namespace policy
+}  // namespace advise

@@ -3,9 +3,10 @@
 
 #include "advise/diff.h"
 
-namespace policy {
+namespace advise {
 
 // The part of a comparison that is not about hosts: file system, landlock, process, middlewares.
-void CompareSystems(const Policy& now, const Policy& next, PolicyDifference* difference);
+void CompareSystems(const policy::Policy& now, const policy::Policy& next,
+                    PolicyDifference* difference);
 
-}  // namespace policy
+}  // namespace advise

@@ -5,20 +5,20 @@
 
 #include "codec/data/json.h"
 
-namespace policy {
+namespace advise {
 namespace {
 
-Policy Parsed(const std::string& yaml) {
-  ParseContext context;
+policy::Policy Parsed(const std::string& yaml) {
+  policy::ParseContext context;
   context.file = "p.yml";
-  Result<ParsedPolicy> parsed = ParsePolicy(yaml, context);
+  Result<policy::ParsedPolicy> parsed = policy::ParsePolicy(yaml, context);
   INFO(yaml);
   REQUIRE(parsed.ok());
   return std::move(parsed).value().policy;
 }
 
 // A policy with one endpoint per argument, all for curl.
-Policy With(const std::vector<std::string>& endpoints) {
+policy::Policy With(const std::vector<std::string>& endpoints) {
   std::string yaml = "version: 1\nnetwork_policies:\n  a:\n    binaries: [{path: /bin/curl}]\n";
   if (!endpoints.empty()) yaml += "    endpoints:\n";
   for (const std::string& endpoint : endpoints) yaml += "      - {" + endpoint + "}\n";
@@ -26,7 +26,7 @@ Policy With(const std::vector<std::string>& endpoints) {
 }
 
 // Every difference as "+subject: what", "-..." and "~..."; one per line.
-std::string Lines(const Policy& now, const Policy& next) {
+std::string Lines(const policy::Policy& now, const policy::Policy& next) {
   PolicyDifference difference = ComparePolicies(now, next, {});
   std::string text;
   for (const Difference& one : difference.opens) text += "+" + one.subject + ": " + one.what + "\n";
@@ -141,15 +141,15 @@ TEST_CASE("ComparePolicies compares operations and calls") {
 }
 
 TEST_CASE("ComparePolicies knows whose connections they are") {
-  Policy curl = With({kRead});
-  Policy more = Parsed(
+  policy::Policy curl = With({kRead});
+  policy::Policy more = Parsed(
       "version: 1\nnetwork_policies: {b: {binaries: [{path: /bin/curl}, {path: /bin/git}], "
       "endpoints: [{host: a.example.com, port: 443, protocol: rest, access: read-only}]}}");
   PolicyDifference difference = ComparePolicies(curl, more, {});
   REQUIRE(difference.opens.size() == 1);
   CHECK(difference.opens[0].binaries == std::vector<std::string>{"/bin/git"});
   CHECK(difference.closes.empty());
-  Policy any = Parsed(
+  policy::Policy any = Parsed(
       "version: 1\nnetwork_policies: {b: {binaries: [{path: '/bin/*'}], "
       "endpoints: [{host: a.example.com, port: 443, protocol: rest, access: read-only}]}}");
   CHECK(ComparePolicies(any, more, {}).opens.empty());
@@ -197,8 +197,8 @@ TEST_CASE("ComparePolicies names changes of the rest") {
 }
 
 TEST_CASE("ComparePolicies says what a running sandbox cannot take") {
-  Policy wide = Parsed("version: 1\nfilesystem_policy: {read_only: [/usr, /opt]}\n");
-  Policy narrow = Parsed("version: 1\nfilesystem_policy: {read_only: [/usr]}\n");
+  policy::Policy wide = Parsed("version: 1\nfilesystem_policy: {read_only: [/usr, /opt]}\n");
+  policy::Policy narrow = Parsed("version: 1\nfilesystem_policy: {read_only: [/usr]}\n");
   CHECK(ComparePolicies(wide, narrow, {}).live_refusal ==
         "filesystem read_only path '/opt' cannot be removed on a live sandbox");
   CHECK(ComparePolicies(narrow, wide, {}).live_refusal.empty());
@@ -214,4 +214,4 @@ TEST_CASE("RenderDifferenceJson has every list, empty or not") {
 }
 
 }  // namespace
-}  // namespace policy
+}  // namespace advise

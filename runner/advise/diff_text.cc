@@ -3,7 +3,7 @@
 #include "base/join.h"
 #include "codec/data/json.h"
 
-namespace policy {
+namespace advise {
 namespace {
 
 using codec::Json;
@@ -74,4 +74,4 @@ std::string RenderDifferenceJson(const PolicyDifference& difference, const std::
   return codec::RenderJson(object);
 }
 
-}  // namespace policy
+}  // namespace advise

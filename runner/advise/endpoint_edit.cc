@@ -6,7 +6,7 @@
 
 #include "base/join.h"
 
-namespace policy {
+namespace advise {
 namespace {
 
 using codec::Position;
@@ -29,7 +29,7 @@ const YamlNode* FindWritten(const YamlNode& root, Position at) {
 }
 
 // A rule that the file holds already, or that its preset stands for.
-std::string RuleAsText(const HttpRule& rule) {
+std::string RuleAsText(const policy::HttpRule& rule) {
   const std::string& type = rule.operation_type;
   if (!type.empty()) return "{operation_type: " + (type == "*" ? "'*'" : type) + "}";
   return "{method: '" + rule.method + "', path: '" + rule.path + "'}";
@@ -40,7 +40,7 @@ class EndpointEditor {
  public:
   EndpointEditor(const YamlNode& node, PatchedText* text) : node_(node), text_(*text) {}
 
-  bool Edit(const Endpoint& endpoint, const EndpointAddition& addition) {
+  bool Edit(const policy::Endpoint& endpoint, const EndpointAddition& addition) {
     if (!AddRules(endpoint, addition.rules)) return false;
     if (!addition.queries.empty() && !AddQueries(addition.queries)) return false;
     // Columns count characters.
@@ -115,12 +115,12 @@ class EndpointEditor {
     return found == node_.entries.end() ? nullptr : &*found;
   }
 
-  bool AddRules(const Endpoint& endpoint, const std::vector<std::string>& rules) {
+  bool AddRules(const policy::Endpoint& endpoint, const std::vector<std::string>& rules) {
     const YamlNode* list = node_.Find("rules");
     if (list == nullptr) {
       const YamlEntry* access = FindEntry("access");
       std::vector<std::string> all;
-      for (const HttpRule& rule : endpoint.rules) all.push_back(RuleAsText(rule));
+      for (const policy::HttpRule& rule : endpoint.rules) all.push_back(RuleAsText(rule));
       all.insert(all.end(), rules.begin(), rules.end());
       return access != nullptr && ReplaceValue(*access, true, "rules: [" + RuleList(all) + "]");
     }
@@ -173,8 +173,9 @@ class EndpointEditor {
 
 }  // namespace
 
-bool EditEndpoint(const YamlNode& root, const Endpoint& endpoint, const EndpointAddition& addition,
-                  const std::vector<std::string>& comment, PatchedText* text) {
+bool EditEndpoint(const YamlNode& root, const policy::Endpoint& endpoint,
+                  const EndpointAddition& addition, const std::vector<std::string>& comment,
+                  PatchedText* text) {
   const YamlNode* node = FindWritten(root, endpoint.at);
   if (node == nullptr) return false;
   EndpointEditor editor(*node, text);
@@ -183,4 +184,4 @@ bool EditEndpoint(const YamlNode& root, const Endpoint& endpoint, const Endpoint
   return true;
 }
 
-}  // namespace policy
+}  // namespace advise

@@ -15,13 +15,13 @@
 #include "policy/decide/websocket_decide.h"
 #include "policy/model/host_pattern.h"
 
-namespace policy {
+namespace advise {
 namespace {
 
 using codec::RequestUrl;
 
 // "audit" is an allow that a rule was against.
-std::string_view Word(const Decision& decision) {
+std::string_view Word(const policy::Decision& decision) {
   if (decision.audited) return "audit";
   return decision.allowed ? "allow" : "deny";
 }
@@ -45,12 +45,13 @@ std::string UrlText(const RequestUrl& url, std::string_view path, std::string_vi
 
 // The first program that a policy for this place names. A pattern stands for itself: it matches its
 // own text.
-std::string ExampleProgram(const Policy& policy, const RequestUrl& url) {
-  for (const NetworkPolicy& network : policy.network) {
-    for (const Endpoint& endpoint : network.endpoints) {
+std::string ExampleProgram(const policy::Policy& policy, const RequestUrl& url) {
+  for (const policy::NetworkPolicy& network : policy.network) {
+    for (const policy::Endpoint& endpoint : network.endpoints) {
       bool port =
           std::find(endpoint.ports.begin(), endpoint.ports.end(), url.port) != endpoint.ports.end();
-      bool host = endpoint.host.empty() || HostMatches(endpoint.host, CanonicalHost(url.host));
+      bool host = endpoint.host.empty() ||
+                  policy::HostMatches(endpoint.host, policy::CanonicalHost(url.host));
       if (port && host && !network.binaries.empty()) return network.binaries.front();
     }
   }
@@ -69,7 +70,8 @@ bool TakeWebSocketScheme(std::string* url) {
 
 class Explainer {
  public:
-  Explainer(const ParsedPolicy& parsed, const Question& question, RequestUrl url, bool upgrade)
+  Explainer(const policy::ParsedPolicy& parsed, const Question& question, RequestUrl url,
+            bool upgrade)
       : policy_(parsed.policy), question_(question), url_(std::move(url)), upgrade_(upgrade) {
     explanation_.file = parsed.file;
     explanation_.method = url_.scheme.empty() ? "CONNECT" : question.method;
@@ -82,21 +84,21 @@ class Explainer {
     route_ = policy_.FindRoute(policy_.MatchCaller(caller_), url_.host, url_.port);
     bool passes = Add("connection", route_.connection()) && JudgeAddress();
     if (passes && !url_.scheme.empty()) JudgeRequest();
-    const Decision& last = explanation_.steps.back().decision;
+    const policy::Decision& last = explanation_.steps.back().decision;
     explanation_.allowed = last.allowed;
     explanation_.audited = last.audited;
     return std::move(explanation_);
   }
 
  private:
-  bool Add(std::string_view what, Decision decision) {
+  bool Add(std::string_view what, policy::Decision decision) {
     explanation_.steps.push_back({std::string(what), std::move(decision)});
     return explanation_.steps.back().decision.allowed;
   }
 
-  bool Add(std::string_view what, const Verdict& verdict, const Wanted& wanted = {}) {
+  bool Add(std::string_view what, const policy::Verdict& verdict, const Wanted& wanted = {}) {
     explanation_.hint = RenderHint(policy_, route_, verdict, wanted, explanation_.file);
-    return Add(what, DescribeVerdict(verdict, route_, caller_, wanted.request));
+    return Add(what, policy::DescribeVerdict(verdict, route_, caller_, wanted.request));
   }
 
   void ChooseCaller() {
@@ -108,15 +110,15 @@ class Explainer {
       return;
     }
     caller_.binary = ExampleProgram(policy_.source(), url_);
-    if (!caller_.binary.empty() && caller_.binary != kAgentPrograms) {
+    if (!caller_.binary.empty() && caller_.binary != policy::kAgentPrograms) {
       explanation_.notes.push_back("for the program '" + caller_.binary +
                                    "'; use --binary to ask about another one");
     }
   }
 
   bool JudgeAddress() {
-    std::vector<Address> resolved;
-    std::optional<Address> literal = ParseAddress(url_.host);
+    std::vector<policy::Address> resolved;
+    std::optional<policy::Address> literal = policy::ParseAddress(url_.host);
     if (literal) {
       resolved.push_back(*literal);
     } else if (question_.resolved) {
@@ -124,9 +126,9 @@ class Explainer {
     } else {
       return true;
     }
-    DestinationDecision destination =
-        DecideDestination(route_.handling(), url_.host, url_.port, resolved);
-    Decision decision;
+    policy::DestinationDecision destination =
+        policy::DecideDestination(route_.handling(), url_.host, url_.port, resolved);
+    policy::Decision decision;
     decision.allowed = destination.allowed;
     decision.policy = route_.handling().policy;
     decision.reason = destination.allowed ? "the gateway may connect to this address"
@@ -146,7 +148,7 @@ class Explainer {
                                                     route_.handling().allow_encoded_slash);
     Result<std::vector<std::pair<std::string, std::string>>> pairs = codec::ParseQuery(query);
     if (!path.ok() || !pairs.ok()) {
-      Decision decision;
+      policy::Decision decision;
       decision.policy = route_.handling().policy;
       decision.reason = path.ok() ? pairs.error().what : path.error().what;
       Add("path", std::move(decision));
@@ -154,8 +156,8 @@ class Explainer {
     }
     explanation_.path = path.value();
     explanation_.subject = UrlText(url_, explanation_.path, query);
-    HttpRequest request{question_.method, explanation_.path, query, upgrade_};
-    if (upgrade_ && question_.method == kWebSocketText) {
+    policy::HttpRequest request{question_.method, explanation_.path, query, upgrade_};
+    if (upgrade_ && question_.method == policy::kWebSocketText) {
       JudgeMessage(request);
     } else if (route_.NeedsBody(explanation_.path)) {
       JudgeBody(request);
@@ -167,40 +169,41 @@ class Explainer {
     }
   }
 
-  void JudgeMessage(const HttpRequest& message) {
-    HttpRequest upgrade = message;
+  void JudgeMessage(const policy::HttpRequest& message) {
+    policy::HttpRequest upgrade = message;
     upgrade.method = "GET";
     if (!Add("request", route_.Decide(upgrade), {upgrade, {}, {}})) return;
-    if (!JudgesMessages(route_, message.path)) {
+    if (!policy::JudgesMessages(route_, message.path)) {
       explanation_.notes.push_back("no websocket endpoint applies here: every message is allowed");
       return;
     }
-    BodyDecision decided = DecideMessage(route_, upgrade, question_.body.value_or(""));
+    policy::BodyDecision decided =
+        policy::DecideMessage(route_, upgrade, question_.body.value_or(""));
     Add("message", decided.verdict, {message, decided.operations, {}});
   }
 
-  void JudgeBody(const HttpRequest& request) {
-    BodyRequest asked{request, question_.fields, {}};
+  void JudgeBody(const policy::HttpRequest& request) {
+    policy::BodyRequest asked{request, question_.fields, {}};
     if (question_.body) asked.framing = {codec::BodyFraming::kLength, question_.body->size()};
-    BodyDecision decided = DecideBody(route_, asked, question_.body.value_or(""));
+    policy::BodyDecision decided = policy::DecideBody(route_, asked, question_.body.value_or(""));
     Add("body", decided.verdict, {request, decided.operations, decided.calls});
     if (!question_.body && request.method != "GET") {
       explanation_.notes.push_back("the decision depends on the body: give one with --body");
     }
   }
 
-  CompiledPolicy policy_;
+  policy::CompiledPolicy policy_;
   const Question& question_;
   RequestUrl url_;
   bool upgrade_ = false;
-  Caller caller_;
-  Route route_;
+  policy::Caller caller_;
+  policy::Route route_;
   Explanation explanation_;
 };
 
 }  // namespace
 
-Result<Explanation> Explain(const ParsedPolicy& parsed, const Question& question) {
+Result<Explanation> Explain(const policy::ParsedPolicy& parsed, const Question& question) {
   std::string text = question.url;
   bool upgrade = TakeWebSocketScheme(&text);
   Result<RequestUrl> url = codec::ParseRequestUrl(text);
@@ -220,7 +223,7 @@ Result<Explanation> Explain(const ParsedPolicy& parsed, const Question& question
   return Explainer(parsed, question, std::move(url).value(), upgrade).Explain();
 }
 
-Result<Explanation> Explain(const ParsedPolicy& parsed, std::string_view url_or_hostport,
+Result<Explanation> Explain(const policy::ParsedPolicy& parsed, std::string_view url_or_hostport,
                             std::string_view method, const std::vector<std::string>& binaries) {
   Question question;
   question.url = std::string(url_or_hostport);
@@ -245,7 +248,7 @@ std::string RenderExplanation(const Explanation& explanation) {
 }
 
 std::string RenderExplanationJson(const Explanation& explanation) {
-  const Decision& last = explanation.steps.back().decision;
+  const policy::Decision& last = explanation.steps.back().decision;
   codec::Json json = codec::Json::EmptyObject();
   json.Set("decision", Word(last));
   json.Set("method", explanation.method);
@@ -271,4 +274,4 @@ std::string RenderExplanationJson(const Explanation& explanation) {
   return codec::RenderJson(json);
 }
 
-}  // namespace policy
+}  // namespace advise

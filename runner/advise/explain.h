@@ -13,7 +13,7 @@
 #include "policy/load/parse.h"
 #include "policy/model/destination.h"
 
-namespace policy {
+namespace advise {
 
 // What is asked.
 struct Question {
@@ -31,13 +31,13 @@ struct Question {
   std::vector<std::string> binaries;
   std::vector<std::string> cmdline;
   // What the name resolves to; nothing: unknown, and not judged. An address stands for itself.
-  std::optional<std::vector<Address>> resolved;
+  std::optional<std::vector<policy::Address>> resolved;
 };
 
 // One judgement on the way to the verdict.
 struct ExplanationStep {
   std::string what;  // "connection", "address", "path", "request", "body" or "message".
-  Decision decision;
+  policy::Decision decision;
 };
 
 struct Explanation {
@@ -53,8 +53,8 @@ struct Explanation {
 };
 
 // Fails with kInvalid when the URL is neither form. Looks nothing up.
-Result<Explanation> Explain(const ParsedPolicy& parsed, const Question& question);
-Result<Explanation> Explain(const ParsedPolicy& parsed, std::string_view url_or_hostport,
+Result<Explanation> Explain(const policy::ParsedPolicy& parsed, const Question& question);
+Result<Explanation> Explain(const policy::ParsedPolicy& parsed, std::string_view url_or_hostport,
                             std::string_view method, const std::vector<std::string>& binaries);
 
 // For people: "deny  GET https://... ", one line per step, the notes. Ends with a newline.
@@ -62,4 +62,4 @@ std::string RenderExplanation(const Explanation& explanation);
 // For machines: one JSON object, ending with a newline.
 std::string RenderExplanationJson(const Explanation& explanation);
 
-}  // namespace policy
+}  // namespace advise

@@ -3,13 +3,13 @@
 
 #include <catch2/catch.hpp>
 
-namespace policy {
+namespace advise {
 namespace {
 
-ParsedPolicy Read() {
-  ParseContext context;
+policy::ParsedPolicy Read() {
+  policy::ParseContext context;
   context.file = "p.yml";
-  return ParsePolicy(
+  return policy::ParsePolicy(
              "version: 1\n"
              "network_policies:\n"
              "  api:\n"
@@ -72,4 +72,4 @@ TEST_CASE("RenderExplanationJson has the verdict, the rule and every step") {
 }
 
 }  // namespace
-}  // namespace policy
+}  // namespace advise

@@ -5,21 +5,21 @@
 
 #include "policy/model/protocol.h"
 
-namespace policy {
+namespace advise {
 namespace {
 
-HttpRule EveryCall(std::string_view method, codec::Position at) {
-  HttpRule rule;
+policy::HttpRule EveryCall(std::string_view method, codec::Position at) {
+  policy::HttpRule rule;
   rule.method = method;
   rule.at = at;
   return rule;
 }
 
-std::vector<HttpRule> EffectiveRules(const Endpoint& endpoint) {
-  std::vector<HttpRule> rules = endpoint.rules;
+std::vector<policy::HttpRule> EffectiveRules(const policy::Endpoint& endpoint) {
+  std::vector<policy::HttpRule> rules = endpoint.rules;
   if (!endpoint.mcp.allow_all_known_methods) return rules;
   bool names_tool = std::any_of(rules.begin(), rules.end(),
-                                [](const HttpRule& rule) { return !rule.tool.empty(); });
+                                [](const policy::HttpRule& rule) { return !rule.tool.empty(); });
   if (names_tool) {
     rules.push_back(EveryCall(kAllButTools, endpoint.at));
     return rules;
@@ -27,7 +27,7 @@ std::vector<HttpRule> EffectiveRules(const Endpoint& endpoint) {
   return {EveryCall("*", endpoint.at)};
 }
 
-bool CallsTool(const HttpRule& rule) {
+bool CallsTool(const policy::HttpRule& rule) {
   return GlobCovers(rule.method, "tools/call", '.') == Cover::kYes;
 }
 
@@ -40,10 +40,10 @@ std::string Grant::Subject() const {
   return endpoint->path.empty() ? subject : subject + " at " + endpoint->path;
 }
 
-std::vector<Grant> GrantsOf(const Policy& policy) {
+std::vector<Grant> GrantsOf(const policy::Policy& policy) {
   std::vector<Grant> grants;
-  for (const NetworkPolicy& network : policy.network) {
-    for (const Endpoint& endpoint : network.endpoints) {
+  for (const policy::NetworkPolicy& network : policy.network) {
+    for (const policy::Endpoint& endpoint : network.endpoints) {
       for (uint16_t port : endpoint.ports) {
         grants.push_back({&network, &endpoint, port, EffectiveRules(endpoint)});
       }
@@ -65,23 +65,23 @@ Cover AllowsConnection(const Grant& grant, const std::string& host, uint16_t por
 }
 
 bool IsJudged(const std::vector<Grant>& grants, const Grant& grant, const std::string& binary) {
-  if (JudgesRequests(grant.endpoint->protocol)) return true;
+  if (policy::JudgesRequests(grant.endpoint->protocol)) return true;
   return std::any_of(grants.begin(), grants.end(), [&](const Grant& other) {
-    return JudgesRequests(other.endpoint->protocol) &&
+    return policy::JudgesRequests(other.endpoint->protocol) &&
            AllowsConnection(other, grant.endpoint->host, grant.port, binary) == Cover::kYes;
   });
 }
 
-Cover AllowsRule(const Grant& wide, const Grant& narrow, const HttpRule& rule) {
-  Protocol protocol = narrow.endpoint->protocol;
-  if (!JudgesRequests(wide.endpoint->protocol)) return Cover::kNo;
+Cover AllowsRule(const Grant& wide, const Grant& narrow, const policy::HttpRule& rule) {
+  policy::Protocol protocol = narrow.endpoint->protocol;
+  if (!policy::JudgesRequests(wide.endpoint->protocol)) return Cover::kNo;
   Cover selector = SelectorCovers(wide.endpoint->path, narrow.endpoint->path);
   // A rule for one path is selected when that path is, whatever its own endpoint selects.
   bool about_path = !rule.path.empty();
   if (about_path) selector = Either(selector, SelectorCovers(wide.endpoint->path, rule.path));
   if (wide.endpoint->protocol != protocol) return Both(selector, Cover::kUnknown);
   Cover any = Cover::kNo;
-  for (const HttpRule& allowed : wide.rules) {
+  for (const policy::HttpRule& allowed : wide.rules) {
     bool all_but_tools = allowed.method == kAllButTools && !CallsTool(rule);
     Cover covers = all_but_tools ? Cover::kYes : RuleCovers(protocol, allowed, rule);
     any = Either(any, covers);
@@ -89,4 +89,4 @@ Cover AllowsRule(const Grant& wide, const Grant& narrow, const HttpRule& rule) {
   return Both(selector, any);
 }
 
-}  // namespace policy
+}  // namespace advise

@@ -9,14 +9,14 @@
 #include "advise/cover.h"
 #include "policy/model/policy.h"
 
-namespace policy {
+namespace advise {
 
 // One endpoint on one port, with the programs that may use it. Borrows from the policy.
 struct Grant {
-  const NetworkPolicy* policy = nullptr;
-  const Endpoint* endpoint = nullptr;
+  const policy::NetworkPolicy* policy = nullptr;
+  const policy::Endpoint* endpoint = nullptr;
   uint16_t port = 0;
-  std::vector<HttpRule> rules;  // Effective: MCP's "every method" is one of them.
+  std::vector<policy::HttpRule> rules;  // Effective: MCP's "every method" is one of them.
 
   std::string Subject() const;  // "api.example.com:443", with the path selector where there is one.
 };
@@ -24,7 +24,7 @@ struct Grant {
 // The method of the rule that stands for MCP's every method where rules name tools.
 inline constexpr std::string_view kAllButTools = "every call but tools/call";
 
-std::vector<Grant> GrantsOf(const Policy& policy);
+std::vector<Grant> GrantsOf(const policy::Policy& policy);
 
 // May `binary` open every connection of `host` and `port` that the grant is about?
 Cover AllowsConnection(const Grant& grant, const std::string& host, uint16_t port,
@@ -35,6 +35,6 @@ Cover AllowsConnection(const Grant& grant, const std::string& host, uint16_t por
 bool IsJudged(const std::vector<Grant>& grants, const Grant& grant, const std::string& binary);
 
 // Does `wide` allow what rule `rule` of `narrow` allows? Of the requests alone.
-Cover AllowsRule(const Grant& wide, const Grant& narrow, const HttpRule& rule);
+Cover AllowsRule(const Grant& wide, const Grant& narrow, const policy::HttpRule& rule);
 
-}  // namespace policy
+}  // namespace advise

@@ -10,7 +10,7 @@
 #include "policy/model/destination.h"
 #include "policy/model/host_pattern.h"
 
-namespace policy {
+namespace advise {
 namespace {
 
 size_t SharedBeginning(std::string_view a, std::string_view b) {
@@ -40,7 +40,7 @@ size_t SharedLabels(std::string_view a, std::string_view b) {
 // How near a rule comes: more is nearer. The first number counts what matches.
 using Score = std::tuple<int, size_t>;
 
-Score ScoreHead(const HttpRule& rule, const HttpRequest& request) {
+Score ScoreHead(const policy::HttpRule& rule, const policy::HttpRequest& request) {
   bool path = rule.path == "**" || codec::GlobMatches(rule.path, request.path, '/');
   bool method = rule.method == "*" || codec::EqualIgnoringCase(rule.method, request.method);
   size_t beginning = path ? request.path.size() : SharedBeginning(rule.path, request.path);
@@ -48,7 +48,8 @@ Score ScoreHead(const HttpRule& rule, const HttpRequest& request) {
 }
 
 // Operations differ mostly in their type; a rule for that type is the one to be widened.
-Score ScoreOperations(const HttpRule& rule, std::span<const codec::GraphqlOperation> operations) {
+Score ScoreOperations(const policy::HttpRule& rule,
+                      std::span<const codec::GraphqlOperation> operations) {
   Score best;
   for (const codec::GraphqlOperation& operation : operations) {
     bool type =
@@ -59,7 +60,7 @@ Score ScoreOperations(const HttpRule& rule, std::span<const codec::GraphqlOperat
   return best;
 }
 
-Score ScoreCalls(const HttpRule& rule, std::span<const codec::JsonRpcCall> calls) {
+Score ScoreCalls(const policy::HttpRule& rule, std::span<const codec::JsonRpcCall> calls) {
   Score best;
   for (const codec::JsonRpcCall& call : calls) {
     bool method = codec::GlobMatches(rule.method, call.method, '.');
@@ -70,13 +71,13 @@ Score ScoreCalls(const HttpRule& rule, std::span<const codec::JsonRpcCall> calls
   return best;
 }
 
-Score ScoreRule(const HttpRule& rule, const Wanted& wanted) {
+Score ScoreRule(const policy::HttpRule& rule, const Wanted& wanted) {
   if (!rule.operation_type.empty()) return ScoreOperations(rule, wanted.operations);
   if (!wanted.calls.empty() && rule.path.empty()) return ScoreCalls(rule, wanted.calls);
   return rule.path.empty() ? Score{} : ScoreHead(rule, wanted.request);
 }
 
-std::string DescribeRule(const HttpRule& rule) {
+std::string DescribeRule(const policy::HttpRule& rule) {
   std::string text;
   auto add = [&](std::string_view part) {
     if (part.empty()) return;
@@ -90,12 +91,12 @@ std::string DescribeRule(const HttpRule& rule) {
   add(rule.tool);
   add(rule.command);
   for (const std::string& field : rule.fields) add(field);
-  for (const QueryMatcher& query : rule.query) add("?" + query.key + "=...");
+  for (const policy::QueryMatcher& query : rule.query) add("?" + query.key + "=...");
   return text;
 }
 
 std::string DescribeEndpoint(const Nearest& nearest) {
-  const Endpoint& endpoint = *nearest.endpoint;
+  const policy::Endpoint& endpoint = *nearest.endpoint;
   std::string text = endpoint.host.empty() ? "any host" : endpoint.host;
   if (!endpoint.ports.empty()) text += ":" + std::to_string(endpoint.ports.front());
   const std::vector<std::string>& binaries = nearest.policy->binaries;
@@ -106,13 +107,13 @@ std::string DescribeEndpoint(const Nearest& nearest) {
 
 }  // namespace
 
-Nearest FindNearestRule(const Route& route, const Wanted& wanted) {
+Nearest FindNearestRule(const policy::Route& route, const Wanted& wanted) {
   Nearest nearest;
   Score best{-1, 0};
-  for (const CompiledEndpoint* endpoint : route.judging()) {
+  for (const policy::CompiledEndpoint* endpoint : route.judging()) {
     // An endpoint that does not take the path comes near with its beginning alone.
     bool selected = endpoint->selector.Matches(wanted.request.path);
-    for (const HttpRule& rule : endpoint->source->rules) {
+    for (const policy::HttpRule& rule : endpoint->source->rules) {
       Score score = ScoreRule(rule, wanted);
       if (!selected) {
         score = {-1, SharedBeginning(endpoint->source->path, wanted.request.path)};
@@ -125,14 +126,15 @@ Nearest FindNearestRule(const Route& route, const Wanted& wanted) {
   return nearest;
 }
 
-Nearest FindNearestEndpoint(const CompiledPolicy& policy, const Route& route) {
+Nearest FindNearestEndpoint(const policy::CompiledPolicy& policy, const policy::Route& route) {
   Nearest nearest;
   size_t best = 1;
-  bool literal = ParseAddress(route.host()).has_value();  // Its parts are no labels.
-  for (const NetworkPolicy& network : policy.source().network) {
-    for (const Endpoint& endpoint : network.endpoints) {
+  bool literal = policy::ParseAddress(route.host()).has_value();  // Its parts are no labels.
+  for (const policy::NetworkPolicy& network : policy.source().network) {
+    for (const policy::Endpoint& endpoint : network.endpoints) {
       size_t score = literal ? 0 : SharedLabels(endpoint.host, route.host());
-      if (!endpoint.host.empty() && HostMatches(endpoint.host, route.host())) score = kSameHost;
+      if (!endpoint.host.empty() && policy::HostMatches(endpoint.host, route.host()))
+        score = kSameHost;
       bool port = std::find(endpoint.ports.begin(), endpoint.ports.end(), route.port()) !=
                   endpoint.ports.end();
       if (score == kSameHost && port) ++score;
@@ -153,9 +155,10 @@ std::string RenderNearest(const Nearest& nearest, const std::string& file) {
          (nearest.rule != nullptr ? DescribeRule(*nearest.rule) : DescribeEndpoint(nearest));
 }
 
-std::string RenderHint(const CompiledPolicy& policy, const Route& route, const Verdict& verdict,
-                       const Wanted& wanted, const std::string& file) {
-  if (verdict.reason == Reason::kAllowed) return {};
+std::string RenderHint(const policy::CompiledPolicy& policy, const policy::Route& route,
+                       const policy::Verdict& verdict, const Wanted& wanted,
+                       const std::string& file) {
+  if (verdict.reason == policy::Reason::kAllowed) return {};
   if (!route.connection().allowed) {
     return RenderNearest(FindNearestEndpoint(policy, route), file);
   }
@@ -166,4 +169,4 @@ std::string RenderHint(const CompiledPolicy& policy, const Route& route, const V
   return "denied by " + where + ": " + DescribeRule(*verdict.rule);
 }
 
-}  // namespace policy
+}  // namespace advise

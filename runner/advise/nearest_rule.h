@@ -11,29 +11,29 @@
 #include "codec/call/json_rpc.h"
 #include "policy/decide/compiled.h"
 
-namespace policy {
+namespace advise {
 
 // What a refused request asked for. The spans are empty for protocols that have none.
 struct Wanted {
-  HttpRequest request;
+  policy::HttpRequest request;
   std::span<const codec::GraphqlOperation> operations;
   std::span<const codec::JsonRpcCall> calls;
 };
 
 // What came closest. All null: nothing came near.
 struct Nearest {
-  const NetworkPolicy* policy = nullptr;
-  const Endpoint* endpoint = nullptr;
-  const HttpRule* rule = nullptr;
+  const policy::NetworkPolicy* policy = nullptr;
+  const policy::Endpoint* endpoint = nullptr;
+  const policy::HttpRule* rule = nullptr;
 };
 
 // Of a refused request: the allow rule of the route's endpoints that matches in most of path,
 // method and query, then in the longest beginning of the path.
-Nearest FindNearestRule(const Route& route, const Wanted& wanted);
+Nearest FindNearestRule(const policy::Route& route, const Wanted& wanted);
 
 // Of a refused connection: an endpoint of this host for other programs or ports; else one whose
 // name shares the most labels at the end, at least two.
-Nearest FindNearestEndpoint(const CompiledPolicy& policy, const Route& route);
+Nearest FindNearestEndpoint(const policy::CompiledPolicy& policy, const policy::Route& route);
 
 // "nearest rule: FILE:LINE:COL allows GET /repos/**", "nearest rule: FILE:LINE:COL allows
 // example.com:443 for /usr/bin/git"; empty when nothing came near.
@@ -41,7 +41,8 @@ std::string RenderNearest(const Nearest& nearest, const std::string& file);
 
 // The hint of any refusal: the deny rule that fired ("denied by FILE:LINE:COL: POST /x/**"), or
 // what came nearest. Empty for what was allowed, and when there is nothing to say.
-std::string RenderHint(const CompiledPolicy& policy, const Route& route, const Verdict& verdict,
-                       const Wanted& wanted, const std::string& file);
+std::string RenderHint(const policy::CompiledPolicy& policy, const policy::Route& route,
+                       const policy::Verdict& verdict, const Wanted& wanted,
+                       const std::string& file);
 
-}  // namespace policy
+}  // namespace advise

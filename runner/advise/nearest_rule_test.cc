@@ -8,17 +8,18 @@
 #include "policy/decide/test_policy.h"
 #include "policy/load/parse.h"
 
-namespace policy {
+namespace advise {
 namespace {
 
-std::string Hint(const CompiledPolicy& compiled, const Route& route, const HttpRequest& request) {
-  Verdict verdict = route.connection().allowed ? route.Decide(request) : route.connection();
+std::string Hint(const policy::CompiledPolicy& compiled, const policy::Route& route,
+                 const policy::HttpRequest& request) {
+  policy::Verdict verdict = route.connection().allowed ? route.Decide(request) : route.connection();
   return RenderHint(compiled, route, verdict, {request, {}, {}}, "p.yml");
 }
 
 TEST_CASE("Every refusal names what denied it or what came nearest") {
-  CompiledPolicy compiled = Compile(kPolicy);
-  Route rest = RouteOf(compiled, "rest.example.com");
+  policy::CompiledPolicy compiled = policy::Compile(policy::kPolicy);
+  policy::Route rest = policy::RouteOf(compiled, "rest.example.com");
   CHECK(Hint(compiled, rest, {"POST", "/repos/a/b/issues", ""}) ==
         "nearest rule: p.yml:18:20 allows GET /repos/**");
   CHECK(Hint(compiled, rest, {"PUT", "/repos/a/issues", ""}) ==
@@ -26,15 +27,16 @@ TEST_CASE("Every refusal names what denied it or what came nearest") {
   CHECK(Hint(compiled, rest, {"GET", "/repos/secret/x", ""}) ==
         "denied by p.yml:21:13: GET /repos/secret/**");
   CHECK(Hint(compiled, rest, {"GET", "/repos/a", ""}).empty());
-  Route port = RouteOf(compiled, "rest.example.com", 80);
+  policy::Route port = policy::RouteOf(compiled, "rest.example.com", 80);
   CHECK(Hint(compiled, port, {}) ==
         "nearest rule: p.yml:14:9 allows rest.example.com:443 for /usr/bin/curl");
-  Route program = RouteOf(compiled, "rest.example.com", 443, {"/bin/x", {}, {}});
+  policy::Route program = policy::RouteOf(compiled, "rest.example.com", 443, {"/bin/x", {}, {}});
   CHECK(Hint(compiled, program, {}).find("for /usr/bin/curl") != std::string::npos);
-  CHECK(Hint(compiled, RouteOf(compiled, "other.example.com", 80), {}).find("example.com") !=
-        std::string::npos);
-  CHECK(Hint(compiled, RouteOf(compiled, "example.org", 80), {}).empty());
+  CHECK(
+      Hint(compiled, policy::RouteOf(compiled, "other.example.com", 80), {}).find("example.com") !=
+      std::string::npos);
+  CHECK(Hint(compiled, policy::RouteOf(compiled, "example.org", 80), {}).empty());
 }
 
 }  // namespace
-}  // namespace policy
+}  // namespace advise

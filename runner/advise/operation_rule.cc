@@ -10,7 +10,7 @@
 #include "base/join.h"
 #include "codec/call/json_rpc.h"
 
-namespace policy {
+namespace advise {
 namespace {
 
 constexpr size_t kWordBytesMax = 256;
@@ -25,19 +25,19 @@ bool IsWord(std::string_view text) {
 }
 
 // The field that stands for a persisted query: no document can ask for one of such a name.
-std::string PersistedField(const Operation& operation) {
+std::string PersistedField(const policy::Operation& operation) {
   return "{operation_type: query, fields: ['persisted:" + operation.persisted_query + "']}";
 }
 
 // Empty: none says just this.
-std::string CallRule(const Operation& operation) {
+std::string CallRule(const policy::Operation& operation) {
   bool of_tool = operation.method == codec::kToolsCall;
   if (!IsWord(operation.method) || (of_tool && !IsWord(operation.tool))) return {};
   return "{method: '" + operation.method + "'" +
          (of_tool ? ", tool: '" + operation.tool + "'}" : "}");
 }
 
-std::string OperationRule(const Operation& operation) {
+std::string OperationRule(const policy::Operation& operation) {
   constexpr std::string_view kTypes[] = {"query", "mutation", "subscription"};
   bool known =
       std::find(std::begin(kTypes), std::end(kTypes), operation.operation_type) != std::end(kTypes);
@@ -55,7 +55,7 @@ std::string RuleList(const std::vector<std::string>& rules) {
 
 std::optional<EndpointAddition> AdditionFor(const Denial& denial) {
   EndpointAddition addition;
-  for (const Operation& operation : denial.operations) {
+  for (const policy::Operation& operation : denial.operations) {
     bool call = !operation.method.empty();
     std::string rule = call ? CallRule(operation) : OperationRule(operation);
     if (!call && operation.operation_type.empty() && IsWord(operation.persisted_query)) {
@@ -73,4 +73,4 @@ std::optional<EndpointAddition> AdditionFor(const Denial& denial) {
   return addition;
 }
 
-}  // namespace policy
+}  // namespace advise

@@ -8,7 +8,7 @@
 
 #include "policy/decide/operation.h"
 
-namespace policy {
+namespace advise {
 
 struct Denial;  // suggest.h
 
@@ -26,4 +26,4 @@ std::string RuleList(const std::vector<std::string>& rules);
 // that: a name that is no plain word, or a pattern.
 std::optional<EndpointAddition> AdditionFor(const Denial& denial);
 
-}  // namespace policy
+}  // namespace advise

@@ -9,23 +9,23 @@
 #include "policy/decide/body_decide.h"
 #include "policy/load/parse.h"
 
-namespace policy {
+namespace advise {
 namespace {
 
-ParseContext FileContext() {
-  ParseContext context;
+policy::ParseContext FileContext() {
+  policy::ParseContext context;
   context.file = "p.yml";
   return context;
 }
 
-Denial Refused(const std::string& protocol, std::vector<Operation> operations) {
+Denial Refused(const std::string& protocol, std::vector<policy::Operation> operations) {
   return {"api.example.com", 443, "POST", "/a", "/bin/curl", protocol, std::move(operations)};
 }
-Operation Mutation(std::vector<std::string> fields) {
+policy::Operation Mutation(std::vector<std::string> fields) {
   return {"mutation", "Any", std::move(fields), "", "", ""};
 }
-Operation Persisted(const std::string& id) { return {"", "", {}, id, "", ""}; }
-Operation Call(const std::string& method, const std::string& tool = "") {
+policy::Operation Persisted(const std::string& id) { return {"", "", {}, id, "", ""}; }
+policy::Operation Call(const std::string& method, const std::string& tool = "") {
   return {"", "", {}, "", method, tool};
 }
 
@@ -218,27 +218,27 @@ TEST_CASE("An 'endpoints:' file has no rules for operations, and says so") {
 }
 
 TEST_CASE("RefusedOperations keeps each operation once, of what rules refused alone") {
-  BodyDecision decision;
-  decision.verdict.reason = Reason::kNotPermitted;
+  policy::BodyDecision decision;
+  decision.verdict.reason = policy::Reason::kNotPermitted;
   decision.calls = {{"a", ""}, {"tools/call", "x"}, {"a", ""}};
-  std::vector<Operation> operations = RefusedOperations(decision);
+  std::vector<policy::Operation> operations = policy::RefusedOperations(decision);
   REQUIRE(operations.size() == 2);
-  CHECK(OperationText(operations[1]) == "tools/call x");
-  decision.verdict.reason = Reason::kRpcMalformed;
-  CHECK(RefusedOperations(decision).empty());
-  decision.verdict.reason = Reason::kAllowed;
-  CHECK(RefusedOperations(decision).empty());
-  decision.verdict.reason = Reason::kGraphqlBlocked;
+  CHECK(policy::OperationText(operations[1]) == "tools/call x");
+  decision.verdict.reason = policy::Reason::kRpcMalformed;
+  CHECK(policy::RefusedOperations(decision).empty());
+  decision.verdict.reason = policy::Reason::kAllowed;
+  CHECK(policy::RefusedOperations(decision).empty());
+  decision.verdict.reason = policy::Reason::kGraphqlBlocked;
   decision.calls.clear();
   decision.operations = {{"query", "N", {"a", "b"}, "id"}, {"", "N", {}, "id"}};
-  operations = RefusedOperations(decision);
+  operations = policy::RefusedOperations(decision);
   REQUIRE(operations.size() == 2);
-  CHECK(OperationText(operations[0]) == "query N {a, b}");
-  CHECK(OperationText(operations[1]) == "persisted query id");
+  CHECK(policy::OperationText(operations[0]) == "query N {a, b}");
+  CHECK(policy::OperationText(operations[1]) == "persisted query id");
   for (int i = 0; i < 20; ++i)
     decision.operations.push_back({"query", std::to_string(i), {"a"}, ""});
-  CHECK(RefusedOperations(decision).empty());
+  CHECK(policy::RefusedOperations(decision).empty());
 }
 
 }  // namespace
-}  // namespace policy
+}  // namespace advise

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace policy {
+namespace advise {
 namespace {
 
 constexpr size_t kContext = 3;
@@ -118,4 +118,4 @@ std::string PatchedText::RenderPatch(const std::string& path) const {
   return patch;
 }
 
-}  // namespace policy
+}  // namespace advise

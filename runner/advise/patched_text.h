@@ -7,7 +7,7 @@
 
 #include "codec/data/position.h"
 
-namespace policy {
+namespace advise {
 
 // A text whose lines are changed one by one, and the change as a patch.
 class PatchedText {
@@ -42,4 +42,4 @@ class PatchedText {
   bool changed_ = false;
 };
 
-}  // namespace policy
+}  // namespace advise

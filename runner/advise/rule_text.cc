@@ -5,11 +5,11 @@
 
 #include "base/join.h"
 
-namespace policy {
+namespace advise {
 namespace {
 
 // Everything of a rule but its method.
-std::string SubjectText(const HttpRule& rule) {
+std::string SubjectText(const policy::HttpRule& rule) {
   if (!rule.command.empty()) return rule.command;
   std::string text;
   if (!rule.operation_type.empty()) {
@@ -20,30 +20,30 @@ std::string SubjectText(const HttpRule& rule) {
   }
   text = rule.tool.empty() ? rule.path : "of " + rule.tool;
   std::string query;
-  for (const QueryMatcher& matcher : rule.query) {
+  for (const policy::QueryMatcher& matcher : rule.query) {
     query += query.empty() ? " with " : " and ";
     query += matcher.key + "=" + Join(matcher.any, "|");
   }
   return text + query;
 }
 
-std::string MethodText(Protocol protocol, const std::string& method) {
+std::string MethodText(policy::Protocol protocol, const std::string& method) {
   if (method != "*") return method;
-  bool is_call = protocol == Protocol::kJsonRpc || protocol == Protocol::kMcp;
+  bool is_call = protocol == policy::Protocol::kJsonRpc || protocol == policy::Protocol::kMcp;
   return is_call ? "every call" : "every method";
 }
 
 }  // namespace
 
-std::string RuleText(Protocol protocol, const HttpRule& rule) {
+std::string RuleText(policy::Protocol protocol, const policy::HttpRule& rule) {
   std::string method = MethodText(protocol, rule.method);
   std::string subject = SubjectText(rule);
   return method + (method.empty() || subject.empty() ? "" : " ") + subject;
 }
 
-std::string RulesText(Protocol protocol, const std::vector<HttpRule>& rules) {
+std::string RulesText(policy::Protocol protocol, const std::vector<policy::HttpRule>& rules) {
   std::vector<std::pair<std::string, std::string>> groups;  // Subject, methods.
-  for (const HttpRule& rule : rules) {
+  for (const policy::HttpRule& rule : rules) {
     std::string subject = SubjectText(rule);
     std::string method = MethodText(protocol, rule.method);
     bool joins = !groups.empty() && groups.back().first == subject;
@@ -60,4 +60,4 @@ std::string RulesText(Protocol protocol, const std::vector<HttpRule>& rules) {
   return Join(texts, "; ");
 }
 
-}  // namespace policy
+}  // namespace advise

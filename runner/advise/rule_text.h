@@ -7,13 +7,13 @@
 
 #include "policy/model/policy.h"
 
-namespace policy {
+namespace advise {
 
 // "GET /repos/** with tag=v*", "query Name {viewer}", "tools/call of read_*", "SELECT".
-std::string RuleText(Protocol protocol, const HttpRule& rule);
+std::string RuleText(policy::Protocol protocol, const policy::HttpRule& rule);
 
 // All of them, separated by semicolons; neighbours that differ in their method alone are one: "GET,
 // HEAD **".
-std::string RulesText(Protocol protocol, const std::vector<HttpRule>& rules);
+std::string RulesText(policy::Protocol protocol, const std::vector<policy::HttpRule>& rules);
 
-}  // namespace policy
+}  // namespace advise

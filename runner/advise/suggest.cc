@@ -13,7 +13,7 @@
 #include "policy/decide/compiled.h"
 #include "policy/model/host_pattern.h"
 
-namespace policy {
+namespace advise {
 namespace {
 
 bool IsReading(std::string_view method) {
@@ -21,7 +21,8 @@ bool IsReading(std::string_view method) {
 }
 
 bool IsWriting(std::string_view method) {
-  return method == "POST" || method == "PUT" || method == "PATCH" || method == kWebSocketText;
+  return method == "POST" || method == "PUT" || method == "PATCH" ||
+         method == policy::kWebSocketText;
 }
 
 // What the endpoint needs, as YAML on one line.
@@ -55,13 +56,13 @@ std::string BracketedHost(const std::string& host) {
 std::vector<Denial> WithoutNames(const std::vector<Denial>& denials) {
   std::set<std::string> reached;
   for (const Denial& denial : denials) {
-    if (denial.method != kNameAsked) reached.insert(CanonicalHost(denial.host));
+    if (denial.method != kNameAsked) reached.insert(policy::CanonicalHost(denial.host));
   }
   std::vector<Denial> attempts;
   for (const Denial& denial : denials) {
     if (denial.method != kNameAsked) {
       attempts.push_back(denial);
-    } else if (!reached.contains(CanonicalHost(denial.host))) {
+    } else if (!reached.contains(policy::CanonicalHost(denial.host))) {
       attempts.push_back(AsConnection(denial));
     }
   }
@@ -70,7 +71,7 @@ std::vector<Denial> WithoutNames(const std::vector<Denial>& denials) {
 
 std::string SuggestLine(const Denial& denial) {
   if (denial.method == kNameAsked) return SuggestLine(AsConnection(denial));
-  std::string host = CanonicalHost(denial.host);
+  std::string host = policy::CanonicalHost(denial.host);
   if (denial.host.ends_with('.') || IsHopeless(host) || denial.port == 0) return {};
   if (!denial.operations.empty()) {
     std::optional<EndpointAddition> addition = AdditionFor(denial);
@@ -90,7 +91,7 @@ std::string SuggestLine(const Denial& denial) {
 
 std::vector<std::string> SuggestLines(const std::vector<Denial>& denials) {
   auto place = [](const Denial& denial) {
-    return std::tuple(CanonicalHost(denial.host), denial.port, denial.protocol);
+    return std::tuple(policy::CanonicalHost(denial.host), denial.port, denial.protocol);
   };
   std::map<std::tuple<std::string, uint16_t, std::string>, std::string> widest;
   for (const Denial& denial : WithoutNames(denials)) {
@@ -105,7 +106,7 @@ std::vector<std::string> SuggestLines(const std::vector<Denial>& denials) {
       lines.push_back(SuggestLine(denial));
     } else if (denial.method == kNameAsked) {
       auto found = std::find_if(widest.begin(), widest.end(), [&](const auto& one) {
-        return std::get<0>(one.first) == CanonicalHost(denial.host) && !one.second.empty();
+        return std::get<0>(one.first) == policy::CanonicalHost(denial.host) && !one.second.empty();
       });
       lines.push_back(found == widest.end() ? "" : found->second);
     } else {
@@ -148,4 +149,4 @@ std::string SuggestPolicy(const std::vector<Denial>& denials) {
   return out;
 }
 
-}  // namespace policy
+}  // namespace advise

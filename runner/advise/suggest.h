@@ -7,7 +7,7 @@
 
 #include "advise/operation_rule.h"
 
-namespace policy {
+namespace advise {
 
 // One refused attempt, as the records tell it.
 struct Denial {
@@ -19,7 +19,7 @@ struct Denial {
   // Of the endpoint that judged it by more than that: "graphql", "json-rpc", "mcp", or "websocket"
   // for handshakes and messages ("WEBSOCKET_TEXT").
   std::string protocol = {};
-  std::vector<Operation> operations = {};   // What it carried.
+  std::vector<policy::Operation> operations = {};  // What it carried.
   std::vector<std::string> ancestors = {};  // Of `binary`, nearest first, as far as they are known.
 
   friend bool operator==(const Denial&, const Denial&) = default;
@@ -50,4 +50,4 @@ std::vector<std::string> SuggestLines(const std::vector<Denial>& denials);
 // the content of policy-suggestion.yml. Empty when there is nothing to suggest.
 std::string SuggestPolicy(const std::vector<Denial>& denials);
 
-}  // namespace policy
+}  // namespace advise

@@ -20,7 +20,7 @@
 #include "policy/model/host_pattern.h"
 #include "policy/model/protocol.h"
 
-namespace policy {
+namespace advise {
 namespace {
 
 using codec::YamlKind;
@@ -38,12 +38,13 @@ constexpr const char* kRuleComment =
 constexpr const char* kQueryComment =
     "# It is unknown what a persisted query does: replace this with its real type and root fields.";
 
-Verdict DecideCarried(const Route& route, const HttpRequest& request, const Denial& denial) {
-  const Endpoint* governing = route.GoverningEndpoint(request.path);
+policy::Verdict DecideCarried(const policy::Route& route, const policy::HttpRequest& request,
+                              const Denial& denial) {
+  const policy::Endpoint* governing = route.GoverningEndpoint(request.path);
   if (governing == nullptr || denial.operations.empty()) return route.Decide(request);
   std::vector<codec::GraphqlOperation> operations;
   codec::JsonRpcRequest calls;
-  for (const Operation& one : denial.operations) {
+  for (const policy::Operation& one : denial.operations) {
     if (one.method.empty()) {
       operations.push_back(
           {one.operation_type, one.operation_name, one.fields, one.persisted_query});
@@ -52,42 +53,44 @@ Verdict DecideCarried(const Route& route, const HttpRequest& request, const Deni
     }
   }
   if (calls.calls.empty() &&
-      (governing->protocol == Protocol::kGraphql || CarriesGraphql(*governing))) {
-    return DecideGraphql(route, request, operations);
+      (governing->protocol == policy::Protocol::kGraphql || policy::CarriesGraphql(*governing))) {
+    return policy::DecideGraphql(route, request, operations);
   }
-  bool rpc = governing->protocol == Protocol::kJsonRpc || governing->protocol == Protocol::kMcp;
-  return rpc && operations.empty() ? DecideRpc(route, request, calls) : route.Decide(request);
+  bool rpc = governing->protocol == policy::Protocol::kJsonRpc ||
+             governing->protocol == policy::Protocol::kMcp;
+  return rpc && operations.empty() ? policy::DecideRpc(route, request, calls)
+                                   : route.Decide(request);
 }
 
 // What the gateway would say to the attempt.
 struct Answer {
-  Decision decision;
+  policy::Decision decision;
   // Of a refusal that is no deny rule's: the endpoint that had the last word, if one did.
-  std::optional<Endpoint> endpoint;
+  std::optional<policy::Endpoint> endpoint;
 };
 
-Answer Ask(const Policy& policy, const Denial& denial) {
-  Caller caller;
+Answer Ask(const policy::Policy& policy, const Denial& denial) {
+  policy::Caller caller;
   caller.binary = denial.binary.empty() ? "/unknown" : denial.binary;
   caller.ancestors = denial.ancestors;
   caller.agent = true;  // As everything that a run records.
-  CompiledPolicy compiled(policy);
-  Route route = compiled.FindRoute(compiled.MatchCaller(caller), denial.host, denial.port);
+  policy::CompiledPolicy compiled(policy);
+  policy::Route route = compiled.FindRoute(compiled.MatchCaller(caller), denial.host, denial.port);
   std::string path = denial.path.empty() ? "/" : denial.path;
-  HttpRequest request{denial.method, path, "", denial.protocol == "websocket"};
-  Verdict verdict = route.connection();
+  policy::HttpRequest request{denial.method, path, "", denial.protocol == "websocket"};
+  policy::Verdict verdict = route.connection();
   bool connected = verdict.allowed && !denial.method.empty();
   if (connected) verdict = DecideCarried(route, request, denial);
-  Answer answer{DescribeVerdict(verdict, route, caller, request), {}};
+  Answer answer{policy::DescribeVerdict(verdict, route, caller, request), {}};
   // An endpoint for GraphQL refuses what no rule of its own allows, whatever others say.
-  bool own =
-      verdict.reason == Reason::kGraphqlBlocked || verdict.reason == Reason::kGraphqlUnregistered;
-  const Endpoint* last = own ? verdict.endpoint : verdict.governing;
+  bool own = verdict.reason == policy::Reason::kGraphqlBlocked ||
+             verdict.reason == policy::Reason::kGraphqlUnregistered;
+  const policy::Endpoint* last = own ? verdict.endpoint : verdict.governing;
   if (connected && verdict.rule == nullptr && last != nullptr) answer.endpoint = *last;
   return answer;
 }
 
-bool IsAllowed(const Policy& policy, const Denial& denial) {
+bool IsAllowed(const policy::Policy& policy, const Denial& denial) {
   return Ask(policy, denial).decision.allowed;
 }
 
@@ -95,7 +98,8 @@ std::string Describe(const Denial& denial) {
   std::string place = denial.host + ":" + std::to_string(denial.port);
   std::string what = denial.method.empty() ? "connecting to " + place
                                            : denial.method + " " + denial.path + " at " + place;
-  for (const Operation& operation : denial.operations) what += ", " + OperationText(operation);
+  for (const policy::Operation& operation : denial.operations)
+    what += ", " + policy::OperationText(operation);
   // A note is a comment in front of a patch: one line.
   return codec::NeutralLine(what + (denial.binary.empty() ? "" : " by " + denial.binary));
 }
@@ -109,10 +113,11 @@ struct Place {
 
 class Patcher {
  public:
-  Patcher(const std::string& text, const ParseContext& context) : text_(text), context_(context) {}
+  Patcher(const std::string& text, const policy::ParseContext& context)
+      : text_(text), context_(context) {}
 
   Result<SuggestedPatch> Suggest(const std::string& text, const std::vector<Denial>& denials) {
-    parsed_ = TRY(ParsePolicy(text, context_));
+    parsed_ = TRY(policy::ParsePolicy(text, context_));
     std::vector<Denial> open;
     for (const Denial& denial : WithoutNames(denials)) {
       bool known = std::find(open.begin(), open.end(), denial) != open.end();
@@ -138,11 +143,12 @@ class Patcher {
   // What the request carried is not known, and a rule for its path would let every call pass.
   bool NoteJudgedByContent(const Denial& denial) {
     std::string path = denial.path.empty() ? "/" : denial.path;
-    for (const NetworkPolicy& network : parsed_.policy.network) {
-      for (const Endpoint& endpoint : network.endpoints) {
-        bool by_content = endpoint.protocol == Protocol::kGraphql ||
-                          endpoint.protocol == Protocol::kJsonRpc ||
-                          endpoint.protocol == Protocol::kMcp || CarriesGraphql(endpoint);
+    for (const policy::NetworkPolicy& network : parsed_.policy.network) {
+      for (const policy::Endpoint& endpoint : network.endpoints) {
+        bool by_content = endpoint.protocol == policy::Protocol::kGraphql ||
+                          endpoint.protocol == policy::Protocol::kJsonRpc ||
+                          endpoint.protocol == policy::Protocol::kMcp ||
+                          policy::CarriesGraphql(endpoint);
         if (denial.method.empty() || !denial.protocol.empty() || !by_content ||
             !IsAt(endpoint, denial.host, denial.port) ||
             !codec::PathSelectorMatches(endpoint.path, path)) {
@@ -157,15 +163,15 @@ class Patcher {
     return false;
   }
 
-  static bool IsAt(const Endpoint& endpoint, const std::string& host, uint16_t port) {
+  static bool IsAt(const policy::Endpoint& endpoint, const std::string& host, uint16_t port) {
     return std::find(endpoint.ports.begin(), endpoint.ports.end(), port) != endpoint.ports.end() &&
-           (endpoint.host.empty() || HostMatches(endpoint.host, host));
+           (endpoint.host.empty() || policy::HostMatches(endpoint.host, host));
   }
 
   // Writes rules into the endpoints that refuse, until none does.
   bool AddToEndpoint(const Denial& denial) {
     Denial missing = denial;  // A batch may hold what is allowed.
-    std::erase_if(missing.operations, [&](const Operation& one) {
+    std::erase_if(missing.operations, [&](const policy::Operation& one) {
       Denial alone = denial;
       alone.operations = {one};
       return denial.operations.size() > 1 && IsAllowed(parsed_.policy, alone);
@@ -176,7 +182,7 @@ class Patcher {
     std::vector<std::string> comment = {kRuleComment};
     if (!addition->queries.empty()) comment.insert(comment.begin(), kQueryComment);
     PatchedText text = text_;
-    ParsedPolicy parsed = parsed_;
+    policy::ParsedPolicy parsed = parsed_;
     for (int i = 0; i < kEditsMax; ++i) {
       Answer answer = Ask(parsed.policy, denial);
       if (answer.decision.allowed) {
@@ -184,14 +190,14 @@ class Patcher {
         parsed_ = std::move(parsed);
         return true;
       }
-      if (!answer.endpoint || ProtocolName(answer.endpoint->protocol) != denial.protocol) {
+      if (!answer.endpoint || policy::ProtocolName(answer.endpoint->protocol) != denial.protocol) {
         return false;
       }
       Result<YamlNode> root = codec::ParseYaml(text.Text(), context_.file, {});
       if (!root.ok() || !EditEndpoint(root.value(), *answer.endpoint, *addition, comment, &text)) {
         return false;
       }
-      Result<ParsedPolicy> edited = ParsePolicy(text.Text(), context_);
+      Result<policy::ParsedPolicy> edited = policy::ParsePolicy(text.Text(), context_);
       if (!edited.ok()) return false;
       parsed = std::move(edited).value();
     }
@@ -244,7 +250,7 @@ class Patcher {
     for (const std::string& line : lines) added.push_back(place_.indentation + line);
     PatchedText candidate = text_;
     candidate.Insert(place_.before, added);
-    Result<ParsedPolicy> parsed = ParsePolicy(candidate.Text(), context_);
+    Result<policy::ParsedPolicy> parsed = policy::ParsePolicy(candidate.Text(), context_);
     if (!parsed.ok()) return false;
     bool helps = std::any_of(open.begin(), open.end(), [&](const Denial& denial) {
       return !IsAllowed(parsed_.policy, denial) && IsAllowed(parsed.value().policy, denial);
@@ -283,7 +289,7 @@ class Patcher {
       PatchedText candidate = text_;
       candidate.Replace(i, text_[i].substr(0, dash) + "- \"" + line + "\"  # " +
                                PlainMethod(denial) + ". " + kSuggestionWarning);
-      Result<ParsedPolicy> parsed = ParsePolicy(candidate.Text(), context_);
+      Result<policy::ParsedPolicy> parsed = policy::ParsePolicy(candidate.Text(), context_);
       if (!parsed.ok() || !IsAllowed(parsed.value().policy, denial)) continue;
       text_ = std::move(candidate);
       parsed_ = std::move(parsed).value();
@@ -318,7 +324,7 @@ class Patcher {
   void AddWishes(const std::vector<Denial>& open) {
     for (const Wish& wish : CollectWishes(open)) {
       std::set<std::string> taken;
-      for (const NetworkPolicy& network : parsed_.policy.network) taken.insert(network.key);
+      for (const policy::NetworkPolicy& network : parsed_.policy.network) taken.insert(network.key);
       (void)Try(WishLines(FreeKey(wish, taken), wish, TraitsAt(wish.host, wish.port)), open);
     }
   }
@@ -326,16 +332,16 @@ class Patcher {
   // Of the endpoints that are there for this host and port.
   SharedTraits TraitsAt(const std::string& host, uint16_t port) const {
     SharedTraits traits;
-    for (const NetworkPolicy& network : parsed_.policy.network) {
-      for (const Endpoint& endpoint : network.endpoints) {
+    for (const policy::NetworkPolicy& network : parsed_.policy.network) {
+      for (const policy::Endpoint& endpoint : network.endpoints) {
         if (!IsAt(endpoint, host, port)) continue;
-        if (endpoint.tls == TlsMode::kSkip) traits.skip_tls = true;
+        if (endpoint.tls == policy::TlsMode::kSkip) traits.skip_tls = true;
         if (traits.allowed_ips.empty()) traits.allowed_ips = endpoint.allowed_ips;
-        bool requests =
-            endpoint.protocol == Protocol::kRest || endpoint.protocol == Protocol::kWebSocket;
+        bool requests = endpoint.protocol == policy::Protocol::kRest ||
+                        endpoint.protocol == policy::Protocol::kWebSocket;
         if (!requests || !endpoint.path.empty()) continue;
         traits.protocol = endpoint.protocol;
-        traits.audit = endpoint.enforcement == Enforcement::kAudit;
+        traits.audit = endpoint.enforcement == policy::Enforcement::kAudit;
         traits.allow_encoded_slash = endpoint.allow_encoded_slash;
       }
     }
@@ -350,7 +356,7 @@ class Patcher {
                                    ": an 'endpoints:' file has no rules for operations");
         continue;
       }
-      Decision decision = Ask(parsed_.policy, denial).decision;
+      policy::Decision decision = Ask(parsed_.policy, denial).decision;
       std::string where =
           decision.at.line > 0 ? " (" + codec::Locate(context_.file, decision.at) + ")" : "";
       std::string reason = decision.reason.substr(0, decision.reason.find(". SYMLINK HINT"));
@@ -360,8 +366,8 @@ class Patcher {
   }
 
   PatchedText text_;
-  const ParseContext& context_;
-  ParsedPolicy parsed_;
+  const policy::ParseContext& context_;
+  policy::ParsedPolicy parsed_;
   Place place_;
   bool begun_ = false;  // Something was added at place_.
   size_t tried_ = 0;    // Denials that endpoints were edited for.
@@ -370,9 +376,9 @@ class Patcher {
 
 }  // namespace
 
-Result<SuggestedPatch> SuggestPatch(const std::string& text, const ParseContext& context,
+Result<SuggestedPatch> SuggestPatch(const std::string& text, const policy::ParseContext& context,
                                     const std::vector<Denial>& denials) {
   return Patcher(text, context).Suggest(text, denials);
 }
 
-}  // namespace policy
+}  // namespace advise

@@ -10,7 +10,7 @@
 #include "base/result.h"
 #include "policy/load/parse.h"
 
-namespace policy {
+namespace advise {
 
 struct SuggestedPatch {
   std::string patch;               // A unified diff for `git apply`; empty: nothing to suggest.
@@ -22,7 +22,7 @@ struct SuggestedPatch {
 // denial that the addition would not help (a deny rule, an operation that GraphQL rules judge) is a
 // note. Denials that the policy allows by now are left out silently. `context` as for ParsePolicy.
 // Fails with kInvalid when the file is not a policy, or is written so that no line can be added.
-Result<SuggestedPatch> SuggestPatch(const std::string& text, const ParseContext& context,
+Result<SuggestedPatch> SuggestPatch(const std::string& text, const policy::ParseContext& context,
                                     const std::vector<Denial>& denials);
 
-}  // namespace policy
+}  // namespace advise

@@ -7,24 +7,24 @@
 #include "advise/patched_text.h"
 #include "policy/decide/test_decide.h"
 
-namespace policy {
+namespace advise {
 namespace {
 
-ParseContext Context() {
-  ParseContext context;
+policy::ParseContext Context() {
+  policy::ParseContext context;
   context.file = "p.yml";
   return context;
 }
 
 bool Allows(const std::string& text, const Denial& denial) {
-  Policy policy = ParsePolicy(text, Context()).value().policy;
-  Caller caller;
+  policy::Policy policy = policy::ParsePolicy(text, Context()).value().policy;
+  policy::Caller caller;
   caller.binary = denial.binary;
   caller.agent = true;
-  return DecideConnection(policy, denial.host, denial.port, caller).allowed &&
-         (denial.method.empty() ||
-          DecideRequest(policy, denial.host, denial.port, caller, {denial.method, denial.path, ""})
-              .allowed);
+  return policy::DecideConnection(policy, denial.host, denial.port, caller).allowed &&
+         (denial.method.empty() || policy::DecideRequest(policy, denial.host, denial.port, caller,
+                                                         {denial.method, denial.path, ""})
+                                       .allowed);
 }
 
 const Denial kPost = {"api.example.com", 443, "POST", "/a/[b]", "/bin/curl"};
@@ -176,4 +176,4 @@ TEST_CASE("PatchedText gives changes that are near one hunk, and others their ow
 }
 
 }  // namespace
-}  // namespace policy
+}  // namespace advise

@@ -6,7 +6,7 @@
 #include "policy/decide/test_decide.h"
 #include "policy/load/parse.h"
 
-namespace policy {
+namespace advise {
 namespace {
 
 TEST_CASE("SuggestLine asks for the least access that would do") {
@@ -32,21 +32,22 @@ TEST_CASE("SuggestPolicy is a policy that allows exactly what was refused") {
                                  {"api.example.com", 443, "GET", "/c", "/usr/bin/curl"},
                                  {"other.example.com", 8443, "", "", "/usr/bin/git"}};
   std::string yaml = SuggestPolicy(denials);
-  ParseContext context;
+  policy::ParseContext context;
   context.file = "policy-suggestion.yml";
-  Result<ParsedPolicy> parsed = ParsePolicy(yaml, context);
+  Result<policy::ParsedPolicy> parsed = policy::ParsePolicy(yaml, context);
   REQUIRE(parsed.ok());
-  const Policy& policy = parsed.value().policy;
-  const Caller curl{"/usr/bin/curl", {}, {}};
+  const policy::Policy& policy = parsed.value().policy;
+  const policy::Caller curl{"/usr/bin/curl", {}, {}};
   auto allows = [&](std::string_view method, std::string_view path) {
-    return DecideRequest(policy, "api.example.com", 443, curl, {method, path, ""}).allowed;
+    return policy::DecideRequest(policy, "api.example.com", 443, curl, {method, path, ""}).allowed;
   };
   CHECK(allows("POST", "/a/*/[b]"));
   CHECK(allows("GET", "/c"));
   CHECK_FALSE(allows("POST", "/a/x/b"));
   CHECK_FALSE(allows("GET", "/d"));
-  CHECK(DecideConnection(policy, "other.example.com", 8443, {"/usr/bin/git", {}, {}}).allowed);
-  CHECK_FALSE(DecideConnection(policy, "other.example.com", 8443, curl).allowed);
+  CHECK(policy::DecideConnection(policy, "other.example.com", 8443, {"/usr/bin/git", {}, {}})
+            .allowed);
+  CHECK_FALSE(policy::DecideConnection(policy, "other.example.com", 8443, curl).allowed);
   CHECK(yaml.find("#   - \"api.example.com:443:read-write\"\n") != std::string::npos);
 }
 
@@ -54,11 +55,11 @@ TEST_CASE("SuggestPolicy gives no program what another one was refused") {
   std::string yaml = SuggestPolicy({{"a.example.com", 443, "GET", "/x", "/bin/curl"},
                                     {"a.example.com", 443, "POST", "/y", "/bin/git"},
                                     {"a.example.com", 443, "POST", "/y", "/bin/wget"}});
-  ParseContext context;
-  Policy policy = ParsePolicy(yaml, context).value().policy;
+  policy::ParseContext context;
+  policy::Policy policy = policy::ParsePolicy(yaml, context).value().policy;
   REQUIRE(policy.network.size() == 2);
   auto allows = [&](const char* binary, std::string_view method, std::string_view path) {
-    return DecideRequest(policy, "a.example.com", 443, {binary, {}, {}}, {method, path, ""})
+    return policy::DecideRequest(policy, "a.example.com", 443, {binary, {}, {}}, {method, path, ""})
         .allowed;
   };
   CHECK(allows("/bin/curl", "GET", "/x"));
@@ -72,12 +73,14 @@ TEST_CASE("SuggestPolicy makes a policy of a name that was refused, unless its h
                                  {"api.example.com", 53, "DNS", "", ""},
                                  {"api.example.com", 8443, "GET", "/c", "/usr/bin/curl"}};
   std::string yaml = SuggestPolicy(denials);
-  ParseContext context;
-  Policy policy = ParsePolicy(yaml, context).value().policy;
+  policy::ParseContext context;
+  policy::Policy policy = policy::ParsePolicy(yaml, context).value().policy;
   REQUIRE(policy.network.size() == 2);
-  CHECK(DecideConnection(policy, "name.example.com", 443, {"/any", {}, {}}).allowed);
-  CHECK(DecideConnection(policy, "api.example.com", 8443, {"/usr/bin/curl", {}, {}}).allowed);
-  CHECK_FALSE(DecideConnection(policy, "api.example.com", 443, {"/usr/bin/curl", {}, {}}).allowed);
+  CHECK(policy::DecideConnection(policy, "name.example.com", 443, {"/any", {}, {}}).allowed);
+  CHECK(
+      policy::DecideConnection(policy, "api.example.com", 8443, {"/usr/bin/curl", {}, {}}).allowed);
+  CHECK_FALSE(
+      policy::DecideConnection(policy, "api.example.com", 443, {"/usr/bin/curl", {}, {}}).allowed);
   CHECK(yaml.find(":53") == std::string::npos);
   CHECK(yaml.find(kSuggestionWarning) != std::string::npos);
 }
@@ -96,4 +99,4 @@ TEST_CASE("SuggestPolicy suggests the wider line when one of the requests needs 
 }
 
 }  // namespace
-}  // namespace policy
+}  // namespace advise

@@ -12,7 +12,7 @@
 #include "codec/data/yaml_fields.h"
 #include "policy/load/parse.h"
 
-namespace policy {
+namespace advise {
 namespace {
 
 using codec::Position;
@@ -83,27 +83,27 @@ class TableRun {
 
   // A mapping is a policy; text is the path of one; "default" is the policy of a repository without
   // a file.
-  Result<ParsedPolicy> LoadPolicy(const YamlNode& node) const {
-    if (node.kind == YamlKind::kMapping) return ParsePolicyTree(node, context_);
+  Result<policy::ParsedPolicy> LoadPolicy(const YamlNode& node) const {
+    if (node.kind == YamlKind::kMapping) return policy::ParsePolicyTree(node, context_);
     std::optional<std::string> name = codec::ScalarText(node);
     if (!name || name->empty()) {
       return codec::InvalidAt(path_, node.at, "'policy' must be a path or a mapping",
                               "write 'policy: policy.yml'");
     }
     if (*name == "default") {
-      ParsedPolicy built_in;
-      built_in.policy = DefaultPolicy(context_);
+      policy::ParsedPolicy built_in;
+      built_in.policy = policy::DefaultPolicy(context_);
       built_in.file = "the default policy";
       return built_in;
     }
-    ParseContext context = context_;
+    policy::ParseContext context = context_;
     context.file = name->front() == '/' ? *name : Folder(path_) + *name;
-    Result<std::string> bytes = sys::ReadFile(context.file, kPolicyBytesMax);
+    Result<std::string> bytes = sys::ReadFile(context.file, policy::kPolicyBytesMax);
     if (!bytes.ok()) {
       return codec::InvalidAt(path_, node.at, "policy '" + *name + "': " + bytes.error().what,
                               "the path is relative to the table");
     }
-    return ParsePolicy(bytes.value(), context);
+    return policy::ParsePolicy(bytes.value(), context);
   }
 
   // Rows are named by their label, or by what they ask.
@@ -137,7 +137,7 @@ class TableRun {
       question.resolved.emplace();
       std::vector<std::string> resolves = TRY(TextsOf(row, "resolves"));
       for (const std::string& text : resolves) {
-        std::optional<Address> address = ParseAddress(text);
+        std::optional<policy::Address> address = policy::ParseAddress(text);
         if (!address)
           return codec::InvalidAt(path_, row.at(), "'" + text + "' is not an IP address");
         question.resolved->push_back(*address);
@@ -175,7 +175,7 @@ class TableRun {
     }
     Question question = TRY(ReadQuestion(row));
     const YamlNode* own = row.Find("policy");
-    std::optional<ParsedPolicy> policy;
+    std::optional<policy::ParsedPolicy> policy;
     if (own != nullptr) policy = TRY(LoadPolicy(*own));
     if (!policy && !shared_) {
       return codec::InvalidAt(path_, row.at(), "the table names no policy",
@@ -204,7 +204,7 @@ class TableRun {
 
   void Compare(Position at, const std::string& label, const Explanation& explanation,
                const std::string& expect, const std::string& by, const std::string& path) {
-    const Decision& last = explanation.steps.back().decision;
+    const policy::Decision& last = explanation.steps.back().decision;
     std::string subject = explanation.method + " " + explanation.subject;
     std::string found = explanation.allowed ? (explanation.audited ? "audit" : "allow") : "deny";
     std::string why = last.reason.substr(0, last.reason.find(". SYMLINK HINT"));
@@ -218,12 +218,12 @@ class TableRun {
     }
   }
 
-  Result<ParsedPolicy> LoadCandidate(const YamlFields& row) const {
+  Result<policy::ParsedPolicy> LoadCandidate(const YamlFields& row) const {
     const YamlNode* yaml = row.Find("yaml");
-    if (yaml->kind == YamlKind::kMapping) return ParsePolicyTree(*yaml, context_);
-    ParseContext context = context_;
+    if (yaml->kind == YamlKind::kMapping) return policy::ParsePolicyTree(*yaml, context_);
+    policy::ParseContext context = context_;
     context.file = "yaml";
-    return ParsePolicy(yaml->text, context);
+    return policy::ParsePolicy(yaml->text, context);
   }
 
   Status CheckCandidate(const YamlFields& row) const {
@@ -240,14 +240,14 @@ class TableRun {
     std::string label = TRY(row.Text("case"));
     std::string warning = TRY(row.Text("warning"));
     ++report_.cases;
-    Result<ParsedPolicy> parsed = LoadCandidate(row);
+    Result<policy::ParsedPolicy> parsed = LoadCandidate(row);
     if (!parsed.ok()) {
       Fail(row.at(), label, "this policy", "expected to load, but: " + parsed.error().what);
       return Ok();
     }
-    const std::vector<Warning>& warnings = parsed.value().warnings;
+    const std::vector<policy::Warning>& warnings = parsed.value().warnings;
     bool warned = std::any_of(warnings.begin(), warnings.end(),
-                              [&](const Warning& w) { return Contains(w.what, warning); });
+                              [&](const policy::Warning& w) { return Contains(w.what, warning); });
     if (!warning.empty() && !warned) {
       Fail(row.at(), label, "this policy", "expected a warning with '" + warning + "'");
     }
@@ -264,7 +264,7 @@ class TableRun {
                               "a row of 'rejects' needs 'error': part of the message");
     }
     ++report_.cases;
-    Result<ParsedPolicy> parsed = LoadCandidate(row);
+    Result<policy::ParsedPolicy> parsed = LoadCandidate(row);
     if (parsed.ok()) {
       Fail(row.at(), label, "this policy", "expected an error with '" + error + "', but it loads");
     } else if (!Contains(parsed.error().what, error)) {
@@ -275,8 +275,8 @@ class TableRun {
   }
 
   std::string path_;
-  ParseContext context_;
-  std::optional<ParsedPolicy> shared_;
+  policy::ParseContext context_;
+  std::optional<policy::ParsedPolicy> shared_;
   TableReport report_;
 };
 
@@ -290,4 +290,4 @@ Result<TableReport> RunPolicyTable(const std::string& path) {
   return TableRun(path).Run(root);
 }
 
-}  // namespace policy
+}  // namespace advise

@@ -26,7 +26,7 @@
 
 #include "base/result.h"
 
-namespace policy {
+namespace advise {
 
 struct TableReport {
   std::string about;
@@ -38,4 +38,4 @@ struct TableReport {
 // kNotFound for a missing file and kInvalid for one that is no table; a failing case is no Error.
 Result<TableReport> RunPolicyTable(const std::string& path);
 
-}  // namespace policy
+}  // namespace advise

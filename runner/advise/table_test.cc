@@ -8,7 +8,7 @@
 
 #include "base/sys.h"
 
-namespace policy {
+namespace advise {
 namespace {
 
 // A folder of its own, gone with the object.
@@ -110,4 +110,4 @@ TEST_CASE("RunPolicyTable says what is wrong with a table") {
 }
 
 }  // namespace
-}  // namespace policy
+}  // namespace advise

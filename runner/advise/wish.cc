@@ -11,7 +11,7 @@
 #include "policy/model/host_pattern.h"
 #include "policy/model/protocol.h"
 
-namespace policy {
+namespace advise {
 namespace {
 
 constexpr size_t kDenialsMax = 200;    // More is no suggestion but noise.
@@ -39,7 +39,7 @@ void AddOnce(const std::vector<std::string>& texts, std::vector<std::string>* li
 // What the endpoint has beside host, port and rules.
 void AppendTraits(const Wish& wish, const SharedTraits& traits, std::vector<std::string>* lines) {
   if (!wish.path.empty()) lines->push_back("      path: '" + EscapePattern(wish.path) + "'");
-  std::string shared(ProtocolName(traits.protocol));
+  std::string shared(policy::ProtocolName(traits.protocol));
   lines->push_back("      protocol: " + (wish.protocol.empty() ? shared : wish.protocol));
   if (traits.skip_tls) lines->emplace_back("      tls: skip");
   if (traits.audit) lines->emplace_back("      enforcement: audit");
@@ -88,7 +88,7 @@ std::string WishKey(const std::string& host, uint16_t port) {
 
 // A wish for what `denial` was refused, or nothing when no rule is for just that.
 std::optional<Wish> WishFor(const Denial& denial, const std::string& host) {
-  std::vector<std::string_view> known = ProtocolNames();
+  std::vector<std::string_view> known = policy::ProtocolNames();
   if (!denial.protocol.empty() &&
       std::find(known.begin(), known.end(), denial.protocol) == known.end()) {
     return std::nullopt;
@@ -148,9 +148,9 @@ bool IsHopeless(std::string_view host) {
                                                 "10.200.0.1"};
   if (host.empty() || host.ends_with(".localhost")) return true;
   if (std::find(std::begin(kNever), std::end(kNever), host) != std::end(kNever)) return true;
-  std::optional<Address> address = ParseAddress(host);
-  if (address) return ClassifyAddress(*address) == AddressClass::kAlwaysBlocked;
-  return !HostFault(host).empty() || IsHostPattern(host);
+  std::optional<policy::Address> address = policy::ParseAddress(host);
+  if (address) return policy::ClassifyAddress(*address) == policy::AddressClass::kAlwaysBlocked;
+  return !policy::HostFault(host).empty() || policy::IsHostPattern(host);
 }
 
 std::vector<Wish> CollectWishes(const std::vector<Denial>& denials) {
@@ -158,7 +158,7 @@ std::vector<Wish> CollectWishes(const std::vector<Denial>& denials) {
   std::map<std::tuple<std::string, uint16_t, std::string, std::string, std::string>, Wish> wanted;
   size_t taken = 0;
   for (const Denial& denial : denials) {
-    std::string host = CanonicalHost(denial.host);
+    std::string host = policy::CanonicalHost(denial.host);
     bool plain =
         IsPlain(host) && IsPlain(denial.method) && IsPlain(denial.path) && IsPlain(denial.binary);
     if (denial.host.ends_with('.') || IsHopeless(host) || denial.port == 0 || !plain) continue;
@@ -199,8 +199,8 @@ std::vector<std::string> WishLines(const std::string& key, const Wish& wish,
                                    const SharedTraits& traits) {
   std::vector<std::string> lines = {key + ":", "  endpoints:", "    - host: '" + wish.host + "'",
                                     "      port: " + std::to_string(wish.port)};
-  std::optional<Address> address = ParseAddress(wish.host);
-  if (address && ClassifyAddress(*address) == AddressClass::kInternal) {
+  std::optional<policy::Address> address = policy::ParseAddress(wish.host);
+  if (address && policy::ClassifyAddress(*address) == policy::AddressClass::kInternal) {
     lines.emplace_back("      # A private address: make sure that the agent should reach it.");
   }
   AppendTraits(wish, traits, &lines);
@@ -211,4 +211,4 @@ std::vector<std::string> WishLines(const std::string& key, const Wish& wish,
   return lines;
 }
 
-}  // namespace policy
+}  // namespace advise

@@ -12,7 +12,7 @@
 #include "advise/suggest.h"
 #include "policy/model/policy.h"
 
-namespace policy {
+namespace advise {
 
 struct Wish {
   std::string host;  // Canonical.
@@ -42,7 +42,7 @@ std::vector<Wish> CollectWishes(const std::vector<Denial>& denials);
 // What a new endpoint must share with one that is there already, or the two would contradict each
 // other.
 struct SharedTraits {
-  Protocol protocol = Protocol::kRest;
+  policy::Protocol protocol = policy::Protocol::kRest;
   bool skip_tls = false;
   bool audit = false;
   bool allow_encoded_slash = false;
@@ -56,4 +56,4 @@ std::string FreeKey(const Wish& wish, const std::set<std::string>& taken);
 std::vector<std::string> WishLines(const std::string& key, const Wish& wish,
                                    const SharedTraits& traits);
 
-}  // namespace policy
+}  // namespace advise

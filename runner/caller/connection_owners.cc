@@ -13,7 +13,7 @@
 #include "caller/socket_diagnostics.h"
 #include "caller/socket_table.h"
 
-namespace gateway {
+namespace caller {
 namespace {
 
 constexpr size_t kSocketTableBytesMax = size_t{16} << 20;
@@ -203,4 +203,4 @@ Result<bool> ConnectionOwners::Proceed(int socket) {
   return true;
 }
 
-}  // namespace gateway
+}  // namespace caller

@@ -23,7 +23,7 @@
 #include "caller/process_lineage.h"
 #include "caller/program_links.h"
 
-namespace gateway {
+namespace caller {
 
 // Who is about to connect a socket.
 struct Connector {
@@ -97,4 +97,4 @@ class ConnectionOwners {
   std::deque<Question> waiting_;
 };
 
-}  // namespace gateway
+}  // namespace caller

@@ -17,7 +17,7 @@
 #include "caller/process_lineage.h"
 #include "caller/process_table.h"
 
-namespace gateway {
+namespace caller {
 namespace {
 
 TEST_CASE("Without a sandbox nobody owns anything") {
@@ -204,4 +204,4 @@ TEST_CASE("Callers with the same programs are the same to every policy") {
 }
 
 }  // namespace
-}  // namespace gateway
+}  // namespace caller

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-namespace gateway {
+namespace caller {
 namespace {
 
 // More programs than a run has any use for: then new ones are refused.
@@ -139,4 +139,4 @@ void ExecutableCache::Finish() {
   }
 }
 
-}  // namespace gateway
+}  // namespace caller

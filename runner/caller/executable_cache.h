@@ -19,7 +19,7 @@
 #include "base/free_with.h"
 #include "base/result.h"
 
-namespace gateway {
+namespace caller {
 
 // One per run.
 class ExecutableCache {
@@ -79,4 +79,4 @@ class ExecutableCache {
   int64_t run_bytes_ = 0;
 };
 
-}  // namespace gateway
+}  // namespace caller

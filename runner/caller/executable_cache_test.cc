@@ -10,7 +10,7 @@
 
 #include "base/sys.h"
 
-namespace gateway {
+namespace caller {
 namespace {
 
 // A file that tests change behind the cache's back.
@@ -120,4 +120,4 @@ TEST_CASE("Touching an executable has it read again, and not without end") {
 }
 
 }  // namespace
-}  // namespace gateway
+}  // namespace caller

@@ -12,7 +12,7 @@
 #include "base/result.h"
 #include "policy/decide/decide.h"
 
-namespace gateway {
+namespace caller {
 
 // One end of a TCP connection, v4 as ::ffff:a.b.c.d, port in host order.
 struct Endpoint {
@@ -51,4 +51,4 @@ std::optional<Question> ParseQuestion(std::string_view bytes);
 std::string RenderAnswer(const Answer& answer);
 std::optional<Answer> ParseAnswer(std::string_view bytes);
 
-}  // namespace gateway
+}  // namespace caller

@@ -3,7 +3,7 @@
 
 #include <catch2/catch.hpp>
 
-namespace gateway {
+namespace caller {
 namespace {
 
 Answer Owner() {
@@ -69,4 +69,4 @@ TEST_CASE("The largest owner fits into the largest answer") {
 }
 
 }  // namespace
-}  // namespace gateway
+}  // namespace caller

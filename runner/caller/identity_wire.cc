@@ -6,7 +6,7 @@
 
 #include "caller/identity.h"
 
-namespace gateway {
+namespace caller {
 namespace {
 
 // A path in the kernel is at most 4096 bytes; ancestors are bounded as OpenShell bounds them.
@@ -154,4 +154,4 @@ std::optional<Answer> ParseAnswer(std::string_view bytes) {
   return answer;
 }
 
-}  // namespace gateway
+}  // namespace caller

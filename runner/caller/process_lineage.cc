@@ -4,7 +4,7 @@
 #include <set>
 #include <utility>
 
-namespace gateway {
+namespace caller {
 namespace {
 
 constexpr size_t kAncestorsMax = 64;  // OpenShell's bound.
@@ -89,4 +89,4 @@ bool SamePrograms(const policy::Caller& a, const policy::Caller& b) {
   return programs(a) == programs(b);
 }
 
-}  // namespace gateway
+}  // namespace caller

@@ -12,7 +12,7 @@
 #include "caller/process_table.h"
 #include "policy/decide/decide.h"
 
-namespace gateway {
+namespace caller {
 
 // One process of the sandbox and those above it, each program the same as when first seen.
 struct Lineage {
@@ -49,4 +49,4 @@ class LineageReader {
 // starts, so only which programs there are counts.
 bool SamePrograms(const policy::Caller& a, const policy::Caller& b);
 
-}  // namespace gateway
+}  // namespace caller

@@ -13,7 +13,7 @@
 
 #include "base/sys.h"
 
-namespace gateway {
+namespace caller {
 namespace {
 
 constexpr size_t kProcFileBytesMax = size_t{1} << 20;
@@ -205,4 +205,4 @@ std::optional<uint64_t> ParseSocketName(std::string_view name) {
   return whole ? std::optional(inode) : std::nullopt;
 }
 
-}  // namespace gateway
+}  // namespace caller

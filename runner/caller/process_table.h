@@ -15,7 +15,7 @@
 
 #include "base/fd.h"
 
-namespace gateway {
+namespace caller {
 
 struct ProcessEntry {
   pid_t pid = 0;
@@ -74,4 +74,4 @@ class Process {
 // The inode of a socket by that name; nullopt when it is something else.
 std::optional<uint64_t> ParseSocketName(std::string_view name);
 
-}  // namespace gateway
+}  // namespace caller

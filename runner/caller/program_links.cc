@@ -9,7 +9,7 @@
 
 #include "base/sys.h"
 
-namespace gateway {
+namespace caller {
 namespace {
 
 constexpr size_t kTargetsMax = 4096;  // A policy's binaries are a few dozen.
@@ -41,4 +41,4 @@ ProgramLinks FollowProgramLinks(const policy::Policy& policy, int root) {
   return links;
 }
 
-}  // namespace gateway
+}  // namespace caller

@@ -7,7 +7,7 @@
 
 #include "policy/model/policy.h"
 
-namespace gateway {
+namespace caller {
 
 // A policy may name a program by a symbolic link; the kernel only ever tells what is at its end.
 // So whatever a path of the policy leads to in the sandbox counts as named as well (OpenShell's
@@ -24,4 +24,4 @@ struct ProgramLinks {
 // starts: later it could lay links of its own. A path that is not there at all is no link.
 ProgramLinks FollowProgramLinks(const policy::Policy& policy, int root);
 
-}  // namespace gateway
+}  // namespace caller

@@ -12,7 +12,7 @@
 
 #include <algorithm>
 
-namespace gateway {
+namespace caller {
 namespace {
 
 constexpr uint32_t kAnyCookie = ~0U;
@@ -88,4 +88,4 @@ Result<uint64_t> AskSocketInode(int netlink, const Endpoint& local, const Endpoi
   return uint64_t{found.idiag_inode};
 }
 
-}  // namespace gateway
+}  // namespace caller

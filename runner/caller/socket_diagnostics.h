@@ -6,7 +6,7 @@
 #include "base/result.h"
 #include "caller/identity.h"
 
-namespace gateway {
+namespace caller {
 
 // Asks the kernel for the TCP socket with exactly these ends (sock_diag(7), one look-up and no
 // list) and gives its inode, 0 when no process holds it any more. `netlink` is a NETLINK_SOCK_DIAG
@@ -14,4 +14,4 @@ namespace gateway {
 // no such socket, or when this kernel was built without the answer; kIo when it could not be asked.
 Result<uint64_t> AskSocketInode(int netlink, const Endpoint& local, const Endpoint& remote);
 
-}  // namespace gateway
+}  // namespace caller

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <charconv>
 
-namespace gateway {
+namespace caller {
 namespace {
 
 constexpr std::string_view kEstablished = "01";
@@ -71,4 +71,4 @@ std::optional<uint64_t> FindSocketInode(std::string_view table, const Endpoint& 
   return std::nullopt;
 }
 
-}  // namespace gateway
+}  // namespace caller

@@ -7,7 +7,7 @@
 
 #include "caller/identity.h"
 
-namespace gateway {
+namespace caller {
 
 // Finds a connection in the text of /proc/PID/net/tcp or tcp6 (proc_net(5)) and gives its socket's
 // inode. Only an established connection with exactly these ends counts; v4 ends match in either
@@ -15,4 +15,4 @@ namespace gateway {
 std::optional<uint64_t> FindSocketInode(std::string_view table, const Endpoint& local,
                                         const Endpoint& remote);
 
-}  // namespace gateway
+}  // namespace caller

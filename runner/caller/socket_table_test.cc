@@ -5,7 +5,7 @@
 
 #include "policy/model/destination.h"
 
-namespace gateway {
+namespace caller {
 namespace {
 
 Endpoint At(const char* address, uint16_t port) {
@@ -63,4 +63,4 @@ TEST_CASE("Lines of another form are skipped") {
 }
 
 }  // namespace
-}  // namespace gateway
+}  // namespace caller

@@ -73,14 +73,14 @@ Result<std::string> ResolveBinary(const std::string& name) {
 }
 
 // NAME@HOST, as `run` takes it; what the value comes from does not matter here.
-Result<policy::BoundSecret> ParseBoundSecret(std::string_view text) {
+Result<advise::BoundSecret> ParseBoundSecret(std::string_view text) {
   size_t at = text.rfind('@');
   size_t end = std::min(text.find('='), at);
   if (at == std::string_view::npos || end == 0 || at + 1 == text.size()) {
     return Error{Code::kUsage, "--secret: a credential must be bound to a host: NAME@HOST",
                  "--secret ANTHROPIC_API_KEY@api.anthropic.com"};
   }
-  return policy::BoundSecret{std::string(text.substr(0, end)),
+  return advise::BoundSecret{std::string(text.substr(0, end)),
                              policy::CanonicalHost(text.substr(at + 1))};
 }
 
@@ -103,7 +103,7 @@ Result<std::vector<report::DeniedRequest>> ReadPolicyDenials(const std::string& 
 // Policies to paste beside the one that refused; a deny rule of that one goes before them.
 std::string RenderFragment(const std::vector<report::DeniedRequest>& refused) {
   std::string notes;
-  std::vector<policy::Denial> denials;
+  std::vector<advise::Denial> denials;
   for (const report::DeniedRequest& one : refused) {
     if (one.deny_rule.empty()) {
       denials.push_back(one.denial);
@@ -113,7 +113,7 @@ std::string RenderFragment(const std::vector<report::DeniedRequest>& refused) {
                "\n";
     }
   }
-  std::string fragment = policy::SuggestPolicy(denials);
+  std::string fragment = advise::SuggestPolicy(denials);
   if (fragment.empty()) fragment = "# No refused request could be allowed by a policy.\n";
   return notes + fragment;
 }
@@ -196,7 +196,7 @@ struct TableTotal {
   codec::Json files = codec::Json::EmptyArray();
 };
 
-codec::Json TableAsJson(const std::string& file, const policy::TableReport& report) {
+codec::Json TableAsJson(const std::string& file, const advise::TableReport& report) {
   codec::Json object;
   object.Set("file", file);
   object.Set("about", report.about);
@@ -206,7 +206,7 @@ codec::Json TableAsJson(const std::string& file, const policy::TableReport& repo
 }
 
 Status TestTable(const std::string& file, bool json, TableTotal* total) {
-  policy::TableReport report = TRY(policy::RunPolicyTable(file));
+  advise::TableReport report = TRY(advise::RunPolicyTable(file));
   int failed = static_cast<int>(report.failures.size());
   total->passed += report.cases - failed;
   total->failed += failed;
@@ -260,7 +260,7 @@ Result<int> PolicyExplainCommand(const Arguments& arguments) {
   }
   policy::ParsedPolicy parsed = TRY(ReadPolicy(file, arguments.Get("agent", "command")));
   run::AddResolvedBinaries(nullptr, &parsed.policy);
-  policy::Question question;
+  advise::Question question;
   question.url = arguments.operands.front();
   question.method = arguments.Get("method", "GET");
   const std::vector<std::string> named = arguments.All("binary");
@@ -273,13 +273,13 @@ Result<int> PolicyExplainCommand(const Arguments& arguments) {
     std::string bytes = TRY(sys::ReadFile(body, kFileBytesMax).Context("reading the body"));
     question.body = std::move(bytes);
   }
-  policy::Explanation explanation = TRY(policy::Explain(parsed, question));
+  advise::Explanation explanation = TRY(advise::Explain(parsed, question));
   for (size_t i = 0; i < question.binaries.size(); ++i) {
     if (named[i] == question.binaries[i]) continue;
     explanation.notes.push_back("'" + named[i] + "' is " + question.binaries[i] + " here");
   }
-  TRY(arguments.Has("json") ? Print(policy::RenderExplanationJson(explanation))
-                            : PrintLines(policy::RenderExplanation(explanation)));
+  TRY(arguments.Has("json") ? Print(advise::RenderExplanationJson(explanation))
+                            : PrintLines(advise::RenderExplanation(explanation)));
   return explanation.allowed ? 0 : static_cast<int>(ExitCode::kRefused);
 }
 
@@ -308,9 +308,9 @@ Result<int> PolicyDiffCommand(const Arguments& arguments) {
     return Error{Code::kUsage, "policy diff needs two files: before and after",
                  "agentic-ci policy diff BEFORE AFTER"};
   }
-  std::vector<policy::BoundSecret> secrets;
+  std::vector<advise::BoundSecret> secrets;
   for (const std::string& text : arguments.All("secret")) {
-    policy::BoundSecret secret = TRY(ParseBoundSecret(text));
+    advise::BoundSecret secret = TRY(ParseBoundSecret(text));
     secrets.push_back(std::move(secret));
   }
   const std::string& before = arguments.operands[0];
@@ -318,9 +318,9 @@ Result<int> PolicyDiffCommand(const Arguments& arguments) {
   std::string agent = arguments.Get("agent", "command");
   policy::ParsedPolicy now = TRY(ReadPolicy(before, agent));
   policy::ParsedPolicy next = TRY(ReadPolicy(after, agent));
-  policy::PolicyDifference difference = policy::ComparePolicies(now.policy, next.policy, secrets);
-  TRY(arguments.Has("json") ? Print(policy::RenderDifferenceJson(difference, before, after))
-                            : PrintLines(policy::RenderDifference(difference, before, after)));
+  advise::PolicyDifference difference = advise::ComparePolicies(now.policy, next.policy, secrets);
+  TRY(arguments.Has("json") ? Print(advise::RenderDifferenceJson(difference, before, after))
+                            : PrintLines(advise::RenderDifference(difference, before, after)));
   return 0;
 }
 
@@ -334,12 +334,12 @@ Result<int> PolicySuggestCommand(const Arguments& arguments) {
     TRY(Print(RenderFragment(refused)));
     return 0;
   }
-  std::vector<policy::Denial> denials;
+  std::vector<advise::Denial> denials;
   for (report::DeniedRequest& one : refused) denials.push_back(std::move(one.denial));
   policy::ParseContext context;
   context.file = arguments.Get("policy");
   std::string text = TRY(sys::ReadFile(context.file, kFileBytesMax).Context("reading the policy"));
-  policy::SuggestedPatch suggested = TRY(policy::SuggestPatch(text, context, denials));
+  advise::SuggestedPatch suggested = TRY(advise::SuggestPatch(text, context, denials));
   std::string notes;
   for (const std::string& note : suggested.notes) notes += "# " + note + "\n";
   if (suggested.patch.empty()) notes += "# No refused request could be allowed by an addition.\n";

@@ -13,8 +13,8 @@
 namespace gateway {
 namespace {
 
-Task<Done> RefuseHead(Services& services, const Answer& owner, Stream& client, std::string why,
-                      std::string response) {
+Task<Done> RefuseHead(Services& services, const caller::Answer& owner, Stream& client,
+                      std::string why, std::string response) {
   Event event = NewConnectionEvent(owner, Event::Outcome::kDenied);
   event.policy = "-";
   event.engine = "http-parser";
@@ -28,7 +28,7 @@ Task<Done> RefuseHead(Services& services, const Answer& owner, Stream& client, s
   co_return Done{};
 }
 
-Task<Done> ServeFirstHead(Services& services, const Answer& owner, Stream& client) {
+Task<Done> ServeFirstHead(Services& services, const caller::Answer& owner, Stream& client) {
   HeadText text = co_await ReadProxyHead(client);
   if (text.kind == HeadText::kEnd || text.kind == HeadText::kFailed) co_return Done{};
   if (text.kind == HeadText::kTooLong) {
@@ -49,11 +49,11 @@ Task<Done> ServeFirstHead(Services& services, const Answer& owner, Stream& clien
 
 }  // namespace
 
-std::optional<Endpoint> EndOf(int socket, int (*call)(int, sockaddr*, socklen_t*)) {
+std::optional<caller::Endpoint> EndOf(int socket, int (*call)(int, sockaddr*, socklen_t*)) {
   sockaddr_storage bytes{};
   socklen_t size = sizeof bytes;
   if (call(socket, reinterpret_cast<sockaddr*>(&bytes), &size) != 0) return std::nullopt;
-  Endpoint endpoint;
+  caller::Endpoint endpoint;
   if (bytes.ss_family == AF_INET) {
     sockaddr_in v4;
     ::memcpy(&v4, &bytes, sizeof v4);
@@ -70,7 +70,7 @@ std::optional<Endpoint> EndOf(int socket, int (*call)(int, sockaddr*, socklen_t*
   return endpoint;
 }
 
-OwnerDecision DecideOwner(const Answer& owner, const policy::Route& route) {
+OwnerDecision DecideOwner(const caller::Answer& owner, const policy::Route& route) {
   OwnerDecision decided;
   decided.decision = policy::DescribeVerdict(route.connection(), route, owner.caller);
   decided.engine = "opa";
@@ -89,7 +89,7 @@ OwnerDecision DecideOwner(const Answer& owner, const policy::Route& route) {
   return decided;
 }
 
-Event NewConnectionEvent(const Answer& owner, Event::Outcome outcome) {
+Event NewConnectionEvent(const caller::Answer& owner, Event::Outcome outcome) {
   Event event;
   event.outcome = outcome;
   event.binary = owner.caller.binary;
@@ -100,11 +100,11 @@ Event NewConnectionEvent(const Answer& owner, Event::Outcome outcome) {
 }
 
 Task<Done> ServeConnection(Services& services, Fd socket) {
-  std::optional<Endpoint> local = EndOf(socket.get(), ::getpeername);
-  std::optional<Endpoint> remote = EndOf(socket.get(), ::getsockname);
+  std::optional<caller::Endpoint> local = EndOf(socket.get(), ::getpeername);
+  std::optional<caller::Endpoint> remote = EndOf(socket.get(), ::getsockname);
   Stream client(services.loop, std::move(socket));
   if (!local.has_value() || !remote.has_value()) co_return Done{};  // Gone already.
-  Answer owner = co_await services.identities.Ask(*local, *remote);
+  caller::Answer owner = co_await services.identities.Ask(*local, *remote);
   co_await ServeFirstHead(services, owner, client);
   co_return Done{};
 }

@@ -23,17 +23,17 @@ namespace gateway {
 Task<Done> ServeConnection(Services& services, Fd socket);
 
 // The parts of it. `client` is the accepted connection, its first head already read.
-Task<Done> ServeTunnel(Services& services, const Answer& owner, Stream& client,
+Task<Done> ServeTunnel(Services& services, const caller::Answer& owner, Stream& client,
                        const codec::RequestHead& head);
 // A captured connection (transparent.h) to `authority`: a tunnel that is never answered, only
 // reset.
-Task<Done> ServeCapturedTunnel(Services& services, const Answer& owner, Stream& client,
+Task<Done> ServeCapturedTunnel(Services& services, const caller::Answer& owner, Stream& client,
                                Authority authority);
-Task<Done> ServeForward(Services& services, const Answer& owner, Stream& client,
+Task<Done> ServeForward(Services& services, const caller::Answer& owner, Stream& client,
                         const codec::RequestHead& head);
 
 // One end of a TCP socket; `call` is getsockname or getpeername. nullopt: it has none any more.
-std::optional<Endpoint> EndOf(int socket, int (*call)(int, sockaddr*, socklen_t*));
+std::optional<caller::Endpoint> EndOf(int socket, int (*call)(int, sockaddr*, socklen_t*));
 
 // What the policy says of `owner`'s connection, whose `route` was found for Judged(owner), and who
 // decides: the policy ("opa") or, where only the owner's programs are in the way, what is not known
@@ -42,9 +42,9 @@ struct OwnerDecision {
   policy::Decision decision;
   std::string engine;
 };
-OwnerDecision DecideOwner(const Answer& owner, const policy::Route& route);
+OwnerDecision DecideOwner(const caller::Answer& owner, const policy::Route& route);
 
 // An event about a connection of `owner`.
-Event NewConnectionEvent(const Answer& owner, Event::Outcome outcome);
+Event NewConnectionEvent(const caller::Answer& owner, Event::Outcome outcome);
 
 }  // namespace gateway

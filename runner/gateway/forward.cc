@@ -58,7 +58,8 @@ ForwardPlan PlanForward(const codec::RequestHead& head) {
   return plan;
 }
 
-Event RefusalEvent(const Answer& owner, const codec::RequestHead& head, const ForwardPlan& plan) {
+Event RefusalEvent(const caller::Answer& owner, const codec::RequestHead& head,
+                   const ForwardPlan& plan) {
   Event event = NewConnectionEvent(owner, Event::Outcome::kDenied);
   event.kind = plan.authority.host.empty() ? Event::Kind::kConnection : Event::Kind::kRequest;
   event.host = plan.authority.host;
@@ -83,7 +84,7 @@ Task<Done> Answer403(Services& services, Stream& client, Event event, std::strin
 
 }  // namespace
 
-Task<Done> ServeForward(Services& services, const Answer& owner, Stream& client,
+Task<Done> ServeForward(Services& services, const caller::Answer& owner, Stream& client,
                         const codec::RequestHead& head) {
   ForwardPlan plan = PlanForward(head);
   Event event = RefusalEvent(owner, head, plan);
@@ -92,8 +93,8 @@ Task<Done> ServeForward(Services& services, const Answer& owner, Stream& client,
   }
   std::unique_ptr<LivePolicy::Lease> lease = services.policy.Take();
   const policy::CompiledPolicy& compiled = lease->compiled();
-  policy::Route route = compiled.FindRoute(compiled.MatchCaller(Judged(owner)), plan.authority.host,
-                                           plan.authority.port);
+  policy::Route route = compiled.FindRoute(compiled.MatchCaller(caller::Judged(owner)),
+                                           plan.authority.host, plan.authority.port);
   OwnerDecision decided = DecideOwner(owner, route);
   event.policy = decided.decision.policy;
   event.engine = decided.engine;

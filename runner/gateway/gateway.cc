@@ -136,8 +136,9 @@ Status Gateway::RejectUpdate(std::string_view why, bool quarantine) {
   return sys::SendMessage(control_.get(), message).Context("notifying the gateway of a policy");
 }
 
-Status Gateway::RecordRefusedConnect(const Endpoint& remote, const Answer& owner) {
-  std::string message = kConnectMessage + RenderQuestion({0, {}, remote}) + RenderAnswer(owner);
+Status Gateway::RecordRefusedConnect(const caller::Endpoint& remote, const caller::Answer& owner) {
+  std::string message =
+      kConnectMessage + caller::RenderQuestion({0, {}, remote}) + caller::RenderAnswer(owner);
   ssize_t sent =
       ::send(control_.get(), message.data(), message.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
   return sent >= 0 ? Ok() : Status(Errno("telling the gateway of a connection"));

@@ -85,7 +85,7 @@ class Gateway {
 
   // Has it recorded that `owner` was refused a connection to `remote` at connect(2). Never waits:
   // fails when the gateway is too busy to be told.
-  Status RecordRefusedConnect(const Endpoint& remote, const Answer& owner);
+  Status RecordRefusedConnect(const caller::Endpoint& remote, const caller::Answer& owner);
 
   // Asks the process to stop accepting, to write its last records and to end; kills it when it has
   // not ended at `deadline` (an Error then). Reaps it in every case. Answers to identity questions

@@ -23,16 +23,16 @@ class IdentityAsker {
   IdentityAsker& operator=(const IdentityAsker&) = delete;
 
   // Who owns the connection. No answer within kIdentityTimeout, or nonsense, is a refusal.
-  Task<Answer> Ask(Endpoint local, Endpoint remote);
+  Task<caller::Answer> Ask(caller::Endpoint local, caller::Endpoint remote);
 
  private:
   struct Pending {
     explicit Pending(EventLoop& loop) : answered(loop) {}
     Signal answered;
-    Answer answer;
+    caller::Answer answer;
   };
   Task<Done> ReadAnswers();
-  Task<Answer> AskNow(Endpoint local, Endpoint remote);
+  Task<caller::Answer> AskNow(caller::Endpoint local, caller::Endpoint remote);
 
   EventLoop& loop_;
   Fd socket_;

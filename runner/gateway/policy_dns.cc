@@ -19,7 +19,7 @@
 namespace gateway {
 namespace {
 
-bool RecordRefusal(Services& services, const Answer& owner, const codec::DnsQuery& query,
+bool RecordRefusal(Services& services, const caller::Answer& owner, const codec::DnsQuery& query,
                    std::string transport) {
   Event event = NewConnectionEvent(owner, Event::Outcome::kDenied);
   event.host = query.name;
@@ -108,12 +108,12 @@ Task<Done> ServeNames(Services& services, Fd socket) {
       datagram->Reply(socket.get(),
                       codec::RenderDnsAnswer(query.value(), answer, query.value().udp_bytes_max));
       if (!IsRefusal(query.value(), answer) || !rate.Take()) continue;
-      if (!RecordRefusal(services, Answer(), query.value(), "udp")) co_return Done{};
+      if (!RecordRefusal(services, caller::Answer(), query.value(), "udp")) co_return Done{};
     }
   }
 }
 
-Task<Done> ServeNameStream(Services& services, const Answer& owner, Stream& client) {
+Task<Done> ServeNameStream(Services& services, const caller::Answer& owner, Stream& client) {
   for (;;) {
     Result<std::optional<std::string_view>> message = codec::FirstDnsTcpMessage(client.buffered());
     if (!message.ok()) co_return Done{};

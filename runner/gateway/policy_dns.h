@@ -26,6 +26,6 @@ codec::DnsAnswer AnswerName(const policy::CompiledPolicy& policy, SyntheticPool&
 Task<Done> ServeNames(Services& services, Fd socket);
 
 // The same over one captured TCP connection.
-Task<Done> ServeNameStream(Services& services, const Answer& owner, Stream& client);
+Task<Done> ServeNameStream(Services& services, const caller::Answer& owner, Stream& client);
 
 }  // namespace gateway

@@ -207,10 +207,12 @@ void Server::RejectUpdate(bool quarantine, std::string_view why) {
 }
 
 bool Server::RecordConnect(std::string_view bytes) {
-  static_assert(sizeof kConnectMessage + kQuestionBytes + kAnswerBytesMax <= kControlBytesMax);
-  std::optional<Question> question = ParseQuestion(bytes.substr(0, kQuestionBytes));
+  static_assert(sizeof kConnectMessage + caller::kQuestionBytes + caller::kAnswerBytesMax <=
+                kControlBytesMax);
+  std::optional<caller::Question> question =
+      caller::ParseQuestion(bytes.substr(0, caller::kQuestionBytes));
   if (!question.has_value()) return false;
-  std::optional<Answer> owner = ParseAnswer(bytes.substr(kQuestionBytes));
+  std::optional<caller::Answer> owner = caller::ParseAnswer(bytes.substr(caller::kQuestionBytes));
   if (owner.has_value()) RecordRefusedConnect(*services_, *owner, question->remote);
   return owner.has_value();
 }

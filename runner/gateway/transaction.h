@@ -21,7 +21,7 @@ namespace gateway {
 class Transaction {
  public:
   // Everything is borrowed for the life of the transaction.
-  Transaction(Services& services, const Answer& owner, const RequestContext& context,
+  Transaction(Services& services, const caller::Answer& owner, const RequestContext& context,
               Upstream& upstream, ClientRequest& client);
 
   // Answers or aborts the request.
@@ -55,7 +55,7 @@ class Transaction {
   Task<Done> SwitchProtocols(const codec::ResponseHead& head);
 
   Services& services_;
-  const Answer& owner_;
+  const caller::Answer& owner_;
   const RequestContext& context_;
   Upstream& upstream_;
   ClientRequest& client_;
@@ -82,7 +82,7 @@ class Transaction {
 class TransactionHandler final : public RequestHandler {
  public:
   // Everything is borrowed.
-  TransactionHandler(Services& services, const Answer& owner, const RequestContext& context,
+  TransactionHandler(Services& services, const caller::Answer& owner, const RequestContext& context,
                      Upstream& upstream)
       : services_(services), owner_(owner), context_(context), upstream_(upstream) {}
 
@@ -91,7 +91,7 @@ class TransactionHandler final : public RequestHandler {
 
  private:
   Services& services_;
-  const Answer& owner_;
+  const caller::Answer& owner_;
   const RequestContext& context_;
   Upstream& upstream_;
 };

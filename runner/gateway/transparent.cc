@@ -37,7 +37,7 @@ struct Aim {
   std::string engine = "nftables";  // Who refuses: "opa" where a policy could allow it.
 };
 
-Aim AimOf(Services& services, const Endpoint& end) {
+Aim AimOf(Services& services, const caller::Endpoint& end) {
   policy::Address address{end.address};
   Aim aim;
   aim.authority = {policy::RenderAddress(address), end.port};
@@ -60,7 +60,7 @@ Aim AimOf(Services& services, const Endpoint& end) {
   return aim;
 }
 
-bool RecordRefusal(Services& services, const Answer& owner, const Aim& aim,
+bool RecordRefusal(Services& services, const caller::Answer& owner, const Aim& aim,
                    std::string_view transport) {
   Event event = NewConnectionEvent(owner, Event::Outcome::kDenied);
   event.host = aim.authority.host;
@@ -76,11 +76,11 @@ bool RecordRefusal(Services& services, const Answer& owner, const Aim& aim,
 }  // namespace
 
 Task<Done> ServeCaptured(Services& services, Fd socket) {
-  std::optional<Endpoint> local = EndOf(socket.get(), ::getpeername);
-  std::optional<Endpoint> remote = EndOf(socket.get(), ::getsockname);
+  std::optional<caller::Endpoint> local = EndOf(socket.get(), ::getpeername);
+  std::optional<caller::Endpoint> remote = EndOf(socket.get(), ::getsockname);
   Stream client(services.loop, std::move(socket));
   if (!local.has_value() || !remote.has_value()) co_return Done{};  // Gone already.
-  Answer owner = co_await services.identities.Ask(*local, *remote);
+  caller::Answer owner = co_await services.identities.Ask(*local, *remote);
   // Every address has our name server at that port, over TCP as over UDP.
   if (remote->port == kDnsPort) {
     co_await ServeNameStream(services, owner, client);
@@ -95,16 +95,17 @@ Task<Done> ServeCaptured(Services& services, Fd socket) {
   co_return Done{};
 }
 
-bool MayServeCaptured(const policy::Policy& policy, const Endpoint& remote) {
+bool MayServeCaptured(const policy::Policy& policy, const caller::Endpoint& remote) {
   policy::Address address{remote.address};
   return remote.port == kDnsPort || SyntheticPool::Contains(address) ||
          CoversPort(policy, policy::RenderAddress(address), remote.port);
 }
 
-void RecordRefusedConnect(Services& services, const Answer& owner, const Endpoint& remote) {
+void RecordRefusedConnect(Services& services, const caller::Answer& owner,
+                          const caller::Endpoint& remote) {
   Authority authority{policy::RenderAddress(policy::Address{remote.address}), remote.port};
   const policy::CompiledPolicy& policy = services.policy.compiled();
-  policy::CallerMatch match = policy.MatchCaller(Judged(owner));
+  policy::CallerMatch match = policy.MatchCaller(caller::Judged(owner));
   OwnerDecision decided =
       DecideOwner(owner, policy.FindRoute(match, authority.host, authority.port));
   Aim aim{authority, std::move(decided.decision.reason), std::move(decided.engine)};

@@ -17,9 +17,10 @@ Task<Done> ServeCaptured(Services& services, Fd socket);
 
 // False when ServeCaptured refuses every connection to `remote` under this policy, whoever makes
 // it: an address that stands for no name and that no endpoint covers.
-bool MayServeCaptured(const policy::Policy& policy, const Endpoint& remote);
+bool MayServeCaptured(const policy::Policy& policy, const caller::Endpoint& remote);
 
 // Records the refusal of such a connection, which `owner` was not even let begin.
-void RecordRefusedConnect(Services& services, const Answer& owner, const Endpoint& remote);
+void RecordRefusedConnect(Services& services, const caller::Answer& owner,
+                          const caller::Endpoint& remote);
 
 }  // namespace gateway

@@ -64,12 +64,12 @@ bool HasBytes(int socket) {
 // One CONNECT. The order of its steps is OpenShell's.
 class Tunnel {
  public:
-  Tunnel(Services& services, const Answer& owner, Stream& client)
+  Tunnel(Services& services, const caller::Answer& owner, Stream& client)
       : services_(services),
         owner_(owner),
         client_(client),
         policy_(services.policy.Take()),
-        caller_match_(policy_->compiled().MatchCaller(Judged(owner))) {}
+        caller_match_(policy_->compiled().MatchCaller(caller::Judged(owner))) {}
 
   Task<Done> Run(const codec::RequestHead& head);
   // Without a CONNECT: nothing is answered to one.
@@ -96,7 +96,7 @@ class Tunnel {
   }
 
   Services& services_;
-  const Answer& owner_;
+  const caller::Answer& owner_;
   Stream& client_;
   Authority authority_;
   std::unique_ptr<LivePolicy::Lease> policy_;
@@ -360,14 +360,14 @@ Task<Done> Tunnel::ServeTls() {
   co_return Done{};
 }
 
-Task<Done> ServeCapturedTunnel(Services& services, const Answer& owner, Stream& client,
+Task<Done> ServeCapturedTunnel(Services& services, const caller::Answer& owner, Stream& client,
                                Authority authority) {
   Tunnel tunnel(services, owner, client);
   co_await tunnel.RunCaptured(std::move(authority));
   co_return Done{};
 }
 
-Task<Done> ServeTunnel(Services& services, const Answer& owner, Stream& client,
+Task<Done> ServeTunnel(Services& services, const caller::Answer& owner, Stream& client,
                        const codec::RequestHead& head) {
   Tunnel tunnel(services, owner, client);
   co_await tunnel.Run(head);

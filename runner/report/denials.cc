@@ -70,7 +70,7 @@ bool IsHost(std::string host) {
   return Consists(host, "abcdefghijklmnopqrstuvwxyz0123456789.-_:");
 }
 
-bool IsSane(const policy::Denial& denial) {
+bool IsSane(const advise::Denial& denial) {
   return !denial.host.empty() && denial.host.size() <= kHostBytesMax && IsHost(denial.host) &&
          Consists(denial.method, "ABCDEFGHIJKLMNOPQRSTUVWXYZ-_") &&
          (denial.path.empty() || denial.path[0] == '/' || denial.path == "*") &&
@@ -116,7 +116,7 @@ std::vector<policy::Operation> OperationsOf(const Json& facts) {
 
 // What the policy did not decide (a malformed request, a forbidden address, a secret on its way to
 // the wrong host), no line of a policy allows.
-bool IsByPolicy(const policy::Denial& denial, std::string_view engine, std::string_view reason) {
+bool IsByPolicy(const advise::Denial& denial, std::string_view engine, std::string_view reason) {
   // A name is refused because no endpoint is about it.
   if (engine.empty() || engine == "opa" || engine == "l7" || engine == "dns") return true;
   if (!engine.starts_with("l7-")) return false;
@@ -144,14 +144,14 @@ class Collector {
   DenialList Take() {
     // No line beside a deny rule helps.
     std::vector<DeniedRequest*> open;
-    std::vector<policy::Denial> denials;
+    std::vector<advise::Denial> denials;
     for (DeniedRequest& denied : list_.denials) {
       bool helps = denied.by_policy && denied.deny_rule.empty() && !IsMasked(denied.denial.host);
       if (!helps) continue;
       open.push_back(&denied);
       denials.push_back(denied.denial);
     }
-    std::vector<std::string> lines = policy::SuggestLines(denials);
+    std::vector<std::string> lines = advise::SuggestLines(denials);
     for (size_t i = 0; i < open.size(); ++i) open[i]->allow_line = std::move(lines[i]);
     return std::move(list_);
   }
@@ -165,7 +165,7 @@ class Collector {
     if (facts != nullptr && facts->StringAt("decision") == "failed") return AddFailure(*facts);
     if (event.IntegerAt("action_id") != kDenied) return;
     if (facts == nullptr) return Drop();
-    policy::Denial denial{.host = facts->StringAt("host"),
+    advise::Denial denial{.host = facts->StringAt("host"),
                           .port = 0,
                           .method = MethodOf(event, *facts),
                           .path = facts->StringAt("path"),
@@ -202,7 +202,7 @@ class Collector {
   }
 
   void Add(DeniedRequest denied) {
-    const policy::Denial& denial = denied.denial;
+    const advise::Denial& denial = denied.denial;
     std::string asked;
     for (const policy::Operation& one : denial.operations) asked += OperationText(one) + "\n";
     const Key key{denial.host, denial.port, denial.method, denial.path, denial.binary, asked};

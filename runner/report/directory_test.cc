@@ -40,7 +40,7 @@ ReportInput Sample() {
   input.record.changes = {1, 1, 0, 4, false, true};
   DeniedRequest denied;
   denied.denial = {"h.example", 443, "", "", "/usr/bin/curl"};
-  denied.allow_line = policy::SuggestLine(denied.denial);
+  denied.allow_line = advise::SuggestLine(denied.denial);
   input.record.denials = {denied};
   input.files = {{"a", "", FileState::kCreated, "", "100644", false, 1, 0, 2}};
   input.patch = std::string("+a\xff\0", 4);

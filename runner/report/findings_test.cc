@@ -42,12 +42,12 @@ TEST_CASE("Denied requests are findings too, and every finding stands somewhere"
 
 TEST_CASE("A refused operation is a finding that says which, and what allows it") {
   RunRecord record = Sample();
-  policy::Denial& denial = record.denials[0].denial;
+  advise::Denial& denial = record.denials[0].denial;
   denial.operations = {{"", "", {}, "", "tools/call", "x\n::error::y"}};
   CHECK(AllFindings(record)[3].message.starts_with("refused: POST h.example/p: tools/call x "));
   CHECK(AllFindings(record)[3].message.find('\n') == std::string::npos);
   denial.operations = {{"mutation", "", {"a"}, "", "", ""}};
-  record.denials[0].allow_line = policy::SuggestLine(denial);
+  record.denials[0].allow_line = advise::SuggestLine(denial);
   CHECK(AllFindings(record)[3].message ==
         "refused: POST h.example/p: mutation {a} by /usr/bin/curl; to allow it (this opens a "
         "way for data to leave): rules: [{allow: "

@@ -143,7 +143,7 @@ std::string RenderDenials(const RunRecord& record) {
       "<th class=\"n\">Times</th><th>Why</th></tr>\n" +
       rows + "</table></div>\n" + MoreRows(record.denials.size(), "events.log") + unread;
   if (const std::vector<std::string> lines = AllowLines(record.denials); !lines.empty()) {
-    std::string yaml = "# " + std::string(policy::kSuggestionWarning) + "\nendpoints:\n";
+    std::string yaml = "# " + std::string(advise::kSuggestionWarning) + "\nendpoints:\n";
     for (const std::string& line : lines) yaml += "  - \"" + line + "\"\n";
     body +=
         "<div class=\"allow\"><p>If the agent needs these requests, allow them by adding this to "
@@ -157,7 +157,7 @@ std::string RenderDenials(const RunRecord& record) {
     body +=
         "<div class=\"allow\"><p>For requests that are judged by operation, add this to their "
         "endpoint, in OpenShell’s schema:</p><pre>" +
-        Text("# " + std::string(policy::kSuggestionWarning) + "\n" + rules, 100000) +
+        Text("# " + std::string(advise::kSuggestionWarning) + "\n" + rules, 100000) +
         "</pre></div>\n";
   }
   return Section("Refused requests", "", body);

@@ -51,13 +51,13 @@ Result<PostedReport> ReadReport(const std::string& directory) {
   }
   // Advice that somebody may paste is worked out here, not taken from the file.
   std::vector<DeniedRequest*> advised;
-  std::vector<policy::Denial> denials;
+  std::vector<advise::Denial> denials;
   for (DeniedRequest& denied : run.record.denials) {
     if (denied.allow_line.empty()) continue;
     advised.push_back(&denied);
     denials.push_back(denied.denial);
   }
-  std::vector<std::string> lines = policy::SuggestLines(denials);
+  std::vector<std::string> lines = advise::SuggestLines(denials);
   for (size_t i = 0; i < advised.size(); ++i) advised[i]->allow_line = std::move(lines[i]);
   ReportInput input{std::move(run.record), report.files, report.patch, std::move(run.agent_text)};
   input.agent_tail = std::move(run.agent_tail);

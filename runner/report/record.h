@@ -166,10 +166,10 @@ struct Finding {
 
 // Requests the gateway refused, equal ones counted once.
 struct DeniedRequest {
-  policy::Denial denial;
+  advise::Denial denial;
   std::string reason;  // The gateway's.
   int64_t count = 1;
-  std::string allow_line;  // policy::SuggestLine; empty: nothing can allow it.
+  std::string allow_line;  // advise::SuggestLine; empty: nothing can allow it.
   std::string deny_rule;   // "file:line:col" of the deny rule that refused it, if one did.
   bool by_policy = false;  // The policy's answer, so another policy may allow it. Not in run.json.
 };

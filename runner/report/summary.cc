@@ -132,7 +132,7 @@ std::string RenderDenials(const RunRecord& record, Extent extent) {
   std::vector<std::string> lines = AllowLines(record.denials);
   if (!lines.empty()) {
     const size_t lines_shown = std::min(lines.size(), extent.rows);
-    std::string yaml = "# " + std::string(policy::kSuggestionWarning) + "\nendpoints:\n";
+    std::string yaml = "# " + std::string(advise::kSuggestionWarning) + "\nendpoints:\n";
     for (size_t i = 0; i < lines_shown; ++i) yaml += "  - \"" + lines[i] + "\"\n";
     if (lines.size() > lines_shown) yaml += "  # more in policy-suggestion.yml\n";
     out +=
@@ -146,7 +146,7 @@ std::string RenderDenials(const RunRecord& record, Extent extent) {
   return out +
          "\nFor requests that are judged by operation, add this to their endpoint, in OpenShell's "
          "schema:\n\n" +
-         codec::MarkdownFence("# " + std::string(policy::kSuggestionWarning) + "\n" + rules, "yaml",
+         codec::MarkdownFence("# " + std::string(advise::kSuggestionWarning) + "\n" + rules, "yaml",
                               8000);
 }
 

@@ -81,14 +81,14 @@ TEST_CASE("The summary says outcome, changes, refusals and the line that would a
 
 TEST_CASE("What is judged by operation is shown with the rule that would allow it") {
   ReportInput input = Sample();
-  policy::Denial& denial = input.record.denials[0].denial;
+  advise::Denial& denial = input.record.denials[0].denial;
   denial.protocol = "mcp";
   denial.operations = {{"", "", {}, "", "tools/call", "drop_tables"}};
-  input.record.denials[0].allow_line = policy::SuggestLine(denial);
+  input.record.denials[0].allow_line = advise::SuggestLine(denial);
   const std::string out = RenderSummary(input);
   CAPTURE(out);
   CHECK(out.find("| `POST h.example/v1/x: tools/call drop_tables` |") != std::string::npos);
-  CHECK(out.find("```yaml\n# " + std::string(policy::kSuggestionWarning) +
+  CHECK(out.find("```yaml\n# " + std::string(advise::kSuggestionWarning) +
                  "\n# h.example:443/v1/x\n"
                  "rules: [{allow: {method: 'tools/call', tool: 'drop_tables'}}]\n```") !=
         std::string::npos);

@@ -181,7 +181,7 @@ std::string DescribeLimit(const LimitRecord& limit) {
   return "no limit";
 }
 
-std::string DescribeAttempt(const policy::Denial& denial) {
+std::string DescribeAttempt(const advise::Denial& denial) {
   // ICMP has no ports.
   const std::string at =
       denial.port == 0 ? denial.host : denial.host + ":" + std::to_string(denial.port);
@@ -260,7 +260,7 @@ std::vector<std::string> AllowLines(const std::vector<DeniedRequest>& denials) {
 std::vector<std::string> AllowRules(const std::vector<DeniedRequest>& denials, size_t rows_max) {
   std::vector<std::string> rules;
   for (const DeniedRequest& denied : denials) {
-    const policy::Denial& denial = denied.denial;
+    const advise::Denial& denial = denied.denial;
     if (denial.operations.empty() || !IsPrintable(denied.allow_line)) continue;
     // A path is a stranger's, and what follows a comment's line end would be pasted.
     std::string place = "# " + denial.host + ":" + std::to_string(denial.port) + denial.path;

@@ -28,7 +28,7 @@ std::string DescribeChanges(const ChangesRecord& changes);
 std::string DescribeLimit(const LimitRecord& limit);
 // "POST api.example.com/v1/x", "connect to example.com:22", "POST api.example.com/graphql: mutation
 // {createIssue}". From outside: not neutral.
-std::string DescribeAttempt(const policy::Denial& denial);
+std::string DescribeAttempt(const advise::Denial& denial);
 // "policy.yml at main (1234567)".
 std::string DescribePolicy(const PolicyRecord& policy);
 // "2 turns, 1 tool call, 3 600 tokens in (900 cached), 120 out"; empty when nothing was counted.

@@ -43,7 +43,7 @@ TEST_CASE("DescribeAttempt shows the port where it says something") {
 }
 
 TEST_CASE("DescribeAttempt says what the request carried") {
-  policy::Denial denial{"a.example", 443, "POST", "/graphql", ""};
+  advise::Denial denial{"a.example", 443, "POST", "/graphql", ""};
   denial.operations = {{"mutation", "", {"createIssue"}, "", "", ""}, {"", "", {}, "3f2a", "", ""}};
   CHECK(DescribeAttempt(denial) ==
         "POST a.example/graphql: mutation {createIssue}, persisted query 3f2a");

@@ -33,11 +33,11 @@ Status WriteWhole(int directory, const std::string& name, std::string_view bytes
 }
 
 std::string RenderSuggestion(const RunRecord& record) {
-  std::vector<policy::Denial> denials;
+  std::vector<advise::Denial> denials;
   for (const DeniedRequest& denied : record.denials) {
     if (!denied.allow_line.empty()) denials.push_back(denied.denial);
   }
-  std::string yaml = policy::SuggestPolicy(denials);
+  std::string yaml = advise::SuggestPolicy(denials);
   return yaml.empty() ? "# nothing to suggest: no refused request can be allowed\n" : yaml;
 }
 

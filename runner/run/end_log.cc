@@ -18,7 +18,7 @@ constexpr size_t kTextBytesMax = 300;
 std::string Shown(const std::string& text) { return codec::NeutralLine(text, kTextBytesMax); }
 
 // "CONNECT", "POST /v1/x".
-std::string Attempt(const policy::Denial& denial) {
+std::string Attempt(const advise::Denial& denial) {
   if (denial.method.empty()) return "CONNECT";
   return denial.path.empty() ? denial.method : denial.method + " " + Shown(denial.path);
 }
@@ -79,7 +79,7 @@ void LogRefusals(const report::RunRecord& record, const std::string& directory) 
                              [](const auto& denied) { return !denied.allow_line.empty(); });
   if (advised)
     logging::Info("the allow lines are suggestions only",
-                  {{"warning", policy::kSuggestionWarning}});
+                  {{"warning", advise::kSuggestionWarning}});
   LogMore("more requests refused", record.denials.size(), directory + "/events.log");
 }
 

@@ -112,7 +112,7 @@ void Recorder::Note(const sandbox::Sandbox& sandbox) {
   }
 }
 
-void Recorder::Note(const sandbox::ConnectWatch& connects, const gateway::ProgramLinks& links) {
+void Recorder::Note(const sandbox::ConnectWatch& connects, const caller::ProgramLinks& links) {
   std::string note = connects.descriptor() >= 0 ? "identified when it connects"
                                                 : "searched for among all processes of the sandbox";
   for (const std::string& warning : links.warnings) note += "; not followed: " + warning;

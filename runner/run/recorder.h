@@ -33,7 +33,7 @@ class Recorder {
   void NoteCommand(const std::vector<std::string>& argv) { input_.record.agent.command = argv; }
   void Note(const sandbox::Sandbox& sandbox);
   // How it is known who connects: the policy's links that could not be followed.
-  void Note(const sandbox::ConnectWatch& connects, const gateway::ProgramLinks& links);
+  void Note(const sandbox::ConnectWatch& connects, const caller::ProgramLinks& links);
   // Once the agent has ended: its figures, and which limits were used up to where.
   void Note(const AgentEnd& end, sandbox::Sandbox& sandbox);
   // Once the gateway has ended: the processor time of agentic-ci's own processes.

@@ -318,10 +318,10 @@ gateway::Door DoorFor(sandbox::DoorKind kind) {
 }
 
 // Where the policy's programs are links, as the sandbox shows them before its agent can.
-Result<gateway::ProgramLinks> FollowLinks(const policy::Policy& policy, pid_t init) {
+Result<caller::ProgramLinks> FollowLinks(const policy::Policy& policy, pid_t init) {
   Fd root = TRY(sys::Open("/proc/" + std::to_string(init) + "/root", O_PATH | O_DIRECTORY)
                     .Context("looking into the sandbox"));
-  gateway::ProgramLinks links = gateway::FollowProgramLinks(policy, root.get());
+  caller::ProgramLinks links = caller::FollowProgramLinks(policy, root.get());
   for (const std::string& warning : links.warnings) {
     logging::Warn("a program's link is not followed", {{"why", warning}});
   }
@@ -388,12 +388,12 @@ Status RunAgent(const Request& request, ReportDirectory& directory, Recorder& re
   TRY(Connect(sandbox, gateway));
   recorder.Phase("sandbox");
 
-  gateway::ProgramLinks links = TRY(FollowLinks(plan.policy.parsed.policy, sandbox.init_pid()));
+  caller::ProgramLinks links = TRY(FollowLinks(plan.policy.parsed.policy, sandbox.init_pid()));
   TRY(sandbox.Go().Context("starting the agent"));
   recorder.Note(sandbox.connects(), links);
   recorder.secrets() = MaskOf(secrets);
-  gateway::ConnectionOwners owners(sandbox.init_pid(), sandbox.connects().descriptor() >= 0,
-                                   sandbox.TakeDiagnostics(), std::move(links));
+  caller::ConnectionOwners owners(sandbox.init_pid(), sandbox.connects().descriptor() >= 0,
+                                  sandbox.TakeDiagnostics(), std::move(links));
   logging::Info("agent started", {{"agent", request.agent}, {"isolation", "namespaces"}});
   PolicyReload reload = NewReload(request, plan);
   OutputFiles files{plan.agent.streams_json ? directory.agent_jsonl.get() : -1,

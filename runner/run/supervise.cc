@@ -48,9 +48,9 @@ EndKind EndOf(sandbox::Limit limit) {
 
 class Supervisor {
  public:
-  Supervisor(sandbox::Sandbox& sandbox, gateway::Gateway& gateway,
-             gateway::ConnectionOwners& owners, PolicyReload& reload, int identity, int signals,
-             const Request& request, const OutputFiles& files, codec::SecretMask& secrets)
+  Supervisor(sandbox::Sandbox& sandbox, gateway::Gateway& gateway, caller::ConnectionOwners& owners,
+             PolicyReload& reload, int identity, int signals, const Request& request,
+             const OutputFiles& files, codec::SecretMask& secrets)
       : sandbox_(sandbox),
         gateway_(gateway),
         owners_(owners),
@@ -85,7 +85,7 @@ class Supervisor {
   Status Turn();
   Status Read(int fd, AgentOutput::Pipe pipe, bool* open);
   bool Pass(const sandbox::Connect& connect);
-  bool Refuse(const sandbox::Connect& connect, const gateway::Answer& owner);
+  bool Refuse(const sandbox::Connect& connect, const caller::Answer& owner);
   void TakeConnect(short events);
   // Reads on in the executables that calls and questions wait for, a piece each turn.
   void Verify();
@@ -103,7 +103,7 @@ class Supervisor {
 
   sandbox::Sandbox& sandbox_;
   gateway::Gateway& gateway_;
-  gateway::ConnectionOwners& owners_;
+  caller::ConnectionOwners& owners_;
   PolicyReload& reload_;
   int identity_;
   int signals_;
@@ -144,10 +144,10 @@ Status Supervisor::Read(int fd, AgentOutput::Pipe pipe, bool* open) {
 
 // Spares the caller a connection that would be accepted and reset. What is not refused here, the
 // gateway still judges.
-bool Supervisor::Refuse(const sandbox::Connect& connect, const gateway::Answer& owner) {
+bool Supervisor::Refuse(const sandbox::Connect& connect, const caller::Answer& owner) {
   std::optional<sandbox::Target> target = sandbox_.connects().ReadCapturedTarget(connect);
   if (!target) return false;
-  gateway::Endpoint remote{target->address.bytes, target->port};
+  caller::Endpoint remote{target->address.bytes, target->port};
   if (gateway::MayServeCaptured(reload_.in_force(), remote)) return false;
   if (!gateway_.RecordRefusedConnect(remote, owner).ok()) return false;
   idle_ = NextIdle();
@@ -157,7 +157,7 @@ bool Supervisor::Refuse(const sandbox::Connect& connect, const gateway::Answer& 
 
 // Lets the call go on or refuses it, unless an executable of its caller is still to be read.
 bool Supervisor::Pass(const sandbox::Connect& connect) {
-  std::optional<gateway::Connector> connector = owners_.Examine(connect.thread, connect.socket);
+  std::optional<caller::Connector> connector = owners_.Examine(connect.thread, connect.socket);
   if (connector && connector->pending) return false;
   if (connector && Refuse(connect, connector->owner)) return true;
   bool waited = sandbox_.connects().Continue(connect);
@@ -329,7 +329,7 @@ std::optional<EndKind> PendingEnd() {
 }
 
 Result<AgentEnd> Supervise(sandbox::Sandbox& sandbox, gateway::Gateway& gateway,
-                           gateway::ConnectionOwners& owners, PolicyReload& reload, int identity,
+                           caller::ConnectionOwners& owners, PolicyReload& reload, int identity,
                            int signals, const Request& request, const OutputFiles& files,
                            codec::SecretMask& secrets) {
   return Supervisor(sandbox, gateway, owners, reload, identity, signals, request, files, secrets)

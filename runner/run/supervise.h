@@ -58,7 +58,7 @@ struct AgentEnd {
 // are added that the gateway fetches meanwhile. On return nothing of the sandbox is alive. Fails
 // only when waiting itself fails.
 Result<AgentEnd> Supervise(sandbox::Sandbox& sandbox, gateway::Gateway& gateway,
-                           gateway::ConnectionOwners& owners, PolicyReload& reload, int identity,
+                           caller::ConnectionOwners& owners, PolicyReload& reload, int identity,
                            int signals, const Request& request, const OutputFiles& files,
                            codec::SecretMask& secrets);
 

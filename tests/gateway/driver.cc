@@ -81,7 +81,7 @@ Status Obey(gateway::Gateway& running, const std::string& line) {
 
 // Answers until standard input ends, or the gateway does.
 Status AnswerUntilEnd(gateway::Gateway& running, int identity, pid_t init) {
-  gateway::ConnectionOwners owners(init, false, Fd(), {});
+  caller::ConnectionOwners owners(init, false, Fd(), {});
   pollfd entries[3] = {
       {identity, POLLIN, 0}, {STDIN_FILENO, POLLIN, 0}, {running.pidfd(), POLLIN, 0}};
   for (;;) {

@@ -147,7 +147,7 @@ ReportInput Full() {
   operation.denial = {"api.github.com", 443, "POST", "/graphql", curl, "graphql"};
   operation.denial.operations = {{"mutation", "Open", {"createIssue"}, "", "", ""}};
   operation.reason = "GraphQL operation blocked by endpoint policy";
-  operation.allow_line = policy::SuggestLine(operation.denial);
+  operation.allow_line = advise::SuggestLine(operation.denial);
   input.record.denials = denied.denials;
   input.record.denials.push_back(operation);
   input.record.findings = {{report::FindingSource::kGate, "large-file", report::Severity::kNote,
