@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
+#include <signal.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -18,7 +19,11 @@
 namespace sandbox {
 namespace {
 
-constexpr char kSite[] = "/tmp";  // Covered by a mount in a namespace of the probe's own.
+constexpr char kProbeSite[] = "/tmp";  // Covered by a mount in a namespace of the probe's own.
+
+pid_t Fork() {
+  return static_cast<pid_t>(::syscall(SYS_clone, SIGCHLD, nullptr, nullptr, nullptr, nullptr));
+}
 
 int FailureUnless(bool worked) { return worked ? 0 : errno; }
 
@@ -35,7 +40,8 @@ int EnterUser() {
 int EnterMount() {
   if (::unshare(CLONE_NEWNS) != 0) return errno;
   if (::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) return errno;
-  return FailureUnless(::mount("tmpfs", kSite, "tmpfs", MS_NOSUID | MS_NODEV, "size=64k") == 0);
+  return FailureUnless(::mount("tmpfs", kProbeSite, "tmpfs", MS_NOSUID | MS_NODEV, "size=64k") ==
+                       0);
 }
 
 int EnterOthers() {
@@ -49,7 +55,7 @@ int SetHostName() { return FailureUnless(::sethostname("probe", 5) == 0); }
 // the kernel mounts no other in it.
 int MountProc() {
   if (::unshare(CLONE_NEWPID) != 0) return errno;
-  pid_t child = ::fork();
+  pid_t child = Fork();
   if (child < 0) return errno;
   if (child == 0) {
     bool made = ::mkdir("/tmp/proc", 0755) == 0;
@@ -83,8 +89,8 @@ constexpr struct {
 
 Result<std::vector<NamespaceStep>> ProbeNamespaces() {
   auto [read_end, write_end] = TRY(sys::Pipe());
-  pid_t child = ::fork();
-  if (child < 0) return Errno("fork");
+  pid_t child = Fork();
+  if (child < 0) return Errno("clone");
   if (child == 0) {
     for (const auto& step : kSteps) {
       auto failure = static_cast<char>(step.attempt());
