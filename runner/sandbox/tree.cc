@@ -361,9 +361,11 @@ Status Builder::CarryScratch(const MountStep& step) {
   return Bind(place, step.target, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
 }
 
-// What cannot be reached from here, with the agent's rights and more, needs no mask.
+// What cannot be reached from here, with the agent's rights and more, needs no mask; nor does what
+// a place of the sandbox's own covers, such as a home in /var/tmp.
 Status Builder::CarryMask(const MountStep& step) {
-  if (Result<Fd> place = Find(step.target); !place.ok() && errno == EACCES) return Ok();
+  Result<Fd> place = Find(step.target);
+  if (!place.ok() && (errno == EACCES || errno == ENOENT)) return Ok();
   return Bind(step.is_directory ? kUnreadableDirectory : kEmptyFile, step.target, kSealed);
 }
 
