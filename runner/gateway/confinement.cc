@@ -2,55 +2,23 @@
 #include "gateway/confinement.h"
 
 #include <errno.h>
-#include <linux/landlock.h>
 #include <seccomp.h>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include <array>
 #include <memory>
 
-#include "base/fd.h"
 #include "base/free_with.h"
+#include "base/privileges.h"
 
 namespace gateway {
 namespace {
 
-// Every file right that Landlock knows in ABI 1; later ones are added below. None is granted back.
-constexpr uint64_t kAllFileRightsAbi1 = (uint64_t{1} << 13) - 1;
-constexpr uint64_t kRefer = uint64_t{1} << 13;     // ABI 2.
-constexpr uint64_t kTruncate = uint64_t{1} << 14;  // ABI 3.
-constexpr uint64_t kIoctlDev = uint64_t{1} << 15;  // ABI 5.
-constexpr uint64_t kBindTcp = 1;                   // ABI 4, of the network rights.
-constexpr uint64_t kScopes = 3;                    // ABI 6: abstract sockets and signals.
-
-// The kernel's headers of today's distributions do not have the later members.
-struct RulesetAttributes {
-  uint64_t files = 0;
-  uint64_t network = 0;
-  uint64_t scopes = 0;
-};
-
 // Landlock is the second lock here: the filter below already lets no file be opened. So a kernel
 // without it is no reason to refuse.
 Status RestrictFiles() {
-  long abi = ::syscall(SYS_landlock_create_ruleset, nullptr, 0, LANDLOCK_CREATE_RULESET_VERSION);
-  if (abi < 1) return Ok();
-  RulesetAttributes attributes;
-  attributes.files = kAllFileRightsAbi1;
-  if (abi >= 2) attributes.files |= kRefer;
-  if (abi >= 3) attributes.files |= kTruncate;
-  if (abi >= 4) attributes.network = kBindTcp;
-  if (abi >= 5) attributes.files |= kIoctlDev;
-  if (abi >= 6) attributes.scopes = kScopes;
-  size_t size = abi >= 6 ? 24 : (abi >= 4 ? 16 : 8);
-  Fd ruleset(static_cast<int>(::syscall(SYS_landlock_create_ruleset, &attributes, size, 0)));
-  if (!ruleset.valid()) return Errno("landlock_create_ruleset");
-  if (::syscall(SYS_landlock_restrict_self, ruleset.get(), 0) != 0) {
-    return Errno("landlock_restrict_self");
-  }
-  return Ok();
+  Fd ruleset = TRY(sys::landlock::CreateRuleset(sys::landlock::kBindTcp));
+  return ruleset.valid() ? sys::landlock::Restrict(ruleset.get()) : Ok();
 }
 
 // What an epoll loop with OpenSSL and c-ares calls. No open, no exec, no fork, no ptrace, no kill.
@@ -160,7 +128,7 @@ constexpr bool kFiltered = true;
 }  // namespace
 
 Status ConfineSelf() {
-  if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return Errno("prctl(PR_SET_NO_NEW_PRIVS)");
+  TRY(sys::ForgoNewPrivileges());
   if (::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0) return Errno("prctl(PR_SET_DUMPABLE)");
   TRY(RestrictFiles());
 #if !defined(__SANITIZE_ADDRESS__)

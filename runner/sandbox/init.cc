@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
-#include <linux/capability.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -17,6 +16,7 @@
 #include <algorithm>
 #include <string>
 
+#include "base/privileges.h"
 #include "base/sys.h"
 #include "sandbox/control.h"
 #include "sandbox/landlock.h"
@@ -100,19 +100,8 @@ Status Init::Build() {
 
 // Nothing of what follows needs a capability; nothing that is started can ever get one.
 Status Init::DropPrivileges() {
-  if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return Errno("prctl(PR_SET_NO_NEW_PRIVS)");
-  for (unsigned long capability = 0; capability <= 63; ++capability) {
-    if (::prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) != 0 && errno != EINVAL) {
-      return Errno("prctl(PR_CAPBSET_DROP)");
-    }
-  }
-  if (::prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) != 0) {
-    return Errno("prctl(PR_CAP_AMBIENT)");
-  }
-  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
-  __user_cap_data_struct none[2] = {};
-  if (::syscall(SYS_capset, &header, none) != 0) return Errno("capset");
-  return Ok();
+  TRY(sys::ForgoNewPrivileges());
+  return sys::DropCapabilities(0);
 }
 
 Status SetLimit(decltype(RLIMIT_CORE) resource, rlim_t value) {
@@ -145,7 +134,7 @@ Status Init::Enter() {
   if (::chdir(plan_.workdir.c_str()) != 0) return Errno("chdir " + plan_.workdir);
   TRY(DropPrivileges());
   Fd ruleset = TRY(BuildLandlock(plan_.landlock, plan_.landlock_required));
-  if (ruleset.valid()) TRY(ApplyLandlock(ruleset.get()));
+  if (ruleset.valid()) TRY(sys::landlock::Restrict(ruleset.get()));
   // Landlock before seccomp: the filter forbids calls that opening the rules' paths may need.
   Fd watch = TRY(Filter());
   return sys::SendMessage(hands_.control.get(), control::kWatch, watch.get());

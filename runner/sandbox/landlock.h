@@ -10,16 +10,10 @@
 
 namespace sandbox {
 
-// The kernel's Landlock ABI; 0 where there is none.
-int LandlockAbi();
-
 // A ruleset in which each rule's path may be read and executed, or also written. Paths are opened
 // now, so it must be built where they mean what the agent will see. A path that does not exist is
 // passed over, or an error when `required`. An invalid Fd: this kernel has no Landlock, which is an
 // error when `required`.
 Result<Fd> BuildLandlock(const std::vector<LandlockRule>& rules, bool required);
-
-// Puts the calling process and all it starts under the ruleset, for good. Needs no_new_privs.
-Status ApplyLandlock(int ruleset);
 
 }  // namespace sandbox

@@ -17,10 +17,10 @@
 #include <map>
 
 #include "base/log.h"
+#include "base/privileges.h"
 #include "base/sys.h"
 #include "sandbox/control.h"
 #include "sandbox/init.h"
-#include "sandbox/landlock.h"
 #include "sandbox/limit/usage.h"
 #include "sandbox/seccomp.h"
 #include "sandbox/tree_copy.h"
@@ -142,7 +142,7 @@ std::vector<Control> Controls(const Cgroup& cgroup, const SandboxPlan& plan,
   }
   add("capabilities", "enforced", "none, and no_new_privs");
   add("seccomp", "enforced", "system-call filter");
-  int abi = LandlockAbi();
+  int abi = sys::landlock::Abi();
   add("landlock", abi > 0 ? "enforced" : "unavailable",
       abi > 0 ? "ABI " + std::to_string(abi) : "this kernel does not support Landlock");
   if (scratch.empty()) {

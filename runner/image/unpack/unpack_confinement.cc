@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <linux/capability.h>
-#include <linux/landlock.h>
 #include <linux/mount.h>
 #include <sched.h>
 #include <seccomp.h>
@@ -22,6 +21,7 @@
 
 #include "base/fd.h"
 #include "base/free_with.h"
+#include "base/privileges.h"
 #include "base/sys.h"
 #include "base/user_namespace.h"
 
@@ -58,16 +58,6 @@ Status EnterDirectory(int directory) {
   return Ok();
 }
 
-// setxattr of security.capability, and modes with setgid: all else the owner of files may do.
-Status DropCapabilities() {
-  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
-  std::array<__user_cap_data_struct, 2> data{};
-  uint32_t kept = 1U << CAP_SETFCAP | 1U << CAP_FSETID;
-  data[0] = {kept, kept, 0};
-  if (::syscall(SYS_capset, &header, data.data()) != 0) return Errno("capset");
-  return Ok();
-}
-
 Status Limit(int resource, rlim_t most) {
   rlimit limit{};
   if (::getrlimit(static_cast<__rlimit_resource>(resource), &limit) != 0) return Errno("getrlimit");
@@ -77,34 +67,14 @@ Status Limit(int resource, rlim_t most) {
 }
 
 // Landlock is a second wall here: the root already is this directory. So a kernel without it is no
-// reason to refuse, but false. Numbers: include/uapi/linux/landlock.h, newer than Debian 12's.
+// reason to refuse, but false.
 Result<bool> RestrictFiles() {
-  long abi = ::syscall(SYS_landlock_create_ruleset, nullptr, 0, LANDLOCK_CREATE_RULESET_VERSION);
-  if (abi < 1) return false;
-  struct {
-    uint64_t files;
-    uint64_t network;
-    uint64_t scopes;
-  } attributes{};
-  attributes.files = (uint64_t{1} << 13) - 1;
-  if (abi >= 2) attributes.files |= uint64_t{1} << 13;  // Linking from one directory to another.
-  if (abi >= 3) attributes.files |= uint64_t{1} << 14;  // Truncating.
-  if (abi >= 4) attributes.network = 3;
-  if (abi >= 6) attributes.scopes = 3;
-  size_t size = abi >= 6 ? 24 : (abi >= 4 ? 16 : 8);
-  Fd ruleset(static_cast<int>(::syscall(SYS_landlock_create_ruleset, &attributes, size, 0)));
-  if (!ruleset.valid()) return Errno("landlock_create_ruleset");
+  using namespace sys::landlock;
+  Fd ruleset = TRY(CreateRuleset(kBindTcp | kConnectTcp));
+  if (!ruleset.valid()) return false;
   Fd root = TRY(sys::Open("/", O_PATH | O_DIRECTORY));
-  landlock_path_beneath_attr beneath{};
-  beneath.allowed_access = attributes.files & ~uint64_t{LANDLOCK_ACCESS_FS_EXECUTE};
-  beneath.parent_fd = root.get();
-  if (::syscall(SYS_landlock_add_rule, ruleset.get(), LANDLOCK_RULE_PATH_BENEATH, &beneath, 0) !=
-      0) {
-    return Errno("landlock_add_rule");
-  }
-  if (::syscall(SYS_landlock_restrict_self, ruleset.get(), 0) != 0) {
-    return Errno("landlock_restrict_self");
-  }
+  TRY(Allow(ruleset.get(), root.get(), kAllFiles & ~kExecute));
+  TRY(Restrict(ruleset.get()));
   return true;
 }
 
@@ -190,10 +160,11 @@ Result<std::vector<std::string>> ConfineUnpacking(int directory) {
   // Set after the change of ids, which clears it.
   if (::prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) return Errno("prctl(PR_SET_PDEATHSIG)");
   TRY(EnterDirectory(directory));
-  TRY(DropCapabilities());
+  // setxattr of security.capability, and modes with setgid: all else the owner of files may do.
+  TRY(sys::DropCapabilities(1U << CAP_SETFCAP | 1U << CAP_FSETID));
   TRY(Limit(RLIMIT_CORE, 0));
   TRY(Limit(RLIMIT_NOFILE, kFilesMax));
-  if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return Errno("prctl(PR_SET_NO_NEW_PRIVS)");
+  TRY(sys::ForgoNewPrivileges());
   std::vector<std::string> waivers;
   bool restricted = TRY(RestrictFiles());
   if (!restricted)
