@@ -42,8 +42,8 @@ struct Answer {
 // Who a policy is asked about: the owner, without programs where they grant nothing.
 policy::Caller Judged(const Answer& owner);
 
-// The wire form: fixed-size questions, answers of at most kAnswerBytesMax. Parsing is strict: a
-// wrong size, a length that does not add up or trailing bytes give nullopt.
+// The wire form (base/wire.h): fixed-size questions, answers of at most kAnswerBytesMax. nullopt
+// for anything else.
 constexpr size_t kQuestionBytes = 44;
 constexpr size_t kAnswerBytesMax = 32768;
 std::string RenderQuestion(const Question& question);

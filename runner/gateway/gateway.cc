@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "base/sys.h"
+#include "base/wire.h"
 #include "gateway/limits.h"
 #include "gateway/policy_wire.h"
 #include "gateway/server.h"
@@ -60,13 +61,12 @@ Result<Gateway> Gateway::Start(GatewayConfig config) {
   sys::Message ready = TRY(sys::ReceiveMessage(gateway.control_.get(), kReadyMessageBytesMax,
                                                Deadline::After(kStartTimeout))
                                .Context("starting the gateway"));
-  if (ready.bytes.empty()) return Error{Code::kIo, "starting the gateway: it ended"};
-  if (ready.bytes.front() != kReadyMessage) {
-    Code code = ready.bytes.front() == kInvalidMessage ? Code::kInvalid : Code::kUnsupported;
-    return Error{code, "starting the gateway: " + ready.bytes.substr(1)};
-  }
-  gateway.ca_pem_ = ready.bytes.substr(1);
-  return gateway;
+  News kind{};
+  if (wire::Read(ready.bytes, kind, gateway.ca_pem_) && kind == News::kReady) return gateway;
+  Error error;
+  bool told = wire::Read(ready.bytes, kind, error) && kind == News::kFailed;
+  if (!told) error = {Code::kIo, "it ended"};
+  return Result<Gateway>(std::move(error)).Context("starting the gateway");
 }
 
 Gateway::Gateway(Gateway&& other) noexcept
@@ -113,9 +113,7 @@ int64_t Gateway::MemoryBytes() const {
 }
 
 Status Gateway::Serve(Door door, Fd socket) {
-  std::string message = kServeMessage;
-  message += static_cast<char>(door);
-  return sys::SendMessage(control_.get(), message, socket.get())
+  return sys::SendMessage(control_.get(), wire::Write(Order::kServe, door), socket.get())
       .Context("handing a socket to the gateway");
 }
 
@@ -125,20 +123,19 @@ Status Gateway::Update(const policy::Policy& policy, std::string_view hash) {
   if (!file.valid()) return Errno("memfd_create");
   TRY(sys::WriteAll(file.get(), RenderPolicyWire(policy)));
   if (::lseek(file.get(), 0, SEEK_SET) != 0) return Errno("lseek");
-  std::string message = kUpdateMessage + std::string(hash.substr(0, kUpdateTextBytesMax));
+  std::string message = wire::Write(Order::kUpdate, hash.substr(0, kUpdateTextBytesMax));
   return sys::SendMessage(control_.get(), message, file.get())
       .Context("handing a policy to the gateway");
 }
 
 Status Gateway::RejectUpdate(std::string_view why, bool quarantine) {
-  std::string message = std::string(kRejectMessage) + (quarantine ? 'q' : 'k');
-  message += why.substr(0, kUpdateTextBytesMax);
+  std::string message = wire::Write(Order::kReject, quarantine, why.substr(0, kUpdateTextBytesMax));
   return sys::SendMessage(control_.get(), message).Context("notifying the gateway of a policy");
 }
 
 Status Gateway::RecordRefusedConnect(const caller::Endpoint& remote, const caller::Answer& owner) {
-  std::string message =
-      kConnectMessage + caller::RenderQuestion({0, {}, remote}) + caller::RenderAnswer(owner);
+  std::string message = wire::Write(Order::kConnect, caller::RenderQuestion({0, {}, remote}),
+                                    caller::RenderAnswer(owner));
   ssize_t sent =
       ::send(control_.get(), message.data(), message.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
   return sent >= 0 ? Ok() : Status(Errno("telling the gateway of a connection"));
@@ -151,16 +148,20 @@ Result<GatewayNews> Gateway::TakeNews() {
   GatewayNews news;
   news.ended = message.bytes.empty();
   if (news.ended) return news;
-  const std::string_view text = std::string_view(message.bytes).substr(1);
-  if (message.bytes.front() == kRefusedMessage) news.credential_refused_by = text;
-  if (message.bytes.front() == kTokenMessage) news.token = Secret(text);
+  News kind{};
+  std::string text;
+  if (wire::Read(message.bytes, kind, text)) {
+    if (kind == News::kRefused) news.credential_refused_by = text;
+    if (kind == News::kToken) news.token = Secret(text);
+  }
+  Wipe(text);
   Wipe(message.bytes);
   return news;
 }
 
 Status Gateway::Finish(Deadline deadline) {
   if (pid_ <= 0) return Ok();
-  Status asked = sys::SendMessage(control_.get(), kFinishMessage);
+  Status asked = sys::SendMessage(control_.get(), wire::Write(Order::kFinish));
   Result<bool> ended = sys::WaitReadable(pidfd_.get(), deadline);
   bool in_time = ended.ok() && ended.value();
   if (!in_time) ::kill(pid_, SIGKILL);

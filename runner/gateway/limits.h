@@ -54,10 +54,11 @@ static_assert(kUpdateTextBytesMax + 16 < kControlBytesMax);
 // A policy's text is at most 256 KiB; its values with their presets written out, some times that.
 constexpr size_t kPolicyWireBytesMax = size_t{32} << 20;
 constexpr milliseconds kStartTimeout = seconds(20);
-constexpr size_t kReadyMessageBytesMax = 16384;
+constexpr size_t kReadyMessageBytesMax = 32768;
 
 // And what it tells later: a host, or a token.
 constexpr size_t kNewsBytesMax = 16384;
+constexpr size_t kNewsTextBytesMax = kNewsBytesMax - 16;
 constexpr size_t kCaBundleBytesMax = size_t{8} << 20;
 
 // A failure is given to every request for so long before it is tried again; who waits for a token

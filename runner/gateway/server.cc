@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "base/sys.h"
+#include "base/wire.h"
 #include "gateway/async/limits.h"
 #include "gateway/budget/budget.h"
 #include "gateway/confinement.h"
@@ -59,13 +60,13 @@ class Server {
         policy_file_(std::move(config.policy_file)),
         credentials_(std::move(config.secrets)),
         grants_(std::move(config.grants), credentials_,
-                [this](const Secret& token) { Tell(kTokenMessage, token.reveal()); }),
+                [this](const Secret& token) { Tell(News::kToken, token.reveal()); }),
         recorder_(std::move(config.events_jsonl), std::move(config.events_log),
                   credentials_.mask()),
         identities_(loop_, std::move(config.identity)),
         budget_(std::move(config.budget), Prices(std::move(config.prices)),
                 {[this](const Notice& notice) { Note(notice); },
-                 [this](const std::string& host) { Tell(kRefusedMessage, host); }}),
+                 [this](const std::string& host) { Tell(News::kRefused, host); }}),
         control_(std::move(control)) {}
 
   Task<Done> Control();
@@ -73,14 +74,14 @@ class Server {
   void Open(Door door, Fd socket);
   bool Update(std::string_view hash, const Fd& file);
   void RejectUpdate(bool quarantine, std::string_view why);
-  bool RecordConnect(std::string_view bytes);
+  bool RecordConnect(std::string_view connection, std::string_view answer);
   // What cannot be recorded ends the process, as for every record.
   void Note(const Notice& notice) {
     if (!recorder_.Record(notice)) loop_.Stop();
   }
   // A supervisor that does not listen any more is gone, and ends this process by it.
-  void Tell(char kind, std::string_view text) {
-    std::string message = kind + std::string(text.substr(0, kNewsBytesMax - 1));
+  void Tell(News kind, std::string_view text) {
+    std::string message = wire::Write(kind, text.substr(0, kNewsTextBytesMax));
     (void)sys::SendMessage(control_.get(), message).ok();
     Wipe(message);
   }
@@ -152,22 +153,25 @@ Task<Done> Server::Control() {
 
 // False: the end. An empty message is the end of the supervisor.
 bool Server::Obey(sys::Message message) {
-  std::string_view bytes = message.bytes;
-  if (bytes.starts_with(kUpdateMessage) && message.fd.valid()) {
-    return Update(bytes.substr(sizeof kUpdateMessage - 1), message.fd);
+  Order order{};
+  bool quarantine = false;
+  std::string text;
+  if (wire::Read(message.bytes, order, text) && order == Order::kUpdate && message.fd.valid()) {
+    return Update(text, message.fd);
   }
-  constexpr size_t kRejectSize = sizeof kRejectMessage - 1;
-  if (bytes.starts_with(kRejectMessage) && bytes.size() > kRejectSize) {
-    RejectUpdate(bytes[kRejectSize] == 'q', bytes.substr(kRejectSize + 1));
+  if (wire::Read(message.bytes, order, quarantine, text) && order == Order::kReject) {
+    RejectUpdate(quarantine, text);
     return true;
   }
-  constexpr size_t kConnectSize = sizeof kConnectMessage - 1;
-  if (bytes.starts_with(kConnectMessage)) return RecordConnect(bytes.substr(kConnectSize));
-  constexpr size_t kServeSize = sizeof kServeMessage - 1;
-  bool serve = bytes.starts_with(kServeMessage) && bytes.size() == kServeSize + 1;
+  std::string owner;
+  if (wire::Read(message.bytes, order, text, owner) && order == Order::kConnect) {
+    return RecordConnect(text, owner);
+  }
+  Door door{};
+  bool serve = wire::Read(message.bytes, order, door) && order == Order::kServe;
   if (!serve || !message.fd.valid() || doors_ >= kDoorsMax) return false;
   ++doors_;
-  Open(static_cast<Door>(bytes[kServeSize]), std::move(message.fd));
+  Open(door, std::move(message.fd));
   return true;
 }
 
@@ -206,15 +210,13 @@ void Server::RejectUpdate(bool quarantine, std::string_view why) {
   if (quarantine) policy_.Replace(policy::Policy());
 }
 
-bool Server::RecordConnect(std::string_view bytes) {
-  static_assert(sizeof kConnectMessage + caller::kQuestionBytes + caller::kAnswerBytesMax <=
-                kControlBytesMax);
-  std::optional<caller::Question> question =
-      caller::ParseQuestion(bytes.substr(0, caller::kQuestionBytes));
-  if (!question.has_value()) return false;
-  std::optional<caller::Answer> owner = caller::ParseAnswer(bytes.substr(caller::kQuestionBytes));
-  if (owner.has_value()) RecordRefusedConnect(*services_, *owner, question->remote);
-  return owner.has_value();
+bool Server::RecordConnect(std::string_view connection, std::string_view answer) {
+  static_assert(caller::kQuestionBytes + caller::kAnswerBytesMax + 16 <= kControlBytesMax);
+  std::optional<caller::Question> question = caller::ParseQuestion(connection);
+  std::optional<caller::Answer> owner = caller::ParseAnswer(answer);
+  if (!question.has_value() || !owner.has_value()) return false;
+  RecordRefusedConnect(*services_, *owner, question->remote);
+  return true;
 }
 
 void Server::Open(Door door, Fd socket) {
@@ -287,9 +289,10 @@ void KeepFreedMemory() {
 int RunServer(GatewayConfig config, Fd control) {
   // The server owns the socket; an error on the way there must still be told.
   int reply = ::fcntl(control.get(), F_DUPFD_CLOEXEC, 3);
-  auto fail = [&](const Error& error) {
-    char kind = error.code == Code::kInvalid ? kInvalidMessage : kUnsupportedMessage;
-    (void)sys::SendMessage(reply, kind + error.what).ok();  // Nobody left to tell otherwise.
+  auto fail = [&](Error error) {
+    if (error.code != Code::kInvalid) error.code = Code::kUnsupported;
+    // Nobody left to tell otherwise.
+    (void)sys::SendMessage(reply, wire::Write(News::kFailed, error)).ok();
     return 1;
   };
   RaiseDescriptorLimit();
@@ -305,7 +308,7 @@ int RunServer(GatewayConfig config, Fd control) {
   if (!confined.ok()) return fail(confined.error());
   ::close(reply);
   Server& running = *server.value();
-  Status told = sys::SendMessage(running.control(), kReadyMessage + running.ca_pem());
+  Status told = sys::SendMessage(running.control(), wire::Write(News::kReady, running.ca_pem()));
   if (!told.ok()) return 1;
   bool recorded = running.Run();
   // Connections are still suspended inside the loop: nothing of it is taken apart, the process

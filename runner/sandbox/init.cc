@@ -18,6 +18,7 @@
 
 #include "base/privileges.h"
 #include "base/sys.h"
+#include "base/wire.h"
 #include "sandbox/control.h"
 #include "sandbox/landlock.h"
 #include "sandbox/network/network.h"
@@ -40,6 +41,10 @@ class Init {
   void Report(const Error& error);
 
  private:
+  // Tells the supervisor, with a descriptor or -1.
+  Status Hand(ControlKind kind, int fd) {
+    return sys::SendMessage(hands_.control.get(), wire::Write(kind), fd);
+  }
   Status BecomeSandboxUser();
   Status OpenDoors();
   Status DropPrivileges();
@@ -69,13 +74,11 @@ Status Init::BecomeSandboxUser() {
 
 Status Init::OpenDoors() {
   Network network = TRY(PrepareNetwork(kProxyAddress, kProxyPort, plan_.captured_ports));
-  std::string text(control::kNetwork);
-  for (const Door& door : network.doors) text += static_cast<char>(door.kind);
-  text += " " + network.waiver;
-  TRY(sys::SendMessage(hands_.control.get(), text));
-  for (const Door& door : network.doors) {
-    TRY(sys::SendMessage(hands_.control.get(), control::kDoor, door.socket.get()));
-  }
+  std::vector<DoorKind> kinds;
+  for (const Door& door : network.doors) kinds.push_back(door.kind);
+  TRY(sys::SendMessage(hands_.control.get(),
+                       wire::Write(ControlKind::kNetwork, kinds, network.waiver)));
+  for (const Door& door : network.doors) TRY(Hand(ControlKind::kDoor, door.socket.get()));
   return Ok();
 }
 
@@ -87,15 +90,13 @@ Status Init::Build() {
   if (::sethostname("sandbox", 7) != 0) return Errno("sethostname");
   TRY(OpenDoors());
   Fd diagnostics = OpenSocketDiagnostics();
-  TRY(sys::SendMessage(hands_.control.get(), control::kDiagnostics, diagnostics.get()));
+  TRY(Hand(ControlKind::kDiagnostics, diagnostics.get()));
   Fd sockets = OpenSocketDiagnostics();
-  TRY(sys::SendMessage(hands_.control.get(), control::kSockets, sockets.get()));
+  TRY(Hand(ControlKind::kSockets, sockets.get()));
   Result<Fd> segments = sys::Open("/proc/sysvipc/shm", O_RDONLY);
-  TRY(sys::SendMessage(hands_.control.get(), control::kSegments,
-                       segments.ok() ? segments.value().get() : -1));
+  TRY(Hand(ControlKind::kSegments, segments.ok() ? segments.value().get() : -1));
   Fd upper = TRY(BuildTree(plan_, std::move(hands_.disk), std::move(hands_.opened)));
-  TRY(sys::SendMessage(hands_.control.get(), control::kUpper, upper.get()));
-  return Ok();
+  return Hand(ControlKind::kUpper, upper.get());
 }
 
 // Nothing of what follows needs a capability; nothing that is started can ever get one.
@@ -137,7 +138,7 @@ Status Init::Enter() {
   if (ruleset.valid()) TRY(sys::landlock::Restrict(ruleset.get()));
   // Landlock before seccomp: the filter forbids calls that opening the rules' paths may need.
   Fd watch = TRY(Filter());
-  return sys::SendMessage(hands_.control.get(), control::kWatch, watch.get());
+  return Hand(ControlKind::kWatch, watch.get());
 }
 
 Result<Fd> Init::Filter() {
@@ -188,9 +189,7 @@ Status Init::StartAgent() {
     ::signal(SIGPIPE, SIG_DFL);
     Status status = Enter();
     if (status.ok()) status = Execute();
-    Error error = std::move(status).error();
-    (void)sys::WriteAll(fault_write.get(),
-                        std::to_string(static_cast<int>(error.code)) + error.what);
+    (void)sys::WriteAll(fault_write.get(), wire::Write(status.error()));
     ::_exit(127);
   }
   fault_write.Close();
@@ -198,14 +197,14 @@ Status Init::StartAgent() {
   hands_.output.Close();
   hands_.error.Close();
   // End of file: execve closed the other end.
-  std::string fault = TRY(sys::ReadAll(fault_read.get(), control::kBytesMax));
-  if (!fault.empty()) {
-    return Error{static_cast<Code>(fault[0] - '0'), fault.substr(1)};
-  }
+  std::string fault = TRY(sys::ReadAll(fault_read.get(), kControlBytesMax));
+  Error error;
+  if (wire::Read(fault, error)) return error;
+  if (!fault.empty()) return Error{Code::kIo, "the agent's process ended while starting"};
   TRY(DropPrivileges());
   // The agent runs under the same id: it shall not look into this process.
   if (::prctl(PR_SET_DUMPABLE, 0) != 0) return Errno("prctl(PR_SET_DUMPABLE)");
-  return sys::SendMessage(hands_.control.get(), control::kStarted);
+  return Hand(ControlKind::kStarted, -1);
 }
 
 void Init::Reap() {
@@ -217,8 +216,7 @@ void Init::Reap() {
     int status = 0;
     for (pid_t pid; (pid = ::waitpid(-1, &status, WNOHANG)) > 0;) {
       if (pid != agent_) continue;
-      (void)sys::SendMessage(hands_.control.get(),
-                             std::string(control::kEnded) + std::to_string(status));
+      (void)sys::SendMessage(hands_.control.get(), wire::Write(ControlKind::kEnded, status));
       return;
     }
     pollfd entries[2] = {{signals.get(), POLLIN, 0}, {hands_.control.get(), POLLIN, 0}};
@@ -231,16 +229,12 @@ void Init::Reap() {
 }
 
 void Init::Report(const Error& error) {
-  std::string text =
-      std::string(control::kFault) + std::to_string(static_cast<int>(error.code)) + error.what;
-  text.resize(std::min(text.size(), control::kBytesMax));
-  (void)sys::SendMessage(hands_.control.get(), text);
+  (void)sys::SendMessage(hands_.control.get(), wire::Write(ControlKind::kFault, error));
 }
 
-bool Expect(int socket, std::string_view message) {
-  Result<sys::Message> received =
-      sys::ReceiveMessage(socket, control::kBytesMax, Deadline::Never());
-  return received.ok() && received.value().bytes == message;
+bool Expect(int socket, ControlKind kind) {
+  Result<sys::Message> received = sys::ReceiveMessage(socket, kControlBytesMax, Deadline::Never());
+  return received.ok() && received.value().bytes == wire::Write(kind);
 }
 
 // The agent's streams are put in place by number, so nothing else may stand at 0, 1 and 2: neither
@@ -280,10 +274,10 @@ void RunInit(const SandboxPlan& plan, InitHands hands) {
   sys::WipeArguments();
 
   Init init(plan, std::move(hands));
-  if (!Expect(control, control::kMapped)) ::_exit(1);
+  if (!Expect(control, ControlKind::kMapped)) ::_exit(1);
   Status status = init.Build();
   if (status.ok()) {
-    if (!Expect(control, control::kGo)) ::_exit(1);
+    if (!Expect(control, ControlKind::kGo)) ::_exit(1);
     status = init.StartAgent();
   }
   if (!status.ok()) {

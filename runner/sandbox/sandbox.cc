@@ -13,12 +13,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <charconv>
 #include <map>
 
 #include "base/log.h"
 #include "base/privileges.h"
 #include "base/sys.h"
+#include "base/wire.h"
 #include "sandbox/control.h"
 #include "sandbox/init.h"
 #include "sandbox/limit/usage.h"
@@ -113,12 +113,15 @@ Result<Fd> OpenSource(const MountStep& step, const SandboxPlan& plan, std::map<u
   return tree;
 }
 
-Result<sys::Message> Await(int control, std::string_view wanted, Deadline deadline) {
-  sys::Message message = TRY(sys::ReceiveMessage(control, control::kBytesMax, deadline));
-  if (message.bytes.starts_with(wanted)) return message;
-  if (message.bytes.starts_with(control::kFault)) {
-    std::string text = message.bytes.substr(control::kFault.size());
-    Error error{static_cast<Code>(text[0] - '0'), text.substr(1)};
+// The next message's values, and its descriptor if any. An Error where it is not of kind `wanted`:
+// its own, where it is of kFault.
+template <typename... T>
+Result<Fd> Await(int control, ControlKind wanted, Deadline deadline, T&... values) {
+  sys::Message message = TRY(sys::ReceiveMessage(control, kControlBytesMax, deadline));
+  ControlKind kind{};
+  if (wire::Read(message.bytes, kind, values...) && kind == wanted) return std::move(message.fd);
+  Error error;
+  if (wire::Read(message.bytes, kind, error) && kind == ControlKind::kFault) {
     return ExplainFault(std::move(error));
   }
   return Error{Code::kIo, "the sandbox's first process ended while starting"};
@@ -191,15 +194,14 @@ void PinProcessors(pid_t pid, double cpus) {
 
 // Why not every connection is captured, or nothing.
 Result<std::string> Sandbox::AwaitDoors(Deadline deadline) {
-  sys::Message network = TRY(Await(control_.get(), control::kNetwork, deadline));
-  std::string kinds = network.bytes.substr(control::kNetwork.size());
-  size_t space = kinds.find(' ');
-  ENSURE(space != std::string::npos);
-  for (char kind : kinds.substr(0, space)) {
-    sys::Message door = TRY(Await(control_.get(), control::kDoor, deadline));
-    doors_.push_back({static_cast<DoorKind>(kind), std::move(door.fd)});
+  std::vector<DoorKind> kinds;
+  std::string waiver;
+  TRY(Await(control_.get(), ControlKind::kNetwork, deadline, kinds, waiver));
+  for (DoorKind kind : kinds) {
+    Fd door = TRY(Await(control_.get(), ControlKind::kDoor, deadline));
+    doors_.push_back({kind, std::move(door)});
   }
-  return kinds.substr(space + 1);
+  return waiver;
 }
 
 // Root's sandbox has another user than root, who cannot enter the directory by its path.
@@ -306,19 +308,17 @@ Result<Sandbox> Sandbox::Start(SandboxPlan plan, Fd input) {
   TRY(MapIds(child.pid, {plan.inner_uid, plan.host_uid}, {plan.inner_gid, plan.host_gid},
              plan.as_root));
   if (pinned) PinProcessors(child.pid, plan.limits.cpus);
-  TRY(sys::SendMessage(sandbox.control_.get(), control::kMapped));
+  TRY(sys::SendMessage(sandbox.control_.get(), wire::Write(ControlKind::kMapped)));
   // While init builds: moving a process between v1 groups waits for the kernel's readers, ten
   // milliseconds and more. The agent does not exist before Go().
   TRY(sandbox.cgroup_.Attach(child.pid, {"memory", "pids", "cpu"}));
   std::string waiver = TRY(sandbox.AwaitDoors(deadline));
-  sys::Message diagnostics = TRY(Await(sandbox.control_.get(), control::kDiagnostics, deadline));
-  sandbox.diagnostics_ = std::move(diagnostics.fd);
-  sys::Message sockets = TRY(Await(sandbox.control_.get(), control::kSockets, deadline));
-  sandbox.sockets_ = SocketMeter(std::move(sockets.fd));
-  sys::Message segments = TRY(Await(sandbox.control_.get(), control::kSegments, deadline));
-  sandbox.segments_ = std::move(segments.fd);
-  sys::Message upper = TRY(Await(sandbox.control_.get(), control::kUpper, deadline));
-  sandbox.upper_ = std::move(upper.fd);
+  auto await = [&](ControlKind kind) { return Await(sandbox.control_.get(), kind, deadline); };
+  sandbox.diagnostics_ = TRY(await(ControlKind::kDiagnostics));
+  Fd sockets = TRY(await(ControlKind::kSockets));
+  sandbox.sockets_ = SocketMeter(std::move(sockets));
+  sandbox.segments_ = TRY(await(ControlKind::kSegments));
+  sandbox.upper_ = TRY(await(ControlKind::kUpper));
   sandbox.processes_ = TRY(OpenProcesses(child.pid));
   std::string scratch = plan.layers_on_disk ? sandbox.scratch_->path() : "";
   for (Control& control : Controls(sandbox.cgroup_, plan, scratch, waiver)) {
@@ -354,22 +354,20 @@ Status Sandbox::Adopt(pid_t pid) const {
 }
 
 Status Sandbox::Go() {
-  TRY(sys::SendMessage(control_.get(), control::kGo));
-  sys::Message watch = TRY(Await(control_.get(), control::kWatch, Deadline::After(kBuildTimeout)));
-  connects_ = ConnectWatch(std::move(watch.fd));
-  TRY(Await(control_.get(), control::kStarted, Deadline::After(kBuildTimeout)));
+  TRY(sys::SendMessage(control_.get(), wire::Write(ControlKind::kGo)));
+  Fd watch = TRY(Await(control_.get(), ControlKind::kWatch, Deadline::After(kBuildTimeout)));
+  connects_ = ConnectWatch(std::move(watch));
+  TRY(Await(control_.get(), ControlKind::kStarted, Deadline::After(kBuildTimeout)));
   return Ok();
 }
 
 std::optional<int> Sandbox::TakeEnd() {
-  Result<sys::Message> message = sys::ReceiveMessage(control_.get(), control::kBytesMax,
+  Result<sys::Message> message = sys::ReceiveMessage(control_.get(), kControlBytesMax,
                                                      Deadline::After(std::chrono::milliseconds(0)));
-  if (!message.ok() || !message.value().bytes.starts_with(control::kEnded)) return std::nullopt;
-  std::string_view text = std::string_view(message.value().bytes).substr(control::kEnded.size());
+  ControlKind kind{};
   int status = 0;
-  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), status);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return status;
+  bool read = message.ok() && wire::Read(message.value().bytes, kind, status);
+  return read && kind == ControlKind::kEnded ? std::optional<int>(status) : std::nullopt;
 }
 
 void Sandbox::Kill() {
