@@ -61,7 +61,8 @@ TEST_CASE("A Landlock ruleset denies files but for those allowed") {
   CHECK(InChild([] {
           using namespace sys::landlock;
           auto denied = [](const char* path, int flags) {
-            return !sys::Open(path, flags).ok() && errno == EACCES;
+            Result<Fd> file = sys::Open(path, flags);
+            return !file.ok() && file.error().os_error == EACCES;
           };
           if (!sys::Open("/etc/passwd", O_RDONLY).ok()) return 1;
           if (!sys::Open("/dev/null", O_WRONLY).ok()) return 2;

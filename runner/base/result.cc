@@ -18,5 +18,5 @@ Error Invalid(std::string_view what) { return {Code::kInvalid, std::string(what)
 
 Error Errno(std::string_view call, int saved_errno) {
   Code code = saved_errno == ENOENT ? Code::kNotFound : Code::kIo;
-  return Error{code, std::string(call) + ": " + ::strerror(saved_errno)};
+  return Error{code, std::string(call) + ": " + ::strerror(saved_errno), "", saved_errno};
 }

@@ -37,3 +37,11 @@ TEST_CASE("Errno calls a missing file kNotFound") {
   CHECK(Errno("openat", ENOENT).code == Code::kNotFound);
   CHECK(Errno("openat", EACCES).code == Code::kIo);
 }
+
+TEST_CASE("An error keeps the errno of when it was made") {
+  errno = EACCES;
+  Result<int> failed = Result<int>(Errno("openat")).Context("looking");
+  errno = ENOENT;
+  CHECK(failed.error().os_error == EACCES);
+  CHECK(Error{Code::kIo, "no system call"}.os_error == 0);
+}

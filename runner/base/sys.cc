@@ -53,6 +53,10 @@ Result<Fd> OpenUnmounted(int dir, const std::string& name, int flags) {
       RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_XDEV);
 }
 
+bool IsAbsent(const Error& error) {
+  return error.os_error == ENOENT || error.os_error == ENOTDIR || error.os_error == ELOOP;
+}
+
 Result<Fd> OpenInRoot(int root, const std::string& path, int flags) {
   return OpenResolved(root, path, flags, 0, RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS);
 }

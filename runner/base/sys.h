@@ -26,6 +26,8 @@ Result<Fd> OpenAt(int dir, const std::string& path, int flags, mode_t mode = 0);
 // Opens a path that came from outside: never leaves `dir`, follows no symbolic link at all
 // (openat2 with RESOLVE_BENEATH, RESOLVE_NO_SYMLINKS and RESOLVE_NO_MAGICLINKS).
 Result<Fd> OpenBeneath(int dir, const std::string& path, int flags, mode_t mode = 0);
+// Whether its error says that nothing is there: something above it may be a file or a link.
+bool IsAbsent(const Error& error);
 
 // As OpenBeneath, and fails where `name` is or leads through a mount point (RESOLVE_NO_XDEV).
 Result<Fd> OpenUnmounted(int dir, const std::string& name, int flags);

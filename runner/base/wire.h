@@ -42,7 +42,7 @@ class Writer {
   void Put(const std::string& text) { Put(std::string_view(text)); }
   void Put(const Error& error) {
     auto cut = [](std::string_view text) { return text.substr(0, kErrorTextBytesMax); };
-    (*this)(error.code, cut(error.what), cut(error.hint));
+    (*this)(error.code, cut(error.what), cut(error.hint), error.os_error);
   }
   template <typename T>
   void Put(const std::vector<T>& list) {
@@ -105,7 +105,7 @@ class Reader {
     value = number == 1;
   }
   void Get(Error& error) {
-    (*this)(error.code, error.what, error.hint);
+    (*this)(error.code, error.what, error.hint, error.os_error);
     ok_ = ok_ && error.code >= Code::kUsage && error.code <= Code::kBug;
   }
   template <typename T>

@@ -61,10 +61,7 @@ Result<Fd> OpenDirectory(int root, const std::string& path, Unreadable unreadabl
 Result<TreeFile> TreeFile::Open(int root, const std::string& path, Unreadable unreadable) {
   Result<Fd> place = sys::OpenBeneath(root, path, O_PATH | O_NOFOLLOW);
   if (!place.ok()) {
-    // ENOTDIR and ELOOP: something above is a file or a link, so nothing is there.
-    if (errno == ENOTDIR || errno == ELOOP || errno == ENOENT) {
-      return Error{Code::kNotFound, "no such file"};
-    }
+    if (sys::IsAbsent(place.error())) return Error{Code::kNotFound, "no such file"};
     return std::move(place).error();
   }
   struct stat st {};

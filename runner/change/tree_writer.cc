@@ -31,7 +31,7 @@ std::string BaseName(const std::string& path) { return path.substr(path.rfind('/
 Result<mode_t> TypeAt(int root, const std::string& path) {
   Result<Fd> place = sys::OpenBeneath(root, path, kPlace);
   if (!place.ok()) {
-    if (errno == ENOENT || errno == ENOTDIR || errno == ELOOP) return mode_t{0};
+    if (sys::IsAbsent(place.error())) return mode_t{0};
     return std::move(place).error();
   }
   struct stat st {};

@@ -365,7 +365,11 @@ Status Builder::CarryScratch(const MountStep& step) {
 // a place of the sandbox's own covers, such as a home in /var/tmp.
 Status Builder::CarryMask(const MountStep& step) {
   Result<Fd> place = Find(step.target);
-  if (!place.ok() && (errno == EACCES || errno == ENOENT)) return Ok();
+  Result<Fd> place = Find(step.target);
+  if (!place.ok()) {
+    int failure = place.error().os_error;
+    if (failure == EACCES || failure == ENOENT) return Ok();
+  }
   return Bind(step.is_directory ? kUnreadableDirectory : kEmptyFile, step.target, kSealed);
 }
 

@@ -36,8 +36,7 @@ Result<Fd> OpenUserNamespace(IdMapping uid, IdMapping gid) {
 }
 
 Error ExplainFault(Error error) {
-  bool refused =
-      error.what.ends_with("Operation not permitted") || error.what.ends_with("Permission denied");
+  bool refused = error.os_error == EPERM || error.os_error == EACCES;
   bool building = error.what.starts_with("mount") || error.what.starts_with("making mounts") ||
                   error.what.starts_with("bringing") || error.what.starts_with("adding") ||
                   error.what.starts_with("sethostname") || error.what.starts_with("pivot_root");

@@ -31,7 +31,7 @@ Result<int> LayerWriter::Parent(const std::string& path) {
   if (fd.ok()) {
     parent_ = std::move(fd).value();
     parent_real_ = path;
-  } else if (errno == ENOENT || errno == ENOTDIR || errno == ELOOP) {
+  } else if (sys::IsAbsent(fd.error())) {
     std::vector<Step> steps = TRY(Resolve(path, Missing::kMake));
     parent_real_.clear();
     for (const Step& step : steps) parent_real_ = Join(parent_real_, step.name);

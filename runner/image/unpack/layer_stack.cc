@@ -43,7 +43,7 @@ Result<std::vector<Fd>> Enter(const std::vector<Fd>& above, const std::string& n
   std::vector<Fd> inside;
   for (const Fd& directory : above) {
     Result<Fd> fd = sys::OpenAt(directory.get(), name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
-    if (!fd.ok() && errno == ENOENT) continue;
+    if (!fd.ok() && fd.error().os_error == ENOENT) continue;
     if (!fd.ok()) break;  // Something else, which hides what is below.
     inside.push_back(std::move(fd).value());
     if (IsOpaque(inside.back().get())) break;

@@ -139,11 +139,11 @@ Status LayerWriter::WriteFile(int parent, const std::string& leaf, const TarEntr
   mode_t mode = FileMode(entry.mode);
   int flags = (entry.sparse ? O_RDWR : O_WRONLY) | O_CREAT | O_EXCL | O_NOFOLLOW;
   Result<Fd> file = sys::OpenAt(parent, leaf, flags, mode & 0777);
-  if (!file.ok() && errno == EEXIST) {
+  if (!file.ok() && file.error().os_error == EEXIST) {
     TRY(Clear(parent, leaf));
     file = sys::OpenAt(parent, leaf, flags, mode & 0777);
   }
-  if (!file.ok()) return WritingFailed(entry.path);
+  if (!file.ok()) return WritingFailed(entry.path, file.error().os_error);
   Fd fd = std::move(file).value();
   if (entry.size > 0) {
     uint64_t hash = TRY(WriteContent(fd.get(), entry, tar));
@@ -275,7 +275,7 @@ Status LayerWriter::MakeOpaque(int directory, const std::string& path) {
   if (::fgetxattr(fd.get(), kOpaqueXattr, &opaque, 1) == 1) return Ok();
   if (::fsetxattr(fd.get(), kOpaqueXattr, "y", 1, 0) != 0) {
     Error error = Errno("user attributes in the image store");
-    if (errno == ENOTSUP) error.code = Code::kUnsupported;
+    if (error.os_error == ENOTSUP) error.code = Code::kUnsupported;
     return error;
   }
   return DropLower(fd.get(), path);
