@@ -4,19 +4,17 @@
 // and the supervisor keeps limits and signals in the same thread.
 #pragma once
 
-#include <openssl/evp.h>
 #include <sys/stat.h>
 #include <sys/types.h>
 
 #include <array>
 #include <cstdint>
 #include <map>
-#include <memory>
 #include <optional>
 #include <string>
 
 #include "base/fd.h"
-#include "base/free_with.h"
+#include "base/openssl_owner.h"
 #include "base/result.h"
 
 namespace caller {
@@ -59,12 +57,11 @@ class ExecutableCache {
     Fingerprint fingerprint;
     std::string why;
   };
-  using HashOwner = std::unique_ptr<EVP_MD_CTX, FreeWith<EVP_MD_CTX_free>>;
   struct Job {
     std::string path;
     Fd file;
     Fingerprint fingerprint;
-    HashOwner hash;
+    DigestContextOwner hash;
     int64_t read = 0;
   };
   static Fingerprint FingerprintOf(const struct stat& st);

@@ -3,19 +3,17 @@
 
 #include <fcntl.h>
 #include <openssl/crypto.h>
-#include <openssl/evp.h>
 #include <openssl/rand.h>
 #include <unistd.h>
 
 #include <array>
-#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/exit_code.h"
-#include "base/free_with.h"
+#include "base/openssl_owner.h"
 #include "base/sys.h"
 #include "cli/error_text.h"
 #include "cli/output.h"
@@ -47,15 +45,13 @@ class ArtifactHash {
     }
   }
   void Update(std::string_view bytes) {
-    for (Context& context : contexts_) {
+    for (DigestContextOwner& context : contexts_) {
       ENSURE(::EVP_DigestUpdate(context.get(), bytes.data(), bytes.size()) == 1);
     }
   }
   sigstore::Artifact Finish() { return {.sha256 = Hex(0), .sha384 = Hex(1), .sha512 = Hex(2)}; }
 
  private:
-  using Context = std::unique_ptr<EVP_MD_CTX, FreeWith<EVP_MD_CTX_free>>;
-
   std::string Hex(size_t which) {
     std::array<unsigned char, EVP_MAX_MD_SIZE> digest;
     unsigned size = 0;
@@ -63,7 +59,7 @@ class ArtifactHash {
     return codec::EncodeHex({reinterpret_cast<const char*>(digest.data()), size});
   }
 
-  std::array<Context, 3> contexts_;
+  std::array<DigestContextOwner, 3> contexts_;
 };
 
 // The digest that the operand is, or those of the file it names. As sigstore-conformance tells them

@@ -52,15 +52,11 @@ SSL_CTX* PeekingContext() {
 
 Result<std::optional<std::string>> PeekServerName(std::string_view bytes) {
   SslOwner ssl(PeekingContext() == nullptr ? nullptr : SSL_new(PeekingContext()));
-  BIO* in = BIO_new_mem_buf(bytes.data(), static_cast<int>(bytes.size()));
-  BIO* out = BIO_new(BIO_s_null());
-  if (ssl == nullptr || in == nullptr || out == nullptr) {
-    BIO_free(in);
-    BIO_free(out);
-    return SslFailed("reading a ClientHello");
-  }
-  BIO_set_mem_eof_return(in, -1);  // More may come.
-  SSL_set_bio(ssl.get(), in, out);
+  BioOwner in(BIO_new_mem_buf(bytes.data(), static_cast<int>(bytes.size())));
+  BioOwner out(BIO_new(BIO_s_null()));
+  if (!ssl || !in || !out) return SslFailed("reading a ClientHello");
+  BIO_set_mem_eof_return(in.get(), -1);  // More may come.
+  SSL_set_bio(ssl.get(), in.release(), out.release());
   Hello hello;
   SSL_set_app_data(ssl.get(), &hello);
   int accepted = SSL_accept(ssl.get());

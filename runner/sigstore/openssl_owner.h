@@ -1,29 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Owners of OpenSSL's objects, freed by the function that belongs to the type, and views of bytes
-// as OpenSSL takes them.
+// Owners of OpenSSL's objects for signatures, and views of bytes as OpenSSL takes them.
 #pragma once
 
-#include <openssl/bio.h>
-#include <openssl/evp.h>
 #include <openssl/ts.h>
-#include <openssl/x509.h>
 #include <openssl/x509v3.h>
 
-#include <memory>
 #include <string>
 #include <string_view>
 
-#include "base/free_with.h"
+#include "base/openssl_owner.h"
 
 namespace sigstore {
 
-using KeyOwner = std::unique_ptr<EVP_PKEY, FreeWith<EVP_PKEY_free>>;
 using KeyContextOwner = std::unique_ptr<EVP_PKEY_CTX, FreeWith<EVP_PKEY_CTX_free>>;
-using DigestContextOwner = std::unique_ptr<EVP_MD_CTX, FreeWith<EVP_MD_CTX_free>>;
-using CertificateOwner = std::unique_ptr<X509, FreeWith<X509_free>>;
 using StoreOwner = std::unique_ptr<X509_STORE, FreeWith<X509_STORE_free>>;
 using StoreContextOwner = std::unique_ptr<X509_STORE_CTX, FreeWith<X509_STORE_CTX_free>>;
-using BioOwner = std::unique_ptr<BIO, FreeWith<BIO_free_all>>;
 using NamesOwner = std::unique_ptr<GENERAL_NAMES, FreeWith<GENERAL_NAMES_free>>;
 using OctetsOwner = std::unique_ptr<ASN1_OCTET_STRING, FreeWith<ASN1_OCTET_STRING_free>>;
 using UsesOwner = std::unique_ptr<EXTENDED_KEY_USAGE, FreeWith<EXTENDED_KEY_USAGE_free>>;

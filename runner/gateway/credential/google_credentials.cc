@@ -1,19 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gateway/credential/google_credentials.h"
 
-#include <openssl/bio.h>
 #include <openssl/crypto.h>
-#include <openssl/evp.h>
 #include <openssl/pem.h>
 
 #include <algorithm>
-#include <memory>
 
 #include "base/ascii.h"
+#include "base/openssl_owner.h"
 #include "codec/data/json.h"
 #include "codec/text/base64.h"
 #include "codec/text/percent.h"
-#include "gateway/async/openssl_owner.h"
 #include "gateway/credential/limits.h"
 
 namespace gateway {
@@ -116,7 +113,7 @@ Result<std::string> SignRs256(std::string_view pem, std::string_view text) {
   if (!key || ::EVP_PKEY_get_base_id(key.get()) != EVP_PKEY_RSA) {
     return Invalid("private_key is not an RSA key");
   }
-  std::unique_ptr<EVP_MD_CTX, FreeWith<EVP_MD_CTX_free>> context(::EVP_MD_CTX_new());
+  DigestContextOwner context(::EVP_MD_CTX_new());
   std::string signature(static_cast<size_t>(::EVP_PKEY_get_size(key.get())), '\0');
   size_t size = signature.size();
   bool made =

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gateway/credential/google_credentials.h"
 
-#include <openssl/evp.h>
 #include <openssl/pem.h>
 
 #include <catch2/catch.hpp>
 
+#include "base/openssl_owner.h"
 #include "codec/data/json.h"
 #include "codec/text/base64.h"
 #include "codec/text/percent.h"
@@ -17,17 +17,15 @@ Result<std::string> NoFile(const std::string& path) { return Error{Code::kNotFou
 
 // A key made for this run, and its text.
 struct TestKey {
-  EVP_PKEY* key = ::EVP_RSA_gen(2048);
+  KeyOwner key{::EVP_RSA_gen(2048)};
   std::string pem;
   TestKey() {
-    BIO* bio = ::BIO_new(::BIO_s_mem());
-    ::PEM_write_bio_PrivateKey(bio, key, nullptr, nullptr, 0, nullptr, nullptr);
+    BioOwner bio(::BIO_new(::BIO_s_mem()));
+    ::PEM_write_bio_PrivateKey(bio.get(), key.get(), nullptr, nullptr, 0, nullptr, nullptr);
     char* bytes = nullptr;
-    long size = BIO_get_mem_data(bio, &bytes);
+    long size = BIO_get_mem_data(bio.get(), &bytes);
     pem.assign(bytes, static_cast<size_t>(size));
-    ::BIO_free(bio);
   }
-  ~TestKey() { ::EVP_PKEY_free(key); }
 };
 
 std::string ServiceAccount(const std::string& pem) {
@@ -70,12 +68,11 @@ TEST_CASE("A service account asks with a JWT that its key has signed") {
           R"({"iss":"a@p.example","scope":"https://www.googleapis.com/auth/cloud-platform",)"
           R"("aud":"https://tokens.example/token","iat":1700000000,"exp":1700003600})");
     std::string signature = DecodeUrl(token.substr(second + 1));
-    EVP_MD_CTX* context = ::EVP_MD_CTX_new();
-    ::EVP_DigestVerifyInit(context, nullptr, ::EVP_sha256(), nullptr, key.key);
-    CHECK(::EVP_DigestVerify(context, reinterpret_cast<const unsigned char*>(signature.data()),
-                             signature.size(), reinterpret_cast<const unsigned char*>(token.data()),
-                             second) == 1);
-    ::EVP_MD_CTX_free(context);
+    DigestContextOwner context(::EVP_MD_CTX_new());
+    ::EVP_DigestVerifyInit(context.get(), nullptr, ::EVP_sha256(), nullptr, key.key.get());
+    CHECK(::EVP_DigestVerify(
+              context.get(), reinterpret_cast<const unsigned char*>(signature.data()),
+              signature.size(), reinterpret_cast<const unsigned char*>(token.data()), second) == 1);
   }
 }
 
