@@ -13,24 +13,23 @@
 namespace gateway {
 namespace {
 
-Task<Done> RefuseHead(Services& services, const caller::Answer& owner, Stream& client,
+Task<void> RefuseHead(Services& services, const caller::Answer& owner, Stream& client,
                       std::string why, std::string response) {
   Event event = NewConnectionEvent(owner, Event::Outcome::kDenied);
   event.policy = "-";
   event.engine = "http-parser";
   event.reason = std::move(why);
-  if (!services.Record(event)) co_return Done{};
+  if (!services.Record(event)) co_return;
   if (!response.empty()) {
     Status written = co_await client.Write(response);
-    if (!written.ok()) co_return Done{};
+    if (!written.ok()) co_return;
   }
   co_await client.Linger();
-  co_return Done{};
 }
 
-Task<Done> ServeFirstHead(Services& services, const caller::Answer& owner, Stream& client) {
+Task<void> ServeFirstHead(Services& services, const caller::Answer& owner, Stream& client) {
   HeadText text = co_await ReadProxyHead(client);
-  if (text.kind == HeadText::kEnd || text.kind == HeadText::kFailed) co_return Done{};
+  if (text.kind == HeadText::kEnd || text.kind == HeadText::kFailed) co_return;
   if (text.kind == HeadText::kTooLong) {
     co_return co_await RefuseHead(services, owner, client, text.why, RenderBareRefusal(431));
   }
@@ -99,14 +98,13 @@ Event NewConnectionEvent(const caller::Answer& owner, Event::Outcome outcome) {
   return event;
 }
 
-Task<Done> ServeConnection(Services& services, Fd socket) {
+Task<void> ServeConnection(Services& services, Fd socket) {
   std::optional<caller::Endpoint> local = EndOf(socket.get(), ::getpeername);
   std::optional<caller::Endpoint> remote = EndOf(socket.get(), ::getsockname);
   Stream client(services.loop, std::move(socket));
-  if (!local.has_value() || !remote.has_value()) co_return Done{};  // Gone already.
+  if (!local.has_value() || !remote.has_value()) co_return;  // Gone already.
   caller::Answer owner = co_await services.identities.Ask(*local, *remote);
   co_await ServeFirstHead(services, owner, client);
-  co_return Done{};
 }
 
 }  // namespace gateway

@@ -20,16 +20,16 @@ namespace gateway {
 // One accepted connection from first byte to last: who owns it, what its first request is, and then
 // a tunnel (CONNECT) or one forwarded request. Never fails: what goes wrong is recorded and
 // answered.
-Task<Done> ServeConnection(Services& services, Fd socket);
+Task<void> ServeConnection(Services& services, Fd socket);
 
 // The parts of it. `client` is the accepted connection, its first head already read.
-Task<Done> ServeTunnel(Services& services, const caller::Answer& owner, Stream& client,
+Task<void> ServeTunnel(Services& services, const caller::Answer& owner, Stream& client,
                        const codec::RequestHead& head);
 // A captured connection (transparent.h) to `authority`: a tunnel that is never answered, only
 // reset.
-Task<Done> ServeCapturedTunnel(Services& services, const caller::Answer& owner, Stream& client,
+Task<void> ServeCapturedTunnel(Services& services, const caller::Answer& owner, Stream& client,
                                Authority authority);
-Task<Done> ServeForward(Services& services, const caller::Answer& owner, Stream& client,
+Task<void> ServeForward(Services& services, const caller::Answer& owner, Stream& client,
                         const codec::RequestHead& head);
 
 // One end of a TCP socket; `call` is getsockname or getpeername. nullopt: it has none any more.

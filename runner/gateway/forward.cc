@@ -75,16 +75,15 @@ Event RefusalEvent(const caller::Answer& owner, const codec::RequestHead& head,
   return event;
 }
 
-Task<Done> Answer403(Services& services, Stream& client, Event event, std::string response) {
-  if (!services.Record(event)) co_return Done{};
+Task<void> Answer403(Services& services, Stream& client, Event event, std::string response) {
+  if (!services.Record(event)) co_return;
   Status written = co_await client.Write(response);
   if (written.ok()) co_await client.Linger();
-  co_return Done{};
 }
 
 }  // namespace
 
-Task<Done> ServeForward(Services& services, const caller::Answer& owner, Stream& client,
+Task<void> ServeForward(Services& services, const caller::Answer& owner, Stream& client,
                         const codec::RequestHead& head) {
   ForwardPlan plan = PlanForward(head);
   Event event = RefusalEvent(owner, head, plan);
@@ -124,7 +123,6 @@ Task<Done> ServeForward(Services& services, const caller::Answer& owner, Stream&
   Transaction transaction(services, owner, context, upstream, request);
   co_await transaction.Run();
   (void)co_await request.Settle();
-  co_return Done{};
 }
 
 }  // namespace gateway

@@ -49,7 +49,7 @@ Task<caller::Answer> IdentityAsker::AskNow(caller::Endpoint local, caller::Endpo
   co_return std::move(pending.answer);
 }
 
-Task<Done> IdentityAsker::ReadAnswers() {
+Task<void> IdentityAsker::ReadAnswers() {
   // Kept: most questions come when none is open.
   if (!buffer_) buffer_.reset(new char[caller::kAnswerBytesMax + 1]);
   while (!pending_.empty() && !broken_) {
@@ -71,7 +71,6 @@ Task<Done> IdentityAsker::ReadAnswers() {
     for (auto& [number, pending] : pending_) pending->answered.Set();
   }
   reading_ = false;
-  co_return Done{};
 }
 
 }  // namespace gateway

@@ -31,7 +31,7 @@ class IdentityAsker {
     Signal answered;
     caller::Answer answer;
   };
-  Task<Done> ReadAnswers();
+  Task<void> ReadAnswers();
   Task<caller::Answer> AskNow(caller::Endpoint local, caller::Endpoint remote);
 
   EventLoop& loop_;

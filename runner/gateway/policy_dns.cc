@@ -92,7 +92,7 @@ codec::DnsAnswer AnswerName(const policy::CompiledPolicy& policy, SyntheticPool&
   return answer;
 }
 
-Task<Done> ServeNames(Services& services, Fd socket) {
+Task<void> ServeNames(Services& services, Fd socket) {
   int on = 1;
   ::setsockopt(socket.get(), IPPROTO_IP, IP_PKTINFO, &on, sizeof on);
   ::setsockopt(socket.get(), IPPROTO_IPV6, IPV6_RECVPKTINFO, &on, sizeof on);
@@ -108,30 +108,30 @@ Task<Done> ServeNames(Services& services, Fd socket) {
       datagram->Reply(socket.get(),
                       codec::RenderDnsAnswer(query.value(), answer, query.value().udp_bytes_max));
       if (!IsRefusal(query.value(), answer) || !rate.Take()) continue;
-      if (!RecordRefusal(services, caller::Answer(), query.value(), "udp")) co_return Done{};
+      if (!RecordRefusal(services, caller::Answer(), query.value(), "udp")) co_return;
     }
   }
 }
 
-Task<Done> ServeNameStream(Services& services, const caller::Answer& owner, Stream& client) {
+Task<void> ServeNameStream(Services& services, const caller::Answer& owner, Stream& client) {
   for (;;) {
     Result<std::optional<std::string_view>> message = codec::FirstDnsTcpMessage(client.buffered());
-    if (!message.ok()) co_return Done{};
+    if (!message.ok()) co_return;
     if (!message.value().has_value()) {
       Result<size_t> more = co_await client.Fill(Deadline::After(kHeadTimeout));
-      if (!more.ok() || more.value() == 0) co_return Done{};
+      if (!more.ok() || more.value() == 0) co_return;
       continue;
     }
     Result<codec::DnsQuery> query = codec::ParseDnsQuery(*message.value());
     client.Consume(message.value()->size() + 2);
-    if (!query.ok()) co_return Done{};
+    if (!query.ok()) co_return;
     codec::DnsAnswer answer = AnswerName(services.policy.compiled(), services.names, query.value());
     if (IsRefusal(query.value(), answer)) {
-      if (!RecordRefusal(services, owner, query.value(), "tcp")) co_return Done{};
+      if (!RecordRefusal(services, owner, query.value(), "tcp")) co_return;
     }
     std::string text = codec::RenderDnsAnswer(query.value(), answer, codec::kDnsMessageBytesMax);
     Status written = co_await client.Write(codec::RenderDnsTcpMessage(text));
-    if (!written.ok()) co_return Done{};
+    if (!written.ok()) co_return;
   }
 }
 

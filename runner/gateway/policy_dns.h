@@ -23,9 +23,9 @@ codec::DnsAnswer AnswerName(const policy::CompiledPolicy& policy, SyntheticPool&
 
 // Answers queries that arrive at a UDP socket, from the address they were sent to, until the
 // process ends. Names that were refused are recorded, at most so many a second.
-Task<Done> ServeNames(Services& services, Fd socket);
+Task<void> ServeNames(Services& services, Fd socket);
 
 // The same over one captured TCP connection.
-Task<Done> ServeNameStream(Services& services, const caller::Answer& owner, Stream& client);
+Task<void> ServeNameStream(Services& services, const caller::Answer& owner, Stream& client);
 
 }  // namespace gateway

@@ -101,7 +101,7 @@ std::vector<RefusedPacket> ParseRefusedPackets(std::string_view datagram) {
   return packets;
 }
 
-Task<Done> ServeRefusals(Services& services, Fd socket) {
+Task<void> ServeRefusals(Services& services, Fd socket) {
   std::string bytes(kReadBytesMax, '\0');
   for (;;) {
     co_await services.loop.Readable(socket.get(), Deadline::Never());
@@ -109,7 +109,7 @@ Task<Done> ServeRefusals(Services& services, Fd socket) {
     if (n <= 0) continue;  // Too many at once for its buffer: those are lost (ENOBUFS).
     std::string_view datagram = std::string_view(bytes).substr(0, static_cast<size_t>(n));
     for (const RefusedPacket& packet : ParseRefusedPackets(datagram)) {
-      if (!services.Record(RefusalEvent(packet))) co_return Done{};
+      if (!services.Record(RefusalEvent(packet))) co_return;
     }
   }
 }

@@ -25,6 +25,6 @@ struct RefusedPacket {
 std::vector<RefusedPacket> ParseRefusedPackets(std::string_view datagram);
 
 // Records them until the process ends.
-Task<Done> ServeRefusals(Services& services, Fd socket);
+Task<void> ServeRefusals(Services& services, Fd socket);
 
 }  // namespace gateway

@@ -69,7 +69,7 @@ class Server {
                  [this](const std::string& host) { Tell(News::kRefused, host); }}),
         control_(std::move(control)) {}
 
-  Task<Done> Control();
+  Task<void> Control();
   bool Obey(sys::Message message);
   void Open(Door door, Fd socket);
   bool Update(std::string_view hash, const Fd& file);
@@ -85,8 +85,8 @@ class Server {
     (void)sys::SendMessage(control_.get(), message).ok();
     Wipe(message);
   }
-  Task<Done> Accept(Door door, Fd listener);
-  Task<Done> Serve(Door door, Fd socket);
+  Task<void> Accept(Door door, Fd listener);
+  Task<void> Serve(Door door, Fd socket);
 
   EventLoop loop_;
   CertificateAuthority authority_;
@@ -139,7 +139,7 @@ bool Server::Run() {
   return !recorder_.failed();
 }
 
-Task<Done> Server::Control() {
+Task<void> Server::Control() {
   for (;;) {
     bool ready = co_await loop_.Readable(control_.get(), Deadline::Never());
     if (!ready) continue;
@@ -147,7 +147,7 @@ Task<Done> Server::Control() {
         sys::ReceiveMessage(control_.get(), kControlBytesMax, Deadline::After(kHeadTimeout));
     if (message.ok() && Obey(std::move(message).value())) continue;
     loop_.Stop();
-    co_return Done{};
+    co_return;
   }
 }
 
@@ -232,7 +232,7 @@ void Server::Open(Door door, Fd socket) {
   loop_.Stop();
 }
 
-Task<Done> Server::Accept(Door door, Fd listener) {
+Task<void> Server::Accept(Door door, Fd listener) {
   ::fcntl(listener.get(), F_SETFL, O_NONBLOCK);
   int on = 1;  // The connections inherit it.
   ::setsockopt(listener.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
@@ -258,7 +258,7 @@ Task<Done> Server::Accept(Door door, Fd listener) {
   }
 }
 
-Task<Done> Server::Serve(Door door, Fd socket) {
+Task<void> Server::Serve(Door door, Fd socket) {
   ++connections_;
   if (door == Door::kTransparent) {
     co_await ServeCaptured(*services_, std::move(socket));
@@ -266,7 +266,6 @@ Task<Done> Server::Serve(Door door, Fd socket) {
     co_await ServeConnection(*services_, std::move(socket));
   }
   --connections_;
-  co_return Done{};
 }
 
 // Room for kConnectionsMax, as far as the host allows; beyond, connections wait to be accepted.

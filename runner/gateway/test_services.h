@@ -73,7 +73,7 @@ class Origin {
 
 // Starts a task that may still wait for its peer when the test ends: no leak, the loop ends with
 // it.
-inline void SpawnPeer(EventLoop& loop, Task<Done> task) {
+inline void SpawnPeer(EventLoop& loop, Task<void> task) {
 #if defined(__SANITIZE_ADDRESS__)
   __lsan::ScopedDisabler ignored;
 #endif

@@ -60,7 +60,7 @@ Transaction::Transaction(Services& services, const caller::Answer& owner,
       client_(client),
       pumped_(services.loop) {}
 
-Task<Done> Transaction::Run() {
+Task<void> Transaction::Run() {
   // A server that nobody waits for any more is told so.
   client_.WhenGone([this] {
     gone_ = true;
@@ -68,17 +68,16 @@ Task<Done> Transaction::Run() {
   });
   co_await JudgeAndSend();
   client_.WhenGone(nullptr);
-  co_return Done{};
 }
 
-Task<Done> Transaction::JudgeAndSend() {
+Task<void> Transaction::JudgeAndSend() {
   std::optional<codec::BodyFraming> framed;
   if (client_.is_http2()) framed = client_.framing();
   verdict_ = JudgeRequest(context_, client_.head(), framed);
   if (verdict_.grant >= 0) co_await FetchToken(framed);
   if (verdict_.kind != RequestVerdict::kPass) {
     co_await Refuse(std::move(verdict_));
-    co_return Done{};
+    co_return;
   }
   request_ = std::move(verdict_.request);
   framing_ = client_.framing();
@@ -104,7 +103,6 @@ Task<Done> Transaction::JudgeAndSend() {
   Wipe(request_.target);
   Wipe(request_.body);
   for (codec::HttpField& field : request_.fields) Wipe(field.value);
-  co_return Done{};
 }
 
 bool Transaction::Record(Event& event) {
@@ -113,7 +111,7 @@ bool Transaction::Record(Event& event) {
   return recorded;
 }
 
-Task<Done> Transaction::SendRefusal(Refusal refusal) {
+Task<void> Transaction::SendRefusal(Refusal refusal) {
   client_.CloseAfter();
   codec::BodyFraming framing{codec::BodyFraming::kLength, refusal.body.size()};
   Status sent = co_await client_.SendHead(refusal.status, StatusText(refusal.status),
@@ -121,27 +119,24 @@ Task<Done> Transaction::SendRefusal(Refusal refusal) {
   if (sent.ok()) sent = co_await client_.answer().Write(refusal.body);
   if (sent.ok()) sent = co_await client_.answer().Finish({});
   if (!sent.ok()) client_.Abort();
-  co_return Done{};
 }
 
-Task<Done> Transaction::Refuse(RequestVerdict verdict) {
-  if (!Record(verdict.event)) co_return Done{};
+Task<void> Transaction::Refuse(RequestVerdict verdict) {
+  if (!Record(verdict.event)) co_return;
   if (answering_ || !verdict.refusal.has_value()) {
     client_.Abort();
-    co_return Done{};
+    co_return;
   }
   co_await SendRefusal(std::move(*verdict.refusal));
-  co_return Done{};
 }
 
 // Allowed as far as its head tells, and refused for its body or by a budget.
-Task<Done> Transaction::RefuseOutgoing(OutgoingRefusal refusal) {
+Task<void> Transaction::RefuseOutgoing(OutgoingRefusal refusal) {
   co_await Refuse(RefuseAllowed(verdict_, refusal));
-  co_return Done{};
 }
 
 // The request was allowed and recorded as such; this says that it led nowhere.
-Task<Done> Transaction::Fail(std::string why) {
+Task<void> Transaction::Fail(std::string why) {
   Event event;
   event.outcome = Event::Outcome::kFailed;
   event.host = context_.authority.host;
@@ -151,14 +146,13 @@ Task<Done> Transaction::Fail(std::string why) {
   event.reason = why;
   event.message = "upstream failed: " + why;
   if (server_) server_->Abort();
-  if (!Record(event)) co_return Done{};
+  if (!Record(event)) co_return;
   std::string detail = RenderAuthority(context_.authority, 0) + ": " + why;
   if (answering_) {
     client_.Abort();
   } else {
     co_await SendRefusal(NewRefusal(502, "upstream_unreachable", detail));
   }
-  co_return Done{};
 }
 
 bool Transaction::Admitted(OutgoingRefusal& refusal) {
@@ -171,17 +165,16 @@ bool Transaction::Admitted(OutgoingRefusal& refusal) {
 }
 
 // The request wants an access token that is not there, or not any more.
-Task<Done> Transaction::FetchToken(std::optional<codec::BodyFraming> framed) {
+Task<void> Transaction::FetchToken(std::optional<codec::BodyFraming> framed) {
   ENSURE(services_.grants != nullptr);
   Status fetched = co_await services_.grants->Ensure(services_, verdict_.grant);
   if (fetched.ok()) {
     verdict_ = JudgeRequest(context_, client_.head(), framed);
-    co_return Done{};
+    co_return;
   }
   std::string why = fetched.error().what;
   verdict_.event.reason = why;
   verdict_.refusal = NewRefusal(502, "token_grant_failed", why);
-  co_return Done{};
 }
 
 // False: it was answered already.
@@ -260,7 +253,7 @@ Task<Status> Transaction::OpenAndSend(bool fresh) {
   co_return sent;
 }
 
-Task<Done> Transaction::Converse() {
+Task<void> Transaction::Converse() {
   bool pump = !whole_ && framing_.kind != codec::BodyFraming::kNone;
   for (const std::unique_ptr<StreamFilter>& filter : treatment_.filters) {
     if (pump && !filter->keeps_length()) framing_ = {codec::BodyFraming::kChunked, 0};
@@ -280,15 +273,15 @@ Task<Done> Transaction::Converse() {
   }
   if (head.ok() && head.value().status == 101) {
     co_await SwitchProtocols(head.value());
-    co_return Done{};
+    co_return;
   }
   if (head.ok()) (void)co_await SendAnswer(std::move(head).value());
   if (pump && server_) co_await EndPump();
   if (moved_ == Moved::kRefused) {
     co_await RefuseOutgoing(std::move(body_refusal_));
-    co_return Done{};
+    co_return;
   }
-  if (head.ok()) co_return Done{};
+  if (head.ok()) co_return;
   if (moved_ == Moved::kMalformed) {
     co_await Refuse(JudgeMalformed(context_, why_));
   } else if (moved_ == Moved::kCut) {
@@ -296,15 +289,13 @@ Task<Done> Transaction::Converse() {
   } else {
     co_await Fail(head.error().what);
   }
-  co_return Done{};
 }
 
-Task<Done> Transaction::PumpBody() {
+Task<void> Transaction::PumpBody() {
   moved_ = co_await MoveBody();
   // Half a request must not look like a whole one. A server that takes no more may still answer.
   if (moved_ != Moved::kWhole && moved_ != Moved::kSinkFailed) server_->Abort();
   pumped_.Set();
-  co_return Done{};
 }
 
 Task<Transaction::Moved> Transaction::MoveBody() {
@@ -344,13 +335,12 @@ Task<Transaction::Moved> Transaction::MoveBody() {
 
 // Ends a pump that may still run. A server may answer early (413), or not at all; the rest of the
 // body is not worth sending then.
-Task<Done> Transaction::EndPump() {
-  if (pumped_.is_set()) co_return Done{};
+Task<void> Transaction::EndPump() {
+  if (pumped_.is_set()) co_return;
   server_->Abort();
   bool ended = co_await pumped_.Within(Deadline::After(kLingerTimeout));
   if (!ended) client_.body().Cancel();
   co_await pumped_.Within(Deadline::Never());
-  co_return Done{};
 }
 
 // --- The answer on its way back ----------------------------------------------------------------
@@ -426,11 +416,11 @@ Task<bool> Transaction::MoveAnswer(milliseconds idle) {
   }
 }
 
-Task<Done> Transaction::SwitchProtocols(const codec::ResponseHead& head) {
+Task<void> Transaction::SwitchProtocols(const codec::ResponseHead& head) {
   Result<codec::HttpFields> fields = upgrade_->Accept(head);
   if (!fields.ok()) {
     co_await Fail(fields.error().what);
-    co_return Done{};
+    co_return;
   }
   Status sent = co_await client_.SendHead(head.status, head.reason, fields.value(),
                                           {codec::BodyFraming::kUntilClose, 0});
@@ -441,15 +431,13 @@ Task<Done> Transaction::SwitchProtocols(const codec::ResponseHead& head) {
   }
   server_->Abort();
   client_.Abort();
-  co_return Done{};
 }
 
 // --- The handler -------------------------------------------------------------------------------
 
-Task<Done> TransactionHandler::Handle(ClientRequest& request) {
+Task<void> TransactionHandler::Handle(ClientRequest& request) {
   Transaction transaction(services_, owner_, context_, upstream_, request);
   co_await transaction.Run();
-  co_return Done{};
 }
 
 void TransactionHandler::OnMalformed(std::string_view why) {

@@ -25,34 +25,34 @@ class Transaction {
               Upstream& upstream, ClientRequest& client);
 
   // Answers or aborts the request.
-  Task<Done> Run();
+  Task<void> Run();
 
  private:
   // How moving a body ended.
   enum class Moved { kWhole, kCut, kMalformed, kRefused, kSinkFailed };
 
-  Task<Done> JudgeAndSend();
+  Task<void> JudgeAndSend();
   [[nodiscard]] bool Record(Event& event);
-  Task<Done> Refuse(RequestVerdict verdict);
-  Task<Done> RefuseOutgoing(OutgoingRefusal refusal);
-  Task<Done> Fail(std::string why);
-  Task<Done> SendRefusal(Refusal refusal);
+  Task<void> Refuse(RequestVerdict verdict);
+  Task<void> RefuseOutgoing(OutgoingRefusal refusal);
+  Task<void> Fail(std::string why);
+  Task<void> SendRefusal(Refusal refusal);
 
   Task<bool> ReadWholeBody();
-  Task<Done> FetchToken(std::optional<codec::BodyFraming> framed);
+  Task<void> FetchToken(std::optional<codec::BodyFraming> framed);
   Task<bool> TakeSteps();
   bool Admitted(OutgoingRefusal& refusal);
-  Task<Done> Converse();
+  Task<void> Converse();
   Task<Status> OpenAndSend(bool fresh);
-  Task<Done> PumpBody();
+  Task<void> PumpBody();
   Task<Moved> MoveBody();
-  Task<Done> EndPump();
+  Task<void> EndPump();
 
   // The head of the answer, interim ones passed on.
   Task<Result<codec::ResponseHead>> ReadAnswer();
   Task<bool> SendAnswer(codec::ResponseHead head);
   Task<bool> MoveAnswer(milliseconds idle);
-  Task<Done> SwitchProtocols(const codec::ResponseHead& head);
+  Task<void> SwitchProtocols(const codec::ResponseHead& head);
 
   Services& services_;
   const caller::Answer& owner_;
@@ -86,7 +86,7 @@ class TransactionHandler final : public RequestHandler {
                      Upstream& upstream)
       : services_(services), owner_(owner), context_(context), upstream_(upstream) {}
 
-  Task<Done> Handle(ClientRequest& request) override;
+  Task<void> Handle(ClientRequest& request) override;
   void OnMalformed(std::string_view why) override;
 
  private:

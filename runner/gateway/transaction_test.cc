@@ -122,14 +122,13 @@ class Bench {
   EventLoop& loop() { return services_.loop(); }
   Origin& origin() { return services_.origin(); }
 
-  Task<Done> Run(FakeClient& client) {
+  Task<void> Run(FakeClient& client) {
     Transaction transaction(services_.get(), services_.owner(), context_, upstream_, client);
     co_await transaction.Run();
     CHECK(client.gone == nullptr);  // It does not outlive the transaction.
-    co_return Done{};
   }
   // One request, with a server that does as it is told.
-  void RunWith(FakeClient& client, Task<Done> server) {
+  void RunWith(FakeClient& client, Task<void> server) {
     SpawnPeer(loop(), std::move(server));
     RunUntilDone(loop(), Run(client));
     // The server has seen how it ended.
@@ -137,29 +136,26 @@ class Bench {
   }
 
   // Answers one request with `text` and closes; what arrived is in `arrived`.
-  Task<Done> AnswerOnce(std::string text) {
+  Task<void> AnswerOnce(std::string text) {
     std::unique_ptr<Stream> stream = co_await origin().Accept();
     arrived = co_await ReadTo(*stream, "\r\n\r\n");
     recorded_before_arrival = !services_.Records().empty();
     co_await stream->Write(text);
-    co_return Done{};
   }
   // Answers with `text` at once and reads until the gateway ends the connection.
-  Task<Done> AnswerAndListen(std::string text) {
+  Task<void> AnswerAndListen(std::string text) {
     std::unique_ptr<Stream> stream = co_await origin().Accept();
     arrived = co_await ReadTo(*stream, "\r\n\r\n");
     co_await stream->Write(text);
     arrived += co_await ReadToEnd(*stream);
     ended = true;
-    co_return Done{};
   }
   // Answers one request and hangs up when the second one arrives.
-  Task<Done> AnswerThenHangUp(std::string text) {
+  Task<void> AnswerThenHangUp(std::string text) {
     std::unique_ptr<Stream> stream = co_await origin().Accept();
     std::string first = co_await ReadTo(*stream, "\r\n\r\n");
     co_await stream->Write(text);
     arrived = co_await ReadTo(*stream, "\r\n\r\n");
-    co_return Done{};
   }
 
   std::string arrived;
@@ -240,10 +236,9 @@ TEST_CASE("A client that gives up ends the request at the server") {
   Bench bench;
   FakeClient client(bench.services(), "GET");
   SpawnPeer(bench.loop(), bench.AnswerAndListen(""));  // Silence.
-  SpawnPeer(bench.loop(), [](Bench& at, FakeClient& gone) -> Task<Done> {
+  SpawnPeer(bench.loop(), [](Bench& at, FakeClient& gone) -> Task<void> {
     while (at.arrived.empty()) co_await Pause(at.loop(), milliseconds(1));
     gone.gone();
-    co_return Done{};
   }(bench, client));
   RunUntilDone(bench.loop(), bench.Run(client));
   RunUntilDone(bench.loop(), Pause(bench.loop(), milliseconds(5)));
@@ -304,7 +299,7 @@ TEST_CASE("A request on a kept connection that was just closed is sent again if 
   REQUIRE(first.Answered(200));
   SECTION("GET") {
     FakeClient second(bench.services(), "GET");
-    SpawnPeer(bench.loop(), [](Bench& at) -> Task<Done> {
+    SpawnPeer(bench.loop(), [](Bench& at) -> Task<void> {
       while (at.arrived.empty()) co_await Pause(at.loop(), milliseconds(1));
       co_return co_await at.AnswerOnce(kOk);
     }(bench));

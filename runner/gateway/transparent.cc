@@ -75,24 +75,23 @@ bool RecordRefusal(Services& services, const caller::Answer& owner, const Aim& a
 
 }  // namespace
 
-Task<Done> ServeCaptured(Services& services, Fd socket) {
+Task<void> ServeCaptured(Services& services, Fd socket) {
   std::optional<caller::Endpoint> local = EndOf(socket.get(), ::getpeername);
   std::optional<caller::Endpoint> remote = EndOf(socket.get(), ::getsockname);
   Stream client(services.loop, std::move(socket));
-  if (!local.has_value() || !remote.has_value()) co_return Done{};  // Gone already.
+  if (!local.has_value() || !remote.has_value()) co_return;  // Gone already.
   caller::Answer owner = co_await services.identities.Ask(*local, *remote);
   // Every address has our name server at that port, over TCP as over UDP.
   if (remote->port == kDnsPort) {
     co_await ServeNameStream(services, owner, client);
-    co_return Done{};
+    co_return;
   }
   Aim aim = AimOf(services, *remote);
   if (!aim.refusal.empty()) {
     if (RecordRefusal(services, owner, aim, "tcp")) client.ResetOnClose();
-    co_return Done{};
+    co_return;
   }
   co_await ServeCapturedTunnel(services, owner, client, std::move(aim.authority));
-  co_return Done{};
 }
 
 bool MayServeCaptured(const policy::Policy& policy, const caller::Endpoint& remote) {

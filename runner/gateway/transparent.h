@@ -13,7 +13,7 @@
 namespace gateway {
 
 // One captured connection from first byte to last. Never fails: what goes wrong is recorded.
-Task<Done> ServeCaptured(Services& services, Fd socket);
+Task<void> ServeCaptured(Services& services, Fd socket);
 
 // False when ServeCaptured refuses every connection to `remote` under this policy, whoever makes
 // it: an address that stands for no name and that no endpoint covers.

@@ -71,23 +71,23 @@ class Tunnel {
         policy_(services.policy.Take()),
         caller_match_(policy_->compiled().MatchCaller(caller::Judged(owner))) {}
 
-  Task<Done> Run(const codec::RequestHead& head);
+  Task<void> Run(const codec::RequestHead& head);
   // Without a CONNECT: nothing is answered to one.
-  Task<Done> RunCaptured(Authority authority);
+  Task<void> RunCaptured(Authority authority);
 
  private:
-  Task<Done> Decide();
+  Task<void> Decide();
   bool Allowed();
-  Task<Done> Refuse(Event::Outcome outcome, std::string engine, std::string reason,
+  Task<void> Refuse(Event::Outcome outcome, std::string engine, std::string reason,
                     std::string response);
-  Task<Done> RefuseInside(std::string why);
+  Task<void> RefuseInside(std::string why);
   Task<bool> OpenRoute();
   Task<Speech> Listen();
   Task<bool> NamesAnother();
-  Task<Done> Serve();
-  Task<Done> ServeTls();
-  Task<Done> ServeHttp(std::string scheme);
-  Task<Done> ServeRaw(bool tls);
+  Task<void> Serve();
+  Task<void> ServeTls();
+  Task<void> ServeHttp(std::string scheme);
+  Task<void> ServeRaw(bool tls);
   Event NewEvent(Event::Outcome outcome);
   const policy::Handling& handling() const { return route_.handling(); }
   RequestContext NewContext(std::string scheme, bool confidential);
@@ -124,7 +124,7 @@ RequestContext Tunnel::NewContext(std::string scheme, bool confidential) {
   return context;
 }
 
-Task<Done> Tunnel::Refuse(Event::Outcome outcome, std::string engine, std::string reason,
+Task<void> Tunnel::Refuse(Event::Outcome outcome, std::string engine, std::string reason,
                           std::string response) {
   Event event = NewEvent(outcome);
   event.engine = std::move(engine);
@@ -132,25 +132,23 @@ Task<Done> Tunnel::Refuse(Event::Outcome outcome, std::string engine, std::strin
   std::string_view verb = captured_ ? "TCP " : "CONNECT ";
   event.message = std::string(verb) + (outcome == Event::Outcome::kFailed ? "failed " : "denied ") +
                   RenderAuthority(authority_, 0);
-  if (!services_.Record(event)) co_return Done{};
+  if (!services_.Record(event)) co_return;
   // A captured client expects its server's own protocol, whatever that is.
   if (captured_ && !client_.tls()) {
     client_.ResetOnClose();
-    co_return Done{};
+    co_return;
   }
   Status written = co_await client_.Write(response);
   if (written.ok()) co_await client_.Linger();
-  co_return Done{};
 }
 
 // Behind the 200: the refusal is an HTTP answer in what the client believes to be the server.
-Task<Done> Tunnel::RefuseInside(std::string why) {
+Task<void> Tunnel::RefuseInside(std::string why) {
   std::string response = RenderRefusal(NewRefusal(403, "unsupported_l7_protocol", why));
   co_await Refuse(Event::Outcome::kDenied, "l7", why, std::move(response));
-  co_return Done{};
 }
 
-Task<Done> Tunnel::Run(const codec::RequestHead& head) {
+Task<void> Tunnel::Run(const codec::RequestHead& head) {
   std::optional<Authority> authority = ParseAuthority(head.target, std::nullopt);
   bool framed = codec::FindField(head.fields, "content-length") != nullptr ||
                 codec::FindField(head.fields, "transfer-encoding") != nullptr;
@@ -158,20 +156,18 @@ Task<Done> Tunnel::Run(const codec::RequestHead& head) {
   if (!authority.has_value() || framed) {
     std::string why = framed ? "CONNECT with a body" : "invalid CONNECT target";
     co_await Refuse(Event::Outcome::kDenied, "http-parser", why, RenderBareRefusal(400));
-    co_return Done{};
+    co_return;
   }
   co_await Decide();
-  co_return Done{};
 }
 
-Task<Done> Tunnel::RunCaptured(Authority authority) {
+Task<void> Tunnel::RunCaptured(Authority authority) {
   captured_ = true;
   authority_ = std::move(authority);
   co_await Decide();
-  co_return Done{};
 }
 
-Task<Done> Tunnel::Decide() {
+Task<void> Tunnel::Decide() {
   // Another policy is in force: what is under way ends, and the client has to ask anew.
   policy_->WhenReplaced([this] { client_.AbortReading(); });
   route_ = policy_->compiled().FindRoute(caller_match_, authority_.host, authority_.port);
@@ -182,7 +178,7 @@ Task<Done> Tunnel::Decide() {
         NewRefusal(403, "policy_denied", Name() + " not permitted by policy", decision_.reason));
     co_await Refuse(Event::Outcome::kDenied, std::move(decided.engine), decision_.reason,
                     std::move(response));
-    co_return Done{};
+    co_return;
   }
   bool uninspected = handling().skip_tls && !handling().allow_uninspected_credentials &&
                      services_.credentials.BoundTo(authority_.host, authority_.port);
@@ -190,11 +186,10 @@ Task<Done> Tunnel::Decide() {
     std::string why = "a credential is bound to a host without inspection (tls: skip)";
     std::string response = RenderRefusal(NewRefusal(403, "uninspected_credentials", why));
     co_await Refuse(Event::Outcome::kDenied, "credentials", why, std::move(response));
-    co_return Done{};
+    co_return;
   }
   bool open = co_await OpenRoute();
   if (open) co_await Serve();
-  co_return Done{};
 }
 
 // Resolves, judges and dials; answers itself when that fails.
@@ -283,15 +278,15 @@ Task<bool> Tunnel::NamesAnother() {
   co_return true;
 }
 
-Task<Done> Tunnel::Serve() {
+Task<void> Tunnel::Serve() {
   Speech speech = co_await Listen();
   if (speech == Speech::kTls) {
     bool another = co_await NamesAnother();
-    if (another) co_return Done{};
+    if (another) co_return;
   }
   if (handling().skip_tls) {
     co_await ServeRaw(false);
-    co_return Done{};
+    co_return;
   }
   if (speech == Speech::kTls) {
     co_await ServeTls();
@@ -304,10 +299,9 @@ Task<Done> Tunnel::Serve() {
   } else if (speech != Speech::kNothing) {
     co_await ServeRaw(false);
   }
-  co_return Done{};
 }
 
-Task<Done> Tunnel::ServeHttp(std::string scheme) {
+Task<void> Tunnel::ServeHttp(std::string scheme) {
   bool confidential = scheme == "https";
   RequestContext context = NewContext(std::move(scheme), confidential);
   TransactionHandler handler(services_, owner_, context, *upstream_);
@@ -318,18 +312,16 @@ Task<Done> Tunnel::ServeHttp(std::string scheme) {
   } else {
     co_await ServeHttp1(client_, handler);
   }
-  co_return Done{};
 }
 
 // Neither TLS nor HTTP: fine where only the connection is judged.
-Task<Done> Tunnel::ServeRaw(bool tls) {
+Task<void> Tunnel::ServeRaw(bool tls) {
   policy_->WhenReplaced([this] { client_.Abort(); });
   Result<std::unique_ptr<Stream>> server = co_await upstream_->OpenStream(tls);
   if (server.ok()) co_await Relay(services_.loop, client_, *server.value());
-  co_return Done{};
 }
 
-Task<Done> Tunnel::ServeTls() {
+Task<void> Tunnel::ServeTls() {
   Result<SslOwner> ssl = services_.authority.NewServer(authority_.host);
   Status shaken = Error{Code::kIo, ssl.ok() ? "" : ssl.error().what};
   if (ssl.ok()) {
@@ -343,11 +335,11 @@ Task<Done> Tunnel::ServeTls() {
     event.reason = "handshake with the client: " + shaken.error().what;
     event.message = event.reason;
     if (services_.Record(event)) client_.Abort();
-    co_return Done{};
+    co_return;
   }
   if (client_.protocol() == "h2") co_return co_await ServeHttp("https");
   Result<size_t> first = co_await client_.Fill(Deadline::After(kKeepAliveTimeout));
-  if (!first.ok() || first.value() == 0) co_return Done{};
+  if (!first.ok() || first.value() == 0) co_return;
   Speech speech = Recognise(client_.buffered(), true);
   if (speech == Speech::kHttp) {
     co_await ServeHttp("https");
@@ -357,21 +349,18 @@ Task<Done> Tunnel::ServeTls() {
   } else {
     co_await ServeRaw(true);
   }
-  co_return Done{};
 }
 
-Task<Done> ServeCapturedTunnel(Services& services, const caller::Answer& owner, Stream& client,
+Task<void> ServeCapturedTunnel(Services& services, const caller::Answer& owner, Stream& client,
                                Authority authority) {
   Tunnel tunnel(services, owner, client);
   co_await tunnel.RunCaptured(std::move(authority));
-  co_return Done{};
 }
 
-Task<Done> ServeTunnel(Services& services, const caller::Answer& owner, Stream& client,
+Task<void> ServeTunnel(Services& services, const caller::Answer& owner, Stream& client,
                        const codec::RequestHead& head) {
   Tunnel tunnel(services, owner, client);
   co_await tunnel.Run(head);
-  co_return Done{};
 }
 
 }  // namespace gateway

@@ -48,14 +48,13 @@ class Bench {
   }
 
  private:
-  Task<Done> Serve(std::string authority) {
+  Task<void> Serve(std::string authority) {
     codec::RequestHead head;
     head.method = "CONNECT";
     head.target = std::move(authority);
     co_await ServeTunnel(services_.get(), services_.owner(), client_.stream(), head);
     client_.stream().Abort();
     done_ = true;
-    co_return Done{};
   }
 
   TestServices services_;

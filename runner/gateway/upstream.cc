@@ -170,7 +170,7 @@ Task<Result<std::unique_ptr<ServerRequest>>> Upstream::OpenHttp2(Wish wish) {
   co_return request;
 }
 
-Task<Done> Upstream::Close() { co_return co_await shared_.Close(); }
+Task<void> Upstream::Close() { co_return co_await shared_.Close(); }
 
 std::unique_ptr<ServerRequest> Upstream::TakeKept(Wish wish) {
   if (wish.fresh || dialled_) return nullptr;

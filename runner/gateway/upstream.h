@@ -57,7 +57,7 @@ class Upstream {
   // agree on it are shared by the requests of this client. Close ends them, when no request is left
   // and before this is destroyed.
   void OfferHttp2() { offers_http2_ = true; }
-  Task<Done> Close();
+  Task<void> Close();
 
   // A connection for bytes that are not HTTP: never one that was used.
   Task<Result<std::unique_ptr<Stream>>> OpenStream(bool tls);

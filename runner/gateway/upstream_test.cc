@@ -19,14 +19,13 @@ constexpr const char* kAnswer = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 using Opened = Result<std::unique_ptr<ServerRequest>>;
 
 // Answers `requests` of them on one connection, then closes it.
-Task<Done> AnswerSome(Origin& origin, int requests) {
+Task<void> AnswerSome(Origin& origin, int requests) {
   std::unique_ptr<Stream> stream = co_await origin.Accept();
   for (int each = 0; each < requests; ++each) {
     std::string head = co_await ReadTo(*stream, "\r\n\r\n");
     if (head.empty()) break;
     co_await stream->Write(kAnswer);
   }
-  co_return Done{};
 }
 
 // One GET to its end: its status, or why there is none.
@@ -119,9 +118,8 @@ Task<Status> AnswerTls(TestServices& services, std::string name) {
   co_return co_await stream->Write(kAnswer);
 }
 
-Task<Done> AnswerTlsAlone(TestServices& services, std::string name) {
+Task<void> AnswerTlsAlone(TestServices& services, std::string name) {
   (void)co_await AnswerTls(services, std::move(name));
-  co_return Done{};
 }
 
 TEST_CASE("Inside TLS the server's certificate has to be the host's") {

@@ -365,7 +365,6 @@ Status Builder::CarryScratch(const MountStep& step) {
 // a place of the sandbox's own covers, such as a home in /var/tmp.
 Status Builder::CarryMask(const MountStep& step) {
   Result<Fd> place = Find(step.target);
-  Result<Fd> place = Find(step.target);
   if (!place.ok()) {
     int failure = place.error().os_error;
     if (failure == EACCES || failure == ENOENT) return Ok();

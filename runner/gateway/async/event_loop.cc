@@ -19,7 +19,7 @@ struct Detached {
   };
 };
 
-Detached RunDetached(Task<Done> task) { co_await task; }
+Detached RunDetached(Task<void> task) { co_await task; }
 
 }  // namespace
 
@@ -188,7 +188,7 @@ void EventLoop::GiveBuffer(std::unique_ptr<char[]> buffer) {
   if (buffers_.size() < kSpareBuffersMax) buffers_.push_back(std::move(buffer));
 }
 
-void EventLoop::Spawn(Task<Done> task) { RunDetached(std::move(task)); }
+void EventLoop::Spawn(Task<void> task) { RunDetached(std::move(task)); }
 
 void EventLoop::BeforeWait(void (*call)(void*), void* argument) {
   before_wait_ = call;

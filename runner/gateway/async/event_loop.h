@@ -71,7 +71,7 @@ class EventLoop {
   void GiveBuffer(std::unique_ptr<char[]> buffer);
 
   // Starts a coroutine that nobody awaits.
-  void Spawn(Task<Done> task);
+  void Spawn(Task<void> task);
   // Called whenever everything that was ready has run, before the loop waits. One for the process.
   void BeforeWait(void (*call)(void*), void* argument);
   // Runs until Stop(). Coroutines that are still suspended then stay so.

@@ -40,22 +40,19 @@ Task<bool> AwaitSet(Signal& signal, Deadline deadline) {
   co_return set;
 }
 
-Task<Done> Note(Task<bool> task, std::vector<std::string>& notes, std::string name) {
+Task<void> Note(Task<bool> task, std::vector<std::string>& notes, std::string name) {
   bool ready = co_await task;
   notes.push_back(name + (ready ? " ready" : " late"));
-  co_return Done{};
 }
 
-Task<Done> SleepAndNote(EventLoop& loop, milliseconds span, std::vector<int>& notes) {
+Task<void> SleepAndNote(EventLoop& loop, milliseconds span, std::vector<int>& notes) {
   co_await loop.Sleep(Deadline::After(span));
   notes.push_back(static_cast<int>(span.count()));
-  co_return Done{};
 }
 
-Task<Done> SleepAndSet(EventLoop& loop, milliseconds span, Signal& signal) {
+Task<void> SleepAndSet(EventLoop& loop, milliseconds span, Signal& signal) {
   co_await loop.Sleep(Deadline::After(span));
   signal.Set();
-  co_return Done{};
 }
 
 TEST_CASE("A wait that was too late leaves its descriptor to the next one") {

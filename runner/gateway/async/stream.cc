@@ -390,7 +390,7 @@ void Stream::ResetOnClose() {
   ::setsockopt(socket_.get(), SOL_SOCKET, SO_LINGER, &none, sizeof none);
 }
 
-Task<Done> Stream::Linger() {
+Task<void> Stream::Linger() {
   Deadline deadline = Deadline::After(kLingerTimeout);
   if (!std::exchange(finished_, true)) {
     WriteCloseNotify();
@@ -406,7 +406,6 @@ Task<Done> Stream::Linger() {
     if (!n.ok() || n.value() == 0) break;
     total += n.value();
   }
-  co_return Done{};
 }
 
 std::string_view Stream::protocol() const {

@@ -63,7 +63,7 @@ class Stream {
   void ResetOnClose();
   // FinishWriting, and drops what still arrives, for kLingerTimeout at most: without it, the kernel
   // throws away what the peer has not yet read when unread bytes are left here.
-  Task<Done> Linger();
+  Task<void> Linger();
 
   // True when the peer has hung up or has sent something unasked: not to be used for a new request.
   bool IsStale();

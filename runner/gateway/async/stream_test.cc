@@ -25,10 +25,9 @@ Status WriteNow(EventLoop& loop, TestLine& line, std::string_view bytes) {
 
 // Calls `act` while another coroutine waits.
 template <typename Act>
-Task<Done> After(EventLoop& loop, Act act) {
+Task<void> After(EventLoop& loop, Act act) {
   co_await loop.Sleep(Deadline::After(std::chrono::milliseconds(1)));
   act();
-  co_return Done{};
 }
 
 TEST_CASE("What arrives is buffered until it is consumed; then comes the end") {
@@ -119,14 +118,13 @@ struct ByteLine {
   std::optional<Stream> near;
 };
 
-Task<Done> DrainBytes(EventLoop& loop, int fd, size_t size, std::string& all) {
+Task<void> DrainBytes(EventLoop& loop, int fd, size_t size, std::string& all) {
   std::string piece(65536, '\0');
   while (all.size() < size) {
     ssize_t n = ::recv(fd, piece.data(), piece.size(), MSG_DONTWAIT);
     if (n > 0) all.append(piece, 0, static_cast<size_t>(n));
     if (n <= 0) co_await loop.Sleep(Deadline::After(std::chrono::milliseconds(1)));
   }
-  co_return Done{};
 }
 
 TEST_CASE("A write waits until a slow peer has taken all of it") {

@@ -4,9 +4,26 @@
 #include <coroutine>
 #include <exception>
 #include <optional>
+#include <type_traits>
 #include <utility>
 
+#include "base/result.h"
+
 namespace gateway {
+
+// Keeps what a coroutine gives until it is taken.
+template <typename T>
+struct TaskResult {
+  std::optional<T> value;
+  template <typename U>
+  void return_value(U&& given) {
+    value.emplace(std::forward<U>(given));
+  }
+};
+template <>
+struct TaskResult<void> {
+  void return_void() {}
+};
 
 // A coroutine that starts when it is awaited and gives a T to whoever awaits it, once; or a T that
 // is there already: what seldom has to wait is a plain function for the usual case. The Task owns
@@ -15,8 +32,9 @@ namespace gateway {
 template <typename T>
 class [[nodiscard]] Task {
  public:
-  struct promise_type {
-    std::optional<T> value;
+  using Value = std::conditional_t<std::is_void_v<T>, Done, T>;
+
+  struct promise_type : TaskResult<T> {
     std::coroutine_handle<> awaiting;
 
     Task get_return_object() {
@@ -31,15 +49,11 @@ class [[nodiscard]] Task {
       void await_resume() noexcept {}
     };
     Resume final_suspend() noexcept { return {}; }
-    template <typename U>
-    void return_value(U&& given) {
-      value.emplace(std::forward<U>(given));
-    }
     void unhandled_exception() { std::terminate(); }
   };
 
-  // Nothing has to be waited for.
-  Task(T value) : value_(std::move(value)) {}
+  // Nothing has to be waited for; Done{} where T is void.
+  Task(Value value) : value_(std::move(value)) {}
   Task(Task&& other) noexcept
       : handle_(std::exchange(other.handle_, {})), value_(std::move(other.value_)) {}
   Task& operator=(Task&&) = delete;
@@ -49,19 +63,23 @@ class [[nodiscard]] Task {
 
   // With true, Take gives the value without a co_await.
   bool ready() const noexcept { return value_.has_value(); }
-  T Take() { return std::move(*value_); }
+  Value Take() { return std::move(*value_); }
 
   bool await_ready() const noexcept { return value_.has_value(); }
   std::coroutine_handle<> await_suspend(std::coroutine_handle<> awaiting) noexcept {
     handle_.promise().awaiting = awaiting;
     return handle_;
   }
-  T await_resume() { return value_.has_value() ? Take() : std::move(*handle_.promise().value); }
+  T await_resume() {
+    if constexpr (!std::is_void_v<T>) {
+      return value_.has_value() ? Take() : std::move(*handle_.promise().value);
+    }
+  }
 
  private:
   explicit Task(std::coroutine_handle<promise_type> handle) : handle_(handle) {}
   std::coroutine_handle<promise_type> handle_;
-  std::optional<T> value_;
+  std::optional<Value> value_;
 };
 
 }  // namespace gateway

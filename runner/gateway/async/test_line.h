@@ -23,16 +23,14 @@ inline Deadline Soon() { return Deadline::After(std::chrono::milliseconds(20)); 
 // Long enough on any machine: a test that waits for so long has failed.
 inline Deadline Late() { return Deadline::After(std::chrono::seconds(30)); }
 
-inline Task<Done> Pause(EventLoop& loop, std::chrono::milliseconds span) {
+inline Task<void> Pause(EventLoop& loop, std::chrono::milliseconds span) {
   co_await loop.Sleep(Deadline::After(span));
-  co_return Done{};
 }
 
 template <typename T>
-Task<Done> Store(EventLoop& loop, Task<T> task, std::optional<T>& result) {
+Task<void> Store(EventLoop& loop, Task<T> task, std::optional<T>& result) {
   result = co_await task;
   loop.Stop();
-  co_return Done{};
 }
 
 // Runs the loop until `task` is done.

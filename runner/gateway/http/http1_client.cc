@@ -86,7 +86,7 @@ Task<bool> Http1ClientRequest::Linger() {
   co_return false;
 }
 
-Task<Done> ServeHttp1(Stream& stream, RequestHandler& handler) {
+Task<void> ServeHttp1(Stream& stream, RequestHandler& handler) {
   for (size_t served = 0;; ++served) {
     HeadBounds bounds{kRequestHeadBytesMax,
                       Deadline::After(served == 0 ? kHeadTimeout : kKeepAliveTimeout)};
@@ -94,7 +94,7 @@ Task<Done> ServeHttp1(Stream& stream, RequestHandler& handler) {
     bool nothing_sent = text.kind == HeadText::kFailed && stream.buffered().empty();
     if (text.kind == HeadText::kEnd || nothing_sent) {
       stream.FinishWriting();
-      co_return Done{};
+      co_return;
     }
     Result<codec::RequestHead> head =
         text.kind == HeadText::kHead ? codec::ParseRequestHead(text.text)
@@ -102,13 +102,13 @@ Task<Done> ServeHttp1(Stream& stream, RequestHandler& handler) {
     if (!head.ok()) {
       handler.OnMalformed(head.error().what);
       co_await stream.Linger();
-      co_return Done{};
+      co_return;
     }
     if (served == 1) stream.OfferResumption();
     Http1ClientRequest request(stream, std::move(head).value());
     co_await handler.Handle(request);
     bool more = co_await request.Settle();
-    if (!more) co_return Done{};
+    if (!more) co_return;
   }
 }
 

@@ -46,6 +46,6 @@ class Http1ClientRequest final : public ClientRequest {
 
 // Reads requests and hands each to `handler`, until the client finishes, one of them ends the
 // connection, or what arrives is no request.
-Task<Done> ServeHttp1(Stream& stream, RequestHandler& handler);
+Task<void> ServeHttp1(Stream& stream, RequestHandler& handler);
 
 }  // namespace gateway

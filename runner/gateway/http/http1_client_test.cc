@@ -14,7 +14,7 @@ namespace {
 // Answers every request with its method and path.
 class Echo final : public RequestHandler {
  public:
-  Task<Done> Handle(ClientRequest& request) override {
+  Task<void> Handle(ClientRequest& request) override {
     ++requests;
     std::string body = request.head().method + " " + request.head().target;
     codec::BodyFraming framing{codec::BodyFraming::kLength, body.size()};
@@ -22,7 +22,6 @@ class Echo final : public RequestHandler {
     if (sent.ok()) sent = co_await request.answer().Write(body);
     if (sent.ok()) sent = co_await request.answer().Finish({});
     CHECK(sent.ok());
-    co_return Done{};
   }
   void OnMalformed(std::string_view why) override { malformed = why; }
 
@@ -30,10 +29,9 @@ class Echo final : public RequestHandler {
   std::string malformed;
 };
 
-Task<Done> ServeAndStop(EventLoop& loop, Stream& stream, RequestHandler& handler) {
+Task<void> ServeAndStop(EventLoop& loop, Stream& stream, RequestHandler& handler) {
   co_await ServeHttp1(stream, handler);
   loop.Stop();
-  co_return Done{};
 }
 
 // What one connection, on which the client sends `bytes` and finishes, is answered.

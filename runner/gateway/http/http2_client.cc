@@ -46,16 +46,15 @@ class Acceptor final : public Http2Session::Acceptor {
  public:
   Acceptor(std::string_view scheme, RequestHandler& handler) : scheme_(scheme), handler_(handler) {}
 
-  Task<Done> Serve(Http2Stream& stream, Http2Stream::Head head) override {
+  Task<void> Serve(Http2Stream& stream, Http2Stream::Head head) override {
     Result<Http2Request> request = ParseHttp2Request(head.fields, head.end, scheme_);
     if (!request.ok()) {
       handler_.OnMalformed(request.error().what);
       stream.Reset(Http2Code::kProtocolError);
-      co_return Done{};
+      co_return;
     }
     Http2ClientRequest carried(stream, std::move(request).value());
     co_await handler_.Handle(carried);
-    co_return Done{};
   }
 
   void OnMalformed(std::string_view why) override { handler_.OnMalformed(why); }
@@ -67,12 +66,11 @@ class Acceptor final : public Http2Session::Acceptor {
 
 }  // namespace
 
-Task<Done> ServeHttp2(EventLoop& loop, Stream& stream, std::string_view scheme,
+Task<void> ServeHttp2(EventLoop& loop, Stream& stream, std::string_view scheme,
                       RequestHandler& handler) {
   Acceptor acceptor(scheme, handler);
   Http2Session session(loop, stream, &acceptor);
   co_await session.Run();
-  co_return Done{};
 }
 
 }  // namespace gateway

@@ -16,7 +16,7 @@ namespace gateway {
 // kKeepAliveTimeout between two of them, or breaks the rules; then waits for those under way. What
 // has arrived may stand in the stream's buffer. `scheme` is what every request must name.
 // Everything is borrowed.
-Task<Done> ServeHttp2(EventLoop& loop, Stream& stream, std::string_view scheme,
+Task<void> ServeHttp2(EventLoop& loop, Stream& stream, std::string_view scheme,
                       RequestHandler& handler);
 
 }  // namespace gateway

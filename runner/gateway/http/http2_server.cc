@@ -102,20 +102,18 @@ void Http2Upstreams::Add(std::unique_ptr<Stream> stream) {
   loop_.Spawn(Carry(*connections_.back()));
 }
 
-Task<Done> Http2Upstreams::Carry(Connection& connection) {
+Task<void> Http2Upstreams::Carry(Connection& connection) {
   co_await connection.session.Run();
   connection.over.Set();
-  co_return Done{};
 }
 
-Task<Done> Http2Upstreams::Close() {
+Task<void> Http2Upstreams::Close() {
   for (const std::unique_ptr<Connection>& connection : connections_) {
     if (!connection->over.is_set()) connection->session.Close();
     co_await connection->over.Within(Deadline::Never());
     ENSURE(connection->requests == 0);
   }
   connections_.clear();
-  co_return Done{};
 }
 
 }  // namespace gateway

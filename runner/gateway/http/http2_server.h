@@ -24,13 +24,13 @@ class Http2Upstreams {
   // `stream` has agreed on HTTP/2 inside TLS, and nothing was sent on it yet.
   void Add(std::unique_ptr<Stream> stream);
   // Before this is destroyed, when no request is left: says goodbye on each connection.
-  Task<Done> Close();
+  Task<void> Close();
 
  private:
   friend class Http2ServerRequest;
   struct Connection;
 
-  Task<Done> Carry(Connection& connection);
+  Task<void> Carry(Connection& connection);
 
   EventLoop& loop_;
   std::list<std::unique_ptr<Connection>> connections_;

@@ -101,7 +101,7 @@ Http2Engine::Taken Http2Session::OnTake(int32_t id, char* out, size_t size) {
   return taken;
 }
 
-Task<Done> Http2Session::Run() {
+Task<void> Http2Session::Run() {
   loop_.Spawn(WriteAll());
   co_await ReadAll();
   over_ = true;
@@ -120,7 +120,6 @@ Task<Done> Http2Session::Run() {
     released_.Clear();
     co_await released_.Within(Deadline::Never());
   }
-  co_return Done{};
 }
 
 bool Http2Session::Feed(std::string_view bytes) {
@@ -130,7 +129,7 @@ bool Http2Session::Feed(std::string_view bytes) {
   return fed.ok() && engine_.wants_more();
 }
 
-Task<Done> Http2Session::ReadAll() {
+Task<void> Http2Session::ReadAll() {
   std::string buffer(kStreamBufferBytes, '\0');
   bool more = Feed(stream_.buffered());
   stream_.Consume(stream_.buffered().size());
@@ -146,7 +145,6 @@ Task<Done> Http2Session::ReadAll() {
     if (!read.ok() || read.value() == 0) break;
     more = Feed(std::string_view(buffer).substr(0, read.value()));
   }
-  co_return Done{};
 }
 
 bool Http2Session::IsPatient() const {
@@ -155,7 +153,7 @@ bool Http2Session::IsPatient() const {
   return !since.has_value() || std::chrono::steady_clock::now() - *since < kHeadTimeout;
 }
 
-Task<Done> Http2Session::WriteAll() {
+Task<void> Http2Session::WriteAll() {
   std::string out;
   bool finished = false;
   for (;;) {
@@ -179,7 +177,6 @@ Task<Done> Http2Session::WriteAll() {
     co_await work_.Within(Deadline::Never());
   }
   writer_done_.Set();
-  co_return Done{};
 }
 
 void Http2Session::ServeOpened() {
@@ -197,10 +194,9 @@ void Http2Session::ServeOpened() {
   }
 }
 
-Task<Done> Http2Session::ServeStream(Http2Stream& stream, Http2Stream::Head head) {
+Task<void> Http2Session::ServeStream(Http2Stream& stream, Http2Stream::Head head) {
   co_await acceptor_->Serve(stream, std::move(head));
   Release(stream);
-  co_return Done{};
 }
 
 void Http2Session::Close() {

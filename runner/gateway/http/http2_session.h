@@ -92,7 +92,7 @@ class Http2Session final : private Http2Engine::Listener {
    public:
     virtual ~Acceptor() = default;
     // Answers or resets the stream, which is released behind it.
-    virtual Task<Done> Serve(Http2Stream& stream, Http2Stream::Head head) = 0;
+    virtual Task<void> Serve(Http2Stream& stream, Http2Stream::Head head) = 0;
     virtual void OnMalformed(std::string_view why) = 0;
   };
 
@@ -102,7 +102,7 @@ class Http2Session final : private Http2Engine::Listener {
   ~Http2Session();
 
   // Carries the connection until it is over and every stream is released. Once.
-  Task<Done> Run();
+  Task<void> Run();
   // Ends it: GOAWAY, and streams under way are cut.
   void Close();
 
@@ -125,11 +125,11 @@ class Http2Session final : private Http2Engine::Listener {
 
   Http2Stream* Find(int32_t id);
   Http2Stream& Add(int32_t id);
-  Task<Done> ReadAll();
-  Task<Done> WriteAll();
+  Task<void> ReadAll();
+  Task<void> WriteAll();
   bool Feed(std::string_view bytes);
   void ServeOpened();
-  Task<Done> ServeStream(Http2Stream& stream, Http2Stream::Head head);
+  Task<void> ServeStream(Http2Stream& stream, Http2Stream::Head head);
   bool IsPatient() const;
 
   EventLoop& loop_;

@@ -106,7 +106,7 @@ class RequestHandler {
  public:
   virtual ~RequestHandler() = default;
   // Answers or aborts it. Sessions of HTTP/2 have several of these under way at once.
-  virtual Task<Done> Handle(ClientRequest& request) = 0;
+  virtual Task<void> Handle(ClientRequest& request) = 0;
   // What arrived is no request: to be recorded. The session then ends the connection, or the
   // stream.
   virtual void OnMalformed(std::string_view why) = 0;

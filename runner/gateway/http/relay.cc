@@ -38,14 +38,13 @@ Task<bool> CopyOneWay(BodyReader& from, BodyWriter& to, Pair& pair) {
 }
 
 // One direction that failed ends the other.
-Task<Done> CopyAndTell(RelayEnd a, RelayEnd b, Pair& pair) {
+Task<void> CopyAndTell(RelayEnd a, RelayEnd b, Pair& pair) {
   bool finished = co_await CopyOneWay(b.from, a.to, pair);
   if (!finished) {
     a.from.Cancel();
     b.from.Cancel();
   }
   pair.other_done.Set();
-  co_return Done{};
 }
 
 // A connection as a body without framing, both ways.
@@ -58,7 +57,7 @@ struct RawEnd {
 
 }  // namespace
 
-Task<Done> Relay(EventLoop& loop, RelayEnd a, RelayEnd b) {
+Task<void> Relay(EventLoop& loop, RelayEnd a, RelayEnd b) {
   Pair pair(loop);
   loop.Spawn(CopyAndTell(a, b, pair));
   bool finished = co_await CopyOneWay(a.from, b.to, pair);
@@ -67,14 +66,12 @@ Task<Done> Relay(EventLoop& loop, RelayEnd a, RelayEnd b) {
     b.from.Cancel();
   }
   co_await pair.other_done.Within(Deadline::Never());
-  co_return Done{};
 }
 
-Task<Done> Relay(EventLoop& loop, Stream& a, Stream& b) {
+Task<void> Relay(EventLoop& loop, Stream& a, Stream& b) {
   RawEnd one(a);
   RawEnd other(b);
   co_await Relay(loop, RelayEnd{one.from, one.to}, RelayEnd{other.from, other.to});
-  co_return Done{};
 }
 
 }  // namespace gateway

@@ -17,9 +17,9 @@ struct RelayEnd {
 
 // Copies bytes both ways, unmodified, until both sides have finished, one has failed, or nothing
 // has moved for kTunnelIdleTimeout. One side may finish while the other goes on.
-Task<Done> Relay(EventLoop& loop, RelayEnd a, RelayEnd b);
+Task<void> Relay(EventLoop& loop, RelayEnd a, RelayEnd b);
 
 // The same between two connections. What is buffered in either goes first.
-Task<Done> Relay(EventLoop& loop, Stream& a, Stream& b);
+Task<void> Relay(EventLoop& loop, Stream& a, Stream& b);
 
 }  // namespace gateway

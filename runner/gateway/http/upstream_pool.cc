@@ -50,7 +50,7 @@ void UpstreamPool::Keep(std::unique_ptr<UpstreamConnection> connection) {
 }
 
 // Closes what nobody has used for a while, or what its server has closed.
-Task<Done> UpstreamPool::Sweep() {
+Task<void> UpstreamPool::Sweep() {
   while (!idle_.empty()) {
     co_await loop_.Sleep(Deadline::After(sweep_));
     auto oldest = Deadline::Clock::now() - kIdleUpstreamTimeout;
@@ -59,7 +59,6 @@ Task<Done> UpstreamPool::Sweep() {
     });
   }
   sweeping_ = false;
-  co_return Done{};
 }
 
 }  // namespace gateway

@@ -45,7 +45,7 @@ class UpstreamPool {
   using Idle = std::vector<std::unique_ptr<UpstreamConnection>>;
 
   Idle::iterator Find(const std::string& key, const std::vector<policy::Address>& addresses);
-  Task<Done> Sweep();
+  Task<void> Sweep();
 
   EventLoop& loop_;
   const milliseconds sweep_;

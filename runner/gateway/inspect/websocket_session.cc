@@ -32,12 +32,11 @@ WebSocketSession::WebSocketSession(EventLoop& loop, bool deflate, MessageJudge& 
       answers_(codec::WebSocketDecoder::Sender::kServer, deflate, INT64_MAX),
       to_client_done_(loop) {}
 
-Task<Done> WebSocketSession::Run(RelayEnd client, RelayEnd server) {
+Task<void> WebSocketSession::Run(RelayEnd client, RelayEnd server) {
   loop_.Spawn(MoveToClient(client, server));
   co_await MoveToServer(client, server);
   if (end_.has_value()) co_await SayGoodbye(client, server);
   co_await to_client_done_.Within(Deadline::Never());
-  co_return Done{};
 }
 
 void WebSocketSession::End(WebSocketEnd end) {
@@ -83,7 +82,7 @@ Task<bool> WebSocketSession::AwaitRoom() {
   co_return !to_client_done_.is_set();
 }
 
-Task<Done> WebSocketSession::MoveToServer(RelayEnd client, RelayEnd server) {
+Task<void> WebSocketSession::MoveToServer(RelayEnd client, RelayEnd server) {
   std::string out;
   bool over = false;  // The client has finished.
   for (;;) {
@@ -97,24 +96,23 @@ Task<Done> WebSocketSession::MoveToServer(RelayEnd client, RelayEnd server) {
       if (piece.ok()) bytes = piece.value().bytes;
       over = piece.ok() && piece.value().end;
     }
-    if (end_.has_value()) co_return Done{};
+    if (end_.has_value()) co_return;
     out.clear();
     std::optional<WebSocketEnd> end = inspector_.Feed(bytes, out);
     Status written = co_await server.to.Write(out);
     if (end.has_value()) {
       End(std::move(*end));
-      co_return Done{};
+      co_return;
     }
     if (written.ok() && over && !inspector_.lacks_room()) {
       (void)co_await server.to.Finish({});
-      co_return Done{};
+      co_return;
     }
     if (written.ok() && !client.from.ready()) written = co_await server.to.Flush();
     if (!written.ok()) break;
     last_move_ = Deadline::Clock::now();
   }
   server.from.Cancel();
-  co_return Done{};
 }
 
 // Takes what the server sent and appends to `passed` what may go on to the client: whole heads and
@@ -143,13 +141,12 @@ size_t WebSocketSession::FollowServer(std::string_view bytes, std::string& passe
   return boundary;
 }
 
-Task<Done> WebSocketSession::MoveToClient(RelayEnd client, RelayEnd server) {
+Task<void> WebSocketSession::MoveToClient(RelayEnd client, RelayEnd server) {
   bool finished = co_await CopyAnswers(client, server);
   if (!finished || end_.has_value()) server.from.Cancel();
   // A client that is to be told something first is read to its end by SayGoodbye.
   if (!finished) client.from.Cancel();
   to_client_done_.Set();
-  co_return Done{};
 }
 
 // True: the client was told how it ends, by the server or by us.
@@ -187,7 +184,7 @@ Task<bool> WebSocketSession::EndToClient(RelayEnd client, std::string passed) {
 }
 
 // Nothing more of what the client sends goes on. Both sides are told, the client why.
-Task<Done> WebSocketSession::SayGoodbye(RelayEnd client, RelayEnd server) {
+Task<void> WebSocketSession::SayGoodbye(RelayEnd client, RelayEnd server) {
   const std::string close =
       RenderClose({WebSocketClose::kGoingAway, "", false}, NewWebSocketMask());
   Status written = co_await server.to.Write(close);
@@ -203,7 +200,6 @@ Task<Done> WebSocketSession::SayGoodbye(RelayEnd client, RelayEnd server) {
     if (!piece.ok() || piece.value().end) break;
     bytes += piece.value().bytes.size();
   }
-  co_return Done{};
 }
 
 }  // namespace gateway

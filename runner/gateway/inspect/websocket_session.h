@@ -28,14 +28,14 @@ class WebSocketSession {
 
   // Passes messages until both sides have finished, one has failed, a message may not pass, or
   // nothing has moved for kTunnelIdleTimeout. Once.
-  Task<Done> Run(RelayEnd client, RelayEnd server);
+  Task<void> Run(RelayEnd client, RelayEnd server);
 
  private:
-  Task<Done> MoveToServer(RelayEnd client, RelayEnd server);
-  Task<Done> MoveToClient(RelayEnd client, RelayEnd server);
+  Task<void> MoveToServer(RelayEnd client, RelayEnd server);
+  Task<void> MoveToClient(RelayEnd client, RelayEnd server);
   Task<bool> CopyAnswers(RelayEnd client, RelayEnd server);
   Task<bool> EndToClient(RelayEnd client, std::string passed);
-  Task<Done> SayGoodbye(RelayEnd client, RelayEnd server);
+  Task<void> SayGoodbye(RelayEnd client, RelayEnd server);
   Task<Result<BodyReader::Piece>> ReadClient(RelayEnd client);
   Task<bool> AwaitRoom();
   size_t FollowServer(std::string_view bytes, std::string& passed);

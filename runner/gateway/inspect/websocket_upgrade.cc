@@ -79,10 +79,10 @@ Event WebSocketUpgrade::NewRecord() const {
   return event;
 }
 
-Task<Done> WebSocketUpgrade::Carry(RelayEnd client, RelayEnd server) {
+Task<void> WebSocketUpgrade::Carry(RelayEnd client, RelayEnd server) {
   if (!treatment_.any()) {
     co_await Relay(loop_, client, server);
-    co_return Done{};
+    co_return;
   }
   const MessageQuestion question{
       context_.route, context_.caller, context_.policy_file, context_.credentials, target_,
@@ -99,7 +99,6 @@ Task<Done> WebSocketUpgrade::Carry(RelayEnd client, RelayEnd server) {
   WebSocketSession session(loop_, deflate_, judge, large_messages_, faulted);
   session.CloseWhen([this] { return context_.lease.replaced(); });
   co_await session.Run(client, server);
-  co_return Done{};
 }
 
 }  // namespace gateway

@@ -31,7 +31,7 @@ class WebSocketUpgrade {
   // asked for.
   Result<codec::HttpFields> Accept(const codec::ResponseHead& head);
   // Carries the connection until it is over: message by message, or raw where nobody reads them.
-  Task<Done> Carry(RelayEnd client, RelayEnd server);
+  Task<void> Carry(RelayEnd client, RelayEnd server);
 
  private:
   Event NewRecord() const;

@@ -175,13 +175,12 @@ void Resolver::ServeSockets() {
   if (count <= 0) ares_process_fd(channel_, ARES_SOCKET_BAD, ARES_SOCKET_BAD);  // Only timeouts.
 }
 
-Task<Done> Resolver::Pump() {
+Task<void> Resolver::Pump() {
   while (waiting_ > 0) {
     co_await loop_.Readable(epoll_.get(), Deadline::After(kPumpInterval));
     ServeSockets();
   }
   pumping_ = false;
-  co_return Done{};
 }
 
 }  // namespace gateway

@@ -39,7 +39,7 @@ class Resolver {
 
   Resolver(EventLoop& loop, HostsFile hosts, Fd epoll)
       : loop_(loop), hosts_(std::move(hosts)), epoll_(std::move(epoll)) {}
-  Task<Done> Pump();
+  Task<void> Pump();
   void ServeSockets();
 
   EventLoop& loop_;
