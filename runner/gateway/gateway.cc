@@ -112,8 +112,8 @@ int64_t Gateway::MemoryBytes() const {
   return (resident - shared) * ::sysconf(_SC_PAGESIZE);
 }
 
-Status Gateway::Serve(Door door, Fd socket) {
-  return sys::SendMessage(control_.get(), wire::Write(Order::kServe, door), socket.get())
+Status Gateway::Serve(Door door) {
+  return sys::SendMessage(control_.get(), wire::Write(Order::kServe, door.kind), door.socket.get())
       .Context("handing a socket to the gateway");
 }
 

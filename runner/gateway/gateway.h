@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/deadline.h"
+#include "base/door.h"
 #include "base/fd.h"
 #include "base/result.h"
 #include "caller/identity.h"
@@ -34,14 +35,6 @@ struct GatewayConfig {
   std::vector<TokenGrant> grants = {};
   BudgetLimits budget = {};
   PriceList prices = {};  // In front of the built-in ones.
-};
-
-// What a socket from inside the sandbox's network namespace is for.
-enum class Door : char {
-  kProxy = 'p',        // Listens: clients that know the proxy.
-  kTransparent = 't',  // Listens: getsockname(2) of what it accepts is where the client wanted to.
-  kNames = 'n',        // UDP: asked for names (policy_dns.h).
-  kRefusals = 'r',     // Netlink: packets that the kernel refused (refused_packet.h).
 };
 
 // What the gateway process tells by itself while it serves.
@@ -71,9 +64,9 @@ class Gateway {
   // The run's certificate authority (one PEM certificate): what the sandbox must trust.
   const std::string& ca_pem() const { return ca_pem_; }
 
-  // Hands over a socket that was made inside the sandbox's network namespace, bound and, for TCP,
-  // listening. What came before this waits in it. May be called for up to kDoorsMax sockets.
-  Status Serve(Door door, Fd socket);
+  // Hands over a socket, bound and, for TCP, listening. What came before this waits in it. May be
+  // called up to kDoorsMax times.
+  Status Serve(Door door);
 
   // Puts another policy in force: for what is asked next at once, and connections that the one
   // before let in are closed. `hash` names it in the records.

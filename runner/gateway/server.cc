@@ -71,7 +71,7 @@ class Server {
 
   Task<void> Control();
   bool Obey(sys::Message message);
-  void Open(Door door, Fd socket);
+  void Open(Door door);
   bool Update(std::string_view hash, const Fd& file);
   void RejectUpdate(bool quarantine, std::string_view why);
   bool RecordConnect(std::string_view connection, std::string_view answer);
@@ -85,8 +85,8 @@ class Server {
     (void)sys::SendMessage(control_.get(), message).ok();
     Wipe(message);
   }
-  Task<void> Accept(Door door, Fd listener);
-  Task<void> Serve(Door door, Fd socket);
+  Task<void> Accept(Door door);
+  Task<void> Serve(Door::Kind kind, Fd socket);
 
   EventLoop loop_;
   CertificateAuthority authority_;
@@ -167,11 +167,11 @@ bool Server::Obey(sys::Message message) {
   if (wire::Read(message.bytes, order, text, owner) && order == Order::kConnect) {
     return RecordConnect(text, owner);
   }
-  Door door{};
-  bool serve = wire::Read(message.bytes, order, door) && order == Order::kServe;
+  Door::Kind kind{};
+  bool serve = wire::Read(message.bytes, order, kind) && order == Order::kServe;
   if (!serve || !message.fd.valid() || doors_ >= kDoorsMax) return false;
   ++doors_;
-  Open(door, std::move(message.fd));
+  Open({kind, std::move(message.fd)});
   return true;
 }
 
@@ -219,20 +219,21 @@ bool Server::RecordConnect(std::string_view connection, std::string_view answer)
   return true;
 }
 
-void Server::Open(Door door, Fd socket) {
-  switch (door) {
-    case Door::kProxy:
-    case Door::kTransparent:
-      return loop_.Spawn(Accept(door, std::move(socket)));
-    case Door::kNames:
-      return loop_.Spawn(ServeNames(*services_, std::move(socket)));
-    case Door::kRefusals:
-      return loop_.Spawn(ServeRefusals(*services_, std::move(socket)));
+void Server::Open(Door door) {
+  switch (door.kind) {
+    case Door::Kind::kProxy:
+    case Door::Kind::kTransparent:
+      return loop_.Spawn(Accept(std::move(door)));
+    case Door::Kind::kNames:
+      return loop_.Spawn(ServeNames(*services_, std::move(door.socket)));
+    case Door::Kind::kRefusals:
+      return loop_.Spawn(ServeRefusals(*services_, std::move(door.socket)));
   }
   loop_.Stop();
 }
 
-Task<void> Server::Accept(Door door, Fd listener) {
+Task<void> Server::Accept(Door door) {
+  const Fd& listener = door.socket;
   ::fcntl(listener.get(), F_SETFL, O_NONBLOCK);
   int on = 1;  // The connections inherit it.
   ::setsockopt(listener.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
@@ -249,18 +250,18 @@ Task<void> Server::Accept(Door door, Fd listener) {
       continue;
     }
     if (connections_ >= kConnectionsMax) {
-      if (door == Door::kTransparent) continue;
+      if (door.kind == Door::Kind::kTransparent) continue;
       std::string busy = RenderBareRefusal(503);
       ::send(socket.get(), busy.data(), busy.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
       continue;
     }
-    loop_.Spawn(Serve(door, std::move(socket)));
+    loop_.Spawn(Serve(door.kind, std::move(socket)));
   }
 }
 
-Task<void> Server::Serve(Door door, Fd socket) {
+Task<void> Server::Serve(Door::Kind kind, Fd socket) {
   ++connections_;
-  if (door == Door::kTransparent) {
+  if (kind == Door::Kind::kTransparent) {
     co_await ServeCaptured(*services_, std::move(socket));
   } else {
     co_await ServeConnection(*services_, std::move(socket));

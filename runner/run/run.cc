@@ -303,20 +303,6 @@ Result<Fd> OpenInput(const std::string& text) {
   return file;
 }
 
-gateway::Door DoorFor(sandbox::DoorKind kind) {
-  switch (kind) {
-    case sandbox::DoorKind::kProxy:
-      return gateway::Door::kProxy;
-    case sandbox::DoorKind::kTransparent:
-      return gateway::Door::kTransparent;
-    case sandbox::DoorKind::kNames:
-      return gateway::Door::kNames;
-    case sandbox::DoorKind::kRefusals:
-      break;
-  }
-  return gateway::Door::kRefusals;
-}
-
 // Where the policy's programs are links, as the sandbox shows them before its agent can.
 Result<caller::ProgramLinks> FollowLinks(const policy::Policy& policy, pid_t init) {
   Fd root = TRY(sys::Open("/proc/" + std::to_string(init) + "/root", O_PATH | O_DIRECTORY)
@@ -354,8 +340,8 @@ change::GateLimits GatesOf(const Plan& plan) {
 // The gateway lives under the run's limits, and takes over the only ways out of its sandbox.
 Status Connect(sandbox::Sandbox& sandbox, gateway::Gateway& gateway) {
   TRY(sandbox.Adopt(gateway.pid()).Context("limiting the gateway"));
-  for (sandbox::Door& door : sandbox.TakeDoors()) {
-    TRY(gateway.Serve(DoorFor(door.kind), std::move(door.socket)).Context("starting the gateway"));
+  for (Door& door : sandbox.TakeDoors()) {
+    TRY(gateway.Serve(std::move(door)).Context("starting the gateway"));
   }
   return Ok();
 }

@@ -15,7 +15,7 @@ enum class ControlKind : uint8_t {
   kGo,      // The gateway listens: start the agent.
 
   // Init to supervisor.
-  kNetwork,  // The DoorKind of each door, and why not every connection is captured, or "".
+  kNetwork,  // The kind of each Door, and why not every connection is captured, or "".
   kDoor,     // With its socket; one for each, in that order.
   // With a socket for the kernel's socket diagnostics (sock_diag(7)) in the sandbox's network
   // namespace; without one where this kernel has none.

@@ -74,7 +74,7 @@ Status Init::BecomeSandboxUser() {
 
 Status Init::OpenDoors() {
   Network network = TRY(PrepareNetwork(kProxyAddress, kProxyPort, plan_.captured_ports));
-  std::vector<DoorKind> kinds;
+  std::vector<Door::Kind> kinds;
   for (const Door& door : network.doors) kinds.push_back(door.kind);
   TRY(sys::SendMessage(hands_.control.get(),
                        wire::Write(ControlKind::kNetwork, kinds, network.waiver)));

@@ -194,10 +194,10 @@ void PinProcessors(pid_t pid, double cpus) {
 
 // Why not every connection is captured, or nothing.
 Result<std::string> Sandbox::AwaitDoors(Deadline deadline) {
-  std::vector<DoorKind> kinds;
+  std::vector<Door::Kind> kinds;
   std::string waiver;
   TRY(Await(control_.get(), ControlKind::kNetwork, deadline, kinds, waiver));
-  for (DoorKind kind : kinds) {
+  for (Door::Kind kind : kinds) {
     Fd door = TRY(Await(control_.get(), ControlKind::kDoor, deadline));
     doors_.push_back({kind, std::move(door)});
   }

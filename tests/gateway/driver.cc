@@ -113,7 +113,7 @@ Status Drive(const Arguments& arguments) {
   gateway::Gateway running = TRY(gateway::Gateway::Start(std::move(config)));
   TRY(sys::WriteFile(arguments.out + "/ca.pem", running.ca_pem()));
   Fd listener = TRY(Listen(arguments.address, arguments.port));
-  TRY(running.Serve(gateway::Door::kProxy, std::move(listener)));
+  TRY(running.Serve({Door::Kind::kProxy, std::move(listener)}));
   std::printf("ready\n");
   std::fflush(stdout);
   TRY(AnswerUntilEnd(running, asked.get(), arguments.init));

@@ -6,22 +6,11 @@
 #include <string>
 #include <vector>
 
+#include "base/door.h"
 #include "base/fd.h"
 #include "base/result.h"
 
 namespace sandbox {
-
-// What the gateway is to do with a socket.
-enum class DoorKind : char {
-  kProxy = 'p',        // Listens: clients that know the proxy.
-  kTransparent = 't',  // Listens: getsockname(2) of what it accepts is where the client wanted to.
-  kNames = 'n',        // UDP, at port 53 of every address.
-  kRefusals = 'r',     // Heads of refused packets (nfnetlink_log).
-};
-struct Door {
-  DoorKind kind;
-  Fd socket;
-};
 
 struct Network {
   std::vector<Door> doors;
