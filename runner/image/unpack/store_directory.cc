@@ -223,7 +223,9 @@ Result<ChainLock> StoreDirectory::LockChain(const std::string& chain, Deadline d
   return Error{Code::kTemporary, "timed out waiting for another run that unpacks the same layer"};
 }
 
-Result<std::vector<std::string>> StoreDirectory::Ids() { return sys::DirectoryNames(layers_.get()); }
+Result<std::vector<std::string>> StoreDirectory::Ids() {
+  return sys::DirectoryNames(layers_.get());
+}
 
 Result<std::string> StoreDirectory::Examine(const std::string& id) {
   Result<std::optional<StoredLayer>> layer = OpenLayer(id);
