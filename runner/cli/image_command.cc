@@ -88,7 +88,7 @@ Result<std::unique_ptr<Setup>> Setup::Read(const Arguments& arguments, std::stri
   request.trusted_root = arguments.Get("trusted-root");
   request.insecure_registries = arguments.All("insecure-registry");
   request.ca_file = arguments.Get("ca-file");
-  setup->pull = TRY(run::PlanPull(request, checkout, &setup->config_));
+  setup->pull = TRY(run::PreparePull(request, checkout, &setup->config_));
   if (arguments.Has("platform")) {
     setup->pull.verify.platform = TRY(ParsePlatform(arguments.Get("platform")));
   }

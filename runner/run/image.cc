@@ -122,8 +122,8 @@ void TakeEnvironment(const std::vector<std::string>& entries, RunImage* image) {
 
 }  // namespace
 
-Result<image::PullRequest> PlanPull(const Request& request, const std::string& checkout,
-                                    Config* config) {
+Result<image::PullRequest> PreparePull(const Request& request, const std::string& checkout,
+                                       Config* config) {
   image::PullRequest pull;
   pull.verify.reference = TRY(image::ParseReference(request.image));
   image::TrustOptions given = {request.image_key, request.image_identity, request.image_issuer,
@@ -161,7 +161,7 @@ Result<image::PulledImage> Pull(image::PullRequest pull, bool quiet) {
 }
 
 Result<RunImage> PrepareImage(const Request& request, const std::string& checkout, Config* config) {
-  image::PullRequest pull = TRY(PlanPull(request, checkout, config));
+  image::PullRequest pull = TRY(PreparePull(request, checkout, config));
   pull.cancelled = [] { return PendingEnd().has_value(); };
   image::PulledImage pulled = TRY(Pull(std::move(pull), request.json));
   sandbox::ImageRoot root = TRY(sandbox::ImageRoot::Open(pulled.unpacked.layers));

@@ -33,8 +33,8 @@ struct RunImage {
 // What the configuration and a command line say of where images come from and who signs them.
 // `request` goes before `config`, which must outlive what is given. Of `checkout`, the whole work
 // tree, no program is started.
-Result<image::PullRequest> PlanPull(const Request& request, const std::string& checkout,
-                                    Config* config);
+Result<image::PullRequest> PreparePull(const Request& request, const std::string& checkout,
+                                       Config* config);
 
 // PullImage with lines about its progress on standard error, unless `quiet`.
 Result<image::PulledImage> Pull(image::PullRequest pull, bool quiet);

@@ -197,7 +197,7 @@ Status CheckBeforehand(const Request& request, const Trust& trust,
 }
 
 // The image, and what runs in it when nobody says.
-Status PlanTheImage(Request* request, Plan* plan, Recorder& recorder) {
+Status PullTheImage(Request* request, Plan* plan, Recorder& recorder) {
   plan->image = TRY(
       PrepareImage(*request, plan->checkout.top(), &plan->config).Context("preparing the image"));
   recorder.Note(Record(*plan->image));
@@ -221,7 +221,7 @@ Error NoPolicyFor(const forge::Event& event, const TrustedRef& ref) {
 }
 
 // event -> trust -> image -> policy -> agent -> secrets: no agent and no gateway yet.
-Result<Plan> PlanRun(Request request, Recorder& recorder) {
+Result<Plan> PrepareRun(Request request, Recorder& recorder) {
   forge::Event event = TRY(forge::ReadEvent(sys::Environment).Context("reading the event"));
   Trust trust = JudgeTrust(event);
   recorder.Note(event, trust);
@@ -242,7 +242,7 @@ Result<Plan> PlanRun(Request request, Recorder& recorder) {
   if (!event.unread_ci.empty() && !source.text) return NoPolicyFor(event, plan.ref);
   if (!request.image.empty()) {
     TRY(CheckBeforehand(request, trust, PolicyContext(request, event, plan.checkout), source));
-    TRY(PlanTheImage(&request, &plan, recorder));
+    TRY(PullTheImage(&request, &plan, recorder));
   }
   plan.program = TRY(FindAgent(request, plan.in_image()));
   plan.policy_context = PolicyContext(request, event, plan.checkout);
@@ -262,9 +262,9 @@ Result<Plan> PlanRun(Request request, Recorder& recorder) {
   return plan;
 }
 
-Result<sandbox::SandboxPlan> PlanTheSandbox(const Request& request, const Plan& plan,
-                                            const std::string& report_dir,
-                                            const std::string& ca_pem) {
+Result<sandbox::SandboxPlan> PrepareLayout(const Request& request, const Plan& plan,
+                                           const std::string& report_dir,
+                                           const std::string& ca_pem) {
   sandbox::HostView host = sandbox::ReadHost(plan.checkout.path);
   Programs programs = FindRunPrograms(plan.program, plan.policy.parsed.policy.filesystem,
                                       plan.checkout.path, plan.in_image(), host);
@@ -351,7 +351,7 @@ Status Connect(sandbox::Sandbox& sandbox, gateway::Gateway& gateway) {
 Status RunAgent(const Request& request, ReportDirectory& directory, Recorder& recorder) {
   Fd signals = TRY(CatchSignals());
   std::optional<SignalWatch> watch(std::in_place, signals.get(), recorder, directory.path);
-  Plan plan = TRY(PlanRun(request, recorder));
+  Plan plan = TRY(PrepareRun(request, recorder));
   watch.reset();
   logging::Info("policy read", {{"source", plan.policy.record.source},
                                 {"file", plan.policy.file},
@@ -365,7 +365,7 @@ Status RunAgent(const Request& request, ReportDirectory& directory, Recorder& re
               .Context("starting the gateway"));
   recorder.Phase("gateway");
 
-  sandbox::SandboxPlan layout = TRY(PlanTheSandbox(request, plan, directory.path, gateway.ca_pem())
+  sandbox::SandboxPlan layout = TRY(PrepareLayout(request, plan, directory.path, gateway.ca_pem())
                                         .Context("planning the sandbox"));
   Fd input = TRY(OpenInput(plan.agent.stdin_text));
   sandbox::Sandbox sandbox = TRY(
@@ -422,10 +422,10 @@ Status RunAgent(const Request& request, ReportDirectory& directory, Recorder& re
 // What would be done, with no agent and no gateway: its certificate is the one thing not known yet.
 Result<int> PrintPlan(const Request& request) {
   Recorder recorder(request);
-  Plan plan = TRY(PlanRun(request, recorder));
+  Plan plan = TRY(PrepareRun(request, recorder));
   Result<std::string> report_dir = sys::RealPath(request.report_dir);  // It may not exist yet.
   sandbox::SandboxPlan layout =
-      TRY(PlanTheSandbox(request, plan, report_dir.ok() ? report_dir.value() : "", "")
+      TRY(PrepareLayout(request, plan, report_dir.ok() ? report_dir.value() : "", "")
               .Context("planning the sandbox"));
   const report::PolicyRecord& policy = plan.policy.record;
   std::string text;
