@@ -121,23 +121,6 @@ class Collector {
 
 }  // namespace
 
-const char* ChangeKindName(ChangeKind kind) {
-  switch (kind) {
-    case ChangeKind::kCreated:
-      return "created";
-    case ChangeKind::kModified:
-      return "modified";
-    case ChangeKind::kDeleted:
-      return "deleted";
-    case ChangeKind::kRenamed:
-      return "renamed";
-    case ChangeKind::kMode:
-      return "mode";
-  }
-  ENSURE(false);
-  return "";
-}
-
 Result<ChangeSet> CaptureChanges(int upper_fd, const std::string& checkout,
                                  const Repository* repository, const CaptureLimits& limits) {
   Fd lower = TRY(sys::Open(checkout, O_RDONLY | O_DIRECTORY).Context("opening the checkout"));

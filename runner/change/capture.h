@@ -23,8 +23,6 @@ struct CaptureLimits {
 };
 
 enum class ChangeKind { kCreated, kModified, kDeleted, kRenamed, kMode };
-// "created", "modified", "deleted", "renamed", "mode".
-const char* ChangeKindName(ChangeKind kind);
 
 // One `diff --git` section of the patch. Paths are bytes relative to the checkout, any byte but
 // NUL: not necessarily UTF-8. A file that becomes a symbolic link, or the reverse, is a kDeleted

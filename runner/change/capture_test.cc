@@ -22,9 +22,10 @@ ChangeSet Capture(const TestTree& upper, const TestTree& checkout, const Reposit
 }
 
 std::vector<std::string> Summary(const ChangeSet& changes) {
+  constexpr const char* kKinds[] = {"created", "modified", "deleted", "renamed", "mode"};
   std::vector<std::string> lines;
   for (const FileChange& file : changes.files) {
-    lines.push_back(std::string(ChangeKindName(file.kind)) + " " + file.path);
+    lines.push_back(std::string(kKinds[static_cast<int>(file.kind)]) + " " + file.path);
   }
   return lines;
 }

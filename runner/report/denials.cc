@@ -222,16 +222,6 @@ class Collector {
 
 }  // namespace
 
-DenialList ParseDenials(std::string_view jsonl) {
-  Collector collector;
-  while (!jsonl.empty()) {
-    const size_t end = jsonl.find('\n');
-    collector.TakeLine(jsonl.substr(0, end));
-    jsonl.remove_prefix(end == std::string_view::npos ? jsonl.size() : end + 1);
-  }
-  return collector.Take();
-}
-
 Result<DenialList> ReadDenials(const std::string& directory) {
   Collector collector;
   TRY(ForEachEventLine(directory, [&](std::string_view line, bool whole) {

@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -18,13 +17,9 @@ struct DenialList {
   int64_t dropped = 0;  // Lines skipped because they were odd, or beyond the bound.
 };
 
-// Collects the denied requests and the connections that failed from the text of events.ocsf.jsonl.
+// Collects the denied requests and the connections that failed from `directory`/events.ocsf.jsonl.
 // At most 1000 different ones. A request's path was the agent's choice, so every field is taken as
-// hostile and bounded.
-DenialList ParseDenials(std::string_view jsonl);
-
-// The same from `directory`/events.ocsf.jsonl. No such file is an empty list; at most 64 MiB are
-// read.
+// hostile and bounded. No such file is an empty list; at most 64 MiB are read.
 Result<DenialList> ReadDenials(const std::string& directory);
 
 }  // namespace report

@@ -3,10 +3,13 @@
 
 #include <catch2/catch.hpp>
 
+#include "report/test_events.h"
 #include "report/wording.h"
 
 namespace report {
 namespace {
+
+DenialList DenialsOf(std::string_view jsonl) { return FromEvents(ReadDenials, jsonl); }
 
 std::string Line(const std::string& host, const std::string& members = "",
                  const std::string& action = "2", const std::string& kind = "4002") {
@@ -19,9 +22,9 @@ TEST_CASE("Equal denied requests are counted together, in the order they came") 
   const std::string get =
       R"(,"method":"GET","path":"/a","binary":"/usr/bin/curl","reason":"no rule")";
   const DenialList list =
-      ParseDenials(Line("b.example", get) + Line("a.example", get) + Line("b.example", get) +
-                   Line("b.example", R"(,"method":"POST","path":"/a","binary":"/usr/bin/curl")") +
-                   Line("b.example", "", "2", "4001"));
+      DenialsOf(Line("b.example", get) + Line("a.example", get) + Line("b.example", get) +
+                Line("b.example", R"(,"method":"POST","path":"/a","binary":"/usr/bin/curl")") +
+                Line("b.example", "", "2", "4001"));
   REQUIRE(list.denials.size() == 4);
   CHECK(list.dropped == 0);
   CHECK(list.denials[0].denial.host == "b.example");
@@ -38,9 +41,9 @@ TEST_CASE("Equal denied requests are counted together, in the order they came") 
 }
 
 TEST_CASE("What the policy did not decide has no line that would allow it") {
-  const DenialList list = ParseDenials(Line("a.example", R"(,"engine":"opa")") +
-                                       Line("b.example", R"(,"engine":"ssrf")") +
-                                       Line("c.example", R"(,"engine":"credentials")"));
+  const DenialList list =
+      DenialsOf(Line("a.example", R"(,"engine":"opa")") + Line("b.example", R"(,"engine":"ssrf")") +
+                Line("c.example", R"(,"engine":"credentials")"));
   REQUIRE(list.denials.size() == 3);
   CHECK_FALSE(list.denials[0].allow_line.empty());
   CHECK(list.denials[1].allow_line.empty());
@@ -51,9 +54,9 @@ TEST_CASE("What the policy did not decide has no line that would allow it") {
 
 TEST_CASE("What a deny rule refused has no line that would allow it, and was the policy's answer") {
   const DenialList list =
-      ParseDenials(Line("a.example", R"(,"method":"GET","path":"/x","engine":"l7",)"
-                                     R"("reason":"GET /x blocked by deny rule",)"
-                                     R"("deny_rule":"p.yml:7:9")"));
+      DenialsOf(Line("a.example", R"(,"method":"GET","path":"/x","engine":"l7",)"
+                                  R"("reason":"GET /x blocked by deny rule",)"
+                                  R"("deny_rule":"p.yml:7:9")"));
   REQUIRE(list.denials.size() == 1);
   CHECK(DescribeRefusal(list.denials[0]) == "GET /x blocked by deny rule (p.yml:7:9)");
   CHECK(list.denials[0].allow_line.empty());
@@ -66,11 +69,11 @@ TEST_CASE("What was judged by operation is told by it, with the rule that allows
   const std::string create =
       R"(,"operations":[{"operation_type":"mutation","fields":["createIssue"]}])";
   const std::string tool = request + R"("mcp","engine":"l7-mcp","operations":[{"method":)";
-  const DenialList list = ParseDenials(
-      Line("a.example", graphql + create) + Line("a.example", graphql + create) +
-      Line("a.example", graphql + R"(,"operations":[{"persisted_query":"3f2a"}])") +
-      Line("a.example", graphql + R"(,"reason":"GraphQL request rejected: x")") +
-      Line("a.example", tool + R"("tools/call","tool":"x"}],"ancestors":["/bin/sh"])"));
+  const DenialList list =
+      DenialsOf(Line("a.example", graphql + create) + Line("a.example", graphql + create) +
+                Line("a.example", graphql + R"(,"operations":[{"persisted_query":"3f2a"}])") +
+                Line("a.example", graphql + R"(,"reason":"GraphQL request rejected: x")") +
+                Line("a.example", tool + R"("tools/call","tool":"x"}],"ancestors":["/bin/sh"])"));
   REQUIRE(list.denials.size() == 4);
   CHECK(list.dropped == 0);
   CHECK(list.denials[0].count == 2);
@@ -87,22 +90,22 @@ TEST_CASE("A name that is no plain word is kept for the report, and no rule is m
   const std::string call = R"(,"method":"POST","path":"/a","protocol":"json-rpc",)"
                            R"("engine":"l7-jsonrpc","operations":)";
   const DenialList list =
-      ParseDenials(Line("a.example", call + R"([{"method":"x'}\n::error::y"}])") +
-                   Line("b.example", call + R"([{"method":"*"}])") +
-                   Line("c.example", call + R"([{"method":7},{"fields":"x"},[]])") +
-                   Line("d.example", call + R"("x")"));
+      DenialsOf(Line("a.example", call + R"([{"method":"x'}\n::error::y"}])") +
+                Line("b.example", call + R"([{"method":"*"}])") +
+                Line("c.example", call + R"([{"method":7},{"fields":"x"},[]])") +
+                Line("d.example", call + R"("x")"));
   REQUIRE(list.denials.size() == 4);
   CHECK(list.denials[0].denial.operations.at(0).method == "x'}\n::error::y");
   for (const DeniedRequest& denied : list.denials) CHECK(denied.allow_line.empty());
 }
 
 TEST_CASE("Refusals of one host and port have one line, the widest, and names have their host's") {
-  const DenialList list = ParseDenials(
-      Line("a.example", R"(,"method":"GET","path":"/a")") +
-      Line("a.example", R"(,"method":"DELETE","path":"/a")") +
-      Line("a.example", R"(,"method":"POST","path":"/a")") +
-      Line("a.example", R"(,"engine":"dns")") + Line("b.example", R"(,"engine":"dns")") +
-      Line("10.200.0.1") + Line("169.254.169.254") + Line("metadata.google.internal"));
+  const DenialList list =
+      DenialsOf(Line("a.example", R"(,"method":"GET","path":"/a")") +
+                Line("a.example", R"(,"method":"DELETE","path":"/a")") +
+                Line("a.example", R"(,"method":"POST","path":"/a")") +
+                Line("a.example", R"(,"engine":"dns")") + Line("b.example", R"(,"engine":"dns")") +
+                Line("10.200.0.1") + Line("169.254.169.254") + Line("metadata.google.internal"));
   std::vector<std::string> lines;
   for (const DeniedRequest& denied : list.denials) lines.push_back(denied.allow_line);
   CHECK(lines == std::vector<std::string>{"a.example:443:full", "a.example:443:full",
@@ -117,8 +120,8 @@ TEST_CASE(
   const std::string text = R"(,"method":"WEBSOCKET_TEXT","path":"/a","protocol":"websocket",)"
                            R"("engine":"l7-websocket","reason":)";
   const DenialList list =
-      ParseDenials(Line("a.example", text + R"("WEBSOCKET_TEXT /a not permitted by policy")") +
-                   Line("b.example", text + R"("GraphQL request rejected: x")"));
+      DenialsOf(Line("a.example", text + R"("WEBSOCKET_TEXT /a not permitted by policy")") +
+                Line("b.example", text + R"("GraphQL request rejected: x")"));
   REQUIRE(list.denials.size() == 2);
   CHECK(list.denials[0].allow_line == "a.example:443:read-write:websocket");
   CHECK(list.denials[1].allow_line.empty());
@@ -132,7 +135,7 @@ TEST_CASE(
                            R"("icmp"},"unmapped":{"host":"8.8.8.8","port":0,"engine":"nftables"}})";
   const std::string name = R"({"class_uid":4001,"action_id":2,"unmapped":{"host":"a.example",)"
                            R"("port":53,"engine":"dns"}})";
-  const DenialList list = ParseDenials(udp + "\n" + icmp + "\n" + name + "\n");
+  const DenialList list = DenialsOf(udp + "\n" + icmp + "\n" + name + "\n");
   REQUIRE(list.denials.size() == 3);
   CHECK(list.denials[0].denial.method == "UDP");
   CHECK(list.denials[1].denial.method == "ICMP");
@@ -145,14 +148,14 @@ TEST_CASE(
 
 TEST_CASE("Only what was denied on the network is a denied request") {
   const DenialList list =
-      ParseDenials(Line("a.example", "", "1") + Line("a.example", "", "3") +
-                   Line("a.example", "", "2", "6002") + "{\"class_uid\":4001}\n\n");
+      DenialsOf(Line("a.example", "", "1") + Line("a.example", "", "3") +
+                Line("a.example", "", "2", "6002") + "{\"class_uid\":4001}\n\n");
   CHECK(list.denials.empty());
   CHECK(list.dropped == 0);
 }
 
 TEST_CASE("Odd lines are skipped and counted") {
-  const DenialList list = ParseDenials(
+  const DenialList list = DenialsOf(
       "not json\n[]\n" + Line("", "") + Line("a b") + Line("x\\\"y") + Line("a.example\\u001b") +
       Line(std::string(300, 'a')) + Line("a.example", R"(,"method":"get it")") +
       Line("a.example", R"(,"method":"GET","path":"x")") +
@@ -171,7 +174,7 @@ TEST_CASE("Odd lines are skipped and counted") {
 
 TEST_CASE(
     "No name that the agent gives its program or its method keeps a denial out of the report") {
-  const DenialList list = ParseDenials(
+  const DenialList list = DenialsOf(
       Line("a.example", R"(,"method":"dElete","path":"/a","binary":"/tmp/a\n::error::b")") +
       Line("b.example", R"(,"method":"*a1","path":"/a","binary":"/bin/b")") +
       Line("c.example", R"(,"method":")" + std::string(64, 'm') + R"(","path":"/a")"));
@@ -188,14 +191,14 @@ TEST_CASE("At most a thousand different requests are kept, and those are still c
   std::string lines;
   for (int i = 0; i < 1005; ++i) lines += Line("h" + std::to_string(i) + ".example");
   lines += Line("h0.example");
-  const DenialList list = ParseDenials(lines);
+  const DenialList list = DenialsOf(lines);
   CHECK(list.denials.size() == 1000);
   CHECK(list.dropped == 5);
   CHECK(list.denials[0].count == 2);
 }
 
 TEST_CASE("A target that no policy can open has no line that would allow it") {
-  const DenialList list = ParseDenials(Line("169.254.169.254"));
+  const DenialList list = DenialsOf(Line("169.254.169.254"));
   REQUIRE(list.denials.size() == 1);
   CHECK(list.denials[0].allow_line.empty());
 }
@@ -206,8 +209,8 @@ TEST_CASE("Connections that failed are counted together, and a hostile host is n
            R"(","port":443,"reason":")" + reason + "\"}}\n";
   };
   const DenialList list =
-      ParseDenials(failed("a.example", "no address") + failed("a.example", "no address") +
-                   failed("a.example", "refused") + failed("<b>", "x") + Line("a.example"));
+      DenialsOf(failed("a.example", "no address") + failed("a.example", "no address") +
+                failed("a.example", "refused") + failed("<b>", "x") + Line("a.example"));
   CHECK(list.denials.size() == 1);
   REQUIRE(list.failures.size() == 2);
   CHECK(list.failures[0].host == "a.example");
@@ -218,10 +221,10 @@ TEST_CASE("Connections that failed are counted together, and a hostile host is n
 }
 
 TEST_CASE("A host in which the gateway masked a secret is a denied request that no line allows") {
-  const DenialList list = ParseDenials(Line("[CREDENTIAL].example.com"));
+  const DenialList list = DenialsOf(Line("[CREDENTIAL].example.com"));
   REQUIRE(list.denials.size() == 1);
   CHECK(list.denials[0].allow_line.empty());
-  CHECK(ParseDenials(Line("[x].example.com")).denials.empty());
+  CHECK(DenialsOf(Line("[x].example.com")).denials.empty());
 }
 
 TEST_CASE("A directory without events has no denied requests") {

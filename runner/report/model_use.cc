@@ -103,16 +103,6 @@ class Sum {
 
 }  // namespace
 
-ModelUse ParseModelUse(std::string_view jsonl) {
-  Sum sum;
-  while (!jsonl.empty()) {
-    size_t end = jsonl.find('\n');
-    sum.TakeLine(jsonl.substr(0, end));
-    jsonl.remove_prefix(end == std::string_view::npos ? jsonl.size() : end + 1);
-  }
-  return sum.Take();
-}
-
 Result<ModelUse> ReadModelUse(const std::string& directory) {
   Sum sum;
   TRY(ForEachEventLine(directory, [&](std::string_view line, bool) { sum.TakeLine(line); }));

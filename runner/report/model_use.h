@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -32,6 +31,5 @@ struct ModelUse {
 
 // From the report's events.ocsf.jsonl. Fails only when the file cannot be read.
 Result<ModelUse> ReadModelUse(const std::string& directory);
-ModelUse ParseModelUse(std::string_view jsonl);
 
 }  // namespace report

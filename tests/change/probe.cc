@@ -32,9 +32,9 @@ Status CaptureTo(const std::vector<std::string>& args) {
   ChangeSet changes = TRY(Capture(args[1], args[2], args.size() == 4));
   TRY(sys::WriteFile(args[3], changes.patch));
   for (const change::FileChange& file : changes.files) {
-    std::printf("%s %o %o %d %lld %lld %s\n", change::ChangeKindName(file.kind), file.old_mode,
-                file.new_mode, file.binary, static_cast<long long>(file.additions),
-                static_cast<long long>(file.deletions), file.path.c_str());
+    std::printf("%o %o %d %lld %lld %s\n", file.old_mode, file.new_mode, file.binary,
+                static_cast<long long>(file.additions), static_cast<long long>(file.deletions),
+                file.path.c_str());
   }
   for (const change::LeftOut& left : changes.left_out) {
     std::printf("left-out %s: %s\n", left.path.c_str(), left.reason.c_str());

@@ -8,6 +8,7 @@
 
 #include "base/sys.h"
 #include "report/denials.h"
+#include "report/test_events.h"
 #include "report/write.h"
 
 namespace {
@@ -136,13 +137,14 @@ ReportInput Full() {
   input.patch = kPatch;
   input.agent_text = kAgentText;
   const std::string curl = "/usr/bin/curl";
-  report::DenialList denied = report::ParseDenials(
+  report::DenialList denied = report::FromEvents(
+      report::ReadDenials,
       Event("corpus.example.org", 443, "", "", "/usr/bin/curl", "no policy allows this host") +
-      Event("corpus.example.org", 443, "", "", "/usr/bin/curl", "no policy allows this host") +
-      Event("api.github.com", 443, "POST", "/repos/octo-org/parser/issues", "/usr/bin/curl",
-            "POST is not allowed by the rules of github") +
-      Event("169.254.169.254", 80, "GET", "/latest/meta-data/iam", "/usr/bin/python3.11",
-            "internal address"));
+          Event("corpus.example.org", 443, "", "", "/usr/bin/curl", "no policy allows this host") +
+          Event("api.github.com", 443, "POST", "/repos/octo-org/parser/issues", "/usr/bin/curl",
+                "POST is not allowed by the rules of github") +
+          Event("169.254.169.254", 80, "GET", "/latest/meta-data/iam", "/usr/bin/python3.11",
+                "internal address"));
   report::DeniedRequest operation;
   operation.denial = {"api.github.com", 443, "POST", "/graphql", curl, "graphql"};
   operation.denial.operations = {{"mutation", "Open", {"createIssue"}, "", "", ""}};

@@ -197,7 +197,6 @@ CallerMatch CompiledPolicy::MatchCaller(const Caller& caller) const {
 Route CompiledPolicy::FindRoute(const CallerMatch& caller, std::string_view host,
                                 uint16_t port) const {
   Route route;
-  route.tables_ = tables_.get();
   route.host_ = CanonicalHost(host);
   route.port_ = port;
   Verdict& verdict = route.connection_;

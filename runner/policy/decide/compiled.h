@@ -48,7 +48,6 @@ class Route {
   // The endpoints that judge requests, in the order of the policies' keys.
   std::span<const CompiledEndpoint* const> judging() const { return judging_; }
   const std::string& host() const { return host_; }  // Canonical.
-  const CompiledTables* tables() const { return tables_; }
   uint16_t port() const { return port_; }
 
   // Covers host and port, but not the caller. Empty when the connection is allowed by others.
@@ -76,7 +75,6 @@ class Route {
   Handling handling_;
   std::string host_;
   uint16_t port_ = 0;
-  const CompiledTables* tables_ = nullptr;
   std::vector<const CompiledEndpoint*> judging_;  // Those with request rules, by policy key.
   std::vector<const NetworkPolicy*> missed_;
 };
