@@ -126,7 +126,7 @@ class Explainer {
     } else {
       return true;
     }
-    policy::DestinationDecision destination =
+    policy::AddressVerdict destination =
         policy::DecideDestination(route_.handling(), url_.host, url_.port, resolved);
     policy::Decision decision;
     decision.allowed = destination.allowed;
@@ -177,7 +177,7 @@ class Explainer {
       explanation_.notes.push_back("no websocket endpoint applies here: every message is allowed");
       return;
     }
-    policy::BodyDecision decided =
+    policy::JudgedBody decided =
         policy::DecideMessage(route_, upgrade, question_.body.value_or(""));
     Add("message", decided.verdict, {message, decided.operations, {}});
   }
@@ -185,7 +185,7 @@ class Explainer {
   void JudgeBody(const policy::HttpRequest& request) {
     policy::BodyRequest asked{request, question_.fields, {}};
     if (question_.body) asked.framing = {codec::BodyFraming::kLength, question_.body->size()};
-    policy::BodyDecision decided = policy::DecideBody(route_, asked, question_.body.value_or(""));
+    policy::JudgedBody decided = policy::DecideBody(route_, asked, question_.body.value_or(""));
     Add("body", decided.verdict, {request, decided.operations, decided.calls});
     if (!question_.body && request.method != "GET") {
       explanation_.notes.push_back("the decision depends on the body: give one with --body");

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "advise/suggest.h"
-#include "advise/wish.h"
+#include "advise/suggestion.h"
 #include "base/join.h"
 #include "codec/call/json_rpc.h"
 

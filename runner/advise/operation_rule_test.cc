@@ -218,7 +218,7 @@ TEST_CASE("An 'endpoints:' file has no rules for operations, and says so") {
 }
 
 TEST_CASE("RefusedOperations keeps each operation once, of what rules refused alone") {
-  policy::BodyDecision decision;
+  policy::JudgedBody decision;
   decision.verdict.reason = policy::Reason::kNotPermitted;
   decision.calls = {{"a", ""}, {"tools/call", "x"}, {"a", ""}};
   std::vector<policy::Operation> operations = policy::RefusedOperations(decision);

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <tuple>
 
-#include "advise/wish.h"
+#include "advise/suggestion.h"
 #include "base/join.h"
 #include "policy/decide/compiled.h"
 #include "policy/model/host_pattern.h"
@@ -117,16 +117,16 @@ std::vector<std::string> SuggestLines(const std::vector<Denial>& denials) {
 }
 
 std::string SuggestPolicy(const std::vector<Denial>& denials) {
-  std::vector<Wish> wishes = CollectWishes(WithoutNames(denials));
-  if (wishes.empty()) return {};
+  std::vector<Suggestion> suggestions = CollectSuggestions(WithoutNames(denials));
+  if (suggestions.empty()) return {};
   // Of each place the widest that is needed. What is judged by operation has none.
   std::map<std::tuple<std::string, uint16_t, std::string>, std::string> lines;
-  for (const Wish& wish : wishes) {
-    if (!wish.addition.rules.empty()) continue;
-    std::string& line = lines[{wish.host, wish.port, wish.protocol}];
-    Denial denial{wish.host, wish.port, "", "", "", wish.protocol};
+  for (const Suggestion& suggestion : suggestions) {
+    if (!suggestion.addition.rules.empty()) continue;
+    std::string& line = lines[{suggestion.host, suggestion.port, suggestion.protocol}];
+    Denial denial{suggestion.host, suggestion.port, "", "", "", suggestion.protocol};
     if (line.empty()) line = SuggestLine(denial);
-    for (const auto& [method, path] : wish.requests) {
+    for (const auto& [method, path] : suggestion.requests) {
       denial.method = method;
       std::string wider = SuggestLine(denial);
       bool full = line.find(":full") != std::string::npos;
@@ -141,10 +141,10 @@ std::string SuggestPolicy(const std::vector<Denial>& denials) {
   for (const auto& [place, line] : lines) out += "#   - \"" + line + "\"\n";
   out += "version: 1\nnetwork_policies:\n";
   std::set<std::string> taken;
-  for (const Wish& wish : wishes) {
-    std::string key = FreeKey(wish, taken);
+  for (const Suggestion& suggestion : suggestions) {
+    std::string key = FreeKey(suggestion, taken);
     taken.insert(key);
-    for (const std::string& line : WishLines(key, wish, {})) out += "  " + line + "\n";
+    for (const std::string& line : SuggestionLines(key, suggestion, {})) out += "  " + line + "\n";
   }
   return out;
 }

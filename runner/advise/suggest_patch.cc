@@ -8,7 +8,7 @@
 
 #include "advise/endpoint_edit.h"
 #include "advise/patched_text.h"
-#include "advise/wish.h"
+#include "advise/suggestion.h"
 #include "base/ascii.h"
 #include "codec/data/yaml.h"
 #include "codec/glob/glob.h"
@@ -63,13 +63,13 @@ policy::Verdict DecideCarried(const policy::Route& route, const policy::HttpRequ
 }
 
 // What the gateway would say to the attempt.
-struct Answer {
+struct Judgement {
   policy::Decision decision;
   // Of a refusal that is no deny rule's: the endpoint that had the last word, if one did.
   std::optional<policy::Endpoint> endpoint;
 };
 
-Answer Ask(const policy::Policy& policy, const Denial& denial) {
+Judgement Ask(const policy::Policy& policy, const Denial& denial) {
   policy::Caller caller;
   caller.binary = denial.binary.empty() ? "/unknown" : denial.binary;
   caller.ancestors = denial.ancestors;
@@ -81,13 +81,13 @@ Answer Ask(const policy::Policy& policy, const Denial& denial) {
   policy::Verdict verdict = route.connection();
   bool connected = verdict.allowed && !denial.method.empty();
   if (connected) verdict = DecideCarried(route, request, denial);
-  Answer answer{policy::DescribeVerdict(verdict, route, caller, request), {}};
+  Judgement judgement{policy::DescribeVerdict(verdict, route, caller, request), {}};
   // An endpoint for GraphQL refuses what no rule of its own allows, whatever others say.
   bool own = verdict.reason == policy::Reason::kGraphqlBlocked ||
              verdict.reason == policy::Reason::kGraphqlUnregistered;
   const policy::Endpoint* last = own ? verdict.endpoint : verdict.governing;
-  if (connected && verdict.rule == nullptr && last != nullptr) answer.endpoint = *last;
-  return answer;
+  if (connected && verdict.rule == nullptr && last != nullptr) judgement.endpoint = *last;
+  return judgement;
 }
 
 bool IsAllowed(const policy::Policy& policy, const Denial& denial) {
@@ -184,17 +184,19 @@ class Patcher {
     PatchedText text = text_;
     policy::ParsedPolicy parsed = parsed_;
     for (int i = 0; i < kEditsMax; ++i) {
-      Answer answer = Ask(parsed.policy, denial);
-      if (answer.decision.allowed) {
+      Judgement judgement = Ask(parsed.policy, denial);
+      if (judgement.decision.allowed) {
         text_ = std::move(text);
         parsed_ = std::move(parsed);
         return true;
       }
-      if (!answer.endpoint || policy::ProtocolName(answer.endpoint->protocol) != denial.protocol) {
+      if (!judgement.endpoint ||
+          policy::ProtocolName(judgement.endpoint->protocol) != denial.protocol) {
         return false;
       }
       Result<YamlNode> root = codec::ParseYaml(text.Text(), context_.file, {});
-      if (!root.ok() || !EditEndpoint(root.value(), *answer.endpoint, *addition, comment, &text)) {
+      if (!root.ok() ||
+          !EditEndpoint(root.value(), *judgement.endpoint, *addition, comment, &text)) {
         return false;
       }
       Result<policy::ParsedPolicy> edited = policy::ParsePolicy(text.Text(), context_);
@@ -308,24 +310,26 @@ class Patcher {
     return denial.method.empty() ? "a connection was refused" : denial.method + " was refused";
   }
 
-  // The full form: one policy per wish, each of what an addition helps.
+  // The full form: one policy per suggestion, each of what an addition helps.
   void AddPolicies(const std::vector<Denial>& open) {
     std::vector<Denial> helped;
     const Patcher start = *this;
     for (const Denial& denial : open) {
       Patcher alone = start;
-      alone.AddWishes({denial});
+      alone.AddSuggestions({denial});
       if (alone.begun_) helped.push_back(denial);
       if (helped.size() == kTriedMax) break;
     }
-    AddWishes(helped);
+    AddSuggestions(helped);
   }
 
-  void AddWishes(const std::vector<Denial>& open) {
-    for (const Wish& wish : CollectWishes(open)) {
+  void AddSuggestions(const std::vector<Denial>& open) {
+    for (const Suggestion& suggestion : CollectSuggestions(open)) {
       std::set<std::string> taken;
       for (const policy::NetworkPolicy& network : parsed_.policy.network) taken.insert(network.key);
-      (void)Try(WishLines(FreeKey(wish, taken), wish, TraitsAt(wish.host, wish.port)), open);
+      (void)Try(SuggestionLines(FreeKey(suggestion, taken), suggestion,
+                                TraitsAt(suggestion.host, suggestion.port)),
+                open);
     }
   }
 

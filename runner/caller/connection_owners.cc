@@ -35,8 +35,8 @@ constexpr size_t kHoldersMax = 128;
 constexpr char kAmbiguous[] = "ambiguous shared socket ownership";
 
 // A refusal may still name the program, for the record.
-Answer Refused(std::string why) {
-  Answer answer;
+Owner Refused(std::string why) {
+  Owner answer;
   answer.refusal = std::move(why);
   return answer;
 }
@@ -48,7 +48,7 @@ policy::Caller Above(const policy::Caller& caller, size_t depth) {
 }
 
 // What an owner takes in memory, nearly: a path may have 4096 bytes, and there may be 64 of them.
-size_t BytesOf(const Answer& owner) {
+size_t BytesOf(const Owner& owner) {
   size_t bytes = sizeof owner + owner.caller.binary.size() + owner.refusal.size();
   for (const std::string& path : owner.caller.ancestors) bytes += sizeof path + path.size();
   for (const std::string& path : owner.caller.cmdline) bytes += sizeof path + path.size();
@@ -57,8 +57,8 @@ size_t BytesOf(const Answer& owner) {
 
 }  // namespace
 
-Answer ConnectionOwners::OwnerOf(Lineage lineage) {
-  Answer answer;
+Owner ConnectionOwners::OwnerOf(Lineage lineage) {
+  Owner answer;
   // A process keeps the number that it is born with.
   if (!lineage.processes.empty()) answer.pid = lineage.processes.front()->InnermostPid();
   answer.caller = std::move(lineage.caller);
@@ -122,8 +122,8 @@ std::optional<uint64_t> ConnectionOwners::FindInode(const Question& question) {
   return std::nullopt;
 }
 
-std::optional<Answer> ConnectionOwners::FindHolder(uint64_t inode) {
-  std::optional<Answer> owner;
+std::optional<Owner> ConnectionOwners::FindHolder(uint64_t inode) {
+  std::optional<Owner> owner;
   size_t budget = kDescriptorsReadMax;
   size_t holders = 0;
   for (const ProcessEntry& process : ListDescendants(init_)) {
@@ -133,7 +133,7 @@ std::optional<Answer> ConnectionOwners::FindHolder(uint64_t inode) {
     if (++holders > kHoldersMax) return Refused("too many processes hold the connection");
     Lineage lineage = lineages_.Read(process.pid, init_);
     if (lineage.pending) return std::nullopt;
-    Answer holder = OwnerOf(std::move(lineage));
+    Owner holder = OwnerOf(std::move(lineage));
     if (!holder.refusal.empty()) return holder;
     if (owner.has_value() && !SamePrograms(owner->caller, holder.caller)) {
       owner->refusal = kAmbiguous;
@@ -154,8 +154,8 @@ void ConnectionOwners::AddLinks(policy::Caller& caller) const {
   for (const std::string& ancestor : caller.ancestors) add(ancestor);
 }
 
-std::optional<Answer> ConnectionOwners::Find(const Question& question) {
-  std::optional<Answer> answer;
+std::optional<Owner> ConnectionOwners::Find(const Question& question) {
+  std::optional<Owner> answer;
   std::optional<uint64_t> inode;
   if (init_ > 0) inode = FindInode(question);
   if (init_ <= 0) {
@@ -185,21 +185,21 @@ Status ConnectionOwners::AnswerQuestion(int socket) {
   if (message.bytes.empty()) return Error{Code::kIo, "the gateway has exited"};
   std::optional<Question> question = ParseQuestion(message.bytes);
   if (!question.has_value()) return Error{Code::kInvalid, "malformed message from the gateway"};
-  std::optional<Answer> answer = Find(*question);
+  std::optional<Owner> answer = Find(*question);
   if (!answer.has_value()) {
     waiting_.push_back(*question);  // The gateway bounds how many it asks at once.
     return Ok();
   }
-  return sys::SendMessage(socket, RenderAnswer(*answer)).Context("answering the gateway");
+  return sys::SendMessage(socket, RenderOwner(*answer)).Context("answering the gateway");
 }
 
 Result<bool> ConnectionOwners::Proceed(int socket) {
   if (!lineages_.Proceed()) return false;
   if (waiting_.empty()) return true;
-  std::optional<Answer> answer = Find(waiting_.front());
+  std::optional<Owner> answer = Find(waiting_.front());
   if (!answer.has_value()) return true;  // Another of its executables is being read now.
   waiting_.pop_front();
-  TRY(sys::SendMessage(socket, RenderAnswer(*answer)).Context("answering the gateway"));
+  TRY(sys::SendMessage(socket, RenderOwner(*answer)).Context("answering the gateway"));
   return true;
 }
 

@@ -28,7 +28,7 @@ namespace caller {
 // Who is about to connect a socket.
 struct Connector {
   uint64_t inode = 0;  // The socket's. The kernel gives it to no other within kConnectorAge.
-  Answer owner;
+  Owner owner;
   bool pending = false;  // An executable is still to be read: ask again when Proceed() says so.
 };
 
@@ -56,7 +56,7 @@ class ConnectionOwners {
   // is refused. Where this host refuses to watch, the owner is the one process that holds the
   // socket, found by looking through all of them; several must be the same programs. Total: what
   // goes wrong is a refusal. nullopt: an executable is still to be read.
-  std::optional<Answer> Find(const Question& question);
+  std::optional<Owner> Find(const Question& question);
 
   // Reads one question from `socket` and answers it, or does so in Proceed(). Call when the socket
   // is readable. Fails when the peer is gone (kIo) or sends nonsense (kInvalid): the gateway is to
@@ -80,8 +80,8 @@ class ConnectionOwners {
   using Order = std::list<Remembered>;
 
   std::optional<uint64_t> FindInode(const Question& question);
-  std::optional<Answer> FindHolder(uint64_t inode);
-  static Answer OwnerOf(Lineage lineage);
+  std::optional<Owner> FindHolder(uint64_t inode);
+  static Owner OwnerOf(Lineage lineage);
   void AddLinks(policy::Caller& caller) const;
   void Forget(Order::iterator remembered);
 

@@ -22,7 +22,7 @@ namespace {
 
 TEST_CASE("Without a sandbox nobody owns anything") {
   ConnectionOwners owners(0, true, Fd(), {});
-  Answer answer = owners.Find(Question{5, {}, {}}).value();
+  Owner answer = owners.Find(Question{5, {}, {}}).value();
   CHECK(answer.number == 5);
   CHECK(answer.refusal == "the sandbox has not started");
 }
@@ -43,7 +43,7 @@ TEST_CASE("Only a socket has a connector") {
     connector = owners.Examine(::getpid(), one.get()).value();
   }
   CHECK(connector.inode ==
-        ParseSocketName(*Process::Open(::getpid())->DescriptorTarget(one.get())));
+        ParseSocketName(*ProcessHandle::Open(::getpid())->DescriptorTarget(one.get())));
   CHECK(connector.owner.pid > 0);
   CHECK(connector.owner.refusal.empty());
   CHECK(connector.owner.caller.binary == sys::ReadLink("/proc/self/exe"));
@@ -107,8 +107,8 @@ class Children {
   std::vector<pid_t> pids_;
 };
 
-Answer FindAtLast(ConnectionOwners& owners, const Question& question) {
-  std::optional<Answer> answer;
+Owner FindAtLast(ConnectionOwners& owners, const Question& question) {
+  std::optional<Owner> answer;
   while (!(answer = owners.Find(question))) REQUIRE(owners.Proceed(-1).ok());
   return *answer;
 }
@@ -116,7 +116,7 @@ Answer FindAtLast(ConnectionOwners& owners, const Question& question) {
 TEST_CASE("A connection that was not seen is refused where all are watched") {
   Loopback loopback;
   ConnectionOwners watched(::getpid(), true, Fd(), {});
-  Answer unseen = watched.Find(loopback.question).value();
+  Owner unseen = watched.Find(loopback.question).value();
   CHECK(unseen.refusal == "no program was seen to make this connection");
   CHECK_FALSE(unseen.caller.agent);
   ConnectionOwners unwatched(::getpid(), false, Fd(), {});
@@ -149,9 +149,9 @@ TEST_CASE("Questions that wait are answered one at a time, in their order") {
     while (!owners.Proceed(answers.get()).value()) {
     }
     Result<sys::Message> message =
-        sys::ReceiveMessage(asks.get(), kAnswerBytesMax, Deadline::After({}));
+        sys::ReceiveMessage(asks.get(), kOwnerBytesMax, Deadline::After({}));
     REQUIRE(message.ok());
-    CHECK(ParseAnswer(message.value().bytes)->number == number);
+    CHECK(ParseOwner(message.value().bytes)->number == number);
     CHECK_FALSE(sys::WaitReadable(asks.get(), Deadline::After({})).value());
   }
   CHECK_FALSE(owners.pending());
@@ -167,10 +167,10 @@ TEST_CASE("Names of descriptors that are sockets give their inode") {
 }
 
 TEST_CASE("A process is as old as the kernel says, and has its parent") {
-  Process process = Process::Open(::getpid()).value();
+  ProcessHandle process = ProcessHandle::Open(::getpid()).value();
   CHECK(process.birth().parent == ::getppid());
   CHECK(process.birth().started > 0);
-  CHECK_FALSE(Process::Open(0));
+  CHECK_FALSE(ProcessHandle::Open(0));
 }
 
 TEST_CASE("A process that has ended tells nothing, and has no parent any more") {
@@ -179,7 +179,7 @@ TEST_CASE("A process that has ended tells nothing, and has no parent any more") 
     ::pause();
     ::_exit(0);
   }
-  Process process = Process::Open(pid).value();
+  ProcessHandle process = ProcessHandle::Open(pid).value();
   LineageReader lineages;
   CHECK(process.Executable() == sys::ReadLink("/proc/self/exe"));
   CHECK(process.DescriptorTarget(0).has_value());

@@ -32,7 +32,7 @@ struct Question {
 
 // The owner. `refusal`, when not empty, says why its programs grant nothing, and `caller` names
 // them for the records alone; it may still be the agent.
-struct Answer {
+struct Owner {
   uint64_t number = 0;
   int32_t pid = 0;  // In the sandbox's own numbering.
   policy::Caller caller;
@@ -40,15 +40,15 @@ struct Answer {
 };
 
 // Who a policy is asked about: the owner, without programs where they grant nothing.
-policy::Caller Judged(const Answer& owner);
+policy::Caller Judged(const Owner& owner);
 
-// The wire form (base/wire.h): fixed-size questions, answers of at most kAnswerBytesMax. nullopt
+// The wire form (base/wire.h): fixed-size questions, answers of at most kOwnerBytesMax. nullopt
 // for anything else.
 constexpr size_t kQuestionBytes = 44;
-constexpr size_t kAnswerBytesMax = 32768;
+constexpr size_t kOwnerBytesMax = 32768;
 std::string RenderQuestion(const Question& question);
 std::optional<Question> ParseQuestion(std::string_view bytes);
-std::string RenderAnswer(const Answer& answer);
-std::optional<Answer> ParseAnswer(std::string_view bytes);
+std::string RenderOwner(const Owner& owner);
+std::optional<Owner> ParseOwner(std::string_view bytes);
 
 }  // namespace caller

@@ -32,7 +32,7 @@ constexpr size_t kCmdlineBytesMax = 4096;
 constexpr size_t kLinksBytesMax = 8000;
 static_assert(13 + 2 * (kSizeBytes + kTextBytesMax) + 3 * kSizeBytes + kAncestorsBytesMax +
                   kCmdlineBytesMax + kLinksBytesMax <=
-              kAnswerBytesMax);
+              kOwnerBytesMax);
 
 }  // namespace
 
@@ -45,12 +45,12 @@ void Visit(Archive& archive, Question& value) {
   archive(value.number, value.local, value.remote);
 }
 template <typename Archive>
-void Visit(Archive& archive, Answer& value) {
+void Visit(Archive& archive, Owner& value) {
   archive(value.number, value.pid, value.caller.agent, value.refusal, value.caller.binary,
           value.caller.ancestors, value.caller.cmdline, value.caller.links);
 }
 
-policy::Caller Judged(const Answer& owner) {
+policy::Caller Judged(const Owner& owner) {
   if (owner.refusal.empty()) return owner.caller;
   policy::Caller unknown;
   unknown.agent = owner.caller.agent;
@@ -65,8 +65,8 @@ std::optional<Question> ParseQuestion(std::string_view bytes) {
   return question;
 }
 
-std::string RenderAnswer(const Answer& answer) {
-  Answer cut = answer;
+std::string RenderOwner(const Owner& answer) {
+  Owner cut = answer;
   cut.refusal.resize(std::min(cut.refusal.size(), kTextBytesMax));
   cut.caller.binary.resize(std::min(cut.caller.binary.size(), kTextBytesMax));
   cut.caller.ancestors = Fitting(answer.caller.ancestors, kAncestorsBytesMax);
@@ -75,9 +75,9 @@ std::string RenderAnswer(const Answer& answer) {
   return wire::Write(cut);
 }
 
-std::optional<Answer> ParseAnswer(std::string_view bytes) {
-  Answer answer;
-  if (bytes.size() > kAnswerBytesMax || !wire::Read(bytes, answer)) return std::nullopt;
+std::optional<Owner> ParseOwner(std::string_view bytes) {
+  Owner answer;
+  if (bytes.size() > kOwnerBytesMax || !wire::Read(bytes, answer)) return std::nullopt;
   // Somebody, or a reason why nobody.
   if (answer.caller.binary.empty() && answer.refusal.empty()) return std::nullopt;
   return answer;

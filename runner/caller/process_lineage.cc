@@ -14,7 +14,7 @@ constexpr size_t kKnownMax = 128;
 }  // namespace
 
 // As ExecutableCache::Check().
-std::optional<std::string> LineageReader::CheckExecutable(const Process& process,
+std::optional<std::string> LineageReader::CheckExecutable(const ProcessHandle& process,
                                                           const std::string& path) {
   struct stat st {};
   if (process.StatExecutable(&st) && executables_.Knows(path, st)) return "";
@@ -26,13 +26,13 @@ std::optional<std::string> LineageReader::CheckExecutable(const Process& process
   return executables_.Check(path, std::move(executable));
 }
 
-Process* LineageReader::Known(pid_t pid) {
+ProcessHandle* LineageReader::Known(pid_t pid) {
   auto known = known_.find(pid);
   return known == known_.end() ? nullptr : &known->second;
 }
 
-Process* LineageReader::Reopen(pid_t pid) {
-  std::optional<Process> process = Process::Open(pid);
+ProcessHandle* LineageReader::Reopen(pid_t pid) {
+  std::optional<ProcessHandle> process = ProcessHandle::Open(pid);
   if (!process.has_value()) return nullptr;
   return &known_.insert_or_assign(pid, std::move(*process)).first->second;
 }
@@ -43,7 +43,7 @@ std::optional<Lineage> LineageReader::Walk(pid_t pid, pid_t init, bool remembere
   Lineage lineage;
   lineage.caller.agent = pid != init;
   for (pid_t current = pid; lineage.processes.size() <= kAncestorsMax;) {
-    Process* process = remembered ? Known(current) : Reopen(current);
+    ProcessHandle* process = remembered ? Known(current) : Reopen(current);
     std::optional<std::string> path;
     if (process != nullptr) path = process->Executable();
     if (remembered && !path.has_value()) return std::nullopt;

@@ -18,7 +18,7 @@ namespace caller {
 struct Lineage {
   // The process, then its ancestors, as far as they are in `caller`. The reader's,
   // until it reads the next.
-  std::vector<Process*> processes;
+  std::vector<ProcessHandle*> processes;
   policy::Caller caller;
   std::string refusal;   // Not empty: grants nothing, and why.
   bool pending = false;  // An executable is still to be read (Proceed): nothing of it counts yet.
@@ -36,13 +36,13 @@ class LineageReader {
   bool Proceed() { return executables_.Proceed(); }
 
  private:
-  Process* Known(pid_t pid);
-  Process* Reopen(pid_t pid);
+  ProcessHandle* Known(pid_t pid);
+  ProcessHandle* Reopen(pid_t pid);
   std::optional<Lineage> Walk(pid_t pid, pid_t init, bool remembered);
-  std::optional<std::string> CheckExecutable(const Process& process, const std::string& path);
+  std::optional<std::string> CheckExecutable(const ProcessHandle& process, const std::string& path);
 
   ExecutableCache executables_;
-  std::map<pid_t, Process> known_;  // Some may have ended.
+  std::map<pid_t, ProcessHandle> known_;  // Some may have ended.
 };
 
 // May `a` and `b` do the same under every policy? A policy grants to a program and to all that it

@@ -130,10 +130,10 @@ bool HoldsSocket(pid_t pid, uint64_t inode, size_t* budget) {
   });
 }
 
-std::optional<Process> Process::Open(pid_t pid) {
+std::optional<ProcessHandle> ProcessHandle::Open(pid_t pid) {
   Result<Fd> directory = sys::Open("/proc/" + std::to_string(pid), O_PATH | O_DIRECTORY);
   if (!directory.ok()) return std::nullopt;
-  Process process(pid, std::move(directory).value());
+  ProcessHandle process(pid, std::move(directory).value());
   Result<Fd> stat = sys::OpenAt(process.directory_.get(), "stat", O_RDONLY);
   if (!stat.ok()) return std::nullopt;
   std::optional<ProcessBirth> birth = ParseBirth(ReadOnce(stat.value().get()));
@@ -142,7 +142,7 @@ std::optional<Process> Process::Open(pid_t pid) {
   return process;
 }
 
-std::optional<std::string> Process::Executable() const {
+std::optional<std::string> ProcessHandle::Executable() const {
   std::optional<std::string> path = sys::ReadLinkAt(directory_.get(), "exe");
   if (!path.has_value()) return std::nullopt;
   // A file may really be called so: only where it does not exist is the mark the kernel's.
@@ -152,16 +152,16 @@ std::optional<std::string> Process::Executable() const {
   return path;
 }
 
-bool Process::StatExecutable(struct stat* st) const {
+bool ProcessHandle::StatExecutable(struct stat* st) const {
   return ::fstatat(directory_.get(), "exe", st, 0) == 0;
 }
 
-Fd Process::OpenExecutable() const {
+Fd ProcessHandle::OpenExecutable() const {
   Result<Fd> fd = sys::OpenAt(directory_.get(), "exe", O_RDONLY);
   return fd.ok() ? std::move(fd).value() : Fd();
 }
 
-std::vector<std::string> Process::AbsoluteArguments() {
+std::vector<std::string> ProcessHandle::AbsoluteArguments() {
   std::vector<std::string> paths;
   if (!arguments_.valid()) {
     Result<Fd> fd = sys::OpenAt(directory_.get(), "cmdline", O_RDONLY);
@@ -180,7 +180,7 @@ std::vector<std::string> Process::AbsoluteArguments() {
   return paths;
 }
 
-pid_t Process::InnermostPid() {
+pid_t ProcessHandle::InnermostPid() {
   if (innermost_pid_ != 0) return innermost_pid_;
   Result<Fd> fd = sys::OpenAt(directory_.get(), "status", O_RDONLY);
   if (!fd.ok()) return pid_;
@@ -190,7 +190,7 @@ pid_t Process::InnermostPid() {
   return innermost_pid_;
 }
 
-std::optional<std::string> Process::DescriptorTarget(int fd) const {
+std::optional<std::string> ProcessHandle::DescriptorTarget(int fd) const {
   return sys::ReadLinkAt(directory_.get(), "fd/" + std::to_string(fd));
 }
 

@@ -38,10 +38,10 @@ struct ProcessBirth {
 
 // A process, or a thread, held by its directory in /proc: what is asked is asked of this one as
 // long as it lives and of nobody afterwards, whoever has its number then. Two descriptors.
-class Process {
+class ProcessHandle {
  public:
   // nullopt when there is none.
-  static std::optional<Process> Open(pid_t pid);
+  static std::optional<ProcessHandle> Open(pid_t pid);
 
   // As it was when it was opened. The parent is another only once that has ended.
   const ProcessBirth& birth() const { return birth_; }
@@ -62,7 +62,7 @@ class Process {
   std::optional<std::string> DescriptorTarget(int fd) const;
 
  private:
-  Process(pid_t pid, Fd directory) : pid_(pid), directory_(std::move(directory)) {}
+  ProcessHandle(pid_t pid, Fd directory) : pid_(pid), directory_(std::move(directory)) {}
 
   pid_t pid_;
   Fd directory_;

@@ -13,7 +13,7 @@
 namespace gateway {
 namespace {
 
-Task<void> RefuseHead(Services& services, const caller::Answer& owner, Stream& client,
+Task<void> RefuseHead(Services& services, const caller::Owner& owner, Stream& client,
                       std::string why, std::string response) {
   Event event = NewConnectionEvent(owner, Event::Outcome::kDenied);
   event.policy = "-";
@@ -27,7 +27,7 @@ Task<void> RefuseHead(Services& services, const caller::Answer& owner, Stream& c
   co_await client.Linger();
 }
 
-Task<void> ServeFirstHead(Services& services, const caller::Answer& owner, Stream& client) {
+Task<void> ServeFirstHead(Services& services, const caller::Owner& owner, Stream& client) {
   HeadText text = co_await ReadProxyHead(client);
   if (text.kind == HeadText::kEnd || text.kind == HeadText::kFailed) co_return;
   if (text.kind == HeadText::kTooLong) {
@@ -69,7 +69,7 @@ std::optional<caller::Endpoint> EndOf(int socket, int (*call)(int, sockaddr*, so
   return endpoint;
 }
 
-OwnerDecision DecideOwner(const caller::Answer& owner, const policy::Route& route) {
+OwnerDecision DecideOwner(const caller::Owner& owner, const policy::Route& route) {
   OwnerDecision decided;
   decided.decision = policy::DescribeVerdict(route.connection(), route, owner.caller);
   decided.engine = "opa";
@@ -88,7 +88,7 @@ OwnerDecision DecideOwner(const caller::Answer& owner, const policy::Route& rout
   return decided;
 }
 
-Event NewConnectionEvent(const caller::Answer& owner, Event::Outcome outcome) {
+Event NewConnectionEvent(const caller::Owner& owner, Event::Outcome outcome) {
   Event event;
   event.outcome = outcome;
   event.binary = owner.caller.binary;
@@ -103,7 +103,7 @@ Task<void> ServeConnection(Services& services, Fd socket) {
   std::optional<caller::Endpoint> remote = EndOf(socket.get(), ::getsockname);
   Stream client(services.loop, std::move(socket));
   if (!local.has_value() || !remote.has_value()) co_return;  // Gone already.
-  caller::Answer owner = co_await services.identities.Ask(*local, *remote);
+  caller::Owner owner = co_await services.identities.Ask(*local, *remote);
   co_await ServeFirstHead(services, owner, client);
 }
 

@@ -23,13 +23,13 @@ namespace gateway {
 Task<void> ServeConnection(Services& services, Fd socket);
 
 // The parts of it. `client` is the accepted connection, its first head already read.
-Task<void> ServeTunnel(Services& services, const caller::Answer& owner, Stream& client,
+Task<void> ServeTunnel(Services& services, const caller::Owner& owner, Stream& client,
                        const codec::RequestHead& head);
 // A captured connection (transparent.h) to `authority`: a tunnel that is never answered, only
 // reset.
-Task<void> ServeCapturedTunnel(Services& services, const caller::Answer& owner, Stream& client,
+Task<void> ServeCapturedTunnel(Services& services, const caller::Owner& owner, Stream& client,
                                Authority authority);
-Task<void> ServeForward(Services& services, const caller::Answer& owner, Stream& client,
+Task<void> ServeForward(Services& services, const caller::Owner& owner, Stream& client,
                         const codec::RequestHead& head);
 
 // One end of a TCP socket; `call` is getsockname or getpeername. nullopt: it has none any more.
@@ -42,9 +42,9 @@ struct OwnerDecision {
   policy::Decision decision;
   std::string engine;
 };
-OwnerDecision DecideOwner(const caller::Answer& owner, const policy::Route& route);
+OwnerDecision DecideOwner(const caller::Owner& owner, const policy::Route& route);
 
 // An event about a connection of `owner`.
-Event NewConnectionEvent(const caller::Answer& owner, Event::Outcome outcome);
+Event NewConnectionEvent(const caller::Owner& owner, Event::Outcome outcome);
 
 }  // namespace gateway

@@ -58,7 +58,7 @@ ForwardPlan PlanForward(const codec::RequestHead& head) {
   return plan;
 }
 
-Event RefusalEvent(const caller::Answer& owner, const codec::RequestHead& head,
+Event RefusalEvent(const caller::Owner& owner, const codec::RequestHead& head,
                    const ForwardPlan& plan) {
   Event event = NewConnectionEvent(owner, Event::Outcome::kDenied);
   event.kind = plan.authority.host.empty() ? Event::Kind::kConnection : Event::Kind::kRequest;
@@ -75,7 +75,7 @@ Event RefusalEvent(const caller::Answer& owner, const codec::RequestHead& head,
   return event;
 }
 
-Task<void> Answer403(Services& services, Stream& client, Event event, std::string response) {
+Task<void> SendRefusal(Services& services, Stream& client, Event event, std::string response) {
   if (!services.Record(event)) co_return;
   Status written = co_await client.Write(response);
   if (written.ok()) co_await client.Linger();
@@ -83,12 +83,12 @@ Task<void> Answer403(Services& services, Stream& client, Event event, std::strin
 
 }  // namespace
 
-Task<void> ServeForward(Services& services, const caller::Answer& owner, Stream& client,
+Task<void> ServeForward(Services& services, const caller::Owner& owner, Stream& client,
                         const codec::RequestHead& head) {
   ForwardPlan plan = PlanForward(head);
   Event event = RefusalEvent(owner, head, plan);
   if (!plan.refusal.empty()) {
-    co_return co_await Answer403(services, client, std::move(event), std::move(plan.refusal));
+    co_return co_await SendRefusal(services, client, std::move(event), std::move(plan.refusal));
   }
   std::unique_ptr<LivePolicy::Lease> lease = services.policy.Take();
   const policy::CompiledPolicy& compiled = lease->compiled();
@@ -101,7 +101,7 @@ Task<void> ServeForward(Services& services, const caller::Answer& owner, Stream&
     event.reason = decided.decision.reason;
     std::string response =
         RenderRefusal(NewRefusal(403, "policy_denied", plan.target + " not permitted by policy"));
-    co_return co_await Answer403(services, client, std::move(event), std::move(response));
+    co_return co_await SendRefusal(services, client, std::move(event), std::move(response));
   }
   RequestContext context{
       *lease,         route, services.policy_file, services.credentials, owner.caller,
@@ -116,7 +116,7 @@ Task<void> ServeForward(Services& services, const caller::Answer& owner, Stream&
     event.reason = unresolved ? found.failure : plan.target + " blocked: " + found.label;
     std::string response = RenderRefusal(NewRefusal(
         unresolved ? 502 : 403, unresolved ? "upstream_unreachable" : "ssrf_denied", event.reason));
-    co_return co_await Answer403(services, client, std::move(event), std::move(response));
+    co_return co_await SendRefusal(services, client, std::move(event), std::move(response));
   }
   Upstream upstream(services, std::move(found.destination));
   Http1ClientRequest request(client, head);

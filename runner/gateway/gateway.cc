@@ -133,9 +133,9 @@ Status Gateway::RejectUpdate(std::string_view why, bool quarantine) {
   return sys::SendMessage(control_.get(), message).Context("notifying the gateway of a policy");
 }
 
-Status Gateway::RecordRefusedConnect(const caller::Endpoint& remote, const caller::Answer& owner) {
+Status Gateway::RecordRefusedConnect(const caller::Endpoint& remote, const caller::Owner& owner) {
   std::string message = wire::Write(Order::kConnect, caller::RenderQuestion({0, {}, remote}),
-                                    caller::RenderAnswer(owner));
+                                    caller::RenderOwner(owner));
   ssize_t sent =
       ::send(control_.get(), message.data(), message.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
   return sent >= 0 ? Ok() : Status(Errno("telling the gateway of a connection"));

@@ -78,7 +78,7 @@ class Gateway {
 
   // Has it recorded that `owner` was refused a connection to `remote` at connect(2). Never waits:
   // fails when the gateway is too busy to be told.
-  Status RecordRefusedConnect(const caller::Endpoint& remote, const caller::Answer& owner);
+  Status RecordRefusedConnect(const caller::Endpoint& remote, const caller::Owner& owner);
 
   // Asks the process to stop accepting, to write its last records and to end; kills it when it has
   // not ended at `deadline` (an Error then). Reaps it in every case. Answers to identity questions

@@ -12,7 +12,7 @@ IdentityAsker::IdentityAsker(EventLoop& loop, Fd socket)
 
 IdentityAsker::~IdentityAsker() { loop_.Forget(socket_.get()); }
 
-Task<caller::Answer> IdentityAsker::Ask(caller::Endpoint local, caller::Endpoint remote) {
+Task<caller::Owner> IdentityAsker::Ask(caller::Endpoint local, caller::Endpoint remote) {
   if (open_ >= kQuestionsAtOnceMax) {
     Signal turn(loop_);
     waiting_.push_back(&turn);
@@ -20,7 +20,7 @@ Task<caller::Answer> IdentityAsker::Ask(caller::Endpoint local, caller::Endpoint
   } else {
     ++open_;
   }
-  caller::Answer answer = co_await AskNow(local, remote);
+  caller::Owner answer = co_await AskNow(local, remote);
   if (waiting_.empty()) {
     --open_;
   } else {
@@ -30,7 +30,7 @@ Task<caller::Answer> IdentityAsker::Ask(caller::Endpoint local, caller::Endpoint
   co_return answer;
 }
 
-Task<caller::Answer> IdentityAsker::AskNow(caller::Endpoint local, caller::Endpoint remote) {
+Task<caller::Owner> IdentityAsker::AskNow(caller::Endpoint local, caller::Endpoint remote) {
   Pending pending(loop_);
   pending.answer.refusal = "the owner of the connection could not be determined";
   uint64_t number = next_number_++;
@@ -51,14 +51,14 @@ Task<caller::Answer> IdentityAsker::AskNow(caller::Endpoint local, caller::Endpo
 
 Task<void> IdentityAsker::ReadAnswers() {
   // Kept: most questions come when none is open.
-  if (!buffer_) buffer_.reset(new char[caller::kAnswerBytesMax + 1]);
+  if (!buffer_) buffer_.reset(new char[caller::kOwnerBytesMax + 1]);
   while (!pending_.empty() && !broken_) {
     bool ready = co_await loop_.Readable(socket_.get(), Deadline::After(kIdentityTimeout));
     if (!ready) continue;
-    ssize_t n = ::recv(socket_.get(), buffer_.get(), caller::kAnswerBytesMax + 1, MSG_DONTWAIT);
+    ssize_t n = ::recv(socket_.get(), buffer_.get(), caller::kOwnerBytesMax + 1, MSG_DONTWAIT);
     if (n < 0 && (errno == EAGAIN || errno == EINTR)) continue;
-    std::optional<caller::Answer> answer;
-    if (n > 0) answer = caller::ParseAnswer({buffer_.get(), static_cast<size_t>(n)});
+    std::optional<caller::Owner> answer;
+    if (n > 0) answer = caller::ParseOwner({buffer_.get(), static_cast<size_t>(n)});
     broken_ = !answer.has_value();
     if (broken_) break;
     auto found = pending_.find(answer->number);

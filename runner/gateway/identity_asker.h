@@ -23,16 +23,16 @@ class IdentityAsker {
   IdentityAsker& operator=(const IdentityAsker&) = delete;
 
   // Who owns the connection. No answer within kIdentityTimeout, or nonsense, is a refusal.
-  Task<caller::Answer> Ask(caller::Endpoint local, caller::Endpoint remote);
+  Task<caller::Owner> Ask(caller::Endpoint local, caller::Endpoint remote);
 
  private:
   struct Pending {
     explicit Pending(EventLoop& loop) : answered(loop) {}
     Signal answered;
-    caller::Answer answer;
+    caller::Owner answer;
   };
   Task<void> ReadAnswers();
-  Task<caller::Answer> AskNow(caller::Endpoint local, caller::Endpoint remote);
+  Task<caller::Owner> AskNow(caller::Endpoint local, caller::Endpoint remote);
 
   EventLoop& loop_;
   Fd socket_;

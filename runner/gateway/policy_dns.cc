@@ -19,7 +19,7 @@
 namespace gateway {
 namespace {
 
-bool RecordRefusal(Services& services, const caller::Answer& owner, const codec::DnsQuery& query,
+bool RecordRefusal(Services& services, const caller::Owner& owner, const codec::DnsQuery& query,
                    std::string transport) {
   Event event = NewConnectionEvent(owner, Event::Outcome::kDenied);
   event.host = query.name;
@@ -32,7 +32,7 @@ bool RecordRefusal(Services& services, const caller::Answer& owner, const codec:
   return services.Record(event);
 }
 
-bool IsRefusal(const codec::DnsQuery& query, const codec::DnsAnswer& answer) {
+bool IsRefusal(const codec::DnsQuery& query, const codec::DnsReply& answer) {
   return query.fault == codec::DnsRcode::kNoError && answer.rcode == codec::DnsRcode::kNameError &&
          !query.name.empty();
 }
@@ -78,9 +78,9 @@ struct Datagram {
 
 }  // namespace
 
-codec::DnsAnswer AnswerName(const policy::CompiledPolicy& policy, SyntheticPool& pool,
-                            const codec::DnsQuery& query) {
-  codec::DnsAnswer answer;
+codec::DnsReply AnswerName(const policy::CompiledPolicy& policy, SyntheticPool& pool,
+                           const codec::DnsQuery& query) {
+  codec::DnsReply answer;
   if (query.name.empty() || !policy.NamesHost(query.name)) {
     answer.rcode = codec::DnsRcode::kNameError;
     return answer;
@@ -103,17 +103,17 @@ Task<void> ServeNames(Services& services, Fd socket) {
     for (size_t i = 0; i < kNameQueriesAtOnceMax && datagram->Receive(socket.get()); ++i) {
       Result<codec::DnsQuery> query = codec::ParseDnsQuery(datagram->text());
       if (!query.ok()) continue;
-      codec::DnsAnswer answer =
+      codec::DnsReply answer =
           AnswerName(services.policy.compiled(), services.names, query.value());
       datagram->Reply(socket.get(),
-                      codec::RenderDnsAnswer(query.value(), answer, query.value().udp_bytes_max));
+                      codec::RenderDnsReply(query.value(), answer, query.value().udp_bytes_max));
       if (!IsRefusal(query.value(), answer) || !rate.Take()) continue;
-      if (!RecordRefusal(services, caller::Answer(), query.value(), "udp")) co_return;
+      if (!RecordRefusal(services, caller::Owner(), query.value(), "udp")) co_return;
     }
   }
 }
 
-Task<void> ServeNameStream(Services& services, const caller::Answer& owner, Stream& client) {
+Task<void> ServeNameStream(Services& services, const caller::Owner& owner, Stream& client) {
   for (;;) {
     Result<std::optional<std::string_view>> message = codec::FirstDnsTcpMessage(client.buffered());
     if (!message.ok()) co_return;
@@ -125,11 +125,11 @@ Task<void> ServeNameStream(Services& services, const caller::Answer& owner, Stre
     Result<codec::DnsQuery> query = codec::ParseDnsQuery(*message.value());
     client.Consume(message.value()->size() + 2);
     if (!query.ok()) co_return;
-    codec::DnsAnswer answer = AnswerName(services.policy.compiled(), services.names, query.value());
+    codec::DnsReply answer = AnswerName(services.policy.compiled(), services.names, query.value());
     if (IsRefusal(query.value(), answer)) {
       if (!RecordRefusal(services, owner, query.value(), "tcp")) co_return;
     }
-    std::string text = codec::RenderDnsAnswer(query.value(), answer, codec::kDnsMessageBytesMax);
+    std::string text = codec::RenderDnsReply(query.value(), answer, codec::kDnsMessageBytesMax);
     Status written = co_await client.Write(codec::RenderDnsTcpMessage(text));
     if (!written.ok()) co_return;
   }

@@ -18,14 +18,14 @@ namespace gateway {
 // A name that an endpoint covers has its address for A, no data for AAAA and other types, which
 // makes clients take the other answer. A name that none covers does not exist: clients of every
 // kind (musl waits when told REFUSED) fail with it at once.
-codec::DnsAnswer AnswerName(const policy::CompiledPolicy& policy, SyntheticPool& pool,
-                            const codec::DnsQuery& query);
+codec::DnsReply AnswerName(const policy::CompiledPolicy& policy, SyntheticPool& pool,
+                           const codec::DnsQuery& query);
 
 // Answers queries that arrive at a UDP socket, from the address they were sent to, until the
 // process ends. Names that were refused are recorded, at most so many a second.
 Task<void> ServeNames(Services& services, Fd socket);
 
 // The same over one captured TCP connection.
-Task<void> ServeNameStream(Services& services, const caller::Answer& owner, Stream& client);
+Task<void> ServeNameStream(Services& services, const caller::Owner& owner, Stream& client);
 
 }  // namespace gateway

@@ -20,7 +20,7 @@ policy::CompiledPolicy PolicyFor(std::vector<std::string> hosts) {
   return policy::CompiledPolicy(std::move(policy));
 }
 
-codec::DnsAnswer Ask(const policy::CompiledPolicy& policy, std::string name, uint16_t type) {
+codec::DnsReply Ask(const policy::CompiledPolicy& policy, std::string name, uint16_t type) {
   SyntheticPool pool;
   codec::DnsQuery query;
   query.name = std::move(name);
@@ -32,7 +32,7 @@ codec::DnsAnswer Ask(const policy::CompiledPolicy& policy, std::string name, uin
 TEST_CASE("A name that an endpoint covers has one synthetic address, for a short time") {
   policy::CompiledPolicy policy = PolicyFor({"api.example.com", "*.wild.example.com"});
   for (const char* name : {"api.example.com", "a.wild.example.com"}) {
-    codec::DnsAnswer answer = Ask(policy, name, codec::kDnsTypeA);
+    codec::DnsReply answer = Ask(policy, name, codec::kDnsTypeA);
     CHECK(answer.rcode == codec::DnsRcode::kNoError);
     CHECK(answer.addresses == std::vector<std::string>{std::string("\xc6\x12\0\1", 4)});
     CHECK(answer.ttl_s == 30);
@@ -42,7 +42,7 @@ TEST_CASE("A name that an endpoint covers has one synthetic address, for a short
 TEST_CASE("A name that an endpoint covers has nothing else, and exists") {
   policy::CompiledPolicy policy = PolicyFor({"api.example.com"});
   for (uint16_t type : {codec::kDnsTypeAaaa, kText}) {
-    codec::DnsAnswer answer = Ask(policy, "api.example.com", type);
+    codec::DnsReply answer = Ask(policy, "api.example.com", type);
     CHECK(answer.rcode == codec::DnsRcode::kNoError);
     CHECK(answer.addresses.empty());
   }
@@ -52,7 +52,7 @@ TEST_CASE("A name that no endpoint covers does not exist") {
   policy::CompiledPolicy policy = PolicyFor({"api.example.com", "*.wild.example.com"});
   for (const char* name : {"example.com", "x.api.example.com", "wild.example.com",
                            "a.b.wild.example.com", "api.example.com.evil.test", ""}) {
-    codec::DnsAnswer answer = Ask(policy, name, codec::kDnsTypeA);
+    codec::DnsReply answer = Ask(policy, name, codec::kDnsTypeA);
     CHECK(answer.rcode == codec::DnsRcode::kNameError);
     CHECK(answer.addresses.empty());
   }

@@ -211,9 +211,9 @@ void Server::RejectUpdate(bool quarantine, std::string_view why) {
 }
 
 bool Server::RecordConnect(std::string_view connection, std::string_view answer) {
-  static_assert(caller::kQuestionBytes + caller::kAnswerBytesMax + 16 <= kControlBytesMax);
+  static_assert(caller::kQuestionBytes + caller::kOwnerBytesMax + 16 <= kControlBytesMax);
   std::optional<caller::Question> question = caller::ParseQuestion(connection);
-  std::optional<caller::Answer> owner = caller::ParseAnswer(answer);
+  std::optional<caller::Owner> owner = caller::ParseOwner(answer);
   if (!question.has_value() || !owner.has_value()) return false;
   RecordRefusedConnect(*services_, *owner, question->remote);
   return true;

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "gateway/async/event_loop.h"
-#include "gateway/budget/answer_observer.h"
+#include "gateway/budget/response_observer.h"
 #include "gateway/certificate_authority.h"
 #include "gateway/credential/credentials.h"
 #include "gateway/http/upstream_pool.h"

@@ -133,7 +133,7 @@ class TestServices {
   Origin& origin() { return origin_; }
   Services& get() { return services_; }
   LivePolicy& policy() { return policy_; }
-  const caller::Answer& owner() const { return owner_; }
+  const caller::Owner& owner() const { return owner_; }
   Authority authority() const { return {kOriginHost, origin_.port()}; }
   Destination destination() const {
     return {authority(), {policy::ParseAddress("127.0.0.1").value()}};
@@ -167,7 +167,7 @@ class TestServices {
   Recorder recorder_{records_.Share(), Fd(::memfd_create("log", MFD_CLOEXEC)), secrets_};
   IdentityAsker identities_{loop_, Fd()};
   SyntheticPool names_;
-  caller::Answer owner_;
+  caller::Owner owner_;
   Services services_{loop_, policy_,    policy_file_, credentials_, authority_, trust_,
                      pool_, *resolver_, recorder_,    identities_,  names_};
 };

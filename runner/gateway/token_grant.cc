@@ -12,7 +12,7 @@
 namespace gateway {
 namespace {
 
-struct OwnAnswer {
+struct OwnResponse {
   int status = 0;
   std::string body;  // It may hold credentials.
 };
@@ -44,8 +44,8 @@ void WipeRequest(OwnRequest& request) {
   }
 }
 
-Task<Result<OwnAnswer>> Exchange(Services& services, const codec::RequestUrl& url,
-                                 const OwnRequest& request, Deadline deadline) {
+Task<Result<OwnResponse>> Exchange(Services& services, const codec::RequestUrl& url,
+                                   const OwnRequest& request, Deadline deadline) {
   Authority authority{url.host, url.port};
   policy::Handling handling;
   handling.declared_host = true;  // The operator's credential file names it.
@@ -69,7 +69,7 @@ Task<Result<OwnAnswer>> Exchange(Services& services, const codec::RequestUrl& ur
   if (sent.ok() && has_body) sent = co_await server.body().Write(request.body);
   if (sent.ok()) sent = co_await server.body().Finish({});
   if (!sent.ok()) co_return std::move(sent).error();
-  OwnAnswer answer;
+  OwnResponse answer;
   while (answer.status < 200) {
     Result<codec::ResponseHead> head = co_await server.ReadHead(deadline);
     if (!head.ok()) co_return std::move(head).error();
@@ -87,11 +87,11 @@ Task<Result<OwnAnswer>> Exchange(Services& services, const codec::RequestUrl& ur
   }
 }
 
-Task<Result<OwnAnswer>> Send(Services& services, OwnRequest request) {
+Task<Result<OwnResponse>> Send(Services& services, OwnRequest request) {
   Result<codec::RequestUrl> url = codec::ParseRequestUrl(request.url);
   bool good = url.ok() && url.value().scheme == "https";
   if (!good) co_return Error{Code::kInvalid, "the URL of a token service is not https"};
-  Result<OwnAnswer> answer =
+  Result<OwnResponse> answer =
       co_await Exchange(services, url.value(), request, Deadline::After(kTokenTimeout));
   WipeRequest(request);
   std::string failure;
@@ -115,7 +115,7 @@ Task<Result<AccessToken>> TokenGrants::Fetch(Services& services, const TokenGran
   Secret fetched;
   bool asks_source = grant.kind == TokenGrant::Kind::kExchange && !grant.subject_url.empty();
   if (asks_source) {
-    Result<OwnAnswer> answer = co_await Send(services, SubjectRequest(grant));
+    Result<OwnResponse> answer = co_await Send(services, SubjectRequest(grant));
     if (!answer.ok()) co_return std::move(answer).error();
     Result<Secret> parsed = ParseSubject(grant, answer.value().status, answer.value().body);
     ::OPENSSL_cleanse(answer.value().body.data(), answer.value().body.size());
@@ -125,14 +125,14 @@ Task<Result<AccessToken>> TokenGrants::Fetch(Services& services, const TokenGran
   std::string_view subject = asks_source ? fetched.reveal() : grant.key.reveal();
   Result<OwnRequest> request = TokenRequest(grant, subject, int64_t{::time(nullptr)});
   if (!request.ok()) co_return std::move(request).error();
-  Result<OwnAnswer> answer = co_await Send(services, std::move(request).value());
+  Result<OwnResponse> answer = co_await Send(services, std::move(request).value());
   if (!answer.ok()) co_return std::move(answer).error();
   Result<AccessToken> token = ParseToken(answer.value().status, answer.value().body);
   ::OPENSSL_cleanse(answer.value().body.data(), answer.value().body.size());
   bool done = !token.ok() || grant.impersonation_url.empty();
   if (done) co_return token;
   OwnRequest impersonate = ImpersonationRequest(grant, token.value().value.reveal());
-  Result<OwnAnswer> last = co_await Send(services, std::move(impersonate));
+  Result<OwnResponse> last = co_await Send(services, std::move(impersonate));
   if (!last.ok()) co_return std::move(last).error();
   token = ParseToken(last.value().status, last.value().body);
   ::OPENSSL_cleanse(last.value().body.data(), last.value().body.size());

@@ -14,7 +14,7 @@ namespace gateway {
 namespace {
 
 // Records whose process is left to the connection's owner.
-[[nodiscard]] bool RecordOwned(Services& services, const caller::Answer& owner, Event& event) {
+[[nodiscard]] bool RecordOwned(Services& services, const caller::Owner& owner, Event& event) {
   event.binary = owner.caller.binary;
   event.pid = owner.pid;
   event.ancestors = owner.caller.ancestors;
@@ -51,7 +51,7 @@ Deadline IdleDeadline(milliseconds idle) {
 
 }  // namespace
 
-Transaction::Transaction(Services& services, const caller::Answer& owner,
+Transaction::Transaction(Services& services, const caller::Owner& owner,
                          const RequestContext& context, Upstream& upstream, ClientRequest& client)
     : services_(services),
       owner_(owner),

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "caller/identity.h"
-#include "gateway/budget/answer_observer.h"
+#include "gateway/budget/response_observer.h"
 #include "gateway/http/body_filter.h"
 #include "gateway/http/message.h"
 #include "gateway/inspect/request_judge.h"
@@ -21,7 +21,7 @@ namespace gateway {
 class Transaction {
  public:
   // Everything is borrowed for the life of the transaction.
-  Transaction(Services& services, const caller::Answer& owner, const RequestContext& context,
+  Transaction(Services& services, const caller::Owner& owner, const RequestContext& context,
               Upstream& upstream, ClientRequest& client);
 
   // Answers or aborts the request.
@@ -55,7 +55,7 @@ class Transaction {
   Task<void> SwitchProtocols(const codec::ResponseHead& head);
 
   Services& services_;
-  const caller::Answer& owner_;
+  const caller::Owner& owner_;
   const RequestContext& context_;
   Upstream& upstream_;
   ClientRequest& client_;
@@ -67,7 +67,7 @@ class Transaction {
   std::optional<WebSocketUpgrade> upgrade_;
   bool whole_ = false;  // The body is in request_.
   std::unique_ptr<ServerRequest> server_;
-  std::unique_ptr<AnswerObserver> observer_;
+  std::unique_ptr<ResponseObserver> observer_;
   bool gone_ = false;       // The client has given up.
   bool answering_ = false;  // A head was given to the client.
 
@@ -82,7 +82,7 @@ class Transaction {
 class TransactionHandler final : public RequestHandler {
  public:
   // Everything is borrowed.
-  TransactionHandler(Services& services, const caller::Answer& owner, const RequestContext& context,
+  TransactionHandler(Services& services, const caller::Owner& owner, const RequestContext& context,
                      Upstream& upstream)
       : services_(services), owner_(owner), context_(context), upstream_(upstream) {}
 
@@ -91,7 +91,7 @@ class TransactionHandler final : public RequestHandler {
 
  private:
   Services& services_;
-  const caller::Answer& owner_;
+  const caller::Owner& owner_;
   const RequestContext& context_;
   Upstream& upstream_;
 };

@@ -31,45 +31,45 @@ bool CoversPort(const policy::Policy& policy, std::string_view host, uint16_t po
 }
 
 // Where a captured connection leads, by name where there is one; or why nowhere.
-struct Aim {
+struct CapturedTarget {
   Authority authority;
   std::string refusal;
   std::string engine = "nftables";  // Who refuses: "opa" where a policy could allow it.
 };
 
-Aim AimOf(Services& services, const caller::Endpoint& end) {
+CapturedTarget FindCapturedTarget(Services& services, const caller::Endpoint& end) {
   policy::Address address{end.address};
-  Aim aim;
-  aim.authority = {policy::RenderAddress(address), end.port};
+  CapturedTarget target;
+  target.authority = {policy::RenderAddress(address), end.port};
   if (policy::IsLoopback(address)) {
     // Loopback is not captured: somebody asked for the listener itself.
-    aim.refusal = "transparent_tcp_direct: the listener is not a destination";
+    target.refusal = "transparent_tcp_direct: the listener is not a destination";
   } else if (SyntheticPool::Contains(address)) {
     std::optional<std::string> host = services.names.Find(address);
     if (!host.has_value()) {
-      aim.refusal = "transparent_tcp_unmapped: no name has this address";
-      return aim;
+      target.refusal = "transparent_tcp_unmapped: no name has this address";
+      return target;
     }
-    aim.authority.host = std::move(*host);
-    if (!CoversPort(services.policy.source(), aim.authority.host, end.port)) {
-      aim.engine = "opa";
-      aim.refusal = "transparent_tcp_port_mismatch: no endpoint for " + aim.authority.host +
-                    " has port " + std::to_string(end.port);
+    target.authority.host = std::move(*host);
+    if (!CoversPort(services.policy.source(), target.authority.host, end.port)) {
+      target.engine = "opa";
+      target.refusal = "transparent_tcp_port_mismatch: no endpoint for " + target.authority.host +
+                       " has port " + std::to_string(end.port);
     }
   }
-  return aim;
+  return target;
 }
 
-bool RecordRefusal(Services& services, const caller::Answer& owner, const Aim& aim,
+bool RecordRefusal(Services& services, const caller::Owner& owner, const CapturedTarget& target,
                    std::string_view transport) {
   Event event = NewConnectionEvent(owner, Event::Outcome::kDenied);
-  event.host = aim.authority.host;
-  event.port = aim.authority.port;
+  event.host = target.authority.host;
+  event.port = target.authority.port;
   event.transport = transport;
   event.policy = "-";
-  event.engine = aim.engine;
-  event.reason = aim.refusal;
-  event.message = "TCP denied " + RenderAuthority(aim.authority, 0);
+  event.engine = target.engine;
+  event.reason = target.refusal;
+  event.message = "TCP denied " + RenderAuthority(target.authority, 0);
   return services.Record(event);
 }
 
@@ -80,18 +80,18 @@ Task<void> ServeCaptured(Services& services, Fd socket) {
   std::optional<caller::Endpoint> remote = EndOf(socket.get(), ::getsockname);
   Stream client(services.loop, std::move(socket));
   if (!local.has_value() || !remote.has_value()) co_return;  // Gone already.
-  caller::Answer owner = co_await services.identities.Ask(*local, *remote);
+  caller::Owner owner = co_await services.identities.Ask(*local, *remote);
   // Every address has our name server at that port, over TCP as over UDP.
   if (remote->port == kDnsPort) {
     co_await ServeNameStream(services, owner, client);
     co_return;
   }
-  Aim aim = AimOf(services, *remote);
-  if (!aim.refusal.empty()) {
-    if (RecordRefusal(services, owner, aim, "tcp")) client.ResetOnClose();
+  CapturedTarget target = FindCapturedTarget(services, *remote);
+  if (!target.refusal.empty()) {
+    if (RecordRefusal(services, owner, target, "tcp")) client.ResetOnClose();
     co_return;
   }
-  co_await ServeCapturedTunnel(services, owner, client, std::move(aim.authority));
+  co_await ServeCapturedTunnel(services, owner, client, std::move(target.authority));
 }
 
 bool MayServeCaptured(const policy::Policy& policy, const caller::Endpoint& remote) {
@@ -100,17 +100,17 @@ bool MayServeCaptured(const policy::Policy& policy, const caller::Endpoint& remo
          CoversPort(policy, policy::RenderAddress(address), remote.port);
 }
 
-void RecordRefusedConnect(Services& services, const caller::Answer& owner,
+void RecordRefusedConnect(Services& services, const caller::Owner& owner,
                           const caller::Endpoint& remote) {
   Authority authority{policy::RenderAddress(policy::Address{remote.address}), remote.port};
   const policy::CompiledPolicy& policy = services.policy.compiled();
   policy::CallerMatch match = policy.MatchCaller(caller::Judged(owner));
   OwnerDecision decided =
       DecideOwner(owner, policy.FindRoute(match, authority.host, authority.port));
-  Aim aim{authority, std::move(decided.decision.reason), std::move(decided.engine)};
+  CapturedTarget target{authority, std::move(decided.decision.reason), std::move(decided.engine)};
   // The shorthand names the transport of what arrived here; this connection did not. A record that
   // fails ends the gateway, and the run with it.
-  (void)RecordRefusal(services, owner, aim, "");
+  (void)RecordRefusal(services, owner, target, "");
 }
 
 }  // namespace gateway

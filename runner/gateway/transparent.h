@@ -20,7 +20,7 @@ Task<void> ServeCaptured(Services& services, Fd socket);
 bool MayServeCaptured(const policy::Policy& policy, const caller::Endpoint& remote);
 
 // Records the refusal of such a connection, which `owner` was not even let begin.
-void RecordRefusedConnect(Services& services, const caller::Answer& owner,
+void RecordRefusedConnect(Services& services, const caller::Owner& owner,
                           const caller::Endpoint& remote);
 
 }  // namespace gateway

@@ -28,30 +28,30 @@ constexpr std::string_view kPreface = "PRI * HTTP/2.0\r\n";
 constexpr milliseconds kPeekPatience{100};
 constexpr milliseconds kPeekPoll{5};
 
-enum class Speech { kNothing, kTls, kHttp, kHttp2, kOther };
+enum class ClientProtocol { kNothing, kTls, kHttp, kHttp2, kOther };
 
 // What the first bytes say. `final`: no more of them will come in time.
-Speech Recognise(std::string_view bytes, bool final) {
-  if (bytes.empty()) return Speech::kNothing;
+ClientProtocol RecogniseProtocol(std::string_view bytes, bool final) {
+  if (bytes.empty()) return ClientProtocol::kNothing;
   // A TLS record: handshake, version 3.x (RFC 8446, 5.1). However late the rest of it comes: what
   // is not seen to be TLS may ask for any name.
   if (bytes[0] == 0x16) {
-    if (bytes.size() < 3) return Speech::kNothing;
+    if (bytes.size() < 3) return ClientProtocol::kNothing;
     bool tls = bytes[1] == 0x03 && bytes[2] <= 0x04;
-    return tls ? Speech::kTls : Speech::kOther;
+    return tls ? ClientProtocol::kTls : ClientProtocol::kOther;
   }
-  if (bytes.substr(0, kPreface.size()) == kPreface) return Speech::kHttp2;
+  if (bytes.substr(0, kPreface.size()) == kPreface) return ClientProtocol::kHttp2;
   // A method and a space: codec::IsMethod, a piece at a time.
   size_t letters = 0;
   while (letters < bytes.size() &&
          (ascii::IsUpper(bytes[letters]) || bytes[letters] == '-' || bytes[letters] == '_')) {
     ++letters;
   }
-  if (letters == bytes.size() && letters < kPeekBytes && !final) return Speech::kNothing;
+  if (letters == bytes.size() && letters < kPeekBytes && !final) return ClientProtocol::kNothing;
   bool may_be_preface = kPreface.substr(0, bytes.size()) == bytes;
-  if (may_be_preface && !final) return Speech::kNothing;
+  if (may_be_preface && !final) return ClientProtocol::kNothing;
   bool method = letters > 0 && letters < bytes.size() && bytes[letters] == ' ';
-  return method ? Speech::kHttp : Speech::kOther;
+  return method ? ClientProtocol::kHttp : ClientProtocol::kOther;
 }
 
 bool HasBytes(int socket) {
@@ -64,7 +64,7 @@ bool HasBytes(int socket) {
 // One CONNECT. The order of its steps is OpenShell's.
 class Tunnel {
  public:
-  Tunnel(Services& services, const caller::Answer& owner, Stream& client)
+  Tunnel(Services& services, const caller::Owner& owner, Stream& client)
       : services_(services),
         owner_(owner),
         client_(client),
@@ -82,7 +82,7 @@ class Tunnel {
                     std::string response);
   Task<void> RefuseInside(std::string why);
   Task<bool> OpenRoute();
-  Task<Speech> Listen();
+  Task<ClientProtocol> SniffProtocol();
   Task<bool> NamesAnother();
   Task<void> Serve();
   Task<void> ServeTls();
@@ -96,7 +96,7 @@ class Tunnel {
   }
 
   Services& services_;
-  const caller::Answer& owner_;
+  const caller::Owner& owner_;
   Stream& client_;
   Authority authority_;
   std::unique_ptr<LivePolicy::Lease> policy_;
@@ -226,7 +226,7 @@ Task<bool> Tunnel::OpenRoute() {
 
 // Waits for the client's first bytes, or the server's: some protocols greet from that side. There
 // is no guess after a time: a slow client's TLS is terminated like a quick one's.
-Task<Speech> Tunnel::Listen() {
+Task<ClientProtocol> Tunnel::SniffProtocol() {
   std::array<char, kPeekBytes> bytes;
   // As long as between two requests: clients open tunnels ahead of their need.
   Deadline deadline = Deadline::After(kKeepAliveTimeout);
@@ -237,16 +237,16 @@ Task<Speech> Tunnel::Listen() {
     if (!n.ok() && n.error().code == Code::kTemporary) {
       // A server to which connections are kept is known to speak HTTP.
       Stream* server = upstream_->dialled();
-      if (server != nullptr && HasBytes(server->fd())) co_return Speech::kOther;
+      if (server != nullptr && HasBytes(server->fd())) co_return ClientProtocol::kOther;
       continue;
     }
-    if (!n.ok() || n.value() == 0) co_return Speech::kNothing;
+    if (!n.ok() || n.value() == 0) co_return ClientProtocol::kNothing;
     if (!patience.has_value()) patience = Deadline::After(kPeekPatience);
-    Speech speech = Recognise({bytes.data(), n.value()}, patience->passed());
-    if (speech != Speech::kNothing) co_return speech;
+    ClientProtocol sniffed = RecogniseProtocol({bytes.data(), n.value()}, patience->passed());
+    if (sniffed != ClientProtocol::kNothing) co_return sniffed;
     co_await services_.loop.Sleep(Deadline::After(kPeekPoll));
   }
-  co_return Speech::kNothing;
+  co_return ClientProtocol::kNothing;
 }
 
 // What a TLS client asks for may not be another name than the one that was judged: one address
@@ -279,8 +279,8 @@ Task<bool> Tunnel::NamesAnother() {
 }
 
 Task<void> Tunnel::Serve() {
-  Speech speech = co_await Listen();
-  if (speech == Speech::kTls) {
+  ClientProtocol sniffed = co_await SniffProtocol();
+  if (sniffed == ClientProtocol::kTls) {
     bool another = co_await NamesAnother();
     if (another) co_return;
   }
@@ -288,15 +288,15 @@ Task<void> Tunnel::Serve() {
     co_await ServeRaw(false);
     co_return;
   }
-  if (speech == Speech::kTls) {
+  if (sniffed == ClientProtocol::kTls) {
     co_await ServeTls();
-  } else if (speech == Speech::kHttp) {
+  } else if (sniffed == ClientProtocol::kHttp) {
     co_await ServeHttp("http");
-  } else if (speech == Speech::kHttp2 && handling().inspect) {
+  } else if (sniffed == ClientProtocol::kHttp2 && handling().inspect) {
     co_await RefuseInside("HTTP/2 without TLS is not supported here");
-  } else if (speech == Speech::kOther && handling().inspect) {
+  } else if (sniffed == ClientProtocol::kOther && handling().inspect) {
     co_await RefuseInside("the client speaks neither TLS nor HTTP/1");
-  } else if (speech != Speech::kNothing) {
+  } else if (sniffed != ClientProtocol::kNothing) {
     co_await ServeRaw(false);
   }
 }
@@ -340,24 +340,25 @@ Task<void> Tunnel::ServeTls() {
   if (client_.protocol() == "h2") co_return co_await ServeHttp("https");
   Result<size_t> first = co_await client_.Fill(Deadline::After(kKeepAliveTimeout));
   if (!first.ok() || first.value() == 0) co_return;
-  Speech speech = Recognise(client_.buffered(), true);
-  if (speech == Speech::kHttp) {
+  ClientProtocol sniffed = RecogniseProtocol(client_.buffered(), true);
+  if (sniffed == ClientProtocol::kHttp) {
     co_await ServeHttp("https");
   } else if (handling().inspect) {
-    co_await RefuseInside(speech == Speech::kHttp2 ? "HTTP/2 is not supported here"
-                                                   : "the client does not offer HTTP/1 inside TLS");
+    co_await RefuseInside(sniffed == ClientProtocol::kHttp2
+                              ? "HTTP/2 is not supported here"
+                              : "the client does not offer HTTP/1 inside TLS");
   } else {
     co_await ServeRaw(true);
   }
 }
 
-Task<void> ServeCapturedTunnel(Services& services, const caller::Answer& owner, Stream& client,
+Task<void> ServeCapturedTunnel(Services& services, const caller::Owner& owner, Stream& client,
                                Authority authority) {
   Tunnel tunnel(services, owner, client);
   co_await tunnel.RunCaptured(std::move(authority));
 }
 
-Task<void> ServeTunnel(Services& services, const caller::Answer& owner, Stream& client,
+Task<void> ServeTunnel(Services& services, const caller::Owner& owner, Stream& client,
                        const codec::RequestHead& head) {
   Tunnel tunnel(services, owner, client);
   co_await tunnel.Run(head);

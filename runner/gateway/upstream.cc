@@ -55,7 +55,7 @@ Task<DestinationVerdict> FindDestination(Services& services, Authority authority
     }
     resolved = std::move(answer).value();
   }
-  policy::DestinationDecision decision =
+  policy::AddressVerdict decision =
       policy::DecideDestination(handling, authority.host, authority.port, resolved);
   verdict.allowed = decision.allowed && !decision.addresses.empty();
   verdict.label = std::move(decision.label);
@@ -135,19 +135,19 @@ Task<Result<Upstream::Dialled>> Upstream::OpenUnused(bool tls, bool http2) {
   co_return connection;
 }
 
-Task<Result<std::unique_ptr<ServerRequest>>> Upstream::Open(Wish wish) {
-  if (offers_http2_ && wish.tls) return OpenHttp2(wish);
-  return OpenHttp1(wish);
+Task<Result<std::unique_ptr<ServerRequest>>> Upstream::Open(Needs needs) {
+  if (offers_http2_ && needs.tls) return OpenHttp2(needs);
+  return OpenHttp1(needs);
 }
 
-Task<Result<std::unique_ptr<ServerRequest>>> Upstream::OpenHttp2(Wish wish) {
+Task<Result<std::unique_ptr<ServerRequest>>> Upstream::OpenHttp2(Needs needs) {
   while (dialling_) {
     Turn turn(services_.loop);
     waiting_.push_back(&turn);
     co_await turn.come.Within(Deadline::Never());
     if (turn.failed.has_value()) co_return *turn.failed;
   }
-  if (!offers_http2_) co_return co_await OpenHttp1(wish);
+  if (!offers_http2_) co_return co_await OpenHttp1(needs);
   std::unique_ptr<ServerRequest> request = shared_.Take();
   if (request) co_return request;
   dialling_ = true;
@@ -172,21 +172,21 @@ Task<Result<std::unique_ptr<ServerRequest>>> Upstream::OpenHttp2(Wish wish) {
 
 Task<void> Upstream::Close() { co_return co_await shared_.Close(); }
 
-std::unique_ptr<ServerRequest> Upstream::TakeKept(Wish wish) {
-  if (wish.fresh || dialled_) return nullptr;
-  Dialled kept = services_.pool.Take(wish.tls ? tls_key_ : plain_key_, destination_.addresses);
+std::unique_ptr<ServerRequest> Upstream::TakeKept(Needs needs) {
+  if (needs.fresh || dialled_) return nullptr;
+  Dialled kept = services_.pool.Take(needs.tls ? tls_key_ : plain_key_, destination_.addresses);
   if (!kept) return nullptr;
   return std::make_unique<Http1ServerRequest>(services_.pool, std::move(kept));
 }
 
-Task<Result<std::unique_ptr<ServerRequest>>> Upstream::OpenHttp1(Wish wish) {
-  std::unique_ptr<ServerRequest> kept = TakeKept(wish);
+Task<Result<std::unique_ptr<ServerRequest>>> Upstream::OpenHttp1(Needs needs) {
+  std::unique_ptr<ServerRequest> kept = TakeKept(needs);
   if (kept) return Result<std::unique_ptr<ServerRequest>>(std::move(kept));
-  return DialHttp1(wish);
+  return DialHttp1(needs);
 }
 
-Task<Result<std::unique_ptr<ServerRequest>>> Upstream::DialHttp1(Wish wish) {
-  Result<Dialled> opened = co_await OpenUnused(wish.tls, false);
+Task<Result<std::unique_ptr<ServerRequest>>> Upstream::DialHttp1(Needs needs) {
+  Result<Dialled> opened = co_await OpenUnused(needs.tls, false);
   if (!opened.ok()) co_return std::move(opened).error();
   std::unique_ptr<ServerRequest> request =
       std::make_unique<Http1ServerRequest>(services_.pool, std::move(opened).value());

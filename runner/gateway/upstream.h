@@ -47,11 +47,11 @@ class Upstream {
 
   // A place for one request: on a kept connection, on the one that Reach dialled, or on a new one
   // (`fresh`: on nothing that has carried a request before).
-  struct Wish {
+  struct Needs {
     bool tls = false;
     bool fresh = false;
   };
-  Task<Result<std::unique_ptr<ServerRequest>>> Open(Wish wish);
+  Task<Result<std::unique_ptr<ServerRequest>>> Open(Needs needs);
 
   // The client speaks HTTP/2: the server is offered it as well, inside TLS, and connections that
   // agree on it are shared by the requests of this client. Close ends them, when no request is left
@@ -69,10 +69,10 @@ class Upstream {
   Task<Result<Dialled>> Dial();
   Task<Result<Dialled>> OpenUnused(bool tls, bool http2);
   // Null: there is none.
-  std::unique_ptr<ServerRequest> TakeKept(Wish wish);
-  Task<Result<std::unique_ptr<ServerRequest>>> OpenHttp1(Wish wish);
-  Task<Result<std::unique_ptr<ServerRequest>>> DialHttp1(Wish wish);
-  Task<Result<std::unique_ptr<ServerRequest>>> OpenHttp2(Wish wish);
+  std::unique_ptr<ServerRequest> TakeKept(Needs needs);
+  Task<Result<std::unique_ptr<ServerRequest>>> OpenHttp1(Needs needs);
+  Task<Result<std::unique_ptr<ServerRequest>>> DialHttp1(Needs needs);
+  Task<Result<std::unique_ptr<ServerRequest>>> OpenHttp2(Needs needs);
 
   Services& services_;
   Destination destination_;

@@ -44,14 +44,14 @@ Task<Result<int>> Get(ServerRequest& request) {
   co_return head.value().status;
 }
 
-Task<Result<int>> OpenAndGet(Upstream& upstream, Upstream::Wish wish) {
-  Opened opened = co_await upstream.Open(wish);
+Task<Result<int>> OpenAndGet(Upstream& upstream, Upstream::Needs needs) {
+  Opened opened = co_await upstream.Open(needs);
   if (!opened.ok()) co_return std::move(opened).error();
   co_return co_await Get(*opened.value());
 }
 
-Result<int> GetNow(TestServices& services, Upstream& upstream, Upstream::Wish wish) {
-  return RunUntilDone(services.loop(), OpenAndGet(upstream, wish));
+Result<int> GetNow(TestServices& services, Upstream& upstream, Upstream::Needs needs) {
+  return RunUntilDone(services.loop(), OpenAndGet(upstream, needs));
 }
 
 TEST_CASE("Requests of several clients share a connection, until its server closes it") {

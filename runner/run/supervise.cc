@@ -85,7 +85,7 @@ class Supervisor {
   Status Turn();
   Status Read(int fd, AgentOutput::Pipe pipe, bool* open);
   bool Pass(const sandbox::Connect& connect);
-  bool Refuse(const sandbox::Connect& connect, const caller::Answer& owner);
+  bool Refuse(const sandbox::Connect& connect, const caller::Owner& owner);
   void TakeConnect(short events);
   // Reads on in the executables that calls and questions wait for, a piece each turn.
   void Verify();
@@ -144,7 +144,7 @@ Status Supervisor::Read(int fd, AgentOutput::Pipe pipe, bool* open) {
 
 // Spares the caller a connection that would be accepted and reset. What is not refused here, the
 // gateway still judges.
-bool Supervisor::Refuse(const sandbox::Connect& connect, const caller::Answer& owner) {
+bool Supervisor::Refuse(const sandbox::Connect& connect, const caller::Owner& owner) {
   std::optional<sandbox::Target> target = sandbox_.connects().ReadCapturedTarget(connect);
   if (!target) return false;
   caller::Endpoint remote{target->address.bytes, target->port};

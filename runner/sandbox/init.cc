@@ -32,7 +32,8 @@ constexpr rlim_t kOpenFilesMax = 65536;  // Enough for every build tool; a bound
 
 class Init {
  public:
-  Init(const SandboxPlan& plan, InitHands hands) : plan_(plan), hands_(std::move(hands)) {}
+  Init(const SandboxPlan& plan, InitResources resources)
+      : plan_(plan), resources_(std::move(resources)) {}
 
   Status Build();
   Status StartAgent();
@@ -43,7 +44,7 @@ class Init {
  private:
   // Tells the supervisor, with a descriptor or -1.
   Status Hand(ControlKind kind, int fd) {
-    return sys::SendMessage(hands_.control.get(), wire::Write(kind), fd);
+    return sys::SendMessage(resources_.control.get(), wire::Write(kind), fd);
   }
   Status BecomeSandboxUser();
   Status OpenDoors();
@@ -53,7 +54,7 @@ class Init {
   Status Execute();
 
   const SandboxPlan& plan_;
-  InitHands hands_;
+  InitResources resources_;
   pid_t agent_ = -1;
 };
 
@@ -76,7 +77,7 @@ Status Init::OpenDoors() {
   Network network = TRY(PrepareNetwork(kProxyAddress, kProxyPort, plan_.captured_ports));
   std::vector<Door::Kind> kinds;
   for (const Door& door : network.doors) kinds.push_back(door.kind);
-  TRY(sys::SendMessage(hands_.control.get(),
+  TRY(sys::SendMessage(resources_.control.get(),
                        wire::Write(ControlKind::kNetwork, kinds, network.waiver)));
   for (const Door& door : network.doors) TRY(Hand(ControlKind::kDoor, door.socket.get()));
   return Ok();
@@ -95,7 +96,7 @@ Status Init::Build() {
   TRY(Hand(ControlKind::kSockets, sockets.get()));
   Result<Fd> segments = sys::Open("/proc/sysvipc/shm", O_RDONLY);
   TRY(Hand(ControlKind::kSegments, segments.ok() ? segments.value().get() : -1));
-  Fd upper = TRY(BuildTree(plan_, std::move(hands_.disk), std::move(hands_.opened)));
+  Fd upper = TRY(BuildTree(plan_, std::move(resources_.disk), std::move(resources_.opened)));
   return Hand(ControlKind::kUpper, upper.get());
 }
 
@@ -117,7 +118,7 @@ Status SetLimit(decltype(RLIMIT_CORE) resource, rlim_t value) {
 Status Init::Enter() {
   if (::setsid() < 0) return Errno("setsid");
   for (int fd = 0; fd < 3; ++fd) {
-    const Fd& stream = fd == 0 ? hands_.input : fd == 1 ? hands_.output : hands_.error;
+    const Fd& stream = fd == 0 ? resources_.input : fd == 1 ? resources_.output : resources_.error;
     if (::dup2(stream.get(), fd) < 0) return Errno("dup2");
   }
   TRY(SetLimit(RLIMIT_CORE, 0));
@@ -142,11 +143,11 @@ Status Init::Enter() {
 }
 
 Result<Fd> Init::Filter() {
-  if (!hands_.watched_filter.empty()) {
-    Result<Fd> watch = ApplyFilter(hands_.watched_filter, Connects::kWatched);
+  if (!resources_.watched_filter.empty()) {
+    Result<Fd> watch = ApplyFilter(resources_.watched_filter, Connects::kWatched);
     if (watch.ok()) return watch;
   }
-  return ApplyFilter(hands_.filter, Connects::kFree);
+  return ApplyFilter(resources_.filter, Connects::kFree);
 }
 
 // execve, with PATH from the agent's own environment. Returns only when nothing could be executed.
@@ -193,9 +194,9 @@ Status Init::StartAgent() {
     ::_exit(127);
   }
   fault_write.Close();
-  hands_.input.Close();
-  hands_.output.Close();
-  hands_.error.Close();
+  resources_.input.Close();
+  resources_.output.Close();
+  resources_.error.Close();
   // End of file: execve closed the other end.
   std::string fault = TRY(sys::ReadAll(fault_read.get(), kControlBytesMax));
   Error error;
@@ -216,10 +217,10 @@ void Init::Reap() {
     int status = 0;
     for (pid_t pid; (pid = ::waitpid(-1, &status, WNOHANG)) > 0;) {
       if (pid != agent_) continue;
-      (void)sys::SendMessage(hands_.control.get(), wire::Write(ControlKind::kEnded, status));
+      (void)sys::SendMessage(resources_.control.get(), wire::Write(ControlKind::kEnded, status));
       return;
     }
-    pollfd entries[2] = {{signals.get(), POLLIN, 0}, {hands_.control.get(), POLLIN, 0}};
+    pollfd entries[2] = {{signals.get(), POLLIN, 0}, {resources_.control.get(), POLLIN, 0}};
     if (::poll(entries, 2, -1) < 0 && errno != EINTR) return;
     if (entries[1].revents != 0) return;  // The supervisor is gone; it says nothing else by now.
     signalfd_siginfo info;
@@ -229,7 +230,7 @@ void Init::Reap() {
 }
 
 void Init::Report(const Error& error) {
-  (void)sys::SendMessage(hands_.control.get(), wire::Write(ControlKind::kFault, error));
+  (void)sys::SendMessage(resources_.control.get(), wire::Write(ControlKind::kFault, error));
 }
 
 bool Expect(int socket, ControlKind kind) {
@@ -239,10 +240,10 @@ bool Expect(int socket, ControlKind kind) {
 
 // The agent's streams are put in place by number, so nothing else may stand at 0, 1 and 2: neither
 // a hand of ours nor, later, a pipe that happened to get the lowest free number.
-Status ClearStandardStreams(InitHands* hands) {
-  std::vector<Fd*> kept = {&hands->control, &hands->input, &hands->output, &hands->error,
-                           &hands->disk.tree};
-  for (Fd& opened : hands->opened) kept.push_back(&opened);
+Status ClearStandardStreams(InitResources* resources) {
+  std::vector<Fd*> kept = {&resources->control, &resources->input, &resources->output,
+                           &resources->error, &resources->disk.tree};
+  for (Fd& opened : resources->opened) kept.push_back(&opened);
   std::vector<int> numbers;
   for (Fd* fd : kept) {
     if (fd->valid() && fd->get() <= STDERR_FILENO) {
@@ -256,7 +257,7 @@ Status ClearStandardStreams(InitHands* hands) {
 
 }  // namespace
 
-void RunInit(const SandboxPlan& plan, InitHands hands) {
+void RunInit(const SandboxPlan& plan, InitResources resources) {
   // Blocked before the first child exists: Reap() waits for it through a descriptor.
   sigset_t children;
   ::sigemptyset(&children);
@@ -267,13 +268,13 @@ void RunInit(const SandboxPlan& plan, InitHands hands) {
   for (int signal = 1; signal < NSIG; ++signal) {
     if (signal != SIGPIPE) ::signal(signal, SIG_DFL);
   }
-  if (!ClearStandardStreams(&hands).ok()) ::_exit(1);
-  int control = hands.control.get();
+  if (!ClearStandardStreams(&resources).ok()) ::_exit(1);
+  int control = resources.control.get();
   // Both are the runner's, and the agent can read them of this process.
   sys::WipeEnvironment();
   sys::WipeArguments();
 
-  Init init(plan, std::move(hands));
+  Init init(plan, std::move(resources));
   if (!Expect(control, ControlKind::kMapped)) ::_exit(1);
   Status status = init.Build();
   if (status.ok()) {

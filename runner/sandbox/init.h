@@ -12,7 +12,7 @@
 namespace sandbox {
 
 // What the sandbox's first process is born with, besides the plan.
-struct InitHands {
+struct InitResources {
   Fd control;  // To the supervisor (sandbox/control.h).
   DiskLayers disk;
   std::vector<Fd> opened;  // Detached mounts, of each step whose source is not come by its path.
@@ -26,6 +26,6 @@ struct InitHands {
 // The whole life of the sandbox's pid 1: builds the sandbox from inside, starts the agent in it,
 // reaps, and ends with the agent or with the supervisor, whichever ends first. When it ends the
 // kernel kills everything in the sandbox.
-[[noreturn]] void RunInit(const SandboxPlan& plan, InitHands hands);
+[[noreturn]] void RunInit(const SandboxPlan& plan, InitResources resources);
 
 }  // namespace sandbox

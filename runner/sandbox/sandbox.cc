@@ -282,28 +282,28 @@ Result<Sandbox> Sandbox::Start(SandboxPlan plan, Fd input) {
   auto [ours, theirs] = TRY(sys::SocketPair());
   auto [output_read, output_write] = TRY(sys::Pipe());
   auto [error_read, error_write] = TRY(sys::Pipe());
-  InitHands hands;
-  if (plan.layers_on_disk) hands.disk = TRY(sandbox.MakeDiskLayers(plan));
+  InitResources resources;
+  if (plan.layers_on_disk) resources.disk = TRY(sandbox.MakeDiskLayers(plan));
   if (!plan.copy_reason.empty()) TRY(sandbox.CopyCheckout(plan.copy_reason, &plan));
-  hands.opened = TRY(sandbox.OpenSources(&plan));
+  resources.opened = TRY(sandbox.OpenSources(&plan));
   bool pinned = Pins(sandbox.cgroup_, plan.limits);
   Processors processors = pinned ? Processors::kPinned : Processors::kFree;
-  hands.filter = TRY(BuildFilter(Connects::kFree, processors));
+  resources.filter = TRY(BuildFilter(Connects::kFree, processors));
   Result<std::vector<sock_filter>> watched = BuildFilter(Connects::kWatched, processors);
-  if (watched.ok()) hands.watched_filter = std::move(watched).value();
-  hands.control = std::move(theirs);
-  hands.input = std::move(input);
-  hands.output = std::move(output_write);
-  hands.error = std::move(error_write);
+  if (watched.ok()) resources.watched_filter = std::move(watched).value();
+  resources.control = std::move(theirs);
+  resources.input = std::move(input);
+  resources.output = std::move(output_write);
+  resources.error = std::move(error_write);
 
   Child child = TRY(Clone(kNamespaces));
-  if (child.pid == 0) RunInit(plan, std::move(hands));
+  if (child.pid == 0) RunInit(plan, std::move(resources));
   sandbox.init_pid_ = child.pid;
   sandbox.pidfd_ = std::move(child.pidfd);
   sandbox.control_ = std::move(ours);
   sandbox.output_ = std::move(output_read);
   sandbox.error_ = std::move(error_read);
-  hands = InitHands{};  // Our copies: a pipe ends when the last writer is gone.
+  resources = InitResources{};  // Our copies: a pipe ends when the last writer is gone.
 
   TRY(MapIds(child.pid, {plan.inner_uid, plan.host_uid}, {plan.inner_gid, plan.host_gid},
              plan.as_root));

@@ -18,11 +18,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   ENSURE(query.udp_bytes_max >= 512 && query.udp_bytes_max <= codec::kDnsMessageBytesMax);
   ENSURE(query.name.size() <= 253);
 
-  codec::DnsAnswer answer;
+  codec::DnsReply answer;
   answer.addresses =
       std::vector<std::string>(40, query.type == codec::kDnsTypeA ? "abcd" : "abcdefghijklmnop");
   answer.ttl_s = 30;
-  const std::string rendered = codec::RenderDnsAnswer(query, answer, query.udp_bytes_max);
+  const std::string rendered = codec::RenderDnsReply(query, answer, query.udp_bytes_max);
   ENSURE(rendered.size() <= query.udp_bytes_max && rendered.size() >= 12);
   ENSURE(rendered.substr(0, 2) == message.substr(0, 2));
   ENSURE(rendered.substr(12).starts_with(query.question));

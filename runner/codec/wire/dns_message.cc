@@ -128,7 +128,7 @@ Result<DnsQuery> ParseDnsQuery(std::string_view message) {
   return query;
 }
 
-std::string RenderDnsAnswer(const DnsQuery& query, const DnsAnswer& answer, size_t bytes_max) {
+std::string RenderDnsReply(const DnsQuery& query, const DnsReply& answer, size_t bytes_max) {
   ENSURE(bytes_max >= kUdpBytesMin);
   const bool at_fault = query.fault != DnsRcode::kNoError;
   const unsigned rcode = static_cast<unsigned>(at_fault ? query.fault : answer.rcode);

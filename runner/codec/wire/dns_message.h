@@ -55,7 +55,7 @@ struct DnsQuery {
 Result<DnsQuery> ParseDnsQuery(std::string_view message);
 
 // What is answered. NODATA is kNoError without addresses.
-struct DnsAnswer {
+struct DnsReply {
   DnsRcode rcode = DnsRcode::kNoError;
   std::vector<std::string> addresses;  // Each 4 (to A) or 16 bytes (to AAAA), in network order.
   uint32_t ttl_s = 0;
@@ -63,7 +63,7 @@ struct DnsAnswer {
 
 // The answer to `query`, at most `bytes_max` long: what does not fit is left out and marked, so
 // that the client asks again over TCP. `bytes_max` is at least 512. The fault of a query wins.
-std::string RenderDnsAnswer(const DnsQuery& query, const DnsAnswer& answer, size_t bytes_max);
+std::string RenderDnsReply(const DnsQuery& query, const DnsReply& answer, size_t bytes_max);
 
 // Over TCP each message follows its length in two bytes. The first whole message of `in`, which it
 // borrows; nothing: more bytes are needed (at most kDnsMessageBytesMax + 2). Fails with kInvalid

@@ -107,7 +107,7 @@ TEST_CASE("An answer repeats the question and gives the addresses of its type") 
   DnsQuery query = Read(Query(Name({"A", "com"})));
   const std::string v4 = "\xc6\x12\x01\x02";
   std::string answer =
-      RenderDnsAnswer(query, {DnsRcode::kNoError, {v4, std::string(16, 'x')}, 30}, 512);
+      RenderDnsReply(query, {DnsRcode::kNoError, {v4, std::string(16, 'x')}, 30}, 512);
   CHECK(answer == Number(0x1234, 2) + Number(0x8180, 2) + Number(1, 2) + Number(1, 2) +
                       Number(0, 4) + query.question + "\xc0\x0c" + Number(1, 2) + Number(1, 2) +
                       Number(30, 4) + Number(4, 2) + v4);
@@ -116,33 +116,33 @@ TEST_CASE("An answer repeats the question and gives the addresses of its type") 
 TEST_CASE("NODATA, NXDOMAIN and REFUSED have no addresses") {
   DnsQuery query = Read(EdnsQuery(Opt(1232)));
   for (DnsRcode rcode : {DnsRcode::kNoError, DnsRcode::kNameError, DnsRcode::kRefused}) {
-    std::string answer = RenderDnsAnswer(query, {rcode, {}, 0}, 512);
+    std::string answer = RenderDnsReply(query, {rcode, {}, 0}, 512);
     CHECK(answer.substr(2, 10) == Number(0x8180u | static_cast<unsigned>(rcode), 2) + Number(1, 2) +
                                       Number(0, 4) + Number(1, 2));
     CHECK(answer.substr(12) == query.question + Opt(1232));
   }
-  CHECK(RenderDnsAnswer(query, {DnsRcode::kNameError, {"abcd"}, 0}, 512).size() ==
+  CHECK(RenderDnsReply(query, {DnsRcode::kNameError, {"abcd"}, 0}, 512).size() ==
         12 + query.question.size() + 11);
 }
 
 TEST_CASE("The fault of a query is its answer") {
   DnsQuery bad = Read(Header(0, 0));
-  CHECK(RenderDnsAnswer(bad, {DnsRcode::kNoError, {"abcd"}, 1}, 512) ==
+  CHECK(RenderDnsReply(bad, {DnsRcode::kNoError, {"abcd"}, 1}, 512) ==
         Number(0x1234, 2) + Number(0x8081, 2) + Number(0, 8));
   DnsQuery version = Read(EdnsQuery(Opt(1000, 1)));
-  std::string answer = RenderDnsAnswer(version, {}, 512);
+  std::string answer = RenderDnsReply(version, {}, 512);
   CHECK((answer[3] & 15) == 0);
   CHECK(answer[answer.size() - 6] == 1);  // The upper bits of 16.
 }
 
 TEST_CASE("An answer that does not fit is cut off and marked") {
   DnsQuery query = Read(EdnsQuery(Opt(1232)));
-  DnsAnswer answer{DnsRcode::kNoError, std::vector<std::string>(60, "abcd"), 1};
-  std::string small = RenderDnsAnswer(query, answer, 512);
+  DnsReply answer{DnsRcode::kNoError, std::vector<std::string>(60, "abcd"), 1};
+  std::string small = RenderDnsReply(query, answer, 512);
   CHECK(small.size() <= 512);
   CHECK(small.size() > 512 - 16);
   CHECK((static_cast<unsigned char>(small[2]) & 2) == 2);
-  std::string whole = RenderDnsAnswer(query, answer, 1232);
+  std::string whole = RenderDnsReply(query, answer, 1232);
   CHECK(whole.size() == 12 + query.question.size() + 11 + 60 * 16);
   CHECK((static_cast<unsigned char>(whole[2]) & 2) == 0);
 }

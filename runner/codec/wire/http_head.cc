@@ -91,7 +91,7 @@ Result<int> ParseVersion(std::string_view version) {
 
 Status CheckUnderscores(const HttpFields& fields) {
   for (const HttpField& field : fields) {
-    if (SpellsFraming(field.name)) return Invalid("a framing header with an underscore");
+    if (MayBeReadAsFraming(field.name)) return Invalid("a framing header with an underscore");
   }
   return Ok();
 }
@@ -199,7 +199,7 @@ bool EqualIgnoringCase(std::string_view a, std::string_view b) {
          });
 }
 
-bool Spells(std::string_view spelling, std::string_view name) {
+bool MayBeReadAs(std::string_view spelling, std::string_view name) {
   return spelling.size() == name.size() &&
          std::equal(spelling.begin(), spelling.end(), name.begin(), [](char x, char y) {
            return ascii::ToLower(x == '_' ? '-' : x) == ascii::ToLower(y);
@@ -276,9 +276,9 @@ Result<ResponseHead> ParseResponseHead(std::string_view block) {
   return head;
 }
 
-bool SpellsFraming(std::string_view name) {
+bool MayBeReadAsFraming(std::string_view name) {
   return name.find('_') != std::string_view::npos &&
-         (Spells(name, "content-length") || Spells(name, "transfer-encoding"));
+         (MayBeReadAs(name, "content-length") || MayBeReadAs(name, "transfer-encoding"));
 }
 
 const HttpField* FindField(const HttpFields& fields, std::string_view name) {

@@ -58,10 +58,10 @@ bool FieldHasToken(const HttpFields& fields, std::string_view name, std::string_
 bool EqualIgnoringCase(std::string_view a, std::string_view b);
 // Likewise with "_" for "-": whether servers behind CGI and its heirs take the field `spelling` for
 // the one that is named `name` (RFC 3875, 4.1.18).
-bool Spells(std::string_view spelling, std::string_view name);
+bool MayBeReadAs(std::string_view spelling, std::string_view name);
 // True for "content_length" and the like, which some servers take for the header that frames the
 // message. No request has one.
-bool SpellsFraming(std::string_view name);
+bool MayBeReadAsFraming(std::string_view name);
 
 struct BodyFraming {
   enum Kind { kNone, kLength, kChunked, kUntilClose };

@@ -56,7 +56,7 @@ std::string ProviderOf(const Authority& authority) {
 }  // namespace
 
 // One answer on its way: owned by the transaction, ends before the budget does.
-class Budget::Observer final : public AnswerObserver {
+class Budget::Observer final : public ResponseObserver {
  public:
   Observer(Budget& budget, const Authority& authority, const OutgoingRequest& request,
            ModelCall call, std::string model)

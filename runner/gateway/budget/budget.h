@@ -14,9 +14,9 @@
 #include <string>
 #include <vector>
 
-#include "gateway/budget/answer_observer.h"
 #include "gateway/budget/budget_limits.h"
 #include "gateway/budget/price_list.h"
+#include "gateway/budget/response_observer.h"
 #include "gateway/budget/usage_meter.h"
 #include "gateway/record/notice.h"
 

@@ -282,7 +282,7 @@ TEST_CASE("A model that answers under an unpriced name costs what the asked one 
 
 TEST_CASE("A host that refuses the credential three times in a row is told once, others never") {
   Desk desk({});
-  std::vector<std::unique_ptr<AnswerObserver>> asked;
+  std::vector<std::unique_ptr<ResponseObserver>> asked;
   auto ask = [&] { asked.push_back(std::move(desk.Ask().observer)); };
   auto answer = [&](int status) {
     desk.now += std::chrono::seconds(1);

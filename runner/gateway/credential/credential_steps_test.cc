@@ -41,7 +41,7 @@ struct Treated {
   }
 };
 
-struct Wish {
+struct Setup {
   bool provider_signs = false;
   bool redacts = false;
   bool has_body = true;
@@ -52,19 +52,19 @@ struct Wish {
 };
 
 // `credentials` outlive what is returned.
-Treated Treat(const Credentials& credentials, const Wish& wish) {
+Treated Treat(const Credentials& credentials, const Setup& setup) {
   static const std::vector<policy::Middleware> kNone;
   static const std::vector<policy::Middleware> kRedacting = Redacting();
   Treated treated;
-  treated.request.fields.push_back({"Content-Type", wish.type});
-  treated.request.fields.insert(treated.request.fields.end(), wish.fields.begin(),
-                                wish.fields.end());
-  treated.treatment.whole_bytes_max = wish.whole_bytes_max;
+  treated.request.fields.push_back({"Content-Type", setup.type});
+  treated.request.fields.insert(treated.request.fields.end(), setup.fields.begin(),
+                                setup.fields.end());
+  treated.treatment.whole_bytes_max = setup.whole_bytes_max;
   treated.refusal = AddCredentialSteps({credentials,
-                                        wish.redacts ? kRedacting : kNone,
-                                        &wish.endpoint,
+                                        setup.redacts ? kRedacting : kNone,
+                                        &setup.endpoint,
                                         {kHost, 443, "/x", true},
-                                        wish.has_body},
+                                        setup.has_body},
                                        treated.request, treated.treatment);
   return treated;
 }
@@ -79,31 +79,31 @@ TEST_CASE("A body passes untouched where there are no secrets and no middleware"
 
 TEST_CASE("Filters stream, or become steps where the body is read whole anyway") {
   Credentials credentials = NewCredentials(false);
-  Wish wish;
-  wish.redacts = true;
-  CHECK(Treat(credentials, wish).treatment.filters.size() == 2);
-  wish.whole_bytes_max = 1000;
-  Treated whole = Treat(credentials, wish);
+  Setup setup;
+  setup.redacts = true;
+  CHECK(Treat(credentials, setup).treatment.filters.size() == 2);
+  setup.whole_bytes_max = 1000;
+  Treated whole = Treat(credentials, setup);
   CHECK(whole.treatment.whole_bytes_max == 1000);
   CHECK(whole.treatment.filters.empty());
   CHECK_FALSE(whole.Run("a " + kKey).has_value());
   CHECK(whole.request.body == "a [REDACTED]");
   CHECK(whole.Run("a " + PlaceholderFor("TOKEN")).has_value());
-  wish.has_body = false;
-  CHECK(Treat(credentials, wish).treatment.steps.empty());
+  setup.has_body = false;
+  CHECK(Treat(credentials, setup).treatment.steps.empty());
 }
 
 TEST_CASE("Placeholders are replaced only where the endpoint says so, and keys are gone before") {
   Credentials credentials = NewCredentials(false);
-  Wish wish;
-  wish.redacts = true;
-  wish.endpoint.request_body_credential_rewrite = true;
-  Treated treated = Treat(credentials, wish);
+  Setup setup;
+  setup.redacts = true;
+  setup.endpoint.request_body_credential_rewrite = true;
+  Treated treated = Treat(credentials, setup);
   CHECK(treated.treatment.whole_bytes_max == size_t{256} << 10);
   CHECK_FALSE(treated.Run("[\"" + kKey + "\",\"" + PlaceholderFor("TOKEN") + "\"]").has_value());
   CHECK(treated.request.body == "[\"[REDACTED]\",\"value-of-it\"]");
-  wish.type = "application/octet-stream";
-  CHECK(Treat(credentials, wish).treatment.filters.size() == 2);
+  setup.type = "application/octet-stream";
+  CHECK(Treat(credentials, setup).treatment.filters.size() == 2);
 }
 
 TEST_CASE("A signature is made last, by the policy's word or the provider's") {
@@ -117,17 +117,17 @@ TEST_CASE("A signature is made last, by the policy's word or the provider's") {
   CHECK(provider.treatment.whole_bytes_max == size_t{10} << 20);
   CHECK_FALSE(provider.Run("{}").has_value());
   CHECK(authorization(provider) == "AWS4-HMAC-SHA256");
-  Wish wish;
-  wish.endpoint.signing = policy::Signing::kSigV4NoBody;
-  wish.endpoint.signing_service = "bedrock";
-  Treated policy = Treat(plain, wish);
+  Setup setup;
+  setup.endpoint.signing = policy::Signing::kSigV4NoBody;
+  setup.endpoint.signing_service = "bedrock";
+  Treated policy = Treat(plain, setup);
   CHECK(policy.treatment.whole_bytes_max == 0);
   CHECK(policy.treatment.filters.size() == 1);
   CHECK_FALSE(policy.Run("").has_value());
   CHECK(authorization(policy) == "AWS4-HMAC-SHA256");
-  wish.has_body = false;
-  wish.endpoint.signing = policy::Signing::kSigV4Body;
-  Treated bodiless = Treat(plain, wish);
+  setup.has_body = false;
+  setup.endpoint.signing = policy::Signing::kSigV4Body;
+  Treated bodiless = Treat(plain, setup);
   CHECK(bodiless.treatment.whole_bytes_max == 0);
   CHECK_FALSE(bodiless.Run("").has_value());
   CHECK(codec::FindField(bodiless.request.fields, "x-amz-content-sha256")->value.substr(0, 8) ==
@@ -136,11 +136,11 @@ TEST_CASE("A signature is made last, by the policy's word or the provider's") {
 
 TEST_CASE("What redaction changes is hashed anew, whatever the client said of it") {
   Credentials signing = NewCredentials(true);
-  Wish wish;
-  wish.fields = {{"X-Amz-Content-Sha256", std::string(64, 'a')}};
-  CHECK(Treat(signing, wish).treatment.whole_bytes_max == 0);
-  wish.redacts = true;
-  Treated treated = Treat(signing, wish);
+  Setup setup;
+  setup.fields = {{"X-Amz-Content-Sha256", std::string(64, 'a')}};
+  CHECK(Treat(signing, setup).treatment.whole_bytes_max == 0);
+  setup.redacts = true;
+  Treated treated = Treat(signing, setup);
   CHECK(treated.treatment.whole_bytes_max == size_t{10} << 20);
   CHECK_FALSE(treated.Run(kKey).has_value());
   CHECK(codec::FindField(treated.request.fields, "x-amz-content-sha256")->value !=
@@ -149,10 +149,10 @@ TEST_CASE("What redaction changes is hashed anew, whatever the client said of it
 
 TEST_CASE("A body that a middleware cannot look into is refused at once") {
   Credentials none({});
-  Wish wish;
-  wish.redacts = true;
-  wish.fields = {{"Content-Encoding", "gzip"}};
-  Treated treated = Treat(none, wish);
+  Setup setup;
+  setup.redacts = true;
+  setup.fields = {{"Content-Encoding", "gzip"}};
+  Treated treated = Treat(none, setup);
   REQUIRE(treated.refusal.has_value());
   CHECK(treated.refusal->answer.status == 503);
 }

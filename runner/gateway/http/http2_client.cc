@@ -23,7 +23,7 @@ class Http2ClientRequest final : public ClientRequest {
   Task<Status> SendHead(int status, std::string_view, const codec::HttpFields& fields,
                         const codec::BodyFraming& framing) override {
     bool end = framing.kind == codec::BodyFraming::kNone;
-    co_return stream_.Answer(RenderHttp2Response(status, fields, framing), end);
+    co_return stream_.SendResponse(RenderHttp2Response(status, fields, framing), end);
   }
 
   BodyWriter& answer() override { return stream_; }

@@ -65,7 +65,7 @@ bool IsForbiddenInTrailers(std::string_view name) {
 
 Status CheckField(const HttpField& field) {
   if (!IsLowerToken(field.name)) return Invalid("invalid header name");
-  if (codec::SpellsFraming(field.name)) return Invalid("a framing header with an underscore");
+  if (codec::MayBeReadAsFraming(field.name)) return Invalid("a framing header with an underscore");
   if (BelongsToConnection(field.name)) return Invalid("connection-specific header in HTTP/2");
   const std::string& value = field.value;
   bool clean = std::all_of(value.begin(), value.end(),
@@ -203,8 +203,8 @@ Status CheckHttp2Trailers(const HttpFields& fields) {
   return Ok();
 }
 
-Result<codec::BodyFraming> Http2AnswerFraming(const codec::ResponseHead& head, bool end,
-                                              std::string_view request_method) {
+Result<codec::BodyFraming> Http2ResponseFraming(const codec::ResponseHead& head, bool end,
+                                                std::string_view request_method) {
   codec::BodyFraming framing = TRY(codec::ResponseFraming(head, request_method));
   if (end) return codec::BodyFraming();
   if (framing.kind == codec::BodyFraming::kUntilClose) framing.kind = codec::BodyFraming::kChunked;

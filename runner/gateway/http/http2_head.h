@@ -36,8 +36,8 @@ Status CheckHttp2Trailers(const codec::HttpFields& fields);
 
 // How the body of an answer comes: kNone with `end`, kLength, or kChunked: the length is not known,
 // but its end is (message.h). Fails with kInvalid on lengths that differ or are none.
-Result<codec::BodyFraming> Http2AnswerFraming(const codec::ResponseHead& head, bool end,
-                                              std::string_view request_method);
+Result<codec::BodyFraming> Http2ResponseFraming(const codec::ResponseHead& head, bool end,
+                                                std::string_view request_method);
 
 // Header lists to send. `fields` are judged ones of either version: names become lower case, Host
 // becomes :authority, fields of connections and the framing stay out, and the length of a kLength

@@ -208,14 +208,14 @@ TEST_CASE("The length of an answer is known, or its end is") {
   codec::ResponseHead sized =
       ParseHttp2Response({{":status", "200"}, {"content-length", "3"}}).value();
   codec::ResponseHead open = ParseHttp2Response({{":status", "200"}}).value();
-  CHECK(Http2AnswerFraming(sized, false, "GET").value().length == 3);
-  CHECK(Http2AnswerFraming(open, false, "GET").value().kind == BodyFraming::kChunked);
-  CHECK(Http2AnswerFraming(open, true, "GET").value().kind == BodyFraming::kNone);
-  CHECK(Http2AnswerFraming(sized, true, "HEAD").value().kind == BodyFraming::kNone);
+  CHECK(Http2ResponseFraming(sized, false, "GET").value().length == 3);
+  CHECK(Http2ResponseFraming(open, false, "GET").value().kind == BodyFraming::kChunked);
+  CHECK(Http2ResponseFraming(open, true, "GET").value().kind == BodyFraming::kNone);
+  CHECK(Http2ResponseFraming(sized, true, "HEAD").value().kind == BodyFraming::kNone);
   codec::ResponseHead torn =
       ParseHttp2Response({{":status", "200"}, {"content-length", "3"}, {"content-length", "4"}})
           .value();
-  CHECK_FALSE(Http2AnswerFraming(torn, false, "GET").ok());
+  CHECK_FALSE(Http2ResponseFraming(torn, false, "GET").ok());
 }
 
 TEST_CASE("Trailers neither frame nor route") {

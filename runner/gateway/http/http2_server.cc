@@ -56,7 +56,7 @@ class Http2ServerRequest final : public ServerRequest {
     if (!head.ok()) co_return std::move(head).Context("malformed response");
     if (head.value().status < 200) co_return head;
     Result<codec::BodyFraming> framing =
-        Http2AnswerFraming(head.value(), read.value().end, method_);
+        Http2ResponseFraming(head.value(), read.value().end, method_);
     if (!framing.ok())
       co_return Error{Code::kInvalid, "malformed response: " + framing.error().what};
     framing_ = framing.value();

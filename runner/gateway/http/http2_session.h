@@ -42,7 +42,7 @@ class Http2Stream final : public BodyReader, public BodyWriter {
   Task<Status> Finish(const codec::HttpFields& trailers) override;
 
   // Server: the answer's head. Interim ones cannot end.
-  Status Answer(const codec::HttpFields& fields, bool end);
+  Status SendResponse(const codec::HttpFields& fields, bool end);
   Status AnswerInterim(const codec::HttpFields& fields);
   // RST_STREAM, unless the stream is closed. Whoever waits on it wakes up with an error.
   void Reset(Http2Code code);

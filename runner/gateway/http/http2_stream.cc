@@ -109,7 +109,7 @@ Task<Status> Http2Stream::Finish(const codec::HttpFields& trailers) {
   co_return Ok();
 }
 
-Status Http2Stream::Answer(const codec::HttpFields& fields, bool end) {
+Status Http2Stream::SendResponse(const codec::HttpFields& fields, bool end) {
   if (broken_.has_value()) return *broken_;
   TRY(session_.engine_.SubmitResponse(id_, fields, end));
   answered_ = true;

@@ -74,23 +74,23 @@ std::string RenderBareRefusal(int status) {
                                    {{"Content-Length", "0"}, {"Connection", "close"}});
 }
 
-Refusal NewRequestDenial(const RequestDenial& denial) {
-  std::string path = codec::ValidUtf8(denial.path);
-  std::string binary = codec::ValidUtf8(denial.binary);
+Refusal NewRequestRefusal(const RefusedRequest& refused) {
+  std::string path = codec::ValidUtf8(refused.path);
+  std::string binary = codec::ValidUtf8(refused.binary);
   Json missing;
-  missing.Set("type", denial.protocol + "_allow").Set("layer", "l7").Set("method", denial.method);
-  missing.Set("path", path).Set("host", denial.host).Set("port", int{denial.port});
+  missing.Set("type", refused.protocol + "_allow").Set("layer", "l7").Set("method", refused.method);
+  missing.Set("path", path).Set("host", refused.host).Set("port", int{refused.port});
   missing.Set("binary", binary);
   Json json;
-  json.Set("error", "policy_denied").Set("policy", denial.policy);
-  json.Set("rule", denial.method + " " + path).Set("detail", codec::ValidUtf8(denial.reason));
+  json.Set("error", "policy_denied").Set("policy", refused.policy);
+  json.Set("rule", refused.method + " " + path).Set("detail", codec::ValidUtf8(refused.reason));
   json.Set("layer", "l7")
-      .Set("protocol", denial.protocol)
-      .Set("method", denial.method)
+      .Set("protocol", refused.protocol)
+      .Set("method", refused.method)
       .Set("path", path);
-  json.Set("host", denial.host).Set("port", int{denial.port}).Set("binary", binary);
+  json.Set("host", refused.host).Set("port", int{refused.port}).Set("binary", binary);
   json.Set("rule_missing", std::move(missing)).Set("next_steps", Json::EmptyArray());
-  return JsonRefusal(403, json, {{"X-OpenShell-Policy", HeaderValue(denial.policy)}});
+  return JsonRefusal(403, json, {{"X-OpenShell-Policy", HeaderValue(refused.policy)}});
 }
 
 }  // namespace gateway

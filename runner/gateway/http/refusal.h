@@ -30,7 +30,7 @@ Refusal NewRefusal(int status, std::string_view error, std::string_view detail,
 std::string RenderBareRefusal(int status);
 
 // An inspected request that a rule (or the lack of one) refused.
-struct RequestDenial {
+struct RefusedRequest {
   std::string policy;  // "-" when none matched.
   std::string reason;
   std::string method;
@@ -40,6 +40,6 @@ struct RequestDenial {
   std::string binary;
   std::string protocol = "rest";  // "graphql", "json-rpc", "mcp", "websocket".
 };
-Refusal NewRequestDenial(const RequestDenial& denial);
+Refusal NewRequestRefusal(const RefusedRequest& refused);
 
 }  // namespace gateway

@@ -46,9 +46,9 @@ TEST_CASE("A bare refusal has no body") {
 }
 
 TEST_CASE("The denial of a request has every documented key") {
-  Parts parts =
-      Split(RenderRefusal(NewRequestDenial({"github", "DELETE /x not permitted by policy", "DELETE",
-                                            "/x", "api.example", 443, "/usr/bin/curl"})));
+  Parts parts = Split(
+      RenderRefusal(NewRequestRefusal({"github", "DELETE /x not permitted by policy", "DELETE",
+                                       "/x", "api.example", 443, "/usr/bin/curl"})));
   CHECK(codec::FindField(parts.head.fields, "x-openshell-policy")->value == "github");
   codec::Json json = codec::ParseJson(parts.body).value();
   CHECK(json.StringAt("error") == "policy_denied");
@@ -68,7 +68,7 @@ TEST_CASE("The denial of a request has every documented key") {
 
 TEST_CASE("A policy's name cannot add a header") {
   std::string response =
-      RenderRefusal(NewRequestDenial({"a\r\nX-Evil: 1", "r", "GET", "/", "h", 443, "/b"}));
+      RenderRefusal(NewRequestRefusal({"a\r\nX-Evil: 1", "r", "GET", "/", "h", 443, "/b"}));
   CHECK(codec::FindField(Split(response).head.fields, "x-evil") == nullptr);
 }
 

@@ -66,8 +66,8 @@ std::string RenderMessage(const BodyQuestion& question, Protocol protocol, const
          " reason=" + judged.reason;
 }
 
-Refusal RenderAnswer(const BodyQuestion& question, Protocol protocol, const Verdict& verdict,
-                     const std::string& reason) {
+Refusal NewBodyRefusal(const BodyQuestion& question, Protocol protocol, const Verdict& verdict,
+                       const std::string& reason) {
   bool malformed =
       verdict.reason == Reason::kGraphqlMalformed || verdict.reason == Reason::kRpcMalformed;
   if (question.forward && malformed) {
@@ -81,16 +81,16 @@ Refusal RenderAnswer(const BodyQuestion& question, Protocol protocol, const Verd
         403, "policy_denied",
         std::string(question.method) + " " + place + " denied by L7 policy: " + reason);
   }
-  RequestDenial denial;
-  denial.policy = verdict.policy_name();
-  denial.reason = reason;
-  denial.method = question.method;
-  denial.path = question.shown_path;
-  denial.host = question.route.host();
-  denial.port = question.route.port();
-  denial.binary = question.caller.binary;
-  denial.protocol = NameOf(protocol);
-  return NewRequestDenial(denial);
+  RefusedRequest refused;
+  refused.policy = verdict.policy_name();
+  refused.reason = reason;
+  refused.method = question.method;
+  refused.path = question.shown_path;
+  refused.host = question.route.host();
+  refused.port = question.route.port();
+  refused.binary = question.caller.binary;
+  refused.protocol = NameOf(protocol);
+  return NewRequestRefusal(refused);
 }
 
 BodyVerdict Conclude(const BodyQuestion& question, Verdict verdict, const Summary& summary) {
@@ -104,8 +104,9 @@ BodyVerdict Conclude(const BodyQuestion& question, Verdict verdict, const Summar
   judged.verdict = std::move(verdict);
   judged.message = RenderMessage(question, protocol, summary, judged);
   if (judged.verdict.allowed) return judged;
-  judged.refusal = OutgoingRefusal{RenderAnswer(question, protocol, judged.verdict, judged.reason),
-                                   judged.engine, judged.reason};
+  judged.refusal =
+      OutgoingRefusal{NewBodyRefusal(question, protocol, judged.verdict, judged.reason),
+                      judged.engine, judged.reason};
   return judged;
 }
 
@@ -113,7 +114,7 @@ policy::BodyRequest AskedOf(const BodyQuestion& question) {
   return {RequestOf(question), question.fields, question.framing};
 }
 
-Summary Summarize(const policy::BodyDecision& decision) {
+Summary Summarize(const policy::JudgedBody& decision) {
   Summary summary;
   for (const codec::GraphqlOperation& operation : decision.operations) {
     std::string type = operation.type.empty() ? "persisted" : operation.type;
@@ -141,7 +142,7 @@ std::optional<BodyNeeds> FindBodyNeeds(const BodyQuestion& question) {
 }
 
 BodyVerdict JudgeBody(const BodyQuestion& question, std::string_view body) {
-  policy::BodyDecision decision = policy::DecideBody(question.route, AskedOf(question), body);
+  policy::JudgedBody decision = policy::DecideBody(question.route, AskedOf(question), body);
   Summary summary = Summarize(decision);
   std::vector<policy::Operation> refused = policy::RefusedOperations(decision);
   BodyVerdict judged = Conclude(question, std::move(decision.verdict), summary);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "gateway/budget/answer_observer.h"
+#include "gateway/budget/response_observer.h"
 #include "gateway/http/body_filter.h"
 #include "gateway/inspect/request_judge.h"
 

@@ -188,7 +188,7 @@ class RefusingFilter final : public StreamFilter {
 std::vector<std::string_view> ValuesOf(const codec::HttpFields& fields, std::string_view name) {
   std::vector<std::string_view> values;
   for (const codec::HttpField& field : fields) {
-    if (codec::Spells(field.name, name)) values.push_back(field.value);
+    if (codec::MayBeReadAs(field.name, name)) values.push_back(field.value);
   }
   return values;
 }

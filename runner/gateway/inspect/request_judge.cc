@@ -24,7 +24,7 @@ constexpr std::array<std::string_view, 2> kPathFields = {"x-original-url", "x-re
 template <size_t kCount>
 bool IsOneOf(const codec::HttpField& field, const std::array<std::string_view, kCount>& names) {
   return std::any_of(names.begin(), names.end(),
-                     [&](std::string_view name) { return codec::Spells(field.name, name); });
+                     [&](std::string_view name) { return codec::MayBeReadAs(field.name, name); });
 }
 
 // The request target, made comparable.
@@ -255,8 +255,8 @@ RequestVerdict RefuseByRule(const RequestContext& context, Event event,
   Refusal refusal =
       context.forward ? NewRefusal(403, "policy_denied",
                                    NameRequest(event) + " denied by L7 policy: " + decision.reason)
-                      : NewRequestDenial({event.policy, decision.reason, event.method, event.path,
-                                          event.host, event.port, context.caller.binary});
+                      : NewRequestRefusal({event.policy, decision.reason, event.method, event.path,
+                                           event.host, event.port, context.caller.binary});
   return Refuse(std::move(event), "l7", decision.reason, std::move(refusal));
 }
 

@@ -69,7 +69,7 @@ std::optional<WebSocketEnd> PolicyMessageJudge::Refuse(std::string_view engine,
 
 std::optional<WebSocketEnd> PolicyMessageJudge::JudgeByRules(std::string_view text) {
   const policy::HttpRequest upgrade = UpgradeOf(question_);
-  const policy::BodyDecision decision = policy::DecideMessage(question_.route, upgrade, text);
+  const policy::JudgedBody decision = policy::DecideMessage(question_.route, upgrade, text);
   const policy::Verdict& verdict = decision.verdict;
   policy::HttpRequest shown = upgrade;
   shown.method = policy::kWebSocketText;

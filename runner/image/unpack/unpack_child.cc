@@ -150,27 +150,27 @@ class AskedLayers : public LowerLayers {
   int reports_;
 };
 
-Result<UnpackedLayer> Unpack(UnpackHands& hands) {
+Result<UnpackedLayer> Unpack(UnpackResources& resources) {
   // What CI put there is for whoever fetches and runs images, not for whoever reads their bytes.
   sys::WipeEnvironment();
   sys::WipeArguments();
   sys::Message mapped =
-      TRY(sys::ReceiveMessage(hands.reports.get(), kUnpackMessageBytesMax, Deadline::Never()));
+      TRY(sys::ReceiveMessage(resources.reports.get(), kUnpackMessageBytesMax, Deadline::Never()));
   if (mapped.bytes.empty()) return Error{Code::kIo, "the parent process has exited"};
-  sys::CloseAllExcept({hands.packed.get(), hands.reports.get(), hands.directory.get()});
+  sys::CloseAllExcept({resources.packed.get(), resources.reports.get(), resources.directory.get()});
   codec::Sha256 diff_id;
-  std::vector<std::string> waivers = TRY(ConfineUnpacking(hands.directory.get()));
-  hands.directory.Close();
+  std::vector<std::string> waivers = TRY(ConfineUnpacking(resources.directory.get()));
+  resources.directory.Close();
   Fd root = TRY(sys::Open("/", O_RDONLY | O_DIRECTORY));
 
-  InflatedStream stream(hands.packed.get(), hands.ratio_max, *hands.budget);
+  InflatedStream stream(resources.packed.get(), resources.ratio_max, *resources.budget);
   TarReader tar([&]() -> Result<std::string_view> {
     std::string_view piece = TRY(stream.Next());
     diff_id.Update(piece);
     return piece;
   });
-  AskedLayers lower(hands.reports.get());
-  LayerWriter writer(std::move(root), hands.lowest ? nullptr : &lower, *hands.budget);
+  AskedLayers lower(resources.reports.get());
+  LayerWriter writer(std::move(root), resources.lowest ? nullptr : &lower, *resources.budget);
   TRY(writer.Write(tar));
 
   UnpackedLayer layer;
@@ -189,11 +189,11 @@ Result<UnpackedLayer> Unpack(UnpackHands& hands) {
 
 }  // namespace
 
-void RunUnpacking(UnpackHands hands) {
-  Result<UnpackedLayer> layer = Unpack(hands);
+void RunUnpacking(UnpackResources resources) {
+  Result<UnpackedLayer> layer = Unpack(resources);
   UnpackReport report =
       layer.ok() ? UnpackReport(std::move(layer).value()) : UnpackReport(std::move(layer).error());
-  (void)sys::SendMessage(hands.reports.get(), RenderReport(report));
+  (void)sys::SendMessage(resources.reports.get(), RenderReport(report));
   ::_exit(0);
 }
 

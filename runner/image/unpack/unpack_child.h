@@ -7,7 +7,7 @@
 namespace image {
 
 // All that the process which unpacks one layer holds.
-struct UnpackHands {
+struct UnpackResources {
   Fd packed;     // The layer as it comes: gzip, zstd or a plain tar.
   Fd reports;    // unpack_message.h.
   Fd directory;  // Empty; becomes the process's root, and the layer.
@@ -18,6 +18,6 @@ struct UnpackHands {
 
 // The life of that process: waits for a first message, which says that its ids are mapped, confines
 // itself, unpacks, reports.
-[[noreturn]] void RunUnpacking(UnpackHands hands);
+[[noreturn]] void RunUnpacking(UnpackResources resources);
 
 }  // namespace image

@@ -55,23 +55,23 @@ Error Late() { return {Code::kTemporary, "unpacking the image timed out"}; }
 
 Result<UnpackProcess> UnpackProcess::Start(int directory, bool lowest, int ratio_max,
                                            LayerBudget& budget, uid_t uid, gid_t gid) {
-  UnpackHands hands;
+  UnpackResources resources;
   auto [packed_read, packed_write] = TRY(sys::Pipe());
   auto [ours, theirs] = TRY(sys::SocketPair());
   (void)::fcntl(packed_write.get(), F_SETPIPE_SZ, kPipeBytes);  // A user's pipes are limited.
   if (::fcntl(packed_write.get(), F_SETFL, O_NONBLOCK) != 0) return Errno("fcntl");
-  hands.packed = std::move(packed_read);
-  hands.reports = std::move(theirs);
-  hands.directory = TRY(sys::OpenAt(directory, ".", O_RDONLY | O_DIRECTORY));
-  hands.lowest = lowest;
-  hands.ratio_max = ratio_max;
-  hands.budget = &budget;
+  resources.packed = std::move(packed_read);
+  resources.reports = std::move(theirs);
+  resources.directory = TRY(sys::OpenAt(directory, ".", O_RDONLY | O_DIRECTORY));
+  resources.lowest = lowest;
+  resources.ratio_max = ratio_max;
+  resources.budget = &budget;
 
   pid_t pid = TRY(ForkIntoNamespaces());
   if (pid == 0) {
     ours.Close();
     packed_write.Close();
-    RunUnpacking(std::move(hands));
+    RunUnpacking(std::move(resources));
   }
   UnpackProcess process(pid, TRY(sys::PidfdOpen(pid)), std::move(packed_write), std::move(ours));
   Status mapped = sys::MapIds(process.pid_, {0, uid}, {0, gid}, ::geteuid() == 0);

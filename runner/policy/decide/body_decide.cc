@@ -42,8 +42,8 @@ bool IsReceiveStream(const BodyRequest& asked) {
   });
 }
 
-BodyDecision DecideOperations(const Route& route, const BodyRequest& asked, std::string_view body) {
-  BodyDecision decision;
+JudgedBody DecideOperations(const Route& route, const BodyRequest& asked, std::string_view body) {
+  JudgedBody decision;
   Result<codec::QueryParameters> query = codec::ParseQuery(asked.request.query);
   if (!query.ok()) {
     decision.verdict = Malformed(route, asked.request.path, query.error().what);
@@ -65,9 +65,9 @@ BodyDecision DecideOperations(const Route& route, const BodyRequest& asked, std:
   return decision;
 }
 
-BodyDecision DecideCalls(const Route& route, const Endpoint& governing, const BodyRequest& asked,
-                         std::string_view body) {
-  BodyDecision decision;
+JudgedBody DecideCalls(const Route& route, const Endpoint& governing, const BodyRequest& asked,
+                       std::string_view body) {
+  JudgedBody decision;
   Result<codec::JsonRpcRequest> request =
       governing.protocol == Protocol::kMcp ? codec::ParseMcp(body, governing.mcp.strict_tool_names)
                                            : codec::ParseJsonRpc(body);
@@ -96,7 +96,7 @@ std::optional<Verdict> DecideBodyHead(const Route& route, const BodyRequest& ask
   return std::nullopt;
 }
 
-BodyDecision DecideBody(const Route& route, const BodyRequest& asked, std::string_view body) {
+JudgedBody DecideBody(const Route& route, const BodyRequest& asked, std::string_view body) {
   std::optional<Verdict> verdict = DecideBodyHead(route, asked);
   if (verdict) return {std::move(*verdict), {}, {}};
   const Endpoint& governing = *route.GoverningEndpoint(asked.request.path);

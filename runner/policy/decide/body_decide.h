@@ -23,7 +23,7 @@ struct BodyRequest {
 };
 
 // A verdict, and what was found in the body, for records.
-struct BodyDecision {
+struct JudgedBody {
   Verdict verdict;
   std::vector<codec::GraphqlOperation> operations;
   std::vector<codec::JsonRpcCall> calls;
@@ -35,7 +35,7 @@ struct BodyDecision {
 std::optional<Verdict> DecideBodyHead(const Route& route, const BodyRequest& asked);
 
 // The verdict on the request with its whole body.
-BodyDecision DecideBody(const Route& route, const BodyRequest& asked, std::string_view body);
+JudgedBody DecideBody(const Route& route, const BodyRequest& asked, std::string_view body);
 
 // The verdict on a body longer than the endpoint's `body_bytes_max`.
 Verdict DecideTooLong(const Route& route, std::string_view path);

@@ -71,27 +71,28 @@ const HttpRule* FindDeny(const CompiledEndpoint& endpoint, Operations operations
 }
 
 // Every operation must be allowed; the rule is the first one's.
-Finding FindAllow(const CompiledEndpoint& endpoint, Operations operations) {
-  Finding finding{Finding::kAllowed, nullptr, Reason::kAllowed};
+EndpointVerdict FindAllow(const CompiledEndpoint& endpoint, Operations operations) {
+  EndpointVerdict examined{EndpointVerdict::kAllowed, nullptr, Reason::kAllowed};
   for (const GraphqlOperation& given : operations) {
     std::optional<Requested> operation = Resolve(given, *endpoint.source);
-    if (!operation) return {Finding::kDenied, nullptr, Reason::kGraphqlUnregistered};
+    if (!operation) return {EndpointVerdict::kDenied, nullptr, Reason::kGraphqlUnregistered};
     auto rule = std::find_if(endpoint.graphql_allow.begin(), endpoint.graphql_allow.end(),
                              [&](const GraphqlRule& r) { return Allows(r, *operation); });
     if (rule == endpoint.graphql_allow.end()) {
-      return {Finding::kDenied, nullptr, Reason::kGraphqlBlocked};
+      return {EndpointVerdict::kDenied, nullptr, Reason::kGraphqlBlocked};
     }
-    if (finding.rule == nullptr) finding.rule = rule->source;
+    if (examined.rule == nullptr) examined.rule = rule->source;
   }
-  return finding;
+  return examined;
 }
 
-Finding Examine(const CompiledEndpoint& endpoint, const HttpRequest& request,
-                Operations operations) {
-  Finding head = ExamineHead(endpoint, request);
-  if (head.kind == Finding::kDenied) return {Finding::kDenied, head.rule, Reason::kGraphqlBlocked};
+EndpointVerdict Examine(const CompiledEndpoint& endpoint, const HttpRequest& request,
+                        Operations operations) {
+  EndpointVerdict head = ExamineHead(endpoint, request);
+  if (head.kind == EndpointVerdict::kDenied)
+    return {EndpointVerdict::kDenied, head.rule, Reason::kGraphqlBlocked};
   const HttpRule* deny = FindDeny(endpoint, operations);
-  if (deny != nullptr) return {Finding::kDenied, deny, Reason::kGraphqlBlocked};
+  if (deny != nullptr) return {EndpointVerdict::kDenied, deny, Reason::kGraphqlBlocked};
   bool authoritative =
       endpoint.protocol() == Protocol::kGraphql || endpoint.protocol() == Protocol::kWebSocket;
   return authoritative ? FindAllow(endpoint, operations) : head;

@@ -53,14 +53,14 @@ Verdict Refuse(const Route& route, Reason reason, const CompiledEndpoint* govern
   return verdict;
 }
 
-void Judge::Take(const CompiledEndpoint& endpoint, const Finding& finding) {
+void Judge::Take(const CompiledEndpoint& endpoint, const EndpointVerdict& examined) {
   if (judged_ == nullptr) judged_ = &endpoint;
-  if (finding.kind == Finding::kDenied && denied_ == nullptr) {
+  if (examined.kind == EndpointVerdict::kDenied && denied_ == nullptr) {
     denied_ = &endpoint;
-    deny_ = finding;
-  } else if (finding.kind == Finding::kAllowed && allowed_ == nullptr) {
+    deny_ = examined;
+  } else if (examined.kind == EndpointVerdict::kAllowed && allowed_ == nullptr) {
     allowed_ = &endpoint;
-    allow_ = finding;
+    allow_ = examined;
   }
 }
 
@@ -87,11 +87,11 @@ Verdict Judge::Conclude(Reason not_permitted) const {
   return verdict;
 }
 
-Finding ExamineHead(const CompiledEndpoint& endpoint, const HttpRequest& request) {
+EndpointVerdict ExamineHead(const CompiledEndpoint& endpoint, const HttpRequest& request) {
   const HttpRule* rule = endpoint.deny.Find(request.method, request.path, request.query);
-  if (rule != nullptr) return {Finding::kDenied, rule, Reason::kDenyRule};
+  if (rule != nullptr) return {EndpointVerdict::kDenied, rule, Reason::kDenyRule};
   rule = endpoint.allow.Find(request.method, request.path, request.query);
-  if (rule != nullptr) return {Finding::kAllowed, rule, Reason::kAllowed};
+  if (rule != nullptr) return {EndpointVerdict::kAllowed, rule, Reason::kAllowed};
   return {};
 }
 

@@ -16,7 +16,7 @@
 namespace policy {
 
 // What one endpoint says to a request.
-struct Finding {
+struct EndpointVerdict {
   enum Kind { kSilent, kAllowed, kDenied };
   Kind kind = kSilent;
   const HttpRule* rule = nullptr;
@@ -40,7 +40,8 @@ class Judge {
  public:
   explicit Judge(const Route& route) : route_(route) {}
 
-  // `examine` is called with each endpoint whose path takes the request, and gives its Finding.
+  // `examine` is called with each endpoint whose path takes the request, and gives its
+  // EndpointVerdict.
   template <typename Examine>
   Verdict Decide(std::string_view path, Reason not_permitted, const Examine& examine) {
     for (const CompiledEndpoint* endpoint : route_.judging()) {
@@ -52,7 +53,7 @@ class Judge {
   }
 
  private:
-  void Take(const CompiledEndpoint& endpoint, const Finding& finding);
+  void Take(const CompiledEndpoint& endpoint, const EndpointVerdict& examined);
   Verdict Conclude(Reason not_permitted) const;
 
   const Route& route_;
@@ -60,8 +61,8 @@ class Judge {
   const CompiledEndpoint* judged_ = nullptr;  // The first that was asked.
   const CompiledEndpoint* allowed_ = nullptr;
   const CompiledEndpoint* denied_ = nullptr;
-  Finding allow_;
-  Finding deny_;
+  EndpointVerdict allow_;
+  EndpointVerdict deny_;
 };
 
 // The path to a server that takes a backslash for a slash, and with `encoded_slash` "%2F" too.
@@ -88,7 +89,7 @@ Verdict DecideReadings(const HttpRequest& request, const DecideOne& decide) {
 }
 
 // Asks the rules over method, path and query alone.
-Finding ExamineHead(const CompiledEndpoint& endpoint, const HttpRequest& request);
+EndpointVerdict ExamineHead(const CompiledEndpoint& endpoint, const HttpRequest& request);
 Verdict JudgeHead(const Route& route, const HttpRequest& request);
 
 }  // namespace policy

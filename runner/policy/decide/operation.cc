@@ -30,7 +30,7 @@ size_t SizeOf(const Operation& operation) {
 
 }  // namespace
 
-std::vector<Operation> RefusedOperations(const BodyDecision& decision) {
+std::vector<Operation> RefusedOperations(const JudgedBody& decision) {
   std::vector<Operation> operations;
   if (!RulesRefused(decision.verdict.reason)) return operations;
   size_t bytes = 0;

@@ -7,7 +7,7 @@
 
 namespace policy {
 
-struct BodyDecision;  // body_decide.h
+struct JudgedBody;  // body_decide.h
 
 // An operation of GraphQL, or a call of JSON-RPC or MCP, by the keys of a rule. All texts are the
 // client's.
@@ -24,7 +24,7 @@ struct Operation {
 
 // What rules refused, or would have but for audit: all operations of the request, each once. Empty
 // for what no rule was asked about (malformed), and where it is more than a record holds.
-std::vector<Operation> RefusedOperations(const BodyDecision& decision);
+std::vector<Operation> RefusedOperations(const JudgedBody& decision);
 
 // "mutation Open {createIssue}", "persisted query 3f2a", "tools/call drop_tables". Not neutral.
 std::string OperationText(const Operation& operation);

@@ -30,23 +30,23 @@ const HttpRule* FindRule(const CompiledEndpoint& endpoint, const std::vector<Rpc
 }
 
 // What an endpoint for calls says to one of them, made with POST.
-Finding ExamineCall(const CompiledEndpoint& endpoint, const JsonRpcCall& call) {
+EndpointVerdict ExamineCall(const CompiledEndpoint& endpoint, const JsonRpcCall& call) {
   const HttpRule* rule = FindRule(endpoint, endpoint.rpc_deny, call);
-  if (rule != nullptr) return {Finding::kDenied, rule, Reason::kDenyRule};
+  if (rule != nullptr) return {EndpointVerdict::kDenied, rule, Reason::kDenyRule};
   rule = FindRule(endpoint, endpoint.rpc_allow, call);
-  if (rule != nullptr) return {Finding::kAllowed, rule, Reason::kAllowed};
+  if (rule != nullptr) return {EndpointVerdict::kAllowed, rule, Reason::kAllowed};
   // Every method; but where a rule names a tool, the rules alone say which tools.
   bool narrowed = call.method == codec::kToolsCall && endpoint.names_tools;
   bool all = endpoint.protocol() == Protocol::kMcp && endpoint.source->mcp.allow_all_known_methods;
-  if (all && !narrowed) return {Finding::kAllowed, nullptr, Reason::kAllowed};
+  if (all && !narrowed) return {EndpointVerdict::kAllowed, nullptr, Reason::kAllowed};
   return {};
 }
 
-Finding ExamineResponse(const CompiledEndpoint& endpoint) {
+EndpointVerdict ExamineResponse(const CompiledEndpoint& endpoint) {
   if (endpoint.protocol() == Protocol::kJsonRpc) {
-    return {Finding::kDenied, nullptr, Reason::kRpcResponse};
+    return {EndpointVerdict::kDenied, nullptr, Reason::kRpcResponse};
   }
-  return {Finding::kAllowed, nullptr, Reason::kAllowed};
+  return {EndpointVerdict::kAllowed, nullptr, Reason::kAllowed};
 }
 
 // Every message of `body`, for one reading of the request's path.
@@ -55,12 +55,13 @@ Verdict DecideCalls(const Route& route, const HttpRequest& request,
   bool post = request.method == "POST";
   // One message: a call, or with null an answer.
   auto decide = [&](const JsonRpcCall* call) {
-    return Judge(route).Decide(
-        request.path, Reason::kNotPermitted, [&](const CompiledEndpoint& endpoint) -> Finding {
-          if (!endpoint.is_rpc()) return ExamineHead(endpoint, request);
-          if (!post) return {};
-          return call == nullptr ? ExamineResponse(endpoint) : ExamineCall(endpoint, *call);
-        });
+    return Judge(route).Decide(request.path, Reason::kNotPermitted,
+                               [&](const CompiledEndpoint& endpoint) -> EndpointVerdict {
+                                 if (!endpoint.is_rpc()) return ExamineHead(endpoint, request);
+                                 if (!post) return {};
+                                 return call == nullptr ? ExamineResponse(endpoint)
+                                                        : ExamineCall(endpoint, *call);
+                               });
   };
   Verdict first;
   bool asked = false;
@@ -101,10 +102,10 @@ Verdict DecideReceiveStream(const Route& route, const HttpRequest& request) {
   if (!fault.empty()) return route.RefuseMalformed(Reason::kMalformedPath, request.path, fault);
   return DecideReadings(request, [&](const HttpRequest& read) {
     return Judge(route).Decide(read.path, Reason::kNotPermitted,
-                               [&](const CompiledEndpoint& endpoint) -> Finding {
+                               [&](const CompiledEndpoint& endpoint) -> EndpointVerdict {
                                  if (endpoint.protocol() != Protocol::kMcp)
                                    return ExamineHead(endpoint, read);
-                                 return {Finding::kAllowed, nullptr, Reason::kAllowed};
+                                 return {EndpointVerdict::kAllowed, nullptr, Reason::kAllowed};
                                });
   });
 }

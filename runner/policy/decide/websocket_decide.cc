@@ -57,11 +57,11 @@ bool JudgesMessages(const Route& route, std::string_view path) {
   return governing != nullptr && governing->protocol == Protocol::kWebSocket;
 }
 
-BodyDecision DecideMessage(const Route& route, const HttpRequest& upgrade, std::string_view text) {
+JudgedBody DecideMessage(const Route& route, const HttpRequest& upgrade, std::string_view text) {
   HttpRequest message = upgrade;
   message.method = kWebSocketText;
   message.websocket_upgrade = true;
-  BodyDecision decision;
+  JudgedBody decision;
   if (!CarriesGraphql(route, upgrade.path)) {
     decision.verdict = route.Decide(message);
     return decision;

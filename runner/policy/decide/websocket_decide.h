@@ -17,6 +17,6 @@ bool JudgesMessages(const Route& route, std::string_view path);
 // the message must be one of graphql-transport-ws or graphql-ws: those that open, close or keep
 // alive pass, `subscribe` and `start` are judged by the operation they carry, and anything else is
 // malformed.
-BodyDecision DecideMessage(const Route& route, const HttpRequest& upgrade, std::string_view text);
+JudgedBody DecideMessage(const Route& route, const HttpRequest& upgrade, std::string_view text);
 
 }  // namespace policy

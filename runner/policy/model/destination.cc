@@ -141,10 +141,10 @@ bool IsControlPlanePort(uint16_t port) {
          kControlPlanePorts.end();
 }
 
-DestinationDecision Refused(std::string_view label) { return {false, std::string(label), {}}; }
+AddressVerdict Refused(std::string_view label) { return {false, std::string(label), {}}; }
 
-DestinationDecision DecideAllowedIps(const Handling& handling, uint16_t port,
-                                     const std::vector<Address>& resolved) {
+AddressVerdict DecideAllowedIps(const Handling& handling, uint16_t port,
+                                const std::vector<Address>& resolved) {
   std::vector<Range> ranges;
   for (const std::string& text : handling.allowed_ips) {
     std::string why_not;
@@ -212,8 +212,8 @@ bool IsHostAlias(std::string_view spelling) {
          host == "host.docker.internal";
 }
 
-DestinationDecision DecideDestination(const Handling& handling, std::string_view host,
-                                      uint16_t port, const std::vector<Address>& resolved) {
+AddressVerdict DecideDestination(const Handling& handling, std::string_view host, uint16_t port,
+                                 const std::vector<Address>& resolved) {
   if (resolved.empty()) return Refused("no address");
   if (IsHostAlias(host)) {
     bool loopback = std::all_of(resolved.begin(), resolved.end(), IsLoopback);

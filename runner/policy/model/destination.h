@@ -48,7 +48,7 @@ struct Handling {
   std::string policy;                    // Name for the records.
 };
 
-struct DestinationDecision {
+struct AddressVerdict {
   bool allowed = false;
   std::string label;  // OpenShell's: "internal address", "allowed_ips check failed", ...
   std::vector<Address>
@@ -57,8 +57,8 @@ struct DestinationDecision {
 
 // Judges every address that `host` resolved to: one forbidden address among them denies all.
 // For a host alias pass the loopback addresses as `resolved`.
-DestinationDecision DecideDestination(const Handling& handling, std::string_view host,
-                                      uint16_t port, const std::vector<Address>& resolved);
+AddressVerdict DecideDestination(const Handling& handling, std::string_view host, uint16_t port,
+                                 const std::vector<Address>& resolved);
 
 // True when `cidr` is well formed; `why_not` then stays untouched. Overlap with an always-blocked
 // range is an error (it fails at load and at connect).

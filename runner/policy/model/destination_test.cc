@@ -149,11 +149,11 @@ TEST_CASE("DecideDestination refuses control-plane ports of named destinations")
 
 TEST_CASE("DecideDestination gives the addresses that may be dialled, and none when refused") {
   std::vector<Address> two = {*ParseAddress("93.184.216.34"), *ParseAddress("2606:4700::1111")};
-  DestinationDecision allowed = DecideDestination({}, "a.example.com", 443, two);
+  AddressVerdict allowed = DecideDestination({}, "a.example.com", 443, two);
   CHECK(allowed.allowed);
   CHECK(allowed.addresses == two);
   two.push_back(*ParseAddress("10.0.0.1"));
-  DestinationDecision refused = DecideDestination({}, "a.example.com", 443, two);
+  AddressVerdict refused = DecideDestination({}, "a.example.com", 443, two);
   CHECK(refused.label == "internal address");
   CHECK(refused.addresses.empty());
   CHECK_FALSE(DecideDestination({}, "a.example.com", 443, {}).allowed);

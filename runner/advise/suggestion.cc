@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "advise/wish.h"
+#include "advise/suggestion.h"
 
 #include <algorithm>
 #include <iterator>
@@ -37,10 +37,13 @@ void AddOnce(const std::vector<std::string>& texts, std::vector<std::string>* li
 }
 
 // What the endpoint has beside host, port and rules.
-void AppendTraits(const Wish& wish, const SharedTraits& traits, std::vector<std::string>* lines) {
-  if (!wish.path.empty()) lines->push_back("      path: '" + EscapePattern(wish.path) + "'");
+void AppendTraits(const Suggestion& suggestion, const SharedTraits& traits,
+                  std::vector<std::string>* lines) {
+  if (!suggestion.path.empty())
+    lines->push_back("      path: '" + EscapePattern(suggestion.path) + "'");
   std::string shared(policy::ProtocolName(traits.protocol));
-  lines->push_back("      protocol: " + (wish.protocol.empty() ? shared : wish.protocol));
+  lines->push_back("      protocol: " +
+                   (suggestion.protocol.empty() ? shared : suggestion.protocol));
   if (traits.skip_tls) lines->emplace_back("      tls: skip");
   if (traits.audit) lines->emplace_back("      enforcement: audit");
   if (traits.allow_encoded_slash) lines->emplace_back("      allow_encoded_slash: true");
@@ -49,9 +52,9 @@ void AppendTraits(const Wish& wish, const SharedTraits& traits, std::vector<std:
   for (const std::string& entry : traits.allowed_ips) lines->push_back("        - '" + entry + "'");
 }
 
-void AppendRules(const Wish& wish, std::vector<std::string>* lines) {
-  const EndpointAddition& addition = wish.addition;
-  if (wish.requests.empty() && addition.rules.empty()) {
+void AppendRules(const Suggestion& suggestion, std::vector<std::string>* lines) {
+  const EndpointAddition& addition = suggestion.addition;
+  if (suggestion.requests.empty() && addition.rules.empty()) {
     lines->emplace_back(
         "      # Only the connection was seen, not its requests, so read-only access is "
         "suggested.");
@@ -66,17 +69,17 @@ void AppendRules(const Wish& wish, std::vector<std::string>* lines) {
   }
   for (const std::string& query : addition.queries) lines->push_back("        " + query);
   lines->emplace_back("      rules:");
-  if (wish.connection) {
+  if (suggestion.connection) {
     lines->emplace_back("        # Some connections were refused before their requests were seen.");
   }
-  for (const auto& [method, path] : wish.requests) {
+  for (const auto& [method, path] : suggestion.requests) {
     lines->push_back("        - allow: " + RequestRule(method, path));
   }
   for (const std::string& rule : addition.rules) lines->push_back("        - allow: " + rule);
 }
 
 // "allow_api_github_com_443", as OpenShell names the rules it makes itself.
-std::string WishKey(const std::string& host, uint16_t port) {
+std::string SuggestionKey(const std::string& host, uint16_t port) {
   std::string key = "allow_";
   for (char c : host) {
     if (c == '.' || c == '-') c = '_';
@@ -86,37 +89,37 @@ std::string WishKey(const std::string& host, uint16_t port) {
   return key + "_" + std::to_string(port);
 }
 
-// A wish for what `denial` was refused, or nothing when no rule is for just that.
-std::optional<Wish> WishFor(const Denial& denial, const std::string& host) {
+// A suggestion for what `denial` was refused, or nothing when no rule is for just that.
+std::optional<Suggestion> SuggestionFor(const Denial& denial, const std::string& host) {
   std::vector<std::string_view> known = policy::ProtocolNames();
   if (!denial.protocol.empty() &&
       std::find(known.begin(), known.end(), denial.protocol) == known.end()) {
     return std::nullopt;
   }
-  Wish wish;
-  wish.host = host;
-  wish.port = denial.port;
-  wish.protocol = denial.protocol;
+  Suggestion suggestion;
+  suggestion.host = host;
+  suggestion.port = denial.port;
+  suggestion.protocol = denial.protocol;
   std::string path = denial.path.empty() ? "/" : denial.path;
-  if (!denial.protocol.empty()) wish.path = path;
+  if (!denial.protocol.empty()) suggestion.path = path;
   if (!denial.operations.empty()) {
     std::optional<EndpointAddition> addition = AdditionFor(denial);
     if (!addition) return std::nullopt;
-    wish.addition = std::move(*addition);
+    suggestion.addition = std::move(*addition);
   } else if (denial.method.empty()) {
-    wish.connection = true;
+    suggestion.connection = true;
   } else if (denial.protocol.empty() || denial.protocol == "websocket") {
-    wish.requests.insert({denial.method, path});
+    suggestion.requests.insert({denial.method, path});
   } else {
     return std::nullopt;
   }
   // A message comes behind a handshake.
-  if (denial.protocol == "websocket") wish.requests.insert({"GET", path});
-  if (!denial.binary.empty()) wish.binaries.insert(denial.binary);
-  return wish;
+  if (denial.protocol == "websocket") suggestion.requests.insert({"GET", path});
+  if (!denial.binary.empty()) suggestion.binaries.insert(denial.binary);
+  return suggestion;
 }
 
-bool SameButPrograms(const Wish& a, const Wish& b) {
+bool SameButPrograms(const Suggestion& a, const Suggestion& b) {
   return a.host == b.host && a.port == b.port && a.protocol == b.protocol && a.path == b.path &&
          a.requests == b.requests && a.connection == b.connection &&
          a.addition.rules == b.addition.rules && a.binaries.empty() == b.binaries.empty();
@@ -153,61 +156,66 @@ bool IsHopeless(std::string_view host) {
   return !policy::HostFault(host).empty() || policy::IsHostPattern(host);
 }
 
-std::vector<Wish> CollectWishes(const std::vector<Denial>& denials) {
+std::vector<Suggestion> CollectSuggestions(const std::vector<Denial>& denials) {
   // By place, what judges there, and program.
-  std::map<std::tuple<std::string, uint16_t, std::string, std::string, std::string>, Wish> wanted;
+  std::map<std::tuple<std::string, uint16_t, std::string, std::string, std::string>, Suggestion>
+      wanted;
   size_t taken = 0;
   for (const Denial& denial : denials) {
     std::string host = policy::CanonicalHost(denial.host);
     bool plain =
         IsPlain(host) && IsPlain(denial.method) && IsPlain(denial.path) && IsPlain(denial.binary);
     if (denial.host.ends_with('.') || IsHopeless(host) || denial.port == 0 || !plain) continue;
-    std::optional<Wish> one = WishFor(denial, host);
+    std::optional<Suggestion> one = SuggestionFor(denial, host);
     if (!one) continue;
     if (++taken > kDenialsMax) break;
     auto [at, first] = wanted.try_emplace(
         {host, denial.port, denial.binary, one->protocol, one->path}, std::move(*one));
     if (first) continue;
-    Wish& wish = at->second;
-    wish.connection |= one->connection;
-    wish.requests.merge(one->requests);
-    AddOnce(one->addition.rules, &wish.addition.rules);
-    AddOnce(one->addition.queries, &wish.addition.queries);
+    Suggestion& suggestion = at->second;
+    suggestion.connection |= one->connection;
+    suggestion.requests.merge(one->requests);
+    AddOnce(one->addition.rules, &suggestion.addition.rules);
+    AddOnce(one->addition.queries, &suggestion.addition.queries);
   }
-  std::vector<Wish> wishes;
-  for (auto& [place, wish] : wanted) {
-    auto known = std::find_if(wishes.begin(), wishes.end(), [&wish = wish](const Wish& other) {
-      return SameButPrograms(wish, other);
-    });
-    if (known == wishes.end()) {
-      wishes.push_back(std::move(wish));
+  std::vector<Suggestion> suggestions;
+  for (auto& [place, suggestion] : wanted) {
+    auto known = std::find_if(suggestions.begin(), suggestions.end(),
+                              [&suggestion = suggestion](const Suggestion& other) {
+                                return SameButPrograms(suggestion, other);
+                              });
+    if (known == suggestions.end()) {
+      suggestions.push_back(std::move(suggestion));
     } else {
-      known->binaries.merge(wish.binaries);
+      known->binaries.merge(suggestion.binaries);
     }
   }
-  return wishes;
+  return suggestions;
 }
 
-std::string FreeKey(const Wish& wish, const std::set<std::string>& taken) {
-  std::string key = WishKey(wish.host, wish.port);
+std::string FreeKey(const Suggestion& suggestion, const std::set<std::string>& taken) {
+  std::string key = SuggestionKey(suggestion.host, suggestion.port);
   std::string free = key;
   for (int i = 2; taken.contains(free); ++i) free = key + "_" + std::to_string(i);
   return free;
 }
 
-std::vector<std::string> WishLines(const std::string& key, const Wish& wish,
-                                   const SharedTraits& traits) {
-  std::vector<std::string> lines = {key + ":", "  endpoints:", "    - host: '" + wish.host + "'",
-                                    "      port: " + std::to_string(wish.port)};
-  std::optional<policy::Address> address = policy::ParseAddress(wish.host);
+std::vector<std::string> SuggestionLines(const std::string& key, const Suggestion& suggestion,
+                                         const SharedTraits& traits) {
+  std::vector<std::string> lines = {key + ":",
+                                    "  endpoints:", "    - host: '" + suggestion.host + "'",
+                                    "      port: " + std::to_string(suggestion.port)};
+  std::optional<policy::Address> address = policy::ParseAddress(suggestion.host);
   if (address && policy::ClassifyAddress(*address) == policy::AddressClass::kInternal) {
     lines.emplace_back("      # A private address: make sure that the agent should reach it.");
   }
-  AppendTraits(wish, traits, &lines);
-  AppendRules(wish, &lines);
+  AppendTraits(suggestion, traits, &lines);
+  AppendRules(suggestion, &lines);
   lines.emplace_back("  binaries:");
-  if (wish.binaries.empty()) lines.emplace_back("    - path: '/**'  # The program is unknown.");
-  for (const std::string& binary : wish.binaries) lines.push_back("    - path: '" + binary + "'");
+  if (suggestion.binaries.empty())
+    lines.emplace_back("    - path: '/**'  # The program is unknown.");
+  for (const std::string& binary : suggestion.binaries)
+    lines.push_back("    - path: '" + binary + "'");
   return lines;
 }
 

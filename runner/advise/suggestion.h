@@ -14,7 +14,7 @@
 
 namespace advise {
 
-struct Wish {
+struct Suggestion {
   std::string host;  // Canonical.
   uint16_t port = 0;
   bool connection = false;  // A connection was refused: all that is known is host and port.
@@ -35,9 +35,9 @@ std::string RequestRule(const std::string& method, const std::string& path);
 // What no policy opens, or what nobody should be led to open by a suggestion. `host` is canonical.
 bool IsHopeless(std::string_view host);
 
-// By place and program; programs that were refused the same are one wish. Without what no policy
-// opens, and without text that could break out of a line of YAML; at most 200 denials.
-std::vector<Wish> CollectWishes(const std::vector<Denial>& denials);
+// By place and program; programs that were refused the same are one suggestion. Without what no
+// policy opens, and without text that could break out of a line of YAML; at most 200 denials.
+std::vector<Suggestion> CollectSuggestions(const std::vector<Denial>& denials);
 
 // What a new endpoint must share with one that is there already, or the two would contradict each
 // other.
@@ -49,11 +49,12 @@ struct SharedTraits {
   std::vector<std::string> allowed_ips;
 };
 
-// A key for the wish that is not taken: "allow_api_github_com_443", as OpenShell names such rules.
-std::string FreeKey(const Wish& wish, const std::set<std::string>& taken);
+// A key for the suggestion that is not taken: "allow_api_github_com_443", as OpenShell names such
+// rules.
+std::string FreeKey(const Suggestion& suggestion, const std::set<std::string>& taken);
 
-// The entry of `network_policies` for a wish, as lines without a common indentation.
-std::vector<std::string> WishLines(const std::string& key, const Wish& wish,
-                                   const SharedTraits& traits);
+// The entry of `network_policies` for a suggestion, as lines without a common indentation.
+std::vector<std::string> SuggestionLines(const std::string& key, const Suggestion& suggestion,
+                                         const SharedTraits& traits);
 
 }  // namespace advise

@@ -13,9 +13,9 @@
 namespace gateway {
 
 // Sees one answer as it passes to the client; changes nothing.
-class AnswerObserver {
+class ResponseObserver {
  public:
-  virtual ~AnswerObserver() = default;
+  virtual ~ResponseObserver() = default;
   virtual void OnHead(const codec::ResponseHead& head) = 0;
   // The next bytes of the body: without chunks, in the content coding that the server chose.
   virtual void OnBody(std::string_view bytes) = 0;
@@ -28,7 +28,7 @@ class RequestGuard {
  public:
   struct Admission {
     std::optional<OutgoingRefusal> refusal;
-    std::unique_ptr<AnswerObserver> observer;  // Null: nobody looks at the answer.
+    std::unique_ptr<ResponseObserver> observer;  // Null: nobody looks at the answer.
   };
 
   virtual ~RequestGuard() = default;
