@@ -28,19 +28,24 @@ inline Task<void> Pause(EventLoop& loop, std::chrono::milliseconds span) {
 }
 
 template <typename T>
-Task<void> Store(EventLoop& loop, Task<T> task, std::optional<T>& result) {
-  result = co_await task;
+Task<void> Store(EventLoop& loop, Task<T> task, std::optional<typename Task<T>::Value>& result) {
+  if constexpr (std::is_void_v<T>) {
+    co_await task;
+    result.emplace();
+  } else {
+    result = co_await task;
+  }
   loop.Stop();
 }
 
 // Runs the loop until `task` is done.
 template <typename T>
 T RunUntilDone(EventLoop& loop, Task<T> task) {
-  std::optional<T> result;
+  std::optional<typename Task<T>::Value> result;
   loop.Spawn(Store(loop, std::move(task), result));
   if (!result.has_value()) loop.Run();
   REQUIRE(result.has_value());
-  return std::move(*result);
+  if constexpr (!std::is_void_v<T>) return std::move(*result);
 }
 
 // A stream and the test's end of it. Each send of the test arrives as one read.
