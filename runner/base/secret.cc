@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-#include <utility>
-
 Secret::Secret(std::string_view bytes)
     : bytes_(std::make_unique<char[]>(bytes.size())), size_(bytes.size()) {
   bytes.copy(bytes_.get(), bytes.size());
@@ -27,6 +25,26 @@ Secret::~Secret() { Wipe(); }
 void Secret::Wipe() {
   if (bytes_ != nullptr) ::explicit_bzero(bytes_.get(), size_);
 }
+
+namespace {
+
+// A string that was longer, or short and moved from, has bytes beyond its size.
+void WipeAll(std::string& text) {
+  text.resize(text.capacity());
+  Wipe(text);
+}
+
+}  // namespace
+
+SecretString& SecretString::operator=(std::string&& other) noexcept {
+  if (this == &other) return *this;
+  WipeAll(*this);
+  std::string::operator=(std::move(other));
+  WipeAll(other);
+  return *this;
+}
+
+SecretString::~SecretString() { WipeAll(*this); }
 
 void Wipe(std::string& text) {
   ::explicit_bzero(text.data(), text.size());

@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
 // Bytes that must not outlive their use: move-only, in a heap buffer of its own, wiped on
 // destruction. Not a std::string underneath, since moving a short string leaves its bytes behind.
@@ -31,3 +32,19 @@ class Secret {
 
 // Overwrites a copy of a secret that had to be a string, and empties it.
 void Wipe(std::string& text);
+
+// A string that holds a secret, or may: wiped when it is destroyed or assigned to. What it takes
+// over leaves nothing behind in the string that it came from.
+class SecretString : public std::string {
+ public:
+  SecretString() = default;
+  SecretString(const char* text) : std::string(text) {}
+  SecretString(const std::string& text) : std::string(text) {}
+  SecretString(std::string&& text) noexcept { *this = std::move(text); }
+  SecretString(SecretString&& other) noexcept { *this = std::move(other); }
+  SecretString& operator=(std::string&& other) noexcept;
+  SecretString& operator=(SecretString&& other) noexcept {
+    return *this = static_cast<std::string&&>(other);
+  }
+  ~SecretString();
+};

@@ -81,9 +81,8 @@ class Server {
   }
   // A supervisor that does not listen any more is gone, and ends this process by it.
   void Tell(News kind, std::string_view text) {
-    std::string message = wire::Write(kind, text.substr(0, kNewsTextBytesMax));
+    SecretString message = wire::Write(kind, text.substr(0, kNewsTextBytesMax));
     (void)sys::SendMessage(control_.get(), message).ok();
-    Wipe(message);
   }
   Task<void> Accept(Door door);
   Task<void> Serve(Door::Kind kind, Fd socket);

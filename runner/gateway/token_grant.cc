@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gateway/token_grant.h"
 
-#include <openssl/crypto.h>
 #include <time.h>
 
 #include "codec/wire/http_target.h"
@@ -14,7 +13,7 @@ namespace {
 
 struct OwnResponse {
   int status = 0;
-  std::string body;  // It may hold credentials.
+  SecretString body;
 };
 
 // The gateway's own name in records.
@@ -37,15 +36,8 @@ constexpr std::string_view kOwnPolicy = "gateway";
   return services.Record(event);
 }
 
-void WipeRequest(OwnRequest& request) {
-  ::OPENSSL_cleanse(request.body.data(), request.body.size());
-  for (codec::HttpField& field : request.fields) {
-    ::OPENSSL_cleanse(field.value.data(), field.value.size());
-  }
-}
-
 Task<Result<OwnResponse>> Exchange(Services& services, const codec::RequestUrl& url,
-                                   const OwnRequest& request, Deadline deadline) {
+                                 const OwnRequest& request, Deadline deadline) {
   Authority authority{url.host, url.port};
   policy::Handling handling;
   handling.declared_host = true;  // The operator's credential file names it.
@@ -57,15 +49,12 @@ Task<Result<OwnResponse>> Exchange(Services& services, const codec::RequestUrl& 
   Result<std::unique_ptr<ServerRequest>> opened = co_await upstream.Open({true, true});
   if (!opened.ok()) co_return std::move(opened).error();
   ServerRequest& server = *opened.value();
-  codec::HttpFields fields = {{"Host", RenderAuthority(authority, 443)}};
+  codec::SecretFields fields = {{"Host", RenderAuthority(authority, 443)}};
   fields.insert(fields.end(), request.fields.begin(), request.fields.end());
   bool has_body = !request.body.empty();
   codec::BodyFraming framing{has_body ? codec::BodyFraming::kLength : codec::BodyFraming::kNone,
                              request.body.size()};
   Status sent = co_await server.SendHead(request.method, url.target, fields, framing);
-  for (codec::HttpField& field : fields) {
-    ::OPENSSL_cleanse(field.value.data(), field.value.size());
-  }
   if (sent.ok() && has_body) sent = co_await server.body().Write(request.body);
   if (sent.ok()) sent = co_await server.body().Finish({});
   if (!sent.ok()) co_return std::move(sent).error();
@@ -93,7 +82,6 @@ Task<Result<OwnResponse>> Send(Services& services, OwnRequest request) {
   if (!good) co_return Error{Code::kInvalid, "the URL of a token service is not https"};
   Result<OwnResponse> answer =
       co_await Exchange(services, url.value(), request, Deadline::After(kTokenTimeout));
-  WipeRequest(request);
   std::string failure;
   if (!answer.ok()) failure = "token service " + url.value().host + ": " + answer.error().what;
   if (!RecordOwn(services, url.value(), request.method, failure)) {
@@ -118,7 +106,6 @@ Task<Result<AccessToken>> TokenGrants::Fetch(Services& services, const TokenGran
     Result<OwnResponse> answer = co_await Send(services, SubjectRequest(grant));
     if (!answer.ok()) co_return std::move(answer).error();
     Result<Secret> parsed = ParseSubject(grant, answer.value().status, answer.value().body);
-    ::OPENSSL_cleanse(answer.value().body.data(), answer.value().body.size());
     if (!parsed.ok()) co_return std::move(parsed).error();
     fetched = std::move(parsed).value();
   }
@@ -128,15 +115,11 @@ Task<Result<AccessToken>> TokenGrants::Fetch(Services& services, const TokenGran
   Result<OwnResponse> answer = co_await Send(services, std::move(request).value());
   if (!answer.ok()) co_return std::move(answer).error();
   Result<AccessToken> token = ParseToken(answer.value().status, answer.value().body);
-  ::OPENSSL_cleanse(answer.value().body.data(), answer.value().body.size());
-  bool done = !token.ok() || grant.impersonation_url.empty();
-  if (done) co_return token;
+  if (!token.ok() || grant.impersonation_url.empty()) co_return token;
   OwnRequest impersonate = ImpersonationRequest(grant, token.value().value.reveal());
   Result<OwnResponse> last = co_await Send(services, std::move(impersonate));
   if (!last.ok()) co_return std::move(last).error();
-  token = ParseToken(last.value().status, last.value().body);
-  ::OPENSSL_cleanse(last.value().body.data(), last.value().body.size());
-  co_return token;
+  co_return ParseToken(last.value().status, last.value().body);
 }
 
 Task<Status> TokenGrants::Ensure(Services& services, int grant) {

@@ -89,20 +89,20 @@ Task<void> Transaction::JudgeAndSend() {
                      [this](Event event) { return RecordOwned(services_, owner_, event); });
     if (!treatment_.refusal.has_value()) treatment_.refusal = upgrade_->Prepare(request_.fields);
   }
-  bool passes = !treatment_.refusal.has_value();
-  if (!passes) co_await RefuseOutgoing(std::move(*treatment_.refusal));
-  bool steps = treatment_.whole_bytes_max > 0 || !treatment_.steps.empty();
-  if (passes && steps) passes = co_await TakeSteps();
-  OutgoingRefusal refusal;
-  if (passes && !Admitted(refusal)) {
-    passes = false;
-    co_await RefuseOutgoing(std::move(refusal));
+  if (treatment_.refusal.has_value()) {
+    co_await RefuseOutgoing(std::move(*treatment_.refusal));
+    co_return;
   }
-  if (passes && Record(verdict_.event)) co_await Converse();
-  // They may hold credentials.
-  Wipe(request_.target);
-  Wipe(request_.body);
-  for (codec::HttpField& field : request_.fields) Wipe(field.value);
+  if (treatment_.whole_bytes_max > 0 || !treatment_.steps.empty()) {
+    bool passes = co_await TakeSteps();
+    if (!passes) co_return;
+  }
+  OutgoingRefusal refusal;
+  if (!Admitted(refusal)) {
+    co_await RefuseOutgoing(std::move(refusal));
+  } else if (Record(verdict_.event)) {
+    co_await Converse();
+  }
 }
 
 bool Transaction::Record(Event& event) {

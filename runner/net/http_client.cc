@@ -68,13 +68,10 @@ class HeaderList {
 Status AddAuthorization(HeaderList& list, std::string_view scheme, const Secret& value) {
   if (!OneLine(value.reveal())) return Error{Code::kSetup, "the token contains a line break"};
   constexpr std::string_view kName = "authorization: ";
-  std::vector<char> line;
-  line.reserve(kName.size() + scheme.size() + value.reveal().size() + 1);  // No copy left behind.
-  for (std::string_view part : {kName, scheme, value.reveal(), std::string_view("\0", 1)}) {
-    line.insert(line.end(), part.begin(), part.end());
-  }
-  list.Add(line.data());
-  ::explicit_bzero(line.data(), line.size());
+  SecretString line;
+  line.reserve(kName.size() + scheme.size() + value.reveal().size());  // No copy left behind.
+  line.append(kName).append(scheme).append(value.reveal());
+  list.Add(line.c_str());
   return Ok();
 }
 

@@ -66,59 +66,47 @@ int NextJsonTwice(std::string_view text, size_t* at) { return NextJson(NextJsonO
 // How a text may have a needle.
 constexpr Next kReaders[] = {NextPlain, NextPercent, NextJsonOnce, NextJsonTwice};
 
-// Every form of one value; wiped at the end.
+// Every form of one value.
 class Forms {
  public:
-  Forms() = default;
-  Forms(const Forms&) = delete;
-  Forms& operator=(const Forms&) = delete;
-  ~Forms() {
-    for (std::string& form : forms_) Wipe(form);
-  }
-
   void AddAll(std::string_view value) {
     AddBase64(value);
-    std::string hex = EncodeHex(value);
+    SecretString hex = EncodeHex(value);
     Add(hex);
-    AddChanged(hex, [](char c) { return ascii::ToUpper(c); });
-    Wipe(hex);
+    AddChanged(std::move(hex), [](char c) { return ascii::ToUpper(c); });
   }
 
-  const std::deque<std::string>& all() const { return forms_; }
+  const std::deque<SecretString>& all() const { return forms_; }
 
  private:
   void Add(std::string_view form) {
     if (form.size() < SecretMask::kValueBytesMin) return;
-    if (std::find(forms_.begin(), forms_.end(), form) == forms_.end()) forms_.emplace_back(form);
+    if (std::find(forms_.begin(), forms_.end(), form) == forms_.end())
+      forms_.emplace_back(std::string(form));
   }
-  void AddOwned(std::string form) {
-    Add(form);
-    Wipe(form);
-  }
-  void AddChanged(std::string form, char (*change)(char)) {
+  void AddChanged(SecretString form, char (*change)(char)) {
     std::transform(form.begin(), form.end(), form.begin(), change);
-    AddOwned(std::move(form));
+    Add(form);
   }
 
   // Three bytes make four letters, so what stands before the value decides which of three forms it
   // has; the letters that it shares with its neighbours are left out.
   void AddBase64(std::string_view value) {
     for (size_t before = 0; before < 3; ++before) {
-      std::string padded(before, '\0');
+      SecretString padded = std::string(before, '\0');
       padded.append(value);
-      std::string standard = EncodeBase64(padded);
+      SecretString standard = EncodeBase64(padded);
       const size_t first = before == 0 ? 0 : before + 1;
       const size_t last = padded.size() * 8 / 6;
-      AddOwned(standard.substr(first));  // Where nothing follows.
-      std::string own = standard.substr(first, last - first);
-      AddChanged(own, [](char c) { return c == '+' ? '-' : c == '/' ? '_' : c; });
-      AddOwned(std::move(own));
-      Wipe(standard);
-      Wipe(padded);
+      std::string_view letters = standard;
+      Add(letters.substr(first));  // Where nothing follows.
+      SecretString own = standard.substr(first, last - first);
+      Add(own);
+      AddChanged(std::move(own), [](char c) { return c == '+' ? '-' : c == '/' ? '_' : c; });
     }
   }
 
-  std::deque<std::string> forms_;  // Never moved: a moved string leaves its bytes behind.
+  std::deque<SecretString> forms_;
 };
 
 uint16_t Pair(std::string_view text, size_t at) {
@@ -150,14 +138,13 @@ bool SecretMask::Add(std::string_view value) {
 
 void SecretMask::AddForms(std::string_view value) {
   // Names of hosts have no upper case.
-  std::string lower(value);
+  SecretString lower = std::string(value);
   std::transform(lower.begin(), lower.end(), lower.begin(), ascii::ToLower);
   needles_.emplace_back(Secret(value));
   if (lower != value) needles_.emplace_back(Secret(lower));
-  Wipe(lower);
   Forms forms;
   forms.AddAll(value);
-  for (const std::string& form : forms.all()) needles_.emplace_back(Secret(form));
+  for (const SecretString& form : forms.all()) needles_.emplace_back(Secret(form));
 }
 
 void SecretMask::Index() {
@@ -258,16 +245,12 @@ std::string SecretMask::Mask(std::string_view text) const {
   return out;
 }
 
-MaskedStream::~MaskedStream() { Wipe(pending_); }
-
 std::string MaskedStream::Feed(std::string_view piece) {
   if (mask_.empty() && pending_.empty()) return std::string(piece);
   pending_.append(piece);
   std::string out;
   const size_t end = mask_.MaskUntil(pending_, mask_.CutAt(pending_), &out);
-  std::string rest = pending_.substr(end);
-  Wipe(pending_);
-  pending_ = std::move(rest);
+  pending_ = pending_.substr(end);
   return out;
 }
 

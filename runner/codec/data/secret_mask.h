@@ -69,9 +69,6 @@ class SecretMask {
 class MaskedStream {
  public:
   explicit MaskedStream(const SecretMask& mask) : mask_(mask) {}
-  MaskedStream(const MaskedStream&) = delete;
-  MaskedStream& operator=(const MaskedStream&) = delete;
-  ~MaskedStream();
 
   // What can be shown of all that came.
   std::string Feed(std::string_view piece);
@@ -80,7 +77,7 @@ class MaskedStream {
 
  private:
   const SecretMask& mask_;
-  std::string pending_;
+  SecretString pending_;
 };
 
 }  // namespace codec

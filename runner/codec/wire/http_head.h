@@ -8,9 +8,11 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
+#include "base/secret.h"
 
 namespace codec {
 
@@ -19,6 +21,20 @@ struct HttpField {
   std::string value;  // Without the white space around it.
 };
 using HttpFields = std::vector<HttpField>;
+
+// Fields that may hold credentials: their values are wiped with them.
+struct SecretFields : HttpFields {
+  using HttpFields::HttpFields;
+  SecretFields(HttpFields fields) : HttpFields(std::move(fields)) {}
+  SecretFields(SecretFields&&) = default;
+  SecretFields& operator=(SecretFields&& other) noexcept {
+    swap(other);
+    return *this;
+  }
+  ~SecretFields() {
+    for (HttpField& field : *this) Wipe(field.value);
+  }
+};
 
 struct RequestHead {
   std::string method;

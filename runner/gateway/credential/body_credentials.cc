@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gateway/credential/body_credentials.h"
 
-#include <openssl/crypto.h>
-
 #include <utility>
 
 #include "codec/data/json.h"
@@ -189,12 +187,11 @@ std::optional<CredentialRefusal> RewriteBody(const Credentials& credentials,
         "placeholder in a body that is not short UTF-8 JSON, form or text");
   }
   Rewriter rewriter(credentials, target);
-  std::string out;
+  SecretString out;
   if (kind == BodyKind::kJson) out = rewriter.Json(*body);
   if (kind == BodyKind::kForm) out = rewriter.Form(*body);
   if (kind == BodyKind::kText) out = rewriter.Text(*body);
   body->swap(out);
-  ::OPENSSL_cleanse(out.data(), out.size());
   return rewriter.TakeRefusal();
 }
 

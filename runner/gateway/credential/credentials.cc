@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gateway/credential/credentials.h"
 
-#include <openssl/crypto.h>
-
 #include <algorithm>
 
 #include "codec/glob/glob.h"
@@ -25,8 +23,6 @@ bool IsBoundHere(const BoundSecret& secret, const CredentialTarget& target) {
          (secret.port == 0 || secret.port == target.port) &&
          codec::PathSelectorMatches(secret.path, target.path);
 }
-
-void Wipe(std::string& text) { ::OPENSSL_cleanse(text.data(), text.size()); }
 
 }  // namespace
 
@@ -85,19 +81,16 @@ class Credentials::Attempt {
 
   void Insert(const BoundSecret& secret) {
     const AuthPlacement& placement = secret.placement;
-    std::string value(ValueOf(secret.name));
+    SecretString value = std::string(ValueOf(secret.name));
     if (codec::EqualIgnoringCase(placement.scheme, "basic")) {
-      std::string joined = placement.user + ":" + value;
-      Wipe(value);
-      value = codec::EncodeBase64(joined);
-      Wipe(joined);
+      value = codec::EncodeBase64(SecretString(placement.user + ":" + value));
     }
     if (!placement.scheme.empty()) value = placement.scheme + " " + value;
     sites_.fields->push_back({placement.header, std::move(value)});
   }
 
   // "user" or "password" of Basic, with its placeholder resolved; nothing: misplaced.
-  std::optional<std::string> BasicPart(std::string_view text) {
+  std::optional<SecretString> BasicPart(std::string_view text) {
     if (!HasMarker(text)) return std::string(text);
     std::optional<std::string_view> name = WholePlaceholder(text);
     if (!name.has_value()) return std::nullopt;
@@ -114,15 +107,15 @@ class Credentials::Attempt {
     size_t user_size = first.has_value() && first->at == 0 ? first->size : text.find(':');
     user_size = std::min(user_size, text.size());
     std::string_view rest = text.substr(user_size);
-    std::optional<std::string> user = BasicPart(text.substr(0, user_size));
-    std::optional<std::string> password;
+    std::optional<SecretString> user = BasicPart(text.substr(0, user_size));
+    std::optional<SecretString> password;
     if (rest.empty() || rest.front() == ':') {
       password = BasicPart(rest.substr(std::min<size_t>(1, rest.size())));
     }
     if (!user.has_value() || !password.has_value()) return Misplaced("Authorization header");
-    std::string joined = rest.empty() ? *user : *user + ":" + *password;
+    SecretString joined = std::move(*user);
+    if (!rest.empty()) joined.append(":").append(*password);
     value = value.substr(0, credential_at) + codec::EncodeBase64(joined);
-    for (std::string* used : {&*user, &*password, &joined}) Wipe(*used);
   }
 
   void ApplyToField(codec::HttpField& field) {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gateway/credential/google_credentials.h"
 
-#include <openssl/crypto.h>
 #include <openssl/pem.h>
 
 #include <algorithm>
@@ -32,11 +31,9 @@ Result<std::string> Url(const codec::Json& json, std::string_view member,
 }
 
 Result<Secret> Needed(const codec::Json& json, std::string_view member) {
-  std::string value = json.StringAt(member);
+  SecretString value = json.StringAt(member);
   if (value.empty()) return Invalid("no " + std::string(member));
-  Secret secret(value);
-  ::OPENSSL_cleanse(value.data(), value.size());
-  return secret;
+  return Secret(value);
 }
 
 Status ReadServiceAccount(const codec::Json& json, TokenGrant* grant) {
@@ -81,9 +78,8 @@ Status ReadSource(const codec::Json& source, const FileReader& read, TokenGrant*
   if (file.empty()) {
     return Error{Code::kUnsupported, "Google credentials: the source is neither a URL nor a file"};
   }
-  std::string text = TRY(read(file));
+  SecretString text = TRY(read(file));
   grant->key = TRY(ParseSubject(*grant, 200, text));
-  ::OPENSSL_cleanse(text.data(), text.size());
   grant->subject_field.clear();
   return Ok();
 }
@@ -148,15 +144,14 @@ Result<TokenGrant> ParseGoogleCredentials(std::string_view text, const FileReade
   if (first == std::string_view::npos) return Invalid("they are empty");
   text.remove_prefix(first);
   text = text.substr(0, text.find_last_not_of(" \t\r\n") + 1);
-  std::string decoded;
+  SecretString decoded;
   if (text.front() != '{') {
-    std::string lines(text);
+    SecretString lines = std::string(text);
     std::erase_if(lines, [](char c) { return c == '\n' || c == '\r'; });
     decoded = codec::DecodeBase64(lines).value_or("");
     text = decoded;
   }
   Result<codec::Json> parsed = codec::ParseJson(text, {.bytes_max = kTokenAnswerBytesMax});
-  ::OPENSSL_cleanse(decoded.data(), decoded.size());
   // The parser's message may quote what it read.
   if (!parsed.ok() || parsed.value().object() == nullptr) return Invalid("not a JSON object");
   const codec::Json& json = parsed.value();
@@ -254,11 +249,10 @@ Result<AccessToken> ParseToken(int status, std::string_view body) {
   }
   if (!parsed.ok()) return Error{Code::kInvalid, "the token service did not return JSON"};
   const codec::Json& json = parsed.value();
-  std::string value = json.StringAt("access_token");
+  SecretString value = json.StringAt("access_token");
   if (value.empty()) value = json.StringAt("accessToken");
   if (value.empty()) return Error{Code::kInvalid, "the token service did not return a token"};
   AccessToken token{Secret(value), std::chrono::seconds(json.IntegerAt("expires_in", 0))};
-  ::OPENSSL_cleanse(value.data(), value.size());
   bool sensible = token.lifetime.count() > 0 && token.lifetime <= kTokenLifetime;
   if (!sensible) token.lifetime = kTokenLifetime;
   return token;

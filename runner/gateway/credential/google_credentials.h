@@ -28,9 +28,9 @@ Result<TokenGrant> ParseGoogleCredentials(std::string_view text, const FileReade
 // A request of the gateway's own.
 struct OwnRequest {
   std::string method;
-  std::string url;           // https.
-  codec::HttpFields fields;  // Without Host. They may hold credentials, like the body.
-  std::string body;
+  std::string url;             // https.
+  codec::SecretFields fields;  // Without Host.
+  SecretString body;
 };
 
 // Asks for the subject token of a kExchange grant that has a subject_url.

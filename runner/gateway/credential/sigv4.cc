@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gateway/credential/sigv4.h"
 
-#include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
 #include <time.h>
@@ -204,14 +203,11 @@ std::string SignRequest(const AwsKeys& keys, const SigningScope& scope,
   std::string scope_text = date + "/" + scope.region + "/" + scope.service + "/aws4_request";
   std::string to_sign = std::string(kAlgorithm) + "\n" + time + "\n" + scope_text + "\n" +
                         codec::Sha256Hex(canonical.text);
-  std::string key = "AWS4" + std::string(keys.secret_access_key);
+  SecretString key = "AWS4" + std::string(keys.secret_access_key);
   for (const std::string& part : {date, scope.region, scope.service, std::string("aws4_request")}) {
-    std::string next = Hmac(key, part);
-    ::OPENSSL_cleanse(key.data(), key.size());
-    key = std::move(next);
+    key = Hmac(key, part);
   }
   std::string signature = codec::EncodeHex(Hmac(key, to_sign));
-  ::OPENSSL_cleanse(key.data(), key.size());
   return std::string(kAlgorithm) + " Credential=" + std::string(keys.access_key_id) + "/" +
          scope_text + ", SignedHeaders=" + canonical.signed_names + ", Signature=" + signature;
 }

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/secret.h"
 #include "codec/wire/http_head.h"
 #include "gateway/http/limits.h"
 #include "gateway/http/refusal.h"
@@ -17,12 +18,12 @@
 
 namespace gateway {
 
-// The request as it will be sent. It may hold credentials.
+// The request as it will be sent.
 struct OutgoingRequest {
   std::string method;
-  std::string target;
-  codec::HttpFields fields;  // Host first; without framing fields, which the sender writes.
-  std::string body;          // Only where the body is read whole.
+  SecretString target;
+  codec::SecretFields fields;  // Host first; without framing fields, which the sender writes.
+  SecretString body;           // Only where the body is read whole.
 };
 
 // Why a request is not sent, found in its body or by a budget.

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gateway/http/http1_body.h"
 
-#include <openssl/crypto.h>
-
 #include <algorithm>
 
 namespace gateway {
@@ -108,13 +106,6 @@ Task<Result<BodyReader::Piece>> Http1BodyReader::ReadLater(Deadline deadline) {
   }
 }
 
-Http1BodyWriter::~Http1BodyWriter() { Forget(); }
-
-void Http1BodyWriter::Forget() {
-  OPENSSL_cleanse(held_.data(), held_.size());
-  held_.clear();
-}
-
 void Http1BodyWriter::Begin(std::string head, const codec::BodyFraming& framing) {
   ENSURE(held_.empty());
   held_ = std::move(head);
@@ -127,13 +118,13 @@ Task<Status> Http1BodyWriter::Flush() {
   if (held_.empty()) return Ok();
   Task<Status> written = stream_.Write(held_);
   if (!written.ready()) return FlushLater(std::move(written), false);
-  Forget();
+  Wipe(held_);
   return written;
 }
 
 Task<Status> Http1BodyWriter::FlushLater(Task<Status> writing, bool finish) {
   Status written = co_await writing;
-  Forget();
+  Wipe(held_);
   if (finish) Finished(written);
   co_return written;
 }
@@ -159,10 +150,10 @@ Task<Status> Http1BodyWriter::WriteLater(std::string_view bytes, bool chunked) {
   Status written = Ok();
   if (!held_.empty()) {
     written = co_await stream_.Write(held_, true);
-    Forget();
+    Wipe(held_);
   }
   if (written.ok()) written = co_await stream_.Write(bytes, chunked);
-  if (chunked) held_ = "\r\n";
+  if (chunked) held_ += "\r\n";
   co_return written;
 }
 
@@ -175,7 +166,7 @@ Task<Status> Http1BodyWriter::Finish(const codec::HttpFields& trailers) {
     bool wait = lingers_ && framing_.kind != codec::BodyFraming::kUntilClose;
     Task<Status> writing = stream_.Write(held_, wait);
     if (!writing.ready()) return FlushLater(std::move(writing), true);
-    Forget();
+    Wipe(held_);
     Status written = writing.Take();
     Finished(written);
     return written;

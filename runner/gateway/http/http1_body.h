@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "base/secret.h"
 #include "codec/wire/chunked_body.h"
 #include "gateway/async/stream.h"
 #include "gateway/http/message.h"
@@ -48,7 +49,6 @@ class Http1BodyReader final : public BodyReader {
 class Http1BodyWriter final : public BodyWriter {
  public:
   explicit Http1BodyWriter(Stream& stream) : stream_(stream) {}
-  ~Http1BodyWriter() override;
   Http1BodyWriter(const Http1BodyWriter&) = delete;
   Http1BodyWriter& operator=(const Http1BodyWriter&) = delete;
 
@@ -73,12 +73,11 @@ class Http1BodyWriter final : public BodyWriter {
   Task<Status> FlushLater(Task<Status> writing, bool finish);
   Task<Status> WriteLater(std::string_view bytes, bool chunked);
   void Finished(const Status& written);
-  void Forget();
 
   Stream& stream_;
   codec::BodyFraming framing_;
   uint64_t left_ = 0;
-  std::string held_;
+  SecretString held_;
   bool begun_ = false;
   bool finished_ = false;
   bool lingers_ = false;

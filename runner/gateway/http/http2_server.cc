@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gateway/http/http2_server.h"
 
-#include <openssl/crypto.h>
-
 #include "gateway/http/http2_head.h"
 #include "gateway/http/http2_session.h"
 
@@ -35,13 +33,12 @@ class Http2ServerRequest final : public ServerRequest {
                         const codec::HttpFields& fields,
                         const codec::BodyFraming& framing) override {
     method_ = method;
-    codec::HttpFields sent = RenderHttp2Request(method, "https", target, fields, framing);
+    codec::SecretFields sent = RenderHttp2Request(method, "https", target, fields, framing);
     // They are passed on: the client speaks HTTP/2 too. Servers of gRPC insist on this.
     if (codec::FindField(sent, "te") == nullptr) sent.push_back({"te", "trailers"});
     bool end = framing.kind == codec::BodyFraming::kNone ||
                (framing.kind == codec::BodyFraming::kLength && framing.length == 0);
     Result<Http2Stream*> opened = connection_.session.Open(sent, end);
-    for (codec::HttpField& field : sent) OPENSSL_cleanse(field.value.data(), field.value.size());
     if (!opened.ok()) co_return std::move(opened).error();
     stream_ = opened.value();
     co_return Ok();

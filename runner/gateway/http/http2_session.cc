@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gateway/http/http2_session.h"
 
-#include <openssl/crypto.h>
-
 #include <algorithm>
 
 #include "gateway/async/limits.h"
@@ -154,7 +152,7 @@ bool Http2Session::IsPatient() const {
 }
 
 Task<void> Http2Session::WriteAll() {
-  std::string out;
+  SecretString out;
   bool finished = false;
   for (;;) {
     while (out.size() < kHttp2WriteBytes) {
@@ -164,8 +162,7 @@ Task<void> Http2Session::WriteAll() {
     }
     if (!out.empty()) {
       Status written = co_await stream_.Write(out);
-      if (acceptor_ == nullptr) OPENSSL_cleanse(out.data(), out.size());  // May hold credentials.
-      out.clear();
+      Wipe(out);
       if (written.ok()) continue;
       stream_.Abort();  // Wakes the reader.
       break;

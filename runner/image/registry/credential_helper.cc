@@ -65,9 +65,8 @@ Result<std::optional<Credential>> AskCredentialHelper(const std::string& name,
   command.with_errors = false;
   Result<Process> process = Process::Start(places, command);
   if (!process.ok()) return Error{Code::kSetup, process.error().what};
-  std::string answer = process.value().Finish(kAnswerBytesMax, Deadline::After(kHelperTime));
+  SecretString answer = process.value().Finish(kAnswerBytesMax, Deadline::After(kHelperTime));
   Result<std::optional<Credential>> credential = ParseHelperAnswer(answer);
-  Wipe(answer);
   if (!credential.ok()) return Error{Code::kSetup, program + ": " + credential.error().what};
   if (credential.value()) credential.value()->origin = program;
   return credential;

@@ -29,12 +29,11 @@ class Search {
   // $`password` as `username`, when `for_host` is our host, port included. True when it was there.
   bool TakePair(const std::string& for_host, std::string username, const char* password) {
     if (for_host.empty() || WithoutPort(for_host) != WithoutPort(host_)) return false;
-    std::string word = Variable(password);
+    SecretString word = Variable(password);
     if (word.empty()) return false;
     found_.credential.username = std::move(username);
     found_.credential.password = Secret(word);
     found_.credential.origin = std::string("$") + password;
-    Wipe(word);
     return true;
   }
 
@@ -80,10 +79,9 @@ class Search {
   }
 
   // A configuration of Docker's that was found at `where`.
-  bool TakeText(const std::string& where, std::string text) {
+  bool TakeText(const std::string& where, SecretString text) {
     if (text.empty()) return false;
     Result<DockerConfig> config = ParseDockerConfig(text);
-    Wipe(text);
     if (!config.ok()) {
       Complain(where, config.error());
       return false;

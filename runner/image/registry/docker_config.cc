@@ -37,15 +37,14 @@ Result<Credential> ParseEntry(const Json& json) {
   if (auth.empty()) return credential;
   std::optional<std::string> decoded = codec::DecodeBase64(auth);
   if (!decoded) return Error{Code::kInvalid, "an \"auth\" value is not base64"};
-  while (decoded->ends_with('\0')) decoded->pop_back();
-  const size_t colon = decoded->find(':');
+  SecretString pair = std::move(*decoded);
+  while (pair.ends_with('\0')) pair.pop_back();
+  const size_t colon = pair.find(':');
   if (colon == std::string::npos) {
-    Wipe(*decoded);
     return Error{Code::kInvalid, "an \"auth\" value has no colon"};
   }
-  credential.username = decoded->substr(0, colon);
-  credential.password = Secret(std::string_view(*decoded).substr(colon + 1));
-  Wipe(*decoded);
+  credential.username = pair.substr(0, colon);
+  credential.password = Secret(std::string_view(pair).substr(colon + 1));
   return credential;
 }
 

@@ -15,14 +15,10 @@ namespace {
 constexpr size_t kTokenBytesMax = 64 * 1024;
 
 Secret BasicOf(std::string_view username, const Secret& password) {
-  std::string joined;
+  SecretString joined;
   joined.reserve(username.size() + 1 + password.reveal().size());
   joined.append(username).append(":").append(password.reveal());
-  std::string encoded = codec::EncodeBase64(joined);
-  Secret basic(encoded);
-  Wipe(joined);
-  Wipe(encoded);
-  return basic;
+  return Secret(SecretString(codec::EncodeBase64(joined)));
 }
 
 Secret Copy(const Secret& secret) { return Secret(secret.reveal()); }
@@ -44,16 +40,13 @@ std::vector<std::string> ScopesOf(const Challenge& challenge, const std::string&
   return scopes;
 }
 
-Result<Secret> ParseToken(std::string& body) {
+Result<Secret> ParseToken(SecretString body) {
   Result<codec::Json> parsed = codec::ParseJson(body, {.bytes_max = kTokenBytesMax});
-  Wipe(body);
   if (!parsed.ok()) return Error{Code::kInvalid, "the token service's response is not JSON"};
   for (const char* name : {"token", "access_token"}) {
-    std::string token = parsed.value().StringAt(name);
+    SecretString token = parsed.value().StringAt(name);
     const bool printable = token.find_first_of(std::string_view("\r\n\0", 3)) == std::string::npos;
-    Secret secret(token);
-    Wipe(token);
-    if (!secret.empty() && printable) return secret;
+    if (!token.empty() && printable) return Secret(token);
   }
   return Error{Code::kInvalid, "the token service's response contains no token"};
 }
@@ -183,7 +176,7 @@ Result<Secret> RegistryAuth::FetchToken(const Challenge& challenge, net::HttpCli
   }
   net::HttpResponse response = TRY(std::move(answer));
   const std::string where = net::ShownUrl(url.text);
-  if (response.status == 200) return ParseToken(response.body).Context(where);
+  if (response.status == 200) return ParseToken(std::move(response.body)).Context(where);
   if (response.status == 401 || response.status == 403) {
     return Denied("its token service denied access");
   }
