@@ -63,13 +63,14 @@ Result<Fd> CreateRuleset(uint64_t network) {
   return ruleset;
 }
 
-Status Allow(int ruleset, int place, uint64_t files) {
+Status Allow(const Fd& ruleset, int place, uint64_t files) {
   struct stat st {};
   if (::fstat(place, &st) != 0) return Errno("fstat");
   landlock_path_beneath_attr beneath{};
   beneath.allowed_access = files & Deniable(Abi()) & (S_ISDIR(st.st_mode) ? kAllFiles : kOfFiles);
   beneath.parent_fd = place;
-  if (::syscall(SYS_landlock_add_rule, ruleset, LANDLOCK_RULE_PATH_BENEATH, &beneath, 0) != 0) {
+  if (::syscall(SYS_landlock_add_rule, ruleset.get(), LANDLOCK_RULE_PATH_BENEATH, &beneath, 0) !=
+      0) {
     return Errno("landlock_add_rule");
   }
   return Ok();

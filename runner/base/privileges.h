@@ -35,7 +35,7 @@ Result<Fd> CreateRuleset(uint64_t network);
 
 // Allows `files` of the file, or of all beneath the directory, `place`; a file has only the rights
 // that files can have. What this kernel's Landlock cannot deny, it allows anyway.
-Status Allow(int ruleset, int place, uint64_t files);
+Status Allow(const Fd& ruleset, int place, uint64_t files);
 
 // Puts the calling thread under the ruleset. Needs ForgoNewPrivileges().
 Status Restrict(int ruleset);

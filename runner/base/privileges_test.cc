@@ -69,8 +69,8 @@ TEST_CASE("A Landlock ruleset denies files but for those allowed") {
           Fd ruleset = CreateRuleset(0).value();
           Fd etc = sys::Open("/etc", O_PATH).value();
           Fd null = sys::Open("/dev/null", O_PATH).value();
-          if (!Allow(ruleset.get(), etc.get(), kRead).ok()) return 3;
-          if (!Allow(ruleset.get(), null.get(), kAllFiles).ok()) return 4;
+          if (!Allow(ruleset, etc.get(), kRead).ok()) return 3;
+          if (!Allow(ruleset, null.get(), kAllFiles).ok()) return 4;
           if (!sys::ForgoNewPrivileges().ok() || !Restrict(ruleset.get()).ok()) return 5;
           if (!sys::Open("/etc/passwd", O_RDONLY).ok()) return 6;
           if (!sys::Open("/dev/null", O_WRONLY).ok()) return 7;

@@ -67,7 +67,7 @@ Owner ConnectionOwners::OwnerOf(Lineage lineage) {
 }
 
 std::optional<Connector> ConnectionOwners::Examine(pid_t thread, int socket) {
-  Lineage lineage = lineages_.Read(thread, init_);
+  Lineage lineage = lineages_.Read(thread);
   if (lineage.processes.empty()) return std::nullopt;
   std::optional<std::string> name = lineage.processes.front()->DescriptorTarget(socket);
   if (!name.has_value()) return std::nullopt;
@@ -131,7 +131,7 @@ std::optional<Owner> ConnectionOwners::FindHolder(uint64_t inode) {
     if (budget == 0) return Refused("the sandbox has too many descriptors open");
     if (!holds) continue;
     if (++holders > kHoldersMax) return Refused("too many processes hold the connection");
-    Lineage lineage = lineages_.Read(process.pid, init_);
+    Lineage lineage = lineages_.Read(process.pid);
     if (lineage.pending) return std::nullopt;
     Owner holder = OwnerOf(std::move(lineage));
     if (!holder.refusal.empty()) return holder;

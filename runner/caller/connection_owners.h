@@ -90,7 +90,7 @@ class ConnectionOwners {
   Fd diagnostics_;
   bool diagnostics_tell_ = false;  // They found a socket once: "no such socket" is true then.
   ProgramLinks links_;
-  LineageReader lineages_;
+  LineageReader lineages_{init_};
   Order order_;  // Oldest first.
   std::unordered_map<uint64_t, Order::iterator> by_inode_;
   size_t bytes_ = 0;  // Sum over `order_`.

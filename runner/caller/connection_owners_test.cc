@@ -180,11 +180,11 @@ TEST_CASE("A process that has ended tells nothing, and has no parent any more") 
     ::_exit(0);
   }
   ProcessHandle process = ProcessHandle::Open(pid).value();
-  LineageReader lineages;
+  LineageReader lineages(::getpid());
   CHECK(process.Executable() == sys::ReadLink("/proc/self/exe"));
   CHECK(process.DescriptorTarget(0).has_value());
-  CHECK(lineages.Read(pid, ::getpid()).processes.size() == 1);
-  CHECK(lineages.Read(pid, ::getpid()).caller.agent);
+  CHECK(lineages.Read(pid).processes.size() == 1);
+  CHECK(lineages.Read(pid).caller.agent);
   ::kill(pid, SIGKILL);
   ::waitpid(pid, nullptr, 0);
   struct stat st {};
@@ -193,7 +193,7 @@ TEST_CASE("A process that has ended tells nothing, and has no parent any more") 
   CHECK_FALSE(process.OpenExecutable().valid());
   CHECK_FALSE(process.DescriptorTarget(0));
   CHECK(process.AbsoluteArguments().empty());
-  CHECK(lineages.Read(pid, ::getpid()).processes.empty());
+  CHECK(lineages.Read(pid).processes.empty());
 }
 
 TEST_CASE("Callers with the same programs are the same to every policy") {

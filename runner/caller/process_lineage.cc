@@ -39,9 +39,9 @@ ProcessHandle* LineageReader::Reopen(pid_t pid) {
 
 // With `remembered`, nullopt when one of them is not known, or has ended: those below it may have
 // another parent by now. Without, every one of them is opened anew.
-std::optional<Lineage> LineageReader::Walk(pid_t pid, pid_t init, bool remembered) {
+std::optional<Lineage> LineageReader::Walk(pid_t pid, bool remembered) {
   Lineage lineage;
-  lineage.caller.agent = pid != init;
+  lineage.caller.agent = pid != init_;
   for (pid_t current = pid; lineage.processes.size() <= kAncestorsMax;) {
     ProcessHandle* process = remembered ? Known(current) : Reopen(current);
     std::optional<std::string> path;
@@ -66,18 +66,18 @@ std::optional<Lineage> LineageReader::Walk(pid_t pid, pid_t init, bool remembere
     lineage.pending = !refusal.has_value();
     if (lineage.pending) break;
     lineage.refusal = std::move(*refusal);
-    if (!lineage.refusal.empty() || birth.parent == 0 || birth.parent == init) break;
-    // Not the sandbox's: `pid` is `init` itself, which tests and nobody else let connect.
-    if (current == init) break;
+    if (!lineage.refusal.empty() || birth.parent == 0 || birth.parent == init_) break;
+    // Not the sandbox's: `pid` is init itself, which tests and nobody else let connect.
+    if (current == init_) break;
     current = birth.parent;
   }
   return lineage;
 }
 
-Lineage LineageReader::Read(pid_t pid, pid_t init) {
+Lineage LineageReader::Read(pid_t pid) {
   if (known_.size() > kKnownMax) known_.clear();
-  std::optional<Lineage> lineage = Walk(pid, init, true);
-  return lineage.has_value() ? std::move(*lineage) : *Walk(pid, init, false);
+  std::optional<Lineage> lineage = Walk(pid, true);
+  return lineage.has_value() ? std::move(*lineage) : *Walk(pid, false);
 }
 
 bool SamePrograms(const policy::Caller& a, const policy::Caller& b) {

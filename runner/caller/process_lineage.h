@@ -24,23 +24,27 @@ struct Lineage {
   bool pending = false;  // An executable is still to be read (Proceed): nothing of it counts yet.
 };
 
-// Reads lineages. Remembers processes between them: most connections are made by a few.
+// Reads lineages up to one process. Remembers processes between them: most connections are made by
+// a few.
 class LineageReader {
  public:
-  // The lineage of `pid`, a process or one of its threads, up to `init`, which is not of the
-  // sandbox and not in it; at most 64 ancestors (OpenShell's bound). An ancestor that ended
+  explicit LineageReader(pid_t init) : init_(init) {}
+
+  // The lineage of `pid`, a process or one of its threads, up to the init process, which is not of
+  // the sandbox and not in it; at most 64 ancestors (OpenShell's bound). An ancestor that ended
   // meanwhile grants nothing, and neither do those above it. What is read is `pid`'s own only if
   // that still lives afterwards.
-  Lineage Read(pid_t pid, pid_t init);
+  Lineage Read(pid_t pid);
   // Reads a piece of the executable that a lineage is pending for. True when none is being read.
   bool Proceed() { return executables_.Proceed(); }
 
  private:
   ProcessHandle* Known(pid_t pid);
   ProcessHandle* Reopen(pid_t pid);
-  std::optional<Lineage> Walk(pid_t pid, pid_t init, bool remembered);
+  std::optional<Lineage> Walk(pid_t pid, bool remembered);
   std::optional<std::string> CheckExecutable(const ProcessHandle& process, const std::string& path);
 
+  pid_t init_;
   ExecutableCache executables_;
   std::map<pid_t, ProcessHandle> known_;  // Some may have ended.
 };

@@ -134,7 +134,8 @@ Result<ChangeSet> CaptureChanges(int upper_fd, const std::string& checkout,
   };
   visitor.submodule = [&](const std::string& path) { collector.Submodule(path); };
   visitor.ignored = [&](const std::string&) { ++collector.changes().ignored_count; };
-  TRY(WalkUpper(upper_fd, lower.get(), repository, limits.entries_max, visitor));
+  TRY(WalkUpper({.upper = upper_fd, .lower = lower.get()}, repository, limits.entries_max,
+                visitor));
   return collector.Finish();
 }
 

@@ -75,14 +75,14 @@ struct Pending {
 
 class Walk {
  public:
-  Walk(int upper_fd, int lower_fd, const Repository* repository, int64_t entries_max,
+  Walk(WalkedLayers layers, const Repository* repository, int64_t entries_max,
        const UpperVisitor& visitor)
-      : upper_(upper_fd),
-        lower_(lower_fd),
+      : upper_(layers.upper),
+        lower_(layers.lower),
         repository_(repository),
         entries_left_(entries_max),
         visitor_(visitor),
-        submodules_(lower_fd) {}
+        submodules_(layers.lower) {}
 
   Status Run() {
     has_gitmodules_ = ExistsIn(lower_, ".gitmodules");
@@ -276,9 +276,9 @@ class Walk {
 
 }  // namespace
 
-Status WalkUpper(int upper_fd, int lower_fd, const Repository* repository, int64_t entries_max,
+Status WalkUpper(WalkedLayers layers, const Repository* repository, int64_t entries_max,
                  const UpperVisitor& visitor) {
-  return Walk(upper_fd, lower_fd, repository, entries_max, visitor).Run();
+  return Walk(layers, repository, entries_max, visitor).Run();
 }
 
 }  // namespace change

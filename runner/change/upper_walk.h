@@ -26,9 +26,15 @@ struct UpperVisitor {
   std::function<void(const std::string& path)> ignored;
 };
 
-// Both descriptors are borrowed directories. Looks at no more than `entries_max` entries. The rules
+// Directories, borrowed.
+struct WalkedLayers {
+  int upper;
+  int lower;
+};
+
+// Looks at no more than `entries_max` entries. The rules
 // of CaptureChanges() apply. The depth of a tree costs neither stack nor descriptors.
-Status WalkUpper(int upper_fd, int lower_fd, const Repository* repository, int64_t entries_max,
+Status WalkUpper(WalkedLayers layers, const Repository* repository, int64_t entries_max,
                  const UpperVisitor& visitor);
 
 }  // namespace change

@@ -184,8 +184,8 @@ Status ImageUnpacker::RunWave(const std::vector<size_t>& wave, LayerBudget& budg
   std::vector<Job> jobs;
   for (size_t layer : wave) {
     StagedLayer staged = TRY(store_.Stage());
-    UnpackProcess process = TRY(UnpackProcess::Start(
-        staged.root.get(), layer == 0, limits_.ratio_max, budget, store_.owner(), store_.group()));
+    UnpackProcess process = TRY(UnpackProcess::Start(staged.root, layer == 0, limits_.ratio_max,
+                                                     budget, store_.owner(), store_.group()));
     jobs.push_back({layer, std::move(staged), std::move(process)});
   }
   next_job_ = 0;

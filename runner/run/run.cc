@@ -364,7 +364,6 @@ Status RunAgent(const Request& request, ReportDirectory& directory, Recorder& re
       TRY(gateway::Gateway::Start(ConfigureGateway(plan, directory, std::move(identity_asks)))
               .Context("starting the gateway"));
   recorder.Phase("gateway");
-
   sandbox::SandboxPlan layout = TRY(PrepareLayout(request, plan, directory.path, gateway.ca_pem())
                                         .Context("planning the sandbox"));
   Fd input = TRY(OpenInput(plan.agent.stdin_text));
@@ -384,8 +383,9 @@ Status RunAgent(const Request& request, ReportDirectory& directory, Recorder& re
   PolicyReload reload = NewReload(request, plan);
   OutputFiles files{plan.agent.streams_json ? directory.agent_jsonl.get() : -1,
                     directory.agent_log.get(), request.json ? STDERR_FILENO : STDOUT_FILENO};
-  AgentEnd end = TRY(Supervise(sandbox, gateway, owners, reload, identity_answers.get(),
-                               signals.get(), request, files, recorder.secrets())
+  AgentEnd end = TRY(Supervise(sandbox, gateway, owners, reload,
+                               {.identity = identity_answers.get(), .signals = signals.get()},
+                               request, files, recorder.secrets())
                          .Context("watching the agent"));
   recorder.Note(end, sandbox);
   recorder.Phase("agent");

@@ -49,14 +49,13 @@ EndKind EndOf(sandbox::Limit limit) {
 class Supervisor {
  public:
   Supervisor(sandbox::Sandbox& sandbox, gateway::Gateway& gateway, caller::ConnectionOwners& owners,
-             PolicyReload& reload, int identity, int signals, const Request& request,
+             PolicyReload& reload, SupervisorSockets sockets, const Request& request,
              const OutputFiles& files, codec::SecretMask& secrets)
       : sandbox_(sandbox),
         gateway_(gateway),
         owners_(owners),
         reload_(reload),
-        identity_(identity),
-        signals_(signals),
+        sockets_(sockets),
         request_(request),
         secrets_(secrets),
         said_(request.agent, files, secrets),
@@ -105,8 +104,7 @@ class Supervisor {
   gateway::Gateway& gateway_;
   caller::ConnectionOwners& owners_;
   PolicyReload& reload_;
-  int identity_;
-  int signals_;
+  SupervisorSockets sockets_;
   const Request& request_;
   codec::SecretMask& secrets_;
   AgentOutput said_;
@@ -173,7 +171,7 @@ void Supervisor::TakeConnect(short events) {
 
 void Supervisor::Verify() {
   if (!verifying()) return;
-  Result<bool> done = owners_.Proceed(identity_);
+  Result<bool> done = owners_.Proceed(sockets_.identity);
   if (!done.ok()) End(EndKind::kGatewayLost);
   if (!done.ok() || !done.value()) return;
   for (size_t left = std::min(connects_.size(), kCallsPerTurn); left > 0; --left) {
@@ -199,7 +197,7 @@ void Supervisor::TakeNews() {
 
 void Supervisor::TakeSignal() {
   signalfd_siginfo info{};
-  if (::read(signals_, &info, sizeof info) != sizeof info) return;
+  if (::read(sockets_.signals, &info, sizeof info) != sizeof info) return;
   if (info.ssi_signo == SIGUSR1) {
     if (!reload_.Perform(gateway_).ok()) End(EndKind::kGatewayLost);
     return;
@@ -227,10 +225,10 @@ Status Supervisor::Turn() {
   sources[kError] = {error_open_ && takes ? sandbox_.error() : -1, POLLIN, 0};
   sources[kEnded] = {sandbox_.ended(), POLLIN, 0};
   sources[kConnect] = {sandbox_.connects().descriptor(), POLLIN, 0};
-  sources[kIdentity] = {identity_, POLLIN, 0};
+  sources[kIdentity] = {sockets_.identity, POLLIN, 0};
   sources[kNews] = {gateway_.news(), POLLIN, 0};
   sources[kGateway] = {gateway_.pidfd(), POLLIN, 0};
-  sources[kSignals] = {signals_, POLLIN, 0};
+  sources[kSignals] = {sockets_.signals, POLLIN, 0};
   sources[kTerminal] = {said_.waiting_terminal(), POLLOUT, 0};
   Deadline next = std::min({wall_, idle_, measure_});
   int wait_ms = verifying() ? 0 : next.poll_ms();
@@ -241,7 +239,7 @@ Status Supervisor::Turn() {
   if (sources[kConnect].revents != 0) TakeConnect(sources[kConnect].revents);
   if (sources[kIdentity].revents != 0) {
     idle_ = NextIdle();
-    if (!owners_.AnswerQuestion(identity_).ok()) End(EndKind::kGatewayLost);
+    if (!owners_.AnswerQuestion(sockets_.identity).ok()) End(EndKind::kGatewayLost);
   }
   if (sources[kGateway].revents != 0) End(EndKind::kGatewayLost);
   Verify();
@@ -329,11 +327,10 @@ std::optional<EndKind> PendingEnd() {
 }
 
 Result<AgentEnd> Supervise(sandbox::Sandbox& sandbox, gateway::Gateway& gateway,
-                           caller::ConnectionOwners& owners, PolicyReload& reload, int identity,
-                           int signals, const Request& request, const OutputFiles& files,
-                           codec::SecretMask& secrets) {
-  return Supervisor(sandbox, gateway, owners, reload, identity, signals, request, files, secrets)
-      .Watch();
+                           caller::ConnectionOwners& owners, PolicyReload& reload,
+                           SupervisorSockets sockets, const Request& request,
+                           const OutputFiles& files, codec::SecretMask& secrets) {
+  return Supervisor(sandbox, gateway, owners, reload, sockets, request, files, secrets).Watch();
 }
 
 }  // namespace run

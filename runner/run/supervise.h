@@ -52,15 +52,21 @@ struct AgentEnd {
   std::chrono::nanoseconds processor_max{};
 };
 
+// What a supervisor listens to, borrowed.
+struct SupervisorSockets {
+  int identity;  // The answering end of the gateway's questions.
+  int signals;   // CatchSignals().
+};
+
 // Stays with the started agent until it ends or a limit, a signal or a lost gateway ends it;
-// answers the gateway's questions meanwhile (`identity` is the answering end), out of `owners`;
+// answers the gateway's questions meanwhile, out of `owners`;
 // SIGUSR1 has the policy read again. What the agent says is masked with `secrets`, to which tokens
 // are added that the gateway fetches meanwhile. On return nothing of the sandbox is alive. Fails
 // only when waiting itself fails.
 Result<AgentEnd> Supervise(sandbox::Sandbox& sandbox, gateway::Gateway& gateway,
-                           caller::ConnectionOwners& owners, PolicyReload& reload, int identity,
-                           int signals, const Request& request, const OutputFiles& files,
-                           codec::SecretMask& secrets);
+                           caller::ConnectionOwners& owners, PolicyReload& reload,
+                           SupervisorSockets sockets, const Request& request,
+                           const OutputFiles& files, codec::SecretMask& secrets);
 
 // SIGINT, SIGTERM, SIGHUP and SIGUSR1 are taken from their former ends and arrive at this
 // descriptor; call it before the first process is started.

@@ -9,7 +9,7 @@
 namespace sandbox {
 namespace {
 
-Status AddRule(int ruleset, const LandlockRule& rule) {
+Status AddRule(const Fd& ruleset, const LandlockRule& rule) {
   Fd path = TRY(sys::Open(rule.path, O_PATH));
   uint64_t rights = rule.writable ? sys::landlock::kAllFiles : sys::landlock::kRead;
   return sys::landlock::Allow(ruleset, path.get(), rights).Context(rule.path);
@@ -26,7 +26,7 @@ Result<Fd> BuildLandlock(const std::vector<LandlockRule>& rules, bool required) 
                  "boot with lsm=landlock,... or set landlock.compatibility: best_effort"};
   }
   for (const LandlockRule& rule : rules) {
-    Status added = AddRule(ruleset.get(), rule);
+    Status added = AddRule(ruleset, rule);
     if (added.ok() || (added.error().code == Code::kNotFound && !required)) continue;
     return std::move(added).error();
   }

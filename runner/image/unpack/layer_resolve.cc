@@ -126,7 +126,7 @@ Status LayerWriter::MakeMissing(std::vector<Step>& steps, const std::string& nam
   mode_t mode = below ? (lower.mode & 07777) | S_IRWXU : 0755;
   int parent = steps.back().fd.get();
   if (over_whiteout && ::unlinkat(parent, name.c_str(), 0) != 0) return WritingFailed(name);
-  TRY(budget_.Take(0, 1));
+  TRY(budget_.TakeEntry());
   if (::mkdirat(parent, name.c_str(), mode) != 0) return WritingFailed(name);
   TRY(Descend(steps, name, steps.back().lower_hidden || over_whiteout));
   int made = steps.back().fd.get();
@@ -180,7 +180,7 @@ Status LayerWriter::CopyUp(int directory, const std::string& leaf, LowerEntry lo
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) return WritingFailed(leaf);
     if (n == 0) break;
-    TRY(budget_.Take(n, 0));
+    TRY(budget_.TakeBytes(n));
     TRY(sys::WriteAll(file.get(), std::string_view(chunk).substr(0, static_cast<size_t>(n))));
     hash_.Update(std::string_view(chunk).substr(0, static_cast<size_t>(n)));
   }

@@ -38,14 +38,14 @@ Error WritingFailed(const std::string& path, int saved_errno) {
   return error;
 }
 
-Status LayerBudget::Take(int64_t bytes, int64_t entries) {
-  if (bytes_left.fetch_sub(bytes) < bytes) {
-    return Error{Code::kInvalid, "the unpacked image exceeds the size limit"};
-  }
-  if (entries_left.fetch_sub(entries) < entries) {
-    return Error{Code::kInvalid, "the image exceeds the limit on entries"};
-  }
-  return Ok();
+Status LayerBudget::TakeBytes(int64_t bytes) {
+  if (bytes_left.fetch_sub(bytes) >= bytes) return Ok();
+  return Error{Code::kInvalid, "the unpacked image exceeds the size limit"};
+}
+
+Status LayerBudget::TakeEntry() {
+  if (entries_left.fetch_sub(1) >= 1) return Ok();
+  return Error{Code::kInvalid, "the image exceeds the limit on entries"};
 }
 
 Status LayerBudget::TakeHoles(int64_t bytes) {
@@ -64,7 +64,8 @@ Status LayerWriter::Write(TarReader& tar) {
 
 Status LayerWriter::WriteEntry(TarReader& tar, const TarEntry& entry) {
   // What is stored was paid for as it was unpacked; the holes of a sparse file were not.
-  TRY(budget_.Take(entry.sparse ? entry.size : 0, 1));
+  if (entry.sparse) TRY(budget_.TakeBytes(entry.size));
+  TRY(budget_.TakeEntry());
   TRY(budget_.TakeHoles(entry.holes));
   LayerPath path = TRY(ParseLayerPath(entry.path));
   if (path.is_root()) return WriteRoot(entry);

@@ -54,7 +54,8 @@ struct LayerBudget {
   std::atomic<int64_t> holes_left = kHoleBytesMax;
 
   // kInvalid when there is not so much left.
-  Status Take(int64_t bytes, int64_t entries);
+  Status TakeBytes(int64_t bytes);
+  Status TakeEntry();
   Status TakeHoles(int64_t bytes);
 };
 

@@ -332,9 +332,9 @@ Result<TarEntry> TarReader::ParseEntry(const Block& block, Extended& extended) {
   return entry;
 }
 
-Status TarReader::AddExtent(int64_t offset, int64_t bytes) {
+Status TarReader::AddExtent(Extent extent) {
   if (extents_.size() == kTarExtentsMax) return Bad("a sparse file with too many segments");
-  extents_.push_back({offset, bytes});
+  extents_.push_back(extent);
   return Ok();
 }
 
@@ -351,7 +351,7 @@ Status TarReader::ReadGnuExtents(const Block& block) {
       std::optional<int64_t> offset = ParseTarNumber(field.substr(0, 12));
       std::optional<int64_t> bytes = ParseTarNumber(field.substr(12));
       if (!offset || !bytes) return Bad("an invalid sparse map");
-      TRY(AddExtent(*offset, *bytes));
+      TRY(AddExtent({.offset = *offset, .bytes = *bytes}));
     }
     if (flag == 0) return Ok();
     bool got = TRY(ReadBlock(more));
@@ -388,7 +388,7 @@ Status TarReader::ReadPaxExtents() {
   for (int64_t i = 0; i < count; ++i) {
     int64_t offset = TRY(number());
     int64_t bytes = TRY(number());
-    TRY(AddExtent(offset, bytes));
+    TRY(AddExtent({.offset = offset, .bytes = bytes}));
   }
   sparse_ = true;
   return Ok();

@@ -79,7 +79,7 @@ class TarReader {
   Result<TarEntry> ParseEntry(const Block& block, Extended& extended);
   Status ReadGnuExtents(const Block& block);
   Status ReadPaxExtents();
-  Status AddExtent(int64_t offset, int64_t bytes);
+  Status AddExtent(Extent extent);
   Status CheckExtents(int64_t size);
 
   Input input_;

@@ -99,7 +99,7 @@ class InflatedStream {
         more = n > 0;
       }
       total += static_cast<int64_t>(size);
-      TRY(budget_.Take(static_cast<int64_t>(size), 0));
+      TRY(budget_.TakeBytes(static_cast<int64_t>(size)));
       if (total > kRatioFrom && total / ratio_max_ > inflater->packed_bytes()) {
         return Error{Code::kInvalid, "a layer unpacks to more than " + std::to_string(ratio_max_) +
                                          " times its size"};

@@ -73,7 +73,7 @@ Result<bool> RestrictFiles() {
   Fd ruleset = TRY(CreateRuleset(kBindTcp | kConnectTcp));
   if (!ruleset.valid()) return false;
   Fd root = TRY(sys::Open("/", O_PATH | O_DIRECTORY));
-  TRY(Allow(ruleset.get(), root.get(), kAllFiles & ~kExecute));
+  TRY(Allow(ruleset, root.get(), kAllFiles & ~kExecute));
   TRY(Restrict(ruleset.get()));
   return true;
 }

@@ -53,7 +53,7 @@ Error Late() { return {Code::kTemporary, "unpacking the image timed out"}; }
 
 }  // namespace
 
-Result<UnpackProcess> UnpackProcess::Start(int directory, bool lowest, int ratio_max,
+Result<UnpackProcess> UnpackProcess::Start(const Fd& directory, bool lowest, int ratio_max,
                                            LayerBudget& budget, uid_t uid, gid_t gid) {
   UnpackResources resources;
   auto [packed_read, packed_write] = TRY(sys::Pipe());
@@ -62,7 +62,7 @@ Result<UnpackProcess> UnpackProcess::Start(int directory, bool lowest, int ratio
   if (::fcntl(packed_write.get(), F_SETFL, O_NONBLOCK) != 0) return Errno("fcntl");
   resources.packed = std::move(packed_read);
   resources.reports = std::move(theirs);
-  resources.directory = TRY(sys::OpenAt(directory, ".", O_RDONLY | O_DIRECTORY));
+  resources.directory = TRY(sys::OpenAt(directory.get(), ".", O_RDONLY | O_DIRECTORY));
   resources.lowest = lowest;
   resources.ratio_max = ratio_max;
   resources.budget = &budget;

@@ -23,8 +23,8 @@ class UnpackProcess {
   // Starts it, waiting for bytes, with `directory`, which belongs to `uid` and `gid`, as its root.
   // Call while this process has one thread. `budget` stands in memory shared with children.
   // kUnsupported where user namespaces are not to be had.
-  static Result<UnpackProcess> Start(int directory, bool lowest, int ratio_max, LayerBudget& budget,
-                                     uid_t uid, gid_t gid);
+  static Result<UnpackProcess> Start(const Fd& directory, bool lowest, int ratio_max,
+                                     LayerBudget& budget, uid_t uid, gid_t gid);
 
   UnpackProcess(UnpackProcess&& other) noexcept;
   UnpackProcess& operator=(UnpackProcess&&) = delete;

@@ -127,7 +127,10 @@ Result<Fd> Listen(const SocketAddress& at, bool transparent = false) {
 // One listener for all ports; false, with the reason, where the kernel cannot do that.
 Result<bool> CaptureAll(const std::string& proxy_address, uint16_t proxy_port, bool v6,
                         Network& network) {
-  Status filter = InstallFilter(proxy_address, proxy_port, kCapturePort, kLogGroup);
+  Status filter = InstallFilter({.proxy_address = proxy_address,
+                                 .proxy_port = proxy_port,
+                                 .capture_port = kCapturePort,
+                                 .log_group = kLogGroup});
   if (!filter.ok()) {
     network.waiver = filter.error().what;
     return false;

@@ -183,10 +183,9 @@ void AddChain(NetlinkBatch& batch, const char* name, uint32_t hook, int32_t prio
 
 }  // namespace
 
-Status InstallFilter(const std::string& proxy_address, uint16_t proxy_port, uint16_t capture_port,
-                     uint16_t log_group) {
+Status InstallFilter(const FilterRequest& request) {
   in_addr proxy{};
-  ENSURE(::inet_pton(AF_INET, proxy_address.c_str(), &proxy) == 1);
+  ENSURE(::inet_pton(AF_INET, request.proxy_address.c_str(), &proxy) == 1);
   std::string_view proxy_bytes(reinterpret_cast<const char*>(&proxy), sizeof proxy);
   Result<Fd> socket = OpenNetlink(NETLINK_NETFILTER);
   if (!socket.ok()) {
@@ -206,16 +205,16 @@ Status InstallFilter(const std::string& proxy_address, uint16_t proxy_port, uint
       .Family(NFPROTO_IPV4)
       .Payload(NFT_PAYLOAD_NETWORK_HEADER, kDestination4, proxy_bytes)
       .Protocol(IPPROTO_TCP)
-      .ToPort(proxy_port)
+      .ToPort(request.proxy_port)
       .Accept();
   Rule(batch, kArriving)
       .Family(NFPROTO_IPV4)
       .Protocol(IPPROTO_TCP)
-      .HandTo(NFPROTO_IPV4, kLoopback4, capture_port);
+      .HandTo(NFPROTO_IPV4, kLoopback4, request.capture_port);
   Rule(batch, kArriving)
       .Family(NFPROTO_IPV6)
       .Protocol(IPPROTO_TCP)
-      .HandTo(NFPROTO_IPV6, kLoopback6, capture_port);
+      .HandTo(NFPROTO_IPV6, kLoopback6, request.capture_port);
 
   AddChain(batch, kLeaving, NF_INET_LOCAL_OUT, kLeavingPriority);
   Rule(batch, kLeaving).ToLoopback4().Accept();
@@ -224,7 +223,7 @@ Status InstallFilter(const std::string& proxy_address, uint16_t proxy_port, uint
   Rule(batch, kLeaving).Protocol(IPPROTO_UDP).ToPort(kDnsPort).Accept();
   // The answers, to clients that do not ask from loopback. Nobody inside may bind that port.
   Rule(batch, kLeaving).Protocol(IPPROTO_UDP).FromPort(kDnsPort).Accept();
-  Rule(batch, kLeaving).Log(log_group);
+  Rule(batch, kLeaving).Log(request.log_group);
   // The caller of sendto(2) gets EPERM, and whoever waits for an answer an ICMP error.
   Rule(batch, kLeaving, NLM_F_ACK).Refuse();
   batch.Begin(NFNL_MSG_BATCH_END, 0, Head(AF_UNSPEC, NFNL_SUBSYS_NFTABLES));
