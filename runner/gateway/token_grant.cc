@@ -37,7 +37,7 @@ constexpr std::string_view kOwnPolicy = "gateway";
 }
 
 Task<Result<OwnResponse>> Exchange(Services& services, const codec::RequestUrl& url,
-                                 const OwnRequest& request, Deadline deadline) {
+                                   const OwnRequest& request, Deadline deadline) {
   Authority authority{url.host, url.port};
   policy::Handling handling;
   handling.declared_host = true;  // The operator's credential file names it.

@@ -14,7 +14,7 @@
 namespace {
 
 void CheckCertificate(std::string_view der) {
-  sigstore::CertificateOwner certificate = sigstore::ParseCertificate(der);
+  CertificateOwner certificate = sigstore::ParseCertificate(der);
   if (certificate == nullptr) return;
   (void)sigstore::ValidAt(certificate.get(), {1700000000, 5});
   (void)sigstore::Permits(certificate.get(), NID_code_sign, false);
