@@ -17,7 +17,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 BUILD = ROOT / 'build'
 # Suites mostly wait for processes they started: more at once than there are processors.
 SUITES_AT_ONCE = 3
-LONGEST = ('kernels', 'kernel', 'ecosystems', 'gateway_process')
+LONGEST = ('kernels', 'kernel', 'faults', 'ecosystems', 'gateway_process')
 # A variable: features and suites whose skips are failures; `all` names every one.
 REQUIRE = 'AGENTIC_CI_TESTS_REQUIRE'
 OUTPUT_LINES_MAX = 60  # Of a failure; the whole is in build/check.log.

@@ -349,8 +349,8 @@ Status Connect(sandbox::Sandbox& sandbox, gateway::Gateway& gateway) {
 // One run, in order. Leaving early at any line is safe: owners are destroyed in reverse, so the
 // sandbox is dead before the gateway goes away.
 Status RunAgent(const Request& request, ReportDirectory& directory, Recorder& recorder) {
-  Fd signals = TRY(CatchSignals());
-  std::optional<SignalWatch> watch(std::in_place, signals.get(), recorder, directory.path);
+  Signals signals = TRY(CatchSignals());
+  std::optional<SignalWatch> watch(std::in_place, signals, recorder, directory.path);
   Plan plan = TRY(PrepareRun(request, recorder));
   watch.reset();
   logging::Info("policy read", {{"source", plan.policy.record.source},
@@ -383,8 +383,7 @@ Status RunAgent(const Request& request, ReportDirectory& directory, Recorder& re
   PolicyReload reload = NewReload(request, plan);
   OutputFiles files{plan.agent.streams_json ? directory.agent_jsonl.get() : -1,
                     directory.agent_log.get(), request.json ? STDERR_FILENO : STDOUT_FILENO};
-  AgentEnd end = TRY(Supervise(sandbox, gateway, owners, reload,
-                               {.identity = identity_answers.get(), .signals = signals.get()},
+  AgentEnd end = TRY(Supervise(sandbox, gateway, owners, reload, {identity_answers.get(), &signals},
                                request, files, recorder.secrets())
                          .Context("watching the agent"));
   recorder.Note(end, sandbox);
@@ -399,7 +398,7 @@ Status RunAgent(const Request& request, ReportDirectory& directory, Recorder& re
   report::ModelUse use = TRY(report::ReadModelUse(directory.path).Context("reading the records"));
   recorder.Note(use, plan.budget);
   RunSigns signs{use.exhausted, use.refused_by};
-  watch.emplace(signals.get(), recorder, directory.path, end.processor_max, &sandbox.cgroup());
+  watch.emplace(signals, recorder, directory.path, end.processor_max, &sandbox.cgroup());
   change::ChangeSet changes =
       TRY(change::CaptureChanges(sandbox.upper(), plan.checkout.path, plan.checkout.git(), {})
               .Context("collecting the changes"));

@@ -29,34 +29,37 @@ bool Readable(int fd, milliseconds within) {
 
 }  // namespace
 
-SignalWatch::SignalWatch(int signals, Recorder record, std::string directory)
+SignalWatch::SignalWatch(const Signals& signals, Recorder record, std::string directory)
     : SignalWatch(signals, std::move(record), std::move(directory), {}, nullptr) {}
 
-SignalWatch::SignalWatch(int signals, Recorder record, std::string directory,
+SignalWatch::SignalWatch(const Signals& signals, Recorder record, std::string directory,
                          std::chrono::nanoseconds processor_max, const sandbox::Cgroup* cgroup)
     : record_(std::move(record)),
       directory_(std::move(directory)),
       processor_max_(processor_max),
       cgroup_(cgroup),
-      stop_(::eventfd(0, EFD_CLOEXEC)),
-      thread_(&SignalWatch::Watch, this, signals) {}
+      signals_(signals),
+      thread_(&SignalWatch::Watch, this) {}
 
 SignalWatch::~SignalWatch() {
-  (void)::eventfd_write(stop_.get(), 1);
+  ENSURE(::eventfd_write(signals_.stop.get(), 1) == 0);  // Else the join would wait for ever.
   thread_.join();
+  eventfd_t stopped = 0;
+  (void)::eventfd_read(signals_.stop.get(), &stopped);  // For the next watch.
 }
 
-void SignalWatch::Watch(int signals) {
+void SignalWatch::Watch() {
   for (;;) {
-    pollfd sources[2] = {{stop_.get(), POLLIN, 0}, {signals, POLLIN, 0}};
+    pollfd sources[2] = {{signals_.stop.get(), POLLIN, 0}, {signals_.caught.get(), POLLIN, 0}};
     int wait_ms = processor_max_.count() > 0 ? static_cast<int>(kLookAgain.count()) : -1;
     if (::poll(sources, 2, wait_ms) < 0 && errno != EINTR) return;
     if (sources[0].revents != 0) return;
     if (Overspent()) EndProcess(EndKind::kRunnerLimit);
     if (PendingEnd()) break;
-    if (sources[1].revents != 0 && Readable(stop_.get(), kLookAgain)) return;
+    if (sources[1].revents != 0 && Readable(signals_.stop.get(), kLookAgain)) return;
   }
-  if (!Readable(stop_.get(), kGrace)) EndProcess(PendingEnd().value_or(EndKind::kTerminated));
+  if (!Readable(signals_.stop.get(), kGrace))
+    EndProcess(PendingEnd().value_or(EndKind::kTerminated));
 }
 
 bool SignalWatch::Overspent() const {

@@ -19,19 +19,18 @@ namespace run {
 // from here and the process exits.
 class SignalWatch {
  public:
-  // `signals` is CatchSignals()'s, borrowed; `record` is what is known so far; the report goes to
-  // `directory`.
-  SignalWatch(int signals, Recorder record, std::string directory);
+  // `signals` is borrowed; `record` is what is known so far; the report goes to `directory`.
+  SignalWatch(const Signals& signals, Recorder record, std::string directory);
   // `processor_max`: what OwnProcessorTime() may reach; 0: no limit. `cgroup`, borrowed, is removed
   // before the process exits, since no destructor runs then; null: there is none.
-  SignalWatch(int signals, Recorder record, std::string directory,
+  SignalWatch(const Signals& signals, Recorder record, std::string directory,
               std::chrono::nanoseconds processor_max, const sandbox::Cgroup* cgroup);
   SignalWatch(const SignalWatch&) = delete;
   SignalWatch& operator=(const SignalWatch&) = delete;
   ~SignalWatch();
 
  private:
-  void Watch(int signals);
+  void Watch();
   bool Overspent() const;
   [[noreturn]] void EndProcess(EndKind kind);
 
@@ -39,7 +38,7 @@ class SignalWatch {
   std::string directory_;
   std::chrono::nanoseconds processor_max_;
   const sandbox::Cgroup* cgroup_;
-  Fd stop_;
+  const Signals& signals_;
   std::thread thread_;
 };
 

@@ -3,6 +3,7 @@
 
 #include <poll.h>
 #include <signal.h>
+#include <sys/eventfd.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -197,7 +198,7 @@ void Supervisor::TakeNews() {
 
 void Supervisor::TakeSignal() {
   signalfd_siginfo info{};
-  if (::read(sockets_.signals, &info, sizeof info) != sizeof info) return;
+  if (::read(sockets_.signals->caught.get(), &info, sizeof info) != sizeof info) return;
   if (info.ssi_signo == SIGUSR1) {
     if (!reload_.Perform(gateway_).ok()) End(EndKind::kGatewayLost);
     return;
@@ -228,7 +229,7 @@ Status Supervisor::Turn() {
   sources[kIdentity] = {sockets_.identity, POLLIN, 0};
   sources[kNews] = {gateway_.news(), POLLIN, 0};
   sources[kGateway] = {gateway_.pidfd(), POLLIN, 0};
-  sources[kSignals] = {sockets_.signals, POLLIN, 0};
+  sources[kSignals] = {sockets_.signals->caught.get(), POLLIN, 0};
   sources[kTerminal] = {said_.waiting_terminal(), POLLOUT, 0};
   Deadline next = std::min({wall_, idle_, measure_});
   int wait_ms = verifying() ? 0 : next.poll_ms();
@@ -308,14 +309,16 @@ std::chrono::nanoseconds OwnProcessorTime() {
   return seconds(time.tv_sec) + nanoseconds(time.tv_nsec);
 }
 
-Result<Fd> CatchSignals() {
+Result<Signals> CatchSignals() {
   sigset_t caught;
   ::sigemptyset(&caught);
   for (int signal : {SIGINT, SIGTERM, SIGHUP, SIGUSR1}) ::sigaddset(&caught, signal);
   if (::sigprocmask(SIG_BLOCK, &caught, nullptr) != 0) return Errno("sigprocmask");
-  Fd fd(::signalfd(-1, &caught, SFD_CLOEXEC | SFD_NONBLOCK));
-  if (!fd.valid()) return Errno("signalfd");
-  return fd;
+  Signals signals{Fd(::signalfd(-1, &caught, SFD_CLOEXEC | SFD_NONBLOCK)),
+                  Fd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK))};
+  if (!signals.caught.valid()) return Errno("signalfd");
+  if (!signals.stop.valid()) return Errno("eventfd");
+  return signals;
 }
 
 std::optional<EndKind> PendingEnd() {

@@ -52,10 +52,15 @@ struct AgentEnd {
   std::chrono::nanoseconds processor_max{};
 };
 
+struct Signals {
+  Fd caught;  // A signalfd.
+  Fd stop;    // An eventfd, for the one SignalWatch at a time.
+};
+
 // What a supervisor listens to, borrowed.
 struct SupervisorSockets {
   int identity;  // The answering end of the gateway's questions.
-  int signals;   // CatchSignals().
+  const Signals* signals;
 };
 
 // Stays with the started agent until it ends or a limit, a signal or a lost gateway ends it;
@@ -68,9 +73,9 @@ Result<AgentEnd> Supervise(sandbox::Sandbox& sandbox, gateway::Gateway& gateway,
                            SupervisorSockets sockets, const Request& request,
                            const OutputFiles& files, codec::SecretMask& secrets);
 
-// SIGINT, SIGTERM, SIGHUP and SIGUSR1 are taken from their former ends and arrive at this
-// descriptor; call it before the first process is started.
-Result<Fd> CatchSignals();
+// SIGINT, SIGTERM, SIGHUP and SIGUSR1 are blocked and arrive at `caught`; call it before the first
+// process is started.
+Result<Signals> CatchSignals();
 
 // Of this process, with its threads.
 std::chrono::nanoseconds OwnProcessorTime();
