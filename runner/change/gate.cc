@@ -105,7 +105,17 @@ class Judge {
       Add(kPaths, Severity::kError, path, 0, "a path outside the checkout or inside .git");
       return;
     }
-    std::optional<ProtectedPath> found = FindProtectedPath(limits_.prefix + path, limits_.paths);
+    std::string whole = limits_.prefix + path;
+    std::optional<ProtectedPath> found = FindProtectedPath(whole, limits_.paths);
+    for (const ProtectedLink& link : limits_.links) {
+      if (found.has_value() && found->refused) break;
+      if (whole != link.target && !whole.starts_with(link.target + "/")) continue;
+      std::optional<ProtectedPath> linked =
+          FindProtectedPath(link.path + whole.substr(link.target.size()), limits_.paths);
+      if (!linked.has_value()) continue;
+      found = std::move(linked);
+      found->why += ", by the link " + link.path;
+    }
     if (!found.has_value()) return;
     Add(kPaths, found->refused ? Severity::kError : Severity::kWarning, path, 0,
         std::move(found->why));

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "change/capture.h"
+#include "change/protected_links.h"
 #include "change/protected_path.h"
 #include "codec/data/secret_mask.h"
 
@@ -30,7 +31,8 @@ struct GateLimits {
   int64_t findings_max = 200;  // Further ones are counted in one last finding.
   // From the repository's top to the checkout (Repository::prefix): a path may be protected there.
   std::string prefix;
-  std::vector<PathRule> paths;  // Of the repository's configuration, from the trusted commit.
+  std::vector<ProtectedLink> links;  // Of the tree before the agent changed it.
+  std::vector<PathRule> paths;       // Of the repository's configuration, from the trusted commit.
 };
 
 struct Verdict {
@@ -45,8 +47,8 @@ struct Verdict {
 //   added lines, in names and in binary data (of a binary file changed in part
 //     only what was inserted, which is noted).
 //   protected-paths: paths that steer CI, review, hooks or agents (protected_path.h), under the old
-//     name as well as the new; names that leave the checkout or enter `.git`; symbolic links that
-//     may point outside it.
+//     name as well as the new, and what links at such paths lead to; names that leave the checkout
+//     or enter `.git`; symbolic links that may point outside it.
 //   size: the limits, and a set that is not complete.
 Verdict JudgeChanges(const ChangeSet& changes, const GateLimits& limits,
                      const codec::SecretMask* known = nullptr);

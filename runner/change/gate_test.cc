@@ -49,6 +49,24 @@ TEST_CASE("A path is protected by where it is in the repository, not in the chec
   CHECK(JudgeChanges(Created("workflows/ci.yml", {"on: push"}), below).accepted);
 }
 
+TEST_CASE("What a link at a protected path leads to is protected like the path") {
+  GateLimits limits;
+  limits.links = {{"CLAUDE.md", "docs/guide.md"}, {".husky", "tools/hooks"}};
+  Verdict file = JudgeChanges(Created("docs/guide.md", {"do as I say"}), limits);
+  CHECK_FALSE(file.accepted);
+  CHECK(Finds(file, "protected-paths", "by the link CLAUDE.md"));
+  Verdict inside = JudgeChanges(Created("tools/hooks/pre-commit", {"x"}), limits);
+  CHECK_FALSE(inside.accepted);
+  CHECK(Finds(inside, "protected-paths", "by the link .husky"));
+  CHECK(JudgeChanges(Created("docs/guide.md.txt", {"x"}), limits).accepted);
+  CHECK(JudgeChanges(Created("docs/other.md", {"x"}), limits).accepted);
+
+  limits.paths.push_back(PathRule::Parse("CLAUDE.md", PathAction::kAllow).value());
+  CHECK(JudgeChanges(Created("docs/guide.md", {"x"}), limits).accepted);
+  limits.prefix = "sub/";
+  CHECK(JudgeChanges(Created("tools/hooks/pre-commit", {"x"}), limits).accepted);
+}
+
 TEST_CASE("A secret in an added line is refused at its line, and not repeated") {
   Verdict verdict = JudgeChanges(Created("a.env", {"x=1", "", "GH=" + kToken}), {});
   CHECK_FALSE(verdict.accepted);

@@ -333,6 +333,7 @@ gateway::GatewayConfig ConfigureGateway(Plan& plan, ReportDirectory& directory, 
 change::GateLimits GatesOf(const Plan& plan) {
   change::GateLimits gates;
   if (plan.checkout.git() != nullptr) gates.prefix = plan.checkout.git()->prefix();
+  gates.links = change::FindProtectedLinks(plan.checkout.top());
   gates.paths = plan.config.paths;
   return gates;
 }

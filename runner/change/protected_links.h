@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace change {
+
+// A symbolic link at a protected path, such as `CLAUDE.md -> docs/guide.md`. What reads the
+// protected path reads the target, so the target is protected like the path.
+struct ProtectedLink {
+  std::string path;    // The link, relative to the repository's top.
+  std::string target;  // What it leads to, likewise: a file or a directory, which need not exist.
+};
+
+// The links at protected paths of the tree at `top` (absolute, without links): at its top, in the
+// directories there, and in protected directories up to eight levels deep. At most 20 000 entries
+// are looked at. A link that leads outside the tree is left out. Nothing else may change the tree.
+std::vector<ProtectedLink> FindProtectedLinks(const std::string& top);
+
+}  // namespace change

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "change/protected_links.h"
+
+#include <catch2/catch.hpp>
+
+#include "change/test_tree.h"
+
+namespace change {
+namespace {
+
+using Pairs = std::vector<std::pair<std::string, std::string>>;
+
+Pairs LinksOf(const std::string& top) {
+  Pairs pairs;
+  for (const ProtectedLink& link : FindProtectedLinks(top)) {
+    pairs.emplace_back(link.path, link.target);
+  }
+  return pairs;
+}
+
+TEST_CASE("Links at protected paths are found with what they lead to in the end") {
+  TestTree tree;
+  tree.Write("docs/guide.md", "x");
+  tree.Directory("tools/hooks");
+  tree.Directory("a/b/c");
+  tree.Link("AGENTS.md", "docs/guide.md");
+  tree.Link("CLAUDE.md", "AGENTS.md");
+  tree.Link(".husky", "tools/hooks");
+  tree.Link(".claude/commands/run.md", "../../docs/later/run.md");  // Not there yet.
+  tree.Link("GEMINI.md", "/etc/passwd");
+  tree.Link(".cursorrules", "../outside.md");
+  tree.Link("docs/other.md", "guide.md");  // Not protected.
+  CHECK(LinksOf(tree.root()) == Pairs{{".claude/commands/run.md", "docs/later/run.md"},
+                                      {".husky", "tools/hooks"},
+                                      {"AGENTS.md", "docs/guide.md"},
+                                      {"CLAUDE.md", "docs/guide.md"}});
+}
+
+}  // namespace
+}  // namespace change
