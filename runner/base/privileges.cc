@@ -21,6 +21,10 @@ Status DropCapabilities(uint32_t kept) {
       return Errno("prctl(PR_CAPBSET_DROP)");
     }
   }
+  return KeepCapabilities(kept);
+}
+
+Status KeepCapabilities(uint32_t kept) {
   if (::prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) != 0) {
     return Errno("prctl(PR_CAP_AMBIENT)");
   }
@@ -33,10 +37,11 @@ Status DropCapabilities(uint32_t kept) {
 namespace landlock {
 namespace {
 
-constexpr uint64_t kRefer = 1 << 13;         // ABI 2.
-constexpr uint64_t kTruncate = 1 << 14;      // ABI 3.
-constexpr uint64_t kIoctlDev = 1 << 15;      // ABI 5.
-constexpr uint64_t kAllScopes = 1 | 1 << 1;  // ABI 6: abstract sockets, signals.
+constexpr uint64_t kRefer = 1 << 13;           // ABI 2.
+constexpr uint64_t kTruncate = 1 << 14;        // ABI 3.
+constexpr uint64_t kIoctlDev = 1 << 15;        // ABI 5.
+constexpr uint64_t kSignals = 1 << 1;          // ABI 6.
+constexpr uint64_t kAllScopes = 1 | kSignals;  // Abstract sockets too.
 constexpr uint64_t kOfFiles = LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_READ_FILE |
                               LANDLOCK_ACCESS_FS_WRITE_FILE | kTruncate | kIoctlDev;
 
@@ -59,6 +64,14 @@ Result<Fd> CreateRuleset(uint64_t network) {
   const uint64_t denied[] = {Deniable(abi), network, kAllScopes};  // From ABI 1, 4 and 6.
   size_t size = (abi >= 6 ? 3 : abi >= 4 ? 2 : 1) * sizeof denied[0];
   Fd ruleset(static_cast<int>(::syscall(SYS_landlock_create_ruleset, denied, size, 0)));
+  if (!ruleset.valid()) return Errno("landlock_create_ruleset");
+  return ruleset;
+}
+
+Result<Fd> CreateSignalRuleset() {
+  if (Abi() < 6) return Fd();
+  const uint64_t denied[] = {0, 0, kSignals};
+  Fd ruleset(static_cast<int>(::syscall(SYS_landlock_create_ruleset, denied, sizeof denied, 0)));
   if (!ruleset.valid()) return Errno("landlock_create_ruleset");
   return ruleset;
 }

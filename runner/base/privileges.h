@@ -15,6 +15,8 @@ Status ForgoNewPrivileges();
 // Leaves the calling thread `kept` (bits 1 << CAP_...) of the capabilities it has, and no way for a
 // program that it executes to have any. Needs CAP_SETPCAP.
 Status DropCapabilities(uint32_t kept);
+// The same for what the thread has, its ambient ones too, and not for its programs. Needs nothing.
+Status KeepCapabilities(uint32_t kept);
 
 // Rights of Landlock, landlock(7). Those above what the headers of Debian 12 know have their number
 // from include/uapi/linux/landlock.h of Linux 6.12.
@@ -22,6 +24,7 @@ namespace landlock {
 
 inline constexpr uint64_t kExecute = 1 << 0;
 inline constexpr uint64_t kRead = kExecute | 1 << 2 | 1 << 3;  // Files and directories.
+inline constexpr uint64_t kList = 1 << 3;                      // The names in directories.
 inline constexpr uint64_t kAllFiles = (1 << 16) - 1;
 inline constexpr uint64_t kBindTcp = 1 << 0;
 inline constexpr uint64_t kConnectTcp = 1 << 1;
@@ -32,6 +35,10 @@ int Abi();
 // A ruleset that denies every right to files, every signal and abstract socket outside of the
 // process's own, and `network`, each as far as this kernel can. An invalid Fd: it has no Landlock.
 Result<Fd> CreateRuleset(uint64_t network);
+
+// A ruleset that denies every signal to processes that are not under it too. An invalid Fd: this
+// kernel's Landlock cannot (ABI 6).
+Result<Fd> CreateSignalRuleset();
 
 // Allows `files` of the file, or of all beneath the directory, `place`; a file has only the rights
 // that files can have. What this kernel's Landlock cannot deny, it allows anyway.

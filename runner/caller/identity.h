@@ -37,6 +37,9 @@ struct Owner {
   int32_t pid = 0;  // In the sandbox's own numbering.
   policy::Caller caller;
   std::string refusal;
+  // What connect(2) was called with, where the supervisor has led the connection to the gateway; a
+  // port of 0 otherwise.
+  Endpoint destination = {};
 };
 
 // Who a policy is asked about: the owner, without programs where they grant nothing.

@@ -121,11 +121,11 @@ class Collector {
 
 }  // namespace
 
-Result<ChangeSet> CaptureChanges(int upper_fd, const std::string& checkout,
+Result<ChangeSet> CaptureChanges(const ChangedTree& tree, const std::string& checkout,
                                  const Repository* repository, const CaptureLimits& limits) {
   Fd lower = TRY(sys::Open(checkout, O_RDONLY | O_DIRECTORY).Context("opening the checkout"));
   MemoryRepository memory = TRY(MemoryRepository::Create());
-  Collector collector(std::move(memory), upper_fd, lower.get(), limits);
+  Collector collector(std::move(memory), tree.fd, lower.get(), limits);
   UpperVisitor visitor;
   visitor.present = [&](const std::string& path) { return collector.Present(path); };
   visitor.gone = [&](const std::string& path) { return collector.Gone(path); };
@@ -134,7 +134,12 @@ Result<ChangeSet> CaptureChanges(int upper_fd, const std::string& checkout,
   };
   visitor.submodule = [&](const std::string& path) { collector.Submodule(path); };
   visitor.ignored = [&](const std::string&) { ++collector.changes().ignored_count; };
-  TRY(WalkUpper({.upper = upper_fd, .lower = lower.get()}, repository, limits.entries_max,
+  CopyFacts copy;
+  for (const std::string& path : tree.not_copied) {
+    if (path.starts_with(checkout + "/")) copy.left_out.push_back(path.substr(checkout.size() + 1));
+  }
+  if (tree.copied) copy.made = *tree.copied;
+  TRY(WalkUpper({tree.fd, lower.get(), tree.copied ? &copy : nullptr}, repository, limits.entries_max,
                 visitor));
   return collector.Finish();
 }

@@ -3,7 +3,10 @@
 // O(what changed), not O(repository).
 #pragma once
 
+#include <time.h>
+
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -59,7 +62,19 @@ struct ChangeSet {
   bool complete = true;
 };
 
-// `upper_fd` is a borrowed, open directory: the upper layer of an overlayfs whose lower layer is
+// What the agent worked on, and left.
+struct ChangedTree {
+  int fd = -1;  // Borrowed: an open directory.
+  // Set: the tree is a copy of the checkout, made before this time on that disk (ctime), and not a
+  // layer over it.
+  std::optional<timespec> copied = std::nullopt;
+  std::vector<std::string> not_copied = {};  // Paths in the checkout; absolute, without links.
+
+  // NOLINTNEXTLINE: a layer is the usual case.
+  ChangedTree(int upper_fd) : fd(upper_fd) {}
+};
+
+// `tree.fd` is the upper layer of an overlayfs whose lower layer is
 // `checkout`, mounted without redirect_dir and metacopy. Whiteouts are 0/0 character devices or, in
 // a directory whose overlay.opaque is "x", empty files with overlay.whiteout; both attribute
 // namespaces, user. and trusted., count. No process may still write to the layer. Its content is
@@ -68,14 +83,14 @@ struct ChangeSet {
 // read.
 //
 // The patch is against the files of `checkout` as they lie on disk, byte for byte; neither HEAD nor
-// attributes nor filters matter. `repository` is that checkout's, or null: then nothing counts as
-// ignored. Any `.git` is skipped, whatever it is; untracked files the checkout's own rules ignore
-// are skipped too. A change in a repository of its own inside the checkout, such as a submodule, is
-// left out and makes the set incomplete. Permission bits become 0644 or 0755 by the owner's execute
-// bit.
+// attributes nor filters matter. Of a copy, what is older than it and was not moved is not read.
+// `repository` is that checkout's, or null: then nothing counts as ignored. Any `.git` is skipped,
+// whatever it is; untracked files the checkout's own rules ignore are skipped too. A change in a
+// repository of its own inside the checkout, such as a submodule, is left out and makes the set
+// incomplete. Permission bits become 0644 or 0755 by the owner's execute bit.
 //
 // Errors: kIo, when a layer cannot be read at all.
-Result<ChangeSet> CaptureChanges(int upper_fd, const std::string& checkout,
+Result<ChangeSet> CaptureChanges(const ChangedTree& tree, const std::string& checkout,
                                  const Repository* repository, const CaptureLimits& limits);
 
 }  // namespace change

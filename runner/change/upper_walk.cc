@@ -71,6 +71,7 @@ struct Pending {
     kHiding,  // In the upper, and nothing of the lower shines through.
     kGone,    // In the lower only, deleted.
   } layer;
+  bool touched = false;  // Of a copy: it, or a directory above it, was changed or moved.
 };
 
 class Walk {
@@ -78,6 +79,7 @@ class Walk {
   Walk(WalkedLayers layers, const Repository* repository, int64_t entries_max,
        const UpperVisitor& visitor)
       : upper_(layers.upper),
+        copy_(layers.copy),
         lower_(layers.lower),
         repository_(repository),
         entries_left_(entries_max),
@@ -86,7 +88,7 @@ class Walk {
 
   Status Run() {
     has_gitmodules_ = ExistsIn(lower_, ".gitmodules");
-    Push({"", Pending::Layer::kMerged});
+    Push({"", copy_ != nullptr ? Pending::Layer::kHiding : Pending::Layer::kMerged});
     while (!pending_.empty()) {
       Pending next = std::move(pending_.back());
       pending_.pop_back();
@@ -121,6 +123,23 @@ class Walk {
     return std::move(names).value();
   }
 
+  // Whether the copy's file was changed, or the directory moved, since it was made.
+  bool Touched(const struct stat& st) const {
+    return copy_ == nullptr || std::pair(st.st_ctim.tv_sec, st.st_ctim.tv_nsec) >=
+                                   std::pair(copy_->made.tv_sec, copy_->made.tv_nsec);
+  }
+
+  // Whether a copy of the lower layer has nothing at `path` of what is there: another file system
+  // is mounted there, or it was left out.
+  bool NotCopied(int lower_directory, const std::string& path, const std::string& name) const {
+    if (copy_ == nullptr) return false;
+    const std::vector<std::string>& left = copy_->left_out;
+    if (std::find(left.begin(), left.end(), path) != left.end()) return true;
+    if (lower_directory < 0) return false;
+    Result<Fd> same = sys::OpenUnmounted(lower_directory, name, O_PATH | O_NOFOLLOW);
+    return !same.ok() && same.error().os_error == EXDEV;
+  }
+
   // True when the path is not to be looked at, after telling why. `own`: it is the agent's, not the
   // lower layer's.
   bool Skip(const std::string& path, const std::string& name, bool own) {
@@ -136,7 +155,7 @@ class Walk {
     return true;
   }
 
-  bool Ignored(const std::string& path, bool directory) {
+  bool Ignored(const std::string& path, bool directory, bool counts = true) {
     if (repository_ == nullptr || !repository_->Ignores(directory ? path + "/" : path))
       return false;
     if (submodules_.Holds(path) ? submodules_.Tracks(path)
@@ -144,7 +163,7 @@ class Walk {
                                 : repository_->Tracks(path)) {
       return false;
     }
-    visitor_.ignored(path);
+    if (counts) visitor_.ignored(path);
     return true;
   }
 
@@ -181,7 +200,7 @@ class Walk {
   Status HideLower(int lower_directory, const std::string& path, const std::string& name) {
     struct stat st {};
     if (::fstatat(lower_directory, name.c_str(), &st, AT_SYMLINK_NOFOLLOW) != 0) return Ok();
-    if (Skip(path, name, false)) return Ok();
+    if (Skip(path, name, false) || NotCopied(lower_directory, path, name)) return Ok();
     if (S_ISDIR(st.st_mode)) {
       Push({path, Pending::Layer::kGone});
       return Ok();
@@ -201,12 +220,12 @@ class Walk {
     Result<Fd> opened = OpenDirectory(lower_, item.path, Unreadable::kFail);
     if (opened.ok()) lower = std::move(opened).value();
     NoteSubmodule(lower.get(), item.path);
-    char mark = OverlayMark(upper_directory, "opaque");
+    char mark = copy_ != nullptr ? '\0' : OverlayMark(upper_directory, "opaque");
     bool hiding = item.layer == Pending::Layer::kHiding || (mark == 'y' && !item.path.empty());
     std::vector<std::string> names = Names(upper_directory, item.path);
     for (const std::string& name : names) {
-      TRY(VisitEntry(upper_directory, lower.get(), Join(item.path, name), name, hiding,
-                     mark == 'x'));
+      TRY(VisitEntry(upper_directory, lower.get(), Join(item.path, name), name,
+                     {hiding, mark == 'x', item.touched}));
     }
     if (!hiding || !lower.valid()) return Ok();
     for (const std::string& name : Names(lower.get(), item.path)) {
@@ -216,30 +235,39 @@ class Walk {
     return Ok();
   }
 
+  struct Around {
+    bool hiding = false;
+    bool marked_whiteouts = false;
+    bool touched = false;
+  };
+
   // `lower_directory` is -1 when the lower layer has no directory here.
   Status VisitEntry(int upper_directory, int lower_directory, const std::string& path,
-                    const std::string& name, bool hiding, bool marked_whiteouts) {
+                    const std::string& name, const Around& around) {
     struct stat st {};
     if (::fstatat(upper_directory, name.c_str(), &st, AT_SYMLINK_NOFOLLOW) != 0) {
       visitor_.left_out(path, "cannot be read", true);
       return Ok();
     }
-    bool whiteout = IsWhiteout(upper_directory, name, st, marked_whiteouts);
+    bool whiteout = IsWhiteout(upper_directory, name, st, around.marked_whiteouts);
     if (Skip(path, name, !whiteout)) return Ok();
+    if (NotCopied(lower_directory, path, name)) return Ok();
     struct stat below {};
     bool has_lower = lower_directory >= 0 &&
                      ::fstatat(lower_directory, name.c_str(), &below, AT_SYMLINK_NOFOLLOW) == 0;
+    bool touched = around.touched || Touched(st);
     if (S_ISDIR(st.st_mode)) {
       bool over_directory = has_lower && S_ISDIR(below.st_mode);
       if (has_lower && !over_directory) TRY(HideLower(lower_directory, path, name));
-      if (Ignored(path, true)) return Ok();
-      bool hides = !over_directory || hiding;
-      Push({path, hides ? Pending::Layer::kHiding : Pending::Layer::kMerged});
+      if (Ignored(path, true, touched || !over_directory)) return Ok();
+      bool hides = !over_directory || around.hiding;
+      Push({path, hides ? Pending::Layer::kHiding : Pending::Layer::kMerged, touched});
       return Ok();
     }
     bool file = !whiteout && GitMode(st.st_mode) != 0;
     // A file over a file is one change; anything else takes away what was there.
     bool over_file = has_lower && GitMode(below.st_mode) != 0;
+    if (file && over_file && !touched) return Ok();
     if (has_lower && !(file && over_file)) TRY(HideLower(lower_directory, path, name));
     if (whiteout) return Ok();
     if (!file) {
@@ -264,6 +292,7 @@ class Walk {
   }
 
   int upper_;
+  const CopyFacts* copy_;
   int lower_;
   const Repository* repository_;
   int64_t entries_left_;

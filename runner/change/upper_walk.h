@@ -2,9 +2,12 @@
 // Finds every path the upper layer of an overlay touches. Internal to change/.
 #pragma once
 
+#include <time.h>
+
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "change/repository.h"
@@ -26,14 +29,21 @@ struct UpperVisitor {
   std::function<void(const std::string& path)> ignored;
 };
 
+// Of a tree that is a copy of the lower one, not a layer over it.
+struct CopyFacts {
+  timespec made{};                    // What was changed since then (ctime) may differ.
+  std::vector<std::string> left_out;  // Relative paths of the lower tree that are not in it.
+};
+
 // Directories, borrowed.
 struct WalkedLayers {
   int upper;
   int lower;
+  const CopyFacts* copy = nullptr;  // Null: `upper` is a layer.
 };
 
-// Looks at no more than `entries_max` entries. The rules
-// of CaptureChanges() apply. The depth of a tree costs neither stack nor descriptors.
+// Looks at no more than `entries_max` entries. The rules of CaptureChanges() apply. The depth of a
+// tree costs neither stack nor descriptors.
 Status WalkUpper(WalkedLayers layers, const Repository* repository, int64_t entries_max,
                  const UpperVisitor& visitor);
 

@@ -166,6 +166,12 @@ Status CheckRequest(const run::Request& request) {
   if (signer && request.image.empty()) {
     return Usage("this option requires an image", "--image REF");
   }
+  if (request.isolation != "namespaces" && request.isolation != "landlock") {
+    return Usage("--isolation: " + request.isolation + " is not a tier", "--isolation landlock");
+  }
+  if (request.isolation == "landlock" && !request.image.empty()) {
+    return Usage("--image needs --isolation namespaces");
+  }
   if (request.idle_timeout_s > request.timeout_s) {
     return Usage("--idle-timeout is longer than --timeout");
   }

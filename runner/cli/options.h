@@ -130,6 +130,13 @@ inline constexpr auto kRunOptions = std::to_array<RunOption>({
     {{"ca-file", "FILE", "",
       "The CA certificates (PEM) for verifying network services. If not given, the system's."},
      Text{&run::Request::ca_file}},
+    {{"isolation", "TIER", "namespaces",
+      "How the agent is kept apart from the host: `namespaces`, or `landlock` for hosts that "
+      "cannot "
+      "give a namespace, such as a default container. The agent then works on a copy of the "
+      "checkout, "
+      "among the host's own files. The tiers differ: see the threat model."},
+     Text{&run::Request::isolation}},
     {{"timeout", "DURATION", "20m", "How long the agent may run: `90s`, `20m`, `1h30m`."},
      Duration{&run::Request::timeout_s, false}},
     {{"idle-timeout", "DURATION", "off", "How long the agent may go without printing anything."},

@@ -81,6 +81,8 @@ Task<void> ServeCaptured(Services& services, Fd socket) {
   Stream client(services.loop, std::move(socket));
   if (!local.has_value() || !remote.has_value()) co_return;  // Gone already.
   caller::Owner owner = co_await services.identities.Ask(*local, *remote);
+  // Where the kernel could not say it, the supervisor does.
+  if (owner.destination.port != 0) remote = owner.destination;
   // Every address has our name server at that port, over TCP as over UDP.
   if (remote->port == kDnsPort) {
     co_await ServeNameStream(services, owner, client);

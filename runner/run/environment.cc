@@ -147,7 +147,7 @@ void AddImageVariables(const RunImage& image,
 std::vector<std::pair<std::string, std::string>> AgentEnvironment(
     const Request& request, const agent::AgentPlan& plan, const AgentProgram& program,
     const Programs& programs, const std::vector<std::pair<std::string, std::string>>& credentials,
-    const RunImage* image) {
+    const RunImage* image, const sandbox::Places& places) {
   std::string proxy =
       std::string("http://") + sandbox::kProxyAddress + ":" + std::to_string(sandbox::kProxyPort);
   std::string path =
@@ -159,13 +159,13 @@ std::vector<std::pair<std::string, std::string>> AgentEnvironment(
   }
   std::vector<std::pair<std::string, std::string>> variables = {
       {"PATH", path},
-      {"HOME", sandbox::kHome},
+      {"HOME", places.home},
       {"USER", "sandbox"},
       {"LOGNAME", "sandbox"},
       {"SHELL", bash ? "/bin/bash" : "/bin/sh"},
       {"TERM", "dumb"},
       {"LANG", "C.UTF-8"},
-      {"TMPDIR", "/tmp"},
+      {"TMPDIR", places.temporary},
       {"CI", "true"},
       {"OPENSHELL_SANDBOX", "1"},
       {"NODE_USE_ENV_PROXY", "1"},
@@ -179,15 +179,17 @@ std::vector<std::pair<std::string, std::string>> AgentEnvironment(
     variables.emplace_back(name, "127.0.0.1,localhost,::1");
   }
   for (const char* name : {"NODE_EXTRA_CA_CERTS", "DENO_CERT"}) {
-    variables.emplace_back(name, sandbox::kCaFile);
+    variables.emplace_back(name, places.ca_file);
   }
   for (const char* name : {"SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE",
                            "GIT_SSL_CAINFO", "PIP_CERT", "CARGO_HTTP_CAINFO", "AWS_CA_BUNDLE"}) {
-    variables.emplace_back(name, sandbox::kCaBundleFile);
+    variables.emplace_back(name, places.ca_bundle);
   }
   // The one variable that every Java reads, whatever starts it.
   variables.emplace_back("JAVA_TOOL_OPTIONS",
-                         std::string("-Djavax.net.ssl.trustStore=") + sandbox::kCaJavaFile);
+                         std::string("-Djavax.net.ssl.trustStore=") + places.ca_java);
+  // The C library's own resolver: no name service answers over UDP there.
+  if (!places.names_over_udp) variables.emplace_back("RES_OPTIONS", "use-vc timeout:1 attempts:1");
   auto set = [&](const std::string& name, const std::string& value) {
     for (auto& [known, old] : variables) {
       if (known == name) {

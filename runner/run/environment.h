@@ -48,11 +48,11 @@ void AddImageVariables(const RunImage& image,
 // `credentials` (RunCredentials::environment) says.
 // Placeholders stand for secrets; the proxy and certificate variables are OpenShell's (its child
 // environment). Without an image PATH is that of `programs`, before the usual one. The variables of
-// `image` (null: none) come last, but its PATH before the usual one.
+// `image` (null: none) come last, but its PATH before the usual one. `places` are the agent's own.
 std::vector<std::pair<std::string, std::string>> AgentEnvironment(
     const Request& request, const agent::AgentPlan& plan, const AgentProgram& program,
     const Programs& programs, const std::vector<std::pair<std::string, std::string>>& credentials,
-    const RunImage* image);
+    const RunImage* image, const sandbox::Places& places);
 
 // Files and directories on the host where this CI keeps tokens, from the variables it names them
 // in.

@@ -79,7 +79,7 @@ Recorder::Recorder(const Request& request)
   record.kernel = Kernel();
   record.started_at_ms = NowMs();
   record.agent.name = request.agent;
-  record.isolation.tier = "namespaces";
+  record.isolation.tier = request.isolation;
 }
 
 void Recorder::Phase(const char* phase) {

@@ -25,6 +25,7 @@ struct ProviderBinding {
 };
 
 struct Request {
+  std::string isolation = "namespaces";  // Or "landlock".
   std::string agent = "command";
   std::string prompt;
   std::string prompt_file;  // Exclusive with `prompt`.

@@ -263,18 +263,24 @@ Result<Plan> PrepareRun(Request request, Recorder& recorder) {
 }
 
 Result<sandbox::SandboxPlan> PrepareLayout(const Request& request, const Plan& plan,
-                                           const std::string& report_dir,
-                                           const std::string& ca_pem) {
+                                            const std::string& report_dir,
+                                            const std::string& ca_pem, const std::string& scratch) {
   sandbox::HostView host = sandbox::ReadHost(plan.checkout.path);
   Programs programs = FindRunPrograms(plan.program, plan.policy.parsed.policy.filesystem,
                                       plan.checkout.path, plan.in_image(), host);
   sandbox::SandboxRequest wanted;
+  sandbox::Places places;
+  if (request.isolation == "landlock") {
+    wanted.isolation = sandbox::Isolation::kLandlock;
+    wanted.scratch = scratch;
+    places = sandbox::PlacesIn(scratch);
+  }
   wanted.policy = plan.policy.parsed.policy;
   wanted.checkout = plan.checkout.path;
   if (plan.image) wanted.image = PlanImage(*plan.image);
   wanted.argv = plan.agent.argv;
   wanted.env = AgentEnvironment(request, plan.agent, plan.program, programs,
-                                plan.credentials.environment, plan.in_image());
+                                plan.credentials.environment, plan.in_image(), places);
   wanted.extra_read_only = std::move(programs.shown);
   wanted.notes = std::move(programs.notes);
   wanted.host_secrets = HostSecrets();
@@ -293,6 +299,15 @@ Result<sandbox::SandboxPlan> PrepareLayout(const Request& request, const Plan& p
   return sandbox::PlanSandbox(wanted, host);
 }
 
+// Tier landlock: the directory that is the agent's own.
+Result<std::optional<sandbox::ScratchDirectory>> MakeScratch(const Request& request,
+                                                             const Plan& plan) {
+  if (request.isolation != "landlock") return std::optional<sandbox::ScratchDirectory>();
+  return std::optional(
+      TRY(sandbox::ScratchDirectory::Make(sandbox::ReadHost(plan.checkout.path).scratch_places,
+                                          sandbox::ScratchDirectory::Use::kFiles)));
+}
+
 // The agent's standard input: a file, since a pipe would need somebody to fill it.
 Result<Fd> OpenInput(const std::string& text) {
   if (text.empty()) return sys::Open("/dev/null", O_RDONLY);
@@ -304,9 +319,9 @@ Result<Fd> OpenInput(const std::string& text) {
 }
 
 // Where the policy's programs are links, as the sandbox shows them before its agent can.
-Result<caller::ProgramLinks> FollowLinks(const policy::Policy& policy, pid_t init) {
-  Fd root = TRY(sys::Open("/proc/" + std::to_string(init) + "/root", O_PATH | O_DIRECTORY)
-                    .Context("looking into the sandbox"));
+Result<caller::ProgramLinks> FollowLinks(const policy::Policy& policy,
+                                          const sandbox::Sandbox& sandbox) {
+  Fd root = TRY(sandbox.OpenRoot());
   caller::ProgramLinks links = caller::FollowProgramLinks(policy, root.get());
   for (const std::string& warning : links.warnings) {
     logging::Warn("a program's link is not followed", {{"why", warning}});
@@ -338,6 +353,15 @@ change::GateLimits GatesOf(const Plan& plan) {
   return gates;
 }
 
+// What the agent worked on.
+change::ChangedTree TreeOf(const sandbox::Sandbox& sandbox, const std::string& report_dir) {
+  change::ChangedTree tree{sandbox.upper()};
+  if (!sandbox.copied()) return tree;
+  tree.copied = *sandbox.copied();
+  tree.not_copied = {report_dir};
+  return tree;
+}
+
 // The gateway lives under the run's limits, and takes over the only ways out of its sandbox.
 Status Connect(sandbox::Sandbox& sandbox, gateway::Gateway& gateway) {
   TRY(sandbox.Adopt(gateway.pid()).Context("limiting the gateway"));
@@ -365,22 +389,26 @@ Status RunAgent(const Request& request, ReportDirectory& directory, Recorder& re
       TRY(gateway::Gateway::Start(ConfigureGateway(plan, directory, std::move(identity_asks)))
               .Context("starting the gateway"));
   recorder.Phase("gateway");
-  sandbox::SandboxPlan layout = TRY(PrepareLayout(request, plan, directory.path, gateway.ca_pem())
+
+  std::optional<sandbox::ScratchDirectory> scratch = TRY(MakeScratch(request, plan));
+  sandbox::SandboxPlan layout = TRY(PrepareLayout(request, plan, directory.path, gateway.ca_pem(),
+                                                   scratch ? scratch->path() : "")
                                         .Context("planning the sandbox"));
   Fd input = TRY(OpenInput(plan.agent.stdin_text));
-  sandbox::Sandbox sandbox = TRY(
-      sandbox::Sandbox::Start(std::move(layout), std::move(input)).Context("starting the sandbox"));
+  sandbox::Sandbox sandbox = TRY(sandbox::Sandbox::Start(std::move(layout), std::move(input),
+                                                         gateway.pid(), std::move(scratch))
+                                     .Context("starting the sandbox"));
   recorder.Note(sandbox);
   TRY(Connect(sandbox, gateway));
   recorder.Phase("sandbox");
 
-  caller::ProgramLinks links = TRY(FollowLinks(plan.policy.parsed.policy, sandbox.init_pid()));
+  caller::ProgramLinks links = TRY(FollowLinks(plan.policy.parsed.policy, sandbox));
   TRY(sandbox.Go().Context("starting the agent"));
   recorder.Note(sandbox.connects(), links);
   recorder.secrets() = MaskOf(secrets);
   caller::ConnectionOwners owners(sandbox.init_pid(), sandbox.connects().descriptor() >= 0,
-                                  sandbox.TakeDiagnostics(), std::move(links));
-  logging::Info("agent started", {{"agent", request.agent}, {"isolation", "namespaces"}});
+                                   sandbox.TakeDiagnostics(), std::move(links));
+  logging::Info("agent started", {{"agent", request.agent}, {"isolation", request.isolation}});
   PolicyReload reload = NewReload(request, plan);
   OutputFiles files{plan.agent.streams_json ? directory.agent_jsonl.get() : -1,
                     directory.agent_log.get(), request.json ? STDERR_FILENO : STDOUT_FILENO};
@@ -401,7 +429,8 @@ Status RunAgent(const Request& request, ReportDirectory& directory, Recorder& re
   RunSigns signs{use.exhausted, use.refused_by};
   watch.emplace(signals, recorder, directory.path, end.processor_max, &sandbox.cgroup());
   change::ChangeSet changes =
-      TRY(change::CaptureChanges(sandbox.upper(), plan.checkout.path, plan.checkout.git(), {})
+      TRY(change::CaptureChanges(TreeOf(sandbox, directory.path), plan.checkout.path,
+                                 plan.checkout.git(), {})
               .Context("collecting the changes"));
   recorder.Note(changes);
   signs.nothing_changed = changes.files.empty() && changes.complete;
@@ -425,7 +454,8 @@ Result<int> PrintPlan(const Request& request) {
   Plan plan = TRY(PrepareRun(request, recorder));
   Result<std::string> report_dir = sys::RealPath(request.report_dir);  // It may not exist yet.
   sandbox::SandboxPlan layout =
-      TRY(PrepareLayout(request, plan, report_dir.ok() ? report_dir.value() : "", "")
+      TRY(PrepareLayout(request, plan, report_dir.ok() ? report_dir.value() : "", "",
+                         "/var/tmp/agentic-ci-scratch")
               .Context("planning the sandbox"));
   const report::PolicyRecord& policy = plan.policy.record;
   std::string text;

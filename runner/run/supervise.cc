@@ -156,9 +156,22 @@ bool Supervisor::Refuse(const sandbox::Connect& connect, const caller::Owner& ow
 
 // Lets the call go on or refuses it, unless an executable of its caller is still to be read.
 bool Supervisor::Pass(const sandbox::Connect& connect) {
-  std::optional<caller::Connector> connector = owners_.Examine(connect.thread, connect.socket);
+  std::optional<caller::Connector> connector;
+  {
+    sandbox::ActAsAgent agent(sandbox_.ids());
+    connector = owners_.Examine(connect.thread, connect.socket);
+  }
   if (connector && connector->pending) return false;
+  // What is brokered belongs to a caller that is known, or is not connected.
+  if (!connector && sandbox_.connects().brokered()) {
+    sandbox_.connects().Refuse(connect);
+    return true;
+  }
   if (connector && Refuse(connect, connector->owner)) return true;
+  if (sandbox_.connects().brokered()) {
+    connector->inode = connect.inode;
+    connector->owner.destination = {connect.target.address.bytes, connect.target.port};
+  }
   bool waited = sandbox_.connects().Continue(connect);
   // Before the gateway can ask: that is answered by this thread too.
   if (waited && connector) owners_.Remember(std::move(*connector));

@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
 #include <unistd.h>
@@ -71,6 +72,24 @@ bool RootOutside() {
   return fields >> inner >> outer && inner == 0 && outer == 0;
 }
 
+uid_t DrawFreeId() {
+  constexpr size_t kMapBytesMax = 65536;
+  constexpr uint32_t kFirst = 1'879'048'192;
+  constexpr uint32_t kCount = 1 << 24;
+  constexpr uint32_t kFirstSmall = 60'000;
+  constexpr uint32_t kCountSmall = 5'000;
+  uint32_t drawn = 0;
+  ENSURE(::getrandom(&drawn, sizeof drawn, 0) == sizeof drawn);
+  Result<std::string> text = sys::ReadFile("/proc/self/uid_map", kMapBytesMax);
+  std::istringstream fields(text.ok() ? text.value() : std::string());
+  uint64_t inner = 0;
+  uint64_t outer = 0;
+  uint64_t count = 0;
+  fields >> inner >> outer >> count;
+  bool large = inner <= kFirst && inner + count >= uint64_t{kFirst} + kCount;
+  return large ? kFirst + drawn % kCount : kFirstSmall + drawn % kCountSmall;
+}
+
 // By trying, because distributions carry features back to older kernels. What memfd_create(2) makes
 // lies on the kernel's own tmpfs.
 bool HoldsLayersInMemory() {
@@ -101,6 +120,7 @@ HostView ReadHost(const std::string& checkout) {
   host.uid = ::geteuid();
   host.gid = ::getegid();
   host.root = host.uid == 0 && RootOutside();
+  host.free_id = DrawFreeId();
   struct stat st {};
   if (::stat(checkout.c_str(), &st) == 0) {
     host.checkout_uid = st.st_uid;

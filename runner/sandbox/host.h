@@ -18,6 +18,9 @@ struct HostView {
   gid_t gid = 0;
   // The runner is root to the whole machine or container, not only in a user namespace of its own.
   bool root = false;
+  // An id that no account has, nor another run on this machine: drawn at random, as far from real
+  // accounts and from subordinate ids as this user namespace has any.
+  uid_t free_id = 0;
   uid_t checkout_uid = 0;  // Owner of the checkout.
   gid_t checkout_gid = 0;
   // What stands at an absolute path, the last component not followed.

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/fd.h"
+#include "sandbox/agent_process.h"
 #include "sandbox/plan.h"
 #include "sandbox/tree.h"
 
@@ -13,12 +14,9 @@ namespace sandbox {
 
 // What the sandbox's first process is born with, besides the plan.
 struct InitResources {
-  Fd control;  // To the supervisor (sandbox/control.h).
+  AgentResources agent;
   DiskLayers disk;
   std::vector<Fd> opened;  // Detached mounts, of each step whose source is not come by its path.
-  Fd input;                // The agent's standard streams.
-  Fd output;
-  Fd error;
   std::vector<sock_filter> filter;          // With every connect(2) free,
   std::vector<sock_filter> watched_filter;  // and watched; empty where this kernel cannot.
 };

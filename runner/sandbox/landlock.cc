@@ -11,14 +11,16 @@ namespace {
 
 Status AddRule(const Fd& ruleset, const LandlockRule& rule) {
   Fd path = TRY(sys::Open(rule.path, O_PATH));
-  uint64_t rights = rule.writable ? sys::landlock::kAllFiles : sys::landlock::kRead;
+  uint64_t rights = rule.writable ? sys::landlock::kAllFiles
+                    : rule.listed ? sys::landlock::kList
+                                  : sys::landlock::kRead;
   return sys::landlock::Allow(ruleset, path.get(), rights).Context(rule.path);
 }
 
 }  // namespace
 
-Result<Fd> BuildLandlock(const std::vector<LandlockRule>& rules, bool required) {
-  Fd ruleset = TRY(sys::landlock::CreateRuleset(0));
+Result<Fd> BuildLandlock(const std::vector<LandlockRule>& rules, bool required, uint64_t network) {
+  Fd ruleset = TRY(sys::landlock::CreateRuleset(network));
   if (!ruleset.valid()) {
     if (!required) return ruleset;
     return Error{Code::kUnsupported,

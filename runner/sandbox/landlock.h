@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -13,7 +14,8 @@ namespace sandbox {
 // A ruleset in which each rule's path may be read and executed, or also written. Paths are opened
 // now, so it must be built where they mean what the agent will see. A path that does not exist is
 // passed over, or an error when `required`. An invalid Fd: this kernel has no Landlock, which is an
-// error when `required`.
-Result<Fd> BuildLandlock(const std::vector<LandlockRule>& rules, bool required);
+// error when `required`. `network` (base/privileges.h) is denied, as far as this kernel can.
+Result<Fd> BuildLandlock(const std::vector<LandlockRule>& rules, bool required,
+                         uint64_t network = 0);
 
 }  // namespace sandbox

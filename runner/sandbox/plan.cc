@@ -8,6 +8,7 @@
 #include "sandbox/etc_files.h"
 #include "sandbox/host_tree.h"
 #include "sandbox/mask.h"
+#include "sandbox/plan_landlock.h"
 #include "sandbox/workdir.h"
 
 namespace sandbox {
@@ -68,7 +69,6 @@ class Tree {
   void PlanRepository();
   Status PlanWorkspace();
   Status PlanPolicyPaths();
-  Status CheckRequired(const std::string& path, PathKind kind) const;
   void PlanLandlock(const std::set<std::string>& read_only,
                     const std::set<std::string>& read_write);
   Status PlanTopLevelLinks();
@@ -300,7 +300,7 @@ Status Tree::PlanPolicyPaths() {
   for (const std::string& path : filesystem.read_write) read_write.insert(CleanPath(path));
 
   for (const std::string& path : read_only) {
-    TRY(CheckRequired(path, host_.kind(path)));
+    TRY(CheckRequired(request_, path, host_.kind(path)));
     if (!read_write.contains(path)) TRY(Show(path, false));
   }
   for (const std::string& path : read_write) TRY(Show(path, true));
@@ -308,15 +308,6 @@ Status Tree::PlanPolicyPaths() {
 
   PlanLandlock(read_only, read_write);
   return Ok();
-}
-
-Status Tree::CheckRequired(const std::string& path, PathKind kind) const {
-  bool required = request_.policy.landlock == policy::LandlockMode::kHardRequirement;
-  if (!required || IsPrivate(path) || kind != PathKind::kMissing) return Ok();
-  return Error{
-      Code::kInvalid,
-      path + " of the policy does not exist " + (request_.image ? "in the image" : "on this host"),
-      "remove it, or set landlock.compatibility: best_effort"};
 }
 
 void Tree::PlanLandlock(const std::set<std::string>& read_only,
@@ -365,7 +356,7 @@ Status Tree::PlanImagePaths() {
   std::set<std::string> read_write;
   for (const std::string& path : filesystem.read_only) {
     std::string clean = CleanPath(path);
-    TRY(CheckRequired(clean, request_.image->kind(clean)));
+    TRY(CheckRequired(request_, clean, request_.image->kind(clean)));
     read_only.insert(std::move(clean));
   }
   // OpenShell's additions, and what else /usr means where its parts are not merged.
@@ -437,6 +428,7 @@ Result<SandboxPlan> Tree::Plan() {
 }  // namespace
 
 Result<SandboxPlan> PlanSandbox(const SandboxRequest& request, const HostView& host) {
+  if (request.isolation == Isolation::kLandlock) return PlanLandlock(request, host);
   return Tree(request, host).Plan();
 }
 

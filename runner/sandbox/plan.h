@@ -17,17 +17,36 @@
 #include "policy/model/policy.h"
 #include "sandbox/host.h"
 #include "sandbox/limit/limits.h"
+#include "sandbox/network/network.h"
 
 namespace sandbox {
 
-// The sandbox's own places. The address is the one OpenShell documents for its proxy.
+// The sandbox's own places.
 inline constexpr char kHome[] = "/sandbox";
-inline constexpr char kProxyAddress[] = "10.200.0.1";
-inline constexpr uint16_t kProxyPort = 3128;
 inline constexpr size_t kCapturedPortsMax = 32;
 inline constexpr char kCaFile[] = "/etc/openshell-tls/openshell-ca.pem";
 inline constexpr char kCaBundleFile[] = "/etc/openshell-tls/ca-bundle.pem";
 inline constexpr char kCaJavaFile[] = "/etc/openshell-tls/ca-bundle.jks";
+
+// How the agent is kept apart from the host.
+enum class Isolation {
+  kNamespaces,  // It has a root, a network and processes of its own.
+  kLandlock,    // It works on the host's own paths, by rules.
+};
+
+// Where the agent finds what is its own.
+struct Places {
+  std::string home = kHome;
+  std::string temporary = "/tmp";
+  std::string ca_file = kCaFile;
+  std::string ca_bundle = kCaBundleFile;
+  std::string ca_java = kCaJavaFile;
+  bool names_over_udp = true;
+};
+// Those of tier landlock, in the run's directory on the host.
+Places PlacesIn(const std::string& scratch);
+// Where the checkout's copy is there.
+std::string CheckoutIn(const std::string& scratch);
 
 // One step of building the sandbox's file tree. Host paths are as on the host; targets are as the
 // agent will see them; scratch paths lie on the one size-limited memory file system of the run.
@@ -80,6 +99,7 @@ struct WorkspaceFile {
 struct LandlockRule {
   std::string path;
   bool writable = false;
+  bool listed = false;  // No more than the names in its directories.
 };
 
 // The image whose layers are the sandbox's root, in place of what the host has.
@@ -94,6 +114,8 @@ struct ImageRequest {
 
 // What the caller wants; everything is decided from this and from what the host looks like.
 struct SandboxRequest {
+  Isolation isolation = Isolation::kNamespaces;
+  std::string scratch;  // kLandlock: the run's own directory on the host, without links.
   policy::Policy policy;
   std::string checkout;  // Canonical absolute path.
   std::optional<ImageRequest> image;
@@ -116,6 +138,7 @@ struct SandboxRequest {
 };
 
 struct SandboxPlan {
+  Isolation isolation = Isolation::kNamespaces;
   uid_t inner_uid = 1000;  // As the agent sees itself.
   gid_t inner_gid = 1000;
   uid_t host_uid = 0;  // What that is on the host; never 0.
@@ -142,10 +165,17 @@ struct SandboxPlan {
   bool layers_on_disk = false;
   std::vector<std::string> scratch_places;
   std::vector<std::string> notes;  // What was left out and why, for the record.
+
+  // Of tier landlock.
+  std::string scratch;
+  std::vector<WorkspaceFile> scratch_files;  // Files of ours there; by absolute paths.
+  bool copies_checkout = true;               // Otherwise the agent gets an empty directory.
+  std::vector<std::string> not_copied;       // In the checkout; absolute.
+  bool pinned = false;                       // Its processors are its limit (Start decides).
 };
 
-// Fails with kUnsupported where this host or this user cannot give the `namespaces` tier, and with
-// kInvalid where the policy asks for what cannot be (a required path that does not exist).
+// Fails with kUnsupported where this host or this user cannot give the tier that was asked for, and
+// with kInvalid where the policy asks for what cannot be (a required path that does not exist).
 Result<SandboxPlan> PlanSandbox(const SandboxRequest& request, const HostView& host);
 
 }  // namespace sandbox

@@ -21,6 +21,7 @@
 #include "base/wire.h"
 #include "sandbox/control.h"
 #include "sandbox/init.h"
+#include "sandbox/limit/descendants.h"
 #include "sandbox/limit/usage.h"
 #include "sandbox/seccomp.h"
 #include "sandbox/tree_copy.h"
@@ -276,7 +277,16 @@ Result<std::vector<Fd>> Sandbox::OpenSources(SandboxPlan* plan) {
   return opened;
 }
 
-Result<Sandbox> Sandbox::Start(SandboxPlan plan, Fd input) {
+Result<Sandbox> Sandbox::Start(SandboxPlan plan, Fd input, pid_t helper,
+                               std::optional<ScratchDirectory> scratch) {
+  if (plan.isolation == Isolation::kNamespaces) {
+    return StartInNamespaces(std::move(plan), std::move(input));
+  }
+  ENSURE(scratch.has_value());
+  return StartByLandlock(std::move(plan), std::move(input), helper, std::move(*scratch));
+}
+
+Result<Sandbox> Sandbox::StartInNamespaces(SandboxPlan plan, Fd input) {
   Deadline deadline = Deadline::After(kBuildTimeout);
   Sandbox sandbox(Cgroup::Create(plan.limits), plan.limits);
   auto [ours, theirs] = TRY(sys::SocketPair());
@@ -291,10 +301,8 @@ Result<Sandbox> Sandbox::Start(SandboxPlan plan, Fd input) {
   resources.filter = TRY(BuildFilter(Connects::kFree, processors));
   Result<std::vector<sock_filter>> watched = BuildFilter(Connects::kWatched, processors);
   if (watched.ok()) resources.watched_filter = std::move(watched).value();
-  resources.control = std::move(theirs);
-  resources.input = std::move(input);
-  resources.output = std::move(output_write);
-  resources.error = std::move(error_write);
+  resources.agent = {std::move(theirs), std::move(input), std::move(output_write),
+                     std::move(error_write)};
 
   Child child = TRY(Clone(kNamespaces));
   if (child.pid == 0) RunInit(plan, std::move(resources));
@@ -332,6 +340,10 @@ Sandbox::Sandbox(Sandbox&& other) noexcept
       limits_(other.limits_),
       scratch_(std::move(other.scratch_)),
       disk_(std::move(other.disk_)),
+      broker_(std::move(other.broker_)),
+      ids_(other.ids_),
+      helper_(other.helper_),
+      copied_(other.copied_),
       processes_(std::move(other.processes_)),
       sockets_(std::move(other.sockets_)),
       segments_(std::move(other.segments_)),
@@ -356,7 +368,8 @@ Status Sandbox::Adopt(pid_t pid) const {
 Status Sandbox::Go() {
   TRY(sys::SendMessage(control_.get(), wire::Write(ControlKind::kGo)));
   Fd watch = TRY(Await(control_.get(), ControlKind::kWatch, Deadline::After(kBuildTimeout)));
-  connects_ = ConnectWatch(std::move(watch));
+  connects_ = broker_ ? ConnectWatch(std::move(watch), std::make_unique<Broker>(*broker_))
+                      : ConnectWatch(std::move(watch));
   TRY(Await(control_.get(), ControlKind::kStarted, Deadline::After(kBuildTimeout)));
   return Ok();
 }
@@ -372,6 +385,7 @@ std::optional<int> Sandbox::TakeEnd() {
 
 void Sandbox::Kill() {
   if (init_pid_ < 0) return;
+  if (broker_) return KillByInit();
   // Killing pid 1 of a pid namespace kills all of it; the wait returns when all of it is gone.
   (void)::syscall(SYS_pidfd_send_signal, pidfd_.get(), SIGKILL, nullptr, 0);
   while (::waitpid(init_pid_, nullptr, 0) < 0 && errno == EINTR) {
@@ -383,7 +397,7 @@ int64_t Sandbox::MemoryBytes(const ProcessUsage& used, const DiskUsage& disk) {
   int64_t known = used.own_bytes + sockets_.Measure() + MeasureDetachedSegments(segments_.get());
   if (!disk_.valid()) known += disk.bytes + disk.inode_bytes;
   if (known + used.shared_bytes <= limits_.memory_bytes) return known + used.shared_bytes;
-  return known + MeasureSharedMemory(processes_.get());
+  return known + SharedBytes();
 }
 
 std::optional<Limit> Sandbox::ReachedLimit(int64_t more_bytes) {
@@ -395,7 +409,7 @@ std::optional<Limit> Sandbox::ReachedLimit(int64_t more_bytes) {
   bool watch_pids = limits_.pids > 0 && !cgroup_.enforces("pids");
   bool alive = init_pid_ >= 0;
   if (!alive || (!watch_memory && !watch_pids)) return std::nullopt;
-  ProcessUsage used = MeasureProcesses(processes_.get());
+  ProcessUsage used = Measure();
   if (watch_memory && MemoryBytes(used, disk) + more_bytes > limits_.memory_bytes) {
     return Limit::kMemory;
   }
@@ -406,8 +420,27 @@ std::optional<Limit> Sandbox::ReachedLimit(int64_t more_bytes) {
 }
 
 DiskUsage Sandbox::Disk() {
+  ActAsAgent agent(ids_);
   return disk_.valid() ? disk_.Measure(init_pid_ >= 0 ? processes_.get() : -1)
                        : MeasureDisk(upper_.get());
+}
+
+// Of the sandbox's own /proc, all processes; of the host's, those that the agent started.
+std::optional<std::vector<pid_t>> Sandbox::Members() const {
+  if (!broker_) return std::nullopt;
+  return Descendants(init_pid_);
+}
+
+ProcessUsage Sandbox::Measure() const { return MeasureProcesses(processes_.get(), Members()); }
+
+int64_t Sandbox::SharedBytes() const {
+  ActAsAgent agent(ids_);
+  return MeasureSharedMemory(processes_.get(), Members());
+}
+
+Result<Fd> Sandbox::OpenRoot() const {
+  std::string root = broker_ ? "/" : "/proc/" + std::to_string(init_pid_) + "/root";
+  return sys::Open(root, O_PATH | O_DIRECTORY).Context("looking into the sandbox");
 }
 
 }  // namespace sandbox

@@ -11,7 +11,8 @@
 #include "base/deadline.h"
 #include "base/fd.h"
 #include "base/result.h"
-#include "sandbox/connect_watch.h"
+#include "sandbox/call/broker.h"
+#include "sandbox/call/connect_watch.h"
 #include "sandbox/limit/cgroup.h"
 #include "sandbox/limit/disk_watch.h"
 #include "sandbox/limit/usage.h"
@@ -36,7 +37,10 @@ class Sandbox {
  public:
   // Builds the sandbox up to the point where the agent could be started. `input` is what the agent
   // reads. Fails with kUnsupported and a hint where the host refuses what is needed.
-  static Result<Sandbox> Start(SandboxPlan plan, Fd input);
+  // `helper` is a process of the host's that works for the sandbox: it is never the agent's to
+  // signal. `scratch`, of a plan for tier landlock, is where its `scratch` is.
+  static Result<Sandbox> Start(SandboxPlan plan, Fd input, pid_t helper = -1,
+                               std::optional<ScratchDirectory> scratch = std::nullopt);
 
   Sandbox(Sandbox&& other) noexcept;
   Sandbox& operator=(Sandbox&&) = delete;
@@ -71,8 +75,17 @@ class Sandbox {
   // Kills everything inside and waits until the kernel has removed it. Idempotent.
   void Kill();
 
-  // The upper directory of the workspace's overlay; valid after Kill() too.
+  // The upper directory of the workspace's overlay, or (see copied()) the checkout's copy; valid
+  // after Kill() too.
   int upper() const { return upper_.get(); }
+  // When the agent works on a copy: what has not changed since then has not changed at all. Times
+  // of change (ctime) on that disk.
+  const std::optional<timespec>& copied() const { return copied_; }
+
+  // For looking into its processes.
+  const AgentIds& ids() const { return ids_; }
+  // The agent's root directory, as the supervisor reaches it.
+  Result<Fd> OpenRoot() const;
 
   const Cgroup& cgroup() const { return cgroup_; }
   const std::vector<Control>& controls() const { return controls_; }
@@ -88,6 +101,16 @@ class Sandbox {
  private:
   Sandbox(Cgroup cgroup, const SandboxLimits& limits)
       : cgroup_(std::move(cgroup)), limits_(limits) {}
+  static Result<Sandbox> StartInNamespaces(SandboxPlan plan, Fd input);
+  static Result<Sandbox> StartByLandlock(SandboxPlan plan, Fd input, pid_t helper,
+                                         ScratchDirectory scratch);
+  Result<int64_t> PrepareScratch(const SandboxPlan& plan);
+  Result<int64_t> CopyWorkspace(const SandboxPlan& plan);
+  Status OpenLoopbackDoors();
+  void KillByInit();
+  std::optional<std::vector<pid_t>> Members() const;
+  ProcessUsage Measure() const;
+  int64_t SharedBytes() const;
   Result<std::string> AwaitDoors(Deadline deadline);
   Result<DiskLayers> MakeDiskLayers(const SandboxPlan& plan);
   Status CopyCheckout(const std::string& why, SandboxPlan* plan);
@@ -100,7 +123,12 @@ class Sandbox {
   SandboxLimits limits_;
   std::optional<ScratchDirectory> scratch_;
   DiskWatch disk_;
-  Fd processes_;         // The sandbox's own /proc,
+  // Tier landlock: what the broker is to know, until Go().
+  std::optional<BrokerSetup> broker_;
+  AgentIds ids_;
+  pid_t helper_ = -1;
+  std::optional<timespec> copied_;
+  Fd processes_;         // The sandbox's own /proc, or that of all processes,
   SocketMeter sockets_;  // and what else usage.h measures.
   Fd segments_;
   pid_t init_pid_ = -1;

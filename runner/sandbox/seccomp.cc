@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/seccomp.h>
+#include <netinet/in.h>
 #include <sched.h>
 #include <seccomp.h>
 #include <sys/mman.h>
@@ -19,6 +20,7 @@
 #include "base/fd.h"
 #include "base/free_with.h"
 #include "base/sys.h"
+#include "sandbox/call/file_call.h"
 
 namespace sandbox {
 namespace {
@@ -86,6 +88,40 @@ constexpr auto kAlsoDenied = std::to_array<int>({
     SCMP_SYS(move_pages),
 });
 
+// Of the System V objects and message queues of the whole container; they would outlive the run.
+constexpr auto kSharedDenied = std::to_array<int>({
+    SCMP_SYS(shmget),
+    SCMP_SYS(shmat),
+    SCMP_SYS(shmctl),
+    SCMP_SYS(semget),
+    SCMP_SYS(semop),
+    SCMP_SYS(semtimedop),
+    SCMP_SYS(semctl),
+    SCMP_SYS(msgget),
+    SCMP_SYS(msgsnd),
+    SCMP_SYS(msgrcv),
+    SCMP_SYS(msgctl),
+    SCMP_SYS(mq_open),
+    SCMP_SYS(mq_unlink),
+});
+
+// Newer ways to change what a path leads to, by number: libseccomp does not know them.
+constexpr auto kNewFileCalls = std::to_array<int>({
+    452,  // fchmodat2
+    463,  // setxattrat
+    466,  // removexattrat
+    469,  // file_setattr
+});
+
+constexpr auto kAttributeCalls = std::to_array<int>({
+    SCMP_SYS(setxattr),
+    SCMP_SYS(lsetxattr),
+    SCMP_SYS(fsetxattr),
+    SCMP_SYS(removexattr),
+    SCMP_SYS(lremovexattr),
+    SCMP_SYS(fremovexattr),
+});
+
 // Socket families that reach the kernel's oldest code, or past the network namespace (VSOCK).
 constexpr auto kDeniedFamilies = std::to_array<int>({
     AF_PACKET,
@@ -151,33 +187,28 @@ scmp_arg_cmp IntArgument(unsigned index, int value) {
   return Argument(index, SCMP_CMP_MASKED_EQ, 0xffffffff, static_cast<uint32_t>(value));
 }
 
+scmp_arg_cmp Flag(unsigned index, uint64_t flag) {
+  return Argument(index, SCMP_CMP_MASKED_EQ, flag, flag);
+}
+
 // The sandbox's first process has the agent's user id, which is all that these calls ask for:
 // limits of its own would end it, and a low priority keep it from telling that the agent has ended.
-void ProtectFirstProcess(Rules& rules) {
-  constexpr int kFirst = 1;
+void ProtectProcess(Rules& rules, int process) {
   constexpr int kIoprioWhoUser = 3;
   // Also against the processes of the same user beside it: nothing needs that.
   rules.DenyWhere(SCMP_SYS(prlimit64), std::array{Argument(0, SCMP_CMP_NE, 0)});
   for (int call : {SCMP_SYS(sched_setaffinity), SCMP_SYS(sched_setattr), SCMP_SYS(sched_setparam),
                    SCMP_SYS(sched_setscheduler)}) {
-    rules.DenyWhere(call, std::array{IntArgument(0, kFirst)});
+    rules.DenyWhere(call, std::array{IntArgument(0, process)});
   }
   for (auto [call, user] : {std::pair(SCMP_SYS(setpriority), static_cast<int>(PRIO_USER)),
                             std::pair(SCMP_SYS(ioprio_set), kIoprioWhoUser)}) {
     rules.DenyWhere(call, std::array{IntArgument(0, user)});
-    rules.DenyWhere(call, std::array{IntArgument(1, kFirst)});
+    rules.DenyWhere(call, std::array{IntArgument(1, process)});
   }
 }
 
-void AddRules(Rules& rules) {
-  ProtectFirstProcess(rules);
-  for (int call : kOpenShellDenied) rules.Deny(call);
-  for (int call : kAlsoDenied) rules.Deny(call);
-  rules.Deny(SCMP_SYS(clone3), ENOSYS);
-  for (int family : kDeniedFamilies) {
-    rules.DenyWhere(SCMP_SYS(socket), std::array{IntArgument(0, family)});
-    rules.DenyWhere(SCMP_SYS(socketpair), std::array{IntArgument(0, family)});
-  }
+void DenySockets(Rules& rules) {
   rules.DenyWhere(SCMP_SYS(socket),
                   std::array{IntArgument(0, AF_NETLINK), Argument(2, SCMP_CMP_NE, 0)});
   // A raw socket needs a capability the agent lacks; said here too, so that one bug is not enough.
@@ -185,6 +216,19 @@ void AddRules(Rules& rules) {
                                                Argument(1, SCMP_CMP_MASKED_EQ, 0xf, SOCK_RAW)});
   rules.DenyWhere(SCMP_SYS(socket), std::array{IntArgument(0, AF_INET6),
                                                Argument(1, SCMP_CMP_MASKED_EQ, 0xf, SOCK_RAW)});
+}
+
+void AddRules(Rules& rules, bool brokered) {
+  constexpr int kFirst = 1;
+  ProtectProcess(rules, kFirst);
+  for (int call : kOpenShellDenied) rules.Deny(call);
+  for (int call : kAlsoDenied) rules.Deny(call);
+  rules.Deny(SCMP_SYS(clone3), ENOSYS);
+  for (int family : kDeniedFamilies) {
+    if (!brokered) rules.DenyWhere(SCMP_SYS(socket), std::array{IntArgument(0, family)});
+    rules.DenyWhere(SCMP_SYS(socketpair), std::array{IntArgument(0, family)});
+  }
+  if (!brokered) DenySockets(rules);
   rules.DenyWhere(SCMP_SYS(execveat),
                   std::array{Argument(4, SCMP_CMP_MASKED_EQ, AT_EMPTY_PATH, AT_EMPTY_PATH)});
   constexpr uint64_t kNewNamespaces = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET |
@@ -198,9 +242,7 @@ void AddRules(Rules& rules) {
   rules.DenyWhere(SCMP_SYS(prctl), std::array{IntArgument(0, PR_SET_SECCOMP)});
   // connect(2) is the one way to connect: what is looked at there would not see this one. Without
   // TCP Fast Open in the kernel the answer is the same, and programs then connect first.
-  auto fast_open = [](unsigned index) {
-    return std::array{Argument(index, SCMP_CMP_MASKED_EQ, MSG_FASTOPEN, MSG_FASTOPEN)};
-  };
+  auto fast_open = [](unsigned index) { return std::array{Flag(index, MSG_FASTOPEN)}; };
   rules.DenyWhere(SCMP_SYS(sendto), fast_open(3), EOPNOTSUPP);
   rules.DenyWhere(SCMP_SYS(sendmsg), fast_open(2), EOPNOTSUPP);
   rules.DenyWhere(SCMP_SYS(sendmmsg), fast_open(3), EOPNOTSUPP);
@@ -212,9 +254,59 @@ void AddRules(Rules& rules) {
   }
 }
 
+void DenySignals(Rules& rules, const std::vector<pid_t>& spared) {
+  for (int call : {SCMP_SYS(kill), SCMP_SYS(tkill), SCMP_SYS(tgkill), SCMP_SYS(rt_sigqueueinfo),
+                   SCMP_SYS(rt_tgsigqueueinfo)}) {
+    rules.DenyWhere(call, std::array{IntArgument(0, -1)});
+    for (pid_t process : spared) {
+      rules.DenyWhere(call, std::array{IntArgument(0, process)});
+      rules.DenyWhere(call, std::array{IntArgument(0, -process)});
+    }
+  }
+}
+
+void AddSharedHostRules(Rules& rules, const SharedHost& shared) {
+  for (int call : {SCMP_SYS(socket), SCMP_SYS(bind), SCMP_SYS(listen)}) rules.Tell(call);
+  for (int call : kSharedDenied) rules.Deny(call, ENOSYS);
+  // A datagram could be sent to any address, whatever its socket is connected to.
+  for (int type : {SOCK_DGRAM, SOCK_RAW}) {
+    rules.DenyWhere(SCMP_SYS(socketpair),
+                    std::array{Argument(1, SCMP_CMP_MASKED_EQ, 0xf, static_cast<uint64_t>(type))});
+  }
+  // Routes of the sender's choice, and another protocol in the place of TCP.
+  constexpr int kTcpUlp = 31;
+  for (auto [level, option] :
+       {std::pair<int, int>(IPPROTO_IP, IP_OPTIONS), std::pair<int, int>(IPPROTO_IPV6, IPV6_RTHDR),
+        std::pair<int, int>(IPPROTO_TCP, kTcpUlp)}) {
+    rules.DenyWhere(SCMP_SYS(setsockopt), std::array{IntArgument(1, level), IntArgument(2, option)},
+                    ENOPROTOOPT);
+  }
+  for (int command : {F_SETOWN, F_SETOWN_EX}) {
+    rules.DenyWhere(SCMP_SYS(fcntl), std::array{IntArgument(1, command)});
+  }
+  constexpr int kSetOwner = 0x8901;  // FIOSETOWN
+  constexpr int kSetGroup = 0x8902;  // SIOCSPGRP
+  for (int request : {kSetOwner, kSetGroup}) {
+    rules.DenyWhere(SCMP_SYS(ioctl), std::array{IntArgument(1, request)});
+  }
+  for (pid_t process : shared.spared) ProtectProcess(rules, process);
+  if (shared.signals) DenySignals(rules, shared.spared);
+  if (shared.truncates) rules.Deny(SCMP_SYS(truncate));
+  if (!shared.own_files) return;
+  for (int call : FileCalls()) rules.Tell(call);
+  for (int call : kNewFileCalls) rules.Deny(call, ENOSYS);
+  for (int call : kAttributeCalls) rules.Deny(call, EOPNOTSUPP);
+  constexpr int kSetFlags = 0x40086602;       // FS_IOC_SETFLAGS
+  constexpr int kSetAttributes = 0x401c5820;  // FS_IOC_FSSETXATTR
+  for (int request : {kSetFlags, kSetAttributes}) {
+    rules.DenyWhere(SCMP_SYS(ioctl), std::array{IntArgument(1, request)});
+  }
+}
+
 }  // namespace
 
-Result<std::vector<sock_filter>> BuildFilter(Connects connects, Processors processors) {
+Result<std::vector<sock_filter>> BuildFilter(Connects connects, Processors processors,
+                                             const SharedHost* shared) {
   Context context(::seccomp_init(SCMP_ACT_ALLOW));
   if (context == nullptr) return Error{Code::kIo, "seccomp_init failed"};
   // 32-bit and x32 calls would go around a filter written for this architecture: refused outright.
@@ -224,8 +316,9 @@ Result<std::vector<sock_filter>> BuildFilter(Connects connects, Processors proce
   // A binary tree instead of a list: the filter runs on every system call of every build.
   (void)::seccomp_attr_set(context.get(), SCMP_FLTATR_CTL_OPTIMIZE, 2);
   Rules rules(context.get());
-  AddRules(rules);
-  if (connects == Connects::kWatched) rules.Tell(SCMP_SYS(connect));
+  AddRules(rules, connects == Connects::kBrokered);
+  if (connects != Connects::kFree) rules.Tell(SCMP_SYS(connect));
+  if (shared != nullptr) AddSharedHostRules(rules, *shared);
   if (processors == Processors::kPinned) rules.Deny(SCMP_SYS(sched_setaffinity));
   if (rules.status() < 0) return Errno("seccomp_rule_add", -rules.status());
 
@@ -247,12 +340,16 @@ Result<Fd> ApplyFilter(const std::vector<sock_filter>& filter, Connects connects
   program.filter = const_cast<sock_filter*>(filter.data());
   // A call that the supervisor has begun to look at is not begun anew for every signal: Go's
   // runtime sends itself a hundred a second.
-  unsigned flags = connects == Connects::kWatched
-                       ? SECCOMP_FILTER_FLAG_NEW_LISTENER | SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV
-                       : 0;
+  unsigned flags = SECCOMP_FILTER_FLAG_NEW_LISTENER | SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV;
+  if (connects == Connects::kFree) flags = 0;
   long listener = ::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &program);
+  if (listener < 0 && errno == EINVAL && connects == Connects::kBrokered) {
+    // Before Linux 5.19 such a call may be asked for twice: the second time it is connected.
+    flags = SECCOMP_FILTER_FLAG_NEW_LISTENER;
+    listener = ::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &program);
+  }
   if (listener < 0) return Errno("seccomp");
-  return connects == Connects::kWatched ? Fd(static_cast<int>(listener)) : Fd();
+  return connects == Connects::kFree ? Fd() : Fd(static_cast<int>(listener));
 }
 
 }  // namespace sandbox

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <linux/filter.h>
+#include <sys/types.h>
 
 #include <vector>
 
@@ -13,21 +14,35 @@ namespace sandbox {
 // What the filter does with connect(2).
 enum class Connects {
   kFree,
-  kWatched,  // The caller waits until the owner of the filter's listener has seen it.
+  kWatched,   // The caller waits until the owner of the filter's listener has seen it.
+  kBrokered,  // Likewise, and with every other call about sockets and files that it carries out.
 };
 
 // Whether the agent may choose the processors it runs on: not where they are its limit.
 enum class Processors { kFree, kPinned };
 
+// What the filter adds where no namespace holds the agent: it shares ids, network, processes and
+// System V objects with what else runs on the host.
+struct SharedHost {
+  bool own_files =
+      false;  // Its user owns files elsewhere: changes of modes and times are brokered.
+  bool truncates = false;  // Landlock cannot keep it from truncating them (before ABI 3).
+  bool signals = false;    // It may signal others of its user: Landlock cannot forbid it (ABI 6).
+  std::vector<pid_t> spared = {};  // Ours, which it shall never reach.
+};
+
 // The agent's system-call filter as a program for the kernel: everything is allowed except what
 // OpenShell's child filter denies (EPERM), what else attacks the kernel from a container, and
 // `clone3`, which answers ENOSYS so that programs fall back to `clone`, whose flags can be read.
+// `shared`: null where namespaces hold the agent; otherwise `connects` is kBrokered.
 Result<std::vector<sock_filter>> BuildFilter(Connects connects,
-                                             Processors processors = Processors::kFree);
+                                             Processors processors = Processors::kFree,
+                                             const SharedHost* shared = nullptr);
 
 // Installs it for the calling process and all it starts. Needs no_new_privs. `connects` as it was
-// built; gives the listener of kWatched (sandbox/connect_watch.h). There can be one for a process
-// and all above it: where a container's runtime has it already, this fails and installs nothing.
+// built; gives the listener, but for kFree (sandbox/call/connect_watch.h). There can be one for a
+// process and all above it: where a container's runtime has it already, this fails and installs
+// nothing.
 Result<Fd> ApplyFilter(const std::vector<sock_filter>& filter, Connects connects);
 
 }  // namespace sandbox

@@ -16,6 +16,15 @@ std::string CleanPath(const std::string& path) {
   return clean.empty() ? "/" : clean;
 }
 
+Status CheckRequired(const SandboxRequest& request, const std::string& path, PathKind kind) {
+  bool required = request.policy.landlock == policy::LandlockMode::kHardRequirement;
+  if (!required || IsPrivate(path) || kind != PathKind::kMissing) return Ok();
+  return Error{
+      Code::kInvalid,
+      path + " of the policy does not exist " + (request.image ? "in the image" : "on this host"),
+      "remove it, or set landlock.compatibility: best_effort"};
+}
+
 Result<WorkdirAccess> DecideWorkdir(const policy::FilesystemPolicy& filesystem,
                                     const std::vector<LandlockRule>& rules,
                                     const std::string& checkout) {

@@ -14,6 +14,10 @@ namespace sandbox {
 // "/a//b/./" -> "/a/b". The policy parser has already refused "..".
 std::string CleanPath(const std::string& path);
 
+// Fails with kInvalid where `path`, at which `kind` stands, is missing and the policy demands that
+// each of its paths exists.
+Status CheckRequired(const SandboxRequest& request, const std::string& path, PathKind kind);
+
 enum class WorkdirAccess {
   kWritable,
   kReadOnly,

@@ -50,9 +50,15 @@ std::string ReadAt(int directory, const std::string& path) {
   return text.ok() ? std::move(text).value() : std::string();
 }
 
+using Members = std::optional<std::vector<pid_t>>;
+
 // Tells `take` the text of PID/`name` for each process.
-void ForEachFile(int processes, const std::string& name,
+void ForEachFile(int processes, const Members& members, const std::string& name,
                  const std::function<void(const std::string&)>& take) {
+  if (members) {
+    for (pid_t pid : *members) take(ReadAt(processes, std::to_string(pid) + "/" + name));
+    return;
+  }
   Result<Fd> copy = sys::OpenAt(processes, ".", O_RDONLY | O_DIRECTORY);
   if (!copy.ok()) return;
   Directory entries(::fdopendir(copy.value().get()));
@@ -79,9 +85,9 @@ Result<Fd> OpenProcesses(pid_t init) {
   return processes;
 }
 
-ProcessUsage MeasureProcesses(int processes) {
+ProcessUsage MeasureProcesses(int processes, const Members& members) {
   ProcessUsage usage;
-  ForEachFile(processes, "status", [&](const std::string& status) {
+  ForEachFile(processes, members, "status", [&](const std::string& status) {
     int64_t threads = FieldOf(status, "Threads:");
     usage.tasks += threads;
     usage.own_bytes += threads * kTaskBytes;
@@ -93,9 +99,9 @@ ProcessUsage MeasureProcesses(int processes) {
   return usage;
 }
 
-int64_t MeasureSharedMemory(int processes) {
+int64_t MeasureSharedMemory(int processes, const Members& members) {
   int64_t kilobytes = 0;
-  ForEachFile(processes, "smaps_rollup",
+  ForEachFile(processes, members, "smaps_rollup",
               [&](const std::string& sums) { kilobytes += FieldOf(sums, "Pss_Shmem:"); });
   return 1024 * kilobytes;
 }

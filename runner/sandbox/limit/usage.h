@@ -5,7 +5,9 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <optional>
 #include <utility>
+#include <vector>
 
 #include "base/fd.h"
 #include "base/result.h"
@@ -20,11 +22,13 @@ struct ProcessUsage {
   int64_t shared_bytes = 0;  // Shared memory, as often as processes have it mapped.
   int64_t tasks = 0;         // Processes and threads.
 };
-// Sums over the processes that `processes` lists (OpenProcesses).
-ProcessUsage MeasureProcesses(int processes);
+// Sums over the processes that `processes` lists (OpenProcesses), or over `members` of them.
+ProcessUsage MeasureProcesses(int processes,
+                              const std::optional<std::vector<pid_t>>& members = std::nullopt);
 // The shared memory that they have mapped, each page once. Walks page tables, so it is asked for
 // only where shared_bytes is too much.
-int64_t MeasureSharedMemory(int processes);
+int64_t MeasureSharedMemory(int processes,
+                            const std::optional<std::vector<pid_t>>& members = std::nullopt);
 
 // System V shared memory that no process has attached. `segments` is /proc/sysvipc/shm, opened in
 // the IPC namespace meant; or -1.

@@ -12,6 +12,10 @@
 
 namespace sandbox {
 
+// Where the agent finds the gateway. The address is the one OpenShell documents for its proxy.
+inline constexpr char kProxyAddress[] = "10.200.0.1";
+inline constexpr uint16_t kProxyPort = 3128;
+
 struct Network {
   std::vector<Door> doors;
   // Empty: every connection is captured. Otherwise why only those to certain ports are; all others

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sandbox/agent_process.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "base/sys.h"
+#include "base/wire.h"
+
+namespace sandbox {
+namespace {
+
+constexpr rlim_t kOpenFilesMax = 65536;  // Enough for every build tool; a bound all the same.
+
+// The agent's streams are put in place by number, so nothing else may stand at 0, 1 and 2: neither
+// a hand of ours nor, later, a pipe that happened to get the lowest free number.
+Status ClearStandardStreams(const std::vector<Fd*>& kept) {
+  std::vector<int> numbers;
+  for (Fd* fd : kept) {
+    if (fd->valid() && fd->get() <= STDERR_FILENO) {
+      *fd = Fd(::fcntl(fd->get(), F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
+    }
+    numbers.push_back(fd->get());
+  }
+  sys::CloseAllExcept(numbers);
+  return sys::FillStandardStreams();
+}
+
+}  // namespace
+
+Status BeginFirstProcess(AgentResources* resources, std::vector<Fd*> kept) {
+  // Blocked before the first child exists: Reap() waits for it through a descriptor.
+  sigset_t children;
+  ::sigemptyset(&children);
+  ::sigaddset(&children, SIGCHLD);
+  ::sigprocmask(SIG_SETMASK, &children, nullptr);
+  // The kernel keeps a signal from the first process of a namespace only where its end is the
+  // default one; with the runner's handlers, kill(1) would reach it. SIGPIPE stays ignored.
+  for (int signal = 1; signal < NSIG; ++signal) {
+    if (signal != SIGPIPE) ::signal(signal, SIG_DFL);
+  }
+  for (Fd* fd : {&resources->control, &resources->input, &resources->output, &resources->error}) {
+    kept.push_back(fd);
+  }
+  TRY(ClearStandardStreams(kept));
+  // Both are the runner's, and the agent can read them of this process.
+  sys::WipeEnvironment();
+  sys::WipeArguments();
+  return Ok();
+}
+
+bool Expect(int socket, ControlKind kind) {
+  Result<sys::Message> received = sys::ReceiveMessage(socket, kControlBytesMax, Deadline::Never());
+  return received.ok() && received.value().bytes == wire::Write(kind);
+}
+
+Status SetLimit(decltype(RLIMIT_CORE) resource, rlim_t value) {
+  rlimit limit{value, value};
+  rlimit now{};
+  if (::getrlimit(resource, &now) == 0)
+    limit.rlim_max = limit.rlim_cur = std::min(value, now.rlim_max);
+  if (::setrlimit(resource, &limit) != 0) return Errno("setrlimit");
+  return Ok();
+}
+
+Status AgentProcess::Hand(ControlKind kind, int fd) { return Send(wire::Write(kind), fd); }
+
+Status AgentProcess::Send(std::string_view message, int fd) {
+  return sys::SendMessage(resources_.control.get(), message, fd);
+}
+
+Status AgentProcess::Enter() {
+  if (::setsid() < 0) return Errno("setsid");
+  for (int fd = 0; fd < 3; ++fd) {
+    const Fd& stream = fd == 0 ? resources_.input : fd == 1 ? resources_.output : resources_.error;
+    if (::dup2(stream.get(), fd) < 0) return Errno("dup2");
+  }
+  TRY(SetLimit(RLIMIT_CORE, 0));
+  TRY(SetLimit(RLIMIT_NOFILE, kOpenFilesMax));
+  ::umask(022);
+  return Ok();
+}
+
+// execve, with PATH from the agent's own environment. Returns only when nothing could be executed.
+Status AgentProcess::Execute() {
+  std::vector<char*> argv;
+  for (const std::string& word : plan_.argv) argv.push_back(const_cast<char*>(word.c_str()));
+  argv.push_back(nullptr);
+  std::vector<char*> envp;
+  std::string path;
+  for (const std::string& entry : plan_.env) {
+    envp.push_back(const_cast<char*>(entry.c_str()));
+    if (entry.starts_with("PATH=")) path = entry.substr(5);
+  }
+  envp.push_back(nullptr);
+
+  const std::string& name = plan_.argv.front();
+  if (name.find('/') != std::string::npos) {
+    ::execve(name.c_str(), argv.data(), envp.data());
+    return Errno(name);
+  }
+  int failure = ENOENT;
+  for (size_t from = 0; from <= path.size();) {
+    size_t colon = std::min(path.find(':', from), path.size());
+    std::string candidate = path.substr(from, colon - from) + "/" + name;
+    ::execve(candidate.c_str(), argv.data(), envp.data());
+    if (errno != ENOENT && errno != ENOTDIR) failure = errno;
+    from = colon + 1;
+  }
+  return Errno(name, failure);
+}
+
+Status AgentProcess::Start(const std::function<Status()>& confine) {
+  auto [fault_read, fault_write] = TRY(sys::Pipe());
+  pid_ = ::fork();
+  if (pid_ < 0) return Errno("fork");
+  if (pid_ == 0) {
+    sigset_t none;
+    ::sigemptyset(&none);
+    ::sigprocmask(SIG_SETMASK, &none, nullptr);
+    ::signal(SIGPIPE, SIG_DFL);
+    Status status = Enter();
+    if (status.ok() && ::chdir(plan_.workdir.c_str()) != 0)
+      status = Errno("chdir " + plan_.workdir);
+    if (status.ok()) status = confine();
+    if (status.ok()) status = Execute();
+    (void)sys::WriteAll(fault_write.get(), wire::Write(status.error()));
+    ::_exit(127);
+  }
+  fault_write.Close();
+  resources_.input.Close();
+  resources_.output.Close();
+  resources_.error.Close();
+  // End of file: execve closed the other end.
+  std::string fault = TRY(sys::ReadAll(fault_read.get(), kControlBytesMax));
+  Error error;
+  if (wire::Read(fault, error)) return error;
+  if (!fault.empty()) return Error{Code::kIo, "the agent's process ended while starting"};
+  return Ok();
+}
+
+void AgentProcess::Reap() {
+  sigset_t children;
+  ::sigemptyset(&children);
+  ::sigaddset(&children, SIGCHLD);
+  Fd signals(::signalfd(-1, &children, SFD_CLOEXEC | SFD_NONBLOCK));
+  for (;;) {
+    int status = 0;
+    for (pid_t pid; (pid = ::waitpid(-1, &status, WNOHANG)) > 0;) {
+      if (pid != pid_) continue;
+      (void)sys::SendMessage(resources_.control.get(), wire::Write(ControlKind::kEnded, status));
+      return;
+    }
+    pollfd entries[2] = {{signals.get(), POLLIN, 0}, {resources_.control.get(), POLLIN, 0}};
+    if (::poll(entries, 2, -1) < 0 && errno != EINTR) return;
+    if (entries[1].revents != 0) return;  // The supervisor is gone; it says nothing else by now.
+    signalfd_siginfo info;
+    while (::read(signals.get(), &info, sizeof info) > 0) {
+    }
+  }
+}
+
+void AgentProcess::Report(const Error& error) {
+  (void)sys::SendMessage(resources_.control.get(), wire::Write(ControlKind::kFault, error));
+}
+
+}  // namespace sandbox

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the first process of a sandbox does, whatever holds it: start the agent, reap, and end with
+// the agent or with the supervisor.
+#pragma once
+
+#include <sys/resource.h>
+#include <sys/types.h>
+
+#include <functional>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/fd.h"
+#include "base/result.h"
+#include "sandbox/control.h"
+#include "sandbox/plan.h"
+
+namespace sandbox {
+
+struct AgentResources {
+  Fd control;  // To the supervisor (sandbox/control.h).
+  Fd input;    // The agent's standard streams.
+  Fd output;
+  Fd error;
+};
+
+// The calling process, just forked from the supervisor, forgets what it has from there: signals,
+// descriptors other than the resources and `kept`, environment, arguments.
+Status BeginFirstProcess(AgentResources* resources, std::vector<Fd*> kept);
+
+// Whether the next message on `socket` is `kind`; waits for it.
+bool Expect(int socket, ControlKind kind);
+
+// No more than `value` of a resource, or than the process has already.
+Status SetLimit(decltype(RLIMIT_CORE) resource, rlim_t value);
+
+class AgentProcess {
+ public:
+  // Borrows the plan.
+  AgentProcess(const SandboxPlan& plan, AgentResources resources) : plan_(plan), resources_(std::move(resources)) {}
+
+  // Tells the supervisor, with a descriptor or -1.
+  Status Hand(ControlKind kind, int fd);
+  Status Send(std::string_view message, int fd = -1);
+  void Report(const Error& error);
+
+  // Starts the agent: in its process, `confine` is all that is between its streams and execve.
+  Status Start(const std::function<Status()>& confine);
+  // Reaps until the agent or the supervisor ends; tells of the agent's end.
+  void Reap();
+
+  pid_t pid() const { return pid_; }
+
+ private:
+  Status Enter();
+  Status Execute();
+
+  const SandboxPlan& plan_;
+  AgentResources resources_;
+  pid_t pid_ = -1;
+};
+
+}  // namespace sandbox

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// Carries out for the agent what it may not do itself where no namespace holds it: the supervisor
+// makes every socket, so that each can lead to this machine's loopback and nowhere else, and
+// connects it, to one of the gateway's doors or to a server of the agent's own. It reads a
+// pointer's memory once and never lets such a call go on, so nothing that another thread writes
+// meanwhile matters.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/fd.h"
+#include "sandbox/call/call_listener.h"
+#include "sandbox/call/caller_view.h"
+#include "sandbox/call/connect_watch.h"
+#include "sandbox/call/socket_address.h"
+
+namespace sandbox {
+
+struct BrokerSetup {
+  AgentIds ids;
+  // Ports of 127.0.0.1 where the gateway listens: for clients that know the proxy, and for all
+  // others.
+  uint16_t proxy_port = 0;
+  uint16_t capture_port = 0;
+  // The directories that the agent may write, absolute and without links. No file comes into them
+  // from elsewhere, nor leaves them.
+  std::vector<std::string> writable;
+};
+
+class Broker {
+ public:
+  explicit Broker(BrokerSetup setup) : setup_(std::move(setup)) {}
+
+  // Answers the call, unless it is a connection that the policy is asked about first: then Carry()
+  // or an answer of its own must follow.
+  std::optional<Connect> Take(const CallListener& listener, const Call& call);
+  // Connects. False when the caller does not wait any more.
+  bool Carry(const CallListener& listener, const Connect& connect);
+
+ private:
+  // A socket that the agent has not connected yet.
+  struct Own {
+    Fd socket;
+    int family = 0;
+    bool replaces = false;       // It is to take the place of the caller's descriptor,
+    bool close_on_exec = false;  // which was like this.
+  };
+
+  void MakeSocket(const CallListener& listener, const Call& call);
+  std::optional<Connect> TakeConnect(const CallListener& listener, const Call& call);
+  void ConnectUnix(const CallListener& listener, const Call& call, const Own& own,
+                   const SocketAddress& address);
+  bool Finish(const CallListener& listener, const Connect& connect, int error);
+  uint64_t Keep(Own own);
+  void Drop(uint64_t inode);
+  void NoteListening(uint64_t inode);
+  bool IsServer(uint16_t port) const;
+
+  BrokerSetup setup_;
+  std::map<uint64_t, Own> own_;  // By inode.
+  std::deque<uint64_t> order_;   // Their inodes, the oldest first.
+  std::deque<uint64_t> listening_;
+};
+
+}  // namespace sandbox

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// The sandbox's processes as one of their own user sees them: root in a container may have no right
+// to look into another user's processes, and that user has.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/fd.h"
+#include "base/result.h"
+
+namespace sandbox {
+
+// Whose processes the agent's are, on the host.
+struct AgentIds {
+  uid_t uid = 0;
+  gid_t gid = 0;
+  bool others = false;  // Not this process's own: it is root.
+};
+
+// While it lives, this thread acts with the agent's ids: what it is refused, the agent would be.
+class ActAsAgent {
+ public:
+  explicit ActAsAgent(const AgentIds& ids);
+  ActAsAgent(const ActAsAgent&) = delete;
+  ActAsAgent& operator=(const ActAsAgent&) = delete;
+  ~ActAsAgent();
+
+ private:
+  bool changed_ = false;
+  uid_t uid_ = 0;
+  gid_t gid_ = 0;
+};
+
+// `size` bytes of the memory of `thread`; nullopt where not all of them can be read.
+std::optional<std::string> ReadMemory(pid_t thread, uint64_t address, size_t size);
+// The text that ends with a null byte; nullopt where that is not within `bytes_max`.
+std::optional<std::string> ReadText(pid_t thread, uint64_t address, size_t bytes_max);
+
+// The inode of the socket that is the thread's descriptor `fd`; nullopt when it is something else.
+std::optional<uint64_t> SocketInode(pid_t thread, int fd);
+
+// The protocol of the socket that is the thread's descriptor `fd`, as the kernel names it: "TCP",
+// "TCPv6"; empty when it is something else.
+std::string SocketProtocol(pid_t thread, int fd);
+// Its file status flags, O_NONBLOCK and O_CLOEXEC among them.
+std::optional<int> DescriptorFlags(pid_t thread, int fd);
+
+// What stands at `path`, O_PATH, for a thread that calls with it and with `directory`. A magic link
+// of /proc other than /proc/self/fd/N leads nowhere. The Error has the errno to be told.
+Result<Fd> OpenForCaller(pid_t thread, int directory, const std::string& path, bool follow);
+bool IsInAny(const std::string& path, const std::vector<std::string>& directories);
+
+// The absolute path that /proc tells of `fd` (of this process); empty when it has none.
+std::string PathOf(int fd);
+
+}  // namespace sandbox

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// The kernel stops every connect(2) in the sandbox until the supervisor has looked at who makes it.
+// Where the sandbox has a network of its own, the address is a reason to refuse the call and never
+// one to trust it: the call goes on with what the caller's memory says by then. Where it has none,
+// the call never goes on: a broker carries it out, to one of the gateway's doors.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "base/fd.h"
+#include "sandbox/call/call_listener.h"
+#include "sandbox/call/socket_address.h"
+
+namespace sandbox {
+
+class Broker;
+
+// One connect(2) that waits.
+struct Connect {
+  uint64_t id = 0;   // The kernel's, for the calls below.
+  pid_t thread = 0;  // The calling thread, as the reader numbers it.
+  int socket = -1;   // A descriptor of that thread.
+  // The address, in that thread's memory.
+  uint64_t address = 0;
+  uint32_t address_size = 0;
+  // By a broker: the socket that will be connected, and where the caller wants it to lead. What its
+  // memory says later does not matter.
+  uint64_t inode = 0;
+  Target target = {};
+};
+
+// The supervisor's end. Once it is closed, calls that wait and all later ones fail with ENOSYS: a
+// sandbox that is not watched any more does not hang, and does not connect.
+class ConnectWatch {
+ public:
+  ConnectWatch();  // Watches nothing: descriptor() is -1.
+  explicit ConnectWatch(Fd listener);
+  // What waits there are the calls that `broker` carries out.
+  ConnectWatch(Fd listener, std::unique_ptr<Broker> broker);
+  ConnectWatch(ConnectWatch&&) noexcept;
+  ConnectWatch& operator=(ConnectWatch&&) noexcept;
+  ~ConnectWatch();
+
+  // Readable when a call waits, or when nobody is left who could make one.
+  int descriptor() const { return listener_.descriptor(); }
+  bool brokered() const { return broker_ != nullptr; }
+
+  // The next call. `events` is what poll(2) said of the descriptor. Nothing when the caller died
+  // meanwhile, or when the broker has dealt with it. Closes the descriptor when nobody is left.
+  std::optional<Connect> Take(short events);
+  // Lets the call go on, or carries it out. False when the caller does not wait any more: then what
+  // was read of its thread may be another's with the same number.
+  bool Continue(const Connect& connect);
+
+  // Where the call leads, if it is of TCP and the gateway would capture it (nf_tables.h): not to
+  // loopback or the proxy. What was read of its thread before this is that thread's then. nullopt
+  // also in every doubt.
+  std::optional<Target> ReadCapturedTarget(const Connect& connect) const;
+  // Fails the call with ECONNREFUSED, if its caller still waits.
+  void Refuse(const Connect& connect) const;
+
+ private:
+  CallListener listener_;
+  std::unique_ptr<Broker> broker_;
+};
+
+}  // namespace sandbox

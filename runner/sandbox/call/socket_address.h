@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <sys/socket.h>
+
+#include <cstdint>
+#include <optional>
+
+#include "policy/model/destination.h"
+
+namespace sandbox {
+
+// Where a call would connect to: IPv4 as ::ffff:a.b.c.d.
+struct Target {
+  policy::Address address;
+  uint16_t port = 0;
+};
+
+// A socket address as connect(2) was given it.
+struct SocketAddress {
+  sockaddr_storage bytes{};
+  socklen_t size = 0;
+};
+
+// As the kernel would take it; nullopt for what is not of IPv4 or IPv6.
+std::optional<Target> ParseTarget(const SocketAddress& address);
+
+// Loopback, or the unspecified address, which connects to it.
+bool IsLocal(const policy::Address& address);
+bool IsProxy(const policy::Address& address);
+
+}  // namespace sandbox

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sandbox/landlock_init.h"
+
+#include <errno.h>
+#include <grp.h>
+#include <linux/capability.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <utility>
+
+#include "base/privileges.h"
+#include "base/sys.h"
+#include "sandbox/landlock.h"
+#include "sandbox/limit/descendants.h"
+#include "sandbox/seccomp.h"
+
+namespace sandbox {
+namespace {
+
+constexpr int kRounds = 100;  // Of killing: one is enough, unless something forks meanwhile.
+
+class LandlockInit {
+ public:
+  LandlockInit(const SandboxPlan& plan, AgentProcess& agent, std::vector<pid_t> spared)
+      : plan_(plan), agent_(agent), spared_(std::move(spared)) {}
+
+  Status StartAgent();
+  void KillAll() const;
+
+ private:
+  Status BecomeAgent();
+  Status Confine();  // In the agent's process.
+
+  const SandboxPlan& plan_;
+  AgentProcess& agent_;
+  std::vector<pid_t> spared_;
+  bool scoped_ = false;  // Signals of this process reach the sandbox alone.
+};
+
+Status LandlockInit::BecomeAgent() {
+  if (!plan_.as_root) return Ok();
+  if (::setgroups(0, nullptr) != 0) return Errno("setgroups");
+  if (::setresgid(plan_.host_gid, plan_.host_gid, plan_.host_gid) != 0) return Errno("setresgid");
+  // While CAP_SETPCAP is there: nothing that the agent starts can have a capability.
+  TRY(sys::DropCapabilities(1U << CAP_SETUID));
+  if (::setresuid(plan_.host_uid, plan_.host_uid, plan_.host_uid) != 0) return Errno("setresuid");
+  return Ok();
+}
+
+Status LandlockInit::Confine() {
+  TRY(SetLimit(RLIMIT_FSIZE, static_cast<rlim_t>(plan_.limits.disk_bytes)));
+  // Counted for the user: that of a root's run has no other process.
+  if (plan_.as_root && plan_.limits.pids > 0) {
+    TRY(SetLimit(RLIMIT_NPROC, static_cast<rlim_t>(plan_.limits.pids)));
+  }
+  TRY(BecomeAgent());
+  if (::prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) return Errno("prctl(PR_SET_PDEATHSIG)");
+  TRY(sys::ForgoNewPrivileges());
+  TRY(sys::KeepCapabilities(0));
+  Fd ruleset =
+      TRY(BuildLandlock(plan_.landlock, plan_.landlock_required, sys::landlock::kConnectTcp));
+  if (!ruleset.valid()) return Error{Code::kUnsupported, "this kernel does not support Landlock"};
+  TRY(sys::landlock::Restrict(ruleset.get()));
+  SharedHost shared;
+  shared.own_files = !plan_.as_root;
+  shared.truncates = shared.own_files && sys::landlock::Abi() < 3;
+  shared.signals = !plan_.as_root && sys::landlock::Abi() < 6;
+  shared.spared = spared_;
+  Processors processors = plan_.pinned ? Processors::kPinned : Processors::kFree;
+  std::vector<sock_filter> filter = TRY(BuildFilter(Connects::kBrokered, processors, &shared));
+  Result<Fd> calls = ApplyFilter(filter, Connects::kBrokered);
+  if (!calls.ok()) {
+    Error error = std::move(calls).error();
+    error.code = Code::kUnsupported;
+    error.what = "seccomp user notification: " + error.what;
+    return error;
+  }
+  return agent_.Hand(ControlKind::kWatch, calls.value().get());
+}
+
+Status LandlockInit::StartAgent() {
+  if (::prctl(PR_SET_CHILD_SUBREAPER, 1) != 0) return Errno("prctl(PR_SET_CHILD_SUBREAPER)");
+  spared_.push_back(::getpid());
+  TRY(sys::ForgoNewPrivileges());
+  // The agent's own ruleset lies in this one: it cannot signal this process, and this one nothing
+  // but the agent's.
+  Fd scope = TRY(sys::landlock::CreateSignalRuleset());
+  scoped_ = scope.valid();
+  if (scoped_) TRY(sys::landlock::Restrict(scope.get()));
+  TRY(agent_.Start([this] { return Confine(); }));
+  if (plan_.as_root) TRY(sys::DropCapabilities(1U << CAP_SETUID | 1U << CAP_KILL));
+  if (::prctl(PR_SET_DUMPABLE, 0) != 0) return Errno("prctl(PR_SET_DUMPABLE)");
+  return agent_.Hand(ControlKind::kStarted, -1);
+}
+
+// kill(-1) is one step for the kernel: nothing is forked in between. It reaches all that this
+// process may signal, so it is made where that is the sandbox alone.
+void LandlockInit::KillAll() const {
+  for (int round = 0; round < kRounds; ++round) {
+    if (scoped_) {
+      (void)::kill(-1, SIGKILL);
+    } else if (plan_.as_root) {
+      pid_t killer = ::fork();
+      if (killer == 0) {
+        bool became = ::setresuid(plan_.host_uid, plan_.host_uid, plan_.host_uid) == 0;
+        if (became) (void)::kill(-1, SIGKILL);
+        ::_exit(0);
+      }
+    } else {
+      KillDescendants({});
+    }
+    while (::waitpid(-1, nullptr, 0) > 0 || errno == EINTR) {
+    }
+    if (Descendants(::getpid()).empty()) return;
+  }
+}
+
+}  // namespace
+
+void RunLandlockInit(const SandboxPlan& plan, AgentResources resources, std::vector<pid_t> spared) {
+  if (!BeginFirstProcess(&resources, {}).ok()) ::_exit(1);
+  (void)::setsid();
+  int control = resources.control.get();
+  AgentProcess agent(plan, std::move(resources));
+  LandlockInit init(plan, agent, std::move(spared));
+  if (!Expect(control, ControlKind::kGo)) ::_exit(1);
+  Status status = init.StartAgent();
+  if (status.ok()) {
+    agent.Reap();
+  } else {
+    agent.Report(status.error());
+  }
+  init.KillAll();
+  ::_exit(status.ok() ? 0 : 1);
+}
+
+}  // namespace sandbox

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <sys/types.h>
+
+#include <vector>
+
+namespace sandbox {
+
+// The processes that `process` and its children have started, those that ended and were not waited
+// for among them. What is orphaned comes back to the nearest process above that is a subreaper,
+// prctl(2): of that, these are all there are.
+std::vector<pid_t> Descendants(pid_t process);
+
+// Kills them, and what they start meanwhile; waits for what is the caller's own child, up to some
+// seconds. `spared` are left alive.
+void KillDescendants(const std::vector<pid_t>& spared);
+
+}  // namespace sandbox

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sandbox/plan_landlock.h"
+
+#include <algorithm>
+#include <set>
+
+#include "sandbox/mask.h"
+#include "sandbox/workdir.h"
+
+namespace sandbox {
+namespace {
+
+class HostRules {
+ public:
+  HostRules(const SandboxRequest& request, const HostView& host)
+      : request_(request), host_(host), copy_(CheckoutIn(request.scratch)) {}
+
+  Result<SandboxPlan> Plan();
+
+ private:
+  void PlanIds();
+  void PlanSecrets();
+  Status PlanPaths();
+  void PlanSystem();
+  Status PlanWorkspace();
+  void Read(const std::string& path);
+  std::string InCopy(const std::string& path) const;
+  void Allow(std::string path, bool writable) {
+    plan_.landlock.push_back({std::move(path), writable});
+  }
+
+  const SandboxRequest& request_;
+  const HostView& host_;
+  std::string copy_;
+  SandboxPlan plan_;
+  std::vector<std::string> hidden_;
+};
+
+void HostRules::PlanIds() {
+  plan_.as_root = host_.uid == 0;
+  // Root's agent gets a user of its own, which owns nothing else and has no other process.
+  plan_.host_uid = plan_.as_root ? host_.free_id : host_.uid;
+  plan_.host_gid = plan_.as_root ? host_.free_id : host_.gid;
+  plan_.inner_uid = plan_.host_uid;
+  plan_.inner_gid = plan_.host_gid;
+}
+
+// The checkout itself is among what is hidden: the agent has a copy, without credentials of git.
+void HostRules::PlanSecrets() {
+  std::vector<std::string> also = request_.host_secrets;
+  for (const std::string& path : request_.extra_read_only) {
+    std::vector<std::string> more = InstallationSecrets(CleanPath(path));
+    also.insert(also.end(), more.begin(), more.end());
+  }
+  for (const WorkspaceFile& file : request_.repository_files) also.push_back(file.path);
+  hidden_ = SecretPaths({"/"}, host_, also);
+  hidden_.push_back(request_.checkout);
+  hidden_.push_back(request_.scratch.substr(0, request_.scratch.rfind('/')));  // With other runs'.
+}
+
+// Landlock can only allow: where something below `path` is hidden, all that is beside it is
+// allowed.
+void HostRules::Read(const std::string& path) {
+  std::string real = host_.real(path);
+  if (real.empty() || IsBeneathAny(real, hidden_)) return;
+  bool holds = std::any_of(hidden_.begin(), hidden_.end(),
+                           [&](const std::string& secret) { return Beneath(secret, real); });
+  if (!holds) return Allow(real, false);
+  plan_.landlock.push_back({.path = real, .listed = true});
+  for (const std::string& name : host_.list(real)) {
+    std::string inside = (real == "/" ? "" : real) + "/" + name;
+    if (host_.kind(inside) != PathKind::kSymlink) Read(inside);
+  }
+}
+
+// What a path of the policy in the checkout means in the copy.
+std::string HostRules::InCopy(const std::string& path) const {
+  return copy_ + path.substr(request_.checkout.size());
+}
+
+Status HostRules::PlanPaths() {
+  const policy::FilesystemPolicy& filesystem = request_.policy.filesystem;
+  std::set<std::string> read_only;
+  for (const std::string& path : filesystem.read_only) {
+    std::string clean = CleanPath(path);
+    TRY(CheckRequired(request_, clean, host_.kind(clean)));
+    if (clean != "/") {
+      read_only.insert(std::move(clean));
+      continue;
+    }
+    for (const std::string& name : host_.list("/")) {
+      std::string top = "/" + name;
+      if (!IsPrivate(top) && !IsHome(top)) read_only.insert(top);
+    }
+  }
+  for (const std::string& path : filesystem.read_write) {
+    std::string clean = CleanPath(path);
+    if (IsPrivate(clean) || Beneath(clean, request_.checkout)) continue;
+    read_only.insert(clean);
+    plan_.notes.push_back(clean + ": read-only, since tier landlock writes nothing of the host's");
+  }
+  // OpenShell's additions, and what else /usr means where its parts are not merged.
+  for (const char* path : {"/usr", "/lib", "/etc", "/app", "/var/log", "/bin", "/sbin", "/lib32",
+                           "/lib64", "/libx32"}) {
+    read_only.insert(path);
+  }
+  std::set<std::string> installed;
+  for (const std::string& path : request_.extra_read_only) installed.insert(CleanPath(path));
+  for (const std::string& path : request_.repository_directories) installed.insert(path);
+  for (const std::string& path : read_only) {
+    if (!IsPrivate(path) && !Beneath(path, request_.checkout)) Read(path);
+  }
+  for (const std::string& path : installed) Read(path);
+  return Ok();
+}
+
+// Of /proc, Landlock itself denies what another process's memory, environment and files are.
+void HostRules::PlanSystem() {
+  Allow("/proc", false);
+  for (const char* name : {"null", "zero", "full", "random", "urandom", "tty"}) {
+    Allow(std::string("/dev/") + name, true);
+  }
+  // The terminals of an ordinary user's other processes are the agent's user's, too.
+  if (plan_.as_root) {
+    for (const char* path : {"/dev/ptmx", "/dev/pts"}) Allow(path, true);
+  }
+  Places places = PlacesIn(request_.scratch);
+  Allow(places.home, true);
+  Allow(places.temporary, true);
+  auto file = [&](const std::string& path, std::string content) {
+    plan_.scratch_files.push_back({path, std::move(content)});
+    Allow(path, false);
+  };
+  file(places.ca_file, request_.ca_pem);
+  file(places.ca_bundle, request_.ca_bundle_pem + "\n" + request_.ca_pem);
+  if (!request_.ca_java.empty()) file(places.ca_java, request_.ca_java);
+}
+
+Status HostRules::PlanWorkspace() {
+  const policy::FilesystemPolicy& filesystem = request_.policy.filesystem;
+  WorkdirAccess access = TRY(DecideWorkdir(filesystem, plan_.landlock, request_.checkout));
+  if (access == WorkdirAccess::kByLandlock) {
+    for (const auto* paths : {&filesystem.read_only, &filesystem.read_write}) {
+      for (const std::string& path : *paths) {
+        std::string clean = CleanPath(path);
+        if (Beneath(clean, request_.checkout)) {
+          Allow(InCopy(clean), paths == &filesystem.read_write);
+        }
+      }
+    }
+    return Ok();
+  }
+  plan_.copies_checkout = access != WorkdirAccess::kEmpty;
+  Allow(copy_, access == WorkdirAccess::kWritable);
+  return Ok();
+}
+
+Result<SandboxPlan> HostRules::Plan() {
+  plan_.isolation = Isolation::kLandlock;
+  plan_.notes = request_.notes;
+  PlanIds();
+  PlanSecrets();
+  PlanSystem();
+  TRY(PlanPaths());
+  TRY(PlanWorkspace());
+  plan_.landlock_required = false;  // Each path on its own; the tier cannot be without Landlock.
+  plan_.checkout = request_.checkout;
+  plan_.scratch = request_.scratch;
+  plan_.workdir = copy_;
+  plan_.workspace_files = request_.workspace_files;
+  for (const std::string& path : request_.shown_empty) {
+    if (path != request_.checkout && Beneath(path, request_.checkout)) {
+      plan_.not_copied.push_back(path);
+    }
+  }
+  plan_.argv = request_.argv;
+  if (Beneath(plan_.argv.front(), request_.checkout)) {
+    plan_.argv.front() = InCopy(plan_.argv.front());
+  }
+  for (const auto& [name, value] : request_.env) plan_.env.push_back(name + "=" + value);
+  plan_.limits = request_.limits;
+  return std::move(plan_);
+}
+
+}  // namespace
+
+Places PlacesIn(const std::string& scratch) {
+  return {scratch + "/home",          scratch + "/tmp",           scratch + "/openshell-ca.pem",
+          scratch + "/ca-bundle.pem", scratch + "/ca-bundle.jks", false};
+}
+
+std::string CheckoutIn(const std::string& scratch) { return scratch + "/checkout"; }
+
+Result<SandboxPlan> PlanLandlock(const SandboxRequest& request, const HostView& host) {
+  return HostRules(request, host).Plan();
+}
+
+}  // namespace sandbox

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a sandbox of tier landlock begins and ends (docs/threat-model.md says what it lacks).
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/privileges.h"
+#include "base/sys.h"
+#include "base/tree.h"
+#include "sandbox/landlock_init.h"
+#include "sandbox/limit/descendants.h"
+#include "sandbox/sandbox.h"
+#include "sandbox/tree_copy.h"
+
+namespace sandbox {
+namespace {
+
+constexpr std::chrono::seconds kEndTime{15};  // For init to kill all; it takes milliseconds.
+constexpr int kDoorBacklog = 512;
+
+// Where the kernel says what is missing, that is what the run ends with.
+Status CheckKernel() {
+  auto lacks = [](const char* what) {
+    return Error{Code::kUnsupported, std::string("this kernel has no ") + what};
+  };
+  if (sys::landlock::Abi() == 0) {
+    Error error = lacks("Landlock (Linux 5.13)");
+    error.hint = "boot with lsm=landlock,...";
+    return error;
+  }
+  return Ok();
+}
+
+// A listening socket of 127.0.0.1, at any port.
+Result<std::pair<Fd, uint16_t>> Listen() {
+  Fd made(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  auto* generic = reinterpret_cast<sockaddr*>(&address);
+  if (!made.valid() || ::bind(made.get(), generic, size) != 0 ||
+      ::listen(made.get(), kDoorBacklog) != 0 || ::getsockname(made.get(), generic, &size) != 0) {
+    return Errno("listening on 127.0.0.1");
+  }
+  return std::pair(std::move(made), static_cast<uint16_t>(ntohs(address.sin_port)));
+}
+
+Status GiveTo(const std::string& path, const SandboxPlan& plan) {
+  if (plan.as_root && ::lchown(path.c_str(), plan.host_uid, plan.host_gid) != 0) {
+    return Errno("chown " + path);
+  }
+  return Ok();
+}
+
+std::vector<Control> LandlockControls(const Cgroup& cgroup, const SandboxPlan& plan) {
+  std::vector<Control> controls;
+  int abi = sys::landlock::Abi();
+  auto add = [&](std::string name, bool enforced, std::string note) {
+    controls.push_back({std::move(name), enforced ? "enforced" : "emulated", std::move(note)});
+  };
+  controls.push_back({"namespaces", "unavailable", "tier landlock was asked for"});
+  add("files", true,
+      "Landlock ABI " + std::to_string(abi) +
+          ": what the policy lists can be read, only the run's own directory written; names, sizes "
+          "and times of other files can be seen");
+  add("network", true,
+      "every socket is made by the supervisor, bound to loopback and connected to the gateway; "
+      "only TCP and Unix sockets of files");
+  controls.push_back({"TCP rules of Landlock", abi >= 4 ? "enforced" : "unavailable",
+                      abi >= 4 ? "no connection of the agent's own" : "needs ABI 4 (Linux 6.7)"});
+  add("names", false, "over TCP alone: programs that ask over UDP, as musl's, find none");
+  if (plan.as_root) {
+    add("signals", true, "the agent's user has no other process");
+  } else {
+    add("signals", abi >= 6,
+        abi >= 6
+            ? "Landlock's scope"
+            : "not to the runner; other processes of this user can be signalled before Landlock "
+              "ABI 6 (Linux 6.12)");
+  }
+  add("processes", false, "names and arguments of other processes can be seen; nothing more");
+  add("capabilities", true, "none, and no_new_privs");
+  add("seccomp", true, "system-call filter");
+  controls.push_back({"landlock", "enforced", "ABI " + std::to_string(abi)});
+  add("disk", false, "the size of " + plan.scratch + " is polled");
+  std::string why = cgroup.why_not().empty() ? "no such controller" : cgroup.why_not();
+  auto limited = [&](const char* controller, bool asked, const char* instead) {
+    bool kernel = cgroup.enforces(controller);
+    if (asked) add(controller, kernel, kernel ? "cgroup" : why + "; " + instead);
+  };
+  limited("memory", plan.limits.memory_bytes > 0, "the memory of processes is polled");
+  limited("cpu", plan.limits.cpus > 0, "the run is pinned to whole CPUs");
+  if (plan.as_root && !cgroup.enforces("pids")) {
+    add("pids", true, "RLIMIT_NPROC of the agent's own user");
+  } else {
+    limited("pids", plan.limits.pids > 0, "processes are counted by polling");
+  }
+  return controls;
+}
+
+}  // namespace
+
+Status Sandbox::OpenLoopbackDoors() {
+  auto [proxy, proxy_port] = TRY(Listen());
+  auto [capture, capture_port] = TRY(Listen());
+  broker_->proxy_port = proxy_port;
+  broker_->capture_port = capture_port;
+  doors_.push_back({Door::Kind::kProxy, std::move(proxy)});
+  doors_.push_back({Door::Kind::kTransparent, std::move(capture)});
+  return Ok();
+}
+
+Result<int64_t> Sandbox::PrepareScratch(const SandboxPlan& plan) {
+  // Root's agent is another user, who has to get in; what it is not to see is closed to it.
+  if (plan.as_root && ::fchmod(scratch_->fd(), 0755) != 0) return Errno("chmod " + plan.scratch);
+  Places places = PlacesIn(plan.scratch);
+  for (const std::string& path : {places.home, places.temporary, plan.workdir}) {
+    if (::mkdir(path.c_str(), 0700) != 0) return Errno("mkdir " + path);
+  }
+  for (const WorkspaceFile& file : plan.scratch_files) {
+    TRY(sys::WriteFile(file.path, file.content, 0444));
+  }
+  int64_t bytes = plan.copies_checkout ? TRY(CopyWorkspace(plan)) : 0;
+  for (const std::string& path : {places.home, places.temporary, plan.workdir}) {
+    TRY(GiveTo(path, plan));
+  }
+  upper_ = TRY(sys::Open(plan.workdir, O_RDONLY | O_DIRECTORY));
+  // Whatever changes from here on does so after this file was made.
+  std::string mark = plan.scratch + "/copied";
+  TRY(sys::WriteFile(mark, "", 0400));
+  struct stat st {};
+  if (::stat(mark.c_str(), &st) != 0) return Errno("stat " + mark);
+  copied_ = st.st_ctim;
+  return bytes;
+}
+
+Result<int64_t> Sandbox::CopyWorkspace(const SandboxPlan& plan) {
+  Fd from = TRY(sys::Open(plan.checkout, O_RDONLY | O_DIRECTORY));
+  Fd to = TRY(sys::Open(plan.workdir, O_RDONLY | O_DIRECTORY));
+  std::optional<Owner> owner;
+  if (plan.as_root) owner = Owner{plan.host_uid, plan.host_gid};
+  CopyLimits limits{plan.limits.disk_bytes, static_cast<int64_t>(InodesOf(plan.limits.disk_bytes))};
+  Result<CopySum> copied = CopyTree(from.get(), to.get(), limits, owner);
+  if (!copied.ok()) {
+    Error error = std::move(copied).error();
+    error.what = "copying the checkout: " + error.what;
+    error.hint = "--disk SIZE, as large as the checkout, or TMPDIR=DIRECTORY with room for it";
+    return error;
+  }
+  for (const std::string& path : plan.not_copied) {
+    std::string name = path.substr(plan.checkout.size() + 1);
+    if (sys::ExistsAt(to.get(), name)) TRY(sys::RemoveTree(to.get(), name));
+  }
+  for (const WorkspaceFile& file : plan.workspace_files) {
+    (void)::unlinkat(to.get(), file.path.c_str(), 0);
+    Fd made = TRY(sys::OpenBeneath(to.get(), file.path, O_WRONLY | O_CREAT | O_EXCL, 0644));
+    TRY(sys::WriteAll(made.get(), file.content));
+    if (owner && ::fchown(made.get(), owner->uid, owner->gid) != 0) return Errno("fchown");
+  }
+  const CopySum& sum = copied.value();
+  std::string note =
+      "a copy: " + std::to_string(sum.files) + " files, " + std::to_string(sum.bytes) + " bytes";
+  if (sum.left_out > 0) note += "; " + std::to_string(sum.left_out) + " left out";
+  controls_.push_back({"checkout", "enforced", std::move(note)});
+  return sum.bytes;
+}
+
+Result<Sandbox> Sandbox::StartByLandlock(SandboxPlan plan, Fd input, pid_t helper,
+                                         ScratchDirectory scratch) {
+  TRY(CheckKernel());
+  Sandbox sandbox(Cgroup::Create(plan.limits), plan.limits);
+  sandbox.scratch_.emplace(std::move(scratch));
+  sandbox.ids_ = {plan.host_uid, plan.host_gid, plan.as_root};
+  sandbox.helper_ = helper;
+  int64_t copied_bytes = TRY(sandbox.PrepareScratch(plan));
+  sandbox.broker_ = BrokerSetup{.ids = sandbox.ids_, .writable = {}};
+  for (const LandlockRule& rule : plan.landlock) {
+    if (rule.writable && rule.path.starts_with(plan.scratch + "/")) {
+      sandbox.broker_->writable.push_back(rule.path);
+    }
+  }
+  TRY(sandbox.OpenLoopbackDoors());
+  auto [ours, theirs] = TRY(sys::SocketPair());
+  auto [output_read, output_write] = TRY(sys::Pipe());
+  auto [error_read, error_write] = TRY(sys::Pipe());
+  plan.pinned = plan.limits.cpus > 0 && !sandbox.cgroup_.enforces("cpu");
+  // What is left without a parent comes to init; if that is killed, here.
+  if (::prctl(PR_SET_CHILD_SUBREAPER, 1) != 0) return Errno("prctl(PR_SET_CHILD_SUBREAPER)");
+  pid_t supervisor = ::getpid();
+  pid_t pid = ::fork();
+  if (pid < 0) return Errno("fork");
+  if (pid == 0) {
+    RunLandlockInit(
+        plan,
+        {std::move(theirs), std::move(input), std::move(output_write), std::move(error_write)},
+        {supervisor, helper});
+  }
+  sandbox.init_pid_ = pid;
+  sandbox.pidfd_ = TRY(sys::PidfdOpen(pid));
+  sandbox.control_ = std::move(ours);
+  sandbox.output_ = std::move(output_read);
+  sandbox.error_ = std::move(error_read);
+  TRY(sandbox.cgroup_.Attach(pid, {"memory", "pids", "cpu"}));
+  TRY(sandbox.Adopt(pid));
+  sandbox.processes_ = TRY(sys::Open("/proc", O_RDONLY | O_DIRECTORY));
+  Fd directory = TRY(sys::Open(plan.scratch, O_RDONLY | O_DIRECTORY));
+  sandbox.disk_ = DiskWatch(std::move(directory), plan.limits.disk_bytes + copied_bytes);
+  for (Control& control : LandlockControls(sandbox.cgroup_, plan)) {
+    sandbox.controls_.push_back(std::move(control));
+  }
+  return sandbox;
+}
+
+// Init kills all and ends; what it was kept from, this process does.
+void Sandbox::KillByInit() {
+  (void)::shutdown(control_.get(), SHUT_WR);
+  Result<bool> ended = sys::WaitReadable(pidfd_.get(), Deadline::After(kEndTime));
+  if (!ended.ok() || !ended.value()) (void)::kill(init_pid_, SIGKILL);
+  while (::waitpid(init_pid_, nullptr, 0) < 0 && errno == EINTR) {
+  }
+  KillDescendants({helper_});
+  init_pid_ = -1;
+}
+
+}  // namespace sandbox
