@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "run/environment.h"
 
+#include <fcntl.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
 
+#include "base/log.h"
 #include "base/sys.h"
 #include "gateway/gateway.h"
 #include "sandbox/host.h"
@@ -224,6 +227,48 @@ std::vector<std::string> HostSecrets() {
     for (const char* name : {"/credentials", "/credentials.toml"}) paths.push_back(cargo + name);
   }
   return paths;
+}
+
+Result<std::optional<sandbox::ScratchDirectory>> MakeScratch(const Request& request,
+                                                             const std::string& checkout) {
+  if (request.isolation != "landlock") return std::optional<sandbox::ScratchDirectory>();
+  return std::optional(TRY(sandbox::ScratchDirectory::Make(
+      sandbox::ReadHost(checkout).scratch_places, sandbox::ScratchDirectory::Use::kFiles)));
+}
+
+Result<Fd> OpenInput(const std::string& text) {
+  if (text.empty()) return sys::Open("/dev/null", O_RDONLY);
+  Fd file(::memfd_create("prompt", MFD_CLOEXEC));
+  if (!file.valid()) return Errno("memfd_create");
+  TRY(sys::WriteAll(file.get(), text));
+  if (::lseek(file.get(), 0, SEEK_SET) != 0) return Errno("lseek");
+  return file;
+}
+
+Status Connect(sandbox::Sandbox& sandbox, gateway::Gateway& gateway) {
+  TRY(sandbox.Adopt(gateway.pid()).Context("limiting the gateway"));
+  for (Door& door : sandbox.TakeDoors()) {
+    TRY(gateway.Serve(std::move(door)).Context("starting the gateway"));
+  }
+  return Ok();
+}
+
+Result<caller::ProgramLinks> FollowLinks(const policy::Policy& policy,
+                                          const sandbox::Sandbox& sandbox) {
+  Fd root = TRY(sandbox.OpenRoot());
+  caller::ProgramLinks links = caller::FollowProgramLinks(policy, root.get());
+  for (const std::string& warning : links.warnings) {
+    logging::Warn("a program's link is not followed", {{"why", warning}});
+  }
+  return links;
+}
+
+change::ChangedTree TreeOf(const sandbox::Sandbox& sandbox, const std::string& report_dir) {
+  change::ChangedTree tree{sandbox.upper()};
+  if (!sandbox.copied()) return tree;
+  tree.copied = *sandbox.copied();
+  tree.not_copied = {report_dir};
+  return tree;
 }
 
 }  // namespace run

@@ -1,18 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// What surrounds the agent: its program, its environment, what the checkout shows instead of
-// itself.
+// What surrounds the agent: its program, its environment, its input, and where its sandbox meets
+// the gateway, the policy's programs and the changes.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "agent/harness.h"
+#include "base/fd.h"
 #include "base/result.h"
+#include "caller/program_links.h"
+#include "change/capture.h"
+#include "gateway/gateway.h"
 #include "run/image.h"
 #include "run/programs.h"
 #include "run/request.h"
 #include "sandbox/plan.h"
+#include "sandbox/sandbox.h"
 
 namespace run {
 
@@ -57,5 +63,22 @@ std::vector<std::pair<std::string, std::string>> AgentEnvironment(
 // Files and directories on the host where this CI keeps tokens, from the variables it names them
 // in.
 std::vector<std::string> HostSecrets();
+
+// Of tier landlock, the directory that is the agent's own; otherwise none.
+Result<std::optional<sandbox::ScratchDirectory>> MakeScratch(const Request& request,
+                                                             const std::string& checkout);
+
+// The agent's standard input: a file, since a pipe would need somebody to fill it.
+Result<Fd> OpenInput(const std::string& text);
+
+// The gateway lives under the run's limits, and takes over the only ways out of its sandbox.
+Status Connect(sandbox::Sandbox& sandbox, gateway::Gateway& gateway);
+
+// Where the policy's programs are links, as the sandbox shows them before its agent can.
+Result<caller::ProgramLinks> FollowLinks(const policy::Policy& policy,
+                                          const sandbox::Sandbox& sandbox);
+
+// What the agent worked on; the report was not part of it.
+change::ChangedTree TreeOf(const sandbox::Sandbox& sandbox, const std::string& report_dir);
 
 }  // namespace run

@@ -3,7 +3,6 @@
 #include "run/run.h"
 
 #include <fcntl.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -299,36 +298,6 @@ Result<sandbox::SandboxPlan> PrepareLayout(const Request& request, const Plan& p
   return sandbox::PlanSandbox(wanted, host);
 }
 
-// Tier landlock: the directory that is the agent's own.
-Result<std::optional<sandbox::ScratchDirectory>> MakeScratch(const Request& request,
-                                                             const Plan& plan) {
-  if (request.isolation != "landlock") return std::optional<sandbox::ScratchDirectory>();
-  return std::optional(
-      TRY(sandbox::ScratchDirectory::Make(sandbox::ReadHost(plan.checkout.path).scratch_places,
-                                          sandbox::ScratchDirectory::Use::kFiles)));
-}
-
-// The agent's standard input: a file, since a pipe would need somebody to fill it.
-Result<Fd> OpenInput(const std::string& text) {
-  if (text.empty()) return sys::Open("/dev/null", O_RDONLY);
-  Fd file(::memfd_create("prompt", MFD_CLOEXEC));
-  if (!file.valid()) return Errno("memfd_create");
-  TRY(sys::WriteAll(file.get(), text));
-  if (::lseek(file.get(), 0, SEEK_SET) != 0) return Errno("lseek");
-  return file;
-}
-
-// Where the policy's programs are links, as the sandbox shows them before its agent can.
-Result<caller::ProgramLinks> FollowLinks(const policy::Policy& policy,
-                                          const sandbox::Sandbox& sandbox) {
-  Fd root = TRY(sandbox.OpenRoot());
-  caller::ProgramLinks links = caller::FollowProgramLinks(policy, root.get());
-  for (const std::string& warning : links.warnings) {
-    logging::Warn("a program's link is not followed", {{"why", warning}});
-  }
-  return links;
-}
-
 // Takes the secrets and the record files.
 gateway::GatewayConfig ConfigureGateway(Plan& plan, ReportDirectory& directory, Fd identity) {
   gateway::GatewayConfig config;
@@ -353,22 +322,17 @@ change::GateLimits GatesOf(const Plan& plan) {
   return gates;
 }
 
-// What the agent worked on.
-change::ChangedTree TreeOf(const sandbox::Sandbox& sandbox, const std::string& report_dir) {
-  change::ChangedTree tree{sandbox.upper()};
-  if (!sandbox.copied()) return tree;
-  tree.copied = *sandbox.copied();
-  tree.not_copied = {report_dir};
-  return tree;
-}
-
-// The gateway lives under the run's limits, and takes over the only ways out of its sandbox.
-Status Connect(sandbox::Sandbox& sandbox, gateway::Gateway& gateway) {
-  TRY(sandbox.Adopt(gateway.pid()).Context("limiting the gateway"));
-  for (Door& door : sandbox.TakeDoors()) {
-    TRY(gateway.Serve(std::move(door)).Context("starting the gateway"));
-  }
-  return Ok();
+Result<sandbox::Sandbox> StartSandbox(const Request& request, const Plan& plan,
+                                      const std::string& report_dir,
+                                      const gateway::Gateway& gateway) {
+  std::optional<sandbox::ScratchDirectory> scratch = TRY(MakeScratch(request, plan.checkout.path));
+  sandbox::SandboxPlan layout = TRY(
+      PrepareLayout(request, plan, report_dir, gateway.ca_pem(), scratch ? scratch->path() : "")
+          .Context("planning the sandbox"));
+  Fd input = TRY(OpenInput(plan.agent.stdin_text));
+  return sandbox::Sandbox::Start(std::move(layout), std::move(input), gateway.pid(),
+                                 std::move(scratch))
+      .Context("starting the sandbox");
 }
 
 // One run, in order. Leaving early at any line is safe: owners are destroyed in reverse, so the
@@ -390,14 +354,7 @@ Status RunAgent(const Request& request, ReportDirectory& directory, Recorder& re
               .Context("starting the gateway"));
   recorder.Phase("gateway");
 
-  std::optional<sandbox::ScratchDirectory> scratch = TRY(MakeScratch(request, plan));
-  sandbox::SandboxPlan layout = TRY(PrepareLayout(request, plan, directory.path, gateway.ca_pem(),
-                                                   scratch ? scratch->path() : "")
-                                        .Context("planning the sandbox"));
-  Fd input = TRY(OpenInput(plan.agent.stdin_text));
-  sandbox::Sandbox sandbox = TRY(sandbox::Sandbox::Start(std::move(layout), std::move(input),
-                                                         gateway.pid(), std::move(scratch))
-                                     .Context("starting the sandbox"));
+  sandbox::Sandbox sandbox = TRY(StartSandbox(request, plan, directory.path, gateway));
   recorder.Note(sandbox);
   TRY(Connect(sandbox, gateway));
   recorder.Phase("sandbox");
