@@ -293,6 +293,13 @@ void AddSharedHostRules(Rules& rules, const SharedHost& shared) {
   if (shared.signals) DenySignals(rules, shared.spared);
   if (shared.truncates) rules.Deny(SCMP_SYS(truncate));
   if (!shared.own_files) return;
+  for (int call : {SCMP_SYS(sched_setaffinity), SCMP_SYS(sched_setattr), SCMP_SYS(sched_setparam),
+                   SCMP_SYS(sched_setscheduler)}) {
+    rules.DenyWhere(call, std::array{Argument(0, SCMP_CMP_NE, 0)});
+  }
+  for (int call : {SCMP_SYS(setpriority), SCMP_SYS(ioprio_set)}) {
+    rules.DenyWhere(call, std::array{Argument(1, SCMP_CMP_NE, 0)});
+  }
   for (int call : FileCalls()) rules.Tell(call);
   for (int call : kNewFileCalls) rules.Deny(call, ENOSYS);
   for (int call : kAttributeCalls) rules.Deny(call, EOPNOTSUPP);

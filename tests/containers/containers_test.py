@@ -1,0 +1,194 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Tier landlock in default containers.
+
+containers_test.py AGENTIC_CI [NAME...]
+
+Starts a container for each seccomp profile and user; driver.py does the rest in there and prints what happened as one
+JSON object. No container has a network but its own loopback.
+"""
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+# Moby's default profile (profiles v0.2.4, Apache-2.0): what a Docker job may call.
+PROFILES = {'podman': [], 'docker': ['--security-opt', f'seccomp={HERE}/docker-default.json']}
+LIMITS = ['--ulimit', 'nproc=1024:1024', '--ulimit', 'nofile=1024:1024']
+
+
+def make_root(base):
+    """A container's root: the host's programs, read-only, and a few files of /etc."""
+    root = base + '/root'
+    for name in ('usr', 'etc', 'proc', 'sys', 'dev', 'tmp', 'var/tmp', 'run', 'root', 'test', 'shown', 'runner'):
+        os.makedirs(f'{root}/{name}', exist_ok=True)
+    for name in ('bin', 'sbin', 'lib', 'lib64'):
+        os.symlink('usr/' + name, f'{root}/{name}')
+    for name in ('tmp', 'var/tmp'):
+        os.chmod(f'{root}/{name}', 0o1777)
+    for name in ('ssl', 'alternatives', 'ld.so.cache', 'nsswitch.conf'):
+        if os.path.isdir('/etc/' + name):
+            shutil.copytree('/etc/' + name, f'{root}/etc/{name}', symlinks=True,
+                            ignore=shutil.ignore_patterns('private'))
+        elif os.path.exists('/etc/' + name):
+            shutil.copy('/etc/' + name, f'{root}/etc/{name}')
+    with open(root + '/etc/passwd', 'w') as file:
+        file.write('root:x:0:0:root:/root:/bin/sh\nuser:x:1000:1000:user:/tmp:/bin/sh\n')
+    with open(root + '/etc/group', 'w') as file:
+        file.write('root:x:0:\nuser:x:1000:\n')
+    with open(root + '/etc/resolv.conf', 'w') as file:
+        file.write('nameserver 192.0.2.53\n')
+    with open(root + '/etc/hosts', 'w') as file:
+        file.write('127.0.0.1 localhost\n')
+    return root
+
+
+def podman(base, profile, user, *command):
+    # Everything a container keeps is this test's own.
+    store = ['--root', base + '/store', '--runroot', base + '/runroot']
+    return subprocess.run(
+        ['podman', *store, '--runtime', 'runc', 'run', '--rm', '--network', 'none', '--user', f'{user}:{user}',
+         *PROFILES[profile], *LIMITS, '-v', '/usr:/usr:ro', '-v', f'{base}/runner:/runner:ro', '-v', f'{HERE}:/test:ro',
+         '-v', f'{base}/shown-{user}:/shown', '--tmpfs', '/tmp', '--tmpfs', '/var/tmp', '--rootfs', base + '/root',
+         *command], stdin=subprocess.DEVNULL, capture_output=True, text=True, errors='replace', timeout=180)
+
+
+def why_not(base):
+    """Why nothing can be shown here, or None."""
+    for program in ('podman', 'runc'):
+        if shutil.which(program) is None:
+            return f'{program} is not installed'
+    if os.geteuid() != 0:
+        return 'it needs root for its containers'
+    tried = podman(base, 'podman', 0, 'true')
+    return tried.stderr.strip()[-300:] if tried.returncode else None
+
+
+class Containers:
+    """What holds for each user under each profile."""
+
+    @classmethod
+    def setUpClass(cls):
+        done = podman(BASE, cls.profile, cls.user, 'python3', '/test/driver.py')
+        assert done.returncode == 0, done.stderr[-3000:] + done.stdout[-3000:]
+        cls.seen = json.loads(done.stdout.splitlines()[-1])
+
+    def check(self, group, excused=()):
+        """Each probe is answered inside as it should be; outside, the same call succeeds."""
+        inside, outside = self.seen['inside'][group], self.seen['outside'][group]
+        self.assertGreater(len(inside), 3)
+        for name, (answer, wanted) in inside.items():
+            with self.subTest(name):
+                self.assertIn(answer, wanted)
+                if name not in excused and 'ok' not in wanted:
+                    self.assertEqual(outside[name][0], 'ok', 'the control')
+
+    def test_files(self):
+        self.check('files')
+
+    def test_modes_owners_and_times(self):
+        self.check('metadata')
+
+    def test_processes(self):
+        self.check('processes')
+
+    def test_sockets(self):
+        # Not in every kernel, or refused by the container itself.
+        self.check('sockets', excused=('raw', 'packet', 'vsock', 'alg', 'netlink audit', 'device of its own',
+                                       'gateway door'))
+
+    def test_kernel(self):
+        self.check('kernel', excused=('user namespace', 'mount namespace', 'mount', 'keyctl', 'io_uring', 'chroot',
+                                      'bpf', 'become root', 'ptrace', 'memory of another'))
+
+    def test_privileges_are_given_up(self):
+        status = self.seen['inside']['status']
+        for name in ('CapInh', 'CapPrm', 'CapEff', 'CapAmb'):
+            self.assertEqual(int(status[name], 16), 0, name)
+        if self.user == 0:
+            self.assertEqual(int(status['CapBnd'], 16), 0)
+            self.assertGreater(int(status['Uid'].split()[0]), 59999)
+        self.assertEqual(status['NoNewPrivs'], '1')
+        self.assertNotEqual(int(self.seen['outside']['status']['CapBnd'], 16), 0, 'the control')
+
+    def test_clients_reach_what_the_policy_allows_and_nothing_else(self):
+        clients = self.seen['clients']
+        self.assertGreater(len(clients), 8)
+        for name, (answer, wanted) in clients.items():
+            with self.subTest(name):
+                self.assertEqual(answer, wanted)
+        self.assertIn("binary '/usr/bin/wget' not allowed", self.seen['log'])
+        self.assertIn('203.0.113.7:80', self.seen['log'])
+
+    def test_an_address_that_changes_during_the_call_leads_nowhere_else(self):
+        self.assertEqual(self.seen['victim'], {'inside': 0, 'outside': 1})
+
+    def test_changes_are_found_by_comparing(self):
+        self.assertEqual(self.seen['changes'], self.seen['changes wanted'])
+        self.assertEqual(self.seen['checkout after'], self.seen['checkout before'])
+
+    def test_the_record_names_the_tier_first(self):
+        record = self.seen['record']
+        self.assertEqual(record['isolation']['tier'], 'landlock')
+        states = {control['name']: control['state'] for control in record['isolation']['controls']}
+        self.assertEqual(states['namespaces'], 'unavailable')
+        for name in ('files', 'network', 'capabilities', 'seccomp', 'landlock'):
+            self.assertEqual(states[name], 'enforced', name)
+        self.assertIn('landlock', self.seen['summary first lines'])
+
+    def test_nothing_outlives_a_run(self):
+        for name, left in self.seen['left'].items():
+            with self.subTest(name):
+                self.assertEqual(left, [])
+        self.assertEqual(self.seen['scratch left'], [])
+
+    def test_a_storm_of_processes_ends_with_its_limit(self):
+        self.assertEqual(self.seen['storm']['kind'], 'limit')
+        self.assertEqual(self.seen['storm']['left'], [])
+
+
+def group(profile, user):
+    name = f'{profile.capitalize()}As{user}'
+    return type(name, (Containers, unittest.TestCase), {'profile': profile, 'user': user})
+
+
+def main():
+    global BASE
+    BASE = tempfile.mkdtemp(prefix='agentic-ci-containers-')
+    try:
+        os.chmod(BASE, 0o755)
+        make_root(BASE)
+        os.mkdir(BASE + '/runner')
+        shutil.copy(sys.argv[1], BASE + '/runner/agentic-ci')
+        for user in (0, 1000):
+            place = f'{BASE}/shown-{user}'
+            os.mkdir(place)
+            os.chown(place, user, user)
+        why = why_not(BASE)
+        if why:
+            print(f'# SKIP containers: {why}')
+            return 77
+        suite = unittest.TestSuite()
+        for user in (0, 1000):
+            for profile in PROFILES:
+                for case in unittest.defaultTestLoader.loadTestsFromTestCase(group(profile, user)):
+                    if not sys.argv[2:] or any(name in case.id() for name in sys.argv[2:]):
+                        suite.addTest(case)
+        result = unittest.TextTestRunner(stream=sys.stdout, verbosity=2).run(suite)
+        failed = len({str(test) for test, _ in result.failures + result.errors})
+        if result.testsRun == 0:
+            failed = 1
+        print(f'{max(result.testsRun - failed, 0)} passed, {failed} failed')
+        return 1 if failed else 0
+    finally:
+        subprocess.run(['podman', '--root', BASE + '/store', '--runroot', BASE + '/runroot', 'system', 'reset', '--force'],
+                       capture_output=True)
+        shutil.rmtree(BASE, ignore_errors=True)
+
+
+if __name__ == '__main__':
+    sys.exit(main())
