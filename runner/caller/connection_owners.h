@@ -27,8 +27,8 @@ namespace caller {
 
 // Who is about to connect a socket.
 struct Connector {
-  uint64_t inode = 0;  // The socket's. The kernel gives it to no other within kConnectorAge.
-  Owner owner;         // With its `destination`, where the connection is led elsewhere.
+  uint64_t inode = 0;    // The socket's. The kernel gives it to no other within kConnectorAge.
+  Owner owner;           // With its `destination`, where the connection is led elsewhere.
   bool pending = false;  // An executable is still to be read: ask again when Proceed() says so.
 };
 

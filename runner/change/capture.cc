@@ -139,8 +139,8 @@ Result<ChangeSet> CaptureChanges(const ChangedTree& tree, const std::string& che
     if (path.starts_with(checkout + "/")) copy.left_out.push_back(path.substr(checkout.size() + 1));
   }
   if (tree.copied) copy.made = *tree.copied;
-  TRY(WalkUpper({tree.fd, lower.get(), tree.copied ? &copy : nullptr}, repository, limits.entries_max,
-                visitor));
+  TRY(WalkUpper({tree.fd, lower.get(), tree.copied ? &copy : nullptr}, repository,
+                limits.entries_max, visitor));
   return collector.Finish();
 }
 

@@ -254,7 +254,7 @@ Status Connect(sandbox::Sandbox& sandbox, gateway::Gateway& gateway) {
 }
 
 Result<caller::ProgramLinks> FollowLinks(const policy::Policy& policy,
-                                          const sandbox::Sandbox& sandbox) {
+                                         const sandbox::Sandbox& sandbox) {
   Fd root = TRY(sandbox.OpenRoot());
   caller::ProgramLinks links = caller::FollowProgramLinks(policy, root.get());
   for (const std::string& warning : links.warnings) {

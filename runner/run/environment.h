@@ -76,7 +76,7 @@ Status Connect(sandbox::Sandbox& sandbox, gateway::Gateway& gateway);
 
 // Where the policy's programs are links, as the sandbox shows them before its agent can.
 Result<caller::ProgramLinks> FollowLinks(const policy::Policy& policy,
-                                          const sandbox::Sandbox& sandbox);
+                                         const sandbox::Sandbox& sandbox);
 
 // What the agent worked on; the report was not part of it.
 change::ChangedTree TreeOf(const sandbox::Sandbox& sandbox, const std::string& report_dir);

@@ -262,8 +262,8 @@ Result<Plan> PrepareRun(Request request, Recorder& recorder) {
 }
 
 Result<sandbox::SandboxPlan> PrepareLayout(const Request& request, const Plan& plan,
-                                            const std::string& report_dir,
-                                            const std::string& ca_pem, const std::string& scratch) {
+                                           const std::string& report_dir, const std::string& ca_pem,
+                                           const std::string& scratch) {
   sandbox::HostView host = sandbox::ReadHost(plan.checkout.path);
   Programs programs = FindRunPrograms(plan.program, plan.policy.parsed.policy.filesystem,
                                       plan.checkout.path, plan.in_image(), host);
@@ -326,9 +326,9 @@ Result<sandbox::Sandbox> StartSandbox(const Request& request, const Plan& plan,
                                       const std::string& report_dir,
                                       const gateway::Gateway& gateway) {
   std::optional<sandbox::ScratchDirectory> scratch = TRY(MakeScratch(request, plan.checkout.path));
-  sandbox::SandboxPlan layout = TRY(
-      PrepareLayout(request, plan, report_dir, gateway.ca_pem(), scratch ? scratch->path() : "")
-          .Context("planning the sandbox"));
+  sandbox::SandboxPlan layout =
+      TRY(PrepareLayout(request, plan, report_dir, gateway.ca_pem(), scratch ? scratch->path() : "")
+              .Context("planning the sandbox"));
   Fd input = TRY(OpenInput(plan.agent.stdin_text));
   return sandbox::Sandbox::Start(std::move(layout), std::move(input), gateway.pid(),
                                  std::move(scratch))
@@ -364,7 +364,7 @@ Status RunAgent(const Request& request, ReportDirectory& directory, Recorder& re
   recorder.Note(sandbox.connects(), links);
   recorder.secrets() = MaskOf(secrets);
   caller::ConnectionOwners owners(sandbox.init_pid(), sandbox.connects().descriptor() >= 0,
-                                   sandbox.TakeDiagnostics(), std::move(links));
+                                  sandbox.TakeDiagnostics(), std::move(links));
   logging::Info("agent started", {{"agent", request.agent}, {"isolation", request.isolation}});
   PolicyReload reload = NewReload(request, plan);
   OutputFiles files{plan.agent.streams_json ? directory.agent_jsonl.get() : -1,
@@ -412,7 +412,7 @@ Result<int> PrintPlan(const Request& request) {
   Result<std::string> report_dir = sys::RealPath(request.report_dir);  // It may not exist yet.
   sandbox::SandboxPlan layout =
       TRY(PrepareLayout(request, plan, report_dir.ok() ? report_dir.value() : "", "",
-                         "/var/tmp/agentic-ci-scratch")
+                        "/var/tmp/agentic-ci-scratch")
               .Context("planning the sandbox"));
   const report::PolicyRecord& policy = plan.policy.record;
   std::string text;

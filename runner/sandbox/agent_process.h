@@ -38,7 +38,8 @@ Status SetLimit(decltype(RLIMIT_CORE) resource, rlim_t value);
 class AgentProcess {
  public:
   // Borrows the plan.
-  AgentProcess(const SandboxPlan& plan, AgentResources resources) : plan_(plan), resources_(std::move(resources)) {}
+  AgentProcess(const SandboxPlan& plan, AgentResources resources)
+      : plan_(plan), resources_(std::move(resources)) {}
 
   // Tells the supervisor, with a descriptor or -1.
   Status Hand(ControlKind kind, int fd);
