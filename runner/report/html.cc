@@ -71,6 +71,7 @@ std::string RenderHeader(const RunRecord& record) {
       record.agent.name + (record.agent.version.empty() ? "" : " ") + record.agent.version;
   out += "<dl class=\"facts\">\n" + Fact("Agent", Text(agent)) + Fact("Model", Text(model)) +
          Fact("Duration", HumanDuration(DurationSeconds(record))) +
+         Fact("Isolation", Text(record.isolation.tier)) +
          Fact("Cost", Text(DescribeCost(record.usage), 300)) +
          Fact("Usage", Text(DescribeUsage(record.usage)), "wide") +
          Fact("For", Text(DescribeEvent(record.event)), "wide") +

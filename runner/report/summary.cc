@@ -20,6 +20,9 @@ struct Extent {
 };
 constexpr std::array<Extent, 4> kExtents = {{{50, 16000}, {20, 4000}, {8, 1500}, {3, 300}}};
 
+// The usual one needs no words.
+constexpr char kLesserTier[] = "landlock";
+
 // Prose from several parts, empty ones left out.
 std::string JoinPresent(const std::vector<std::string>& parts, std::string_view between) {
   std::string out;
@@ -62,12 +65,14 @@ std::string RenderHead(const RunRecord& record, const SummaryOptions& options) {
     out += "**Why:** " + MarkdownText(record.outcome.reason, 600) + "\n\n";
   }
   const std::string model = record.usage.model.empty() ? record.agent.model : record.usage.model;
-  out += JoinPresent(
-             {record.agent.name.empty() ? "" : MarkdownCode(record.agent.name, 60),
-              model.empty() ? "" : MarkdownCode(model, 80), HumanDuration(DurationSeconds(record)),
-              DescribeUsage(record.usage), RenderCost(record.usage)},
-             " · ") +
-         "\n";
+  out +=
+      JoinPresent(
+          {record.agent.name.empty() ? "" : MarkdownCode(record.agent.name, 60),
+           record.isolation.tier == kLesserTier ? "isolation " + MarkdownCode(kLesserTier, 20) : "",
+           model.empty() ? "" : MarkdownCode(model, 80), HumanDuration(DurationSeconds(record)),
+           DescribeUsage(record.usage), RenderCost(record.usage)},
+          " · ") +
+      "\n";
   if (IsPlainUrl(options.report_url)) {
     out += "\n[Full report](<" + options.report_url + ">)\n";
   }

@@ -330,9 +330,17 @@ Result<sandbox::Sandbox> StartSandbox(const Request& request, const Plan& plan,
       TRY(PrepareLayout(request, plan, report_dir, gateway.ca_pem(), scratch ? scratch->path() : "")
               .Context("planning the sandbox"));
   Fd input = TRY(OpenInput(plan.agent.stdin_text));
-  return sandbox::Sandbox::Start(std::move(layout), std::move(input), gateway.pid(),
-                                 std::move(scratch))
-      .Context("starting the sandbox");
+  Result<sandbox::Sandbox> started = sandbox::Sandbox::Start(std::move(layout), std::move(input),
+                                                             gateway.pid(), std::move(scratch))
+                                         .Context("starting the sandbox");
+  if (started.ok()) return started;
+  Error error = std::move(started).error();
+  // A lesser tier is asked for, never taken.
+  if (error.code == Code::kUnsupported && request.isolation == "namespaces") {
+    const char* other = "agentic-ci run --isolation landlock ...";
+    error.hint = error.hint.empty() ? other : error.hint + " (or " + other + ")";
+  }
+  return error;
 }
 
 // One run, in order. Leaving early at any line is safe: owners are destroyed in reverse, so the
