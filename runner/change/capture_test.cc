@@ -393,5 +393,75 @@ TEST_CASE("Names of any bytes come through") {
         Lines{"created new\nline", "created tab\t\"quote\"", "created \xff\xfe"});
 }
 
+// A copy of `checkout`, and everything after this call is later than its time.
+ChangedTree CopyOf(const TestTree& checkout, const TestTree& copy, const Fd& opened) {
+  std::filesystem::copy(
+      checkout.root(), copy.root(),
+      std::filesystem::copy_options::recursive | std::filesystem::copy_options::copy_symlinks);
+  ::usleep(20'000);  // Times are as coarse as the kernel's clock.
+  copy.Write("mark", "");
+  struct stat st {};
+  REQUIRE(::stat(copy.At("mark").c_str(), &st) == 0);
+  std::filesystem::remove(copy.At("mark"));
+  ::usleep(20'000);
+  ChangedTree tree(opened.get());
+  tree.copied = st.st_ctim;
+  return tree;
+}
+
+TEST_CASE("In a copy, changes are what differs from the checkout") {
+  TestTree checkout;
+  for (const char* name : {"kept", "modified", "deleted", "dir/inside", "skipped/report"}) {
+    checkout.Write(name, std::string(name) + " of the checkout\n");
+  }
+  checkout.Write("left/x", "left \n");
+  checkout.Write("right/x", "right\n");
+  TestTree copy;
+  Result<Fd> opened = sys::Open(copy.root(), O_RDONLY | O_DIRECTORY);
+  REQUIRE(opened.ok());
+  ChangedTree tree = CopyOf(checkout, copy, opened.value());
+  tree.not_copied = {checkout.At("skipped")};
+  std::filesystem::remove_all(copy.At("skipped"));
+  auto capture = [&] {
+    Result<ChangeSet> changes = CaptureChanges(tree, checkout.root(), nullptr, {});
+    REQUIRE(changes.ok());
+    CHECK(changes.value().complete);
+    return Summary(changes.value());
+  };
+  CHECK(capture().empty());
+
+  copy.Write("modified", "modified in the copied\n");  // Of the same size.
+  std::filesystem::remove(copy.At("deleted"));
+  std::filesystem::remove_all(copy.At("dir"));
+  copy.Write("dir", "a file now\n");
+  // Neither file was touched, and both are others now.
+  std::filesystem::rename(copy.At("left"), copy.At("between"));
+  std::filesystem::rename(copy.At("right"), copy.At("left"));
+  std::filesystem::rename(copy.At("between"), copy.At("right"));
+  copy.Write("skipped/report", "in the way of what was left out\n");
+  CHECK(capture() == Lines{"deleted deleted", "created dir", "deleted dir/inside",
+                           "modified left/x", "modified modified", "modified right/x"});
+}
+
+TEST_CASE("In a copy, a layer's marks mean nothing") {
+  TestTree checkout;
+  checkout.Write("dir/a", "a\n");
+  checkout.Write("dir/b", "b\n");
+  TestTree copy;
+  Result<Fd> opened = sys::Open(copy.root(), O_RDONLY | O_DIRECTORY);
+  REQUIRE(opened.ok());
+  ChangedTree tree = CopyOf(checkout, copy, opened.value());
+  copy.Write("dir/empty", "");
+  for (const auto& [path, name, value] : {std::tuple("dir", "user.overlay.opaque", "x"),
+                                          std::tuple("dir/empty", "user.overlay.whiteout", "y")}) {
+    if (::setxattr(copy.At(path).c_str(), name, value, 1, 0) != 0) {
+      SKIP("user-attributes: this file system has none");
+    }
+  }
+  Result<ChangeSet> changes = CaptureChanges(tree, checkout.root(), nullptr, {});
+  REQUIRE(changes.ok());
+  CHECK(Summary(changes.value()) == Lines{"created dir/empty"});
+}
+
 }  // namespace
 }  // namespace change

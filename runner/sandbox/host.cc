@@ -3,9 +3,11 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
@@ -72,6 +74,15 @@ bool RootOutside() {
   return fields >> inner >> outer && inner == 0 && outer == 0;
 }
 
+bool ChangesIds() {
+  constexpr uint32_t kNeeded = 1U << CAP_CHOWN | 1U << CAP_DAC_OVERRIDE | 1U << CAP_FOWNER |
+                               1U << CAP_SETGID | 1U << CAP_SETUID | 1U << CAP_SETPCAP;
+  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+  __user_cap_data_struct data[2] = {};
+  if (::geteuid() != 0 || ::syscall(SYS_capget, &header, data) != 0) return false;
+  return (data[0].effective & kNeeded) == kNeeded;
+}
+
 uid_t DrawFreeId() {
   constexpr size_t kMapBytesMax = 65536;
   constexpr uint32_t kFirst = 1'879'048'192;
@@ -120,6 +131,7 @@ HostView ReadHost(const std::string& checkout) {
   host.uid = ::geteuid();
   host.gid = ::getegid();
   host.root = host.uid == 0 && RootOutside();
+  host.changes_ids = ChangesIds();
   host.free_id = DrawFreeId();
   struct stat st {};
   if (::stat(checkout.c_str(), &st) == 0) {

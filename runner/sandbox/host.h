@@ -18,6 +18,8 @@ struct HostView {
   gid_t gid = 0;
   // The runner is root to the whole machine or container, not only in a user namespace of its own.
   bool root = false;
+  // The runner is root with what it takes to give the agent ids of its own, and to clean up after.
+  bool changes_ids = false;
   // An id that no account has, nor another run on this machine: drawn at random, as far from real
   // accounts and from subordinate ids as this user namespace has any.
   uid_t free_id = 0;

@@ -37,7 +37,7 @@ class HostRules {
 };
 
 void HostRules::PlanIds() {
-  plan_.as_root = host_.uid == 0;
+  plan_.as_root = host_.changes_ids;
   // Root's agent gets a user of its own, which owns nothing else and has no other process.
   plan_.host_uid = plan_.as_root ? host_.free_id : host_.uid;
   plan_.host_gid = plan_.as_root ? host_.free_id : host_.gid;
@@ -111,6 +111,11 @@ Status HostRules::PlanPaths() {
     if (!IsPrivate(path) && !Beneath(path, request_.checkout)) Read(path);
   }
   for (const std::string& path : installed) Read(path);
+  if (!request_.repository_files.empty()) {
+    plan_.notes.push_back(
+        "git does not work: the repository's configuration lies outside of the checkout, and may "
+        "hold credentials");
+  }
   return Ok();
 }
 

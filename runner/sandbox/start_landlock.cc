@@ -193,6 +193,8 @@ Result<Sandbox> Sandbox::StartByLandlock(SandboxPlan plan, Fd input, pid_t helpe
   auto [output_read, output_write] = TRY(sys::Pipe());
   auto [error_read, error_write] = TRY(sys::Pipe());
   plan.pinned = plan.limits.cpus > 0 && !sandbox.cgroup_.enforces("cpu");
+  // The agent may have this process's id.
+  if (::prctl(PR_SET_DUMPABLE, 0) != 0) return Errno("prctl(PR_SET_DUMPABLE)");
   // What is left without a parent comes to init; if that is killed, here.
   if (::prctl(PR_SET_CHILD_SUBREAPER, 1) != 0) return Errno("prctl(PR_SET_CHILD_SUBREAPER)");
   pid_t supervisor = ::getpid();
@@ -212,6 +214,7 @@ Result<Sandbox> Sandbox::StartByLandlock(SandboxPlan plan, Fd input, pid_t helpe
   TRY(sandbox.cgroup_.Attach(pid, {"memory", "pids", "cpu"}));
   TRY(sandbox.Adopt(pid));
   sandbox.processes_ = TRY(sys::Open("/proc", O_RDONLY | O_DIRECTORY));
+  sandbox.diagnostics_ = OpenSocketDiagnostics();
   Fd directory = TRY(sys::Open(plan.scratch, O_RDONLY | O_DIRECTORY));
   sandbox.disk_ = DiskWatch(std::move(directory), plan.limits.disk_bytes + copied_bytes);
   for (Control& control : LandlockControls(sandbox.cgroup_, plan)) {

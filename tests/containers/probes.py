@@ -121,8 +121,8 @@ def flipped_path(path):
     thread = threading.Thread(target=flip)
     thread.start()
     try:
-        end = time.monotonic() + 0.3
-        while time.monotonic() < end:
+        end = time.monotonic() + (5 if FACTS['control'] else 0.5)
+        while time.monotonic() < end and os.stat(path).st_mode & 0o777 != 0o640:
             LIBC.chmod(buffer, 0o640)
     finally:
         stop.append(1)

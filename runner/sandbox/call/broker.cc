@@ -27,8 +27,8 @@ constexpr size_t kOwnMax = 256;
 constexpr size_t kListeningMax = 1024;
 constexpr int kMultipathTcp = 262;
 constexpr uint16_t kNamePort = 53;
-// A door of the gateway's has room in its queue, or the gateway is too busy to serve anyway.
-constexpr int kDoorWaitMs = 250;
+// Loopback connects at once, unless the queue of the listener is full. Limits wait meanwhile.
+constexpr int kDoorWaitMs = 100;
 
 bool IsInternet(int family) { return family == AF_INET || family == AF_INET6; }
 
