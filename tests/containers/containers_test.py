@@ -7,6 +7,7 @@ containers_test.py AGENTIC_CI [NAME...]
 Starts a container for each seccomp profile and user; driver.py does the rest in there and prints what happened as one
 JSON object. No container has a network but its own loopback.
 """
+import concurrent.futures
 import json
 import os
 import shutil
@@ -18,6 +19,7 @@ import unittest
 HERE = os.path.dirname(os.path.abspath(__file__))
 # Moby's default profile (profiles v0.2.4, Apache-2.0): what a Docker job may call.
 PROFILES = {'podman': [], 'docker': ['--security-opt', f'seccomp={HERE}/docker-default.json']}
+STARTED = {}  # Profile and user -> what its container printed, in time.
 LIMITS = ['--ulimit', 'nproc=1024:1024', '--ulimit', 'nofile=1024:1024']
 
 
@@ -53,7 +55,7 @@ def podman(base, profile, user, *command):
     return subprocess.run(
         ['podman', *store, '--runtime', 'runc', 'run', '--rm', '--network', 'none', '--user', f'{user}:{user}',
          *PROFILES[profile], *LIMITS, '-v', '/usr:/usr:ro', '-v', f'{base}/runner:/runner:ro', '-v', f'{HERE}:/test:ro',
-         '-v', f'{base}/shown-{user}:/shown', '--tmpfs', '/tmp', '--tmpfs', '/var/tmp', '--rootfs', base + '/root',
+         '-v', f'{base}/shown-{profile}-{user}:/shown', '--tmpfs', '/tmp', '--tmpfs', '/var/tmp', '--rootfs', base + '/root',
          *command], stdin=subprocess.DEVNULL, capture_output=True, text=True, errors='replace', timeout=180)
 
 
@@ -73,9 +75,11 @@ class Containers:
 
     @classmethod
     def setUpClass(cls):
-        done = podman(BASE, cls.profile, cls.user, 'python3', '/test/driver.py')
-        assert done.returncode == 0, done.stderr[-3000:] + done.stdout[-3000:]
-        cls.seen = json.loads(done.stdout.splitlines()[-1])
+        done = STARTED[cls.profile, cls.user].result()
+        # Not by the exit code: where the machine is busy, podman loses it.
+        lines = done.stdout.splitlines()
+        assert lines and lines[-1].startswith('{'), done.stderr[-3000:] + done.stdout[-3000:]
+        cls.seen = json.loads(lines[-1])
 
     def check(self, group, excused=()):
         """Each probe is answered inside as it should be; outside, the same call succeeds."""
@@ -166,19 +170,23 @@ def main():
         os.mkdir(BASE + '/runner')
         shutil.copy(sys.argv[1], BASE + '/runner/agentic-ci')
         for user in (0, 1000):
-            place = f'{BASE}/shown-{user}'
-            os.mkdir(place)
-            os.chown(place, user, user)
+            for profile in PROFILES:
+                place = f'{BASE}/shown-{profile}-{user}'
+                os.mkdir(place)
+                os.chown(place, user, user)
         why = why_not(BASE)
         if why:
             print(f'# SKIP containers: {why}')
             return 77
         suite = unittest.TestSuite()
+        pool = concurrent.futures.ThreadPoolExecutor(2)  # They wait more than they work.
         for user in (0, 1000):
             for profile in PROFILES:
-                for case in unittest.defaultTestLoader.loadTestsFromTestCase(group(profile, user)):
-                    if not sys.argv[2:] or any(name in case.id() for name in sys.argv[2:]):
-                        suite.addTest(case)
+                cases = [case for case in unittest.defaultTestLoader.loadTestsFromTestCase(group(profile, user))
+                         if not sys.argv[2:] or any(name in case.id() for name in sys.argv[2:])]
+                if cases:
+                    STARTED[profile, user] = pool.submit(podman, BASE, profile, user, 'python3', '/test/driver.py')
+                suite.addTests(cases)
         result = unittest.TextTestRunner(stream=sys.stdout, verbosity=2).run(suite)
         failed = len({str(test) for test, _ in result.failures + result.errors})
         if result.testsRun == 0:
