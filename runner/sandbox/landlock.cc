@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sandbox/landlock.h"
 
+#include <errno.h>
 #include <fcntl.h>
 
 #include "base/privileges.h"
@@ -29,8 +30,10 @@ Result<Fd> BuildLandlock(const std::vector<LandlockRule>& rules, bool required, 
   }
   for (const LandlockRule& rule : rules) {
     Status added = AddRule(ruleset, rule);
-    if (added.ok() || (added.error().code == Code::kNotFound && !required)) continue;
-    return std::move(added).error();
+    if (added.ok()) continue;
+    // What is not there, or out of the agent's reach anyway, needs no rule.
+    bool needless = added.error().code == Code::kNotFound || added.error().os_error == EACCES;
+    if (!needless || required) return std::move(added).error();
   }
   return ruleset;
 }

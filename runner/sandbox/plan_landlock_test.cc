@@ -20,8 +20,8 @@ struct Host {
                                            {"/etc/shadow", PathKind::kFile},
                                            {"/srv", PathKind::kDirectory},
                                            {"/srv/data", PathKind::kDirectory},
-                                           {"/app", PathKind::kDirectory},
-                                           {"/app/checkout", PathKind::kDirectory}};
+                                           {"/work", PathKind::kDirectory},
+                                           {"/work/checkout", PathKind::kDirectory}};
 
   HostView View() const {
     HostView view;
@@ -50,7 +50,7 @@ SandboxRequest Request() {
   SandboxRequest request;
   request.isolation = Isolation::kLandlock;
   request.scratch = "/var/tmp/run";
-  request.checkout = "/app/checkout";
+  request.checkout = "/work/checkout";
   request.argv = {"/bin/true"};
   return request;
 }
@@ -93,18 +93,23 @@ TEST_CASE("Only the run's own directory is written, and the checkout is a copy i
   }
   CHECK(RuleFor(plan, "/srv/data") == "r");
   CHECK(plan.notes.size() == 1);
-  CHECK(RuleFor(plan, "/app") == "l");  // It holds the checkout, which has no rule.
-  CHECK(RuleFor(plan, "/app/checkout") == "");
+  CHECK(RuleFor(plan, "/work/checkout") == "");
   CHECK(RuleFor(plan, "/var/tmp/run/checkout") == "w");
   CHECK(plan.workdir == "/var/tmp/run/checkout");
 
   request.policy.filesystem.include_workdir = false;
   CHECK_FALSE(Plan(request, host.View()).copies_checkout);
-  request.policy.filesystem.read_only = {"/app/checkout/docs"};
+  request.policy.filesystem.read_only = {"/work/checkout/docs"};
   plan = Plan(request, host.View());
   CHECK(plan.copies_checkout);
   CHECK(RuleFor(plan, "/var/tmp/run/checkout") == "");
   CHECK(RuleFor(plan, "/var/tmp/run/checkout/docs") == "r");
+  // A directory that holds the checkout: the original has no rule, whatever the copy has.
+  request.policy.filesystem.read_only = {"/work"};
+  plan = Plan(request, host.View());
+  CHECK(RuleFor(plan, "/work") == "l");
+  CHECK(RuleFor(plan, "/work/checkout") == "");
+  CHECK(RuleFor(plan, "/var/tmp/run/checkout") == "r");
 }
 
 TEST_CASE("Root's agent has ids of its own, and then terminals") {
