@@ -18,7 +18,7 @@ Result<int> DoctorCommand(const Arguments& arguments) {
       .memory_bytes = int64_t{1} << 30, .cpus = 1, .pids = 1024, .disk_bytes = int64_t{8} << 30};
   doctor::Examination found = TRY(doctor::Examine(arguments.Get("workdir", "."), limits));
   TRY(PrintLines(arguments.Has("json") ? doctor::RenderJson(found) : doctor::RenderText(found)));
-  if (found.refusal) return std::move(*found.refusal);
+  if (found.tier.empty()) return std::move(*found.refusal);
   return 0;
 }
 

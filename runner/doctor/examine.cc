@@ -37,6 +37,42 @@ Availability Of(const std::string& state) {
   return state == "emulated" ? Availability::kRestricted : Availability::kAbsent;
 }
 
+// What a started sandbox says of itself.
+std::vector<Mechanism> MechanismsOf(sandbox::Sandbox& sandbox, bool root) {
+  std::vector<Mechanism> mechanisms;
+  for (const sandbox::Control& control : sandbox.controls()) {
+    Mechanism mechanism{control.name, Of(control.state), control.note, {}};
+    if (mechanism.availability != Availability::kAvailable) {
+      mechanism.remedy = RemedyFor(control.name, root);
+    }
+    mechanisms.push_back(std::move(mechanism));
+  }
+  return mechanisms;
+}
+
+// The sandbox of tier landlock, around a directory of its own.
+Result<std::vector<Mechanism>> StartByLandlock(const std::string& directory,
+                                               const sandbox::SandboxLimits& limits) {
+  sandbox::SandboxRequest wanted;
+  wanted.isolation = sandbox::Isolation::kLandlock;
+  wanted.argv = {"/bin/true"};
+  wanted.limits = limits;
+  sandbox::HostView host = sandbox::ReadHost(directory);
+  using Scratch = sandbox::ScratchDirectory;
+  Scratch checkout = TRY(Scratch::Make(host.scratch_places, Scratch::Use::kFiles));
+  Scratch scratch = TRY(Scratch::Make(host.scratch_places, Scratch::Use::kFiles));
+  wanted.checkout = checkout.path();
+  wanted.scratch = scratch.path();
+  sandbox::SandboxPlan plan = TRY(sandbox::PlanSandbox(wanted, host));
+  Fd input = TRY(sys::Open("/dev/null", O_RDONLY));
+  sandbox::Sandbox sandbox =
+      TRY(sandbox::Sandbox::Start(std::move(plan), std::move(input), -1, std::move(scratch)));
+  (void)sandbox.TakeDoors();
+  Status went = sandbox.Go();
+  if (!went.ok() && went.error().code != Code::kNotFound) return std::move(went).error();
+  return MechanismsOf(sandbox, host.root);
+}
+
 // The sandbox of a policy that opens nothing, up to its agent, which ends at once. A checkout that
 // a run would copy is not copied for this.
 Result<std::vector<Mechanism>> StartSandbox(const std::string& directory,
@@ -69,11 +105,7 @@ Result<std::vector<Mechanism>> StartSandbox(const std::string& directory,
     mechanisms.push_back({"checkout", Availability::kRestricted, "is copied by each run: " + reason,
                           "sudo chown -R $(id -u):$(id -g) " + directory});
   }
-  for (const sandbox::Control& control : sandbox.controls()) {
-    Mechanism mechanism{control.name, Of(control.state), control.note, {}};
-    if (mechanism.availability != Availability::kAvailable) {
-      mechanism.remedy = RemedyFor(control.name, host.root);
-    }
+  for (Mechanism& mechanism : MechanismsOf(sandbox, host.root)) {
     mechanisms.push_back(std::move(mechanism));
   }
   bool watched = sandbox.connects().descriptor() >= 0;
@@ -98,6 +130,23 @@ void AddSteps(Examination* examination) {
       mechanism.note = ::strerror(step.failure);
       mechanism.remedy = refused ? sys::NamespaceRemedy() : "";
     }
+    examination->mechanisms.push_back(std::move(mechanism));
+  }
+}
+
+// What there is instead, if it is asked for.
+void AddLandlock(Result<std::vector<Mechanism>> started, Examination* examination) {
+  Mechanism tier{"tier landlock", Availability::kAvailable, {}, {}};
+  if (!started.ok()) {
+    tier.availability = Availability::kAbsent;
+    tier.note = started.error().what;
+    tier.remedy = started.error().hint;
+    examination->mechanisms.push_back(std::move(tier));
+    return;
+  }
+  examination->tier = "landlock";
+  examination->mechanisms.push_back(std::move(tier));
+  for (Mechanism& mechanism : started.value()) {
     examination->mechanisms.push_back(std::move(mechanism));
   }
 }
@@ -134,6 +183,7 @@ Result<Examination> Examine(const std::string& directory, const sandbox::Sandbox
   } else {
     examination.refusal = std::move(mechanisms).error();
     AddSteps(&examination);
+    AddLandlock(StartByLandlock(checkout, limits), &examination);
   }
   return examination;
 }
@@ -148,6 +198,12 @@ std::string RenderText(const Examination& examination) {
     if (!mechanism.remedy.empty()) text += Pad("", 12) + "for more: " + mechanism.remedy + "\n";
   }
   if (!examination.refusal) return text + "tier " + examination.tier + ": runs can start here\n";
+  if (!examination.tier.empty()) {
+    return text +
+           "tier landlock: runs can start here with --isolation landlock; without it, a run "
+           "ends with: " +
+           examination.refusal->what + "\n";
+  }
   return text + "no tier: a run ends with: " + examination.refusal->what + "\n";
 }
 

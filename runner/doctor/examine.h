@@ -28,9 +28,9 @@ struct Mechanism {
 struct Examination {
   std::string kernel;
   unsigned uid = 0;
-  std::string tier;  // "namespaces"; empty: no run can start here.
+  std::string tier;  // "namespaces"; "landlock", which must be asked for; empty: no run can start.
   std::vector<Mechanism> mechanisms;
-  std::optional<Error> refusal;  // Without a tier: what a run would end with.
+  std::optional<Error> refusal;  // Without tier namespaces: what a run ends with by default.
 };
 
 // Starts a sandbox around `directory` under `limits`, as a run would, and ends it again. That none

@@ -26,17 +26,25 @@ class Doctor(Case):
         self.assertIn('tier namespaces: runs can start here\n', self.doctor().stdout)
 
     def test_doctor_names_what_is_missing_and_what_to_type(self):
-        """Inside a user namespace that has no others."""
+        """In a user namespace without ids, which the kernel gives no other."""
         control = subprocess.run(['unshare', '-U', 'true'])
         self.feature('user namespaces', control.returncode == 0, 'this host has none')
-        before = ['unshare', '-U', '-r', 'sh', '-c', 'echo 0 >/proc/sys/user/max_user_namespaces && exec "$@"', 'sh']
-        done = self.doctor('--json', code=69, before=before)
+        os.chmod(self.dir, 0o755)
+        found = json.loads(self.doctor('--json', before=['unshare', '-U']).stdout)
+        self.assertEqual(found['tier'], 'landlock')
+        self.assertEqual([(m['name'], m['availability']) for m in found['mechanisms'][:2]],
+                         [('user namespaces', 'restricted'), ('tier landlock', 'available')])
+        self.assertRegex(found['error'], r'^starting the sandbox: .*: Operation not permitted')
+        self.assertIn('--isolation landlock', self.doctor(before=['unshare', '-U']).stdout)
+
+    def test_doctor_ends_with_69_where_no_tier_can_be_had(self):
+        """With one id and no further namespace: root's agent cannot become another user."""
+        script = 'echo 0 >/proc/sys/user/max_user_namespaces && exec "$@"'
+        done = self.doctor('--json', code=69, before=['unshare', '-U', '-r', 'sh', '-c', script, 'sh'])
         found = json.loads(done.stdout)
         self.assertEqual(found['tier'], '')
-        self.assertEqual([(m['name'], m['availability']) for m in found['mechanisms']],
-                         [('user namespaces', 'restricted')])
         self.assertIn('max_user_namespaces', found['mechanisms'][0]['remedy'])
-        self.assertRegex(found['error'], r'^starting the sandbox: .*: (Operation not permitted|No space left)')
+        self.assertEqual(found['mechanisms'][1]['availability'], 'absent')
         self.assertIn('hint: ', done.stderr)
 
     @only_as('user')
