@@ -74,7 +74,7 @@ bool RootOutside() {
   return fields >> inner >> outer && inner == 0 && outer == 0;
 }
 
-bool ChangesIds() {
+bool MayChangeIds() {
   constexpr uint32_t kNeeded = 1U << CAP_CHOWN | 1U << CAP_DAC_OVERRIDE | 1U << CAP_FOWNER |
                                1U << CAP_SETGID | 1U << CAP_SETUID | 1U << CAP_SETPCAP;
   __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
@@ -83,22 +83,34 @@ bool ChangesIds() {
   return (data[0].effective & kNeeded) == kNeeded;
 }
 
-uid_t DrawFreeId() {
-  constexpr size_t kMapBytesMax = 65536;
-  constexpr uint32_t kFirst = 1'879'048'192;
-  constexpr uint32_t kCount = 1 << 24;
-  constexpr uint32_t kFirstSmall = 60'000;
-  constexpr uint32_t kCountSmall = 5'000;
-  uint32_t drawn = 0;
-  ENSURE(::getrandom(&drawn, sizeof drawn, 0) == sizeof drawn);
-  Result<std::string> text = sys::ReadFile("/proc/self/uid_map", kMapBytesMax);
+// Whether one line of a map of ids, "inner outer count", covers all of `first` and what follows.
+bool Maps(const char* path, uint64_t first, uint64_t count) {
+  constexpr size_t kMapBytesMax = 65536;  // At most 340 lines.
+  Result<std::string> text = sys::ReadFile(path, kMapBytesMax);
   std::istringstream fields(text.ok() ? text.value() : std::string());
   uint64_t inner = 0;
   uint64_t outer = 0;
-  uint64_t count = 0;
-  fields >> inner >> outer >> count;
-  bool large = inner <= kFirst && inner + count >= uint64_t{kFirst} + kCount;
-  return large ? kFirst + drawn % kCount : kFirstSmall + drawn % kCountSmall;
+  uint64_t size = 0;
+  while (fields >> inner >> outer >> size) {
+    if (inner <= first && inner + size >= first + count) return true;
+  }
+  return false;
+}
+
+std::optional<uid_t> DrawFreeId() {
+  struct Range {
+    uint32_t first;
+    uint32_t count;
+  };
+  if (!MayChangeIds()) return std::nullopt;
+  uint32_t drawn = 0;
+  if (::getrandom(&drawn, sizeof drawn, 0) != sizeof drawn) return std::nullopt;
+  for (Range range : {Range{1'879'048'192, 1 << 24}, Range{60'000, 5'000}}) {
+    if (!Maps("/proc/self/uid_map", range.first, range.count)) continue;
+    if (!Maps("/proc/self/gid_map", range.first, range.count)) continue;
+    return range.first + drawn % range.count;
+  }
+  return std::nullopt;
 }
 
 // By trying, because distributions carry features back to older kernels. What memfd_create(2) makes
@@ -131,7 +143,6 @@ HostView ReadHost(const std::string& checkout) {
   host.uid = ::geteuid();
   host.gid = ::getegid();
   host.root = host.uid == 0 && RootOutside();
-  host.changes_ids = ChangesIds();
   host.free_id = DrawFreeId();
   struct stat st {};
   if (::stat(checkout.c_str(), &st) == 0) {

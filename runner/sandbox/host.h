@@ -4,6 +4,7 @@
 #include <sys/types.h>
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,11 +19,10 @@ struct HostView {
   gid_t gid = 0;
   // The runner is root to the whole machine or container, not only in a user namespace of its own.
   bool root = false;
-  // The runner is root with what it takes to give the agent ids of its own, and to clean up after.
-  bool changes_ids = false;
-  // An id that no account has, nor another run on this machine: drawn at random, as far from real
-  // accounts and from subordinate ids as this user namespace has any.
-  uid_t free_id = 0;
+  // Where the runner is root and may give the agent ids of its own: one that no account has, nor
+  // another run on this machine. Drawn at random, as far from real accounts and from subordinate
+  // ids as this user namespace has any.
+  std::optional<uid_t> free_id = std::nullopt;
   uid_t checkout_uid = 0;  // Owner of the checkout.
   gid_t checkout_gid = 0;
   // What stands at an absolute path, the last component not followed.

@@ -37,10 +37,10 @@ class HostRules {
 };
 
 void HostRules::PlanIds() {
-  plan_.as_root = host_.changes_ids;
+  plan_.as_root = host_.free_id.has_value();
   // Root's agent gets a user of its own, which owns nothing else and has no other process.
-  plan_.host_uid = plan_.as_root ? host_.free_id : host_.uid;
-  plan_.host_gid = plan_.as_root ? host_.free_id : host_.gid;
+  plan_.host_uid = host_.free_id.value_or(host_.uid);
+  plan_.host_gid = host_.free_id.value_or(host_.gid);
   plan_.inner_uid = plan_.host_uid;
   plan_.inner_gid = plan_.host_gid;
 }

@@ -120,7 +120,6 @@ TEST_CASE("Root's agent has ids of its own, and then terminals") {
   CHECK(plan.host_uid == 1000);
   CHECK(RuleFor(plan, "/dev/pts") == "");
   view.uid = view.gid = 0;
-  view.changes_ids = true;
   view.free_id = 1'900'000'000;
   plan = Plan(Request(), view);
   CHECK(plan.as_root);

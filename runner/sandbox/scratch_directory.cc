@@ -86,6 +86,10 @@ Result<ScratchDirectory> ScratchDirectory::Make(const std::vector<std::string>& 
     if (serves.ok()) return made;
     refuse(made.place_, serves.error().what);
   }
+  if (use == Use::kFiles) {
+    return Error{Code::kUnsupported, "no directory can be written: " + reasons,
+                 "TMPDIR=DIRECTORY agentic-ci run ..."};
+  }
   return Error{Code::kUnsupported,
                "the kernel's memory file system has no user attributes (Linux 6.6), and no "
                "directory serves in its place: " +

@@ -73,6 +73,12 @@ def own(name='file'):
     return path
 
 
+def link_to_open():
+    fd = os.open('/shown/file', os.O_RDONLY)
+    place = '/shown' if FACTS['control'] else os.path.dirname(own())
+    os.link(f'/proc/self/fd/{fd}', f'{place}/linked-{os.getpid()}', follow_symlinks=True)
+
+
 def files():
     canary, folder = FACTS['canary'], os.path.dirname(FACTS['canary'])
     both = lambda name, wanted, action: probe('files', name, wanted, action)
@@ -96,6 +102,7 @@ def files():
          os.link(canary, os.path.dirname(own()) + '/linked'))
     both('a link to what is shown', DENIED + ['EXDEV'], lambda: os.link('/shown/file', '/shown/linked') if FACTS['control']
          else os.link('/shown/file', os.path.dirname(own()) + '/linked'))
+    both('a link to what is open', DENIED + ['EXDEV'], link_to_open)
     both('memory shared by name', DENIED, lambda: write(f'/dev/shm/{os.getpid()}'))
     both('a device that is not there', DENIED, lambda: write('/proc/self/oom_score_adj', '500'))
 
@@ -275,6 +282,25 @@ def many():
         client.getpeername()
 
 
+def mapped():
+    connect(('::ffff:' + FACTS['proxy'][0], FACTS['proxy'][1]), socket.AF_INET6)
+
+
+def bound_first():
+    with socket.socket() as client:
+        client.bind(('', 0))
+        client.settimeout(5)
+        client.connect(FACTS['proxy'])
+        client.getpeername()
+
+
+def twice():
+    """As programs learn that a connection has been made."""
+    with socket.socket() as client:
+        client.connect(FACTS['proxy'])
+        client.connect(FACTS['proxy'])
+
+
 def fast_open():
     with socket.socket() as client:
         client.sendto(b'x', socket.MSG_FASTOPEN, FACTS['service'])
@@ -336,6 +362,9 @@ def sockets():
     both('watched before it connects', 'ok', polled_before)
     both('duplicate', 'ok', duplicated)
     both('passed to another process', 'ok', passed_on)
+    both('proxy, over v6', ['ok', 'EAFNOSUPPORT'], mapped)
+    both('bound first', 'ok', bound_first)
+    both('connected twice', 'EISCONN', twice)
     both('one of four hundred', 'ok', many)
     both('service of the container', 'ECONNREFUSED', lambda: connect(service))
     both('service of the container, fast open', 'ENOTSUP', fast_open)

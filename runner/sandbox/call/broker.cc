@@ -24,7 +24,7 @@ namespace {
 // Sockets that are made and not connected, each a descriptor of the supervisor's. Who has more
 // loses the oldest: it is made anew when it is connected.
 constexpr size_t kOwnMax = 256;
-constexpr size_t kListeningMax = 1024;
+constexpr size_t kNotedMax = 4096;
 constexpr int kMultipathTcp = 262;
 constexpr uint16_t kNamePort = 53;
 // Loopback connects at once, unless the queue of the listener is full. Limits wait meanwhile.
@@ -125,7 +125,7 @@ std::optional<Connect> Broker::Take(const CallListener& listener, const Call& ca
       // Harmless by themselves. But while we hold a socket, its port is taken.
       std::optional<uint64_t> inode = SocketInode(call.thread, call.Number(0));
       auto known = inode ? own_.find(*inode) : own_.end();
-      if (inode && call.number == SYS_listen) NoteListening(*inode);
+      if (inode && call.number == SYS_listen) Note(listening_, *inode);
       if (known != own_.end() && (call.number == SYS_listen || IsInternet(known->second.family))) {
         Drop(*inode);
       }
@@ -172,6 +172,10 @@ std::optional<Connect> Broker::TakeConnect(const CallListener& listener, const C
   }
   if (!ParseTarget(*address)) return refuse(EAFNOSUPPORT);
   if (known == own_.end()) {
+    // Programs ask a second time to learn whether they are connected.
+    if (std::find(connected_.begin(), connected_.end(), *inode) != connected_.end()) {
+      return refuse(EISCONN);
+    }
     // It is bound, or was one of too many: another one takes its place.
     std::string protocol = SocketProtocol(call.thread, call.Number(0));
     std::optional<int> flags = DescriptorFlags(call.thread, call.Number(0));
@@ -242,6 +246,7 @@ bool Broker::Finish(const CallListener& listener, const Connect& connect, int er
     error = ECONNABORTED;
   }
   bool told = listener.Answer(connect.id, -error);
+  if (connected) Note(connected_, connect.inode);
   if (replaces || (connected && told)) Drop(connect.inode);
   return told && connected;
 }
@@ -259,9 +264,9 @@ void Broker::Drop(uint64_t inode) {
   std::erase(order_, inode);
 }
 
-void Broker::NoteListening(uint64_t inode) {
-  listening_.push_back(inode);
-  if (listening_.size() > kListeningMax) listening_.pop_front();
+void Broker::Note(std::deque<uint64_t>& inodes, uint64_t inode) {
+  inodes.push_back(inode);
+  if (inodes.size() > kNotedMax) inodes.pop_front();
 }
 
 // Whether what listens at that port is the agent's: this loopback is the whole container's.

@@ -61,13 +61,15 @@ class Broker {
   bool Finish(const CallListener& listener, const Connect& connect, int error);
   uint64_t Keep(Own own);
   void Drop(uint64_t inode);
-  void NoteListening(uint64_t inode);
+  static void Note(std::deque<uint64_t>& inodes, uint64_t inode);
   bool IsServer(uint16_t port) const;
 
   BrokerSetup setup_;
   std::map<uint64_t, Own> own_;  // By inode.
   std::deque<uint64_t> order_;   // Their inodes, the oldest first.
+  // The agent's, since they began to; the oldest are forgotten.
   std::deque<uint64_t> listening_;
+  std::deque<uint64_t> connected_;
 };
 
 }  // namespace sandbox
