@@ -57,7 +57,8 @@ constexpr std::string_view kImageVerifyDoc =
 
 constexpr std::string_view kDoctorDoc =
     "Show what this host can enforce, by starting a sandbox as a run does: each mechanism as "
-    "available, restricted or absent, and what to type for more. Exit status 69: no run can start, in either tier.";
+    "available, restricted or absent, and what to type for more. Exit status 69: no run can start, "
+    "in either tier.";
 
 static_assert(WellFormed(kJson));
 
