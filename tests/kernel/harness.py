@@ -19,6 +19,7 @@ USER = 12345  # Of no account.
 PLACE = '/srv/kernel-test-' + ('root' if ROOT else 'user')  # Ours, outside /tmp, with FIXTURES.
 CANARY = 'canary-7f3a91c2'
 RUN_SECONDS = 60
+OF_SUITES = ('agentic-ci-kernel', 'agentic-ci-containers-')  # Temporary directories of suites beside this one.
 GONE_SECONDS = 1.0  # How soon nothing of a run may be alive.
 
 PLAIN_ENV = {'PATH': '/usr/local/bin:/usr/bin:/bin', 'HOME': os.environ.get('HOME', '/nonexistent')}
@@ -126,7 +127,7 @@ class Case(unittest.TestCase):
         self.assertEqual(self.cgroups(), [], 'cgroups are left')
         for path, before in self.started.items():
             left = [name for name in set(os.listdir(path)) - before if 'agentic' in name and
-                    not name.startswith('agentic-ci-kernel')]
+                    not name.startswith(OF_SUITES)]
             self.assertEqual(left, [], f'files are left in {path}')
         subprocess.run(['chmod', '-R', 'u+rwX', self.dir], stderr=subprocess.DEVNULL)
         shutil.rmtree(self.dir, ignore_errors=True)
@@ -136,7 +137,7 @@ class Case(unittest.TestCase):
         mounts = read('/proc/self/mountinfo').splitlines()
         # Of a directory that another suite removes, its mounts go everywhere.
         return [line for line in mounts if (FIXTURES or self.dir in line or 'agentic-ci' in line)
-                and 'agentic-ci-containers-' not in line]
+                and OF_SUITES[1] not in line]
 
     def cgroups(self):
         """What is left of this case's runs."""
