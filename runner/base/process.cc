@@ -28,6 +28,11 @@ constexpr int kNotStarted = 127;  // As a shell says it.
 
 }  // namespace
 
+Status JoinCgroups(const std::vector<Fd>& tasks) {
+  for (const Fd& file : tasks) TRY(sys::WriteAll(file.get(), "0").Context("joining a cgroup"));
+  return Ok();
+}
+
 Result<Process> Process::Start(const ProgramPlaces& places, const Command& command) {
   constexpr size_t kInputBytesMax = 4096;  // A pipe takes so much with nobody reading.
   ENSURE(command.input.size() <= kInputBytesMax);

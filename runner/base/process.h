@@ -12,6 +12,12 @@
 #include "base/program_places.h"
 #include "base/result.h"
 
+// Puts the calling process, which has one thread, into the cgroups of v1 whose `tasks` files are
+// open here for writing. Moving another process waits for all readers of the kernel's lock on
+// thread groups, ten milliseconds and more; a thread that moves itself waits for nothing
+// (Linux 5.5).
+Status JoinCgroups(const std::vector<Fd>& tasks);
+
 // A program of the host that is asked something: no shell, its output read back. Nothing else
 // starts one outside a sandbox.
 class Process {

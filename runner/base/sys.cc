@@ -114,9 +114,9 @@ Result<size_t> WriteWithin(int fd, std::string_view bytes, Deadline deadline) {
   while (written < bytes.size()) {
     pollfd wait{fd, POLLOUT, 0};
     int ready = ::poll(&wait, 1, deadline.poll_ms());
-    if (ready < 0 && errno == EINTR) continue;
-    if (ready < 0) return Errno("poll");
-    if (ready == 0) break;
+    if (ready < 0 && errno != EINTR && errno != ENOMEM) return Errno("poll");
+    if (ready == 0 || (ready < 0 && deadline.passed())) break;
+    if (ready < 0) continue;  // A shortage of memory passes; what was said is not lost for it.
     size_t piece = std::min<size_t>(bytes.size() - written, PIPE_BUF);
     ssize_t n = ::write(fd, bytes.data() + written, piece);
     if (n < 0 && errno == EINTR) continue;

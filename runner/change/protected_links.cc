@@ -54,6 +54,7 @@ class Search {
       struct stat st {};
       if (NamesGitDirectory(name)) continue;
       if (::fstatat(fd.value().get(), name.c_str(), &st, AT_SYMLINK_NOFOLLOW) != 0) continue;
+      if (!S_ISLNK(st.st_mode) && !S_ISDIR(st.st_mode)) continue;
       std::string path = directory.empty() ? name : directory + "/" + name;
       // The name stands for what is beneath it too, as with `.github`.
       bool is_protected = FindProtectedPath(path, {}) || FindProtectedPath(path + "/x", {});

@@ -66,7 +66,7 @@ Result<std::vector<Mechanism>> StartByLandlock(const std::string& directory,
   sandbox::SandboxPlan plan = TRY(sandbox::PlanSandbox(wanted, host));
   Fd input = TRY(sys::Open("/dev/null", O_RDONLY));
   sandbox::Sandbox sandbox = TRY(
-      sandbox::Sandbox::Start(std::move(plan), std::move(input), ::getpid(), std::move(scratch)));
+      sandbox::Sandbox::Start(std::move(plan), std::move(input), {::getpid(), std::move(scratch)}));
   (void)sandbox.TakeDoors();
   Status went = sandbox.Go();
   if (!went.ok() && went.error().code != Code::kNotFound) return std::move(went).error();

@@ -13,6 +13,7 @@
 #include <sstream>
 #include <utility>
 
+#include "base/process.h"
 #include "base/sys.h"
 #include "base/wire.h"
 #include "gateway/limits.h"
@@ -36,6 +37,12 @@ constexpr size_t kStatmBytesMax = 4096;
   bool sealed =
       ::setrlimit(RLIMIT_CORE, &no_core) == 0 && ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) == 0;
   if (!sealed) ::_exit(1);
+  Status joined = JoinCgroups(config.groups);
+  if (!joined.ok()) {
+    (void)sys::SendMessage(control.get(), wire::Write(News::kFailed, joined.error()));
+    ::_exit(1);
+  }
+  config.groups.clear();
   sys::WipeEnvironment();
   // Standard error stays: a failed ENSURE says there where it happened.
   sys::CloseAllExcept({STDERR_FILENO, control.get(), config.events_jsonl.get(),
@@ -58,15 +65,18 @@ Result<Gateway> Gateway::Start(GatewayConfig config) {
   theirs.Close();
   gateway.control_ = std::move(ours);
   gateway.pidfd_ = TRY(sys::PidfdOpen(gateway.pid_));
-  sys::Message ready = TRY(sys::ReceiveMessage(gateway.control_.get(), kReadyMessageBytesMax,
-                                               Deadline::After(kStartTimeout))
-                               .Context("starting the gateway"));
+  return gateway;
+}
+
+Status Gateway::AwaitReady() {
+  sys::Message ready = TRY(
+      sys::ReceiveMessage(control_.get(), kReadyMessageBytesMax, Deadline::After(kStartTimeout)));
   News kind{};
-  if (wire::Read(ready.bytes, kind, gateway.ca_pem_) && kind == News::kReady) return gateway;
+  if (wire::Read(ready.bytes, kind, ca_pem_) && kind == News::kReady) return Ok();
   Error error;
   bool told = wire::Read(ready.bytes, kind, error) && kind == News::kFailed;
   if (!told) error = {Code::kIo, "it ended"};
-  return Result<Gateway>(std::move(error)).Context("starting the gateway");
+  return error;
 }
 
 Gateway::Gateway(Gateway&& other) noexcept

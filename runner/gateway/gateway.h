@@ -34,7 +34,8 @@ struct GatewayConfig {
   Fd identity;                // The asking end of a sys::SocketPair; see identity.h.
   std::vector<TokenGrant> grants = {};
   BudgetLimits budget = {};
-  PriceList prices = {};  // In front of the built-in ones.
+  PriceList prices = {};        // In front of the built-in ones.
+  std::vector<Fd> groups = {};  // JoinCgroups(): the limits that it works under.
 };
 
 // What the gateway process tells by itself while it serves.
@@ -50,12 +51,13 @@ struct GatewayNews {
 // reaps.
 class Gateway {
  public:
-  // Forks the gateway (no exec), which makes its certificate authority, gives up every descriptor
-  // and privilege it does not need, and says so. Call before the sandbox exists, from a process
-  // with one thread. The secrets are wiped in the caller. Fails when the process does not get
-  // ready: kInvalid for a CA bundle without certificates, kUnsupported where the kernel cannot
-  // confine it.
+  // Forks the gateway (no exec) and returns: it makes its certificate authority, gives up every
+  // descriptor and privilege it does not need, and says so, which AwaitReady() waits for. Call
+  // before the sandbox exists, from a process with one thread. The secrets are wiped in the caller.
   static Result<Gateway> Start(GatewayConfig config);
+  // Once, before Serve() and ca_pem(). Fails when the process does not get ready: kInvalid for a CA
+  // bundle without certificates, kUnsupported where the kernel cannot confine it.
+  Status AwaitReady();
 
   Gateway(Gateway&& other) noexcept;
   Gateway& operator=(Gateway&& other) noexcept;

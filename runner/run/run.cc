@@ -261,9 +261,11 @@ Result<Plan> PrepareRun(Request request, Recorder& recorder) {
   return plan;
 }
 
+// `authority` gives the run's certificate; it is asked last, since the gateway makes it meanwhile.
 Result<sandbox::SandboxPlan> PrepareLayout(const Request& request, const Plan& plan,
-                                           const std::string& report_dir, const std::string& ca_pem,
-                                           const std::string& scratch) {
+                                           const std::string& report_dir,
+                                           const std::string& scratch,
+                                           const std::function<Result<std::string>()>& authority) {
   sandbox::HostView host = sandbox::ReadHost(plan.checkout.path);
   Programs programs = FindRunPrograms(plan.program, plan.policy.parsed.policy.filesystem,
                                       plan.checkout.path, plan.in_image(), host);
@@ -291,15 +293,16 @@ Result<sandbox::SandboxPlan> PrepareLayout(const Request& request, const Plan& p
   wanted.repository_directories = std::move(git.directories);
   // The report by default lies in the checkout; what is written there is not for the agent.
   wanted.shown_empty = {report_dir};
-  wanted.ca_pem = ca_pem;
-  wanted.ca_bundle_pem = plan.ca_bundle_pem;
-  wanted.ca_java = codec::RenderJavaKeyStore(plan.ca_bundle_pem + "\n" + ca_pem);
   wanted.limits = LimitsOf(request);
+  wanted.ca_bundle_pem = plan.ca_bundle_pem;
+  wanted.ca_pem = TRY(authority());
+  wanted.ca_java = codec::RenderJavaKeyStore(plan.ca_bundle_pem + "\n" + wanted.ca_pem);
   return sandbox::PlanSandbox(wanted, host);
 }
 
 // Takes the secrets and the record files.
-gateway::GatewayConfig ConfigureGateway(Plan& plan, ReportDirectory& directory, Fd identity) {
+Result<gateway::GatewayConfig> ConfigureGateway(Plan& plan, ReportDirectory& directory, Fd identity,
+                                                const sandbox::Cgroup& cgroup) {
   gateway::GatewayConfig config;
   config.policy = plan.policy.parsed.policy;
   config.policy_file = plan.policy.file;
@@ -311,28 +314,35 @@ gateway::GatewayConfig ConfigureGateway(Plan& plan, ReportDirectory& directory, 
   config.identity = std::move(identity);
   config.budget = plan.budget;
   config.prices = plan.config.prices;
+  config.groups = TRY(cgroup.OpenTasks({"memory", "cpu"}));
   return config;
 }
 
-change::GateLimits GatesOf(const Plan& plan) {
+change::GateLimits GatesOf(const Plan& plan, const change::ChangeSet& changes) {
   change::GateLimits gates;
   if (plan.checkout.git() != nullptr) gates.prefix = plan.checkout.git()->prefix();
-  gates.links = change::FindProtectedLinks(plan.checkout.top());
+  if (!changes.files.empty()) gates.links = change::FindProtectedLinks(plan.checkout.top());
   gates.paths = plan.config.paths;
   return gates;
 }
 
 Result<sandbox::Sandbox> StartSandbox(const Request& request, const Plan& plan,
-                                      const std::string& report_dir,
-                                      const gateway::Gateway& gateway) {
-  std::optional<sandbox::ScratchDirectory> scratch = TRY(MakeScratch(request, plan.checkout.path));
+                                      const std::string& report_dir, sandbox::Cgroup cgroup,
+                                      gateway::Gateway& gateway) {
+  sandbox::Surroundings around{gateway.pid(), TRY(MakeScratch(request, plan.checkout.path)),
+                               std::move(cgroup)};
+  auto authority = [&gateway]() -> Result<std::string> {
+    TRY(gateway.AwaitReady().Context("starting the gateway"));
+    return gateway.ca_pem();
+  };
   sandbox::SandboxPlan layout =
-      TRY(PrepareLayout(request, plan, report_dir, gateway.ca_pem(), scratch ? scratch->path() : "")
+      TRY(PrepareLayout(request, plan, report_dir, around.scratch ? around.scratch->path() : "",
+                        authority)
               .Context("planning the sandbox"));
   Fd input = TRY(OpenInput(plan.agent.stdin_text));
-  Result<sandbox::Sandbox> started = sandbox::Sandbox::Start(std::move(layout), std::move(input),
-                                                             gateway.pid(), std::move(scratch))
-                                         .Context("starting the sandbox");
+  Result<sandbox::Sandbox> started =
+      sandbox::Sandbox::Start(std::move(layout), std::move(input), std::move(around))
+          .Context("starting the sandbox");
   if (started.ok()) return started;
   Error error = std::move(started).error();
   // A lesser tier is asked for, never taken.
@@ -357,12 +367,15 @@ Status RunAgent(const Request& request, ReportDirectory& directory, Recorder& re
   // Kept for after the gateway has them, and hidden from the two processes that start next.
   std::vector<KeptSecret> secrets = TRY(KeepSecrets(plan.credentials));
   auto [identity_asks, identity_answers] = TRY(sys::SocketPair());
+  sandbox::Cgroup cgroup = sandbox::Cgroup::Create(LimitsOf(request));
+  gateway::GatewayConfig config =
+      TRY(ConfigureGateway(plan, directory, std::move(identity_asks), cgroup));
   gateway::Gateway gateway =
-      TRY(gateway::Gateway::Start(ConfigureGateway(plan, directory, std::move(identity_asks)))
-              .Context("starting the gateway"));
+      TRY(gateway::Gateway::Start(std::move(config)).Context("starting the gateway"));
   recorder.Phase("gateway");
 
-  sandbox::Sandbox sandbox = TRY(StartSandbox(request, plan, directory.path, gateway));
+  sandbox::Sandbox sandbox =
+      TRY(StartSandbox(request, plan, directory.path, std::move(cgroup), gateway));
   recorder.Note(sandbox);
   TRY(Connect(sandbox, gateway));
   recorder.Phase("sandbox");
@@ -400,7 +413,8 @@ Status RunAgent(const Request& request, ReportDirectory& directory, Recorder& re
   recorder.Note(changes);
   signs.nothing_changed = changes.files.empty() && changes.complete;
   recorder.Phase("changes");
-  change::Verdict verdict = change::JudgeChanges(changes, GatesOf(plan), &recorder.secrets());
+  change::Verdict verdict =
+      change::JudgeChanges(changes, GatesOf(plan, changes), &recorder.secrets());
   recorder.Note(verdict);
   report::OutcomeRecord outcome = DecideOutcome(end, signs, verdict);
   recorder.Note(outcome);
@@ -419,8 +433,8 @@ Result<int> PrintPlan(const Request& request) {
   Plan plan = TRY(PrepareRun(request, recorder));
   Result<std::string> report_dir = sys::RealPath(request.report_dir);  // It may not exist yet.
   sandbox::SandboxPlan layout =
-      TRY(PrepareLayout(request, plan, report_dir.ok() ? report_dir.value() : "", "",
-                        "/var/tmp/agentic-ci-scratch")
+      TRY(PrepareLayout(request, plan, report_dir.ok() ? report_dir.value() : "",
+                        "/var/tmp/agentic-ci-scratch", [] { return Result<std::string>(""); })
               .Context("planning the sandbox"));
   const report::PolicyRecord& policy = plan.policy.record;
   std::string text;

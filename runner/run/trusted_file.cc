@@ -43,6 +43,10 @@ Result<TrustedFile> ReadTrustedFile(const change::Repository* repository,
 Status CheckSpelling(const change::Repository* repository, const std::string& checkout,
                      const TrustedRef& ref, const std::string& path) {
   constexpr size_t kBytesMax = size_t{1} << 20;
+  // Most often there is not even the directory: one look instead of four.
+  Result<TrustedFile> directory =
+      ReadTrustedFile(repository, checkout, ref, path.substr(0, path.rfind('/')), kBytesMax);
+  if (directory.ok() && !directory.value().text) return Ok();
   const std::string stem = path.substr(0, path.rfind('.'));
   for (const std::string& other : {stem + ".yaml", stem + ".YML", stem + ".YAML", stem + ".json"}) {
     Result<TrustedFile> file = ReadTrustedFile(repository, checkout, ref, other, kBytesMax);

@@ -50,6 +50,7 @@ Status BeginFirstProcess(AgentResources* resources, std::vector<Fd*> kept) {
   for (Fd* fd : {&resources->control, &resources->input, &resources->output, &resources->error}) {
     kept.push_back(fd);
   }
+  resources->groups.clear();
   TRY(ClearStandardStreams(kept));
   // Both are the runner's, and the agent can read them of this process.
   sys::WipeEnvironment();

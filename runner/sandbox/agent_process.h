@@ -23,6 +23,7 @@ struct AgentResources {
   Fd input;    // The agent's standard streams.
   Fd output;
   Fd error;
+  std::vector<Fd> groups = {};  // JoinCgroups().
 };
 
 // The calling process, just forked from the supervisor, forgets what it has from there: signals,

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/privileges.h"
+#include "base/process.h"
 #include "base/sys.h"
 #include "base/wire.h"
 #include "sandbox/control.h"
@@ -124,13 +125,15 @@ Status Init::StartAgent() {
 }  // namespace
 
 void RunInit(const SandboxPlan& plan, InitResources resources) {
+  Status joined = JoinCgroups(resources.agent.groups);
   std::vector<Fd*> kept = {&resources.disk.tree};
   for (Fd& opened : resources.opened) kept.push_back(&opened);
   if (!BeginFirstProcess(&resources.agent, kept).ok()) ::_exit(1);
   int control = resources.agent.control.get();
   AgentProcess agent(plan, std::move(resources.agent));
+  if (!joined.ok()) agent.Report(joined.error());
   Init init(plan, std::move(resources), agent);
-  if (!Expect(control, ControlKind::kMapped)) ::_exit(1);
+  if (!joined.ok() || !Expect(control, ControlKind::kMapped)) ::_exit(1);
   Status status = init.Build();
   if (status.ok()) {
     if (!Expect(control, ControlKind::kGo)) ::_exit(1);

@@ -121,12 +121,14 @@ void LandlockInit::KillAll() const {
 }  // namespace
 
 void RunLandlockInit(const SandboxPlan& plan, AgentResources resources, std::vector<pid_t> spared) {
+  Status joined = JoinCgroups(resources.groups);
   if (!BeginFirstProcess(&resources, {}).ok()) ::_exit(1);
   (void)::setsid();
   int control = resources.control.get();
   AgentProcess agent(plan, std::move(resources));
   LandlockInit init(plan, agent, std::move(spared));
-  if (!Expect(control, ControlKind::kGo)) ::_exit(1);
+  if (!joined.ok()) agent.Report(joined.error());
+  if (!joined.ok() || !Expect(control, ControlKind::kGo)) ::_exit(1);
   Status status = init.StartAgent();
   if (status.ok()) {
     agent.Reap();

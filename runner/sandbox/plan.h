@@ -42,11 +42,10 @@ struct Places {
   std::string ca_bundle = kCaBundleFile;
   std::string ca_java = kCaJavaFile;
   bool names_over_udp = true;
+  std::string checkout = {};  // Where it works; by default where that is on the host.
 };
 // Those of tier landlock, in the run's directory on the host.
 Places PlacesIn(const std::string& scratch);
-// Where the checkout's copy is there.
-std::string CheckoutIn(const std::string& scratch);
 
 // One step of building the sandbox's file tree. Host paths are as on the host; targets are as the
 // agent will see them; scratch paths lie on the one size-limited memory file system of the run.

@@ -13,7 +13,7 @@ namespace {
 class HostRules {
  public:
   HostRules(const SandboxRequest& request, const HostView& host)
-      : request_(request), host_(host), copy_(CheckoutIn(request.scratch)) {}
+      : request_(request), host_(host), copy_(PlacesIn(request.scratch).checkout) {}
 
   Result<SandboxPlan> Plan();
 
@@ -191,10 +191,9 @@ Result<SandboxPlan> HostRules::Plan() {
 
 Places PlacesIn(const std::string& scratch) {
   return {scratch + "/home",          scratch + "/tmp",           scratch + "/openshell-ca.pem",
-          scratch + "/ca-bundle.pem", scratch + "/ca-bundle.jks", false};
+          scratch + "/ca-bundle.pem", scratch + "/ca-bundle.jks", false,
+          scratch + "/checkout"};
 }
-
-std::string CheckoutIn(const std::string& scratch) { return scratch + "/checkout"; }
 
 Result<SandboxPlan> PlanLandlock(const SandboxRequest& request, const HostView& host) {
   return HostRules(request, host).Plan();

@@ -277,18 +277,19 @@ Result<std::vector<Fd>> Sandbox::OpenSources(SandboxPlan* plan) {
   return opened;
 }
 
-Result<Sandbox> Sandbox::Start(SandboxPlan plan, Fd input, pid_t helper,
-                               std::optional<ScratchDirectory> scratch) {
+Result<Sandbox> Sandbox::Start(SandboxPlan plan, Fd input, Surroundings around) {
+  Cgroup cgroup = around.cgroup ? std::move(*around.cgroup) : Cgroup::Create(plan.limits);
   if (plan.isolation == Isolation::kNamespaces) {
-    return StartInNamespaces(std::move(plan), std::move(input));
+    return StartInNamespaces(std::move(plan), std::move(input), std::move(cgroup));
   }
-  ENSURE(scratch.has_value());
-  return StartByLandlock(std::move(plan), std::move(input), helper, std::move(*scratch));
+  ENSURE(around.scratch.has_value());
+  return StartByLandlock(std::move(plan), std::move(input), around.helper,
+                         std::move(*around.scratch), std::move(cgroup));
 }
 
-Result<Sandbox> Sandbox::StartInNamespaces(SandboxPlan plan, Fd input) {
+Result<Sandbox> Sandbox::StartInNamespaces(SandboxPlan plan, Fd input, Cgroup cgroup) {
   Deadline deadline = Deadline::After(kBuildTimeout);
-  Sandbox sandbox(Cgroup::Create(plan.limits), plan.limits);
+  Sandbox sandbox(std::move(cgroup), plan.limits);
   auto [ours, theirs] = TRY(sys::SocketPair());
   auto [output_read, output_write] = TRY(sys::Pipe());
   auto [error_read, error_write] = TRY(sys::Pipe());
@@ -302,7 +303,8 @@ Result<Sandbox> Sandbox::StartInNamespaces(SandboxPlan plan, Fd input) {
   Result<std::vector<sock_filter>> watched = BuildFilter(Connects::kWatched, processors);
   if (watched.ok()) resources.watched_filter = std::move(watched).value();
   resources.agent = {std::move(theirs), std::move(input), std::move(output_write),
-                     std::move(error_write)};
+                     std::move(error_write),
+                     TRY(sandbox.cgroup_.OpenTasks({"memory", "pids", "cpu"}))};
 
   Child child = TRY(Clone(kNamespaces));
   if (child.pid == 0) RunInit(plan, std::move(resources));
@@ -317,9 +319,8 @@ Result<Sandbox> Sandbox::StartInNamespaces(SandboxPlan plan, Fd input) {
              plan.as_root));
   if (pinned) PinProcessors(child.pid, plan.limits.cpus);
   TRY(sys::SendMessage(sandbox.control_.get(), wire::Write(ControlKind::kMapped)));
-  // While init builds: moving a process between v1 groups waits for the kernel's readers, ten
-  // milliseconds and more. The agent does not exist before Go().
-  TRY(sandbox.cgroup_.Attach(child.pid, {"memory", "pids", "cpu"}));
+  // While init builds, since this waits for the kernel. The agent does not exist before Go().
+  TRY(sandbox.cgroup_.Attach(child.pid));
   std::string waiver = TRY(sandbox.AwaitDoors(deadline));
   auto await = [&](ControlKind kind) { return Await(sandbox.control_.get(), kind, deadline); };
   sandbox.diagnostics_ = TRY(await(ControlKind::kDiagnostics));
@@ -362,7 +363,7 @@ Sandbox::~Sandbox() { Kill(); }
 
 Status Sandbox::Adopt(pid_t pid) const {
   if (Pins(cgroup_, limits_)) PinProcessors(pid, limits_.cpus);
-  return cgroup_.Attach(pid, {"memory", "cpu"});
+  return cgroup_.Attach(pid);
 }
 
 Status Sandbox::Go() {

@@ -30,6 +30,14 @@ struct Control {
   std::string note;   // What it rests on, or why it is not enforced.
 };
 
+// What was there before the sandbox.
+struct Surroundings {
+  // A process of the host's that works for the sandbox: it is never the agent's to signal.
+  pid_t helper = -1;
+  std::optional<ScratchDirectory> scratch = {};  // Of a plan for tier landlock: its `scratch`.
+  std::optional<Cgroup> cgroup = {};             // Of the plan's limits; none: made here.
+};
+
 enum class Limit { kMemory, kDisk, kPids };
 
 // A running sandbox: its first process and what came out of it. Destroying it kills and reaps all.
@@ -37,10 +45,7 @@ class Sandbox {
  public:
   // Builds the sandbox up to the point where the agent could be started. `input` is what the agent
   // reads. Fails with kUnsupported and a hint where the host refuses what is needed.
-  // `helper` is a process of the host's that works for the sandbox: it is never the agent's to
-  // signal. `scratch`, of a plan for tier landlock, is where its `scratch` is.
-  static Result<Sandbox> Start(SandboxPlan plan, Fd input, pid_t helper = -1,
-                               std::optional<ScratchDirectory> scratch = std::nullopt);
+  static Result<Sandbox> Start(SandboxPlan plan, Fd input, Surroundings around = {});
 
   Sandbox(Sandbox&& other) noexcept;
   Sandbox& operator=(Sandbox&&) = delete;
@@ -101,9 +106,9 @@ class Sandbox {
  private:
   Sandbox(Cgroup cgroup, const SandboxLimits& limits)
       : cgroup_(std::move(cgroup)), limits_(limits) {}
-  static Result<Sandbox> StartInNamespaces(SandboxPlan plan, Fd input);
+  static Result<Sandbox> StartInNamespaces(SandboxPlan plan, Fd input, Cgroup cgroup);
   static Result<Sandbox> StartByLandlock(SandboxPlan plan, Fd input, pid_t helper,
-                                         ScratchDirectory scratch);
+                                         ScratchDirectory scratch, Cgroup cgroup);
   Result<int64_t> PrepareScratch(const SandboxPlan& plan);
   Result<int64_t> CopyWorkspace(const SandboxPlan& plan);
   Status OpenLoopbackDoors();

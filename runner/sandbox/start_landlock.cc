@@ -175,9 +175,9 @@ Result<int64_t> Sandbox::CopyWorkspace(const SandboxPlan& plan) {
 }
 
 Result<Sandbox> Sandbox::StartByLandlock(SandboxPlan plan, Fd input, pid_t helper,
-                                         ScratchDirectory scratch) {
+                                         ScratchDirectory scratch, Cgroup cgroup) {
   TRY(CheckKernel());
-  Sandbox sandbox(Cgroup::Create(plan.limits), plan.limits);
+  Sandbox sandbox(std::move(cgroup), plan.limits);
   sandbox.scratch_.emplace(std::move(scratch));
   sandbox.ids_ = {plan.host_uid, plan.host_gid, plan.as_root};
   sandbox.helper_ = helper;
@@ -193,6 +193,7 @@ Result<Sandbox> Sandbox::StartByLandlock(SandboxPlan plan, Fd input, pid_t helpe
   auto [output_read, output_write] = TRY(sys::Pipe());
   auto [error_read, error_write] = TRY(sys::Pipe());
   plan.pinned = plan.limits.cpus > 0 && !sandbox.cgroup_.enforces("cpu");
+  std::vector<Fd> groups = TRY(sandbox.cgroup_.OpenTasks({"memory", "pids", "cpu"}));
   // The agent may have this process's id.
   if (::prctl(PR_SET_DUMPABLE, 0) != 0) return Errno("prctl(PR_SET_DUMPABLE)");
   // What is left without a parent comes to init; if that is killed, here.
@@ -201,17 +202,16 @@ Result<Sandbox> Sandbox::StartByLandlock(SandboxPlan plan, Fd input, pid_t helpe
   pid_t pid = ::fork();
   if (pid < 0) return Errno("fork");
   if (pid == 0) {
-    RunLandlockInit(
-        plan,
-        {std::move(theirs), std::move(input), std::move(output_write), std::move(error_write)},
-        {supervisor, helper});
+    RunLandlockInit(plan,
+                    {std::move(theirs), std::move(input), std::move(output_write),
+                     std::move(error_write), std::move(groups)},
+                    {supervisor, helper});
   }
   sandbox.init_pid_ = pid;
   sandbox.pidfd_ = TRY(sys::PidfdOpen(pid));
   sandbox.control_ = std::move(ours);
   sandbox.output_ = std::move(output_read);
   sandbox.error_ = std::move(error_read);
-  TRY(sandbox.cgroup_.Attach(pid, {"memory", "pids", "cpu"}));
   TRY(sandbox.Adopt(pid));
   sandbox.processes_ = TRY(sys::Open("/proc", O_RDONLY | O_DIRECTORY));
   sandbox.diagnostics_ = OpenSocketDiagnostics();

@@ -3,6 +3,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <libcgroup.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -226,22 +227,22 @@ const Cgroup::Group* Cgroup::Find(const std::string& controller) const {
 
 bool Cgroup::enforces(const std::string& controller) const { return Find(controller) != nullptr; }
 
-Status Cgroup::Attach(pid_t pid, const std::vector<std::string>& controllers) const {
+Result<std::vector<Fd>> Cgroup::OpenTasks(const std::vector<std::string>& controllers) const {
+  std::vector<Fd> files;
   for (const Group& group : groups_) {
-    if (std::find(controllers.begin(), controllers.end(), group.controller) == controllers.end()) {
-      continue;
-    }
-    if (delegated_) {
-      if (WriteCgroupFile(group.path + "/cgroup.procs", std::to_string(pid))) return Ok();
-      return Errno("attaching to cgroup " + group.path);
-    }
-    Handle handle(::cgroup_new_cgroup(group.name.c_str()));
-    if (handle == nullptr) return Error{Code::kIo, "cgroup_new_cgroup failed"};
-    ::cgroup_add_controller(handle.get(), group.controller.c_str());
-    int rc = ::cgroup_attach_task_pid(handle.get(), pid);
-    if (rc != 0) {
-      return Error{Code::kIo, "attaching to cgroup " + group.path + ": " + ::cgroup_strerror(rc)};
-    }
+    bool wanted =
+        std::find(controllers.begin(), controllers.end(), group.controller) != controllers.end();
+    if (group.v2 || !wanted) continue;
+    files.push_back(TRY(sys::Open(group.path + "/tasks", O_WRONLY)));
+  }
+  return files;
+}
+
+Status Cgroup::Attach(pid_t pid) const {
+  for (const Group& group : groups_) {
+    if (!group.v2) continue;
+    if (WriteCgroupFile(group.path + "/cgroup.procs", std::to_string(pid))) return Ok();
+    return Errno("attaching to cgroup " + group.path);
   }
   return Ok();
 }

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "base/fd.h"
 #include "base/result.h"
 #include "sandbox/limit/delegated_cgroup.h"
 
@@ -39,8 +40,12 @@ class Cgroup {
   // Why not, for the record; empty when it does.
   const std::string& why_not() const { return why_not_; }
 
-  // Puts a process into the groups of these controllers. On v2 there is one group for all of them.
-  Status Attach(pid_t pid, const std::vector<std::string>& controllers) const;
+  // The `tasks` files of these controllers' groups, for JoinCgroups(): of v1; none of v2, where
+  // only whole processes move.
+  Result<std::vector<Fd>> OpenTasks(const std::vector<std::string>& controllers) const;
+  // Puts a process into the group of v2, one for all controllers. Of v1 the process itself has
+  // joined.
+  Status Attach(pid_t pid) const;
 
   // Counters of the kernel; nothing where the controller is not ours.
   std::optional<int64_t> OutOfMemoryKills() const;
