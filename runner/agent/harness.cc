@@ -21,6 +21,16 @@ Result<AgentPlan> PlanCommand(const AgentRequest& request) {
   return plan;
 }
 
+// Where and how to report, for an agent that is asked to find something.
+// docs/reference/schemas/findings.schema.json.
+constexpr std::string_view kFindingsInstruction =
+    "When you are asked to review, or find a problem you do not fix, report it in the file named "
+    "by the environment variable AGENTIC_CI_FINDINGS, as JSON: {\"findings\": [{\"path\": "
+    "\"src/a.c\", \"line\": 12, \"end_line\": 14, \"severity\": \"error\", \"rule\": "
+    "\"short-name\", \"message\": \"what is wrong\", \"suggestion\": \"what these lines should "
+    "be replaced by\"}]}. Only message is required; severity is error, warning or note; paths are "
+    "relative to the working directory; lines are those of the files before your changes.";
+
 // `claude --help` (2.1.197): -p reads the prompt from standard input when none is on the command
 // line; stream-json needs --verbose.
 Result<AgentPlan> PlanClaude(const AgentRequest& request) {
@@ -35,7 +45,8 @@ Result<AgentPlan> PlanClaude(const AgentRequest& request) {
   plan.argv = {request.executable.empty() ? ProgramOf(request.name) : request.executable, "-p",
                "--output-format", "stream-json", "--verbose",
                // The sandbox is what holds it; its own questions have nobody to answer them.
-               "--dangerously-skip-permissions"};
+               "--dangerously-skip-permissions", "--append-system-prompt",
+               std::string(kFindingsInstruction)};
   if (!request.model.empty()) {
     plan.argv.push_back("--model");
     plan.argv.push_back(request.model);

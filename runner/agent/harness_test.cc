@@ -14,8 +14,12 @@ bool Has(const std::vector<std::string>& values, const std::string& value) {
 TEST_CASE("PlanAgent starts claude headless with its task on standard input") {
   AgentRequest request{.name = "claude-code", .prompt = "fix $(rm -rf /)", .has_key = true};
   AgentPlan plan = PlanAgent(request).value();
+  REQUIRE(plan.argv.size() == 8);
+  CHECK(plan.argv.back().find("AGENTIC_CI_FINDINGS") != std::string::npos);
+  plan.argv.pop_back();
   CHECK(plan.argv == std::vector<std::string>{"claude", "-p", "--output-format", "stream-json",
-                                              "--verbose", "--dangerously-skip-permissions"});
+                                              "--verbose", "--dangerously-skip-permissions",
+                                              "--append-system-prompt"});
   CHECK(plan.stdin_text == "fix $(rm -rf /)");
   CHECK(plan.streams_json);
   CHECK(plan.model_hosts == std::vector<std::string>{"api.anthropic.com"});

@@ -2,6 +2,7 @@
 #include "change/capture.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <optional>
@@ -19,10 +20,34 @@ namespace {
 // Reads what the walk finds, keeps what differs, within the limits.
 class Collector {
  public:
-  Collector(MemoryRepository repository, int upper_fd, int lower_fd, const CaptureLimits& limits)
-      : repository_(std::move(repository)), upper_(upper_fd), lower_(lower_fd), limits_(limits) {}
+  Collector(MemoryRepository repository, const ChangedTree& tree, int lower_fd,
+            const CaptureLimits& limits)
+      : repository_(std::move(repository)),
+        tree_(tree),
+        upper_(tree.fd),
+        lower_(lower_fd),
+        limits_(limits) {}
+
+  // Whatever the ignore rules say of it. One that was there before says nothing.
+  void TakeOut() {
+    if (tree_.taken_out.empty()) return;
+    Result<TreeFile> now = TreeFile::Open(upper_, tree_.taken_out, Unreadable::kMakeReadable);
+    if (!now.ok() || !S_ISREG(static_cast<mode_t>(now.value().mode()))) return;
+    Result<TreeFile> was = TreeFile::Open(lower_, tree_.taken_out, Unreadable::kFail);
+    if (was.ok() && tree_.copied) {
+      Result<bool> same = now.value().SameBytes(was.value());
+      if (!same.ok() || same.value()) return;
+    }
+    Result<std::string> bytes = now.value().Read(tree_.taken_out_bytes_max);
+    if (bytes.ok()) {
+      changes_.taken_out = std::move(bytes).value();
+    } else {
+      LeaveOut(changes_, tree_.taken_out, bytes.error().what, true);
+    }
+  }
 
   Status Present(const std::string& path) {
+    if (path == tree_.taken_out) return Ok();
     Result<TreeFile> now = TreeFile::Open(upper_, path, Unreadable::kMakeReadable);
     if (!now.ok()) {
       LeaveOut(changes_, path, "cannot be read", true);
@@ -38,6 +63,7 @@ class Collector {
   }
 
   Status Gone(const std::string& path) {
+    if (path == tree_.taken_out) return Ok();
     std::optional<TreeFile> was;
     if (!OpenBase(path, was) || !was.has_value()) return Ok();
     return Add(path, was, nullptr);
@@ -108,6 +134,7 @@ class Collector {
   }
 
   MemoryRepository repository_;
+  const ChangedTree& tree_;
   int upper_;
   int lower_;
   const CaptureLimits& limits_;
@@ -125,7 +152,8 @@ Result<ChangeSet> CaptureChanges(const ChangedTree& tree, const std::string& che
                                  const Repository* repository, const CaptureLimits& limits) {
   Fd lower = TRY(sys::Open(checkout, O_RDONLY | O_DIRECTORY).Context("opening the checkout"));
   MemoryRepository memory = TRY(MemoryRepository::Create());
-  Collector collector(std::move(memory), tree.fd, lower.get(), limits);
+  Collector collector(std::move(memory), tree, lower.get(), limits);
+  collector.TakeOut();
   UpperVisitor visitor;
   visitor.present = [&](const std::string& path) { return collector.Present(path); };
   visitor.gone = [&](const std::string& path) { return collector.Gone(path); };

@@ -55,8 +55,10 @@ struct ChangeSet {
   std::string patch;              // What `git apply` takes; empty when nothing changed.
   std::vector<LeftOut> left_out;  // At most 1000; `left_out_count` counts all.
   int64_t left_out_count = 0;
-  int64_t ignored_count =
-      0;  // Untracked paths under the checkout's ignore rules; a directory is one.
+  // Untracked paths under the checkout's ignore rules; a directory is one.
+  int64_t ignored_count = 0;
+  // Content of ChangedTree::taken_out, where the agent wrote it.
+  std::optional<std::string> taken_out;
   // False when something a patch can express is missing from this one: a limit, or an unreadable
   // file.
   bool complete = true;
@@ -69,6 +71,9 @@ struct ChangedTree {
   // layer over it.
   std::optional<timespec> copied = std::nullopt;
   std::vector<std::string> not_copied = {};  // Paths in the checkout; absolute, without links.
+  // A file at the top that is a message and not a change, of at most `taken_out_bytes_max`.
+  std::string taken_out = {};
+  int64_t taken_out_bytes_max = 0;
 
   // NOLINTNEXTLINE: a layer is the usual case.
   ChangedTree(int upper_fd) : fd(upper_fd) {}

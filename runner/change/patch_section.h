@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads a patch, once, for judging and for applying: what is applied is what was judged. Internal
-// to change/. (libgit2's reader is not used: it takes less than `git apply` does, such as no name
-// with a space for an empty file, and more than it, such as fuzzy heads.)
+// Reads a patch, once, for judging and for applying: what is applied is what was judged.
+// (libgit2's reader is not used: it takes less than `git apply` does, such as no name with a space
+// for an empty file, and more than it, such as fuzzy heads.)
 #pragma once
 
 #include <cstdint>

@@ -94,7 +94,6 @@ Finding FromDenial(const DeniedRequest& denied) {
           .severity = Severity::kWarning,
           .message = message,
           .path = {},
-          .line = 0,
           .refuses = false};
 }
 
@@ -115,13 +114,37 @@ Json RenderRule(const std::string& id) {
   return rule;
 }
 
-Json RenderLocation(const Finding& finding) {
+Json RenderArtifact(const Finding& finding) {
   Json artifact;
   artifact.Set("uri", PathAsUri(finding.path)).Set("uriBaseId", "%SRCROOT%");
+  return artifact;
+}
+
+Json RenderRegion(const Finding& finding) {
+  Json region;
+  region.Set("startLine", std::max(1, finding.line));
+  if (finding.end_line > finding.line) region.Set("endLine", finding.end_line);
+  return region;
+}
+
+Json RenderLocation(const Finding& finding) {
   Json physical;
-  physical.Set("artifactLocation", std::move(artifact))
-      .Set("region", Json().Set("startLine", std::max(1, finding.line)));
+  physical.Set("artifactLocation", RenderArtifact(finding)).Set("region", RenderRegion(finding));
   return Json().Push(Json().Set("physicalLocation", std::move(physical)));
+}
+
+// SARIF 2.1.0, 3.55.
+Json RenderFixes(const Finding& finding) {
+  Json replacement;
+  replacement.Set("deletedRegion", RenderRegion(finding))
+      .Set("insertedContent", Json().Set("text", *finding.suggestion));
+  Json change;
+  change.Set("artifactLocation", RenderArtifact(finding))
+      .Set("replacements", Json().Push(std::move(replacement)));
+  Json fix;
+  fix.Set("description", Json().Set("text", "Suggested by the agent."))
+      .Set("artifactChanges", Json().Push(std::move(change)));
+  return Json().Push(std::move(fix));
 }
 
 // Which time this is that the list names the same thing.
@@ -144,9 +167,13 @@ std::vector<Finding> AllFindings(const RunRecord& record) {
     if (finding.rule.empty()) finding.rule = "unnamed";
     finding.message = codec::RedactTokens(codec::NeutralLine(finding.message, 1000));
     if (finding.message.empty()) finding.message = finding.rule;
-    if (!IsRelative(finding.path)) {
+    if (IsRelative(finding.path)) {
+      finding.path = record.changes.prefix + finding.path;
+    } else {
       finding.path = std::string(kPolicyFile);
       finding.line = 1;
+      finding.end_line = 0;
+      finding.suggestion.reset();
     }
   }
   return all;
@@ -183,6 +210,7 @@ std::string RenderSarif(const RunRecord& record) {
         .Set("message", Json().Set("text", WithoutLinks(finding.message)))
         .Set("locations", RenderLocation(finding))
         .Set("partialFingerprints", Json().Set("agenticCi/v1", fingerprint));
+    if (finding.suggestion) result.Set("fixes", RenderFixes(finding));
     results.Push(std::move(result));
   }
   Json driver;
@@ -215,8 +243,10 @@ std::string RenderCodeQuality(const RunRecord& record) {
     if (finding.severity == Severity::kError) severity = "major";
     if (finding.refuses) severity = "blocker";
     Json location;
-    location.Set("path", codec::ValidUtf8(finding.path))
-        .Set("lines", Json().Set("begin", std::max(1, finding.line)));
+    Json lines;
+    lines.Set("begin", std::max(1, finding.line));
+    if (finding.end_line > finding.line) lines.Set("end", finding.end_line);
+    location.Set("path", codec::ValidUtf8(finding.path)).Set("lines", std::move(lines));
     Json item;
     item.Set("description", finding.message)
         .Set("check_name", finding.rule)

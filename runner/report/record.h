@@ -149,6 +149,9 @@ struct ChangesRecord {
   int64_t patch_bytes = 0;
   bool applied = false;  // --apply put it into the checkout.
   bool complete = true;  // False: a bound cut the collection; the patch is not the whole.
+  // From the repository's top to the checkout, "" or "directory/": what the paths of changes and
+  // findings are relative to.
+  std::string prefix = {};
 };
 
 enum class Severity { kError, kWarning, kNote };
@@ -162,6 +165,9 @@ struct Finding {
   std::string path;      // Relative to the checkout; empty: about the whole.
   int line = 0;          // From 1; 0: unknown.
   bool refuses = false;  // The run was refused because of it.
+  int end_line = 0;      // The last line it is about; 0: `line` alone.
+  // What its lines should be replaced by: whole lines, empty to remove them.
+  std::optional<std::string> suggestion = {};
 };
 
 // Requests the gateway refused, equal ones counted once.

@@ -28,11 +28,10 @@ class Writer {
   void Field(const char* name, int& number) { json_.Set(name, number); }
   void Field(const char* name, bool& flag) { json_.Set(name, flag); }
   void Field(const char* name, double& number) { json_.Set(name, number); }
-  void Field(const char* name, std::optional<double>& number) {
-    json_.Set(name, number ? Json(*number) : Json());
-  }
-  void Field(const char* name, std::optional<int>& number) {
-    json_.Set(name, number ? Json(*number) : Json());
+  template <typename T>
+  void Field(const char* name, std::optional<T>& value) {
+    if (value) return Field(name, *value);
+    json_.Set(name, Json());
   }
   void Field(const char* name, std::vector<std::string>& texts) {
     Json list = Json::EmptyArray();
@@ -76,6 +75,9 @@ class Editor {
   explicit Editor(const std::function<std::string(std::string_view)>& edit) : edit_(edit) {}
 
   void Field(const char*, std::string& text) { text = edit_(text); }
+  void Field(const char*, std::optional<std::string>& text) {
+    if (text) text = edit_(*text);
+  }
   void Field(const char*, std::vector<std::string>& texts) {
     for (std::string& text : texts) text = edit_(text);
   }
@@ -144,12 +146,11 @@ class Reader {
     if (std::abs(*found->number()) > kNumberMax) return Fail(name, "out of range");
     number = found->number();
   }
-  void Field(const char* name, std::optional<int>& number) {
+  template <typename T>
+  void Field(const char* name, std::optional<T>& value) {
     const Json* found = Find(name);
     if (found == nullptr || found->is_null()) return;
-    int value = 0;
-    Field(name, value);
-    number = value;
+    Field(name, value.emplace());
   }
   void Field(const char* name, std::vector<std::string>& texts) {
     const Json* list = FindList(name);
@@ -335,6 +336,7 @@ void Fields(Io& io, ChangesRecord& changes) {
   io.Field("added_lines", changes.added_lines);
   io.Field("removed_lines", changes.removed_lines);
   io.Field("patch_bytes", changes.patch_bytes);
+  io.Field("prefix", changes.prefix);
   io.Field("applied", changes.applied);
   io.Field("complete", changes.complete);
 }
@@ -347,6 +349,8 @@ void Fields(Io& io, Finding& finding) {
   io.Field("message", finding.message);
   io.Field("path", finding.path);
   io.Field("line", finding.line);
+  io.Field("end_line", finding.end_line);
+  io.Field("suggestion", finding.suggestion);
   io.Field("refuses", finding.refuses);
 }
 

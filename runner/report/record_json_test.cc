@@ -20,8 +20,8 @@ RunFile Sample() {
   record.outcome = {OutcomeKind::kLimit, "memory", "why", 125, 137};
   record.phases_ms = {{"policy", 3}};
   record.usage.cost_usd = 0.25;
-  record.changes = {1, 2, 3, 4, true, false};
-  record.findings = {{FindingSource::kAgent, "r", Severity::kNote, "m", "p", 9, true}};
+  record.changes = {1, 2, 3, 4, true, false, "sub/"};
+  record.findings = {{FindingSource::kAgent, "r", Severity::kNote, "m", "p", 9, true, 11, "new\n"}};
   record.denials = {
       {{"h.example", 443, "GET", "/p", "/bin/x"}, "no", 5, "h.example:443:read-only", "p.yml:7:9"}};
   record.denials[0].denial.protocol = "graphql";

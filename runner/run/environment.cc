@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/sys.h"
 #include "gateway/gateway.h"
+#include "report/agent_findings.h"
 #include "sandbox/host.h"
 
 namespace run {
@@ -173,6 +174,7 @@ std::vector<std::pair<std::string, std::string>> AgentEnvironment(
       {"OPENSHELL_SANDBOX", "1"},
       {"NODE_USE_ENV_PROXY", "1"},
       {"GIT_TERMINAL_PROMPT", "0"},
+      {"AGENTIC_CI_FINDINGS", places.checkout + "/" + report::kAgentFindingsFile},
   };
   for (const char* name :
        {"ALL_PROXY", "HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy", "grpc_proxy"}) {
@@ -265,6 +267,8 @@ Result<caller::ProgramLinks> FollowLinks(const policy::Policy& policy,
 
 change::ChangedTree TreeOf(const sandbox::Sandbox& sandbox, const std::string& report_dir) {
   change::ChangedTree tree{sandbox.upper()};
+  tree.taken_out = report::kAgentFindingsFile;
+  tree.taken_out_bytes_max = report::kAgentFindingsBytesMax;
   if (!sandbox.copied()) return tree;
   tree.copied = *sandbox.copied();
   tree.not_copied = {report_dir};

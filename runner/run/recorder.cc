@@ -201,8 +201,9 @@ void Recorder::Note(const report::ModelUse& use, const gateway::BudgetLimits& li
   usage.cache_write_tokens = use.cache_write_tokens;
 }
 
-void Recorder::Note(const change::ChangeSet& changes) {
+void Recorder::Note(const change::ChangeSet& changes, const std::string& prefix) {
   report::ChangesRecord& record = input_.record.changes;
+  record.prefix = prefix;
   for (const change::FileChange& file : changes.files) {
     input_.files.push_back({file.path, file.old_path, State(file.kind), Mode(file.old_mode),
                             Mode(file.new_mode), file.binary, file.additions, file.deletions,
@@ -221,6 +222,18 @@ void Recorder::Note(const change::ChangeSet& changes) {
     finding.path = left_out.path;
     finding.message = "not part of the patch: " + left_out.reason;
     input_.record.findings.push_back(std::move(finding));
+  }
+}
+
+void Recorder::Note(const report::AgentFindings& findings) {
+  std::vector<report::Finding>& all = input_.record.findings;
+  all.insert(all.end(), findings.findings.begin(), findings.findings.end());
+  for (const std::string& mistake : findings.mistakes) {
+    report::Finding finding;
+    finding.rule = "findings-file";
+    finding.message = "left out: " + mistake;
+    finding.severity = report::Severity::kNote;
+    all.push_back(std::move(finding));
   }
 }
 

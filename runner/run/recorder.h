@@ -8,6 +8,7 @@
 #include "codec/data/secret_mask.h"
 #include "forge/event.h"
 #include "gateway/budget/budget_limits.h"
+#include "report/agent_findings.h"
 #include "report/denials.h"
 #include "report/model_use.h"
 #include "report/record.h"
@@ -42,7 +43,10 @@ class Recorder {
   void NoteRunnerLimit();
   // What models were asked, against what they might be.
   void Note(const report::ModelUse& use, const gateway::BudgetLimits& limits);
-  void Note(const change::ChangeSet& changes);
+  // `prefix`: change::Repository::prefix.
+  void Note(const change::ChangeSet& changes, const std::string& prefix);
+  // The agent's own findings, and what of its file is not valid.
+  void Note(const report::AgentFindings& findings);
   void Note(const change::Verdict& verdict);
   void Note(const report::DenialList& denials);
   void Note(const report::OutcomeRecord& outcome) { input_.record.outcome = outcome; }

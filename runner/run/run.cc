@@ -19,6 +19,7 @@
 #include "forge/event.h"
 #include "gateway/gateway.h"
 #include "net/http_client.h"
+#include "report/agent_findings.h"
 #include "report/denials.h"
 #include "report/model_use.h"
 #include "report/write.h"
@@ -271,6 +272,7 @@ Result<sandbox::SandboxPlan> PrepareLayout(const Request& request, const Plan& p
                                       plan.checkout.path, plan.in_image(), host);
   sandbox::SandboxRequest wanted;
   sandbox::Places places;
+  places.checkout = plan.checkout.path;
   if (request.isolation == "landlock") {
     wanted.isolation = sandbox::Isolation::kLandlock;
     wanted.scratch = scratch;
@@ -353,6 +355,19 @@ Result<sandbox::Sandbox> StartSandbox(const Request& request, const Plan& plan,
   return error;
 }
 
+// What the agent changed, and what it says that it found.
+Result<change::ChangeSet> CollectChanges(const sandbox::Sandbox& sandbox,
+                                         const std::string& report_dir, const Checkout& checkout,
+                                         Recorder& recorder) {
+  const change::Repository* git = checkout.git();
+  change::ChangeSet changes =
+      TRY(change::CaptureChanges(TreeOf(sandbox, report_dir), checkout.path, git, {})
+              .Context("collecting the changes"));
+  recorder.Note(changes, git == nullptr ? "" : git->prefix());
+  if (changes.taken_out) recorder.Note(report::ParseAgentFindings(*changes.taken_out));
+  return changes;
+}
+
 // One run, in order. Leaving early at any line is safe: owners are destroyed in reverse, so the
 // sandbox is dead before the gateway goes away.
 Status RunAgent(const Request& request, ReportDirectory& directory, Recorder& recorder) {
@@ -406,11 +421,7 @@ Status RunAgent(const Request& request, ReportDirectory& directory, Recorder& re
   recorder.Note(use, plan.budget);
   RunSigns signs{use.exhausted, use.refused_by};
   watch.emplace(signals, recorder, directory.path, end.processor_max, &sandbox.cgroup());
-  change::ChangeSet changes =
-      TRY(change::CaptureChanges(TreeOf(sandbox, directory.path), plan.checkout.path,
-                                 plan.checkout.git(), {})
-              .Context("collecting the changes"));
-  recorder.Note(changes);
+  change::ChangeSet changes = TRY(CollectChanges(sandbox, directory.path, plan.checkout, recorder));
   signs.nothing_changed = changes.files.empty() && changes.complete;
   recorder.Phase("changes");
   change::Verdict verdict =

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an agent reports by itself: a file it writes in the sandbox, validated outside.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "report/record.h"
+
+namespace report {
+
+// The file, at the top of the directory that the agent works in. It is not among the changes.
+inline constexpr char kAgentFindingsFile[] = "agentic-ci-findings.json";
+inline constexpr size_t kAgentFindingsBytesMax = size_t{4} << 20;
+inline constexpr size_t kAgentFindingsMax = 1000;
+
+// What was valid of the file, and what was not: one line for each mistake, at most 20, such as
+// `findings[3].severity: "fatal" is not error, warning or note`.
+struct AgentFindings {
+  std::vector<Finding> findings;
+  std::vector<std::string> mistakes;
+};
+
+// Reads either form: ours (docs/reference/schemas/findings.schema.json) or SARIF 2.1.0. A finding
+// with a mistake is left out; the others count. Suppressed SARIF results (3.27.23) are left out
+// without a word. Never fails: a file that is not JSON is one mistake.
+AgentFindings ParseAgentFindings(std::string_view text);
+
+}  // namespace report
