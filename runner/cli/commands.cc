@@ -39,9 +39,9 @@ constexpr std::string_view kSuggestDoc =
     "Suggest policy entries that would allow exactly what a run was refused. With a policy, each "
     "addition is tested first, and a request that no addition can allow is listed with the reason.";
 constexpr std::string_view kPostDoc =
-    "Post a report as one comment on a pull request, kept up to date by later posts. The report is "
-    "treated as untrusted input, so the token can be kept in a separate job from the one that ran "
-    "the agent.";
+    "Post a report to a pull request: one comment, and a review with comments beside the lines. "
+    "Later posts update them, and repeat nothing. The report is treated as untrusted input, so the "
+    "token can be kept in a separate job from the one that ran the agent.";
 
 constexpr std::string_view kVerifyBundleDoc =
     "Verify a Sigstore bundle for a file or a digest (`sha256:...`), offline, against a trusted "
@@ -113,6 +113,13 @@ Command PostCommandSpec() {
           {{"repository", "OWNER/NAME", "", "The repository. If not given, that of the event."},
            {"number", "NUMBER", "", "The pull request. If not given, that of the event."},
            {"api-url", "URL", "", "The URL of the forge's API. If not given, that of the event."},
+           {"what", "PARTS", "comment,review",
+            "What to post: `comment` (one comment that later posts update), `review` (the agent's "
+            "findings and suggested changes beside the lines they are about), `check` (a check run "
+            "with an annotation for each finding, which requires `checks: write`)."},
+           {"dry-run", "", "",
+            "Show each request that would change something, as one JSON object per line, and send "
+            "none of them."},
            {"marker", "TEXT", "",
             "Distinguishes the comments of several workflows. If not given, the names of the "
             "workflow and the job."},

@@ -13,6 +13,7 @@
 #include "cli/output.h"
 #include "codec/data/json.h"
 #include "forge/actions.h"
+#include "post/remark.h"
 #include "run/credentials.h"
 #include "run/run.h"
 
@@ -57,23 +58,12 @@ Status PrintMasks(const run::Request& request) {
   return Ok();
 }
 
-forge::Level LevelOf(report::Severity severity) {
-  switch (severity) {
-    case report::Severity::kError:
-      return forge::Level::kError;
-    case report::Severity::kWarning:
-      return forge::Level::kWarning;
-    case report::Severity::kNote:
-      return forge::Level::kNotice;
-  }
-  return forge::Level::kNotice;
-}
-
 std::string Annotations(const report::RunRecord& record) {
   std::vector<forge::Annotation> annotations;
   for (const report::Finding& finding : record.findings) {
-    annotations.push_back({LevelOf(finding.severity), "agentic-ci: " + finding.rule,
-                           finding.message, finding.path, finding.line});
+    std::string path = finding.path.empty() ? "" : record.changes.prefix + finding.path;
+    annotations.push_back({post::LevelOf(finding.severity), "agentic-ci: " + finding.rule,
+                           finding.message, path, finding.line, finding.end_line});
   }
   return forge::RenderAnnotations(annotations);
 }

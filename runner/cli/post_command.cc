@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/post_command.h"
 
+#include <algorithm>
 #include <chrono>
 #include <optional>
 
@@ -8,9 +9,11 @@
 #include "cli/github.h"
 #include "cli/output.h"
 #include "codec/data/json.h"
+#include "codec/text/nearest.h"
 #include "codec/text/quantity.h"
+#include "forge/actions.h"
 #include "forge/event.h"
-#include "forge/post.h"
+#include "post/github.h"
 #include "report/read.h"
 
 namespace cli {
@@ -29,38 +32,98 @@ Result<int64_t> ProposalNumber(const Arguments& arguments, const forge::Event& e
   return Error{Code::kUsage, "--number: " + number.error().what};
 }
 
-Result<forge::PostOptions> ReadOptions(const Arguments& arguments, const forge::Event& event) {
-  forge::PostOptions options;
-  options.repository = arguments.Get("repository", event.repository);
-  if (options.repository.empty()) {
+Result<post::Target> ReadTarget(const Arguments& arguments, const forge::Event& event) {
+  post::Target target;
+  target.repository = arguments.Get("repository", event.repository);
+  if (target.repository.empty()) {
     return Error{Code::kSetup, "the event does not name a repository", "--repository OWNER/NAME"};
   }
-  if (!forge::ValidRepository(options.repository)) {
-    return Error{Code::kUsage, "--repository: '" + options.repository + "' is not OWNER/NAME"};
+  if (!forge::ValidRepository(target.repository)) {
+    return Error{Code::kUsage, "--repository: '" + target.repository + "' is not OWNER/NAME"};
   }
-  options.proposal_number = TRY(ProposalNumber(arguments, event));
+  target.number = TRY(ProposalNumber(arguments, event));
+  target.marker_key = arguments.Get("marker", event.workflow + "/" + event.job);
+  target.run_url = event.run_url;
+  if (!event.run_url.empty()) target.full_text_at = "the artifacts of " + event.run_url;
+  return target;
+}
+
+Result<forge::Client> Connect(const Arguments& arguments, const forge::Event& event,
+                              const post::Target& target) {
+  forge::ClientOptions options = forge::GitHubClient(target.repository, target.number);
   std::string api_url = arguments.Get("api-url", event.api_url);
   if (!api_url.empty()) options.api_url = api_url;
-  options.marker_key = arguments.Get("marker", event.workflow + "/" + event.job);
   options.ca_file = arguments.Get("ca-file");
   options.proxy = sys::Environment("HTTPS_PROXY").value_or("");
-  if (!event.run_url.empty()) options.full_text_at = "the artifacts of " + event.run_url;
+  options.dry_run = arguments.Has("dry-run");
   std::optional<std::string> token = sys::Environment("GITHUB_TOKEN");
   if (!token || token->empty()) {
     return Error{Code::kSetup, "GITHUB_TOKEN is not set", "GITHUB_TOKEN: ${{ github.token }}"};
   }
   options.token = Secret(*token);
-  return options;
+  return forge::Client::Create(std::move(options));
 }
 
-std::string RenderOutcome(const forge::PostOutcome& outcome, bool json) {
-  if (!json) return (outcome.created ? "created " : "updated ") + outcome.comment_url + "\n";
-  codec::Json object;
-  object.Set("comment_url", outcome.comment_url);
-  object.Set("comment_id", outcome.comment_id);
-  object.Set("created", outcome.created);
-  object.Set("cut", outcome.cut);
-  return codec::RenderJson(object);
+// "comment,review": unknown words are refused.
+Result<post::Parts> ReadParts(std::string_view list) {
+  post::Parts parts{false, false, false};
+  while (!list.empty()) {
+    std::string_view word = list.substr(0, list.find(','));
+    list.remove_prefix(std::min(list.size(), word.size() + 1));
+    if (word == "comment") {
+      parts.comment = true;
+    } else if (word == "review") {
+      parts.review = true;
+    } else if (word == "check") {
+      parts.check = true;
+    } else {
+      return Error{Code::kUsage, "--what: unknown part '" + std::string(word) + "'",
+                   "--what " + codec::NearestName(word, {"comment", "review", "check"})};
+    }
+  }
+  return parts;
+}
+
+std::string RenderOutcome(const post::Outcome& outcome, bool json) {
+  const post::Delivered& delivered = outcome.delivered;
+  if (json) {
+    codec::Json object;
+    object.Set("comment_url", outcome.comment.comment_url)
+        .Set("comment_id", outcome.comment.comment_id)
+        .Set("created", outcome.comment.created)
+        .Set("cut", outcome.comment.cut)
+        .Set("on_lines", delivered.on_lines)
+        .Set("on_files", delivered.on_files)
+        .Set("in_summary", delivered.in_summary)
+        .Set("resolved", delivered.resolved)
+        .Set("moved_on", outcome.moved_on)
+        .Set("refused", codec::Json::FromStrings(outcome.refused));
+    return codec::RenderJson(object);
+  }
+  std::string text;
+  const std::string& url = outcome.comment.comment_url;
+  if (!url.empty()) text = (outcome.comment.created ? "created " : "updated ") + url + "\n";
+  if (delivered.on_lines + delivered.on_files + delivered.in_summary + delivered.resolved > 0) {
+    text += "review: " + std::to_string(delivered.on_lines) + " beside lines, " +
+            std::to_string(delivered.on_files) + " on files, " +
+            std::to_string(delivered.in_summary) + " in the comment only, " +
+            std::to_string(delivered.resolved) + " resolved\n";
+  }
+  for (const std::string& refused : outcome.refused) text += "refused: " + refused + "\n";
+  return text;
+}
+
+// What the forge took nowhere is shown on the run's own page.
+std::string Undelivered(const post::Outcome& outcome) {
+  std::vector<forge::Annotation> annotations;
+  for (const post::Remark& remark : outcome.undelivered) {
+    annotations.push_back({post::LevelOf(remark.severity), "agentic-ci: " + remark.rule,
+                           remark.message, remark.path, remark.line, remark.end_line});
+  }
+  for (const std::string& refused : outcome.refused) {
+    annotations.push_back({forge::Level::kWarning, "agentic-ci", "not posted: " + refused, "", 0});
+  }
+  return forge::RenderAnnotations(annotations);
 }
 
 }  // namespace
@@ -71,13 +134,26 @@ Result<int> PostCommand(const Arguments& arguments) {
                  "agentic-ci post REPORT-DIR"};
   }
   forge::Event event = TRY(forge::ReadEvent(sys::Environment));
-  forge::PostOptions options = TRY(ReadOptions(arguments, event));
+  post::Target target = TRY(ReadTarget(arguments, event));
+  post::Parts parts = TRY(ReadParts(arguments.Get("what", "comment,review")));
+  forge::Client client = TRY(Connect(arguments, event, target));
   report::PostedReport posted = TRY(report::ReadReport(arguments.operands.front()));
-  options.body = posted.summary_markdown;
-  forge::PostOutcome outcome = TRY(
-      forge::PostSticky(options, Deadline::After(kPostingLimit)).Context("posting the comment"));
-  TRY(WriteOutputs(event, {{"comment-url", outcome.comment_url}}));
+  post::Outcome outcome =
+      post::PostToGitHub(client, target, parts, posted, Deadline::After(kPostingLimit));
+  if (client.dry_run()) {
+    TRY(std::move(outcome.ended));
+    std::string lines;
+    for (const codec::Json& request : client.planned())
+      lines += codec::RenderJsonLine(request) + "\n";
+    TRY(Print(lines));
+    return 0;
+  }
+  if (event.forge != forge::ForgeKind::kNone && !arguments.Has("json")) {
+    TRY(Print(Undelivered(outcome)));
+  }
   TRY(WriteStepSummary(event, posted.summary_markdown));
+  TRY(std::move(outcome.ended));
+  TRY(WriteOutputs(event, {{"comment-url", outcome.comment.comment_url}}));
   TRY(Print(RenderOutcome(outcome, arguments.Has("json"))));
   return 0;
 }

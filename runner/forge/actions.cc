@@ -54,6 +54,9 @@ std::string RenderAnnotation(const Annotation& annotation) {
   if (!annotation.file.empty()) {
     properties.push_back("file=" + Escape(annotation.file, true));
     if (annotation.line > 0) properties.push_back("line=" + std::to_string(annotation.line));
+    if (annotation.end_line > annotation.line) {
+      properties.push_back("endLine=" + std::to_string(annotation.end_line));
+    }
   }
   if (!annotation.title.empty()) properties.push_back("title=" + Escape(annotation.title, true));
   std::string line = "::" + std::string(CommandOf(annotation.level));

@@ -21,6 +21,7 @@ struct Annotation {
   std::string message;
   std::string file;  // Relative to the repository; empty: no place.
   int line = 0;      // From 1; 0: the file as a whole.
+  int end_line = 0;  // 0: `line` alone.
 };
 
 // GitHub keeps this many of each level per step and drops the rest without a word.

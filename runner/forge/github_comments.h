@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The few operations of GitHub's REST API that posting takes, with its answers turned into errors a
-// user can act on. Gitea answers the same requests.
+// Comments in the conversation of a pull request, by GitHub's REST API. Gitea answers the same
+// requests.
 #pragma once
 
 #include <cstdint>
@@ -9,11 +9,12 @@
 
 #include "base/deadline.h"
 #include "base/result.h"
-#include "base/secret.h"
-#include "codec/data/json.h"
-#include "net/http_client.h"
+#include "forge/client.h"
 
 namespace forge {
+
+// What posting to a pull request takes of a workflow's token.
+inline constexpr char kPullsPermission[] = "permissions: { pull-requests: write }";
 
 struct Comment {
   int64_t id = 0;
@@ -27,18 +28,23 @@ struct Comment {
 struct Viewer {
   int64_t id = 0;
   std::string login;
-  bool Wrote(const Comment& comment) const;
+  bool Wrote(int64_t author_id, const std::string& author_login) const;
 };
 
-// The comments on one pull request, as one token may see and change them. Borrows the token.
+// GET /user knows people's tokens; installation tokens (GITHUB_TOKEN is one) get 403 there and are
+// known to GraphQL; where that is not to be had, the Actions' own account is assumed.
+Result<Viewer> WhoAmI(Client& client, Deadline deadline);
+
+// Where GraphQL is, beside `api_url`: GitHub Enterprise Server has REST at /api/v3 and GraphQL at
+// /api/graphql; GitHub has /graphql.
+std::string GraphQlUrl(std::string api_url);
+
+// The comments on one pull request, as one token may see and change them. Borrows the client. The
+// values of a dry run are empty.
 class GitHubComments {
  public:
-  GitHubComments(net::HttpClient client, std::string api_url, std::string repository,
-                 int64_t proposal_number, const Secret& token);
+  GitHubComments(Client& client, const std::string& repository, int64_t proposal_number);
 
-  // GET /user knows people's tokens; installation tokens (GITHUB_TOKEN is one) get 403 there and
-  // are known to GraphQL; where that is not to be had, the Actions' own account is assumed.
-  Result<Viewer> WhoAmI(Deadline deadline);
   // All of them, oldest first; kInvalid beyond 10 000.
   Result<std::vector<Comment>> List(Deadline deadline);
   // Not repeated when it may have arrived: kTemporary then, and the caller looks whether it did.
@@ -49,16 +55,11 @@ class GitHubComments {
   Status Delete(int64_t id, Deadline deadline);
 
  private:
-  Result<net::HttpResponse> Send(const std::string& method, const std::string& path,
-                                 const std::string& body, bool repeatable, Deadline deadline);
-  Result<Viewer> AskGraphQl(Deadline deadline);
-  Error Explain(const net::HttpResponse& response) const;
+  Result<Comment> Write(WriteRequest request, const std::string& text, Deadline deadline);
 
-  net::HttpClient client_;
-  std::string api_url_;
-  std::string repository_;
-  int64_t proposal_number_;
-  const Secret& token_;
+  Client& client_;
+  std::string repository_;  // "/repos/OWNER/NAME"
+  std::string conversation_;
 };
 
 }  // namespace forge

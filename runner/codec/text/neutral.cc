@@ -199,6 +199,15 @@ std::string MarkdownFence(std::string_view text, std::string_view language, size
   return fence + std::string(language) + "\n" + plain + (plain.empty() ? "" : "\n") + fence + "\n";
 }
 
+std::optional<std::string> MarkdownVerbatim(std::string_view lines, std::string_view language,
+                                            size_t bytes_max) {
+  if (lines.size() > bytes_max || Visible(lines, Lines::kMany, bytes_max) != lines) {
+    return std::nullopt;
+  }
+  const std::string fence(std::max<size_t>(3, LongestRun(lines, '`') + 1), '`');
+  return fence + std::string(language) + "\n" + std::string(lines) + fence + "\n";
+}
+
 std::string HtmlText(std::string_view text, size_t bytes_max) {
   std::string out;
   for (char c : Visible(text, Lines::kMany, bytes_max)) {

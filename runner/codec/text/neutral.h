@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -32,6 +33,12 @@ std::string MarkdownCode(std::string_view text, size_t bytes_max = 300);
 // For Markdown: a fenced block, longer fenced than anything inside, with the newline behind it.
 // `language` is ours, not from outside.
 std::string MarkdownFence(std::string_view text, std::string_view language, size_t bytes_max);
+
+// The same, byte for byte, for text that a click applies. Nothing where a reader would not see all
+// of it as it is: control, bidirectional or invisible characters, invalid UTF-8, more than
+// `bytes_max`.
+std::optional<std::string> MarkdownVerbatim(std::string_view lines, std::string_view language,
+                                            size_t bytes_max);
 
 // For HTML: text and attribute values. Line ends and tabs stay.
 std::string HtmlText(std::string_view text, size_t bytes_max = 1 << 20);

@@ -11,6 +11,13 @@ const OPERATIONS = {
   [`${R}/pulls/{pull_number}`]: ['get'],
   [`${R}/issues/{issue_number}/comments`]: ['get', 'post'],
   [`${R}/issues/comments/{comment_id}`]: ['get', 'patch', 'delete'],
+  [`${R}/pulls/{pull_number}/files`]: ['get'],
+  [`${R}/pulls/{pull_number}/reviews`]: ['post'],
+  [`${R}/pulls/{pull_number}/comments`]: ['post'],
+  [`${R}/pulls/comments/{comment_id}`]: ['delete'],
+  [`${R}/commits/{ref}/check-runs`]: ['get'],
+  [`${R}/check-runs`]: ['post'],
+  [`${R}/check-runs/{check_run_id}`]: ['patch'],
 };
 // Statuses that GitHub answers on any operation and its description leaves out.
 const EVERYWHERE = new Set(['401', '403', '404', '410', '429', '500', '502', '503', '504']);
@@ -35,17 +42,25 @@ function translate(value) {
 export class Contract {
   #ajv;
   #paths = [];
+  #description;
+  #judgeQuery;
 
   // `modules`: a node_modules folder that holds the packages of package.json.
   static load(modules) {
     const require = createRequire(`${modules}/x.js`);
     const file = require.resolve('@octokit/openapi/package.json')
         .replace(/package\.json$/, 'generated/api.github.com.json');
-    return new Contract(JSON.parse(fs.readFileSync(file)), require('ajv').default,
-                        require('ajv-formats').default);
+    const contract = new Contract(JSON.parse(fs.readFileSync(file)), require('ajv').default,
+                                  require('ajv-formats').default);
+    const { buildSchema, parse, validate } = require('graphql');
+    const schema = buildSchema(fs.readFileSync(`${modules}/@octokit/graphql-schema/schema.graphql`, 'utf8'),
+                               { assumeValidSDL: true });
+    contract.#judgeQuery = (query) => validate(schema, parse(query)).map((error) => error.message);
+    return contract;
   }
 
   constructor(description, Ajv, addFormats) {
+    this.#description = description;
     this.#ajv = new Ajv({ strict: false, allErrors: true });
     addFormats(this.#ajv);
     this.#ajv.addSchema({ $id: 'github', components: translate(description.components) });
@@ -111,6 +126,23 @@ export class Contract {
     if (!/^\d{4}-\d\d-\d\d$/.test(headers['x-github-api-version'] ?? '')) errors.push('no API version');
     if (!headers['user-agent']) errors.push('no user-agent');  // GitHub answers 403 without one.
     return errors;
+  }
+
+  // The violations of one GraphQL request, by GitHub's public schema.
+  graphql({ query, variables = {}, ...rest }) {
+    if (typeof query !== 'string') return ['no query'];
+    const unknown = Object.keys(rest).map((name) => `unknown member ${name}`);
+    const named = [...query.matchAll(/\$(\w+):/g)].map((m) => m[1]);
+    const stray = Object.keys(variables).filter((name) => !named.includes(name));
+    return [...this.#judgeQuery(query), ...unknown, ...stray.map((name) => `variable ${name} is not declared`)];
+  }
+
+  // The description's own example of an answer: an object with every member.
+  example(method, path, status) {
+    const deref = (v) => v?.$ref ? v.$ref.slice(2).split('/').reduce((o, k) => o[k], this.#description) : v;
+    const { examples } = deref(this.#description.paths[path][method].responses[String(status)])
+        .content['application/json'];
+    return deref(Object.values(examples)[0]).value;
   }
 
   // The violations of one answer of the fake.

@@ -4,6 +4,7 @@
 import http from 'node:http';
 import https from 'node:https';
 import { failure, fullUser, issueComment, validationFailure } from './objects.mjs';
+import { Reviews } from './reviews.mjs';
 
 const CHARACTERS_MAX = 65536;  // Code points, as GitHub counts.
 
@@ -15,6 +16,7 @@ export class GitHubService {
   violations = [];  // What GitHub's description does not allow, ours or the client's.
   faults = [];      // See `fail`.
   hooks = [];       // {method, path, run}: once, before the request is handled.
+  before = null;    // Called for each request, before faults are looked at.
   exposeState = false;  // Answer GET /_test/state, for tests in another process.
   viewers = new Map();  // Token to {who, installation, readOnly, graphql}.
   #server;
@@ -25,6 +27,7 @@ export class GitHubService {
     this.repository = repository;
     this.pullRequests = new Set(pullRequests);
     this.#contract = contract;
+    this.reviews = new Reviews(this, contract);
     this.allow('token-actions', ACTIONS_BOT, { installation: true });
   }
 
@@ -82,6 +85,7 @@ export class GitHubService {
         this.violations.push(`request ${method} ${url}: ${problem}`);
       }
     }
+    this.before?.(method, url);
     this.#take(this.hooks, method, url)?.run(this);
     const fault = this.#take(this.faults, method, url);
     if (fault && !fault.after && fault.cut) return request.socket.destroy();
@@ -126,13 +130,16 @@ export class GitHubService {
     if (list) return this.#list(method, Number(list[1]), searchParams, viewer, body);
     const one = /^\/issues\/comments\/(\d+)$/.exec(rest);
     if (one) return this.#one(method, Number(one[1]), body);
+    const review = this.reviews.answer(method, rest, searchParams, viewer, body);
+    if (review) return review;
     return { status: 404, body: failure(404, 'Not Found') };
   }
 
   #graphql(viewer, body) {
-    const query = JSON.parse(body).query;
-    if (typeof query !== 'string') this.violations.push('graphql without a query');
+    const query = JSON.parse(body);
+    for (const problem of this.#contract?.graphql(query) ?? []) this.violations.push(`graphql: ${problem}`);
     if (viewer.graphql === false) return { status: 404, body: failure(404, 'Not Found') };
+    if (query.variables) return { status: 200, body: this.reviews.graphql(viewer, query) };
     return { status: 200, body: { data: { viewer: { login: viewer.who.login } } } };
   }
 

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "forge/client.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "codec/text/neutral.h"
+#include "net/retry.h"
+
+namespace forge {
+namespace {
+
+constexpr int kPerPage = 100;
+// A page of the longest comments there can be, every character escaped as \uXXXX\uXXXX.
+constexpr size_t kResponseBytesMax = 96 * 1024 * 1024;
+
+// A token in clear is everybody's on the way; on the machine itself there is no way.
+bool KeepsTokenPrivate(const std::string& url) {
+  if (url.starts_with("https://")) return true;
+  constexpr std::string_view kHttp = "http://";
+  if (!url.starts_with(kHttp)) return false;
+  std::string authority = url.substr(kHttp.size(), url.find('/', kHttp.size()) - kHttp.size());
+  if (authority.empty()) return false;
+  std::string host = authority.front() == '[' ? authority.substr(0, authority.find(']') + 1)
+                                              : authority.substr(0, authority.find(':'));
+  return host == "127.0.0.1" || host == "[::1]" || host == "localhost";
+}
+
+Result<codec::Json> ParseResponse(const net::HttpResponse& response) {
+  if (response.body.empty()) return codec::Json();
+  codec::JsonBounds bounds;
+  bounds.bytes_max = kResponseBytesMax;
+  Result<codec::Json> json = codec::ParseJson(response.body, bounds);
+  // A proxy's page, or a response cut short: another attempt may bring a whole one.
+  if (!json.ok()) return Error{Code::kTemporary, "the forge's response is not JSON"};
+  return json;
+}
+
+// "message" of GitHub and Gitea, "message" or "error" of GitLab: a string, a list or an object.
+std::string MessageOf(const net::HttpResponse& response) {
+  codec::JsonBounds bounds;
+  bounds.bytes_max = size_t{1} << 16;
+  Result<codec::Json> json = codec::ParseJson(response.body, bounds);
+  if (!json.ok()) return "";
+  for (const char* name : {"message", "error"}) {
+    const codec::Json* message = json.value().Find(name);
+    if (message == nullptr || message->is_null()) continue;
+    std::string text = message->string() ? *message->string() : codec::RenderJsonLine(*message);
+    return ": " + codec::NeutralLine(text, 200);
+  }
+  return "";
+}
+
+bool HasNextPage(const net::HttpResponse& response) {
+  // RFC 8288. The address in it is not followed: it could lead the token to another host.
+  return response.Header("link").find("rel=\"next\"") != std::string::npos;
+}
+
+}  // namespace
+
+std::string ShownUrl(const std::string& url) {
+  bool printable = std::all_of(url.begin(), url.end(), [](char c) { return c > ' ' && c < 0x7f; });
+  return printable && (url.starts_with("https://") || url.starts_with("http://")) ? url : "";
+}
+
+Client::Client(ClientOptions options, net::HttpClient http)
+    : options_(std::move(options)), http_(std::move(http)) {}
+
+Result<Client> Client::Create(ClientOptions options) {
+  if (options.token.empty()) {
+    return Error{Code::kSetup, "no token to post with", options.token_hint};
+  }
+  if (!KeepsTokenPrivate(options.api_url)) {
+    return Error{Code::kSetup,
+                 "the token is sent only over https, not to '" +
+                     codec::NeutralLine(options.api_url, 200) + "'",
+                 "--api-url https://api.github.com"};
+  }
+  while (options.api_url.back() == '/') options.api_url.pop_back();
+  net::HttpClientOptions http;
+  http.ca_file = options.ca_file;
+  http.proxy = options.proxy;
+  http.response_bytes_max = kResponseBytesMax;
+  net::HttpClient client = TRY(net::HttpClient::Create(std::move(http)));
+  return Client(std::move(options), std::move(client));
+}
+
+Result<net::HttpResponse> Client::Send(const WriteRequest& wanted, Deadline deadline) {
+  net::HttpRequest request;
+  request.method = wanted.method;
+  request.url = wanted.path.starts_with('/') ? options_.api_url + wanted.path : wanted.path;
+  request.headers = options_.headers;
+  if (!wanted.body.is_null()) {
+    request.headers.emplace_back("content-type", "application/json");
+    request.body = codec::RenderJsonLine(wanted.body);
+  }
+  request.bearer = &options_.token;
+  net::RetryPolicy policy;
+  policy.repeatable = wanted.repeatable;
+  status_ = 0;
+  unclear_ = true;
+  net::HttpResponse response = TRY(net::SendWithRetries(http_, request, policy, deadline));
+  ++sent_;
+  status_ = response.status;
+  unclear_ = response.status >= 500;
+  if (response.status >= 200 && response.status < 300) return response;
+  return Explain(response, wanted.permission);
+}
+
+Error Client::Explain(const net::HttpResponse& response, const std::string& permission) const {
+  std::string said =
+      "the forge responded with " + std::to_string(response.status) + MessageOf(response);
+  const std::string& where = options_.where;
+  if (net::RateLimited(response)) return Error{Code::kTemporary, "rate limited: " + said};
+  switch (response.status) {
+    case 401:
+      return Error{Code::kSetup, "the token is not valid: " + said, options_.token_hint};
+    case 403:
+      return Error{Code::kRefused, "the token is not allowed to do this on " + where + ": " + said,
+                   permission};
+    case 404:
+      return Error{Code::kNotFound, "no " + where + " that this token can see: " + said,
+                   permission};
+    case 410:
+      return Error{Code::kRefused, where + " does not accept comments: " + said};
+    case 409:
+    case 413:
+    case 422:
+      return Error{Code::kInvalid, "the forge rejected the request: " + said};
+    default:
+      break;
+  }
+  bool passing = response.status >= 500 || response.status == 408;
+  // 3xx: a renamed repository. Following it could lead the token elsewhere.
+  return Error{passing ? Code::kTemporary : Code::kRefused, said};
+}
+
+Result<codec::Json> Client::Get(const std::string& path, const std::string& permission,
+                                Deadline deadline) {
+  return Ask({"GET", path, {}, true, permission}, deadline);
+}
+
+Result<std::vector<codec::Json>> Client::GetAll(const std::string& path,
+                                                const std::string& permission, size_t elements_max,
+                                                Deadline deadline) {
+  std::vector<codec::Json> elements;
+  std::string first = path + (path.find('?') == std::string::npos ? "?" : "&");
+  for (int page = 1;; ++page) {
+    WriteRequest request{
+        "GET",
+        first + "per_page=" + std::to_string(kPerPage) + "&page=" + std::to_string(page),
+        {},
+        true,
+        permission};
+    net::HttpResponse response = TRY(Send(request, deadline));
+    codec::Json json = TRY(ParseResponse(response));
+    if (json.array() == nullptr) {
+      return Error{Code::kTemporary, "the forge's response is not a list"};
+    }
+    elements.insert(elements.end(), json.array()->begin(), json.array()->end());
+    if (elements.size() > elements_max) {
+      return Error{Code::kInvalid, "more than " + std::to_string(elements_max) + " entries at " +
+                                       codec::NeutralLine(path, 200)};
+    }
+    if (!HasNextPage(response)) return elements;
+  }
+}
+
+Result<codec::Json> Client::Ask(const WriteRequest& request, Deadline deadline) {
+  net::HttpResponse response = TRY(Send(request, deadline));
+  return ParseResponse(response);
+}
+
+Result<std::optional<codec::Json>> Client::Write(const WriteRequest& request, Deadline deadline) {
+  if (options_.dry_run) {
+    codec::Json planned;
+    planned.Set("method", request.method)
+        .Set("url", options_.api_url + request.path)
+        .Set("body", request.body);
+    planned_.push_back(std::move(planned));
+    return std::optional<codec::Json>();
+  }
+  Result<codec::Json> answer = Ask(request, deadline);
+  if (!answer.ok()) return std::move(answer).error();
+  return std::optional(std::move(answer).value());
+}
+
+}  // namespace forge

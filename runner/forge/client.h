@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// A forge's HTTP API under one token: retries, pages, bounded responses, errors that a user can act
+// on, and dry runs.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/deadline.h"
+#include "base/result.h"
+#include "base/secret.h"
+#include "codec/data/json.h"
+#include "net/http_client.h"
+
+namespace forge {
+
+struct ClientOptions {
+  std::string api_url;  // https, or http to a loopback address only; no slash at the end.
+  std::string where;    // What is posted to, for errors: "acme/site#7".
+  Secret token;
+  std::string ca_file;     // Empty: the system's bundle (net::SystemCaBundle).
+  std::string proxy;       // Empty: none. "http://host:port".
+  std::string token_hint;  // What to type where the token is not valid.
+  // Beside those of every request.
+  std::vector<std::pair<std::string, std::string>> headers = {};
+  bool dry_run = false;  // Requests that write are kept in planned(), not sent.
+};
+
+// A request that writes.
+struct WriteRequest {
+  std::string method = "POST";
+  std::string path;         // Below api_url; or absolute, for an address of the same service.
+  codec::Json body = {};    // null: no body.
+  bool repeatable = false;  // Sending it twice does no harm. PUT and DELETE never do.
+  std::string permission =
+      {};  // What to grant where it is refused: "permissions: { checks: write }".
+};
+
+class Client {
+ public:
+  // kSetup: no token, or an address that would show it on the way.
+  static Result<Client> Create(ClientOptions options);
+
+  // Errors of all requests:
+  //   kSetup      401: the token is not known
+  //   kRefused    403, 410, 451, and redirects, which are not followed: they could lead the token
+  //               elsewhere
+  //   kNotFound   404
+  //   kInvalid    400, 409, 413, 422: what was sent is not accepted (`status()` tells them apart)
+  //   kTemporary  rate limits, 5xx, unreachable, cut, not JSON, or `deadline` passed, after retries
+
+  Result<codec::Json> Get(const std::string& path, const std::string& permission,
+                          Deadline deadline);
+  // The elements of all pages of a list. `path` has no query of its own but what it must; kInvalid
+  // beyond `elements_max`.
+  Result<std::vector<codec::Json>> GetAll(const std::string& path, const std::string& permission,
+                                          size_t elements_max, Deadline deadline);
+  // The response, or nothing in a dry run. A response without a body is null.
+  Result<std::optional<codec::Json>> Write(const WriteRequest& request, Deadline deadline);
+  // Like Write, also in a dry run: for a request that reads and needs a body (GraphQL).
+  Result<codec::Json> Ask(const WriteRequest& request, Deadline deadline);
+
+  int status() const { return status_; }  // Of the last response; 0: there was none.
+  // Whether the last request that failed may have been acted on all the same.
+  bool may_have_arrived() const { return unclear_; }
+  const std::string& api_url() const { return options_.api_url; }
+  const std::string& where() const { return options_.where; }
+  bool dry_run() const { return options_.dry_run; }
+  // {"method", "url", "body"} of each request that a dry run did not send, in order.
+  const std::vector<codec::Json>& planned() const { return planned_; }
+  int sent() const { return sent_; }  // Requests that were answered, without repetitions.
+
+ private:
+  Client(ClientOptions options, net::HttpClient http);
+  Result<net::HttpResponse> Send(const WriteRequest& request, Deadline deadline);
+  Error Explain(const net::HttpResponse& response, const std::string& permission) const;
+
+  ClientOptions options_;
+  net::HttpClient http_;
+  int status_ = 0;
+  bool unclear_ = false;
+  int sent_ = 0;
+  std::vector<codec::Json> planned_;
+};
+
+// An address that a forge gave, for people: empty unless it is http(s) and printable.
+std::string ShownUrl(const std::string& url);
+
+}  // namespace forge

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// The difference of a pull request as forges give it: which lines can carry a comment.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace forge {
+
+// One line of the new file that the difference shows.
+struct DiffLine {
+  int number = 0;      // From 1, in the new file.
+  int old_number = 0;  // In the old one; 0: added.
+  int hunk = 0;        // A comment cannot span two.
+  std::string text;    // Without its newline.
+};
+
+struct DiffFile {
+  std::string path;
+  std::string old_path;  // Of a renamed file; else the same.
+  bool removed = false;
+  std::vector<DiffLine> lines;  // By number. Empty for binary files and where the forge has cut it.
+
+  // The line of that number, or null.
+  const DiffLine* Find(int number) const;
+};
+
+// Reads the hunks of one file ("@@ -1,2 +3,4 @@" and what follows) up to the first line that does
+// not fit: what is not understood carries no comment.
+std::vector<DiffLine> ParseHunks(std::string_view hunks);
+
+}  // namespace forge

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// A report on a pull request of GitHub: one comment, one review with comments beside lines, one
+// check run.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/deadline.h"
+#include "base/result.h"
+#include "forge/client.h"
+#include "forge/sticky_comment.h"
+#include "post/remark.h"
+#include "report/read.h"
+
+namespace post {
+
+// What of a report is posted.
+struct Parts {
+  bool comment = true;
+  bool review = true;
+  bool check = false;
+};
+
+struct Target {
+  std::string repository;  // "owner/name".
+  int64_t number = 0;
+  std::string marker_key;    // forge::StickyComment::marker_key.
+  std::string full_text_at;  // Likewise.
+  std::string run_url;       // For people; may be empty.
+};
+
+// Where the remarks of a report are now.
+struct Delivered {
+  int on_lines = 0;
+  int on_files = 0;
+  int in_summary = 0;  // Only in the comment.
+  int resolved = 0;    // Threads of earlier posts whose remark is gone.
+};
+
+struct Outcome {
+  forge::CommentOutcome comment;
+  Delivered delivered;
+  bool moved_on = false;  // The pull request has another head than the one that was reviewed.
+  // Parts that were not posted: "review: why (what to grant)".
+  std::vector<std::string> refused;
+  // The first failure that another attempt may mend, or that of the comment. The other parts were
+  // tried all the same.
+  Status ended = Ok();
+  // The remarks of a refused review.
+  std::vector<Remark> undelivered;
+};
+
+// Posts `parts`, each for itself: what the forge does not permit is told in Outcome::refused.
+// Posting the same report again changes nothing; a later report moves what has moved, and resolves
+// what is gone; after a failure it begins where this one stopped.
+Outcome PostToGitHub(forge::Client& client, const Target& target, const Parts& parts,
+                     const report::PostedReport& report, Deadline deadline);
+
+}  // namespace post

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// What of a report is said about lines of a pull request: the agent's findings, and its changes as
+// suggestions.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "forge/actions.h"
+#include "forge/diff_file.h"
+#include "report/read.h"
+
+namespace post {
+
+struct Remark {
+  report::Severity severity = report::Severity::kNote;
+  std::string rule;
+  std::string message;
+  std::string path;  // Relative to the repository's top; empty: about the whole.
+  int line = 0;      // From 1, in the pull request's version of the file; 0: no line.
+  int end_line = 0;  // Not before `line`.
+  // What those lines should become, with its newlines; empty: they go.
+  std::optional<std::string> suggestion;
+  // report::Fingerprint: the same in later runs, though the line may move.
+  std::string fingerprint;
+};
+
+// The agent's findings in the report's order, then each of the agent's changes that replaces lines
+// which `diff` shows, as it shows them. A change within the lines of a finding that has no
+// suggestion becomes that finding's.
+std::vector<Remark> RemarksOf(const report::PostedReport& report,
+                              const std::vector<forge::DiffFile>& diff);
+
+enum class Spot {
+  kLines,    // Beside the lines.
+  kFile,     // On the file: it is in the difference, the lines are not.
+  kSummary,  // In the list of the comment.
+};
+
+struct Placed {
+  Remark remark;
+  Spot spot = Spot::kSummary;
+};
+
+struct PlacementLimits {
+  size_t lines_max = 30;  // What one review takes; more is noise.
+  size_t files_max = 10;  // One request each.
+};
+
+// Where each remark goes: errors before warnings before notes, and in their order within. A remark
+// whose first line is in the difference and whose last is not (or is in another hunk) keeps the
+// first, and loses its suggestion. With `moved_on` (the pull request's head is another than the one
+// that was reviewed) no line can be trusted: everything is for the summary.
+std::vector<Placed> Place(std::vector<Remark> remarks, const std::vector<forge::DiffFile>& diff,
+                          bool moved_on, const PlacementLimits& limits = {});
+
+forge::Level LevelOf(report::Severity severity);
+
+// The text of a comment on lines, in Markdown: severity, message, rule, and the suggestion as a
+// block that the forge can apply. `fence` is the block's language: "suggestion" on GitHub and
+// Gitea, "suggestion:-0+N" on GitLab.
+std::string RenderRemark(const Remark& remark, const std::string& fence);
+
+}  // namespace post
