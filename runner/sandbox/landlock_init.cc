@@ -65,8 +65,8 @@ Status LandlockInit::Confine() {
   if (!ruleset.valid()) return Error{Code::kUnsupported, "this kernel does not support Landlock"};
   TRY(sys::landlock::Restrict(ruleset.get()));
   SharedHost shared;
-  shared.own_files = !plan_.as_root;
-  shared.truncates = shared.own_files && sys::landlock::Abi() < 3;
+  shared.shares_user = !plan_.as_root;
+  shared.truncates = sys::landlock::Abi() < 3;
   shared.signals = !plan_.as_root && sys::landlock::Abi() < 6;
   shared.spared = spared_;
   Processors processors = plan_.pinned ? Processors::kPinned : Processors::kFree;

@@ -265,6 +265,16 @@ void DenySignals(Rules& rules, const std::vector<pid_t>& spared) {
   }
 }
 
+void DenyOtherProcesses(Rules& rules) {
+  for (int call : {SCMP_SYS(sched_setaffinity), SCMP_SYS(sched_setattr), SCMP_SYS(sched_setparam),
+                   SCMP_SYS(sched_setscheduler)}) {
+    rules.DenyWhere(call, std::array{Argument(0, SCMP_CMP_NE, 0)});
+  }
+  for (int call : {SCMP_SYS(setpriority), SCMP_SYS(ioprio_set)}) {
+    rules.DenyWhere(call, std::array{Argument(1, SCMP_CMP_NE, 0)});
+  }
+}
+
 void AddSharedHostRules(Rules& rules, const SharedHost& shared) {
   for (int call : {SCMP_SYS(socket), SCMP_SYS(bind), SCMP_SYS(listen)}) rules.Tell(call);
   for (int call : kSharedDenied) rules.Deny(call, ENOSYS);
@@ -292,14 +302,8 @@ void AddSharedHostRules(Rules& rules, const SharedHost& shared) {
   for (pid_t process : shared.spared) ProtectProcess(rules, process);
   if (shared.signals) DenySignals(rules, shared.spared);
   if (shared.truncates) rules.Deny(SCMP_SYS(truncate));
-  if (!shared.own_files) return;
-  for (int call : {SCMP_SYS(sched_setaffinity), SCMP_SYS(sched_setattr), SCMP_SYS(sched_setparam),
-                   SCMP_SYS(sched_setscheduler)}) {
-    rules.DenyWhere(call, std::array{Argument(0, SCMP_CMP_NE, 0)});
-  }
-  for (int call : {SCMP_SYS(setpriority), SCMP_SYS(ioprio_set)}) {
-    rules.DenyWhere(call, std::array{Argument(1, SCMP_CMP_NE, 0)});
-  }
+  if (shared.shares_user) DenyOtherProcesses(rules);
+  // Also where nothing outside is the agent's: what everybody may write to, everybody may touch.
   for (int call : FileCalls()) rules.Tell(call);
   for (int call : kNewFileCalls) rules.Deny(call, ENOSYS);
   for (int call : kAttributeCalls) rules.Deny(call, EOPNOTSUPP);

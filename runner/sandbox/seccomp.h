@@ -24,10 +24,9 @@ enum class Processors { kFree, kPinned };
 // What the filter adds where no namespace holds the agent: it shares ids, network, processes and
 // System V objects with what else runs on the host.
 struct SharedHost {
-  bool own_files =
-      false;  // Its user owns files elsewhere: changes of modes and times are brokered.
-  bool truncates = false;  // Landlock cannot keep it from truncating them (before ABI 3).
-  bool signals = false;    // It may signal others of its user: Landlock cannot forbid it (ABI 6).
+  bool shares_user = false;  // Its user has other processes: it changes its own alone.
+  bool truncates = false;    // Landlock cannot keep it from truncating files (before ABI 3).
+  bool signals = false;      // It may signal others of its user: Landlock cannot forbid it (ABI 6).
   std::vector<pid_t> spared = {};  // Ours, which it shall never reach.
 };
 
