@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What only root can put up, in a mount namespace of the test's own: nothing of it is on the host."""
 import os
+import shutil
 import subprocess
 
 from harness import CANARY, git, write
@@ -80,6 +81,9 @@ def make(base, user):
         tmpfs(place)
         os.mkdir(place + '/scratch')
         os.chown(place + '/scratch', owner, owner)
+        os.mkdir(place + '/setuid')
+        shutil.copy('/usr/bin/id', place + '/setuid/id')
+        os.chmod(place + '/setuid/id', 0o4755)
         make_checkout(place + '/checkout', owner)
         make_checkout(place + '/nested', owner)
         write(place + '/volume/file', 'of the volume\n')

@@ -19,7 +19,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 USER = 12345  # As harness.USER.
 PYTHON = '/usr/bin/python3' if os.path.exists('/usr/bin/python3') else sys.executable
 MODULES = ['exit_code_cases', 'file_cases', 'environment_cases', 'process_cases', 'surface_cases',
-           'checkout_cases', 'stream_cases', 'host_ends_cases', 'program_cases', 'flood_cases', 'doctor_cases']
+           'checkout_cases', 'stream_cases', 'host_ends_cases', 'program_cases', 'flood_cases', 'doctor_cases', 'containment_cases']
 
 
 class Result(unittest.TestResult):
