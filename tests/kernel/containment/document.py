@@ -10,6 +10,7 @@ import unittest
 
 import probes  # noqa: F401: fills the table.
 import table
+import walls
 
 PATH = pathlib.Path(__file__).resolve().parents[3] / 'docs' / 'reference' / 'containment.md'
 PROBES_MIN = 150
@@ -25,7 +26,9 @@ means that the attempt succeeds in the sandbox and the file outside stays as it 
 protect.
 
 Each refusal has a control: the same attempt outside the sandbox, by the same user, which must succeed. The last column says where
-that is not so. The tests are `tests/kernel/containment_cases.py` and `tests/containers/containers_test.py`.
+that is not so. Mechanisms marked ¹ are also tried by themselves: the same attempt by a root that has all its rights, and only that
+mechanism around it (for the filter, the one that a running agent has), must be stopped. Nothing that the filter stops so is
+attributed to another mechanism alone. The tests are `tests/kernel/containment_cases.py` and `tests/containers/containers_test.py`.
 
 {count} attempts: {namespaces} are stopped in tier `namespaces`, {landlock} in tier `landlock`.
 
@@ -57,7 +60,7 @@ def text():
     every = table.every_probe()
     stopped = {tier: sum(bool(getattr(probe, tier).walls) for probe in every) for tier in ('namespaces', 'landlock')}
     parts = [HEAD.format(count=len(every), **stopped)]
-    parts += [f'| {name} | {meaning} |\n' for name, meaning in table.WALLS.items()]
+    parts += [f'| {name}{"¹" if name in walls.RAISE else ""} | {meaning} |\n' for name, meaning in table.WALLS.items()]
     for title, group in table.GROUPS.items():
         parts.append(f'\n## {title}\n\n{COLUMNS}')
         for probe in group:

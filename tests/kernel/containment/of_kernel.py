@@ -17,7 +17,7 @@ from table import APART, FACTS, IF_THERE, IF_THERE_ROOT, INTEL, LET_IN, LET_IN_R
 
 FILTER = 'EPERM: seccomp'
 POWER = 'EPERM: seccomp + no capabilities'
-CONSTANT = b'/no-such-place'
+NOWHERE = b'/no-such-place'
 
 
 def cloned(flags):
@@ -59,13 +59,13 @@ def machine_code(code):
 
 def mounts():
     add = group('Mounts and file systems')
-    none = CONSTANT
+    none = NOWHERE
     add('Mount a file system', '`mount`', lambda: call('mount', b'none', b'/usr', b'tmpfs', 0, None), POWER, None, APART)
     add('Bind a directory elsewhere', '`mount(MS_BIND)`', lambda: call('mount', b'/usr', b'/etc', None, 0x1000, None), POWER,
         None, APART)
     add('Make a mount writable', '`mount(MS_REMOUNT)`', lambda: call('mount', None, b'/', None, 0x1020, None), POWER, None,
         'changes the host')
-    add('Unmount', '`umount2`', lambda: call('umount2', none, 2), POWER, None, LET_IN_ROOT)
+    add('Unmount', '`umount2`', lambda: call('umount2', b'/usr', 2), POWER, None, LET_IN_ROOT)
     add('Unmount `/proc`', '`umount2`', lambda: call('umount2', b'/proc', 2), POWER, None, 'changes the host')
     add('Change the root', '`pivot_root`', lambda: call('pivot_root', none, none), POWER, None, LET_IN_ROOT)
     add('Change its own root', '`chroot`', lambda: os.chroot('/usr'), POWER, None, APART)
@@ -80,7 +80,7 @@ def mounts():
     add('Learn a file\'s handle', '`name_to_handle_at`', lambda: call(
         'name_to_handle_at', -100, b'/', buffer(136, struct.pack('Ii', 128, 0)), buffer(4), 0), FILTER, None,
         IF_THERE)
-    add('Open a file by its handle', '`open_by_handle_at`', lambda: call('open_by_handle_at', -1, buffer(136), 0), POWER, None,
+    add('Open a file by its handle', '`open_by_handle_at`', lambda: call('open_by_handle_at', -100, buffer(136, struct.pack('Ii', 8, 1)), 0), POWER, None,
         LET_IN_ROOT)
     add('Watch all files', '`fanotify_init`', lambda: call('fanotify_init', 0, 0), POWER, None, ROOT)
     add('Watch files as any user may', '`fanotify_init(FAN_REPORT_FID)`', lambda: call('fanotify_init', 0x200, 0), FILTER)
@@ -141,10 +141,9 @@ def surface():
         'ENOSYS: seccomp')
     add('Use a POSIX message queue of the host', '`mq_open`', lambda: call('mq_open', FACTS['queue'].encode(), os.O_RDONLY, 0, None),
         'ENOENT: IPC namespace', 'ENOSYS: seccomp', IF_THERE)
-    add('Change the host\'s name', '`sethostname`', lambda: call('sethostname', b'x', 1), 'EPERM: no capabilities + UTS namespace',
-        'EPERM: no capabilities', APART)
+    add('Change the host\'s name', '`sethostname`', lambda: call('sethostname', b'x', 1), 'EPERM: no capabilities', None, APART)
     add('Change the host\'s domain', '`setdomainname`', lambda: call('setdomainname', b'x', 1),
-        'EPERM: no capabilities + UTS namespace', 'EPERM: no capabilities', APART)
+        'EPERM: no capabilities', None, APART)
     add('Learn the host\'s name', '`uname`', lambda: os.uname().nodename == FACTS['hostname'] or fail(errno.ENOENT),
         'ENOENT: UTS namespace', 'ok: ')
 
@@ -174,9 +173,11 @@ def started(path):
         fail(errno.EPERM)
 
 
-def capabilities(effective):
+def capabilities(effective, inherited=0):
     call('capset', buffer(8, struct.pack('Ii', 0x20080522, 0)),
-         buffer(24, struct.pack('IIIIII', effective, effective, 0, 0, 0, 0)))
+         buffer(24, struct.pack('IIIIII', effective, effective, inherited, 0, 0, 0)))
+    if inherited:
+        call('prctl', 47, 2, 21, 0, 0)  # CAP_SYS_ADMIN into the ambient set.
 
 
 def no_new():
@@ -194,8 +195,8 @@ def held(name):
 
 def privileges():
     add = group('Privileges')
-    add('Become root', '`setuid(0)`', lambda: os.setuid(0), 'EINVAL: user namespace', 'EPERM: no capabilities', ROOT)
-    add('Become root\'s group', '`setgid(0)`', lambda: os.setgid(0), 'EINVAL: user namespace', 'EPERM: no capabilities', ROOT)
+    add('Become root', '`setuid(0)`', lambda: os.setuid(0), 'EINVAL: user namespace', 'EPERM: user id', ROOT)
+    add('Become root\'s group', '`setgid(0)`', lambda: os.setgid(0), 'EINVAL: user namespace', 'EPERM: user id', ROOT)
     add('Become another user', '`setresuid`', lambda: os.setresuid(1, 1, 1), 'EINVAL: user namespace', 'EPERM: no capabilities',
         ROOT)
     add('Join a group', '`setgroups`', lambda: os.setgroups([0]), 'EPERM: no capabilities + user namespace',
@@ -204,8 +205,8 @@ def privileges():
     add('Keep one for later', '`CapBnd`', lambda: held('CapBnd'), 'EPERM: no capabilities',
         'EPERM@root|ok@user: no capabilities@root', OK)
     add('Take a capability', '`capset`', lambda: capabilities(1 << 21), 'EPERM: no capabilities', None, ROOT)
-    add('Hand on a capability', '`prctl(PR_CAP_AMBIENT)`', lambda: call('prctl', 47, 2, 21, 0, 0) if not control() else None,
-        'EPERM: no capabilities')
+    add('Hand on a capability', '`prctl(PR_CAP_AMBIENT)`', lambda: capabilities(1 << 21, 1 << 21),
+        'EPERM: no capabilities', None, ROOT)
     add('Gain privileges by starting a program', '`NoNewPrivs`', no_new, 'EPERM: no_new_privs')
     add('Give up that promise', '`prctl(PR_SET_NO_NEW_PRIVS, 0)`', lambda: call('prctl', 38, 0, 0, 0, 0), 'EINVAL: kernel', None,
         'nothing can')
@@ -214,7 +215,7 @@ def privileges():
     add('Run an exposed program that is set to run as root', '`execve`', lambda: started(FACTS['setuid']),
         'EPERM: nosuid + no_new_privs + user namespace', 'EPERM: no_new_privs')
     add('Give a program of its own away to root', '`chown`', lambda: os.chown(own(), 0, 0), 'EINVAL|EPERM: user namespace',
-        'EPERM: no capabilities', ROOT)
+        'EPERM: broker + user id', ROOT)
     add('Give a program of its own a capability', '`setxattr(security.capability)`', lambda: attribute('security.capability'),
         'EPERM|EOPNOTSUPP: no capabilities', 'EOPNOTSUPP: seccomp + no capabilities', ROOT)
     add('Set a trusted attribute', '`setxattr(trusted.*)`', lambda: attribute('trusted.x'), 'EPERM|EOPNOTSUPP: no capabilities',
@@ -267,12 +268,12 @@ def dumped():
 
 def limits():
     add = group('Limits')
-    bound = 'EPERM: rlimit + no capabilities'
+    bound = 'EPERM: rlimit'
     add('Raise the number of its processes', '`setrlimit(RLIMIT_NPROC)`', lambda: raised(resource.RLIMIT_NPROC), bound,
         'EPERM|ok@user: rlimit@root', 'not every root may')
     add('Raise the number of its files', '`setrlimit(RLIMIT_NOFILE)`', lambda: call(
         'prlimit64', 0, resource.RLIMIT_NOFILE, buffer(16, struct.pack('QQ', 1 << 20, 1 << 20)), None), bound, None, 'not every root may')
-    add('Allow core dumps', '`setrlimit(RLIMIT_CORE)`', lambda: raised(resource.RLIMIT_CORE), bound, None, ROOT)
+    add('Allow core dumps', '`setrlimit(RLIMIT_CORE)`', lambda: raised(resource.RLIMIT_CORE), bound, None, 'not every root may')
     add('Leave a core dump', '`SIGSEGV`', dumped, 'EPERM: rlimit', None, 'not every host keeps them')
     add('Run before all others', '`sched_setscheduler(SCHED_FIFO)`', lambda: os.sched_setscheduler(
         0, os.SCHED_FIFO, os.sched_param(1)), 'EPERM: no capabilities', None, 'not in every cgroup')

@@ -88,18 +88,18 @@ def processes():
         of('oom_score_adj'), os.O_WRONLY), GONE, 'EACCES: Landlock')
     add('Move a process\'s ids', '`/proc/PID/uid_map`', lambda: opened(of('uid_map'), os.O_WRONLY), GONE,
         'EACCES: Landlock')
-    add('See its name and arguments', '`/proc/PID/cmdline`', lambda: read(of('cmdline')), GONE, 'ok: ')
+    add('See its name and arguments', '`/proc/PID/cmdline`', lambda: read(of('cmdline')), 'ENOENT: PID namespace', 'ok: ')
 
-    add('Signal a process', '`kill`', lambda: os.kill(pid(), 0), NO_PID, 'EPERM: Landlock + file modes@root')
+    add('Signal a process', '`kill`', lambda: os.kill(pid(), 0), NO_PID, 'EPERM: Landlock + user id@root')
     add('Signal its thread', '`tgkill`', lambda: call('tgkill', pid(), pid(), 0), NO_PID,
-        'EPERM: Landlock + file modes@root')
+        'EPERM: Landlock + user id@root')
     add('Signal it with a value', '`rt_sigqueueinfo`', lambda: call(
         'rt_sigqueueinfo', pid(), 10, buffer(128, struct.pack('iii', 10, 0, -1))) if not control() else os.kill(pid(), 0),
-        NO_PID, 'EPERM: Landlock + file modes@root')
+        NO_PID, 'EPERM: Landlock + user id@root')
     add('Signal its group', '`kill(-PID)`', lambda: os.killpg(os.getpgid(pid()) if control() else FACTS['group'], 0), NO_PID,
-        'EPERM: Landlock + file modes@root')
+        'EPERM: Landlock + user id@root')
     add('Have the kernel signal it', '`fcntl(F_SETOWN)`', lambda: owner_of_signals(pid()), NO_PID,
-        'EPERM: seccomp + Landlock')
+        'EPERM: seccomp')
     add('Hold it by a descriptor', '`pidfd_open`', lambda: call('pidfd_open', pid(), 0), 'EPERM: seccomp + PID namespace',
         FILTER)
     add('Signal by descriptor', '`pidfd_send_signal`', lambda: call('pidfd_send_signal', os.open(
@@ -125,17 +125,17 @@ def processes():
     add('Find its locks', '`get_robust_list`', lambda: call('get_robust_list', pid(), buffer(8), buffer(8)), NO_PID,
         'EPERM: Landlock')
     add('Change its limits', '`prlimit64`', lambda: call('prlimit64', pid(), 7, None, buffer(16)),
-        'EPERM: seccomp + PID namespace', 'EPERM: seccomp + file modes@root')
+        'EPERM: seccomp + PID namespace', 'EPERM: seccomp + user id@root')
     add('Change its priority', '`setpriority`', lambda: os.setpriority(os.PRIO_PROCESS, pid(), 1), NO_PID,
-        'EPERM|EACCES: seccomp@user + file modes@root')
+        'EPERM|EACCES: seccomp@user + user id@root')
     add('Change all priorities of its user', '`setpriority(PRIO_USER)`', lambda: os.setpriority(
-        os.PRIO_USER, os.getuid(), 1) if not control() else os.setpriority(os.PRIO_PROCESS, pid(), 1), FILTER)
+        os.PRIO_USER, os.getuid(), 1), FILTER, None, 'changes the host')
     add('Change its disk priority', '`ioprio_set`', lambda: call('ioprio_set', 1, pid(), 2 << 13 | 7), NO_PID,
-        'EPERM: seccomp@user + file modes@root')
+        'EPERM: seccomp@user + user id@root')
     add('Choose its processors', '`sched_setaffinity`', lambda: os.sched_setaffinity(pid(), os.sched_getaffinity(0)),
-        NO_PID, 'EPERM: seccomp@user + file modes@root')
+        NO_PID, 'EPERM: seccomp@user + user id@root')
     add('Change its scheduling', '`sched_setattr`', lambda: call('sched_setattr', pid(), attributes(3, 19), 0), NO_PID,
-        'EPERM: seccomp@user + file modes@root')
+        'EPERM: seccomp@user + user id@root')
 
 
 def runner():
@@ -169,27 +169,27 @@ def of_runner():
     for who, process in (('supervisor', runner), ('gateway', gateway)):
         for name, what in (('environ', 'environment'), ('mem', 'memory'), ('fd', 'files'), ('cwd', 'directory')):
             add(f'The {who}\'s {what}', f'`/proc/PID/{name}`', lambda name=name, process=process: looked(process(), name),
-                NO_PID, 'EACCES: Landlock + not dumpable')
+                NO_PID, 'EACCES: not dumpable + user id@root' if name == 'fd' else 'EACCES: Landlock + not dumpable')
         add(f'Signal the {who}', '`kill`', lambda process=process: os.kill(process(), 0), NO_PID,
-            'EPERM: Landlock + file modes@root')
-        add(f'Trace the {who}', '`ptrace`', lambda process=process: call('ptrace', 0x4206, process(), 0, 0), NO_PID,
-            'EPERM: seccomp + Landlock')
+            'EPERM: Landlock + user id@root')
+        add(f'Trace the {who}', '`ptrace`', lambda process=process: call('ptrace', 0x4206, process(), 0, 0),
+            NO_PID + ' + seccomp', 'EPERM: seccomp + Landlock')
         add(f'Change the {who}\'s limits', '`prlimit64`', lambda process=process: call(
-            'prlimit64', process(), 7, None, buffer(16)), NO_PID, 'EPERM: seccomp + file modes@root')
+            'prlimit64', process(), 7, None, buffer(16)), NO_PID + ' + seccomp', 'EPERM: seccomp + user id@root')
     for name, what in (('environ', 'environment'), ('mem', 'memory'), ('fd', 'files'), ('cwd', 'directory'),
                        ('exe', 'program')):
         add(f'The first process\'s {what}', f'`/proc/1/{name}`', lambda name=name: looked(first(), name),
-            'EACCES|EPERM: not dumpable + Landlock', 'EACCES|EPERM: Landlock + not dumpable')
+            'EACCES: not dumpable' if name == 'fd' else 'EACCES: Landlock + not dumpable')
     add('Trace the first process', '`ptrace`', lambda: call('ptrace', 0x4206, first(), 0, 0),
         'EPERM: seccomp + not dumpable + Landlock')
     add('Kill the first process', '`kill`', lambda: killed_first(), 'EPERM: Landlock + PID namespace',
-        'EPERM: Landlock + file modes@root')
+        'EPERM: Landlock + user id@root')
     add('Change the first process\'s limits', '`prlimit64`', lambda: call('prlimit64', first(), 7, None, buffer(16)),
         FILTER, FILTER)
     add('Choose the first process\'s processors', '`sched_setaffinity`', lambda: os.sched_setaffinity(
-        first(), os.sched_getaffinity(0)), FILTER, 'EPERM: seccomp + file modes@root')
+        first(), os.sched_getaffinity(0)), FILTER, 'EPERM: seccomp + user id@root')
     add('Slow the first process down', '`setpriority`', lambda: os.setpriority(os.PRIO_PROCESS, first(), 19),
-        FILTER, 'EPERM: seccomp + file modes@root')
+        FILTER, 'EPERM: seccomp + user id@root')
     add('A variable of the job', '`environ`', lambda: 'JOB_TOKEN' in os.environ or fail(errno.ENOENT), 'ENOENT: environment')
     add('Any process\'s variables and arguments', '`/proc/*/environ`', searched, 'ENOENT: environment + PID namespace',
         'ENOENT: Landlock + environment')
@@ -215,7 +215,7 @@ def searched():
     for entry in os.listdir('/proc'):
         for name in ('environ', 'cmdline'):
             try:
-                if entry.isdigit() and canary in read(f'/proc/{entry}/{name}'):
+                if entry.isdigit() and int(entry) != os.getpid() and canary in read(f'/proc/{entry}/{name}'):
                     return
             except OSError:
                 pass
@@ -232,23 +232,23 @@ def kernel_files():
                                 ('/proc/sys/kernel/randomize_va_space', 'Switch off address randomisation', ROOT),
                                 ('/proc/sys/user/max_user_namespaces', 'Allow namespaces', 'not every root may'),
                                 ('/proc/sysrq-trigger', 'Restart the machine', IF_THERE_ROOT)):
-        add(what, f'`{path}`', write_only(path), 'EACCES|ENOENT: Landlock + no capabilities' if outside == IF_THERE_ROOT else
-            'EACCES: Landlock + no capabilities', None, outside)
+        add(what, f'`{path}`', write_only(path), 'EACCES|ENOENT: Landlock + user id' if outside == IF_THERE_ROOT else
+            'EACCES: Landlock + user id', None, outside)
     add('Forward packets', '`/proc/sys/net/ipv4/ip_forward`', write_only('/proc/sys/net/ipv4/ip_forward'),
-        'EACCES: Landlock + no capabilities', None, ROOT)
-    add('Read the kernel\'s memory', '`/proc/kcore`', lambda: opened('/proc/kcore'), 'EACCES|EPERM|ENOENT: no capabilities', None, IF_THERE_ROOT)
+        'EACCES: Landlock + user id', None, ROOT)
+    add('Read the kernel\'s memory', '`/proc/kcore`', lambda: opened('/proc/kcore'), 'EACCES|EPERM|ENOENT: user id', None, IF_THERE_ROOT)
     add('Read the kernel\'s log', '`/proc/kmsg`', lambda: opened('/proc/kmsg', os.O_RDONLY | os.O_NONBLOCK),
-        'EACCES|EPERM: no capabilities', None, ROOT)
+        'EACCES|EPERM: user id + no capabilities', None, ROOT)
     add('Spare itself from being killed', '`/proc/self/oom_score_adj`', write_only('/proc/self/oom_score_adj'),
         'EACCES: Landlock')
-    add('Change its own ids', '`/proc/self/uid_map`', write_only('/proc/self/uid_map'), 'EACCES: Landlock + no capabilities')
+    add('Change its own ids', '`/proc/self/uid_map`', write_only('/proc/self/uid_map'), 'EACCES: Landlock')
     add('Write to its memory through a file', '`/proc/self/mem`', lambda: opened('/proc/self/mem', os.O_RDWR),
         'EACCES: Landlock')
     for path, what, outside in (('/sys/class/net', 'List the host\'s interfaces', OK), ('/sys/devices', 'List its devices', OK),
                                 ('/sys/fs/cgroup', 'List the cgroups', OK), ('/sys/kernel', 'Look at the kernel', OK)):
         add(what, f'`{path}`', lambda path=path: os.listdir(path), 'ENOENT: own root + Landlock', 'EACCES: Landlock', outside)
     add('Have the kernel start a program for a device', '`/sys/kernel/uevent_helper`', write_only('/sys/kernel/uevent_helper'),
-        'ENOENT: own root + Landlock', 'EACCES|ENOENT: Landlock + no capabilities', IF_THERE)
+        'ENOENT: own root + Landlock', 'EACCES|ENOENT: Landlock + user id', IF_THERE)
 
 
 processes()

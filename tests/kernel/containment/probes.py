@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tries everything. Run in the sandbox and, as the control, outside of it.
 
-probes.py FACTS: FACTS is a file of outside.py's. Prints a JSON list a line, of a probe's name and 'ok', or the name of
+probes.py FACTS [control [WALL]]: FACTS is a file of outside.py's; WALL is put up by itself, and what it is said to stop
+is tried. Prints a JSON list a line, of a probe's name and 'ok', or the name of
 the error that it met.
 """
 import errno
@@ -20,6 +21,7 @@ import of_kernel  # noqa: E402,F401
 import of_metadata  # noqa: E402,F401
 import of_network  # noqa: E402,F401
 import of_processes  # noqa: E402
+import walls  # noqa: E402
 
 SECONDS = 10
 NAMES = {errno.EOPNOTSUPP: 'EOPNOTSUPP', errno.EAGAIN: 'EAGAIN'}  # Of two, the better known.
@@ -56,6 +58,8 @@ def run(probe):
         try:
             if table.control() and probe.control == table.APART:
                 heard = answer(step_apart)
+            if table.FACTS['wall']:
+                walls.RAISE[table.FACTS['wall']]()
             if heard in ('died', 'ok'):
                 heard = answer(probe.attempt)
         except BaseException as error:  # It is reported as what it is.
@@ -72,13 +76,14 @@ def run(probe):
 def main():
     with open(sys.argv[1]) as file:
         table.FACTS.update(json.load(file))
-    control = len(sys.argv) > 2
+    control, wall = len(sys.argv) > 2, ''.join(sys.argv[3:4])
     first = table.FACTS['victim'] if control else os.getppid()
     supervisor = first if control else of_processes.parent_of_or_none(first)
-    table.FACTS.update(control=control, first=first, supervisor=supervisor)
+    table.FACTS.update(control=control, wall=wall, first=first, supervisor=supervisor)
     for probe in table.every_probe():
-        if not control or probe.control in table.CONTROLS:
-            print(json.dumps([probe.name, run(probe)]), flush=True)
+        if control and (probe.control not in table.CONTROLS or wall not in ('', 'seccomp') and not walls.names(probe, wall)):
+            continue
+        print(json.dumps([probe.name, run(probe)]), flush=True)
 
 
 if __name__ == '__main__':

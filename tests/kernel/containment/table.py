@@ -19,7 +19,7 @@ WALLS = {
     'copy': 'The agent works on a copy of the checkout; the checkout itself is not exposed.',
     'Landlock': 'A Landlock ruleset of the agent\'s process allows the exposed paths, and, by ABI, TCP connections, signals and '
                 'abstract sockets of the sandbox only. It also denies tracing of processes outside.',
-    'file modes': 'The agent has a user id of its own, which owns nothing of the host.',
+    'user id': 'The agent is not root. If the runner is, the agent has an id of its own, which owns nothing of the host.',
     'nosuid': 'Every mount ignores set-user-ID bits and file capabilities.',
     'user namespace': 'The agent\'s user namespace maps one ordinary id; no other exists there, 0 included.',
     'PID namespace': 'Processes of the host have no process id in the sandbox.',
@@ -47,10 +47,11 @@ IF_THERE = 'succeeds where the kernel or the machine has it'
 IF_THERE_ROOT = 'as root succeeds where the kernel or the machine has it'
 # Any other text says why there is no control: the attempt is then not made outside.
 CONTROLS = (OK, ROOT, APART, LET_IN, LET_IN_ROOT, IF_THERE, IF_THERE_ROOT)
+IF = (IF_THERE, IF_THERE_ROOT)
 ROOTS = (ROOT, LET_IN_ROOT, IF_THERE_ROOT)
 MISSING = ('ok', 'ENOENT', 'ENXIO', 'ENODEV', 'ENOSYS', 'EAFNOSUPPORT', 'EPROTONOSUPPORT', 'ESOCKTNOSUPPORT', 'EOPNOTSUPP',
            'ENOTTY', 'EADDRNOTAVAIL')
-IN = ('ok', 'ENOENT', 'EINVAL', 'EFAULT', 'EBADF', 'ENOKEY', 'ENOTTY', 'ENODEV', 'ENOTBLK', 'ENXIO', 'ESRCH', 'EOPNOTSUPP')
+IN = ('ok', 'ENOENT', 'EINVAL', 'EFAULT', 'EBADF', 'ENOKEY', 'ENOTTY', 'ENODEV', 'ENOTBLK', 'ENXIO', 'ESTALE', 'EOPNOTSUPP')
 
 GROUPS = {}  # Title -> its probes, in the order of the document.
 
@@ -95,7 +96,8 @@ def group(title):
 
 # x86-64 and arm64; from 424 on they agree.
 NUMBERS = {
-    'acct': (163, 89), 'add_key': (248, 217), 'adjtimex': (159, 171), 'bpf': (321, 280), 'capset': (126, 91),
+    'acct': (163, 89), 'add_key': (248, 217), 'adjtimex': (159, 171), 'bpf': (321, 280), 'capget': (125, 90),
+    'capset': (126, 91),
     'clock_adjtime': (305, 266), 'clock_settime': (227, 112), 'clone': (56, 220), 'delete_module': (176, 106),
     'execveat': (322, 281), 'fanotify_init': (300, 262), 'finit_module': (313, 273), 'init_module': (175, 105),
     'ioprio_set': (251, 30), 'kcmp': (312, 272), 'kexec_file_load': (320, 294), 'kexec_load': (246, 104),
@@ -188,14 +190,15 @@ def wrong(probes, tier, identity, inside):
     return found
 
 
+def succeeds(probe, answer):
+    """Whether an attempt outside that is answered so was not refused."""
+    good = {LET_IN: IN, LET_IN_ROOT: IN, IF_THERE: MISSING, IF_THERE_ROOT: MISSING}.get(probe.control, ('ok', 'changed'))
+    return answer in good
+
+
 def wrong_controls(probes, identity, outside, refused=()):
     """Likewise, of the answers outside. `refused`: the names of those that this place itself refuses."""
-    found = []
-    for probe in probes:
-        answer = outside.get(probe.name, 'nothing')
-        if probe.control not in CONTROLS or probe.name in refused or (probe.control in ROOTS and identity != 'root'):
-            continue
-        succeeds = {LET_IN: IN, LET_IN_ROOT: IN, IF_THERE: MISSING, IF_THERE_ROOT: MISSING}.get(probe.control, ('ok', 'changed'))
-        if answer not in succeeds:
-            found.append(f'{probe.name}: the control was refused too: {answer}')
-    return found
+    asked = [probe for probe in probes if probe.control in CONTROLS and probe.name not in refused and
+             (probe.control not in ROOTS or identity == 'root')]
+    return [f'{probe.name}: the control was refused too: {outside.get(probe.name)}' for probe in asked
+            if not succeeds(probe, outside.get(probe.name))]
