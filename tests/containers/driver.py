@@ -14,6 +14,11 @@ import tempfile
 import threading
 import time
 
+sys.path.insert(0, '/containment')
+import outside  # noqa: E402
+import probes as _  # noqa: E402,F401: fills the table.
+import table  # noqa: E402
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 RUNNER = '/runner/agentic-ci'
 BASE = tempfile.mkdtemp(dir='/tmp')
@@ -21,7 +26,6 @@ NAME = 'host.openshell.internal'
 SEEN = {'left': {}}
 MARKER = 'marker-of-the-agent'
 GIT = ['git', '-c', 'user.name=t', '-c', 'user.email=t@localhost', '-c', 'init.defaultBranch=main']
-connections = []
 
 
 def write(path, text, mode=0o644):
@@ -30,36 +34,6 @@ def write(path, text, mode=0o644):
         file.write(text)
     os.chmod(path, mode)
     return path
-
-
-def serve():
-    """What is beside the sandbox: a service that counts, sockets of each kind, a process with a secret."""
-    outside = '/var/tmp/outside'
-    facts = {'canary': write(outside + '/canary', 'canary'), 'control': False,
-             'spare': [write(f'{outside}/spare{i}', 'x') for i in range(2)], 'proxy': ['10.200.0.1', 3128]}
-    write('/shown/file', 'shown')
-    if os.path.exists('/shown/linked'):
-        os.unlink('/shown/linked')
-    tcp = socket.create_server(('127.0.0.1', 0))
-    unix, abstract = socket.socket(socket.AF_UNIX), socket.socket(socket.AF_UNIX)
-    datagram = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-    unix.bind(BASE + '/unix')
-    abstract.bind('\0abstract-of-another')
-    datagram.bind(BASE + '/datagram')
-
-    def count(listener, note):
-        while True:
-            peer, _ = listener.accept()
-            note and connections.append(1)
-            peer.close()
-    for listener, note in ((tcp, True), (unix, False), (abstract, False)):
-        listener.listen()
-        threading.Thread(target=count, args=(listener, note), daemon=True).start()
-    SEEN['held'] = [datagram]
-    victim = subprocess.Popen(['sleep', '600'], env={'SECRET': 'canary', 'PATH': os.environ['PATH']})
-    facts.update({'service': list(tcp.getsockname()), 'unix': BASE + '/unix', 'abstract': 'abstract-of-another',
-                  'unix datagram': BASE + '/datagram', 'victim': victim.pid})
-    return facts
 
 
 class Handler(http.server.SimpleHTTPRequestHandler):
@@ -117,19 +91,19 @@ def snapshot(path):
     return sorted(found)
 
 
-def start(command, options=(), where=None):
+def start(command, options=(), where=None, environment=None, report=None):
     where = where or checkout()
-    report = tempfile.mkdtemp(dir=BASE) + '/report'
+    report = report or tempfile.mkdtemp(dir=BASE) + '/report'
     line = [RUNNER, 'run', '--isolation', 'landlock', '--workdir', where, '--report-dir', report, *options, '--', *command]
     process = subprocess.Popen(line, cwd=BASE, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                text=True, errors='replace',
-                               env={'PATH': os.environ['PATH'], 'HOME': BASE, 'TMPDIR': '/var/tmp'})
+                               env={'PATH': os.environ['PATH'], 'HOME': BASE, 'TMPDIR': '/var/tmp', **(environment or {})})
     process.report = report
     return process
 
 
-def run(command, options=(), where=None, code=0):
-    process = start(command, options, where)
+def run(command, options=(), where=None, code=0, environment=None, report=None):
+    process = start(command, options, where, environment, report)
     out, err = process.communicate(timeout=60)
     assert code is None or process.returncode == code, f'{process.returncode}\n{err[-2000:]}\n{out[-2000:]}'
     return out, process.report
@@ -168,22 +142,29 @@ def answers(text):
     return groups
 
 
-def probes(facts):
+def probes():
+    """The table's, inside and outside, and what programs need."""
     where = checkout()
-    shutil.copy(HERE + '/probes.py', where)
-    shown = write(BASE + '/policy-files.yml', 'version: 1\nfilesystem_policy:\n  include_workdir: true\n'
-                  '  read_only: [/usr, /etc, /shown]\n  read_write: [/tmp]\n')
-    facts['checkout'] = where
-    out, _ = run(['python3', 'probes.py', json.dumps(facts)], ['--policy', shown], where)
-    SEEN['inside'] = answers(out)
-    inside = len(connections)
-    facts.update({'control': True, 'proxy': facts['service']})
-    folder = tempfile.mkdtemp(dir=BASE)
-    done = subprocess.run([sys.executable, HERE + '/probes.py', json.dumps(facts)], cwd=folder, capture_output=True,
-                          text=True, env={'PATH': os.environ['PATH'], 'HOME': folder, 'TMPDIR': folder}, timeout=60)
-    assert done.returncode == 0, done.stderr
-    SEEN['outside'] = answers(done.stdout)
-    SEEN['victim'] = {'inside': inside, 'outside': int(len(connections) > 0)}
+    shutil.copytree('/containment', where, dirs_exist_ok=True)
+    shutil.copy(HERE + '/allowed.py', where)
+    os.makedirs('/var/tmp/outside')
+    os.makedirs('/shown/exposed')
+    policy = write(BASE + '/policy-files.yml', 'version: 1\nfilesystem_policy:\n  include_workdir: true\n'
+                   '  read_only: [/usr, /etc, /shown, /setuid]\n  read_write: [/tmp]\n')
+    probes = table.every_probe()
+    environment = {'JOB_TOKEN': outside.CANARY}
+    with outside.Outside('/var/tmp/outside', '/shown/exposed', where, '/setuid/id') as host:
+        out, _ = run(['python3', 'allowed.py', json.dumps(host.facts)], ['--policy', policy], where)
+        SEEN['allowed'] = answers(out)
+        write(where + '/facts.json', json.dumps(dict(host.facts, report=BASE + '/report-of-probes')))
+        # The gates refuse what is written in the checkout.
+        SEEN['inside'] = host.answers(probes, lambda: run(
+            ['python3', 'probes.py', 'facts.json'], ['--policy', policy], where, 77, environment,
+            BASE + '/report-of-probes')[0])
+        SEEN['connections inside'] = list(host.connections)
+        SEEN['outside'] = host.answers(probes, lambda: subprocess.run(
+            [sys.executable, 'probes.py', 'facts.json', 'control'], cwd=where, capture_output=True, text=True, timeout=120,
+            env={'PATH': os.environ['PATH'], 'HOME': BASE, 'TMPDIR': BASE, **environment}).stdout)
 
 
 # What is there on the machine, each as: how it is asked, what it says when it was served.
@@ -314,17 +295,15 @@ def storm():
 
 
 def main():
-    facts = serve()
-    probes(facts)
+    probes()
     ports, certificate = web()
     clients(ports, certificate)
     changes()
     ends()
     storm()
     with open('/proc/self/status') as file:
-        SEEN['outside']['status'] = dict(line.split(':\t', 1) for line in file.read().splitlines() if ':\t' in line)
+        SEEN['status outside'] = dict(line.split(':\t', 1) for line in file.read().splitlines() if ':\t' in line)
     SEEN['scratch left'] = glob.glob('/var/tmp/agentic-ci-scratch*')
-    del SEEN['held']
     print(json.dumps(SEEN))
 
 

@@ -51,7 +51,9 @@ class Containment(Case):
         # The gates refuse what is written in the checkout.
         run = lambda: self.run_agent(PYTHON, 'probes.py', 'facts.json', code=77, kind='refused', report=report, options=[
             '--policy', policy, '--isolation', tier], env={'JOB_TOKEN': outside.CANARY}).out
-        return self.outside.answers(self.probes, run)
+        answers = self.outside.answers(self.probes, run)
+        self.assertEqual(self.outside.connections, [])
+        return answers
 
     def test_each_probe_is_stopped_in_tier_namespaces(self):
         self.assertEqual(table.wrong(self.probes, 'namespaces', IDENTITY, self.inside('namespaces')), [])

@@ -246,8 +246,6 @@ def kinds():
         'EPERM|EACCES|EPROTONOSUPPORT: broker', IF_THERE)
     add('Choose the interface', '`setsockopt(SO_BINDTODEVICE)`', option(socket.SOL_SOCKET, 25, b'eth0\0'),
         'ENODEV|EPERM: network namespace', 'EPERM: broker', IF_THERE)
-    add('Give up its interface', '`setsockopt(SO_BINDTODEVICE, "")`', option(socket.SOL_SOCKET, 25, b'\0'), 'ok: ',
-        'EPERM: broker')
     add('Mark packets', '`setsockopt(SO_MARK)`', option(socket.SOL_SOCKET, 36), 'EPERM: no capabilities', None, ROOT)
     add('Take another\'s address', '`setsockopt(IP_TRANSPARENT)`', option(socket.IPPROTO_IP, 19), 'EPERM: no capabilities', None,
         ROOT)
@@ -278,6 +276,8 @@ def places():
     add('... with data in the first message', '`sendmsg(MSG_FASTOPEN)`', fast_open_message, 'EOPNOTSUPP: seccomp + network namespace',
         'EOPNOTSUPP: seccomp')
     add('... connected when the first data is sent', '`setsockopt(TCP_FASTOPEN_CONNECT)`', said_first, *REFUSED)
+    add('... after it gave up its interface', '`setsockopt(SO_BINDTODEVICE)`', local(
+        prepare=lambda client: client.setsockopt(socket.SOL_SOCKET, 25, b'\0')), REFUSED[0], 'EPERM: broker')
     add('... by several paths', '`socket(IPPROTO_MPTCP)`', local(protocol=262), REFUSED[0], 'EPROTONOSUPPORT: broker', IF_THERE)
     add('... while the address changes', '`connect`', changing_address, *REFUSED)
     add('... on a socket that was connected elsewhere', '`connect(AF_UNSPEC)`', twice, REFUSED[0], 'EAFNOSUPPORT: broker')
@@ -297,8 +297,8 @@ def places():
         'ECONNREFUSED: gateway + broker', NOT_OURS)
     add('A name that the policy does not have', '`sendto(192.0.2.53:53)`', lambda: asked(('192.0.2.53', 53)),
         'ECONNREFUSED: gateway', UDP[1], NOT_OURS)
-    add('A service of UDP on the host\'s loopback', '`sendto`', lambda: sent(('127.0.0.1', port('udp'))),
-        'ok: ', UDP[1])
+    add('A service of UDP on the host\'s loopback', '`sendto(127.0.0.1)`', lambda: spoken_to(port('udp')),
+        'ECONNREFUSED: network namespace', UDP[1])
     add('UDP to the metadata', '`sendto(169.254.169.254)`', lambda: sent(('169.254.169.254', 80)), *UDP, NOT_OURS)
     add('QUIC', '`sendto(192.0.2.1:443)`', lambda: sent(('192.0.2.1', 443)), *UDP, NOT_OURS)
     add('UDP over IPv6', '`sendto(2001:db8::1)`', lambda: sent(('2001:db8::1', 443), socket.AF_INET6), *UDP, NOT_OURS)
@@ -306,6 +306,14 @@ def places():
     add('A group on the network', '`sendto(224.0.0.251)`', lambda: sent(('224.0.0.251', 5353)), *UDP, NOT_OURS)
     add('Ping', '`socket(IPPROTO_ICMP)`', pinged, 'EPERM|EACCES: packet filter + network namespace', 'EPERM|EACCES: broker',
         NOT_OURS)
+
+
+def spoken_to(number):
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
+        client.settimeout(SECONDS)
+        client.connect(('127.0.0.1', number))
+        client.send(b'x')
+        heard(client)
 
 
 def sent_to_all():

@@ -108,8 +108,17 @@ class Outside:
                 os.chmod(address, 0o777)
             self.stack.callback(listener.close)
             ports[name] = listener.getsockname()
+            if name == 'udp':
+                threading.Thread(target=self.answer, args=(listener,), daemon=True).start()
         self.facts['ports'] = {name: address.decode('latin-1') if isinstance(address, bytes) else address
                                for name, address in ports.items()}
+
+    def answer(self, listener):
+        try:
+            while True:
+                listener.sendto(b'heard', listener.recvfrom(16)[1])
+        except OSError:
+            pass  # It was closed.
 
     def serve(self, name, listener):
         while True:

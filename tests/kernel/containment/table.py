@@ -30,7 +30,7 @@ WALLS = {
     'UTS namespace': 'The sandbox has a host name of its own.',
     'seccomp': 'The system-call filter refuses the call.',
     'broker': 'The system-call filter passes the call to the supervisor, which decides, and carries it out itself.',
-    'no capabilities': 'The agent has no capability, and its bounding set is empty.',
+    'no capabilities': 'The agent has no capability and, if the runner is root or in tier `namespaces`, an empty bounding set.',
     'no_new_privs': 'Starting a program never adds privileges.',
     'not dumpable': 'The runner\'s processes in the sandbox do not let themselves be looked into.',
     'environment': 'The agent\'s environment is built from a list; files with credentials of git are replaced.',
