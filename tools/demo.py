@@ -6,6 +6,7 @@ usage: tools/demo.py [--binary FILE] [--directory DIR]
 import argparse
 import base64
 import contextlib
+import functools
 import json
 import os
 import pathlib
@@ -23,6 +24,7 @@ from model import Model  # noqa: E402  pylint: disable=wrong-import-position
 
 REPOSITORY, NUMBER = 'acme/shop', 7
 ORDINARY_ID = 1000  # Whom root becomes for the run, when nobody called sudo.
+TIERS = ['namespaces', 'landlock', '']  # What `doctor` finds, best first.
 SOURCE = '''\
 def discounted(price, percent):
     """The price after a discount of `percent`."""
@@ -80,23 +82,29 @@ class Terminal:
 
 
 class User:
-    """Runs programs as an ordinary user, where that is possible."""
+    """Who runs programs, and in which tier: an ordinary user, unless root gets a better one here."""
 
     def __init__(self, directory, binary):
-        self.prefix, self.name = [], f'uid {os.getuid()}'
-        if os.getuid() != 0:
-            return
-        uid = int(os.environ.get('SUDO_UID', '0')) or ORDINARY_ID
-        prefix = ['setpriv', f'--reuid={uid}', f'--regid={uid}', '--clear-groups', '--']
-        os.chown(directory, uid, uid)
-        attempt = subprocess.run([*prefix, binary, 'run', '--report-dir', directory / 'attempt', '--workdir', directory,
-                                  '--', 'true'], cwd='/', capture_output=True, env={'PATH': os.environ['PATH']})
-        shutil.rmtree(directory / 'attempt', ignore_errors=True)
-        if attempt.returncode == 0:
-            self.prefix, self.name = prefix, f'uid {uid}'
-        else:
-            os.chown(directory, 0, 0)
-            self.name = 'root, since an ordinary user cannot run it here'
+        choices = [([], os.getuid(), os.getgid(), f'uid {os.getuid()}')]
+        if os.getuid() == 0:
+            uid = int(os.environ.get('SUDO_UID', '0')) or ORDINARY_ID
+            ordinary = ['setpriv', f'--reuid={uid}', f'--regid={uid}', '--clear-groups', '--']
+            choices = [(ordinary, uid, uid, f'uid {uid}'), ([], 0, 0, 'root, since an ordinary user gets less here')]
+        found = []
+        for prefix, uid, gid, name in choices:
+            os.chown(directory, uid, gid)
+            command = [*prefix, binary, 'doctor', '--workdir', directory]
+            examine = functools.partial(subprocess.run, cwd='/', capture_output=True, text=True,
+                                        env={'PATH': os.environ['PATH']})
+            answer = examine([*command, '--json']).stdout
+            tier = json.loads(answer)['tier'] if answer else ''
+            text = examine(command)
+            found.append((tier, text.stdout + text.stderr, prefix, uid, gid, name))
+            if tier == TIERS[0]:
+                break
+        self.tier, self.examination, self.prefix, uid, gid, self.name = min(
+            found, key=lambda choice: TIERS.index(choice[0]))
+        os.chown(directory, uid, gid)
 
     def run(self, *command, **options):
         return subprocess.run([*self.prefix, *command], text=True, check=True, **options)
@@ -219,6 +227,11 @@ class Demo:
     def play(self):
         self.out.title('agentic-ci: an agent on a pull request, in a sandbox, under a policy')
         self.user = User(self.directory, self.binary)
+        if self.user.tier != TIERS[0]:
+            self.out.quote(self.user.examination)
+            self.out.claim(self.user.tier, 'a run can start here')
+        if not self.user.tier:
+            return
         if self.real:
             self.stage = Stage(self.directory, self.user, 'api.anthropic.com:443:read-write:rest')
             self._run([], 'api.anthropic.com')
@@ -241,6 +254,8 @@ class Demo:
         out, stage = self.out, self.stage
         out.line('repository', f'{REPOSITORY}, pull request #{NUMBER}: discount -> main')
         out.line('agent', f'Claude Code, {"the real model" if self.real else "a scripted model"}; run by {self.user.name}')
+        out.line('tier', self.user.tier + ('' if self.user.tier == TIERS[0] else
+                                           ', which has to be asked for: --isolation ' + self.user.tier))
         out.line('planted', ', '.join(stage.planted))
         self.failed_before = not stage.tests_pass(stage.checkout)
         out.title('The agent at work')
@@ -248,7 +263,8 @@ class Demo:
         environment = {**stage.environment, 'ANTHROPIC_API_KEY': self.key}
         environment['PATH'] = f'{self.agent}:{environment["PATH"]}'
         command = [self.binary, 'run', '--agent', 'claude-code', '--prompt', prompt, '--workdir', stage.checkout,
-                   '--secret', f'ANTHROPIC_API_KEY@{host}', '--timeout', '5m', '--report-dir', stage.report, *arguments]
+                   '--secret', f'ANTHROPIC_API_KEY@{host}', '--timeout', '5m', '--report-dir', stage.report,
+                   '--isolation', self.user.tier, *arguments]
         with subprocess.Popen([*self.user.prefix, *command], env=environment, cwd=self.directory, text=True,
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as run:
             for line in run.stdout:
@@ -269,6 +285,7 @@ class Demo:
             return
         record = json.loads((self.stage.report / 'run.json').read_text())
         self.out.claim(self.status == 0 and record['outcome']['kind'] == 'success', 'the agent did its task')
+        self.out.claim(record['isolation']['tier'] == self.user.tier, f'in tier {self.user.tier}')
         usage = record['usage']
         self.out.claim(usage['input_tokens'] > 0 and usage['cost_usd'] is not None,
                        f'{usage["turns"]} turns, {usage["tool_calls"]} tool calls, '
@@ -282,7 +299,6 @@ class Demo:
         self.out.line('report', page)
         self.out.line('events', self.stage.report / 'events.log')
         self.out.line('repository', self.stage.checkout)
-        print(f'\n{self.out.passed} passed, {self.out.failed} failed')
 
     def _show_refusals(self, record):
         out, stage = self.out, self.stage
@@ -349,6 +365,7 @@ def main():
     arguments.directory.mkdir(parents=True)
     demo = Demo(arguments.binary.resolve(), arguments.directory.resolve(), installed.stdout.strip())
     demo.play()
+    print(f'\n{demo.out.passed} passed, {demo.out.failed} failed')
     return 1 if demo.out.failed else 0
 
 
