@@ -22,13 +22,15 @@ namespace doctor {
 namespace {
 
 // What would make a control better that this host only has in part.
-std::string RemedyFor(const std::string& control, bool root) {
+std::string RemedyFor(const std::string& control, bool root, sandbox::Isolation isolation) {
   if (control == "memory" || control == "cpu") {
-    return root ? "" : "systemd-run --user --scope -p Delegate=yes agentic-ci run ...";
+    bool systemd = ::access("/run/systemd/system", F_OK) == 0;
+    return root || !systemd ? "" : "systemd-run --user --scope -p Delegate=yes agentic-ci run ...";
   }
   if (control == "capture") return "sudo modprobe -a nf_tables nft_tproxy nft_reject_inet nft_log";
   if (control == "landlock") return "boot with lsm=landlock,... (Linux 5.13)";
-  if (control == "disk") return "Linux 6.6";
+  // Tier landlock has no layers; it polls on every kernel.
+  if (control == "disk" && isolation == sandbox::Isolation::kNamespaces) return "Linux 6.6";
   return {};
 }
 
@@ -38,12 +40,13 @@ Availability Of(const std::string& state) {
 }
 
 // What a started sandbox says of itself.
-std::vector<Mechanism> MechanismsOf(sandbox::Sandbox& sandbox, bool root) {
+std::vector<Mechanism> MechanismsOf(sandbox::Sandbox& sandbox, bool root,
+                                    sandbox::Isolation isolation) {
   std::vector<Mechanism> mechanisms;
   for (const sandbox::Control& control : sandbox.controls()) {
     Mechanism mechanism{control.name, Of(control.state), control.note, {}};
     if (mechanism.availability != Availability::kAvailable) {
-      mechanism.remedy = RemedyFor(control.name, root);
+      mechanism.remedy = RemedyFor(control.name, root, isolation);
     }
     mechanisms.push_back(std::move(mechanism));
   }
@@ -70,7 +73,7 @@ Result<std::vector<Mechanism>> StartByLandlock(const std::string& directory,
   (void)sandbox.TakeDoors();
   Status went = sandbox.Go();
   if (!went.ok() && went.error().code != Code::kNotFound) return std::move(went).error();
-  return MechanismsOf(sandbox, host.root);
+  return MechanismsOf(sandbox, host.root, wanted.isolation);
 }
 
 // The sandbox of a policy that opens nothing, up to its agent, which ends at once. A checkout that
@@ -105,7 +108,7 @@ Result<std::vector<Mechanism>> StartSandbox(const std::string& directory,
     mechanisms.push_back({"checkout", Availability::kRestricted, "is copied by each run: " + reason,
                           "sudo chown -R $(id -u):$(id -g) " + directory});
   }
-  for (Mechanism& mechanism : MechanismsOf(sandbox, host.root)) {
+  for (Mechanism& mechanism : MechanismsOf(sandbox, host.root, wanted.isolation)) {
     mechanisms.push_back(std::move(mechanism));
   }
   bool watched = sandbox.connects().descriptor() >= 0;
