@@ -149,7 +149,7 @@ class Outside:
 
     def start_victim(self):
         victim = subprocess.Popen(['/usr/bin/python3', '-c', VICTIM], env={'SECRET': CANARY, 'PATH': os.environ['PATH']},
-                                  stdout=subprocess.PIPE)
+                                  stdout=subprocess.PIPE, start_new_session=True)
         self.stack.callback(lambda: (victim.kill(), victim.wait()))
         assert victim.stdout.readline() == b'ready\n'
         with open(f'/proc/{victim.pid}/maps') as file:
