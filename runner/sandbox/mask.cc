@@ -190,7 +190,7 @@ std::vector<std::string> SecretPaths(const std::vector<std::string>& shown, cons
   for (const std::string& path : also) consider(path);
 
   bool homes_visible = std::any_of(shown.begin(), shown.end(), [](const std::string& top) {
-    return Beneath(top, "/root") || Beneath(top, "/home");
+    return Beneath(top, "/root") || Beneath(top, "/home") || Beneath("/home", top);
   });
   std::set<std::string> homes;
   if (!host.home.empty()) homes.insert(host.home);

@@ -40,6 +40,7 @@ TEST_CASE("SecretPaths looks into every home that is shown") {
   CHECK(SecretPaths({"/home"}, host, {}) == Paths{"/home/alice/.ssh", "/home/runner/.aws"});
   CHECK(SecretPaths({"/home/alice"}, host, {}) == Paths{"/home/alice/.ssh"});
   CHECK(SecretPaths({"/root", "/home"}, host, {}).size() == 3);
+  CHECK(SecretPaths({"/"}, host, {}).size() == 3);
 }
 
 TEST_CASE("SecretPaths knows the credentials that attacks look for") {

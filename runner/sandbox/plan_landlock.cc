@@ -43,6 +43,12 @@ void HostRules::PlanIds() {
   plan_.host_gid = host_.free_id.value_or(host_.gid);
   plan_.inner_uid = plan_.host_uid;
   plan_.inner_gid = plan_.host_gid;
+  const policy::ProcessPolicy& process = request_.policy.process;
+  for (const auto* name : {&process.run_as_user, &process.run_as_group}) {
+    if (!*name || **name == "sandbox") continue;
+    plan_.notes.push_back("the policy's run_as_user and run_as_group need tier namespaces");
+    break;
+  }
 }
 
 // The checkout itself is among what is hidden: the agent has a copy, without credentials of git.

@@ -5,7 +5,7 @@ import os
 import shutil
 import subprocess
 
-from harness import BASE, BIN, CANARY, FIXTURES, PLACE, ROOT, Case, git, only_as, read, write
+from harness import BASE, BIN, CANARY, FIXTURES, PLACE, ROOT, SCRATCH, Case, git, only_as, only_in, read, write
 
 NAMES = ['with space', 'comma,name', 'colon:name', 'back\\slash', 'ünïcode ✓', "quo'te\"s", '-dash',
          'new\nline', '$(id)', 'lowerdir=x,upperdir=y:z', '%s%n', 'a' * 200]
@@ -74,6 +74,7 @@ class Checkouts(Case):
         done = subprocess.run(line[:at] + line[at + 2:], cwd=self.checkout, capture_output=True)
         self.assertEqual(done.returncode, 0, done.stderr)
 
+    @only_in('namespaces')
     def test_workdir_through_a_link_is_the_place_itself(self):
         os.symlink(self.checkout, self.dir + '/link')
         run = self.run_agent('pwd', checkout=self.dir + '/link')
@@ -108,6 +109,7 @@ class Checkouts(Case):
         self.assertEqual(run.out, 'hello\n')
 
     @only_as('root')
+    @only_in('namespaces')
     def test_host_with_mounts_in_etc_as_every_container_has(self):
         self.feature('root', ROOT, 'only root can mount there')
         hosts = write(self.dir + '/hosts', 'of the container\n')
@@ -129,6 +131,7 @@ class Checkouts(Case):
                          'hello\nx\n')
 
     @only_as('root')
+    @only_in('namespaces')
     def test_checkout_of_another_user_is_handed_over_by_root(self):
         self.feature('root', ROOT, 'only root can give a checkout to another user')
         other = self.make_checkout(self.dir + '/other')
@@ -141,7 +144,7 @@ class Checkouts(Case):
 
     def copies(self, checkout):
         """A run on a copy of `checkout`, which shows and changes every file; the copy is gone afterwards."""
-        before = set(glob.glob('/var/tmp/agentic-ci-scratch.*'))
+        before = set(os.listdir(SCRATCH))
         run = self.shell('git status --short && cat README.md && echo changed > README.md && '
                          'mv README.md moved && mkdir README.md && echo "uid=$(stat -c %u:%g moved)"', checkout=checkout)
         self.assertIn('hello', run.out)
@@ -153,15 +156,17 @@ class Checkouts(Case):
         self.assertIn('+changed', patch)
         self.assertEqual(run.record['changes']['files'], 2, patch)
         self.assertEqual(read(checkout + '/README.md'), 'hello\n')
-        self.assertEqual(set(glob.glob('/var/tmp/agentic-ci-scratch.*')), before)
+        self.assertEqual(set(os.listdir(SCRATCH)), before)
         return run
 
     @only_as('user')
+    @only_in('namespaces')
     def test_checkout_of_another_user_is_copied(self):
         self.feature('root', FIXTURES, 'nobody here can give a checkout to another user')
         self.copies(BASE + '/foreign')
 
     @only_as('root')
+    @only_in('namespaces')
     def test_checkout_of_another_group_is_copied(self):
         self.feature('root', ROOT, 'only root can give a checkout to another group')
         for owner in ('0:23457', '23456:0'):
@@ -170,6 +175,7 @@ class Checkouts(Case):
             self.copies(other)
 
     @only_as('root')
+    @only_in('namespaces')
     def test_checkout_whose_ids_cannot_be_mapped_is_copied(self):
         """On overlayfs, as in a container."""
         self.feature('root', ROOT, 'only root can mount one')
@@ -193,6 +199,7 @@ class Checkouts(Case):
         self.assertIn('copying the checkout', run.err)
         self.assertIn('hint: --disk', run.err)
 
+    @only_in('namespaces')
     def test_program_that_only_its_owner_may_reach_runs(self):
         """As root, where /root is such a place: the agent is another user than the runner."""
         private = self.dir + '/private'
@@ -227,10 +234,12 @@ class Checkouts(Case):
     def test_git_works_in_a_checkout(self):
         self.git_works(self.checkout, sealed=False)
 
+    @only_in('namespaces')
     def test_git_works_in_a_worktree(self):
         git(self.checkout, 'worktree', 'add', '-q', self.dir + '/tree')
         self.git_works(self.dir + '/tree', sealed=True)
 
+    @only_in('namespaces')
     def test_git_works_in_a_submodule_and_with_a_git_directory_elsewhere(self):
         git(self.dir, 'clone', '-q', '--separate-git-dir', self.dir + '/store', self.checkout, 'apart')
         self.git_works(self.dir + '/apart', sealed=True)
@@ -238,10 +247,12 @@ class Checkouts(Case):
             self.dir + '/apart', 'sub')
         self.git_works(self.checkout + '/sub', sealed=True)
 
+    @only_in('namespaces')
     def test_git_works_with_borrowed_objects(self):
         git(self.dir, 'clone', '-q', '--shared', self.checkout, 'borrower')
         self.git_works(self.dir + '/borrower', sealed=False)
 
+    @only_in('namespaces')
     def test_git_file_shows_nothing_but_a_repository_of_the_checkout(self):
         git(self.checkout, 'worktree', 'add', '-q', self.dir + '/tree')
         own = read(self.dir + '/tree/.git')
@@ -269,6 +280,7 @@ class Checkouts(Case):
     def test_root_of_the_file_system_is_no_checkout(self):
         self.run_agent('true', checkout='/', code=64)
 
+    @only_in('namespaces')
     def test_checkout_inside_a_directory_of_the_policy(self):
         self.feature('root', FIXTURES, 'the place must lie outside /tmp')
         policy = self.policy('version: 1\nfilesystem_policy:\n  include_workdir: true\n'
@@ -281,6 +293,7 @@ class Checkouts(Case):
                                                 'wrote', 'refused'])
         self.assertIn('beside\n', run.out)
 
+    @only_in('namespaces')
     def test_directory_the_policy_opens_for_writing_is_private(self):
         self.feature('root', FIXTURES, 'the place must lie outside /tmp')
         place = PLACE + '/scratch/cache,with:odd name'

@@ -4,7 +4,7 @@ import json
 import os
 import subprocess
 
-from harness import BASE, BIN, FIXTURES, PLAIN_ENV, Case, only_as
+from harness import BASE, BIN, FIXTURES, PLAIN_ENV, SCRATCH, Case, only_as
 
 STATES = {'enforced': 'available', 'emulated': 'restricted', 'unavailable': 'absent'}
 
@@ -50,4 +50,4 @@ class Doctor(Case):
         self.assertIn('restricted  checkout', done.stdout)
         self.assertIn('hown -R', done.stdout)
         self.assertNotIn('copied', done.stderr)
-        self.assertEqual([name for name in os.listdir('/var/tmp') if 'agentic-ci-scratch' in name], [])
+        self.assertEqual(os.listdir(SCRATCH), [])

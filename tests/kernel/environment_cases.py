@@ -3,7 +3,7 @@
 import os
 import subprocess
 
-from harness import CANARY, Case
+from harness import CANARY, Case, only_in
 
 FAKE = {name: f'{CANARY}-{i}' for i, name in enumerate((
     'GITHUB_TOKEN', 'GH_TOKEN', 'ACTIONS_RUNTIME_TOKEN', 'ACTIONS_ID_TOKEN_REQUEST_TOKEN',
@@ -36,6 +36,7 @@ class Environment(Case):
         self.assertNotIn(CANARY, run.out)
         self.assertTrue(run.values()['key'])
 
+    @only_in('namespaces')
     def test_arguments_of_the_runner_are_not_visible(self):
         run = self.shell(LOOK, options=['--env', 'PLAIN=given-' + self.marker,
                                         '--prompt', 'prompt-' + self.marker])
@@ -43,6 +44,7 @@ class Environment(Case):
         self.assertNotIn('prompt-' + self.marker, run.out)
         self.assertNotIn('--report-dir', run.out)
 
+    @only_in('namespaces')
     def test_first_process_cannot_be_looked_into(self):
         run = self.shell('cat /proc/1/environ /proc/1/cmdline 2>/dev/null | tr -d "\\0"; ls /proc/1/fd/ 2>/dev/null;'
                          'readlink /proc/1/exe /proc/1/root /proc/1/cwd; cat /proc/1/maps 2>/dev/null; echo end')
@@ -52,12 +54,14 @@ class Environment(Case):
         run = self.shell('ls /proc/self/fd | grep -v "^[0123]$"; echo end')
         self.assertEqual(run.out.strip(), 'end')
 
+    @only_in('namespaces')
     def test_agent_is_the_sandbox_user_without_groups_or_core_dumps(self):
         run = self.shell('id -un; id -G; ulimit -c; hostname; echo $HOME; grep Cap /proc/self/status')
         lines = run.out.split()
         self.assertEqual(lines[:5], ['sandbox', '1000', '0', 'sandbox', '/sandbox'])
         self.assertEqual(set(lines[6::2]), {'0' * 16})
 
+    @only_in('namespaces')
     def test_policy_names_the_user_inside(self):
         # The second is what an id without a mapping shows as: root's own, before it becomes the agent's.
         for user, group in ((2345, 2346), (65534, 65534)):

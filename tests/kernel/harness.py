@@ -14,6 +14,7 @@ BASE = os.environ.get('KERNEL_TEST_BASE', '')        # Scratch space of the whol
 BIN = os.environ.get('KERNEL_TEST_BIN', '')          # A copy of the runner under a name of its own.
 PROBE = os.environ.get('KERNEL_TEST_PROBE', '')
 FIXTURES = os.environ.get('KERNEL_TEST_FIXTURES') == '1'  # Root made mounts for us.
+TIER = os.environ.get('KERNEL_TEST_TIER', 'namespaces')  # What runs are asked for that do not ask themselves.
 ROOT = os.geteuid() == 0
 USER = 12345  # Of no account.
 PLACE = '/srv/kernel-test-' + ('root' if ROOT else 'user')  # Ours, outside /tmp, with FIXTURES.
@@ -22,14 +23,23 @@ RUN_SECONDS = 60
 OF_SUITES = ('agentic-ci-kernel', 'agentic-ci-containers-')  # Temporary directories of suites beside this one.
 GONE_SECONDS = 1.0  # How soon nothing of a run may be alive.
 
-PLAIN_ENV = {'PATH': '/usr/local/bin:/usr/bin:/bin', 'HOME': os.environ.get('HOME', '/nonexistent')}
+SCRATCH = BASE + '/scratch'  # Where runs make directories of their own.
+PLAIN_ENV = {'PATH': '/usr/local/bin:/usr/bin:/bin', 'HOME': os.environ.get('HOME', '/nonexistent'), 'TMPDIR': SCRATCH}
 GIT = ['git', '-c', 'user.name=t', '-c', 'user.email=t@localhost', '-c', 'init.defaultBranch=main']
 
 
 def only_as(identity):
     """A case for 'root' or for 'user'. Where the suite runs as both, the other one leaves it out."""
     def mark(case):
-        case.left_out = FIXTURES and identity != ('root' if ROOT else 'user')
+        case.left_out = getattr(case, 'left_out', False) or (FIXTURES and identity != ('root' if ROOT else 'user'))
+        return case
+    return mark
+
+
+def only_in(tier):
+    """A case for one tier: 'namespaces' or 'landlock'."""
+    def mark(case):
+        case.left_out = getattr(case, 'left_out', False) or TIER != tier
         return case
     return mark
 
@@ -165,7 +175,8 @@ class Case(unittest.TestCase):
     def command(self, command, options=(), checkout=None, report=None):
         self.reports += 1
         report = report or os.path.join(self.dir, f'report-{self.reports}')
-        line = [BIN, 'run', '--workdir', checkout or self.checkout, '--report-dir', report, *options]
+        tier = [] if '--isolation' in options else ['--isolation', TIER]
+        line = [BIN, 'run', '--workdir', checkout or self.checkout, '--report-dir', report, *tier, *options]
         return (line + ['--', *command] if command else line), report
 
     def start(self, command, options=(), env=None, checkout=None, report=None, **popen):
@@ -220,6 +231,9 @@ class Case(unittest.TestCase):
         found = []
         for pid in processes(self.marker):
             try:
+                if TIER == 'landlock' and BIN not in read(f'/proc/{pid}/cmdline'):
+                    found.append(pid)
+                    continue
                 ids = [line for line in read(f'/proc/{pid}/status').splitlines() if 'NSpid' in line]
                 if len(ids[0].split()) > 2 and ids[0].split()[2] != '1':  # The first is ours.
                     found.append(pid)

@@ -4,7 +4,7 @@ import os
 import signal
 import subprocess
 
-from harness import GONE_SECONDS, Case, processes, read, wait_until
+from harness import GONE_SECONDS, Case, only_in, processes, read, wait_until
 
 DAEMON = 'setsid sh -c "(while :; do sleep 0.1; done) & sleep 100" {0} </dev/null >/dev/null 2>&1 & '
 
@@ -69,6 +69,7 @@ class Processes(Case):
         self.assertEqual((run.code, run.outcome['kind']), (74, 'gateway-lost'))
         self.assertTrue(self.gone())
 
+    @only_in('namespaces')
     def test_first_process_takes_no_signal_that_the_kernel_may_keep(self):
         process = self.started_agent('sleep 1; echo end; : "$0"')
         _, _, init = self.runners()
@@ -102,11 +103,13 @@ class Processes(Case):
         run = self.shell('kill -9 -1 2>/dev/null; kill -9 1 2>/dev/null; echo alive')
         self.assertIn('alive', run.out)
 
+    @only_in('namespaces')
     def test_agent_sees_the_sandbox_alone(self):
         run = self.shell('ls /proc | grep -c "^[0-9]*$"')
         self.assertLess(int(run.out), 8)
         self.assertGreater(int(self.outside('ls /proc | grep -c "^[0-9]*$"')), 8)
 
+    @only_in('namespaces')
     def test_many_short_processes_leave_no_zombies(self):
         run = self.shell('for i in $(seq 100); do (setsid true &) ; done; sleep 0.5;'
                          'grep -l "State:.Z" /proc/[0-9]*/status 2>/dev/null | wc -l')

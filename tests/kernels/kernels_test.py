@@ -6,8 +6,10 @@ kernels_test.py BOOT RUNNER PROBE [NAME...]
 
 BOOT starts a Debian kernel with a file system of its own and runs a script there as root. Cases run
 as root and as an ordinary user, like everywhere. NAMEs select kernels by a part of their name;
-without one Debian 12's own is booted, and with AGENTIC_CI_KERNELS=all every one.
+without one Debian 12's own is booted, and with AGENTIC_CI_KERNELS=all every one. On kernels that are too old, a
+run is refused, and says what is missing.
 """
+import glob
 import os
 import re
 import subprocess
@@ -26,17 +28,55 @@ NAMES = ['apply_brings_the_changes', 'nothing_outside_can_be_written', 'secret_o
 MORE = ['nothing_of_the_host_answers_in_the_checkout', 'calls_a_build_needs', 'landlock_holds',
         'test_memory_limit_is', 'test_disk_limit_is', 'number_of_files', 'on_a_tmpfs', 'git_works_in_a_checkout',
         'first_process_cannot', 'agent_sees_the_sandbox', 'octor']
-# name: (package, kind of cgroups)
-KERNELS = {
-    'linux-6.1-cgroup-v2': ('linux-image-cloud-amd64', 'v2'),
-    'linux-6.1-cgroup-v1': ('linux-image-cloud-amd64', 'v1'),
-    'linux-6.1-cgroup-hybrid': ('linux-image-cloud-amd64', 'hybrid'),
-    'linux-6.12-cgroup-v2': ('linux-image-6.12.*-cloud-amd64', 'v2'),
-}
-SCRIPT = '''#!/bin/sh
-export TMPDIR=/var/tmp
+HOLDS = '''#!/bin/sh
+export TMPDIR=/var/tmp KERNEL_TEST_TIERS="{tiers}"
 cd /root/kernel && python3 kernel_test.py /usr/local/bin/agentic-ci /usr/local/bin/kernel_probe {names}
 '''
+# Each tier as root and as an ordinary user: 69, what is missing and what to do; and the agent was not started.
+REFUSES = '''#!/bin/bash
+export TMPDIR=/var/tmp
+passed=0 failed=0
+check() {{ if eval "$2"; then passed=$((passed + 1)); else failed=$((failed + 1)); echo "FAILED  $1: $said"; fi; }}
+mkdir /srv/checkout && echo x >/srv/checkout/file && chmod -R a+rX /srv
+for user in root u; do
+  for tier in namespaces landlock; do
+    said=$(cd /srv && runuser -u $user -- env HOME=/tmp agentic-ci run --isolation $tier --workdir checkout \
+      --report-dir $(runuser -u $user -- mktemp -d)/report -- echo started 2>&1); code=$?
+    check "$tier as $user ends with 69" '[ $code = 69 ]'
+    check "$tier as $user does not start" '! grep -q ^started <<<"$said"'
+    check "$tier as $user says what is missing" 'grep -Eq "error: .*(overlayfs|Landlock|landlock|Linux 5)" <<<"$said"'
+    check "$tier as $user says what to do" 'grep -Eq "hint: |agentic-ci doctor" <<<"$said"'
+  done
+  said=$(runuser -u $user -- agentic-ci doctor 2>&1)
+  check "doctor as $user" 'grep -q "Linux 5.11" <<<"$said"'
+done
+echo "$passed passed, $failed failed"
+[ $failed = 0 ]
+'''
+# name: (package, suite where it is if not this machine's, kind of cgroups, script)
+KERNELS = {
+    'linux-6.1-cgroup-v2': ('linux-image-cloud-amd64', None, 'v2', HOLDS),
+    'linux-6.1-cgroup-v1': ('linux-image-cloud-amd64', None, 'v1', HOLDS),
+    'linux-6.1-cgroup-hybrid': ('linux-image-cloud-amd64', None, 'hybrid', HOLDS),
+    'linux-6.12-cgroup-v2': ('linux-image-6.12.*-cloud-amd64', None, 'v2', HOLDS),
+    'linux-5.10-cgroup-v2': ('linux-image-5.10.*-cloud-amd64', 'bullseye', 'v2', REFUSES),
+}
+
+
+def with_suite(suite, directory):
+    """Has apt know a suite of Debian's beside this machine's from now on, from the same mirror."""
+    targets = subprocess.run(['apt-get', 'indextargets', '--format', '$(SITE) $(CODENAME)'], capture_output=True, text=True)
+    mirror = next((line.split()[0] for line in targets.stdout.splitlines() if line.endswith(' bookworm')), None)
+    if mirror is None:
+        return
+    os.makedirs(directory + '/lists/partial')
+    with open(directory + '/sources.list', 'w') as file:
+        file.write(f'deb {mirror} {suite} main\n')
+    with open(directory + '/apt.conf', 'w') as file:
+        file.write(f'Dir::Etc::sourcelist "{directory}/sources.list"; Dir::State::lists "{directory}/lists";\n'
+                   f'Dir::Cache "{directory}"; APT::Sandbox::User "root";\n')
+    os.environ['APT_CONFIG'] = directory + '/apt.conf'
+    subprocess.run(['apt-get', 'update', '-qq'], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
 def newest(pattern):
@@ -73,16 +113,19 @@ def main():
     if not chosen:
         print(f'FAILED  no kernel is called {" or ".join(names)}\n0 passed, 1 failed')
         return 1
-    files = [(os.path.join(CASES, name), '/root/kernel/' + name) for name in sorted(os.listdir(CASES))
-             if name.endswith('.py')]
+    files = [(path, '/root/kernel/' + os.path.relpath(path, CASES))
+             for path in sorted(glob.glob(CASES + '/**/*.py', recursive=True))]
     files += [(runner, '/usr/local/bin/agentic-ci'), (probe, '/usr/local/bin/kernel_probe')]
     passed, failed = 0, 0
     with tempfile.TemporaryDirectory() as scratch:
         script = os.path.join(scratch, 'script')
-        with open(script, 'w') as file:
-            file.write(SCRIPT.format(names=' '.join(NAMES + MORE if every else NAMES)))
-        os.chmod(script, 0o755)
-        for name, (pattern, cgroups) in chosen.items():
+        for name, (pattern, suite, cgroups, text) in chosen.items():
+            with open(script, 'w') as file:
+                file.write(text.format(names=' '.join(NAMES + MORE if every else NAMES),
+                                       tiers='namespaces landlock' if every else 'namespaces'))
+            os.chmod(script, 0o755)
+            if suite:
+                with_suite(suite, os.path.join(scratch, suite))
             package = newest(pattern)
             if package is None:
                 print(f'# SKIP {name}: apt knows no package {pattern}')
