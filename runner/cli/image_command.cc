@@ -16,9 +16,9 @@
 #include "image/open_source.h"
 #include "image/progress.h"
 #include "image/pull.h"
-#include "run/config.h"
 #include "run/image.h"
-#include "run/trust.h"
+#include "run/trusted/config.h"
+#include "run/trusted/trust.h"
 
 namespace cli {
 namespace {

@@ -4,9 +4,9 @@
 
 #include "base/result.h"
 #include "gateway/budget/budget_limits.h"
-#include "run/config.h"
 #include "run/policy_source.h"
 #include "run/request.h"
+#include "run/trusted/config.h"
 
 namespace run {
 

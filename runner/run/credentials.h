@@ -12,7 +12,7 @@
 #include "gateway/gateway.h"
 #include "policy/model/policy.h"
 #include "run/request.h"
-#include "run/trust.h"
+#include "run/trusted/trust.h"
 
 namespace run {
 

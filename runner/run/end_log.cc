@@ -40,8 +40,11 @@ void LogFindings(const report::RunRecord& record, const std::string& directory) 
     std::string where = finding.path.empty() ? "(all changes)" : finding.path;
     if (!finding.path.empty() && finding.line > 0) where += ":" + std::to_string(finding.line);
     const bool note = finding.severity == report::Severity::kNote;
+    const bool agent = finding.source == report::FindingSource::kAgent;
     (note ? logging::Info : logging::Warn)(
-        finding.refuses ? "a gate refused" : "a gate found",
+        finding.refuses ? "a gate refused"
+        : agent         ? "the agent found"
+                        : "a gate found",
         {{"where", Shown(where)}, {"rule", finding.rule}, {"what", Shown(finding.message)}});
   }
   LogMore("more findings", told.size(), directory + "/findings.sarif");

@@ -11,8 +11,8 @@
 #include "base/result.h"
 #include "image/pull.h"
 #include "report/record.h"
-#include "run/config.h"
 #include "run/request.h"
+#include "run/trusted/config.h"
 #include "sandbox/image_root.h"
 #include "sandbox/plan.h"
 

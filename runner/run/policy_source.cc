@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "base/sys.h"
 #include "codec/data/digest.h"
-#include "run/trusted_file.h"
+#include "run/trusted/trusted_file.h"
 
 namespace run {
 namespace {

@@ -15,7 +15,7 @@
 #include "run/outcome.h"
 #include "run/request.h"
 #include "run/supervise.h"
-#include "run/trust.h"
+#include "run/trusted/trust.h"
 #include "sandbox/sandbox.h"
 
 namespace run {

@@ -9,7 +9,7 @@
 #include "policy/model/policy.h"
 #include "run/ecosystem.h"
 #include "run/image.h"
-#include "run/trusted_file.h"
+#include "run/trusted/trusted_file.h"
 #include "sandbox/plan.h"
 
 namespace run {

@@ -75,6 +75,7 @@ std::vector<Control> LandlockControls(const Cgroup& cgroup, const SandboxPlan& p
   add("network", true,
       "every socket is made by the supervisor, bound to loopback and connected to the gateway; "
       "only TCP and Unix sockets of files");
+  add("capture", true, "connections that bypass the proxy are captured and judged too");
   controls.push_back({"TCP rules of Landlock", abi >= 4 ? "enforced" : "unavailable",
                       abi >= 4 ? "no connection of the agent's own" : "needs ABI 4 (Linux 6.7)"});
   add("names", false, "over TCP alone: programs that ask over UDP, as musl's, find none");

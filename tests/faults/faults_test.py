@@ -36,7 +36,7 @@ WALLS = {'capset', 'chdir', 'clone', 'clone3', 'close_range', 'dup2', 'execve', 
          'setresuid', 'setsid', 'socket', 'socketpair', 'bind', 'listen', 'umount2', 'unshare', 'symlinkat', 'prlimit64'}
 # Loops over what may not exist: sixty capabilities, twenty files.
 MANY = 24
-SAMPLES = 6
+SAMPLES = 4
 # They end the process, return nothing, come from libc's start before main, or never fail like this: a close(2) that
 # fails has closed, brk(2) says where the break is, and futex(2) takes no memory.
 LEFT_OUT = {'exit', 'exit_group', 'rt_sigreturn', 'arch_prctl', 'set_tid_address', 'set_robust_list', 'rseq', 'vfork',

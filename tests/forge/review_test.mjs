@@ -252,7 +252,9 @@ describe('nothing is lost or doubled', () => {
   for (const fault of [{ status: 403 }, { status: 404 }, { status: 409 }, { status: 422 }, { status: 429 },
                        { status: 502 }, { status: 502, after: true }, { cut: true }, { cut: true, after: true }]) {
     it(`when any one request meets ${JSON.stringify(fault)}`, async () => {
-      await Promise.all([...Array(requests).keys()].map(async (n) => {
+      // Of refusals, which all take the same way, every other request.
+      const hit = [...Array(requests).keys()].filter((n) => !(fault.status < 429) || n % 2 === fault.status % 2);
+      await Promise.all(hit.map(async (n) => {
         const service = await new GitHubService({ contract }).start();
         service.reviews.files = structuredClone(FILES);
         let seen = 0;

@@ -45,6 +45,17 @@ class ExitCodes(Case):
         git(self.checkout, 'commit', '-qm', 'policy')
         self.run_agent('true', code=65)
 
+    def test_control_that_is_required_and_not_enforced_is_69(self):
+        require = lambda name: (write(self.checkout + '/.agentic-ci/config.yml', f'require: [seccomp, {name}]\n'),
+                                git(self.checkout, 'add', '.'), git(self.checkout, 'commit', '-qm', 'config'))
+        require('capture')
+        self.shell('echo started')  # The control.
+        missing = 'cpu' if TIER == 'namespaces' else 'namespaces'  # No share of processors was asked for.
+        require(missing)
+        run = self.shell('echo started', code=69)
+        self.assertIn(f".agentic-ci/config.yml requires '{missing}' to be enforced; here, ", run.err)
+        self.assertNotIn('started', run.out)
+
     def test_named_input_that_does_not_exist_is_66(self):
         self.run_agent('true', options=['--policy', self.dir + '/none.yml'], code=66)
         self.run_agent('true', checkout=self.dir + '/none', code=66)

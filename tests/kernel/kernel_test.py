@@ -14,6 +14,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -30,8 +31,12 @@ MODULES = {'namespaces': OF_BOTH + ['surface_cases', 'host_ends_cases', 'program
 class Result(unittest.TestResult):
     """One line a case, and why it failed."""
 
+    def startTest(self, test):
+        super().startTest(test)
+        self.started = time.monotonic()
+
     def addSuccess(self, test):
-        print(f'ok      {test.id()}', flush=True)
+        print(f'ok      {test.id()} ({time.monotonic() - self.started:.1f}s)', flush=True)
 
     def addFailure(self, test, err):
         super().addFailure(test, err)

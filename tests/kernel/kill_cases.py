@@ -8,7 +8,7 @@ import time
 
 from harness import GONE_SECONDS, SCRATCH, TIER, Case, processes, read, wait_until
 
-MOMENTS = 8
+MOMENTS = 5
 # What the agent does takes a while, and so does collecting what it changed.
 AGENT = 'i=0; while [ $i -lt 90 ]; do i=$((i + 1)); printf %020000d 7 >$i.txt; done; sleep 0.1; : "$0"'
 OPTIONS = ['--cpus', '1']

@@ -12,7 +12,7 @@
 #include "change/protected_path.h"
 #include "gateway/budget/price_list.h"
 #include "image/trust.h"
-#include "run/trusted_file.h"
+#include "run/trusted/trusted_file.h"
 
 namespace run {
 
@@ -30,6 +30,7 @@ struct Config {
   image::TrustPolicy trust;             // Who signs images.
   std::vector<std::string> mirrors;     // image::SourceOptions::mirrors.
   std::vector<change::PathRule> paths;  // change::GateLimits::paths.
+  std::vector<std::string> require;     // Names of sandbox::Control that must be enforced.
 };
 
 // The repository's configuration at `ref`; without a file, one that says nothing.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "run/trust.h"
+#include "run/trusted/trust.h"
 
 #include <catch2/catch.hpp>
 

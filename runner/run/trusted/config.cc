@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "run/config.h"
+#include "run/trusted/config.h"
 
 #include <algorithm>
 
@@ -88,6 +88,20 @@ Status ParseGates(const YamlNode& node, const std::string& file, Config* config)
   return Ok();
 }
 
+// `require`: what a run must have, by the names of run.json's controls.
+Result<std::vector<std::string>> ParseRequired(const YamlFields& fields) {
+  static const std::vector<std::string_view> kControls = {
+      "namespaces", "network", "capture", "capabilities", "seccomp",
+      "landlock",   "disk",    "memory",  "cpu",          "pids"};
+  std::vector<std::string> names = TRY(fields.FilledTexts("require"));
+  for (const std::string& name : names) {
+    if (std::find(kControls.begin(), kControls.end(), name) != kControls.end()) continue;
+    return fields.Invalid("require", "no control is called '" + name + "'",
+                          codec::NearestName(name, kControls));
+  }
+  return names;
+}
+
 }  // namespace
 
 Result<Config> ParseConfig(std::string_view text, const std::string& file,
@@ -97,12 +111,13 @@ Result<Config> ParseConfig(std::string_view text, const std::string& file,
   if (root.kind == YamlKind::kNull) {
     return codec::InvalidAt(file, {1, 1}, "the configuration is empty", "remove the file");
   }
-  YamlFields fields =
-      TRY(YamlFields::Open(file, root, "the configuration",
-                           {"limits", "models", "prices", "ecosystems", "images", "gates"}));
+  YamlFields fields = TRY(
+      YamlFields::Open(file, root, "the configuration",
+                       {"limits", "models", "prices", "ecosystems", "images", "gates", "require"}));
   TRY(fields.RefuseEmpty({"limits", "models"}));  // No model listed would be any model.
   config.models = TRY(fields.FilledTexts("models"));
   config.ecosystems = TRY(fields.FilledTexts("ecosystems"));
+  config.require = TRY(ParseRequired(fields));
   if (const YamlNode* limits = fields.Find("limits")) TRY(ParseLimits(*limits, file, &config));
   if (const YamlNode* prices = fields.Find("prices")) {
     config.prices = TRY(gateway::PriceList::FromYaml(*prices, file));

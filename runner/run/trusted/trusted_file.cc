@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "run/trusted_file.h"
+#include "run/trusted/trusted_file.h"
 
 #include <fcntl.h>
 

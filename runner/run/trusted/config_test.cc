@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "run/config.h"
+#include "run/trusted/config.h"
 
 #include <catch2/catch.hpp>
 
@@ -27,6 +27,16 @@ image::Reference Named(const char* text) {
 }
 
 }  // namespace
+
+TEST_CASE("A configuration names the controls that must be enforced") {
+  Result<Config> config = Parse("require: [memory, capture]\n");
+  REQUIRE(config.ok());
+  CHECK(config.value().require == std::vector<std::string>{"memory", "capture"});
+  Result<Config> unknown = Parse("require: [memroy]\n");
+  REQUIRE(!unknown.ok());
+  CHECK(unknown.error().what.find("no control is called 'memroy'") != std::string::npos);
+  CHECK(unknown.error().hint == "memory");
+}
 
 TEST_CASE("A configuration's limits, models, prices and ecosystems are read") {
   Result<Config> config = Parse(

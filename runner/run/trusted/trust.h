@@ -5,7 +5,7 @@
 
 #include "base/result.h"
 #include "forge/event.h"
-#include "run/trusted_file.h"
+#include "run/trusted/trusted_file.h"
 
 namespace run {
 
