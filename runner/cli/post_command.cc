@@ -13,7 +13,7 @@
 #include "codec/text/quantity.h"
 #include "forge/actions.h"
 #include "forge/event.h"
-#include "post/github.h"
+#include "post/pull_request.h"
 #include "report/read.h"
 
 namespace cli {
@@ -44,6 +44,7 @@ Result<post::Target> ReadTarget(const Arguments& arguments, const forge::Event& 
   target.number = TRY(ProposalNumber(arguments, event));
   target.marker_key = arguments.Get("marker", event.workflow + "/" + event.job);
   target.run_url = event.run_url;
+  target.gitea = event.forge == forge::ForgeKind::kGitea;
   if (!event.run_url.empty()) target.full_text_at = "the artifacts of " + event.run_url;
   return target;
 }
@@ -64,9 +65,11 @@ Result<forge::Client> Connect(const Arguments& arguments, const forge::Event& ev
   return forge::Client::Create(std::move(options));
 }
 
-// "comment,review": unknown words are refused.
-Result<post::Parts> ReadParts(std::string_view list) {
+// "comment,review": unknown words are refused, and so is what this forge's API does not have.
+Result<post::Parts> ReadParts(const Arguments& arguments, const forge::Event& event) {
+  const std::string asked = arguments.Get("what", "comment,review");
   post::Parts parts{false, false, false};
+  std::string_view list = asked;
   while (!list.empty()) {
     std::string_view word = list.substr(0, list.find(','));
     list.remove_prefix(std::min(list.size(), word.size() + 1));
@@ -80,6 +83,10 @@ Result<post::Parts> ReadParts(std::string_view list) {
       return Error{Code::kUsage, "--what: unknown part '" + std::string(word) + "'",
                    "--what " + codec::NearestName(word, {"comment", "review", "check"})};
     }
+  }
+  if (event.forge == forge::ForgeKind::kGitea && parts.check) {
+    return Error{Code::kUsage, "--what: Gitea and Forgejo have no check runs",
+                 "--what comment,review"};
   }
   return parts;
 }
@@ -135,11 +142,11 @@ Result<int> PostCommand(const Arguments& arguments) {
   }
   forge::Event event = TRY(forge::ReadEvent(sys::Environment));
   post::Target target = TRY(ReadTarget(arguments, event));
-  post::Parts parts = TRY(ReadParts(arguments.Get("what", "comment,review")));
+  post::Parts parts = TRY(ReadParts(arguments, event));
   forge::Client client = TRY(Connect(arguments, event, target));
   report::PostedReport posted = TRY(report::ReadReport(arguments.operands.front()));
   post::Outcome outcome =
-      post::PostToGitHub(client, target, parts, posted, Deadline::After(kPostingLimit));
+      post::PostToPullRequest(client, target, parts, posted, Deadline::After(kPostingLimit));
   if (client.dry_run()) {
     TRY(std::move(outcome.ended));
     std::string lines;

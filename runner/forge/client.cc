@@ -140,6 +140,12 @@ Result<codec::Json> Client::Get(const std::string& path, const std::string& perm
   return Ask({"GET", path, {}, true, permission}, deadline);
 }
 
+Result<std::string> Client::GetText(const std::string& path, const std::string& permission,
+                                    Deadline deadline) {
+  net::HttpResponse response = TRY(Send({"GET", path, {}, true, permission}, deadline));
+  return std::move(response.body);
+}
+
 Result<std::vector<codec::Json>> Client::GetAll(const std::string& path,
                                                 const std::string& permission, size_t elements_max,
                                                 Deadline deadline) {

@@ -52,6 +52,9 @@ class Client {
 
   Result<codec::Json> Get(const std::string& path, const std::string& permission,
                           Deadline deadline);
+  // The response's body as it is: no JSON.
+  Result<std::string> GetText(const std::string& path, const std::string& permission,
+                              Deadline deadline);
   // The elements of all pages of a list. `path` has no query of its own but what it must; kInvalid
   // beyond `elements_max`.
   Result<std::vector<codec::Json>> GetAll(const std::string& path, const std::string& permission,

@@ -63,4 +63,35 @@ std::vector<DiffLine> ParseHunks(std::string_view hunks) {
   return lines;
 }
 
+std::vector<DiffFile> ParseDiff(std::string_view diff) {
+  constexpr std::string_view kStart = "\ndiff --git ";
+  constexpr std::string_view kOld = "\n--- a/";
+  constexpr std::string_view kNew = "\n+++ b/";
+  auto line_after = [](std::string_view text, size_t from) {
+    return text.substr(from, text.find('\n', from) - from);
+  };
+  std::vector<DiffFile> files;
+  while (!diff.empty()) {
+    std::string_view file = diff.substr(0, diff.find(kStart));
+    diff.remove_prefix(std::min(diff.size(), file.size() + 1));
+    // The head ends where the hunks begin: a line of the file may look like part of it.
+    size_t hunks = file.find("\n@@ ");
+    std::string_view head = file.substr(0, hunks);
+    size_t path = head.find(kNew);
+    if (hunks == std::string_view::npos || path == std::string_view::npos) continue;
+    size_t old_path = head.find(kOld);
+    DiffFile parsed;
+    // Git ends a name with a space in it by a tab.
+    parsed.path = std::string(line_after(head, path + kNew.size()));
+    if (parsed.path.ends_with('\t')) parsed.path.pop_back();
+    parsed.old_path = old_path == std::string_view::npos
+                          ? parsed.path
+                          : std::string(line_after(head, old_path + kOld.size()));
+    if (parsed.old_path.ends_with('\t')) parsed.old_path.pop_back();
+    parsed.lines = ParseHunks(file.substr(hunks + 1));
+    files.push_back(std::move(parsed));
+  }
+  return files;
+}
+
 }  // namespace forge

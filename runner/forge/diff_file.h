@@ -30,4 +30,8 @@ struct DiffFile {
 // not fit: what is not understood carries no comment.
 std::vector<DiffLine> ParseHunks(std::string_view hunks);
 
+// Reads a whole difference in git's format. Files without hunks, removed files and names that git
+// quotes are left out: they carry no comment beside a line.
+std::vector<DiffFile> ParseDiff(std::string_view diff);
+
 }  // namespace forge

@@ -35,4 +35,24 @@ TEST_CASE("What is not understood in hunks carries no comment") {
 }
 
 }  // namespace
+TEST_CASE("A difference's files are those whose lines can carry a comment") {
+  std::vector<DiffFile> files = ParseDiff(
+      "diff --git a/a b.c b/a b.c\nindex 1..2 100644\n--- a/a b.c\t\n+++ b/a b.c\t\n@@ -1 +1,2 @@\n"
+      " one\n+++ b/fake\n"
+      "diff --git a/gone b/gone\ndeleted file mode 100644\n--- a/gone\n+++ /dev/null\n@@ -1 +0,0 "
+      "@@\n"
+      "-x\n"
+      "diff --git a/logo.png b/logo.png\nBinary files a/logo.png and b/logo.png differ\n"
+      "diff --git a/old b/new\nrename from old\nrename to new\n--- a/old\n+++ b/new\n@@ -7 +8 @@\n"
+      "-y\n+z\n");
+  REQUIRE(files.size() == 2);
+  CHECK(files[0].path == "a b.c");
+  REQUIRE(files[0].lines.size() == 2);
+  CHECK(files[0].lines[1].text == "++ b/fake");
+  CHECK(files[1].path == "new");
+  CHECK(files[1].old_path == "old");
+  CHECK(files[1].Find(8) != nullptr);
+  CHECK(ParseDiff("").empty());
+}
+
 }  // namespace forge

@@ -71,8 +71,7 @@ GitHubReviews::GitHubReviews(Client& client, const std::string& repository, int6
       number_(number),
       pull_(repository_ + "/pulls/" + std::to_string(number)) {}
 
-Result<Proposal> GitHubReviews::ReadProposal(Deadline deadline) {
-  codec::Json json = TRY(client_.Get(pull_, kPullsPermission, deadline));
+Result<Proposal> ParseProposal(const codec::Json& json) {
   const codec::Json* head = json.Find("head");
   const codec::Json* base = json.Find("base");
   Proposal proposal;
@@ -89,6 +88,10 @@ Result<Proposal> GitHubReviews::ReadProposal(Deadline deadline) {
     return Error{Code::kTemporary, "the forge's response is not a pull request"};
   }
   return proposal;
+}
+
+Result<Proposal> GitHubReviews::ReadProposal(Deadline deadline) {
+  return ParseProposal(TRY(client_.Get(pull_, kPullsPermission, deadline)));
 }
 
 Result<std::vector<DiffFile>> GitHubReviews::ReadFiles(Deadline deadline) {

@@ -1,67 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reviews of a pull request and their threads, by GitHub's REST and GraphQL APIs.
+// Reviews by GitHub's REST and GraphQL APIs.
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
-#include "base/deadline.h"
-#include "base/result.h"
 #include "forge/client.h"
-#include "forge/diff_file.h"
+#include "forge/reviews.h"
 
 namespace forge {
 
-// What a forge says of a pull request at this moment.
-struct Proposal {
-  std::string head_sha;
-  std::string base_sha;
-  std::string head_ref;
-  std::string base_ref;
-  bool from_fork = false;  // By the repositories' ids; also when the head's is gone.
-  bool open = true;
-};
-
-// A thread of comments beside lines.
-struct ReviewThread {
-  std::string id;
-  std::string first_text;  // Of its first comment.
-  int64_t first_id = 0;    // REST's id of that comment.
-  bool ours = false;       // The first comment is this token's.
-  bool resolved = false;
-  bool resolved_by_us = false;
-  bool outdated = false;  // The lines have changed since.
-  int comments = 0;
-};
-
-struct ReviewComment {
-  std::string path;
-  int line = 0;
-  int end_line = 0;
-  std::string text;
-};
-
 // Borrows the client.
-class GitHubReviews {
+class GitHubReviews : public Reviews {
  public:
   GitHubReviews(Client& client, const std::string& repository, int64_t number);
 
-  Result<Proposal> ReadProposal(Deadline deadline);
+  Result<Proposal> ReadProposal(Deadline deadline) override;
   // At most 3000: GitHub lists no more.
-  Result<std::vector<DiffFile>> ReadFiles(Deadline deadline);
-  Result<std::vector<ReviewThread>> ReadThreads(Deadline deadline);
-
-  // One review with all comments, which either all arrive or none. kInvalid (422) where a line is
-  // not in the difference of `head_sha`.
+  Result<std::vector<DiffFile>> ReadFiles(Deadline deadline) override;
+  Result<std::vector<ReviewThread>> ReadThreads(Deadline deadline) override;
   Status Post(const std::string& head_sha, const std::string& text,
-              const std::vector<ReviewComment>& comments, Deadline deadline);
-  // A comment on a file as a whole.
+              const std::vector<ReviewComment>& comments, Deadline deadline) override;
   Status PostOnFile(const std::string& head_sha, const std::string& path, const std::string& text,
-                    Deadline deadline);
-  Status Resolve(const std::string& thread_id, Deadline deadline);
-  // One that is gone already is a success.
-  Status DeleteComment(int64_t id, Deadline deadline);
+                    Deadline deadline) override;
+  Status Resolve(const std::string& thread_id, Deadline deadline) override;
+  Status DeleteComment(int64_t id, Deadline deadline) override;
 
  private:
   Client& client_;

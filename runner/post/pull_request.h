@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A report on a pull request of GitHub: one comment, one review with comments beside lines, one
-// check run.
+// A report on a pull request of GitHub, Gitea or Forgejo: one comment, one review with comments
+// beside lines, one check run.
 #pragma once
 
 #include <cstdint>
@@ -29,6 +29,7 @@ struct Target {
   std::string marker_key;    // forge::StickyComment::marker_key.
   std::string full_text_at;  // Likewise.
   std::string run_url;       // For people; may be empty.
+  bool gitea = false;        // The API is Gitea's or Forgejo's: no check runs.
 };
 
 // Where the remarks of a report are now.
@@ -55,7 +56,7 @@ struct Outcome {
 // Posts `parts`, each for itself: what the forge does not permit is told in Outcome::refused.
 // Posting the same report again changes nothing; a later report moves what has moved, and resolves
 // what is gone; after a failure it begins where this one stopped.
-Outcome PostToGitHub(forge::Client& client, const Target& target, const Parts& parts,
-                     const report::PostedReport& report, Deadline deadline);
+Outcome PostToPullRequest(forge::Client& client, const Target& target, const Parts& parts,
+                          const report::PostedReport& report, Deadline deadline);
 
 }  // namespace post

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "post/github.h"
+#include "post/pull_request.h"
 
 #include <algorithm>
 #include <map>
+#include <memory>
 #include <set>
 #include <utility>
 
 #include "codec/data/digest.h"
 #include "forge/comment.h"
+#include "forge/gitea_review.h"
 #include "forge/github_checks.h"
 #include "forge/github_review.h"
 #include "report/findings.h"
@@ -31,6 +33,13 @@ std::string MarkerStem(const Target& target) {
   return marker.substr(0, marker.size() - std::string_view(" -->").size());
 }
 
+std::unique_ptr<forge::Reviews> ReviewsOf(forge::Client& client, const Target& target) {
+  if (target.gitea) {
+    return std::make_unique<forge::GiteaReviews>(client, target.repository, target.number);
+  }
+  return std::make_unique<forge::GitHubReviews>(client, target.repository, target.number);
+}
+
 // The review, until each remark has its place.
 class Reviewer {
  public:
@@ -38,7 +47,7 @@ class Reviewer {
       : client_(client),
         target_(target),
         deadline_(deadline),
-        reviews_(client, target.repository, target.number) {}
+        reviews_(ReviewsOf(client, target)) {}
 
   Status Run(const report::PostedReport& report, Outcome& outcome) {
     bool speaks = !report.patch.empty() ||
@@ -47,15 +56,15 @@ class Reviewer {
                                 return finding.source == report::FindingSource::kAgent;
                               });
     if (!speaks) {  // But an earlier report may have.
-      threads_ = TRY(reviews_.ReadThreads(deadline_));
+      threads_ = TRY(reviews_->ReadThreads(deadline_));
       outcome.delivered.resolved = TRY(Tidy());
       return Ok();
     }
-    forge::Proposal proposal = TRY(reviews_.ReadProposal(deadline_));
+    forge::Proposal proposal = TRY(reviews_->ReadProposal(deadline_));
     const std::string& seen = report.record.event.head_sha;
     outcome.moved_on = !seen.empty() && seen != proposal.head_sha;
     head_sha_ = proposal.head_sha;
-    std::vector<forge::DiffFile> diff = TRY(reviews_.ReadFiles(deadline_));
+    std::vector<forge::DiffFile> diff = TRY(reviews_->ReadFiles(deadline_));
     placed_ = Place(RemarksOf(report, diff), diff, outcome.moved_on);
     Status posted = PostAll();
     Count(outcome);
@@ -67,7 +76,7 @@ class Reviewer {
  private:
   // What is to be posted and not there. `placed_` keeps all.
   Result<std::vector<Placed*>> Missing() {
-    threads_ = TRY(reviews_.ReadThreads(deadline_));
+    threads_ = TRY(reviews_->ReadThreads(deadline_));
     std::vector<Placed*> missing;
     for (Placed& placed : placed_) {
       if (placed.spot == Spot::kSummary) continue;
@@ -110,7 +119,7 @@ class Reviewer {
       if (suggestions > 0) {
         text += ", " + std::to_string(suggestions) + " with a change that you can apply";
       }
-      Status posted = reviews_.Post(head_sha_, text + ".\n", comments, deadline_);
+      Status posted = reviews_->Post(head_sha_, text + ".\n", comments, deadline_);
       // A line is not where the forge's own list of files said: none of them arrived.
       if (!posted.ok() && client_.status() == 422) {
         for (Placed* placed : missing) placed->spot = Spot::kFile;
@@ -126,7 +135,7 @@ class Reviewer {
         continue;
       }
       Status posted =
-          reviews_.PostOnFile(head_sha_, placed->remark.path, TextOf(placed->remark), deadline_);
+          reviews_->PostOnFile(head_sha_, placed->remark.path, TextOf(placed->remark), deadline_);
       if (posted.ok()) continue;
       if (posted.error().code != Code::kInvalid) return posted;
       placed->spot = Spot::kSummary;
@@ -156,7 +165,7 @@ class Reviewer {
     for (const Placed& placed : placed_) {
       if (placed.spot != Spot::kSummary) wanted.insert(MarkerOf(target_, placed.remark));
     }
-    if (!wanted.empty() && !client_.dry_run()) threads_ = TRY(reviews_.ReadThreads(deadline_));
+    if (!wanted.empty() && !client_.dry_run()) threads_ = TRY(reviews_->ReadThreads(deadline_));
     std::map<std::string, int64_t> oldest;  // Marker to the comment that stays.
     std::string stem = MarkerStem(target_);
     auto marker_of = [&](const forge::ReviewThread& thread) {
@@ -176,10 +185,10 @@ class Reviewer {
       auto kept = oldest.find(marker);
       bool gone = !wanted.contains(marker) || thread.outdated;
       if (gone) {
-        TRY(reviews_.Resolve(thread.id, deadline_));
+        TRY(reviews_->Resolve(thread.id, deadline_));
         ++resolved;
       } else if (kept != oldest.end() && thread.first_id > kept->second && thread.comments == 1) {
-        TRY(reviews_.DeleteComment(thread.first_id, deadline_));
+        TRY(reviews_->DeleteComment(thread.first_id, deadline_));
       }
     }
     return resolved;
@@ -188,7 +197,7 @@ class Reviewer {
   forge::Client& client_;
   const Target& target_;
   Deadline deadline_;
-  forge::GitHubReviews reviews_;
+  std::unique_ptr<forge::Reviews> reviews_;
   std::string head_sha_;
   std::vector<Placed> placed_;
   std::vector<forge::ReviewThread> threads_;
@@ -234,8 +243,8 @@ forge::StickyComment CommentOf(const Target& target, const report::PostedReport&
 
 }  // namespace
 
-Outcome PostToGitHub(forge::Client& client, const Target& target, const Parts& parts,
-                     const report::PostedReport& report, Deadline deadline) {
+Outcome PostToPullRequest(forge::Client& client, const Target& target, const Parts& parts,
+                          const report::PostedReport& report, Deadline deadline) {
   Outcome outcome;
   auto settle = [&outcome](const Status& part, const std::string& name) {
     if (part.ok()) return;
