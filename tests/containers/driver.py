@@ -286,7 +286,7 @@ def ends():
 
 
 def storm():
-    bomb = 'import os, time\nend = time.time() + 1\nwhile time.time() < end:\n    try: os.fork()\n    except OSError: time.sleep(0.01)'
+    bomb = 'import os, time\nend = time.time() + 4\nwhile time.time() < end:\n    try: os.fork()\n    except OSError: time.sleep(0.01)'
     _, report = run(['python3', '-c', bomb, MARKER], ['--pids', '64', '--timeout', '20s'], code=None)
     with open(report + '/run.json') as file:
         SEEN['storm'] = {'kind': json.load(file)['outcome']['kind']}
