@@ -75,6 +75,12 @@ int MountOverlay() {
                                "lowerdir=/tmp/a:/tmp/b,userxattr") == 0);
 }
 
+// Asked of no mount: the answer only says whether the kernel knows the call.
+int SetMountAttributes() {
+  bool absent = ::syscall(SYS_mount_setattr, -1, "", 0, nullptr, 0) != 0 && errno == ENOSYS;
+  return absent ? ENOSYS : 0;
+}
+
 constexpr struct {
   const char* name;
   int (*attempt)();
@@ -83,6 +89,7 @@ constexpr struct {
               {"network, IPC, UTS and cgroup namespaces", EnterOthers},
               {"host name of its own", SetHostName},
               {"/proc of its own", MountProc},
+              {"attributes of mounts (Linux 5.12)", SetMountAttributes},
               {"overlayfs (Linux 5.11)", MountOverlay}};
 
 }  // namespace

@@ -288,6 +288,11 @@ Result<Sandbox> Sandbox::Start(SandboxPlan plan, Fd input, Surroundings around) 
 }
 
 Result<Sandbox> Sandbox::StartInNamespaces(SandboxPlan plan, Fd input, Cgroup cgroup) {
+  // Asked of no mount: the answer only says whether the kernel knows the call.
+  if (::syscall(SYS_mount_setattr, -1, "", 0, nullptr, 0) != 0 && errno == ENOSYS) {
+    return Error{Code::kUnsupported, "tier namespaces needs Linux 5.12 (mount_setattr)",
+                 "agentic-ci doctor"};
+  }
   Deadline deadline = Deadline::After(kBuildTimeout);
   Sandbox sandbox(std::move(cgroup), plan.limits);
   auto [ours, theirs] = TRY(sys::SocketPair());

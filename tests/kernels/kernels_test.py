@@ -47,7 +47,7 @@ for user in root u; do
     check "$tier as $user says what to do" 'grep -Eq "hint: |agentic-ci doctor" <<<"$said"'
   done
   said=$(runuser -u $user -- agentic-ci doctor 2>&1)
-  check "doctor as $user" 'grep -q "Linux 5.11" <<<"$said"'
+  check "doctor as $user" 'grep -q "Linux 5.12" <<<"$said"'
 done
 echo "$passed passed, $failed failed"
 [ $failed = 0 ]
