@@ -6,6 +6,7 @@ gitea_test.py START RUNNER SAMPLES [NAME...]
 
 START starts a Gitea on loopback in a directory of the test's.
 """
+import contextlib
 import json
 import os
 import re
@@ -43,8 +44,19 @@ class Gitea:
         self.url, self.token = words['GITEA_URL'], words['GITEA_TOKEN']
 
     def stop(self):
+        """The file has the shell's process; the service is its child."""
         with open(self.directory + '/pid') as file:
-            os.kill(int(file.read()), signal.SIGTERM)
+            shell = int(file.read())
+        with open(f'/proc/{shell}/task/{shell}/children') as file:
+            service = [int(pid) for pid in file.read().split()]
+        for pid in service + [shell]:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGTERM)
+        for _ in range(100):
+            if not any(os.path.exists(f'/proc/{pid}') for pid in service):
+                return
+            time.sleep(0.1)
+        raise AssertionError(f'Gitea did not end: {service}')
 
     def api(self, method, path, body=None):
         request = urllib.request.Request(f'{self.url}/api/v1{path}', method=method,
