@@ -22,8 +22,11 @@ namespace {
 
 constexpr char kScratchPrefix[] = "agentic-ci-scratch.";
 constexpr char kScratchTemplate[] = "agentic-ci-scratch.XXXXXX";
-// What a killed run left: its lock is free. One that is being made is locked a moment after it is
-// there, so its maker looks again (Make).
+// Another run's sweep meets a directory between two calls of its maker: seldom once.
+constexpr int kTriesMax = 100;
+
+// Removes what killed runs left: its lock is free. One that is being made is locked a moment after
+// it is there, and may be removed before: its maker then makes another (MakeLocked).
 void Sweep(int place) {
   Result<std::vector<std::string>> names = sys::DirectoryNames(place);
   if (!names.ok()) return;
@@ -71,15 +74,9 @@ Result<ScratchDirectory> ScratchDirectory::Make(const std::vector<std::string>& 
     }
     made.parent_ = std::move(parent).value();
     Sweep(made.parent_.get());
-    std::string path = made.place_ + "/" + kScratchTemplate;
-    if (::mkdtemp(path.data()) == nullptr) {
-      refuse(made.place_, Errno("mkdtemp").what);
-      continue;
-    }
-    made.name_ = path.substr(made.place_.size() + 1);
-    made.fd_ = TRY(sys::OpenAt(made.parent_.get(), made.name_, O_RDONLY | O_DIRECTORY));
-    if (::flock(made.fd_.get(), LOCK_EX | LOCK_NB) != 0) {
-      refuse(made.place_, "another run is sweeping there");
+    Status locked = made.MakeLocked();
+    if (!locked.ok()) {
+      refuse(made.place_, locked.error().what);
       continue;
     }
     Status serves = use == Use::kLayers ? TryLayer(made.fd_.get()) : Ok();
@@ -97,14 +94,34 @@ Result<ScratchDirectory> ScratchDirectory::Make(const std::vector<std::string>& 
                "TMPDIR=DIRECTORY agentic-ci run ..., on ext4, XFS or Btrfs"};
 }
 
+Status ScratchDirectory::MakeLocked() {
+  for (int tries = 0; tries < kTriesMax; ++tries) {
+    std::string path = place_ + "/" + kScratchTemplate;
+    if (::mkdtemp(path.data()) == nullptr) return Errno("mkdtemp");
+    std::string name = path.substr(place_.size() + 1);
+    Result<Fd> made = sys::OpenAt(parent_.get(), name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+    if (!made.ok() && made.error().code != Code::kNotFound) return std::move(made).error();
+    if (!made.ok()) continue;  // Another run's sweep was quicker, as in the two cases below.
+    if (::flock(made.value().get(), LOCK_EX | LOCK_NB) != 0) continue;
+    struct stat st {};
+    if (::fstat(made.value().get(), &st) != 0 || st.st_nlink == 0) continue;
+    name_ = std::move(name);
+    fd_ = std::move(made).value();
+    return Ok();
+  }
+  return Error{Code::kIo, "other runs remove what is made there"};
+}
+
 ScratchDirectory::ScratchDirectory(ScratchDirectory&& other) noexcept
     : place_(std::move(other.place_)),
       name_(std::exchange(other.name_, {})),
       parent_(std::move(other.parent_)),
       fd_(std::move(other.fd_)) {}
 
-ScratchDirectory::~ScratchDirectory() {
+void ScratchDirectory::Remove() const {
   if (!name_.empty()) (void)sys::RemoveTree(parent_.get(), name_);
 }
+
+ScratchDirectory::~ScratchDirectory() { Remove(); }
 
 }  // namespace sandbox

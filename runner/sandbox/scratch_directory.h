@@ -30,12 +30,17 @@ class ScratchDirectory {
   ScratchDirectory& operator=(ScratchDirectory&&) = delete;
   ~ScratchDirectory();
 
+  // What the destructor does, for a process that ends without it.
+  void Remove() const;
+
   // Absolute, without links.
   std::string path() const { return place_ + "/" + name_; }
   int fd() const { return fd_.get(); }
 
  private:
   ScratchDirectory() = default;
+  // A new directory in `place_`, under its lock.
+  Status MakeLocked();
 
   std::string place_;
   std::string name_;  // Empty: moved from.

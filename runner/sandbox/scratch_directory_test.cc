@@ -7,7 +7,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <catch2/catch.hpp>
+#include <thread>
+#include <vector>
 
 #include "base/sys.h"
 #include "base/tree.h"
@@ -57,6 +60,24 @@ TEST_CASE("where nothing serves, every reason is told") {
   CHECK(made.error().code == Code::kUnsupported);
   CHECK(made.error().what.find("/proc: ") != std::string::npos);
   CHECK(made.error().what.find("/sys: ") != std::string::npos);
+}
+
+TEST_CASE("runs that begin at once do not sweep away what another is making") {
+  Place place;
+  std::atomic<int> failed{0};
+  std::vector<std::thread> runs;
+  for (int run = 0; run < 8; ++run) {
+    runs.emplace_back([&] {
+      for (int turn = 0; turn < 200; ++turn) {
+        Result<ScratchDirectory> made = ScratchDirectory::Make({place.path}, kFiles);
+        struct stat st {};
+        if (!made.ok() || ::stat(made.value().path().c_str(), &st) != 0) ++failed;
+      }
+    });
+  }
+  for (std::thread& run : runs) run.join();
+  CHECK(failed == 0);
+  CHECK(place.Names().empty());
 }
 
 TEST_CASE("what a killed run left is swept, what a living one has is not") {
