@@ -230,7 +230,7 @@ Status RunAgent(const Request& request, ReportDirectory& directory, Recorder& re
   report::ModelUse use = TRY(report::ReadModelUse(directory.path).Context("reading the records"));
   recorder.Note(use, plan.budget);
   RunSigns signs{use.exhausted, use.refused_by};
-  watch.emplace(signals, recorder, directory.path, end.processor_max, &sandbox.cgroup());
+  watch.emplace(signals, recorder, directory.path, end.processor_max, &sandbox);
   change::ChangeSet changes = TRY(CollectChanges(sandbox, directory.path, plan.checkout, recorder));
   signs.nothing_changed = changes.files.empty() && changes.complete;
   recorder.Phase("changes");

@@ -33,11 +33,11 @@ SignalWatch::SignalWatch(const Signals& signals, Recorder record, std::string di
     : SignalWatch(signals, std::move(record), std::move(directory), {}, nullptr) {}
 
 SignalWatch::SignalWatch(const Signals& signals, Recorder record, std::string directory,
-                         std::chrono::nanoseconds processor_max, const sandbox::Cgroup* cgroup)
+                         std::chrono::nanoseconds processor_max, const sandbox::Sandbox* sandbox)
     : record_(std::move(record)),
       directory_(std::move(directory)),
       processor_max_(processor_max),
-      cgroup_(cgroup),
+      sandbox_(sandbox),
       signals_(signals),
       thread_(&SignalWatch::Watch, this) {}
 
@@ -73,7 +73,7 @@ void SignalWatch::EndProcess(EndKind kind) {
   report::OutcomeRecord outcome = DecideOutcome(end, {}, {});
   record_.Note(outcome);
   (void)report::WriteReport(directory_, record_.Finish());
-  if (cgroup_ != nullptr) cgroup_->Remove();
+  if (sandbox_ != nullptr) sandbox_->RemoveTraces();
   ::_exit(outcome.exit_code);
 }
 

@@ -8,7 +8,7 @@
 #include "base/fd.h"
 #include "run/recorder.h"
 #include "run/supervise.h"
-#include "sandbox/limit/cgroup.h"
+#include "sandbox/sandbox.h"
 
 namespace run {
 
@@ -21,10 +21,11 @@ class SignalWatch {
  public:
   // `signals` is borrowed; `record` is what is known so far; the report goes to `directory`.
   SignalWatch(const Signals& signals, Recorder record, std::string directory);
-  // `processor_max`: what OwnProcessorTime() may reach; 0: no limit. `cgroup`, borrowed, is removed
-  // before the process exits, since no destructor runs then; null: there is none.
+  // `processor_max`: what OwnProcessorTime() may reach; 0: no limit. `sandbox`, borrowed and ended,
+  // leaves nothing on the host when the process exits, though no destructor runs then; null: there
+  // is none.
   SignalWatch(const Signals& signals, Recorder record, std::string directory,
-              std::chrono::nanoseconds processor_max, const sandbox::Cgroup* cgroup);
+              std::chrono::nanoseconds processor_max, const sandbox::Sandbox* sandbox);
   SignalWatch(const SignalWatch&) = delete;
   SignalWatch& operator=(const SignalWatch&) = delete;
   ~SignalWatch();
@@ -37,7 +38,7 @@ class SignalWatch {
   Recorder record_;
   std::string directory_;
   std::chrono::nanoseconds processor_max_;
-  const sandbox::Cgroup* cgroup_;
+  const sandbox::Sandbox* sandbox_;
   const Signals& signals_;
   std::thread thread_;
 };

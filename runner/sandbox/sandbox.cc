@@ -366,6 +366,11 @@ Sandbox::Sandbox(Sandbox&& other) noexcept
 
 Sandbox::~Sandbox() { Kill(); }
 
+void Sandbox::RemoveTraces() const {
+  cgroup_.Remove();
+  if (scratch_) scratch_->Remove();
+}
+
 Status Sandbox::Adopt(pid_t pid) const {
   if (Pins(cgroup_, limits_)) PinProcessors(pid, limits_.cpus);
   return cgroup_.Attach(pid);

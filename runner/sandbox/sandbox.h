@@ -92,6 +92,10 @@ class Sandbox {
   // The agent's root directory, as the supervisor reaches it.
   Result<Fd> OpenRoot() const;
 
+  // Removes what the destructor removes of the host's, for a process that ends without it. After
+  // Kill().
+  void RemoveTraces() const;
+
   const Cgroup& cgroup() const { return cgroup_; }
   const std::vector<Control>& controls() const { return controls_; }
 
