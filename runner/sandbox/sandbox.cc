@@ -381,7 +381,12 @@ Status Sandbox::Go() {
   Fd watch = TRY(Await(control_.get(), ControlKind::kWatch, Deadline::After(kBuildTimeout)));
   connects_ = broker_ ? ConnectWatch(std::move(watch), std::make_unique<Broker>(*broker_))
                       : ConnectWatch(std::move(watch));
-  TRY(Await(control_.get(), ControlKind::kStarted, Deadline::After(kBuildTimeout)));
+  Result<Fd> started = Await(control_.get(), ControlKind::kStarted, Deadline::After(kBuildTimeout));
+  // A quick agent can reach the limit of memory before the first process has said that it started,
+  // and the kernel may choose that process to end. Then there is no end to take, and a reached
+  // limit.
+  bool reached = cgroup_.OutOfMemoryKills().value_or(0) > 0;
+  if (!started.ok() && !reached) return std::move(started).error();
   return Ok();
 }
 

@@ -2,6 +2,7 @@
 """How a run ends: exit codes, and the record that every end leaves."""
 import errno
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -167,6 +168,18 @@ class ExitCodes(Case):
                                      checkout=os.path.dirname(PROBE))
                 self.limited(run, 'memory')
                 self.run_agent(*line, checkout=os.path.dirname(PROBE))
+
+    @only_as('root')
+    def test_memory_limit_that_is_reached_while_the_agent_starts_is_125(self):
+        self.feature('strace', shutil.which('strace'), 'what says that the agent started cannot be delayed')
+        self.feature('root', ROOT, 'without a cgroup the kernel ends no process')
+        line, report = self.command([PROBE, 'hold', 'closed', '200'], options=['--memory', '128MiB'],
+                                    checkout=os.path.dirname(PROBE))
+        slow = ['strace', '-f', '-qq', '-o', '/dev/null', '-e', 'inject=prctl:delay_enter=100000']
+        process = subprocess.Popen(slow + line, env=dict(PLAIN_ENV, HOME=self.home), cwd=self.dir, stdin=subprocess.DEVNULL,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        process.report = report
+        self.limited(self.finish(process), 'memory')
 
     def delegated(self):
         """Groups of its own for an ordinary user, as `Delegate=yes` makes them: where to enter."""
