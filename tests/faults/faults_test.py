@@ -175,6 +175,13 @@ def occurrences(call, number, every):
     return sorted({1 + round(i * (number - 1) / max(1, min(samples, number) - 1)) for i in range(min(samples, number))})
 
 
+def left_groups(before, supervisors):
+    """(path, fault) of each control group of ours. Other suites run at the same time, and kill supervisors."""
+    groups = sorted(set(glob.glob('/sys/fs/cgroup/**/agentic-ci-*', recursive=True)) - before)
+    known = [(path, supervisors.get(path.rpartition('-')[2])) for path in groups]
+    return [(path, fault) for path, fault in known if fault]
+
+
 def main():
     runner, *names = sys.argv[1:]
     if shutil.which('strace') is None:
@@ -194,13 +201,17 @@ def main():
         tries = [(call, number) for call in sorted(names or counts)
                  for number in occurrences(call, counts[call], every)]
         local, passed, failed = threading.local(), 0, 0
+        supervisors = {}  # Of runs of ours: where the fault was.
 
         def attempt(what):
             if not hasattr(local, 'place'):
                 local.place = Place(base, runner, port)
             call, number = what
+            log = local.place.dir + '/calls'
             code, out, err = local.place.run(
-                ['strace', '-f', '-qq', '-o', '/dev/null', '-e', f'inject={call}:error={ERROR}:when={number}'])
+                ['strace', '-f', '-qq', '-o', log, '-e', f'inject={call}:error={ERROR}:when={number}'])
+            with open(log, errors='replace') as file:
+                supervisors[file.readline().partition(' ')[0]] = f'{call} {number}, status {code}'
             return what, code, problems(code, out, err) + local.place.left()
 
         with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
@@ -210,11 +221,13 @@ def main():
                 passed, failed = passed + (not found), failed + bool(found)
                 if found:
                     print(f'FAILED  {call} {number}: ' + '; '.join(found), flush=True)
-    # Other suites run at the same time: what belongs to a living process is theirs.
-    for path in sorted(set(glob.glob('/sys/fs/cgroup/**/agentic-ci-*', recursive=True)) - cgroups):
-        if not os.path.exists('/proc/' + path.rpartition('-')[2]):
+        # Of an aborted run (70), as of a killed one, the next run removes what is left.
+        found = [(path, fault) for path, fault in left_groups(cgroups, supervisors) if not fault.endswith(' 70')]
+        Place(base, runner, port).run([])
+        found += left_groups(cgroups, supervisors)
+        for path, fault in found:
             failed += 1
-            print(f'FAILED  left: {path}')
+            print(f'FAILED  {fault}: left {path}')
     print('exit statuses: ' + ', '.join(f'{code}: {number}' for code, number in sorted(codes.items(), key=str)))
     print(f'{passed} passed, {failed} failed')
     return 1 if failed else 0

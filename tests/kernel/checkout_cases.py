@@ -113,7 +113,7 @@ class Checkouts(Case):
     def test_host_with_mounts_in_etc_as_every_container_has(self):
         self.feature('root', ROOT, 'only root can mount there')
         hosts = write(self.dir + '/hosts', 'of the container\n')
-        line, _ = self.command(['sh', '-c', 'cat /etc/hosts; id -un; touch /etc/x; cat /etc/shadow'])
+        line, _ = self.command(['sh', '-c', f'cat /etc/hosts; id -un; touch /etc/{self.marker}; cat /etc/shadow'])
         script = f'mount --bind {hosts} /etc/hosts; exec "$@"'
         done = subprocess.run(['unshare', '-m', 'sh', '-c', script, 'sh', *line], text=True,
                               capture_output=True, cwd=self.dir)

@@ -3,9 +3,11 @@
 import os
 import subprocess
 
-from harness import CANARY, Case, only_in
+from harness import Case, only_in
 
-FAKE = {name: f'{CANARY}-{i}' for i, name in enumerate((
+# In no argument of any process: tier landlock shows those of all.
+HIDDEN = 'hidden-' + os.urandom(8).hex()
+FAKE = {name: f'{HIDDEN}-{i}' for i, name in enumerate((
     'GITHUB_TOKEN', 'GH_TOKEN', 'ACTIONS_RUNTIME_TOKEN', 'ACTIONS_ID_TOKEN_REQUEST_TOKEN',
     'ACTIONS_ID_TOKEN_REQUEST_URL', 'ANTHROPIC_API_KEY', 'OPENAI_API_KEY', 'AWS_ACCESS_KEY_ID',
     'AWS_SECRET_ACCESS_KEY', 'AWS_SESSION_TOKEN', 'GOOGLE_API_KEY', 'GEMINI_API_KEY', 'NPM_TOKEN',
@@ -18,22 +20,22 @@ class Environment(Case):
     def test_no_variable_of_the_host_enters(self):
         run = self.shell(LOOK, env=FAKE)
         self.assertIn('OPENSHELL_SANDBOX=1', run.out)
-        self.assertNotIn(CANARY, run.out)
+        self.assertNotIn(HIDDEN, run.out)
 
     def test_control_sees_what_the_sandbox_hides(self):
         out = subprocess.run(['sh', '-c', 'env'], env=dict(FAKE, PATH='/usr/bin:/bin', LD_PRELOAD=''),
                              capture_output=True, text=True).stdout
-        self.assertGreaterEqual(out.count(CANARY), 20)
+        self.assertGreaterEqual(out.count(HIDDEN), 20)
 
     def test_nothing_of_the_environment_is_in_the_report(self):
         run = self.shell('env', env=FAKE)
         for name in os.listdir(run.report):
-            self.assertNotIn(CANARY, open(f'{run.report}/{name}', errors='replace').read(), name)
+            self.assertNotIn(HIDDEN, open(f'{run.report}/{name}', errors='replace').read(), name)
 
     def test_secret_is_a_placeholder_inside(self):
         run = self.shell(LOOK + '; echo key=$ANTHROPIC_API_KEY', env=FAKE,
                          options=['--secret', 'ANTHROPIC_API_KEY@api.example.com'])
-        self.assertNotIn(CANARY, run.out)
+        self.assertNotIn(HIDDEN, run.out)
         self.assertTrue(run.values()['key'])
 
     @only_in('namespaces')

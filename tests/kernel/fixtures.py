@@ -4,7 +4,7 @@ import os
 import shutil
 import subprocess
 
-from harness import CANARY, git, write
+from harness import CANARY, PRIVATE, git, write
 
 # Readable for everybody, so that an ordinary user's control can read them too.
 SECRETS = ['/root/.ssh/id_ed25519', '/root/.aws/credentials', '/root/.netrc', '/root/.npmrc',
@@ -20,6 +20,17 @@ SECRETS = ['/root/.ssh/id_ed25519', '/root/.aws/credentials', '/root/.netrc', '/
 def tmpfs(path, options='mode=755'):
     os.makedirs(path, exist_ok=True)
     subprocess.run(['mount', '-t', 'tmpfs', '-o', options, 'tmpfs', path], check=True)
+
+
+def make_private(base):
+    """Directories of everybody's that this suite has for itself: what appears there is left by its runs. `base` stays."""
+    held = os.open(base, os.O_PATH | os.O_DIRECTORY)
+    for place in PRIVATE:
+        tmpfs(place, 'mode=1777')
+    os.makedirs(base, exist_ok=True)
+    if not os.listdir(base):  # It was in one of them.
+        subprocess.run(['mount', '--no-canonicalize', '--bind', f'/proc/self/fd/{held}', base], pass_fds=[held], check=True)
+    os.close(held)
 
 
 def make_full_disk(base, user):
@@ -68,6 +79,7 @@ def make_checkout(path, owner):
 
 
 def make(base, user):
+    make_private(base)
     os.mkdir(base + '/home')
     os.chown(base + '/home', user, user)
     make_full_disk(base, user)

@@ -10,6 +10,12 @@ import tempfile
 import time
 import unittest
 
+
+def read(path):
+    with open(path, errors='replace') as file:
+        return file.read()
+
+
 BASE = os.environ.get('KERNEL_TEST_BASE', '')        # Scratch space of the whole test.
 BIN = os.environ.get('KERNEL_TEST_BIN', '')          # A copy of the runner under a name of its own.
 PROBE = os.environ.get('KERNEL_TEST_PROBE', '')
@@ -18,12 +24,13 @@ TIER = os.environ.get('KERNEL_TEST_TIER', 'namespaces')  # What runs are asked f
 ROOT = os.geteuid() == 0
 USER = 12345  # Of no account.
 PLACE = '/srv/kernel-test-' + ('root' if ROOT else 'user')  # Ours, outside /tmp, with FIXTURES.
-CANARY = 'canary-7f3a91c2'
+# Of this run of the tests alone, and on no command line of theirs: in tier landlock those of all processes can be read.
+CANARY = 'canary-' + (read(BASE + '/mark') if BASE else '')
 RUN_SECONDS = 60
-OF_SUITES = ('agentic-ci-kernel', 'agentic-ci-containers-')  # Temporary directories of suites beside this one.
-GONE_SECONDS = 1.0  # How soon nothing of a run may be alive.
+GONE_SECONDS = 20  # Until nothing of a run may be alive; seen: 0.1 s where the machine is idle.
 
 SCRATCH = BASE + '/scratch'  # Where runs make directories of their own.
+PRIVATE = ('/tmp', '/dev/shm')  # Mounted for the suite alone, with FIXTURES.
 PLAIN_ENV = {'PATH': '/usr/local/bin:/usr/bin:/bin', 'HOME': os.environ.get('HOME', '/nonexistent'), 'TMPDIR': SCRATCH}
 GIT = ['git', '-c', 'user.name=t', '-c', 'user.email=t@localhost', '-c', 'init.defaultBranch=main']
 
@@ -56,11 +63,6 @@ def write(path, text, mode=0o644):
         file.write(text)
     os.chmod(path, mode)
     return path
-
-
-def read(path):
-    with open(path, errors='replace') as file:
-        return file.read()
 
 
 def processes(match):
@@ -122,7 +124,7 @@ class Case(unittest.TestCase):
         self.reports = 0
         self.checkout = self.make_checkout(os.path.join(self.dir, 'checkout'))
         self.mounts = self.mounts_of_ours()
-        self.started = {path: set(os.listdir(path)) for path in ('/tmp', '/run', '/dev/shm')}
+        self.files = self.files_of_ours()
 
     def tearDown(self):
         wait_until(lambda: not processes(self.marker), GONE_SECONDS)
@@ -133,21 +135,20 @@ class Case(unittest.TestCase):
             except OSError:
                 pass
         self.assertEqual(left, [], 'processes are left')
-        self.assertEqual(self.mounts, self.mounts_of_ours(), 'mounts are left')
+        self.assertEqual(self.mounts_of_ours() - self.mounts, set(), 'mounts are left')
         self.assertEqual(self.cgroups(), [], 'cgroups are left')
-        for path, before in self.started.items():
-            left = [name for name in set(os.listdir(path)) - before if 'agentic' in name and
-                    not name.startswith(OF_SUITES)]
-            self.assertEqual(left, [], f'files are left in {path}')
+        self.assertEqual(self.files_of_ours() - self.files, set(), 'files are left')
         subprocess.run(['chmod', '-R', 'u+rwX', self.dir], stderr=subprocess.DEVNULL)
         shutil.rmtree(self.dir, ignore_errors=True)
 
     def mounts_of_ours(self):
         """In a mount namespace of the test's own every mount is; elsewhere other processes make some, too."""
-        mounts = read('/proc/self/mountinfo').splitlines()
-        # Of a directory that another suite removes, its mounts go everywhere.
-        return [line for line in mounts if (FIXTURES or self.dir in line or 'agentic-ci' in line)
-                and OF_SUITES[1] not in line]
+        return {line for line in read('/proc/self/mountinfo').splitlines() if FIXTURES or BASE in line}
+
+    def files_of_ours(self):
+        """What lies where runs make directories of their own. Where others do, too, only the place that runs are told."""
+        places = [SCRATCH, *(PRIVATE if FIXTURES else ())]
+        return {f'{place}/{name}' for place in places for name in os.listdir(place) if 'agentic-ci' in name}
 
     def cgroups(self):
         """What is left of this case's runs."""
@@ -231,7 +232,11 @@ class Case(unittest.TestCase):
         found = []
         for pid in processes(self.marker):
             try:
-                if TIER == 'landlock' and BIN not in read(f'/proc/{pid}/cmdline'):
+                # A process of the runner has no command line of its own, or for a moment none at all.
+                line = read(f'/proc/{pid}/cmdline')
+                if self.marker not in line or BIN in line:
+                    continue
+                if TIER == 'landlock':
                     found.append(pid)
                     continue
                 ids = [line for line in read(f'/proc/{pid}/status').splitlines() if 'NSpid' in line]

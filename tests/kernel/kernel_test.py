@@ -107,6 +107,8 @@ def prepare(identity, tier, runner, probe, names):
     try:
         for name in ('probe', 'scratch'):
             os.mkdir(f'{base}/{name}')
+        with open(base + '/mark', 'w') as file:
+            file.write(os.urandom(8).hex())
         short = identity[0] + tier[0]
         env = dict(os.environ, KERNEL_TEST_TIER=tier, KERNEL_TEST_BASE=base, KERNEL_TEST_PROBE=base + '/probe/probe',
                    KERNEL_TEST_BIN=f'{base}/aci-{os.getpid()}{short}', PYTHONDONTWRITEBYTECODE='1')

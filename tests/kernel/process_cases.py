@@ -37,9 +37,7 @@ class Processes(Case):
         self.assertTrue(left)
         for pid in left:
             os.kill(pid, signal.SIGKILL)
-            for child in processes('sleep 0.1'):
-                pass
-        self.assertTrue(wait_until(lambda: not processes(self.marker), 2))
+        self.assertTrue(self.gone())
 
     def test_everything_dies_with_a_killed_supervisor(self):
         process = self.started_agent(DAEMON.format('$0') + 'trap "" TERM HUP; sleep 100; : "$0"')
@@ -54,7 +52,8 @@ class Processes(Case):
         self.assertEqual(self.cgroups(), [])
 
     def test_everything_dies_with_a_killed_first_process(self):
-        process = self.started_agent(DAEMON.format('$0') + 'sleep 100; : "$0"')
+        process = self.started_agent(DAEMON.format('$0') + 'echo ready; sleep 100; : "$0"')
+        self.assertEqual(process.stdout.readline(), b'ready\n')
         _, _, init = self.runners()
         os.kill(init, signal.SIGKILL)
         run = self.finish(process, 10)
@@ -62,7 +61,8 @@ class Processes(Case):
         self.assertTrue(self.gone())
 
     def test_everything_dies_with_a_killed_gateway(self):
-        process = self.started_agent(DAEMON.format('$0') + 'sleep 100; : "$0"')
+        process = self.started_agent(DAEMON.format('$0') + 'echo ready; sleep 100; : "$0"')
+        self.assertEqual(process.stdout.readline(), b'ready\n')
         _, gateway, _ = self.runners()
         os.kill(gateway, signal.SIGKILL)
         run = self.finish(process, 10)

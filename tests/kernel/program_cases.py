@@ -21,7 +21,7 @@ FILES = {
     '.rustup/toolchains/text': 'cargo works',
     'sdk/go1/bin/go': '#!/bin/sh\ncat ${0%/bin/go}/pkg/tool/text',
     'sdk/go1/pkg/tool/text': 'go works',
-    'open/open': '#!/bin/sh\necho open works',
+    'open/anyone': '#!/bin/sh\necho anyone works',
     'in-home': '#!/bin/sh\necho in-home works',
 }
 LINKS = {'.local/bin/tool': '../share/pipx/venvs/tool/bin/tool',
@@ -92,7 +92,7 @@ class Programs(Case):
         write(self.checkout + '/node_modules/.bin/inside', '#!/bin/sh\necho inside works\n', 0o755)
         bad = [self.checkout + '/escape', '.', 'relative', '/', '/home', HOME, HOME + '/open', HOME + '/.ssh', '/tmp']
         path = ':'.join([*bad, self.checkout + '/node_modules/.bin', self.path])
-        run = self.shell(f'own; inside; (open; in-home) 2>/dev/null; grep -rls {CANARY} {HOME}; echo $PATH; true', path=path)
+        run = self.shell(f'own; inside; (anyone; in-home) 2>/dev/null; grep -rls {CANARY} {HOME}; echo $PATH; true', path=path)
         *said, inside_path = run.out.splitlines()
         self.assertEqual(said, ['own works', 'inside works'])
         self.assertEqual(inside_path.split(':')[:2],

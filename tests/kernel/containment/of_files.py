@@ -79,10 +79,11 @@ def racing_open():
                 os.rename(place + '/next', place + '/name')
     thread = threading.Thread(target=turn)
     thread.start()
-    # The control ends with its first success, however busy the machine is.
-    error, end = errno.ENOENT, time.monotonic() + (10 if control() else 0.2)
+    # However busy the machine is: the control ends with its first success, the probe not before its first refusal.
+    error, now = None, time.monotonic()
+    end, patience = now + (10 if control() else 0.2), now + 10
     try:
-        while time.monotonic() < end:
+        while time.monotonic() < end or (error is None and time.monotonic() < patience):
             try:
                 if read(place + '/name') != b'x':
                     return
@@ -91,7 +92,7 @@ def racing_open():
     finally:
         stop.append(1)
         thread.join()
-    fail(error)
+    fail(error or errno.ENOENT)
 
 
 def link_of_open():
