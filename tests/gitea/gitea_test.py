@@ -7,6 +7,7 @@ gitea_test.py START RUNNER SAMPLES [NAME...]
 START starts a Gitea on loopback in a directory of the test's.
 """
 import contextlib
+import fcntl
 import json
 import os
 import re
@@ -33,15 +34,30 @@ class Gitea:
 
     def __init__(self, start, directory):
         self.directory = directory
-        with socket.create_server(('127.0.0.1', 0)) as listener:
-            port = listener.getsockname()[1]
-        # Its output to a file: the service inherits it, and would hold a pipe open.
-        with open(directory + '.log', 'w') as log:
-            subprocess.run(['bash', start, directory, str(port)], check=True, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
-                           timeout=120)
+        for attempt in range(2):  # The port may be taken by another process in between.
+            if self.start(start):
+                break
+            with open(directory + '.log') as log:
+                print(log.read())
+            if attempt:
+                raise AssertionError('Gitea does not start')
+            shutil.rmtree(directory, ignore_errors=True)
         with open(directory + '/env') as file:
             words = dict(re.findall(r'(GITEA_\w+)=(\S+)', file.read()))
         self.url, self.token = words['GITEA_URL'], words['GITEA_TOKEN']
+
+    def start(self, script):
+        with socket.create_server(('127.0.0.1', 0)) as listener:
+            port = listener.getsockname()[1]
+        lock = os.path.expanduser('~/.cache/agentic-ci-gitea.lock')
+        os.makedirs(os.path.dirname(lock), exist_ok=True)
+        # One at a time: the first unpacks the program for all. Its output to a file: the service inherits it, and would hold
+        # a pipe open.
+        with open(self.directory + '.log', 'w') as log, open(lock, 'w') as locked:
+            fcntl.flock(locked, fcntl.LOCK_EX)
+            # From a directory that Gitea's own user may enter, wherever this checkout lies.
+            return subprocess.run(['bash', script, self.directory, str(port)], cwd='/', stdin=subprocess.DEVNULL, stdout=log,
+                                  stderr=log, timeout=120).returncode == 0
 
     def stop(self):
         """The file has the shell's process; the service is its child."""
