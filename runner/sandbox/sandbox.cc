@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include <map>
+#include <utility>
 
 #include "base/log.h"
 #include "base/privileges.h"
@@ -426,9 +427,11 @@ std::optional<Limit> Sandbox::ReachedLimit(int64_t more_bytes) {
   bool alive = init_pid_ >= 0;
   if (!alive || (!watch_memory && !watch_pids)) return std::nullopt;
   ProcessUsage used = Measure();
-  if (watch_memory && MemoryBytes(used, disk) + more_bytes > limits_.memory_bytes) {
-    return Limit::kMemory;
-  }
+  bool over = watch_memory && MemoryBytes(used, disk) + more_bytes > limits_.memory_bytes;
+  // Processes are read one after another. While they map what others have, a page counts as a whole
+  // here and as a half there: with shared memory, a second look has to see it too.
+  bool seen_before = std::exchange(seen_over_memory_, over);
+  if (over && (seen_before || used.shared_bytes == 0)) return Limit::kMemory;
   // The sandbox's first process is not the agent's. One less than all: a process that is refused a
   // child often ends for it.
   if (watch_pids && used.tasks >= limits_.pids) return Limit::kPids;

@@ -132,6 +132,7 @@ class Sandbox {
   SandboxLimits limits_;
   std::optional<ScratchDirectory> scratch_;
   DiskWatch disk_;
+  bool seen_over_memory_ = false;  // By the last look, where no cgroup counts.
   // Tier landlock: what the broker is to know, until Go().
   std::optional<BrokerSetup> broker_;
   AgentIds ids_;

@@ -6,7 +6,7 @@ import shutil
 import subprocess
 import sys
 
-from harness import FIXTURES, PLACE, ROOT, Case, only_as, processes, read, wait_until, write
+from harness import FIXTURES, PLACE, ROOT, Case, only_as, processes, read_process, wait_until, write
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE + '/containment')
@@ -75,8 +75,8 @@ class Containment(Case):
     def filter_of(self, tier):
         """The system-call filter of an agent that runs, in a file."""
         process = self.start(['sh', '-c', 'sleep 100; : "$0"', self.marker], options=['--isolation', tier])
-        filtered = lambda: [pid for pid in processes(self.marker) if '--isolation' not in read(f'/proc/{pid}/cmdline') and
-                            'Seccomp:\t2' in read(f'/proc/{pid}/status')]
+        filtered = lambda: [pid for pid in processes(self.marker) if self.marker in (line := read_process(pid, 'cmdline')) and
+                            '--isolation' not in line and 'Seccomp:\t2' in read_process(pid, 'status')]
         self.assertTrue(wait_until(filtered, 20))
         path = f'{self.dir}/filter-of-{tier}'
         try:

@@ -164,16 +164,16 @@ class ExitCodes(Case):
         for where in places:
             with self.subTest(where=where):
                 line = [PROBE, 'hold', where, '200']
-                run = self.run_agent(*line, options=['--memory', '128MiB'], code=125,
+                run = self.run_agent(*line, '50', options=['--memory', '128MiB'], code=125,
                                      checkout=os.path.dirname(PROBE))
                 self.limited(run, 'memory')
-                self.run_agent(*line, checkout=os.path.dirname(PROBE))
+                self.run_agent(*line, '0', checkout=os.path.dirname(PROBE))
 
     @only_as('root')
     def test_memory_limit_that_is_reached_while_the_agent_starts_is_125(self):
         self.feature('strace', shutil.which('strace'), 'what says that the agent started cannot be delayed')
         self.feature('root', ROOT, 'without a cgroup the kernel ends no process')
-        line, report = self.command([PROBE, 'hold', 'closed', '200'], options=['--memory', '128MiB'],
+        line, report = self.command([PROBE, 'hold', 'closed', '200', '50'], options=['--memory', '128MiB'],
                                     checkout=os.path.dirname(PROBE))
         slow = ['strace', '-f', '-qq', '-o', '/dev/null', '-e', 'inject=prctl:delay_enter=100000']
         process = subprocess.Popen(slow + line, env=dict(PLAIN_ENV, HOME=self.home), cwd=self.dir, stdin=subprocess.DEVNULL,
@@ -225,7 +225,7 @@ class ExitCodes(Case):
         self.assertIn('is polled', run([]))  # The control.
 
     def test_shared_memory_counts_once_however_many_processes_have_it(self):
-        self.run_agent(PROBE, 'hold', 'family', '40', options=['--memory', '128MiB'],
+        self.run_agent(PROBE, 'hold', 'family', '40', '2', options=['--memory', '128MiB'],
                        checkout=os.path.dirname(PROBE))
 
     def test_number_of_files_is_part_of_the_disk_limit(self):

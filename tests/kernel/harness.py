@@ -65,6 +65,14 @@ def write(path, text, mode=0o644):
     return path
 
 
+def read_process(pid, name):
+    """/proc/PID/NAME; nothing of a process that has ended."""
+    try:
+        return read(f'/proc/{pid}/{name}')
+    except OSError:
+        return ''
+
+
 def processes(match):
     """Pids whose name is the runner copy's, or whose command line holds `match`."""
     found = []

@@ -401,8 +401,8 @@ size_t FillSockets(int family, bool close_writer) {
   return filled;
 }
 
-// Holds `megabytes` where a sum over processes' own memory does not see them.
-int Hold(const std::string& where, size_t megabytes) {
+// Holds `megabytes` for `seconds` where a sum over processes' own memory does not see them.
+int Hold(const std::string& where, size_t megabytes, unsigned seconds) {
   size_t bytes = megabytes << 20;
   if (where == "shared" || where == "family") {
     void* memory =
@@ -431,7 +431,7 @@ int Hold(const std::string& where, size_t megabytes) {
       filled += more;
     }
   }
-  ::sleep(2);
+  ::sleep(seconds);
   return 0;
 }
 
@@ -476,7 +476,10 @@ int main(int argc, char** argv) {
   if (what == "network" && argc > 4)
     return Network(std::atoi(argv[2]), argv[3], argv[4], argc > 5), 0;
   if (what == "allocate" && argc > 2) return Allocate(static_cast<size_t>(std::atoi(argv[2])));
-  if (what == "hold" && argc > 3) return Hold(argv[2], static_cast<size_t>(std::atoi(argv[3])));
+  if (what == "hold" && argc > 4) {
+    return Hold(argv[2], static_cast<size_t>(std::atoi(argv[3])),
+                static_cast<unsigned>(std::atoi(argv[4])));
+  }
   if (what == "processors") {
     cpu_set_t all;
     std::memset(&all, 0xff, sizeof all);
