@@ -2,6 +2,7 @@
 """The checks of tools/check, in order. One line each; the output of one that fails."""
 import argparse
 import concurrent.futures
+import contextlib
 import json
 import os
 import pathlib
@@ -17,10 +18,12 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 BUILD = ROOT / 'build'
 # Suites mostly wait for processes they started: more at once than there are processors.
 SUITES_AT_ONCE = 3
-LONGEST = ('kernels', 'kernel', 'faults', 'ecosystems', 'gateway_process')
+LONGEST = ('kernels', 'kernel', 'forge_delivery', 'gitea', 'session', 'faults', 'ecosystems', 'gateway_process')
 # A variable: features and suites whose skips are failures; `all` names every one.
 REQUIRE = 'AGENTIC_CI_TESTS_REQUIRE'
 OUTPUT_LINES_MAX = 60  # Of a failure; the whole is in build/check.log.
+FAILURES_SHOWN_MAX = 10
+FAILURE = re.compile(r'\s*(FAIL|ERROR|not ok )|.*: FAILED')
 
 
 class Tally:
@@ -42,10 +45,7 @@ class Tally:
         if skipped:
             self.skipped.append(f'{name}: {skipped}')
         if failed:
-            lines = output.rstrip().splitlines()
-            if len(lines) > OUTPUT_LINES_MAX:
-                lines = [f'... ({BUILD.name}/check.log has the rest)'] + lines[-OUTPUT_LINES_MAX:]
-            print('\n'.join(lines))
+            print('\n'.join(excerpt(output.rstrip().splitlines())))
         word = 'FAILED' if failed else 'skipped' if skipped and not passed else 'ok'
         print(f'{word} {name} ({seconds:.1f}s)', flush=True)
         return not failed
@@ -57,6 +57,18 @@ class Tally:
         failed = run.returncode != 0
         return self.report(name, time.monotonic() - start, run.stdout.decode(errors='replace'),
                            not failed, failed)
+
+
+def excerpt(lines):
+    """Of the output of a failure: its end, and before it what follows each line that says that something failed."""
+    if len(lines) <= OUTPUT_LINES_MAX:
+        return lines
+    end = len(lines) - OUTPUT_LINES_MAX // 3
+    failures = [at for at, line in enumerate(lines[:end]) if FAILURE.match(line)][:FAILURES_SHOWN_MAX]
+    shown = {at for first in failures for at in range(first, min(first + OUTPUT_LINES_MAX // 3, end))}
+    if not shown:
+        end = len(lines) - OUTPUT_LINES_MAX
+    return [*(lines[at] for at in sorted(shown)), f'... ({BUILD.name}/check.log has the rest)', *lines[end:]]
 
 
 def skip_reasons(output):
@@ -105,9 +117,11 @@ def count_cases(output, succeeded):
 
 
 def list_tests(directory, pattern):
+    """What ctest lists: each test's name and its RESOURCE_LOCKs, which a ctest of its own cannot know to be taken."""
     listed = subprocess.run(['ctest', '--test-dir', directory, '--show-only=json-v1', '-R', pattern],
                             capture_output=True, check=True).stdout
-    return [test['name'] for test in json.loads(listed)['tests']]
+    return {test['name']: next((entry['value'] for entry in test.get('properties', []) if entry['name'] == 'RESOURCE_LOCK'), [])
+            for test in json.loads(listed)['tests']}
 
 
 def run_test(tally, directory, name, prefix=''):
@@ -137,11 +151,20 @@ def run_test(tally, directory, name, prefix=''):
                         f'{skipped} cases{": " + why if why else ""}' if skipped else None)
 
 
-def run_tests(tally, directory, names, prefix=''):
+def run_tests(tally, directory, tests, prefix=''):
+    """Runs `tests`, as list_tests() gives them."""
+    locks = {lock: threading.Lock() for wanted in tests.values() for lock in wanted}
+
+    def run(name):
+        with contextlib.ExitStack() as held:
+            for lock in sorted(tests[name]):
+                held.enter_context(locks[lock])
+            run_test(tally, directory, name, prefix)
+
     # The longest first, then what crosses processes.
-    ordered = sorted(names, key=lambda name: (name not in LONGEST, name.startswith('unit_')))
+    ordered = sorted(tests, key=lambda name: (name not in LONGEST, name.startswith('unit_')))
     with concurrent.futures.ThreadPoolExecutor(SUITES_AT_ONCE) as pool:
-        for done in [pool.submit(run_test, tally, directory, name, prefix) for name in ordered]:
+        for done in [pool.submit(run, name) for name in ordered]:
             done.result()
 
 
@@ -154,9 +177,11 @@ def build(tally, preset, targets=(), runner=()):
     return tally.command(f'build {preset}', *runner, 'cmake', '--build', '--preset', preset, '-j', '2', *chosen)
 
 
-def build_sanitized(tally, units):
-    """While suites wait for processes, and only then."""
-    return configure(tally, 'sanitize') and build(tally, 'sanitize', units, ('nice', '-n', '19'))
+def compile_more(tally, units, every):
+    """While suites wait for processes, and only then: files by themselves, and the sanitized build."""
+    nice = ('nice', '-n', '19')
+    tally.command('alone', *nice, 'tools/alone', *(['--all'] if every else []))
+    return configure(tally, 'sanitize') and build(tally, 'sanitize', units, nice)
 
 
 def sources():
@@ -204,7 +229,7 @@ def check(tally, arguments):
         tally.skipped.append('everything but unit tests: --fast')
         return
     with concurrent.futures.ThreadPoolExecutor(1) as pool:
-        sanitized = pool.submit(build_sanitized, tally, units)
+        sanitized = pool.submit(compile_more, tally, units, arguments.alone)
         run_tests(tally, BUILD / 'release', list_tests(BUILD / 'release', '.'))
     if sanitized.result():
         run_tests(tally, BUILD / 'sanitize', list_tests(BUILD / 'sanitize', '^unit_'), 'sanitize ')
@@ -214,6 +239,7 @@ def main():
     parser = argparse.ArgumentParser(prog='tools/check')
     parser.add_argument('--fast', action='store_true', help='format, layers, rules and unit tests')
     parser.add_argument('--kernels', action='store_true', help='boot every kernel of tests/kernels, not only the first')
+    parser.add_argument('--alone', action='store_true', help='compile every file by itself, not only what changed lately')
     parser.add_argument('--update', action='store_true', help='rewrite what is generated, then check')
     arguments = parser.parse_args()
     BUILD.mkdir(exist_ok=True)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which pattern means all that another one means: what comparing policies rests on.
+// Whether one pattern matches everything that another matches: the basis for comparing policies.
 #pragma once
 
 #include <string_view>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `agentic-ci policy diff`: what a change of policy opens and closes.
+// `agentic-ci policy diff`: what a change to a policy opens and closes.
 #pragma once
 
 #include <string>
@@ -15,12 +15,12 @@ namespace advise {
 struct Difference {
   std::string subject;                // "api.example.com:443", "/opt", "landlock".
   std::string what;                   // "GET /x", "may be written", ...
-  std::vector<std::string> binaries;  // Whose connections it is about; empty: not about programs.
+  std::vector<std::string> binaries;  // Whose connections it concerns; empty: no program's.
   codec::Position at;                 // In the file that says it.
-  std::vector<std::string> secrets;   // Credentials bound to a host that it is about.
+  std::vector<std::string> secrets;   // Credentials bound to a host it concerns.
 };
 
-// A credential and a program that may use it after the change alone.
+// A credential and a program that may use it only after the change.
 struct CredentialReach {
   std::string name;
   std::string host;
@@ -30,8 +30,8 @@ struct CredentialReach {
 };
 
 struct PolicyDifference {
-  std::vector<Difference> opens;    // Possible after the change alone.
-  std::vector<Difference> closes;   // Possible before it alone; places are in the old file.
+  std::vector<Difference> opens;    // Possible only after the change.
+  std::vector<Difference> closes;   // Possible only before it; places are in the old file.
   std::vector<Difference> changes;  // Differs, and is neither; or cannot be compared.
   std::vector<CredentialReach> reaches;
   std::string live_refusal;  // Why a running sandbox cannot take the change; empty: it can.

@@ -27,7 +27,7 @@ struct Question {
   codec::HttpFields
       fields;  // Of the request, where a decision looks at them: Accept, Content-Type.
   // The calling executable, then its ancestors. Empty: the first program that a policy for this
-  // host and port names, since nobody asked about programs.
+  // host and port names, since the question named no program.
   std::vector<std::string> binaries;
   std::vector<std::string> cmdline;
   // What the name resolves to; nothing: unknown, and not judged. An address stands for itself.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A policy as a list of what it grants, which is what two policies can be compared by.
+// A policy as a list of what it grants, so that two policies can be compared.
 #pragma once
 
 #include <cstdint>

@@ -129,7 +129,7 @@ Nearest FindNearestRule(const policy::Route& route, const Wanted& wanted) {
 Nearest FindNearestEndpoint(const policy::CompiledPolicy& policy, const policy::Route& route) {
   Nearest nearest;
   size_t best = 1;
-  bool literal = policy::ParseAddress(route.host()).has_value();  // Its parts are no labels.
+  bool literal = policy::ParseAddress(route.host()).has_value();  // Its parts are not DNS labels.
   for (const policy::NetworkPolicy& network : policy.source().network) {
     for (const policy::Endpoint& endpoint : network.endpoints) {
       size_t score = literal ? 0 : SharedLabels(endpoint.host, route.host());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// After a refusal: what in the policy came closest to allowing it, for people and agents who wonder
-// what to ask for. Walks over all rules; never asked on the way of a request that passes.
+// After a refusal: the rule that came closest to allowing the request, for people and agents who
+// wonder what to ask for. Walks over all rules, so it is never used for requests that pass.
 #pragma once
 
 #include <span>

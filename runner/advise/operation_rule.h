@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rules that would allow just what a request asked for behind its method and path.
+// The rules that would allow exactly the operation in a request's body.
 #pragma once
 
 #include <optional>
@@ -22,8 +22,8 @@ struct EndpointAddition {
 std::string RuleList(const std::vector<std::string>& rules);
 
 // Of a request or message that the endpoint's protocol judges (Denial::protocol). A query that came
-// as a hash is let pass by the hash alone, whatever it does. Nothing where no rule would say just
-// that: a name that is no plain word, or a pattern.
+// as a hash is let pass by the hash alone, whatever it does. Nothing where no rule would say
+// exactly that: for a name that is not a plain word, or is a pattern.
 std::optional<EndpointAddition> AdditionFor(const Denial& denial);
 
 }  // namespace advise

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rules in words, for people who compare policies.
+// Rules as text, for people who compare policies.
 #pragma once
 
 #include <string>

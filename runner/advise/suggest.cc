@@ -10,6 +10,7 @@
 
 #include "advise/suggestion.h"
 #include "base/join.h"
+#include "codec/text/neutral.h"
 #include "policy/decide/compiled.h"
 #include "policy/model/host_pattern.h"
 
@@ -47,6 +48,23 @@ int Width(std::string_view line) {
   return line.empty() ? 0 : 1;
 }
 
+std::string Times(int64_t count, const char* one, const char* many) {
+  return count == 1 ? one : std::to_string(count) + " " + many;
+}
+
+constexpr size_t kProgramsShown = 5;
+constexpr size_t kAncestorsShown = 3;
+constexpr size_t kProgramBytesMax = 200;
+
+std::string DescribeProgram(const Denial& denial) {
+  if (denial.binary.empty()) return "an unknown program";
+  std::string text = codec::NeutralLine(denial.binary, kProgramBytesMax);
+  for (size_t i = 0; i < std::min(denial.ancestors.size(), kAncestorsShown); ++i) {
+    text += (i == 0 ? " (from " : ", ") + codec::NeutralLine(denial.ancestors[i], kProgramBytesMax);
+  }
+  return denial.ancestors.empty() ? text : text + ")";
+}
+
 std::string BracketedHost(const std::string& host) {
   return host.find(':') == std::string::npos ? host : "[" + host + "]";
 }
@@ -69,10 +87,31 @@ std::vector<Denial> WithoutNames(const std::vector<Denial>& denials) {
   return attempts;
 }
 
+std::string DescribeOrigin(const std::vector<Denial>& denials) {
+  std::map<std::string, int64_t> programs;
+  int64_t count = 0;
+  int64_t runs = 1;
+  for (const Denial& denial : denials) {
+    programs[DescribeProgram(denial)] += denial.count;
+    count += denial.count;
+    runs = std::max(runs, denial.runs);
+  }
+  std::vector<std::pair<std::string, int64_t>> most(programs.begin(), programs.end());
+  std::stable_sort(most.begin(), most.end(),
+                   [](const auto& a, const auto& b) { return a.second > b.second; });
+  std::string text = "refused " + Times(count, "once", "times");
+  if (runs > 1) text += " in " + std::to_string(runs) + " runs";
+  for (size_t i = 0; i < std::min(most.size(), kProgramsShown); ++i) {
+    text += (i == 0 ? ": " : "; ") + most[i].first;
+    if (most.size() > 1) text += ", " + Times(most[i].second, "once", "times");
+  }
+  return most.size() > kProgramsShown ? text + "; and others" : text;
+}
+
 std::string SuggestLine(const Denial& denial) {
   if (denial.method == kNameAsked) return SuggestLine(AsConnection(denial));
   std::string host = policy::CanonicalHost(denial.host);
-  if (denial.host.ends_with('.') || IsHopeless(host) || denial.port == 0) return {};
+  if (denial.host.ends_with('.') || MustNotBeSuggested(host) || denial.port == 0) return {};
   if (!denial.operations.empty()) {
     std::optional<EndpointAddition> addition = AdditionFor(denial);
     return addition ? AdditionLine(*addition) : std::string();
@@ -134,7 +173,7 @@ std::string SuggestPolicy(const std::vector<Denial>& denials) {
     }
   }
   std::string out =
-      "# Policies that would allow exactly what this run was refused. Review before you\n# "
+      "# Policies that would allow exactly what was refused. Review before you\n# "
       "paste. " +
       std::string(kSuggestionWarning) + "\n";
   if (!lines.empty()) out += "# In a file with 'endpoints:', use these lines instead:\n";

@@ -21,12 +21,18 @@ struct Denial {
   std::string protocol = {};
   std::vector<policy::Operation> operations = {};  // What it carried.
   std::vector<std::string> ancestors = {};  // Of `binary`, nearest first, as far as they are known.
+  int64_t count = 1;                        // How often it was refused,
+  int64_t runs = 1;                         // and in how many runs.
 
   friend bool operator==(const Denial&, const Denial&) = default;
 };
 
 // How the records call the refusal of a name (Denial::method): no connection came of it.
 inline constexpr char kNameAsked[] = "DNS";
+
+// Who asked, and how often, for a comment: "refused 3 times in 2 runs: /usr/bin/curl (from
+// /bin/sh)". The programs that asked most often; one line, whatever they are called.
+std::string DescribeOrigin(const std::vector<Denial>& denials);
 
 // For a comment beside suggestions, wherever they are shown.
 inline constexpr char kSuggestionWarning[] =

@@ -10,6 +10,7 @@
 #include "advise/patched_text.h"
 #include "advise/suggestion.h"
 #include "base/ascii.h"
+#include "base/join.h"
 #include "codec/data/yaml.h"
 #include "codec/glob/glob.h"
 #include "codec/text/neutral.h"
@@ -65,7 +66,7 @@ policy::Verdict DecideCarried(const policy::Route& route, const policy::HttpRequ
 // What the gateway would say to the attempt.
 struct Judgement {
   policy::Decision decision;
-  // Of a refusal that is no deny rule's: the endpoint that had the last word, if one did.
+  // For a refusal that did not come from a deny rule: the endpoint that decided, if one did.
   std::optional<policy::Endpoint> endpoint;
 };
 
@@ -273,14 +274,14 @@ class Patcher {
     for (const Denial& denial : wide_first) {
       if (!denial.operations.empty() || IsAllowed(parsed_.policy, denial)) continue;
       std::string line = SuggestLine(denial);
-      if (line.empty() || Widen(line, denial)) continue;
-      (void)Try({"- \"" + line + "\"  # " + PlainMethod(denial)}, {denial});
+      if (line.empty() || Widen(line, denial, OriginAt(denial, open))) continue;
+      (void)Try({"- \"" + line + "\"  # " + OriginAt(denial, open)}, {denial});
     }
   }
 
   // Two lines for one host and port would say less than one: where the file has one with less
   // access, `line` takes its place.
-  bool Widen(const std::string& line, const Denial& denial) {
+  bool Widen(const std::string& line, const Denial& denial, const std::string& origin) {
     std::string place = line.substr(0, line.rfind(':') + 1);
     for (size_t i = 0; i < text_.size(); ++i) {
       size_t dash = text_[i].find_first_not_of(' ');
@@ -289,8 +290,8 @@ class Patcher {
       std::erase_if(entry, [](char c) { return c == '"' || c == '\''; });
       if (entry != place + "read-only" && entry != place + "read-write") continue;
       PatchedText candidate = text_;
-      candidate.Replace(i, text_[i].substr(0, dash) + "- \"" + line + "\"  # " +
-                               PlainMethod(denial) + ". " + kSuggestionWarning);
+      candidate.Replace(i, text_[i].substr(0, dash) + "- \"" + line + "\"  # " + origin + ". " +
+                               kSuggestionWarning);
       Result<policy::ParsedPolicy> parsed = policy::ParsePolicy(candidate.Text(), context_);
       if (!parsed.ok() || !IsAllowed(parsed.value().policy, denial)) continue;
       text_ = std::move(candidate);
@@ -306,8 +307,16 @@ class Patcher {
     return line.ends_with(":read-write") ? 1 : 0;
   }
 
-  static std::string PlainMethod(const Denial& denial) {
-    return denial.method.empty() ? "a connection was refused" : denial.method + " was refused";
+  // Of the line for the host and port of `denial`: the methods, and who asked.
+  static std::string OriginAt(const Denial& denial, const std::vector<Denial>& open) {
+    std::set<std::string> methods;
+    std::vector<Denial> there;
+    for (const Denial& one : open) {
+      if (one.host != denial.host || one.port != denial.port || !one.operations.empty()) continue;
+      methods.insert(one.method.empty() ? "a connection" : one.method);
+      there.push_back(one);
+    }
+    return Join({methods.begin(), methods.end()}) + ": " + DescribeOrigin(there);
   }
 
   // The full form: one policy per suggestion, each of what an addition helps.

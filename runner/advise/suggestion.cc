@@ -14,7 +14,7 @@
 namespace advise {
 namespace {
 
-constexpr size_t kDenialsMax = 200;    // More is no suggestion but noise.
+constexpr size_t kDenialsMax = 200;    // More would be noise.
 constexpr size_t kTextBytesMax = 512;  // Of a host, path or binary in the file.
 
 // A path as a pattern that matches just this path.
@@ -116,6 +116,7 @@ std::optional<Suggestion> SuggestionFor(const Denial& denial, const std::string&
   // A message comes behind a handshake.
   if (denial.protocol == "websocket") suggestion.requests.insert({"GET", path});
   if (!denial.binary.empty()) suggestion.binaries.insert(denial.binary);
+  suggestion.origin = {denial};
   return suggestion;
 }
 
@@ -139,8 +140,8 @@ std::string RequestRule(const std::string& method, const std::string& path) {
   return "{method: '" + method + "', path: '" + EscapePattern(path) + "'}";
 }
 
-bool IsHopeless(std::string_view host) {
-  // Metadata services by name, and the gateway itself, which is no place to go on to.
+bool MustNotBeSuggested(std::string_view host) {
+  // Metadata services by name, and the gateway itself, which is not a destination.
   static constexpr std::string_view kNever[] = {"localhost",
                                                 "metadata",
                                                 "metadata.google.internal",
@@ -165,7 +166,8 @@ std::vector<Suggestion> CollectSuggestions(const std::vector<Denial>& denials) {
     std::string host = policy::CanonicalHost(denial.host);
     bool plain =
         IsPlain(host) && IsPlain(denial.method) && IsPlain(denial.path) && IsPlain(denial.binary);
-    if (denial.host.ends_with('.') || IsHopeless(host) || denial.port == 0 || !plain) continue;
+    if (denial.host.ends_with('.') || MustNotBeSuggested(host) || denial.port == 0 || !plain)
+      continue;
     std::optional<Suggestion> one = SuggestionFor(denial, host);
     if (!one) continue;
     if (++taken > kDenialsMax) break;
@@ -177,6 +179,7 @@ std::vector<Suggestion> CollectSuggestions(const std::vector<Denial>& denials) {
     suggestion.requests.merge(one->requests);
     AddOnce(one->addition.rules, &suggestion.addition.rules);
     AddOnce(one->addition.queries, &suggestion.addition.queries);
+    suggestion.origin.push_back(denial);
   }
   std::vector<Suggestion> suggestions;
   for (auto& [place, suggestion] : wanted) {
@@ -188,6 +191,7 @@ std::vector<Suggestion> CollectSuggestions(const std::vector<Denial>& denials) {
       suggestions.push_back(std::move(suggestion));
     } else {
       known->binaries.merge(suggestion.binaries);
+      known->origin.insert(known->origin.end(), suggestion.origin.begin(), suggestion.origin.end());
     }
   }
   return suggestions;
@@ -202,7 +206,8 @@ std::string FreeKey(const Suggestion& suggestion, const std::set<std::string>& t
 
 std::vector<std::string> SuggestionLines(const std::string& key, const Suggestion& suggestion,
                                          const SharedTraits& traits) {
-  std::vector<std::string> lines = {key + ":",
+  std::vector<std::string> lines = {"# It was " + DescribeOrigin(suggestion.origin) + ".",
+                                    key + ":",
                                     "  endpoints:", "    - host: '" + suggestion.host + "'",
                                     "      port: " + std::to_string(suggestion.port)};
   std::optional<policy::Address> address = policy::ParseAddress(suggestion.host);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Denials of one place and program, put together: what a suggestion is written from.
+// The denials for one destination and program, combined: the input for a suggestion.
 #pragma once
 
 #include <cstdint>
@@ -25,6 +25,7 @@ struct Suggestion {
   std::string path;
   EndpointAddition addition;
   std::set<std::string> binaries;
+  std::vector<Denial> origin;  // What it was made of.
 };
 
 // Text of a denial that cannot break out of quotes in a line of YAML.
@@ -32,8 +33,9 @@ bool IsPlain(std::string_view text);
 // "{method: 'GET', path: '/a'}", the path a pattern that matches just this. Both are plain.
 std::string RequestRule(const std::string& method, const std::string& path);
 
-// What no policy opens, or what nobody should be led to open by a suggestion. `host` is canonical.
-bool IsHopeless(std::string_view host);
+// Hosts that no policy can open, and hosts that a suggestion must not lead people to open. `host`
+// is canonical.
+bool MustNotBeSuggested(std::string_view host);
 
 // By place and program; programs that were refused the same are one suggestion. Without what no
 // policy opens, and without text that could break out of a line of YAML; at most 200 denials.

@@ -34,7 +34,10 @@ bool Contains(std::string_view text, std::string_view part) {
 // The whole run of one table. Rows fail into report_; an Error is about the table itself.
 class TableRun {
  public:
-  explicit TableRun(const std::string& path) : path_(path) { context_.file = path; }
+  TableRun(const std::string& path, const policy::ModelHosts& model_hosts) : path_(path) {
+    context_.file = path;
+    context_.model_hosts = model_hosts;
+  }
 
   Result<TableReport> Run(const YamlNode& root) {
     YamlFields fields =
@@ -187,7 +190,8 @@ class TableRun {
     ++report_.cases;
     Result<Explanation> asked = Explain(policy ? *policy : *shared_, question);
     if (!asked.ok()) {
-      // What is no request at all never gets out; a row must say so, or a slip of the pen passes.
+      // A malformed request never gets out; a row must expect that explicitly, or a typo would pass
+      // as a refusal.
       bool meant = expect == "deny" && by == "malformed";
       std::string remedy = "; if that is intended, write 'expect: deny, by: malformed'";
       if (!meant) Fail(row.at(), label, question.url, asked.error().what + remedy);
@@ -282,12 +286,12 @@ class TableRun {
 
 }  // namespace
 
-Result<TableReport> RunPolicyTable(const std::string& path) {
+Result<TableReport> RunPolicyTable(const std::string& path, const policy::ModelHosts& model_hosts) {
   std::string bytes = TRY(sys::ReadFile(path, kTableBytesMax).Context("reading the table"));
   codec::YamlLimits limits;
   limits.bytes_max = kTableBytesMax;
   YamlNode root = TRY(codec::ParseYaml(bytes, path, limits));
-  return TableRun(path).Run(root);
+  return TableRun(path, model_hosts).Run(root);
 }
 
 }  // namespace advise

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tables of cases: `agentic-ci policy test FILE...`. A table says what a policy must allow and
-// refuse, so that a change of the policy that changes an answer is noticed.
+// refuse, so that a change in behaviour is noticed.
 //
 //   about: One repository may be read, and nothing be written.
 //   policy: ../../policies/read-only-github.yml    # Or the policy itself, as a mapping; or
@@ -10,7 +10,7 @@
 //       expect: allow                                         # allow, deny or audit.
 //       binary: /usr/bin/git       # Or a list: the program, then its ancestors.
 //       by: github                 # The policy's name, or a part of the reason. `malformed`
-//                                  # where the request is none: no gateway would take it.
+//                                  # for a malformed request, which no gateway accepts.
 //       body: '{"query": "{x}"}'   # What a GraphQL, JSON-RPC or MCP request carries; with
 //                                  # `request: WEBSOCKET_TEXT wss://host/path` the message.
 //       fields: ["Accept: text/event-stream"]   # Of the request.
@@ -25,6 +25,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "policy/load/parse.h"
 
 namespace advise {
 
@@ -35,7 +36,9 @@ struct TableReport {
 };
 
 // Runs the table in the file `path`; a policy it names by path is relative to it. Fails with
-// kNotFound for a missing file and kInvalid for one that is no table; a failing case is no Error.
-Result<TableReport> RunPolicyTable(const std::string& path);
+// kNotFound for a missing file and kInvalid for one that is not a table; a failing case is not an
+// Error. `model_hosts` for `context: {agent: ...}`.
+Result<TableReport> RunPolicyTable(const std::string& path,
+                                   const policy::ModelHosts& model_hosts = {});
 
 }  // namespace advise

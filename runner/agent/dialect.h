@@ -20,10 +20,25 @@ class Dialect {
   virtual AgentSummary Finish(int exit_status) = 0;
 };
 
+// The dialects by name: "plain", and that of each agent that has one.
+std::vector<std::string_view> StreamNames();
+// The plain one for an unknown name.
+std::unique_ptr<Dialect> MakeDialect(std::string_view stream);
+
 // Passes lines through; exit status 0 is success.
 std::unique_ptr<Dialect> MakePlainDialect();
 // Claude Code's `--output-format stream-json` (2.1).
 std::unique_ptr<Dialect> MakeClaudeDialect();
+// `codex exec --json` (0.169).
+std::unique_ptr<Dialect> MakeCodexDialect();
+// `gemini -o stream-json` (0.61).
+std::unique_ptr<Dialect> MakeGeminiDialect();
+// `opencode run --format json` (1.18).
+std::unique_ptr<Dialect> MakeOpencodeDialect();
+// `pi --mode json` (0.73).
+std::unique_ptr<Dialect> MakePiDialect();
+// `copilot --output-format json` (1.0).
+std::unique_ptr<Dialect> MakeCopilotDialect();
 
 // One log entry from text an agent wrote.
 std::string LogEntry(std::string_view text);

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/harness.h"
 
-#include <array>
+#include <algorithm>
 
-#include "codec/text/nearest.h"
+#include "base/ascii.h"
 
 namespace agent {
 namespace {
-
-constexpr std::array<std::string_view, 2> kNames = {"claude-code", "command"};
 
 Result<AgentPlan> PlanCommand(const AgentRequest& request) {
   if (request.command.empty()) {
@@ -31,66 +29,160 @@ constexpr std::string_view kFindingsInstruction =
     "be replaced by\"}]}. Only message is required; severity is error, warning or note; paths are "
     "relative to the working directory; lines are those of the files before your changes.";
 
-// `claude --help` (2.1.197): -p reads the prompt from standard input when none is on the command
-// line; stream-json needs --verbose.
-Result<AgentPlan> PlanClaude(const AgentRequest& request) {
-  if (request.prompt.empty()) {
-    return Error{Code::kUsage, "claude-code needs a task", "--prompt TEXT or --prompt-file FILE"};
+// The value of a variable; empty when it is not there.
+std::string ValueOf(const Pairs& environment, const std::string& name) {
+  std::string value;
+  for (const auto& [known, text] : environment) {
+    if (known == name) value = text;
   }
-  if (!request.has_key) {
-    return Error{Code::kSetup, "claude-code needs a credential",
-                 "--secret ANTHROPIC_API_KEY@api.anthropic.com"};
+  return value;
+}
+
+// Models and addresses stand in arguments, in JSON and in TOML: what would end a text there is
+// part of neither.
+bool IsPlainWord(std::string_view text) {
+  return std::all_of(text.begin(), text.end(),
+                     [](char c) { return c > ' ' && c < 0x7f && c != '"' && c != '\\'; });
+}
+
+// A project or a region is part of a host name or of a path.
+bool IsPathWord(std::string_view text) {
+  return std::all_of(text.begin(), text.end(), [](char c) {
+    return ascii::IsAlpha(c) || ascii::IsDigit(c) || c == '-' || c == '_';
+  });
+}
+
+Error NoCredential(const AgentDescription& agent) {
+  std::string providers;
+  for (const ModelAccess& access : agent.models) {
+    providers += (providers.empty() ? "--provider " : " or ") + access.provider;
   }
-  AgentPlan plan;
-  plan.argv = {request.executable.empty() ? ProgramOf(request.name) : request.executable, "-p",
-               "--output-format", "stream-json", "--verbose",
-               // The sandbox is what holds it; its own questions have nobody to answer them.
-               "--dangerously-skip-permissions", "--append-system-prompt",
-               std::string(kFindingsInstruction)};
-  if (!request.model.empty()) {
-    plan.argv.push_back("--model");
-    plan.argv.push_back(request.model);
+  return {Code::kSetup, agent.name + " needs a credential for its model", providers};
+}
+
+Result<Words> WordsOf(const AgentDescription& agent, const ModelAccess& access,
+                      const AgentRequest& request) {
+  std::string model = request.model.empty() ? access.model : request.model;
+  if (model.empty() && access.model_required) {
+    return Error{Code::kUsage, agent.name + " needs a model from " + access.provider,
+                 "--model NAME"};
   }
-  plan.argv.insert(plan.argv.end(), request.command.begin(), request.command.end());
-  plan.env = {
-      // Stops the telemetry that would carry the key to api.anthropic.com whatever the base URL is.
-      {"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"},
-      {"DISABLE_AUTOUPDATER", "1"},
-      {"DISABLE_TELEMETRY", "1"},
-      {"DISABLE_ERROR_REPORTING", "1"},
-      // Without it --dangerously-skip-permissions is refused for uid 0.
-      {"IS_SANDBOX", "1"},
+  Words needed;
+  for (const std::string& name : access.needs) {
+    std::string value = ValueOf(request.environment, name);
+    if (value.empty()) {
+      return Error{Code::kSetup,
+                   agent.name + " needs " + name + " for its model at " + access.provider,
+                   "export " + name + "=..."};
+    }
+    if (!IsPathWord(value)) {
+      return Error{Code::kSetup, name + " is not a valid name", "export " + name + "=..."};
+    }
+    needed.emplace_back(name, std::move(value));
+  }
+  std::string base_url = ValueOf(request.environment, access.base_url_from);
+  if (base_url.empty()) base_url = Expand(access.base_url, needed);
+  while (base_url.ends_with('/')) base_url.pop_back();
+  if (base_url.empty() && !access.base_url_from.empty()) {
+    return Error{
+        Code::kSetup,
+        agent.name + " needs an address for its model: " + access.base_url_from + " is not set",
+        "export " + access.base_url_from + "=https://..."};
+  }
+  if (!IsPlainWord(model)) {
+    return Error{Code::kUsage, "'" + model + "' is not a valid name of a model", "--model NAME"};
+  }
+  if (!IsPlainWord(base_url)) {
+    return Error{Code::kSetup, access.base_url_from + " is not a valid URL",
+                 "export " + access.base_url_from + "=https://..."};
+  }
+  const auto has_value = [&](const std::string& name) {
+    return !ValueOf(request.environment, name).empty();
   };
-  plan.stdin_text = request.prompt;
-  plan.streams_json = true;
-  plan.model_hosts = {"api.anthropic.com"};
-  return plan;
+  const auto key = std::find_if(access.keys.begin(), access.keys.end(), has_value);
+  const std::string key_name = key != access.keys.end() ? *key : access.keys.front();
+  Words words{{"findings", std::string(kFindingsInstruction)},
+              {"key", ValueOf(request.environment, key_name)},
+              {"key_name", key_name},
+              {"base_url", base_url + Expand(access.base_path, needed)},
+              {"model", model},
+              {"api", access.api}};
+  words.insert(words.end(), needed.begin(), needed.end());
+  return words;
 }
 
 }  // namespace
 
+Result<AgentPlan> PlanAgent(const AgentDescription& agent, const AgentRequest& request) {
+  if (request.prompt.empty()) {
+    return Error{Code::kUsage, agent.name + " needs a task", "--prompt TEXT or --prompt-file FILE"};
+  }
+  Words words{{"findings", std::string(kFindingsInstruction)}, {"model", request.model}};
+  const ModelAccess* access = ChooseAccess(agent, request.providers, request.environment);
+  if (access == nullptr && !agent.models.empty()) return NoCredential(agent);
+  if (access != nullptr) words = TRY(WordsOf(agent, *access, request));
+  AgentPlan plan;
+  plan.stream = agent.stream;
+  plan.model = Expand("${model}", words);
+  plan.argv.push_back(request.executable.empty() ? agent.program : request.executable);
+  for (const std::string& text : agent.arguments) plan.argv.push_back(Expand(text, words));
+  if (!plan.model.empty()) {
+    for (const std::string& text : agent.model_arguments) plan.argv.push_back(Expand(text, words));
+  }
+  plan.argv.insert(plan.argv.end(), request.command.begin(), request.command.end());
+  for (const auto& [name, text] : agent.environment) {
+    plan.env.emplace_back(name, Expand(text, words));
+  }
+  for (const auto& [path, text] : agent.files) {
+    plan.home_files.emplace_back(path, Expand(text, words));
+  }
+  if (access != nullptr) {
+    for (const auto& [name, text] : access->environment) {
+      plan.env.emplace_back(name, Expand(text, words));
+    }
+  }
+  if (agent.prompt_argument) {
+    plan.argv.push_back(request.prompt);
+  } else {
+    plan.stdin_text = request.prompt;
+  }
+  return plan;
+}
+
 Result<AgentPlan> PlanAgent(const AgentRequest& request) {
   if (request.name == "command") return PlanCommand(request);
-  if (request.name == "claude-code") return PlanClaude(request);
-  const std::string nearest = codec::NearestName(request.name, {kNames.begin(), kNames.end()});
-  return Error{Code::kUsage, "unknown agent \"" + request.name + "\"",
-               "--agent " + (nearest.empty() ? std::string(kNames[0]) : nearest)};
+  AgentDescription agent = TRY(FindAgentDescription(request.name));
+  return PlanAgent(agent, request);
+}
+
+const ModelAccess* ChooseAccess(const AgentDescription& agent,
+                                const std::vector<std::string>& providers,
+                                const Pairs& environment) {
+  for (const std::string& provider : providers) {
+    for (const ModelAccess& access : agent.models) {
+      if (access.provider == provider) return &access;
+    }
+  }
+  for (const ModelAccess& access : agent.models) {
+    for (const auto& [name, value] : environment) {
+      if (std::find(access.keys.begin(), access.keys.end(), name) != access.keys.end()) {
+        return &access;
+      }
+    }
+  }
+  return nullptr;
 }
 
 std::string ProgramOf(std::string_view agent_name) {
-  return agent_name == "claude-code" ? "claude" : "";
+  Result<AgentDescription> agent = FindAgentDescription(agent_name);
+  return agent.ok() ? agent.value().program : std::string();
 }
 
 bool IsModelAlias(std::string_view agent_name, std::string_view model) {
+  Result<AgentDescription> agent = FindAgentDescription(agent_name);
   // "opus", "opusplan", "sonnet[1m]": every model of Anthropic's has the number of its version.
-  return agent_name == "claude-code" &&
+  return agent.ok() && agent.value().model_aliases &&
          model.substr(0, model.find('[')).find_first_of("0123456789") == std::string_view::npos;
-}
-
-std::vector<std::string> KeyNames(std::string_view agent_name) {
-  if (agent_name != "claude-code") return {};
-  return {"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN",
-          "CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX"};
 }
 
 }  // namespace agent

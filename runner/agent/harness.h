@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How to start each agent. How to read what it writes is agent/stream.h.
+// How to start each agent. Its output is parsed by agent/stream.h.
 #pragma once
 
 #include <string>
@@ -7,43 +7,49 @@
 #include <utility>
 #include <vector>
 
-#include "agent/stream.h"
-#include "agent/summary.h"
+#include "agent/description.h"
 #include "base/result.h"
 
 namespace agent {
 
 struct AgentRequest {
-  std::string name = "command";  // "claude-code" or "command".
+  std::string name = "command";  // One of AgentNames(), or "command".
   std::string prompt = {};       // The task; `command` gets it on standard input too.
   std::string model = {};        // Empty: the agent's own default.
   std::vector<std::string> command =
       {};                       // What `command` runs; for other agents: further arguments.
-  std::string executable = {};  // Path of ProgramOf(name) as the sandbox sees it; empty: by PATH.
-  bool has_key = false;         // The agent's environment names a credential (KeyNames).
+  std::string executable = {};  // The program as the sandbox sees it; empty: by PATH.
+  std::vector<std::string> providers = {};  // That the run has (`--provider`).
+  Pairs environment = {};                   // The agent's variables that others decide.
 };
 
 // Everything the sandbox must start. Nothing of it passes through a shell.
 struct AgentPlan {
   std::vector<std::string> argv;
-  std::vector<std::pair<std::string, std::string>> env;  // Beside the sandbox's own variables.
-  std::string stdin_text;                // Written to standard input, which is then closed.
-  bool streams_json = false;             // Standard output is JSON lines (agent.jsonl).
-  std::vector<std::string> model_hosts;  // Hosts of the model's service, when nothing redirects it.
+  Pairs env;                     // Beside the sandbox's own variables.
+  Pairs home_files;              // Path below the home directory, and text.
+  std::string stdin_text;        // Written to standard input, which is then closed.
+  std::string stream = "plain";  // How standard output is read (StreamReader).
+  std::string model;             // The model that is asked for; empty: the agent's own default.
+  bool streams_json() const { return stream != "plain"; }
 };
 
-// Fails with kUsage for an unknown name (the hint is the nearest one), a missing command or a
-// missing prompt, and with kSetup for a missing credential.
+// Fails with kUsage for an unknown name (the hint is the nearest one), a missing command, task or
+// model, and with kSetup for a missing credential or address.
 Result<AgentPlan> PlanAgent(const AgentRequest& request);
+// The same of an agent that is not built in: one of a configuration.
+Result<AgentPlan> PlanAgent(const AgentDescription& agent, const AgentRequest& request);
 
-// The program to look for: "claude" for claude-code; empty for `command`.
+// Where the agent's model is in this run: the access of the first of `providers` that has one, or
+// else the first access that has a key among `environment`; null when there is neither. Borrowed.
+const ModelAccess* ChooseAccess(const AgentDescription& agent,
+                                const std::vector<std::string>& providers,
+                                const Pairs& environment);
+
+// The program to look for: "claude" for claude-code; empty for `command` and unknown names.
 std::string ProgramOf(std::string_view agent_name);
 
 // Whether `model` is a name that the agent itself turns into a model's: "sonnet" of claude-code.
 bool IsModelAlias(std::string_view agent_name, std::string_view model);
-
-// Variables any one of which gives the agent its credential (or names another provider).
-// Empty for `command`.
-std::vector<std::string> KeyNames(std::string_view agent_name);
 
 }  // namespace agent

@@ -11,8 +11,18 @@ bool Has(const std::vector<std::string>& values, const std::string& value) {
   return std::find(values.begin(), values.end(), value) != values.end();
 }
 
+const Pairs kAnthropic = {{"ANTHROPIC_API_KEY", "placeholder"}};
+
+std::string TextOf(const Pairs& pairs, const std::string& name) {
+  for (const auto& [known, text] : pairs) {
+    if (known == name) return text;
+  }
+  return "(none)";
+}
+
 TEST_CASE("PlanAgent starts claude headless with its task on standard input") {
-  AgentRequest request{.name = "claude-code", .prompt = "fix $(rm -rf /)", .has_key = true};
+  AgentRequest request{
+      .name = "claude-code", .prompt = "fix $(rm -rf /)", .environment = kAnthropic};
   AgentPlan plan = PlanAgent(request).value();
   REQUIRE(plan.argv.size() == 8);
   CHECK(plan.argv.back().find("AGENTIC_CI_FINDINGS") != std::string::npos);
@@ -21,10 +31,8 @@ TEST_CASE("PlanAgent starts claude headless with its task on standard input") {
                                               "--verbose", "--dangerously-skip-permissions",
                                               "--append-system-prompt"});
   CHECK(plan.stdin_text == "fix $(rm -rf /)");
-  CHECK(plan.streams_json);
-  CHECK(plan.model_hosts == std::vector<std::string>{"api.anthropic.com"});
-  CHECK(std::count(plan.env.begin(), plan.env.end(),
-                   std::pair<std::string, std::string>("IS_SANDBOX", "1")) == 1);
+  CHECK(plan.streams_json());
+  CHECK(TextOf(plan.env, "IS_SANDBOX") == "1");
 }
 
 TEST_CASE("PlanAgent hands on the model, the executable and further arguments") {
@@ -33,20 +41,22 @@ TEST_CASE("PlanAgent hands on the model, the executable and further arguments") 
                        .model = "claude-opus-4-8",
                        .command = {"--max-turns", "3"},
                        .executable = "/opt/claude",
-                       .has_key = true};
+                       .environment = kAnthropic};
   AgentPlan plan = PlanAgent(request).value();
   CHECK(plan.argv[0] == "/opt/claude");
   std::vector<std::string> tail(plan.argv.end() - 4, plan.argv.end());
   CHECK(tail == std::vector<std::string>{"--model", "claude-opus-4-8", "--max-turns", "3"});
   CHECK_FALSE(Has(plan.argv, "x"));
+  CHECK(plan.model == "claude-opus-4-8");
 }
 
 TEST_CASE("PlanAgent runs a command as it stands") {
   AgentPlan plan = PlanAgent({.prompt = "task", .command = {"sh", "-c", "cat"}}).value();
   CHECK(plan.argv == std::vector<std::string>{"sh", "-c", "cat"});
   CHECK(plan.stdin_text == "task");
-  CHECK_FALSE(plan.streams_json);
+  CHECK_FALSE(plan.streams_json());
   CHECK(plan.env.empty());
+  CHECK(plan.home_files.empty());
 }
 
 TEST_CASE("PlanAgent refuses what cannot start, with something to type") {
@@ -55,13 +65,139 @@ TEST_CASE("PlanAgent refuses what cannot start, with something to type") {
   CHECK(unknown.error().code == Code::kUsage);
   CHECK(unknown.error().what == "unknown agent \"claude-cod\"");
   CHECK(unknown.error().hint == "--agent claude-code");
+  CHECK(PlanAgent({.name = "claude", .prompt = "x"}).error().hint == "--agent claude-code");
+  CHECK(
+      PlanAgent({.name = "xyzzy", .prompt = "x"}).error().hint.starts_with("one of: claude-code"));
 
   CHECK(PlanAgent({}).error().code == Code::kUsage);
-  CHECK(PlanAgent({.name = "claude-code", .has_key = true}).error().code == Code::kUsage);
+  CHECK(PlanAgent({.name = "claude-code", .environment = kAnthropic}).error().code == Code::kUsage);
   Result<AgentPlan> keyless = PlanAgent({.name = "claude-code", .prompt = "x"});
   CHECK(keyless.error().code == Code::kSetup);
-  CHECK(keyless.error().hint == "--secret ANTHROPIC_API_KEY@api.anthropic.com");
-  CHECK(Has(KeyNames("claude-code"), "ANTHROPIC_API_KEY"));
+  CHECK(keyless.error().hint == "--provider anthropic or bedrock or vertex");
+  Result<AgentPlan> other = PlanAgent({.name = "gemini", .prompt = "x", .environment = kAnthropic});
+  CHECK(other.error().hint == "--provider gemini or vertex");
+}
+
+TEST_CASE("Every built-in agent can be planned with each of its providers") {
+  CHECK(AgentNames() ==
+        std::vector<std::string>{"claude-code", "codex", "copilot", "gemini", "opencode", "pi"});
+  for (const std::string& name : AgentNames()) {
+    AgentDescription agent = FindAgentDescription(name).value();
+    CHECK(agent.name == name);
+    CHECK(agent.stream == name);
+    CHECK(ProgramOf(name) == agent.program);
+    REQUIRE_FALSE(agent.models.empty());
+    for (const ModelAccess& access : agent.models) {
+      INFO(name << " " << access.provider);
+      AgentRequest request{.name = name, .prompt = "task", .providers = {access.provider}};
+      request.environment = {{access.keys[0], "openshell:resolve:env:KEY"}};
+      if (access.model_required) request.model = "a-model";
+      if (access.base_url.empty() && !access.base_url_from.empty()) {
+        CHECK(PlanAgent(request).error().code == Code::kSetup);
+        request.environment.emplace_back(access.base_url_from, "https://models.example.com/v1/");
+      }
+      for (const std::string& variable : access.needs) {
+        CHECK(PlanAgent(request).error().hint == "export " + variable + "=...");
+        request.environment.emplace_back(variable, "value");
+      }
+      AgentPlan plan = PlanAgent(request).value();
+      CHECK(plan.stdin_text == "task");
+      for (const auto* pairs : {&plan.env, &plan.home_files}) {
+        for (const auto& [key, text] : *pairs) CHECK(text.find("${") == std::string::npos);
+      }
+      for (const std::string& text : plan.argv) CHECK(text.find("${") == std::string::npos);
+    }
+  }
+}
+
+TEST_CASE("An agent is told the address, the placeholder and the model of its provider") {
+  AgentRequest request{.name = "opencode", .prompt = "x", .providers = {"github", "anthropic"}};
+  request.environment = {{"ANTHROPIC_API_KEY", "placeholder"},
+                         {"ANTHROPIC_BASE_URL", "http://host.openshell.internal:8080/"}};
+  AgentPlan plan = PlanAgent(request).value();
+  const std::string file = TextOf(plan.home_files, ".config/opencode/opencode.json");
+  CHECK(file.find(R"("baseURL": "http://host.openshell.internal:8080/v1")") != std::string::npos);
+  CHECK(file.find(R"("apiKey": "placeholder")") != std::string::npos);
+  CHECK(file.find(R"("npm": "@ai-sdk/anthropic")") != std::string::npos);
+  CHECK(plan.model == "claude-sonnet-4-5");
+  CHECK(plan.argv.back() == "agentic-ci/claude-sonnet-4-5");
+}
+
+TEST_CASE("A project and a region are parts of the address, and nothing else can be one") {
+  AgentRequest request{.name = "opencode", .prompt = "x", .providers = {"vertex"}};
+  request.environment = {{"GOOGLE_CLOUD_PROJECT", "p-1"},
+                         {"GOOGLE_CLOUD_LOCATION", "europe-west1"}};
+  const std::string file =
+      TextOf(PlanAgent(request).value().home_files, ".config/opencode/opencode.json");
+  CHECK(file.find(R"("baseURL": "https://europe-west1-aiplatform.googleapis.com/v1/projects/p-1/)"
+                  R"(locations/europe-west1/publishers/google")") != std::string::npos);
+  for (const char* odd : {"a/b", "a\"b", "a.example.com#", "..", "${key}", "a b"}) {
+    request.environment[1].second = odd;
+    CHECK(PlanAgent(request).error().code == Code::kSetup);
+  }
+}
+
+TEST_CASE("The provider of a run takes precedence over keys that are set") {
+  AgentDescription agent = FindAgentDescription("pi").value();
+  const Pairs both = {{"ANTHROPIC_API_KEY", "a"}, {"OPENAI_API_KEY", "b"}};
+  CHECK(ChooseAccess(agent, {"openai"}, both)->provider == "openai");
+  CHECK(ChooseAccess(agent, {"github", "gemini", "openai"}, both)->provider == "gemini");
+  CHECK(ChooseAccess(agent, {"github"}, both)->provider == "anthropic");
+  CHECK(ChooseAccess(agent, {}, {}) == nullptr);
+}
+
+TEST_CASE("No model and no address can end the text that it stands in") {
+  AgentRequest request{.name = "codex", .prompt = "x", .providers = {"openai"}};
+  request.environment = {{"OPENAI_API_KEY", "placeholder"}};
+  for (const char* model : {"a\"b", "a b", "a\\b", "a\nb", "\xc3\xa9"}) {
+    request.model = model;
+    CHECK(PlanAgent(request).error().code == Code::kUsage);
+  }
+  request.model = "us.anthropic.claude-sonnet-4-5-20250929-v1:0";
+  CHECK(PlanAgent(request).ok());
+  request.environment.emplace_back("OPENAI_BASE_URL", "https://a/\",wire_api=\"x");
+  CHECK(PlanAgent(request).error().code == Code::kSetup);
+}
+
+std::string ErrorOf(const std::string& yaml) {
+  Result<codec::YamlNode> node = codec::ParseYaml(yaml, "a.yml");
+  Result<AgentDescription> agent = ParseAgent(node.value(), "a.yml");
+  if (agent.ok()) return "accepted";
+  Error error = agent.error();
+  return error.what + (error.hint.empty() ? "" : "; " + error.hint);
+}
+
+TEST_CASE("An agent of a configuration is planned like one that is built in") {
+  const std::string yaml =
+      "agent: mine\nprogram: my-agent\nprompt: argument\narguments: [--task]\n"
+      "model_arguments: ['--model=${model}']\nfiles: {.mine/rc: '${findings}'}\n";
+  AgentDescription agent = ParseAgent(codec::ParseYaml(yaml, "a.yml").value(), "a.yml").value();
+  AgentPlan plan = PlanAgent(agent, {.prompt = "do it", .model = "m"}).value();
+  CHECK(plan.argv == std::vector<std::string>{"my-agent", "--task", "--model=m", "do it"});
+  CHECK(plan.stdin_text.empty());
+  CHECK_FALSE(plan.streams_json());
+  CHECK(TextOf(plan.home_files, ".mine/rc").find("AGENTIC_CI_FINDINGS") != std::string::npos);
+}
+
+TEST_CASE("A description that is not understood is refused with its place") {
+  const std::string start = "agent: mine\nprogram: x\n";
+  CHECK(ErrorOf(start) == "accepted");
+  CHECK(ErrorOf("program: x\n").starts_with("a.yml:1:1: error: "));
+  CHECK(ErrorOf(start + "promt: stdin\n") ==
+        "a.yml:3:1: error: unknown key 'promt' in an agent; write 'prompt:'");
+  CHECK(ErrorOf(start + "stream: codx\n").starts_with("a.yml:3:9: error: "));
+  CHECK(ErrorOf(start + "arguments: ['${modle}']\n")
+            .starts_with("a.yml:3:13: error: unknown word '${modle}'"));
+  CHECK(ErrorOf(start + "arguments: ['${model']\n").starts_with("a.yml:3:13: error: "));
+  for (const char* path : {"/etc/passwd", "../x", "a/../b", "a//b", "a/", "."}) {
+    INFO(path);
+    CHECK(ErrorOf(start + "files: {\"" + path + "\": x}\n")
+              .find("is not a path relative to the home directory") != std::string::npos);
+  }
+  CHECK(ErrorOf(start + "environment: {A-B: x}\n").find("is not a valid variable name") !=
+        std::string::npos);
+  CHECK(ErrorOf(start + "models: [{provider: openai}]\n").find("'keys'") != std::string::npos);
+  CHECK(ErrorOf("agent: mine\nprogram: ./x\n").starts_with("a.yml:2:10: error: "));
 }
 
 }  // namespace

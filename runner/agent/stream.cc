@@ -7,8 +7,7 @@
 
 namespace agent {
 
-StreamReader::StreamReader(const std::string& agent_name)
-    : dialect_(agent_name == "claude-code" ? MakeClaudeDialect() : MakePlainDialect()) {}
+StreamReader::StreamReader(std::string_view stream) : dialect_(MakeDialect(stream)) {}
 StreamReader::~StreamReader() = default;
 StreamReader::StreamReader(StreamReader&&) noexcept = default;
 StreamReader& StreamReader::operator=(StreamReader&&) noexcept = default;

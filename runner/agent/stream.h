@@ -19,9 +19,8 @@ class StreamReader {
  public:
   static constexpr size_t kLineBytesMax = size_t{8} << 20;
 
-  // `agent_name` as in AgentRequest: "claude-code" reads its stream-json; every other name passes
-  // lines through.
-  explicit StreamReader(const std::string& agent_name);
+  // `stream` as in AgentPlan: "plain" passes lines through.
+  explicit StreamReader(std::string_view stream);
   ~StreamReader();
   StreamReader(StreamReader&&) noexcept;
   StreamReader& operator=(StreamReader&&) noexcept;

@@ -5,6 +5,8 @@
 
 #include <catch2/catch.hpp>
 
+#include "agent/event.h"
+
 namespace agent {
 namespace {
 
@@ -44,7 +46,7 @@ TEST_CASE("A claude run gives its log, and side requests count into its tokens")
   CHECK(entries == std::vector<std::string>{"claude-code 2.1.197, model claude-opus-4-8[1m]",
                                             "I will write the file.", "> Write /ws/hello.txt",
                                             "Done: wrote hello.txt.",
-                                            "done after 2 turns, 1 tool calls, $0.0224"});
+                                            "done after 2 turns, 1 tool call, $0.0224"});
   AgentSummary summary = reader.Finish(0);
   CHECK(summary.succeeded);
   CHECK(summary.saw_result);
@@ -238,6 +240,108 @@ TEST_CASE("A line without end is skipped in bounded memory, and reading goes on 
   for (int i = 0; i < 20; ++i) notices += reader.Feed(megabyte).size();
   CHECK(notices == 1);
   CHECK(reader.Feed("\nnext\n") == std::vector<std::string>{"next"});
+}
+
+AgentSummary Read(const std::string& stream, const std::string& lines, int exit_status) {
+  StreamReader reader(stream);
+  reader.Feed(lines);
+  return reader.Finish(exit_status);
+}
+
+TEST_CASE("An agent that is ended while it waits has the sums of what it said until then") {
+  const AgentSummary pi =
+      Read("pi",
+           R"({"type":"agent_start"})"
+           "\n"
+           R"({"type":"message_end","message":{"role":"assistant","stopReason":"toolUse","usage":)"
+           R"({"input":10,"output":4,"cacheRead":3,"cacheWrite":2}}})"
+           "\n",
+           143);
+  CHECK(pi.reason == "the agent was killed by signal 15");
+  CHECK_FALSE(pi.saw_result);
+  CHECK(pi.tokens.input == 10);
+  CHECK(pi.tokens.cache_write == 2);
+  const AgentSummary opencode =
+      Read("opencode",
+           R"({"type":"step_finish","part":{"reason":"tool-calls","tokens":{"input":10,"output":4,)"
+           R"("reasoning":5,"cache":{"read":3,"write":2}},"cost":0}})"
+           "\n",
+           0);
+  CHECK(opencode.reason == "the agent ended without a result");
+  CHECK(opencode.tokens.output == 9);
+  CHECK_FALSE(opencode.cost_usd);
+  for (const char* stream : {"codex", "gemini", "opencode", "pi", "copilot", "claude-code"}) {
+    CHECK(Read(stream, "", 0).reason == "the agent ended without a result");
+    CHECK(Read(stream, "\n{}\n[1]\nnot json\n", 3).reason == "the agent ended with status 3");
+  }
+}
+
+TEST_CASE("An error that an agent recovered from does not count") {
+  const AgentSummary opencode =
+      Read("opencode",
+           R"({"type":"error","error":{"name":"APIError","data":{"statusCode":500}}})"
+           "\n"
+           R"({"type":"step_start"})"
+           "\n"
+           R"({"type":"step_finish","part":{"reason":"stop"}})"
+           "\n",
+           0);
+  CHECK(opencode.succeeded);
+  CHECK(opencode.api_error_status == 0);
+  const AgentSummary codex = Read("codex",
+                                  R"({"type":"error","message":"Reconnecting... 1/5"})"
+                                  "\n"
+                                  R"({"type":"turn.completed","usage":{}})"
+                                  "\n",
+                                  0);
+  CHECK(codex.succeeded);
+  CHECK(codex.retries == 1);
+}
+
+TEST_CASE("Codex's own sandbox is noticed in its events and in its log") {
+  const std::string end = "\n{\"type\":\"turn.completed\",\"usage\":{}}\n";
+  const std::string change =
+      R"({"type":"item.completed","item":{"type":"file_change","status":"declined","changes":[]}})";
+  CHECK(Read("codex", change + end, 0).blocked == "a file change was declined");
+  CHECK(Read("codex", "x ERROR codex_core::exec: bwrap: No permissions" + end, 0)
+            .blocked.starts_with("ERROR codex_core::exec: bwrap:"));
+  CHECK(Read("codex", end, 0).blocked.empty());
+}
+
+TEST_CASE("What a model thought is in the log, marked") {
+  StreamReader codex("codex");
+  CHECK(codex.Feed(R"({"type":"item.completed","item":{"type":"reasoning","text":"Hm.\n\nSo."}})"
+                   "\n") == std::vector<std::string>{"~ Hm.", "~ So."});
+  StreamReader claude("claude-code");
+  CHECK(claude.Feed(R"({"type":"assistant","message":{"content":[{"type":"thinking",)"
+                    R"("thinking":"Hm."}]}})"
+                    "\n") == std::vector<std::string>{"~ Hm."});
+}
+
+TEST_CASE("Every agent's figures have bounds, and their sums too") {
+  const std::string huge = "9223372036854775807";
+  const std::string step = R"({"type":"step_finish","part":{"reason":"stop","tokens":{"input":)" +
+                           huge + R"(,"output":)" + huge + R"(,"reasoning":)" + huge + "}}}\n";
+  const std::string turn = R"({"type":"turn.completed","usage":{"input_tokens":)" + huge +
+                           R"(,"cached_input_tokens":-5,"output_tokens":)" + huge + "}}\n";
+  for (const auto& [stream, line] : {std::pair{"opencode", step}, {"codex", turn}}) {
+    const AgentSummary summary = Read(stream, line + line + line, 0);
+    CHECK(summary.tokens.input == int64_t{1} << 50);
+    CHECK(summary.tokens.output == int64_t{1} << 50);
+    CHECK(summary.tokens.cache_read == 0);
+  }
+}
+
+TEST_CASE("An HTTP status is found in an error's message, and in no other number") {
+  CHECK(StatusIn("400 scripted bad request") == 400);
+  CHECK(StatusIn("unexpected status 401 Unauthorized") == 401);
+  CHECK(StatusIn(R"([API Error: {"error":{"code":529,"message":"x"}}])") == 529);
+  CHECK(StatusIn("failed (HTTP 429).") == 429);
+  CHECK(StatusIn("") == 0);
+  CHECK(StatusIn("4000 tokens") == 0);
+  CHECK(StatusIn("status 200, then status 503") == 503);
+  CHECK(StatusIn("in 500 ms") == 0);
+  CHECK(StatusIn("status 50") == 0);
 }
 
 }  // namespace

@@ -25,6 +25,7 @@ struct AgentSummary {
   std::string model;          // The model that answered; empty when the stream names none.
   int64_t turns = 0;
   int64_t tool_calls = 0;
+  int64_t retries = 0;             // Of requests to the model, where the agent says so.
   Tokens tokens;                   // Side requests included where the agent reports them.
   std::optional<double> cost_usd;  // From the agent's own price table.
   std::string result_text;         // Its last word, at most 64 KiB.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Characters of ASCII told apart, whatever the locale says. Any other byte is none of them.
+// Classes of ASCII characters, independent of the locale. Any other byte belongs to none of them.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@ constexpr bool IsLower(char c) { return c >= 'a' && c <= 'z'; }
 constexpr bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 constexpr bool IsAlpha(char c) { return IsUpper(c) || IsLower(c); }
 constexpr bool IsAlphanumeric(char c) { return IsAlpha(c) || IsDigit(c); }
-// Space to tilde are not.
+// Bytes below 0x20, and DEL.
 constexpr bool IsControl(char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }
 
 // True for "0" and "007", not for "".

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the process says when it ends: the one list; docs/reference/exit-codes.md is made from it.
+// The only list of exit codes; docs/reference/exit-codes.md is generated from it.
 #pragma once
 
 #include <array>
@@ -46,8 +46,8 @@ inline constexpr auto kExitCodes = std::to_array<ExitCodeDoc>({
      "A temporary failure: the model, the registry or the forge was unreachable after "
      "retries."},
     {"77",
-     "Refused: an image is not trusted, a gate rejected the changes, a policy denied the request, "
-     "or the forge denied permission."},
+     "Refused: an image is not trusted, a gate or a task's check rejected the changes, a policy "
+     "denied the request, or the forge denied permission."},
     {"78",
      "Setup error: a missing token, a token that the model rejects, an unknown provider, or a cost "
      "limit with a model whose price is unknown."},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Log lines are for a person watching: stderr, one line each. Records are something else.
+// Log lines for a person watching: one line each, on stderr. The records of a run are separate.
 #pragma once
 
 #include <initializer_list>
@@ -14,7 +14,7 @@ using Facts = std::initializer_list<std::pair<std::string_view, std::string>>;
 // "agentic-ci: info: image verified digest=sha256:... bytes=1048576". `message` is a fixed
 // lower-case phrase; what varies goes into `facts`. Control characters in facts are escaped.
 void Info(std::string_view message, Facts facts = {});
-// Something is weaker than usual because somebody asked for it, with a reason.
+// Something is weaker than usual because it was requested, with a reason.
 void Warn(std::string_view message, Facts facts = {});
 
 // Silences Info (not Warn) for the life of the process: `--quiet`, `--json`.

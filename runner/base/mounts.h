@@ -9,7 +9,7 @@ namespace sys {
 // A line of /proc/self/mountinfo.
 struct Mount {
   std::string device;  // "8:1": of the file system.
-  std::string root;    // What of the file system is mounted.
+  std::string root;    // The directory of the file system that is mounted.
   std::string point;   // Where this process sees it.
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a process gives up for itself and for all that it starts, for good.
+// Privileges that a process gives up permanently, for itself and for everything that it starts.
 #pragma once
 
 #include <cstdint>
@@ -36,7 +36,7 @@ int Abi();
 // process's own, and `network`, each as far as this kernel can. An invalid Fd: it has no Landlock.
 Result<Fd> CreateRuleset(uint64_t network);
 
-// A ruleset that denies every signal to processes that are not under it too. An invalid Fd: this
+// A ruleset that denies every signal to processes outside of it. An invalid Fd: this
 // kernel's Landlock cannot (ABI 6).
 Result<Fd> CreateSignalRuleset();
 

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -13,7 +14,7 @@ namespace {
 constexpr int kNotStarted = 127;  // As a shell says it.
 
 [[noreturn]] void Become(const Process::Command& command, char* const* argv, char* const* envp,
-                         int in, int out) {
+                         int in, int out, pid_t starter) {
   // A group of its own, so that what it starts can be ended with it.
   ::setpgid(0, 0);
   sigset_t none;
@@ -22,6 +23,10 @@ constexpr int kNotStarted = 127;  // As a shell says it.
   int null = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
   bool ready = ::chdir(command.directory.c_str()) == 0 && null >= 0 && ::dup2(in, 0) == 0 &&
                ::dup2(out, 1) == 1 && ::dup2(command.with_errors ? out : null, 2) == 2;
+  if (command.ends_with_starter) {
+    // Where it has ended before this call, its death is not told any more.
+    ready = ready && ::prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && ::getppid() == starter;
+  }
   if (ready) ::execve(argv[0], argv, envp);
   ::_exit(kNotStarted);
 }
@@ -34,7 +39,7 @@ Status JoinCgroups(const std::vector<Fd>& tasks) {
 }
 
 Result<Process> Process::Start(const ProgramPlaces& places, const Command& command) {
-  constexpr size_t kInputBytesMax = 4096;  // A pipe takes so much with nobody reading.
+  constexpr size_t kInputBytesMax = 4096;  // A pipe takes this much without a reader.
   ENSURE(command.input.size() <= kInputBytesMax);
   std::string program = places.Find(command.argv.at(0));
   if (program.empty()) {
@@ -55,9 +60,10 @@ Result<Process> Process::Start(const ProgramPlaces& places, const Command& comma
   for (const std::string& variable : variables) envp.push_back(const_cast<char*>(variable.c_str()));
   argv.push_back(nullptr);
   envp.push_back(nullptr);
+  const pid_t starter = ::getpid();
   pid_t pid = ::fork();
   if (pid < 0) return Errno("fork");
-  if (pid == 0) Become(command, argv.data(), envp.data(), input_read.get(), write.get());
+  if (pid == 0) Become(command, argv.data(), envp.data(), input_read.get(), write.get(), starter);
   return Process(pid, std::move(read));
 }
 

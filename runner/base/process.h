@@ -18,15 +18,17 @@
 // (Linux 5.5).
 Status JoinCgroups(const std::vector<Fd>& tasks);
 
-// A program of the host that is asked something: no shell, its output read back. Nothing else
-// starts one outside a sandbox.
+// Runs a program of the host, without a shell, and reads its output. Nothing else starts a program
+// outside a sandbox.
 class Process {
  public:
   struct Command {
     std::vector<std::string> argv;                                 // argv[0]: a name.
     std::vector<std::pair<std::string, std::string>> environment;  // The whole of it, but PATH.
     std::string directory = "/";
-    std::string input = {};   // What it reads from its standard input; at most 4096 bytes.
+    std::string input = {};  // What it reads from its standard input; at most 4096 bytes.
+    // It gets SIGKILL when the thread that started it ends, however that comes about (prctl(2)).
+    bool ends_with_starter = false;
     bool with_errors = true;  // Its standard error is read back too; otherwise it is thrown away.
   };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What can go wrong, told apart: a refusal is an ordinary value, a failure is an `Error` in a
+// The kinds of failure: a refusal is an ordinary value, a failure is an `Error` in a
 // `Result`, a bug is a failed `ENSURE`. Keeps the shape of std::expected so C++23 is one change
 // here.
 #pragma once
@@ -10,17 +10,18 @@
 #include <utility>
 #include <variant>
 
-// What a failure means to whoever waits for the program; `base/exit_code.h` turns it into a status.
+// What a failure means to the caller of the program; `base/exit_code.h` turns it into an exit
+// status.
 enum class Code {
   kUsage,        // The command line asks for something that does not exist.
   kInvalid,      // A policy, configuration or report that cannot be read as one.
   kNotFound,     // A named input does not exist.
-  kUnsupported,  // This host cannot give what was asked for.
+  kUnsupported,  // This host cannot provide what was requested.
   kIo,           // Input or output failed.
   kTemporary,    // A remote service failed; trying again may help.
-  kRefused,      // Somebody's rule said no: a remote service's permission, an untrusted input.
+  kRefused,      // A rule said no: a remote service's permissions, an untrusted input.
   kSetup,        // The set-up is wrong: a missing token, an unknown provider.
-  kBug,          // Ours.
+  kBug,          // A bug in agentic-ci.
 };
 
 // One failure. `what` is lower case without a full stop; `hint` is something to type, or empty.

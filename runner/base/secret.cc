@@ -30,8 +30,9 @@ namespace {
 
 // A string that was longer, or short and moved from, has bytes beyond its size.
 void WipeAll(std::string& text) {
-  text.resize(text.capacity());
-  Wipe(text);
+  text.assign(text.capacity(), '\0');
+  __asm__ volatile("" : : "r"(text.data()) : "memory");  // As explicit_bzero: the bytes are read.
+  text.clear();
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For unit tests: Catch2's version 2 has no word for a test that cannot run.
+// For unit tests: Catch2 version 2 cannot mark a test as skipped.
 #pragma once
 
 #include <catch2/catch.hpp>

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 
 #include <algorithm>
@@ -89,6 +90,11 @@ Result<std::string> ReadAll(int fd, size_t bytes_max) {
     if (n == 0) return bytes;
     if (bytes.size() + static_cast<size_t>(n) > bytes_max) {
       return Error{Code::kInvalid, "larger than " + std::to_string(bytes_max) + " bytes"};
+    }
+    struct stat facts {};
+    if (bytes.empty() && static_cast<size_t>(n) == sizeof chunk && ::fstat(fd, &facts) == 0 &&
+        S_ISREG(facts.st_mode)) {
+      bytes.reserve(std::min(bytes_max, static_cast<size_t>(facts.st_size)));
     }
     bytes.append(chunk, static_cast<size_t>(n));
   }

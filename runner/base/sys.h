@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// System calls as Results. Every descriptor is born close-on-exec: a child is handed descriptors,
-// it never inherits them.
+// System calls as Results. Every descriptor is close-on-exec from the start: descriptors are passed
+// to a child explicitly, never inherited.
 #pragma once
 
 #include <sys/stat.h>
@@ -26,7 +26,7 @@ Result<Fd> OpenAt(int dir, const std::string& path, int flags, mode_t mode = 0);
 // Opens a path that came from outside: never leaves `dir`, follows no symbolic link at all
 // (openat2 with RESOLVE_BENEATH, RESOLVE_NO_SYMLINKS and RESOLVE_NO_MAGICLINKS).
 Result<Fd> OpenBeneath(int dir, const std::string& path, int flags, mode_t mode = 0);
-// Whether its error says that nothing is there: something above it may be a file or a link.
+// Whether the error means that nothing is there, also because a parent is a file or a link.
 bool IsAbsent(const Error& error);
 
 // As OpenBeneath, and fails where `name` is or leads through a mount point (RESOLVE_NO_XDEV).
@@ -73,7 +73,7 @@ Result<Message> ReceiveMessage(int socket, size_t bytes_max, Deadline deadline);
 // Waits until `fd` is readable (or closed). False when the deadline passed first.
 Result<bool> WaitReadable(int fd, Deadline deadline);
 
-// A variable of this process's environment. Only `cli/` and `run/` decide on what it says.
+// A variable of this process's environment. Only `cli/` and `run/` may base a decision on one.
 std::optional<std::string> Environment(const std::string& name);
 // The same as a Secret, its value overwritten in the environment block; empty when it is not set.
 Secret EnvironmentSecret(const std::string& name);

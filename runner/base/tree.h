@@ -8,15 +8,16 @@
 
 namespace sys {
 
-// No tool makes trees half as deep. Walks that take a descriptor for each level end there.
+// More than twice as deep as any tool makes trees. Walks that hold a descriptor per level stop
+// here.
 inline constexpr int kTreeDepthMax = 256;
 
 // The names in a directory, sorted, without "." and "..".
 Result<std::vector<std::string>> DirectoryNames(int directory);
 
 // rm -r: `name` in `parent`, itself never followed, however deep; directories that their owner may
-// not change are made changeable. Nothing else may be at work in it. kNotFound when it is not
-// there.
+// not change are made changeable. Nothing else may be changing it meanwhile. kNotFound when it is
+// not there.
 Status RemoveTree(int parent, const std::string& name);
 
 }  // namespace sys

@@ -47,7 +47,11 @@ std::string NamespaceRemedy() {
            "--security-opt apparmor=unconfined ...";
   }
   if (sys::Exists("/run/.containerenv")) {
-    return "podman run --security-opt unmask=ALL ...";
+    return "podman run --security-opt unmask=ALL --security-opt seccomp=unconfined ...";
+  }
+  if (sys::Exists("/var/run/secrets/kubernetes.io")) {
+    return "in the pod's specification: hostUsers: false, and for the container procMount: "
+           "Unmasked and seccompProfile: {type: Unconfined}";
   }
   return "";
 }

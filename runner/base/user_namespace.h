@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// User namespaces, for whoever starts a process in one: the sandbox, and what unpacks images.
+// User namespaces, for the code that starts a process in one: the sandbox, and the unpacking of
+// images.
 #pragma once
 
 #include <sys/types.h>
@@ -24,7 +25,7 @@ Status MapIds(pid_t pid, IdMapping uid, IdMapping gid, bool as_root);
 // this host, where one is known.
 Error NamespaceRefused(const char* call, int saved_errno);
 
-// What to type so that this host gives user namespaces, as far as the host tells; or "".
+// The command or setting that makes this host allow user namespaces, as far as can be told; or "".
 std::string NamespaceRemedy();
 
 }  // namespace sys

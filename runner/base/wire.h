@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Messages between the processes of a run: values, one behind the other. Both ends are this very
-// program on one machine, so a number has its bytes in memory and no name; the reader still trusts
-// nothing. A text or list stands behind its size. A struct's members are listed once, for both
-// directions, by a function in the struct's namespace:
+// Messages between the processes of a run: a sequence of values. Both ends are this same program on
+// one machine, so numbers are sent as they are in memory, without field names; the reader still
+// trusts nothing. A text or list is preceded by its size. A struct's members are listed once, for
+// both directions, by a function in the struct's namespace:
 //
 //   template <typename Archive>
 //   void Visit(Archive& archive, Question& value) {
@@ -71,8 +71,8 @@ class Writer {
   std::string out_;
 };
 
-// Never reads or allocates beyond the message. An enumeration comes out with any number of its
-// type: who asked for it checks it. (A Code is checked here.)
+// Never reads or allocates beyond the message. An enumeration may get any value of its underlying
+// type: the caller checks it. (A Code is checked here.)
 class Reader {
  public:
   explicit Reader(std::string_view message) : rest_(message) {}
@@ -145,7 +145,7 @@ std::string Write(const T&... values) {
   return writer.Take();
 }
 
-// Whether `message` holds just such values. They may have changed when it does not.
+// Whether `message` is exactly such values; if not, some of them may have changed.
 template <typename... T>
 [[nodiscard]] bool Read(std::string_view message, T&... values) {
   Reader reader(message);

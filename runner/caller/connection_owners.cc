@@ -24,7 +24,7 @@ constexpr size_t kDescriptorsReadMax = size_t{64} << 10;
 // The gateway asks within milliseconds of a connection. The kernel numbers sockets with 32 bits,
 // one after the other, and cannot come round in so short a time.
 constexpr std::chrono::milliseconds kConnectorAge{60'000};
-// Connects that nobody ever asks about, to servers inside the sandbox, push older ones out.
+// Connections that are never asked about, to servers inside the sandbox, displace older ones.
 constexpr size_t kConnectorsMax = 16384;
 constexpr size_t kConnectorBytesMax = size_t{16} << 20;
 

@@ -2,10 +2,10 @@
 // The answering side of identity.h, in the supervisor, which sees the sandbox's processes from
 // outside.
 //
-// A connection belongs to the process that called connect(2), as it was at that moment: whatever
-// it executes later, whoever it hands the socket to, and whether it still lives. Who that was is
-// written down while the call waits; an answer is then two look-ups, however many processes and
-// descriptors there are.
+// A connection belongs to the process that called connect(2), as it was at that moment: whatever it
+// executes later, whichever process it passes the socket to, and whether it is still alive. The
+// owner is recorded while the call waits; an answer is then two look-ups, however many processes
+// and descriptors there are.
 #pragma once
 
 #include <sys/types.h>
@@ -36,18 +36,24 @@ class ConnectionOwners {
  public:
   // `init` is the sandbox's pid 1 as this process numbers it; `diagnostics` a socket for
   // sock_diag(7) in its network namespace. Without one, /proc/net/tcp is read instead. `links` are
-  // told with every owner that they lead to. `watched`: every connect(2) is seen, so that a
-  // connection nobody remembers was made behind the watch's back.
+  // reported with every owner that they lead to. `watched`: every connect(2) is seen, so a
+  // connection that is not remembered evaded the watch.
   ConnectionOwners(pid_t init, bool watched, Fd diagnostics, ProgramLinks links)
       : init_(init),
         watched_(watched),
         diagnostics_(std::move(diagnostics)),
         links_(std::move(links)) {}
 
+  // The sandbox's first process was replaced by `init`. What is known of connections is kept.
+  void Follow(pid_t init) {
+    init_ = init;
+    lineages_ = LineageReader(init);
+  }
+
   // Who connects, while `thread` waits in connect(2) with its descriptor `socket`; nullopt when
-  // that is no socket. A process above it that holds the socket under the same number, which would
-  // read what it could not ask for itself, makes it ambiguous. Believe it only when the thread
-  // still waits afterwards.
+  // that is not a socket. A process above it that holds the socket under the same number, which
+  // would read what it could not ask for itself, makes it ambiguous. Believe it only when the
+  // thread still waits afterwards.
   std::optional<Connector> Examine(pid_t thread, int socket);
   void Remember(Connector connector);
 

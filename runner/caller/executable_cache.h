@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which content every executable had when it was first seen (trust on first use, as OpenShell's
-// NET/identity.rs). Contents are read a piece at a time: an agent chooses what there is to read,
-// and the supervisor keeps limits and signals in the same thread.
+// The content that each executable had when it was first seen (trust on first use, as in
+// OpenShell's NET/identity.rs). Contents are read in pieces: an agent chooses how much there is to
+// read, and the same thread of the supervisor enforces limits and handles signals.
 #pragma once
 
 #include <sys/stat.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who owns a connection: the gateway asks (identity_asker.h), the supervisor answers
-// (connection_owners.h). The gateway itself is confined and may look at no process.
+// (connection_owners.h). The gateway itself is confined and cannot see any process.
 #pragma once
 
 #include <array>

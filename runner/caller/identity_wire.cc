@@ -78,7 +78,7 @@ std::string RenderOwner(const Owner& answer) {
 std::optional<Owner> ParseOwner(std::string_view bytes) {
   Owner answer;
   if (bytes.size() > kOwnerBytesMax || !wire::Read(bytes, answer)) return std::nullopt;
-  // Somebody, or a reason why nobody.
+  // An owner, or the reason why there is none.
   if (answer.caller.binary.empty() && answer.refusal.empty()) return std::nullopt;
   return answer;
 }

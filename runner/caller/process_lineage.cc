@@ -67,7 +67,7 @@ std::optional<Lineage> LineageReader::Walk(pid_t pid, bool remembered) {
     if (lineage.pending) break;
     lineage.refusal = std::move(*refusal);
     if (!lineage.refusal.empty() || birth.parent == 0 || birth.parent == init_) break;
-    // Not the sandbox's: `pid` is init itself, which tests and nobody else let connect.
+    // Not the sandbox's: `pid` is init itself, which connects only in tests.
     if (current == init_) break;
     current = birth.parent;
   }

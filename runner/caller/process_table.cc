@@ -33,7 +33,7 @@ std::string ReadOnce(int fd) {
   return {chunk, static_cast<size_t>(std::max<ssize_t>(n, 0))};
 }
 
-// What stat(2) of proc(5) says; nullopt of what is none.
+// Parses /proc/PID/stat (proc(5)); nullopt if it is malformed.
 std::optional<ProcessBirth> ParseBirth(std::string_view stat) {
   constexpr int kParentField = 4;  // Counted from 1.
   constexpr int kStartField = 22;

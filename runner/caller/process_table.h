@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What /proc says of the sandbox's processes, seen from outside. Everything is bounded: the
-// processes are the sandbox's own and may be as many and as odd as it likes.
+// The sandbox's processes as /proc shows them from outside. Everything is bounded: the agent
+// decides how many processes there are and what they look like.
 #pragma once
 
 #include <sys/stat.h>
@@ -36,8 +36,9 @@ struct ProcessBirth {
   uint64_t started = 0;  // Clock ticks since boot.
 };
 
-// A process, or a thread, held by its directory in /proc: what is asked is asked of this one as
-// long as it lives and of nobody afterwards, whoever has its number then. Two descriptors.
+// A process, or a thread, held by its directory in /proc: questions are about this process while it
+// lives, and fail afterwards, even if another process has its number by then. Holds two
+// descriptors.
 class ProcessHandle {
  public:
   // nullopt when there is none.
@@ -58,7 +59,7 @@ class ProcessHandle {
   // Its number in its innermost namespace, that of its process where it is a thread; ours when
   // that cannot be read.
   pid_t InnermostPid();
-  // What one of its descriptors is, "socket:[123]"; nullopt when it is none.
+  // What one of its descriptors refers to, "socket:[123]"; nullopt when it is not open.
   std::optional<std::string> DescriptorTarget(int fd) const;
 
  private:

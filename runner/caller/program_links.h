@@ -21,7 +21,7 @@ struct ProgramLinks {
 
 // Follows them below `root`, the sandbox's root as a directory (/proc/PID/root of its pid 1), with
 // at most 40 links in one path; directories on the way are followed as well. Call before the agent
-// starts: later it could lay links of its own. A path that is not there at all is no link.
+// starts: later it could create links of its own. A path that does not exist is not a link.
 ProgramLinks FollowProgramLinks(const policy::Policy& policy, int root);
 
 }  // namespace caller

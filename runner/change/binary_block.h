@@ -10,11 +10,11 @@
 namespace change {
 
 // What the block encodes, inflated: the new bytes or, for a delta, copies and inserted pieces.
-// kInvalid when it is not sound or says more than 1 GiB. Internal to change/.
+// kInvalid when it is malformed or inflates to more than 1 GiB. Internal to change/.
 Result<std::string> InflateBlock(const BinaryBlock& block);
 
 // The new bytes: base85, zlib and, for a delta, copies from `old_bytes` (git's pack delta).
-// kInvalid when the block is not sound or says more than 1 GiB. Internal to change/; use
+// kInvalid when the block is malformed or inflates to more than 1 GiB. Internal to change/; use
 // ApplySection().
 Result<std::string> DecodeBinary(const BinaryBlock& block, std::string_view old_bytes);
 

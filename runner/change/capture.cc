@@ -17,6 +17,9 @@
 namespace change {
 namespace {
 
+constexpr char kReplaced[] =
+    "an instruction file, of which the agent was given the trusted commit's version";
+
 // Reads what the walk finds, keeps what differs, within the limits.
 class Collector {
  public:
@@ -53,6 +56,12 @@ class Collector {
       LeaveOut(changes_, path, "cannot be read", true);
       return Ok();
     }
+    if (auto replaced = tree_.replaced.find(path); replaced != tree_.replaced.end()) {
+      Result<std::string> text = now.value().Read(limits_.file_bytes_max);
+      bool same = text.ok() && replaced->second && text.value() == *replaced->second;
+      if (!same) LeaveOut(changes_, path, kReplaced, true);
+      return Ok();
+    }
     std::optional<TreeFile> was;
     if (!OpenBase(path, was)) return Ok();
     if (was.has_value() && was->mode() == now.value().mode()) {
@@ -64,6 +73,10 @@ class Collector {
 
   Status Gone(const std::string& path) {
     if (path == tree_.taken_out) return Ok();
+    if (auto replaced = tree_.replaced.find(path); replaced != tree_.replaced.end()) {
+      if (replaced->second) LeaveOut(changes_, path, kReplaced, true);
+      return Ok();
+    }
     std::optional<TreeFile> was;
     if (!OpenBase(path, was) || !was.has_value()) return Ok();
     return Add(path, was, nullptr);

@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -73,6 +74,9 @@ struct ChangedTree {
   std::vector<std::string> not_copied = {};  // Paths in the checkout; absolute, without links.
   // A file at the top that is a message and not a change, of at most `taken_out_bytes_max`.
   std::string taken_out = {};
+  // Files that the agent was given in place of the checkout's: path -> text; nothing: it was given
+  // none. No change of it, unless it made another of them: that is left out, and lost.
+  std::map<std::string, std::optional<std::string>> replaced = {};
   int64_t taken_out_bytes_max = 0;
 
   // NOLINTNEXTLINE: a layer is the usual case.

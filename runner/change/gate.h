@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Judgement over what the agent changed. Pure: no file is read, nothing is asked.
+// The verdict on the agent's changes. Pure: no file is read.
 #pragma once
 
 #include <cstdint>
@@ -37,7 +37,7 @@ struct GateLimits {
 
 struct Verdict {
   bool accepted = true;         // No finding is of kError.
-  bool reveals_secret = false;  // A known secret is in it: the patch is for nobody's eyes.
+  bool reveals_secret = false;  // It contains a known secret: the patch must not be shown.
   std::vector<GateFinding> findings;
 };
 

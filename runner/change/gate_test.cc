@@ -101,7 +101,7 @@ TEST_CASE("A secret of the run is refused in any of its forms, and only where it
     REQUIRE(verdict.findings.size() == 1);
     CHECK(verdict.findings[0].line == 2);
     CHECK(verdict.findings[0].message.find("plain") == std::string::npos);
-    // The control: nobody said that it is one.
+    // The control: it was not declared to be one.
     CHECK(JudgeChanges(Created("a", {"x", line}), {}).accepted);
   }
   Verdict other = JudgeChanges(Created("a", {"plain words that are none"}), {}, &known);

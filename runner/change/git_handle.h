@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Owners for libgit2's objects, and its errors as ours. Internal to change/: no public header of
-// this folder includes it.
+// Owners for libgit2's objects, and the conversion of its errors. Internal to change/: no public
+// header of this folder includes it.
 #pragma once
 
 #include <git2.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two states of the changed files become a patch and its records. Internal to change/.
+// Makes a patch and its records from two states of the changed files. Internal to change/.
 #pragma once
 
 #include <map>

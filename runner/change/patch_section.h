@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads a patch, once, for judging and for applying: what is applied is what was judged.
-// (libgit2's reader is not used: it takes less than `git apply` does, such as no name with a space
-// for an empty file, and more than it, such as fuzzy heads.)
+// Parses a patch once, for judging and for applying: what is applied is what was judged. (libgit2's
+// parser is not used: it rejects what `git apply` accepts, such as a name with a space for an empty
+// file, and accepts what it rejects, such as fuzzy headers.)
 #pragma once
 
 #include <cstdint>

@@ -153,7 +153,7 @@ constexpr Rule kRules[] = {
     {".renovaterc.json5", kPackages},
     {"action.yml", kCi, true},
     {"action.yaml", kCi, true},
-    // Whoever adds a dependency changes these.
+    // Adding a dependency changes these.
     {"package-lock.json", kPackages, true, false},
     {"npm-shrinkwrap.json", kPackages, true, false},
     {"yarn.lock", kPackages, true, false},
@@ -180,6 +180,11 @@ constexpr Rule kRules[] = {
     {"agents.override.md", kAgent, true},
     {"gemini.md", kAgent, true},
     {"copilot-instructions.md", kAgent, true},
+    {".github/instructions/", kAgent},
+    {".github/agents/", kAgent},
+    {".github/skills/", kAgent},
+    {".agents/", kAgent, true},
+    {".pi/", kAgent, true},
     {".cursorrules", kAgent, true},
     {".windsurfrules", kAgent, true},
     {".clinerules", kAgent, true},
@@ -291,6 +296,17 @@ Result<PathRule> PathRule::Parse(std::string_view pattern, PathAction action) {
   for (char c : inner) folded += ascii::ToLower(c);
   codec::Glob glob = TRY(codec::Glob::Parse(folded, '/'));
   return PathRule{std::string(pattern), action, std::move(glob)};
+}
+
+bool IsAgentInstruction(std::string_view path) {
+  std::string folded;
+  EachComponent(path, [&](std::string_view component) {
+    folded += (folded.empty() ? "" : "/") + Folded(component);
+    return true;
+  });
+  return std::any_of(std::begin(kRules), std::end(kRules), [&](const Rule& rule) {
+    return rule.what == kAgent && Matches(folded, rule);
+  });
 }
 
 std::optional<ProtectedPath> FindProtectedPath(std::string_view path,

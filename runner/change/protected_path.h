@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rules about names alone: which paths a patch may carry at all, and which an agent may not change.
+// Rules about names alone: which paths a patch may contain at all, and which an agent may not
+// change.
 #pragma once
 
 #include <optional>
@@ -25,6 +26,11 @@ bool ValidPath(std::string_view path);
 // target, more leading `..` than `path` has directories, or a `..` after a name (which may be a
 // link itself, so counting says nothing), or a git directory on the way.
 bool LinkMayLeave(std::string_view path, std::string_view target);
+
+// Whether coding agents read `path` (valid) as instructions or configuration of theirs, by
+// themselves: CLAUDE.md at any depth, .mcp.json, .cursor/ and what is beneath it. Compared without
+// regard to ASCII case.
+bool IsAgentInstruction(std::string_view path);
 
 enum class PathAction { kAllow, kWarn, kRefuse };
 

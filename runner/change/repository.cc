@@ -14,8 +14,8 @@
 #include "base/ascii.h"
 #include "base/sys.h"
 #include "change/git_handle.h"
-#include "change/ignore_gate.h"
 #include "change/protected_path.h"
+#include "change/repository_state.h"
 
 namespace change {
 namespace {
@@ -76,31 +76,6 @@ Result<GitCommit> CommitOfReference(git_repository* repository, const std::strin
   return GitCommit(reinterpret_cast<git_commit*>(peeled));
 }
 
-Result<GitCommit> FindCommit(git_repository* repository, const std::string& ref) {
-  if (!ValidRefName(ref)) return Error{Code::kInvalid, "not a valid ref name"};
-  if (IsHexId(ref)) {
-    git_oid id;
-    git_commit* commit = nullptr;
-    if (git_oid_fromstr(&id, ref.c_str()) == 0 &&
-        git_commit_lookup(&commit, repository, &id) == 0) {
-      return GitCommit(commit);
-    }
-    return NoSuchRef(ref);
-  }
-  std::vector<std::string> names;
-  if (ref == "HEAD" || ref.starts_with("refs/")) {
-    names = {ref};
-  } else {
-    names = {"refs/heads/" + ref, "refs/remotes/origin/" + ref, "refs/remotes/" + ref,
-             "refs/tags/" + ref};
-  }
-  for (const std::string& name : names) {
-    GitCommit commit = TRY(CommitOfReference(repository, name));
-    if (commit != nullptr) return commit;
-  }
-  return NoSuchRef(ref);
-}
-
 // Reads the origin's address, then puts an empty configuration in place of the repository's own.
 Result<std::string> TakeConfiguration(git_repository* repository) {
   git_config* raw = nullptr;
@@ -126,8 +101,8 @@ bool IsGitDirectory(const std::string& path) {
          sys::Exists(path + "/refs");
 }
 
-// Where git would find the working tree that `directory` (canonical) is in. A `.git` that somebody
-// else put above it is not taken for its own.
+// Where git would find the working tree that `directory` (canonical) is in. A `.git` above it that
+// belongs to another user is not taken for its own.
 Result<std::string> FindTop(const std::string& directory) {
   struct stat own {};
   if (::stat(directory.c_str(), &own) != 0) return Errno("looking at " + directory);
@@ -181,23 +156,30 @@ bool ValidRefName(const std::string& ref) {
   }
 }
 
-struct Repository::State {
-  GitRepository git;
-  std::string top;
-  std::string prefix;
-  std::string origin_url;
-  GitIndex index;  // Loaded by the first question about it.
-  IgnoreGate ignore_gate{Fd()};
-
-  // The checkout's index, or null when it has none that can be read.
-  git_index* Index() {
-    if (index == nullptr) {
-      git_index* raw = nullptr;
-      if (git_repository_index(&raw, git.get()) == 0) index.reset(raw);
+Result<GitCommit> FindCommit(git_repository* repository, const std::string& ref) {
+  if (!ValidRefName(ref)) return Error{Code::kInvalid, "not a valid ref name"};
+  if (IsHexId(ref)) {
+    git_oid id;
+    git_commit* commit = nullptr;
+    if (git_oid_fromstr(&id, ref.c_str()) == 0 &&
+        git_commit_lookup(&commit, repository, &id) == 0) {
+      return GitCommit(commit);
     }
-    return index.get();
+    return NoSuchRef(ref);
   }
-};
+  std::vector<std::string> names;
+  if (ref == "HEAD" || ref.starts_with("refs/")) {
+    names = {ref};
+  } else {
+    names = {"refs/heads/" + ref, "refs/remotes/origin/" + ref, "refs/remotes/" + ref,
+             "refs/tags/" + ref};
+  }
+  for (const std::string& name : names) {
+    GitCommit commit = TRY(CommitOfReference(repository, name));
+    if (commit != nullptr) return commit;
+  }
+  return NoSuchRef(ref);
+}
 
 Repository::Repository(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Repository::Repository(Repository&&) noexcept = default;

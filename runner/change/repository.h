@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 
@@ -15,6 +16,13 @@ namespace change {
 // `/ . _ - # + , @ =`, at most 250 bytes, no leading `-`, `/` or `.`, no `..`, `//`, `@{`, no
 // component that starts with `.` or ends in `.lock` or `.`, no trailing `/`.
 bool ValidRefName(const std::string& ref);
+
+// What a proposal changes, by commits alone: not what lies in the working tree.
+struct Proposal {
+  std::vector<std::string> paths;  // Relative to the top, sorted.
+  std::string patch;       // For people: `diff --git` sections, text whatever attributes say.
+  size_t patch_bytes = 0;  // Of the whole; `patch` may hold less.
+};
 
 // The git repository of a checkout, read only: its objects, references, index and ignore rules.
 //
@@ -55,6 +63,21 @@ class Repository {
   // submodule at or above `path`, for a directory, and for more than `bytes_max` bytes.
   Result<std::optional<std::string>> ReadAtRef(const std::string& ref, const std::string& path,
                                                size_t bytes_max) const;
+
+  // What the commit in HEAD changes since `base`: since their merge base, or where the history does
+  // not reach that far, since `base` itself. `patch` has at most `patch_bytes_max` bytes and no
+  // content of binary files or of files over 1 MiB; 0: it is not made at all. Fails as
+  // ResolveCommit() does, and with kInvalid for more than 100000 changed files.
+  Result<Proposal> ReadProposal(const std::string& base, size_t patch_bytes_max) const;
+
+  // The text of the symbolic link `path` at `ref`; nullopt for anything else there. `path` is as in
+  // ReadAtRef(), and its errors are.
+  Result<std::optional<std::string>> ReadLinkAtRef(const std::string& ref,
+                                                   const std::string& path) const;
+
+  // Every path that differs between the trees of `ref` and of the commit in HEAD, sorted. Errors as
+  // ReadProposal()'s.
+  Result<std::vector<std::string>> DifferingPaths(const std::string& ref) const;
 
   // Whether the checkout's own ignore rules (.gitignore files as they lie on disk, info/exclude)
   // cover `path`, relative to the checkout. A trailing `/` says that it is a directory. Says

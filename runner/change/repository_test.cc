@@ -57,6 +57,27 @@ TEST_CASE("Repository::Open finds the top above a directory, and keeps its quest
   CHECK_FALSE(below.Ignores("sub/out"));
 }
 
+TEST_CASE("DifferingPaths names each file that is not the same in HEAD, and nothing else") {
+  TestTree tree;
+  for (const char* path : {"same/deep/a", "deep/er/b", "gone/c", "becomes", "mode"}) {
+    tree.Write(path, "x");
+  }
+  tree.Commit({"same/deep/a", "deep/er/b", "gone/c", "becomes", "mode"});
+  Repository before = Repository::Open(tree.root()).value();
+  std::string base = before.ResolveCommit("HEAD").value();
+  CHECK(before.DifferingPaths(base).value().empty());
+
+  std::filesystem::remove_all(tree.At("gone"));
+  std::filesystem::remove(tree.At("becomes"));
+  std::filesystem::permissions(tree.At("mode"), std::filesystem::perms(0755));
+  tree.Write("deep/er/b", "y");
+  tree.Write("becomes/d", "x");
+  tree.Commit({"same/deep/a", "deep/er/b", "becomes/d", "mode"});
+  Repository after = Repository::Open(tree.root()).value();
+  CHECK(after.DifferingPaths(base).value() ==
+        std::vector<std::string>{"becomes", "becomes/d", "deep/er/b", "gone/c", "mode"});
+}
+
 TEST_CASE("Repository::Open refuses git's own files where a working tree is wanted") {
   TestTree tree;
   tree.Write("a", "x");

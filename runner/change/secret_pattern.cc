@@ -43,7 +43,8 @@ Attempt TokenAt(std::string_view line, size_t at) {
   return {std::move(match), token.length};
 }
 
-// When it is none, no later start in the same first part is one either, so that part is skipped.
+// When it does not match, no later start in the same first part does either, so that part is
+// skipped.
 Attempt WebTokenAt(std::string_view line, size_t at) {
   codec::WebToken token = codec::FindWebTokenAt(line, at);
   if (token.length == 0) return {std::nullopt, std::max<size_t>(token.first_part, 1)};

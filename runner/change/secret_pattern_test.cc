@@ -66,7 +66,7 @@ TEST_CASE("A web token and a private key are found") {
     REQUIRE(FindSecrets(header + "\r").size() == 1);
     CHECK(FindSecrets(header)[0].certain);
     CHECK(FindSecrets("\"" + header + "\\nMIIEvQIBADANBgkqhkiG9w0BAQEFAASC\"")[0].certain);
-    // Code that looks for the header is no key.
+    // Code that looks for the header is not a key.
     CHECK_FALSE(FindSecrets("if (text.find(\"" + header + "\") == 0)")[0].certain);
   }
 }

@@ -63,7 +63,7 @@ class TestTree {
     return st.st_mode;
   }
 
-  // Makes it a repository whose index and one commit on `branch` hold `paths`.
+  // Makes it a repository whose index and newest commit, on `branch`, hold `paths`.
   void Commit(const std::vector<std::string>& paths, const std::string& branch = "main") const {
     REQUIRE(StartGit().ok());
     git_repository_init_options options;
@@ -76,6 +76,7 @@ class TestTree {
     git_index* raw_index = nullptr;
     REQUIRE(git_repository_index(&raw_index, raw) == 0);
     GitIndex index(raw_index);
+    REQUIRE(git_index_clear(raw_index) == 0);
     for (const std::string& path : paths)
       REQUIRE(git_index_add_bypath(raw_index, path.c_str()) == 0);
     git_oid tree_id;
@@ -87,8 +88,13 @@ class TestTree {
     git_signature* author = nullptr;
     REQUIRE(git_signature_new(&author, "t", "t@example.org", 1700000000, 0) == 0);
     git_oid commit;
-    int status =
-        git_commit_create_v(&commit, raw, "HEAD", author, author, nullptr, "test", raw_tree, 0);
+    git_commit* raw_parent = nullptr;
+    if (git_reference_name_to_id(&commit, raw, "HEAD") == 0) {
+      REQUIRE(git_commit_lookup(&raw_parent, raw, &commit) == 0);
+    }
+    GitCommit parent(raw_parent);
+    int status = git_commit_create_v(&commit, raw, "HEAD", author, author, nullptr, "test",
+                                     raw_tree, parent ? 1 : 0, raw_parent);
     git_signature_free(author);
     REQUIRE(status == 0);
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A file or symbolic link of a working tree as git sees one: a mode and bytes. Internal to change/.
+// A file or symbolic link in a working tree as git sees it: a mode and bytes. Internal to change/.
 #pragma once
 
 #include <cstdint>

@@ -27,7 +27,7 @@ std::string Parent(const std::string& path) {
 std::string BaseName(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
 // What lies at `path`, links not followed: its type bits, or 0 for nothing, also where something
-// above it is no directory.
+// above it is not a directory.
 Result<mode_t> TypeAt(int root, const std::string& path) {
   Result<Fd> place = sys::OpenBeneath(root, path, kPlace);
   if (!place.ok()) {
@@ -79,8 +79,8 @@ Status CheckPlace(int root, const std::string& path, const TreeEdit& edit) {
   return InTheWay(path);
 }
 
-// What root puts into a checkout belongs to whoever the directory belongs to: the steps that come
-// after run as that user.
+// What root puts into a checkout gets the directory's owner: the steps that follow run as that
+// user.
 Status GiveToOwnerOf(int directory, const std::string& name) {
   struct stat st {};
   if (::geteuid() != 0) return Ok();

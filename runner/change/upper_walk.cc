@@ -48,21 +48,6 @@ Result<std::vector<std::string>> ListNames(int directory, int64_t entries_max) {
   return names;
 }
 
-// The value of overlay.NAME in either of overlayfs's attribute namespaces; 0 when there is none.
-char OverlayMark(int fd, const char* name) {
-  for (const char* space : {"user.overlay.", "trusted.overlay."}) {
-    char value[8];
-    ssize_t n = ::fgetxattr(fd, (std::string(space) + name).c_str(), value, sizeof value);
-    if (n == 0) return 'y';  // The whiteout mark has no value.
-    if (n > 0) return value[0];
-  }
-  return 0;
-}
-
-std::string Join(const std::string& directory, const std::string& name) {
-  return directory.empty() ? name : directory + "/" + name;
-}
-
 // What waits to be listed.
 struct Pending {
   std::string path;
@@ -192,7 +177,7 @@ class Walk {
     }
     int fd = directory.value().get();
     NoteSubmodule(fd, path);
-    for (const std::string& name : Names(fd, path)) TRY(HideLower(fd, Join(path, name), name));
+    for (const std::string& name : Names(fd, path)) TRY(HideLower(fd, PathIn(path, name), name));
     return Ok();
   }
 
@@ -224,13 +209,13 @@ class Walk {
     bool hiding = item.layer == Pending::Layer::kHiding || (mark == 'y' && !item.path.empty());
     std::vector<std::string> names = Names(upper_directory, item.path);
     for (const std::string& name : names) {
-      TRY(VisitEntry(upper_directory, lower.get(), Join(item.path, name), name,
+      TRY(VisitEntry(upper_directory, lower.get(), PathIn(item.path, name), name,
                      {hiding, mark == 'x', item.touched}));
     }
     if (!hiding || !lower.valid()) return Ok();
     for (const std::string& name : Names(lower.get(), item.path)) {
       if (std::binary_search(names.begin(), names.end(), name)) continue;
-      TRY(HideLower(lower.get(), Join(item.path, name), name));
+      TRY(HideLower(lower.get(), PathIn(item.path, name), name));
     }
     return Ok();
   }
@@ -304,6 +289,20 @@ class Walk {
 };
 
 }  // namespace
+
+std::string PathIn(const std::string& directory, const std::string& name) {
+  return directory.empty() ? name : directory + "/" + name;
+}
+
+char OverlayMark(int fd, const char* name) {
+  for (const char* space : {"user.overlay.", "trusted.overlay."}) {
+    char value[8];
+    ssize_t n = ::fgetxattr(fd, (std::string(space) + name).c_str(), value, sizeof value);
+    if (n == 0) return 'y';  // The whiteout mark has no value.
+    if (n > 0) return value[0];
+  }
+  return 0;
+}
 
 Status WalkUpper(WalkedLayers layers, const Repository* repository, int64_t entries_max,
                  const UpperVisitor& visitor) {

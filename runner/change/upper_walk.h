@@ -14,6 +14,12 @@
 
 namespace change {
 
+// The value of overlay.NAME in either of overlayfs's attribute namespaces; 0 when there is none.
+char OverlayMark(int fd, const char* name);
+
+// `name` in `directory`; the top is "".
+std::string PathIn(const std::string& directory, const std::string& name);
+
 // What the walk tells its caller, path by path, each path at most once per callback.
 struct UpperVisitor {
   // A regular file or a symbolic link lies in the upper layer; whether it differs from the lower's
@@ -28,6 +34,9 @@ struct UpperVisitor {
   // An untracked path under the ignore rules; a directory stands for all beneath it.
   std::function<void(const std::string& path)> ignored;
 };
+
+// "directory/name"; `directory` is relative and may be empty.
+std::string PathIn(const std::string& directory, const std::string& name);
 
 // Of a tree that is a copy of the lower one, not a layer over it.
 struct CopyFacts {

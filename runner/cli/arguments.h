@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The command line as text: which option was given which values. What they mean is decided by the
-// command (cli/options.h). The only place that meets the library that splits command lines.
+// The command line as text: which option was given which values. The command interprets them
+// (cli/options.h). The only place that uses CLI11.
 #pragma once
 
 #include <map>

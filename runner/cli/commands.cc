@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/commands.h"
 
+#include "cli/eval_command.h"
+#include "cli/sandbox_command.h"
+#include "cli/setup_command.h"
 #include "codec/text/nearest.h"
 
 namespace cli {
 namespace {
 
-constexpr OptionSpec kJson = {"json", "", "", "Print the result as one JSON object."};
 constexpr VariableSpec kGitHubVariables = {
     "GITHUB_*",
     "Set by GitHub Actions (or Gitea, or Forgejo): the event, the step summary and the outputs. "
@@ -14,9 +16,18 @@ constexpr VariableSpec kGitHubVariables = {
 
 constexpr VariableSpec kCiVariable = {
     "CI",
-    "If this or a variable such as GITLAB_CI is set, and GITHUB_ACTIONS is not `true`, the run is "
-    "under a CI system whose events agentic-ci does not read: `policy-ref` is then required, and "
-    "the run gets no secrets. `false` and `0` count as not set."};
+    "If this or a variable such as CIRCLECI is set, and neither GITHUB_ACTIONS nor GITLAB_CI is "
+    "`true`, the run is under a CI system whose events agentic-ci does not read: `policy-ref` is "
+    "then required, and the run gets no secrets. `false` and `0` count as not set."};
+constexpr VariableSpec kGitLabVariables = {
+    "GITLAB_CI, CI_*, GITLAB_USER_LOGIN",
+    "Set by GitLab CI: the event. Read only if GITLAB_CI is `true`, and GITHUB_ACTIONS is not set. "
+    "See docs/reference/gitlab.md."};
+
+constexpr VariableSpec kColourVariable = {
+    "NO_COLOR, TERM",
+    "How a terminal is written to: without colours and links if NO_COLOR is set, as a pipe if TERM "
+    "is `dumb`. No decision depends on them."};
 
 constexpr VariableSpec kStoreVariable = {
     "AGENTIC_CI_STORE",
@@ -27,6 +38,10 @@ constexpr VariableSpec kRegistryVariable = {
     "Registry credentials, in this order, together with files in XDG_RUNTIME_DIR and "
     "XDG_CONFIG_HOME. Each is sent only to the registry it is for. See docs/reference/images.md."};
 
+constexpr VariableSpec kInputVariables = {"INPUTS, AGENTIC_CI_INPUT_*",
+                                          "The action's inputs as one JSON object; without it, "
+                                          "those of the component, one per variable."};
+
 // Docs longer than a line live here, where they can be read.
 constexpr std::string_view kExplainDoc =
     "Explain whether a policy allows a request, which rule decides, and why. Give a URL, or "
@@ -36,10 +51,15 @@ constexpr std::string_view kDiffDoc =
     "inspection. Anything that cannot be compared is listed as changed. The exit status is 0 "
     "whatever the differences, or 65 if a file is not a valid policy.";
 constexpr std::string_view kSuggestDoc =
-    "Suggest policy entries that would allow exactly what a run was refused. With a policy, each "
-    "addition is tested first, and a request that no addition can allow is listed with the reason.";
+    "Suggest policy entries that would allow exactly what runs were refused, with the programs "
+    "that "
+    "asked and how often. With a policy, each addition is tested first, and a request that no "
+    "addition can allow is listed with the reason. Nothing is suggested for a host that a run's "
+    "credentials are sent to. Since a refusal often ends what an agent tries, repeat: run with "
+    "`--learn FILE`, add what you agree to, run again, until nothing is suggested.";
 constexpr std::string_view kPostDoc =
-    "Post a report to a pull request: one comment, and a review with comments beside the lines. "
+    "Post a report to a pull request, or to a merge request of GitLab: one comment, and a review "
+    "with comments beside the lines. "
     "Later posts update them, and repeat nothing. The report is treated as untrusted input, so the "
     "token can be kept in a separate job from the one that ran the agent.";
 
@@ -55,20 +75,48 @@ constexpr std::string_view kImageVerifyDoc =
     "Show, for every signature of an image, who signed it and whether it is accepted, or why not. "
     "Exit status 77: refused; 75: a location that may contain signatures could not be reached.";
 
+constexpr std::string_view kActionDoc =
+    "Called by action.yml and by GitLab's component `run`: `run` with their inputs; writes the "
+    "step "
+    "summary, annotations and outputs.";
+constexpr std::string_view kActionPostDoc =
+    "Called by post/action.yml and by GitLab's component `post`: `post` with their inputs.";
+constexpr std::string_view kConfigCheckDoc =
+    "Check configuration files, the repository's own if none is given, and the prompts they name, "
+    "as they are in the working tree. Reports every error.";
+constexpr std::string_view kConfigExplainDoc =
+    "Show the task that `run` with the same options would carry out, every value it would have, "
+    "and where each comes from: the command line, a line of the configuration, or a default.";
+constexpr std::string_view kConfigInitDoc =
+    "Write a first policy, configuration, prompt and workflow (on GitLab, an include of the "
+    "component) that fit the repository: its languages, its forge, its tests. A file that exists "
+    "is kept.";
+
 constexpr std::string_view kDoctorDoc =
     "Show what this host can enforce, by starting a sandbox as a run does: each mechanism as "
     "available, restricted or absent, and what to type for more. Exit status 69: no run can start, "
     "in either tier.";
 
-static_assert(WellFormed(kJson));
+static_assert(WellFormed(kJsonOption));
 
 Command RunCommandSpec() {
   Command command{.name = "run",
                   .operands = "[-- COMMAND ARG...]",
                   .doc = "Run an agent (or COMMAND) in the sandbox and write the report.",
                   .options = {},
-                  .variables = {kGitHubVariables, kCiVariable, kStoreVariable, kRegistryVariable}};
+                  .variables = {kGitHubVariables, kGitLabVariables, kCiVariable, kStoreVariable,
+                                kRegistryVariable, kColourVariable}};
   for (const RunOption& option : kRunOptions) command.options.push_back(option.spec);
+  command.options.push_back(
+      {"sandbox", "NAME", "",
+       "Run in this sandbox, of `setup` or `sandbox create`, and leave it running. What it was "
+       "created with stays: of the other options only `agent`, `prompt`, `prompt-file`, `model` "
+       "and "
+       "`timeout` may be given. The report is written when the sandbox ends."});
+  command.options.push_back(
+      {"watch-texts", "FILE", "",
+       "Texts, one per line, whose first occurrence in what models are sent is recorded in "
+       "`events.ocsf.jsonl`."});
   return command;
 }
 
@@ -94,11 +142,12 @@ Command ImageCommandSpec(std::string_view name, std::string_view doc) {
                    "The user name for the registry; takes precedence over all other credentials."},
                   {"password-stdin", "", "",
                    "Read the password of `username` from standard input."},
-                  kJson},
+                  kJsonOption},
       .variables = {kStoreVariable,
                     kRegistryVariable,
                     {"HTTPS_PROXY", "The proxy to use for the registry."},
                     kGitHubVariables,
+                    kGitLabVariables,
                     kCiVariable}};
   AddImageOptions(&command.options);
   return command;
@@ -110,25 +159,54 @@ Command PostCommandSpec() {
       .operands = "REPORT-DIR",
       .doc = kPostDoc,
       .options =
-          {{"repository", "OWNER/NAME", "", "The repository. If not given, that of the event."},
-           {"number", "NUMBER", "", "The pull request. If not given, that of the event."},
-           {"api-url", "URL", "", "The URL of the forge's API. If not given, that of the event."},
+          {{"repository", "OWNER/NAME", "",
+            "The repository; of GitLab the project, GROUP/NAME. If not given, that of the event."},
+           {"number", "NUMBER", "",
+            "The pull request or merge request. If not given, that of the event."},
+           {"api-url", "URL", "",
+            "The URL of the forge's API. If not given, that of the event. One that ends with "
+            "/api/v4 "
+            "is GitLab's."},
            {"what", "PARTS", "comment,review",
             "What to post: `comment` (one comment that later posts update), `review` (the agent's "
-            "findings and suggested changes beside the lines they are about), `check` (a check run "
-            "with an annotation for each finding, which requires `checks: write`)."},
+            "findings and suggested changes beside the lines they are about), `check` (on GitHub, "
+            "a "
+            "check run with an annotation for each finding, which requires `checks: write`), "
+            "`status` (a commit status), `sarif` (on GitHub, code scanning), and one of `commits` "
+            "(the "
+            "agent's changes as a commit on the pull request's branch), `branch` (on a branch of "
+            "their own) and `pull-request` (with a pull request; `merge-request` is the same). On "
+            "GitLab, all but `check` and `sarif`. See docs/reference/posting.md."},
+           {"branch", "NAME", "",
+            "The branch for `branch` and `pull-request`. If not given, "
+            "`agentic-ci/pull-NUMBER-...`, "
+            "or with the name of the branch that the run was started for."},
+           {"title", "TEXT", "",
+            "The title of the commit and the pull request with the agent's changes."},
+           {"label", "NAME", "",
+            "A label for the pull request: the one with the changes, if there is one.", true},
            {"dry-run", "", "",
             "Show each request that would change something, as one JSON object per line, and send "
             "none of them."},
            {"marker", "TEXT", "",
             "Distinguishes the comments of several workflows. If not given, the names of the "
             "workflow and the job."},
+           {"timeout", "DURATION", "3m",
+            "How long posting may take, with all repetitions. A request that the forge leaves "
+            "without an answer fails after a third of it, or a minute if that is shorter."},
            {"ca-file", "FILE", "",
             "The CA certificates (PEM) for verifying the forge. If not given, the system's."},
-           kJson},
-      .variables = {{"GITHUB_TOKEN", "The token to post with: `pull-requests: write`."},
+           kJsonOption},
+      .variables = {{"GITHUB_TOKEN",
+                     "The token to post with: `pull-requests: write`, and for the agent's changes "
+                     "`contents: write`."},
+                    {"GITLAB_TOKEN",
+                     "The same for GitLab: a project or group access token with the role Developer "
+                     "and the scope `api`. `CI_JOB_TOKEN` may not post: without GITLAB_TOKEN the "
+                     "findings are printed, and the exit status is 78."},
                     {"HTTPS_PROXY", "The proxy to use for the forge."},
-                    kGitHubVariables}};
+                    kGitHubVariables,
+                    kGitLabVariables}};
 }
 
 Command ExplainCommandSpec() {
@@ -150,7 +228,7 @@ Command ExplainCommandSpec() {
                 "the WebSocket message."},
                {"agent", "NAME", "command",
                 "The agent the run would use; determines the model host of `defaults: minimal`."},
-               kJson},
+               kJsonOption},
           .variables = {}};
 }
 
@@ -164,7 +242,7 @@ Command DiffCommandSpec() {
             "A credential and its host; the diff shows where the host becomes reachable.", true},
            {"agent", "NAME", "command",
             "The agent the policies are for; determines the model host of `defaults: minimal`."},
-           kJson},
+           kJsonOption},
       .variables = {}};
 }
 
@@ -198,8 +276,52 @@ Command VerifyBundleCommandSpec() {
             "An accepted statement type, in addition to cosign's signatures. If not given, every "
             "type is accepted.",
             true},
-           kJson},
+           kJsonOption},
       .variables = {}};
+}
+
+Command ActionCommandSpec(std::string_view name, std::string_view doc) {
+  return {.name = name,
+          .operands = "",
+          .doc = doc,
+          .options = {},
+          .variables = {kInputVariables, kGitHubVariables},
+          .hidden = true};
+}
+
+Command SchemaCommandSpec(std::string_view name, std::string_view doc) {
+  return {.name = name, .operands = "", .doc = doc, .options = {}, .variables = {}};
+}
+
+Command ConfigCheckCommandSpec() {
+  return {.name = "config check",
+          .operands = "[FILE...]",
+          .doc = kConfigCheckDoc,
+          .options = {kJsonOption},
+          .variables = {}};
+}
+
+Command ConfigExplainCommandSpec() {
+  Command command = RunCommandSpec();
+  command.name = "config explain";
+  command.doc = kConfigExplainDoc;
+  command.variables = {kGitHubVariables, kCiVariable};
+  return command;
+}
+
+Command ConfigInitCommandSpec() {
+  return {.name = "config init",
+          .operands = "",
+          .doc = kConfigInitDoc,
+          .options = {{"agent", "NAME", "claude-code",
+                       "The agent of the first task. With `command`, the task runs the "
+                       "repository's tests."},
+                      {"forge", "NAME", "",
+                       "One of `github`, `gitlab`, `gitea`, `forgejo`. If not given, found by the "
+                       "repository's CI files and its remote."},
+                      {"force", "", "", "Replace files that exist."},
+                      {"workdir", "DIR", ".", "The checkout, or a directory in it."}},
+          .variables = {}};
 }
 
 // `text` in lines of at most 80 columns, each behind `indent` blanks.
@@ -231,37 +353,54 @@ std::string RenderOption(const OptionSpec& option) {
   return text + Wrap(doc, 6);
 }
 
+// Those about sandboxes that last, behind `run` and `post`.
+std::vector<Command> WithLasting(std::vector<Command> commands) {
+  std::vector<Command> lasting = SetupCommands();
+  for (Command& command : SandboxCommands()) lasting.push_back(std::move(command));
+  commands.insert(commands.begin() + 2, lasting.begin(), lasting.end());
+  // Before `completion` and what is for the action alone.
+  std::vector<Command> evaluations = EvalCommands();
+  commands.insert(commands.end() - 3, evaluations.begin(), evaluations.end());
+  return commands;
+}
+
 }  // namespace
 
 std::vector<Command> Commands() {
-  return {
+  return WithLasting({
       RunCommandSpec(),
       PostCommandSpec(),
       {.name = "policy check",
        .operands = "FILE...",
        .doc = "Check policy files and report errors and warnings.",
-       .options = {kJson},
+       .options = {kJsonOption},
        .variables = {}},
       ExplainCommandSpec(),
       DiffCommandSpec(),
       {.name = "policy suggest",
-       .operands = "REPORT-DIR|events.ocsf.jsonl",
+       .operands = "REPORT-DIR|LEARNED-FILE...",
        .doc = kSuggestDoc,
        .options = {{"policy", "FILE", "",
                     "The policy to extend: prints a patch for `git apply`, with FILE as given. If "
-                    "not given, prints policy entries to paste."}},
+                    "not given, prints policy entries to paste."},
+                   {"whole", "", "", "Print the whole policy with the additions, not a patch."},
+                   {"secret", "NAME@HOST", "",
+                    "A host that a credential is sent to. A file of `run --learn` names those of "
+                    "its runs; a report does not.",
+                    true}},
        .variables = {}},
       {.name = "policy test",
        .operands = "FILE...",
        .doc = "Run tables of test cases against the policies they name. Exit status 65 if a case "
               "fails.",
-       .options = {kJson},
+       .options = {kJsonOption},
        .variables = {}},
-      {.name = "policy schema",
-       .operands = "",
-       .doc = "Print the JSON Schema of the policy file, for editors.",
-       .options = {},
-       .variables = {}},
+      SchemaCommandSpec("policy schema", "Print the JSON Schema of the policy file, for editors."),
+      ConfigCheckCommandSpec(),
+      ConfigExplainCommandSpec(),
+      ConfigInitCommandSpec(),
+      SchemaCommandSpec("config schema",
+                        "Print the JSON Schema of the configuration file, for editors."),
       ImageCommandSpec("image pull", kImagePullDoc),
       ImageCommandSpec("image verify", kImageVerifyDoc),
       ImageCommandSpec(
@@ -274,33 +413,28 @@ std::vector<Command> Commands() {
        .options =
            {{"remove", "", "",
              "Remove the changed layers; they are downloaded again when needed. Exit status 0."},
-            kJson},
+            kJsonOption},
        .variables = {kStoreVariable}},
       {.name = "image prune",
        .operands = "",
        .doc = "Remove unpacked layers, least recently used first, leftovers of killed runs, and "
               "cached verdicts.",
-       .options = {{"keep", "SIZE", "0", "How much to keep, such as `10GiB`."}, kJson},
+       .options = {{"keep", "SIZE", "0", "How much to keep, such as `10GiB`."}, kJsonOption},
        .variables = {kStoreVariable}},
       VerifyBundleCommandSpec(),
       {.name = "doctor",
        .operands = "",
        .doc = kDoctorDoc,
-       .options = {{"workdir", "DIR", ".", "The checkout that a run would have."}, kJson},
+       .options = {{"workdir", "DIR", ".", "The checkout that a run would have."}, kJsonOption},
        .variables = {{"TMPDIR", "Where the writable layers lie if memory cannot hold them."}}},
       {.name = "completion",
        .operands = "[bash|zsh|fish]",
        .doc = "Print a shell completion script (default: bash): `source <(agentic-ci completion)`.",
        .options = {},
        .variables = {}},
-      {.name = "action",
-       .operands = "",
-       .doc = "Called by action.yml: `run` with the action's inputs; writes the step summary, "
-              "annotations and outputs.",
-       .options = {},
-       .variables = {{"INPUTS", "The action's inputs as one JSON object."}, kGitHubVariables},
-       .hidden = true},
-  };
+      ActionCommandSpec("action post", kActionPostDoc),
+      ActionCommandSpec("action", kActionDoc),
+  });
 }
 
 Result<Command> SelectCommand(const std::vector<Command>& commands,

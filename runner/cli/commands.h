@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every command as data: `--help` and docs/reference/cli.md are made from it. What a command does
-// is in its own file (run_command.cc, ...); main.cc brings the two together.
+// Every command as data: `--help` and docs/reference/cli.md are generated from it. Each command is
+// implemented in its own file (run_command.cc, ...); main.cc connects the two.
 #pragma once
 
 #include <string>
@@ -25,6 +25,8 @@ struct Command {
   std::vector<VariableSpec> variables;
   bool hidden = false;  // For the action alone: in the reference, not in `--help`.
 };
+
+inline constexpr OptionSpec kJsonOption = {"json", "", "", "Print the result as one JSON object."};
 
 // In the order of `--help`. Made anew at each call; it is called once.
 std::vector<Command> Commands();

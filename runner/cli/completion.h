@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scripts with which shells complete this program's command line.
+// Completion scripts for shells.
 #pragma once
 
 #include <string>

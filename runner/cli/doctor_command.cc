@@ -14,8 +14,13 @@ Result<int> DoctorCommand(const Arguments& arguments) {
     return Error{Code::kUsage, "doctor takes no operands", "agentic-ci doctor --help"};
   }
   // One of each kind: whether they can be enforced is the question, not how large they are.
-  sandbox::SandboxLimits limits{
-      .memory_bytes = int64_t{1} << 30, .cpus = 1, .pids = 1024, .disk_bytes = int64_t{8} << 30};
+  sandbox::SandboxLimits limits{.memory_bytes = int64_t{1} << 30,
+                                .cpus = 1,
+                                .pids = 1024,
+                                .disk_bytes = int64_t{8} << 30,
+                                .cpu_s = 60,
+                                .open_files = 1024,
+                                .file_bytes = int64_t{1} << 30};
   doctor::Examination found = TRY(doctor::Examine(arguments.Get("workdir", "."), limits));
   TRY(PrintLines(arguments.Has("json") ? doctor::RenderJson(found) : doctor::RenderText(found)));
   if (found.tier.empty()) return std::move(*found.refusal);

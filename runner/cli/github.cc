@@ -10,8 +10,10 @@
 
 #include "base/log.h"
 #include "base/sys.h"
+#include "cli/commands.h"
+#include "cli/inputs.h"
 #include "cli/output.h"
-#include "codec/data/json.h"
+#include "cli/post_command.h"
 #include "forge/actions.h"
 #include "post/remark.h"
 #include "run/credentials.h"
@@ -19,27 +21,6 @@
 
 namespace cli {
 namespace {
-
-// One value per line; blanks around it and empty lines mean nothing.
-std::vector<std::string> Lines(std::string_view text) {
-  constexpr std::string_view kBlank = " \t\r";
-  std::vector<std::string> lines;
-  while (!text.empty()) {
-    size_t end = text.find('\n');
-    std::string_view line = text.substr(0, end);
-    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
-    size_t first = line.find_first_not_of(kBlank);
-    if (first == std::string_view::npos) continue;
-    lines.emplace_back(line.substr(first, line.find_last_not_of(kBlank) - first + 1));
-  }
-  return lines;
-}
-
-Status SetInput(const RunOption& option, const std::string& text, run::Request* request) {
-  if (!option.spec.repeatable) return SetOption(option, text, request);
-  for (const std::string& line : Lines(text)) TRY(SetOption(option, line, request));
-  return Ok();
-}
 
 Status Append(const std::string& path, std::string_view bytes) {
   if (bytes.empty()) return Ok();
@@ -70,14 +51,14 @@ std::string Annotations(const report::RunRecord& record) {
 
 Status Publish(const forge::Event& event, const run::Request& request,
                const report::PostedReport& posted) {
-  TRY(WriteOutputs(event, RunOutputs(posted.record, request.report_dir)));
+  TRY(WriteOutputs(event, RunOutputs(posted.record, request.report_dir, request.post)));
   TRY(WriteStepSummary(event, posted.summary_markdown));
-  if (event.forge == forge::ForgeKind::kNone) return Ok();
+  if (!forge::ReadsWorkflowCommands(event.forge)) return Ok();
   return Print(Annotations(posted.record));
 }
 
 Status PublishEnd(const forge::Event& event, const run::Request& request) {
-  report::PostedReport posted = TRY(report::ReadReport(request.report_dir));
+  report::PostedReport posted = TRY(report::ReadReport(request.report_dir, LinksOf(event)));
   return Publish(event, request, posted);
 }
 
@@ -86,15 +67,15 @@ Status PublishEnd(const forge::Event& event, const run::Request& request) {
 Status PublishFailure(const forge::Event& event, const run::Request& request, const Error& error) {
   // What lies in a directory that was refused is not this run's report, whatever it says.
   bool prepared = !error.what.starts_with(run::kPreparingReport);
-  Result<report::PostedReport> posted = report::ReadReport(request.report_dir);
+  Result<report::PostedReport> posted = report::ReadReport(request.report_dir, LinksOf(event));
   if (prepared && posted.ok() && posted.value().record.outcome.reason.starts_with(error.what)) {
     TRY(Publish(event, request, posted.value()));
   } else {
-    TRY(WriteOutputs(event, {{"outcome", report::Render(report::OutcomeKind::kSetupFailed)},
+    TRY(WriteOutputs(event, {{"conclusion", report::Render(report::OutcomeKind::kSetupFailed)},
                              {"reason", error.what},
                              {"report-dir", request.report_dir}}));
   }
-  if (event.forge == forge::ForgeKind::kNone) return Ok();
+  if (!forge::ReadsWorkflowCommands(event.forge)) return Ok();
   return Print(forge::RenderAnnotations({{forge::Level::kError, "agentic-ci", error.what, "", 0}}));
 }
 
@@ -102,36 +83,43 @@ Status PublishFailure(const forge::Event& event, const run::Request& request, co
 Result<int> RunQuoted(const run::Request& request) {
   std::string word = TRY(forge::RandomWord());
   TRY(Print(forge::RenderGroupBegin("agentic-ci run") + forge::RenderStopCommands(word)));
-  Result<int> status = run::Run(request);
+  Result<int> status = run::Run(request, TaskOptionRules());
   TRY(Print(forge::RenderResumeCommands(word) + forge::RenderGroupEnd()));
   return status;
 }
 
 }  // namespace
 
-Result<run::Request> ParseInputs(std::string_view json) {
-  codec::Json inputs = TRY(codec::ParseJson(json).Context("reading INPUTS"));
-  if (inputs.object() == nullptr) return Error{Code::kInvalid, "INPUTS is not a JSON object"};
-  run::Request request = DefaultRequest();
-  for (const RunOption& option : kRunOptions) {
-    std::string text = inputs.StringAt(option.spec.name);
-    if (!text.empty()) TRY(SetInput(option, text, &request));
-  }
-  request.command = Lines(inputs.StringAt(kCommandInput.name));
-  TRY(CheckRequest(request));
-  return request;
+Outputs RunOutputs(const report::RunRecord& record, const std::string& report_dir,
+                   const std::string& post) {
+  const report::UsageRecord& usage = record.usage;
+  char cost[32] = "";
+  if (usage.cost_usd) std::snprintf(cost, sizeof cost, "%.6f", *usage.cost_usd);
+  int64_t tokens =
+      usage.input_tokens + usage.output_tokens + usage.cache_read_tokens + usage.cache_write_tokens;
+  auto in_report = [&](const char* name) { return report_dir + "/" + name; };
+  return {{"conclusion", report::Render(record.outcome.kind)},
+          {"reason", record.outcome.reason},
+          {"exit-code", std::to_string(record.outcome.exit_code)},
+          {"report-dir", report_dir},
+          {"report-path", in_report("report.html")},
+          {"patch-path", record.changes.files > 0 ? in_report("changes.patch") : ""},
+          {"sarif-path", in_report("findings.sarif")},
+          {"changed-files", std::to_string(record.changes.files)},
+          {"findings-count", std::to_string(record.findings.size())},
+          {"blocked-count", std::to_string(record.denials.size())},
+          {"cost-usd", cost},
+          {"tokens", std::to_string(tokens)},
+          {"version", record.tool_version},
+          {"post", post}};
 }
 
-Outputs RunOutputs(const report::RunRecord& record, const std::string& report_dir) {
-  char cost[32] = "";
-  if (record.usage.cost_usd) std::snprintf(cost, sizeof cost, "%.6f", *record.usage.cost_usd);
-  return {{"exit-code", std::to_string(record.outcome.exit_code)},
-          {"outcome", report::Render(record.outcome.kind)},
-          {"reason", record.outcome.reason},
-          {"report-dir", report_dir},
-          {"changed-files", std::to_string(record.changes.files)},
-          {"denied-requests", std::to_string(record.denials.size())},
-          {"cost-usd", cost}};
+report::SummaryOptions LinksOf(const forge::Event& event) {
+  // A run's artifacts are a part of its page on GitHub; elsewhere the run links to them. A report
+  // that was made by another run is not among them.
+  const bool github = event.forge == forge::ForgeKind::kGitHub && !event.run_url.empty() &&
+                      event.name != "workflow_run";
+  return {.report_url = github ? event.run_url + "#artifacts" : "", .run_url = event.run_url};
 }
 
 Status WriteStepSummary(const forge::Event& event, std::string_view markdown) {
@@ -151,20 +139,34 @@ Status WriteOutputs(const forge::Event& event, const Outputs& outputs) {
 }
 
 Result<int> ActionCommand(const Arguments&) {
-  std::optional<std::string> inputs = sys::Environment("INPUTS");
-  if (!inputs) return Error{Code::kSetup, "INPUTS is not set", "INPUTS: ${{ toJSON(inputs) }}"};
-  run::Request request = TRY(ParseInputs(*inputs));
+  std::vector<OptionSpec> options = {kCommandInput};
+  for (const RunOption& option : kRunOptions) options.push_back(option.spec);
+  Inputs inputs = TRY(ReadInputs(sys::Environment, options));
+  run::Request request = TRY(ReadRunInputs(inputs));
   forge::Event event = TRY(forge::ReadEvent(sys::Environment));
-  logging::SetQuiet(request.json);
-  bool on_forge = event.forge != forge::ForgeKind::kNone;
-  if (on_forge) TRY(PrintMasks(request));
-  Result<int> status = on_forge ? RunQuoted(request) : run::Run(request);
+  logging::SetQuiet(request.json || request.quiet);
+  bool on_forge = forge::ReadsWorkflowCommands(event.forge);
+  // A task that cannot be read is the run's to report.
+  Result<run::Request> resolved = run::ResolveRequest(request, TaskOptionRules());
+  if (on_forge) TRY(PrintMasks(resolved.ok() ? resolved.value() : request));
+  std::string post = resolved.ok() ? resolved.value().post : "";
+  Result<int> status = on_forge ? RunQuoted(request) : run::Run(request, TaskOptionRules());
+  request.post = std::move(post);
   if (!status.ok()) {
     TRY(PublishFailure(event, request, status.error()));
   } else if (!request.plan_only) {
     TRY(PublishEnd(event, request));
   }
   return status;
+}
+
+Result<int> ActionPostCommand(const Arguments&) {
+  Command post = TRY(SelectCommand(Commands(), {"post"}));
+  std::vector<OptionSpec> options = post.options;
+  options.push_back(kReportDirInput);
+  Inputs inputs = TRY(ReadInputs(sys::Environment, options));
+  Arguments arguments = TRY(ReadPostInputs(inputs, post.options));
+  return PostCommand(arguments);
 }
 
 }  // namespace cli

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// All that the command line knows of GitHub Actions: the action's inputs, the step's summary, its
-// outputs, its annotations, its masks.
+// Everything that the command line knows about GitHub Actions: the step's summary, its outputs, its
+// annotations, its masks. The action's inputs are in cli/inputs.h.
 #pragma once
 
 #include <array>
@@ -16,49 +16,58 @@
 
 namespace cli {
 
-// What the action has beside an input per option of `run`; action.yml is made from both.
-inline constexpr OptionSpec kCommandInput = {"command", "ARGUMENTS", "",
-                                             "The command for the agent `command`, or further "
-                                             "arguments for another agent, one argument per line.",
-                                             true};
-static_assert(WellFormed(kCommandInput));
-
 struct OutputDoc {
   std::string_view name;
   std::string_view doc;  // A sentence.
 };
 
-// The outputs of `agentic-ci action` and of `agentic-ci post`; action.yml passes the former on.
+// The outputs of `agentic-ci action` and of `agentic-ci post`; action.yml and post/action.yml pass
+// them on.
 inline constexpr auto kActionOutputs = std::to_array<OutputDoc>({
-    {"exit-code", "The exit status of the run."},
-    {"outcome", "How the run ended: `success`, `agent-failed`, `timed-out`, `refused`, ..."},
+    {"conclusion",
+     "How the run ended: `success`, `agent-failed`, `timed-out`, `refused`, ... `setup-failed` if "
+     "the agent was not started, `lost` if the run was killed before it could say."},
     {"reason", "The reason, in one line; empty on success."},
-    {"report-dir", "The report directory."},
+    {"exit-code", "The exit status of the run."},
+    {"report-dir", "The report directory. It is not uploaded automatically."},
+    {"report-path", "The report as a page: `report.html` in that directory."},
+    {"patch-path", "What the agent changed, as a patch; empty if it changed nothing."},
+    {"sarif-path", "The findings and refused requests, as SARIF."},
     {"changed-files", "How many files the agent changed."},
-    {"denied-requests", "How many distinct requests the gateway refused."},
+    {"findings-count", "How many findings the agent and the gates reported."},
+    {"blocked-count", "How many distinct requests the gateway refused."},
     {"cost-usd",
      "What the models cost, in US dollars, as counted by the gateway, or as reported by the agent "
      "if the gateway saw no model; empty if unknown."},
+    {"tokens", "How many tokens the models used, including cached ones."},
+    {"version", "The version of agentic-ci that ran."},
+    {"post",
+     "What the task of the configuration wants posted of the report, as `what` of `post` takes it, "
+     "or `none`; empty if it does not say."},
 });
 inline constexpr auto kPostOutputs = std::to_array<OutputDoc>({
-    {"comment-url", "The URL of the comment."},
+    {"comment-url", "The URL of the comment; empty if none was posted."},
+    {"commit", "The commit that holds the agent's changes; empty if they were not delivered."},
+    {"branch", "The branch that the commit is on."},
+    {"pull-request-url", "The URL of the pull request with the changes, for `pull-request`."},
 });
-
-// Turns the action's inputs (a JSON object of strings, as `toJSON(inputs)` gives it) into a
-// request. An empty input was not given; names that are no option belong to action.yml itself.
-// kUsage.
-Result<run::Request> ParseInputs(std::string_view json);
 
 using Outputs = std::vector<std::pair<std::string, std::string>>;
 
-// The outputs of a run that has a report.
-Outputs RunOutputs(const report::RunRecord& record, const std::string& report_dir);
+// Every output of kActionOutputs, of a run that has a report. `post`: run::Request::post.
+Outputs RunOutputs(const report::RunRecord& record, const std::string& report_dir,
+                   const std::string& post = {});
 
 // Appends to the step's summary and outputs where the event names them; otherwise does nothing.
+// What a summary of this job's run may link to.
+report::SummaryOptions LinksOf(const forge::Event& event);
 Status WriteStepSummary(const forge::Event& event, std::string_view markdown);
 Status WriteOutputs(const forge::Event& event, const Outputs& outputs);
 
-// `agentic-ci action`: gives the exit status of the run.
+// `agentic-ci action`: `run` with the inputs of cli/inputs.h. Gives the exit status of the run.
 Result<int> ActionCommand(const Arguments& arguments);
+
+// `agentic-ci action post`: `post` with the inputs of cli/inputs.h. Gives its exit status.
+Result<int> ActionPostCommand(const Arguments& arguments);
 
 }  // namespace cli

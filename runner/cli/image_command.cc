@@ -17,6 +17,7 @@
 #include "image/progress.h"
 #include "image/pull.h"
 #include "run/image.h"
+#include "run/task_request.h"
 #include "run/trusted/config.h"
 #include "run/trusted/trust.h"
 
@@ -51,7 +52,8 @@ Result<run::Config> ReadConfig(const Arguments& arguments, std::string* top) {
   *top = repository.ok() ? repository.value().top() : checkout;
   if (*top == "/") top->clear();  // Not a checkout, and every program is in it.
   run::TrustedRef ref = TRY(run::FindTrustedRef(event, arguments.Get("policy-ref")));
-  return run::LoadConfig(repository.ok() ? &repository.value() : nullptr, checkout, ref);
+  return run::LoadConfig(repository.ok() ? &repository.value() : nullptr, checkout, ref,
+                         run::CheckBy(TaskOptionRules()));
 }
 
 // "linux/arm64/v8".

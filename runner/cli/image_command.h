@@ -7,8 +7,8 @@
 namespace cli {
 
 // `agentic-ci image pull`, `verify`, `inspect`, `check` and `prune`. Each gives the exit status;
-// verify gives 77 for an image that is refused, and 75 when nobody can tell, check 74 for a layer
-// that is damaged.
+// verify gives 77 for an image that is refused, and 75 when that cannot be determined; check gives
+// 74 for a damaged layer.
 Result<int> ImagePullCommand(const Arguments& arguments);
 Result<int> ImageVerifyCommand(const Arguments& arguments);
 Result<int> ImageInspectCommand(const Arguments& arguments);

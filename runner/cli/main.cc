@@ -14,14 +14,19 @@
 #include "base/version.h"
 #include "cli/commands.h"
 #include "cli/completion.h"
+#include "cli/config_command.h"
 #include "cli/doctor_command.h"
 #include "cli/error_text.h"
+#include "cli/eval_command.h"
 #include "cli/github.h"
 #include "cli/image_command.h"
 #include "cli/output.h"
 #include "cli/policy_command.h"
 #include "cli/post_command.h"
 #include "cli/run_command.h"
+#include "cli/sandbox_command.h"
+#include "cli/sandbox_files_command.h"
+#include "cli/setup_command.h"
 #include "cli/verify_bundle_command.h"
 
 namespace cli {
@@ -41,18 +46,42 @@ constexpr Handler kHandlers[] = {
     {"policy suggest", PolicySuggestCommand},
     {"policy test", PolicyTestCommand},
     {"policy schema", PolicySchemaCommand},
+    {"config check", ConfigCheckCommand},
+    {"config explain", ConfigExplainCommand},
+    {"config init", ConfigInitCommand},
+    {"config schema", ConfigSchemaCommand},
     {"image pull", ImagePullCommand},
     {"image verify", ImageVerifyCommand},
     {"image inspect", ImageInspectCommand},
     {"image check", ImageCheckCommand},
     {"image prune", ImagePruneCommand},
+    {"setup", SetupCommand},
+    {"exec", ExecCommand},
+    {"stop", StopCommand},
+    {"sandbox create", SandboxCreateCommand},
+    {"sandbox exec", SandboxExecCommand},
+    {"sandbox list", SandboxListCommand},
+    {"sandbox diff", SandboxDiffCommand},
+    {"sandbox put", SandboxPutCommand},
+    {"sandbox get", SandboxGetCommand},
+    {"sandbox apply", SandboxApplyCommand},
+    {"sandbox snapshot", SandboxSnapshotCommand},
+    {"sandbox restore", SandboxRestoreCommand},
+    {"sandbox reset", SandboxResetCommand},
+    {"sandbox delete", SandboxDeleteCommand},
     {"verify-bundle", VerifyBundleCommand},
     {"doctor", DoctorCommand},
+    {"eval validate", EvalValidateCommand},
+    {"eval list", EvalListCommand},
+    {"eval run", EvalRunCommand},
+    {"eval grade", EvalGradeCommand},
+    {"eval compare", EvalCompareCommand},
     {"completion", CompletionCommand},
+    {"action post", ActionPostCommand},
     {"action", ActionCommand},
 };
 
-// ENSURE aborts, and so does an exception that nobody met: the status says that it was our bug.
+// ENSURE aborts, and so does an exception that is not caught: the status says that it was our bug.
 void ExitOfBug(int) { ::_exit(static_cast<int>(ExitCode::kBug)); }
 
 // Until a run has a better end for it (run/supervise.h). The default action would do, but for a
@@ -90,7 +119,7 @@ Result<int> Carry(std::vector<std::string> words) {
   if (words.size() == 1 && IsOneOf(words[0], {"--version", "-V"})) {
     return Print("agentic-ci " + std::string(kVersion) + "\n");
   }
-  // "help policy check", "--help", and "policy --help", which is no command yet.
+  // "help policy check", "--help", and "policy --help", which is not a complete command.
   bool asks = !words.empty() && AsksForHelp(words[0]);
   if (asks || (words.size() == 2 && AsksForHelp(words[1]) && words[1] != "help")) {
     words.erase(asks ? words.begin() : words.begin() + 1);

@@ -3,8 +3,10 @@
 
 #include <algorithm>
 
+#include "agent/harness.h"
 #include "base/ascii.h"
 #include "codec/text/quantity.h"
+#include "gateway/credential/provider.h"
 
 namespace cli {
 namespace {
@@ -47,6 +49,10 @@ Status Set(const Duration& field, std::string_view text, run::Request* request) 
 }
 
 Status Set(const Size& field, std::string_view text, run::Request* request) {
+  if (field.may_be_off && text == "off") {
+    request->*field.member = 0;
+    return Ok();
+  }
   return Store(codec::ParseSize(text), field.member, request);
 }
 
@@ -131,7 +137,60 @@ Status Set(const Variables& field, std::string_view text, run::Request* request)
   return Ok();
 }
 
+Status SetField(const RunOption& option, std::string_view text, run::Request* request) {
+  return std::visit([&](const auto& field) { return Set(field, text, request); }, option.field);
+}
+
+// Whether there is such an agent. What else it needs, the rest of the request may have.
+Status CheckAgent(const std::string& name) {
+  if (name == "command") return Ok();
+  TRY(agent::FindAgentDescription(name));
+  return Ok();
+}
+
+Status SetTaskOption(std::string_view name, std::string_view text, run::Request* request) {
+  const auto* option = std::find_if(kRunOptions.begin(), kRunOptions.end(),
+                                    [&](const RunOption& one) { return one.spec.name == name; });
+  ENSURE(option != kRunOptions.end());  // Tasks name options of the table only.
+  TRY(SetField(*option, text, request));
+  if (name == "agent") return CheckAgent(request->agent);
+  if (name == "provider") TRY(gateway::FindProvider(request->providers.back().name));
+  return Ok();
+}
+
+Status CheckBackend(const run::Request& request) {
+  if (request.backend == "openshell") {
+    if (!request.approval_mode.empty() && request.approval_mode != "manual" &&
+        request.approval_mode != "auto") {
+      return Usage("--approval-mode: " + request.approval_mode + " is not a mode",
+                   "--approval-mode manual");
+    }
+    if (request.gateway_tls.empty() || !request.gateway.empty()) return Ok();
+    return Usage("--gateway-tls needs a gateway", "--gateway https://...");
+  }
+  if (request.backend != "native") {
+    // The Python agentic-ci has these two.
+    const bool host = request.backend == "local";
+    return Usage("--backend: " + request.backend + " is not a backend",
+                 host                          ? "--isolation landlock"
+                 : request.backend == "podman" ? "--image REF"
+                                               : "--backend openshell");
+  }
+  for (const auto& [name, value] :
+       {std::pair("gateway", &request.gateway), std::pair("gateway-tls", &request.gateway_tls),
+        std::pair("approval-mode", &request.approval_mode)}) {
+    if (value->empty()) continue;
+    return Usage("--" + std::string(name) + " needs OpenShell", "--backend openshell");
+  }
+  return Ok();
+}
+
 }  // namespace
+
+const run::OptionRules& TaskOptionRules() {
+  static const run::OptionRules kRules = {SetTaskOption, CheckRequest};
+  return kRules;
+}
 
 Error Usage(std::string what, std::string hint) {
   return {Code::kUsage, std::move(what), std::move(hint)};
@@ -148,8 +207,7 @@ run::Request DefaultRequest() {
 }
 
 Status SetOption(const RunOption& option, std::string_view text, run::Request* request) {
-  Status status =
-      std::visit([&](const auto& field) { return Set(field, text, request); }, option.field);
+  Status status = SetField(option, text, request);
   if (status.ok()) return Ok();
   Error error = std::move(status).error();
   error.code = Code::kUsage;
@@ -172,6 +230,7 @@ Status CheckRequest(const run::Request& request) {
   if (request.isolation == "landlock" && !request.image.empty()) {
     return Usage("--image needs --isolation namespaces");
   }
+  TRY(CheckBackend(request));
   if (request.idle_timeout_s > request.timeout_s) {
     return Usage("--idle-timeout is longer than --timeout");
   }

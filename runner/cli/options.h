@@ -38,6 +38,7 @@ struct Duration {
 };
 struct Size {
   int64_t run::Request::*member;  // Bytes.
+  bool may_be_off = false;
 };
 struct Count {
   int64_t run::Request::*member;
@@ -72,7 +73,15 @@ struct RunOption {
 };
 
 inline constexpr auto kRunOptions = std::to_array<RunOption>({
-    {{"agent", "NAME", "command", "The agent to run: `claude-code`, or `command` for any program."},
+    {{"task", "NAME", "",
+      "The task of `.agentic-ci/config.yml` to carry out. Options that are given take precedence "
+      "over what it says. If neither a task nor an agent, a command or an image is given, and the "
+      "configuration has tasks, the task for the event."},
+     Text{&run::Request::task}},
+    {{"agent", "NAME", "command",
+      "The agent to run: `claude-code`, `codex`, `copilot`, `gemini`, `opencode`, `pi`, or "
+      "`command` "
+      "for any program."},
      Text{&run::Request::agent}},
     {{"prompt", "TEXT", "", "The task for the agent. It is never passed through a shell."},
      Text{&run::Request::prompt}},
@@ -92,8 +101,8 @@ inline constexpr auto kRunOptions = std::to_array<RunOption>({
     {{"policy-ref", "REF", "",
       "The git ref to read the repository's policy and configuration from. If not given, the base "
       "commit of the CI event, or `HEAD` outside CI. `worktree` reads the checkout itself, which a "
-      "pull request can change. Required under CI systems other than those of GitHub, Gitea and "
-      "Forgejo."},
+      "pull request can change. Required under CI systems other than those of GitHub, GitLab, "
+      "Gitea and Forgejo."},
      Text{&run::Request::policy_ref}},
     {{"keep-policy", "", "",
       "When the run receives SIGUSR1, it reads the `policy` file again and applies its network "
@@ -137,6 +146,22 @@ inline constexpr auto kRunOptions = std::to_array<RunOption>({
       "checkout, "
       "among the host's own files. The tiers differ: see the threat model."},
      Text{&run::Request::isolation}},
+    {{"backend", "NAME", "native",
+      "Whose sandbox the agent runs in: `native`, agentic-ci's own, or `openshell`, NVIDIA "
+      "OpenShell's. With the latter, `image` is OpenShell's to fetch, and options that it cannot "
+      "enforce are refused: see docs/reference/openshell.md."},
+     Text{&run::Request::backend}},
+    {{"gateway", "URL", "",
+      "The gateway of OpenShell to use, by its URL or by its name in `openshell gateway list`. If "
+      "not given, one is started on this machine and ends with the sandbox."},
+     Text{&run::Request::gateway}},
+    {{"gateway-tls", "DIR", "",
+      "The client certificates for the URL in `gateway`: `ca.crt`, `tls.crt` and `tls.key`."},
+     Text{&run::Request::gateway_tls}},
+    {{"approval-mode", "MODE", "",
+      "How OpenShell decides on policy proposals from the sandbox, `manual` or `auto`. The report "
+      "lists them."},
+     Text{&run::Request::approval_mode}},
     {{"timeout", "DURATION", "20m", "How long the agent may run: `90s`, `20m`, `1h30m`."},
      Duration{&run::Request::timeout_s, false}},
     {{"idle-timeout", "DURATION", "off", "How long the agent may go without printing anything."},
@@ -151,6 +176,18 @@ inline constexpr auto kRunOptions = std::to_array<RunOption>({
      Size{&run::Request::disk_bytes}},
     {{"output", "SIZE", "64MiB", "How much output the agent may print."},
      Size{&run::Request::output_bytes}},
+    {{"agent-cpu", "DURATION", "off",
+      "How much CPU time the processes of the sandbox may use altogether."},
+     Duration{&run::Request::agent_cpu_s, true}},
+    {{"open-files", "NUMBER", "65536", "How many files each process may have open."},
+     Count{&run::Request::open_files}},
+    {{"file-size", "SIZE", "off",
+      "How large a file may become. A process that writes beyond it receives SIGXFSZ."},
+     Size{&run::Request::file_bytes, true}},
+    {{"host-bytes", "SIZE", "off",
+      "How much data may be exchanged with each host, both directions together. Connections to a "
+      "host that has used it up are cut, and further ones fail."},
+     Size{&run::Request::host_bytes, true}},
     {{"runner-cpu", "DURATION", "5m",
       "How much CPU time agentic-ci itself, mainly its gateway, may spend on work that the agent "
       "causes."},
@@ -173,8 +210,10 @@ inline constexpr auto kRunOptions = std::to_array<RunOption>({
      Secrets{&run::Request::secrets}},
     {{"provider", "NAME[=VARIABLE]", "",
       "A service whose credential the gateway inserts into requests: `anthropic`, `openai`, "
-      "`gemini`, `github`, `gitlab`, `vertex`, `bedrock`, or `generic` for a bearer token at "
-      "`API_BASE_URL`. The value is taken from VARIABLE in this process's environment, or from the "
+      "`gemini`, `vertex`, `bedrock`, `azure`, `github-models`, `openai-compatible` for any server "
+      "with OpenAI's API, `github`, `gitlab`, or `generic` for a bearer token at `API_BASE_URL`. "
+      "An agent uses the first that it can have its model from. The value is taken from VARIABLE "
+      "in this process's environment, or from the "
       "service's usual variable.",
       true},
      Providers{&run::Request::providers}},
@@ -185,12 +224,18 @@ inline constexpr auto kRunOptions = std::to_array<RunOption>({
      Variables{&run::Request::env}},
     {{"report-dir", "DIR", "agentic-ci-report", "The directory to write the report to."},
      Text{&run::Request::report_dir}},
+    {{"learn", "FILE", "",
+      "Add what the policy refuses to FILE, which several runs may share, for `policy suggest "
+      "FILE`. Nothing more is allowed because of it. FILE must not be in the checkout."},
+     Text{&run::Request::learn}},
     {{"apply", "", "",
       "If the run succeeds, apply the changes that passed the gates to the checkout."},
      Switch{&run::Request::apply}},
     {{"plan-only", "", "", "Print what the run would do, without starting anything."},
      Switch{&run::Request::plan_only}},
     {{"json", "", "", "Print the result as one JSON object."}, Switch{&run::Request::json}},
+    {{"quiet", "", "", "Print warnings and the agent's output, and nothing else."},
+     Switch{&run::Request::quiet}},
 });
 
 // Shared by every table of options: names sorted out at compile time, docs that are sentences.
@@ -221,5 +266,9 @@ Status SetOption(const RunOption& option, std::string_view text, run::Request* r
 
 // What the table alone cannot say: options that exclude each other. kUsage.
 Status CheckRequest(const run::Request& request);
+
+// The same two for the options of the configuration's tasks: SetOption() by name, whose errors do
+// not repeat the name, and which knows which agents there are; CheckRequest().
+const run::OptionRules& TaskOptionRules();
 
 }  // namespace cli

@@ -2,9 +2,11 @@
 #include "cli/policy_command.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "advise/diff.h"
@@ -16,6 +18,7 @@
 #include "base/sys.h"
 #include "cli/error_text.h"
 #include "cli/output.h"
+#include "cli/repository_file.h"
 #include "codec/data/json.h"
 #include "codec/data/position.h"
 #include "codec/text/neutral.h"
@@ -25,6 +28,8 @@
 #include "report/denials.h"
 #include "report/wording.h"
 #include "run/environment.h"
+#include "run/learn.h"
+#include "run/model_access.h"
 #include "run/policy_source.h"
 
 namespace cli {
@@ -33,28 +38,17 @@ namespace {
 // A little above the bound of a policy file, so that parsing says what the bound is.
 constexpr size_t kFileBytesMax = size_t{1} << 20;
 
-constexpr size_t kDirectoriesMax = 64;  // Above this one, where a policy is looked for.
-
 policy::ParseContext ContextOf(const std::string& file, const std::string& agent) {
   policy::ParseContext context;
   context.file = file;
   context.agent_name = agent;
+  context.model_hosts = run::ModelHostsOfAgent;
   return context;
 }
 
 Result<policy::ParsedPolicy> ReadPolicy(const std::string& file, const std::string& agent) {
   std::string text = TRY(sys::ReadFile(file, kFileBytesMax).Context("reading the policy"));
   return policy::ParsePolicy(text, ContextOf(file, agent));
-}
-
-// The repository's policy file as it lies on disk: here, or in a directory above up to the
-// repository's top; empty when there is none.
-std::string FindPolicyFile() {
-  for (std::string directory; directory.size() < 3 * kDirectoriesMax; directory += "../") {
-    if (sys::Exists(directory + run::kPolicyPath)) return directory + run::kPolicyPath;
-    if (sys::Exists(directory + ".git")) break;
-  }
-  return {};
 }
 
 // What a run would see for a program: its path, links followed. A path that is not on this machine
@@ -84,23 +78,53 @@ Result<advise::BoundSecret> ParseBoundSecret(std::string_view text) {
                              policy::CanonicalHost(text.substr(at + 1))};
 }
 
-// What the policy refused in a run. `path` is a report, or its events.ocsf.jsonl.
-Result<std::vector<report::DeniedRequest>> ReadPolicyDenials(const std::string& path) {
+// What the policy refused in runs, and where credentials go in them.
+struct Refusals {
+  std::vector<report::DeniedRequest> denials;
+  std::vector<advise::BoundSecret> secrets;
+};
+
+// `path` is a report, its events.ocsf.jsonl, or a file of `run --learn`.
+Result<Refusals> ReadPolicyDenials(const std::string& path) {
   constexpr std::string_view kEvents = "events.ocsf.jsonl";
-  std::string directory = path;
-  if (path.ends_with(kEvents)) {
-    directory = path.substr(0, path.size() - kEvents.size());
-    if (directory.empty()) directory = ".";
+  struct stat facts = {};
+  const bool directory = ::stat(path.c_str(), &facts) != 0 || S_ISDIR(facts.st_mode);
+  if (!directory && !path.ends_with(kEvents)) {
+    run::Learned learned = TRY(run::ReadLearned(path));
+    return Refusals{std::move(learned.denials), std::move(learned.secrets)};
   }
-  std::string events = directory + "/" + std::string(kEvents);
+  std::string events = directory ? path + "/" + std::string(kEvents) : path;
   TRY(sys::Open(events, O_RDONLY | O_NOFOLLOW).Context("reading " + events));
-  report::DenialList list = TRY(report::ReadDenials(directory));
+  report::DenialList list = TRY(report::ReadDenialsIn(events));
   // What something else refused (a malformed request, a budget), no policy allows.
   std::erase_if(list.denials, [](const report::DeniedRequest& one) { return !one.by_policy; });
-  return std::move(list.denials);
+  return Refusals{std::move(list.denials), {}};
 }
 
-// Policies to paste beside the one that refused; a deny rule of that one goes before them.
+// A wider rule for a host that a credential goes to would be one for the credential, too.
+std::string SecretFor(const advise::Denial& denial, const Refusals& refusals) {
+  for (const advise::BoundSecret& secret : refusals.secrets) {
+    if (policy::HostMatches(secret.host, denial.host)) return secret.name;
+  }
+  return {};
+}
+
+// Takes those out of `refusals` that no suggestion may help, and says so in comments.
+std::string TakeSecretHosts(Refusals* refusals) {
+  std::string notes;
+  std::erase_if(refusals->denials, [&](const report::DeniedRequest& one) {
+    const std::string secret = SecretFor(one.denial, *refusals);
+    if (secret.empty()) return false;
+    notes += "# " + codec::NeutralLine(report::DescribeAttempt(one.denial)) + ": " +
+             advise::DescribeOrigin({one.denial}) + ". Not suggested, since " +
+             codec::NeutralLine(secret) +
+             " is sent to this host: if it should, write it by hand.\n";
+    return true;
+  });
+  return notes;
+}
+
+// Policies to paste beside the one that refused; a deny rule of that one still takes precedence.
 std::string RenderFragment(const std::vector<report::DeniedRequest>& refused) {
   std::string notes;
   std::vector<advise::Denial> denials;
@@ -206,7 +230,7 @@ codec::Json TableAsJson(const std::string& file, const advise::TableReport& repo
 }
 
 Status TestTable(const std::string& file, bool json, TableTotal* total) {
-  advise::TableReport report = TRY(advise::RunPolicyTable(file));
+  advise::TableReport report = TRY(advise::RunPolicyTable(file, run::ModelHostsOfAgent));
   int failed = static_cast<int>(report.failures.size());
   total->passed += report.cases - failed;
   total->failed += failed;
@@ -251,7 +275,8 @@ Result<int> PolicyExplainCommand(const Arguments& arguments) {
     return Error{Code::kUsage, "policy explain needs exactly one URL or HOST:PORT",
                  "agentic-ci policy explain https://api.example.com/"};
   }
-  std::string file = arguments.Has("policy") ? arguments.Get("policy") : FindPolicyFile();
+  std::string file =
+      arguments.Has("policy") ? arguments.Get("policy") : FindRepositoryFile(run::kPolicyPath);
   if (file.empty()) {
     return Error{Code::kUsage,
                  std::string("no ") + run::kPolicyPath +
@@ -325,25 +350,41 @@ Result<int> PolicyDiffCommand(const Arguments& arguments) {
 }
 
 Result<int> PolicySuggestCommand(const Arguments& arguments) {
-  if (arguments.operands.size() != 1) {
-    return Error{Code::kUsage, "policy suggest needs a report",
+  if (arguments.operands.empty()) {
+    return Error{Code::kUsage, "policy suggest needs a report, or a file of `run --learn`",
                  "agentic-ci policy suggest REPORT-DIR"};
   }
-  std::vector<report::DeniedRequest> refused = TRY(ReadPolicyDenials(arguments.operands.front()));
+  const bool whole = arguments.Has("whole");
+  if (whole && !arguments.Has("policy")) {
+    return Error{Code::kUsage, "--whole prints a policy with the additions: it needs one",
+                 "--policy FILE"};
+  }
+  Refusals refusals;
+  for (const std::string& text : arguments.All("secret")) {
+    refusals.secrets.push_back(TRY(ParseBoundSecret(text)));
+  }
+  for (const std::string& path : arguments.operands) {
+    Refusals more = TRY(ReadPolicyDenials(path));
+    std::move(more.denials.begin(), more.denials.end(), std::back_inserter(refusals.denials));
+    std::move(more.secrets.begin(), more.secrets.end(), std::back_inserter(refusals.secrets));
+  }
+  std::string notes = TakeSecretHosts(&refusals);
   if (!arguments.Has("policy")) {
-    TRY(Print(RenderFragment(refused)));
+    TRY(Print(notes + RenderFragment(refusals.denials)));
     return 0;
   }
   std::vector<advise::Denial> denials;
-  for (report::DeniedRequest& one : refused) denials.push_back(std::move(one.denial));
-  policy::ParseContext context;
-  context.file = arguments.Get("policy");
+  for (report::DeniedRequest& one : refusals.denials) denials.push_back(std::move(one.denial));
+  policy::ParseContext context = ContextOf(arguments.Get("policy"), "command");
   std::string text = TRY(sys::ReadFile(context.file, kFileBytesMax).Context("reading the policy"));
   advise::SuggestedPatch suggested = TRY(advise::SuggestPatch(text, context, denials));
-  std::string notes;
   for (const std::string& note : suggested.notes) notes += "# " + note + "\n";
   if (suggested.patch.empty()) notes += "# No refused request could be allowed by an addition.\n";
-  TRY(Print(notes + suggested.patch));
+  if (!whole) {
+    TRY(Print(notes + suggested.patch));
+    return 0;
+  }
+  TRY(Print(notes + (suggested.patch.empty() ? text : suggested.text)));
   return 0;
 }
 

@@ -7,29 +7,38 @@
 
 #include "base/sys.h"
 #include "cli/github.h"
+#include "cli/gitlab.h"
 #include "cli/output.h"
 #include "codec/data/json.h"
 #include "codec/text/nearest.h"
 #include "codec/text/quantity.h"
 #include "forge/actions.h"
 #include "forge/event.h"
+#include "forge/posted_part.h"
+#include "forge/repository/labels.h"
+#include "forge/repository/repository_file.h"
 #include "post/pull_request.h"
 #include "report/read.h"
+#include "run/trusted/config.h"
 
 namespace cli {
 namespace {
 
-// Longer than all retries against a forge that recovers, shorter than anybody waits for a comment.
-constexpr std::chrono::minutes kPostingLimit{3};
-
+// 0 where the event has none.
 Result<int64_t> ProposalNumber(const Arguments& arguments, const forge::Event& event) {
-  if (!arguments.Has("number")) {
-    if (event.proposal_number > 0) return event.proposal_number;
-    return Error{Code::kSetup, "the event does not name a pull request", "--number NUMBER"};
-  }
+  if (!arguments.Has("number")) return event.proposal_number;
   Result<int64_t> number = codec::ParseCount(arguments.Get("number"));
   if (number.ok()) return number;
   return Error{Code::kUsage, "--number: " + number.error().what};
+}
+
+// Unless it is given, longer than all repetitions against a forge that recovers, and shorter than
+// people wait for a comment.
+Result<std::chrono::seconds> ReadLimit(const Arguments& arguments) {
+  Result<int64_t> seconds = codec::ParseDuration(arguments.Get("timeout", "3m"));
+  if (!seconds.ok()) return Error{Code::kUsage, "--timeout: " + seconds.error().what};
+  if (seconds.value() > 0) return std::chrono::seconds(seconds.value());
+  return Error{Code::kUsage, "--timeout: the minimum is 1s"};
 }
 
 Result<post::Target> ReadTarget(const Arguments& arguments, const forge::Event& event) {
@@ -44,51 +53,154 @@ Result<post::Target> ReadTarget(const Arguments& arguments, const forge::Event& 
   target.number = TRY(ProposalNumber(arguments, event));
   target.marker_key = arguments.Get("marker", event.workflow + "/" + event.job);
   target.run_url = event.run_url;
-  target.gitea = event.forge == forge::ForgeKind::kGitea;
+  if (event.head_origin == forge::HeadOrigin::kBase) target.head_sha = event.head_sha;
+  if (event.forge == forge::ForgeKind::kGitea) target.forge = forge::ForgeKind::kGitea;
   if (!event.run_url.empty()) target.full_text_at = "the artifacts of " + event.run_url;
   return target;
 }
 
-Result<forge::Client> Connect(const Arguments& arguments, const forge::Event& event,
-                              const post::Target& target) {
+Result<forge::ClientOptions> Access(const Arguments& arguments, const forge::Event& event,
+                                    const post::Target& target) {
   forge::ClientOptions options = forge::GitHubClient(target.repository, target.number);
   std::string api_url = arguments.Get("api-url", event.api_url);
   if (!api_url.empty()) options.api_url = api_url;
-  options.ca_file = arguments.Get("ca-file");
-  options.proxy = sys::Environment("HTTPS_PROXY").value_or("");
-  options.dry_run = arguments.Has("dry-run");
   std::optional<std::string> token = sys::Environment("GITHUB_TOKEN");
   if (!token || token->empty()) {
     return Error{Code::kSetup, "GITHUB_TOKEN is not set", "GITHUB_TOKEN: ${{ github.token }}"};
   }
   options.token = Secret(*token);
+  return options;
+}
+
+// `limit` is what the whole post has: a request that hangs leaves time for the others.
+Result<forge::Client> Connect(const Arguments& arguments, forge::ClientOptions options,
+                              std::chrono::seconds limit) {
+  options.ca_file = arguments.Get("ca-file");
+  options.proxy = sys::Environment("HTTPS_PROXY").value_or("");
+  options.dry_run = arguments.Has("dry-run");
+  options.stall_seconds = static_cast<int>(std::clamp<int64_t>(limit.count() / 3, 1, 60));
   return forge::Client::Create(std::move(options));
 }
 
+Error UnknownPart(std::string_view word) {
+  return Error{Code::kUsage, "--what: unknown part '" + std::string(word) + "'",
+               "--what " + codec::NearestName(
+                               word, {forge::kPostedParts.begin(), forge::kPostedParts.end()})};
+}
+
+Status AddPart(std::string_view word, post::Parts* parts) {
+  post::PatchWay way = word == "commits"  ? post::PatchWay::kCommits
+                       : word == "branch" ? post::PatchWay::kBranch
+                       : word == "pull-request" || word == "merge-request"
+                           ? post::PatchWay::kPullRequest
+                           : post::PatchWay::kNone;
+  if (way != post::PatchWay::kNone) {
+    if (parts->patch.way != post::PatchWay::kNone && parts->patch.way != way) {
+      return Error{Code::kUsage,
+                   "--what: the changes go to one place: commits, branch or pull-request",
+                   "--what comment,review,pull-request"};
+    }
+    parts->patch.way = way;
+    return Ok();
+  }
+  bool* part = word == "comment"  ? &parts->comment
+               : word == "review" ? &parts->review
+               : word == "check"  ? &parts->check
+               : word == "status" ? &parts->status
+               : word == "sarif"  ? &parts->sarif
+                                  : nullptr;
+  if (part == nullptr) return UnknownPart(word);
+  *part = true;
+  return Ok();
+}
+
 // "comment,review": unknown words are refused, and so is what this forge's API does not have.
-Result<post::Parts> ReadParts(const Arguments& arguments, const forge::Event& event) {
+Result<post::Parts> ReadParts(const Arguments& arguments, const post::Target& target) {
   const std::string asked = arguments.Get("what", "comment,review");
-  post::Parts parts{false, false, false};
+  post::Parts parts;
+  parts.comment = parts.review = false;
   std::string_view list = asked;
   while (!list.empty()) {
     std::string_view word = list.substr(0, list.find(','));
     list.remove_prefix(std::min(list.size(), word.size() + 1));
-    if (word == "comment") {
-      parts.comment = true;
-    } else if (word == "review") {
-      parts.review = true;
-    } else if (word == "check") {
-      parts.check = true;
-    } else {
-      return Error{Code::kUsage, "--what: unknown part '" + std::string(word) + "'",
-                   "--what " + codec::NearestName(word, {"comment", "review", "check"})};
+    TRY(AddPart(word, &parts));
+  }
+  const bool gitlab = target.forge == forge::ForgeKind::kGitLab;
+  if (target.forge != forge::ForgeKind::kGitHub && (parts.check || parts.sarif)) {
+    return Error{Code::kUsage,
+                 std::string("--what: ") +
+                     (gitlab ? "GitLab has no " : "Gitea and Forgejo have no ") +
+                     (parts.check ? "check runs" : "code scanning"),
+                 "--what comment,review,status"};
+  }
+  bool about_proposal = parts.comment || parts.review || (gitlab && parts.status);
+  about_proposal |= parts.patch.way == post::PatchWay::kCommits;
+  if (about_proposal && target.number == 0) {
+    return Error{
+        Code::kSetup,
+        std::string("the event does not name a ") + (gitlab ? "merge" : "pull") + " request",
+        "--number NUMBER"};
+  }
+  parts.labels = arguments.All("label");
+  for (const std::string& label : parts.labels) {
+    if (!forge::ValidLabel(label)) {
+      return Error{Code::kUsage, "--label: '" + label + "' is not a label"};
     }
   }
-  if (event.forge == forge::ForgeKind::kGitea && parts.check) {
-    return Error{Code::kUsage, "--what: Gitea and Forgejo have no check runs",
-                 "--what comment,review"};
-  }
   return parts;
+}
+
+// Where the agent's changes go. `client` reads the configuration that says which paths they may
+// change: from the base branch, never from the report or the checkout.
+Status ReadPatchRequest(const Arguments& arguments, const forge::Event& event,
+                        const post::Target& target, forge::Client& client, Deadline deadline,
+                        post::PatchRequest* patch) {
+  bool any = false;
+  for (const char* name : {"branch", "title"}) any |= arguments.Has(name);
+  if (any && patch->way != post::PatchWay::kBranch && patch->way != post::PatchWay::kPullRequest) {
+    return Error{Code::kUsage, "--branch and --title are for --what branch and pull-request",
+                 "--what comment,review,pull-request"};
+  }
+  patch->repository = target.repository;
+  patch->number = target.number;
+  // A fork's branch is not this repository's, whatever it is called.
+  const bool gitlab = target.forge == forge::ForgeKind::kGitLab;
+  bool own = event.head_origin == forge::HeadOrigin::kBase &&
+             gitlab == (event.forge == forge::ForgeKind::kGitLab);
+  if (own) patch->base = event.head_ref;
+  patch->marker_key = target.marker_key;
+  patch->run_url = target.run_url;
+  patch->forge = target.forge;
+  patch->project_id = target.project_id;
+  patch->branch = arguments.Get("branch");
+  patch->title = arguments.Get("title");
+  if (!patch->branch.empty() && !forge::ValidRef(patch->branch)) {
+    return Error{Code::kUsage, "--branch: '" + patch->branch + "' is not a branch name"};
+  }
+  if (patch->way != post::PatchWay::kNone && target.number == 0 && patch->base.empty()) {
+    return Error{Code::kSetup, "the event names neither a pull request nor a branch",
+                 "--number NUMBER"};
+  }
+  patch->read_paths = [&client, &target, gitlab,
+                       deadline](const std::string& base) -> Result<std::vector<change::PathRule>> {
+    auto read = [&](const std::string& path) {
+      if (gitlab) {
+        forge::GitLabProject project{target.repository, target.project_id};
+        return forge::ReadGitLabFile(client, project, path, base, deadline);
+      }
+      return forge::ReadRepositoryFile(client, target.repository, path, base, deadline);
+    };
+    std::optional<std::string> text = TRY(read(run::kConfigPath));
+    if (!text) return std::vector<change::PathRule>();
+    auto read_named = [&](const std::string& path) -> Result<std::string> {
+      std::optional<std::string> named = TRY(read(path));
+      if (named) return *std::move(named);
+      return Error{Code::kNotFound, "there is no " + path + " at " + base};
+    };
+    run::Config config = TRY(run::ParseConfig(*text, {run::kConfigPath, read_named}));
+    return std::move(config.paths);
+  };
+  return Ok();
 }
 
 std::string RenderOutcome(const post::Outcome& outcome, bool json) {
@@ -103,6 +215,9 @@ std::string RenderOutcome(const post::Outcome& outcome, bool json) {
         .Set("on_files", delivered.on_files)
         .Set("in_summary", delivered.in_summary)
         .Set("resolved", delivered.resolved)
+        .Set("commit", outcome.patch.commit)
+        .Set("branch", outcome.patch.branch)
+        .Set("pull_request_url", outcome.patch.url)
         .Set("moved_on", outcome.moved_on)
         .Set("refused", codec::Json::FromStrings(outcome.refused));
     return codec::RenderJson(object);
@@ -115,6 +230,10 @@ std::string RenderOutcome(const post::Outcome& outcome, bool json) {
             std::to_string(delivered.on_files) + " on files, " +
             std::to_string(delivered.in_summary) + " in the comment only, " +
             std::to_string(delivered.resolved) + " resolved\n";
+  }
+  if (!outcome.patch.commit.empty()) {
+    text += "changes: commit " + outcome.patch.commit + " on " + outcome.patch.branch;
+    text += outcome.patch.url.empty() ? "\n" : ", " + outcome.patch.url + "\n";
   }
   for (const std::string& refused : outcome.refused) text += "refused: " + refused + "\n";
   return text;
@@ -133,6 +252,17 @@ std::string Undelivered(const post::Outcome& outcome) {
   return forge::RenderAnnotations(annotations);
 }
 
+// Nothing can be posted: the job's log has the findings.
+Error WithoutGitLab(const Arguments& arguments, Error error) {
+  Result<report::PostedReport> posted = report::ReadReport(arguments.operands.front());
+  if (!posted.ok()) return std::move(posted).error();
+  if (!arguments.Has("json") && !arguments.Has("dry-run")) {
+    Status printed = Print(FindingLines(posted.value()));
+    if (!printed.ok()) return std::move(printed).error();
+  }
+  return error;
+}
+
 }  // namespace
 
 Result<int> PostCommand(const Arguments& arguments) {
@@ -141,12 +271,19 @@ Result<int> PostCommand(const Arguments& arguments) {
                  "agentic-ci post REPORT-DIR"};
   }
   forge::Event event = TRY(forge::ReadEvent(sys::Environment));
-  post::Target target = TRY(ReadTarget(arguments, event));
-  post::Parts parts = TRY(ReadParts(arguments, event));
-  forge::Client client = TRY(Connect(arguments, event, target));
-  report::PostedReport posted = TRY(report::ReadReport(arguments.operands.front()));
-  post::Outcome outcome =
-      post::PostToPullRequest(client, target, parts, posted, Deadline::After(kPostingLimit));
+  const bool gitlab = PostsToGitLab(arguments, event);
+  post::Target target = TRY(gitlab ? GitLabTarget(arguments, event) : ReadTarget(arguments, event));
+  post::Parts parts = TRY(ReadParts(arguments, target));
+  const std::chrono::seconds limit = TRY(ReadLimit(arguments));
+  const Deadline deadline = Deadline::After(limit);
+  Result<forge::ClientOptions> access =
+      gitlab ? GitLabAccess(arguments, event, target) : Access(arguments, event, target);
+  if (!access.ok() && gitlab) return WithoutGitLab(arguments, std::move(access).error());
+  forge::ClientOptions options = TRY(std::move(access));
+  forge::Client client = TRY(Connect(arguments, std::move(options), limit));
+  TRY(ReadPatchRequest(arguments, event, target, client, deadline, &parts.patch));
+  report::PostedReport posted = TRY(report::ReadReport(arguments.operands.front(), LinksOf(event)));
+  post::Outcome outcome = post::PostToPullRequest(client, target, parts, posted, deadline);
   if (client.dry_run()) {
     TRY(std::move(outcome.ended));
     std::string lines;
@@ -155,12 +292,17 @@ Result<int> PostCommand(const Arguments& arguments) {
     TRY(Print(lines));
     return 0;
   }
-  if (event.forge != forge::ForgeKind::kNone && !arguments.Has("json")) {
-    TRY(Print(Undelivered(outcome)));
+  if (!arguments.Has("json")) {
+    bool lost = !outcome.undelivered.empty() || !outcome.ended.ok();
+    if (gitlab && lost) TRY(Print(FindingLines(posted)));
+    if (forge::ReadsWorkflowCommands(event.forge)) TRY(Print(Undelivered(outcome)));
   }
   TRY(WriteStepSummary(event, posted.summary_markdown));
   TRY(std::move(outcome.ended));
-  TRY(WriteOutputs(event, {{"comment-url", outcome.comment.comment_url}}));
+  TRY(WriteOutputs(event, {{"comment-url", outcome.comment.comment_url},
+                           {"commit", outcome.patch.commit},
+                           {"branch", outcome.patch.branch},
+                           {"pull-request-url", outcome.patch.url}}));
   TRY(Print(RenderOutcome(outcome, arguments.Has("json"))));
   return 0;
 }

@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/run_command.h"
 
+#include <algorithm>
+
+#include "backend/openshell/job.h"
 #include "base/log.h"
+#include "base/sys.h"
+#include "cli/setup_command.h"
 #include "run/run.h"
 
 namespace cli {
@@ -12,6 +17,7 @@ Result<run::Request> ReadRequest(const Arguments& arguments) {
     for (const std::string& text : arguments.All(option.spec.name)) {
       TRY(SetOption(option, text, &request));
     }
+    if (arguments.Has(option.spec.name)) request.given.emplace_back(option.spec.name);
   }
   if (!arguments.operands.empty()) {
     return Error{Code::kUsage, "unexpected '" + arguments.operands.front() + "'",
@@ -22,10 +28,38 @@ Result<run::Request> ReadRequest(const Arguments& arguments) {
   return request;
 }
 
+namespace {
+
+// The lines of a file that are not empty.
+Result<std::vector<std::string>> ReadWatchedTexts(const std::string& file) {
+  constexpr size_t kBytesMax = size_t{64} << 10;
+  std::string text = TRY(sys::ReadFile(file, kBytesMax).Context("reading the watched texts"));
+  std::vector<std::string> texts;
+  for (size_t at = 0; at < text.size();) {
+    size_t end = std::min(text.find('\n', at), text.size());
+    if (end > at) texts.push_back(text.substr(at, end - at));
+    at = end + 1;
+  }
+  return texts;
+}
+
+}  // namespace
+
 Result<int> RunCommand(const Arguments& arguments) {
   run::Request request = TRY(ReadRequest(arguments));
-  logging::SetQuiet(request.json);
-  return run::Run(request);
+  if (arguments.Has("sandbox")) return RunInSandbox(arguments, request);
+  if (arguments.Has("watch-texts")) {
+    request.watched_texts = TRY(ReadWatchedTexts(arguments.Get("watch-texts")));
+  }
+  logging::SetQuiet(request.json || request.quiet);
+  if (request.backend == "openshell") {
+    if (arguments.Has("watch-texts")) {
+      return Error{Code::kUnsupported, "--watch-texts needs agentic-ci's own sandbox",
+                   "--backend native"};
+    }
+    return openshell::Run(std::move(request), TaskOptionRules());
+  }
+  return run::Run(std::move(request), TaskOptionRules());
 }
 
 }  // namespace cli

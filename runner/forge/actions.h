@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The dialect of GitHub Actions (Gitea and Forgejo speak it too), as text to be written. All pure,
-// but RandomWord. `cli/` decides when to write it and where.
+// Workflow commands of GitHub Actions (also understood by Gitea and Forgejo), rendered as text. All
+// pure except RandomWord. `cli/` decides when and where to write them.
 #pragma once
 
 #include <string>

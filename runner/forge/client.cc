@@ -74,13 +74,14 @@ Result<Client> Client::Create(ClientOptions options) {
     return Error{Code::kSetup,
                  "the token is sent only over https, not to '" +
                      codec::NeutralLine(options.api_url, 200) + "'",
-                 "--api-url https://api.github.com"};
+                 options.api_url_hint};
   }
   while (options.api_url.back() == '/') options.api_url.pop_back();
   net::HttpClientOptions http;
   http.ca_file = options.ca_file;
   http.proxy = options.proxy;
   http.response_bytes_max = kResponseBytesMax;
+  http.stall_seconds = options.stall_seconds;
   net::HttpClient client = TRY(net::HttpClient::Create(std::move(http)));
   return Client(std::move(options), std::move(client));
 }

@@ -22,9 +22,13 @@ struct ClientOptions {
   std::string ca_file;     // Empty: the system's bundle (net::SystemCaBundle).
   std::string proxy;       // Empty: none. "http://host:port".
   std::string token_hint;  // What to type where the token is not valid.
+  std::string api_url_hint = "--api-url https://api.github.com";  // Where the address is not.
   // Beside those of every request.
   std::vector<std::pair<std::string, std::string>> headers = {};
   bool dry_run = false;  // Requests that write are kept in planned(), not sent.
+  // A request that nothing moves for so long has failed: a forge that hangs must not take all the
+  // time there is.
+  int stall_seconds = 60;
 };
 
 // A request that writes.

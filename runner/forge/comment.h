@@ -23,7 +23,7 @@ struct CommentText {
 CommentText RenderComment(std::string_view marker_key, std::string_view body,
                           std::string_view full_text_at);
 
-// The first line of every comment of ours: "<!-- agentic-ci:KEY -->", KEY percent-encoded so that
+// The first line of each of our comments: "<!-- agentic-ci:KEY -->", KEY percent-encoded so that
 // it can not end the HTML comment.
 std::string RenderMarker(std::string_view marker_key);
 

@@ -8,14 +8,14 @@
 #include "base/ascii.h"
 #include "base/sys.h"
 #include "codec/data/json.h"
-#include "codec/text/neutral.h"
-#include "codec/text/utf8.h"
+#include "forge/event_fields.h"
+#include "forge/gitlab_event.h"
+#include "forge/permission.h"
 
 namespace forge {
 namespace {
 
 constexpr size_t kPayloadBytesMax = 25 * 1024 * 1024;  // GitHub's own bound on a webhook's payload.
-constexpr size_t kAddressBytesMax = 2048;
 
 // Set by a continuous integration in every job: by most of them CI, by each its own as well. Some
 // set no CI: Jenkins, Bamboo, GoCD, TeamCity, Taskcluster, Concourse, builds.sr.ht, Cloud Build.
@@ -95,60 +95,6 @@ bool Has(const List& list, std::string_view name) {
   return std::find(list.begin(), list.end(), name) != list.end();
 }
 
-bool Digits(std::string_view text) { return text.size() <= 20 && ascii::IsNumber(text); }
-
-// SHA-1 or SHA-256, in lower case.
-bool ValidSha(std::string_view text) {
-  return (text.size() == 40 || text.size() == 64) &&
-         text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
-}
-
-// Git's hash for "nothing": a branch just made, or just deleted.
-bool ZeroSha(std::string_view text) {
-  return text.find_first_not_of('0') == std::string_view::npos;
-}
-
-// A person's or an application's login: "octocat", "dependabot[bot]", "Copilot".
-bool ValidLogin(std::string_view login) {
-  constexpr std::string_view kBot = "[bot]";
-  if (login == "nektos/act") return true;  // What act says, which runs workflows on a desk.
-  if (login.size() > kBot.size() && login.substr(login.size() - kBot.size()) == kBot) {
-    login.remove_suffix(kBot.size());
-  }
-  return !login.empty() && login.size() <= 100 &&
-         std::all_of(login.begin(), login.end(), [](unsigned char c) {
-           return ascii::IsAlphanumeric(c) || c == '-' || c == '_' || c == '.';
-         });
-}
-
-bool ValidAddress(std::string_view url) {
-  size_t scheme = 0;
-  if (url.substr(0, 8) == "https://") scheme = 8;
-  if (url.substr(0, 7) == "http://") scheme = 7;
-  if (scheme == 0 || url.size() == scheme || url.size() > kAddressBytesMax) return false;
-  return std::all_of(url.begin(), url.end(), [](unsigned char c) {
-    return ascii::IsAlphanumeric(c) ||
-           std::string_view("-._~:/[]%").find(static_cast<char>(c)) != std::string_view::npos;
-  });
-}
-
-// Characters that show text as something else than it is: bidirectional controls, joiners of no
-// width, and the separators some readers take for line ends.
-bool HasInvisible(std::string_view text) {
-  for (size_t i = 0; i + 1 < text.size(); ++i) {
-    auto first = static_cast<unsigned char>(text[i]);
-    auto second = static_cast<unsigned char>(text[i + 1]);
-    if (first == 0xc2 && second < 0xa0) return true;  // U+0080 to U+009F.
-    if (i + 2 >= text.size() || first != 0xe2) continue;
-    auto third = static_cast<unsigned char>(text[i + 2]);
-    if (second == 0x80 && ((third >= 0x8b && third <= 0x8f) || (third >= 0xa8 && third <= 0xae))) {
-      return true;  // U+200B to U+200F, U+2028 to U+202E.
-    }
-    if (second == 0x81 && third >= 0xa0 && third <= 0xaf) return true;  // U+2060 to U+206F.
-  }
-  return text.find("\xef\xbb\xbf") != std::string_view::npos;  // U+FEFF.
-}
-
 std::string BranchOf(std::string_view ref) {
   constexpr std::string_view kHeads = "refs/heads/";
   return ref.substr(0, kHeads.size()) == kHeads ? std::string(ref.substr(kHeads.size())) : "";
@@ -159,8 +105,6 @@ bool IsOwnRef(std::string_view ref) {
   constexpr std::string_view kTags = "refs/tags/";
   return !BranchOf(ref).empty() || (ref.starts_with(kTags) && ref.size() > kTags.size());
 }
-
-std::string Quoted(std::string_view text) { return "'" + codec::NeutralLine(text, 80) + "'"; }
 
 const codec::Json& At(const codec::Json& json, std::string_view name) {
   static const codec::Json kNull;
@@ -177,7 +121,7 @@ EventKind KindOf(std::string_view name) {
   return EventKind::kOther;
 }
 
-// By id: a name can be given up and taken by somebody else. A deleted repository has none.
+// By id: a name can be given up and taken by another owner. A deleted repository has none.
 HeadOrigin OriginOf(const codec::Json& base, const codec::Json& head) {
   int64_t base_id = base.IntegerAt("id");
   int64_t head_id = head.IntegerAt("id");
@@ -205,8 +149,8 @@ void ReadPush(const codec::Json& payload, Event& event) {
   event.head_ref = event.base_ref;
   event.head_sha = payload.StringAt("after");
   event.head_repository = event.repository;
-  if (ZeroSha(event.base_sha)) event.base_sha.clear();
-  if (ZeroSha(event.head_sha)) event.head_sha.clear();
+  if (IsZeroSha(event.base_sha)) event.base_sha.clear();
+  if (IsZeroSha(event.head_sha)) event.head_sha.clear();
   // Elsewhere than on a branch or a tag, of GitHub's or Gitea's own, is a stranger's commit.
   if (!IsOwnRef(payload.StringAt("ref"))) event.trusted_sha.clear();
   if (event.trusted_sha.empty()) event.head_origin = HeadOrigin::kUnknown;
@@ -221,8 +165,8 @@ void ReadMergeGroup(const codec::Json& group, Event& event) {
   event.head_repository = event.repository;
 }
 
-// The branch that GITHUB_REF names, with GITHUB_SHA: for most events the default one, unless
-// somebody with write access chose another.
+// The branch that GITHUB_REF names, with GITHUB_SHA: for most events the default one, unless a
+// person with write access chose another.
 void ReadOwnBranch(const std::string& ref, const std::string& sha, Event& event) {
   event.base_ref = BranchOf(ref);
   event.base_sha = sha;
@@ -278,18 +222,6 @@ void ReadOther(const codec::Json& payload, Event& event) {
   }
 }
 
-Status CheckSha(const char* field, const std::string& sha) {
-  if (sha.empty() || ValidSha(sha)) return Ok();
-  return Error{Code::kInvalid, std::string(field) + " is not a commit hash: " + Quoted(sha)};
-}
-
-Status CheckRef(const char* field, const std::string& ref) {
-  if (ref.empty() || ValidRef(ref)) return Ok();
-  return Error{Code::kRefused,
-               std::string(field) + " is an unsupported branch name: " + Quoted(ref),
-               "git branch -m NAME, with letters, digits and -_./#+,@="};
-}
-
 Status Check(const Event& event) {
   if (!ValidRepository(event.repository)) {
     return Error{Code::kInvalid, "invalid repository: " + Quoted(event.repository)};
@@ -298,35 +230,17 @@ Status Check(const Event& event) {
     return Error{Code::kInvalid, "invalid head repository: " + Quoted(event.head_repository)};
   }
   if (event.proposal_number < 0) return Error{Code::kInvalid, "negative pull request number"};
-  if (!event.actor.empty() && !ValidLogin(event.actor)) {
+  if (!event.actor.empty() && !IsLogin(event.actor)) {
     return Error{Code::kInvalid, "actor: " + Quoted(event.actor)};
   }
   for (const std::string& url : {event.api_url, event.server_url}) {
-    if (!ValidAddress(url)) return Error{Code::kInvalid, "not an HTTP URL: " + Quoted(url)};
+    if (!IsHttpUrl(url)) return Error{Code::kInvalid, "not an HTTP URL: " + Quoted(url)};
   }
   TRY(CheckSha("base", event.base_sha));
   TRY(CheckSha("head", event.head_sha));
   TRY(CheckSha("GITHUB_SHA", event.trusted_sha));
   TRY(CheckRef("base", event.base_ref));
   return CheckRef("head", event.head_ref);
-}
-
-class Variables {
- public:
-  explicit Variables(const EnvironmentReader& read) : read_(read) {}
-  std::string Get(const std::string& name, const std::string& fallback = "") const {
-    std::optional<std::string> value = read_(name);
-    return value && !value->empty() ? *value : fallback;
-  }
-  bool True(const std::string& name) const { return Get(name) == "true"; }
-
- private:
-  const EnvironmentReader& read_;
-};
-
-bool IsSet(const Variables& variables, const char* name) {
-  std::string value = ascii::LowerCase(variables.Get(name));
-  return !value.empty() && value != "false" && value != "0";
 }
 
 // Whether `repository`, of the event, is another than the one that the job runs for. By id where
@@ -341,8 +255,14 @@ bool IsOther(const codec::Json& repository, const Variables& variables) {
 }
 
 ForgeKind ForgeOf(const Variables& variables) {
-  // A merge request's own .gitlab-ci.yml can set GITHUB_* for every job.
-  if (IsSet(variables, "GITLAB_CI")) return ForgeKind::kNone;
+  bool actions = false;
+  for (const char* name : {"GITHUB_ACTIONS", "GITEA_ACTIONS", "FORGEJO_ACTIONS"}) {
+    actions |= variables.IsSet(name);
+  }
+  // Never both: a merge request's own .gitlab-ci.yml can set GITHUB_* for every job, and a step of
+  // a workflow can set CI_* for the steps behind it.
+  if (variables.True("GITLAB_CI") && !actions) return ForgeKind::kGitLab;
+  if (variables.IsSet("GITLAB_CI")) return ForgeKind::kNone;
   if (variables.True("GITEA_ACTIONS") || variables.True("FORGEJO_ACTIONS"))
     return ForgeKind::kGitea;
   if (variables.True("GITHUB_ACTIONS")) return ForgeKind::kGitHub;
@@ -352,24 +272,19 @@ ForgeKind ForgeOf(const Variables& variables) {
 // The variable that shows a continuous integration whose events ForgeOf() does not know.
 std::string UnreadCi(const Variables& variables) {
   for (const char* name : kCiVariables) {
-    if (IsSet(variables, name)) return name;
+    if (variables.IsSet(name)) return name;
   }
   return "";
-}
-
-std::string WithoutSlash(std::string url) {
-  while (!url.empty() && url.back() == '/') url.pop_back();
-  return url;
 }
 
 std::string RunUrl(const Variables& variables, const Event& event) {
   // Gitea's pages are numbered per repository, GitHub's by id.
   bool gitea = event.forge == ForgeKind::kGitea;
   std::string id = variables.Get(gitea ? "GITHUB_RUN_NUMBER" : "GITHUB_RUN_ID");
-  if (!Digits(id)) return "";
+  if (!IsNumber(id)) return "";
   std::string url = event.server_url + "/" + event.repository + "/actions/runs/" + id;
   std::string attempt = variables.Get("GITHUB_RUN_ATTEMPT");
-  if (!gitea && Digits(attempt)) url += "/attempts/" + attempt;
+  if (!gitea && IsNumber(attempt)) url += "/attempts/" + attempt;
   return url;
 }
 
@@ -377,7 +292,7 @@ std::string RunUrl(const Variables& variables, const Event& event) {
 
 Result<Event> ReadEvent(const EnvironmentReader& environment) {
   Variables variables(environment);
-  if (ForgeOf(variables) == ForgeKind::kNone) return ParseEvent(environment, "");
+  if (!ReadsWorkflowCommands(ForgeOf(variables))) return ParseEvent(environment, "");
   std::string path = variables.Get("GITHUB_EVENT_PATH");
   if (path.empty()) {
     return Error{Code::kSetup, "GITHUB_ACTIONS is set, but GITHUB_EVENT_PATH is not"};
@@ -394,6 +309,7 @@ Result<Event> ParseEvent(const EnvironmentReader& environment, std::string_view 
     event.unread_ci = UnreadCi(variables);
     return event;
   }
+  if (event.forge == ForgeKind::kGitLab) return ReadGitLabEvent(variables);
   codec::JsonBounds bounds;
   bounds.bytes_max = kPayloadBytesMax;
   codec::Json json = TRY(codec::ParseJson(payload, bounds));
@@ -438,41 +354,13 @@ Result<Event> ParseEvent(const EnvironmentReader& environment, std::string_view 
     return Error{Code::kInvalid, "the pull request has no number"};
   }
   TRY(Check(event));
+  event.actors = ReadActors(environment, json);
   event.run_url = RunUrl(variables, event);
   return event;
 }
 
-bool ValidRef(std::string_view ref) {
-  if (ref.empty() || ref.size() > 244 || ref == "@") return false;  // 255, less "refs/heads/".
-  if (ref.front() == '-' || ref.front() == '/' || ref.back() == '/' || ref.back() == '.') {
-    return false;
-  }
-  for (std::string_view part : {"..", "//", "@{", "/."}) {
-    if (ref.find(part) != std::string_view::npos) return false;
-  }
-  if (ref.front() == '.') return false;
-  for (size_t at = ref.find(".lock"); at != std::string_view::npos;
-       at = ref.find(".lock", at + 1)) {
-    if (at + 5 == ref.size() || ref[at + 5] == '/') return false;
-  }
-  bool characters = std::all_of(ref.begin(), ref.end(), [](unsigned char c) {
-    return c >= 0x80 || ascii::IsAlphanumeric(c) ||
-           std::string_view("-_./#+,@=").find(static_cast<char>(c)) != std::string_view::npos;
-  });
-  return characters && codec::FindInvalidUtf8(ref) == std::string_view::npos && !HasInvisible(ref);
-}
-
-bool ValidRepository(std::string_view repository) {
-  size_t slash = repository.find('/');
-  if (slash == std::string_view::npos) return false;
-  for (std::string_view part : {repository.substr(0, slash), repository.substr(slash + 1)}) {
-    if (part.empty() || part.size() > 100 || part == "." || part == "..") return false;
-    bool characters = std::all_of(part.begin(), part.end(), [](unsigned char c) {
-      return ascii::IsAlphanumeric(c) || c == '-' || c == '_' || c == '.';
-    });
-    if (!characters) return false;
-  }
-  return true;
+bool ReadsWorkflowCommands(ForgeKind forge) {
+  return forge == ForgeKind::kGitHub || forge == ForgeKind::kGitea;
 }
 
 std::string_view Name(ForgeKind forge) {
@@ -481,6 +369,8 @@ std::string_view Name(ForgeKind forge) {
       return "github";
     case ForgeKind::kGitea:
       return "gitea";
+    case ForgeKind::kGitLab:
+      return "gitlab";
     case ForgeKind::kNone:
       break;
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What continuous integration says about this run, as a value.
+// The event that started this job, as described by the CI system.
 #pragma once
 
 #include <cstdint>
@@ -7,12 +7,13 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
 
 namespace forge {
 
-enum class ForgeKind { kNone, kGitHub, kGitea };
+enum class ForgeKind { kNone, kGitHub, kGitea, kGitLab };
 
 // What started the workflow. kNone: no event was read; kOther: an event without a meaning of its
 // own here (schedule, workflow_run, pull_request_review, ...), which may carry a proposal anyway.
@@ -35,11 +36,12 @@ enum class HeadOrigin { kBase, kFork, kUnknown };
 // "owner/name", addresses as http(s) without a user or blanks.
 struct Event {
   ForgeKind forge = ForgeKind::kNone;
-  // The variable that shows another continuous integration, whose events are not read: "GITLAB_CI".
+  // The variable that shows another continuous integration, whose events are not read: "CIRCLECI".
   std::string unread_ci;
   EventKind kind = EventKind::kNone;
   std::string name;             // The forge's own word for it: "pull_request".
-  std::string repository;       // "owner/name" of the base.
+  std::string repository;       // "owner/name" of the base; on GitLab "group/.../name".
+  int64_t project_id = 0;       // On GitLab: the base's number; 0 elsewhere.
   int64_t proposal_number = 0;  // 0: no pull request.
   std::string base_ref;         // "main": never "refs/heads/main".
   std::string base_sha;         // A push's: what was there before; empty for a new branch.
@@ -51,24 +53,30 @@ struct Event {
   // request or of a merge group, otherwise GITHUB_SHA where GITHUB_REF is a branch or a tag. Empty
   // where the event says that it is another repository's.
   std::string trusted_sha;
-  std::string actor;    // Who triggered this attempt (GITHUB_TRIGGERING_ACTOR, else GITHUB_ACTOR).
-  std::string api_url;  // Without a slash at the end.
-  std::string server_url;         // Without a slash at the end.
-  std::string run_url;            // The page of this workflow run.
-  std::string step_summary_path;  // GITHUB_STEP_SUMMARY: a file to append Markdown to.
-  std::string output_path;        // GITHUB_OUTPUT: a file to append `name=value` to.
-  std::string workflow;           // GITHUB_WORKFLOW, any characters.
-  std::string job;                // GITHUB_JOB.
+  // Where the event names no such commit (GitLab): the ref that the job has fetched the base
+  // repository's branch to, and the command that fetches it.
+  std::string trusted_ref;
+  std::string trusted_fetch;
+  std::string actor;  // Who triggered this attempt (GITHUB_TRIGGERING_ACTOR, else GITHUB_ACTOR).
+  std::vector<std::string> actors;  // ReadActors(): `actor` and everyone else with a part in it.
+  std::string api_url;              // Without a slash at the end.
+  std::string server_url;           // Without a slash at the end.
+  std::string run_url;              // The page of this workflow run.
+  std::string step_summary_path;    // GITHUB_STEP_SUMMARY: a file to append Markdown to.
+  std::string output_path;          // GITHUB_OUTPUT: a file to append `name=value` to.
+  std::string workflow;             // GITHUB_WORKFLOW, any characters.
+  std::string job;                  // GITHUB_JOB.
 };
 
 // Gives an environment variable, as sys::Environment does.
 using EnvironmentReader = std::function<std::optional<std::string>(const std::string&)>;
 
-// Reads GITHUB_* and the file GITHUB_EVENT_PATH names. Without GITHUB_ACTIONS=true (Gitea and
-// Forgejo set it too, beside GITEA_ACTIONS or FORGEJO_ACTIONS) the forge is kNone and only the
-// variables that other continuous integrations set are looked at, for `unread_ci`. kInvalid: not an
-// event (no JSON, larger than 25 MiB, a malformed hash or repository); kRefused: a reference we
-// will not handle; kNotFound: no such file.
+// With GITLAB_CI=true reads CI_* (forge/gitlab_event.h), otherwise GITHUB_* and the file that
+// GITHUB_EVENT_PATH names. Without GITHUB_ACTIONS=true (Gitea and Forgejo set it too, beside
+// GITEA_ACTIONS or FORGEJO_ACTIONS) the forge is kNone and only the variables that other continuous
+// integrations set are looked at, for `unread_ci`. kInvalid: not an event (no JSON, larger than 25
+// MiB, a malformed hash or repository); kRefused: a reference we will not handle; kNotFound: no
+// such file; kSetup: a variable is missing that every job has.
 Result<Event> ReadEvent(const EnvironmentReader& environment);
 
 // The part of ReadEvent that is pure: `payload` is the file's text, which a stranger wrote parts
@@ -82,7 +90,14 @@ bool ValidRef(std::string_view ref);
 // "owner/name", both of [A-Za-z0-9._-], neither "." nor "..", at most 100 characters each.
 bool ValidRepository(std::string_view repository);
 
-// "github", "gitea", "none": for records.
+// The path of a GitLab project: "group/name" below up to twenty groups, each part of
+// [A-Za-z0-9._-].
+bool ValidProject(std::string_view path);
+
+// Whether the forge's log of a job is searched for GitHub's workflow commands (forge/actions.h).
+bool ReadsWorkflowCommands(ForgeKind forge);
+
+// "github", "gitea", "gitlab", "none": for records.
 std::string_view Name(ForgeKind forge);
 
 }  // namespace forge

@@ -66,7 +66,7 @@ TEST_CASE("ReadEvent names the continuous integration whose events it does not r
   };
   CHECK(unread({{"CI", "true"}}) == "CI");
   CHECK(unread({{"CI", "woodpecker"}}) == "CI");
-  CHECK(unread({{"CI", "true"}, {"GITLAB_CI", "true"}}) == "GITLAB_CI");
+  CHECK(unread({{"CI", "true"}, {"CIRCLECI", "true"}}) == "CIRCLECI");
   CHECK(unread({{"JENKINS_URL", "http://jenkins/"}}) == "JENKINS_URL");
   // These set no CI.
   CHECK(unread({{"BUILD_NUMBER", "5"}, {"JENKINS_HOME", "/var/jenkins"}}) == "JENKINS_HOME");

@@ -11,11 +11,6 @@ namespace {
 constexpr size_t kReviewsMax = 2000;
 constexpr size_t kReviewCommentsMax = 1000;  // Of one review.
 
-int64_t UserOf(const codec::Json& json, const char* name) {
-  const codec::Json* user = json.Find(name);
-  return user == nullptr ? 0 : user->IntegerAt("id");
-}
-
 }  // namespace
 
 GiteaReviews::GiteaReviews(Client& client, const std::string& repository, int64_t number)
@@ -36,7 +31,7 @@ Result<std::vector<ReviewThread>> GiteaReviews::ReadThreads(Deadline deadline) {
   std::vector<ReviewThread> threads;
   for (const codec::Json& review :
        TRY(client_.GetAll(pull_ + "/reviews", kPullsPermission, kReviewsMax, deadline))) {
-    if (viewer.id == 0 || UserOf(review, "user") != viewer.id) continue;
+    if (viewer.id == 0 || UserIdAt(review, "user") != viewer.id) continue;
     if (review.IntegerAt("comments_count") == 0) continue;
     std::string path = pull_ + "/reviews/" + std::to_string(review.IntegerAt("id")) + "/comments";
     for (const codec::Json& comment :
@@ -45,8 +40,8 @@ Result<std::vector<ReviewThread>> GiteaReviews::ReadThreads(Deadline deadline) {
       thread.first_id = comment.IntegerAt("id");
       thread.id = std::to_string(thread.first_id);
       thread.first_text = comment.StringAt("body");
-      thread.ours = UserOf(comment, "user") == viewer.id;
-      int64_t resolver = UserOf(comment, "resolver");
+      thread.ours = UserIdAt(comment, "user") == viewer.id;
+      int64_t resolver = UserIdAt(comment, "resolver");
       thread.resolved = resolver != 0;
       thread.resolved_by_us = resolver == viewer.id;
       thread.comments = 1;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reviews by the REST API of Gitea and Forgejo.
 //
-// What they do not have: comments on several lines (the last one carries it), comments on files,
-// and whether a comment's lines have changed since, so that a thread stays where it was posted.
+// Not available there: comments on several lines (the last line gets the comment), comments on
+// files, and whether a comment's lines have changed since (so a thread stays where it was posted).
 #pragma once
 
 #include <cstdint>

@@ -16,10 +16,13 @@ constexpr char kThreadsQuery[] =
     "query($owner: String!, $name: String!, $number: Int!, $after: String) { viewer { login } "
     "repository(owner: $owner, name: $name) { pullRequest(number: $number) { "
     "reviewThreads(first: 100, after: $after) { pageInfo { hasNextPage endCursor } nodes { id "
-    "isResolved isOutdated resolvedBy { login } comments(first: 1) { totalCount nodes { databaseId "
-    "body viewerDidAuthor } } } } } } }";
+    "isResolved isOutdated resolvedBy { login } comments(first: 1) { totalCount nodes { id "
+    "databaseId body viewerDidAuthor isMinimized } } } } } } }";
 constexpr char kResolveMutation[] =
     "mutation($id: ID!) { resolveReviewThread(input: {threadId: $id}) { thread { isResolved } } }";
+constexpr char kHideMutation[] =
+    "mutation($id: ID!) { minimizeComment(input: {subjectId: $id, classifier: OUTDATED}) { "
+    "minimizedComment { isMinimized } } }";
 
 const codec::Json* Member(const codec::Json* object, const char* name) {
   return object == nullptr ? nullptr : object->Find(name);
@@ -56,6 +59,8 @@ ReviewThread ReadThread(const codec::Json& node, const std::string& viewer) {
   if (nodes == nullptr || nodes->array() == nullptr || nodes->array()->empty()) return thread;
   const codec::Json& first = nodes->array()->front();
   thread.first_id = first.IntegerAt("databaseId");
+  thread.first_node = first.StringAt("id");
+  thread.hidden = first.BooleanAt("isMinimized");
   thread.first_text = first.StringAt("body");
   thread.ours = first.BooleanAt("viewerDidAuthor");
   return thread;
@@ -165,8 +170,16 @@ Status GitHubReviews::PostOnFile(const std::string& head_sha, const std::string&
 }
 
 Status GitHubReviews::Resolve(const std::string& thread_id, Deadline deadline) {
+  return Mutate(kResolveMutation, thread_id, deadline);
+}
+
+Status GitHubReviews::Hide(const ReviewThread& thread, Deadline deadline) {
+  return Mutate(kHideMutation, thread.first_node, deadline);
+}
+
+Status GitHubReviews::Mutate(const char* mutation, const std::string& id, Deadline deadline) {
   WriteRequest request{"POST", GraphQlUrl(client_.api_url()), {}, true, kPullsPermission};
-  request.body.Set("query", kResolveMutation).Set("variables", codec::Json().Set("id", thread_id));
+  request.body.Set("query", mutation).Set("variables", codec::Json().Set("id", id));
   std::optional<codec::Json> json = TRY(client_.Write(request, deadline));
   if (json) TRY(DataOf(std::move(*json)));
   return Ok();

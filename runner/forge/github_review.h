@@ -25,9 +25,12 @@ class GitHubReviews : public Reviews {
   Status PostOnFile(const std::string& head_sha, const std::string& path, const std::string& text,
                     Deadline deadline) override;
   Status Resolve(const std::string& thread_id, Deadline deadline) override;
+  Status Hide(const ReviewThread& thread, Deadline deadline) override;
   Status DeleteComment(int64_t id, Deadline deadline) override;
 
  private:
+  Status Mutate(const char* mutation, const std::string& id, Deadline deadline);
+
   Client& client_;
   std::string owner_;
   std::string name_;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -31,10 +32,12 @@ struct ReviewThread {
   std::string id;
   std::string first_text;  // Of its first comment.
   int64_t first_id = 0;    // REST's id of that comment.
+  std::string first_node;  // GraphQL's id of it; empty on other forges.
   bool ours = false;       // The first comment is this token's.
   bool resolved = false;
   bool resolved_by_us = false;
   bool outdated = false;  // The lines have changed since.
+  bool hidden = false;    // Its first comment is minimised.
   int comments = 0;
 };
 
@@ -54,16 +57,25 @@ class Reviews {
   virtual Result<std::vector<DiffFile>> ReadFiles(Deadline deadline) = 0;
   virtual Result<std::vector<ReviewThread>> ReadThreads(Deadline deadline) = 0;
 
-  // One review with all comments, which either all arrive or none. kInvalid (422) where a line is
-  // not in the difference of `head_sha`.
+  // One review with all comments (at most comments_max()), which either all arrive or none.
+  // kInvalid where a line is not in the difference of `head_sha`.
   virtual Status Post(const std::string& head_sha, const std::string& text,
                       const std::vector<ReviewComment>& comments, Deadline deadline) = 0;
   // A comment on a file as a whole. kInvalid where the forge has none.
   virtual Status PostOnFile(const std::string& head_sha, const std::string& path,
                             const std::string& text, Deadline deadline) = 0;
   virtual Status Resolve(const std::string& thread_id, Deadline deadline) = 0;
+  // Folds the first comment away as outdated, where a thread may not be resolved. kRefused where
+  // the forge has no such thing.
+  virtual Status Hide(const ReviewThread&, Deadline) {
+    return Error{Code::kRefused, "this forge has no minimised comments"};
+  }
   // One that is gone already is a success.
   virtual Status DeleteComment(int64_t id, Deadline deadline) = 0;
+
+  virtual size_t comments_max() const { return std::numeric_limits<size_t>::max(); }
+  // The language of the block that replaces `lines` lines, the last of which carries the comment.
+  virtual std::string SuggestionFence(int) const { return "suggestion"; }
 };
 
 }  // namespace forge

@@ -6,8 +6,8 @@
 
 #include "codec/text/neutral.h"
 #include "forge/comment.h"
-#include "forge/event.h"
 #include "forge/github_comments.h"
+#include "forge/gitlab_notes.h"
 
 namespace forge {
 namespace {
@@ -17,10 +17,11 @@ constexpr int kRoundsMax = 4;
 constexpr size_t kMarkerKeyBytesMax = 512;
 
 Status Check(const StickyComment& options) {
-  if (!ValidRepository(options.repository)) {
+  bool gitlab = options.forge == ForgeKind::kGitLab;
+  if (gitlab ? !ValidProject(options.repository) : !ValidRepository(options.repository)) {
     return Error{Code::kInvalid,
                  "invalid repository: '" + codec::NeutralLine(options.repository, 200) + "'",
-                 "--repository OWNER/NAME"};
+                 gitlab ? "--repository GROUP/NAME" : "--repository OWNER/NAME"};
   }
   if (options.proposal_number <= 0) {
     return Error{Code::kInvalid, "no pull request to post to", "--number NUMBER"};
@@ -34,8 +35,7 @@ Status Check(const StickyComment& options) {
 
 class Keeper {
  public:
-  Keeper(GitHubComments& comments, Viewer viewer, std::string marker, std::string text,
-         Deadline deadline)
+  Keeper(Comments& comments, Viewer viewer, std::string marker, std::string text, Deadline deadline)
       : comments_(comments),
         viewer_(std::move(viewer)),
         marker_(std::move(marker)),
@@ -85,8 +85,8 @@ class Keeper {
     return outcome;
   }
 
-  // Another post may create at the same moment. Both look again and keep the oldest; whoever made a
-  // younger one moves its text there and takes its own back.
+  // Another post may create at the same moment. Both look again and keep the oldest; the one that
+  // created a newer one moves its text there and deletes its own.
   Result<CommentOutcome> Create() {
     Result<Comment> created = comments_.Create(text_, deadline_);
     creation_unclear_ = !created.ok() && created.error().code == Code::kTemporary;
@@ -99,7 +99,7 @@ class Keeper {
     return outcome;
   }
 
-  GitHubComments& comments_;
+  Comments& comments_;
   Viewer viewer_;
   std::string marker_;
   std::string text_;
@@ -113,11 +113,14 @@ class Keeper {
 Result<CommentOutcome> KeepComment(Client& client, const StickyComment& comment,
                                    Deadline deadline) {
   TRY(Check(comment));
-  Viewer viewer = TRY(WhoAmI(client, deadline).Context("asking whose token this is"));
+  const bool gitlab = comment.forge == ForgeKind::kGitLab;
+  Viewer viewer = TRY((gitlab ? GitLabViewer(client, deadline) : WhoAmI(client, deadline))
+                          .Context("asking whose token this is"));
   GitHubComments comments(client, comment.repository, comment.proposal_number);
+  GitLabNotes notes(client, {comment.repository, comment.project_id}, comment.proposal_number);
   CommentText text = RenderComment(comment.marker_key, comment.body, comment.full_text_at);
-  Keeper keeper(comments, std::move(viewer), RenderMarker(comment.marker_key), std::move(text.text),
-                deadline);
+  Keeper keeper(gitlab ? static_cast<Comments&>(notes) : comments, std::move(viewer),
+                RenderMarker(comment.marker_key), std::move(text.text), deadline);
   CommentOutcome outcome = TRY(keeper.Post());
   outcome.cut = text.cut;
   return outcome;

@@ -74,7 +74,7 @@ Result<std::string> RenderPem(X509* certificate) {
   return std::string(bytes, static_cast<size_t>(size));
 }
 
-// HTTP/2 for whoever can speak it, as most servers choose.
+// HTTP/2 for clients that can speak it, as most servers choose.
 int SelectProtocol(SSL*, const unsigned char** out, unsigned char* out_size,
                    const unsigned char* in, unsigned int in_size, void*) {
   static constexpr unsigned char kBoth[] = "\x02h2\x08http/1.1";
@@ -90,7 +90,8 @@ constexpr char kTls13Ciphers[] =
 constexpr char kSignatures[] = "ECDSA+SHA256:ECDSA+SHA384:ECDSA+SHA512";
 
 // What every server of one host has in common, so that a connection need not be given it again.
-// The leaf is sent alone: whoever trusts its issuer, a root, has that (RFC 8446, 4.4.2).
+// The leaf is sent alone: a client that trusts its issuer, a root, has that certificate (RFC
+// 8446, 4.4.2).
 Result<SslContextOwner> NewServerContext(X509* leaf, EVP_PKEY* key) {
   SslContextOwner owner(SSL_CTX_new(TLS_server_method()));
   SSL_CTX* context = owner.get();

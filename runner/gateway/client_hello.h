@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The host that a TLS client asks for, read from the first bytes of its connection without taking
-// or answering them, so that the connection can be judged before TLS is terminated, or is not.
+// The host that a TLS client requests (SNI), read from the first bytes of its connection without
+// consuming or answering them, so that the connection can be judged before it is decided whether
+// TLS is terminated.
 #pragma once
 
 #include <cstddef>

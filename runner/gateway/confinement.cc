@@ -14,8 +14,8 @@
 namespace gateway {
 namespace {
 
-// Landlock is the second lock here: the filter below already lets no file be opened. So a kernel
-// without it is no reason to refuse.
+// Landlock is a second barrier here: the filter below already prevents any file from being opened.
+// So a kernel without it is not a reason to refuse.
 Status RestrictFiles() {
   Fd ruleset = TRY(sys::landlock::CreateRuleset(sys::landlock::kBindTcp));
   return ruleset.valid() ? sys::landlock::Restrict(ruleset.get()) : Ok();

@@ -31,8 +31,8 @@ constexpr size_t kStatmBytesMax = 4096;
   // The supervisor may have died before that took effect.
   if (::getppid() != parent) ::_exit(1);
   ::prctl(PR_SET_NAME, "gateway", 0, 0, 0);
-  // A core of this process would hold the secrets: none to a file, none to a program either, and
-  // nobody of the same user may look into its memory.
+  // A core dump of this process would contain the secrets: it is written neither to a file nor to a
+  // program, and other processes of the same user may not read its memory.
   rlimit no_core{0, 0};
   bool sealed =
       ::setrlimit(RLIMIT_CORE, &no_core) == 0 && ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) == 0;
@@ -97,7 +97,7 @@ Gateway& Gateway::operator=(Gateway&& other) noexcept {
 
 Gateway::~Gateway() {
   if (pid_ <= 0) return;
-  // The process is our unreaped child: its number can mean nobody else.
+  // The process is our unreaped child: its number cannot belong to another.
   ::kill(pid_, SIGKILL);
   ::waitpid(pid_, nullptr, 0);
 }

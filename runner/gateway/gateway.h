@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The egress gateway: an own process through which everything leaves the sandbox, seen from the
-// supervisor that starts and ends it. docs/architecture.md, "Gateway".
+// The egress gateway as the supervisor sees it: a separate process through which all traffic leaves
+// the sandbox. docs/architecture.md, "Gateway".
 #pragma once
 
 #include <sys/types.h>
@@ -15,6 +15,7 @@
 #include "base/door.h"
 #include "base/fd.h"
 #include "base/result.h"
+#include "base/shared_text.h"
 #include "caller/identity.h"
 #include "gateway/budget/budget_limits.h"
 #include "gateway/budget/price_list.h"
@@ -26,14 +27,15 @@ namespace gateway {
 
 struct GatewayConfig {
   policy::Policy policy;
-  std::string policy_file;  // As shown in records: "file:line" of the rule that decided.
+  std::string policy_file;  // Named in records: "file:line:col" of the rule that decided.
   std::vector<BoundSecret> secrets;
-  std::string ca_bundle_pem;  // Whom the gateway trusts upstream, PEM. Empty: nobody.
-  Fd events_jsonl;            // OCSF, one JSON object per line; opened for appending.
-  Fd events_log;              // The same events in OpenShell's shorthand; likewise.
-  Fd identity;                // The asking end of a sys::SocketPair; see identity.h.
+  SharedText ca_bundle_pem;  // The authorities that the gateway trusts upstream, PEM. Empty: none.
+  Fd events_jsonl;           // OCSF, one JSON object per line; opened for appending.
+  Fd events_log;             // The same events in OpenShell's shorthand; likewise.
+  Fd identity;               // The asking end of a sys::SocketPair; see identity.h.
   std::vector<TokenGrant> grants = {};
   BudgetLimits budget = {};
+  int64_t host_bytes_max = 0;   // To and from each host; 0: no bound.
   PriceList prices = {};        // In front of the built-in ones.
   std::vector<Fd> groups = {};  // JoinCgroups(): the limits that it works under.
 };

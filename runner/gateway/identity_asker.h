@@ -22,7 +22,7 @@ class IdentityAsker {
   IdentityAsker(const IdentityAsker&) = delete;
   IdentityAsker& operator=(const IdentityAsker&) = delete;
 
-  // Who owns the connection. No answer within kIdentityTimeout, or nonsense, is a refusal.
+  // Who owns the connection. No answer within kIdentityTimeout, or a malformed one, is a refusal.
   Task<caller::Owner> Ask(caller::Endpoint local, caller::Endpoint remote);
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bounds of the gateway as a whole. Those of a room are in its own limits.h.
+// Bounds on the gateway as a whole. Each of its rooms has a limits.h for its own.
 #pragma once
 
 #include <chrono>

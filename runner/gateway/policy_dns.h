@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The sandbox's name service. It never asks anybody: a name that the policy covers gets a synthetic
-// address (synthetic_pool.h), so that a connection can be judged by its name, and only a connection
-// that was allowed makes the gateway resolve it. What is asked for leaks nowhere.
+// The sandbox's name service. It sends no queries: a name that the policy covers gets a synthetic
+// address (synthetic_pool.h), so that a connection can be judged by its name, and only an allowed
+// connection makes the gateway resolve it. So no data can leave in a query.
 #pragma once
 
 #include "base/fd.h"

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A policy as bytes, from the supervisor to its gateway: what decides about the network. The file
-// system's part stays behind.
+// The network part of a policy as bytes, from the supervisor to its gateway.
 #pragma once
 
 #include <optional>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Packets that the kernel refused to let out of the sandbox: all that is neither TCP nor a question
-// for a name. It tells of them over netlink (nfnetlink_log), at most 5 a second.
+// Packets from the sandbox that the kernel rejected: everything except TCP and DNS queries. The
+// kernel reports them over netlink (nfnetlink_log), at most 5 a second.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ struct RefusedPacket {
   std::string protocol;  // "udp", "icmp", or its number (IANA).
 };
 
-// The packets of one read from the netlink socket. What is no packet of IP is passed over.
+// The packets of one read from the netlink socket. Anything but IP packets is skipped.
 std::vector<RefusedPacket> ParseRefusedPackets(std::string_view datagram);
 
 // Records them until the process ends.

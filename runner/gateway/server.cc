@@ -55,9 +55,11 @@ class Server {
       : loop_(std::move(loop)),
         authority_(std::move(authority)),
         trust_(std::move(trust)),
+        bounds_hosts_(config.host_bytes_max > 0),
+        allowances_(config.host_bytes_max, [this](const Notice& notice) { Note(notice); }),
         pool_(loop_),
         policy_(std::move(config.policy)),
-        policy_file_(std::move(config.policy_file)),
+        policy_file_(codec::NeutralLine(config.policy_file)),
         credentials_(std::move(config.secrets)),
         grants_(std::move(config.grants), credentials_,
                 [this](const Secret& token) { Tell(News::kToken, token.reveal()); }),
@@ -90,6 +92,8 @@ class Server {
   EventLoop loop_;
   CertificateAuthority authority_;
   UpstreamTrust trust_;
+  bool bounds_hosts_;
+  HostAllowances allowances_;  // Of the streams in the pool.
   UpstreamPool pool_;
   LivePolicy policy_;
   std::string policy_file_;
@@ -109,10 +113,10 @@ class Server {
 Result<std::unique_ptr<Server>> Server::Open(GatewayConfig config, Fd control) {
   EventLoop loop = TRY(EventLoop::Open());
   CertificateAuthority authority = TRY(CertificateAuthority::Create());
-  UpstreamTrust trust = TRY(UpstreamTrust::Load(config.ca_bundle_pem));
+  UpstreamTrust trust = TRY(UpstreamTrust::Load(config.ca_bundle_pem.get()));
   std::unique_ptr<Server> server(new Server(std::move(loop), std::move(authority), std::move(trust),
                                             std::move(config), std::move(control)));
-  // No hosts file is no error: nothing is known by it then.
+  // A missing hosts file is not an error: it then names nothing.
   Result<std::string> hosts = sys::ReadFile("/etc/hosts", kHostsFileBytesMax);
   HostsFile known = hosts.ok() ? ParseHostsFile(hosts.value()) : HostsFile();
   server->resolver_ = TRY(Resolver::Open(server->loop_, std::move(known)));
@@ -121,6 +125,7 @@ Result<std::unique_ptr<Server>> Server::Open(GatewayConfig config, Fd control) {
                server->authority_, server->trust_, server->pool_, *server->resolver_,
                server->recorder_, server->identities_, server->names_});
   server->services_->guard = &server->budget_;
+  if (server->bounds_hosts_) server->services_->allowances = &server->allowances_;
   server->services_->grants = &server->grants_;
   return server;
 }
@@ -290,7 +295,7 @@ int RunServer(GatewayConfig config, Fd control) {
   int reply = ::fcntl(control.get(), F_DUPFD_CLOEXEC, 3);
   auto fail = [&](Error error) {
     if (error.code != Code::kInvalid) error.code = Code::kUnsupported;
-    // Nobody left to tell otherwise.
+    // There is no other way left to report it.
     (void)sys::SendMessage(reply, wire::Write(News::kFailed, error)).ok();
     return 1;
   };

@@ -7,6 +7,7 @@
 #include "gateway/budget/response_observer.h"
 #include "gateway/certificate_authority.h"
 #include "gateway/credential/credentials.h"
+#include "gateway/host_allowances.h"
 #include "gateway/http/upstream_pool.h"
 #include "gateway/identity_asker.h"
 #include "gateway/inspect/live_policy.h"
@@ -24,7 +25,7 @@ class TokenGrants;  // token_grant.h
 struct Services {
   EventLoop& loop;
   LivePolicy& policy;
-  const std::string& policy_file;
+  const std::string& policy_file;  // As records name it.
   const Credentials& credentials;
   CertificateAuthority& authority;
   UpstreamTrust& trust;
@@ -35,6 +36,7 @@ struct Services {
   SyntheticPool& names;
   RequestGuard* guard = nullptr;  // The budgets; null: none.
   TokenGrants* grants = nullptr;
+  HostAllowances* allowances = nullptr;  // Null: no host has a bound.
   LargeMessages large_messages = {};
 
   // Records, and ends the process's loop when that fails: the caller then drops its connection.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// For unit tests: what a connection of the gateway needs, and a server on this machine's loopback
-// for it to reach. All of it runs in one event loop.
+// For unit tests: what a connection of the gateway needs, and an upstream server on loopback. All
+// of it runs in one event loop.
 #pragma once
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -58,7 +58,7 @@ class Origin {
   }
   // Of connections.
   int accepted() const { return accepted_; }
-  // From now on nobody can connect.
+  // From now on connections are refused.
   void Close() {
     loop_.Forget(socket_.get());
     socket_.Close();
@@ -91,7 +91,7 @@ inline Task<std::string> ReadTo(Stream& stream, std::string end) {
       co_return text.substr(0, at + end.size());
     }
     Result<size_t> read = co_await stream.Fill(Late());
-    if (!read.ok()) CHECK(read.error().code != Code::kTemporary);  // Nobody waits so long.
+    if (!read.ok()) CHECK(read.error().code != Code::kTemporary);  // Longer than any test waits.
     if (!read.ok() || read.value() == 0) break;
   }
   stream.Consume(text.size());
@@ -119,7 +119,7 @@ class MemoryFile {
 
 constexpr milliseconds kTestSweep{2};
 
-// All services of a gateway with one policy. No name is resolved, nobody is asked who calls.
+// All services of a gateway with one policy. No name is resolved, and callers are not identified.
 class TestServices {
  public:
   // Where `endpoint` has no host, it is the origin's.

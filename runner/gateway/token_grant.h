@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Access tokens that do not live as long as a run: fetched when the first request needs one, and
-// anew shortly before they end. This is the gateway's own traffic: no policy judges it (the
+// Access tokens that expire before a run ends: fetched when the first request needs one, and
+// renewed shortly before they expire. This is the gateway's own traffic: no policy judges it (the
 // operator named these services), and it is recorded as such.
 #pragma once
 
@@ -21,9 +21,9 @@ class TokenGrants {
   TokenGrants(std::vector<TokenGrant> grants, Credentials& credentials,
               std::function<void(const Secret& token)> announce);
 
-  // Sees to it that `credentials` has a token of `grant` (CredentialRefusal::grant). Whoever asks
-  // while one is being fetched waits for it; a failure is not tried again for kTokenRetry. The
-  // error names the service and its code, never a value.
+  // Sees to it that `credentials` has a token of `grant` (CredentialRefusal::grant). Callers that
+  // ask while one is being fetched wait for it; after a failure, it is not tried again for
+  // kTokenRetry. The error names the service and its code, never a value.
   Task<Status> Ensure(Services& services, int grant);
 
  private:

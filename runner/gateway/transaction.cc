@@ -61,7 +61,7 @@ Transaction::Transaction(Services& services, const caller::Owner& owner,
       pumped_(services.loop) {}
 
 Task<void> Transaction::Run() {
-  // A server that nobody waits for any more is told so.
+  // A server whose answer is no longer awaited is told so.
   client_.WhenGone([this] {
     gone_ = true;
     if (server_) server_->Abort();
@@ -79,15 +79,15 @@ Task<void> Transaction::JudgeAndSend() {
     co_await Refuse(std::move(verdict_));
     co_return;
   }
-  request_ = std::move(verdict_.request);
   framing_ = client_.framing();
   if (context_.forward) client_.CloseAfter();
   bool has_body = framing_.kind != codec::BodyFraming::kNone;
-  treatment_ = TreatBody(services_.guard, context_, verdict_, has_body, request_);
+  treatment_ = TreatBody(services_.guard, context_, verdict_, has_body, verdict_.request);
   if (verdict_.websocket) {
     upgrade_.emplace(services_.loop, services_.large_messages, context_, verdict_, client_.head(),
                      [this](Event event) { return RecordOwned(services_, owner_, event); });
-    if (!treatment_.refusal.has_value()) treatment_.refusal = upgrade_->Prepare(request_.fields);
+    if (!treatment_.refusal.has_value())
+      treatment_.refusal = upgrade_->Prepare(verdict_.request.fields);
   }
   if (treatment_.refusal.has_value()) {
     co_await RefuseOutgoing(std::move(*treatment_.refusal));
@@ -157,7 +157,7 @@ Task<void> Transaction::Fail(std::string why) {
 
 bool Transaction::Admitted(OutgoingRefusal& refusal) {
   if (services_.guard == nullptr) return true;
-  RequestGuard::Admission admission = services_.guard->Admit(context_.authority, request_);
+  RequestGuard::Admission admission = services_.guard->Admit(context_.authority, verdict_.request);
   observer_ = std::move(admission.observer);
   if (!admission.refusal.has_value()) return true;
   refusal = std::move(*admission.refusal);
@@ -186,7 +186,7 @@ Task<bool> Transaction::TakeSteps() {
   }
   if (verdict_.judged_body_bytes_max > 0) {
     std::optional<RequestVerdict> refused =
-        JudgeWholeBody(context_, client_.head(), framing_, request_.body, verdict_);
+        JudgeWholeBody(context_, client_.head(), framing_, verdict_.request.body, verdict_);
     if (refused.has_value()) {
       co_await Refuse(std::move(*refused));
       co_return false;
@@ -194,12 +194,12 @@ Task<bool> Transaction::TakeSteps() {
   }
   bool had_body = whole_ && framing_.kind != codec::BodyFraming::kNone;
   for (const std::unique_ptr<WholeBodyStep>& step : treatment_.steps) {
-    std::optional<OutgoingRefusal> refusal = step->Apply(request_);
+    std::optional<OutgoingRefusal> refusal = step->Apply(verdict_.request);
     if (!refusal.has_value()) continue;
     co_await RefuseOutgoing(std::move(*refusal));
     co_return false;
   }
-  if (had_body) framing_ = {codec::BodyFraming::kLength, request_.body.size()};
+  if (had_body) framing_ = {codec::BodyFraming::kLength, verdict_.request.body.size()};
   co_return true;
 }
 
@@ -220,8 +220,8 @@ Task<bool> Transaction::ReadWholeBody() {
       co_return false;
     }
     std::string_view bytes = piece.value().bytes;
-    too_long = request_.body.size() + bytes.size() > treatment_.whole_bytes_max;
-    if (!too_long) request_.body.append(bytes);
+    too_long = verdict_.request.body.size() + bytes.size() > treatment_.whole_bytes_max;
+    if (!too_long) verdict_.request.body.append(bytes);
     if (piece.value().end) break;
   }
   if (too_long && verdict_.judged_body_bytes_max > 0) {
@@ -245,10 +245,10 @@ Task<Status> Transaction::OpenAndSend(bool fresh) {
   if (!opened.ok()) co_return std::move(opened).error();
   server_ = std::move(opened).value();
   if (gone_) co_return Error{Code::kIo, "the client disconnected"};
-  Status sent =
-      co_await server_->SendHead(request_.method, request_.target, request_.fields, framing_);
+  Status sent = co_await server_->SendHead(verdict_.request.method, verdict_.request.target,
+                                           verdict_.request.fields, framing_);
   bool at_once = whole_ || framing_.kind == codec::BodyFraming::kNone;
-  if (sent.ok() && whole_) sent = co_await server_->body().Write(request_.body);
+  if (sent.ok() && whole_) sent = co_await server_->body().Write(verdict_.request.body);
   if (sent.ok() && at_once) sent = co_await server_->body().Finish({});
   co_return sent;
 }
@@ -268,7 +268,7 @@ Task<void> Transaction::Converse() {
     }
     if (sent.ok()) head = co_await ReadAnswer();
     bool again = !head.ok() && !fresh && !pump && server_ && server_->may_repeat() &&
-                 MayRepeat(request_.method);
+                 MayRepeat(verdict_.request.method);
     if (!again) break;
   }
   if (head.ok() && head.value().status == 101) {
@@ -301,7 +301,7 @@ Task<void> Transaction::PumpBody() {
 Task<Transaction::Moved> Transaction::MoveBody() {
   BodyReader& from = client_.body();
   BodyWriter& to = server_->body();
-  milliseconds idle = MayFallSilent(request_.fields) ? milliseconds{0} : kBodyIdleTimeout;
+  milliseconds idle = MayFallSilent(verdict_.request.fields) ? milliseconds{0} : kBodyIdleTimeout;
   std::string filtered;
   std::string next;
   for (;;) {

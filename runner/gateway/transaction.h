@@ -61,11 +61,10 @@ class Transaction {
   ClientRequest& client_;
 
   RequestVerdict verdict_;
-  OutgoingRequest request_;
   BodyTreatment treatment_;
   codec::BodyFraming framing_;  // As the body is sent.
   std::optional<WebSocketUpgrade> upgrade_;
-  bool whole_ = false;  // The body is in request_.
+  bool whole_ = false;  // The body is in verdict_.request.
   std::unique_ptr<ServerRequest> server_;
   std::unique_ptr<ResponseObserver> observer_;
   bool gone_ = false;       // The client has given up.

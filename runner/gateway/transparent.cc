@@ -42,7 +42,7 @@ CapturedTarget FindCapturedTarget(Services& services, const caller::Endpoint& en
   CapturedTarget target;
   target.authority = {policy::RenderAddress(address), end.port};
   if (policy::IsLoopback(address)) {
-    // Loopback is not captured: somebody asked for the listener itself.
+    // Loopback is not captured: the client asked for the listener itself.
     target.refusal = "transparent_tcp_direct: the listener is not a destination";
   } else if (SyntheticPool::Contains(address)) {
     std::optional<std::string> host = services.names.Find(address);

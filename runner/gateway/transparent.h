@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Connections of programs that know no proxy. The kernel hands each to one listener, with the
+// Connections of programs without proxy support. The kernel hands each to one listener, with the
 // destination it wanted as the socket's own address; from there on it is judged like a CONNECT to
-// that destination, but nothing is ever answered: what is refused is reset.
+// that destination, but without a response: a refused connection is reset.
 #pragma once
 
 #include "base/fd.h"
@@ -15,8 +15,8 @@ namespace gateway {
 // One captured connection from first byte to last. Never fails: what goes wrong is recorded.
 Task<void> ServeCaptured(Services& services, Fd socket);
 
-// False when ServeCaptured refuses every connection to `remote` under this policy, whoever makes
-// it: an address that stands for no name and that no endpoint covers.
+// False when ServeCaptured refuses every connection to `remote` under this policy, whatever the
+// program: an address that stands for no name and that no endpoint covers.
 bool MayServeCaptured(const policy::Policy& policy, const caller::Endpoint& remote);
 
 // Records the refusal of such a connection, which `owner` was not even let begin.

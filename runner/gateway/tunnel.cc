@@ -113,7 +113,7 @@ Event Tunnel::NewEvent(Event::Outcome outcome) {
   event.port = authority_.port;
   event.policy = decision_.policy.empty() ? "-" : decision_.policy;
   event.engine = "opa";
-  if (decision_.at.line > 0) event.position = codec::Locate(services_.policy_file, decision_.at);
+  if (decision_.at.line > 0) event.position = codec::LocateIn(services_.policy_file, decision_.at);
   return event;
 }
 
@@ -224,8 +224,8 @@ Task<bool> Tunnel::OpenRoute() {
   co_return written.ok();
 }
 
-// Waits for the client's first bytes, or the server's: some protocols greet from that side. There
-// is no guess after a time: a slow client's TLS is terminated like a quick one's.
+// Waits for the client's first bytes, or the server's: some protocols greet from that side. Nothing
+// is guessed after a time: a slow client's TLS is terminated like a quick one's.
 Task<ClientProtocol> Tunnel::SniffProtocol() {
   std::array<char, kPeekBytes> bytes;
   // As long as between two requests: clients open tunnels ahead of their need.

@@ -80,6 +80,9 @@ Task<Result<Upstream::Dialled>> Upstream::DialAddress(policy::Address address) {
   int raw = socket.get();
   auto dialled = std::make_unique<UpstreamConnection>();
   dialled->stream = std::make_unique<Stream>(services_.loop, std::move(socket));
+  if (services_.allowances != nullptr) {
+    dialled->stream->Bound(services_.allowances->Of(destination_.authority.host));
+  }
   dialled->key = plain_key_;
   dialled->address = address;
   int result = ::connect(raw, reinterpret_cast<const sockaddr*>(&peer.bytes), peer.size);

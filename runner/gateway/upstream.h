@@ -42,7 +42,7 @@ class Upstream {
 
   // Dials, unless a connection to there is kept already: a CONNECT is answered only then.
   Task<Status> Reach();
-  // What Reach dialled and nobody has used yet, or null.
+  // What Reach dialled and is not used yet, or null.
   Stream* dialled() const { return dialled_ ? dialled_->stream.get() : nullptr; }
 
   // A place for one request: on a kept connection, on the one that Reach dialled, or on a new one

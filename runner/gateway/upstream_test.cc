@@ -84,7 +84,7 @@ TEST_CASE("A connection that was wished for as fresh has carried nothing") {
 TEST_CASE("Addresses are dialled in turn, and the error tells of the last") {
   TestServices services(OpenEndpoint(policy::Protocol::kRest));
   Destination destination = services.destination();
-  // Of loopback too, where nobody listens.
+  // Also on loopback, where nothing listens.
   destination.addresses.insert(destination.addresses.begin(),
                                policy::ParseAddress("127.0.0.9").value());
   SpawnPeer(services.loop(), AnswerSome(services.origin(), 1));
@@ -131,6 +131,26 @@ TEST_CASE("Inside TLS the server's certificate has to be the host's") {
   Result<int> refused = GetNow(services, upstream, {.tls = true, .fresh = true});
   REQUIRE_FALSE(refused.ok());
   CHECK(refused.error().what.find("mismatch") != std::string::npos);
+}
+
+TEST_CASE("A host has one allowance, whatever its connections") {
+  std::vector<Notice> notices;
+  HostAllowances allowances(64 << 10, [&](const Notice& notice) { notices.push_back(notice); });
+  TestServices services(OpenEndpoint(policy::Protocol::kRest));
+  services.get().allowances = &allowances;
+  Upstream upstream(services.get(), services.destination());
+  SpawnPeer(services.loop(), AnswerTlsAlone(services, kOriginHost));
+  CHECK(GetNow(services, upstream, {.tls = true}).value() == 200);
+  CHECK(notices.empty());
+  // Less than a handshake is left.
+  allowances.Of(kOriginHost)->Spend((64 << 10) - 2048);
+  SpawnPeer(services.loop(), AnswerTlsAlone(services, kOriginHost));
+  Result<int> cut = GetNow(services, upstream, {.tls = true, .fresh = true});
+  REQUIRE_FALSE(cut.ok());
+  CHECK(cut.error().what ==
+        "the run's limit of 64KiB to and from host.openshell.internal is used up (--host-bytes)");
+  REQUIRE(notices.size() == 1);
+  CHECK(notices[0].type == "budget.host-bytes");
 }
 
 TEST_CASE("A raw stream is never one that carried a request") {

@@ -10,12 +10,12 @@
 
 namespace gateway {
 
-// TLS towards the world: whom to trust, and the sessions that make a second connection to a host
-// cheaper.
+// TLS to upstream servers: the trusted authorities, and the sessions that make a second connection
+// to a host cheaper.
 class UpstreamTrust {
  public:
-  // Trusts the certificates in `bundle_pem` and no others; an empty bundle trusts nobody. Fails
-  // with kInvalid when the bundle is not empty and holds no certificate.
+  // Trusts the certificates in `bundle_pem` and no others; with an empty bundle, nothing is
+  // trusted. Fails with kInvalid when the bundle is not empty and holds no certificate.
   static Result<UpstreamTrust> Load(std::string_view bundle_pem);
 
   // A new TLS client that accepts only a certificate for `host` (a name or an address literal) from

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `docker save`, `podman save` and `skopeo copy … docker-archive:FILE` write: a tar with
-// manifest.json, configurations and layers. It has no manifests with digests, so one is made up:
-// the digests in it are computed, and nothing signs it.
+// Archives as written by `docker save`, `podman save` and `skopeo copy … docker-archive:FILE`: a
+// tar with manifest.json, configurations and layers. It has no manifests with digests, so one is
+// generated with computed digests; it cannot be signed.
 #pragma once
 
 #include <memory>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How far the layers of an image are, for a person: one line that is written over on a terminal, a
-// line now and then in a log of CI.
+// The progress of an image's layers, for people: one line that is overwritten on a terminal, an
+// occasional line in a CI log.
 #pragma once
 
 #include <cstdint>

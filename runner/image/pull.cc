@@ -136,7 +136,7 @@ Result<std::string> ResolveDigest(Source& source, const Reference& reference, De
 
 Result<VerifiedImage> Resolve(const PullRequest& request, Source& source, Deadline deadline) {
   PullRequest pinned = request;
-  // Nobody is asked about what no rule could accept.
+  // No registry is contacted about an image that no rule could accept.
   bool anybody = !request.verify.trust->Matching(request.verify.reference).empty();
   if (anybody) {
     pinned.verify.reference.digest = TRY(ResolveDigest(source, request.verify.reference, deadline));

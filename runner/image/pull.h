@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a reference to layers that may be run: verified first, fetched and unpacked then.
+// From a reference to layers that may be run: first verified, then fetched and unpacked.
 #pragma once
 
 #include <functional>
@@ -15,10 +15,10 @@ namespace image {
 struct PullRequest {
   VerifyRequest verify;
   SourceOptions source;
-  std::string store;  // Its directory; DefaultStore() where nobody says.
+  std::string store;  // Its directory; DefaultStore() unless it is given.
   UnpackLimits limits;
   ProgressLines* progress = nullptr;  // Told how far the layers are; borrowed, or null.
-  // Whether somebody wants it to end: asked by several threads, with every piece that arrives.
+  // Whether it should be aborted: asked by several threads, with every piece that arrives.
   std::function<bool()> cancelled;
 };
 

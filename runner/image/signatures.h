@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every signature and attestation that a source has for a manifest: cosign's tags and OCI 1.1
-// referrers, both, always. A place that could not be asked is an error of its own, never "none".
+// referrers, both, always. A place that could not be queried is a separate error, never "none".
 #pragma once
 
 #include <string>

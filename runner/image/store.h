@@ -33,8 +33,8 @@ struct UnpackedImage {
   std::vector<Fd> locks;
 };
 
-// Root runs the agent as nobody in particular, and unpacks as nobody in particular: the uid that
-// sandbox/plan.cc hands root's checkout to.
+// Root runs the agent, and unpacks, as a user of no account: the uid that sandbox/plan.cc maps
+// root's checkout to.
 inline constexpr uid_t kRootLayersId = 1'879'048'192;
 
 struct UnpackLimits {
@@ -62,7 +62,7 @@ class Store {
   Store& operator=(Store&&) noexcept;
   ~Store();
 
-  // `directory` is made when it is not there (0700). kRefused when it belongs to somebody else, or
+  // `directory` is made when it is not there (0700). kRefused when it belongs to another user, or
   // others may write to it.
   static Result<Store> Open(const std::string& directory);
 
@@ -76,8 +76,8 @@ class Store {
   // whatever killed runs left half-made.
   Result<PruneResult> Prune(int64_t bytes_max);
 
-  // Reads everything again and says what is not as it was unpacked. With `remove` that is taken
-  // away: whoever needs it unpacks it anew, and runs that use it go on.
+  // Reads everything again and reports what differs from what was unpacked. With `remove`, that is
+  // removed: the next run that needs it unpacks it again, and runs that use it continue.
   Result<StoreCheck> Check(bool remove);
 
  private:
@@ -86,7 +86,7 @@ class Store {
   std::unique_ptr<StoreDirectory> directory_;
 };
 
-// Where layers are kept when nobody says: $AGENTIC_CI_STORE, else
+// Where layers are kept by default: $AGENTIC_CI_STORE, else
 // $XDG_CACHE_HOME/agentic-ci/images, else ~/.cache/agentic-ci/images.
 std::string DefaultStore();
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who may sign what: repository patterns, and the keys and identities that are believed for them.
-// What no pattern matches is refused; there is no way to say "unsigned is fine".
+// Who may sign what: repository patterns, and the keys and identities that are accepted for them.
+// An image that no pattern matches is refused; unsigned images cannot be allowed.
 #pragma once
 
 #include <functional>
@@ -17,7 +17,8 @@
 
 namespace image {
 
-// What of an image must be signed, when its reference leads to an index of several platforms.
+// Which manifests of an image must be signed if its reference leads to an index of several
+// platforms.
 enum class SignTarget { kAny, kIndex, kManifest };
 
 struct TrustRule {

@@ -16,6 +16,7 @@
 #include <thread>
 
 #include "base/sys.h"
+#include "base/thread.h"
 #include "codec/data/digest.h"
 #include "image/source/reference.h"
 #include "image/unpack/layer_stack.h"
@@ -192,7 +193,9 @@ Status ImageUnpacker::RunWave(const std::vector<size_t>& wave, LayerBudget& budg
   unsigned parallel = std::clamp(std::thread::hardware_concurrency(), kParallelMin, kParallelMax);
   std::vector<std::thread> threads;
   for (unsigned i = 1; i < parallel && i < jobs.size(); ++i) {
-    threads.emplace_back([&] { Work(jobs); });
+    Result<std::thread> thread = sys::StartThread([&] { Work(jobs); }, Deadline::After({}));
+    if (!thread.ok()) break;  // Those that there are take the jobs.
+    threads.push_back(std::move(thread).value());
   }
   Work(jobs);
   for (std::thread& thread : threads) thread.join();
@@ -200,8 +203,8 @@ Status ImageUnpacker::RunWave(const std::vector<size_t>& wave, LayerBudget& budg
   return Ok();
 }
 
-// Takes one job after the other, the lowest layer first, so that whoever waits for the layers below
-// its own waits for what others are doing already.
+// Takes one job after the other, the lowest layer first, so that a job that waits for lower layers
+// waits for work that is already in progress.
 void ImageUnpacker::Work(std::vector<Job>& jobs) {
   for (size_t i = next_job_++; i < jobs.size() && !failed_; i = next_job_++) {
     Layer& layer = layers_[jobs[i].layer];

@@ -316,7 +316,7 @@ Result<ImageVerdict> VerifyImage(Source& source, const SourceOpener& open,
   image.config = TRY(ParseImageConfig(image.config_bytes));
   if (!Differs(request.platform, image.config.platform)) return ImageVerdict(std::move(image));
   if (leaf_only) {
-    // Whoever made the index chose one signed image in place of another.
+    // The author of the index chose one signed image in place of another.
     ImageRefusal refusal;
     refusal.kind = RefusalKind::kPlatform;
     refusal.reference = request.reference.ToString();

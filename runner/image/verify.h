@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether an image may be run: its manifest's signatures against the policy, before anything else
-// of it is fetched. Order and multi-arch rule: cosign's, tightened; docs/reference/images.md.
+// Decides whether an image may be run: its manifest's signatures are checked against the policy
+// before anything else is fetched. Order and multi-arch rule: cosign's, tightened;
+// docs/reference/images.md.
 #pragma once
 
 #include <cstdint>
@@ -42,9 +43,9 @@ struct VerifiedImage {
 enum class RefusalKind {
   kNoMatch,           // "no-match": no rule of the policy is about this repository.
   kNoSignature,       // "no-signature": every place was asked, and none has any.
-  kLookupFailed,      // "lookup-failed": a place could not be asked. Nobody knows.
-  kIdentityMismatch,  // "identity-mismatch": somebody else signed.
-  kTrustRootMissing,  // "trust-root-missing": the trusted root is needed, or is none.
+  kLookupFailed,      // "lookup-failed": a place could not be queried: unknown.
+  kIdentityMismatch,  // "identity-mismatch": another identity signed.
+  kTrustRootMissing,  // "trust-root-missing": a trusted root is needed and missing or invalid.
   kCryptoInvalid,     // "crypto-invalid": signatures, and none holds.
   kPlatform,          // "platform": the signed manifest is not the one that was chosen.
 };
@@ -81,7 +82,7 @@ struct VerifyRequest {
   Reference reference;
   const TrustPolicy* trust = nullptr;
   Platform platform = HostPlatform();
-  std::vector<std::string> bundles;  // Texts of Sigstore bundles that somebody brought along.
+  std::vector<std::string> bundles;  // Texts of Sigstore bundles that were given.
 };
 
 // What a reference leads to: one manifest, or an index and the manifest chosen from it.
@@ -92,15 +93,15 @@ struct ResolvedManifest {
   bool indexed = false;
 };
 
-// Fetches the manifest of an image, for the platform that is asked for; of whom it is nobody knows.
+// Fetches the manifest of an image for the requested platform, without verifying who signed it.
 Result<ResolvedManifest> ResolveManifest(Source& source, const VerifyRequest& request,
                                          Deadline deadline);
 
 // How the repositories that hold only signatures are opened.
 using SourceOpener = std::function<Result<std::unique_ptr<Source>>(const Reference& reference)>;
 
-// `source` is the reference's own. Errors are what is no verdict: the image cannot be fetched, is
-// malformed, has nothing for the platform.
+// `source` is the reference's own. An Error means that there is no verdict: the image cannot be
+// fetched, is malformed, or has nothing for the platform.
 Result<ImageVerdict> VerifyImage(Source& source, const SourceOpener& open,
                                  const VerifyRequest& request, Deadline deadline);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Requests to a service we were told to speak to, over libcurl: verified TLS always, no redirect
-// followed, every answer bounded. Not for traffic of an agent: that is the gateway's.
+// Requests to configured services, over libcurl: TLS is always verified, redirects are not
+// followed, every response is bounded. Not for the agent's traffic, which the gateway carries.
 #pragma once
 
 #include <functional>
@@ -39,9 +39,9 @@ struct HttpResponse {
 };
 
 // Takes the next piece of the body of an answer whose status is in 200..299; `head` is the answer
-// without its body. Called with no bytes too, at least once in a second, so that whoever waits may
-// end it while nothing comes: then `head` may be empty yet. An error ends the transfer and is what
-// Send gives.
+// without its body. Also called without bytes, at least once a second, so that a stalled transfer
+// can be aborted; `head` may then still be empty. An error ends the transfer and becomes Send's
+// result.
 using BodySink = std::function<Status(const HttpResponse& head, std::string_view bytes)>;
 
 struct HttpClientOptions {

@@ -4,14 +4,22 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <utility>
 
 #include "codec/data/digest.h"
+#include "codec/text/neutral.h"
 #include "forge/comment.h"
 #include "forge/gitea_review.h"
 #include "forge/github_checks.h"
 #include "forge/github_review.h"
+#include "forge/gitlab_discussions.h"
+#include "forge/gitlab_status.h"
+#include "forge/repository/code_scanning.h"
+#include "forge/repository/commit_status.h"
+#include "forge/repository/labels.h"
+#include "post/policy_change.h"
 #include "report/findings.h"
 
 namespace post {
@@ -19,6 +27,7 @@ namespace {
 
 constexpr int kRoundsMax = 3;
 constexpr char kCommentPart[] = "comment";
+constexpr char kPatchPart[] = "changes";
 
 bool CanWait(const Error& error) { return error.code == Code::kTemporary; }
 
@@ -34,8 +43,12 @@ std::string MarkerStem(const Target& target) {
 }
 
 std::unique_ptr<forge::Reviews> ReviewsOf(forge::Client& client, const Target& target) {
-  if (target.gitea) {
+  if (target.forge == forge::ForgeKind::kGitea) {
     return std::make_unique<forge::GiteaReviews>(client, target.repository, target.number);
+  }
+  if (target.forge == forge::ForgeKind::kGitLab) {
+    forge::GitLabProject project{target.repository, target.project_id};
+    return std::make_unique<forge::GitLabDiscussions>(client, project, target.number);
   }
   return std::make_unique<forge::GitHubReviews>(client, target.repository, target.number);
 }
@@ -43,14 +56,25 @@ std::unique_ptr<forge::Reviews> ReviewsOf(forge::Client& client, const Target& t
 // The review, until each remark has its place.
 class Reviewer {
  public:
-  Reviewer(forge::Client& client, const Target& target, Deadline deadline)
+  Reviewer(forge::Client& client, const Target& target, const PatchDelivery& patch,
+           Deadline deadline)
       : client_(client),
         target_(target),
+        patch_(patch),
         deadline_(deadline),
         reviews_(ReviewsOf(client, target)) {}
 
-  Status Run(const report::PostedReport& report, Outcome& outcome) {
-    bool speaks = !report.patch.empty() ||
+  // Of the pull request, read once.
+  Result<const std::vector<forge::DiffFile>*> ReadDiff() {
+    if (!diff_) diff_ = TRY(reviews_->ReadFiles(deadline_));
+    return &*diff_;
+  }
+
+  // `known`: the pull request, where it was read already.
+  Status Run(const report::PostedReport& report, const std::optional<forge::Proposal>& known,
+             Outcome& outcome) {
+    const bool with_changes = !patch_.on_proposal();
+    bool speaks = (with_changes && !report.patch.empty()) ||
                   std::any_of(report.record.findings.begin(), report.record.findings.end(),
                               [](const report::Finding& finding) {
                                 return finding.source == report::FindingSource::kAgent;
@@ -60,12 +84,13 @@ class Reviewer {
       outcome.delivered.resolved = TRY(Tidy());
       return Ok();
     }
-    forge::Proposal proposal = TRY(reviews_->ReadProposal(deadline_));
+    forge::Proposal proposal = known ? *known : TRY(reviews_->ReadProposal(deadline_));
     const std::string& seen = report.record.event.head_sha;
-    outcome.moved_on = !seen.empty() && seen != proposal.head_sha;
+    const bool moved = !seen.empty() && seen != proposal.head_sha;
+    outcome.moved_on = moved && !patch_.moved_by_us();
     head_sha_ = proposal.head_sha;
-    std::vector<forge::DiffFile> diff = TRY(reviews_->ReadFiles(deadline_));
-    placed_ = Place(RemarksOf(report, diff), diff, outcome.moved_on);
+    const std::vector<forge::DiffFile>& diff = *TRY(ReadDiff());
+    placed_ = Place(RemarksOf(report, diff, with_changes), diff, moved);
     Status posted = PostAll();
     Count(outcome);
     if (!posted.ok()) return posted;
@@ -104,28 +129,15 @@ class Reviewer {
   }
 
   Status PostOnce(const std::vector<Placed*>& missing) {
-    std::vector<forge::ReviewComment> comments;
-    size_t suggestions = 0;
-    for (const Placed* placed : missing) {
-      if (placed->spot != Spot::kLines) continue;
-      const Remark& remark = placed->remark;
-      suggestions += remark.suggestion ? 1 : 0;
-      comments.push_back({remark.path, remark.line, remark.end_line, TextOf(remark)});
+    std::vector<Placed*> on_lines;
+    for (Placed* placed : missing) {
+      if (placed->spot == Spot::kLines) on_lines.push_back(placed);
     }
-    if (!comments.empty()) {
-      std::string text = forge::RenderMarker(target_.marker_key) + "\n" +
-                         std::to_string(comments.size()) +
-                         (comments.size() == 1 ? " comment" : " comments");
-      if (suggestions > 0) {
-        text += ", " + std::to_string(suggestions) + " with a change that you can apply";
-      }
-      Status posted = reviews_->Post(head_sha_, text + ".\n", comments, deadline_);
-      // A line is not where the forge's own list of files said: none of them arrived.
-      if (!posted.ok() && client_.status() == 422) {
-        for (Placed* placed : missing) placed->spot = Spot::kFile;
-      } else {
-        TRY(std::move(posted));
-      }
+    const size_t batch_max = reviews_->comments_max();
+    for (size_t from = 0; from < on_lines.size(); from += std::min(batch_max, on_lines.size())) {
+      size_t count = std::min(batch_max, on_lines.size() - from);
+      TRY(PostOnLines({on_lines.begin() + static_cast<ptrdiff_t>(from),
+                       on_lines.begin() + static_cast<ptrdiff_t>(from + count)}));
     }
     size_t on_files = 0;
     for (Placed* placed : missing) {
@@ -143,10 +155,35 @@ class Reviewer {
     return Ok();
   }
 
+  Status PostOnLines(const std::vector<Placed*>& batch) {
+    std::vector<forge::ReviewComment> comments;
+    size_t suggestions = 0;
+    for (const Placed* placed : batch) {
+      const Remark& remark = placed->remark;
+      suggestions += remark.suggestion ? 1 : 0;
+      comments.push_back({remark.path, remark.line, remark.end_line, TextOf(remark)});
+    }
+    std::string text = forge::RenderMarker(target_.marker_key) + "\n" +
+                       std::to_string(comments.size()) +
+                       (comments.size() == 1 ? " comment" : " comments");
+    if (suggestions > 0) {
+      text += ", " + std::to_string(suggestions) + " with a change that you can apply";
+    }
+    Status posted = reviews_->Post(head_sha_, text + ".\n", comments, deadline_);
+    // A line is not where the forge's own list of files said: none of them arrived.
+    bool no_such_line = client_.status() == 422 || client_.status() == 400;
+    if (posted.ok() || posted.error().code != Code::kInvalid || !no_such_line) return posted;
+    for (Placed* placed : batch) placed->spot = Spot::kFile;
+    return Ok();
+  }
+
   std::string TextOf(const Remark& remark) const {
     std::string text = MarkerOf(target_, remark) + "\n";
-    if (remark.line > 0) return text + RenderRemark(remark, "suggestion");
-    return text + RenderRemark(remark, "");
+    std::string fence;
+    if (remark.line > 0) {
+      fence = reviews_->SuggestionFence(remark.end_line - remark.line + 1);
+    }
+    return text + RenderRemark(remark, fence);
   }
 
   void Count(Outcome& outcome) const {
@@ -158,12 +195,14 @@ class Reviewer {
     }
   }
 
-  // Resolves threads of ours that no remark stands for any more, or that were posted anew
-  // elsewhere, and takes back what another post created at the same moment: the oldest stays.
+  // Resolves our threads that no longer have a remark, or that were posted again elsewhere, and
+  // deletes what another post created at the same moment: the oldest stays.
   Result<int> Tidy() {
     std::set<std::string> wanted;
     for (const Placed& placed : placed_) {
-      if (placed.spot != Spot::kSummary) wanted.insert(MarkerOf(target_, placed.remark));
+      // Lines that only our own commit moved keep the threads they have.
+      bool stays = placed.spot != Spot::kSummary || patch_.moved_by_us();
+      if (stays) wanted.insert(MarkerOf(target_, placed.remark));
     }
     if (!wanted.empty() && !client_.dry_run()) threads_ = TRY(reviews_->ReadThreads(deadline_));
     std::map<std::string, int64_t> oldest;  // Marker to the comment that stays.
@@ -181,11 +220,15 @@ class Reviewer {
     int resolved = 0;
     for (const forge::ReviewThread& thread : threads_) {
       std::string marker = marker_of(thread);
-      if (marker.empty() || thread.resolved) continue;
+      if (marker.empty() || thread.resolved || thread.hidden) continue;
       auto kept = oldest.find(marker);
       bool gone = !wanted.contains(marker) || thread.outdated;
       if (gone) {
-        TRY(reviews_->Resolve(thread.id, deadline_));
+        Status done = reviews_->Resolve(thread.id, deadline_);
+        // GITHUB_TOKEN may resolve threads only with `contents: write`, and hide comments without.
+        bool may_hide = !done.ok() && done.error().code == Code::kRefused;
+        if (may_hide && reviews_->Hide(thread, deadline_).ok()) done = Ok();
+        TRY(std::move(done));
         ++resolved;
       } else if (kept != oldest.end() && thread.first_id > kept->second && thread.comments == 1) {
         TRY(reviews_->DeleteComment(thread.first_id, deadline_));
@@ -196,9 +239,11 @@ class Reviewer {
 
   forge::Client& client_;
   const Target& target_;
+  const PatchDelivery& patch_;
   Deadline deadline_;
   std::unique_ptr<forge::Reviews> reviews_;
   std::string head_sha_;
+  std::optional<std::vector<forge::DiffFile>> diff_;
   std::vector<Placed> placed_;
   std::vector<forge::ReviewThread> threads_;
 };
@@ -209,8 +254,7 @@ forge::CheckRun CheckRunOf(const Target& target, const report::PostedReport& rep
   run.head_sha = report.record.event.head_sha;
   run.details_url = target.run_url;
   run.summary = report.summary_markdown;
-  run.title = report.summary_markdown.substr(0, report.summary_markdown.find('\n'));
-  run.title.erase(0, run.title.find_first_not_of("# "));
+  run.title = report.verdict;
   bool success = report.record.outcome.kind == report::OutcomeKind::kSuccess;
   bool errors = false;
   for (const report::Finding& finding : report::AllFindings(report.record)) {
@@ -225,62 +269,221 @@ forge::CheckRun CheckRunOf(const Target& target, const report::PostedReport& rep
   return run;
 }
 
+// GitLab's, on the head that it names.
+Status KeepOnGitLab(forge::Client& client, const Target& target, const forge::Proposal& proposal,
+                    const forge::CheckRun& run, Deadline deadline) {
+  // A status has no "neutral".
+  forge::GitLabStatus status{proposal.head_sha, proposal.from_fork ? "" : proposal.head_ref,
+                             run.name,          run.conclusion == "failure" ? "failed" : "success",
+                             run.title,         run.details_url};
+  return forge::KeepGitLabStatus(client, {target.repository, target.project_id}, status, deadline);
+}
+
+forge::CommitStatus StatusOf(const Target& target, const forge::CheckRun& run) {
+  // A status has no "neutral".
+  return {run.head_sha, run.name, run.conclusion == "failure" ? "failure" : "success", run.title,
+          target.run_url};
+}
+
+// Where the changes are, or why they are nowhere.
+std::string PatchNote(const Target& target, const PatchOutcome& patch) {
+  std::string text;
+  if (patch.number > 0) {
+    text = "The changes are in " + ReferenceTo(target.forge, patch.number) + ".";
+  } else if (!patch.commit.empty()) {
+    text = "The changes are in the commit " + patch.commit + " on the branch " +
+           codec::MarkdownCode(patch.branch, 250) + ".";
+  }
+  if (!patch.refused.empty()) {
+    text += std::string(text.empty() ? "" : " ") +
+            "The changes were not delivered: " + codec::MarkdownText(patch.refused, 500) + ".";
+  }
+  return text.empty() ? "" : "> [!NOTE]\n> " + text + "\n\n";
+}
+
 forge::StickyComment CommentOf(const Target& target, const report::PostedReport& report,
-                               const Outcome& outcome) {
+                               const Outcome& outcome, const std::string& rules) {
   forge::StickyComment comment;
+  comment.forge = target.forge;
   comment.repository = target.repository;
+  comment.project_id = target.project_id;
   comment.proposal_number = target.number;
   comment.marker_key = target.marker_key;
   comment.full_text_at = target.full_text_at;
   if (outcome.moved_on) {
     comment.body =
-        "> [!NOTE]\n> The pull request has changed since this run, so findings are listed here and "
-        "not beside their lines.\n\n";
+        std::string("> [!NOTE]\n> The ") +
+        (target.forge == forge::ForgeKind::kGitLab ? "merge" : "pull") +
+        " request has changed since this run, so findings are listed here and not beside their "
+        "lines.\n\n";
   }
-  comment.body += report.summary_markdown;
+  comment.body += PatchNote(target, outcome.patch) + rules + report.summary_markdown;
   return comment;
 }
+
+// One post, part by part. A part that fails does not keep the others back.
+class Poster {
+ public:
+  Poster(forge::Client& client, const Target& target, const Parts& parts,
+         const report::PostedReport& report, Deadline deadline)
+      : client_(client),
+        target_(target),
+        parts_(parts),
+        report_(report),
+        deadline_(deadline),
+        patch_(client, parts.patch, report),
+        reviewer_(client, target, patch_, deadline) {}
+
+  Outcome Post() {
+    if (parts_.patch.way != PatchWay::kNone) {
+      Settle(PreparePatch().Context("delivering the changes"), kPatchPart);
+    }
+    if (parts_.review) PostReview();
+    if (parts_.patch.way != PatchWay::kNone) DeliverPatch();
+    PostAboutCommit();
+    if (parts_.comment) PostComment();
+    if (!parts_.labels.empty()) Label();
+    return std::move(outcome_);
+  }
+
+ private:
+  // What the forge does not permit, or does not have, is told and no failure: the comment has it.
+  // Changes that were asked for and are nowhere are a failure.
+  void Settle(const Status& part, const std::string& name) {
+    if (part.ok()) return;
+    const Error& error = part.error();
+    outcome_.refused.push_back(name + ": " + error.what +
+                               (error.hint.empty() ? "" : " (" + error.hint + ")"));
+    bool passing = error.code == Code::kTemporary || error.code == Code::kSetup;
+    bool must = name == kCommentPart || name == kPatchPart;
+    if ((passing || must) && outcome_.ended.ok()) outcome_.ended = error;
+  }
+
+  Status ReadProposal() {
+    if (proposal_ || target_.number == 0) return Ok();
+    proposal_ = TRY(ReviewsOf(client_, target_)->ReadProposal(deadline_));
+    return Ok();
+  }
+
+  // What the pull request would change about the rules of runs.
+  Result<std::string> RulesNote() {
+    if (target_.forge == forge::ForgeKind::kGitLab) return std::string();
+    TRY(ReadProposal());
+    const std::vector<forge::DiffFile>& diff = *TRY(reviewer_.ReadDiff());
+    return DescribePolicyChange(client_, target_.repository, *proposal_, diff, deadline_);
+  }
+
+  Status PreparePatch() {
+    TRY(ReadProposal());
+    return patch_.Prepare(proposal_ ? &*proposal_ : nullptr, deadline_);
+  }
+
+  void PostReview() {
+    Status posted = reviewer_.Run(report_, proposal_, outcome_).Context("posting the review");
+    if (!posted.ok()) {
+      outcome_.undelivered = RemarksOf(report_, {});
+      outcome_.delivered = {};
+      outcome_.delivered.in_summary = static_cast<int>(outcome_.undelivered.size());
+    }
+    Settle(posted, "review");
+  }
+
+  void DeliverPatch() {
+    Settle(patch_.Deliver(report_.summary_markdown, deadline_).Context("delivering the changes"),
+           kPatchPart);
+    outcome_.patch = patch_.outcome();
+    const std::string& refused = outcome_.patch.refused;
+    if (refused.empty()) return;
+    if (outcome_.patch.told) {
+      outcome_.refused.push_back(std::string(kPatchPart) + ": " + refused);
+    } else {
+      Settle(Error{Code::kRefused, refused}, kPatchPart);
+    }
+  }
+
+  // A report's own word could put a status or an alert on any commit: it must be about the head.
+  Status CheckCommit() {
+    TRY(ReadProposal());
+    const std::string& seen = report_.record.event.head_sha;
+    const std::string& head = proposal_ ? proposal_->head_sha : target_.head_sha;
+    if (seen == head || patch_.moved_by_us()) return Ok();
+    return Error{Code::kRefused, "the report is about another commit than the head"};
+  }
+
+  Status PostStatus(const forge::CheckRun& run) {
+    TRY(CheckCommit());
+    if (target_.forge == forge::ForgeKind::kGitLab) {
+      return KeepOnGitLab(client_, target_, *proposal_, run, deadline_);
+    }
+    return forge::KeepStatus(client_, target_.repository, StatusOf(target_, run), deadline_);
+  }
+
+  Status PostSarif(const forge::CheckRun& run) {
+    TRY(CheckCommit());
+    std::string ref = target_.number > 0 ? "refs/pull/" + std::to_string(target_.number) + "/head"
+                                         : "refs/heads/" + parts_.patch.base;
+    forge::SarifUpload upload{run.head_sha, ref, report::RenderSarif(report_.record)};
+    return forge::UploadSarif(client_, target_.repository, upload, deadline_);
+  }
+
+  void PostAboutCommit() {
+    forge::CheckRun run = CheckRunOf(target_, report_);
+    if (parts_.check && !run.head_sha.empty()) {
+      Settle(forge::PostCheckRun(client_, target_.repository, run, deadline_)
+                 .Context("posting the check run"),
+             "check");
+    }
+    if (parts_.status) Settle(PostStatus(run).Context("setting the commit status"), "status");
+    if (parts_.sarif) Settle(PostSarif(run).Context("uploading SARIF"), "sarif");
+  }
+
+  void PostComment() {
+    // Where it cannot be read, the comment goes without it, and that is told.
+    Result<std::string> rules = RulesNote().Context("comparing the rules of the pull request");
+    std::string note;
+    if (rules.ok()) {
+      note = std::move(rules).value();
+    } else {
+      Settle(std::move(rules).error(), "rules");
+    }
+    Result<forge::CommentOutcome> comment =
+        forge::KeepComment(client_, CommentOf(target_, report_, outcome_, note), deadline_)
+            .Context("posting the comment");
+    if (comment.ok()) {
+      outcome_.comment = std::move(comment).value();
+    } else {
+      Settle(std::move(comment).error(), kCommentPart);
+    }
+  }
+
+  // The pull request that carries the changes, or else the one that the report is about.
+  void Label() {
+    int64_t number = outcome_.patch.number > 0 ? outcome_.patch.number : target_.number;
+    if (number == 0) return;
+    Status added =
+        target_.forge == forge::ForgeKind::kGitLab
+            ? forge::AddGitLabLabels(client_, {target_.repository, target_.project_id}, number,
+                                     parts_.labels, deadline_)
+            : forge::AddLabels(client_, target_.repository, number, parts_.labels, deadline_);
+    Settle(std::move(added).Context("adding labels"), "label");
+  }
+
+  forge::Client& client_;
+  const Target& target_;
+  const Parts& parts_;
+  const report::PostedReport& report_;
+  Deadline deadline_;
+  PatchDelivery patch_;
+  Reviewer reviewer_;
+  std::optional<forge::Proposal> proposal_;
+  Outcome outcome_;
+};
 
 }  // namespace
 
 Outcome PostToPullRequest(forge::Client& client, const Target& target, const Parts& parts,
                           const report::PostedReport& report, Deadline deadline) {
-  Outcome outcome;
-  auto settle = [&outcome](const Status& part, const std::string& name) {
-    if (part.ok()) return;
-    const Error& error = part.error();
-    outcome.refused.push_back(name + ": " + error.what +
-                              (error.hint.empty() ? "" : " (" + error.hint + ")"));
-    // What the forge does not permit, or does not have, is told and no failure: the comment has it.
-    bool passing = error.code == Code::kTemporary || error.code == Code::kSetup;
-    if ((passing || name == kCommentPart) && outcome.ended.ok()) outcome.ended = error;
-  };
-  if (parts.review) {
-    Reviewer reviewer(client, target, deadline);
-    Status posted = reviewer.Run(report, outcome).Context("posting the review");
-    if (!posted.ok()) {
-      outcome.undelivered = RemarksOf(report, {});
-      outcome.delivered = {};
-      outcome.delivered.in_summary = static_cast<int>(outcome.undelivered.size());
-    }
-    settle(posted, "review");
-  }
-  if (parts.check && !report.record.event.head_sha.empty()) {
-    settle(forge::PostCheckRun(client, target.repository, CheckRunOf(target, report), deadline)
-               .Context("posting the check run"),
-           "check");
-  }
-  if (parts.comment) {
-    Result<forge::CommentOutcome> comment =
-        forge::KeepComment(client, CommentOf(target, report, outcome), deadline)
-            .Context("posting the comment");
-    if (comment.ok()) {
-      outcome.comment = std::move(comment).value();
-    } else {
-      settle(std::move(comment).error(), kCommentPart);
-    }
-  }
-  return outcome;
+  return Poster(client, target, parts, report, deadline).Post();
 }
 
 }  // namespace post

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A report on a pull request of GitHub, Gitea or Forgejo: one comment, one review with comments
-// beside lines, one check run.
+// A report on a pull request of GitHub, Gitea or Forgejo, or on a merge request of GitLab: one
+// comment, one review with comments beside lines (or as many discussions), one check run or commit
+// status.
 #pragma once
 
 #include <cstdint>
@@ -10,26 +11,35 @@
 #include "base/deadline.h"
 #include "base/result.h"
 #include "forge/client.h"
+#include "forge/event.h"
 #include "forge/sticky_comment.h"
+#include "post/patch_delivery.h"
 #include "post/remark.h"
 #include "report/read.h"
 
 namespace post {
 
-// What of a report is posted.
+// The parts of a report to post.
 struct Parts {
   bool comment = true;
   bool review = true;
-  bool check = false;
+  bool check = false;  // GitHub's alone.
+  bool status = false;
+  bool sarif = false;  // GitHub's alone.
+  PatchRequest patch = {};
+  std::vector<std::string> labels = {};  // forge::ValidLabel().
 };
 
 struct Target {
-  std::string repository;  // "owner/name".
-  int64_t number = 0;
+  forge::ForgeKind forge = forge::ForgeKind::kGitHub;  // Whose API it is.
+  std::string repository;                              // "owner/name"; "group/.../name" on GitLab.
+  int64_t project_id = 0;                              // forge::GitLabProject::id.
+  int64_t number = 0;  // 0: no pull request, so neither comment nor review.
+  // The event's commit, of a report that is about no pull request.
+  std::string head_sha = {};
   std::string marker_key;    // forge::StickyComment::marker_key.
   std::string full_text_at;  // Likewise.
   std::string run_url;       // For people; may be empty.
-  bool gitea = false;        // The API is Gitea's or Forgejo's: no check runs.
 };
 
 // Where the remarks of a report are now.
@@ -43,6 +53,7 @@ struct Delivered {
 struct Outcome {
   forge::CommentOutcome comment;
   Delivered delivered;
+  PatchOutcome patch;
   bool moved_on = false;  // The pull request has another head than the one that was reviewed.
   // Parts that were not posted: "review: why (what to grant)".
   std::vector<std::string> refused;

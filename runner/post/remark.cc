@@ -106,14 +106,14 @@ class RemarkReader {
   RemarkReader(const report::PostedReport& report, const std::vector<forge::DiffFile>& diff)
       : report_(report), diff_(diff) {}
 
-  std::vector<Remark> Read() {
+  std::vector<Remark> Read(bool with_changes) {
     for (const report::Finding& finding : report_.record.findings) {
       if (finding.source == report::FindingSource::kAgent) AddFinding(finding);
     }
     // What a gate refused is not for a click.
     bool refused = report_.record.outcome.kind == report::OutcomeKind::kRefused;
     Result<std::vector<change::PatchSection>> sections = change::ReadSections(report_.patch);
-    if (!refused && sections.ok()) {
+    if (with_changes && !refused && sections.ok()) {
       for (const change::PatchSection& section : sections.value()) AddChanges(section);
     }
     return std::move(remarks_);
@@ -193,8 +193,8 @@ class RemarkReader {
 }  // namespace
 
 std::vector<Remark> RemarksOf(const report::PostedReport& report,
-                              const std::vector<forge::DiffFile>& diff) {
-  return RemarkReader(report, diff).Read();
+                              const std::vector<forge::DiffFile>& diff, bool with_changes) {
+  return RemarkReader(report, diff).Read(with_changes);
 }
 
 std::vector<Placed> Place(std::vector<Remark> remarks, const std::vector<forge::DiffFile>& diff,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What of a report is said about lines of a pull request: the agent's findings, and its changes as
+// What is posted about lines of a pull request: the agent's findings, and its changes as
 // suggestions.
 #pragma once
 
@@ -28,9 +28,10 @@ struct Remark {
 
 // The agent's findings in the report's order, then each of the agent's changes that replaces lines
 // which `diff` shows, as it shows them. A change within the lines of a finding that has no
-// suggestion becomes that finding's.
+// suggestion becomes that finding's. `with_changes`: false where the changes are delivered
+// otherwise.
 std::vector<Remark> RemarksOf(const report::PostedReport& report,
-                              const std::vector<forge::DiffFile>& diff);
+                              const std::vector<forge::DiffFile>& diff, bool with_changes = true);
 
 enum class Spot {
   kLines,    // Beside the lines.

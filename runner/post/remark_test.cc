@@ -46,7 +46,7 @@ TEST_CASE("The agent's findings become remarks, those of gates do not") {
   REQUIRE(remarks.size() == 3);
   CHECK(remarks[0].path == "src/a.c");
   CHECK(remarks[2].path.empty());
-  // Equal ones are told apart; the line is no part of the name.
+  // Equal ones are distinguished; the line is not part of the fingerprint.
   CHECK(remarks[0].fingerprint != remarks[1].fingerprint);
   report.record.findings[0].line = 3;
   CHECK(RemarksOf(report, Diff())[0].fingerprint == remarks[0].fingerprint);

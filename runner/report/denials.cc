@@ -18,10 +18,12 @@ namespace {
 using codec::Json;
 
 constexpr size_t kDenialsMax = 1000;
+constexpr size_t kAllowedMax = 1000;
 constexpr size_t kFailuresMax = 200;
 constexpr size_t kHostBytesMax = 255;
 constexpr size_t kPathBytesMax = 4096;
 constexpr size_t kMethodBytesMax = 32;
+constexpr int64_t kCountMax = 1'000'000'000;  // Of one line.
 
 // OCSF 1.8.0: Network Activity and HTTP Activity; action_id 2 is Denied.
 constexpr int64_t kNetworkActivity = 4001;
@@ -77,7 +79,7 @@ bool IsSane(const advise::Denial& denial) {
          IsPlain(denial.path, kPathBytesMax) && IsPlain(denial.binary, kPathBytesMax);
 }
 
-// What is no request is told apart by its protocol.
+// A malformed request is distinguished by its protocol.
 std::string MethodOf(const Json& event, const Json& facts) {
   const std::string engine = facts.StringAt("engine");
   if (engine == "dns") return "DNS";
@@ -129,9 +131,9 @@ class Collector {
  public:
   void TakeLine(std::string_view line) {
     if (line.find_first_not_of(" \t\r") == std::string_view::npos) return;
-    // Most records are of what was allowed: not worth parsing. No text can forge this, since a
-    // quote in a text has a backslash before it.
-    if (line.find("\"action_id\":1,") != std::string_view::npos) return;
+    // Most records are of what was allowed, and most of those say what an earlier one said. No text
+    // can forge these marks, since a quote in a text has a backslash before it.
+    if (line.find("\"action_id\":1,") != std::string_view::npos) return TakeAllowed(line);
     const Result<Json> json = codec::ParseJson(
         line, {.bytes_max = kEventLineBytesMax, .depth_max = 16, .values_max = 5000});
     if (!json.ok() || json.value().object() == nullptr) {
@@ -184,7 +186,38 @@ class Collector {
     denied.reason = codec::CutUtf8(reason, 300);
     denied.deny_rule = codec::CutUtf8(facts->StringAt("deny_rule"), 300);
     denied.by_policy = IsByPolicy(denied.denial, facts->StringAt("engine"), denied.reason);
-    Add(std::move(denied));
+    // Of a line that stands for all of one run: run/learn.h.
+    const int64_t count = facts->IntegerAt("count");
+    denied.count = std::clamp<int64_t>(count, 1, kCountMax);
+    Add(std::move(denied), count > 0);
+  }
+
+  // Lines that are alike from the decision to the program are parsed once.
+  void TakeAllowed(std::string_view line) {
+    const size_t begin = line.find("\"unmapped\":{");
+    const size_t end = line.find(",\"pid\":", begin == std::string_view::npos ? 0 : begin);
+    if (begin == std::string_view::npos || end == std::string_view::npos) return;
+    const std::string_view same = line.substr(begin, end - begin);
+    if (const auto found = allowed_index_.find(same); found != allowed_index_.end()) {
+      ++list_.allowed[found->second].count;
+      return;
+    }
+    if (list_.allowed.size() >= kAllowedMax) return static_cast<void>(++list_.allowed_dropped);
+    const Result<Json> json = codec::ParseJson(
+        line, {.bytes_max = kEventLineBytesMax, .depth_max = 16, .values_max = 5000});
+    const Json* facts = json.ok() ? json.value().Find("unmapped") : nullptr;
+    if (facts == nullptr) return;
+    AllowedRequest allowed;
+    allowed.host = facts->StringAt("host");
+    allowed.port = static_cast<int>(std::clamp<int64_t>(facts->IntegerAt("port"), 0, 65535));
+    allowed.method = MethodOf(json.value(), *facts);
+    if (allowed.method == "DNS") return;  // The connection that follows says more.
+    allowed.path = codec::NeutralLine(facts->StringAt("path"), kPathBytesMax);
+    allowed.binary = ShownBinary(facts->StringAt("binary"));
+    if (allowed.host.empty() || allowed.host.size() > kHostBytesMax || !IsHost(allowed.host))
+      return;
+    allowed_index_.emplace(same, list_.allowed.size());
+    list_.allowed.push_back(std::move(allowed));
   }
 
   void AddFailure(const Json& facts) {
@@ -201,15 +234,21 @@ class Collector {
     if (list_.failures.size() < kFailuresMax) list_.failures.push_back(std::move(failed));
   }
 
-  void Add(DeniedRequest denied) {
+  void Add(DeniedRequest denied, bool whole_run) {
     const advise::Denial& denial = denied.denial;
     std::string asked;
     for (const policy::Operation& one : denial.operations) asked += OperationText(one) + "\n";
+    // The same request can be refused for different reasons, and only some of them can be allowed.
+    asked += (denied.by_policy ? "policy " : "not policy ") + denied.deny_rule;
     const Key key{denial.host, denial.port, denial.method, denial.path, denial.binary, asked};
     if (const auto found = index_.find(key); found != index_.end()) {
-      ++list_.denials[found->second].count;
+      DeniedRequest& known = list_.denials[found->second];
+      known.count += denied.count;
+      known.denial.count = known.count;
+      if (whole_run) ++known.denial.runs;
       return;
     }
+    denied.denial.count = denied.count;
     if (list_.denials.size() >= kDenialsMax) return Drop();
     index_.emplace(key, list_.denials.size());
     list_.denials.push_back(std::move(denied));
@@ -217,20 +256,27 @@ class Collector {
 
   using Key = std::tuple<std::string, uint16_t, std::string, std::string, std::string, std::string>;
   std::map<Key, size_t> index_;
+  std::map<std::string, size_t, std::less<>> allowed_index_;
   DenialList list_;
 };
 
 }  // namespace
 
 Result<DenialList> ReadDenials(const std::string& directory) {
+  return ReadDenialsIn(directory + "/events.ocsf.jsonl");
+}
+
+Result<DenialList> ReadDenialsIn(const std::string& file) {
   Collector collector;
-  TRY(ForEachEventLine(directory, [&](std::string_view line, bool whole) {
+  const auto take = [&](std::string_view line, bool whole) {
     if (whole) {
       collector.TakeLine(line);
     } else {
       collector.Drop();
     }
-  }));
+  };
+  TRY(ForEachLine(file, kEventLineBytesMax, kEventFileBytesMax, take)
+          .Context("reading the events"));
   return collector.Take();
 }
 

@@ -14,12 +14,17 @@ struct DenialList {
   std::vector<DeniedRequest>
       denials;  // In the order of their first line, merged, allow_line filled in.
   std::vector<FailedConnection> failures;  // Likewise; at most 200 different ones.
-  int64_t dropped = 0;  // Lines skipped because they were odd, or beyond the bound.
+  int64_t dropped = 0;  // Lines skipped because they were malformed, or beyond the bound.
+  std::vector<AllowedRequest> allowed;  // In the order of their first line, merged.
+  int64_t allowed_dropped = 0;          // Lines of allowed requests beyond the bound.
 };
 
-// Collects the denied requests and the connections that failed from `directory`/events.ocsf.jsonl.
-// At most 1000 different ones. A request's path was the agent's choice, so every field is taken as
-// hostile and bounded. No such file is an empty list; at most 64 MiB are read.
+// Collects the requests, denied and allowed, and the connections that failed from
+// `directory`/events.ocsf.jsonl. At most 1000 different ones of each. A request's path was the
+// agent's choice, so every field is taken as hostile and bounded. No such file is an empty list; at
+// most 64 MiB are read.
 Result<DenialList> ReadDenials(const std::string& directory);
+// The same of a file of such lines.
+Result<DenialList> ReadDenialsIn(const std::string& file);
 
 }  // namespace report

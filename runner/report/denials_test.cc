@@ -99,6 +99,18 @@ TEST_CASE("A name that is no plain word is kept for the report, and no rule is m
   for (const DeniedRequest& denied : list.denials) CHECK(denied.allow_line.empty());
 }
 
+TEST_CASE("A request that was refused for two reasons is told twice, each with what helps") {
+  const std::string request = R"(,"method":"GET","path":"/a","engine":)";
+  const DenialList list =
+      DenialsOf(Line("a.example", request + R"("identity","reason":"the program is not known")") +
+                Line("a.example", request + R"("opa","reason":"not allowed by any policy")") +
+                Line("a.example", request + R"("opa","reason":"not allowed by any policy")"));
+  REQUIRE(list.denials.size() == 2);
+  CHECK(list.denials[0].allow_line.empty());
+  CHECK(list.denials[1].count == 2);
+  CHECK(list.denials[1].allow_line == "a.example:443:read-only");
+}
+
 TEST_CASE("Refusals of one host and port have one line, the widest, and names have their host's") {
   const DenialList list =
       DenialsOf(Line("a.example", R"(,"method":"GET","path":"/a")") +
@@ -229,6 +241,28 @@ TEST_CASE("A host in which the gateway masked a secret is a denied request that 
 
 TEST_CASE("A directory without events has no denied requests") {
   CHECK(ReadDenials("/nonexistent").value().denials.empty());
+}
+
+TEST_CASE("Allowed requests are counted, equal ones together") {
+  const auto allowed = [](const std::string& path, int pid) {
+    return R"({"class_uid":4002,"unmapped":{"decision":"allowed","host":"a.example","port":443,)"
+           R"("method":"GET","path":")" +
+           path + R"(","binary":"/usr/bin/curl","pid":)" + std::to_string(pid) +
+           R"(,"ancestors":[]},"action_id":1,"action":"Allowed"})" + "\n";
+  };
+  std::string events = allowed("/x", 7) + allowed("/x", 8) + allowed("/y", 7) +
+                       allowed(R"(/\",\"pid\":1,\"x\":\")", 7) + allowed(R"(/\u001b[2J)", 7);
+  DenialList list = FromEvents(ReadDenials, events);
+  REQUIRE(list.allowed.size() == 4);
+  CHECK(list.allowed[0].path == "/x");
+  CHECK(list.allowed[0].count == 2);
+  CHECK(list.allowed[2].path == R"(/","pid":1,"x":")");
+  CHECK(list.allowed[3].path == "/");
+  CHECK(list.denials.empty());
+  for (int i = 0; i < 1500; ++i) events += allowed("/" + std::to_string(i), 7);
+  list = FromEvents(ReadDenials, events);
+  CHECK(list.allowed.size() == 1000);
+  CHECK(list.allowed_dropped == 504);
 }
 
 }  // namespace

@@ -9,22 +9,22 @@
 #include "base/sys.h"
 
 namespace report {
-namespace {
-
-// The gateway's own bound on its records (gateway/limits.h): nothing hides behind what is allowed.
-constexpr size_t kFileBytesMax = size_t{512} << 20;
-
-}  // namespace
 
 Status ForEachEventLine(const std::string& directory,
                         const std::function<void(std::string_view line, bool whole)>& take) {
-  Result<Fd> opened = sys::Open(directory + "/events.ocsf.jsonl", O_RDONLY | O_NOFOLLOW);
+  return ForEachLine(directory + "/events.ocsf.jsonl", kEventLineBytesMax, kEventFileBytesMax, take)
+      .Context("reading the events");
+}
+
+Status ForEachLine(const std::string& path, size_t line_bytes_max, size_t file_bytes_max,
+                   const std::function<void(std::string_view line, bool whole)>& take) {
+  Result<Fd> opened = sys::Open(path, O_RDONLY | O_NOFOLLOW);
   if (!opened.ok() && opened.error().code == Code::kNotFound) return Ok();
-  const Fd file = TRY(std::move(opened).Context("reading the events"));
+  const Fd file = TRY(std::move(opened));
   std::string pending;
   bool whole = true;
   std::string chunk(size_t{64} << 10, '\0');
-  for (size_t total = 0; total < kFileBytesMax;) {
+  for (size_t total = 0; total < file_bytes_max;) {
     const ssize_t got = ::read(file.get(), chunk.data(), chunk.size());
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return Errno("read");
@@ -35,7 +35,7 @@ Status ForEachEventLine(const std::string& directory,
       const size_t end = bytes.find('\n');
       const std::string_view piece = bytes.substr(0, end);
       bytes.remove_prefix(end == std::string_view::npos ? bytes.size() : end + 1);
-      whole = whole && pending.size() + piece.size() <= kEventLineBytesMax;
+      whole = whole && pending.size() + piece.size() <= line_bytes_max;
       if (whole) pending += piece;
       if (end == std::string_view::npos) break;
       take(whole ? std::string_view(pending) : std::string_view(), whole);

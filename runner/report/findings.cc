@@ -11,6 +11,7 @@
 #include "codec/data/json.h"
 #include "codec/text/neutral.h"
 #include "report/record_names.h"
+#include "report/verdict.h"
 #include "report/wording.h"
 
 namespace report {
@@ -21,25 +22,18 @@ using codec::Json;
 constexpr size_t kResultsMax = 5000;
 constexpr std::string_view kPolicyFile = ".agentic-ci/openshell-policy.yml";
 
-// What is known about a rule; gates and agents may bring others.
+// What a rule is about; gates and agents may bring others.
 struct RuleText {
   std::string_view id;
   std::string_view description;
-  std::string_view help;
 };
 constexpr std::array<RuleText, 4> kRules = {{
-    {"egress-denied", "The agent attempted network access that the policy does not allow.",
-     "If the agent needs this access, add the endpoint line or rules named in the message to "
-     ".agentic-ci/openshell-policy.yml; policy-suggestion.yml in the report contains them."},
-    {"secrets", "The changes contain what looks like a credential.",
-     "Remove it from the changes, and revoke it if it is real."},
+    {"egress-denied", "The agent attempted network access that the policy does not allow."},
+    {"secrets", "The changes contain what looks like a credential."},
     {"protected-paths",
      "The changes touch a file that controls CI, review, hooks or agents, or a path outside the "
-     "checkout.",
-     "Only people may change such files: if the change is correct, apply that part of "
-     "changes.patch by hand."},
-    {"size", "The changes exceed the size limit.",
-     "Give the agent a smaller task, or review changes.patch by hand."},
+     "checkout."},
+    {"size", "The changes exceed the size limit."},
 }};
 
 // FNV-1a: findings need a stable name, not a secret one.
@@ -98,13 +92,13 @@ Finding FromDenial(const DeniedRequest& denied) {
 }
 
 Json RenderRule(const std::string& id) {
-  RuleText text{id, {}, {}};
+  RuleText text{id, {}};
   for (const RuleText& known : kRules) {
     if (known.id == id) text = known;
   }
   std::string description(text.description);
   if (description.empty()) description = "Reported by the rule " + id + " of agentic-ci.";
-  std::string help(text.help);
+  std::string help(AdviceFor(id));
   if (help.empty()) help = "See the message and summary.md in the run's report.";
   Json rule;
   rule.Set("id", id)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The findings as tools of forges read them: SARIF for GitHub, Code Quality for GitLab.
+// Findings in the formats that forges read: SARIF for GitHub, Code Quality for GitLab.
 #pragma once
 
 #include <string>

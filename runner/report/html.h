@@ -2,18 +2,14 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
 #include "report/record.h"
 
 namespace report {
 
-// report.html: one file that loads nothing and runs nothing. All text from outside is escaped; at
-// most 6000 lines of the patch are shown.
+// report.html: one file that loads nothing and runs nothing; its tabs are links and style. All text
+// from outside is escaped; what is long is cut and says so, whatever the run: about 6000 lines of
+// the patch, 1000 steps of the transcript, the last 128 KiB of the log.
 std::string RenderHtml(const ReportInput& input);
-
-// The patch as HTML, one foldable block per file. Titles come from `files` when they are as many as
-// the patch's parts, otherwise from the patch.
-std::string RenderPatchHtml(const std::string& patch, const std::vector<ChangedFile>& files);
 
 }  // namespace report

@@ -12,32 +12,161 @@ bool Contains(const std::string& text, const std::string& part) {
 
 const std::string kPatch =
     "diff --git a/a.c b/a.c\nindex 1..2 100644\n--- a/a.c\n+++ b/a.c\n@@ -10,2 +20,2 @@ f(void)\n"
-    " same <b>\n-old\n+new\n";
+    " same <b>\n-price - percent\n+price * percent\n";
 
-TEST_CASE("A patch is shown with the numbers of its lines, and without headers that say nothing") {
-  const std::string out = RenderPatchHtml(
-      kPatch, {{"a.c", "", FileState::kModified, "100644", "100755", false, 1, 1, 5}});
-  CHECK(Contains(out, "<code>a.c</code> <span class=\"tag modified\">modified</span>"));
-  CHECK(Contains(out, "executable"));
-  CHECK(Contains(out, "<span class=\"c\" data-n=\"20\"> same &#60;b&#62;\n</span>"));
-  CHECK(Contains(out, "<span class=\"d\" data-n=\"11\">-old\n</span>"));
-  CHECK(Contains(out, "<span class=\"a\" data-n=\"21\">+new\n</span>"));
+ReportInput WithPatch(const std::string& patch, const std::vector<ChangedFile>& files) {
+  ReportInput input;
+  input.patch = patch;
+  input.files = files;
+  return input;
+}
+
+const ChangedFile kFile = {"a.c", "", FileState::kModified, "100644", "100755", false, 1, 1, 5};
+
+TEST_CASE("A patch has the numbers of both sides, marked words, and no headers that say nothing") {
+  const std::string out = RenderHtml(WithPatch(kPatch, {kFile}));
+  CHECK(Contains(out, "<code>a.c</code> <span class=\"tag plain\">modified</span>"));
+  CHECK(Contains(out, "executable +x"));
+  CHECK(Contains(out, "<tr><td>10</td><td>20</td><td>same &#60;b&#62;</td></tr>"));
+  CHECK(Contains(out, "<tr class=\"d\"><td>11</td><td></td><td>price <del>-</del> percent</td>"));
+  CHECK(Contains(out, "<tr class=\"a\"><td></td><td>21</td><td>price <ins>*</ins> percent</td>"));
   CHECK_FALSE(Contains(out, "index 1..2"));
 }
 
 TEST_CASE("A line of a hunk that looks like a header is shown") {
-  const std::string out = RenderPatchHtml(kPatch + "--- x\n+++ y\n", {});
-  CHECK(Contains(out, "--- x"));
-  CHECK(Contains(out, "+++ y"));
+  const std::string out = RenderHtml(WithPatch(kPatch + "--- x\n+++ y\n", {}));
+  CHECK(Contains(out, "-- x"));
+  CHECK(Contains(out, "++ y"));
 }
 
-TEST_CASE("A long patch is cut and says so") {
+TEST_CASE("A finding stands beside its line, and the cause links to it") {
+  ReportInput input = WithPatch(kPatch, {kFile});
+  input.record.outcome = {OutcomeKind::kRefused, "", "a gate refused the changes", 77, 0};
+  input.record.findings = {
+      {FindingSource::kGate, "secrets", Severity::kError, "a token", "a.c", 21, true},
+      {FindingSource::kAgent, "note", Severity::kNote, "elsewhere", "a.c", 500, false},
+      {FindingSource::kAgent, "note", Severity::kNote, "of no changed file", "b.c", 1, false}};
+  const std::string out = RenderHtml(input);
+  const size_t line = out.find("<td>21</td>");
+  REQUIRE(line != std::string::npos);
+  CHECK(out.find("id=\"x0\"", line) < out.find("</table>", line));
+  CHECK(out.find("id=\"x1\"") < line);  // Its line is not shown: above the file's lines.
+  CHECK(Contains(out, "href=\"#x0\""));
+  CHECK(Contains(out, "href=\"#x1\""));
+  CHECK_FALSE(Contains(out, "#x2"));
+  CHECK(Contains(out, "</span> 1 secret in the patch."));
+}
+
+TEST_CASE("Refused files stand first; a rename, a mode and a binary take one line each") {
+  const std::string patch =
+      kPatch +
+      "diff --git a/o b/n\nsimilarity index 100%\nrename from o\nrename to n\n"
+      "diff --git a/z.png b/z.png\nindex 1..2\nGIT binary patch\nliteral 1\nIcmZ\n"
+      "diff --git a/z b/z\n@@ -0,0 +1 @@\n+x\n";
+  ReportInput input =
+      WithPatch(patch, {kFile,
+                        {"n", "o", FileState::kRenamed, "100644", "100644", false, 0, 0, 5},
+                        {"z.png", "", FileState::kModified, "100644", "100644", true, 0, 0, 2900},
+                        {"z", "", FileState::kCreated, "", "100644", false, 1, 0, 2}});
+  input.record.findings = {
+      {FindingSource::kGate, "protected-paths", Severity::kError, "ci", "z", 0, true}};
+  const std::string out = RenderHtml(input);
+  CHECK(out.find("id=\"f3\"") < out.find("id=\"f0\""));
+  CHECK(out.find("id=\"f0\"") < out.find("id=\"f1\""));
+  CHECK(Contains(out, "<div class=\"file plain\" id=\"f1\"><code>o</code> → <code>n</code>"));
+  CHECK(Contains(out, "<div class=\"file plain\" id=\"f2\">"));
+  CHECK(Contains(out, "2.8 KiB"));
+  CHECK_FALSE(Contains(out, "IcmZ"));
+}
+
+TEST_CASE("A credential in a changed line is not shown, not even where words are marked") {
+  const std::string token = "ghp_" + std::string(36, 'a');
+  const std::string out = RenderHtml(
+      WithPatch("diff --git a/a b/a\n@@ -1 +1 @@\n-key = old\n+key = " + token + "\n", {}));
+  CHECK_FALSE(Contains(out, "aaaaaaaa"));
+  CHECK(Contains(out, "redacted"));
+}
+
+TEST_CASE("A long patch is folded, cut, and says so") {
   std::string patch = kPatch;
   for (int i = 0; i < 20000; ++i) patch += "+x\n";
-  const std::string out = RenderPatchHtml(patch + kPatch, {});
+  const std::string out = RenderHtml(WithPatch(patch + kPatch, {}));
+  CHECK(Contains(out, "more lines</summary>"));
   CHECK(Contains(out, "… more in changes.patch"));
-  CHECK(Contains(out, "1 file more in <code>changes.patch</code>"));
+  CHECK(Contains(out, "1 more file in <code>changes.patch</code>"));
   CHECK(out.size() < 1000000);
+}
+
+TEST_CASE("The page stays bounded whatever the run was") {
+  std::string patch;
+  std::vector<ChangedFile> files;
+  for (int i = 0; i < 3000; ++i) {
+    const std::string name = "f" + std::to_string(i);
+    patch += "diff --git a/" + name + " b/" + name + "\n@@ -1,2 +1,2 @@\n-" +
+             std::string(3000, '<') + "\n+" + std::string(3000, '&') + "\n";
+    files.push_back({name, "", FileState::kModified, "", "", false, 1, 1, 1});
+  }
+  ReportInput input = WithPatch(patch, files);
+  for (int i = 0; i < 3000; ++i) {
+    const std::string n = std::to_string(i);
+    input.record.findings.push_back(
+        {FindingSource::kAgent, n, Severity::kNote, std::string(5000, '<'), "f" + n, 1, false});
+    DeniedRequest denied;
+    denied.denial = {n + "x.a" + n + ".example", 443, "", "", ""};
+    input.record.denials.push_back(denied);
+    denied.denial = {"one.example", 443, "GET", std::string(4000, '/') + n, ""};
+    denied.reason = std::string(300, '<');
+    input.record.denials.push_back(denied);
+    input.allowed.push_back({"ok" + n + "y.b" + n + ".example", 443, "GET", "/" + n, "", 1});
+  }
+  for (int i = 0; i < 1000; ++i) {
+    input.transcript.push_back({TranscriptStep::Kind::kTool, "t", std::string(8000, '"')});
+  }
+  const std::string out = RenderHtml(input);
+  CHECK(out.size() < (size_t{64} << 20));
+  CHECK(Contains(out, "more files in <code>changes.patch</code>"));
+  CHECK(Contains(out, "more in <code>events.log</code>"));
+  CHECK(Contains(out, "more in <code>findings.sarif</code>"));
+}
+
+TEST_CASE("Names that differ in a number are folded, and no rule is suggested for them") {
+  ReportInput input;
+  for (int i = 1; i <= 45; ++i) {
+    DeniedRequest denied;
+    denied.denial = {"h" + std::to_string(i) + ".example.com", 443, "", "", "/usr/bin/curl"};
+    denied.allow_line = denied.denial.host + ":443:read-only";
+    denied.reason = "no policy";
+    input.record.denials.push_back(denied);
+  }
+  DeniedRequest other;
+  other.denial = {"paste.example.com", 443, "", "", "/usr/bin/curl"};
+  other.allow_line = "paste.example.com:443:read-only";
+  input.record.denials.push_back(other);
+  input.allowed = {{"api.example.com", 443, "POST", "/v1/x", "/usr/bin/node", 1024}};
+  const std::string out = RenderHtml(input);
+  CHECK(Contains(out, "<code>h{1…45}.example.com:443</code>"));
+  CHECK(Contains(out, "45 refused"));
+  CHECK(Contains(out, "1,024 allowed"));
+  CHECK(Contains(out, "paste.example.com:443:read-only"));
+  CHECK_FALSE(Contains(out, "h7.example.com:443:read-only"));
+  size_t warnings = 0;
+  for (size_t at = out.find("Each entry opens"); at != std::string::npos;
+       at = out.find("Each entry opens", at + 1)) {
+    ++warnings;
+  }
+  CHECK(warnings == 1);
+}
+
+TEST_CASE("A tool call's result is folded below it") {
+  ReportInput input;
+  input.transcript = {{TranscriptStep::Kind::kText, "", "I will look."},
+                      {TranscriptStep::Kind::kTool, "Bash ls", "command: ls\n", "a.c\n", true}};
+  const std::string out = RenderHtml(input);
+  CHECK(Contains(out, "<p class=\"said\">I will look.</p>"));
+  CHECK(Contains(out,
+                 "<details class=\"step\"><summary><b class=\"bad\">✕ failed</b> "
+                 "<code>Bash ls</code></summary><pre>command: ls\n</pre><h4>Result</h4>"
+                 "<pre>a.c\n</pre></details>"));
 }
 
 TEST_CASE("The page runs nothing, loads nothing, and escapes everything from outside") {
@@ -50,7 +179,7 @@ TEST_CASE("The page runs nothing, loads nothing, and escapes everything from out
   record.policy = {bad, bad, bad, bad, bad};
   record.trust = {bad, bad};
   record.image = {bad, bad, bad, bad, bad, bad, bad, {bad}, {bad}};
-  record.agent = {bad, bad, bad, {bad}};
+  record.agent = {bad, bad, bad, bad, {bad}};
   record.usage.model = bad;
   record.isolation = {bad, {{bad, ControlState::kUnavailable, bad}}};
   record.limits = {{bad, 1, 2, bad, true}};
@@ -66,7 +195,13 @@ TEST_CASE("The page runs nothing, loads nothing, and escapes everything from out
   record.denials[2].allow_line = "rules: [{allow: {method: 'x'}}]";
   input.files = {{bad, bad, FileState::kRenamed, bad, bad, false, 1, 1, 1}};
   input.patch = "diff --git " + bad + "\n@@ " + bad + "\n+" + bad + "\n";
-  input.agent_text = bad;
+  input.agent_text = input.log = bad;
+  input.agent_tail = {bad};
+  input.allowed = {{bad, 1, bad, bad, bad, 1}};
+  input.transcript = {{TranscriptStep::Kind::kTool, bad, bad, bad},
+                      {TranscriptStep::Kind::kText, bad, bad},
+                      {TranscriptStep::Kind::kThinking, bad, bad}};
+  record.failures = {{bad, 1, bad, 1}};
   const std::string out = RenderHtml(input);
   for (const char* forbidden : {"<script", "<img", "\u202e", "onerror=y>", "http://", "https://",
                                 "url(", "@import", "javascript:"}) {
@@ -83,11 +218,22 @@ TEST_CASE("The page runs nothing, loads nothing, and escapes everything from out
   CHECK(styles == 1);
 }
 
+TEST_CASE("Only an https address of the CI run is linked") {
+  ReportInput input;
+  input.record.event.repository = "a/b";
+  input.record.event.run_url = "https://ci.example/1";
+  CHECK(Contains(RenderHtml(input), "<a href=\"https://ci.example/1\""));
+  for (const char* url : {"javascript:x", "https://a\"b", "https://a b", "http://a"}) {
+    input.record.event.run_url = url;
+    CHECK_FALSE(Contains(RenderHtml(input), ">run</a>"));
+  }
+}
+
 TEST_CASE("The page of an empty run says that there was nothing") {
   const std::string out = RenderHtml({});
-  CHECK(Contains(out, "The run did not start: no changes"));
-  CHECK(Contains(out, "<p class=\"soft\">Nothing.</p>"));
-  CHECK(Contains(out, "<p class=\"soft\">None.</p>"));
+  CHECK(Contains(out, "Not started</span> The run did not start."));
+  CHECK(Contains(out, "The agent changed nothing."));
+  CHECK(Contains(out, "The agent asked for no host."));
 }
 
 }  // namespace

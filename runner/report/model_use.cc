@@ -49,7 +49,10 @@ class Sum {
     const std::string name =
         model != nullptr ? codec::NeutralLine(model->StringAt("name"), 100) : std::string();
     if (use_.model.empty()) use_.model = name;
-    TakeStatus(event, counts->IntegerAt("http_status"));
+    use_.last_status = counts->IntegerAt("http_status");
+    const bool succeeded = use_.last_status >= 200 && use_.last_status < 300;
+    use_.broke_off = succeeded && event.StringAt("status") == "Failure";
+    TakeStatus(event, use_.last_status);
     use_.input_tokens += counts->IntegerAt("input_tokens");
     use_.output_tokens += counts->IntegerAt("output_tokens");
     use_.cache_read_tokens += counts->IntegerAt("cache_read_tokens");

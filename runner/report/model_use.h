@@ -26,6 +26,9 @@ struct ModelUse {
   // The host of a model that refused the credential (401, 403), when no model ever answered
   // otherwise than that; else empty.
   std::string refused_by;
+  // How the last answer ended: its HTTP status, and whether it broke off.
+  int64_t last_status = 0;
+  bool broke_off = false;
   std::vector<std::string> warnings;  // In order, one line each.
 };
 

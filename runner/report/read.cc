@@ -5,8 +5,10 @@
 #include <sys/stat.h>
 
 #include "base/sys.h"
+#include "codec/text/neutral.h"
 #include "report/record_json.h"
-#include "report/summary.h"
+#include "report/verdict.h"
+#include "report/wording.h"
 
 namespace report {
 namespace {
@@ -36,7 +38,7 @@ Result<std::string> ReadPart(int directory, const std::string& name, size_t byte
 
 }  // namespace
 
-Result<PostedReport> ReadReport(const std::string& directory) {
+Result<PostedReport> ReadReport(const std::string& directory, const SummaryOptions& options) {
   const Fd from = TRY(sys::Open(directory, O_RDONLY | O_DIRECTORY).Context("reading the report"));
   const std::string run_json = TRY(ReadPart(from.get(), "run.json", kJsonBytesMax));
   RunFile run = TRY(ParseRun(run_json).Context("run.json"));
@@ -49,7 +51,7 @@ Result<PostedReport> ReadReport(const std::string& directory) {
   } else if (patch.error().code != Code::kNotFound) {
     return std::move(patch).error();
   }
-  // Advice that somebody may paste is worked out here, not taken from the file.
+  // Suggestions that may be pasted are computed here, not taken from the file.
   std::vector<DeniedRequest*> advised;
   std::vector<advise::Denial> denials;
   for (DeniedRequest& denied : run.record.denials) {
@@ -61,7 +63,11 @@ Result<PostedReport> ReadReport(const std::string& directory) {
   for (size_t i = 0; i < advised.size(); ++i) advised[i]->allow_line = std::move(lines[i]);
   ReportInput input{std::move(run.record), report.files, report.patch, std::move(run.agent_text)};
   input.agent_tail = std::move(run.agent_tail);
-  report.summary_markdown = RenderSummary(input);
+  report.summary_markdown = RenderSummary(input, options);
+  const auto plain = [](std::string_view text) { return codec::NeutralLine(text, 300); };
+  report.verdict = std::string(Sign(input.record.outcome)) + " " +
+                   codec::NeutralLine(Badge(input.record.outcome), 100) + ": " +
+                   VerdictPlaces(input.record, {plain, plain});
   report.record = std::move(input.record);
   return report;
 }

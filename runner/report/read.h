@@ -5,6 +5,7 @@
 
 #include "base/result.h"
 #include "report/record.h"
+#include "report/summary.h"
 
 namespace report {
 
@@ -13,14 +14,16 @@ namespace report {
 struct PostedReport {
   RunRecord record;
   std::vector<ChangedFile> files;
-  std::string patch;             // Empty when the report has none.
-  std::string summary_markdown;  // summary.md's rendering made anew from the values, at most 60 000
-                                 // bytes: the file of that name is never trusted.
+  std::string patch;  // Empty when the report has none.
+  // summary.md's rendering made anew from the values: the file of that name is never trusted.
+  std::string summary_markdown;
+  std::string verdict;  // Its first line as plain text: "⛔ Refused: secret config.env:2. ..."
 };
 
 // Reads run.json, changes.json, changes.patch and the agent's text from `directory` as hostile
 // input: no symbolic link is followed, sizes and counts are bounded, types are strict. Fails with
 // kNotFound when there is no report, with kInvalid and "file: what" when it is not one.
-Result<PostedReport> ReadReport(const std::string& directory);
+// `options` are of summary_markdown.
+Result<PostedReport> ReadReport(const std::string& directory, const SummaryOptions& options = {});
 
 }  // namespace report

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a run leaves behind, as plain values: run.json is this file in JSON, with the same names.
-// Texts that an agent or a pull request wrote stand here as they came (bounded by who fills them
-// in); each rendering neutralises for its own medium.
+// The record of a run, as plain values: run.json is this file in JSON, with the same names. Text
+// written by an agent or a pull request is kept as it came (its length is bounded on entry); each
+// rendering neutralises it for its own medium.
 #pragma once
 
 #include <cstdint>
@@ -52,11 +52,12 @@ struct ImageRecord {  // All empty: the host's own root, read-only and masked.
   std::string issuer;                    // Empty for keys.
   std::string signature;                 // Where it was found.
   std::vector<std::string> log_indices;  // Decimal: they are beyond what every JSON reader holds.
-  std::vector<std::string> warnings;     // What of it is not as the image says.
+  std::vector<std::string> warnings;     // How the run differs from what the image says.
 };
 
 struct AgentRecord {
   std::string name;     // As in --agent.
+  std::string task;     // Of the configuration; empty: none.
   std::string version;  // As it reports itself.
   std::string model;
   std::vector<std::string> command;  // What was started.
@@ -71,7 +72,7 @@ struct ControlRecord {
 };
 
 struct IsolationRecord {
-  std::string tier;  // "namespaces" or "landlock".
+  std::string tier;  // "namespaces" or "landlock"; of another backend, its name.
   std::vector<ControlRecord> controls;
 };
 
@@ -125,6 +126,9 @@ struct UsageRecord {
   double priced_cost_usd = 0;
   std::vector<std::string> unpriced_models = {};
   std::optional<double> agent_cost_usd = {};  // The agent's own figure, from its own prices.
+  // The agent's own sum of all four kinds, which may leave out requests beside the conversation.
+  // None: it does not count, or its output ended early.
+  std::optional<int64_t> agent_tokens = {};
 };
 
 enum class FileState { kCreated, kModified, kDeleted, kRenamed };
@@ -189,6 +193,38 @@ struct FailedConnection {
   int64_t count = 1;
 };
 
+// Requests that the policy allowed, equal ones counted once. Not in run.json.
+struct AllowedRequest {
+  std::string host;
+  int port = 0;
+  std::string method;  // Empty: a connection.
+  std::string path;
+  std::string binary;
+  int64_t count = 1;
+};
+
+// One step of the agent's own account of its work. Not in run.json.
+struct TranscriptStep {
+  enum class Kind { kText, kThinking, kTool };
+  Kind kind = Kind::kText;
+  std::string title = {};  // kTool: its name and the argument that says most.
+  std::string text = {};   // What was said; kTool: its input.
+  std::string result = {};
+  bool failed = false;  // kTool: its result says so.
+  bool nested = false;  // By an agent that the agent started.
+};
+
+// A command of the repository that was run over the agent's patch.
+struct CheckRecord {
+  std::string command;
+  OutcomeKind outcome = OutcomeKind::kSetupFailed;
+  std::optional<int64_t> status;  // As a shell tells it; none: it was ended.
+  std::string reason;             // Why it did not pass; or empty.
+  int64_t ms = 0;
+  std::string report;               // Its own report, below the run's: "checks/1".
+  std::vector<std::string> output;  // The last lines of one that did not pass.
+};
+
 struct WaiverRecord {
   std::string name;
   std::string reason;
@@ -210,6 +246,7 @@ struct RunRecord {
   std::vector<std::pair<std::string, int64_t>> phases_ms;  // In order: {"policy", 3}, ...
   UsageRecord usage;
   ChangesRecord changes;
+  std::vector<CheckRecord> checks;
   std::vector<Finding> findings;
   std::vector<DeniedRequest> denials;
   int64_t denials_dropped = 0;  // Lines of the event file that were odd or beyond the bound.
@@ -229,10 +266,17 @@ struct ReportInput {
   std::vector<ChangedFile> files;
   std::string patch;       // Bytes, as `git apply` takes them.
   std::string agent_text;  // The agent's last word; may be empty.
-  // What the page shows in place of `patch`, where that holds what nobody should read; or empty.
+  // What the page shows in place of a withheld `patch`; or empty.
   std::string shown_patch = {};
   // The last lines of the agent's log, where the run did not succeed.
   std::vector<std::string> agent_tail = {};
+  // What only the page shows: it stays in the files that it was read from.
+  std::vector<AllowedRequest> allowed = {};
+  int64_t allowed_dropped = 0;  // Beyond the bound.
+  std::vector<TranscriptStep> transcript = {};
+  int64_t transcript_dropped = 0;
+  std::string log = {};  // The end of agent.log.
+  bool log_cut = false;  // Something stood before it.
 };
 
 }  // namespace report

@@ -14,7 +14,7 @@ RunFile Sample() {
   record.event = {"github", "pull_request", "o/r", 7,    "someone", "main",
                   "b",      "topic",        "h",   true, ""};
   record.policy = {"repository", "p.yml", "main", "c0ffee", "ab"};
-  record.agent = {"command", "", "", {"sh", "-c", "true"}};
+  record.agent = {"command", "", "", "", {"sh", "-c", "true"}};
   record.isolation = {"namespaces", {{"landlock", ControlState::kEmulated, "note"}}};
   record.limits = {{"wall", 60, std::nullopt, "s", true}};
   record.outcome = {OutcomeKind::kLimit, "memory", "why", 125, 137};

@@ -5,6 +5,9 @@
 #include <array>
 
 #include "codec/text/neutral.h"
+#include "report/host_groups.h"
+#include "report/patch_file.h"
+#include "report/verdict.h"
 #include "report/wording.h"
 
 namespace report {
@@ -19,6 +22,10 @@ struct Extent {
   size_t text_bytes;
 };
 constexpr std::array<Extent, 4> kExtents = {{{50, 16000}, {20, 4000}, {8, 1500}, {3, 300}}};
+
+// A patch up to this stands open.
+constexpr size_t kSmallPatchLines = 40;
+constexpr size_t kSmallPatchBytes = 3000;
 
 // The usual one needs no words.
 constexpr char kLesserTier[] = "landlock";
@@ -40,10 +47,14 @@ std::string MoreRows(size_t all, size_t shown, std::string_view where) {
          std::string(where) + "`\n";
 }
 
-bool IsPlainUrl(std::string_view url) {
-  return url.substr(0, 8) == "https://" && std::all_of(url.begin(), url.end(), [](char c) {
-           return c > 0x20 && c < 0x7f && c != '<' && c != '>' && c != '\\';
-         });
+// A part that is folded; `title` is ours.
+std::string Folded(const std::string& title, const std::string& body, bool open = false) {
+  return "\n<details" + std::string(open ? " open" : "") + "><summary>" + title + "</summary>\n\n" +
+         body + "\n</details>\n";
+}
+
+std::string Counted(std::string_view title, int64_t count) {
+  return std::string(title) + " (" + HumanCount(count) + ")";
 }
 
 // One amount can stand as it is; two dollar signs would begin and end a formula.
@@ -53,35 +64,30 @@ std::string RenderCost(const UsageRecord& usage) {
   return plain ? cost : MarkdownText(cost, 300);
 }
 
+std::string Link(std::string_view text, const std::string& url) {
+  return IsPlainUrl(url) ? "[" + std::string(text) + "](<" + url + ">)" : std::string();
+}
+
 std::string RenderHead(const RunRecord& record, const SummaryOptions& options) {
-  std::vector<std::string> parts = {DescribeChanges(record.changes)};
-  if (const int64_t refused = CountAttempts(record.denials); refused > 0) {
-    parts.push_back(Plural(refused, "request") + " refused");
-  }
-  std::string out = "### " + std::string(Sign(record.outcome)) + " " +
-                    MarkdownText(Headline(record.outcome), 200) + ": " + JoinPresent(parts, ", ") +
-                    "\n\n";
-  if (!record.outcome.reason.empty()) {
-    out += "**Why:** " + MarkdownText(record.outcome.reason, 600) + "\n\n";
-  }
   const std::string model = record.usage.model.empty() ? record.agent.model : record.usage.model;
-  out +=
-      JoinPresent(
-          {record.agent.name.empty() ? "" : MarkdownCode(record.agent.name, 60),
-           record.isolation.tier == kLesserTier ? "isolation " + MarkdownCode(kLesserTier, 20) : "",
-           model.empty() ? "" : MarkdownCode(model, 80), HumanDuration(DurationSeconds(record)),
-           DescribeUsage(record.usage), RenderCost(record.usage)},
-          " · ") +
-      "\n";
-  if (IsPlainUrl(options.report_url)) {
-    out += "\n[Full report](<" + options.report_url + ">)\n";
-  }
-  return out;
+  return "### " + std::string(Sign(record.outcome)) + " " +
+         MarkdownText(Badge(record.outcome), 100) + ": " +
+         VerdictPlaces(record, {[](std::string_view place) { return MarkdownCode(place, 160); },
+                                [](std::string_view text) { return MarkdownText(text, 600); }}) +
+         "\n\n" +
+         JoinPresent(
+             {record.agent.name.empty() ? "" : MarkdownCode(record.agent.name, 60),
+              record.isolation.tier == kLesserTier ? "isolation " + MarkdownCode(kLesserTier, 20)
+                                                   : "",
+              model.empty() ? "" : MarkdownCode(model, 80), HumanDuration(DurationSeconds(record)),
+              RenderCost(record.usage), "policy " + MarkdownCode(ShortPolicy(record.policy), 100),
+              Link("run", options.run_url), Link("report", options.report_url)},
+             " · ") +
+         "\n";
 }
 
 std::string RenderFiles(const ReportInput& input, Extent extent) {
-  if (input.files.empty()) return {};
-  std::string out = "\n| Changed | | + | − |\n|---|---|--:|--:|\n";
+  std::string out = "| Changed | | + | − |\n|---|---|--:|--:|\n";
   const size_t shown = std::min(input.files.size(), extent.rows);
   for (size_t i = 0; i < shown; ++i) {
     const ChangedFile& file = input.files[i];
@@ -91,50 +97,126 @@ std::string RenderFiles(const ReportInput& input, Extent extent) {
            (file.binary ? "" : HumanCount(file.added_lines)) + " | " +
            (file.binary ? "" : HumanCount(file.removed_lines)) + " |\n";
   }
-  out += MoreRows(input.files.size(), shown, "changes.json");
-  if (!input.record.changes.complete) {
-    out += "\n⚠️ **This list is incomplete:** the collection of changes reached a limit.\n";
+  return out + MoreRows(input.files.size(), shown, "changes.json");
+}
+
+// The patch without the bytes of binary files.
+struct DiffText {
+  std::string text;
+  size_t lines = 0;
+  bool cut = false;
+};
+DiffText MakeDiff(std::string_view patch, size_t bytes_max) {
+  DiffText diff;
+  const auto add = [&](char sign, std::string_view line) {
+    diff.cut = diff.cut || diff.text.size() + line.size() + 2 > bytes_max;
+    if (diff.cut) return;
+    if (sign != '\0') diff.text += sign;
+    diff.text.append(line).append("\n");
+    ++diff.lines;
+  };
+  for (const PatchFile& file : SplitPatch(patch)) {
+    add('\0', "diff --git " + std::string(file.header));
+    for (std::string_view fact : file.facts) add('\0', fact);
+    if (file.binary) add('\0', "(binary)");
+    for (const std::vector<PatchRow>& rows : file.hunks) {
+      for (const PatchRow& row : rows) {
+        const char sign = row.kind == PatchRow::Kind::kAdded     ? '+'
+                          : row.kind == PatchRow::Kind::kRemoved ? '-'
+                          : row.kind == PatchRow::Kind::kContext ? ' '
+                                                                 : '\0';
+        add(sign, row.text);
+      }
+    }
+    if (diff.cut) break;
   }
-  return out;
+  diff.text = codec::RedactTokens(diff.text);
+  return diff;
+}
+
+std::string RenderDiff(const ReportInput& input, Extent extent) {
+  if (input.files.empty()) return {};
+  const std::string& patch = input.shown_patch.empty() ? input.patch : input.shown_patch;
+  const DiffText diff = MakeDiff(patch, extent.text_bytes);
+  std::string out;
+  if (!input.record.changes.complete) {
+    out = "\n⚠️ **This list is incomplete:** the collection of changes reached a limit.\n";
+  }
+  const std::string fence =
+      diff.text.empty() ? "" : codec::MarkdownFence(diff.text, "diff", 2 * extent.text_bytes);
+  const bool small = !fence.empty() && !diff.cut && diff.lines <= kSmallPatchLines &&
+                     diff.text.size() <= kSmallPatchBytes;
+  if (small) return out + "\n" + fence;
+  std::string body = RenderFiles(input, extent);
+  if (!fence.empty()) body += "\n" + fence;
+  if (diff.cut) body += "\nThe diff is cut here; all of it is in `changes.patch`.\n";
+  if (patch.empty()) body += "\nThe patch is not part of the report.\n";
+  const auto files = static_cast<int64_t>(input.files.size());
+  if (patch.empty()) return out + Folded(Counted("Changed files", files), body);
+  return out + Folded("Diff (" + Plural(files, "file") + ")", body);
 }
 
 std::string RenderFindings(const RunRecord& record, Extent extent) {
   if (record.findings.empty()) return {};
-  std::string out = "\n#### Findings\n\n| | Rule | Where | What |\n|---|---|---|---|\n";
-  const size_t shown = std::min(record.findings.size(), extent.rows);
+  std::string out = "| | Rule | Where | What |\n|---|---|---|---|\n";
+  // What refused the changes first.
+  std::vector<const Finding*> findings;
+  for (const Finding& finding : record.findings) findings.push_back(&finding);
+  std::stable_sort(findings.begin(), findings.end(), [](const Finding* a, const Finding* b) {
+    if (a->refuses != b->refuses) return a->refuses;
+    return static_cast<int>(a->severity) < static_cast<int>(b->severity);
+  });
+  const size_t shown = std::min(findings.size(), extent.rows);
   for (size_t i = 0; i < shown; ++i) {
-    const Finding& finding = record.findings[i];
-    std::string where = finding.path;
-    if (!where.empty() && finding.line > 0) where += ":" + std::to_string(finding.line);
+    const Finding& finding = *findings[i];
+    const std::string where = PlaceOf(finding);
     out += std::string("| ") + (finding.refuses ? "⛔ refused" : Render(finding.severity)) + " | " +
            MarkdownCode(finding.rule, 60) + " | " +
            (where.empty() ? "" : MarkdownCode(where, 160)) + " | " +
            MarkdownText(finding.message, 300) + " |\n";
   }
-  return out + MoreRows(record.findings.size(), shown, "findings.sarif");
-}
-
-// What is not in the table must not look like nothing.
-std::string DescribeUnread(const RunRecord& record) {
-  if (record.denials_dropped <= 0) return {};
-  return "\n" + Plural(record.denials_dropped, "more record") +
-         " of refused requests: see `events.log`\n";
-}
-
-std::string RenderDenials(const RunRecord& record, Extent extent) {
-  const std::string unread = DescribeUnread(record);
-  if (record.denials.empty()) return unread;
-  std::string out =
-      "\n#### Refused requests\n\n| Attempt | By | Times | Why |\n|---|---|--:|---|\n";
-  const size_t shown = std::min(record.denials.size(), extent.rows);
-  for (size_t i = 0; i < shown; ++i) {
-    const DeniedRequest& denied = record.denials[i];
-    out += "| " + MarkdownCode(DescribeAttempt(denied.denial), 160) + " | " +
-           (denied.denial.binary.empty() ? "" : MarkdownCode(denied.denial.binary, 80)) + " | " +
-           HumanCount(denied.count) + " | " + MarkdownText(DescribeRefusal(denied), 240) + " |\n";
+  std::vector<std::string> advice;
+  for (const Finding* finding : findings) {
+    const std::string one(finding->refuses ? AdviceFor(finding->rule) : "");
+    if (!one.empty() && std::find(advice.begin(), advice.end(), one) == advice.end()) {
+      advice.push_back(one);
+      out += "\n" + MarkdownCode(finding->rule, 60) + ": " + one + "\n";
+    }
   }
-  out += MoreRows(record.denials.size(), shown, "events.log") + unread;
-  std::vector<std::string> lines = AllowLines(record.denials);
+  return Folded(Counted("Findings", static_cast<int64_t>(findings.size())),
+                out + MoreRows(findings.size(), shown, "findings.sarif"),
+                findings.front()->refuses);
+}
+
+// The repository's own commands over the patch; what those that did not pass said at their end.
+std::string RenderChecks(const RunRecord& record, Extent extent) {
+  if (record.checks.empty()) return {};
+  std::string out = "| Check | Result | Took |\n|---|---|---|\n";
+  std::string said;
+  bool passed = true;
+  for (const CheckRecord& check : record.checks) {
+    const bool good = check.outcome == OutcomeKind::kSuccess;
+    passed = passed && good;
+    out += "| " + MarkdownCode(check.command, 160) + " | " +
+           (good ? "passed" : "⛔ " + MarkdownText(check.reason, 160)) + " | " +
+           HumanDuration(static_cast<double>(check.ms) / 1000) + " |\n";
+    std::string text;
+    for (auto line = check.output.rbegin(); line != check.output.rend(); ++line) {
+      if (text.size() + line->size() + 1 > extent.text_bytes) break;
+      text.insert(0, *line + "\n");
+    }
+    if (text.empty()) continue;
+    said += "\n" + MarkdownCode(check.command, 160) + ":\n\n" +
+            codec::MarkdownFence(codec::RedactTokens(text), "text", 2 * extent.text_bytes);
+  }
+  return Folded(Counted("Checks", static_cast<int64_t>(record.checks.size())), out + said, !passed);
+}
+
+// The lines that would allow what was refused, and their warning, once.
+std::string RenderAdvice(const RunRecord& record, Extent extent) {
+  const std::vector<DeniedRequest> denials = DenialsToAdvise(record);
+  std::string out;
+  const std::vector<std::string> lines = AllowLines(denials);
   if (!lines.empty()) {
     const size_t lines_shown = std::min(lines.size(), extent.rows);
     std::string yaml = "# " + std::string(advise::kSuggestionWarning) + "\nendpoints:\n";
@@ -146,7 +228,7 @@ std::string RenderDenials(const RunRecord& record, Extent extent) {
         std::string(" (`policy-suggestion.yml` has the same in OpenShell's schema):\n\n") +
         codec::MarkdownFence(yaml, "yaml", 8000);
   }
-  const std::string rules = JoinPresent(AllowRules(record.denials, extent.rows), "");
+  const std::string rules = JoinPresent(AllowRules(denials, extent.rows), "");
   if (rules.empty()) return out;
   return out +
          "\nFor requests that are judged by operation, add this to their endpoint, in OpenShell's "
@@ -155,7 +237,50 @@ std::string RenderDenials(const RunRecord& record, Extent extent) {
                               8000);
 }
 
-std::string RenderLimits(const RunRecord& record) {
+std::string RenderGroup(const HostGroup& group) {
+  std::vector<std::string> programs;
+  for (const std::string& program : group.programs) programs.push_back(MarkdownCode(program, 80));
+  std::string asked;
+  std::string why;
+  size_t different = 0;
+  for (const HostRequest& one : group.requests) {
+    if (one.answer == HostRequest::Answer::kAllowed) continue;
+    if (different++ == 0) {
+      asked = one.text == "connect" ? "" : MarkdownCode(one.text, 160);
+      why = MarkdownText(one.reason, 240);
+    }
+  }
+  if (different > 1) {
+    asked += " and " + HumanCount(static_cast<int64_t>(different - 1)) + " more";
+  }
+  const int64_t count = group.refused + group.failed;
+  return "| " + std::string(group.refused > 0 ? "" : "failed: ") + MarkdownCode(group.name, 160) +
+         " | " + HumanCount(count) + " | " + asked + " | " + JoinPresent(programs, ", ") + " | " +
+         why + " |\n";
+}
+
+std::string RenderNetwork(const RunRecord& record, Extent extent) {
+  const std::vector<HostGroup> groups = GroupHosts(record, {});
+  const int64_t refused = CountAttempts(record.denials);
+  std::string body;
+  if (!groups.empty()) {
+    body = "| Host | Times | Request | By | Why |\n|---|--:|---|---|---|\n";
+    const size_t shown = std::min(groups.size(), extent.rows);
+    for (size_t i = 0; i < shown; ++i) body += RenderGroup(groups[i]);
+    body += MoreRows(groups.size(), shown, "events.log");
+  }
+  // What is not in the table must not look like nothing.
+  if (record.denials_dropped > 0) {
+    body += "\n" + Plural(record.denials_dropped, "more record") +
+            " of refused requests: see `events.log`\n";
+  }
+  if (body.empty()) return {};
+  const bool only_failed = refused == 0 && record.denials_dropped <= 0;
+  return Folded(only_failed ? "Failed connections" : Counted("Refused requests", refused),
+                body + RenderAdvice(record, extent));
+}
+
+std::string ListLimits(const RunRecord& record) {
   std::vector<std::string> parts;
   for (const LimitRecord& limit : record.limits) {
     if (!limit.limit && !limit.used) continue;
@@ -165,7 +290,7 @@ std::string RenderLimits(const RunRecord& record) {
   return parts.empty() ? "" : "- **Limits:** " + JoinPresent(parts, " · ") + "\n";
 }
 
-std::string RenderControls(const IsolationRecord& isolation) {
+std::string ListControls(const IsolationRecord& isolation) {
   std::string out = "- **Isolation:** " + MarkdownCode(isolation.tier, 40);
   for (ControlState state :
        {ControlState::kEnforced, ControlState::kEmulated, ControlState::kUnavailable}) {
@@ -184,8 +309,7 @@ std::string RenderControls(const IsolationRecord& isolation) {
 }
 
 std::string RenderTerms(const RunRecord& record) {
-  std::string out = "\n<details><summary>Controls</summary>\n\n";
-  out += "- **Policy:** " + MarkdownCode(DescribePolicy(record.policy), 200);
+  std::string out = "- **Policy:** " + MarkdownCode(DescribePolicy(record.policy), 200);
   if (!record.trust.level.empty()) {
     out += " · " + MarkdownText(record.trust.level, 40);
     if (!record.trust.reason.empty()) out += ": " + MarkdownText(record.trust.reason, 200);
@@ -199,13 +323,15 @@ std::string RenderTerms(const RunRecord& record) {
                                         : "signed by " + MarkdownText(record.image.signer, 200)) +
            "\n";
   }
-  if (!record.isolation.tier.empty()) out += RenderControls(record.isolation);
-  out += RenderLimits(record);
+  if (!record.isolation.tier.empty()) out += ListControls(record.isolation);
+  out += ListLimits(record);
   for (const WaiverRecord& waiver : record.waivers) {
     out += "- ⚠️ **Waiver** " + MarkdownCode(waiver.name, 80) + ": " +
            MarkdownText(waiver.reason, 300) + "\n";
   }
-  return out + "\n</details>\n";
+  const std::string usage = DescribeUsage(record.usage);
+  if (!usage.empty()) out += "- **Usage:** " + usage + "\n";
+  return Folded("Sandbox", out);
 }
 
 // As many of the last lines as there is room for.
@@ -215,30 +341,17 @@ std::string RenderTail(const ReportInput& input, Extent extent) {
     if (text.size() + line->size() + 1 > extent.text_bytes) break;
     text.insert(0, *line + "\n");
   }
-  if (text.empty()) return {};
-  return "\n<details><summary>The end of the agent's log</summary>\n\n" +
-         codec::MarkdownFence(codec::RedactTokens(text), "text", 2 * extent.text_bytes) +
-         "\n</details>\n";
-}
-
-// What the policy allowed and led nowhere.
-std::string RenderFailures(const RunRecord& record, Extent extent) {
-  if (record.failures.empty()) return {};
-  std::string out = "\n#### Failed connections\n\n| To | Times | Why |\n|---|--:|---|\n";
-  const size_t shown = std::min(record.failures.size(), extent.rows);
-  for (size_t i = 0; i < shown; ++i) {
-    const FailedConnection& failed = record.failures[i];
-    out += "| " + MarkdownCode(failed.host + ":" + std::to_string(failed.port), 160) + " | " +
-           HumanCount(failed.count) + " | " + MarkdownText(failed.reason, 240) + " |\n";
-  }
-  return out + MoreRows(record.failures.size(), shown, "events.log");
+  if (text.empty() || input.record.outcome.kind == OutcomeKind::kRefused) return {};
+  return Folded("The end of the agent's log",
+                codec::MarkdownFence(codec::RedactTokens(text), "text", 2 * extent.text_bytes),
+                input.record.outcome.kind == OutcomeKind::kAgentFailed);
 }
 
 std::string RenderAgentText(const ReportInput& input, Extent extent) {
   if (input.agent_text.find_first_not_of(" \t\r\n") == std::string::npos) return {};
-  return "\n<details><summary>The agent's final message (not verified)</summary>\n\n" +
-         codec::MarkdownFence(codec::RedactTokens(input.agent_text), "text", extent.text_bytes) +
-         "\n</details>\n";
+  return Folded(
+      "The agent's own words (not verified)",
+      codec::MarkdownFence(codec::RedactTokens(input.agent_text), "text", extent.text_bytes));
 }
 
 }  // namespace
@@ -246,11 +359,10 @@ std::string RenderAgentText(const ReportInput& input, Extent extent) {
 std::string RenderSummary(const ReportInput& input, const SummaryOptions& options) {
   const std::string head = RenderHead(input.record, options);
   for (Extent extent : kExtents) {
-    const std::string out = head + RenderFindings(input.record, extent) +
-                            RenderTail(input, extent) + RenderFiles(input, extent) +
-                            RenderDenials(input.record, extent) +
-                            RenderFailures(input.record, extent) + RenderAgentText(input, extent) +
-                            RenderTerms(input.record);
+    const std::string out = head + RenderChecks(input.record, extent) +
+                            RenderFindings(input.record, extent) + RenderTail(input, extent) +
+                            RenderDiff(input, extent) + RenderNetwork(input.record, extent) +
+                            RenderAgentText(input, extent) + RenderTerms(input.record);
     if (out.size() <= options.bytes_max) return out;
   }
   return codec::CutUtf8(head, options.bytes_max);

@@ -11,12 +11,15 @@ namespace report {
 struct SummaryOptions {
   size_t bytes_max =
       60000;  // GitHub's comment bound is 65 536 characters; a step summary takes 1 MiB.
-  std::string report_url = {};  // Where the whole report lies: https, or it is not said.
+  // Where the CI run and the whole report are: https, or they are not linked. Never from a report.
+  std::string report_url = {};
+  std::string run_url = {};
 };
 
-// The report as Markdown for a step summary or a comment: outcome first, then what changed, what
-// was refused and the line that would allow it, limits, isolation, cost. All text from outside is
-// neutral.
+// The report as Markdown for a step summary or a comment: outcome and cause in the first line, then
+// the run's figures and links, the diff if it is small, and folded: findings, the diff otherwise,
+// refused requests and what would allow them, the agent's words, the sandbox. What is cut says so.
+// All text from outside is neutral.
 std::string RenderSummary(const ReportInput& input, const SummaryOptions& options = {});
 
 }  // namespace report

@@ -14,7 +14,7 @@ ReportInput Sample() {
   record.outcome = {OutcomeKind::kSuccess, "", "", 0, 0};
   record.policy = {"repository", ".agentic-ci/openshell-policy.yml", "main", "0b4f3c2a", ""};
   record.trust = {"trusted", "octocat may write"};
-  record.agent = {"claude-code", "2.1.197", "", {}};
+  record.agent = {"claude-code", "", "2.1.197", "", {}};
   record.usage = {"claude-opus-4-8", 2, 1, 3600, 120, 900, 150, 0.0224, true};
   record.usage.cost_source = "gateway";
   record.changes = {2, 12, 4, 900, false, true};
@@ -35,20 +35,26 @@ ReportInput Sample() {
 }
 
 constexpr char kExpected[] =
-    R"(### ✅ Done: 2 files changed (+12 −4), 3 requests refused
+    R"(### ✅ Done: 2 files changed (+12 −4). 3 requests refused, 1 limit reached.
 
-`claude-code` · `claude-opus-4-8` · 1 min 22 s · 2 turns, 1 tool call, 4 650 tokens in (900 from cache), 120 out · $0.0224
+`claude-code` · `claude-opus-4-8` · 1 min 22 s · $0.0224 · policy `main@0b4f3c2`
+
+<details><summary>Changed files (2)</summary>
 
 | Changed | | + | − |
 |---|---|--:|--:|
 | `src/a.c` | modified | 12 | 4 |
 | `logo.png` | created, binary |  |  |
 
-#### Refused requests
+The patch is not part of the report.
 
-| Attempt | By | Times | Why |
-|---|---|--:|---|
-| `POST h.example/v1/x` | `/usr/bin/curl` | 3 | no policy allows this host |
+</details>
+
+<details><summary>Refused requests (3)</summary>
+
+| Host | Times | Request | By | Why |
+|---|--:|---|---|---|
+| `h.example:443` | 3 | `POST /v1/x` | `/usr/bin/curl` | no policy allows this host |
 
 If the agent needs these requests, allow them by adding this to `.agentic-ci/openshell-policy.yml` (`policy-suggestion.yml` has the same in OpenShell's schema):
 
@@ -58,7 +64,9 @@ endpoints:
   - "h.example:443:read-write"
 ```
 
-<details><summary>The agent's final message (not verified)</summary>
+</details>
+
+<details><summary>The agent's own words (not verified)</summary>
 
 ```text
 I fixed it.
@@ -66,11 +74,12 @@ I fixed it.
 
 </details>
 
-<details><summary>Controls</summary>
+<details><summary>Sandbox</summary>
 
 - **Policy:** `.agentic-ci/openshell-policy.yml at main (0b4f3c2)` · trusted: octocat may write
 - **Isolation:** `namespaces`; enforced: landlock; emulated: memory (watchdog)
 - **Limits:** wall 1 min 22 s of 20 min · **memory 1 KiB of 1 KiB (reached)**
+- **Usage:** 2 turns, 1 tool call, 4,650 tokens in (900 from cache), 120 out
 
 </details>
 )";
@@ -87,7 +96,7 @@ TEST_CASE("What is judged by operation is shown with the rule that would allow i
   input.record.denials[0].allow_line = advise::SuggestLine(denial);
   const std::string out = RenderSummary(input);
   CAPTURE(out);
-  CHECK(out.find("| `POST h.example/v1/x: tools/call drop_tables` |") != std::string::npos);
+  CHECK(out.find("| `POST /v1/x: tools/call drop_tables` |") != std::string::npos);
   CHECK(out.find("```yaml\n# " + std::string(advise::kSuggestionWarning) +
                  "\n# h.example:443/v1/x\n"
                  "rules: [{allow: {method: 'tools/call', tool: 'drop_tables'}}]\n```") !=
@@ -111,8 +120,8 @@ TEST_CASE("A run that was refused says so first, and why") {
   input.record.findings = {
       {FindingSource::kGate, "secrets", Severity::kError, "a token (ghp_…)", "src/a.c", 3, true}};
   const std::string out = RenderSummary(input);
-  CHECK(out.find("### ⛔ Refused: 2 files changed (+12 −4), 3 requests refused\n\n"
-                 "**Why:** a gate refused the changes\n") == 0);
+  CHECK(out.find("### ⛔ Refused: secret `src/a.c:3`. Nothing was applied.\n\n") == 0);
+  CHECK(out.find("<details open><summary>Findings (1)</summary>") != std::string::npos);
   CHECK(out.find("| ⛔ refused | `secrets` | `src/a.c:3` | a token &#40;ghp&#95;…&#41; |\n") !=
         std::string::npos);
 }
@@ -120,11 +129,12 @@ TEST_CASE("A run that was refused says so first, and why") {
 TEST_CASE("Every outcome has a headline of its own") {
   ReportInput input;
   input.record.outcome = {OutcomeKind::kLimit, "memory", "", 125, 137};
-  CHECK(RenderSummary(input).find("### ⏱️ The memory limit ended the run: no changes\n") == 0);
+  CHECK(RenderSummary(input).find("### ⏱️ Memory limit: The memory limit ended the run.\n") ==
+        0);
   input.record.outcome.kind = OutcomeKind::kTimedOut;
-  CHECK(RenderSummary(input).find("### ⏱️ The time limit ended the run: no changes\n") == 0);
+  CHECK(RenderSummary(input).find("### ⏱️ Time limit: The time limit ended the run.\n") == 0);
   input.record.outcome.kind = OutcomeKind::kSetupFailed;
-  CHECK(RenderSummary(input).find("### ❌ The run did not start: no changes\n") == 0);
+  CHECK(RenderSummary(input).find("### ❌ Not started: The run did not start.\n") == 0);
 }
 
 // Lines of `markdown` that are outside of every fence.
@@ -210,7 +220,40 @@ TEST_CASE("Nothing from outside is markup in the summary, wherever it stands") {
        at = out.find("</details>", at + 1)) {
     ++details;
   }
-  CHECK(details == 2);
+  CHECK(details == 5);
+}
+
+TEST_CASE("A small patch stands open as a diff; a long one is folded and says that it was cut") {
+  ReportInput input = Sample();
+  input.patch =
+      "diff --git a/src/a.c b/src/a.c\nindex 1..2 100644\n--- a/src/a.c\n+++ b/src/a.c\n"
+      "@@ -1 +1 @@\n-old ```\n+new\ndiff --git a/logo.png b/logo.png\nGIT binary patch\n"
+      "literal 1\nIcmZ\n";
+  CHECK(RenderSummary(input).find("\n````diff\ndiff --git a/src/a.c b/src/a.c\n@@ -1 +1 @@\n"
+                                  "-old ```\n+new\ndiff --git a/logo.png b/logo.png\n"
+                                  "(binary)\n````\n") != std::string::npos);
+  for (int i = 0; i < 5000; ++i) input.patch += "+x\n";
+  input.patch += "@@ -1 +1 @@\n";
+  for (int i = 0; i < 9000; ++i) input.patch += "+line\n";
+  const std::string out = RenderSummary(input);
+  CHECK(out.find("<details><summary>Diff (2 files)</summary>") != std::string::npos);
+  CHECK(out.find("The diff is cut here; all of it is in `changes.patch`.") != std::string::npos);
+  CHECK(out.size() < 30000);
+}
+
+TEST_CASE("Similar hosts are one row, and no rule is suggested for them") {
+  ReportInput input = Sample();
+  for (int i = 1; i <= 45; ++i) {
+    DeniedRequest denied = input.record.denials[0];
+    denied.denial.host = "h" + std::to_string(i) + ".example";
+    denied.allow_line = denied.denial.host + ":443:read-write";
+    denied.count = 1;
+    input.record.denials.push_back(denied);
+  }
+  const std::string out = RenderSummary(input);
+  CHECK(out.find("| `h{1…45}.example:443` | 45 |") != std::string::npos);
+  CHECK(out.find("\"h.example:443:read-write\"") != std::string::npos);
+  CHECK(out.find("h7.example:443:read-write") == std::string::npos);
 }
 
 TEST_CASE("A summary that would be too long shows less, and still ends well") {
@@ -230,12 +273,18 @@ TEST_CASE("A summary that would be too long shows less, and still ends well") {
   CHECK(RenderSummary(input, {.bytes_max = 50}).size() <= 50);
 }
 
-TEST_CASE("Only an https address becomes a link") {
-  CHECK(RenderSummary(Sample(), {.report_url = "https://ci.example/1"})
-            .find("[Full report](<https://ci.example/1>)") != std::string::npos);
+TEST_CASE("Only an https address becomes a link, and only one that the caller gives") {
+  const std::string out = RenderSummary(Sample(), {.report_url = "https://ci.example/1#artifacts",
+                                                   .run_url = "https://ci.example/1"});
+  CHECK(
+      out.find(" · [run](<https://ci.example/1>) · [report](<https://ci.example/1#artifacts>)\n") !=
+      std::string::npos);
   for (const char* url : {"javascript:x", "https://a\n", "https://a>b", "http://a"}) {
-    CHECK(RenderSummary(Sample(), {.report_url = url}).find("whole report") == std::string::npos);
+    CHECK(RenderSummary(Sample(), {.report_url = url}).find("[report]") == std::string::npos);
   }
+  ReportInput input = Sample();
+  input.record.event.run_url = "https://evil.example/";
+  CHECK(RenderSummary(input).find("evil") == std::string::npos);
 }
 
 }  // namespace

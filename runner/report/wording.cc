@@ -57,7 +57,7 @@ std::string HumanCount(int64_t count) {
   std::string digits = std::to_string(count);
   for (size_t at = digits.size(); at > 3 + (count < 0 ? 1u : 0u);) {
     at -= 3;
-    digits.insert(at, " ");
+    digits.insert(at, ",");
   }
   return digits;
 }
@@ -104,61 +104,6 @@ std::string HumanDate(int64_t ms_since_1970) {
   return text;
 }
 
-std::string Headline(const OutcomeRecord& outcome) {
-  switch (outcome.kind) {
-    case OutcomeKind::kSuccess:
-      return "Done";
-    case OutcomeKind::kAgentFailed:
-      return "The agent failed";
-    case OutcomeKind::kTimedOut:
-      return "The time limit ended the run";
-    case OutcomeKind::kIdle:
-      return "The idle limit ended the run";
-    case OutcomeKind::kLimit:
-      return "The " + (outcome.limit.empty() ? "resource" : outcome.limit) + " limit ended the run";
-    case OutcomeKind::kRefused:
-      return "Refused";
-    case OutcomeKind::kInterrupted:
-      return "Interrupted";
-    case OutcomeKind::kTerminated:
-      return "Terminated";
-    case OutcomeKind::kSandboxLost:
-      return "The sandbox was killed";
-    case OutcomeKind::kGatewayLost:
-      return "The gateway exited unexpectedly";
-    case OutcomeKind::kSetupFailed:
-      return "The run did not start";
-    case OutcomeKind::kCredentialRefused:
-      return "The model rejected the credential";
-  }
-  ENSURE(false);
-  return {};
-}
-
-std::string_view Sign(const OutcomeRecord& outcome) {
-  switch (outcome.kind) {
-    case OutcomeKind::kSuccess:
-      return "✅";
-    case OutcomeKind::kRefused:
-      return "⛔";
-    case OutcomeKind::kTimedOut:
-    case OutcomeKind::kIdle:
-    case OutcomeKind::kLimit:
-      return "⏱️";
-    case OutcomeKind::kInterrupted:
-    case OutcomeKind::kTerminated:
-      return "⚠️";
-    case OutcomeKind::kAgentFailed:
-    case OutcomeKind::kSandboxLost:
-    case OutcomeKind::kGatewayLost:
-    case OutcomeKind::kSetupFailed:
-    case OutcomeKind::kCredentialRefused:
-      return "❌";
-  }
-  ENSURE(false);
-  return {};
-}
-
 std::string DescribeChanges(const ChangesRecord& changes) {
   if (changes.files == 0) return "no changes";
   return Plural(changes.files, "file") + " changed (+" + HumanCount(changes.added_lines) + " −" +
@@ -167,13 +112,13 @@ std::string DescribeChanges(const ChangesRecord& changes) {
 
 std::string DescribeLimit(const LimitRecord& limit) {
   if (limit.used && limit.limit) {
-    // The unit once: "12 of 1 024 processes".
+    // The unit once: "12 of 1,024 processes".
     const bool bare = limit.unit != "bytes" && limit.unit != "s" && limit.unit != "usd";
     return Quantity(*limit.used, bare ? "" : limit.unit) + " of " +
            Quantity(*limit.limit, limit.unit);
   }
   if (limit.limit) {
-    // A price that is not known is not a use that nobody measures.
+    // An unknown price is different from usage that is not measured.
     const std::string at_most = "at most " + Quantity(*limit.limit, limit.unit);
     return limit.unit == "usd" ? "unknown, " + at_most : at_most;
   }
@@ -214,6 +159,12 @@ std::string DescribeUsage(const UsageRecord& usage) {
     }
     parts.push_back(in);
     parts.push_back(HumanCount(usage.output_tokens) + " out");
+    const int64_t counted = usage.input_tokens + cached + usage.output_tokens;
+    if (usage.agent_tokens && *usage.agent_tokens != counted) {
+      const int64_t difference = *usage.agent_tokens - counted;
+      parts.back() += " (the agent counts " + HumanCount(std::abs(difference)) +
+                      (difference < 0 ? " less)" : " more)");
+    }
   }
   std::string out;
   for (const std::string& part : parts) out += (out.empty() ? "" : ", ") + part;
@@ -277,6 +228,14 @@ int64_t CountAttempts(const std::vector<DeniedRequest>& denials) {
   for (const DeniedRequest& denied : denials)
     count += std::clamp<int64_t>(denied.count, 0, 1 << 30);
   return count;
+}
+
+bool IsPlainUrl(std::string_view url) {
+  static constexpr std::string_view kEnding = "<>\"'&\\`";
+  return url.starts_with("https://") && url.size() < 2000 &&
+         std::all_of(url.begin(), url.end(), [](char c) {
+           return c > 0x20 && c < 0x7f && kEnding.find(c) == std::string::npos;
+         });
 }
 
 double DurationSeconds(const RunRecord& record) {

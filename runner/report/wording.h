@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What summary.md and report.html say in the same words. Everything here is plain text: quantities
-// are ours, but names and reasons are not, so each rendering still neutralises.
+// The text that summary.md and report.html have in common. Everything here is plain text:
+// quantities are ours, but names and reasons are not, so each rendering still neutralises.
 #pragma once
 
 #include <cstdint>
@@ -12,16 +12,12 @@
 
 namespace report {
 
-std::string HumanCount(int64_t count);                     // "12 345"
+std::string HumanCount(int64_t count);                     // "12,345"
 std::string HumanBytes(double bytes);                      // "1.5 MiB"
 std::string HumanDuration(double seconds);                 // "42 s", "3 min 5 s"
 std::string Plural(int64_t count, std::string_view noun);  // "1 file", "2 files"
 std::string HumanDate(int64_t ms_since_1970);              // "2026-11-21 20:35 UTC"
 
-// "Done", "The agent failed", "The time limit ended the run", ...
-std::string Headline(const OutcomeRecord& outcome);
-// A sign that can stand before the headline and needs no colour: ✅ ❌ ⛔ ⏱ ⚠.
-std::string_view Sign(const OutcomeRecord& outcome);
 // "3 files changed (+12 −4)", "no changes".
 std::string DescribeChanges(const ChangesRecord& changes);
 // "310 MiB of 4 GiB"; "42 s, no limit"; "4 GiB" where the use is unknown.
@@ -31,7 +27,7 @@ std::string DescribeLimit(const LimitRecord& limit);
 std::string DescribeAttempt(const advise::Denial& denial);
 // "policy.yml at main (1234567)".
 std::string DescribePolicy(const PolicyRecord& policy);
-// "2 turns, 1 tool call, 3 600 tokens in (900 cached), 120 out"; empty when nothing was counted.
+// "2 turns, 1 tool call, 3,600 tokens in (900 cached), 120 out"; empty when nothing was counted.
 std::string DescribeUsage(const UsageRecord& usage);
 // "$0.0224"; "$0.0224 (the agent says $0.0600)"; "cost unknown: no price for x, $0.0100 for the
 // rest"; empty when nothing was asked. Names are not neutral.
@@ -46,6 +42,8 @@ std::vector<std::string> AllowLines(const std::vector<DeniedRequest>& denials);
 // api.example.com:443/graphql"), then its line. Each once, at most `rows_max`. Not neutral.
 std::vector<std::string> AllowRules(const std::vector<DeniedRequest>& denials, size_t rows_max);
 int64_t CountAttempts(const std::vector<DeniedRequest>& denials);
+// "https://", and nothing that could end an attribute or a Markdown link.
+bool IsPlainUrl(std::string_view url);
 // How long the run took, from its record.
 double DurationSeconds(const RunRecord& record);
 

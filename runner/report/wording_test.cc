@@ -9,9 +9,9 @@ namespace {
 TEST_CASE("Quantities read as people write them") {
   CHECK(HumanCount(0) == "0");
   CHECK(HumanCount(999) == "999");
-  CHECK(HumanCount(1234567) == "1 234 567");
-  CHECK(HumanCount(-1234) == "-1 234");
-  CHECK(HumanBytes(1023) == "1 023 B");
+  CHECK(HumanCount(1234567) == "1,234,567");
+  CHECK(HumanCount(-1234) == "-1,234");
+  CHECK(HumanBytes(1023) == "1,023 B");
   CHECK(HumanBytes(1536) == "1.5 KiB");
   CHECK(HumanBytes(4294967296.0) == "4 GiB");
   CHECK(HumanBytes(-1e300) == "0 B");
@@ -29,7 +29,7 @@ TEST_CASE("Quantities read as people write them") {
 
 TEST_CASE("DescribeLimit says the unit once") {
   CHECK(DescribeLimit({"memory", 4294967296.0, 1073741824.0, "bytes", false}) == "1 GiB of 4 GiB");
-  CHECK(DescribeLimit({"pids", 1024, 12, "processes", false}) == "12 of 1 024 processes");
+  CHECK(DescribeLimit({"pids", 1024, 12, "processes", false}) == "12 of 1,024 processes");
   CHECK(DescribeLimit({"wall", 1200, 42, "s", false}) == "42 s of 20 min");
   CHECK(DescribeLimit({"cost", 2, 0.5, "usd", false}) == "$0.50 of $2.00");
   CHECK(DescribeLimit({"cpu", 1.5, std::nullopt, "cpus", false}) == "at most 1.5 cpus");
@@ -86,10 +86,16 @@ TEST_CASE("DescribeUsage counts cached tokens as read, and says when sums are pa
   usage.cache_read_tokens = 900;
   usage.output_tokens = 20;
   CHECK(DescribeUsage(usage) ==
-        "1 turn, 1 000 tokens in (900 from cache), 20 out (incomplete: the agent's output ended "
+        "1 turn, 1,000 tokens in (900 from cache), 20 out (incomplete: the agent's output ended "
         "early)");
   usage.complete = true;
-  CHECK(DescribeUsage(usage) == "1 turn, 1 000 tokens in (900 from cache), 20 out");
+  CHECK(DescribeUsage(usage) == "1 turn, 1,000 tokens in (900 from cache), 20 out");
+  usage.agent_tokens = 1020;
+  CHECK(DescribeUsage(usage) == "1 turn, 1,000 tokens in (900 from cache), 20 out");
+  usage.agent_tokens = 920;
+  CHECK(DescribeUsage(usage) ==
+        "1 turn, 1,000 tokens in (900 from cache), 20 out (the agent counts 100 less)");
+  usage.agent_tokens.reset();
   CHECK(DescribeCost(usage).empty());
   usage.cost_usd = 0.0224;
   usage.cost_source = "gateway";

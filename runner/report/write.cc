@@ -17,8 +17,8 @@ namespace {
 constexpr size_t kStepSummaryBytesMax =
     900000;  // GitHub takes 1 MiB for a step, all of it together.
 
-// Whatever stands under either name (the directory may lie in a checkout that somebody prepared) is
-// replaced, never written through.
+// Whatever has either name (the directory may lie in a prepared checkout) is replaced, never
+// written through.
 Status WriteWhole(int directory, const std::string& name, std::string_view bytes) {
   const std::string temporary = "." + name + ".new";
   ::unlinkat(directory, temporary.c_str(), 0);
@@ -51,7 +51,8 @@ Status WriteReport(const std::string& directory, const ReportInput& input) {
       {"findings.sarif", RenderSarif(input.record)},
       {"gl-code-quality-report.json", RenderCodeQuality(input.record)},
       {"policy-suggestion.yml", RenderSuggestion(input.record)},
-      {"summary.md", RenderSummary(input, {.bytes_max = kStepSummaryBytesMax})},
+      {"summary.md", RenderSummary(input, {.bytes_max = kStepSummaryBytesMax,
+                                           .run_url = input.record.event.run_url})},
       {"report.html", RenderHtml(input)},
       {"run.json", RenderRun({input.record, input.agent_text, input.agent_tail})},
   };

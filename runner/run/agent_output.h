@@ -10,6 +10,7 @@
 #include "agent/summary.h"
 #include "base/deadline.h"
 #include "codec/data/secret_mask.h"
+#include "report/terminal/live_view.h"
 
 namespace run {
 
@@ -18,18 +19,20 @@ struct OutputFiles {
   int raw = -1;       // agent.jsonl; -1: the agent writes no stream of events.
   int readable = -1;  // agent.log
   int terminal = -1;  // Where a person watches.
+  report::TerminalStyle style = {};
+  std::string events = {};       // The gateway's records, for the style that shows them.
+  std::string stream = "plain";  // How standard output is read (agent::StreamReader).
 };
 
-// What the agent says, from its two pipes to the files, the terminal and its summary: masked as it
-// comes, before anything reads it, and each line once more when escapes of JSON and of terminals
-// are off it. Never waits for whoever reads the terminal, except for a few seconds at the end.
+// The agent's output, from its two pipes to the files, the terminal and the summary: masked as it
+// arrives, before it is parsed, and each line again after JSON and terminal escapes are removed.
+// Never waits for the terminal's reader, except for a few seconds at the end.
 class AgentOutput {
  public:
   enum class Pipe { kOutput, kError };
 
   // `files` and `secrets` outlive this; `secrets` may grow.
-  AgentOutput(const std::string& agent_name, const OutputFiles& files,
-              const codec::SecretMask& secrets);
+  AgentOutput(const OutputFiles& files, const codec::SecretMask& secrets);
 
   void Take(Pipe pipe, std::string_view bytes);
   // Lines that the terminal has not taken yet: poll(2) its descriptor for POLLOUT and call Flush.
@@ -39,6 +42,9 @@ class AgentOutput {
   bool full() const { return unshown_.size() >= kUnshownBytesMax; }
   // Gives the terminal what it takes at once.
   void Flush() { Show(Deadline::After({})); }
+
+  // On a terminal: requests that were judged meanwhile, and the line at the bottom.
+  void Refresh(int64_t seconds);
 
   // Both have ended. Judges the run: `exit_status` as agent::StreamReader::Finish has it.
   agent::AgentSummary Finish(int exit_status);
@@ -58,6 +64,8 @@ class AgentOutput {
   void Pass(Stream& stream, std::string_view masked);
   void Write(const std::vector<std::string>& entries);
   void Show(Deadline deadline);
+  // Puts lines above the status, or a new status below everything.
+  void Compose(const std::string& lines, std::string status);
 
   const OutputFiles& files_;
   const codec::SecretMask& secrets_;
@@ -65,6 +73,8 @@ class AgentOutput {
   Stream error_;
   std::deque<std::string> tail_;
   int terminal_;
+  report::LiveView live_;
+  std::string status_;  // What stands at the bottom, without a line end.
   std::string unshown_;
 };
 

@@ -17,6 +17,7 @@ gateway::BudgetLimits PlanBudget(const Request& request, const Config& config) {
   limits.requests = request.max_requests > 0 ? request.max_requests : config.max_requests;
   limits.requests_per_minute = config.requests_per_minute;
   limits.models = config.models;
+  limits.watched_texts = request.watched_texts;
   return limits;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a run may ask of models, and whether that can be held: before anything starts.
+// What a run may use of models, and whether that can be enforced: before anything starts.
 #pragma once
 
 #include "base/result.h"

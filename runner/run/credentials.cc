@@ -17,13 +17,13 @@ namespace {
 
 constexpr size_t kCredentialFileBytesMax = 65536;
 
-// This process's environment, each value taken out of it once and kept for whoever asks again.
+// This process's environment: each value is removed from it once, and kept for later questions.
 class Values {
  public:
   Secret Take(const std::string& variable) {
     auto [place, added] = taken_.try_emplace(variable);
     if (added) {
-      // A path is no secret, and others must find it: what it names is hidden from the sandbox.
+      // A path is not secret, and others need it: the file is hidden from the sandbox.
       std::optional<std::string> path = sys::Environment(variable);
       bool is_path = path.has_value() && path->starts_with('/');
       place->second = is_path ? Secret(*path) : sys::EnvironmentSecret(variable);
@@ -36,7 +36,7 @@ class Values {
   std::map<std::string, Secret> taken_;
 };
 
-// A secret that somebody binds to a model's host by hand is one of a model's all the same.
+// A secret that is bound to a model's host by hand counts as a model's, too.
 bool IsModelHost(const std::string& host) {
   for (const std::string& name : gateway::ProviderNames()) {
     Result<gateway::Provider> provider = gateway::FindProvider(name);

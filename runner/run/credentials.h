@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a run's credentials are, from `--secret` and `--provider` and this process's environment.
+// A run's credentials, from `--secret`, `--provider` and this process's environment.
 #pragma once
 
 #include <string>

@@ -66,9 +66,10 @@ sandbox::HostView ViewOf(const RunImage& image) {
 
 Error NotInstalled(const Request& request, const std::string& name, const RunImage* image) {
   std::string what = "the agent " + request.agent + " is not installed";
+  Result<agent::AgentDescription> description = agent::FindAgentDescription(request.agent);
   if (image != nullptr) return {Code::kNotFound, what + " in the image: no " + name};
   return {Code::kNotFound, what + ": no " + name + " on the PATH",
-          request.agent == "claude-code" ? "npm install -g @anthropic-ai/claude-code" : ""};
+          description.ok() ? description.value().install : ""};
 }
 
 }  // namespace
@@ -265,8 +266,12 @@ Result<caller::ProgramLinks> FollowLinks(const policy::Policy& policy,
   return links;
 }
 
-change::ChangedTree TreeOf(const sandbox::Sandbox& sandbox, const std::string& report_dir) {
+change::ChangedTree TreeOf(const sandbox::Sandbox& sandbox, const std::string& report_dir,
+                           const std::vector<sandbox::WorkspaceFile>& instructions) {
   change::ChangedTree tree{sandbox.upper()};
+  for (const sandbox::WorkspaceFile& file : instructions) {
+    tree.replaced[file.path] = file.gone ? std::nullopt : std::optional(file.content.get());
+  }
   tree.taken_out = report::kAgentFindingsFile;
   tree.taken_out_bytes_max = report::kAgentFindingsBytesMax;
   if (!sandbox.copied()) return tree;

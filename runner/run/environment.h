@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What surrounds the agent: its program, its environment, its input, and where its sandbox meets
-// the gateway, the policy's programs and the changes.
+// The agent's surroundings: its program, environment and input, and the connections of its sandbox
+// to the gateway, the policy's programs and the changes.
 #pragma once
 
 #include <optional>
@@ -15,8 +15,8 @@
 #include "change/capture.h"
 #include "gateway/gateway.h"
 #include "run/image.h"
-#include "run/programs.h"
 #include "run/request.h"
+#include "run/shown/programs.h"
 #include "sandbox/plan.h"
 #include "sandbox/sandbox.h"
 
@@ -68,7 +68,7 @@ std::vector<std::string> HostSecrets();
 Result<std::optional<sandbox::ScratchDirectory>> MakeScratch(const Request& request,
                                                              const std::string& checkout);
 
-// The agent's standard input: a file, since a pipe would need somebody to fill it.
+// The agent's standard input: a file, since a pipe would need a writer.
 Result<Fd> OpenInput(const std::string& text);
 
 // The gateway lives under the run's limits, and takes over the only ways out of its sandbox.
@@ -78,7 +78,9 @@ Status Connect(sandbox::Sandbox& sandbox, gateway::Gateway& gateway);
 Result<caller::ProgramLinks> FollowLinks(const policy::Policy& policy,
                                          const sandbox::Sandbox& sandbox);
 
-// What the agent worked on; the report was not part of it.
-change::ChangedTree TreeOf(const sandbox::Sandbox& sandbox, const std::string& report_dir);
+// What the agent worked on; the report was not part of it, and of `instructions` it was given the
+// trusted commit's.
+change::ChangedTree TreeOf(const sandbox::Sandbox& sandbox, const std::string& report_dir,
+                           const std::vector<sandbox::WorkspaceFile>& instructions);
 
 }  // namespace run

@@ -98,8 +98,8 @@ bool IsVariable(std::string_view name) {
          });
 }
 
-// Everything it says: whoever signed the image has signed its loader too, and what LD_PRELOAD may
-// name is in it. Our own variables go before these (AgentEnvironment).
+// Everything it says: the signer of the image also signed its loader, and what LD_PRELOAD may name
+// is in it. Our own variables take precedence (AgentEnvironment).
 void TakeEnvironment(const std::vector<std::string>& entries, RunImage* image) {
   for (const std::string& entry : entries) {
     size_t equals = entry.find('=');

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The image that a run's agent lives in: verified, unpacked, and read for what it says about
-// itself.
+// The image in which a run's agent lives: verified, unpacked, and its configuration read.
 #pragma once
 
 #include <optional>
@@ -30,9 +29,9 @@ struct RunImage {
   std::vector<std::string> warnings;
 };
 
-// What the configuration and a command line say of where images come from and who signs them.
-// `request` goes before `config`, which must outlive what is given. Of `checkout`, the whole work
-// tree, no program is started.
+// What the configuration and the command line say about where images come from and who signs them.
+// `request` takes precedence over `config`, which must outlive the result. No program in
+// `checkout`, the whole work tree, is started.
 Result<image::PullRequest> PreparePull(const Request& request, const std::string& checkout,
                                        Config* config);
 

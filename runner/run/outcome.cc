@@ -30,26 +30,39 @@ OutcomeRecord CredentialRefused(const std::string& host) {
 }
 
 // The agent ended by itself and did not do its work.
-OutcomeRecord AgentFailed(const AgentEnd& end) {
+OutcomeRecord AgentFailed(const AgentEnd& end, const RunSigns& signs) {
   int status = end.status.value_or(0);
-  int api = end.summary.api_error_status;
+  // Not every agent tells what its model responded; the gateway saw it.
+  int64_t api = end.summary.api_error_status;
+  if (api == 0 && signs.model_status >= 400) api = signs.model_status;
   if (api == 429 || api >= 500) {
     return Outcome(OutcomeKind::kAgentFailed, ExitCode::kTemporary,
                    "the model responded with " + std::to_string(api) + " after retries");
   }
+  if (api == 0 && signs.model_broke_off) {
+    return Outcome(OutcomeKind::kAgentFailed, ExitCode::kTemporary,
+                   "the model's answers broke off");
+  }
   int shown = status == 0 ? 1 : std::min(status, static_cast<int>(ExitCode::kAgentStatusMax));
-  return Outcome(OutcomeKind::kAgentFailed, static_cast<ExitCode>(shown),
-                 end.summary.reason.empty() ? "the agent exited with " + std::to_string(status)
-                                            : end.summary.reason);
+  std::string reason = end.summary.reason.empty()
+                           ? "the agent exited with " + std::to_string(status)
+                           : end.summary.reason;
+  if (api != end.summary.api_error_status) {
+    reason = "the model responded with " + std::to_string(api) + "; " + reason;
+  }
+  return Outcome(OutcomeKind::kAgentFailed, static_cast<ExitCode>(shown), std::move(reason));
 }
 
 OutcomeRecord Exited(const AgentEnd& end, const RunSigns& signs, const change::Verdict& verdict) {
   // Some agents end with 0 after being refused by their model.
+  if (signs.budget == "host-bytes") {
+    return Limit(signs.budget, "a host used up the limit of data to and from each host");
+  }
   if (!signs.budget.empty()) {
     return Limit(signs.budget, "the run's budget of " + signs.budget + " is used up");
   }
   if (!signs.refused_by.empty()) return CredentialRefused(signs.refused_by);
-  if (!end.summary.succeeded) return AgentFailed(end);
+  if (!end.summary.succeeded) return AgentFailed(end, signs);
   if (signs.nothing_changed && !end.summary.blocked.empty()) {
     return Outcome(OutcomeKind::kAgentFailed, static_cast<ExitCode>(1),
                    "the agent's own sandbox blocked its work (" + end.summary.blocked +
@@ -79,6 +92,8 @@ OutcomeRecord Decide(const AgentEnd& end, const RunSigns& signs, const change::V
       return Limit("disk", "the writable layers are full");
     case EndKind::kPidsLimit:
       return Limit("pids", "the agent reached the limit of processes and threads");
+    case EndKind::kAgentCpuLimit:
+      return Limit("agent-cpu", "the agent's processes used more CPU time than the limit");
     case EndKind::kRunnerLimit:
       return Limit("runner-cpu",
                    "the gateway and the supervisor used more CPU time than the limit");
@@ -103,6 +118,9 @@ OutcomeRecord Decide(const AgentEnd& end, const RunSigns& signs, const change::V
 OutcomeRecord DecideOutcome(const AgentEnd& end, const RunSigns& signs,
                             const change::Verdict& verdict) {
   OutcomeRecord outcome = Decide(end, signs, verdict);
+  if (!signs.model_denied.empty() && outcome.kind != OutcomeKind::kSuccess) {
+    outcome.reason += "; the policy refused " + signs.model_denied + ", where its model is";
+  }
   outcome.agent_status = end.status;
   return outcome;
 }

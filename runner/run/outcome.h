@@ -16,6 +16,12 @@ struct RunSigns {
   std::string budget = {};
   std::string refused_by = {};   // The host whose models refused the credential, every time.
   bool nothing_changed = false;  // The agent left the checkout as it was.
+  // Of an agent that is known, since what others ask is not known to be their work: the HTTP status
+  // of its model's last answer (0: none), whether that broke off, and the model's host when the
+  // policy refused it.
+  int64_t model_status = 0;
+  bool model_broke_off = false;
+  std::string model_denied = {};
 };
 
 // How the run ended and what the command line exits with. Pure and total. Gates judge only what a

@@ -133,3 +133,43 @@ TEST_CASE("DecideOutcome has an exit status for every way to be ended") {
   CHECK(code(run::EndKind::kTerminated) == 143);
   CHECK(code(run::EndKind::kGatewayLost) == 74);
 }
+
+TEST_CASE("A model that stays overloaded or breaks off is a temporary failure, whoever noticed") {
+  run::AgentEnd end = Exited(1, false);
+  end.summary.reason = "the agent reports an error: high demand";
+  run::RunSigns signs;
+  CHECK(run::DecideOutcome(end, signs, kAccepted).exit_code == 1);
+  for (int64_t status : {429, 500, 529}) {
+    signs.model_status = status;
+    report::OutcomeRecord outcome = run::DecideOutcome(end, signs, kAccepted);
+    CHECK(outcome.kind == OutcomeKind::kAgentFailed);
+    CHECK(outcome.exit_code == 75);
+    CHECK(outcome.reason.find(std::to_string(status)) != std::string::npos);
+  }
+  signs.model_status = 200;
+  CHECK(run::DecideOutcome(end, signs, kAccepted).exit_code == 1);
+  signs.model_broke_off = true;
+  CHECK(run::DecideOutcome(end, signs, kAccepted).exit_code == 75);
+  signs.model_status = 400;
+  signs.model_broke_off = false;
+  report::OutcomeRecord refused = run::DecideOutcome(end, signs, kAccepted);
+  CHECK(refused.exit_code == 1);
+  CHECK(refused.reason == "the model responded with 400; " + end.summary.reason);
+  // What the agent read and understood goes before what passed by.
+  signs.model_status = 529;
+  end.summary.api_error_status = 400;
+  CHECK(run::DecideOutcome(end, signs, kAccepted).exit_code == 1);
+  CHECK(run::DecideOutcome(Exited(0, true), signs, kAccepted).kind == OutcomeKind::kSuccess);
+}
+
+TEST_CASE("A policy that refuses the agent its model is named in every failure") {
+  run::RunSigns signs;
+  signs.model_denied = "api.example.com";
+  run::AgentEnd late = Exited(137, false);
+  late.kind = run::EndKind::kTimedOut;
+  for (const run::AgentEnd& end : {Exited(1, false), late}) {
+    CHECK(run::DecideOutcome(end, signs, kAccepted)
+              .reason.ends_with("; the policy refused api.example.com, where its model is"));
+  }
+  CHECK(run::DecideOutcome(Exited(0, true), signs, kAccepted).reason.empty());
+}

@@ -12,7 +12,7 @@
 namespace run {
 namespace {
 
-// The least specific source: whoever built the image knows what its programs need, not what this
+// The least specific source: the author of the image knows what its programs need, not what this
 // repository allows.
 Status TakeImagePolicy(const RunImage& image, PolicySource* source) {
   std::optional<ImagePolicy> policy =
@@ -97,10 +97,9 @@ Result<LoadedPolicy> LoadPolicy(PolicySource source, const policy::ParseContext&
                      .commit = loaded.record.commit,
                      .sha256 = {}};
   }
-  // Where nobody lists paths, all of an image may be read: it holds nothing of the host's.
+  // Where no paths are listed, all of an image may be read: it contains nothing of the host's.
   bool unlisted = !source.text || loaded.parsed.short_form;
   if (image != nullptr && unlisted) loaded.parsed.policy.filesystem.read_only.push_back("/");
-  AddResolvedBinaries(image, &loaded.parsed.policy);
   return loaded;
 }
 

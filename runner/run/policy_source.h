@@ -35,7 +35,8 @@ Result<PolicySource> FindPolicy(const Request& request, const change::Repository
                                 const std::string& checkout, const TrustedRef& ref);
 
 // The policy of this run: `source`, else what `image` (null: none) brings along, else the built-in
-// default. Fails with kInvalid for what cannot be read as a policy.
+// default; its programs as they are written (AddResolvedBinaries). Fails with kInvalid for what
+// cannot be read as a policy.
 Result<LoadedPolicy> LoadPolicy(PolicySource source, const policy::ParseContext& context,
                                 const RunImage* image);
 

@@ -1,12 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "run/prepare.h"
 
+#include <chrono>
+
 #include "base/log.h"
 #include "base/sys.h"
 #include "forge/event.h"
 #include "net/http_client.h"
 #include "run/budget.h"
+#include "run/model_access.h"
 #include "run/registry_sources.h"
+#include "run/run.h"
+#include "run/shown/base_instructions.h"
+#include "run/task_request.h"
+#include "run/trusted/actors.h"
 #include "run/trusted/trust.h"
 
 namespace run {
@@ -14,6 +21,7 @@ namespace {
 
 constexpr size_t kPromptBytesMax = 1 << 20;
 constexpr size_t kCaBundleBytesMax = 16 << 20;
+constexpr std::chrono::minutes kAskingLimit{1};
 
 Result<Checkout> OpenCheckout(const std::string& workdir) {
   Checkout checkout;
@@ -42,6 +50,7 @@ policy::ParseContext PolicyContext(const Request& request, const forge::Event& e
                                    const Checkout& checkout) {
   policy::ParseContext context;
   context.agent_name = request.agent;
+  context.model_hosts = [hosts = ModelHostsOf(request)](const std::string&) { return hosts; };
   std::string host = HostOf(event.server_url);
   if (host.empty() && checkout.repository) host = HostOf(checkout.repository->OriginUrl());
   if (!host.empty()) context.forge_host = host;
@@ -71,10 +80,9 @@ Result<agent::AgentPlan> PlanTheAgent(
   wanted.model = request.model;
   wanted.command = request.command;
   wanted.executable = agent::ProgramOf(request.agent).empty() ? "" : program.path;
-  for (const std::string& name : agent::KeyNames(request.agent)) {
-    for (const auto& [variable, value] : environment) wanted.has_key |= variable == name;
-    for (const auto& [variable, value] : request.env) wanted.has_key |= variable == name;
-  }
+  wanted.providers = ProviderNames(request);
+  wanted.environment = environment;
+  wanted.environment.insert(wanted.environment.end(), request.env.begin(), request.env.end());
   return agent::PlanAgent(wanted);
 }
 
@@ -103,22 +111,18 @@ Status OpenEcosystems(const Request& request, Plan* plan) {
   return Ok();
 }
 
-// Whoever is refused in the end is refused before an image is fetched, as far as can be known by
-// then: not which programs it has, and not its own policy.
+// A run that will be refused is refused before an image is fetched, as far as can be known by then:
+// the image's programs and policy are not known yet.
 Status CheckBeforehand(const Request& request, const Trust& trust,
                        const policy::ParseContext& context, const PolicySource& source) {
   LoadedPolicy policy = TRY(LoadPolicy(source, context, nullptr));
   TRY(CheckCredentials(request, trust, policy.parsed.policy, policy.file));
   if (request.agent == "command") return Ok();  // The image may have one.
-  std::vector<std::pair<std::string, std::string>> keys;
-  if (!request.secrets.empty() || !request.providers.empty()) {
-    for (const std::string& name : agent::KeyNames(request.agent)) keys.emplace_back(name, "");
-  }
-  TRY(PlanTheAgent(request, {}, keys));
+  TRY(PlanTheAgent(request, {}, ForeseenVariables(request)));
   return Ok();
 }
 
-// The image, and what runs in it when nobody says.
+// The image, and what runs in it by default.
 Status PullTheImage(Request* request, Plan* plan, Recorder& recorder) {
   plan->image = TRY(
       PrepareImage(*request, plan->checkout.top(), &plan->config).Context("preparing the image"));
@@ -135,6 +139,28 @@ Status PullTheImage(Request* request, Plan* plan, Recorder& recorder) {
   return Ok();
 }
 
+// An event that is about no pull request, or does not say where its head is, leaves it to the
+// workflow what to check out.
+bool NamesItsHead(const forge::Event& event) {
+  return event.forge == forge::ForgeKind::kNone ||
+         (event.proposal_number > 0 && !event.head_sha.empty());
+}
+
+// The event alone says where the code is from; for secrets it also matters who started the run.
+// Asked of the forge where there is a token to ask with.
+Result<Trust> AskWhoStarted(const Request& request, const Config& config, const Trust& trust,
+                            forge::Event& event) {
+  const bool wanted = !request.secrets.empty() || !request.providers.empty();
+  const bool known =
+      event.forge == forge::ForgeKind::kGitHub || event.forge == forge::ForgeKind::kGitea;
+  if (!wanted || !known) return trust;
+  std::string token = sys::Environment("GITHUB_TOKEN").value_or("");
+  if (token.empty()) return JudgeActors(event, trust, config.bots, nullptr);
+  ForgeAccess access{Secret(token), request.ca_file, sys::Environment("HTTPS_PROXY").value_or("")};
+  return AskForge(event, config.bots, std::move(access), Deadline::After(kAskingLimit))
+      .Context("asking the forge who started this run");
+}
+
 // Where nothing is known of who started a run, nothing is assumed either.
 Error NoPolicyFor(const forge::Event& event, const TrustedRef& ref) {
   return {Code::kSetup,
@@ -142,22 +168,109 @@ Error NoPolicyFor(const forge::Event& event, const TrustedRef& ref) {
           "--policy FILE"};
 }
 
-}  // namespace
-
-sandbox::SandboxLimits LimitsOf(const Request& request) {
-  return {request.memory_bytes, request.cpus, request.pids, request.disk_bytes};
+Status TakeChecks(const Task& task, const OptionRules& rules, Plan* plan) {
+  if (!task.checks) return Ok();
+  plan->checks = *task.checks;
+  if (!plan->checks.timeout) return Ok();
+  Request check;
+  TRY(rules.set("timeout", plan->checks.timeout->text, &check));
+  plan->check_timeout_s = check.timeout_s;
+  return Ok();
 }
 
-Result<Plan> PrepareRun(Request request, Recorder& recorder) {
+// The policy of the task's checks, with the run's ecosystems.
+Status LoadCheckPolicy(const TrustedRef& ref, Plan* plan) {
+  if (plan->checks.policy_file.empty()) return Ok();
+  PolicySource source;
+  source.text = plan->checks.policy;
+  source.file = plan->checks.policy_file;
+  source.record.source = "repository";
+  source.record.path = source.file;
+  source.record.ref = ref.ref;
+  source.record.commit = plan->policy.record.commit;
+  LoadedPolicy loaded = TRY(LoadPolicy(std::move(source), plan->policy_context, plan->in_image()));
+  AddNetwork(plan->ecosystems, &loaded.parsed.policy);
+  TRY(CheckCountable(loaded, plan->budget));
+  plan->check_policy = std::move(loaded);
+  return Ok();
+}
+
+// What the configuration's task makes of the request.
+Status TakeConfig(const forge::Event& event, OpenedConfig opened, const OptionRules& rules,
+                  Request* request, Plan* plan) {
+  const Task* task = TRY(TakeTask(
+      {opened.config, event, opened.text, opened.checkout.git(), opened.ref}, rules, request));
+  plan->checkout = std::move(opened.checkout);
+  plan->ref = std::move(opened.ref);
+  if (task != nullptr) {
+    std::vector<change::PathRule>& paths = opened.config.paths;
+    paths.insert(paths.end(), task->paths.begin(), task->paths.end());
+    TRY(TakeChecks(*task, rules, plan));
+  }
+  plan->config = std::move(opened.config);
+  return Ok();
+}
+
+// Before the agent starts: a file that cannot be written to costs no run.
+Status OpenLearnFile(const Request& request, Plan* plan) {
+  if (request.learn.empty() || request.plan_only) return Ok();
+  std::vector<advise::BoundSecret> secrets;
+  for (const gateway::BoundSecret& secret : plan->credentials.secrets) {
+    secrets.push_back({secret.name, secret.host});
+  }
+  plan->learn = TRY(LearnFile::Open(request.learn, plan->checkout.top(), std::move(secrets)));
+  return Ok();
+}
+
+}  // namespace
+
+Result<OpenedConfig> OpenConfig(const forge::Event& event, const OptionRules& rules,
+                                const Request& request) {
+  OpenedConfig opened;
+  opened.checkout = TRY(OpenCheckout(request.workdir).Context("opening the checkout"));
+  opened.ref = TRY(FindTrustedRef(event, request.policy_ref));
+  opened.config =
+      TRY(LoadConfig(opened.checkout.git(), opened.checkout.path, opened.ref, CheckBy(rules)));
+  if (!opened.config.tasks.empty()) {
+    opened.text = TRY(forge::ReadEventText(sys::Environment, event));
+  }
+  return opened;
+}
+
+Result<Request> ResolveRequest(Request request, const OptionRules& rules) {
+  forge::Event event = TRY(forge::ReadEvent(sys::Environment).Context("reading the event"));
+  OpenedConfig opened = TRY(OpenConfig(event, rules, request));
+  Plan plan;
+  TRY(TakeConfig(event, std::move(opened), rules, &request, &plan));
+  return request;
+}
+
+sandbox::SandboxLimits LimitsOf(const Request& request) {
+  return {request.memory_bytes, request.cpus,       request.pids,      request.disk_bytes,
+          request.agent_cpu_s,  request.open_files, request.file_bytes};
+}
+
+Result<Plan> PrepareRun(const OptionRules& rules, Request* asked, Recorder& recorder) {
   forge::Event event = TRY(forge::ReadEvent(sys::Environment).Context("reading the event"));
   Trust trust = JudgeTrust(event);
   recorder.Note(event, trust);
   recorder.Phase("event");
 
   Plan plan;
-  plan.checkout = TRY(OpenCheckout(request.workdir).Context("opening the checkout"));
-  plan.ref = TRY(FindTrustedRef(event, request.policy_ref));
-  plan.config = TRY(LoadConfig(plan.checkout.git(), plan.checkout.path, plan.ref));
+  OpenedConfig opened = TRY(OpenConfig(event, rules, *asked));
+  TRY(TakeConfig(event, std::move(opened), rules, asked, &plan));
+  const bool names_its_head = NamesItsHead(event);
+  trust = TRY(AskWhoStarted(*asked, plan.config, trust, event));
+  recorder.Note(event, trust);
+  if (!names_its_head && plan.checkout.git() != nullptr) {
+    Result<std::string> commit = plan.checkout.git()->ResolveCommit("HEAD");
+    if (commit.ok()) recorder.NoteHead(commit.value());  // An unborn branch has none.
+  }
+  recorder.NoteTask();
+  if (!asked->task.empty()) {
+    logging::Info("task chosen", {{"task", asked->task}, {"agent", asked->agent}});
+  }
+  Request request = *asked;
   plan.budget = PlanBudget(request, plan.config);
   TRY(CheckPrices(request, plan.config, plan.budget));
   TRY(FindEcosystems(plan.config.ecosystems));
@@ -167,24 +280,35 @@ Result<Plan> PrepareRun(Request request, Recorder& recorder) {
   }
   PolicySource source = TRY(FindPolicy(request, plan.checkout.git(), plan.checkout.path, plan.ref));
   if (!event.unread_ci.empty() && !source.text) return NoPolicyFor(event, plan.ref);
-  if (!request.image.empty()) {
+  const bool native = request.backend == "native";
+  if (!request.image.empty() && native) {
     TRY(CheckBeforehand(request, trust, PolicyContext(request, event, plan.checkout), source));
     TRY(PullTheImage(&request, &plan, recorder));
   }
-  plan.program = TRY(FindAgent(request, plan.in_image()));
+  if (native) plan.program = TRY(FindAgent(request, plan.in_image()));
   plan.policy_context = PolicyContext(request, event, plan.checkout);
   plan.policy = TRY(LoadPolicy(std::move(source), plan.policy_context, plan.in_image()));
+  if (native) AddResolvedBinaries(plan.in_image(), &plan.policy.parsed.policy);
   recorder.Note(plan.policy.record);
   TRY(CheckCountable(plan.policy, plan.budget));
   if (!plan.config.ecosystems.empty()) {
     TRY(OpenEcosystems(request, &plan).Context("opening the ecosystems"));
   }
+  TRY(LoadCheckPolicy(plan.ref, &plan));
   recorder.Phase("policy");
 
   plan.credentials =
       TRY(CollectCredentials(request, trust, plan.policy.parsed.policy, plan.policy.file));
+  TRY(OpenLearnFile(request, &plan));
   plan.agent = TRY(PlanTheAgent(request, plan.program, plan.credentials.environment));
   recorder.NoteCommand(plan.agent.argv);
+  plan.instructions = TRY(FindBaseInstructions(plan.checkout.git(), plan.checkout.path, plan.ref)
+                              .Context("reading the agent instructions"));
+  if (!plan.instructions.empty()) {
+    logging::Info("agent instructions are the trusted commit's",
+                  {{"first", plan.instructions.front().path},
+                   {"files", std::to_string(plan.instructions.size())}});
+  }
   plan.ca_bundle_pem = TRY(ReadCaBundle(request).Context("reading the certificate bundle"));
   return plan;
 }

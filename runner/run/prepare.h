@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Everything decided before the first process starts: from the event to the command line.
+// Everything that is decided before the first process starts, from the event to the agent's command
+// line.
 #pragma once
 
 #include <optional>
@@ -8,12 +9,16 @@
 
 #include "agent/harness.h"
 #include "base/result.h"
+#include "base/shared_text.h"
 #include "change/repository.h"
+#include "forge/event.h"
+#include "forge/event_text.h"
 #include "gateway/gateway.h"
 #include "policy/load/parse.h"
 #include "run/credentials.h"
 #include "run/environment.h"
 #include "run/image.h"
+#include "run/learn.h"
 #include "run/policy_source.h"
 #include "run/recorder.h"
 #include "run/run.h"
@@ -40,19 +45,35 @@ struct Plan {
   policy::ParseContext policy_context;
   LoadedPolicy policy;
   std::vector<policy::NetworkPolicy> ecosystems;  // In `policy`, and not in its file.
-  Config config;
+  Config config;                                  // With the task's own rules for paths.
   gateway::BudgetLimits budget;
+  TaskChecks checks;                         // The task's; empty: none.
+  std::optional<LoadedPolicy> check_policy;  // Nothing: `policy` holds for them too.
+  int64_t check_timeout_s = 0;               // Of each; 0: the run's.
   AgentProgram program;
   agent::AgentPlan agent;
   RunCredentials credentials;
-  std::string ca_bundle_pem;
+  SharedText ca_bundle_pem;
+  std::vector<sandbox::WorkspaceFile> instructions;  // FindBaseInstructions().
+  std::optional<LearnFile> learn;                    // `--learn`.
 
   const RunImage* in_image() const { return image ? &*image : nullptr; }
 };
 
 sandbox::SandboxLimits LimitsOf(const Request& request);
 
-// event -> trust -> image -> policy -> agent -> secrets: no agent and no gateway yet.
-Result<Plan> PrepareRun(Request request, Recorder& recorder);
+// event -> trust -> task -> image -> policy -> agent -> secrets: no agent and no gateway yet. What
+// the task adds to `request` is there afterwards.
+Result<Plan> PrepareRun(const OptionRules& rules, Request* request, Recorder& recorder);
+
+// The checkout, and the configuration of its trusted commit.
+struct OpenedConfig {
+  Checkout checkout;
+  TrustedRef ref;
+  Config config;
+  forge::EventText text;  // Read where there are tasks.
+};
+Result<OpenedConfig> OpenConfig(const forge::Event& event, const OptionRules& rules,
+                                const Request& request);
 
 }  // namespace run

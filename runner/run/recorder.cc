@@ -10,6 +10,7 @@
 #include "base/exit_code.h"
 #include "base/version.h"
 #include "report/record_json.h"
+#include "report/transcript.h"
 
 namespace run {
 namespace {
@@ -65,6 +66,11 @@ report::ControlState StateOf(const std::string& state) {
   return report::ControlState::kUnavailable;
 }
 
+// 0: off.
+std::optional<double> Bound(int64_t value) {
+  return value > 0 ? std::optional<double>(static_cast<double>(value)) : std::nullopt;
+}
+
 std::optional<double> Number(std::optional<int64_t> value) {
   if (!value) return std::nullopt;
   return static_cast<double>(*value);
@@ -78,8 +84,14 @@ Recorder::Recorder(const Request& request)
   record.tool_version = kVersion;
   record.kernel = Kernel();
   record.started_at_ms = NowMs();
-  record.agent.name = request.agent;
-  record.isolation.tier = request.isolation;
+  NoteTask();
+}
+
+void Recorder::NoteTask() {
+  input_.record.agent.name = request_.agent;
+  input_.record.agent.task = request_.task;
+  input_.record.isolation.tier =
+      request_.backend == "native" ? request_.isolation : request_.backend;
 }
 
 void Recorder::Phase(const char* phase) {
@@ -105,8 +117,10 @@ void Recorder::Note(const forge::Event& event, const Trust& trust) {
   input_.record.trust = {trust.trusted ? "trusted" : "untrusted", trust.reason};
 }
 
-void Recorder::Note(const sandbox::Sandbox& sandbox) {
-  for (const sandbox::Control& control : sandbox.controls()) {
+void Recorder::NoteHead(const std::string& commit) { input_.record.event.head_sha = commit; }
+
+void Recorder::Note(const std::vector<sandbox::Control>& controls) {
+  for (const sandbox::Control& control : controls) {
     input_.record.isolation.controls.push_back(
         {control.name, StateOf(control.state), control.note});
   }
@@ -122,26 +136,43 @@ void Recorder::Note(const sandbox::ConnectWatch& connects, const caller::Program
 
 void Recorder::Note(const AgentEnd& end, sandbox::Sandbox& sandbox) {
   const sandbox::Cgroup& cgroup = sandbox.cgroup();
-  double disk_used = static_cast<double>(sandbox.ScratchBytes());
+  double disk_used = static_cast<double>(sandbox.DiskPeakBytes());
   auto limit = [&](const char* name, std::optional<double> bound, std::optional<double> used,
-                   const char* unit, bool fired) {
-    input_.record.limits.push_back({name, bound, used, unit, fired});
-  };
-  auto bound = [](int64_t value) {
-    return value > 0 ? std::optional<double>(static_cast<double>(value)) : std::nullopt;
-  };
-  double seconds = static_cast<double>(end.wall_ms) / 1000;
-  limit("wall", bound(request_.timeout_s), seconds, "s", end.kind == EndKind::kTimedOut);
-  limit("idle", bound(request_.idle_timeout_s), std::nullopt, "s", end.kind == EndKind::kIdle);
-  limit("memory", bound(request_.memory_bytes), Number(cgroup.MemoryPeakBytes()), "bytes",
+                   const char* unit, bool fired) { NoteLimit(name, bound, used, unit, fired); };
+  NoteTimes(end);
+  limit("memory", Bound(request_.memory_bytes), Number(cgroup.MemoryPeakBytes()), "bytes",
         end.kind == EndKind::kMemoryLimit);
   limit("cpu", request_.cpus > 0 ? std::optional<double>(request_.cpus) : std::nullopt,
         std::nullopt, "cpus", false);
-  limit("pids", bound(request_.pids), std::nullopt, "processes", end.kind == EndKind::kPidsLimit);
-  limit("disk", bound(request_.disk_bytes), disk_used, "bytes", end.kind == EndKind::kDiskLimit);
-  limit("output", bound(request_.output_bytes), static_cast<double>(end.output_bytes), "bytes",
+  std::optional<double> cpu_s;
+  if (end.agent_cpu) cpu_s = std::chrono::duration<double>(*end.agent_cpu).count();
+  limit("agent-cpu", Bound(request_.agent_cpu_s), cpu_s, "s", end.kind == EndKind::kAgentCpuLimit);
+  limit("pids", Bound(request_.pids), std::nullopt, "processes", end.kind == EndKind::kPidsLimit);
+  limit("disk", Bound(request_.disk_bytes), disk_used, "bytes", end.kind == EndKind::kDiskLimit);
+  limit("open-files", Bound(request_.open_files), std::nullopt, "files", false);
+  limit("file-size", Bound(request_.file_bytes), std::nullopt, "bytes", false);
+  limit("output", Bound(request_.output_bytes), static_cast<double>(end.output_bytes), "bytes",
         end.kind == EndKind::kOutputLimit);
+  NoteSummary(end);
+}
 
+void Recorder::NoteTimes(const AgentEnd& end) {
+  double seconds = static_cast<double>(end.wall_ms) / 1000;
+  NoteLimit("wall", Bound(request_.timeout_s), seconds, "s", end.kind == EndKind::kTimedOut);
+  NoteLimit("idle", Bound(request_.idle_timeout_s), std::nullopt, "s", end.kind == EndKind::kIdle);
+}
+
+void Recorder::Note(const AgentEnd& end) {
+  NoteTimes(end);
+  NoteLimit("memory", Bound(request_.memory_bytes), std::nullopt, "bytes", false);
+  NoteLimit("cpu", request_.cpus > 0 ? std::optional<double>(request_.cpus) : std::nullopt,
+            std::nullopt, "cpus", false);
+  NoteLimit("output", Bound(request_.output_bytes), static_cast<double>(end.output_bytes), "bytes",
+            end.kind == EndKind::kOutputLimit);
+  NoteSummary(end);
+}
+
+void Recorder::NoteSummary(const AgentEnd& end) {
   const agent::AgentSummary& summary = end.summary;
   input_.agent_text = summary.result_text;
   input_.agent_tail = end.tail;
@@ -159,6 +190,9 @@ void Recorder::Note(const AgentEnd& end, sandbox::Sandbox& sandbox) {
   usage.cost_usd = summary.cost_usd;
   usage.cost_source = summary.cost_usd ? "agent" : "";
   usage.complete = summary.saw_result;
+  const agent::Tokens& tokens = summary.tokens;
+  const int64_t sum = tokens.input + tokens.output + tokens.cache_read + tokens.cache_write;
+  if (summary.saw_result && sum > 0) usage.agent_tokens = sum;
 }
 
 void Recorder::Note(const AgentEnd& end, const gateway::Gateway& gateway) {
@@ -187,6 +221,7 @@ void Recorder::Note(const report::ModelUse& use, const gateway::BudgetLimits& li
   limit("cost", limits.cost_usd, use.requests > 0 ? use.cost_usd : 0, "usd");
   limit("requests", static_cast<double>(limits.requests), static_cast<double>(use.requests),
         "requests");
+  limit("host-bytes", static_cast<double>(request_.host_bytes), std::nullopt, "bytes");
   // An agent's own figures stand alone only where the gateway saw no model: they are its word.
   if (use.requests == 0) return;
   report::UsageRecord& usage = input_.record.usage;
@@ -255,6 +290,18 @@ void Recorder::Note(const report::DenialList& denials) {
   input_.record.denials = denials.denials;
   input_.record.denials_dropped = denials.dropped;
   input_.record.failures = denials.failures;
+  input_.allowed = denials.allowed;
+  input_.allowed_dropped = denials.allowed_dropped;
+}
+
+void Recorder::NoteAccount(const std::string& directory) {
+  Result<report::Transcript> transcript = report::ReadTranscript(directory);
+  if (transcript.ok()) {
+    input_.transcript = std::move(transcript.value().steps);
+    input_.transcript_dropped = transcript.value().dropped;
+  }
+  Result<std::string> log = report::ReadLogEnd(directory, &input_.log_cut);
+  if (log.ok()) input_.log = std::move(log).value();
 }
 
 void Recorder::NoteFailure(const Error& error) {
@@ -268,7 +315,7 @@ void Recorder::NoteFailure(const Error& error) {
 
 const report::ReportInput& Recorder::Finish() {
   input_.record.finished_at_ms = NowMs();
-  // The log of an agent that did its work is nobody's first question.
+  // The log of a successful agent is not of first interest.
   if (input_.record.outcome.kind == report::OutcomeKind::kSuccess) input_.agent_tail.clear();
   if (secrets_.empty()) return input_;
   auto mask = [this](std::string_view text) { return secrets_.Mask(text); };

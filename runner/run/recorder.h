@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "caller/program_links.h"
 #include "change/gate.h"
@@ -29,14 +31,21 @@ class Recorder {
   // The time since the last call (or since the beginning) was spent on `phase`.
   void Phase(const char* phase);
   void Note(const forge::Event& event, const Trust& trust);
+  // The commit that the agent works on, where the event does not say it.
+  void NoteHead(const std::string& commit);
   void Note(const report::PolicyRecord& policy) { input_.record.policy = policy; }
   void Note(const report::ImageRecord& image) { input_.record.image = image; }
+  // The request is whole: what the configuration's task says is in it.
+  void NoteTask();
   void NoteCommand(const std::vector<std::string>& argv) { input_.record.agent.command = argv; }
-  void Note(const sandbox::Sandbox& sandbox);
+  void Note(const std::vector<sandbox::Control>& controls);
   // How it is known who connects: the policy's links that could not be followed.
   void Note(const sandbox::ConnectWatch& connects, const caller::ProgramLinks& links);
   // Once the agent has ended: its figures, and which limits were used up to where.
   void Note(const AgentEnd& end, sandbox::Sandbox& sandbox);
+  // The same in a sandbox that is not agentic-ci's own.
+  void Note(const AgentEnd& end);
+  void Note(report::Finding finding) { input_.record.findings.push_back(std::move(finding)); }
   // Once the gateway has ended: the processor time of agentic-ci's own processes.
   void Note(const AgentEnd& end, const gateway::Gateway& gateway);
   // --runner-cpu was spent after the agent's end.
@@ -45,16 +54,20 @@ class Recorder {
   void Note(const report::ModelUse& use, const gateway::BudgetLimits& limits);
   // `prefix`: change::Repository::prefix.
   void Note(const change::ChangeSet& changes, const std::string& prefix);
-  // The agent's own findings, and what of its file is not valid.
+  // The agent's own findings, and which parts of its file are invalid.
   void Note(const report::AgentFindings& findings);
   void Note(const change::Verdict& verdict);
   void Note(const report::DenialList& denials);
+  // The agent's own account of its work, from the report directory's files: for the page, which
+  // can do without.
+  void NoteAccount(const std::string& directory);
   void Note(const report::OutcomeRecord& outcome) { input_.record.outcome = outcome; }
+  void Note(const report::CheckRecord& check) { input_.record.checks.push_back(check); }
   void NoteApplied() { input_.record.changes.applied = true; }
   // The run could not be carried out.
   void NoteFailure(const Error& error);
 
-  // What must not be in the record, whoever wrote it there. It may grow until Finish.
+  // What must not be in the record, wherever it came from. It may grow until Finish.
   codec::SecretMask& secrets() { return secrets_; }
 
   const report::RunRecord& record() const { return input_.record; }
@@ -62,6 +75,13 @@ class Recorder {
   const report::ReportInput& Finish();
 
  private:
+  void NoteLimit(const char* name, std::optional<double> bound, std::optional<double> used,
+                 const char* unit, bool fired) {
+    input_.record.limits.push_back({name, bound, used, unit, fired});
+  }
+  void NoteTimes(const AgentEnd& end);
+  void NoteSummary(const AgentEnd& end);
+
   const Request& request_;
   report::ReportInput input_;
   codec::SecretMask secrets_;

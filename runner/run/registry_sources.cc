@@ -10,11 +10,13 @@
 #include <filesystem>
 #include <utility>
 
+#include "base/join.h"
 #include "base/log.h"
 #include "base/process.h"
 #include "base/sys.h"
 #include "codec/text/shell_word.h"
 #include "net/http_client.h"
+#include "run/ecosystem/answer_cache.h"
 #include "run/environment.h"
 #include "run/supervise.h"
 #include "sandbox/host.h"
@@ -56,7 +58,9 @@ class TemporaryDirectory {
 struct Question {
   const Ecosystem::Ask* ask;
   std::vector<std::string> argv;
+  std::string state;  // What the answer depends on: AnswerCache.
   std::string answer;
+  std::string name() const { return Join(argv, "\n"); }
 };
 
 // Those that `find` finds.
@@ -66,7 +70,7 @@ std::vector<Question> NewQuestions(const std::vector<Ecosystem>& ecosystems,
   for (const Ecosystem& ecosystem : ecosystems) {
     for (const Ecosystem::Ask& ask : ecosystem.asks) {
       if (find(ask.program).empty()) continue;
-      questions.push_back({&ask, {ask.program}, {}});
+      questions.push_back({&ask, {ask.program}, {}, {}});
       std::vector<std::string>& argv = questions.back().argv;
       argv.insert(argv.end(), ask.arguments.begin(), ask.arguments.end());
     }
@@ -87,6 +91,44 @@ std::vector<std::pair<std::string, std::string>> AskEnvironment(const std::strin
           {"CI", "true"}};
 }
 
+std::string Prefix(const std::string& program) {
+  return std::filesystem::path(program).parent_path().parent_path().string();
+}
+
+// Of a program of the host: itself, its settings, and what its environment has of this machine.
+std::string HostState(const Ecosystem::Ask& ask, const std::string& program,
+                      const std::string& search_path) {
+  const std::string home = sys::Environment("HOME").value_or("/");
+  Result<std::string> real = sys::RealPath(program);
+  const std::string file = real.ok() ? real.value() : program;
+  std::string state = "HOME=" + home + "\nPATH=" + search_path + "\n" + FileState(program) +
+                      (file == program ? "" : FileState(file));
+  for (const std::string& name : ask.files) {
+    if (name.starts_with("~/")) {
+      state += FileState(home + name.substr(1));
+    } else if (name.starts_with("%/")) {
+      state += FileState(Prefix(program) + name.substr(1));
+      state += FileState(Prefix(file) + name.substr(1));
+    } else {
+      state += FileState(name);
+    }
+  }
+  return state;
+}
+
+// Takes those out of `questions` that are answered already, and returns them.
+std::vector<Question> TakeAnswered(const AnswerCache& cache, std::vector<Question>* questions) {
+  std::vector<Question> answered;
+  std::erase_if(*questions, [&](Question& question) {
+    std::optional<std::string> answer = cache.Find(question.name(), question.state);
+    if (!answer) return false;
+    question.answer = std::move(*answer);
+    answered.push_back(question);
+    return true;
+  });
+  return answered;
+}
+
 // Started together: each takes a part of a second, most of it waiting.
 void AskHost(const ProgramPlaces& places, const std::string& directory,
              std::vector<Question>* questions) {
@@ -105,10 +147,11 @@ void AskHost(const ProgramPlaces& places, const std::string& directory,
   }
   for (auto& [question, process] : running) {
     question->answer = process.Finish(kAnswerBytesMax, deadline);
+    if (deadline.passed()) question->state.clear();  // Perhaps not the whole: not to be kept.
   }
 }
 
-// The beginning of a file that whoever lives in the sandbox may have replaced by anything.
+// The beginning of a file that programs in the sandbox may have replaced by anything.
 std::string ReadAnswer(int directory, const std::string& name) {
   Result<Fd> file = sys::OpenBeneath(directory, name, O_RDONLY | O_NONBLOCK | O_NOCTTY);
   struct stat facts {};
@@ -143,7 +186,7 @@ Status AskImage(const EcosystemRequest& request, const std::string& directory,
   sandbox::SandboxPlan plan = TRY(sandbox::PlanSandbox(wanted, sandbox::ReadHost(directory)));
   Fd input = TRY(sys::Open("/dev/null", O_RDONLY));
   sandbox::Sandbox sandbox = TRY(sandbox::Sandbox::Start(plan, std::move(input)));
-  (void)sandbox.TakeDoors();  // Closed: nobody is behind them.
+  (void)sandbox.TakeDoors();  // Closed: they have no other end.
   TRY(sandbox.Go());
   sandbox.connects() = sandbox::ConnectWatch();  // Every connect(2) fails from here on.
 
@@ -151,11 +194,13 @@ Status AskImage(const EcosystemRequest& request, const std::string& directory,
   for (bool ended = false; !ended && !deadline.passed() && !PendingEnd();) {
     ended =
         TRY(sys::WaitReadable(sandbox.ended(), std::min(deadline, Deadline::After(kAskInterval))));
-    ended |= sandbox.ReachedLimit().has_value();
+    ended |= sandbox.ReachedLimit({}).has_value();
   }
   sandbox.Kill();
+  const bool whole = !deadline.passed() && !PendingEnd();
   for (size_t i = 0; i < questions->size(); ++i) {
     (*questions)[i].answer = ReadAnswer(sandbox.upper(), std::to_string(i));
+    if (!whole) (*questions)[i].state.clear();
   }
   return Ok();
 }
@@ -174,16 +219,20 @@ std::optional<std::string> Fetch(const std::string& url, const std::string& ca_f
   return std::move(response.value().body);
 }
 
-}  // namespace
-
-Status AddEcosystems(const EcosystemRequest& request, policy::Policy* policy) {
-  std::vector<Ecosystem> ecosystems = TRY(FindEcosystems(request.names));
+// What the tools say, now or within the last day.
+Result<std::vector<Question>> Answer(const EcosystemRequest& request,
+                                     const std::vector<Ecosystem>& ecosystems,
+                                     const AnswerCache& cache) {
+  std::vector<Question> questions;
+  std::vector<Question> answered;
   TemporaryDirectory directory;
   if (directory.path().empty()) return Errno("mkdtemp");
-  std::vector<Question> questions;
   if (request.image != nullptr) {
     questions = NewQuestions(
         ecosystems, [&](const std::string& name) { return FindProgram(name, request.image); });
+    const std::string& digest = request.image->pulled.image.manifest_digest;
+    for (Question& question : questions) question.state = "image " + digest;
+    answered = TakeAnswered(cache, &questions);
     TRY(AskImage(request, directory.path(), &questions).Context("asking the image's tools"));
   } else {
     ProgramPlaces places(SearchPath(nullptr), request.repository != nullptr
@@ -191,8 +240,26 @@ Status AddEcosystems(const EcosystemRequest& request, policy::Policy* policy) {
                                                   : request.checkout);
     questions =
         NewQuestions(ecosystems, [&](const std::string& name) { return places.Find(name); });
+    for (Question& question : questions) {
+      question.state =
+          HostState(*question.ask, places.Find(question.ask->program), places.search_path());
+    }
+    answered = TakeAnswered(cache, &questions);
     AskHost(places, directory.path(), &questions);
   }
+  for (const Question& question : questions) {
+    if (!question.state.empty()) cache.Keep(question.name(), question.state, question.answer);
+  }
+  questions.insert(questions.end(), answered.begin(), answered.end());
+  return questions;
+}
+
+}  // namespace
+
+Status AddEcosystems(const EcosystemRequest& request, policy::Policy* policy) {
+  std::vector<Ecosystem> ecosystems = TRY(FindEcosystems(request.names));
+  const AnswerCache cache = AnswerCache::Open();
+  std::vector<Question> questions = TRY(Answer(request, ecosystems, cache));
   RegistrySources sources;
   sources.ask = [&](const Ecosystem::Ask& ask) -> std::string {
     auto found = std::find_if(questions.begin(), questions.end(),
@@ -206,7 +273,14 @@ Status AddEcosystems(const EcosystemRequest& request, policy::Policy* policy) {
     return file.ok() ? std::move(file.value().text) : std::nullopt;
   };
   Deadline deadline = Deadline::After(kFetchTimeout);
-  sources.fetch = [&](const std::string& url) { return Fetch(url, request.ca_file, deadline); };
+  sources.fetch = [&](const std::string& url) {
+    const std::string state = FileState(request.ca_file);
+    std::optional<std::string> document = cache.Find(url, state);
+    if (document) return document;
+    document = Fetch(url, request.ca_file, deadline);
+    if (document) cache.Keep(url, state, *document);
+    return document;
+  };
   for (const Ecosystem& ecosystem : ecosystems) {
     std::vector<Registry> registries = FindRegistries(ecosystem, sources);
     if (registries.size() > kRegistriesMax) {

@@ -7,7 +7,7 @@
 #include "base/result.h"
 #include "change/repository.h"
 #include "policy/model/policy.h"
-#include "run/ecosystem.h"
+#include "run/ecosystem/ecosystem.h"
 #include "run/image.h"
 #include "run/trusted/trusted_file.h"
 #include "sandbox/plan.h"

@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "run/report_directory.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <filesystem>
+#include <utility>
 
 #include "base/sys.h"
 #include "codec/data/json.h"
+#include "run/trusted/task.h"
 
 namespace run {
 namespace {
@@ -55,8 +59,8 @@ Status RefuseLinkedPath(const std::string& path) {
   }
 }
 
-// A link in a directory that a pull request brought along would be followed by whoever uploads the
-// report, and would take one of the machine's own files with it.
+// A link in a directory that a pull request contains would be followed by the program that uploads
+// the report, and would take one of the machine's own files with it.
 Status RefuseLinks(const std::string& path) {
   std::error_code failed;
   std::filesystem::recursive_directory_iterator entries(path, failed);
@@ -73,7 +77,7 @@ Status RefuseLinks(const std::string& path) {
   return Ok();
 }
 
-// Whether run.json is one of ours, of whatever version.
+// Whether run.json was written by agentic-ci, of any version.
 bool IsRecord(int directory) {
   Result<Fd> file = sys::OpenAt(directory, kRecord, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
   if (!file.ok()) return false;
@@ -98,6 +102,18 @@ Status RefuseForeignFiles(int directory, const std::string& path) {
   return Ok();
 }
 
+// The reports of an earlier run's checks (run/checks.h); files that no run has written stay.
+void RemoveCheckReports(int directory) {
+  for (size_t i = 1; i <= kTaskChecksMax; ++i) {
+    const std::string below = "checks/" + std::to_string(i);
+    Result<Fd> report = sys::OpenBeneath(directory, below, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+    if (!report.ok() || !IsRecord(report.value().get())) continue;
+    for (const char* name : kFiles) (void)::unlinkat(report.value().get(), name, 0);
+    (void)::unlinkat(directory, below.c_str(), AT_REMOVEDIR);
+  }
+  (void)::unlinkat(directory, "checks", AT_REMOVEDIR);
+}
+
 }  // namespace
 
 Result<ReportDirectory> ReportDirectory::Prepare(const std::string& path) {
@@ -110,6 +126,10 @@ Result<ReportDirectory> ReportDirectory::Prepare(const std::string& path) {
   ReportDirectory directory;
   Fd fd = TRY(sys::Open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
   directory.path = TRY(sys::RealPath(path));
+  // A file system without locks is used all the same.
+  if (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+    return Taken(path, "another run is writing its report there");
+  }
   TRY(RefuseLinks(directory.path));
   TRY(RefuseForeignFiles(fd.get(), path));
   for (const char* name : kFiles) {
@@ -117,10 +137,12 @@ Result<ReportDirectory> ReportDirectory::Prepare(const std::string& path) {
       return Errno("removing " + path + "/" + name);
     }
   }
+  RemoveCheckReports(fd.get());
   directory.events_jsonl = TRY(Create(fd.get(), kFirstFile));
   directory.events_log = TRY(Create(fd.get(), "events.log"));
   directory.agent_jsonl = TRY(Create(fd.get(), "agent.jsonl"));
   directory.agent_log = TRY(Create(fd.get(), "agent.log"));
+  directory.lock = std::move(fd);
   return directory;
 }
 

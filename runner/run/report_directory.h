@@ -16,11 +16,13 @@ struct ReportDirectory {
   Fd events_log;     // events.log
   Fd agent_jsonl;    // agent.jsonl; stays empty when the agent writes no stream of events.
   Fd agent_log;      // agent.log
+  Fd lock;           // The directory, locked: no other run writes there meanwhile.
 
   // Makes the directory and removes an earlier run's files from it; nothing is overwritten in
-  // place. What lies there may come from the pull request or be somebody else's: kRefused, with
-  // everything left as it is, where a symbolic link leads to the directory or stands in it, where
-  // `path` is a file, and where one of the names below is taken by what no run has written.
+  // place. What lies there may come from the pull request or belong to another program: kRefused,
+  // with everything left as it is, where a symbolic link leads to the directory or stands in it,
+  // where `path` is a file, where one of the names below is taken by what no run has written, and
+  // while another run is writing its report there.
   static Result<ReportDirectory> Prepare(const std::string& path);
 };
 

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a person asked one run to do: the command line (cli/options.h) as values.
+// What a run was asked to do: the command line (cli/options.h) as values.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
+
+#include "base/result.h"
 
 namespace run {
 
@@ -25,7 +29,12 @@ struct ProviderBinding {
 };
 
 struct Request {
+  std::string task;                      // Of the configuration; empty: see run/task_request.h.
   std::string isolation = "namespaces";  // Or "landlock".
+  std::string backend = "native";        // Or "openshell"; these three are for that alone.
+  std::string gateway;        // A URL, or a name that OpenShell knows; empty: one of its own.
+  std::string gateway_tls;    // A directory.
+  std::string approval_mode;  // "manual", "auto" or empty.
   std::string agent = "command";
   std::string prompt;
   std::string prompt_file;  // Exclusive with `prompt`.
@@ -43,6 +52,7 @@ struct Request {
   std::string trusted_root;                // A file; empty: the configuration's, or the embedded.
   std::vector<std::string> insecure_registries;  // image::SourceOptions::insecure_registries.
   std::string report_dir = "agentic-ci-report";
+  std::string learn;  // The file that what the policy refuses is added to; empty: none.
   int64_t timeout_s = 0;
   int64_t idle_timeout_s = 0;  // 0: off.
   int64_t memory_bytes = 0;
@@ -50,17 +60,34 @@ struct Request {
   int64_t pids = 0;
   int64_t disk_bytes = 0;
   int64_t output_bytes = 0;
+  int64_t agent_cpu_s = 0;   // Of the agent's processes; 0: off, as for the next two.
+  int64_t file_bytes = 0;    // Of each file.
+  int64_t host_bytes = 0;    // To and from each host, through the gateway.
+  int64_t open_files = 0;    // Of each process.
   int64_t runner_cpu_s = 0;  // Of the gateway and the supervisor together.
+  std::vector<std::string> watched_texts = {};  // Recorded when models are sent them.
   int64_t max_tokens = 0;    // Of models, in and out; 0: what the configuration says.
   double max_cost_usd = 0;   // Likewise.
   int64_t max_requests = 0;  // To models; likewise.
   std::vector<SecretBinding> secrets;
   std::vector<ProviderBinding> providers;
   std::vector<std::pair<std::string, std::string>> env;
+  std::string post;  // The task's: what is posted of the report, "comment,review"; or empty.
   bool apply = false;
   bool plan_only = false;
   bool json = false;
+  bool quiet = false;
   std::vector<std::string> command;  // Behind `--`.
+  std::vector<std::string> given;    // Names of the options that were given: no task sets them.
+};
+
+// What the texts of options mean, which the command line knows and a task of the configuration
+// needs.
+struct OptionRules {
+  // Sets the option `name` of `run` from its text. kUsage.
+  std::function<Status(std::string_view name, std::string_view text, Request*)> set;
+  // Refuses options that exclude each other. kUsage.
+  std::function<Status(const Request&)> check;
 };
 
 }  // namespace run

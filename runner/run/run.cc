@@ -15,22 +15,28 @@
 #include "change/gate.h"
 #include "codec/data/java_keystore.h"
 #include "gateway/gateway.h"
+#include "policy/model/host_pattern.h"
 #include "report/agent_findings.h"
 #include "report/denials.h"
 #include "report/model_use.h"
+#include "report/terminal/end_log.h"
+#include "report/terminal/live_view.h"
 #include "report/write.h"
 #include "run/budget.h"
+#include "run/checks.h"
+#include "run/collect.h"
+#include "run/companion.h"
 #include "run/credentials.h"
-#include "run/end_log.h"
 #include "run/environment.h"
-#include "run/git_files.h"
+#include "run/model_access.h"
 #include "run/outcome.h"
-#include "run/plan_text.h"
 #include "run/policy_reload.h"
 #include "run/policy_source.h"
 #include "run/prepare.h"
 #include "run/recorder.h"
 #include "run/report_directory.h"
+#include "run/shown/git_files.h"
+#include "run/shown/plan_text.h"
 #include "run/signal_watch.h"
 #include "run/supervise.h"
 #include "run/trusted/config.h"
@@ -39,7 +45,6 @@
 namespace run {
 namespace {
 
-constexpr size_t kRunJsonBytesMax = 16 << 20;
 constexpr std::chrono::seconds kGatewayGrace{5};  // To write its last records.
 
 // Reads `--policy FILE` as the run's beginning did. Borrows both.
@@ -47,6 +52,7 @@ PolicyReload NewReload(const Request& request, const Plan& plan) {
   auto read = [&request, &plan]() -> Result<LoadedPolicy> {
     PolicySource source = TRY(FindPolicy(request, nullptr, plan.checkout.path, plan.ref));
     LoadedPolicy next = TRY(LoadPolicy(std::move(source), plan.policy_context, plan.in_image()));
+    AddResolvedBinaries(plan.in_image(), &next.parsed.policy);
     TRY(CheckCountable(next, plan.budget));
     return next;
   };
@@ -74,6 +80,7 @@ Result<sandbox::SandboxPlan> PrepareLayout(const Request& request, const Plan& p
   wanted.checkout = plan.checkout.path;
   if (plan.image) wanted.image = PlanImage(*plan.image);
   wanted.argv = plan.agent.argv;
+  for (const auto& [path, text] : plan.agent.home_files) wanted.home_files.push_back({path, text});
   wanted.env = AgentEnvironment(request, plan.agent, plan.program, programs,
                                 plan.credentials.environment, plan.in_image(), places);
   wanted.extra_read_only = std::move(programs.shown);
@@ -83,21 +90,31 @@ Result<sandbox::SandboxPlan> PrepareLayout(const Request& request, const Plan& p
                              plan.credentials.files.end());
   GitFiles git = FindGitFiles(plan.checkout.path);
   wanted.workspace_files = std::move(git.in_checkout);
+  for (const sandbox::WorkspaceFile& file : plan.instructions) {
+    wanted.workspace_files.push_back(file);
+    wanted.notes.push_back(file.path + ": as at " + plan.ref.ref + " for the agent" +
+                           (file.gone ? ", where there is none" : ""));
+  }
   wanted.repository_files = std::move(git.outside);
   wanted.repository_directories = std::move(git.directories);
   // The report by default lies in the checkout; what is written there is not for the agent.
   wanted.shown_empty = {report_dir};
   wanted.limits = LimitsOf(request);
-  wanted.ca_bundle_pem = plan.ca_bundle_pem;
   wanted.ca_pem = TRY(authority());
-  wanted.ca_java = codec::RenderJavaKeyStore(plan.ca_bundle_pem + "\n" + wanted.ca_pem);
+  std::string bundle;
+  bundle.reserve(plan.ca_bundle_pem.get().size() + 1 + wanted.ca_pem.size());
+  bundle.append(plan.ca_bundle_pem.get()).append("\n").append(wanted.ca_pem);
+  wanted.ca_java = codec::RenderJavaKeyStore(bundle);
+  wanted.ca_bundle = std::move(bundle);
   return sandbox::PlanSandbox(wanted, host);
 }
 
 // Takes the secrets and the record files.
-Result<gateway::GatewayConfig> ConfigureGateway(Plan& plan, ReportDirectory& directory, Fd identity,
+Result<gateway::GatewayConfig> ConfigureGateway(const Request& request, Plan& plan,
+                                                ReportDirectory& directory, Fd identity,
                                                 const sandbox::Cgroup& cgroup) {
   gateway::GatewayConfig config;
+  config.host_bytes_max = request.host_bytes;
   config.policy = plan.policy.parsed.policy;
   config.policy_file = plan.policy.file;
   config.secrets = std::move(plan.credentials.secrets);
@@ -112,17 +129,9 @@ Result<gateway::GatewayConfig> ConfigureGateway(Plan& plan, ReportDirectory& dir
   return config;
 }
 
-change::GateLimits GatesOf(const Plan& plan, const change::ChangeSet& changes) {
-  change::GateLimits gates;
-  if (plan.checkout.git() != nullptr) gates.prefix = plan.checkout.git()->prefix();
-  if (!changes.files.empty()) gates.links = change::FindProtectedLinks(plan.checkout.top());
-  gates.paths = plan.config.paths;
-  return gates;
-}
-
 Result<sandbox::Sandbox> StartSandbox(const Request& request, const Plan& plan,
                                       const std::string& report_dir, sandbox::Cgroup cgroup,
-                                      gateway::Gateway& gateway) {
+                                      gateway::Gateway& gateway, Companion* companion) {
   sandbox::Surroundings around{gateway.pid(), TRY(MakeScratch(request, plan.checkout.path)),
                                std::move(cgroup)};
   auto authority = [&gateway]() -> Result<std::string> {
@@ -133,7 +142,7 @@ Result<sandbox::Sandbox> StartSandbox(const Request& request, const Plan& plan,
       TRY(PrepareLayout(request, plan, report_dir, around.scratch ? around.scratch->path() : "",
                         authority)
               .Context("planning the sandbox"));
-  Fd input = TRY(OpenInput(plan.agent.stdin_text));
+  Fd input = TRY(companion != nullptr ? companion->OpenInput() : OpenInput(plan.agent.stdin_text));
   Result<sandbox::Sandbox> started =
       sandbox::Sandbox::Start(std::move(layout), std::move(input), std::move(around))
           .Context("starting the sandbox");
@@ -147,60 +156,105 @@ Result<sandbox::Sandbox> StartSandbox(const Request& request, const Plan& plan,
   return error;
 }
 
-// What the configuration requires is enforced here, not emulated.
-Status CheckRequired(const std::vector<std::string>& names,
-                     const std::vector<sandbox::Control>& controls) {
-  for (const std::string& name : names) {
-    std::string found = "it is not part of this tier or of this run's limits";
-    for (const sandbox::Control& control : controls) {
-      if (control.name == name) found = control.state + ": " + control.note;
-    }
-    if (found.starts_with("enforced")) continue;
-    Error error{Code::kUnsupported, std::string(kConfigPath) + " requires '" + name +
-                                        "' to be enforced; here, " + found};
-    error.hint = "agentic-ci doctor";
-    return error;
-  }
-  return Ok();
-}
-
-// What the agent changed, and what it says that it found.
-Result<change::ChangeSet> CollectChanges(const sandbox::Sandbox& sandbox,
-                                         const std::string& report_dir, const Checkout& checkout,
-                                         Recorder& recorder) {
-  const change::Repository* git = checkout.git();
-  change::ChangeSet changes =
-      TRY(change::CaptureChanges(TreeOf(sandbox, report_dir), checkout.path, git, {})
-              .Context("collecting the changes"));
-  recorder.Note(changes, git == nullptr ? "" : git->prefix());
-  if (changes.taken_out) recorder.Note(report::ParseAgentFindings(*changes.taken_out));
-  return changes;
-}
-
-// One run, in order. Leaving early at any line is safe: owners are destroyed in reverse, so the
-// sandbox is dead before the gateway goes away.
-Status RunAgent(const Request& request, ReportDirectory& directory, Recorder& recorder) {
-  Signals signals = TRY(CatchSignals());
-  std::optional<SignalWatch> watch(std::in_place, signals, recorder, directory.path);
-  Plan plan = TRY(PrepareRun(request, recorder));
-  watch.reset();
+// A live terminal has what these two say in one line, once the agent has started.
+void LogPolicy(const Request& request, const Plan& plan) {
+  if (StyleOf(request).live) return;
   logging::Info("policy read", {{"source", plan.policy.record.source},
                                 {"file", plan.policy.file},
                                 {"ref", plan.policy.record.ref}});
+}
 
+void LogStart(const Request& request, const report::RunRecord& record) {
+  const report::TerminalStyle style = StyleOf(request);
+  if (style.live) {
+    (void)sys::WriteAll(STDERR_FILENO, report::RenderStart(record, style));
+  } else {
+    logging::Info("agent started", {{"agent", request.agent}, {"isolation", request.isolation}});
+  }
+}
+
+// What clients of a companion are told, nothing else shows.
+OutputFiles OutputFilesOf(const Request& request, const Plan& plan,
+                          const ReportDirectory& directory, const Companion* companion) {
+  const int terminal = request.json ? STDERR_FILENO : STDOUT_FILENO;
+  return {.raw = plan.agent.streams_json() ? directory.agent_jsonl.get() : -1,
+          .readable = directory.agent_log.get(),
+          .terminal = companion == nullptr ? terminal : -1,
+          .style = companion == nullptr ? StyleOf(request) : report::TerminalStyle{},
+          .events = directory.path + "/events.ocsf.jsonl",
+          .stream = plan.agent.stream};
+}
+
+// The host of the agent's model, if the policy refused it; else empty.
+std::string DeniedModel(const Request& request, const report::DenialList& denials) {
+  for (const policy::ModelHost& model : ModelHostsOf(request)) {
+    for (const report::DeniedRequest& denied : denials.denials) {
+      if (policy::HostMatches(model.host, denied.denial.host)) return denied.denial.host;
+    }
+  }
+  return {};
+}
+
+// What the gateway recorded of the run, noted and judged.
+Result<RunSigns> ReadSigns(const Request& request, const Plan& plan, const std::string& report_dir,
+                           Recorder& recorder) {
+  report::DenialList denials = TRY(report::ReadDenials(report_dir));
+  recorder.Note(denials);
+  if (plan.learn) TRY(plan.learn->Append(denials.denials, recorder.secrets()));
+  recorder.NoteAccount(report_dir);
+  report::ModelUse use = TRY(report::ReadModelUse(report_dir));
+  recorder.Note(use, plan.budget);
+  RunSigns signs{use.exhausted, use.refused_by};
+  if (!plan.agent.streams_json()) return signs;
+  signs.model_status = use.last_status;
+  signs.model_broke_off = use.broke_off;
+  signs.model_denied = DeniedModel(request, denials);
+  return signs;
+}
+
+Status Apply(const change::ChangeSet& changes, const std::string& checkout, Recorder& recorder) {
+  if (changes.patch.empty()) return Ok();
+  TRY(change::ApplyPatch(checkout, changes).Context("applying the changes"));
+  recorder.NoteApplied();
+  return Ok();
+}
+
+// All of it is borrowed.
+Companion::Stage StageOf(sandbox::Sandbox& sandbox, const Plan& plan,
+                         const ReportDirectory& directory, Recorder& recorder) {
+  return {sandbox,
+          plan.checkout,
+          directory.path,
+          plan.instructions,
+          recorder.secrets(),
+          plan.policy.record.sha256,
+          [&plan](const change::ChangeSet& changes) { return GatesOf(plan, changes); }};
+}
+
+// A sandbox whose program has ended: nothing of it is alive.
+struct Watched {
+  sandbox::Sandbox sandbox;
+  AgentEnd end;
+  RunSigns signs;
+};
+
+// From the gateway to the last of its records. Leaving early at any line is safe: owners are
+// destroyed in reverse, so the sandbox is dead before the gateway goes away.
+Result<Watched> WatchSandbox(const Request& request, Plan& plan, ReportDirectory& directory,
+                             Recorder& recorder, const Signals& signals, Companion* companion) {
   // Kept for after the gateway has them, and hidden from the two processes that start next.
   std::vector<KeptSecret> secrets = TRY(KeepSecrets(plan.credentials));
   auto [identity_asks, identity_answers] = TRY(sys::SocketPair());
   sandbox::Cgroup cgroup = sandbox::Cgroup::Create(LimitsOf(request));
   gateway::GatewayConfig config =
-      TRY(ConfigureGateway(plan, directory, std::move(identity_asks), cgroup));
+      TRY(ConfigureGateway(request, plan, directory, std::move(identity_asks), cgroup));
   gateway::Gateway gateway =
       TRY(gateway::Gateway::Start(std::move(config)).Context("starting the gateway"));
   recorder.Phase("gateway");
 
   sandbox::Sandbox sandbox =
-      TRY(StartSandbox(request, plan, directory.path, std::move(cgroup), gateway));
-  recorder.Note(sandbox);
+      TRY(StartSandbox(request, plan, directory.path, std::move(cgroup), gateway, companion));
+  recorder.Note(sandbox.controls());
   TRY(CheckRequired(plan.config.require, sandbox.controls()));
   TRY(Connect(sandbox, gateway));
   recorder.Phase("sandbox");
@@ -211,27 +265,46 @@ Status RunAgent(const Request& request, ReportDirectory& directory, Recorder& re
   recorder.secrets() = MaskOf(secrets);
   caller::ConnectionOwners owners(sandbox.init_pid(), sandbox.connects().descriptor() >= 0,
                                   sandbox.TakeDiagnostics(), std::move(links));
-  logging::Info("agent started", {{"agent", request.agent}, {"isolation", request.isolation}});
+  LogStart(request, recorder.record());
   PolicyReload reload = NewReload(request, plan);
-  OutputFiles files{plan.agent.streams_json ? directory.agent_jsonl.get() : -1,
-                    directory.agent_log.get(), request.json ? STDERR_FILENO : STDOUT_FILENO};
+  OutputFiles files = OutputFilesOf(request, plan, directory, companion);
+  if (companion != nullptr) {
+    TRY(companion->Begin(StageOf(sandbox, plan, directory, recorder)));
+  }
   AgentEnd end = TRY(Supervise(sandbox, gateway, owners, reload, {identity_answers.get(), &signals},
-                               request, files, recorder.secrets())
+                               request, files, recorder.secrets(), companion)
                          .Context("watching the agent"));
+  if (companion != nullptr) companion->End();
   recorder.Note(end, sandbox);
   recorder.Phase("agent");
 
-  // A gateway that could not write its last records leaves a run that nobody can vouch for. What
+  // A gateway that could not write its last records leaves a run whose records are incomplete. What
   // the agent did is collected all the same.
   bool finished = gateway.Finish(Deadline::After(kGatewayGrace)).ok();
   if (!finished && end.kind == EndKind::kExited) end.kind = EndKind::kGatewayLost;
   recorder.Note(end, gateway);
-  recorder.Note(TRY(report::ReadDenials(directory.path).Context("reading the records")));
-  report::ModelUse use = TRY(report::ReadModelUse(directory.path).Context("reading the records"));
-  recorder.Note(use, plan.budget);
-  RunSigns signs{use.exhausted, use.refused_by};
+  RunSigns signs =
+      TRY(ReadSigns(request, plan, directory.path, recorder).Context("reading the records"));
+  return Watched{std::move(sandbox), std::move(end), std::move(signs)};
+}
+
+// One run, in order.
+Status RunAgent(const OptionRules& rules, Request& request, ReportDirectory& directory,
+                Recorder& recorder, Companion* companion) {
+  Signals signals = TRY(CatchSignals());
+  std::optional<SignalWatch> watch(std::in_place, signals, recorder, directory.path);
+  TRY(watch->Start());
+  Plan plan = TRY(PrepareRun(rules, &request, recorder));
+  watch.reset();
+  if (companion != nullptr) companion->Replace(&plan.agent);
+  LogPolicy(request, plan);
+
+  auto [sandbox, end, signs] =
+      TRY(WatchSandbox(request, plan, directory, recorder, signals, companion));
   watch.emplace(signals, recorder, directory.path, end.processor_max, &sandbox);
-  change::ChangeSet changes = TRY(CollectChanges(sandbox, directory.path, plan.checkout, recorder));
+  TRY(watch->Start());
+  change::ChangeSet changes =
+      TRY(CollectChanges(TreeOf(sandbox, directory.path, plan.instructions), plan, recorder));
   signs.nothing_changed = changes.files.empty() && changes.complete;
   recorder.Phase("changes");
   change::Verdict verdict =
@@ -241,17 +314,29 @@ Status RunAgent(const Request& request, ReportDirectory& directory, Recorder& re
   recorder.Note(outcome);
   recorder.Phase("judgement");
   watch.reset();  // What is being applied is finished.
-  if (request.apply && outcome.kind == report::OutcomeKind::kSuccess && !changes.patch.empty()) {
-    TRY(change::ApplyPatch(plan.checkout.path, changes).Context("applying the changes"));
-    recorder.NoteApplied();
+  const std::string checkout = plan.checkout.path;
+  bool checks = !plan.checks.scripts.empty() && !changes.patch.empty() && companion == nullptr;
+  if (checks && outcome.kind == report::OutcomeKind::kSuccess) {
+    auto run = [&signals](const Request& asked, Plan& check, ReportDirectory& place,
+                          Recorder& own) -> Result<CheckEnd> {
+      Watched watched = TRY(WatchSandbox(asked, check, place, own, signals, nullptr));
+      return CheckEnd{std::move(watched.end), std::move(watched.signs)};
+    };
+    outcome = TRY(RunChecks(request, std::move(plan), directory.path, changes, recorder, run)
+                      .Context("checking the changes"));
+    outcome.agent_status = end.status;
+    recorder.Note(outcome);
+    recorder.Phase("checks");
   }
-  return Ok();
+  bool apply = companion != nullptr ? companion->applies(request.apply) : request.apply;
+  if (!apply || outcome.kind != report::OutcomeKind::kSuccess) return Ok();
+  return Apply(changes, checkout, recorder);
 }
 
 // What would be done, with no agent and no gateway: its certificate is the one thing not known yet.
-Result<int> PrintPlan(const Request& request) {
+Result<int> PrintPlan(Request request, const OptionRules& rules) {
   Recorder recorder(request);
-  Plan plan = TRY(PrepareRun(request, recorder));
+  Plan plan = TRY(PrepareRun(rules, &request, recorder));
   Result<std::string> report_dir = sys::RealPath(request.report_dir);  // It may not exist yet.
   sandbox::SandboxPlan layout =
       TRY(PrepareLayout(request, plan, report_dir.ok() ? report_dir.value() : "",
@@ -271,40 +356,20 @@ Result<int> PrintPlan(const Request& request) {
   for (const gateway::BoundSecret& secret : plan.credentials.secrets) {
     text += PlanLine("secret", secret.name + " for " + secret.host);
   }
+  for (const std::string& script : plan.checks.scripts) text += PlanLine("check", script);
   TRY(sys::WriteAll(STDOUT_FILENO, text + RenderSandbox(layout)));
   return 0;
 }
 
 }  // namespace
 
-Result<int> Run(const Request& request) {
-  if (request.plan_only) return PrintPlan(request);
+Result<int> Run(Request request, const OptionRules& rules, Companion* companion) {
+  if (request.plan_only) return PrintPlan(std::move(request), rules);
   ReportDirectory directory =
       TRY(ReportDirectory::Prepare(request.report_dir).Context(kPreparingReport));
   Recorder recorder(request);
-  Status carried = RunAgent(request, directory, recorder);
-  // A signal before there was an agent to end: while an image was fetched.
-  std::optional<EndKind> interrupted = carried.ok() ? std::nullopt : PendingEnd();
-  if (interrupted) {
-    AgentEnd end;
-    end.kind = *interrupted;
-    recorder.Note(DecideOutcome(end, {}, {}));
-  } else if (!carried.ok()) {
-    recorder.NoteFailure(carried.error());
-  }
-  const report::ReportInput& input = recorder.Finish();
-  TRY(report::WriteReport(directory.path, input).Context("writing the report"));
-  if (!carried.ok() && !interrupted) {
-    Error error = std::move(carried).error();
-    error.what = recorder.secrets().Mask(error.what);
-    return error;
-  }
-  LogEnd(input.record, directory.path);
-  if (request.json) {
-    std::string json = TRY(sys::ReadFile(directory.path + "/run.json", kRunJsonBytesMax));
-    TRY(sys::WriteAll(STDOUT_FILENO, json));
-  }
-  return input.record.outcome.exit_code;
+  Status carried = RunAgent(rules, request, directory, recorder, companion);
+  return Conclude(std::move(carried), request, directory, recorder);
 }
 
 }  // namespace run

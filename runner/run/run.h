@@ -6,13 +6,19 @@
 
 namespace run {
 
+class Companion;
+
 // How the text of an Error begins that came before there was a report directory: what lies in the
 // place named for it is not of this run.
 inline constexpr char kPreparingReport[] = "preparing the report directory";
 
 // Carries out one run from event to report and gives the exit status of the command line
 // (docs/reference/cli.md, "Exit codes"). An Error means that no agent was started, or that no
-// report could be written; every other end, limits and signals included, has a report.
-Result<int> Run(const Request& request);
+// report could be written; every other end, limits and signals included, has a report. `rules` are
+// for the options of the configuration's tasks.
+Result<int> Run(Request request, const OptionRules& rules, Companion* companion = nullptr);
+
+// `request` with what the configuration's task adds to it, as Run() will see it.
+Result<Request> ResolveRequest(Request request, const OptionRules& rules);
 
 }  // namespace run

@@ -9,6 +9,7 @@
 
 #include "base/deadline.h"
 #include "base/sys.h"
+#include "base/thread.h"
 #include "report/write.h"
 #include "run/outcome.h"
 
@@ -21,6 +22,8 @@ using std::chrono::milliseconds;
 constexpr milliseconds kGrace{2000};
 // SIGUSR1 makes the descriptor readable too, and ends nothing.
 constexpr milliseconds kLookAgain{100};
+// What the agent leaves of its user's processes is gone by then.
+constexpr milliseconds kThreadWait{5000};
 
 bool Readable(int fd, milliseconds within) {
   Result<bool> readable = sys::WaitReadable(fd, Deadline::After(within));
@@ -29,19 +32,22 @@ bool Readable(int fd, milliseconds within) {
 
 }  // namespace
 
-SignalWatch::SignalWatch(const Signals& signals, Recorder record, std::string directory)
-    : SignalWatch(signals, std::move(record), std::move(directory), {}, nullptr) {}
-
 SignalWatch::SignalWatch(const Signals& signals, Recorder record, std::string directory,
                          std::chrono::nanoseconds processor_max, const sandbox::Sandbox* sandbox)
     : record_(std::move(record)),
       directory_(std::move(directory)),
       processor_max_(processor_max),
       sandbox_(sandbox),
-      signals_(signals),
-      thread_(&SignalWatch::Watch, this) {}
+      signals_(signals) {}
+
+Status SignalWatch::Start() {
+  thread_ = TRY(sys::StartThread([this] { Watch(); }, Deadline::After(kThreadWait))
+                    .Context("watching for signals"));
+  return Ok();
+}
 
 SignalWatch::~SignalWatch() {
+  if (!thread_.joinable()) return;
   ENSURE(::eventfd_write(signals_.stop.get(), 1) == 0);  // Else the join would wait for ever.
   thread_.join();
   eventfd_t stopped = 0;

@@ -20,12 +20,14 @@ namespace run {
 class SignalWatch {
  public:
   // `signals` is borrowed; `record` is what is known so far; the report goes to `directory`.
-  SignalWatch(const Signals& signals, Recorder record, std::string directory);
   // `processor_max`: what OwnProcessorTime() may reach; 0: no limit. `sandbox`, borrowed and ended,
   // leaves nothing on the host when the process exits, though no destructor runs then; null: there
   // is none.
   SignalWatch(const Signals& signals, Recorder record, std::string directory,
-              std::chrono::nanoseconds processor_max, const sandbox::Sandbox* sandbox);
+              std::chrono::nanoseconds processor_max = {},
+              const sandbox::Sandbox* sandbox = nullptr);
+  // Once. An error where the user has no room for one more thread, for some seconds.
+  Status Start();
   SignalWatch(const SignalWatch&) = delete;
   SignalWatch& operator=(const SignalWatch&) = delete;
   ~SignalWatch();

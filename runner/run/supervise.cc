@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/eventfd.h>
+#include <sys/ioctl.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -19,6 +20,7 @@
 #include "base/sys.h"
 #include "caller/connection_owners.h"
 #include "gateway/transparent.h"
+#include "run/companion.h"
 
 namespace run {
 namespace {
@@ -41,6 +43,8 @@ EndKind EndOf(sandbox::Limit limit) {
       return EndKind::kMemoryLimit;
     case sandbox::Limit::kDisk:
       return EndKind::kDiskLimit;
+    case sandbox::Limit::kProcessorTime:
+      return EndKind::kAgentCpuLimit;
     case sandbox::Limit::kPids:
       break;
   }
@@ -51,7 +55,7 @@ class Supervisor {
  public:
   Supervisor(sandbox::Sandbox& sandbox, gateway::Gateway& gateway, caller::ConnectionOwners& owners,
              PolicyReload& reload, SupervisorSockets sockets, const Request& request,
-             const OutputFiles& files, codec::SecretMask& secrets)
+             const OutputFiles& files, codec::SecretMask& secrets, Companion* companion)
       : sandbox_(sandbox),
         gateway_(gateway),
         owners_(owners),
@@ -59,7 +63,8 @@ class Supervisor {
         sockets_(sockets),
         request_(request),
         secrets_(secrets),
-        said_(request.agent, files, secrets),
+        companion_(companion),
+        said_(files, secrets),
         started_(Deadline::Clock::now()),
         spent_before_(OwnProcessorTime()),
         wall_(Deadline::After(seconds(request.timeout_s))),
@@ -83,6 +88,12 @@ class Supervisor {
   };
 
   Status Turn();
+  Status Accompany(const std::vector<pollfd>& sources);
+  void FollowSandbox();
+  Status Drain(int fd, AgentOutput::Pipe pipe, bool* open);
+  bool over_output() const {
+    return companion_ == nullptr && output_bytes_ > request_.output_bytes;
+  }
   Status Read(int fd, AgentOutput::Pipe pipe, bool* open);
   bool Pass(const sandbox::Connect& connect);
   bool Refuse(const sandbox::Connect& connect, const caller::Owner& owner);
@@ -93,6 +104,9 @@ class Supervisor {
   void TakeNews();
   void TakeSignal();
   void CheckLimits();
+  sandbox::Sandbox::Adopted Adopted() const {
+    return {gateway_.MemoryBytes(), gateway_.ProcessorTime()};
+  }
   void End(EndKind kind) {
     if (!end_) end_ = kind;
   }
@@ -108,6 +122,8 @@ class Supervisor {
   SupervisorSockets sockets_;
   const Request& request_;
   codec::SecretMask& secrets_;
+  Companion* companion_;  // Or null.
+  pid_t init_ = sandbox_.init_pid();
   AgentOutput said_;
   Deadline::Clock::time_point started_;
   nanoseconds spent_before_;  // Processor time, on what came before the agent.
@@ -137,7 +153,9 @@ Status Supervisor::Read(int fd, AgentOutput::Pipe pipe, bool* open) {
   output_bytes_ += n;
   const auto taken = static_cast<size_t>(std::min<int64_t>(n, std::max<int64_t>(room, 0)));
   said_.Take(pipe, std::string_view(chunk, taken));
-  if (output_bytes_ > request_.output_bytes) End(EndKind::kOutputLimit);
+  if (companion_ != nullptr)
+    companion_->Take(pipe, std::string_view(chunk, static_cast<size_t>(n)));
+  if (over_output()) End(EndKind::kOutputLimit);
   return Ok();
 }
 
@@ -223,18 +241,20 @@ void Supervisor::CheckLimits() {
   if (wall_.passed()) End(EndKind::kTimedOut);
   if (idle_.passed()) End(EndKind::kIdle);
   if (measure_.passed()) {
-    std::optional<sandbox::Limit> limit = sandbox_.ReachedLimit(gateway_.MemoryBytes());
-    if (limit) End(EndOf(*limit));
+    std::optional<sandbox::Limit> limit = sandbox_.ReachedLimit(Adopted());
+    if (limit && (companion_ == nullptr || !companion_->Absorb(*limit))) End(EndOf(*limit));
     nanoseconds spent = gateway_.ProcessorTime() + OwnProcessorTime() - spent_before_;
     if (spent > seconds(request_.runner_cpu_s)) End(EndKind::kRunnerLimit);
+    using std::chrono::duration_cast;
+    said_.Refresh(duration_cast<seconds>(Deadline::Clock::now() - started_).count());
     measure_ = Deadline::After(kWatchInterval);  // From now: beside many processes it takes long.
   }
 }
 
 Status Supervisor::Turn() {
-  pollfd sources[kSourceCount] = {};
+  std::vector<pollfd> sources(kSourceCount);
   // An agent whose output is not read waits, as it would in any pipeline; its limits do not.
-  bool takes = !said_.full();
+  bool takes = !said_.full() && (companion_ == nullptr || !companion_->full());
   sources[kOutput] = {output_open_ && takes ? sandbox_.output() : -1, POLLIN, 0};
   sources[kError] = {error_open_ && takes ? sandbox_.error() : -1, POLLIN, 0};
   sources[kEnded] = {sandbox_.ended(), POLLIN, 0};
@@ -245,8 +265,12 @@ Status Supervisor::Turn() {
   sources[kSignals] = {sockets_.signals->caught.get(), POLLIN, 0};
   sources[kTerminal] = {said_.waiting_terminal(), POLLOUT, 0};
   Deadline next = std::min({wall_, idle_, measure_});
+  if (companion_ != nullptr) {
+    companion_->AddSources(&sources);
+    next = std::min(next, companion_->next());
+  }
   int wait_ms = verifying() ? 0 : next.poll_ms();
-  if (::poll(sources, kSourceCount, wait_ms) < 0 && errno != EINTR) return Errno("poll");
+  if (::poll(sources.data(), sources.size(), wait_ms) < 0 && errno != EINTR) return Errno("poll");
 
   if (sources[kSignals].revents != 0) TakeSignal();
   if (sources[kTerminal].revents != 0) said_.Flush();
@@ -268,7 +292,43 @@ Status Supervisor::Turn() {
     wait_status_ = sandbox_.TakeEnd();
     End(wait_status_ ? EndKind::kExited : EndKind::kSandboxLost);
   }
+  if (companion_ != nullptr) TRY(Accompany(sources));
   CheckLimits();
+  return Ok();
+}
+
+// What a command wrote before it ended is in the pipe by now; something may go on writing.
+Status Supervisor::Drain(int fd, AgentOutput::Pipe pipe, bool* open) {
+  int waiting = 0;
+  if (::ioctl(fd, FIONREAD, &waiting) != 0) return Errno("ioctl(FIONREAD)");
+  for (int64_t until = output_bytes_ + waiting; *open && output_bytes_ < until;) {
+    TRY(Read(fd, pipe, open));
+  }
+  return Ok();
+}
+
+// Another instance was put in place of the one before: nothing of that waits any more.
+void Supervisor::FollowSandbox() {
+  if (init_ == sandbox_.init_pid()) return;
+  init_ = sandbox_.init_pid();
+  owners_.Follow(init_);
+  connects_.clear();
+  output_open_ = error_open_ = true;
+}
+
+Status Supervisor::Accompany(const std::vector<pollfd>& sources) {
+  companion_->Serve(sources.data() + kSourceCount);
+  FollowSandbox();
+  if (companion_->drains()) {
+    TRY(Drain(sandbox_.output(), AgentOutput::Pipe::kOutput, &output_open_));
+    TRY(Drain(sandbox_.error(), AgentOutput::Pipe::kError, &error_open_));
+    companion_->Drained();
+  }
+  if (companion_->busy()) idle_ = NextIdle();
+  if (companion_->ends()) {
+    if (!end_) wait_status_ = 0;
+    End(EndKind::kExited);
+  }
   return Ok();
 }
 
@@ -284,10 +344,10 @@ Result<AgentEnd> Supervisor::Watch() {
   sandbox_.Kill();
   // Everything that could write is dead: what is left in the pipes ends.
   TakeNews();
-  while (output_open_ && output_bytes_ <= request_.output_bytes) {
+  while (output_open_ && !over_output()) {
     TRY(Read(sandbox_.output(), AgentOutput::Pipe::kOutput, &output_open_));
   }
-  while (error_open_ && output_bytes_ <= request_.output_bytes) {
+  while (error_open_ && !over_output()) {
     TRY(Read(sandbox_.error(), AgentOutput::Pipe::kError, &error_open_));
   }
   AgentEnd end;
@@ -295,9 +355,10 @@ Result<AgentEnd> Supervisor::Watch() {
   // An agent may take a limit for something else, or not notice: what it left is not whole.
   if (end.kind == EndKind::kExited || end.kind == EndKind::kSandboxLost ||
       end.kind == EndKind::kGatewayLost) {
-    if (std::optional<sandbox::Limit> limit = sandbox_.ReachedLimit()) end.kind = EndOf(*limit);
+    if (std::optional<sandbox::Limit> limit = sandbox_.ReachedLimit(Adopted()))
+      end.kind = EndOf(*limit);
   }
-  if (end.kind == EndKind::kExited && output_bytes_ > request_.output_bytes) {
+  if (end.kind == EndKind::kExited && over_output()) {
     end.kind = EndKind::kOutputLimit;
   }
   end.status = ShellStatus(wait_status_);
@@ -305,6 +366,7 @@ Result<AgentEnd> Supervisor::Watch() {
   end.tail = said_.tail();
   end.refused_by = refused_by_;
   end.output_bytes = output_bytes_;
+  end.agent_cpu = sandbox_.ProcessorTime(Adopted());
   end.supervisor_ms =
       std::chrono::duration_cast<milliseconds>(OwnProcessorTime() - spent_before_).count();
   nanoseconds spent = gateway_.ProcessorTime() + OwnProcessorTime() - spent_before_;
@@ -345,8 +407,10 @@ std::optional<EndKind> PendingEnd() {
 Result<AgentEnd> Supervise(sandbox::Sandbox& sandbox, gateway::Gateway& gateway,
                            caller::ConnectionOwners& owners, PolicyReload& reload,
                            SupervisorSockets sockets, const Request& request,
-                           const OutputFiles& files, codec::SecretMask& secrets) {
-  return Supervisor(sandbox, gateway, owners, reload, sockets, request, files, secrets).Watch();
+                           const OutputFiles& files, codec::SecretMask& secrets,
+                           Companion* companion) {
+  return Supervisor(sandbox, gateway, owners, reload, sockets, request, files, secrets, companion)
+      .Watch();
 }
 
 }  // namespace run

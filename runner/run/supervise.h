@@ -20,6 +20,8 @@
 
 namespace run {
 
+class Companion;
+
 // Why the agent is no longer running.
 enum class EndKind {
   kExited,
@@ -29,12 +31,13 @@ enum class EndKind {
   kMemoryLimit,
   kDiskLimit,
   kPidsLimit,
+  kAgentCpuLimit,
   kRunnerLimit,  // Of the gateway and the supervisor, who work for the agent.
   kInterrupted,  // SIGINT
   kTerminated,   // SIGTERM, SIGHUP
-  kSandboxLost,  // The sandbox died before its agent; nobody we know killed it.
+  kSandboxLost,  // The sandbox died before its agent, and we did not kill it.
   kGatewayLost,
-  kCredentialRefused,  // `refused_by` says by whom.
+  kCredentialRefused,  // `refused_by` names the host.
 };
 
 // What is known once the agent's process is gone and its output is drained.
@@ -46,7 +49,8 @@ struct AgentEnd {
   int64_t wall_ms = 0;
   std::vector<std::string> tail;  // The last lines of its log.
   std::string refused_by;         // The model's host that refuses the credential again and again.
-  int64_t supervisor_ms = 0;      // Of processor time, while it watched the agent.
+  std::optional<std::chrono::nanoseconds> agent_cpu;  // Where it was counted.
+  int64_t supervisor_ms = 0;  // Of processor time, while it watched the agent.
   // What OwnProcessorTime() may reach while the changes are collected, so that --runner-cpu bounds
   // that too; at least a second more than at the agent's end.
   std::chrono::nanoseconds processor_max{};
@@ -66,12 +70,14 @@ struct SupervisorSockets {
 // Stays with the started agent until it ends or a limit, a signal or a lost gateway ends it;
 // answers the gateway's questions meanwhile, out of `owners`;
 // SIGUSR1 has the policy read again. What the agent says is masked with `secrets`, to which tokens
-// are added that the gateway fetches meanwhile. On return nothing of the sandbox is alive. Fails
+// are added that the gateway fetches meanwhile. With a `companion` the limit of output is its own.
+// On return nothing of the sandbox is alive. Fails
 // only when waiting itself fails.
 Result<AgentEnd> Supervise(sandbox::Sandbox& sandbox, gateway::Gateway& gateway,
                            caller::ConnectionOwners& owners, PolicyReload& reload,
                            SupervisorSockets sockets, const Request& request,
-                           const OutputFiles& files, codec::SecretMask& secrets);
+                           const OutputFiles& files, codec::SecretMask& secrets,
+                           Companion* companion = nullptr);
 
 // SIGINT, SIGTERM, SIGHUP and SIGUSR1 are blocked and arrive at `caught`; call it before the first
 // process is started.
@@ -80,8 +86,7 @@ Result<Signals> CatchSignals();
 // Of this process, with its threads.
 std::chrono::nanoseconds OwnProcessorTime();
 
-// What a caught signal that nobody took yet asks for: kInterrupted, kTerminated, or nothing. From
-// any thread.
+// What a pending signal asks for: kInterrupted, kTerminated, or nothing. From any thread.
 std::optional<EndKind> PendingEnd();
 
 }  // namespace run

@@ -18,10 +18,8 @@
 namespace sandbox {
 namespace {
 
-constexpr rlim_t kOpenFilesMax = 65536;  // Enough for every build tool; a bound all the same.
-
-// The agent's streams are put in place by number, so nothing else may stand at 0, 1 and 2: neither
-// a hand of ours nor, later, a pipe that happened to get the lowest free number.
+// The agent's streams are put in place by number, so nothing else may be at 0, 1 and 2: neither a
+// descriptor of the set-up nor, later, a pipe that happened to get the lowest free number.
 Status ClearStandardStreams(const std::vector<Fd*>& kept) {
   std::vector<int> numbers;
   for (Fd* fd : kept) {
@@ -72,7 +70,14 @@ Status SetLimit(decltype(RLIMIT_CORE) resource, rlim_t value) {
   return Ok();
 }
 
-Status AgentProcess::Hand(ControlKind kind, int fd) { return Send(wire::Write(kind), fd); }
+Status LimitFileSize(const SandboxLimits& limits, int64_t bytes_max) {
+  int64_t asked = limits.file_bytes;
+  if (asked > 0 && (bytes_max == 0 || asked < bytes_max)) bytes_max = asked;
+  if (bytes_max == 0) return Ok();
+  return SetLimit(RLIMIT_FSIZE, static_cast<rlim_t>(bytes_max));
+}
+
+Status AgentProcess::SendFd(ControlKind kind, int fd) { return Send(wire::Write(kind), fd); }
 
 Status AgentProcess::Send(std::string_view message, int fd) {
   return sys::SendMessage(resources_.control.get(), message, fd);
@@ -85,7 +90,13 @@ Status AgentProcess::Enter() {
     if (::dup2(stream.get(), fd) < 0) return Errno("dup2");
   }
   TRY(SetLimit(RLIMIT_CORE, 0));
-  TRY(SetLimit(RLIMIT_NOFILE, kOpenFilesMax));
+  if (plan_.limits.open_files > 0) {
+    TRY(SetLimit(RLIMIT_NOFILE, static_cast<rlim_t>(plan_.limits.open_files)));
+  }
+  // One process alone ends at once; what all of them use is added up from outside.
+  if (plan_.limits.cpu_s > 0) {
+    TRY(SetLimit(RLIMIT_CPU, static_cast<rlim_t>(plan_.limits.cpu_s) + 1));
+  }
   ::umask(022);
   return Ok();
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the first process of a sandbox does, whatever holds it: start the agent, reap, and end with
-// the agent or with the supervisor.
+// The first process of a sandbox, in either tier: it starts the agent, reaps, and ends with the
+// agent or with the supervisor.
 #pragma once
 
 #include <sys/resource.h>
@@ -36,6 +36,9 @@ bool Expect(int socket, ControlKind kind);
 // No more than `value` of a resource, or than the process has already.
 Status SetLimit(decltype(RLIMIT_CORE) resource, rlim_t value);
 
+// To SandboxLimits::file_bytes, or to `bytes_max` where that is less; 0: only the former.
+Status LimitFileSize(const SandboxLimits& limits, int64_t bytes_max);
+
 class AgentProcess {
  public:
   // Borrows the plan.
@@ -43,7 +46,7 @@ class AgentProcess {
       : plan_(plan), resources_(std::move(resources)) {}
 
   // Tells the supervisor, with a descriptor or -1.
-  Status Hand(ControlKind kind, int fd);
+  Status SendFd(ControlKind kind, int fd);
   Status Send(std::string_view message, int fd = -1);
   void Report(const Error& error);
 

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the supervisor and the sandbox's first process say to each other: messages of base/wire.h
-// over a SOCK_SEQPACKET pair, each with its kind first. A closed socket means the other side is
-// gone.
+// Messages between the supervisor and the sandbox's first process (base/wire.h), over a
+// SOCK_SEQPACKET pair, each with its kind first. A closed socket means the other side is gone.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <utility>
+
+#include "base/sys.h"
+#include "base/wire.h"
+#include "sandbox/user_namespace.h"
 
 namespace sandbox {
 
@@ -24,7 +28,8 @@ enum class ControlKind : uint8_t {
   // one: what memory is measured with.
   kSockets,
   kSegments,
-  kUpper,    // With the workspace's upper directory.
+  kUpper,    // With the workspace's upper directory,
+  kLayers,   // and with the directory of all writable layers.
   kWatch,    // From the agent's process, just before execve: the watch over its connects, if any.
   kStarted,  // execve succeeded.
   kEnded,    // The agent's wait status.
@@ -32,5 +37,19 @@ enum class ControlKind : uint8_t {
 };
 
 inline constexpr size_t kControlBytesMax = 20'000;  // An Error's two texts, and some more.
+
+// The next message's values, and its descriptor if any. An Error where it is not of kind `wanted`:
+// its own, where it is of kFault.
+template <typename... T>
+Result<Fd> Await(int control, ControlKind wanted, Deadline deadline, T&... values) {
+  sys::Message message = TRY(sys::ReceiveMessage(control, kControlBytesMax, deadline));
+  ControlKind kind{};
+  if (wire::Read(message.bytes, kind, values...) && kind == wanted) return std::move(message.fd);
+  Error error;
+  if (wire::Read(message.bytes, kind, error) && kind == ControlKind::kFault) {
+    return ExplainFault(std::move(error));
+  }
+  return Error{Code::kIo, "the sandbox's first process ended while starting"};
+}
 
 }  // namespace sandbox

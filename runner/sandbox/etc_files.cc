@@ -3,11 +3,11 @@
 
 namespace sandbox {
 
-std::vector<std::pair<std::string, std::string>> EtcFiles(const SandboxRequest& request,
-                                                          uid_t inner_uid, gid_t inner_gid) {
+std::vector<std::pair<std::string, SharedText>> EtcFiles(const SandboxRequest& request,
+                                                         uid_t inner_uid, gid_t inner_gid) {
   std::string uid = std::to_string(inner_uid);
   std::string gid = std::to_string(inner_gid);
-  std::vector<std::pair<std::string, std::string>> files = {
+  std::vector<std::pair<std::string, SharedText>> files = {
       {"/etc/passwd", "root:x:0:0:root:/nonexistent:/usr/sbin/nologin\nsandbox:x:" + uid + ":" +
                           gid + ":agent:" + kHome +
                           ":/bin/bash\n"
@@ -19,8 +19,8 @@ std::vector<std::pair<std::string, std::string>> EtcFiles(const SandboxRequest& 
       {"/etc/resolv.conf",
        std::string("options timeout:1 attempts:1\nnameserver ") + kProxyAddress + "\n"},
       {kCaFile, request.ca_pem},
-      {kCaBundleFile, request.ca_bundle_pem + "\n" + request.ca_pem}};
-  if (!request.ca_java.empty()) files.emplace_back(kCaJavaFile, request.ca_java);
+      {kCaBundleFile, request.ca_bundle}};
+  if (!request.ca_java.get().empty()) files.emplace_back(kCaJavaFile, request.ca_java);
   return files;
 }
 

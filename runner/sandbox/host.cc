@@ -12,7 +12,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <functional>
+#include <memory>
 #include <sstream>
+#include <unordered_map>
 
 #include "base/mounts.h"
 #include "base/sys.h"
@@ -29,7 +32,7 @@ PathKind KindOf(const std::string& path) {
   return PathKind::kOther;
 }
 
-// Of nobody and without permissions when there is nothing.
+// Without an owner and permissions when there is nothing.
 struct stat Facts(const std::string& path) {
   struct stat facts {};
   if (::lstat(path.c_str(), &facts) != 0) {
@@ -136,6 +139,25 @@ std::vector<std::string> ScratchPlaces(const std::string& checkout) {
   return places;
 }
 
+std::string Link(const std::string& path) { return sys::ReadLink(path).value_or(""); }
+
+std::string Real(const std::string& path) {
+  Result<std::string> real = sys::RealPath(path);
+  return real.ok() ? std::move(real).value() : std::string();
+}
+
+// Remembers each answer: a plan asks for the same paths many times, and then sees one state of the
+// host.
+template <typename Answer>
+std::function<Answer(const std::string&)> Once(Answer (*ask)(const std::string&)) {
+  auto known = std::make_shared<std::unordered_map<std::string, Answer>>();
+  return [ask, known](const std::string& path) {
+    auto found = known->find(path);
+    if (found == known->end()) found = known->emplace(path, ask(path)).first;
+    return found->second;
+  };
+}
+
 }  // namespace
 
 HostView ReadHost(const std::string& checkout) {
@@ -149,13 +171,10 @@ HostView ReadHost(const std::string& checkout) {
     host.checkout_uid = st.st_uid;
     host.checkout_gid = st.st_gid;
   }
-  host.kind = KindOf;
-  host.link = [](const std::string& path) { return sys::ReadLink(path).value_or(""); };
+  host.kind = Once(KindOf);
+  host.link = Once(Link);
   host.list = List;
-  host.real = [](const std::string& path) {
-    Result<std::string> real = sys::RealPath(path);
-    return real.ok() ? std::move(real).value() : std::string();
-  };
+  host.real = Once(Real);
   host.head = Head;
   host.owner = [](const std::string& path) { return Facts(path).st_uid; };
   host.mode = [](const std::string& path) { return Facts(path).st_mode & 07777; };

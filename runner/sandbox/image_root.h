@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The layers of an image seen as the one tree that the sandbox will have for its root, while there
-// is no sandbox yet: who its user is, where its programs are. Read by the runner, so nothing in it
+// The layers of an image seen as the one tree that the sandbox will have for its root, before the
+// sandbox exists: who its user is, where its programs are. Read by the runner, so nothing in it
 // can lead outside of it, block, or be larger than said (CVE-2024-9676).
 #pragma once
 
@@ -21,7 +21,7 @@ class ImageRoot {
 
   // What stands at an absolute path, links followed inside the image.
   PathKind Kind(const std::string& path) const;
-  // A regular file that somebody may execute.
+  // A regular file that any user may execute.
   bool IsProgram(const std::string& path) const;
   // The whole of a regular file. kNotFound: there is none; kInvalid: it is something else, or
   // larger than `bytes_max`.

@@ -29,9 +29,10 @@ class Init {
   Status StartAgent();
 
  private:
-  Status Hand(ControlKind kind, int fd) { return agent_.Hand(kind, fd); }
+  Status SendFd(ControlKind kind, int fd) { return agent_.SendFd(kind, fd); }
   Status BecomeSandboxUser();
   Status OpenDoors();
+  Status PrepareNetworkNamespace();
   Status DropPrivileges();
   Result<Fd> Filter();  // The watch over connects, where there is one.
   Status Confine();     // In the agent's process.
@@ -41,7 +42,7 @@ class Init {
   AgentProcess& agent_;
 };
 
-// Ids before mounts: what is mounted belongs to whoever mounts it.
+// Ids before mounts: a mount belongs to the user that makes it.
 Status Init::BecomeSandboxUser() {
   // An ordinary user's own id is the sandbox's already. Root's is not mapped here, and what
   // geteuid() says of it (65534) may be the very id that is wanted.
@@ -61,8 +62,16 @@ Status Init::OpenDoors() {
   std::vector<Door::Kind> kinds;
   for (const Door& door : network.doors) kinds.push_back(door.kind);
   TRY(agent_.Send(wire::Write(ControlKind::kNetwork, kinds, network.waiver)));
-  for (const Door& door : network.doors) TRY(Hand(ControlKind::kDoor, door.socket.get()));
+  for (const Door& door : network.doors) TRY(SendFd(ControlKind::kDoor, door.socket.get()));
   return Ok();
+}
+
+Status Init::PrepareNetworkNamespace() {
+  TRY(OpenDoors());
+  Fd diagnostics = OpenSocketDiagnostics();
+  TRY(SendFd(ControlKind::kDiagnostics, diagnostics.get()));
+  Fd sockets = OpenSocketDiagnostics();
+  return SendFd(ControlKind::kSockets, sockets.get());
 }
 
 Status Init::Build() {
@@ -71,15 +80,13 @@ Status Init::Build() {
   if (::prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) return Errno("prctl(PR_SET_PDEATHSIG)");
   (void)::setsid();
   if (::sethostname("sandbox", 7) != 0) return Errno("sethostname");
-  TRY(OpenDoors());
-  Fd diagnostics = OpenSocketDiagnostics();
-  TRY(Hand(ControlKind::kDiagnostics, diagnostics.get()));
-  Fd sockets = OpenSocketDiagnostics();
-  TRY(Hand(ControlKind::kSockets, sockets.get()));
+  if (!resources_.renews) TRY(PrepareNetworkNamespace());
   Result<Fd> segments = sys::Open("/proc/sysvipc/shm", O_RDONLY);
-  TRY(Hand(ControlKind::kSegments, segments.ok() ? segments.value().get() : -1));
-  Fd upper = TRY(BuildTree(plan_, std::move(resources_.disk), std::move(resources_.opened)));
-  return Hand(ControlKind::kUpper, upper.get());
+  TRY(SendFd(ControlKind::kSegments, segments.ok() ? segments.value().get() : -1));
+  TreeLayers layers =
+      TRY(BuildTree(plan_, std::move(resources_.disk), std::move(resources_.opened)));
+  TRY(SendFd(ControlKind::kUpper, layers.workspace.get()));
+  return SendFd(ControlKind::kLayers, layers.all.get());
 }
 
 // Nothing of what follows needs a capability; nothing that is started can ever get one.
@@ -90,9 +97,7 @@ Status Init::DropPrivileges() {
 
 Status Init::Confine() {
   // Where nothing else bounds a file that was deleted and is still written to.
-  if (plan_.layers_on_disk) {
-    TRY(SetLimit(RLIMIT_FSIZE, static_cast<rlim_t>(plan_.limits.disk_bytes)));
-  }
+  TRY(LimitFileSize(plan_.limits, plan_.layers_on_disk ? plan_.limits.disk_bytes : 0));
   // Counted in this user namespace alone, the sandbox's first process with it. A cgroup, where
   // there is one, is met first: it counts what it refuses.
   if (plan_.limits.pids > 0) {
@@ -103,7 +108,7 @@ Status Init::Confine() {
   if (ruleset.valid()) TRY(sys::landlock::Restrict(ruleset.get()));
   // Landlock before seccomp: the filter forbids calls that opening the rules' paths may need.
   Fd watch = TRY(Filter());
-  return Hand(ControlKind::kWatch, watch.get());
+  return SendFd(ControlKind::kWatch, watch.get());
 }
 
 Result<Fd> Init::Filter() {
@@ -119,7 +124,7 @@ Status Init::StartAgent() {
   TRY(DropPrivileges());
   // The agent runs under the same id: it shall not look into this process.
   if (::prctl(PR_SET_DUMPABLE, 0) != 0) return Errno("prctl(PR_SET_DUMPABLE)");
-  return Hand(ControlKind::kStarted, -1);
+  return SendFd(ControlKind::kStarted, -1);
 }
 
 }  // namespace

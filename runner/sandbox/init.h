@@ -19,6 +19,7 @@ struct InitResources {
   std::vector<Fd> opened;  // Detached mounts, of each step whose source is not come by its path.
   std::vector<sock_filter> filter;          // With every connect(2) free,
   std::vector<sock_filter> watched_filter;  // and watched; empty where this kernel cannot.
+  bool renews = false;                      // The network namespace is there, with its doors.
 };
 
 // The whole life of the sandbox's pid 1: builds the sandbox from inside, starts the agent in it,

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "base/privileges.h"
+#include "base/process.h"
 #include "base/sys.h"
 #include "sandbox/landlock.h"
 #include "sandbox/limit/descendants.h"
@@ -51,7 +52,7 @@ Status LandlockInit::BecomeAgent() {
 }
 
 Status LandlockInit::Confine() {
-  TRY(SetLimit(RLIMIT_FSIZE, static_cast<rlim_t>(plan_.limits.disk_bytes)));
+  TRY(LimitFileSize(plan_.limits, plan_.limits.disk_bytes));
   // Counted for the user: that of a root's run has no other process.
   if (plan_.as_root && plan_.limits.pids > 0) {
     TRY(SetLimit(RLIMIT_NPROC, static_cast<rlim_t>(plan_.limits.pids)));
@@ -78,7 +79,7 @@ Status LandlockInit::Confine() {
     error.what = "seccomp user notification: " + error.what;
     return error;
   }
-  return agent_.Hand(ControlKind::kWatch, calls.value().get());
+  return agent_.SendFd(ControlKind::kWatch, calls.value().get());
 }
 
 Status LandlockInit::StartAgent() {
@@ -93,7 +94,7 @@ Status LandlockInit::StartAgent() {
   TRY(agent_.Start([this] { return Confine(); }));
   if (plan_.as_root) TRY(sys::DropCapabilities(1U << CAP_SETUID | 1U << CAP_KILL));
   if (::prctl(PR_SET_DUMPABLE, 0) != 0) return Errno("prctl(PR_SET_DUMPABLE)");
-  return agent_.Hand(ControlKind::kStarted, -1);
+  return agent_.SendFd(ControlKind::kStarted, -1);
 }
 
 // kill(-1) is one step for the kernel: nothing is forked in between. It reaches all that this

@@ -110,7 +110,7 @@ constexpr auto kHomeSecrets = std::to_array<std::string_view>({
     ".mysql_history",
 });
 
-// Relative to where somebody installed programs: what npm, pip and shells read there.
+// Relative to where programs are installed: what npm, pip and shells read there.
 constexpr auto kInstallationSecrets = std::to_array<std::string_view>({
     "etc/npmrc",
     ".npmrc",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What on a host is a credential: places that stay hidden even where a policy opens the directory
+// Places with credentials on a host, which stay hidden even if a policy exposes the directory
 // around them.
 #pragma once
 

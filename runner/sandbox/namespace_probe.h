@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What of the `namespaces` tier this process can have, tried step by step: for a host on which a
-// whole sandbox could not be started.
+// Which parts of tier `namespaces` this host allows, tried step by step, if a whole sandbox could
+// not be started.
 #pragma once
 
 #include <string>

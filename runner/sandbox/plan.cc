@@ -62,6 +62,7 @@ class Tree {
  private:
   void PlanIds();
   void PlanBase();
+  void PlanHome();
   void PlanImage();
   Status PlanImagePaths();
   void PlanEtc();
@@ -88,7 +89,7 @@ class Tree {
 };
 
 void Tree::PlanIds() {
-  // The policy's word goes before the image's. Nobody is root.
+  // The policy takes precedence over the image. No agent is root.
   if (request_.image && request_.image->uid != 0) plan_.inner_uid = request_.image->uid;
   if (request_.image && request_.image->gid != 0) plan_.inner_gid = request_.image->gid;
   if (request_.policy.process.run_as_user && *request_.policy.process.run_as_user != "sandbox") {
@@ -102,7 +103,8 @@ void Tree::PlanIds() {
   plan_.host_gid = host_.gid;
   bool layer = host_.checkout_uid == host_.uid && host_.checkout_gid == host_.gid;
   if (host_.root) {
-    // As root the agent still is nobody in particular: the checkout's owner, or an unused id.
+    // If the runner is root, the agent still has an ordinary id: the checkout's owner, or an unused
+    // one.
     bool roots = host_.checkout_uid == 0;
     plan_.idmap_checkout = layer;
     plan_.host_uid = roots ? kUnprivilegedUid : host_.checkout_uid;
@@ -123,10 +125,24 @@ void Tree::PlanBase() {
   Add({.kind = Kind::kProc, .target = "/proc"});
   Add({.kind = Kind::kScratch, .target = "/tmp", .scratch = "tmp", .mode = 01777});
   Add({.kind = Kind::kScratch, .target = kHome, .scratch = "home", .mode = 0755});
+  PlanHome();
   Add({.kind = Kind::kSymlink, .target = "/var/run", .source = "/run"});
   tree_.Keep("/var/run");
   tree_.MakeDirectory("/var/tmp");
   Add({.kind = Kind::kScratch, .target = "/var/tmp", .scratch = "var-tmp", .mode = 01777});
+}
+
+void Tree::PlanHome() {
+  for (const WorkspaceFile& file : request_.home_files) {
+    for (size_t slash = file.path.find('/'); slash != std::string::npos;
+         slash = file.path.find('/', slash + 1)) {
+      tree_.MakeDirectory(std::string(kHome) + "/" + file.path.substr(0, slash));
+    }
+    Add({.kind = Kind::kFile,
+         .target = std::string(kHome) + "/" + file.path,
+         .content = file.content,
+         .mode = 0644});
+  }
 }
 
 void Tree::PlanDevices() {
@@ -151,7 +167,7 @@ void Tree::PlanDevices() {
 // bind single files into it (hosts, resolv.conf), and what has mounts in it cannot be a layer.
 void Tree::PlanEtc() {
   bool layered = tree_.MountBeneath("/etc").empty();
-  auto file = [&](const std::string& name, std::string content) {
+  auto file = [&](const std::string& name, SharedText content) {
     tree_.Keep(name);
     Add({.kind = layered ? Kind::kUpperFile : Kind::kFile,
          .target = name,
@@ -164,17 +180,16 @@ void Tree::PlanEtc() {
     file(name, std::move(content));
   }
   // The system bundle too: programs that know no variable trust what stands there.
-  std::string bundle = request_.ca_bundle_pem + "\n" + request_.ca_pem;
   bool has_bundle = host_.kind(kSystemBundle) == PathKind::kFile;
   if (layered) {
-    if (has_bundle) file(kSystemBundle, std::move(bundle));
+    if (has_bundle) file(kSystemBundle, request_.ca_bundle);
     Add({.kind = Kind::kOverlay, .target = "/etc", .source = "/etc", .scratch = "etc"});
     Add({.kind = Kind::kReadOnly, .target = "/etc"});
     tree_.NoteShown("/etc");
   } else {
     tree_.Show("/etc", {});
     if (has_bundle) {
-      Add({.kind = Kind::kOverFile, .target = kSystemBundle, .content = std::move(bundle)});
+      Add({.kind = Kind::kOverFile, .target = kSystemBundle, .content = request_.ca_bundle});
     }
   }
 }
@@ -339,10 +354,7 @@ void Tree::PlanImage() {
   }
   for (const char* bundle : kImageBundles) {
     if (request_.image->kind(bundle) != PathKind::kFile) continue;
-    Add({.kind = Kind::kFile,
-         .target = bundle,
-         .content = request_.ca_bundle_pem + "\n" + request_.ca_pem,
-         .mode = 0644});
+    Add({.kind = Kind::kFile, .target = bundle, .content = request_.ca_bundle, .mode = 0644});
   }
   Add({.kind = Kind::kScratch, .target = "/dev", .scratch = "dev"});
   PlanDevices();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Everything the sandbox will do, decided before anything is started. A plan is a value: it can be
 // printed (`--plan-only`), tested without a kernel, and carried out by sandbox/sandbox.h without
-// deciding more.
+// further decisions.
 #pragma once
 
 #include <sys/types.h>
@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "base/shared_text.h"
 #include "policy/model/policy.h"
 #include "sandbox/host.h"
 #include "sandbox/limit/limits.h"
@@ -54,9 +55,9 @@ struct MountStep {
     kLayer,      // source: a layer of the image, the uppermost first
     kImage,      // the layers, laid over each other, are the root from here on; first step but them
     kDirectory,  // target, mode
-    kFile,       // target, content, mode: a small file of ours
-    kUpperFile,  // target, content: a file of ours laid over the overlay scratch/<scratch>
-    kOverFile,   // target, content: a file of ours bound over the host's at target
+    kFile,       // target, content, mode: a small file with this content
+    kUpperFile,  // target, content: such a file laid over the overlay scratch/<scratch>
+    kOverFile,   // target, content: such a file bound over the host's at target
     kSymlink,    // target -> source
     kBind,       // source -> target: a regular file, read-only
     kShown,      // source -> target: a directory, read-only, without what its sockets lead to
@@ -81,7 +82,7 @@ struct MountStep {
   std::string target;
   std::string source = {};
   std::string scratch = {};
-  std::string content = {};
+  SharedText content = {};
   mode_t mode = 0755;
   bool is_directory = true;  // kMask: what stands there.
   Source from = Source::kPath;
@@ -92,7 +93,8 @@ struct MountStep {
 // otherwise.
 struct WorkspaceFile {
   std::string path;
-  std::string content;
+  SharedText content;
+  bool gone = false;  // In the checkout only: nothing is there.
 };
 
 struct LandlockRule {
@@ -105,7 +107,7 @@ struct LandlockRule {
 struct ImageRequest {
   std::vector<std::string> layers;  // Unpacked ones on the host, the uppermost first.
   uid_t owner = 0;                  // Whose their files are on the host, when the runner is root.
-  uid_t uid = 0;                    // Who the agent is; 0: nobody in particular.
+  uid_t uid = 0;                    // The agent's ids; 0: an unused one.
   gid_t gid = 0;
   // What stands at an absolute path of the image in the end, links followed inside it.
   std::function<PathKind(const std::string&)> kind;
@@ -121,18 +123,19 @@ struct SandboxRequest {
   std::vector<std::string> argv;
   std::vector<std::pair<std::string, std::string>> env;
   std::vector<std::string> extra_read_only;  // Where the agent and other programs are installed.
-  std::vector<std::string> notes;            // What of them is left out and why.
+  std::vector<std::string> notes;            // Which of them are left out, and why.
   std::vector<std::string> host_secrets;     // Paths on the host that must never be seen.
   std::vector<WorkspaceFile> workspace_files;
+  std::vector<WorkspaceFile> home_files;  // Below the agent's home, which is otherwise empty.
   // Host directories outside the checkout that hold its git repository, shown read-only, and files
-  // of ours in them (absolute paths) in place of the host's.
+  // (absolute paths) that take the place of the host's there.
   std::vector<std::string> repository_directories;
   std::vector<WorkspaceFile> repository_files;
   std::vector<std::string>
-      shown_empty;            // Directories in the checkout that are not the agent's to see.
-  std::string ca_pem;         // The gateway's certificate authority, PEM.
-  std::string ca_bundle_pem;  // The host's trusted authorities, PEM.
-  std::string ca_java;        // Both, as a Java key store; empty: none is shown.
+      shown_empty;       // Directories in the checkout that are not the agent's to see.
+  std::string ca_pem;    // The gateway's certificate authority, PEM.
+  SharedText ca_bundle;  // The host's trusted authorities and that one, PEM.
+  SharedText ca_java;    // The same as a Java key store; empty: none is shown.
   SandboxLimits limits;
 };
 
@@ -167,7 +170,8 @@ struct SandboxPlan {
 
   // Of tier landlock.
   std::string scratch;
-  std::vector<WorkspaceFile> scratch_files;  // Files of ours there; by absolute paths.
+  std::vector<WorkspaceFile> scratch_files;  // Our files there; by absolute paths.
+  std::vector<WorkspaceFile> home_files;     // Below the agent's home there.
   bool copies_checkout = true;               // Otherwise the agent gets an empty directory.
   std::vector<std::string> not_copied;       // In the checkout; absolute.
   bool pinned = false;                       // Its processors are its limit (Start decides).

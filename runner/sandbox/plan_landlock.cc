@@ -138,13 +138,14 @@ void HostRules::PlanSystem() {
   Places places = PlacesIn(request_.scratch);
   Allow(places.home, true);
   Allow(places.temporary, true);
-  auto file = [&](const std::string& path, std::string content) {
+  auto file = [&](const std::string& path, SharedText content) {
     plan_.scratch_files.push_back({path, std::move(content)});
     Allow(path, false);
   };
   file(places.ca_file, request_.ca_pem);
-  file(places.ca_bundle, request_.ca_bundle_pem + "\n" + request_.ca_pem);
-  if (!request_.ca_java.empty()) file(places.ca_java, request_.ca_java);
+  file(places.ca_bundle, request_.ca_bundle);
+  if (!request_.ca_java.get().empty()) file(places.ca_java, request_.ca_java);
+  plan_.home_files = request_.home_files;
 }
 
 Status HostRules::PlanWorkspace() {

@@ -85,7 +85,7 @@ SandboxRequest Request() {
   request.argv = {"true"};
   request.policy.filesystem.include_workdir = true;
   request.ca_pem = "ours";
-  request.ca_bundle_pem = "theirs";
+  request.ca_bundle = "theirs\nours";
   return request;
 }
 
@@ -150,6 +150,24 @@ TEST_CASE("A plan leaves homes, sockets and unnamed directories of the host out"
     INFO(path);
     CHECK_FALSE(Shows(plan, path));
   }
+}
+
+TEST_CASE(
+    "Files for the agent's program lie in its home, under their directories, and can change") {
+  SandboxRequest request = Request();
+  request.home_files = {{".tool/rc", "a"}, {".tool/deep/er", "b"}};
+  SandboxPlan plan = Plan(request, FakeHost());
+  const MountStep* file = Find(plan, Kind::kFile, "/sandbox/.tool/deep/er");
+  REQUIRE(file != nullptr);
+  CHECK(file->content == "b");
+  CHECK(Find(plan, Kind::kFile, "/sandbox/.tool/rc") != nullptr);
+  const size_t home = Place(plan, Kind::kScratch, "/sandbox");
+  const size_t directory = Place(plan, Kind::kDirectory, "/sandbox/.tool");
+  CHECK(home < directory);
+  CHECK(directory < Place(plan, Kind::kDirectory, "/sandbox/.tool/deep"));
+  CHECK(Place(plan, Kind::kDirectory, "/sandbox/.tool/deep") <
+        Place(plan, Kind::kFile, "/sandbox/.tool/deep/er"));
+  CHECK(Find(plan, Kind::kReadOnly, "/sandbox") == nullptr);
 }
 
 TEST_CASE("A policy path becomes a mount and a Landlock rule") {
@@ -261,7 +279,7 @@ TEST_CASE("/etc is one layer, and entry by entry where something is mounted in i
   CHECK(Find(plan, Kind::kSymlink, "/etc/localtime") != nullptr);
   // Ours stands where the container's would be, and the mask still lies over the host's secret.
   REQUIRE(Find(plan, Kind::kFile, "/etc/hosts") != nullptr);
-  CHECK(Find(plan, Kind::kFile, "/etc/hosts")->content.starts_with("127.0.0.1"));
+  CHECK(Find(plan, Kind::kFile, "/etc/hosts")->content.get().starts_with("127.0.0.1"));
   CHECK(Find(plan, Kind::kBind, "/etc/hosts") == nullptr);
   CHECK(Place(plan, Kind::kMask, "/etc/shadow") > Place(plan, Kind::kBind, "/etc/shadow"));
 }
@@ -464,7 +482,8 @@ TEST_CASE("In an image nothing of the host's is mounted but devices and the chec
   CHECK(plan.mounts.back().target == "/");
   // Ours over the bundle that the image has, and over none that it has not.
   REQUIRE(Find(plan, Kind::kFile, "/etc/ssl/cert.pem") != nullptr);
-  CHECK(Find(plan, Kind::kFile, "/etc/ssl/cert.pem")->content.find("ours") != std::string::npos);
+  CHECK(Find(plan, Kind::kFile, "/etc/ssl/cert.pem")->content.get().find("ours") !=
+        std::string::npos);
   CHECK(Find(plan, Kind::kFile, "/etc/ssl/certs/ca-certificates.crt") == nullptr);
   CHECK(Place(plan, Kind::kReadOnly, "/dev") > Place(plan, Kind::kDevice, "/dev/null"));
   CHECK(HasRule(plan, "/bin", false));  // Not under /usr there.
@@ -505,7 +524,7 @@ TEST_CASE("Root hands an image's layers to whoever the agent is on the host") {
   CHECK(Plan(request, host).mounts[0].from == MountStep::Source::kPath);
   host.root = true;
   host.uid = host.gid = 0;
-  SandboxPlan mapped = Plan(request, host);  // The checkout belongs to somebody.
+  SandboxPlan mapped = Plan(request, host);  // The checkout belongs to another user.
   CHECK(mapped.mounts[0].from == MountStep::Source::kMapped);
   CHECK(mapped.mounts[0].owner == 1'879'048'192);
   host.checkout_uid = host.checkout_gid = 0;

@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <map>
 #include <utility>
 
@@ -24,6 +25,7 @@
 #include "sandbox/init.h"
 #include "sandbox/limit/descendants.h"
 #include "sandbox/limit/usage.h"
+#include "sandbox/renewal.h"
 #include "sandbox/seccomp.h"
 #include "sandbox/tree_copy.h"
 #include "sandbox/user_namespace.h"
@@ -33,9 +35,6 @@ namespace {
 
 constexpr uint64_t kNamespaces = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET |
                                  CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP;
-// Building takes milliseconds; a host that needs longer than this is not going to finish.
-constexpr std::chrono::milliseconds kBuildTimeout{20'000};
-
 struct Child {
   pid_t pid = -1;
   Fd pidfd;
@@ -115,69 +114,12 @@ Result<Fd> OpenSource(const MountStep& step, const SandboxPlan& plan, std::map<u
   return tree;
 }
 
-// The next message's values, and its descriptor if any. An Error where it is not of kind `wanted`:
-// its own, where it is of kFault.
-template <typename... T>
-Result<Fd> Await(int control, ControlKind wanted, Deadline deadline, T&... values) {
-  sys::Message message = TRY(sys::ReceiveMessage(control, kControlBytesMax, deadline));
-  ControlKind kind{};
-  if (wire::Read(message.bytes, kind, values...) && kind == wanted) return std::move(message.fd);
-  Error error;
-  if (wire::Read(message.bytes, kind, error) && kind == ControlKind::kFault) {
-    return ExplainFault(std::move(error));
-  }
-  return Error{Code::kIo, "the sandbox's first process ended while starting"};
-}
-
-std::vector<Control> Controls(const Cgroup& cgroup, const SandboxPlan& plan,
-                              const std::string& scratch, const std::string& waiver) {
-  std::vector<Control> controls;
-  auto add = [&](std::string name, std::string state, std::string note) {
-    controls.push_back({std::move(name), std::move(state), std::move(note)});
-  };
-  add("namespaces", "enforced", "user, mount, pid, net, ipc, uts, cgroup");
-  add("root file system", "enforced",
-      "only what the policy lists, read-only; credentials are hidden");
-  add("network", "enforced", "loopback only; the gateway is the only way out");
-  if (waiver.empty()) {
-    add("capture", "enforced", "connections that bypass the proxy are captured and judged too");
-  } else {
-    add("capture", "emulated",
-        "only on the policy's ports; other connections fail and are not recorded: " + waiver);
-  }
-  add("capabilities", "enforced", "none, and no_new_privs");
-  add("seccomp", "enforced", "system-call filter");
-  int abi = sys::landlock::Abi();
-  add("landlock", abi > 0 ? "enforced" : "unavailable",
-      abi > 0 ? "ABI " + std::to_string(abi) : "this kernel does not support Landlock");
-  if (scratch.empty()) {
-    add("disk", "enforced", "size of the writable layers");
-  } else {
-    add("disk", "emulated", "the size of the writable layers, in " + scratch + ", is polled");
-  }
-  std::string why = cgroup.why_not().empty() ? "no such controller" : cgroup.why_not();
-  auto limited = [&](const char* controller, bool asked, const std::string& instead) {
-    if (!asked) return;
-    bool kernel = cgroup.enforces(controller);
-    add(controller, kernel ? "enforced" : "emulated", kernel ? "cgroup" : why + "; " + instead);
-  };
-  limited("memory", plan.limits.memory_bytes > 0,
-          "the memory of processes, files and sockets is polled; pipes, System V messages and "
-          "semaphores, and kernel caches are not counted");
-  limited("cpu", plan.limits.cpus > 0, "the run is pinned to whole CPUs");
-  if (cgroup.enforces("pids")) {
-    add("pids", "enforced", "cgroup");
-  } else {
-    add("pids", "enforced", "RLIMIT_NPROC in the sandbox's user namespace");
-  }
-  return controls;
-}
+}  // namespace
 
 bool Pins(const Cgroup& cgroup, const SandboxLimits& limits) {
   return limits.cpus > 0 && !cgroup.enforces("cpu");
 }
 
-// Without a cpu controller: as many processors as asked for, rounded up.
 void PinProcessors(pid_t pid, double cpus) {
   cpu_set_t allowed;
   if (::sched_getaffinity(0, sizeof allowed, &allowed) != 0) return;
@@ -191,8 +133,6 @@ void PinProcessors(pid_t pid, double cpus) {
   }
   (void)::sched_setaffinity(pid, sizeof chosen, &chosen);
 }
-
-}  // namespace
 
 // Why not every connection is captured, or nothing.
 Result<std::string> Sandbox::AwaitDoors(Deadline deadline) {
@@ -239,7 +179,7 @@ Status Sandbox::CopyCheckout(const std::string& why, SandboxPlan* plan) {
   if (plan->as_root) owner = Owner{plan->host_uid, plan->host_gid};
   CopyLimits limits{plan->limits.disk_bytes,
                     static_cast<int64_t>(InodesOf(plan->limits.disk_bytes))};
-  Result<CopySum> copied = CopyTree(from.get(), to.get(), limits, owner);
+  Result<CopySum> copied = CopyTree(from.get(), to.get(), limits, owner, LogCopying());
   if (!copied.ok()) {
     Error error = std::move(copied).error();
     error.what = "copying the checkout (" + why + "): " + error.what;
@@ -334,11 +274,16 @@ Result<Sandbox> Sandbox::StartInNamespaces(SandboxPlan plan, Fd input, Cgroup cg
   sandbox.sockets_ = SocketMeter(std::move(sockets));
   sandbox.segments_ = TRY(await(ControlKind::kSegments));
   sandbox.upper_ = TRY(await(ControlKind::kUpper));
+  sandbox.layers_ = TRY(await(ControlKind::kLayers));
   sandbox.processes_ = TRY(OpenProcesses(child.pid));
+  sandbox.user_ = TRY(OpenNamespace(child.pid, "user"));
+  sandbox.network_ = TRY(OpenNamespace(child.pid, "net"));
+  sandbox.mounts_ = TRY(OpenNamespace(child.pid, "mnt"));
   std::string scratch = plan.layers_on_disk ? sandbox.scratch_->path() : "";
-  for (Control& control : Controls(sandbox.cgroup_, plan, scratch, waiver)) {
+  for (Control& control : ListControls(sandbox.cgroup_, plan, scratch, waiver)) {
     sandbox.controls_.push_back(std::move(control));
   }
+  sandbox.plan_ = std::make_unique<SandboxPlan>(std::move(plan));
   return sandbox;
 }
 
@@ -347,6 +292,7 @@ Sandbox::Sandbox(Sandbox&& other) noexcept
       limits_(other.limits_),
       scratch_(std::move(other.scratch_)),
       disk_(std::move(other.disk_)),
+      disk_peak_bytes_(other.disk_peak_bytes_),
       broker_(std::move(other.broker_)),
       ids_(other.ids_),
       helper_(other.helper_),
@@ -361,6 +307,11 @@ Sandbox::Sandbox(Sandbox&& other) noexcept
       diagnostics_(std::move(other.diagnostics_)),
       connects_(std::move(other.connects_)),
       upper_(std::move(other.upper_)),
+      layers_(std::move(other.layers_)),
+      plan_(std::move(other.plan_)),
+      user_(std::move(other.user_)),
+      network_(std::move(other.network_)),
+      mounts_(std::move(other.mounts_)),
       output_(std::move(other.output_)),
       error_(std::move(other.error_)),
       controls_(std::move(other.controls_)) {}
@@ -386,7 +337,7 @@ Status Sandbox::Go() {
   // A quick agent can reach the limit of memory before the first process has said that it started,
   // and the kernel may choose that process to end. Then there is no end to take, and a reached
   // limit.
-  bool reached = cgroup_.OutOfMemoryKills().value_or(0) > 0;
+  bool reached = cgroup_.OutOfMemoryKills().value_or(0) > forgiven_kills_;
   if (!started.ok() && !reached) return std::move(started).error();
   return Ok();
 }
@@ -417,17 +368,32 @@ int64_t Sandbox::MemoryBytes(const ProcessUsage& used, const DiskUsage& disk) {
   return known + SharedBytes();
 }
 
-std::optional<Limit> Sandbox::ReachedLimit(int64_t more_bytes) {
-  if (cgroup_.OutOfMemoryKills().value_or(0) > 0) return Limit::kMemory;
+std::optional<std::chrono::nanoseconds> Sandbox::ProcessorTime(const Adopted& adopted) {
+  if (limits_.cpu_s == 0) return std::nullopt;
+  std::optional<std::chrono::nanoseconds> counted = cgroup_.ProcessorTime();
+  std::chrono::nanoseconds used = processor_time_;
+  if (counted) {
+    used = *counted - adopted.processor_time;
+  } else if (init_pid_ >= 0) {
+    used = MeasureProcessorTime(processes_.get(), Members());
+  }
+  processor_time_ = std::max(processor_time_, used);
+  return processor_time_;
+}
+
+std::optional<Limit> Sandbox::ReachedLimit(const Adopted& adopted) {
+  if (cgroup_.OutOfMemoryKills().value_or(0) > forgiven_kills_) return Limit::kMemory;
   if (cgroup_.RefusedForks().value_or(0) > 0) return Limit::kPids;
   DiskUsage disk = Disk();
   if (disk.full) return Limit::kDisk;
+  std::optional<std::chrono::nanoseconds> time = ProcessorTime(adopted);
+  if (time && *time > std::chrono::seconds(limits_.cpu_s)) return Limit::kProcessorTime;
   bool watch_memory = limits_.memory_bytes > 0 && !cgroup_.enforces("memory");
   bool watch_pids = limits_.pids > 0 && !cgroup_.enforces("pids");
   bool alive = init_pid_ >= 0;
   if (!alive || (!watch_memory && !watch_pids)) return std::nullopt;
   ProcessUsage used = Measure();
-  bool over = watch_memory && MemoryBytes(used, disk) + more_bytes > limits_.memory_bytes;
+  bool over = watch_memory && MemoryBytes(used, disk) + adopted.memory_bytes > limits_.memory_bytes;
   // Processes are read one after another. While they map what others have, a page counts as a whole
   // here and as a half there: with shared memory, a second look has to see it too.
   bool seen_before = std::exchange(seen_over_memory_, over);
@@ -440,8 +406,15 @@ std::optional<Limit> Sandbox::ReachedLimit(int64_t more_bytes) {
 
 DiskUsage Sandbox::Disk() {
   ActAsAgent agent(ids_);
-  return disk_.valid() ? disk_.Measure(init_pid_ >= 0 ? processes_.get() : -1)
-                       : MeasureDisk(upper_.get());
+  DiskUsage usage = disk_.valid() ? disk_.Measure(init_pid_ >= 0 ? processes_.get() : -1)
+                                  : MeasureDisk(upper_.get());
+  disk_peak_bytes_ = std::max(disk_peak_bytes_, usage.bytes);
+  return usage;
+}
+
+int64_t Sandbox::DiskPeakBytes() {
+  (void)Disk();
+  return disk_peak_bytes_;
 }
 
 // Of the sandbox's own /proc, all processes; of the host's, those that the agent started.
@@ -458,8 +431,8 @@ int64_t Sandbox::SharedBytes() const {
 }
 
 Result<Fd> Sandbox::OpenRoot() const {
-  std::string root = broker_ ? "/" : "/proc/" + std::to_string(init_pid_) + "/root";
-  return sys::Open(root, O_PATH | O_DIRECTORY).Context("looking into the sandbox");
+  if (broker_) return sys::Open("/", O_PATH | O_DIRECTORY).Context("looking into the sandbox");
+  return OpenRootOf(init_pid_);
 }
 
 }  // namespace sandbox

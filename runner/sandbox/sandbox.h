@@ -3,7 +3,9 @@
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -30,6 +32,14 @@ struct Control {
   std::string note;   // What it rests on, or why it is not enforced.
 };
 
+// Those of tier namespaces. `scratch`: the directory on disk of the writable layers, or empty;
+// `waiver`: why not every connection is captured, or empty.
+std::vector<Control> ListControls(const Cgroup& cgroup, const SandboxPlan& plan,
+                                  const std::string& scratch, const std::string& waiver);
+// Those of AgentProcess, the same in every tier.
+void AddProcessLimits(const Cgroup& cgroup, const SandboxLimits& limits,
+                      std::vector<Control>* controls);
+
 // What was there before the sandbox.
 struct Surroundings {
   // A process of the host's that works for the sandbox: it is never the agent's to signal.
@@ -38,7 +48,38 @@ struct Surroundings {
   std::optional<Cgroup> cgroup = {};             // Of the plan's limits; none: made here.
 };
 
-enum class Limit { kMemory, kDisk, kPids };
+// What is built to take the place of a sandbox's files and processes.
+struct Renewal {
+  Renewal() = default;
+  Renewal(Renewal&& other) noexcept;
+  Renewal& operator=(Renewal&&) = delete;
+  ~Renewal();  // Kills and reaps what was not put in place.
+
+  pid_t init_pid = -1;
+  Fd pidfd;
+  Fd control;
+  Fd output;
+  Fd error;
+  Fd upper;
+  Fd layers;
+  Fd processes;
+  Fd segments;
+  Fd mounts;
+};
+
+// Where a process of the supervisor's has to go to work with the agent's rights. Borrowed from the
+// sandbox, or from a Renewal beside it.
+struct Inside {
+  const SandboxPlan* plan = nullptr;
+  int user = -1;  // Namespaces; -1 in tier landlock.
+  int mounts = -1;
+  int layers = -1;  // The directory of the writable layers; -1 in tier landlock.
+
+  // It has a tree, and processes, of its own.
+  bool has_processes() const { return user >= 0; }
+};
+
+enum class Limit { kMemory, kDisk, kPids, kProcessorTime };
 
 // A running sandbox: its first process and what came out of it. Destroying it kills and reaps all.
 class Sandbox {
@@ -87,6 +128,20 @@ class Sandbox {
   // of change (ctime) on that disk.
   const std::optional<timespec>& copied() const { return copied_; }
 
+  // Whether Renew() can be had: not in tier landlock, nor with layers on a disk.
+  bool renewable() const;
+  // Builds a second tree of files, as this sandbox's was in the beginning, with a first process of
+  // its own, in the same user and network namespaces and under the same limits. `input` is what its
+  // agent reads. Nothing of the sandbox changes before Replace().
+  Result<Renewal> Renew(Fd input);
+  // Kills what there is and starts the agent in what was built.
+  Status Replace(Renewal renewal);
+
+  Inside inside() const;
+  Inside InsideOf(const Renewal& renewal) const;
+  // Every process but its first one as its own /proc numbers it; nothing in tier landlock.
+  std::optional<std::vector<pid_t>> InnerProcesses() const;
+
   // For looking into its processes.
   const AgentIds& ids() const { return ids_; }
   // The agent's root directory, as the supervisor reaches it.
@@ -102,10 +157,19 @@ class Sandbox {
   // The limit that something inside has reached, or nothing: measured from outside, so it does not
   // matter whether the agent noticed. Once a limit of a cgroup was reached it stays so; the others
   // are seen while they last, and the disk after Kill() too.
-  // `more_bytes` of memory count as the sandbox's too where no cgroup counts.
-  std::optional<Limit> ReachedLimit(int64_t more_bytes = 0);
-  // Bytes used on the writable layers.
-  int64_t ScratchBytes() { return Disk().bytes; }
+  // `adopted`: of a process that works for the sandbox (Adopt). Its memory counts as the sandbox's
+  // where no cgroup counts; its processor time does not, where one does.
+  struct Adopted {
+    int64_t memory_bytes = 0;
+    std::chrono::nanoseconds processor_time{0};
+  };
+  std::optional<Limit> ReachedLimit(const Adopted& adopted);
+  // What reached the limit of memory has been ended: it counts as reached when that happens again.
+  void ForgiveMemory() { forgiven_kills_ = cgroup_.OutOfMemoryKills().value_or(0); }
+  // Of its processes so far; nothing unless SandboxLimits::cpu_s asks for it to be counted.
+  std::optional<std::chrono::nanoseconds> ProcessorTime(const Adopted& adopted);
+  // The most that was seen on the writable layers; after Kill() too.
+  int64_t DiskPeakBytes();
 
  private:
   Sandbox(Cgroup cgroup, const SandboxLimits& limits)
@@ -124,7 +188,7 @@ class Sandbox {
   Result<DiskLayers> MakeDiskLayers(const SandboxPlan& plan);
   Status CopyCheckout(const std::string& why, SandboxPlan* plan);
   Result<std::vector<Fd>> OpenSources(SandboxPlan* plan);
-  // What the writable layers hold.
+  // What the writable layers hold now.
   DiskUsage Disk();
   int64_t MemoryBytes(const ProcessUsage& used, const DiskUsage& disk);
 
@@ -133,6 +197,7 @@ class Sandbox {
   std::optional<ScratchDirectory> scratch_;
   DiskWatch disk_;
   bool seen_over_memory_ = false;  // By the last look, where no cgroup counts.
+  int64_t disk_peak_bytes_ = 0;
   // Tier landlock: what the broker is to know, until Go().
   std::optional<BrokerSetup> broker_;
   AgentIds ids_;
@@ -141,6 +206,8 @@ class Sandbox {
   Fd processes_;         // The sandbox's own /proc, or that of all processes,
   SocketMeter sockets_;  // and what else usage.h measures.
   Fd segments_;
+  std::chrono::nanoseconds processor_time_{0};  // The most that was measured.
+  int64_t forgiven_kills_ = 0;
   pid_t init_pid_ = -1;
   Fd pidfd_;
   Fd control_;
@@ -148,6 +215,11 @@ class Sandbox {
   Fd diagnostics_;
   ConnectWatch connects_;
   Fd upper_;
+  Fd layers_;  // Of which upper_ is one.
+  std::unique_ptr<SandboxPlan> plan_;
+  Fd user_;  // Its namespaces; not in tier landlock.
+  Fd network_;
+  Fd mounts_;
   Fd output_;
   Fd error_;
   std::vector<Control> controls_;

@@ -246,7 +246,7 @@ void AddRules(Rules& rules, bool brokered) {
   rules.DenyWhere(SCMP_SYS(sendto), fast_open(3), EOPNOTSUPP);
   rules.DenyWhere(SCMP_SYS(sendmsg), fast_open(2), EOPNOTSUPP);
   rules.DenyWhere(SCMP_SYS(sendmmsg), fast_open(3), EOPNOTSUPP);
-  // Pushing keystrokes into a terminal that somebody else reads.
+  // Pushing keystrokes into a terminal that another program reads.
   constexpr int kTiocsti = 0x5412;
   constexpr int kTioclinux = 0x541C;
   for (int request : {kTiocsti, kTioclinux}) {

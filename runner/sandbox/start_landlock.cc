@@ -54,11 +54,49 @@ Result<std::pair<Fd, uint16_t>> Listen() {
   return std::pair(std::move(made), static_cast<uint16_t>(ntohs(address.sin_port)));
 }
 
+// One file for the agent in the copy `top`, or its absence. Whatever stands in between, it stays
+// there.
+Status PutIntoCopy(const WorkspaceFile& file, int top, const std::optional<Owner>& owner) {
+  size_t slash = file.path.rfind('/');
+  std::string leaf = file.path.substr(slash == std::string::npos ? 0 : slash + 1);
+  Fd above = TRY(sys::OpenAt(top, ".", O_RDONLY | O_DIRECTORY));
+  for (size_t from = 0; slash != std::string::npos && from < slash;) {
+    size_t end = file.path.find('/', from);
+    std::string name = file.path.substr(from, end - from);
+    if (!file.gone && ::mkdirat(above.get(), name.c_str(), 0755) != 0 && errno != EEXIST) {
+      return Errno("mkdir " + file.path);
+    }
+    Result<Fd> next = sys::OpenAt(above.get(), name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+    if (!next.ok() && file.gone) return Ok();
+    above = TRY(std::move(next));
+    from = end + 1;
+  }
+  bool removed = ::unlinkat(above.get(), leaf.c_str(), 0) == 0 || errno == ENOENT;
+  if (file.gone) return removed ? Ok() : Status(Errno("hiding " + file.path));
+  Fd made = TRY(sys::OpenAt(above.get(), leaf, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0644));
+  TRY(sys::WriteAll(made.get(), file.content.get()));
+  if (owner && ::fchown(made.get(), owner->uid, owner->gid) != 0) return Errno("fchown");
+  return Ok();
+}
+
 Status GiveTo(const std::string& path, const SandboxPlan& plan) {
   if (plan.as_root && ::lchown(path.c_str(), plan.host_uid, plan.host_gid) != 0) {
     return Errno("chown " + path);
   }
   return Ok();
+}
+
+// With the directories above it the agent's own: its program keeps more there.
+Status WriteInHome(const std::string& home, const WorkspaceFile& file, const SandboxPlan& plan) {
+  const std::string path = home + "/" + file.path;
+  for (size_t slash = path.find('/', home.size() + 1); slash != std::string::npos;
+       slash = path.find('/', slash + 1)) {
+    const std::string directory = path.substr(0, slash);
+    TRY(sys::MakeDirectories(directory, 0700));
+    TRY(GiveTo(directory, plan));
+  }
+  TRY(sys::WriteFile(path, file.content.get(), 0644));
+  return GiveTo(path, plan);
 }
 
 std::vector<Control> LandlockControls(const Cgroup& cgroup, const SandboxPlan& plan) {
@@ -98,13 +136,17 @@ std::vector<Control> LandlockControls(const Cgroup& cgroup, const SandboxPlan& p
     bool kernel = cgroup.enforces(controller);
     if (asked) add(controller, kernel, kernel ? "cgroup" : why + "; " + instead);
   };
-  limited("memory", plan.limits.memory_bytes > 0, "the memory of processes is polled");
+  limited(
+      "memory", plan.limits.memory_bytes > 0,
+      "the memory of processes is polled; sockets, pipes, detached System V memory, messages and "
+      "semaphores, and kernel caches are not counted");
   limited("cpu", plan.limits.cpus > 0, "the run is pinned to whole CPUs");
   if (plan.as_root && !cgroup.enforces("pids")) {
     add("pids", true, "RLIMIT_NPROC of the agent's own user");
   } else {
     limited("pids", plan.limits.pids > 0, "processes are counted by polling");
   }
+  AddProcessLimits(cgroup, plan.limits, &controls);
   return controls;
 }
 
@@ -128,8 +170,9 @@ Result<int64_t> Sandbox::PrepareScratch(const SandboxPlan& plan) {
     if (::mkdir(path.c_str(), 0700) != 0) return Errno("mkdir " + path);
   }
   for (const WorkspaceFile& file : plan.scratch_files) {
-    TRY(sys::WriteFile(file.path, file.content, 0444));
+    TRY(sys::WriteFile(file.path, file.content.get(), 0444));
   }
+  for (const WorkspaceFile& file : plan.home_files) TRY(WriteInHome(places.home, file, plan));
   int64_t bytes = plan.copies_checkout ? TRY(CopyWorkspace(plan)) : 0;
   for (const std::string& path : {places.home, places.temporary, plan.workdir}) {
     TRY(GiveTo(path, plan));
@@ -150,7 +193,7 @@ Result<int64_t> Sandbox::CopyWorkspace(const SandboxPlan& plan) {
   std::optional<Owner> owner;
   if (plan.as_root) owner = Owner{plan.host_uid, plan.host_gid};
   CopyLimits limits{plan.limits.disk_bytes, static_cast<int64_t>(InodesOf(plan.limits.disk_bytes))};
-  Result<CopySum> copied = CopyTree(from.get(), to.get(), limits, owner);
+  Result<CopySum> copied = CopyTree(from.get(), to.get(), limits, owner, LogCopying());
   if (!copied.ok()) {
     Error error = std::move(copied).error();
     error.what = "copying the checkout: " + error.what;
@@ -161,12 +204,7 @@ Result<int64_t> Sandbox::CopyWorkspace(const SandboxPlan& plan) {
     std::string name = path.substr(plan.checkout.size() + 1);
     if (sys::ExistsAt(to.get(), name)) TRY(sys::RemoveTree(to.get(), name));
   }
-  for (const WorkspaceFile& file : plan.workspace_files) {
-    (void)::unlinkat(to.get(), file.path.c_str(), 0);
-    Fd made = TRY(sys::OpenBeneath(to.get(), file.path, O_WRONLY | O_CREAT | O_EXCL, 0644));
-    TRY(sys::WriteAll(made.get(), file.content));
-    if (owner && ::fchown(made.get(), owner->uid, owner->gid) != 0) return Errno("fchown");
-  }
+  for (const WorkspaceFile& file : plan.workspace_files) TRY(PutIntoCopy(file, to.get(), owner));
   const CopySum& sum = copied.value();
   std::string note =
       "a copy: " + std::to_string(sum.files) + " files, " + std::to_string(sum.bytes) + " bytes";
@@ -221,6 +259,7 @@ Result<Sandbox> Sandbox::StartByLandlock(SandboxPlan plan, Fd input, pid_t helpe
   for (Control& control : LandlockControls(sandbox.cgroup_, plan)) {
     sandbox.controls_.push_back(std::move(control));
   }
+  sandbox.plan_ = std::make_unique<SandboxPlan>(std::move(plan));
   return sandbox;
 }
 

@@ -31,7 +31,7 @@ constexpr char kLower[] = "/lower";
 constexpr char kStage[] = "/stage";  // Where a new file system is mounted before it has its place.
 constexpr char kOverFiles[] = "/over-file-";
 
-// The tree's own directories, small files and places of mounts; nobody else writes there.
+// The tree's own directories, small files and places of mounts; nothing else writes there.
 constexpr char kRootOptions[] = "size=4m,nr_inodes=64k,mode=755";
 
 Status Mount(const std::string& source, const std::string& target, const char* type,
@@ -100,16 +100,26 @@ Status PrepareLayers(const std::string& name, const std::string& lower) {
   return MakeDirectory(std::string(kScratch) + "/" + name + "/work", 0700);
 }
 
-// Every lower layer gets a name of ours: the mount's options are text in which the host's names
-// could hold commas and colons.
+// Every lower layer gets a name that we choose: the mount's options are text in which the host's
+// names could hold commas and colons.
 std::string Lower(const std::string& name) { return std::string(kLower) + "/" + name; }
 
-// A file of ours beneath an upper directory that is not mounted yet.
+// A file of our own beneath an upper directory that is not mounted yet.
 Status WriteBeneath(const std::string& top, const std::string& relative, const std::string& content,
                     mode_t mode) {
   std::string path = top + "/" + relative;
   TRY(sys::MakeDirectories(path.substr(0, path.rfind('/'))));
   return sys::WriteFile(path, content, mode);
+}
+
+// A file or link of the checkout that the agent is not to see.
+Status RemoveBeneath(int top, const std::string& relative) {
+  auto [parent, leaf] = SplitLeaf("/" + relative);
+  Fd above = TRY(sys::OpenInRoot(top, parent, O_RDONLY | O_DIRECTORY));
+  if (::unlinkat(above.get(), leaf.c_str(), 0) != 0 && errno != ENOENT) {
+    return Errno("hiding " + relative);
+  }
+  return Ok();
 }
 
 // Paths of steps are looked up as the sandbox's own processes will: links of an image lead nowhere
@@ -120,7 +130,7 @@ class Builder {
   Builder(const SandboxPlan& plan, DiskLayers disk, std::vector<Fd> opened)
       : plan_(plan), disk_(std::move(disk)), opened_(std::move(opened)) {}
 
-  Result<Fd> Build();
+  Result<TreeLayers> Build();
 
  private:
   Status EnterSite();
@@ -217,7 +227,7 @@ Status Builder::MakeInside(const std::string& target, mode_t mode) {
   return Ok();
 }
 
-// A file of ours in place of whatever file or link stands there.
+// Puts our own file in place of whatever file or link is there.
 Status Builder::WriteInside(const std::string& target, const std::string& content, mode_t mode) {
   auto [parent, leaf] = SplitLeaf(target);
   TRY(MakeInside(parent, 0755));
@@ -337,10 +347,15 @@ Status Builder::CarryDevice(const MountStep& step) {
 Status Builder::CarryWorkspace(const MountStep& step) {
   TRY(PutLower(step));
   for (const WorkspaceFile& file : plan_.workspace_files) {
-    TRY(WriteBeneath(Upper(step.scratch), file.path, file.content, 0644));
+    if (!file.gone) TRY(WriteBeneath(Upper(step.scratch), file.path, file.content, 0644));
   }
-  return MountNew("overlay", MS_NOSUID | MS_NODEV,
-                  OverlayOptions(Lower(step.scratch), step.scratch), step.target);
+  TRY(MountNew("overlay", MS_NOSUID | MS_NODEV, OverlayOptions(Lower(step.scratch), step.scratch),
+               step.target));
+  Fd workspace = TRY(Find(step.target, O_RDONLY | O_DIRECTORY));
+  for (const WorkspaceFile& file : plan_.workspace_files) {
+    if (file.gone) TRY(RemoveBeneath(workspace.get(), file.path));
+  }
+  return Ok();
 }
 
 Status Builder::CarryOverlay(const MountStep& step) {
@@ -351,7 +366,7 @@ Status Builder::CarryOverlay(const MountStep& step) {
 
 Status Builder::CarryOverFile(const MountStep& step) {
   std::string place = kOverFiles + std::to_string(over_files_++);
-  TRY(sys::WriteFile(place, step.content, 0644));
+  TRY(sys::WriteFile(place, step.content.get(), 0644));
   return Bind(place, step.target, kSealed);
 }
 
@@ -440,17 +455,19 @@ Status Builder::Leave() {
   return Ok();
 }
 
-Result<Fd> Builder::Build() {
+Result<TreeLayers> Builder::Build() {
   TRY(EnterSite());
   for (const MountStep& step : plan_.mounts) TRY(Carry(step));
-  Fd upper = TRY(sys::Open(Upper("workspace"), O_RDONLY | O_DIRECTORY));
+  TreeLayers layers;
+  layers.workspace = TRY(sys::Open(Upper("workspace"), O_RDONLY | O_DIRECTORY));
+  layers.all = TRY(sys::Open(kScratch, O_RDONLY | O_DIRECTORY));
   TRY(Leave());
-  return upper;
+  return layers;
 }
 
 }  // namespace
 
-Result<Fd> BuildTree(const SandboxPlan& plan, DiskLayers disk, std::vector<Fd> opened) {
+Result<TreeLayers> BuildTree(const SandboxPlan& plan, DiskLayers disk, std::vector<Fd> opened) {
   return Builder(plan, std::move(disk), std::move(opened)).Build();
 }
 

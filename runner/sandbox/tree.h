@@ -16,11 +16,16 @@ struct DiskLayers {
   Fd tree;           // It as a detached mount, where the sandbox's user cannot walk the path.
 };
 
+// What the sandbox writes to; readable through these after it is gone.
+struct TreeLayers {
+  Fd workspace;  // The upper directory of the workspace.
+  Fd all;        // SCRATCH/upper of each overlay, SCRATCH of each directory of the sandbox's own.
+};
+
 // Builds the planned file tree in the calling process's own mount namespace and makes it the root.
 // Runs in the sandbox's first process, with capabilities in its user namespace only. `opened` are
 // detached mounts, one for each step whose source is not come by its path, in their order; `disk`
-// is where the writable layers lie. Gives the open upper directory of the workspace: what the agent
-// changes appears there and stays readable through the descriptor after the sandbox is gone.
-Result<Fd> BuildTree(const SandboxPlan& plan, DiskLayers disk, std::vector<Fd> opened);
+// is where the writable layers lie.
+Result<TreeLayers> BuildTree(const SandboxPlan& plan, DiskLayers disk, std::vector<Fd> opened);
 
 }  // namespace sandbox

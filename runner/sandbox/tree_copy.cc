@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/fd.h"
+#include "base/log.h"
 #include "base/sys.h"
 #include "base/tree.h"
 
@@ -20,11 +21,13 @@ namespace sandbox {
 namespace {
 
 constexpr size_t kChunkBytes = 1 << 20;
+constexpr int64_t kBytesInMegabyte = 1'000'000;
 constexpr mode_t kPermissions = 0777;  // A copy has another owner: no set-user-id.
 
 class Copier {
  public:
-  Copier(const CopyLimits& limits, std::optional<Owner> owner) : limits_(limits), owner_(owner) {}
+  Copier(const CopyLimits& limits, std::optional<Owner> owner, const CopyProgress& progress)
+      : limits_(limits), owner_(owner), progress_(progress) {}
 
   Status CopyInside(int from, int to, int depth) {
     if (depth > sys::kTreeDepthMax) {
@@ -128,7 +131,13 @@ class Copier {
   Status Count(int64_t bytes, int64_t files) {
     sum_.bytes += bytes;
     sum_.files += files;
-    if (sum_.bytes <= limits_.bytes_max && sum_.files <= limits_.files_max) return Ok();
+    if (sum_.bytes <= limits_.bytes_max && sum_.files <= limits_.files_max) {
+      auto now = std::chrono::steady_clock::now();
+      if (now - told_ < progress_.every) return Ok();
+      told_ = now;
+      progress_.tell(sum_);
+      return Ok();
+    }
     bool large = sum_.bytes > limits_.bytes_max;
     return Error{Code::kUnsupported,
                  large ? "more than " + std::to_string(limits_.bytes_max) + " bytes"
@@ -137,13 +146,26 @@ class Copier {
 
   const CopyLimits& limits_;
   std::optional<Owner> owner_;
+  const CopyProgress& progress_;
+  std::chrono::steady_clock::time_point told_ = std::chrono::steady_clock::now();
   CopySum sum_;
 };
 
 }  // namespace
 
-Result<CopySum> CopyTree(int from, int to, const CopyLimits& limits, std::optional<Owner> owner) {
-  Copier copier(limits, owner);
+CopyProgress LogCopying() {
+  CopyProgress progress;
+  progress.tell = [](const CopySum& sum) {
+    logging::Info("copying the checkout",
+                  {{"files", std::to_string(sum.files)},
+                   {"megabytes", std::to_string(sum.bytes / kBytesInMegabyte)}});
+  };
+  return progress;
+}
+
+Result<CopySum> CopyTree(int from, int to, const CopyLimits& limits, std::optional<Owner> owner,
+                         const CopyProgress& progress) {
+  Copier copier(limits, owner, progress);
   TRY(copier.CopyInside(from, to, 0));
   return copier.sum();
 }

@@ -3,7 +3,9 @@
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <cstdint>
+#include <functional>
 #include <optional>
 
 #include "base/result.h"
@@ -27,11 +29,20 @@ struct CopySum {
   int64_t left_out = 0;  // Sockets, pipes, devices, and what this user may not read.
 };
 
+// Who is told how far a copy is. At most so often, and not of one that takes less.
+struct CopyProgress {
+  std::chrono::milliseconds every{3000};
+  std::function<void(const CopySum&)> tell;
+};
+// Lines in the log.
+CopyProgress LogCopying();
+
 // Copies what is beneath the directory `from` into the empty directory `to`: contents, permission
 // bits, modification times and symbolic links, never followed. Blocks are shared where the file
 // system can (FICLONE); inodes never are, so that nothing written to the copy reaches `from`. What
 // is mounted beneath `from` is left out: a directory there is an empty one in the copy. Fails with
 // kUnsupported when a limit is passed.
-Result<CopySum> CopyTree(int from, int to, const CopyLimits& limits, std::optional<Owner> owner);
+Result<CopySum> CopyTree(int from, int to, const CopyLimits& limits, std::optional<Owner> owner,
+                         const CopyProgress& progress);
 
 }  // namespace sandbox

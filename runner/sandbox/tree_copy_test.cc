@@ -6,7 +6,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <catch2/catch.hpp>
+#include <chrono>
+#include <vector>
 
 #include "base/skip.h"
 #include "base/sys.h"
@@ -35,12 +38,13 @@ struct Trees {
     Result<Fd> parent = sys::Open("/var/tmp", O_RDONLY | O_DIRECTORY);
     if (parent.ok()) (void)sys::RemoveTree(parent.value().get(), top.substr(9));
   }
-  Result<CopySum> Copy(const CopyLimits& limits, std::optional<Owner> owner = {}) const {
+  Result<CopySum> Copy(const CopyLimits& limits, std::optional<Owner> owner = {},
+                       const CopyProgress& progress = LogCopying()) const {
     Result<Fd> from = sys::Open(top + "/from", O_RDONLY | O_DIRECTORY);
     Result<Fd> to = sys::Open(top + "/to", O_RDONLY | O_DIRECTORY);
     REQUIRE(from.ok());
     REQUIRE(to.ok());
-    return CopyTree(from.value().get(), to.value().get(), limits, owner);
+    return CopyTree(from.value().get(), to.value().get(), limits, owner, progress);
   }
   struct stat At(const std::string& name) const {
     struct stat st {};
@@ -50,6 +54,20 @@ struct Trees {
 };
 
 constexpr CopyLimits kEnough{64 << 20, 1000};
+
+TEST_CASE("a copy tells how far it is, and a short one does not") {
+  CopyProgress progress;
+  std::vector<int64_t> told;
+  progress.tell = [&told](const CopySum& sum) { told.push_back(sum.bytes); };
+  progress.every = std::chrono::hours(1);
+  REQUIRE(Trees().Copy(kEnough, {}, progress).ok());
+  CHECK(told.empty());
+  progress.every = std::chrono::milliseconds(0);
+  REQUIRE(Trees().Copy(kEnough, {}, progress).ok());
+  REQUIRE_FALSE(told.empty());
+  CHECK(std::is_sorted(told.begin(), told.end()));
+  CHECK(told.back() == (3 << 20) + 10);
+}
 
 TEST_CASE("a tree's copy has the same contents and permissions, and inodes of its own") {
   Trees trees;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a policy's paths mean for the checkout, and which places are never the host's.
+// How a policy's paths apply to the checkout, and which places never come from the host.
 #pragma once
 
 #include <string>

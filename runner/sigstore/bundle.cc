@@ -6,8 +6,8 @@
 #include <set>
 #include <utility>
 
-#include "sigstore/certificate.h"
-#include "sigstore/proto_json.h"
+#include "sigstore/trust/certificate.h"
+#include "sigstore/trust/proto_json.h"
 
 namespace sigstore {
 namespace {

@@ -6,14 +6,14 @@
 #include <vector>
 
 #include "codec/data/json.h"
-#include "sigstore/certificate.h"
-#include "sigstore/checked.h"
 #include "sigstore/log_entry.h"
 #include "sigstore/signed_content.h"
+#include "sigstore/trust/certificate.h"
+#include "sigstore/trust/checked.h"
 
 namespace sigstore {
 
-// sigstore_bundle.proto, v0.1 to v0.3, as far as it can be checked without knowing whom to trust.
+// sigstore_bundle.proto, v0.1 to v0.3, as far as it can be checked without a trusted root.
 // Binary values are raw.
 struct Bundle {
   int version = 0;        // The second number: 1, 2 or 3.

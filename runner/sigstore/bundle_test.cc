@@ -5,11 +5,11 @@
 
 #include <catch2/catch.hpp>
 
-#include "sigstore/der.h"
-#include "sigstore/path.h"
 #include "sigstore/simple_signing.h"
 #include "sigstore/statement.h"
-#include "sigstore/trusted_root.h"
+#include "sigstore/trust/der.h"
+#include "sigstore/trust/path.h"
+#include "sigstore/trust/trusted_root.h"
 
 namespace sigstore {
 namespace {
@@ -291,7 +291,7 @@ TEST_CASE("an authority is asked for certificates that have a name of its own") 
   CHECK(may({authority.certificates[0]}));  // It is itself the anchor.
   CHECK(may({authority.certificates[1]}));
   CHECK_FALSE(may(EmbeddedTrustedRoot().instances[0].timestamp_authorities[0].certificates));
-  CHECK(may({"not a certificate"}));  // Nobody knows.
+  CHECK(may({"not a certificate"}));  // Unknown.
 }
 
 TEST_CASE("elements of DER are taken one by one") {

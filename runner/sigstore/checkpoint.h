@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A log's signed statement of what its tree is: a signed note. C2SP, tlog-checkpoint and
+// A log's signed statement about the state of its tree: a signed note. C2SP, tlog-checkpoint and
 // signed-note.
 #pragma once
 
@@ -8,9 +8,9 @@
 #include <string_view>
 #include <vector>
 
-#include "sigstore/checked.h"
-#include "sigstore/public_key.h"
-#include "sigstore/trusted_root.h"
+#include "sigstore/trust/checked.h"
+#include "sigstore/trust/public_key.h"
+#include "sigstore/trust/trusted_root.h"
 
 namespace sigstore {
 

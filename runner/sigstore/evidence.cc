@@ -7,16 +7,16 @@
 #include <utility>
 
 #include "codec/text/hex.h"
-#include "sigstore/certificate.h"
 #include "sigstore/fulcio_identity.h"
-#include "sigstore/path.h"
-#include "sigstore/sct.h"
-#include "sigstore/timestamp.h"
+#include "sigstore/trust/certificate.h"
+#include "sigstore/trust/path.h"
+#include "sigstore/trust/sct.h"
+#include "sigstore/trust/timestamp.h"
 
 namespace sigstore {
 namespace {
 
-// A time that somebody trusted vouches for.
+// A time that a trusted party attests.
 struct ProvedTime {
   Instant at;
   bool by_log = false;  // Else by a timestamp authority.
@@ -34,7 +34,7 @@ Checked<LogProof> ProveLogged(const Evidence& evidence, const TrustedInstance& i
     Logged logged =
         TRY(VerifyEntry(entry, evidence.content, instance.logs, evidence.proof_required));
     if (logged.log == nullptr) continue;
-    // Without its promise nobody has signed the number of an old entry.
+    // Without its promise, the number of an old entry is not signed.
     if (logged.time || entry.second_generation()) proof.indices.push_back(entry.index);
     proof.entries.push_back(logged);
   }
@@ -48,9 +48,8 @@ enum class Stamps {
   kIgnored,  // None.
 };
 
-// A key is not bound to a time: its timestamps are nobody's concern unless somebody asks. And where
-// a log vouches for what is asked, one of an authority that the root does not know says as little
-// as none.
+// A key is not bound to a time: its timestamps matter only if one is required. And where a log
+// entry suffices, a timestamp of an authority that the root does not know counts as little as none.
 Stamps StampsThatMatter(const LogProof& log, const VerifyOptions& options) {
   if (options.require_timestamp) return Stamps::kAll;
   const KeyRule* key = std::get_if<KeyRule>(&options.signer);
@@ -107,7 +106,7 @@ Check CheckLogValidity(const LogProof& proof, const std::vector<ProvedTime>& tim
 // What a certificate must be to sign with, wherever it is from.
 Check CheckLeaf(const X509* leaf) {
   X509* certificate = const_cast<X509*>(leaf);
-  // Either says so: to the first, an authority that may not sign certificates is none.
+  // Either says so: for the first, an authority that may not sign certificates is not an authority.
   if (::X509_check_ca(certificate) != 0 ||
       (::X509_get_extension_flags(certificate) & EXFLAG_CA) != 0) {
     return Rejection{Reason::kBadCertificate, "an authority's certificate must not sign artifacts"};
@@ -168,7 +167,7 @@ Checked<Chain> FindChain(X509* leaf, const TrustedInstance& instance,
   return why;
 }
 
-// The certificate's holder, whom the rule accepts, as of the proved times.
+// The certificate's holder, if the rule accepts it, at the proved times.
 Check ProveIdentity(X509* leaf, const IdentityRule& rule, const VerifyOptions& options,
                     const TrustedInstance& instance, const std::vector<ProvedTime>& times,
                     Verified* verified) {

@@ -4,11 +4,11 @@
 #include <string>
 #include <vector>
 
-#include "sigstore/certificate.h"
-#include "sigstore/checked.h"
 #include "sigstore/log_entry.h"
 #include "sigstore/signed_content.h"
-#include "sigstore/trusted_root.h"
+#include "sigstore/trust/certificate.h"
+#include "sigstore/trust/checked.h"
+#include "sigstore/trust/trusted_root.h"
 #include "sigstore/verify.h"
 
 namespace sigstore {
@@ -26,7 +26,7 @@ struct Evidence {
   bool proof_required = true;  // A log's promise alone is not enough.
 };
 
-// Whether the signature was made by the one whom `options` accepts, at a time when they could make
+// Whether the signature was made by a signer that `options` accepts, at a time when it could make
 // it. `root` may be null, see VerifyBundle. What was signed is left for the caller to judge, except
 // for an artifact's digest; so is `predicate_type`.
 Checked<Verified> Prove(Evidence evidence, const VerifyOptions& options, const TrustedRoot* root);

@@ -5,13 +5,13 @@
 #include <string>
 #include <vector>
 
-#include "sigstore/checked.h"
-#include "sigstore/openssl_owner.h"
+#include "sigstore/trust/checked.h"
+#include "sigstore/trust/openssl_owner.h"
 #include "sigstore/verify.h"
 
 namespace sigstore {
 
-// Whom a certificate authority of Sigstore's says a certificate was given to. OIDs below
+// The holder of a certificate, as attested by a Sigstore certificate authority. OIDs below
 // 1.3.6.1.4.1.57264.1, Fulcio's docs/oid-info.md.
 struct FulcioIdentity {
   // URIs, e-mail addresses, DNS names, and otherName .7 (user names): the subject's names.

@@ -4,7 +4,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "sigstore/instant.h"
+#include "sigstore/trust/instant.h"
 
 namespace sigstore {
 namespace {

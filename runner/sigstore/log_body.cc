@@ -9,7 +9,7 @@
 #include "codec/data/json.h"
 #include "codec/text/base64.h"
 #include "codec/text/hex.h"
-#include "sigstore/proto_json.h"
+#include "sigstore/trust/proto_json.h"
 
 namespace sigstore {
 namespace {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a log says it was given. A bundle's entry counts only if that is the very signature, key and
-// content that the bundle is about: CVE-2022-23649, CVE-2022-36056 and CVE-2026-22703 are each one
-// such comparison left out.
+// The content of a log entry. It counts only if it has exactly the signature, key and content that
+// the bundle is about: CVE-2022-23649, CVE-2022-36056 and CVE-2026-22703 are each one such
+// comparison left out.
 #pragma once
 
 #include <string_view>
 
-#include "sigstore/checked.h"
 #include "sigstore/signed_content.h"
+#include "sigstore/trust/checked.h"
 
 namespace sigstore {
 

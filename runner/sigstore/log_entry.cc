@@ -5,9 +5,9 @@
 #include "codec/text/hex.h"
 #include "sigstore/checkpoint.h"
 #include "sigstore/log_body.h"
-#include "sigstore/log_key.h"
-#include "sigstore/merkle.h"
-#include "sigstore/public_key.h"
+#include "sigstore/trust/log_key.h"
+#include "sigstore/trust/merkle.h"
+#include "sigstore/trust/public_key.h"
 
 namespace sigstore {
 namespace {

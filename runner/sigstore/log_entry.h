@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "sigstore/checked.h"
 #include "sigstore/signed_content.h"
-#include "sigstore/trusted_root.h"
+#include "sigstore/trust/checked.h"
+#include "sigstore/trust/trusted_root.h"
 
 namespace sigstore {
 
@@ -38,7 +38,7 @@ struct LogEntry {
 
 // What an entry proves.
 struct Logged {
-  const TrustedLog* log = nullptr;  // Nullptr: a log that nobody told us to trust; nothing.
+  const TrustedLog* log = nullptr;  // Nullptr: a log that is not in the trusted root; nothing.
   std::optional<Instant> time;      // When, if the log signed that.
 };
 

@@ -8,8 +8,8 @@
 #include "codec/text/hex.h"
 #include "sigstore/checkpoint.h"
 #include "sigstore/log_body.h"
-#include "sigstore/merkle.h"
-#include "sigstore/sct.h"
+#include "sigstore/trust/merkle.h"
+#include "sigstore/trust/sct.h"
 
 namespace sigstore {
 namespace {

@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 
-#include "sigstore/certificate.h"
-#include "sigstore/public_key.h"
+#include "sigstore/trust/certificate.h"
+#include "sigstore/trust/public_key.h"
 
 namespace sigstore {
 

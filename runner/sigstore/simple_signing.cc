@@ -7,8 +7,8 @@
 #include "codec/data/json.h"
 #include "codec/text/hex.h"
 #include "sigstore/bundle.h"
-#include "sigstore/proto_json.h"
-#include "sigstore/public_key.h"
+#include "sigstore/trust/proto_json.h"
+#include "sigstore/trust/public_key.h"
 
 namespace sigstore {
 namespace {

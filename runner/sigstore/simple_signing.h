@@ -4,8 +4,8 @@
 #include <string>
 #include <string_view>
 
-#include "sigstore/checked.h"
 #include "sigstore/log_entry.h"
+#include "sigstore/trust/checked.h"
 
 namespace sigstore {
 

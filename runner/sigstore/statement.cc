@@ -5,7 +5,7 @@
 
 #include "codec/data/json.h"
 #include "sigstore/bundle.h"
-#include "sigstore/proto_json.h"
+#include "sigstore/trust/proto_json.h"
 
 namespace sigstore {
 namespace {

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "sigstore/checked.h"
+#include "sigstore/trust/checked.h"
 #include "sigstore/verify.h"
 
 namespace sigstore {

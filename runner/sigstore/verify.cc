@@ -8,11 +8,11 @@
 
 #include "codec/text/hex.h"
 #include "sigstore/bundle.h"
-#include "sigstore/certificate.h"
 #include "sigstore/evidence.h"
-#include "sigstore/proto_json.h"
 #include "sigstore/simple_signing.h"
 #include "sigstore/statement.h"
+#include "sigstore/trust/certificate.h"
+#include "sigstore/trust/proto_json.h"
 
 namespace sigstore {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a signature over a digest was made by somebody we accept, at a time when they could make
+// Whether a signature over a digest was made by an accepted signer, at a time when it could make
 // it, and was logged. Pure: bytes in, a verdict out; no network, no clock, no file. Rules:
 // Sigstore's client specification, sigstore-go and cosign where they differ from it; each is named
 // where it is enforced.
@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "base/result.h"
-#include "sigstore/reason.h"
-#include "sigstore/trusted_root.h"
+#include "sigstore/trust/reason.h"
+#include "sigstore/trust/trusted_root.h"
 
 namespace sigstore {
 
@@ -26,11 +26,11 @@ struct KeyRule {
   bool require_log = false;
 };
 
-// kInvalid, with what to type, for a text that is no key to verify with: said before anybody is
-// asked for a signature.
+// kInvalid, with what to type, for a text that is not a verification key: reported before any
+// network request.
 Status CheckKey(std::string_view pem);
 
-// A person or workflow that is accepted, whoever held the key for those ten minutes.
+// A person or workflow that is accepted; the key that it held for ten minutes does not matter.
 struct IdentityRule {
   std::string issuer;    // Exact.
   std::string identity;  // The certificate's subject alternative name; a glob, whole and anchored.

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The action runs a binary only when its hash is the one pinned in its own commit, and passes inputs
 on without making program text of them."""
+import base64
 import functools
 import hashlib
 import http.server
@@ -75,6 +76,27 @@ class Action(unittest.TestCase):
         self.assertEqual(self.output.read_text(), '')
         for file in (self.root / 'temp').rglob('*'):
             self.assertFalse(file.is_file() and file.stat().st_mode & 0o111, f'{file} is executable')
+
+    def test_a_hosted_runner_gets_the_setting_that_the_doctor_names_and_no_other_machine_does(self):
+        binary, tools = self.root / 'agentic-ci', self.root / 'tools'
+        tools.mkdir()
+        (tools / 'sudo').write_text(f'#!/bin/sh\necho "$*" >>{self.root}/sudo\n')
+        remedy = '            for more: sudo sysctl -w kernel.some_setting=0\n'
+        cases = (('github-hosted', remedy, '-n sysctl -qw kernel.some_setting=0\n'), ('self-hosted', remedy, ''),
+                 ('', remedy, ''), ('github-hosted', 'tier namespaces: runs can start here\n', ''),
+                 ('github-hosted', '            for more: sudo chown -R 0:0 /\n', ''))
+        for environment, said, called in cases:
+            with self.subTest(environment=environment, said=said):
+                (self.root / 'said').write_text(said)
+                (self.root / 'sudo').write_text('')
+                binary.write_text(f'#!/bin/sh\n[ "$1" != doctor ] || {{ cat {self.root}/said; exit 69; }}\necho "ran $*"\n')
+                for program in (binary, tools / 'sudo'):
+                    program.chmod(0o755)
+                run = self.script('run', BINARY=str(binary), RUNNER_ENVIRONMENT=environment,
+                                  PATH=f'{tools}:{os.environ["PATH"]}')
+                self.assertEqual(run.returncode, 0, run.stdout + run.stderr)
+                self.assertEqual(run.stdout.splitlines()[-1], 'ran action')
+                self.assertEqual((self.root / 'sudo').read_text(), called)
 
     def test_the_pinned_release_is_fetched_and_runs(self):
         run = self.script('install')
@@ -152,6 +174,35 @@ class Action(unittest.TestCase):
         run = self.script('run', BINARY=str(program), INPUTS='{"prompt":"$(id) `id`"}')
         self.assertEqual((run.returncode, run.stdout), (9, 'action {"prompt":"$(id) `id`"}\n'))
 
+    def test_the_token_goes_to_the_forge_alone_and_not_to_the_binary(self):
+        heard = []
+
+        class Forge(Quiet):
+            def do_GET(self):
+                heard.append((self.server.server_port, self.headers.get('Authorization')))
+                self.send_error(404)
+
+        ports = []
+        for _ in range(2):
+            server = http.server.ThreadingHTTPServer(('127.0.0.1', 0), Forge)
+            threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+            self.addCleanup(server.server_close)
+            self.addCleanup(server.shutdown)
+            ports.append(server.server_port)
+        program = self.root / 'work/fake'
+        program.write_text('#!/bin/sh\necho "[$TOKEN] $(env | grep -c GIT_CONFIG)"\n')
+        program.chmod(0o755)
+        for port in ports:
+            site = self.root / f'work/{port}'
+            subprocess.run(['git', 'init', '-q', site], check=True)
+            subprocess.run(['git', '-C', site, 'remote', 'add', 'origin', f'http://127.0.0.1:{port}/acme/site'], check=True)
+            run = self.script('run', BINARY=str(program), WORKDIR=str(site), BASE_SHA='a' * 40, TOKEN='secret',
+                              GITHUB_SERVER_URL=f'http://127.0.0.1:{ports[0]}')
+            self.assertEqual(run.stdout, '::warning title=agentic-ci::the base commit is not in the checkout and could not '
+                             'be fetched\n[] 0\n')
+        basic = 'basic ' + base64.b64encode(b'x-access-token:secret').decode()
+        self.assertEqual(heard, [(ports[0], basic), (ports[1], None)])
+
     def test_post_turns_a_refusal_into_a_warning_and_nothing_else(self):
         program = self.root / 'work/fake'
         program.write_text('#!/bin/sh\necho "$1 [$2] [$GITHUB_STEP_SUMMARY]"\nexit "$FAKE_STATUS"\n')
@@ -164,42 +215,79 @@ class Action(unittest.TestCase):
             self.assertEqual('::warning title=agentic-ci::no comment' in run.stdout, status == 77)
 
 
+class Pin(unittest.TestCase):
+    """tools/pin, which the release uses, on a copy."""
+
+    def setUp(self):
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.root = pathlib.Path(directory.name)
+        for name in ('tools/pin', 'action/checksums.txt'):
+            (self.root / name).parent.mkdir()
+            shutil.copy(ROOT / name, self.root / name)
+
+    def pin(self, text):
+        (self.root / 'new').write_text(text)
+        before = (self.root / 'action/checksums.txt').read_text()
+        run = subprocess.run([self.root / 'tools/pin', self.root / 'new'], capture_output=True, text=True)
+        after = (self.root / 'action/checksums.txt').read_text()
+        self.assertEqual(after, before + text if run.returncode == 0 else before)
+        return run.returncode, run.stderr
+
+    def test_assets_are_added_once(self):
+        lines = ''.join(f'{"ab" * 32}  agentic-ci-1.2.3-linux-{machine}\n' for machine in ('x86_64', 'aarch64'))
+        self.assertEqual(self.pin(lines), (0, ''))
+        status, words = self.pin(lines.replace('ab', 'cd'))
+        self.assertEqual(status, 1)
+        self.assertIn('agentic-ci-1.2.3-linux-x86_64 is in action/checksums.txt already', words)
+
+    def test_anything_else_is_refused(self):
+        good = f'{"ab" * 32}  agentic-ci-1.2.3-linux-x86_64\n'
+        for text in ('', good.replace('x86_64', 'mips'), good.replace('ab', 'AB'), good.replace('1.2.3', '../1'), good + 'x\n',
+                     good[2:]):
+            self.assertEqual(self.pin(text)[0], 1, text)
+
+
 class Metadata(unittest.TestCase):
     def setUp(self):
-        self.text = (ROOT / 'action.yml').read_text()
+        self.texts = {name: (ROOT / name).read_text() for name in ('action.yml', 'post/action.yml')}
+
+    def block(self, name, begin, end):
+        text = self.texts[name]
+        return text[text.index(f'\n{begin}:'):text.index(f'\n{end}:')]
 
     def test_no_expression_stands_inside_a_script(self):
-        runs = re.findall(r'^ +run: (.*)$', self.text, re.MULTILINE)
-        self.assertEqual(len(runs), 3)
-        for run in runs:
-            self.assertRegex(run, r"""^'"\$GITHUB_ACTION_PATH/action/[a-z]+\.sh"'$""")
+        for name, steps in (('action.yml', 4), ('post/action.yml', 2)):
+            runs = re.findall(r'^ +run: (.*)$', self.texts[name], re.MULTILINE)
+            self.assertEqual(len(runs), steps)
+            for run in runs:
+                self.assertRegex(run, r"""^'"\$(GITHUB_ACTION_PATH(/\.\.)?/action/[a-z]+\.sh"|BINARY" action post)'$""")
 
     def test_no_other_action_is_used(self):
-        self.assertNotRegex(self.text, r'(?m)^\s*(- )?uses:')
+        for text in self.texts.values():
+            self.assertNotRegex(text, r'(?m)^\s*(- )?uses:')
 
     def test_the_default_version_is_this_one(self):
         version = re.search(r'kVersion = "([^"]+)"', (ROOT / 'runner/base/version.h').read_text())[1]
-        self.assertIn(f'  version:\n', self.text)
-        self.assertRegex(self.text, r'(?s)\n  version:\n.{0,300}?default: "' + re.escape(version) + '"')
+        for text in self.texts.values():
+            self.assertRegex(text, r'(?s)\n  version:\n.{0,300}?default: "' + re.escape(version) + '"')
 
     def test_outputs_are_those_the_program_writes(self):
-        block = self.text[self.text.index('\noutputs:'):self.text.index('\nruns:')]
-        listed = re.findall(r'(?m)^  ([a-z-]+):$', block)
         header = (ROOT / 'runner/cli/github.h').read_text()
-        written = []
+        written = {}
         for table in ('kActionOutputs', 'kPostOutputs'):
             start = header.index(f'{table} =')
-            written += re.findall(r'\{"([a-z-]+)",', header[start:header.index('});', start)])
-        self.assertEqual(listed, written)
-        for name in listed:
-            self.assertRegex(block, rf'steps\.(run|post)\.outputs\.{name} ')
+            written[table] = re.findall(r'\{"([a-z-]+)",', header[start:header.index('});', start)])
+        for name, tables in (('action.yml', ('kActionOutputs', 'kPostOutputs')), ('post/action.yml', ('kPostOutputs',))):
+            listed = re.findall(r'(?m)^  ([a-z-]+):$', self.block(name, 'outputs', 'runs'))
+            self.assertEqual(listed, [output for table in tables for output in written[table]])
 
     def test_every_input_a_step_reads_is_declared_once(self):
-        inputs = self.text[self.text.index('\ninputs:'):self.text.index('\noutputs:')]
-        declared = re.findall(r'(?m)^  ([a-z-]+):$', inputs)
-        self.assertEqual(len(declared), len(set(declared)), declared)
-        for name in re.findall(r'inputs\.([a-z-]+)', self.text):
-            self.assertIn(name, declared)
+        for name, text in self.texts.items():
+            declared = re.findall(r'(?m)^  ([a-z-]+):$', self.block(name, 'inputs', 'outputs'))
+            self.assertEqual(len(declared), len(set(declared)), declared)
+            for read in re.findall(r'inputs\.([a-z-]+)', text):
+                self.assertIn(read, declared)
 
     def test_scripts_are_executable_and_short(self):
         for script in (ROOT / 'action').glob('*.sh'):

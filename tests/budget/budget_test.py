@@ -154,6 +154,20 @@ class Budget(unittest.TestCase):
         self.assertIn('warn: limit reached limit=requests used=2 of 2 requests\n', self.said)
         self.assertRegex(self.said, r'warn: refused host=\S+ port=\d+ method=POST /v1/messages times=1 reason=the run')
 
+    def test_a_host_that_has_used_up_its_bytes_is_cut_off(self):
+        self.run_agent(['/v1/messages'] * 4, '--host-bytes', '1MiB')  # The control.
+        self.assertEqual(self.code, 0)
+        self.assertEqual((self.limit('host-bytes')['limit'], self.limit('host-bytes')['fired']), (1 << 20, False))
+        answers = self.run_agent(['/v1/messages'] * 4, '--host-bytes', '1KiB')
+        statuses = [status for status, _ in answers]
+        self.assertEqual((statuses[0], statuses[-1]), (200, 502))
+        self.assertIn("the run's limit of 1KiB to and from host.openshell.internal is used up", answers[-1][1])
+        self.assertEqual(self.code, 125)
+        self.assertEqual((self.record['outcome']['kind'], self.record['outcome']['limit']), ('limit', 'host-bytes'))
+        self.assertTrue(self.limit('host-bytes')['fired'])
+        findings = [line for line in self.lines if line['class_uid'] == 2004]
+        self.assertEqual([line['finding_info']['uid'] for line in findings], ['budget.host-bytes'])
+
     def test_tokens_warn_and_then_refuse(self):
         answers = self.run_agent(['/v1/messages'] * 4, '--max-tokens', '250')
         self.assertEqual([status for status, _ in answers], [200, 200, 200, 403])

@@ -12,7 +12,7 @@ import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BINARY = sys.argv.pop(1) if len(sys.argv) > 1 else str(ROOT / 'build' / 'release' / 'agentic-ci')
-BYTES_MAX = 12 << 20
+BYTES_MAX = 14 << 20
 
 
 def output(*command):

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Tier landlock in default containers.
+"""Tier landlock in default containers, and what doctor says to type for more.
 
 containers_test.py AGENTIC_CI DOCKER-PROFILE [NAME...]
 
@@ -80,12 +80,12 @@ def make_root(base):
     return root
 
 
-def podman(base, profile, user, *command):
+def podman(base, profile, user, *command, options=()):
     # Everything a container keeps is this test's own.
     store = ['--root', base + '/store', '--runroot', base + '/runroot']
     return subprocess.run(
         ['podman', *store, '--runtime', 'runc', 'run', '--rm', '--network', 'none', '--user', f'{user}:{user}',
-         *PROFILES[profile], *LIMITS, '-v', '/usr:/usr:ro', '-v', f'{base}/runner:/runner:ro', '-v', f'{HERE}:/test:ro',
+         *PROFILES[profile], *options, *LIMITS, '-v', '/usr:/usr:ro', '-v', f'{base}/runner:/runner:ro', '-v', f'{HERE}:/test:ro',
          '-v', f'{CONTAINMENT}:/containment:ro',
          '-v', f'{base}/shown-{profile}-{user}:/shown', '--tmpfs', '/tmp', '--tmpfs', '/var/tmp', '--rootfs', base + '/root',
          *command], stdin=subprocess.DEVNULL, capture_output=True, text=True, errors='replace', timeout=180)
@@ -180,6 +180,40 @@ class Containers:
         self.assertEqual(self.seen['storm']['left'], [])
 
 
+class Opened(unittest.TestCase):
+    """A container whose options are those that the hint of a default one names, and those that are not enough."""
+
+    UNMASKED = ('--security-opt', 'unmask=ALL')
+    UNFILTERED = ('--security-opt', 'seccomp=unconfined')
+    SCRIPT = 'mkdir /tmp/co && cd /tmp/co && /runner/agentic-ci run --report-dir /tmp/report -- echo started'
+
+    def run_in(self, user, *options):
+        done = podman(BASE, 'podman', user, 'sh', '-c', self.SCRIPT, options=options)
+        return 'started' in done.stdout, done.stderr
+
+    def test_the_hint_of_a_container_gives_an_ordinary_user_namespaces(self):
+        started, said = self.run_in(1000)
+        self.assertFalse(started, said)
+        self.assertIn('hint: podman run ' + ' '.join(self.UNMASKED + self.UNFILTERED), said)
+        started, said = self.run_in(1000, *self.UNMASKED, *self.UNFILTERED)
+        self.assertTrue(started, said)
+        self.assertIn('isolation=namespaces', said)
+
+    def test_a_proc_that_cannot_be_mounted_is_a_refusal(self):
+        started, said = self.run_in(1000, *self.UNFILTERED)
+        self.assertFalse(started, said)
+        self.assertIn('error: starting the sandbox: mount proc', said)
+        self.assertIn('hint: podman run --security-opt unmask=ALL', said)
+
+    def test_root_without_its_rights_is_told_to_be_an_ordinary_user(self):
+        for more in ((), ('--cap-add', 'SYS_ADMIN')):
+            started, said = self.run_in(0, *self.UNMASKED, *self.UNFILTERED, *more)
+            self.assertFalse(started, said)
+            self.assertIn('hint: setpriv --reuid 1000', said)
+        started, said = self.run_in(0, *self.UNMASKED, *self.UNFILTERED, *more, '--cap-add', 'SYS_PTRACE')
+        self.assertTrue(started, said)  # The control.
+
+
 def group(profile, user):
     name = f'{profile.capitalize()}As{user}'
     return type(name, (Containers, unittest.TestCase), {'profile': profile, 'user': user})
@@ -212,6 +246,8 @@ def main():
                 if cases:
                     STARTED[profile, user] = pool.submit(podman, BASE, profile, user, 'python3', '/test/driver.py')
                 suite.addTests(cases)
+        suite.addTests(case for case in unittest.defaultTestLoader.loadTestsFromTestCase(Opened)
+                       if not sys.argv[3:] or any(name in case.id() for name in sys.argv[3:]))
         result = unittest.TextTestRunner(stream=sys.stdout, verbosity=2).run(suite)
         failed = len({str(test) for test, _ in result.failures + result.errors})
         if result.testsRun == 0:

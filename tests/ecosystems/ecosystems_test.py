@@ -59,7 +59,7 @@ class Ecosystems(unittest.TestCase):
         if done.returncode != 0:
             raise unittest.SkipTest(f'network: outside the sandbox it fails as well: {done.stderr.strip().splitlines()[-1:]}')
 
-    def inside(self, command, environment=None):
+    def inside(self, command, environment=None, host=None):
         policy = self.directory / 'policy.yml'
         policy.write_text(POLICY.format(tools=self.tools))
         variables = [item for name, value in (environment or {}).items() for item in ('--env', f'{name}={value}')]
@@ -67,7 +67,8 @@ class Ecosystems(unittest.TestCase):
         return subprocess.run(
             [BINARY, 'run', '--workdir', self.checkout, '--policy', policy, '--report-dir', report,
              '--timeout', f'{SECONDS}s', *variables, '--', '/bin/sh', '-c', command],
-            stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=SECONDS + 60)
+            stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=SECONDS + 60,
+            env={**os.environ, 'XDG_CACHE_HOME': str(self.directory / 'cache'), **(host or {})})
 
     def configure(self, ecosystems):
         (self.checkout / '.agentic-ci/config.yml').write_text(f'ecosystems: [{ecosystems}]\n')
@@ -133,11 +134,44 @@ class Ecosystems(unittest.TestCase):
         (self.checkout / 'pom.xml').write_text(POM)
         self.check('java', 'mvn -B -q -Dmaven.repo.local=/tmp/m2 validate')
 
+    def test_a_tool_is_asked_again_only_when_its_settings_or_itself_changed(self):
+        """A tool of the test's own, which counts."""
+        home, bin = self.directory / 'home', self.directory / 'bin'
+        home.mkdir()
+        bin.mkdir()
+        tool = bin / 'npm'
+
+        def install(text):
+            tool.write_text(f'#!/bin/sh\n# {text}\necho >>"$HOME/asked"\ncat "$HOME/.npmrc"\n')
+            tool.chmod(0o755)
+
+        def hosts():
+            run = self.inside('true', host={'HOME': str(home), 'PATH': f'{bin}:/usr/bin:/bin'})
+            self.assertEqual(run.returncode, 0, run.stderr)
+            asked = len((home / 'asked').read_text())
+            return re.findall(r'registry opened.*?host=(\S+)', run.stderr), asked
+
+        install('one')
+        (home / '.npmrc').write_text('https://one.example.com/\n')
+        self.configure('node')
+        self.assertEqual(hosts(), (['one.example.com'], 1))
+        self.assertEqual(hosts(), (['one.example.com'], 1))
+        (home / '.npmrc').write_text('https://two.example.com/\n')
+        self.assertEqual(hosts(), (['two.example.com'], 2))
+        install('two')
+        self.assertEqual(hosts(), (['two.example.com'], 3))
+        # A cache that others can write to, and one that cannot be made: asked each time, and right.
+        (self.directory / 'cache/agentic-ci/registries').chmod(0o777)
+        self.assertEqual(hosts(), (['two.example.com'], 4))
+        shutil.rmtree(self.directory / 'cache')
+        (self.directory / 'cache').write_text('')
+        self.assertEqual(hosts(), (['two.example.com'], 5))
+
     def test_an_unknown_name_is_an_error_with_the_list(self):
         self.configure('rustxxxx')
         run = self.inside('true')
         self.assertEqual(run.returncode, 65, run.stderr)
-        self.assertRegex(run.stderr, "unknown ecosystem 'rustxxxx'; known ecosystems: node, python, go, rust, java")
+        self.assertRegex(run.stderr, "config.yml:1:14: error: no ecosystem is called 'rustxxxx'\n.*: node, python, go, rust, java")
 
 
 if __name__ == '__main__':

@@ -22,6 +22,17 @@ before(() => {
 });
 after(() => fs.rmSync(folder, { recursive: true }));
 
+// The variables of a job of pull request 7.
+function job(service) {
+  const event = path.join(folder, 'event.json');
+  fs.writeFileSync(event, JSON.stringify({
+    pull_request: { number: 7, base: { ref: 'main', sha: 'a'.repeat(40), repo: { id: 1 } },
+                    head: { ref: 'fix', sha: 'b'.repeat(40), repo: { id: 1 } } },
+  }));
+  return { GITHUB_ACTIONS: 'true', GITHUB_EVENT_NAME: 'pull_request', GITHUB_EVENT_PATH: event, GITHUB_REPOSITORY: 'acme/site',
+           GITHUB_API_URL: service.url, GITHUB_WORKFLOW: 'CI', GITHUB_JOB: 'agent', GITHUB_TOKEN: TOKEN };
+}
+
 function agenticCi(args, env) {
   return new Promise((resolve) => {
     execFile(process.env.BINARY, args, { env, cwd: folder }, (error, stdout, stderr) => {
@@ -33,9 +44,9 @@ function agenticCi(args, env) {
   });
 }
 
-function post(service, report, { env = { GITHUB_TOKEN: TOKEN }, number = 7, url = service.url } = {}) {
+function post(service, report, { env = { GITHUB_TOKEN: TOKEN }, number = 7, url = service.url, args = [] } = {}) {
   return agenticCi(['post', path.join(folder, report), '--repository', 'acme/site', '--number', String(number),
-                    '--api-url', url, '--marker', 'ci/agent'], env);
+                    '--api-url', url, '--marker', 'ci/agent', ...args], env);
 }
 
 function claim(name, act) {
@@ -85,23 +96,34 @@ describe('agentic-ci post', () => {
 
   claim("takes everything from the event in Actions, and writes the step's summary and output", async (service) => {
     const file = (name) => path.join(folder, name);
-    fs.writeFileSync(file('event.json'), JSON.stringify({
-      pull_request: { number: 7, base: { ref: 'main', sha: 'a'.repeat(40), repo: { id: 1 } },
-                      head: { ref: 'fix', sha: 'b'.repeat(40), repo: { id: 1 } } },
-    }));
     fs.writeFileSync(file('summary'), 'before\n');
     fs.writeFileSync(file('output'), '');
     const outcome = await agenticCi(['post', file('full')], {
-      GITHUB_ACTIONS: 'true', GITHUB_EVENT_NAME: 'pull_request', GITHUB_EVENT_PATH: file('event.json'),
-      GITHUB_REPOSITORY: 'acme/site', GITHUB_API_URL: service.url, GITHUB_WORKFLOW: 'CI',
-      GITHUB_JOB: 'agent', GITHUB_TOKEN: TOKEN, GITHUB_STEP_SUMMARY: file('summary'),
+      ...job(service), GITHUB_STEP_SUMMARY: file('summary'),
       GITHUB_OUTPUT: file('output'),
     });
     assert.equal(outcome.status, 0, outcome.stderr);
     assert.match(service.comments[0].body, /^<!-- agentic-ci:CI\/agent -->\n/);
     assert.match(fs.readFileSync(file('summary'), 'utf8'), /^before\n./);
     assert.match(fs.readFileSync(file('output'), 'utf8'),
-                 /^comment-url<<([0-9a-f]{32})\nhttps:\/\/github\.com\/acme\/site\/pull\/7#issuecomment-\d+\n\1\n$/);
+                 /^comment-url<<([0-9a-f]{32})\nhttps:\/\/github\.com\/acme\/site\/pull\/7#issuecomment-\d+\n\1\n/);
+  });
+
+  it('posts to GitHub Enterprise Server, whose API is below a path', async () => {
+    const service = await new GitHubService({ contract, enterprise: true }).start();
+    try {
+      const env = { ...job(service), GITHUB_GRAPHQL_URL: service.url.replace('/v3', '/graphql') };
+      for (let i = 0; i < 2; ++i) {
+        const outcome = await agenticCi(['post', path.join(folder, 'full'), '--what', 'comment,review,check,status'], env);
+        assert.equal(outcome.status, 0, outcome.stderr);
+      }
+      assert.equal(service.comments.length, 1);
+      assert.equal(service.reviews.checkRuns.length, 1);
+      assert.ok(service.requests.includes('POST /graphql'), service.requests.join());
+      assert.deepEqual(service.violations, []);
+    } finally {
+      await service.stop();
+    }
   });
 
   claim('ends as docs/reference/exit-codes.md says', async (service) => {
@@ -114,13 +136,23 @@ describe('agentic-ci post', () => {
     assert.equal(await status({}, 'absent'), 66);
     service.fail({ method: 'POST', path: '/comments', status: 422, body: '{"message":"no"}' });
     assert.equal(await status({}), 65);
+    for (const limit of ['0s', '3', '-1s']) assert.equal(await status({ args: ['--timeout', limit] }), 64);
     assert.deepEqual(service.comments, []);
+  });
+
+  claim('a forge that never answers is 75 after the limit', async (service) => {
+    service.fail({ path: '/comments', hang: true, times: -1 });
+    const started = Date.now();
+    const outcome = await post(service, 'full', { args: ['--what', 'comment', '--timeout', '4s'] });
+    assert.equal(outcome.status, 75, outcome.stderr);
+    assert.ok(Date.now() - started >= 3900, 'it gave up early');
+    assert.ok(service.requests.length > 1, 'nothing was sent again');
   });
 
   it('a forge that is not there is 75', async () => {
     const gone = await new GitHubService().start();
     await gone.stop();
-    const outcome = await post(gone, 'full');
+    const outcome = await post(gone, 'full', { args: ['--timeout', '3s'] });
     assert.equal(outcome.status, 75, outcome.stderr);
     assert.match(outcome.stderr, /^agentic-ci: error: .*127\.0\.0\.1/m);
   });

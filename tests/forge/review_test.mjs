@@ -2,13 +2,13 @@
 // `agentic-ci post`: findings and suggestions beside the lines, check runs, and what becomes of them when
 // the forge refuses, fails, or is posted to twice.
 import assert from 'node:assert/strict';
-import { execFile, execFileSync } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import fs from 'node:fs';
-import os from 'node:os';
 import path from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { Contract } from '../services/github/contract.mjs';
 import { ACTIONS_BOT, GitHubService } from '../services/github/service.mjs';
+import { begin, end, finding, folder, reportOf } from './site.mjs';
 
 const TOKEN = 'token-actions';
 const HEAD = 'b'.repeat(40);
@@ -28,44 +28,34 @@ index ${'1'.repeat(40)}..${'2'.repeat(40)} 100644
  four
 `;
 let contract;
-let folder;
-let reports = 0;
 
 before(() => {
   contract = Contract.load(process.env.MODULES);
-  folder = fs.mkdtempSync(path.join(os.tmpdir(), 'review_test.'));
-  execFileSync(process.env.SAMPLES, ['full', path.join(folder, 'full')]);
+  begin('review_test');
 });
-after(() => fs.rmSync(folder, { recursive: true }));
+after(end);
 
-const finding = (message, place = {}) => ({
-  source: 'agent', rule: 'bug', severity: 'warning', message, path: '', line: 0, end_line: 0, suggestion: null,
-  refuses: false, ...place,
-});
 const onLine = (message, line, more = {}) =>
     finding(message, { path: 'src/a.c', line, end_line: line, ...more });
 
 // A report directory with these findings of the agent's, and this patch.
-function report(findings, { patch = '', head = HEAD, started = 1700000000000 } = {}) {
-  const directory = path.join(folder, `report-${reports++}`);
-  fs.cpSync(path.join(folder, 'full'), directory, { recursive: true });
-  const record = JSON.parse(fs.readFileSync(path.join(directory, 'run.json')));
-  record.findings = findings;
-  record.event.head_sha = head;
-  record.started_at_ms = started;
-  Object.assign(record.outcome, { kind: 'success', exit_code: 0, reason: '' });
-  fs.writeFileSync(path.join(directory, 'run.json'), JSON.stringify(record));
-  fs.writeFileSync(path.join(directory, 'changes.patch'), patch);
-  return directory;
-}
+const report = (findings, { patch = '', head = HEAD, started = 1700000000000 } = {}) =>
+  reportOf(patch, (record) => {
+    record.findings = findings;
+    record.event.head_sha = head;
+    record.started_at_ms = started;
+  });
 
-function post(service, directory, { what = 'comment,review', token = TOKEN, args = [], env = {} } = {}) {
+function post(service, directory, { what = 'comment,review', token = TOKEN, args = [], env = {}, timed = false } = {}) {
   return new Promise((resolve) => {
-    const child = execFile(process.env.BINARY, [
-      'post', directory, '--repository', 'acme/site', '--number', '7', '--api-url', service.url,
+    const child = execFile('sh', [
+      // The second line of `times` is the children's.
+      '-c', timed ? '"$0" "$@"; status=$?; times >&2; exit $status' : 'exec "$0" "$@"', process.env.BINARY, 'post', directory, '--repository', 'acme/site', '--number', '7', '--api-url', service.url,
       '--marker', 'ci/agent', '--what', what, ...args,
     ], { env: { GITHUB_TOKEN: token, ...env }, cwd: folder }, (error, stdout, stderr) => {
-      resolve({ status: error ? error.code : 0, signal: error?.signal, stdout, stderr });
+      const times = /\n(\d+)m([\d.]+)s (\d+)m([\d.]+)s\n$/.exec(stderr)?.slice(1).map(Number) ?? [];
+      const cpu_ms = 1000 * (60 * (times[0] + times[2]) + times[1] + times[3]);
+      resolve({ status: error ? error.code : 0, signal: error?.signal, stdout, stderr, cpu_ms });
     });
     resolve.child = child;
   });
@@ -156,8 +146,9 @@ describe('a review', () => {
     for (let i = 0; i < 500; ++i) findings.push(onLine(`finding number ${i}.`, 2 + i % 2));
     findings[499].severity = 'error';
     const directory = report(findings);
-    const posted = await post(service, directory, { what: 'comment,review,check' });
+    const posted = await post(service, directory, { what: 'comment,review,check', timed: true });
     assert.equal(posted.status, 0, posted.stderr);
+    assert.ok(posted.cpu_ms < 100, `${posted.cpu_ms} ms of CPU`);
     assert.equal(reviews.threads.length, 30);
     assert.match(texts(reviews)[0], /finding number 499\./);
     assert.equal(reviews.checkRuns.length, 1);
@@ -205,6 +196,21 @@ describe('a review', () => {
     });
   }
 
+  claim('and the one comment stay the same ones under pull_request_target', async (service, reviews) => {
+    const event = path.join(folder, 'target.json');
+    const repo = { id: 1, full_name: 'acme/site' };
+    fs.writeFileSync(event, JSON.stringify({ repository: repo, pull_request: {
+      number: 7, base: { ref: 'main', sha: 'a'.repeat(40), repo }, head: { ref: 'fix', sha: HEAD, repo } } }));
+    const env = { GITHUB_ACTIONS: 'true', GITHUB_EVENT_NAME: 'pull_request_target', GITHUB_EVENT_PATH: event,
+                  GITHUB_REPOSITORY: 'acme/site', GITHUB_WORKFLOW: 'CI', GITHUB_JOB: 'agent' };
+    for (let i = 0; i < 2; ++i) {
+      const posted = await post(service, report([onLine('one', 2)]), { env });
+      assert.equal(posted.status, 0, posted.stderr);
+      assert.equal(service.comments.length, 1);
+      assert.equal(reviews.threads.length, 1);
+    }
+  });
+
   claim('shows in a dry run what would be sent, and sends none of it', async (service, reviews) => {
     const posted = await post(service, report([onLine('one', 2)]), {
       what: 'comment,review,check', args: ['--dry-run'] });
@@ -220,7 +226,14 @@ describe('a review', () => {
 
   claim('is on pull requests of applications that may not resolve threads', async (service, reviews) => {
     await post(service, report([onLine('goes', 2)]));
+    // Hiding takes less: the thread is folded away once.
     service.allow(TOKEN, ACTIONS_BOT, { installation: true, mayResolve: false });
+    const hidden = await post(service, report([]));
+    assert.match(hidden.stdout, /1 resolved/);
+    assert.equal(reviews.threads[0].comments[0].minimised, true);
+    assert.match((await post(service, report([]), { what: 'review' })).stdout, /^$/);
+    reviews.threads[0].comments[0].minimised = false;
+    service.allow(TOKEN, ACTIONS_BOT, { installation: true, mayResolve: false, mayHide: false });
     const posted = await post(service, report([]));
     assert.equal(posted.status, 0, posted.stderr);
     assert.match(posted.stdout, /refused: review: .*Resource not accessible/);
@@ -241,6 +254,7 @@ describe('nothing is lost or doubled', () => {
     assert.equal(reviews.checkRuns[0].status, 'completed');
   };
   const options = { what: 'comment,review,check' };
+  const IMPATIENT = ['--timeout', '6s'];  // A request that hangs fails after two of them.
   let requests;
 
   claim('when all goes well', async (service, reviews) => {
@@ -250,7 +264,8 @@ describe('nothing is lost or doubled', () => {
   });
 
   for (const fault of [{ status: 403 }, { status: 404 }, { status: 409 }, { status: 422 }, { status: 429 },
-                       { status: 502 }, { status: 502, after: true }, { cut: true }, { cut: true, after: true }]) {
+                       { status: 502 }, { status: 502, after: true }, { cut: true }, { cut: true, after: true },
+                       { hang: true }, { hang: true, after: true }]) {
     it(`when any one request meets ${JSON.stringify(fault)}`, async () => {
       // Of refusals, which all take the same way, every other request.
       const hit = [...Array(requests).keys()].filter((n) => !(fault.status < 429) || n % 2 === fault.status % 2);
@@ -264,7 +279,7 @@ describe('nothing is lost or doubled', () => {
           }
         };
         try {
-          await post(service, report(findings), options);
+          await post(service, report(findings), fault.hang ? { ...options, args: IMPATIENT } : options);
           service.faults.length = 0;
           const again = await post(service, report(findings), options);
           assert.equal(again.status, 0, again.stderr);

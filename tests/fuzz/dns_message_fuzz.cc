@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// DNS: every query gets an answer within its bounds that repeats the question and is no query.
+// DNS: every query gets an answer within its bounds that repeats the question and is not a query.
 #include <cstddef>
 #include <cstdint>
 

@@ -10,7 +10,7 @@
 
 namespace {
 
-// What the corpus signs, and what nobody does.
+// What the corpus signs, and what nothing in it signs.
 constexpr std::string_view kSigned =
     "b29814cf5792e684cd75d6a7fce7a67a11887e312f87ca2ac2496d81f365ff72";
 constexpr std::string_view kOther =

@@ -4,12 +4,12 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "sigstore/certificate.h"
 #include "sigstore/checkpoint.h"
 #include "sigstore/fulcio_identity.h"
-#include "sigstore/path.h"
-#include "sigstore/sct.h"
-#include "sigstore/timestamp.h"
+#include "sigstore/trust/certificate.h"
+#include "sigstore/trust/path.h"
+#include "sigstore/trust/sct.h"
+#include "sigstore/trust/timestamp.h"
 
 namespace {
 

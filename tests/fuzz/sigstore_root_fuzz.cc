@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "sigstore/trusted_root.h"
+#include "sigstore/trust/trusted_root.h"
 
 namespace {
 

@@ -80,7 +80,7 @@ struct stat Canary(int top) {
   return st;
 }
 
-// A lower layer to reach into, and a file that is nobody's business. One for the process, kept on a
+// A lower layer to reach into, and a file that must not be reached. One for the process, kept on a
 // memory file system where there is one.
 Site MakeSite() {
   ::umask(0);

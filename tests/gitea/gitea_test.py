@@ -6,8 +6,11 @@ gitea_test.py START RUNNER SAMPLES [NAME...]
 
 START starts a Gitea on loopback in a directory of the test's.
 """
+import concurrent.futures
 import contextlib
 import fcntl
+import http.client
+import http.server
 import json
 import os
 import re
@@ -17,16 +20,24 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import unittest
 import urllib.error
 import urllib.request
 
 MARKER = 'ci/agent'
+LOCK = threading.Lock()  # Of a test's working tree.
 GIT = ['git', '-c', 'user.name=t', '-c', 'user.email=t@localhost', '-c', 'init.defaultBranch=main']
 # Lines 1 to 20 are there before; the pull request adds a line after the second.
 BEFORE = ''.join(f'line {number}\n' for number in range(1, 21))
 AFTER = BEFORE.replace('line 2\n', 'line 2\nadded\n')
+
+
+def write(path, text):
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, 'wb') as file:
+        file.write(text.encode() if isinstance(text, str) else text)
 
 
 class Gitea:
@@ -83,6 +94,74 @@ class Gitea:
         return json.loads(text) if text else None
 
 
+class Way:
+    """A way to Gitea on which the request number `at` meets `fault`: {status, cut, hang, kill, acted}. `acted`: it arrives all the
+    same. `kill` is called once it did or did not."""
+
+    def __init__(self, at=-1, **fault):
+        self.requests, self.lock, self.closing = [], threading.Lock(), threading.Event()
+        way = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            protocol_version = 'HTTP/1.1'
+
+            def handle_one_request(self):
+                with contextlib.suppress(ConnectionError):  # A client that was killed, or gave up waiting.
+                    super().handle_one_request()
+
+            def do(self):
+                body = self.rfile.read(int(self.headers.get('content-length', 0)))
+                with way.lock:
+                    way.requests.append(f'{self.command} {self.path}')
+                    met = fault if len(way.requests) - 1 == at else {}
+                answer = way.forward(self, body) if not met or met.get('acted') else (met.get('status', 200), [], b'{}')
+                if met.get('kill'):
+                    met['kill']()
+                if met.get('hang'):
+                    way.closing.wait()
+                if met.get('hang') or met.get('cut') or met.get('kill'):
+                    self.close_connection = True
+                    return
+                status, headers, content = answer
+                if met:
+                    status, headers = met['status'], [('retry-after', '0')]
+                self.send_response(status)
+                for name, value in headers:
+                    self.send_header(name, value)
+                self.send_header('content-length', str(len(content)))
+                self.end_headers()
+                self.wfile.write(content)
+
+            do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = do
+
+            def log_message(self, *_):
+                pass
+
+        self.server = http.server.ThreadingHTTPServer(('127.0.0.1', 0), Handler)
+        self.server.daemon_threads = True
+        self.url = f'http://127.0.0.1:{self.server.server_address[1]}'
+        threading.Thread(target=self.server.serve_forever, kwargs={'poll_interval': 0.05}, daemon=True).start()
+
+    @staticmethod
+    def forward(request, body):
+        connection = http.client.HTTPConnection(GITEA.url.removeprefix('http://'), timeout=60)
+        headers = {name: value for name, value in request.headers.items() if name.lower() not in ('host', 'connection')}
+        connection.request(request.command, request.path, body, headers)
+        answer = connection.getresponse()
+        content = answer.read()
+        connection.close()
+        kept = [(name, value) for name, value in answer.getheaders() if name.lower() in ('content-type', 'link', 'x-total-count')]
+        return answer.status, kept, content
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.closing.set()
+        self.server.shutdown()
+        self.server.server_close()
+
+
 def finding(message, **place):
     return {'source': 'agent', 'rule': 'bug', 'severity': 'warning', 'message': message, 'path': '', 'line': 0, 'end_line': 0,
             'suggestion': None, 'refuses': False, **place}
@@ -107,11 +186,11 @@ class Post(unittest.TestCase):
         with open(self.event, 'w') as file:
             json.dump(GITEA.api('GET', f'/repos/{self.repository}/pulls/1'), file)
 
-    def open_pull_request(self):
+    def open_pull_request(self, head='fix'):
         """Gitea takes a moment to see what was pushed."""
         for attempt in range(100):
             try:
-                return GITEA.api('POST', f'/repos/{self.repository}/pulls', {'title': 'Fix', 'head': 'fix', 'base': 'main'})
+                return GITEA.api('POST', f'/repos/{self.repository}/pulls', {'title': 'Fix', 'head': head, 'base': 'main'})
             except urllib.error.HTTPError as error:
                 if error.code != 404 or attempt == 99:
                     raise
@@ -137,13 +216,15 @@ class Post(unittest.TestCase):
             record = json.load(file)
         record['findings'] = list(findings)
         record['event']['head_sha'] = head or self.head
+        record['outcome'].update(kind='success', exit_code=0, reason='', limit='')
+        record['changes'].update(prefix='', complete=True)
         with open(directory + '/run.json', 'w') as file:
             json.dump(record, file)
         with open(directory + '/changes.patch', 'w') as file:
             file.write(patch)
         return directory
 
-    def post(self, report, *options, token=None, code=0):
+    def environment(self, token=None):
         env = {'PATH': os.environ['PATH'], 'HOME': self.directory, 'GITHUB_TOKEN': token or GITEA.token,
                'GITHUB_ACTIONS': 'true', 'GITEA_ACTIONS': 'true', 'GITHUB_EVENT_NAME': 'pull_request',
                'GITHUB_EVENT_PATH': self.directory + '/payload.json', 'GITHUB_REPOSITORY': self.repository,
@@ -154,10 +235,30 @@ class Post(unittest.TestCase):
                        'repository': GITEA.api('GET', f'/repos/{self.repository}')}
         with open(env['GITHUB_EVENT_PATH'], 'w') as file:
             json.dump(payload, file)
-        done = subprocess.run([RUNNER, 'post', report, '--marker', MARKER, *options], env=env, cwd=self.directory,
+        return env
+
+    def post(self, report, *options, token=None, code=0):
+        done = subprocess.run([RUNNER, 'post', report, '--marker', MARKER, *options], env=self.environment(token), cwd=self.directory,
                               stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120)
         self.assertEqual(done.returncode, code, done.stdout + done.stderr)
         return done
+
+    def git(self, *words):
+        return subprocess.run([*GIT, *words], cwd=self.directory + '/work', check=True, capture_output=True, text=True).stdout.strip()
+
+    def patch(self, change):
+        """The patch that makes of the head what `change` does to its working tree, and the tree it leads to."""
+        self.git('checkout', '-q', '-f', self.head)
+        change(self.directory + '/work')
+        self.git('add', '-A')
+        patch = subprocess.run([*GIT, 'diff', '--cached', '--binary', '--full-index', '-M', 'HEAD'], cwd=self.directory + '/work',
+                               check=True, capture_output=True, text=True).stdout
+        return patch, self.git('write-tree')
+
+    def fetched(self, branch):
+        """(tree, parents, subject) of what the forge has."""
+        self.git('fetch', '-q', GITEA.url.replace('://', f'://ci:{GITEA.token}@') + f'/{self.repository}.git', branch)
+        return self.git('log', '-1', '--format=%T %P', 'FETCH_HEAD').split()
 
     def comments(self):
         return GITEA.api('GET', f'/repos/{self.repository}/issues/1/comments')
@@ -208,6 +309,191 @@ class Post(unittest.TestCase):
         planned = [json.loads(line) for line in self.post(self.report(beside('x', 3)), '--dry-run').stdout.splitlines()]
         self.assertEqual([plan['url'].rsplit('/', 1)[1] for plan in planned], ['reviews', 'comments'])
         self.assertEqual((self.threads(), self.comments()), ([], []))
+
+    @staticmethod
+    def some_changes(work):
+        write(work + '/a.c', AFTER.replace('line 9', 'the ninth line'))
+        write(work + '/new/dir/file', 'new\n')
+        write(work + '/data', b'\0\1\xff')
+        os.rename(work + '/mv', work + '/moved name')
+        os.unlink(work + '/rm')
+        write(work + '/run.sh', '#!/bin/sh\ntrue\n')
+
+    def with_more_files(self):
+        self.git('checkout', '-q', 'fix')
+        work = self.directory + '/work'
+        write(work + '/mv', 'same\n' * 20)
+        write(work + '/rm', 'x\n')
+        write(work + '/run.sh', '#!/bin/sh\n')
+        os.chmod(work + '/run.sh', 0o755)
+        self.head = self.push('fix', AFTER)
+        for attempt in range(100):  # Gitea takes a moment to see what was pushed.
+            if GITEA.api('GET', f'/repos/{self.repository}/pulls/1')['head']['sha'] == self.head:
+                return
+            time.sleep(0.1)
+
+    def test_the_changes_are_a_commit_on_the_pull_requests_branch_once(self):
+        self.with_more_files()
+        patch, tree = self.patch(self.some_changes)
+        report = self.report(patch=patch)
+        shown = self.post(report, '--what', 'comment,commits').stdout
+        self.assertEqual(self.fetched('fix'), [tree, self.head])
+        commit = self.git('rev-parse', 'FETCH_HEAD')
+        self.assertIn(f'changes: commit {commit} on fix\n', shown)
+        self.assertIn(f'changes: commit {commit} on fix\n', self.post(report, '--what', 'comment,commits').stdout)
+        self.assertEqual(self.fetched('fix'), [tree, self.head])
+        self.assertIn(commit, self.comments()[0]['body'])
+
+    def test_changes_of_another_head_are_refused(self):
+        patch, _ = self.patch(lambda work: write(work + '/a.c', 'x\n'))
+        report = self.report(patch=patch)
+        moved = self.push('fix', AFTER + 'more\n')
+        self.assertIn('the branch has changed since the run', self.post(report, '--what', 'commits', code=77).stderr)
+        self.assertEqual(self.git('ls-remote', GITEA.url + f'/{self.repository}.git', 'fix').split()[0], moved)
+
+    def test_what_this_api_cannot_express_is_refused(self):
+        for change in (lambda work: os.symlink('a.c', work + '/link'), lambda work: os.chmod(work + '/a.c', 0o755)):
+            patch, _ = self.patch(change)
+            done = self.post(self.report(patch=patch), '--what', 'commits', code=77)
+            self.assertIn("can set neither a file's mode nor a symbolic link", done.stderr)
+        self.assertEqual(self.fetched('fix')[0], self.git('rev-parse', self.head + '^{tree}'))
+
+    def test_a_branch_with_a_pull_request_is_made_once_and_updated(self):
+        patch, tree = self.patch(lambda work: write(work + '/a.c', 'first\n'))
+        report = self.report(patch=patch)
+        GITEA.api('POST', f'/repos/{self.repository}/labels', {'name': 'agent', 'color': '#00aabb'})
+        options = ('--what', 'comment,pull-request,status', '--title', 'Fix it', '--label', 'agent')
+        for _ in range(2):
+            self.post(report, *options)
+        pulls = lambda: [pull for pull in GITEA.api('GET', f'/repos/{self.repository}/pulls?state=all') if pull['number'] != 1]
+        self.assertEqual([(pull['title'], pull['base']['ref'], [label['name'] for label in pull['labels']]) for pull in pulls()],
+                         [('Fix it', 'fix', ['agent'])])
+        branch = pulls()[0]['head']['ref']
+        self.assertTrue(branch.startswith('agentic-ci/pull-1-'), branch)
+        self.assertEqual(self.fetched(branch), [tree, self.head])
+        self.assertIn(f'#{pulls()[0]["number"]}.', self.comments()[0]['body'])
+        statuses = GITEA.api('GET', f'/repos/{self.repository}/commits/{self.head}/statuses')
+        self.assertEqual([(status['context'], status['status']) for status in statuses], [('agentic-ci (ci/agent)', 'success')])
+        patch, tree = self.patch(lambda work: (write(work + '/a.c', 'second\n'), write(work + '/b.c', 'new\n')))
+        self.post(self.report(patch=patch), *options)
+        self.assertEqual(self.fetched(branch)[0], tree)
+        self.assertEqual([(pull['state'], pull['title']) for pull in pulls()], [('open', 'Fix it')])
+
+    def test_a_branch_that_a_person_pushed_to_is_theirs(self):
+        patch, _ = self.patch(lambda work: write(work + '/a.c', 'first\n'))
+        self.post(self.report(patch=patch), '--what', 'branch', '--branch', 'agents/fix')
+        self.fetched('agents/fix')
+        self.git('checkout', '-q', '-f', 'FETCH_HEAD')
+        mine = self.push('agents/fix', 'mine\n')
+        patch, _ = self.patch(lambda work: write(work + '/a.c', 'second\n'))
+        done = self.post(self.report(patch=patch), '--what', 'branch', '--branch', 'agents/fix', code=77)
+        self.assertIn('has commits that agentic-ci did not make', done.stderr)
+        self.fetched('agents/fix')
+        self.assertEqual(self.git('rev-parse', 'FETCH_HEAD'), mine)
+
+    def test_a_label_that_does_not_exist_is_told(self):
+        self.assertIn("refused: label: adding labels: the repository has no label 'absent'",
+                      self.post(self.report(), '--label', 'absent').stdout)
+
+    PARTS = ('--what', 'comment,review,status,pull-request')
+
+    def arena(self, name, count):
+        """Pull requests of branches that `name` and a number make, by number; the report, and the tree that its patch leads to."""
+        branches = [f'{name}{index}' for index in range(count)]
+        self.git('push', '-q', GITEA.url.replace('://', f'://ci:{GITEA.token}@') + f'/{self.repository}.git',
+                 *(f'{self.head}:refs/heads/{branch}' for branch in branches))
+        pulls = {self.open_pull_request(branch)['number']: branch for branch in branches}
+        patch, tree = self.patch(lambda work: (write(work + '/a.c', AFTER.replace('line 9', 'the ninth line')), os.unlink(work + '/rm')))
+        with open(self.directory + '/dispatch.json', 'w') as file:
+            json.dump({'repository': GITEA.api('GET', f'/repos/{self.repository}')}, file)
+        return pulls, self.report(beside('one', 3), beside('two', 4), beside('far', 18), patch=patch), tree
+
+    def posting(self, report, number, way, *options):
+        env = {'PATH': os.environ['PATH'], 'GITHUB_TOKEN': GITEA.token, 'GITHUB_ACTIONS': 'true', 'GITEA_ACTIONS': 'true',
+               'GITHUB_EVENT_NAME': 'workflow_dispatch', 'GITHUB_EVENT_PATH': self.directory + '/dispatch.json', 'GITHUB_REPOSITORY': self.repository, 'GITHUB_SERVER_URL': GITEA.url,
+               'GITHUB_SHA': self.head, 'GITHUB_REF': 'refs/heads/main', 'GITHUB_WORKFLOW': 'ci', 'GITHUB_JOB': 'agent'}
+        return subprocess.Popen([RUNNER, 'post', report, '--marker', f'{MARKER}{number}', '--number', str(number), '--api-url',
+                                 way.url + '/api/v1', *self.PARTS, *options], env=env, cwd=self.directory, stdin=subprocess.DEVNULL,
+                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+    def check_whole(self, number, branch, tree):
+        """All of the report is there, and once."""
+        api = lambda path: GITEA.api('GET', f'/repos/{self.repository}{path}')
+        self.assertEqual(len(api(f'/issues/{number}/comments')), 1)
+        threads = [comment for review in api(f'/pulls/{number}/reviews')
+                   for comment in api(f'/pulls/{number}/reviews/{review["id"]}/comments')]
+        self.assertEqual(sorted(re.search('one|two', thread['body'])[0] for thread in threads if not thread['resolver']), ['one', 'two'])
+        self.assertIn('far', api(f'/issues/{number}/comments')[0]['body'])
+        pulls = [pull for pull in GITEA.api('GET', f'/repos/{self.repository}/pulls?state=open&base={branch}') if pull['base']['ref'] == branch]
+        self.assertEqual(len(pulls), 1)
+        with LOCK:  # Its API gives a commit's own hash as that of its tree.
+            self.assertEqual(self.fetched(pulls[0]['head']['ref']), [tree, self.head])
+        states = [status for status in api(f'/commits/{self.head}/statuses') if status['context'].endswith(f'({MARKER}{number})')]
+        self.assertEqual({status['status'] for status in states}, {'success'})
+
+    def with_faults(self):
+        """(name, request's index, fault) for each request of a post that goes well."""
+        pulls, report, tree = self.arena('well', 1)
+        [(number, branch)] = pulls.items()
+        with Way() as way:
+            done = self.posting(report, number, way)
+            self.assertEqual((done.communicate()[0], done.returncode)[1], 0)
+        self.check_whole(number, branch, tree)
+        # Each request that writes: lost; acted on, and the answer lost. Of those that read, which all take the same way, some: a real
+        # forge takes its time.
+        lost = [{'status': status} for status in (403, 404, 409, 422, 429, 500)] + [{'cut': True}, {'hang': True}, {'kill': True}]
+        acted = [{'cut': True}, {'kill': True}, {'status': 502}, {'hang': True}]
+        faults = []
+        for at, request in enumerate(way.requests):
+            reads = request.startswith('GET ')
+            if not reads or at % 5 == 0:
+                faults.append((at, lost[len(faults) // 2 % len(lost)]))
+            if not reads:
+                faults.append((at, {**acted[len(faults) // 2 % len(acted)], 'acted': True}))
+        return [(f'{fault} at {way.requests[at]}', at, fault) for at, fault in faults]
+
+    def test_nothing_is_lost_or_doubled_whatever_one_request_meets(self):
+        write(self.directory + '/work/rm', 'x\n')
+        self.head = self.push('fix', AFTER)
+        faults = self.with_faults()
+        self.assertGreater(len(faults), 12)
+        pulls, report, tree = self.arena('fault', len(faults))
+
+        def meet(number, branch, name, at, fault):
+            child = []
+            if fault.get('kill'):
+                fault = {**fault, 'kill': lambda: child[0].kill()}
+            with Way(at, **fault) as way:
+                # A request that hangs fails after five seconds; a forge that is slow may use up all fifteen before.
+                child.append(self.posting(report, number, way, *(['--timeout', '15s'] if 'hang' in fault else [])))
+                first = child[0].communicate(timeout=300)[0]
+                late = 'hang' in fault and child[0].returncode == 75
+                self.assertTrue(len(way.requests) > at or late, f'{name}: it was not met: {first}')
+            with Way() as way:
+                again = self.posting(report, number, way)
+                shown = again.communicate(timeout=300)[0]
+            self.assertEqual(again.returncode, 0, f'{name}: {first}{shown}')
+            try:
+                self.check_whole(number, branch, tree)
+            except AssertionError as error:
+                raise AssertionError(f'{name}: {error}\n{first}{shown}') from error
+
+        with concurrent.futures.ThreadPoolExecutor(4) as pool:
+            for met in [pool.submit(meet, *pull, *fault) for pull, fault in zip(pulls.items(), faults)]:
+                met.result()
+
+    def test_two_that_post_at_once_and_a_third_leave_one(self):
+        write(self.directory + '/work/rm', 'x\n')
+        self.head = self.push('fix', AFTER)
+        pulls, report, tree = self.arena('both', 1)
+        [(number, branch)] = pulls.items()
+        with Way() as way:
+            both = [self.posting(report, number, way) for _ in range(2)]
+            shown = [one.communicate(timeout=300)[0] for one in both]
+            self.assertEqual([one.returncode for one in both], [0, 0], shown)
+            again = self.posting(report, number, way)
+            self.assertEqual((again.communicate(timeout=300)[0], again.returncode)[1], 0)
+        self.check_whole(number, branch, tree)
 
     def test_there_are_no_check_runs(self):
         done = self.post(self.report(), '--what', 'comment,check', code=64)

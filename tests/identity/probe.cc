@@ -185,7 +185,7 @@ void Orphan(const Call& call) {
     while (::getppid() != 1) ::usleep(1000);
     Execute(call.argument, "ask", call, -1);
   }
-  ::waitpid(child, nullptr, 0);  // Whoever reads our output waits for the orphan.
+  ::waitpid(child, nullptr, 0);  // The reader of our output waits for the orphan.
 }
 
 void* AskInThread(void* call) {
@@ -227,7 +227,7 @@ void FastOpen(const Call& call) {
   Print(call, sent ? "sent" : strerrorname_np(errno));
 }
 
-// Asks, tells whoever reads `told`, and asks again as soon as its parent is gone.
+// Asks, tells the reader of `told`, and asks again as soon as its parent is gone.
 void AskTwice(Call& call, int told) {
   std::string label = call.label;
   call.label = label + " before";
@@ -330,7 +330,7 @@ void ConnectMoving(const Call& call, bool of_address) {
   }
 }
 
-// Connects for ever, to where nobody listens.
+// Connects for ever, to a port without a listener.
 void Knock(const Call& call) {
   Print(call, "knocking");
   sockaddr_in address = ProxyAddress();
@@ -340,7 +340,7 @@ void Knock(const Call& call) {
   for (;;) (void)::connect(socket, reinterpret_cast<sockaddr*>(&address), sizeof address);
 }
 
-// As crun or LXC do for some containers. The call is one that nobody makes.
+// As crun or LXC do for some containers. The call is one that no program makes.
 int UnderListener(char** command) {
   constexpr uint32_t kUnusedCall = 0xffff;
   sock_filter steps[] = {{BPF_LD | BPF_W | BPF_ABS, 0, 0, 0},

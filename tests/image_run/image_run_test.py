@@ -78,7 +78,8 @@ class Case(unittest.TestCase):
 
     def surroundings(self):
         return {'stdin': subprocess.DEVNULL, 'cwd': self.top + '/home', 'env': {
-            'PATH': '/usr/bin:/bin', 'HOME': self.top + '/home', 'AGENTIC_CI_STORE': self.store}}
+            'PATH': '/usr/bin:/bin', 'HOME': self.top + '/home',
+            'XDG_RUNTIME_DIR': self.top + '/home', 'AGENTIC_CI_STORE': self.store}}
 
     def line(self, arguments):
         line = [self.top + '/agentic-ci', *arguments]
@@ -195,6 +196,19 @@ class Agent(Case):
         # Another key is another question: nobody answers it.
         self.write('key.pub', THEIRS.pem.decode())
         self.run_image(self.shelf.reference(image), 'true', code=TEMPORARY)
+
+    def test_sandbox_that_lasts_has_a_shell_of_the_image(self):
+        image = self.signed()
+        made = self.call('sandbox', 'create', '--name', 'one', '--workdir', self.checkout, '--image-key', self.key,
+                         '--image', self.shelf.reference(image), '--insecure-registry', self.shelf.host)
+        self.assertEqual((made.returncode, made.stdout), (0, 'one\n'), made.stderr)
+        for script, status, output in (('x="a b"; f() { echo "f$1"; }; cd /tmp', 0, ''),
+                                       ('f "$x"; pwd; ls /bin/busybox', 0, 'fa b\n/tmp\n/bin/busybox\n'),
+                                       ('echo 1 >/usr/mine', 1, ''), ('y=2; exit 3', 3, ''),
+                                       ('echo "$x$y"; pwd', 0, 'a b\n/tmp\n')):
+            done = self.call('sandbox', 'exec', 'one', '--', 'eval', script)
+            self.assertEqual((done.returncode, done.stdout), (status, output), done.stderr)
+        self.assertEqual(self.call('sandbox', 'delete', 'one').returncode, 0)
 
     def test_entrypoint_runs_when_no_command_is_given(self):
         image = self.signed(config={'Entrypoint': ['/bin/echo'], 'Cmd': ['the', 'entrypoint']})
@@ -429,7 +443,7 @@ class Beforehand(Case):
             'ref': 'x', 'repo': {'id': 2}}}, 'repository': {'id': 1}}
         said = {'GITHUB_ACTIONS': 'true', 'GITHUB_EVENT_NAME': 'pull_request', 'TOKEN': 't',
                 'GITHUB_EVENT_PATH': self.write('event.json', json.dumps(event)),
-                'GITHUB_REPOSITORY': 'o/r', 'GITHUB_BASE_REF': 'main'}
+                'GITHUB_REPOSITORY': 'o/r', 'GITHUB_BASE_REF': 'main', 'GITHUB_ACTOR': 'dev'}
         secret = ['--policy-ref', 'HEAD', '--secret', 'TOKEN@upstream.example']
         self.not_asked(REFUSED, 'such runs get no secrets', secret, **said)
         event['pull_request']['head']['repo']['id'] = 1
@@ -437,7 +451,7 @@ class Beforehand(Case):
         self.not_asked(0, '', secret, **said)
 
     def test_files(self):
-        for name, text, words in ((CONFIG, 'ecosystems: [pyhton]\n', "unknown ecosystem 'pyhton'"),
+        for name, text, words in ((CONFIG, 'ecosystems: [pyhton]\n', "no ecosystem is called 'pyhton'"),
                                   (CONFIG, 'images: 1\n', CONFIG),
                                   ('.agentic-ci/openshell-policy.yml', 'version: 9\n', '.yml:1:')):
             path = self.write('checkout/' + name, text)

@@ -78,6 +78,25 @@ class ExitCodes(Case):
         self.feature('root', FIXTURES, 'nobody here can mount a small disk')
         self.run_agent('true', report=f'{BASE}/full/{"root" if ROOT else "user"}/report', code=74)
 
+    def test_report_directory_on_a_disk_that_the_run_fills_is_74(self):
+        self.feature('root', FIXTURES, 'nobody here can mount a small disk')
+        report = f'{BASE}/small/{"root" if ROOT else "user"}/report'
+        run = self.shell('yes | head -c 3000000; echo end', report=report, code=74)
+        self.assertEqual(run.out.splitlines()[-1], 'end')  # What was said is shown all the same.
+        self.assertIn('No space left on device', run.err)
+        left = os.listdir(report)
+        self.assertEqual([name for name in left if name == 'run.json' or name.startswith('.')], [])
+        self.shell('echo end', report=report)  # The control, where the last run could not write.
+        self.assertIn('run.json', os.listdir(report))
+
+    def test_two_runs_do_not_write_to_one_report_directory(self):
+        process = self.started_agent('sleep 2; echo end; : "$0"')
+        run = self.run_agent('true', report=process.report, code=77)
+        self.assertIn('another run is writing its report there', run.err)
+        first = self.finish(process)
+        self.assertEqual((first.code, first.out, first.outcome['kind']), (0, 'end\n', 'success'))
+        self.run_agent('true', report=process.report)  # The control.
+
     def test_report_directory_that_is_a_link_in_the_checkout_is_refused(self):
         target = self.dir + '/elsewhere'
         os.mkdir(target)
@@ -107,7 +126,8 @@ class ExitCodes(Case):
         self.assertEqual(run.outcome['exit_code'], 78)
 
     def test_time_limit_is_124(self):
-        run = self.shell('sleep 1000', options=['--timeout', '1s'], code=124, kind='timed-out')
+        run = self.shell('echo > kept; sleep 1000', options=['--timeout', '1s'], code=124, kind='timed-out')
+        self.assertEqual(run.record['changes']['files'], 1)
         self.assertTrue([limit for limit in run.record['limits'] if limit['name'] == 'wall'][0]['fired'])
 
     def test_a_reader_that_stopped_suspends_no_limit_and_no_signal(self):
@@ -149,11 +169,48 @@ class ExitCodes(Case):
         fired = [limit['name'] for limit in run.record['limits'] if limit['fired']]
         self.assertEqual(fired, [name])
 
+    def test_cpu_time_of_all_processes_is_125(self):
+        # Each for itself stays below, and is waited for. The kernel ends each by the time it used, however busy the host.
+        script = 'for i in 1 2 3 4 5 6 7 8 9 10 11 12; do sh -c "ulimit -t 1; while :; do :; done"; done; exit 0'
+        run = self.shell(script, options=['--agent-cpu', '2s'], code=125)
+        self.limited(run, 'agent-cpu')
+        used = [limit for limit in run.record['limits'] if limit['name'] == 'agent-cpu'][0]['used']
+        self.assertTrue(2 < used < 10, used)  # Of twelve; a slow machine looks seldom.
+        run = self.shell('exit 0', options=['--agent-cpu', '2s'])  # The control.
+        self.assertEqual([limit['fired'] for limit in run.record['limits'] if limit['name'] == 'agent-cpu'], [False])
+
+    def test_a_process_has_no_more_files_open_than_the_limit(self):
+        script = 'i=3; while [ $i -lt 60 ]; do eval "exec $i</dev/null" || exit 7; i=$((i+1)); done'
+        options = ['--open-files', '40']
+        self.run_agent('bash', '-c', script, options=options, code=7)
+        self.run_agent('bash', '-c', script)
+        self.run_agent('bash', '-c', 'ulimit -n 50', options=options, code=1)  # It cannot be raised.
+
+    def test_a_file_becomes_no_larger_than_the_limit(self):
+        script = 'head -c 3000000 /dev/zero > large'
+        self.shell(script, options=['--file-size', '1MiB'], code=63)  # SIGXFSZ.
+        self.shell(script, options=['--file-size', '4MiB'])
+
     def test_memory_limit_is_125(self):
         run = self.run_agent(PROBE, 'allocate', '400', options=['--memory', '128MiB'], code=125,
                              checkout=os.path.dirname(PROBE))
         self.limited(run, 'memory')
         self.run_agent(PROBE, 'allocate', '400', checkout=os.path.dirname(PROBE))  # The control.
+
+    @only_as('root')
+    def test_nothing_of_the_memory_limit_is_left_for_swap(self):
+        process = self.started_agent('sleep 300; : "$0"', options=['--memory', '64MiB'])
+        settings = {'memory.memsw.limit_in_bytes': str(64 << 20), 'memory.swap.max': '0', 'memory.swappiness': '0'}
+        found = {}
+        for group in self.cgroups():
+            for name in settings:
+                if os.path.exists(f'{group}/{name}'):
+                    with open(f'{group}/{name}') as file:
+                        found[name] = file.read().strip()
+        process.send_signal(signal.SIGTERM)
+        self.assertEqual(self.finish(process).code, 143)
+        self.feature('cgroup', found, 'nothing here counts or bounds swap')
+        self.assertTrue([name for name, value in found.items() if value == settings[name]], found)
 
     def test_memory_that_belongs_to_no_process_alone_is_counted(self):
         places = ['shared', 'page-tables']
@@ -222,7 +279,9 @@ class ExitCodes(Case):
             return [c['note'] for c in done.record['isolation']['controls'] if c['name'] == 'memory'][0]
 
         self.assertEqual(run(entrances), 'cgroup')
-        self.assertIn('is polled', run([]))  # The control.
+        polled = run([])  # The control.
+        self.assertIn('is polled', polled)
+        self.assertIn('are not counted', polled)
 
     def test_shared_memory_counts_once_however_many_processes_have_it(self):
         self.run_agent(PROBE, 'hold', 'family', '40', '2', options=['--memory', '128MiB'],
@@ -255,7 +314,10 @@ class ExitCodes(Case):
 
     def test_disk_limit_that_was_reached_in_between_is_125(self):
         script = 'head -c 48000000 /dev/zero > ${TMPDIR:-/tmp}/big; sleep 1; rm ${TMPDIR:-/tmp}/big; echo > f'
-        self.limited(self.shell(script, options=['--disk', '16MiB'], code=125), 'disk')
+        run = self.shell(script, options=['--disk', '16MiB'], code=125)
+        self.limited(run, 'disk')
+        used = [limit for limit in run.record['limits'] if limit['name'] == 'disk'][0]['used']
+        self.assertGreater(used, 15 << 20)  # The most there was, not what was left over.
         self.shell(script)
 
     def test_output_limit_is_125(self):

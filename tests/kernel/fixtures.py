@@ -46,6 +46,13 @@ def make_full_disk(base, user):
             pass
 
 
+def make_small_disk(base, user):
+    tmpfs(base + '/small', 'size=1m,mode=755')
+    for name, owner in (('root', 0), ('user', user)):
+        os.mkdir(f'{base}/small/{name}')
+        os.chown(f'{base}/small/{name}', owner, owner)
+
+
 def make_secrets():
     for top in ('/root', '/home', '/mnt', '/srv', '/run', '/var/spool', '/var/mail'):
         tmpfs(top)
@@ -83,6 +90,7 @@ def make(base, user):
     os.mkdir(base + '/home')
     os.chown(base + '/home', user, user)
     make_full_disk(base, user)
+    make_small_disk(base, user)
     make_secrets()
     make_log()
     make_checkout(base + '/foreign', 54321)

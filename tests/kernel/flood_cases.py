@@ -68,7 +68,7 @@ class Floods(Case):
         run = self.flood(0, RUN_SECONDS - 5, ['--runner-cpu', '1s'], 125)
         self.assertEqual(run.outcome['limit'], 'runner-cpu')
         self.assertTrue(self.spent(run)['fired'])
-        run = self.flood(0, 1, [], 0)  # The control.
+        run = self.flood(0, 3, [], 0)  # The control.
         self.assertFalse(self.spent(run)['fired'])
         self.assertGreater(self.spent(run)['used'], 0)
         self.assertGreater(int(run.values()['more']), 0)

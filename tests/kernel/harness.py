@@ -26,7 +26,7 @@ USER = 12345  # Of no account.
 PLACE = '/srv/kernel-test-' + ('root' if ROOT else 'user')  # Ours, outside /tmp, with FIXTURES.
 # Of this run of the tests alone, and on no command line of theirs: in tier landlock those of all processes can be read.
 CANARY = 'canary-' + (read(BASE + '/mark') if BASE else '')
-RUN_SECONDS = 60
+RUN_SECONDS = int(os.environ.get('KERNEL_TEST_SECONDS', 60))  # More where the machine is emulated.
 GONE_SECONDS = 20  # Until nothing of a run may be alive; seen: 0.1 s where the machine is idle.
 
 SCRATCH = BASE + '/scratch'  # Where runs make directories of their own.

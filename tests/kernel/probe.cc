@@ -304,7 +304,7 @@ void Allowed() {
 }
 
 // Connects `fd` and hears from the other side: a connection that is accepted only to be reset, or a
-// packet that is thrown away, is no way out.
+// packet that is thrown away, is not a way out.
 long Reach(int fd, const sockaddr* to, socklen_t size) {
   if (fd < 0) return -1;
   timeval limit{3, 0};
@@ -342,15 +342,15 @@ long ConnectUnix(const std::string& name) {
 }
 
 // PORT: of a listener on the host's loopback. ABSTRACT, PATHNAME: of its Unix sockets. A control
-// tries only these: nobody need answer it from elsewhere.
+// tries only these: nothing else need answer it.
 void Network(int port, const std::string& abstract, const std::string& pathname, bool control) {
   Try("tcp_loopback", [=] { return Connect(SOCK_STREAM, "127.0.0.1", port); });
   Try("tcp_loopback6", [=] { return Connect(SOCK_STREAM, "::1", port); });
   Try("unix_abstract", [=] { return ConnectUnix("@" + abstract); });
   Try("unix_pathname", [=] { return ConnectUnix(pathname); });
   if (control) return;
-  // Documentation's own addresses (RFC 5737, RFC 3849): nobody answers there, so only somebody on
-  // the way answers at once.
+  // Addresses for documentation (RFC 5737, RFC 3849): nothing answers there, so an immediate answer
+  // comes from something on the way.
   Try("tcp_outside", [] { return Connect(SOCK_STREAM, "192.0.2.1", 443); });
   Try("udp_outside", [] { return Connect(SOCK_DGRAM, "192.0.2.1", 443); });
   Try("tcp6_outside", [] { return Connect(SOCK_STREAM, "2001:db8::1", 443); });

@@ -52,21 +52,23 @@ class Processes(Case):
         self.assertEqual(self.cgroups(), [])
 
     def test_everything_dies_with_a_killed_first_process(self):
-        process = self.started_agent(DAEMON.format('$0') + 'echo ready; sleep 100; : "$0"')
+        process = self.started_agent(DAEMON.format('$0') + 'echo > kept; echo ready; sleep 100; : "$0"')
         self.assertEqual(process.stdout.readline(), b'ready\n')
         _, _, init = self.runners()
         os.kill(init, signal.SIGKILL)
         run = self.finish(process, 10)
         self.assertEqual((run.code, run.outcome['kind']), (74, 'sandbox-lost'))
+        self.assertEqual(run.record['changes']['files'], 1)  # What it did by then is kept.
         self.assertTrue(self.gone())
 
     def test_everything_dies_with_a_killed_gateway(self):
-        process = self.started_agent(DAEMON.format('$0') + 'echo ready; sleep 100; : "$0"')
+        process = self.started_agent(DAEMON.format('$0') + 'echo > kept; echo ready; sleep 100; : "$0"')
         self.assertEqual(process.stdout.readline(), b'ready\n')
         _, gateway, _ = self.runners()
         os.kill(gateway, signal.SIGKILL)
         run = self.finish(process, 10)
         self.assertEqual((run.code, run.outcome['kind']), (74, 'gateway-lost'))
+        self.assertEqual(run.record['changes']['files'], 1)  # What it did by then is kept.
         self.assertTrue(self.gone())
 
     @only_in('namespaces')

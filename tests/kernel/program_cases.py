@@ -2,6 +2,7 @@
 """Programs where people have them: in a home that only its owner may enter, shown without the rest of it."""
 import os
 import shutil
+import tempfile
 
 from harness import CANARY, FIXTURES, PLACE, ROOT, Case, read, write
 
@@ -129,7 +130,8 @@ class HostPrograms(Case):
             write(path, '')
         run = self.finish(self.start(
             ['true'], options=['--plan-only', '--policy-ref', 'worktree'], checkout=checkout,
-            env={'PATH': ':'.join([*places, '/usr/bin:/bin']), 'TOKEN': CANARY}))
+            env={'PATH': ':'.join([*places, '/usr/bin:/bin']), 'TOKEN': CANARY,
+                 'XDG_CACHE_HOME': tempfile.mkdtemp(dir=self.dir)}))  # Nothing was answered before.
         self.assertNotIn(CANARY, read(self.said + '.env'))
         return read(self.said).split(), run
 

@@ -90,6 +90,15 @@ class Layers(unittest.TestCase):
         self.assertIn(old, cmake.read_text())
         cmake.write_text(cmake.read_text().replace(old, new))
 
+    def test_a_file_that_uses_what_it_does_not_include_is_found(self):
+        shutil.copytree(ROOT / 'tools', self.root / 'tools')
+        for name, include in (('whole', '#include <string>\n'), ('part', '')):
+            (self.root / f'runner/{name}.h').write_text(f'#pragma once\n{include}struct Alone {{ std::string a; }};\n')
+        run = subprocess.run([self.root / 'tools' / 'alone', 'runner/whole.h', 'runner/part.h'], capture_output=True, text=True)
+        self.assertEqual(run.returncode, 1)
+        self.assertIn('runner/part.h: error: does not compile by itself', run.stdout)
+        self.assertEqual(run.stdout.splitlines()[-1], '1 passed, 1 failed')
+
 
 if __name__ == '__main__':
     unittest.main()

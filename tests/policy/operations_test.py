@@ -137,14 +137,18 @@ class Operations(unittest.TestCase):
         self.root = pathlib.Path(folder.name)
         python = os.path.realpath(sys.executable)
         (self.root / "policy.yaml").write_text(POLICY.format(host=HOST, port=self.port, python=python))
-        with socket.socket() as taken:
-            taken.bind(("127.0.0.1", 0))
-            self.proxy = taken.getsockname()
-        self.gateway = subprocess.Popen(
-            [DRIVER, self.root / "policy.yaml", "/etc/ssl/certs/ca-certificates.crt", self.root, self.proxy[0],
-             str(self.proxy[1]), str(os.getpid())], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self.addCleanup(self.end_gateway)
-        self.assertEqual(self.gateway.stdout.readline(), b"ready\n")
+        for _ in range(5):  # Somebody else may take the port in between.
+            with socket.socket() as taken:
+                taken.bind(("127.0.0.1", 0))
+                self.proxy = taken.getsockname()
+            self.gateway = subprocess.Popen(
+                [DRIVER, self.root / "policy.yaml", "/etc/ssl/certs/ca-certificates.crt", self.root, self.proxy[0],
+                 str(self.proxy[1]), str(os.getpid())], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+            if self.gateway.stdout.readline() == b"ready\n":
+                return
+            self.gateway.communicate()
+        self.fail("the gateway does not start")
 
     def end_gateway(self):
         self.gateway.stdin.close()

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Writes the report of a run that never was: what report_test.py checks against the schemas, and
-// what to open in a browser while working on the page. usage: report_samples full|odd|empty
-// DIRECTORY
+// what to open in a browser while working on the page. usage: report_samples
+// full|refused|odd|empty DIRECTORY
 #include <cstdio>
 #include <cstring>
 #include <string>
@@ -101,7 +101,7 @@ void FillRun(report::RunRecord* run) {
   run->trust = {"trusted", "octocat may write to octo-org/parser"};
   run->policy = {"repository", ".agentic-ci/openshell-policy.yml", "main",
                  "0b4f3c2a1d5e6f708192a3b4c5d6e7f8091a2b3c", std::string(64, 'a')};
-  run->agent = {"claude-code", "2.1.197", "claude-opus-4-8", {"/opt/claude/claude", "-p"}};
+  run->agent = {"claude-code", "", "2.1.197", "claude-opus-4-8", {"/opt/claude/claude", "-p"}};
   run->isolation = {
       "namespaces",
       {{"user namespace", ControlState::kEnforced, ""},
@@ -154,6 +154,51 @@ ReportInput Full() {
   input.record.denials.push_back(operation);
   input.record.findings = {{report::FindingSource::kGate, "large-file", report::Severity::kNote,
                             "a binary file was added", "assets/logo.png", 0, false}};
+  input.allowed = {{"api.anthropic.com", 443, "POST", "/v1/messages", "/opt/claude/claude", 14},
+                   {"github.com", 443, "GET", "/octo-org/parser/info/refs", "/usr/bin/git", 2}};
+  using Kind = report::TranscriptStep::Kind;
+  input.transcript = {
+      {Kind::kThinking, "", "The length comes from the file, so it may be anything."},
+      {Kind::kText, "", "I will look at how the header is read."},
+      {Kind::kTool, "Read src/parser.c", "file_path: src/parser.c\n", "41  size_t length = ..."},
+      {Kind::kText, "", "The length is not checked. I will check it, and add a test."},
+      {Kind::kTool, "Edit src/parser.c", "file_path: src/parser.c\n", "The file was changed."},
+      {Kind::kTool, "Bash curl -fO https://corpus.example.org/parser.tar.gz",
+       "command: curl -fO https://corpus.example.org/parser.tar.gz\n",
+       "curl: (56) CONNECT tunnel failed, response 403", true}};
+  input.log =
+      "> Read src/parser.c\n> Edit src/parser.c\n> Bash curl -fO https://corpus.example.org\n";
+  return input;
+}
+
+// The same work, and what no agent may change.
+ReportInput Refused() {
+  ReportInput input = Full();
+  report::RunRecord& run = input.record;
+  run.outcome = {report::OutcomeKind::kRefused, "", "a gate refused the changes", 77, 0};
+  input.files.insert(
+      input.files.begin(),
+      {{".github/workflows/ci.yml", "", FileState::kModified, "100644", "100644", false, 1, 1, 310},
+       {"config.env", "", FileState::kCreated, "", "100644", false, 2, 0, 46}});
+  // In two pieces, or this file would hold what looks like a key.
+  const std::string key = std::string("AKIA") + "Z7QK2MTNB4VWXE5L";
+  input.patch =
+      "diff --git a/.github/workflows/ci.yml b/.github/workflows/ci.yml\nindex 1a2b3c4..5d6e7f8 "
+      "100644\n--- a/.github/workflows/ci.yml\n+++ b/.github/workflows/ci.yml\n@@ -3,3 +3,3 @@ "
+      "on:\n "
+      "permissions:\n-  contents: read\n+  contents: write\n jobs:\n"
+      "diff --git a/config.env b/config.env\nnew file mode 100644\nindex 0000000..f3a1b22\n--- "
+      "/dev/null\n+++ b/config.env\n@@ -0,0 +1,2 @@\n+REGION=eu-central-1\n+KEY=" +
+      key + "\n" + input.patch;
+  run.changes = {6, 21, 4, static_cast<int64_t>(input.patch.size()), false, true};
+  run.findings.push_back({report::FindingSource::kAgent, "overflow", report::Severity::kWarning,
+                          "length + 1 wraps around for a length of SIZE_MAX", "src/parser.c", 45,
+                          false});
+  run.findings.push_back({report::FindingSource::kGate, "protected-paths", report::Severity::kError,
+                          "protected file: forge configuration", ".github/workflows/ci.yml", 0,
+                          true});
+  run.findings.push_back({report::FindingSource::kGate, "secrets", report::Severity::kError,
+                          "an AWS access key id, AKIA..., 20 characters", "config.env", 2, true});
   return input;
 }
 
@@ -169,7 +214,7 @@ ReportInput Odd() {
   run.event.actor = bad;
   run.policy.path = bad;
   run.trust.reason = bad;
-  run.agent = {bad, bad, bad, {bad, ""}};
+  run.agent = {bad, bad, bad, bad, {bad, ""}};
   run.usage.model = bad;
   run.limits.push_back({bad, 0, 1e300, bad, true});
   run.isolation.controls.push_back({bad, ControlState::kUnavailable, bad});
@@ -203,6 +248,15 @@ ReportInput Odd() {
   input.patch = "no diff at all\n@@ -9999999999999999999999 +x @@\n+" + bad + "\n" +
                 std::string(200000, '+') + "\ndiff --git " + bad + "\n@@\n-\n\\ no newline";
   input.agent_text = bad + std::string(200000, '`') + "\n</details>\n";
+  input.agent_tail = {bad, std::string(100000, '<')};
+  input.log = bad + std::string(200000, '<');
+  input.log_cut = true;
+  input.allowed = {{bad, -1, bad, bad, bad, -5}};
+  input.transcript = {{report::TranscriptStep::Kind::kTool, bad, bad, bad, true, true},
+                      {report::TranscriptStep::Kind::kText, bad, bad},
+                      {report::TranscriptStep::Kind::kThinking, bad, bad}};
+  input.transcript_dropped = 1;
+  input.allowed_dropped = 1;
   return input;
 }
 
@@ -212,6 +266,7 @@ int main(int argc, char** argv) {
   if (argc != 3) return 64;
   ReportInput input;
   if (std::strcmp(argv[1], "full") == 0) input = Full();
+  if (std::strcmp(argv[1], "refused") == 0) input = Refused();
   if (std::strcmp(argv[1], "odd") == 0) input = Odd();
   Status made = sys::MakeDirectories(argv[2]);
   if (made.ok()) made = report::WriteReport(argv[2], input);

@@ -36,13 +36,16 @@ class Tidy(unittest.TestCase):
         self.assertEqual(self.tidy(files), '')
         self.assertIn('docs/x.md:2: error: a/b/d.cc does not exist', self.tidy({'docs/x.md': '# X\n`a/b/d.cc`\n'}))
 
-    def test_what_makes_a_reader_stumble_is_found_in_documents_and_messages(self):
+    def test_what_makes_a_reader_stumble_is_found_in_documents_messages_and_comments(self):
         said = self.tidy({'docs/x.md': '# X\nA size that\nis none.\n', 'policies/p.yml': '# Whoever reads.\n',
-                          'runner/a/a.cc': HEAD + 'auto a = "it is "\n         "no number";\n'})
-        for line in ('docs/x.md:3: error: "is none"', 'policies/p.yml:1: error: "Whoever"', 'runner/a/a.cc:2: error: "is no"'):
+                          'runner/a/a.cc': HEAD + 'auto a = "it is "\n         "no number";\nint b;  // For\n        // nobody.\n',
+                          'tests/a/b.cc': HEAD + '// A file\n// of ours.\n'})
+        for line in ('docs/x.md:3: error: "is none"', 'policies/p.yml:1: error: "Whoever"', 'runner/a/a.cc:2: error: "is no"',
+                     'runner/a/a.cc:5: error: "nobody"', 'tests/a/b.cc:2: error: "file of ours"'):
             self.assertIn(line, said)
         self.assertEqual(self.tidy({'docs/x.md': '# X\nThere is no limit, and it is no longer used.\n', 'policies/p.yml': '# You.\n',
-                                    'runner/a/a.cc': HEAD + '// This is no string.\nauto a = "nobody:x:1";\n',
+                                    'tests/a/b.cc': HEAD + '// Our file.\n',
+                                    'runner/a/a.cc': HEAD + '// This is not a string.\nauto a = "nobody:x:1";\n',
                                     'runner/a/a_test.cc': HEAD + 'auto b = "this is no size";\n'}), '')
 
     def test_banned_calls_are_named_with_their_replacement(self):

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a GraphQL request asks for, read before a server sees it. Rules: the specification of
-// October 2021 for documents, OpenShell's for requests over HTTP. Where a server could read
-// something else than was judged here, the request is refused.
+// Parses GraphQL requests before a server sees them. Rules: the specification of
+// October 2021 for documents, OpenShell's for requests over HTTP. Where a server could read it
+// differently, the request is refused.
 #pragma once
 
 #include <cstddef>

@@ -124,8 +124,8 @@ bool HasOwnName(const QueryParameters& query) {
   return false;
 }
 
-// JSON is often sent as a form by accident (it is curl's default). It passes when it is no form
-// with a document in it: `{"a":"&query=..."}` could be both.
+// JSON is often sent as a form by accident (it is curl's default). It passes when it is not a form
+// that contains a document: `{"a":"&query=..."}` could be both.
 Status CheckForm(const HttpFields& fields, std::string_view body) {
   const HttpField* type = FindField(fields, "content-type");
   if (type == nullptr ||

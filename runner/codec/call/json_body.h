@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where two readers of one JSON body could disagree about what it says. What is judged here must be
-// what the server acts on, so such bodies are refused.
+// Finds JSON bodies that two parsers could read differently. The server must act on what was
+// judged, so such bodies are refused.
 #pragma once
 
 #include <span>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// JSON-RPC 2.0 and the Model Context Protocol on top of it, as far as a policy asks: which methods
-// a body calls, and which tools. What OpenShell refuses is refused; so are member names that differ
-// from the protocol's only in case, which some servers take for them.
+// JSON-RPC 2.0 and the Model Context Protocol on top of it, as far as policies need it: which
+// methods and tools a body calls. What OpenShell refuses is refused; so are member names that
+// differ from the protocol's only in case, which some servers take for them.
 #pragma once
 
 #include <string>
@@ -32,9 +32,8 @@ struct JsonRpcRequest {
 // Reads one message or a non-empty batch. Fails with kInvalid and what is wrong: not JSON,
 // `jsonrpc` other than "2.0", neither a method nor a result or error, a method that is not a
 // string, is empty or stands beside a result or error, a response with both or without an id that
-// is a string, a number or null, an error that is no object. One bad item makes the batch bad.
-// Params are not looked at. The head of the request is CheckJsonBodyFields's (json_body.h) to
-// check.
+// is a string, a number or null, an error that is not an object. One bad item makes the batch bad.
+// Params are not examined. CheckJsonBodyFields (json_body.h) checks the head of the request.
 Result<JsonRpcRequest> ParseJsonRpc(std::string_view body);
 
 // The same for the Model Context Protocol: `tool` is filled in, the id of a request is a string or

@@ -12,7 +12,7 @@ namespace codec {
 // SHA-256 of `bytes` as 64 lower-case hexadecimal digits.
 std::string Sha256Hex(std::string_view bytes);
 
-// The same of bytes that come piece by piece.
+// The same, of bytes that arrive in pieces.
 class Sha256 {
  public:
   Sha256();

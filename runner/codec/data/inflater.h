@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Deflated data (RFC 1950 to 1952) inflated piece by piece, into as much room as there is.
+// Deflated data (RFC 1950 to 1952) inflated piece by piece, into a buffer of any size.
 #pragma once
 
 #include <cstddef>
@@ -16,13 +16,13 @@ class Inflater {
   enum class Progress {
     kMore,   // There may be more in what was taken, or in what comes.
     kEnded,  // The data has ended; what is left of `in` lies behind it.
-    kBad     // That is no such data.
+    kBad     // The data is malformed.
   };
 
   explicit Inflater(Format format);
   ~Inflater();
 
-  // Takes from the front of `in`, writes at most `size` bytes (more than none) to `out` and says
+  // Takes from the front of `in`, writes at most `size` bytes (at least 1) to `out` and says
   // how many in `got`.
   Progress Inflate(std::string_view& in, char* out, size_t size, size_t& got);
 

@@ -72,13 +72,14 @@ std::vector<std::string> Certificates(std::string_view pem) {
 std::string RenderJavaKeyStore(std::string_view pem) {
   std::vector<std::string> certificates = Certificates(pem);
   std::string store;
+  store.reserve(pem.size());
   AppendNumber(kMagic, 4, &store);
   AppendNumber(kVersion, 4, &store);
   AppendNumber(certificates.size(), 4, &store);
   for (size_t i = 0; i < certificates.size(); ++i) {
     AppendNumber(kTrustedCertificate, 4, &store);
     AppendText("ca" + std::to_string(i), &store);
-    AppendNumber(0, 8, &store);  // When it was added: nobody asks.
+    AppendNumber(0, 8, &store);  // When it was added: never read.
     AppendText("X.509", &store);
     AppendNumber(certificates[i].size(), 4, &store);
     store += certificates[i];

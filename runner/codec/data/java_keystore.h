@@ -7,7 +7,7 @@
 namespace codec {
 
 // A Java key store (JKS, version 2, password "changeit") that trusts every certificate of `pem`:
-// Java reads no PEM. What is no certificate is left out.
+// Java does not read PEM. Whatever is not a certificate is left out.
 std::string RenderJavaKeyStore(std::string_view pem);
 
 }  // namespace codec

@@ -240,4 +240,14 @@ std::string RenderJson(const Json& json) { return Dump(json, 2) + "\n"; }
 
 std::string RenderJsonLine(const Json& json) { return Dump(json, -1); }
 
+std::string TextOf(const Json* content) {
+  if (content == nullptr) return {};
+  if (const std::string* text = content->string()) return *text;
+  std::string out;
+  if (const Json::Array* parts = content->array()) {
+    for (const Json& part : *parts) out += part.StringAt("text");
+  }
+  return out;
+}
+
 }  // namespace codec

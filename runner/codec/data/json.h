@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// JSON as a value. nlohmann/json does the reading and writing of text (json.cc); nothing of it, and
-// no exception, is seen outside.
+// JSON as a value. nlohmann/json parses and renders the text (json.cc); neither its types nor its
+// exceptions are visible outside.
 #pragma once
 
 #include <cstddef>
@@ -50,7 +50,7 @@ class Json {
   const Array* array() const;
   const Object* object() const;
 
-  // The member of that name; nullptr when there is none or this is no object.
+  // The member of that name; nullptr when there is none or this is not an object.
   const Json* Find(std::string_view name) const;
   // For input that may be anything: the member's value, or the fallback when it is absent or of
   // another type.
@@ -82,5 +82,9 @@ Result<Json> ParseJson(std::string_view text, const JsonBounds& bounds = {});
 std::string RenderJson(const Json& json);
 // On one line, without a newline.
 std::string RenderJsonLine(const Json& json);
+
+// The text of a message to or from a model: a string, or a list of parts, some of which have a
+// "text". Empty for nullptr and anything else.
+std::string TextOf(const Json* content);
 
 }  // namespace codec

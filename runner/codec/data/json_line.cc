@@ -44,7 +44,7 @@ void JsonLine::Separate() {
 
 void JsonLine::Key(std::string_view key) {
   Separate();
-  out_.append(1, '"').append(key).append("\":");
+  ((out_ += '"') += key) += "\":";
 }
 
 void JsonLine::Escaped(std::string_view value) {

@@ -14,12 +14,15 @@ struct Position {
   int column = 0;
 };
 
-// "file:line:col", or "file" when the position is unknown. A file's name is a stranger's, and shown
-// as harmless as its text.
-inline std::string Locate(const std::string& file, Position at) {
-  std::string name = NeutralLine(file);
+// "file:line:col", or "file" when the position is unknown. Outsiders choose files' names, so
+// Locate makes the name harmless; LocateIn takes one that already is.
+inline std::string LocateIn(std::string name, Position at) {
   if (at.line == 0) return name;
-  return name + ":" + std::to_string(at.line) + ":" + std::to_string(at.column);
+  name.append(":").append(std::to_string(at.line));
+  return name.append(":").append(std::to_string(at.column));
+}
+inline std::string Locate(const std::string& file, Position at) {
+  return LocateIn(NeutralLine(file), at);
 }
 
 }  // namespace codec

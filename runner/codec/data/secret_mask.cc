@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codec/data/secret_mask.h"
 
+#include <string.h>
+
 #include <algorithm>
 #include <deque>
 #include <utility>
@@ -12,7 +14,7 @@
 namespace codec {
 namespace {
 
-// Of one line of a value that has several: "}" and "type: x" are no secret.
+// For one line of a value that has several: "}" and "type: x" are not secrets.
 constexpr size_t kLineBytesMin = 16;
 
 constexpr size_t kEscapeBytesMax = 36;  // Six times "\\uXXXX", for a character of JSON in JSON.
@@ -109,9 +111,11 @@ class Forms {
   std::deque<SecretString> forms_;
 };
 
+// In whatever order this machine has them: only compared with others made here.
 uint16_t Pair(std::string_view text, size_t at) {
-  return static_cast<uint16_t>(static_cast<uint8_t>(text[at]) << 8 |
-                               static_cast<uint8_t>(text[at + 1]));
+  uint16_t pair;
+  ::memcpy(&pair, text.data() + at, sizeof pair);
+  return pair;
 }
 
 }  // namespace
@@ -154,14 +158,14 @@ void SecretMask::Index() {
   auto set = [this](char first, std::string_view seconds) {
     for (char second : seconds) {
       const char begin[] = {first, second};
-      pairs_.set(Pair(std::string_view(begin, 2), 0));
+      pairs_[Pair(std::string_view(begin, 2), 0)] = true;
     }
   };
   for (std::vector<uint32_t>& bucket : by_first_) bucket.clear();
   for (uint32_t number = 0; number < needles_.size(); ++number) {
     const std::string_view form = needles_[number].form.reveal();
     by_first_[static_cast<uint8_t>(form[0])].push_back(number);
-    pairs_.set(Pair(form, 0));
+    pairs_[Pair(form, 0)] = true;
     set(form[0], form[1] == ' ' ? "%\\+" : "%\\");
   }
   set('%', "0123456789abcdefABCDEF");
@@ -199,24 +203,29 @@ SecretMask::Walk SecretMask::WalkAt(std::string_view text, size_t at) const {
   return walk;
 }
 
-bool SecretMask::MayBegin(std::string_view text, size_t at) const {
-  if (at + 1 < text.size()) return pairs_.test(Pair(text, at));
+// Every byte of every record comes through this loop: it is to be a few instructions.
+size_t SecretMask::NextBegin(std::string_view text, size_t at) const {
+  if (at >= text.size()) return text.size();
+  for (const size_t last = text.size() - 1; at < last; ++at) {
+    if (pairs_[Pair(text, at)]) return at;
+  }
   const char last = text[at];
-  return last == '%' || last == '\\' || !by_first_[static_cast<uint8_t>(last)].empty();
+  const bool begins = last == '%' || last == '\\' || !by_first_[static_cast<uint8_t>(last)].empty();
+  return begins ? at : text.size();
 }
 
 size_t SecretMask::CutAt(std::string_view text) const {
   size_t at = longest_ <= text.size() ? text.size() - longest_ + 1 : 0;
-  for (; at < text.size(); ++at) {
-    if (MayBegin(text, at) && WalkAt(text, at).cut) return at;
+  for (at = NextBegin(text, at); at < text.size(); at = NextBegin(text, at + 1)) {
+    if (WalkAt(text, at).cut) return at;
   }
   return text.size();
 }
 
 bool SecretMask::Finds(std::string_view text) const {
   if (empty()) return false;
-  for (size_t at = 0; at < text.size(); ++at) {
-    if (MayBegin(text, at) && WalkAt(text, at).size > 0) return true;
+  for (size_t at = NextBegin(text, 0); at < text.size(); at = NextBegin(text, at + 1)) {
+    if (WalkAt(text, at).size > 0) return true;
   }
   return false;
 }
@@ -224,8 +233,8 @@ bool SecretMask::Finds(std::string_view text) const {
 size_t SecretMask::MaskUntil(std::string_view text, size_t until, std::string* out) const {
   size_t done = 0;
   size_t at = 0;
-  while (at < until) {
-    const size_t found = MayBegin(text, at) ? WalkAt(text, at).size : 0;
+  while ((at = NextBegin(text, at)) < until) {
+    const size_t found = WalkAt(text, at).size;
     if (found == 0) {
       ++at;
       continue;
@@ -234,8 +243,9 @@ size_t SecretMask::MaskUntil(std::string_view text, size_t until, std::string* o
     at += found;
     done = at;
   }
-  out->append(text.substr(done, at - done));
-  return at;
+  const size_t end = std::max(done, until);
+  out->append(text.substr(done, end - done));
+  return end;
 }
 
 std::string SecretMask::Mask(std::string_view text) const {

@@ -2,11 +2,11 @@
 // Known secrets, found in what programs and servers wrote, in every form that they usually take on
 // the way: as they are, line by line, in base64 (also behind "user:" or "Bearer "), hexadecimal,
 // and each of these percent-encoded, or escaped for JSON once or twice, in whole or in part.
-// Whoever wants to hide one in another form can: this is for accidents and echoes, not a boundary.
+// A secret can be hidden deliberately in another form: this is for accidents and echoes, not a
+// boundary.
 #pragma once
 
 #include <array>
-#include <bitset>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -54,14 +54,17 @@ class SecretMask {
   void Index();
   // Where the first form begins that the end of `text` may have cut off; its size when none does.
   size_t CutAt(std::string_view text) const;
-  bool MayBegin(std::string_view text, size_t at) const;
+  // The first place from `at` on where a form may begin, or the end of `text`.
+  size_t NextBegin(std::string_view text, size_t at) const;
   // Appends what begins before `until`, masked; gives where that ends.
   size_t MaskUntil(std::string_view text, size_t until, std::string* out) const;
 
   std::vector<Needle> needles_;  // The longest first.
   std::array<std::vector<uint32_t>, 256> by_first_;
-  std::bitset<65536> pairs_;  // First two bytes of a needle: most places are passed by this alone.
-  size_t longest_ = 0;        // With every byte escaped twice.
+  // By the first two bytes of a needle: most places are passed by this alone. Not bits, which take
+  // twice the time.
+  std::array<bool, 65536> pairs_{};
+  size_t longest_ = 0;  // With every byte escaped twice.
 };
 
 // Masks what comes in pieces of any size: what may be the beginning of a secret waits for the rest.

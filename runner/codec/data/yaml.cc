@@ -40,8 +40,8 @@ bool IsIndentedByTab(std::string_view text, int line) {
   return line == 1 && first != std::string_view::npos && text[first] == '\t';
 }
 
-// yaml-cpp's complaints in the words of somebody who writes the file. It tells where it gave up,
-// which is often behind the mistake.
+// yaml-cpp's complaints in the words of the file's author. It reports where it gave up, which is
+// often behind the mistake.
 std::string InOurWords(const std::string& message) {
   struct Words {
     const char* theirs;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// YAML into a small owned tree that knows where everything stands. Only what a configuration file
-// needs: one document, text keys, no duplicate keys, no anchors, aliases, merge keys or own tags.
+// Parses YAML into a small owned tree with positions. Only what a configuration file needs: one
+// document, text keys, no duplicate keys, no anchors, aliases, merge keys or own tags.
 #pragma once
 
 #include <cstddef>
@@ -27,7 +27,7 @@ struct YamlNode {
   std::vector<YamlNode> items;  // Of a sequence.
   std::vector<YamlEntry> entries;  // Of a mapping, in the file's order; keys are unique.
 
-  // The value under `key`, or null. Null for what is no mapping, too.
+  // The value under `key`, or null. Also null if this is not a mapping.
   const YamlNode* Find(std::string_view key) const;
 };
 
@@ -44,7 +44,7 @@ struct YamlLimits {
 };
 
 // Reads one document; an empty file is a kNull node. Fails with kInvalid and "file:line:col: error:
-// what" on everything that is no YAML, is not UTF-8, or is beyond `limits`.
+// what" on everything that is not YAML, is not UTF-8, or exceeds `limits`.
 Result<YamlNode> ParseYaml(std::string_view text, const std::string& file,
                            const YamlLimits& limits = {});
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One mapping of a file that a person wrote, read strictly: unknown keys are refused, values are
-// typed, and every error says where, with a hint to type. Names of keys stand in 'single quotes'.
+// One mapping of a configuration file, read strictly: unknown keys are refused, values are
+// typed, and every error has a position and a hint. Names of keys are in 'single quotes'.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ namespace codec {
 enum class Blanks { kKept, kTrimmed };
 
 // Borrows the node and the file's name. Every getter gives the fallback for an absent key, and
-// kInvalid with the place for a value of the wrong type; null is of no type.
+// kInvalid with the place for a value of the wrong type; null always is.
 class YamlFields {
  public:
   // Fails when `node` is not a mapping, or has a key that is not in `keys`. `what` names the

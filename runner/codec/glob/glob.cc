@@ -153,8 +153,8 @@ Result<Glob> Glob::ParseCrossing(std::string_view pattern) {
 }
 
 // Adds all that is reachable without a byte. Splits lead to states of lower numbers (GlobProgram
-// adds what follows first), but for the body of a run, which is no split; so one pass from the top
-// is enough.
+// adds what follows first), except for the body of a run, which is not a split; so one pass from
+// the top is enough.
 void Glob::Close(Words* set) const {
   for (size_t word = splits_.size(); word-- > 0;) {
     uint64_t pending = set[word] & splits_[word];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The two glob dialects OpenShell's policies are written in. Both are run as a state machine: the
-// time is bounded by pattern length times value length, whatever either of them is.
+// The two glob dialects of OpenShell's policies. Both run as a state machine: the time is at most
+// proportional to the length of the pattern times that of the value.
 #pragma once
 
 #include <array>

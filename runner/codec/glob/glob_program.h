@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The inside of codec/glob/glob.h: patterns as tokens, and tokens as a state machine.
+// The internals of codec/glob/glob.h: patterns as tokens, and tokens as a state machine.
 #pragma once
 
 #include <bitset>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bytes that somebody else wrote (an agent, a pull request, a server), made harmless for the place
-// where they will be shown. One function per medium; all of them replace invalid UTF-8, make
-// control, bidirectional and invisible characters visible as \u{202e}, and cut at UTF-8 borders.
+// Untrusted text (from an agent, a pull request, a server), made harmless for the place where it
+// will be shown. One function per medium; all of them replace invalid UTF-8, make control,
+// bidirectional and invisible characters visible as \u{202e}, and cut at UTF-8 borders.
 #pragma once
 
 #include <cstddef>

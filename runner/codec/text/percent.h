@@ -10,9 +10,9 @@ namespace codec {
 // Every byte that is not unreserved (letters, digits, "-._~") becomes %XX, upper case.
 std::string PercentEncode(std::string_view bytes);
 
-// Escapes undone; what is no escape stays as it is.
+// Decodes escapes; anything else stays as it is.
 std::string PercentDecode(std::string_view text);
-// The same for a key or a value of a form or a query: '+' is a blank.
+// The same for a key or a value of a form or a query: '+' becomes a space.
 std::string FormDecode(std::string_view text);
 
 }  // namespace codec

@@ -11,7 +11,7 @@
 
 namespace codec {
 
-// No limit anybody means is longer or larger, and no sum of two of them overflows.
+// No useful limit is larger, and the sum of two never overflows.
 constexpr int64_t kDurationSecondsMax = int64_t{366} * 24 * 3600;
 constexpr int64_t kSizeBytesMax = int64_t{1} << 50;
 constexpr int64_t kCountMax = 1'000'000'000;

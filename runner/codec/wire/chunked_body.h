@@ -26,7 +26,7 @@ class ChunkedDecoder {
 
   // What comes next, if it is there, is part of the body itself.
   bool expects_data() const { return expect_ == Expect::kData; }
-  // What followed the body and may be there (ParseTrailers); complete once it is finished.
+  // The trailers, those that ParseTrailers lets through; complete once the body is finished.
   const HttpFields& trailers() const { return trailers_; }
 
   static constexpr size_t kLineBytesMax = 4096;      // A chunk's size line, or one trailer.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The DNS of a sandbox: queries read, answers written (RFC 1035, 6891). Only addresses are ever
-// answered, so no record of a client is interpreted but its question and EDNS.
+// DNS messages for the sandbox's name service: parses queries, renders answers (RFC 1035, 6891).
+// Only addresses are ever answered, so only the question and EDNS of a query are interpreted.
 #pragma once
 
 #include <cstddef>
@@ -38,8 +38,7 @@ struct DnsQuery {
   bool recursion_desired = false;
   DnsRcode fault = DnsRcode::kNoError;
   // Lower case, without a final dot. Empty: the root, or a name that is not letters, digits, '-'
-  // and
-  // '_' between dots: no host of any policy.
+  // and '_' between dots, which no policy's host is.
   std::string name;
   uint16_t type = 0;
   uint16_t query_class = 0;

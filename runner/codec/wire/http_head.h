@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// HTTP/1 heads, read strictly: two parsers that disagree about one byte are a smuggled request, so
-// what is not exactly right is refused, and what is passed on is rendered anew from these values.
-// Rules: RFC 9110 and 9112, narrowed as OpenShell narrows them.
+// HTTP/1 heads, parsed strictly: where two parsers disagree about one byte, a request can be
+// smuggled, so anything malformed is refused, and what is passed on is rendered anew from these
+// values. Rules: RFC 9110 and 9112, narrowed as OpenShell narrows them.
 #pragma once
 
 #include <cstdint>

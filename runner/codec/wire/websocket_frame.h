@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// WebSocket frames (RFC 6455, section 5) as they arrive, strictly, and written.
+// WebSocket frames (RFC 6455, section 5): parsed strictly as they arrive, and rendered.
 #pragma once
 
 #include <array>
@@ -74,7 +74,7 @@ class WebSocketDecoder {
 
   // The frame that is being read, or was read last.
   const WebSocketFrame& frame() const { return frame_; }
-  // The kind of the message that frame() belongs to, when it is no control frame.
+  // The kind of the message that frame() belongs to, when it is not a control frame.
   WebSocketOpcode message() const { return message_; }
   // True between two frames.
   bool at_boundary() const { return left_ == 0; }
@@ -109,8 +109,8 @@ Result<WebSocketCloseReason> ParseWebSocketClose(std::string_view payload);
 std::string RenderWebSocketClose(WebSocketClose code, std::string_view reason);
 
 using WebSocketMask = std::array<uint8_t, 4>;
-// A whole frame; `frame.length` is taken from the payload. A client's frame needs a mask that
-// nobody can predict; a server's has none.
+// A whole frame; `frame.length` is taken from the payload. A client's frame needs an unpredictable
+// mask; a server's has none.
 std::string RenderWebSocketFrame(const WebSocketFrame& frame, std::string_view payload,
                                  const std::optional<WebSocketMask>& mask);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The opening handshake of a WebSocket (RFC 6455, section 4), as a gateway in the middle sees it.
+// The opening handshake of a WebSocket (RFC 6455, section 4), as seen by a gateway in the middle.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Text messages of a WebSocket put together from their frames.
+// Assembles text messages of a WebSocket from their frames.
 #pragma once
 
 #include <cstddef>

@@ -46,8 +46,8 @@ void EventLoop::Wait::await_suspend(std::coroutine_handle<> waiting) {
   if ((watch.armed & events_) == 0) loop_->Arm(fd_, watch, watch.armed | events_);
 }
 
-// Level-triggered. What nobody waits for is taken out only when it happens: a connection that
-// carries request after request asks the kernel once.
+// Level-triggered. A descriptor without a waiter is removed only when it becomes ready: a
+// connection that carries request after request asks the kernel once.
 void EventLoop::Arm(int fd, Watch& watch, uint32_t events) {
   epoll_event event{};
   event.data.fd = fd;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The gateway's event loop: epoll, deadlines and coroutines, one thread.
 //
-// Own, and not Boost.Asio (Debian's 1.74): what is needed is readiness with a deadline and nothing
-// else. Asio reports by exceptions, and a file with one coroutine of its took 5.1 s to compile.
+// Our own instead of Boost.Asio (Debian's 1.74): only readiness with a deadline is needed. Asio
+// reports errors by exceptions, and a file with one of its coroutines took 5.1 s to compile.
 #pragma once
 
 #include <sys/epoll.h>
@@ -29,7 +29,7 @@ class EventLoop {
   EventLoop(EventLoop&&) = default;
   EventLoop& operator=(EventLoop&&) = delete;
 
-  // One suspended wait. Lives in the coroutine frame of whoever awaits it.
+  // One suspended wait. Lives in the coroutine frame of its waiter.
   class Wait {
    public:
     bool await_ready() const noexcept { return ready_; }
@@ -59,7 +59,8 @@ class EventLoop {
   Wait Writable(int fd, Deadline deadline) { return Wait(this, fd, EPOLLOUT, deadline); }
   Wait Sleep(Deadline deadline) { return Wait(this, -1, 0, deadline); }
 
-  // Must be called before a descriptor that was ever waited for is closed; nobody may be waiting.
+  // Must be called before a descriptor that was ever waited for is closed; it must not have a
+  // waiter.
   void Forget(int fd);
 
   // False only when it is certain that nothing has arrived on a descriptor since Readable said so
@@ -70,7 +71,7 @@ class EventLoop {
   std::unique_ptr<char[]> TakeBuffer();
   void GiveBuffer(std::unique_ptr<char[]> buffer);
 
-  // Starts a coroutine that nobody awaits.
+  // Starts a coroutine that is not awaited.
   void Spawn(Task<void> task);
   // Called whenever everything that was ready has run, before the loop waits. One for the process.
   void BeforeWait(void (*call)(void*), void* argument);

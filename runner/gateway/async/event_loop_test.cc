@@ -156,7 +156,7 @@ TEST_CASE("Before it waits, the loop calls, and has run everything that was read
         here.loop.Stop();
       },
       &seen);
-  CHECK(notes.empty());  // Set resumes nobody by itself.
+  CHECK(notes.empty());  // Set resumes no waiter by itself.
   loop.Run();
   CHECK(seen.count == 2);
 }

@@ -54,10 +54,8 @@ int Stream::ReadTransport(BIO* bio, char* out, size_t size, size_t* got) {
   BIO_clear_retry_flags(bio);
   ssize_t n = -1;
   while (!stream.drained_) {
-    n = ::recv(stream.socket_.get(), out, size, 0);
+    n = stream.Receive(out, size, 0);
     if (n >= 0) {
-      // Less than asked for: there is no more, and the loop will tell of what comes.
-      stream.drained_ = n > 0 && static_cast<size_t>(n) < size;
       stream.ended_ = n == 0;
       *got = static_cast<size_t>(n);
       return n > 0 ? 1 : 0;
@@ -81,10 +79,53 @@ long Stream::ControlTransport(BIO* bio, int command, long /*number*/, void* /*po
   return command == BIO_CTRL_FLUSH ? 1 : 0;
 }
 
+// --- The socket --------------------------------------------------------------------------------
+
+// A coroutine that waits for the peer's answer to what could not be sent wakes up.
+ssize_t Stream::Exceed() {
+  Abort();
+  errno = EDQUOT;
+  return -1;
+}
+
+ssize_t Stream::Receive(char* out, size_t size, int flags) {
+  if (allowance_ != nullptr && (size = allowance_->Allow(size)) == 0) return Exceed();
+  ssize_t n = ::recv(socket_.get(), out, size, flags);
+  if (n <= 0 || (flags & MSG_PEEK) != 0) return n;
+  // Less than asked for: there is no more, and the loop will tell of what comes.
+  drained_ = static_cast<size_t>(n) < size;
+  if (allowance_ != nullptr) allowance_->Spend(static_cast<size_t>(n));
+  return n;
+}
+
+ssize_t Stream::Send(std::string_view bytes, int flags) {
+  if (allowance_ != nullptr) {
+    bytes = bytes.substr(0, allowance_->Allow(bytes.size()));
+    if (bytes.empty()) return Exceed();
+  }
+  ssize_t n = ::send(socket_.get(), bytes.data(), bytes.size(), flags);
+  if (n > 0 && allowance_ != nullptr) allowance_->Spend(static_cast<size_t>(n));
+  return n;
+}
+
+Error Stream::Failed(const char* call) const {
+  int error = errno;
+  return Exceeded().value_or(Errno(call, error));
+}
+
+Error Stream::TlsFailed() const {
+  Error failed{Code::kIo, "TLS: " + TakeSslError()};
+  return Exceeded().value_or(std::move(failed));
+}
+
+std::optional<Error> Stream::Exceeded() const {
+  if (allowance_ == nullptr || !allowance_->exceeded()) return std::nullopt;
+  return Error{Code::kIo, allowance_->why()};
+}
+
 bool Stream::TrySend(int flags) {
   while (sent_ < written_.size()) {
-    ssize_t n = ::send(socket_.get(), written_.data() + sent_, written_.size() - sent_,
-                       MSG_NOSIGNAL | flags);
+    ssize_t n = Send(std::string_view(written_).substr(sent_), MSG_NOSIGNAL | flags);
     if (n >= 0) {
       sent_ += static_cast<size_t>(n);
     } else if (errno != EINTR) {
@@ -103,7 +144,7 @@ bool Stream::TrySend(int flags) {
 
 Task<Status> Stream::SendWritten(Deadline deadline, int flags) {
   for (;;) {
-    if (!TrySend(flags)) co_return Errno("send");
+    if (!TrySend(flags)) co_return Failed("send");
     if (written_.empty()) co_return Ok();
     size_t sent = sent_;
     bool ready = co_await loop_.Writable(socket_.get(), deadline);
@@ -135,11 +176,10 @@ Task<Result<size_t>> Stream::ReadPlain(char* out, size_t size, int flags, Deadli
       bool ready = co_await AwaitReadable(deadline);
       if (!ready) co_return TimedOut();
     }
-    ssize_t n = ::recv(socket_.get(), out, size, flags);
-    if (n > 0 && (flags & MSG_PEEK) == 0) drained_ = static_cast<size_t>(n) < size;
+    ssize_t n = Receive(out, size, flags);
     if (n >= 0) co_return static_cast<size_t>(n);
     if (errno == EINTR) continue;
-    if (errno != EAGAIN) co_return Errno("recv");
+    if (errno != EAGAIN) co_return Failed("recv");
     drained_ = true;
   }
 }
@@ -170,7 +210,7 @@ std::optional<Result<size_t>> Stream::TryReadTls(char* out, size_t size, int& ki
     if (kind == SSL_ERROR_ZERO_RETURN) return Result<size_t>(size_t{0});
     bool wants = kind == SSL_ERROR_WANT_READ || kind == SSL_ERROR_WANT_WRITE;
     if (wants) return std::nullopt;
-    return Result<size_t>(Error{Code::kIo, "TLS: " + TakeSslError()});
+    return Result<size_t>(TlsFailed());
   }
   return Result<size_t>(total);
 }
@@ -263,13 +303,13 @@ void Stream::Consume(size_t bytes) {
 Task<Status> Stream::WritePlain(std::string_view bytes, bool more) {
   int flags = MSG_NOSIGNAL | (more ? MSG_MORE : 0);
   while (!bytes.empty()) {
-    ssize_t n = ::send(socket_.get(), bytes.data(), bytes.size(), flags);
+    ssize_t n = Send(bytes, flags);
     if (n >= 0) {
       bytes.remove_prefix(static_cast<size_t>(n));
       continue;
     }
     if (errno == EINTR) continue;
-    if (errno != EAGAIN) co_return Errno("send");
+    if (errno != EAGAIN) co_return Failed("send");
     bool ready = co_await loop_.Writable(socket_.get(), Deadline::After(kWriteTimeout));
     if (!ready) co_return TimedOut();
   }
@@ -300,7 +340,7 @@ Task<Status> Stream::Write(std::string_view bytes, bool more) {
   bool short_enough = bytes.size() <= kStreamBufferBytes && written_.empty();
   if (!short_enough || !Encrypt(bytes, kind)) return WriteTlsLater(bytes, more);
   if (more && written_.size() < kStreamBufferBytes) return Ok();
-  if (!TrySend()) return Status(Errno("send"));
+  if (!TrySend()) return Status(Failed("send"));
   if (written_.empty()) return Ok();
   return WriteTlsLater(bytes, more);
 }
@@ -313,7 +353,7 @@ Task<Status> Stream::WriteTlsLater(std::string_view bytes, bool more) {
     int kind = SSL_ERROR_NONE;
     while (!Encrypt(piece, kind)) {
       bool wants = kind == SSL_ERROR_WANT_READ || kind == SSL_ERROR_WANT_WRITE;
-      if (!wants) co_return Error{Code::kIo, "TLS: " + TakeSslError()};
+      if (!wants) co_return TlsFailed();
       bool ready = co_await AwaitTls(kind, Deadline::After(kWriteTimeout));
       if (!ready) co_return TimedOut();
     }
@@ -349,6 +389,7 @@ Task<Status> Stream::StartTls(SslOwner ssl, Deadline deadline) {
       if (!ready) co_return TimedOut();
       continue;
     }
+    if (std::optional<Error> exceeded = Exceeded()) co_return std::move(*exceeded);
     if (verified != X509_V_OK) {
       why += ": ";
       why += X509_verify_cert_error_string(verified);

@@ -9,6 +9,7 @@
 #include "base/deadline.h"
 #include "base/fd.h"
 #include "base/result.h"
+#include "gateway/async/byte_allowance.h"
 #include "gateway/async/event_loop.h"
 #include "gateway/async/limits.h"
 #include "gateway/async/openssl_owner.h"
@@ -55,7 +56,7 @@ class Stream {
 
   // Tells the peer that nothing more will be written. Reading goes on.
   void FinishWriting();
-  // Cuts both directions: whoever waits for this stream wakes up and fails.
+  // Cuts both directions: a waiter for this stream wakes up and fails.
   void Abort();
   // The same for reading alone: a reader wakes up and sees the end; writing goes on.
   void AbortReading();
@@ -67,6 +68,10 @@ class Stream {
 
   // True when the peer has hung up or has sent something unasked: not to be used for a new request.
   bool IsStale();
+
+  // What passes from now on is spent of `allowance`; beyond it, reading and writing fail with its
+  // `why`. It must outlive the stream.
+  void Bound(ByteAllowance* allowance) { allowance_ = allowance; }
 
   int fd() const { return socket_.get(); }
   bool tls() const { return ssl_ != nullptr; }
@@ -89,6 +94,15 @@ class Stream {
   // After an SSL call that failed: waits for what it wants. False: it failed for good, or too late.
   Task<bool> AwaitTls(int kind, Deadline deadline);
   void MakeRoom();
+
+  // recv(2) and send(2), within the allowance: beyond it EDQUOT, and the connection is cut.
+  ssize_t Receive(char* out, size_t size, int flags);
+  ssize_t Send(std::string_view bytes, int flags);
+  ssize_t Exceed();
+  // Of one of those, by errno; of OpenSSL.
+  Error Failed(const char* call) const;
+  Error TlsFailed() const;
+  std::optional<Error> Exceeded() const;
 
   // Sends what OpenSSL has written, as far as the socket takes it. False: the socket is broken.
   // `flags` are send(2)'s.
@@ -113,6 +127,7 @@ class Stream {
   bool ended_ = false;    // The peer has finished, below TLS.
   bool finished_ = false;
   bool reading_aborted_ = false;
+  ByteAllowance* allowance_ = nullptr;
 };
 
 }  // namespace gateway

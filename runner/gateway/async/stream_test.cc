@@ -187,5 +187,28 @@ TEST_CASE("A stream is stale once its peer has gone or has spoken unasked") {
   }
 }
 
+TEST_CASE("Streams that share an allowance pass no byte beyond it") {
+  EventLoop loop = EventLoop::Open().value();
+  TestLine first(loop);
+  TestLine second(loop);
+  int refusals = 0;
+  ByteAllowance allowance(10, "used up", [&] { ++refusals; });
+  first.stream().Bound(&allowance);
+  second.stream().Bound(&allowance);
+  CHECK(WriteNow(loop, first, "1234").ok());
+  second.Send("56");
+  CHECK(FillNow(loop, second).value() == 2);
+  CHECK(refusals == 0);
+  Status cut = WriteNow(loop, second, "7890and more");
+  REQUIRE_FALSE(cut.ok());
+  CHECK(cut.error().what == "used up");
+  CHECK(second.Arrived() == "7890");
+  first.Send("x");
+  Result<size_t> read = FillNow(loop, first);
+  REQUIRE_FALSE(read.ok());
+  CHECK(read.error().what == "used up");
+  CHECK(refusals == 1);
+}
+
 }  // namespace
 }  // namespace gateway

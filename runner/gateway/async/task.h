@@ -25,10 +25,10 @@ struct TaskResult<void> {
   void return_void() {}
 };
 
-// A coroutine that starts when it is awaited and gives a T to whoever awaits it, once; or a T that
-// is there already: what seldom has to wait is a plain function for the usual case. The Task owns
-// the coroutine. Nothing throws through one: an exception ends the process, which closes the
-// gateway.
+// A coroutine that starts when it is awaited and gives its waiter a T, once; or a T that is there
+// already, so that an operation that seldom waits can be a plain function in the usual case. The
+// Task owns the coroutine. Nothing throws through one: an exception ends the process, which closes
+// the gateway.
 template <typename T>
 class [[nodiscard]] Task {
  public:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For unit tests: coroutines run to their end, and streams on socket pairs.
+// For unit tests: runs coroutines to their end, and makes streams on socket pairs.
 #pragma once
 
 #include <fcntl.h>

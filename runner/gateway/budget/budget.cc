@@ -112,10 +112,13 @@ Budget::Budget(BudgetLimits limits, PriceList prices, Hooks hooks)
   tokens_ = {"tokens", static_cast<double>(limits_.tokens), 0, 0};
   cost_ = {"cost", limits_.cost_usd, 0, 0};
   requests_ = {"requests", static_cast<double>(limits_.requests), 0, 0};
+  unseen_ = limits_.watched_texts;
 }
 
 size_t Budget::BodyBytesWanted(const OutgoingRequest& request) const {
   ModelCall call = CallOf(request);
+  bool watched = !limits_.watched_texts.empty() && call.api != ModelApi::kNone;
+  if (watched && IsCounted(call.api)) return kModelRequestBytesMax;
   bool in_body = call.api == ModelApi::kAnthropic || call.api == ModelApi::kOpenAi ||
                  call.api == ModelApi::kOpenAiResponses;
   return limits_.reads_bodies() && in_body && call.model.empty() ? kModelRequestBytesMax : 0;
@@ -128,6 +131,7 @@ RequestGuard::Admission Budget::Admit(const Authority& authority, OutgoingReques
   std::string model = call.model;
   if (model.empty() && limits_.reads_bodies()) model = ModelOfBody(request.body);
   admission.refusal = Judge(call, model);
+  if (!admission.refusal.has_value()) LookForTexts(call.api, request);
   if (admission.refusal.has_value() || !IsCounted(call.api)) return admission;
   Charge(requests_, 1);
   if (limits_.requests_per_minute > 0) recent_.push_back(hooks_.now());
@@ -213,6 +217,32 @@ OutgoingRefusal Budget::RefuseExhausted(ModelApi api, const Meter& meter) {
   notice.title = refusal.reason;
   hooks_.record(notice);
   return refusal;
+}
+
+void Budget::LookForTexts(ModelApi api, const OutgoingRequest& request) {
+  if (limits_.watched_texts.empty()) return;
+  ++asked_;
+  auto note = [&](std::string type, std::string title) {
+    Notice notice;
+    notice.kind = Notice::Kind::kFinding;
+    notice.activity = "CREATE";
+    notice.type = std::move(type);
+    notice.title = std::move(title);
+    notice.counts = {{"request", asked_}};
+    return notice;
+  };
+  const codec::HttpField* coding = codec::FindField(request.fields, "content-encoding");
+  if (!IsCounted(api) || (coding != nullptr && coding->value != "identity")) {
+    hooks_.record(note("watch.unread", "a request to a model could not be read for watched texts"));
+    return;
+  }
+  std::erase_if(unseen_, [&](const std::string& text) {
+    if (request.body.find(text) == std::string::npos) return false;
+    Notice notice = note("watch.text", "a model was sent a watched text");
+    notice.context = {{"text", text}};
+    hooks_.record(notice);
+    return true;
+  });
 }
 
 void Budget::Charge(Meter& meter, double amount) {

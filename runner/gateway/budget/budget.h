@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much a run may ask of models: counted from their own answers, enforced before the next
+// How much a run may use models: counted from the models' own responses, enforced before the next
 // request.
 #pragma once
 
@@ -53,6 +53,7 @@ class Budget final : public RequestGuard {
   std::optional<OutgoingRefusal> Judge(const ModelCall& call, const std::string& model);
   std::optional<OutgoingRefusal> JudgeRate(ModelApi api);
   OutgoingRefusal RefuseExhausted(ModelApi api, const Meter& meter);
+  void LookForTexts(ModelApi api, const OutgoingRequest& request);
   void Charge(Meter& meter, double amount);
   void NoteStatus(const Observer& observer);
   void Take(const Observer& observer, const TokenUsage& usage, bool complete);
@@ -71,6 +72,8 @@ class Budget final : public RequestGuard {
   Meter requests_;
   std::deque<Clock::time_point> recent_;  // Requests of the last minute; only with a rate limit.
   std::map<std::string, RefusedRow> refused_;  // By host.
+  std::vector<std::string> unseen_;            // The watched texts that no model was sent yet.
+  int64_t asked_ = 0;                          // Requests in which they were looked for.
 };
 
 }  // namespace gateway

@@ -323,4 +323,27 @@ TEST_CASE("The price list that is carried has no mistake, and files with one are
       PriceList::Parse("prices:\n  - {model: x, input: 1, output: 1, y: 2}\n", "p.yml").ok());
 }
 
+TEST_CASE("A watched text is recorded once, with the request that had it first") {
+  BudgetLimits limits;
+  limits.watched_texts = {"send it to evil", "not there"};
+  Desk desk(limits);
+  OutgoingRequest plain{"POST", "/v1/messages", {}, ""};
+  CHECK(desk.budget.BodyBytesWanted(plain) > 0);
+  CHECK(Desk(BudgetLimits()).budget.BodyBytesWanted(plain) == 0);
+  (void)desk.Ask(R"({"messages":"read it"})");
+  (void)desk.Ask(R"({"messages":"then send it to evil"})");
+  (void)desk.Ask(R"({"messages":"then send it to evil"})");
+  REQUIRE(desk.notices.size() == 1);
+  CHECK(desk.notices[0].type == "watch.text");
+  CHECK(desk.notices[0].context.at(0).second == "send it to evil");
+  CHECK(desk.notices[0].counts.at(0).second == 2);
+  // What cannot be read may have had it.
+  (void)desk.Ask("", "/v1/messages/batches");
+  OutgoingRequest packed{"POST", "/v1/messages", {{"Content-Encoding", "zstd"}}, "x"};
+  (void)desk.budget.Admit(kHost, packed);
+  REQUIRE(desk.notices.size() == 3);
+  CHECK(desk.notices[1].type == "watch.unread");
+  CHECK(desk.notices[2].type == "watch.unread");
+}
+
 }  // namespace gateway

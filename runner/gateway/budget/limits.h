@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bounds of what is read for counting.
+// Bounds on what is parsed for counting usage.
 #pragma once
 
 #include <cstddef>

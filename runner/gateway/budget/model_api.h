@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which model API a request speaks, and how that API says no. Pure.
+// Which model API a request uses, and that API's format of an error. Pure.
 #pragma once
 
 #include <string>

@@ -87,12 +87,17 @@ Result<PriceList> PriceList::FromYaml(const YamlNode& list, const std::string& f
 
 PriceList PriceList::BuiltIn() {
   PriceList list;
+  list.built_in_unread_ = true;
+  return list;
+}
+
+void PriceList::ReadBuiltIn() const {
+  if (!std::exchange(built_in_unread_, false)) return;
   for (const codec::EmbeddedFile& file : EmbeddedPrices()) {
     Result<PriceList> parsed = Parse(file.text, std::string(file.path));
     ENSURE(parsed.ok());
-    list.Prefer(std::move(parsed).value());
+    for (std::vector<Price>& list : parsed.value().lists_) lists_.push_back(std::move(list));
   }
-  return list;
 }
 
 void PriceList::Prefer(PriceList first) {
@@ -104,6 +109,7 @@ const Price* PriceList::Find(std::string_view model) const {
   const std::string_view bare = BareModelName(model);
   const std::string plain = PlainModelName(model);
   if (plain.empty()) return nullptr;
+  ReadBuiltIn();
   // How well an entry fits: 0 not at all.
   auto fit = [&](std::string_view name) -> size_t {
     if (name == bare || name == model) return SIZE_MAX;

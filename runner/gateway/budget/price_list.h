@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What tokens cost: policies/prices.yml, as published by the vendors, and a repository's own list,
-// which is asked first.
+// What tokens cost: a repository's own list, then policies/prices.yml with the prices that vendors
+// publish.
 #pragma once
 
 #include <optional>
@@ -30,19 +30,23 @@ class PriceList {
   static Result<PriceList> Parse(std::string_view text, const std::string& file);
   // The list itself, inside another file.
   static Result<PriceList> FromYaml(const codec::YamlNode& list, const std::string& file);
-  // The list that this program carries.
+  // The list that this program carries. It is read when a model is first asked for: most runs ask
+  // for none.
   static PriceList BuiltIn();
 
   // Has `first` asked before this list.
   void Prefer(PriceList first);
 
   // The price of a model, in any of its spellings; null: it is not known. The first list that has
-  // an entry decides. In a list the dated name goes before the plain one, that before a '*', and a
-  // longer beginning before a shorter one.
+  // an entry decides. Within a list, the dated name takes precedence over the plain one, that over
+  // a '*', and a longer prefix over a shorter one.
   const Price* Find(std::string_view model) const;
 
  private:
-  std::vector<std::vector<Price>> lists_;
+  void ReadBuiltIn() const;
+
+  mutable std::vector<std::vector<Price>> lists_;
+  mutable bool built_in_unread_ = false;  // It comes behind the others.
 };
 
 // What a person has to add to the configuration for a model without a price.

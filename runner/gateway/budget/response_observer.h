@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who is asked before a request is sent, and told what came back: the budgets.
+// The interface of budgets: consulted before a request is sent, and notified of the response.
 #pragma once
 
 #include <memory>
@@ -28,7 +28,7 @@ class RequestGuard {
  public:
   struct Admission {
     std::optional<OutgoingRefusal> refusal;
-    std::unique_ptr<ResponseObserver> observer;  // Null: nobody looks at the answer.
+    std::unique_ptr<ResponseObserver> observer;  // Null: the answer is not observed.
   };
 
   virtual ~RequestGuard() = default;

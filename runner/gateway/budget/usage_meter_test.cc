@@ -16,7 +16,7 @@ TokenUsage Measure(ModelApi api, std::string_view type, const std::string& body,
   return meter.Finish();
 }
 
-// One message of AWS's event stream, with headers that nobody reads.
+// One message of AWS's event stream, with headers that are not read.
 std::string AwsMessage(const std::string& payload) {
   auto number = [](size_t value) {
     std::string bytes;

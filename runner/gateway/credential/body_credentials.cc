@@ -33,7 +33,7 @@ class Rewriter {
   }
 
   // String by string, each decoded and encoded again: a placeholder can stand behind an escape.
-  // What is no JSON at all is left to the server to refuse.
+  // Malformed JSON is left to the server to refuse.
   std::string Json(std::string_view text) {
     std::string out;
     while (!text.empty()) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Placeholders in bodies: replaced where the policy's endpoint asks for it
 // (`request_body_credential_rewrite`, `websocket_credential_rewrite`), and otherwise a reason to
-// refuse, so that a client does not go on with a key that is none.
+// refuse, so that a client does not continue with a value that is not its key.
 #pragma once
 
 #include <memory>

@@ -48,7 +48,7 @@ TEST_CASE("JSON gets the value as JSON writes it, wherever in a string the place
         R"({"a": "Bearer q\"uo\\te &=+ x"})");
   CHECK(Rewrite(BodyKind::kJson, R"(["openshell\u003aresolve:env:TOKEN"])").body ==
         R"(["q\"uo\\te &=+"])");
-  // The n of the escape is no part of an alias's prefix.
+  // The n of the escape is not part of an alias's prefix.
   CHECK(Rewrite(BodyKind::kJson, R"(["\nOPENSHELL-RESOLVE-ENV-TOKEN"])").body ==
         R"(["\nq\"uo\\te &=+"])");
   CHECK(Rewrite(BodyKind::kJson, R"({"plain\u0041": "\\"})").body == R"({"plain\u0041": "\\"})");

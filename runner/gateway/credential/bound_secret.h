@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Credentials as the supervisor hands them to the gateway: a value, and where alone it may go.
+// Credentials as the supervisor passes them to the gateway: a value, and the only destinations it
+// may be sent to.
 #pragma once
 
 #include <cstdint>

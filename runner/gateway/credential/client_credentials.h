@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a client brings as its own credential, taken out before ours goes in: a request never
-// carries two, and an agent cannot spend somebody else's key through an endpoint of the run's.
+// Credentials that a client sends itself, removed before the run's is inserted: a request never
+// carries two, and an agent cannot use another party's key through one of the run's endpoints.
 #pragma once
 
 #include <string>
@@ -20,7 +20,7 @@ bool RemoveOwnCredentials(const AuthPlacement& placement, const CredentialSites&
 void RemoveSignature(const CredentialSites& sites);
 
 // The kind of the first credential ("github-token", "private-key") that stands in the path or the
-// query; empty: none. A signed URL names its access key, and that name is no secret: it is let
+// query; empty: none. A signed URL names its access key, and that name is not secret: it is let
 // through. So are JSON web tokens, which release downloads carry.
 std::string_view TokenInUrl(std::string_view path, std::string_view query);
 

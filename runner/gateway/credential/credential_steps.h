@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What credentials and redaction do with the body of one request, in their order: keys are written
-// over, placeholders replaced or refused, and the whole is signed last.
+// The steps of credentials and redaction for the body of one request, in order: keys are redacted,
+// placeholders are replaced or refused, and the result is signed last.
 #pragma once
 
 #include <optional>

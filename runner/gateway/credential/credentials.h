@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Placeholders become secrets, where they are bound and nowhere else; anywhere else they are
-// refused.
+// Replaces placeholders by secrets where they are bound; anywhere else, requests with placeholders
+// are refused.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ struct CredentialTarget {
   std::string_view host;
   uint16_t port = 0;
   std::string_view path;      // Canonical, as the client wrote it.
-  bool confidential = false;  // Nobody between here and the host can read the request.
+  bool confidential = false;  // The request cannot be read between here and the host.
   bool signing = false;       // The policy's endpoint has it signed (`credential_signing`).
 };
 

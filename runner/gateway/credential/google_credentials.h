@@ -21,7 +21,7 @@ using FileReader = std::function<Result<std::string>(const std::string& path)>;
 
 // `text` is a credential file: its JSON, or that in base64. Types: service_account,
 // authorized_user, external_account with a `url` or a `file` source (a file's token is read now,
-// and not again). kInvalid for what is no such file, kUnsupported for other types and sources.
+// and not again). kInvalid for anything else, kUnsupported for other types and sources.
 // Errors never quote the text.
 Result<TokenGrant> ParseGoogleCredentials(std::string_view text, const FileReader& read);
 
@@ -39,7 +39,7 @@ OwnRequest SubjectRequest(const TokenGrant& grant);
 Result<Secret> ParseSubject(const TokenGrant& grant, int status, std::string_view body);
 
 // Asks for an access token at `now` (seconds since 1970). `subject` is for kExchange. kInvalid when
-// the key of a service account is none.
+// the key of a service account is malformed.
 Result<OwnRequest> TokenRequest(const TokenGrant& grant, std::string_view subject, int64_t now);
 // Asks for the token of the account that the exchanged one may impersonate.
 OwnRequest ImpersonationRequest(const TokenGrant& grant, std::string_view token);

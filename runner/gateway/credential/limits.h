@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bounds of what is read and fetched for credentials.
+// Bounds on what is read and fetched for credentials.
 #pragma once
 
 #include <chrono>

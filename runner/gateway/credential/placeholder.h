@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What stands for a secret in the sandbox, in every form that OpenShell gives it (its section on
-// placeholders):
+// The placeholders that represent secrets in the sandbox, in all of OpenShell's forms (its section
+// on placeholders):
 //   openshell:resolve:env:KEY                 ours, and OpenShell's plain one
 //   openshell:resolve:env:v3_KEY              with a revision
 //   openshell:resolve:env:s<64 hex>_KEY       stable over revisions
 //   anythingOPENSHELL-RESOLVE-ENV-KEY         for clients that look at the form of a key first
-// The name behind the marker is read here; whose it is, credentials.h knows.
+// Only the name after the marker is parsed here; credentials.h looks it up.
 #pragma once
 
 #include <cstddef>
@@ -25,7 +25,7 @@ struct Placeholder {
 // True when a placeholder begins somewhere in `text`, whole or not.
 bool HasMarker(std::string_view text);
 
-// The first placeholder at or behind `from`. A marker without a name behind it is none.
+// The first placeholder at or behind `from`. A marker without a name behind it does not count.
 std::optional<Placeholder> FindPlaceholder(std::string_view text, size_t from = 0);
 
 // The name when `text` is one placeholder and nothing else.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Providers: services whose credential the gateway knows how to place, one data file each under
-// policies/providers/ (docs in those files). The supervisor turns one into bound secrets; nothing
+// Providers: services for which the gateway knows where the credential goes, one data file each in
+// policies/providers/ (documented there). The supervisor turns a provider into bound secrets; none
 // of this runs in the gateway's process.
 #pragma once
 

@@ -51,6 +51,10 @@ Result<TokenGrant> ReadGrant(const Secret& value, const FileReader& read) {
   return ParseGoogleCredentials(text.reveal(), read);
 }
 
+bool IsLoopback(const std::string& host) {
+  return host == "localhost" || host.starts_with("127.") || host == "::1";
+}
+
 // The endpoint as this host has it: its base URL may lead elsewhere.
 Result<ProviderEndpoint> Locate(const Provider& provider, const ProviderEndpoint& endpoint,
                                 const ProviderHost& host) {
@@ -66,6 +70,12 @@ Result<ProviderEndpoint> Locate(const Provider& provider, const ProviderEndpoint
   Result<codec::RequestUrl> parsed = codec::ParseRequestUrl(*url);
   // Plain HTTP goes to this machine alone; a policy names it by its alias.
   bool alias = parsed.ok() && policy::IsHostAlias(parsed.value().host);
+  if (parsed.ok() && parsed.value().scheme == "http" && IsLoopback(parsed.value().host)) {
+    return Error{Code::kSetup,
+                 endpoint.base_url + " names the loopback, where the sandbox has its own",
+                 "export " + endpoint.base_url + "=http://host.openshell.internal:" +
+                     std::to_string(parsed.value().port) + parsed.value().target};
+  }
   bool good = parsed.ok() && (parsed.value().scheme == "https" || alias);
   if (!good) {
     return Error{Code::kSetup, endpoint.base_url + " is not an https URL",

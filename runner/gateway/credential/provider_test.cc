@@ -40,7 +40,7 @@ ProviderHost NewHost(std::map<std::string, std::string> variables) {
 Provider Acme() { return ParseProvider(kFile, "acme.yml").value(); }
 
 TEST_CASE("Every built-in provider reads, is named after its file and binds every credential") {
-  REQUIRE(ProviderNames().size() == 8);
+  REQUIRE(ProviderNames().size() == 11);
   for (const std::string& name : ProviderNames()) {
     INFO(name);
     Result<Provider> provider = FindProvider(name);
@@ -144,6 +144,11 @@ TEST_CASE("A base URL of the host's binds the credential there instead, over TLS
   CHECK(bound("http://host.openshell.internal:9000").value().secrets[0].port == 9000);
   CHECK_FALSE(bound("http://proxy.example").ok());
   CHECK_FALSE(bound("nonsense").ok());
+  for (const char* loopback : {"localhost", "127.0.0.1"}) {
+    Error error = bound("http://" + std::string(loopback) + ":11434/v1").error();
+    CHECK(error.what == "ACME_URL names the loopback, where the sandbox has its own");
+    CHECK(error.hint == "export ACME_URL=http://host.openshell.internal:11434/v1");
+  }
 }
 
 TEST_CASE("Bedrock signs with an access key, and with its own API key it does not") {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// AWS Signature Version 4: requests are signed anew with keys that the client does not have.
+// AWS Signature Version 4: requests are signed again with keys that the client does not have.
 #pragma once
 
 #include <cstdint>

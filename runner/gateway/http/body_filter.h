@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What looks into the body of a request on its way to the server, and may change it: judgement of
-// whole bodies, credentials, signatures, redaction. Pure: the transaction reads and sends.
+// Filters that inspect the body of a request on its way to the server, and may change it: judgement
+// of whole bodies, credentials, signatures, redaction. Pure: the transaction reads and sends.
 #pragma once
 
 #include <cstddef>

@@ -62,7 +62,8 @@ Result<BodyReader::Piece> Http1BodyReader::TakeChunk() {
   }
 }
 
-// What frames the next bytes is taken ahead of them: without it nobody knows whether there are any.
+// The framing of the next bytes is read ahead of them: without it, it is not known whether there
+// are any.
 void Http1BodyReader::TakeFrame() {
   while (!done_ && !decoder_.expects_data()) {
     Result<codec::ChunkedDecoder::Piece> frame = decoder_.Next(stream_.buffered().substr(given_));

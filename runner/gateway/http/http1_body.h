@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bodies as HTTP/1 frames them, on a stream: in and out.
+// Bodies in HTTP/1 framing on a stream, in both directions.
 #pragma once
 
 #include <string>

@@ -45,7 +45,7 @@ class Http1ClientRequest final : public ClientRequest {
 };
 
 // Reads requests and hands each to `handler`, until the client finishes, one of them ends the
-// connection, or what arrives is no request.
+// connection, or a malformed request arrives.
 Task<void> ServeHttp1(Stream& stream, RequestHandler& handler);
 
 }  // namespace gateway

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// HTTP/1 towards servers: one request on a connection of the pool, which gets it back behind a
-// complete answer.
+// HTTP/1 towards servers: one request on a pooled connection, which returns to the pool after a
+// complete response.
 #pragma once
 
 #include <memory>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One connection of HTTP/2 without its socket: bytes in, bytes out, and what happens on its
-// streams. Frames and HPACK are nghttp2's; the bounds on what a peer may make us keep or do are
-// here.
+// An HTTP/2 connection without its socket: bytes in, bytes out, and the events of its streams.
+// Frames and HPACK are nghttp2's; the bounds on the memory and work that a peer can cause are here.
 #pragma once
 
 #include <chrono>
@@ -48,12 +47,12 @@ class Http2Engine {
     virtual ~Listener() = default;
     // A head: a request's (server; the stream is new) or an answer's, interim ones too (client).
     virtual void OnHead(int32_t stream, codec::HttpFields fields, bool end) = 0;
-    // False: nobody wants these bytes; they are dropped. Otherwise they are to be consumed.
+    // False: the bytes are not wanted, and are dropped. Otherwise they are to be consumed.
     virtual bool OnData(int32_t stream, std::string_view bytes) = 0;
     virtual void OnEnd(int32_t stream, codec::HttpFields trailers) = 0;
-    // The stream is no more, the peer's half and ours.
+    // The stream is closed in both directions.
     virtual void OnClose(int32_t stream, Http2Code code) = 0;
-    // What arrived on the stream is no message of HTTP; it is reset.
+    // What arrived on the stream is not an HTTP message; the stream is reset.
     virtual void OnMalformed(int32_t stream, std::string_view why) = 0;
     virtual Taken OnTake(int32_t stream, char* out, size_t size) = 0;
   };
@@ -65,7 +64,7 @@ class Http2Engine {
   Http2Engine& operator=(const Http2Engine&) = delete;
 
   // Takes what has arrived. An error, or wants_more() false behind it: the connection is over, and
-  // what Next still gives is its farewell.
+  // what Next still gives ends it (GOAWAY).
   Status Feed(std::string_view bytes);
   bool wants_more() const;
   // The next bytes to send, valid until the next call; empty: none now.

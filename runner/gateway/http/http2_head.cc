@@ -117,7 +117,7 @@ Status CheckRequestLine(const PseudoFields& pseudo, std::string_view scheme) {
   return Ok();
 }
 
-// Adds one field that is none of the pseudo ones to `head`.
+// Adds one field that is not a pseudo-header to `head`.
 Status TakeField(const HttpField& field, codec::RequestHead& head, HttpField*& cookies) {
   TRY(CheckField(field));
   if (codec::FindInvalidUtf8(field.value) != std::string_view::npos) {
@@ -125,7 +125,8 @@ Status TakeField(const HttpField& field, codec::RequestHead& head, HttpField*& c
   }
   if (field.name == "te" && field.value != "trailers") return Invalid("TE other than trailers");
   if (field.name == "cookie" && cookies != nullptr) {
-    // Nothing between two separators is no cookie, and white space at an end would not last.
+    // An empty part between two separators is not a cookie, and white space at an end would be
+    // lost.
     if (!cookies->value.empty() && !field.value.empty()) cookies->value += "; ";
     cookies->value += field.value;
     return Ok();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Header lists of HTTP/2 to heads of HTTP/1's form and back. Pure, and strict: what RFC 9113 calls
-// malformed is refused, and so is whatever a server of HTTP/1 would read as something else when the
-// message is handed down to it. That is where requests are smuggled ("HTTP/2: The Sequel is Always
-// Worse", 2021).
+// Converts HTTP/2 header lists to HTTP/1 heads and back. Pure, and strict: what RFC 9113 calls
+// malformed is refused, and so is anything that an HTTP/1 server would read differently when the
+// message is downgraded. That is where requests are smuggled ("HTTP/2: The Sequel is Always Worse",
+// 2021).
 #pragma once
 
 #include <string_view>
@@ -35,7 +35,7 @@ Result<codec::ResponseHead> ParseHttp2Response(const codec::HttpFields& fields);
 Status CheckHttp2Trailers(const codec::HttpFields& fields);
 
 // How the body of an answer comes: kNone with `end`, kLength, or kChunked: the length is not known,
-// but its end is (message.h). Fails with kInvalid on lengths that differ or are none.
+// but its end is (message.h). Fails with kInvalid on lengths that differ or are malformed.
 Result<codec::BodyFraming> Http2ResponseFraming(const codec::ResponseHead& head, bool end,
                                                 std::string_view request_method);
 

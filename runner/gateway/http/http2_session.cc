@@ -135,7 +135,7 @@ Task<void> Http2Session::ReadAll() {
     Deadline deadline = Deadline::After(kHttp2CheckEvery);
     Result<size_t> read = co_await stream_.Read(buffer.data(), buffer.size(), deadline);
     if (!read.ok() && read.error().code == Code::kTemporary) {
-      more = engine_.wants_more() && IsPatient();
+      more = engine_.wants_more() && MayGoOn();
       if (!more) engine_.Finish(Http2Code::kNoError);
       continue;
     }
@@ -145,7 +145,7 @@ Task<void> Http2Session::ReadAll() {
   }
 }
 
-bool Http2Session::IsPatient() const {
+bool Http2Session::MayGoOn() const {
   if (streams_.empty() && idle_deadline_.passed()) return false;
   std::optional<std::chrono::steady_clock::time_point> since = engine_.head_since();
   return !since.has_value() || std::chrono::steady_clock::now() - *since < kHeadTimeout;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One connection of HTTP/2: its socket, its engine, and its streams as bodies that coroutines read
-// and write. What is not read is not acknowledged, so that a slow reader slows the sender; what the
-// peer does not take is not read elsewhere.
+// An HTTP/2 connection: its socket, its engine, and its streams as bodies that coroutines read and
+// write. Unread data is not acknowledged, so that a slow reader slows the sender; in the other
+// direction, only what the peer accepts is read from the source.
 #pragma once
 
 #include <deque>
@@ -44,7 +44,7 @@ class Http2Stream final : public BodyReader, public BodyWriter {
   // Server: the answer's head. Interim ones cannot end.
   Status SendResponse(const codec::HttpFields& fields, bool end);
   Status AnswerInterim(const codec::HttpFields& fields);
-  // RST_STREAM, unless the stream is closed. Whoever waits on it wakes up with an error.
+  // RST_STREAM, unless the stream is closed. Its waiters wake up with an error.
   void Reset(Http2Code code);
   // Called once, from within the session, when the stream ends before our half of it has.
   void WhenGone(std::function<void()> call) { when_gone_ = std::move(call); }
@@ -72,7 +72,7 @@ class Http2Stream final : public BodyReader, public BodyWriter {
   codec::HttpFields trailers_;
   Signal arrival_;
   // Out.
-  std::string_view sending_;  // Of whoever waits in Write.
+  std::string_view sending_;  // Of the waiter in Write.
   bool finishing_ = false;
   bool finished_ = false;  // Our half has ended.
   codec::HttpFields last_fields_;
@@ -87,7 +87,7 @@ class Http2Stream final : public BodyReader, public BodyWriter {
 
 class Http2Session final : private Http2Engine::Listener {
  public:
-  // Who answers the streams that a client opens; outlives the session.
+  // Answers the streams that a client opens; outlives the session.
   class Acceptor {
    public:
     virtual ~Acceptor() = default;
@@ -130,7 +130,7 @@ class Http2Session final : private Http2Engine::Listener {
   bool Feed(std::string_view bytes);
   void ServeOpened();
   Task<void> ServeStream(Http2Stream& stream, Http2Stream::Head head);
-  bool IsPatient() const;
+  bool MayGoOn() const;
 
   EventLoop& loop_;
   Stream& stream_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bounds of HTTP messages and of connections that are kept.
+// Bounds on HTTP messages and pooled connections.
 #pragma once
 
 #include <chrono>
@@ -17,7 +17,7 @@ using std::chrono::seconds;
 constexpr int kInterimAnswersMax = 16;
 
 // HTTP/2. Streams of one client connection at once; what may be sent ahead of its reader, per
-// stream and per connection: by a client next door, and by a server a world away (10 MB/s at 100
+// stream and per connection: by a client on this machine, and by a distant server (10 MB/s at 100
 // ms). Both are kept at most once. A field counts for so much more than its bytes (RFC
 // 9113, 6.5.2).
 constexpr size_t kHttp2StreamsMax = 128;

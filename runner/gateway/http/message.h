@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one request is, whichever version of HTTP carries it: a head, a body in pieces, trailers.
-// The gateway's judgement (transaction.h) is written against these; http1_*.h and http2_*.h
-// implement them for clients and for servers.
+// A request and its response, independent of the HTTP version: a head, a body in pieces, trailers.
+// transaction.h is written against these interfaces; http1_*.h and http2_*.h implement them for
+// clients and for servers.
 #pragma once
 
 #include <functional>
@@ -28,11 +28,11 @@ class BodyReader {
   virtual ~BodyReader() = default;
   // The next bytes as they arrive, at most kStreamBufferBytes.
   virtual Task<Result<Piece>> Read(Deadline deadline) = 0;
-  // The next Read gives something at once: whoever passes it on need not flush before.
+  // The next Read returns at once: a relay need not flush before it.
   virtual bool ready() const = 0;
   // What followed the body; meaningful after its end.
   virtual const codec::HttpFields& trailers() const = 0;
-  // Nobody wants the rest: whoever waits in Read wakes up with an error. Callable at any time.
+  // The rest is not wanted: a waiter in Read wakes up with an error. Callable at any time.
   virtual void Cancel() = 0;
 };
 
@@ -72,8 +72,7 @@ class ClientRequest {
   // said before SendHead, which tells the client.
   virtual void CloseAfter() = 0;
   // `call` is called once, when the client gives this request up before its answer has ended; null
-  // takes the wish back. HTTP/2 alone can tell; a client of HTTP/1 is seen to be gone by a failed
-  // write.
+  // cancels that. HTTP/2 alone can tell; a client of HTTP/1 is seen to be gone by a failed write.
   virtual void WhenGone(std::function<void()>) {}
   virtual bool is_http2() const = 0;
 };
@@ -94,7 +93,7 @@ class ServerRequest {
   // cut (HTTP/1 alone; HTTP/2 without a length gives kChunked). Behind 101: as in SendHead above.
   virtual codec::BodyFraming framing() const = 0;
   virtual BodyReader& answer() = 0;
-  // Cuts the request off: whoever waits for its body or its answer wakes up with an error.
+  // Cuts the request off: waiters for its body or its answer wake up with an error.
   virtual void Abort() = 0;
   // Nothing of an answer has arrived, and the connection had carried a request before: a request
   // without a body may be sent again on a new one.
@@ -107,7 +106,7 @@ class RequestHandler {
   virtual ~RequestHandler() = default;
   // Answers or aborts it. Sessions of HTTP/2 have several of these under way at once.
   virtual Task<void> Handle(ClientRequest& request) = 0;
-  // What arrived is no request: to be recorded. The session then ends the connection, or the
+  // What arrived is not a request: to be recorded. The session then ends the connection, or the
   // stream.
   virtual void OnMalformed(std::string_view why) = 0;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the gateway itself answers when it does not pass something on. OpenShell's formats.
+// The gateway's own responses to what it refuses, in OpenShell's formats.
 #pragma once
 
 #include <cstdint>

@@ -12,7 +12,7 @@ namespace gateway {
 bool IsRequestId(std::string_view id);
 
 // On the way to where a credential is bound, the gateway is the one that vouches for a request: an
-// X-Request-ID that is none (or one of several) is replaced by `fresh`. One that is fine stays, and
+// X-Request-ID that is malformed (or one of several) is replaced by `fresh`. A valid one stays, and
 // none is added.
 void KeepRequestId(codec::HttpFields* fields, const std::string& fresh);
 

@@ -49,7 +49,7 @@ void UpstreamPool::Keep(std::unique_ptr<UpstreamConnection> connection) {
   loop_.Spawn(Sweep());
 }
 
-// Closes what nobody has used for a while, or what its server has closed.
+// Closes connections that were not used for a while, or that their server has closed.
 Task<void> UpstreamPool::Sweep() {
   while (!idle_.empty()) {
     co_await loop_.Sleep(Deadline::After(sweep_));

@@ -23,12 +23,12 @@ struct UpstreamConnection {
 
 std::string UpstreamKey(bool tls, const std::string& host, uint16_t port);
 
-// Connections between two requests, for every client of the gateway. Whoever takes one has the
-// policy's leave for its host and port, and for the address that it was dialled at; TLS inside it
-// was verified for that host. Raw tunnels are never kept here.
+// Connections between two requests, for every client of the gateway. The policy must have allowed
+// the taker its host and port, and the address that it was dialled at; TLS inside it was verified
+// for that host. Raw tunnels are never kept here.
 class UpstreamPool {
  public:
-  // Looks every `sweep` for connections that nobody needs any more.
+  // Looks every `sweep` for connections that are no longer needed.
   explicit UpstreamPool(EventLoop& loop, milliseconds sweep = kIdleUpstreamSweep)
       : loop_(loop), sweep_(sweep) {}
 

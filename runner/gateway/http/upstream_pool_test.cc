@@ -61,7 +61,7 @@ TEST_CASE("A kept connection is for its own host, port, TLS and address alone") 
   std::unique_ptr<UpstreamConnection> taken = bench.pool().Take(key, {kThere, kHere});
   REQUIRE(taken);
   CHECK(taken->used);
-  CHECK(bench.pool().Take(key, {kHere}) == nullptr);  // Nobody else has it meanwhile.
+  CHECK(bench.pool().Take(key, {kHere}) == nullptr);  // It is not in use meanwhile.
 }
 
 TEST_CASE("A connection that its server has closed or spoken on is not given out") {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the gateway answers and writes down for requests that are judged by their body: GraphQL,
-// JSON-RPC, MCP (policy/decide/body_decide.h). Pure: whoever asks reads the body, whole, before
-// anything of the request is sent on.
+// The gateway's responses and records for requests that are judged by their body: GraphQL,
+// JSON-RPC, MCP (policy/decide/body_decide.h). Pure: the caller reads the whole body before any of
+// the request is sent on.
 #pragma once
 
 #include <cstddef>

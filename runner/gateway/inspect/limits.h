@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bounds of bodies and messages that are looked into.
+// Bounds on bodies and messages that are inspected.
 #pragma once
 
 #include <chrono>

@@ -184,7 +184,7 @@ class RefusingFilter final : public StreamFilter {
   OutgoingRefusal refusal_;
 };
 
-// Of all fields of that name: which of two a server believes, nobody knows.
+// All fields of that name: which of two a server uses cannot be known.
 std::vector<std::string_view> ValuesOf(const codec::HttpFields& fields, std::string_view name) {
   std::vector<std::string_view> values;
   for (const codec::HttpField& field : fields) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A body may name another method than the one it is sent by: Rails, Laravel, Symfony, Express and
-// others read a POST with `_method=delete` in its form as DELETE, some of them in JSON as well.
-// Which method it names does not matter: where one would be refused, a body with such a key is.
-// Pure.
+// Finds bodies that name another method than the one of their request: Rails, Laravel, Symfony,
+// Express and others read a POST with `_method=delete` in its form as DELETE, some of them in JSON
+// as well. Which method it names does not matter: unless every method is allowed, a body with such
+// a key is refused. Pure.
 #pragma once
 
 #include <memory>

@@ -131,7 +131,7 @@ TEST_CASE("JSON in which a key names a method does not pass") {
     CHECK_FALSE(Passes(kJson, body));
     CHECK_FALSE(Passes("application/vnd.api+JSON; charset=utf-8", body));
   }
-  // Text that says it is no key, whatever the agent quotes.
+  // Text that mentions it is not a key, whatever the agent quotes.
   for (const char* body :
        {"", "[]", "1", R"("_method")", R"({"a":"_method"})", R"({"a":["_method"],"b":1})",
         R"({"method":"delete"})", R"({"a":"\"_method\":\"delete\""})",

@@ -202,7 +202,7 @@ policy::Verdict Decide(const policy::Route& route, const std::vector<std::string
 // What the record says of a decision.
 void NoteDecision(const RequestContext& context, const policy::Decision& decision, Event& event) {
   if (!decision.policy.empty()) event.policy = decision.policy;
-  if (decision.at.line > 0) event.position = codec::Locate(context.policy_file, decision.at);
+  if (decision.at.line > 0) event.position = codec::LocateIn(context.policy_file, decision.at);
   event.by_deny_rule = decision.by_deny_rule;
   if (!decision.audited) return;
   event.outcome = Event::Outcome::kAudited;
@@ -262,8 +262,8 @@ RequestVerdict RefuseByRule(const RequestContext& context, Event event,
 
 // The last step: the request may pass, so its placeholders become credentials.
 RequestVerdict PlanRequest(const RequestContext& context, const codec::RequestHead& head,
-                           Target target, const codec::BodyFraming& framing, bool by_body,
-                           Event event) {
+                           Target target, const codec::BodyFraming& framing,
+                           const std::optional<BodyNeeds>& needs, Event event) {
   RequestVerdict verdict;
   verdict.kind = RequestVerdict::kPass;
   verdict.request.method = head.method;
@@ -274,10 +274,11 @@ RequestVerdict PlanRequest(const RequestContext& context, const codec::RequestHe
   if (codec::EqualIgnoringCase(head.method, "TRACE") &&
       context.credentials.BoundTo(context.authority.host, context.authority.port)) {
     std::string why = "TRACE to a host that a credential is bound to";
-    return Refuse(std::move(event), "credentials", why,
-                  NewRefusal(403, "credential_endpoint_mismatch", why));
+    verdict = Refuse(std::move(event), "credentials", why,
+                     NewRefusal(403, "credential_endpoint_mismatch", why));
+    return verdict;
   }
-  verdict.request.fields = PlanFields(context, head, verdict, by_body);
+  verdict.request.fields = PlanFields(context, head, verdict, needs.has_value());
   verdict.endpoint = context.route.GoverningEndpoint(target.path);
   verdict.query = target.query;
   verdict.path = target.path;  // Bindings are for the path as the client wrote it.
@@ -286,10 +287,10 @@ RequestVerdict PlanRequest(const RequestContext& context, const codec::RequestHe
        verdict.endpoint != nullptr && verdict.endpoint->signing != policy::Signing::kNone},
       {&verdict.request.fields, &target.path, &target.query});
   if (refusal.has_value()) {
-    RequestVerdict refused = Refuse(std::move(event), "credentials", refusal->detail,
-                                    NewRefusal(refusal->status, refusal->error, refusal->detail));
-    refused.grant = refusal->grant;
-    return refused;
+    verdict = Refuse(std::move(event), "credentials", refusal->detail,
+                     NewRefusal(refusal->status, refusal->error, refusal->detail));
+    verdict.grant = refusal->grant;
+    return verdict;
   }
   // Where the gateway vouches for a request, its id is one.
   bool has_id = codec::FindField(verdict.request.fields, "x-request-id") != nullptr;
@@ -298,6 +299,9 @@ RequestVerdict PlanRequest(const RequestContext& context, const codec::RequestHe
   }
   verdict.request.target = target.query.empty() ? target.path : target.path + "?" + target.query;
   verdict.event = std::move(event);
+  if (needs.has_value() && !needs->verdict.has_value()) {
+    verdict.judged_body_bytes_max = needs->bytes_max;
+  }
   return verdict;
 }
 
@@ -359,12 +363,8 @@ RequestVerdict JudgeRequest(const RequestContext& context, const codec::RequestH
     event.message.append(NameRequest(event));
     if (!decision.reason.empty()) event.message.append(" reason=").append(decision.reason);
   }
-  RequestVerdict verdict = PlanRequest(context, head, std::move(target).value(), framing.value(),
-                                       needs.has_value(), std::move(event));
-  if (needs.has_value() && !needs->verdict.has_value()) {
-    verdict.judged_body_bytes_max = needs->bytes_max;
-  }
-  return verdict;
+  return PlanRequest(context, head, std::move(target).value(), framing.value(), needs,
+                     std::move(event));
 }
 
 std::optional<OutgoingRefusal> RefuseOtherMethods(const RequestContext& context,

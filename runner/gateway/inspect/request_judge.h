@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One HTTP request: from its head to what is sent on, or to what is answered instead. Pure.
+// Judges one HTTP request: from its head to the head that is forwarded, or the refusal. Pure.
 #pragma once
 
 #include <optional>
@@ -49,7 +49,7 @@ struct RequestVerdict {
   OutgoingRequest request;
   bool websocket = false;                      // An upgrade is asked for and passed on.
   std::string path = {};                       // Canonical, as the client wrote it.
-  const policy::Endpoint* endpoint = nullptr;  // Whose options hold for it; null: nobody's.
+  const policy::Endpoint* endpoint = nullptr;  // The endpoint whose options apply; null: none.
   std::string query = {};                      // Raw, likewise.
   // Not zero: the verdict is only on the head; JudgeWholeBody has the last word, and sees at most
   // so many bytes.
@@ -78,7 +78,7 @@ std::optional<OutgoingRefusal> RefuseOtherMethods(const RequestContext& context,
 // The verdict on a request that JudgeRequest let pass, and whose body or a budget did not.
 RequestVerdict RefuseAllowed(const RequestVerdict& allowed, const OutgoingRefusal& refusal);
 
-// The verdict on bytes that are no request head at all.
+// The verdict on bytes that are not a request head.
 RequestVerdict JudgeMalformed(const RequestContext& context, std::string_view why);
 
 }  // namespace gateway

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a client sends over a WebSocket, message by message: bytes in, bytes for the server out.
-// Pure but for the masks, which are random.
+// Inspects what a client sends over a WebSocket, message by message: bytes in, bytes for the server
+// out. Pure except for the masks, which are random.
 #pragma once
 
 #include <chrono>
@@ -82,7 +82,7 @@ class WebSocketInspector {
   std::optional<std::chrono::steady_clock::time_point> since_;
 };
 
-// A mask that nobody can predict (RFC 6455, 10.3).
+// An unpredictable mask (RFC 6455, 10.3).
 codec::WebSocketMask NewWebSocketMask();
 
 }  // namespace gateway

@@ -78,7 +78,7 @@ std::optional<WebSocketEnd> PolicyMessageJudge::JudgeByRules(std::string_view te
   event.operations = policy::RefusedOperations(decision);
   event.reason = policy::RenderReason(verdict, question_.route, question_.caller, shown);
   if (verdict.policy != nullptr) event.policy = verdict.policy_name();
-  if (verdict.at().line > 0) event.position = codec::Locate(question_.policy_file, verdict.at());
+  if (verdict.at().line > 0) event.position = codec::LocateIn(question_.policy_file, verdict.at());
   event.by_deny_rule = verdict.by_deny_rule();
   event.outcome = !verdict.allowed  ? Event::Outcome::kDenied
                   : verdict.audited ? Event::Outcome::kAudited
@@ -106,8 +106,8 @@ std::optional<WebSocketEnd> PolicyMessageJudge::JudgeText(std::string& text) {
   return Refuse("credentials", std::move(refusal->detail));
 }
 
-// Nobody reads binary messages, so where credentials are put into text they could leave unseen in
-// these (OpenShell).
+// Binary messages are not read, so where credentials are inserted into text they could leave unseen
+// in these (OpenShell).
 std::optional<WebSocketEnd> PolicyMessageJudge::JudgeBinary() {
   if (!question_.treatment.rewrites) return std::nullopt;
   base_.method = kBinary;

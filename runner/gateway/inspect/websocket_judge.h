@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the policy, the middlewares and the credentials say of the messages of one WebSocket.
+// Applies the policy, the middlewares and the credentials to the messages of one WebSocket.
 #pragma once
 
 #include <functional>

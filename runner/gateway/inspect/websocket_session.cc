@@ -35,7 +35,7 @@ WebSocketSession::WebSocketSession(EventLoop& loop, bool deflate, MessageJudge& 
 Task<void> WebSocketSession::Run(RelayEnd client, RelayEnd server) {
   loop_.Spawn(MoveToClient(client, server));
   co_await MoveToServer(client, server);
-  if (end_.has_value()) co_await SayGoodbye(client, server);
+  if (end_.has_value()) co_await CloseBothSides(client, server);
   co_await to_client_done_.Within(Deadline::Never());
 }
 
@@ -67,7 +67,7 @@ Task<Result<BodyReader::Piece>> WebSocketSession::ReadClient(RelayEnd client) {
   }
 }
 
-// False: nobody is there any more. The client is not read meanwhile, so it waits as well.
+// False: the peer is gone. The client is not read meanwhile, so it waits as well.
 Task<bool> WebSocketSession::AwaitRoom() {
   const auto until = *inspector_.assembling_since() + kWebSocketMessageTimeout;
   bool may_wait = large_.waiting < kWebSocketWaitingMax;
@@ -116,9 +116,10 @@ Task<void> WebSocketSession::MoveToServer(RelayEnd client, RelayEnd server) {
 }
 
 // Takes what the server sent and appends to `passed` what may go on to the client: whole heads and
-// what there is of payloads. Gives the last place in it behind which a frame of ours may stand;
-// npos: there is none. Once we are ending, nothing behind the first such place is taken: what
-// follows may be the server's answer to our goodbye, whose code is not the one the client is owed.
+// what there is of payloads. Gives the last position in it after which the gateway may insert a
+// frame; npos: there is none. Once the gateway is closing, nothing after the first such position is
+// taken: what follows may be the server's answer to our close frame, whose code is not the one the
+// client should get.
 size_t WebSocketSession::FollowServer(std::string_view bytes, std::string& passed) {
   const bool ending = end_.has_value();
   size_t boundary = answers_.at_boundary() ? 0 : std::string_view::npos;
@@ -144,7 +145,7 @@ size_t WebSocketSession::FollowServer(std::string_view bytes, std::string& passe
 Task<void> WebSocketSession::MoveToClient(RelayEnd client, RelayEnd server) {
   bool finished = co_await CopyAnswers(client, server);
   if (!finished || end_.has_value()) server.from.Cancel();
-  // A client that is to be told something first is read to its end by SayGoodbye.
+  // A client that is to be told something first is read to its end by CloseBothSides.
   if (!finished) client.from.Cancel();
   to_client_done_.Set();
 }
@@ -184,7 +185,7 @@ Task<bool> WebSocketSession::EndToClient(RelayEnd client, std::string passed) {
 }
 
 // Nothing more of what the client sends goes on. Both sides are told, the client why.
-Task<void> WebSocketSession::SayGoodbye(RelayEnd client, RelayEnd server) {
+Task<void> WebSocketSession::CloseBothSides(RelayEnd client, RelayEnd server) {
   const std::string close =
       RenderClose({WebSocketClose::kGoingAway, "", false}, NewWebSocketMask());
   Status written = co_await server.to.Write(close);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One WebSocket whose messages are read: frames both ways, and a close frame that says why it ends
-// here.
+// A WebSocket whose messages are inspected: frames in both directions, and a close frame with the
+// reason if the gateway ends it.
 #pragma once
 
 #include <functional>
@@ -35,7 +35,7 @@ class WebSocketSession {
   Task<void> MoveToClient(RelayEnd client, RelayEnd server);
   Task<bool> CopyAnswers(RelayEnd client, RelayEnd server);
   Task<bool> EndToClient(RelayEnd client, std::string passed);
-  Task<void> SayGoodbye(RelayEnd client, RelayEnd server);
+  Task<void> CloseBothSides(RelayEnd client, RelayEnd server);
   Task<Result<BodyReader::Piece>> ReadClient(RelayEnd client);
   Task<bool> AwaitRoom();
   size_t FollowServer(std::string_view bytes, std::string& passed);
@@ -50,7 +50,7 @@ class WebSocketSession {
   std::string held_;                 // The beginning of such a frame's head.
   std::string dropped_;
   std::optional<WebSocketEnd> end_;
-  bool server_closed_ = false;  // Its close frame went to the client: none of ours may follow.
+  bool server_closed_ = false;  // Its close frame went to the client: we must not send another.
   Signal to_client_done_;
   Deadline::Clock::time_point last_move_ = Deadline::Clock::now();
 };

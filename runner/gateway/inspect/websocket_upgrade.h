@@ -24,13 +24,14 @@ class WebSocketUpgrade {
                    const RequestVerdict& verdict, const codec::RequestHead& asked,
                    std::function<bool(Event)> record);
 
-  // Refuses what is no handshake of RFC 6455. Where messages are to be read, only extensions that
-  // allow it are left in `fields`, which will be sent.
+  // Refuses anything but a handshake of RFC 6455. Where messages are to be read, only extensions
+  // that allow it are left in `fields`, which will be sent.
   std::optional<OutgoingRefusal> Prepare(codec::HttpFields& fields);
   // The fields of the 101 for the client. Fails with kInvalid when the server's is not what was
   // asked for.
   Result<codec::HttpFields> Accept(const codec::ResponseHead& head);
-  // Carries the connection until it is over: message by message, or raw where nobody reads them.
+  // Carries the connection until it is over: message by message, or raw where messages are not
+  // inspected.
   Task<void> Carry(RelayEnd client, RelayEnd server);
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bounds of looking up names.
+// Bounds on name resolution.
 #pragma once
 
 #include <chrono>

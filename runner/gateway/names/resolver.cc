@@ -85,7 +85,7 @@ struct Resolver::Lookup {
   int status = ARES_ETIMEOUT;
   std::vector<policy::Address> addresses;
   bool answered = false;   // c-ares is done with it.
-  bool abandoned = false;  // Nobody waits any more.
+  bool abandoned = false;  // There is no waiter any more.
 
   static void OnAnswer(void* data, int status, int /*timeouts*/, ares_addrinfo* info) {
     auto* lookup = static_cast<Lookup*>(data);

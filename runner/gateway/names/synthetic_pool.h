@@ -13,9 +13,9 @@
 
 namespace gateway {
 
-// Addresses that stand for names: what the sandbox's name service answers, and what a captured
-// connection's destination is turned back with. They lie in 198.18.0.0/15 (RFC 2544), which nobody
-// routes. At most kSyntheticNamesMax are known; the one that was not used for the longest is
+// Addresses that stand for names: what the sandbox's name service answers with, and how a captured
+// connection's destination is mapped back to its name. They lie in 198.18.0.0/15 (RFC 2544), which
+// is not routed. At most kSyntheticNamesMax are known; the one that was not used for the longest is
 // forgotten then, and its address given to another name only after all 131 000 others.
 class SyntheticPool {
  public:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bounds of records.
+// Bounds on records.
 #pragma once
 
 #include <cstddef>

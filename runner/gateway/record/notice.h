@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Records that are about no connection of the sandbox: what a model was asked, a warning, a change
-// of policy. OCSF 1.8.0 and OpenShell's shorthand, like ocsf.h. Pure.
+// Records that are not about a connection: the use of a model, a warning, a change of policy.
+// OCSF 1.8.0 and OpenShell's shorthand, like ocsf.h. Pure.
 #pragma once
 
 #include <cstdint>

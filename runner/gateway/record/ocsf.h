@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the gateway decided, as records: OCSF 1.8.0 JSON (the truth) and OpenShell's one-line
+// The gateway's decisions as records: OCSF 1.8.0 JSON (the truth) and OpenShell's one-line
 // shorthand (for people). Pure.
 #pragma once
 

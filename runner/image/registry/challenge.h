@@ -8,7 +8,7 @@
 
 namespace image {
 
-// One way in which a service says it can be convinced: RFC 9110, 11.3.
+// One authentication scheme that a service offers: RFC 9110, 11.3.
 struct Challenge {
   std::string scheme;                                           // Lower case: "bearer", "basic".
   std::vector<std::pair<std::string, std::string>> parameters;  // Names in lower case.
@@ -18,7 +18,7 @@ struct Challenge {
 };
 
 // The challenges of one WWW-Authenticate header: there may be several, with quoted strings, escapes
-// and commas in them. Stops at the first thing that is none; what came before it counts.
+// and commas in them. Stops at the first malformed one; those before it count.
 std::vector<Challenge> ParseChallenges(std::string_view header);
 
 }  // namespace image

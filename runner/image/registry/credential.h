@@ -10,7 +10,7 @@
 
 namespace image {
 
-// Who asks a registry.
+// A credential for a registry.
 struct Credential {
   std::string username;
   Secret password;
@@ -21,9 +21,9 @@ struct Credential {
 };
 
 // What looking for a credential gave. That a place could not be read does not end the search:
-// many images are public. It is told when the registry refuses us.
+// many images are public. It is reported when the registry refuses us.
 struct CredentialSearch {
-  Credential credential;  // Not known: nobody.
+  Credential credential;  // Not known: anonymous.
   std::vector<std::string> complaints;
 };
 

@@ -25,7 +25,7 @@ struct DockerConfig {
 
   // The most specific entry: the repository, its parents, the host; or nullptr.
   const Credential* Find(const std::string& host, const std::string& repository) const;
-  // Whom to ask about `host`: "ecr-login", or "".
+  // The helper to ask about `host`: "ecr-login", or "".
   std::string HelperFor(const std::string& host) const;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a registry's API is, and where it may send us.
+// Where a registry's API is, and where it may redirect to.
 #pragma once
 
 #include <string>

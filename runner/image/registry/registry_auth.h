@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a registry is convinced: Basic, or a token of its token service (distribution-spec, "auth").
+// Authentication with a registry: Basic, or a token from its token service (distribution-spec,
+// "auth").
 #pragma once
 
 #include <functional>
@@ -34,12 +35,12 @@ class RegistryAuth {
   Authorization Current();
 
   // After a 401 with `challenges` to a request that carried `generation`. Bearer is preferred.
-  // kSetup: nobody told us who we are; kRefused: it is told, and not accepted, or the registry asks
-  // for what we do not give; kTemporary: the token service did not answer.
+  // kSetup: there is no credential; kRefused: there is one that is not accepted, or the registry
+  // asks for a scheme that is not supported; kTemporary: the token service did not answer.
   Result<Authorization> Renew(const std::vector<Challenge>& challenges, int generation,
                               net::HttpClient& client, Deadline deadline);
 
-  // For errors: whether we are somebody, and why maybe not.
+  // For errors: whether there is a credential, and why there may be none.
   bool anonymous();
   std::string Complaints();
 

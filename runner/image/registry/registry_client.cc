@@ -51,7 +51,7 @@ Error Advised(Error error, const RegistryAddress& address) {
 
 }  // namespace
 
-// A client of ours for as long as a request takes.
+// One of our clients, for the duration of a request.
 class RegistryClient::Lease {
  public:
   static Result<Lease> Borrow(RegistryClient& owner) {

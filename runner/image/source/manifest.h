@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Manifests, indexes and configurations of images, strictly: a document that could be read in two
-// ways is refused (CVE-2021-41190). OCI image-spec 1.1, Docker's schema 2.
+// Manifests, indexes and configurations of images, parsed strictly: a document that could be read
+// in two ways is refused (CVE-2021-41190). OCI image-spec 1.1, Docker's schema 2.
 #pragma once
 
 #include <cstdint>
@@ -50,8 +50,9 @@ struct Manifest {
   std::string subject;  // The digest this is about; or empty.
 };
 
-// `media_type` is the Content-Type it came with, or its descriptor's; what is no manifest's type
-// ("application/json") says nothing. kInvalid for anything else, and for Docker's schema 1.
+// `media_type` is the Content-Type it came with, or its descriptor's; a type that is not a
+// manifest's ("application/json") says nothing. kInvalid for anything else, and for Docker's
+// schema 1.
 Result<std::variant<Index, Manifest>> ParseManifest(std::string_view bytes,
                                                     std::string_view media_type);
 

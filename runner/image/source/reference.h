@@ -30,7 +30,7 @@ struct Reference {
   std::string repository;  // "library/debian".
   std::string path;        // kLayout, kArchive.
   std::string tag;         // "latest" for a registry when neither tag nor digest was named.
-  std::string digest;      // Goes before the tag.
+  std::string digest;      // Takes precedence over the tag.
 
   // As a person would write it, whole: "docker.io/library/debian:12@sha256:...".
   std::string ToString() const;

@@ -28,8 +28,8 @@ struct Document {
 // Takes the next bytes of a blob; none, now and then, while nothing comes from a registry. An error
 // ends the transfer and is what FetchBlob gives.
 using BlobSink = std::function<Status(std::string_view bytes)>;
-// The transfer starts again from byte 0: a server could not resume. Whoever cannot take that back
-// fails.
+// The transfer starts again from byte 0: a server could not resume. A consumer that cannot start
+// over fails.
 using BlobRestart = std::function<Status()>;
 
 // `error` with what it is about before it, unless its text names that already: a digest is long.
@@ -40,7 +40,7 @@ class Source {
   virtual ~Source() = default;
 
   // By tag or digest; its digest is verified when one was asked for. kNotFound: there is no such
-  // manifest, and the source said so. Any other error: nobody knows (kTemporary, kRefused...),
+  // manifest, and the source said so. Any other error (kTemporary, kRefused...) leaves it unknown,
   // which must never be taken for "absent".
   virtual Result<Document> FetchManifest(const std::string& tag_or_digest, Deadline deadline) = 0;
 
@@ -70,7 +70,7 @@ struct BlobProgress {
 };
 
 struct SourceOptions {
-  // Whoever asks the registry `password_host` ("ghcr.io"), and no other: a source for another
+  // The credential for the registry `password_host` ("ghcr.io"), and no other: a source for another
   // repository may be opened with the same options. Before every other credential. `password` is
   // borrowed for the life of the Source, may be null.
   std::string password_host;
@@ -87,7 +87,7 @@ struct SourceOptions {
   std::vector<std::string> mirrors;
 
   // A variable of the environment, for credentials (image/registry/credential_search.h has the list
-  // and its order). Empty: nobody has any but `password`.
+  // and its order). Empty: there is none but `password`.
   std::function<std::optional<std::string>(const std::string& name)> environment;
   // No credential helper is started from there: a stranger may have written it. Empty: none.
   std::string checkout;

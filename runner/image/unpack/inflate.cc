@@ -25,7 +25,7 @@ bool IsZstd(std::string_view start) {
 }
 
 // A frame's first byte, or a skippable one's. zstd as Debian builds it would take frames of its old
-// formats, too, whose first bytes are others: decoders that nobody has looked after for years.
+// formats, too, whose first bytes are others: decoders that have not been maintained for years.
 bool StartsFrame(char first) {
   auto byte = static_cast<uint8_t>(first);
   return byte == (kZstdMagic & 0xFF) || (byte & 0xF0) == (kZstdSkippable & 0xF0);

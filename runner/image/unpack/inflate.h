@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Unpacks gzip, zstd or nothing at all, told apart by how the bytes begin: media types lie. Every
-// member of a gzip file and every frame of a zstd file, skippable ones passed over, as eStargz and
-// zstd:chunked layers need.
+// Decompresses gzip, zstd or uncompressed data, distinguished by the first bytes, since media types
+// can be wrong. Every member of a gzip file and every frame of a zstd file, skippable ones passed
+// over, as eStargz and zstd:chunked layers need.
 #pragma once
 
 #include <cstdint>
@@ -40,7 +40,7 @@ class Inflater {
   Result<bool> Fill();
 
   Input input_;
-  std::string_view chunk_;  // What nobody took yet.
+  std::string_view chunk_;  // Not consumed yet.
   int64_t packed_bytes_ = 0;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an unpacked layer looks like, as one digest: taken when it was unpacked, and again whenever
-// somebody wants to know whether it still is what it was.
+// The state of an unpacked layer as one digest: computed when it was unpacked, and again to
+// check whether it is unchanged.
 #pragma once
 
 #include <sys/types.h>
@@ -19,8 +19,8 @@ namespace image {
 // namespace. Its value is "y".
 inline constexpr char kOpaqueXattr[] = "user.overlay.opaque";
 
-// XXH3 of a file's content: finds what a disk or a stray process did, as fast as memory gives
-// bytes. Against somebody who may write to the store nothing that is kept in the store helps.
+// XXH3 of a file's content: detects damage by a disk or a stray process, at the speed of memory.
+// Nothing kept in the store protects against an attacker who may write to it.
 class ContentHash {
  public:
   ContentHash();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The names in a layer, before any of them reaches the kernel.
+// Checks the names in a layer before any of them reaches the kernel.
 #pragma once
 
 #include <string>
@@ -29,8 +29,8 @@ struct LayerPath {
 // wherever it leads, for a NUL, and over the bounds above.
 Result<LayerPath> ParseLayerPath(std::string_view path);
 
-// What a hard link points to: like the above, but ".." is kept in `parent`, for whoever resolves it
-// below the root. kInvalid when it cannot be a file.
+// What a hard link points to: like the above, but ".." is kept in `parent`, for the code that
+// resolves it below the root. kInvalid when it cannot be a file.
 Result<LayerPath> ParseLinkTarget(std::string_view path);
 
 // "a", "b" of "a//b/". Empty components are dropped, all others kept.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Unpacked layers looked at as one tree, as overlayfs would show them.
+// Unpacked layers seen as one tree, as overlayfs would show them.
 #pragma once
 
 #include <string>

@@ -335,7 +335,7 @@ Status LayerWriter::Clear(int parent, const std::string& leaf) {
 
 void LayerWriter::SetXattrs(int fd, const TarEntry& entry) {
   for (const auto& [name, value] : entry.xattrs) {
-    // Every file of a Fedora image has a label; nobody misses it.
+    // Every file of a Fedora image has a label; it is not needed.
     if (name == "security.selinux") continue;
     bool kept = Keeps(name) && value.size() <= kXattrBytesMax &&
                 ::fsetxattr(fd, name.c_str(), value.data(), value.size(), 0) == 0;

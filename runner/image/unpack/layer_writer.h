@@ -44,7 +44,7 @@ class LowerLayers {
   virtual Result<LowerEntry> Look(const std::string& path) = 0;
 };
 
-// A hole costs an image nothing, and whoever reads the file its whole length.
+// A hole costs an image nothing, but reading the file costs its whole length.
 inline constexpr int64_t kHoleBytesMax = int64_t{4} << 30;
 
 // What all layers of one image together may take; shared between the processes that unpack them.

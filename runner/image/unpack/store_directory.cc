@@ -158,8 +158,8 @@ Status StoreDirectory::WriteRecord(int layer, const LayerRecord& record) {
 }
 
 Result<StagedLayer> StoreDirectory::Stage() {
-  // While this is held nobody sweeps, so nobody takes the directory for garbage before it is
-  // locked.
+  // While this is held, no other process sweeps, so none takes the directory for garbage before it
+  // is locked.
   Fd making = TRY(sys::OpenAt(staging_.get(), ".", O_RDONLY | O_DIRECTORY));
   TRY(Flock(making.get(), LOCK_SH));
   std::string name = TRY(RandomName());
@@ -174,7 +174,7 @@ Result<StagedLayer> StoreDirectory::Stage() {
   if (::mkdirat(staged.lock.get(), "root", 0755) != 0) return Errno("mkdir root");
   staged.root = TRY(sys::OpenAt(staged.lock.get(), "root", O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
   if (::geteuid() != owner_ && ::fchown(staged.root.get(), owner_, group_) != 0) {
-    // Root of a user namespace in which nobody else is, as in a rootless container.
+    // Root of a user namespace with no other users, as in a rootless container.
     Error error = Errno("giving a layer to user " + std::to_string(owner_));
     error.code = Code::kUnsupported;
     error.hint = "setpriv --reuid 1000 --regid 1000 --clear-groups agentic-ci run ...";
@@ -270,7 +270,8 @@ Result<bool> StoreDirectory::RemoveUnused(const std::string& id) {
 
 Status StoreDirectory::Sweep() {
   Fd sweeping = TRY(sys::OpenAt(staging_.get(), ".", O_RDONLY | O_DIRECTORY));
-  if (::flock(sweeping.get(), LOCK_EX | LOCK_NB) != 0) return Ok();  // Somebody is at work here.
+  if (::flock(sweeping.get(), LOCK_EX | LOCK_NB) != 0)
+    return Ok();  // Another process is working here.
   std::vector<std::string> names = TRY(sys::DirectoryNames(staging_.get()));
   for (const std::string& name : names) {
     Result<Fd> fd = sys::OpenAt(staging_.get(), name, O_RDONLY | O_NOFOLLOW);

@@ -131,7 +131,7 @@ Status TarReader::SkipContent() {
   return Ok();
 }
 
-// Whoever hashes the input must see all of it: what follows the end is part of a layer's digest.
+// The hash of the input must cover all of it: what follows the end is part of a layer's digest.
 Status TarReader::Drain() {
   do {
     chunk_ = TRY(input_());
@@ -304,7 +304,7 @@ Result<TarEntry> TarReader::ParseEntry(const Block& block, Extended& extended) {
   entry.mode = static_cast<uint32_t>(*mode) & 07777;
   entry.mtime_s = extended.mtime ? extended.mtime->seconds : *mtime;
   entry.mtime_ns = extended.mtime ? extended.mtime->nanoseconds : 0;
-  // Owners are not kept: a number that is none is as good as any.
+  // Owners are not kept: a malformed number does no harm.
   entry.owned_by_root = extended.root_uid.value_or(ParseTarNumber(Field(block, 108, 8)) == 0) &&
                         extended.root_gid.value_or(ParseTarNumber(Field(block, 116, 8)) == 0);
   entry.xattrs = std::move(extended.xattrs);

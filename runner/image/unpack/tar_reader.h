@@ -83,7 +83,7 @@ class TarReader {
   Status CheckExtents(int64_t size);
 
   Input input_;
-  std::string_view chunk_;  // Bytes of the input that nobody took yet.
+  std::string_view chunk_;  // Bytes of the input that are not consumed yet.
   int64_t left_ = 0;        // Bytes of the current content that are stored and not read.
   int64_t padding_ = 0;     // Bytes after it, up to the next block.
   int64_t offset_ = 0;      // Where the next piece belongs.

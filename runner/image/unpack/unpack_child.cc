@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/sys.h"
+#include "base/thread.h"
 #include "codec/data/digest.h"
 #include "image/unpack/inflate.h"
 #include "image/unpack/layer_listing.h"
@@ -33,7 +34,11 @@ class InflatedStream {
   InflatedStream(int packed, int ratio_max, LayerBudget& budget)
       : packed_(packed), ratio_max_(ratio_max), budget_(budget), in_(kPackedBytes, '\0') {
     for (std::string& piece : pieces_) piece.resize(kPieceBytes);
-    thread_ = std::thread([this] { Run(); });
+  }
+  // Once, before Next().
+  Status Start() {
+    thread_ = TRY(sys::StartThread([this] { Run(); }, Deadline::After({})));
+    return Ok();
   }
   // The process ends soon: what the thread still does is of no interest, but it uses this.
   ~InflatedStream() {
@@ -42,7 +47,7 @@ class InflatedStream {
       abandoned_ = true;
     }
     changed_.notify_all();
-    thread_.join();
+    if (thread_.joinable()) thread_.join();
   }
 
   // The next piece, until the next call; empty at the end.
@@ -151,7 +156,8 @@ class AskedLayers : public LowerLayers {
 };
 
 Result<UnpackedLayer> Unpack(UnpackResources& resources) {
-  // What CI put there is for whoever fetches and runs images, not for whoever reads their bytes.
+  // What CI put there is for the process that fetches and runs images, not for the one that reads
+  // their bytes.
   sys::WipeEnvironment();
   sys::WipeArguments();
   sys::Message mapped =
@@ -164,6 +170,7 @@ Result<UnpackedLayer> Unpack(UnpackResources& resources) {
   Fd root = TRY(sys::Open("/", O_RDONLY | O_DIRECTORY));
 
   InflatedStream stream(resources.packed.get(), resources.ratio_max, *resources.budget);
+  TRY(stream.Start());
   TarReader tar([&]() -> Result<std::string_view> {
     std::string_view piece = TRY(stream.Next());
     diff_id.Update(piece);

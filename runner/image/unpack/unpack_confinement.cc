@@ -66,8 +66,8 @@ Status Limit(int resource, rlim_t most) {
   return Ok();
 }
 
-// Landlock is a second wall here: the root already is this directory. So a kernel without it is no
-// reason to refuse, but false.
+// Landlock is a second barrier here: the root already is this directory. So a kernel without it
+// gives false, which is not a reason to refuse.
 Result<bool> RestrictFiles() {
   using namespace sys::landlock;
   Fd ruleset = TRY(CreateRuleset(kBindTcp | kConnectTcp));

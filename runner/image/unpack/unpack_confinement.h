@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The walls around what parses a layer. A bug in an inflater or in the tar reader gets a process
-// that sees one directory, which is about to be filled by the same layer anyway.
+// The confinement of the process that parses a layer. An exploited bug in an inflater or in the tar
+// reader yields a process that sees one directory, which the same layer fills anyway.
 #pragma once
 
 #include <sys/types.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the process that unpacks a layer and the one that feeds it tell each other. The former is
-// not trusted: what it says is parsed as strictly as the layer.
+// Messages between the process that unpacks a layer and the one that feeds it. The former is not
+// trusted: its messages are parsed as strictly as the layer.
 #pragma once
 
 #include <cstdint>

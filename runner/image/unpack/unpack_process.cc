@@ -131,7 +131,7 @@ Status UnpackProcess::Feed(std::string_view bytes, const Look& look, Deadline de
     ssize_t n = ::write(packed_.get(), bytes.data(), bytes.size());
     if (n > 0) bytes.remove_prefix(static_cast<size_t>(n));
     if (n > 0 || (n < 0 && errno == EINTR)) continue;
-    // Whoever closed the pipe has said why, or says so soon.
+    // The side that closed the pipe has said why, or will say so soon.
     bool closed = n < 0 && errno == EPIPE;
     if (n < 0 && errno != EAGAIN && !closed) return Errno("write");
     pollfd waits[2] = {{reports_.get(), POLLIN, 0}, {packed_.get(), POLLOUT, 0}};

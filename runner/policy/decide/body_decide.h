@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Requests that are judged by what their body says: GraphQL, JSON-RPC, MCP. What cannot be read as
-// the protocol's request is refused, in audit, too (OpenShell).
+// the protocol's request is refused, even under audit (OpenShell).
 #pragma once
 
 #include <cstdint>

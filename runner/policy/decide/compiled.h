@@ -59,7 +59,8 @@ class Route {
   // WebSocket endpoint, whose rules are for upgrades and messages (websocket_decide.h).
   Verdict Decide(const HttpRequest& request) const;
 
-  // The verdict on what is no request of the protocol that `path` is for: refused, in audit too.
+  // The verdict on a request that is not of the protocol required at `path`: refused, even under
+  // audit.
   Verdict RefuseMalformed(Reason reason, std::string_view path, std::string_view detail) const;
 
   // The endpoint with the narrowest path selector that takes `path`: its protocol, enforcement,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The inside of CompiledPolicy. Only the decisions include this.
+// The internals of CompiledPolicy. Only the decisions include this.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a decision is asked about, and what it says. The decisions are CompiledPolicy's
-// (compiled.h): pure total functions, without clock, socket or error.
+// The inputs and outputs of decisions. The decisions themselves are CompiledPolicy's (compiled.h):
+// pure total functions, without clock, socket or error.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The inside of compiled policies: the rules over method, path and query of one endpoint.
+// The internals of compiled policies: the rules over method, path and query of one endpoint.
 #pragma once
 
 #include <optional>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The inside of request decisions: how the endpoints of a route come to one verdict. Whatever the
-// protocol, a deny rule of any endpoint wins, then an allow of any, then the answer is no; and the
-// endpoint with the narrowest path says whether "no" is only written down (audit).
+// The internals of request decisions: how the endpoints of a route come to one verdict. Whatever
+// the protocol, a deny rule of any endpoint wins, then an allow of any, then the answer is no; and
+// the endpoint with the narrowest path says whether "no" is only written down (audit).
 #pragma once
 
 #include <optional>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a request asked for behind its method and path.
+// The operation that a request's body asks for, beyond its method and path.
 #pragma once
 
 #include <string>

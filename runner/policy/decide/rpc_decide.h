@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // JSON-RPC and the Model Context Protocol. OpenShell's rules: calls are made with POST, every one
-// of a batch must be allowed. An answer of the client's is refused with json-rpc, and passes with
-// mcp, where servers ask, too.
+// of a batch must be allowed. A response from the client is refused with json-rpc; it passes with
+// mcp, where servers send requests too.
 #pragma once
 
 #include "codec/call/json_rpc.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a decision says: pointers into the compiled policy and a reason as a value. Texts are made
-// only for a record or a refusal, in OpenShell's words, which tools and people look for.
+// The result of a decision: pointers into the compiled policy and a reason as a value. Text is
+// rendered only for a record or a refusal, in OpenShell's wording, which tools and people search
+// for.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +23,7 @@ enum class Reason : uint8_t {
   kDenyRule,       // A deny rule fires.
   kMalformedPath,  // A path or query that no rule may be asked about.
   kNoUpgrade,      // A plain request to a WebSocket endpoint.
-  kBodyNotJudged,  // Whoever asked did not read the body.
+  kBodyNotJudged,  // The caller did not read the body.
   // GraphQL, over HTTP or in WebSocket messages.
   kGraphqlMalformed,     // `detail` says how.
   kGraphqlUnregistered,  // A persisted query that the policy does not know.

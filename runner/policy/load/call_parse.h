@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a policy says about JSON-RPC calls, MCP's among them.
+// Parses what a policy says about JSON-RPC calls, including MCP's.
 #pragma once
 
 #include <vector>

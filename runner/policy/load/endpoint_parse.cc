@@ -32,7 +32,7 @@ class EndpointParser {
     if (endpoint_.protocol == Protocol::kTcp) TRY(RefuseRequestKeys());
     TRY(ParseProtocolKeys(&reader_, fields_, &endpoint_));
     TRY(ParseRequestRules());
-    WarnOfSurprises();
+    WarnOfPitfalls();
     return std::move(endpoint_);
   }
 
@@ -218,9 +218,9 @@ class EndpointParser {
     return Ok();
   }
 
-  void WarnOfSurprises() {
-    std::string surprise = HostSurprise(endpoint_.host);
-    if (!surprise.empty()) reader_.Warn(fields_.At("host"), surprise);
+  void WarnOfPitfalls() {
+    std::string warning = HostWarning(endpoint_.host);
+    if (!warning.empty()) reader_.Warn(fields_.At("host"), warning);
     bool has_access = endpoint_.access != Access::kNone;
     if (endpoint_.tls == TlsMode::kSkip && (has_access || JudgesRequests(endpoint_.protocol))) {
       reader_.Warn(

@@ -30,9 +30,10 @@ struct Reader {
     KeepError(std::move(part).error());
     return std::nullopt;
   }
-  // What is missing from a mapping with an unknown key is not told: the key is what was meant.
+  // Keys missing from a mapping that has an unknown key are not reported: it probably is one of
+  // them.
   void KeepError(Error error);
-  // A mapping at this place has a key that is not known.
+  // Keeps the error of an unknown key in the mapping at this place.
   void KeepUnknownKey(codec::Position mapping, Error error);
 
   Error Invalid(codec::Position at, std::string_view what, std::string_view hint = {}) const {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a policy says about GraphQL operations.
+// Parses what a policy says about GraphQL operations.
 #pragma once
 
 #include <vector>

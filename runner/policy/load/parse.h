@@ -2,6 +2,8 @@
 // The policy file, in either of its two forms, from bytes to a `Policy`.
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,11 +20,21 @@ namespace policy {
 
 inline constexpr size_t kPolicyBytesMax = 262144;  // OpenShell's bound.
 
+// Where an agent's model is.
+struct ModelHost {
+  std::string host;  // Canonical, or a pattern.
+  uint16_t port = 443;
+  std::string path = {};  // Selector; empty: every path.
+};
+// The model's hosts for an agent; empty for an unknown one.
+using ModelHosts = std::function<std::vector<ModelHost>(const std::string& agent_name)>;
+
 // What the `endpoints:` form needs to know of the run: which default endpoints `defaults:` means
 // and whose connections they are for.
 struct ParseContext {
   std::string file;                       // As shown in messages.
-  std::string agent_name = "command";     // Chooses the model endpoint of `defaults: minimal`.
+  std::string agent_name = "command";     // `model_hosts` is asked about it.
+  ModelHosts model_hosts = {};            // Null: no model is opened by `defaults:`.
   std::string forge_host = "github.com";  // The forge that hosts the repository.
 };
 
@@ -41,8 +53,8 @@ struct ParsedPolicy {
 
 // Fails with kInvalid and "file:line:col: error: what"; the hint names the nearest valid name.
 // At most kPolicyBytesMax bytes.
-// `errors`, where it is wanted, gets all that could be told apart, in no order; the result is the
-// first that was met.
+// `errors`, unless null, gets every error that was found, in no particular order; the result has
+// the first.
 Result<ParsedPolicy> ParsePolicy(std::string_view yaml, const ParseContext& context,
                                  std::vector<Error>* errors = nullptr);
 // The same of a tree that was read already: a policy inside another file.

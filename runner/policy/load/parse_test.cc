@@ -13,6 +13,10 @@ ParseContext Context() {
   ParseContext context;
   context.file = "p.yml";
   context.agent_name = "claude-code";
+  context.model_hosts = [](const std::string& agent) {
+    return agent == "claude-code" ? std::vector<ModelHost>{{"api.anthropic.com"}}
+                                  : std::vector<ModelHost>{};
+  };
   return context;
 }
 
@@ -30,6 +34,31 @@ std::string WithPaths(int count) {
   std::string yaml = "version: 1\nfilesystem_policy:\n  read_only:\n";
   for (int i = 0; i < count; ++i) yaml += "    - /p" + std::to_string(i) + "\n";
   return yaml;
+}
+
+TEST_CASE("The defaults open the agent's model, once, and `none` opens nothing") {
+  ParseContext context = Context();
+  auto hosts = [&](std::string_view yaml) {
+    std::string text;
+    ParsedPolicy parsed = ParsePolicy(yaml, context).value();
+    for (const NetworkPolicy& network : parsed.policy.network) {
+      for (const Endpoint& endpoint : network.endpoints) {
+        if (network.key == "default-model") text += endpoint.host + endpoint.path + " ";
+      }
+    }
+    return text;
+  };
+  CHECK(hosts("defaults: minimal\n") == "api.anthropic.com ");
+  CHECK(hosts("defaults: agentic-ci\n").empty());  // It is among them.
+  context.model_hosts = [](const std::string&) {
+    return std::vector<ModelHost>{{"models.example.com", 443, "/v1/**"}, {"*.example.org", 8443}};
+  };
+  CHECK(hosts("defaults: minimal\n") == "models.example.com/v1/** *.example.org ");
+  CHECK(hosts("defaults: agentic-ci\n") == "models.example.com/v1/** *.example.org ");
+  CHECK(hosts("defaults: none\n").empty());
+  CHECK(hosts("endpoints: []\n").empty());
+  context.model_hosts = {};
+  CHECK(hosts("defaults: minimal\n").empty());
 }
 
 TEST_CASE("ParsePolicy names file, line and column, and the nearest key") {

@@ -245,8 +245,8 @@ class EndpointTextParser {
   }
 
   Status Finish() {
-    std::string surprise = HostSurprise(endpoint_.host);
-    if (!surprise.empty()) reader_.Warn(at_, surprise);
+    std::string warning = HostWarning(endpoint_.host);
+    if (!warning.empty()) reader_.Warn(at_, warning);
     if (endpoint_.access == Access::kNone) return Ok();
     if (endpoint_.protocol == Protocol::kL4) {
       endpoint_.protocol = Protocol::kRest;
@@ -263,7 +263,7 @@ class EndpointTextParser {
   Endpoint endpoint_;
 };
 
-// An endpoint of ours, which is never wrong and stands in no file.
+// A built-in endpoint, which is always valid and not part of a file.
 Endpoint BuiltIn(std::string_view text) {
   Reader reader;
   Result<Endpoint> endpoint = ParseEndpointText(&reader, {}, text);
@@ -295,9 +295,22 @@ NetworkPolicy ForgePolicy(const std::string& forge_host) {
   return policy;
 }
 
-std::string_view ModelEndpoint(std::string_view agent_name) {
-  if (agent_name == "claude-code") return "api.anthropic.com:443:read-write";
-  return "";
+// The agent's model, without the hosts that `open` has already.
+NetworkPolicy ModelPolicy(const ParseContext& context, const std::vector<Endpoint>& open) {
+  NetworkPolicy policy = Named("default-model", {std::string(kAgentPrograms)});
+  if (!context.model_hosts) return policy;
+  for (const ModelHost& model : context.model_hosts(context.agent_name)) {
+    bool is_open = std::any_of(open.begin(), open.end(), [&](const Endpoint& endpoint) {
+      return HostMatches(endpoint.host, model.host) && endpoint.ports.front() == model.port;
+    });
+    if (is_open) continue;
+    Endpoint endpoint = BuiltIn("model.invalid:443:read-write");
+    endpoint.host = model.host;
+    endpoint.ports = {model.port};
+    endpoint.path = model.path;
+    policy.endpoints.push_back(std::move(endpoint));
+  }
+  return policy;
 }
 
 Result<Defaults> ParseDefaults(const Fields& fields) {
@@ -350,15 +363,10 @@ std::vector<NetworkPolicy> DefaultNetworkPolicies(Defaults defaults, const Parse
     for (std::string_view text : kAgenticCiEndpoints) policy.endpoints.push_back(BuiltIn(text));
     policies.push_back(std::move(policy));
   }
-  if (defaults == Defaults::kMinimal) {
-    policies.push_back(ForgePolicy(context.forge_host));
-    std::string_view model = ModelEndpoint(context.agent_name);
-    if (!model.empty()) {
-      NetworkPolicy policy = Named("default-model", {std::string(kAgentPrograms)});
-      policy.endpoints.push_back(BuiltIn(model));
-      policies.push_back(std::move(policy));
-    }
-  }
+  if (defaults == Defaults::kMinimal) policies.push_back(ForgePolicy(context.forge_host));
+  if (defaults == Defaults::kNone) return policies;
+  NetworkPolicy model = ModelPolicy(context, policies.front().endpoints);
+  if (!model.endpoints.empty()) policies.push_back(std::move(model));
   return policies;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a name may lead: the guard against requests that reach the host's own network.
-// Rules: OpenShell's SSRF plan; host aliases as docs/decisions.md says.
+// Which addresses a name may resolve to: the guard against requests to the host's own network
+// (SSRF). Rules: OpenShell's SSRF plan; host aliases as docs/decisions.md says.
 #pragma once
 
 #include <array>
@@ -22,7 +22,7 @@ struct Address {
 std::optional<Address> ParseAddress(std::string_view text);  // Without brackets.
 std::string RenderAddress(const Address& address);
 
-// The stricter the later.
+// From lenient to strict.
 enum class AddressClass {
   kPublic,
   kInternal,       // RFC 1918 and the like: blocked unless the policy means it.

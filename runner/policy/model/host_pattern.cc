@@ -179,7 +179,7 @@ std::string TcpHostFault(std::string_view written) {
   return HostFault(host);
 }
 
-std::string HostSurprise(std::string_view host) {
+std::string HostWarning(std::string_view host) {
   std::optional<Address> address = ParseAddress(host);
   // What many programs read as an address, too: 127.1, 2130706433.
   in_addr numbers;

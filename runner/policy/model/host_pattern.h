@@ -10,8 +10,8 @@ namespace policy {
 // A host is a pattern if and only if it contains '*'.
 bool IsHostPattern(std::string_view host);
 
-// One way to write a host: lower case, without brackets, blanks or one trailing dot; an address in
-// its canonical text.
+// The one spelling of a host that is compared: lower case, without brackets, blanks or one trailing
+// dot; an address in its canonical text.
 std::string CanonicalHost(std::string_view host);
 
 // What is wrong with `host` (canonical, not empty) as the host of an endpoint; empty when nothing.
@@ -22,7 +22,7 @@ std::string TcpHostFault(std::string_view written);
 
 // What is surprising about `host` (canonical) as an endpoint's, though it may be written; empty
 // when nothing is: the sandbox's loopback is its own.
-std::string HostSurprise(std::string_view host);
+std::string HostWarning(std::string_view host);
 
 // Does `host` (canonical) match what an endpoint says? A pattern never matches a zero byte.
 bool HostMatches(std::string_view pattern, std::string_view host);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a run may do: the values every decision is made from. Both forms of
+// What a run may do: the values that every decision is based on. Both forms of
 // `.agentic-ci/openshell-policy.yml` become this one `Policy`. Values only; no behaviour.
 // The schema is OpenShell's policy YAML; where its code and documents differ, docs/decisions.md
 // says which reading is ours.
@@ -96,10 +96,11 @@ struct Endpoint {
   codec::Position at;
 };
 
-// In place of a path, who the short form speaks of: the agent. That is the command a run starts,
-// whatever that executes, and all that it starts. An executable would not name it: a script is run
-// by its interpreter, `env node` by node, a shell replaces itself by its only command, and what the
-// agent builds anew is another program than the one before. No file may have it as a path.
+// Stands in place of a path for the agent, whose connections the short form is about: the command a
+// run starts, whatever it executes, and everything it starts. An executable would not name it: a
+// script is run by its interpreter, `env node` by node, a shell replaces itself by its only
+// command, and what the agent builds anew is another program than the one before. No file may have
+// it as a path.
 inline constexpr std::string_view kAgentPrograms = "the agent";
 
 // One `network_policies` entry, or the one that an `endpoints:` list becomes.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one list of what a policy file may say: unknown-key hints, the checks of parse.cc, the JSON
+// The only list of the keys of a policy file: unknown-key hints, the checks of parse.cc, the JSON
 // Schema and docs/reference/policy.md all come from it.
 #pragma once
 

@@ -7,6 +7,7 @@
 #include "codec/data/yaml_fields.h"
 #include "codec/text/nearest.h"
 #include "codec/text/quantity.h"
+#include "run/trusted/actors.h"
 
 namespace run {
 namespace {
@@ -32,67 +33,36 @@ Result<double> ParseCost(const YamlFields& fields, std::string_view key) {
   return dollars;
 }
 
-Status ParseLimits(const YamlNode& node, const std::string& file, Config* config) {
-  YamlFields fields = TRY(YamlFields::Open(
-      file, node, "limits", {"max_tokens", "max_cost", "max_requests", "requests_per_minute"}));
+Status ParseLimits(const YamlNode& node, ConfigReader* reader, Config* config) {
+  YamlFields fields = TRY(reader->Open(
+      node, "limits", {"max_tokens", "max_cost", "max_requests", "requests_per_minute"}, {}));
   for (const YamlEntry& entry : fields.entries()) {
     if (entry.key == "max_cost") {
-      config->max_cost_usd = TRY(ParseCost(fields, entry.key));
+      config->max_cost_usd = reader->Keep(ParseCost(fields, entry.key)).value_or(0);
       continue;
     }
-    int64_t count = TRY(ParseCount(fields, entry.key));
-    if (entry.key == "max_tokens") config->max_tokens = count;
-    if (entry.key == "max_requests") config->max_requests = count;
-    if (entry.key == "requests_per_minute") config->requests_per_minute = count;
+    int64_t* limit = entry.key == "max_tokens"            ? &config->max_tokens
+                     : entry.key == "max_requests"        ? &config->max_requests
+                     : entry.key == "requests_per_minute" ? &config->requests_per_minute
+                                                          : nullptr;
+    if (limit != nullptr) *limit = reader->Keep(ParseCount(fields, entry.key)).value_or(0);
   }
   return Ok();
 }
 
-Status ParseImages(const YamlNode& node, const std::string& file, const image::TrustFile& read,
-                   Config* config) {
+Status ParseImages(const YamlNode& node, ConfigReader* reader, Config* config) {
   YamlFields fields =
-      TRY(YamlFields::Open(file, node, "images", {"trust", "trusted_root", "mirrors"}));
-  config->trust = TRY(image::ParseTrust(fields, read));
+      TRY(YamlFields::Open(reader->file(), node, "images", {"trust", "trusted_root", "mirrors"}));
+  config->trust = TRY(image::ParseTrust(fields, reader->source.read));
   config->mirrors = TRY(fields.FilledTexts("mirrors"));
-  return Ok();
-}
-
-// `gates.paths`: pattern -> refuse, warn or allow.
-Status ParseGates(const YamlNode& node, const std::string& file, Config* config) {
-  YamlFields fields = TRY(YamlFields::Open(file, node, "gates", {"paths"}));
-  const YamlNode* paths = fields.Find("paths");
-  if (paths == nullptr) return Ok();
-  if (paths->kind != YamlKind::kMapping) {
-    Error error = fields.WrongType("paths", "a mapping of patterns to actions");
-    error.hint = "deploy/: refuse";
-    return error;
-  }
-  static constexpr std::pair<std::string_view, change::PathAction> kActions[] = {
-      {"refuse", change::PathAction::kRefuse},
-      {"warn", change::PathAction::kWarn},
-      {"allow", change::PathAction::kAllow}};
-  for (const YamlEntry& entry : paths->entries) {
-    const auto* action =
-        std::find_if(std::begin(kActions), std::end(kActions), [&](const auto& known) {
-          return entry.value.kind == YamlKind::kScalar && entry.value.text == known.first;
-        });
-    if (action == std::end(kActions)) {
-      return codec::InvalidAt(file, entry.value.at,
-                              "the action for a path must be refuse, warn or allow",
-                              codec::NearestName(entry.value.text, {"refuse", "warn", "allow"}));
-    }
-    Result<change::PathRule> rule = change::PathRule::Parse(entry.key, action->second);
-    if (!rule.ok()) return codec::InvalidAt(file, entry.at, rule.error().what);
-    config->paths.push_back(std::move(rule).value());
-  }
   return Ok();
 }
 
 // `require`: what a run must have, by the names of run.json's controls.
 Result<std::vector<std::string>> ParseRequired(const YamlFields& fields) {
   static const std::vector<std::string_view> kControls = {
-      "namespaces", "network", "capture", "capabilities", "seccomp",
-      "landlock",   "disk",    "memory",  "cpu",          "pids"};
+      "namespaces", "network", "capture", "capabilities", "seccomp",    "landlock", "disk",
+      "memory",     "cpu",     "pids",    "CPU time",     "open files", "file size"};
   std::vector<std::string> names = TRY(fields.FilledTexts("require"));
   for (const std::string& name : names) {
     if (std::find(kControls.begin(), kControls.end(), name) != kControls.end()) continue;
@@ -102,35 +72,86 @@ Result<std::vector<std::string>> ParseRequired(const YamlFields& fields) {
   return names;
 }
 
-}  // namespace
+void CheckEcosystems(const YamlFields& fields, const std::vector<std::string>& names,
+                     ConfigReader* reader) {
+  if (names.empty() || !reader->source.checks.ecosystems) return;
+  const std::vector<std::string> known = reader->source.checks.ecosystems();
+  for (size_t i = 0; i < names.size(); ++i) {
+    if (std::find(known.begin(), known.end(), names[i]) != known.end()) continue;
+    std::vector<std::string_view> listed(known.begin(), known.end());
+    std::string nearest = codec::NearestName(names[i], listed);
+    reader->Keep(Status(codec::InvalidAt(reader->file(), fields.Find("ecosystems")->items[i].at,
+                                         "no ecosystem is called '" + names[i] + "'",
+                                         nearest.empty() ? codec::OneOf(listed) : nearest)));
+  }
+}
 
-Result<Config> ParseConfig(std::string_view text, const std::string& file,
-                           const image::TrustFile& read) {
-  Config config;
+// `bots`: applications by name. A pattern would let in applications that a stranger makes.
+Result<std::vector<std::string>> ParseBots(const YamlFields& fields) {
+  std::vector<std::string> bots = TRY(fields.FilledTexts("bots"));
+  for (const std::string& bot : bots) {
+    if (!ValidBot(bot)) {
+      return fields.Invalid("bots", "not the name of an application: '" + bot + "'",
+                            "bots: [dependabot[bot]]");
+    }
+  }
+  return bots;
+}
+
+Status ParseInto(std::string_view text, ConfigReader* reader, Config* config) {
+  const std::string& file = reader->file();
   YamlNode root = TRY(codec::ParseYaml(text, file));
   if (root.kind == YamlKind::kNull) {
     return codec::InvalidAt(file, {1, 1}, "the configuration is empty", "remove the file");
   }
-  YamlFields fields = TRY(
-      YamlFields::Open(file, root, "the configuration",
-                       {"limits", "models", "prices", "ecosystems", "images", "gates", "require"}));
-  TRY(fields.RefuseEmpty({"limits", "models"}));  // No model listed would be any model.
-  config.models = TRY(fields.FilledTexts("models"));
-  config.ecosystems = TRY(fields.FilledTexts("ecosystems"));
-  config.require = TRY(ParseRequired(fields));
-  if (const YamlNode* limits = fields.Find("limits")) TRY(ParseLimits(*limits, file, &config));
+  // No model listed would be any model.
+  YamlFields fields = TRY(reader->Open(
+      root, "the configuration",
+      {"limits", "models", "prices", "ecosystems", "images", "gates", "require", "tasks", "bots"},
+      {"limits", "models", "tasks"}));
+  using Texts = std::vector<std::string>;
+  config->models = reader->Keep(fields.FilledTexts("models")).value_or(Texts());
+  config->ecosystems = reader->Keep(fields.FilledTexts("ecosystems")).value_or(Texts());
+  CheckEcosystems(fields, config->ecosystems, reader);
+  config->bots = reader->Keep(ParseBots(fields)).value_or(Texts());
+  config->require = reader->Keep(ParseRequired(fields)).value_or(Texts());
+  const YamlNode* limits = fields.Find("limits");
+  if (limits != nullptr && !codec::IsEmpty(*limits)) {
+    reader->Keep(ParseLimits(*limits, reader, config));
+  }
   if (const YamlNode* prices = fields.Find("prices")) {
-    config.prices = TRY(gateway::PriceList::FromYaml(*prices, file));
+    auto list = reader->Keep(gateway::PriceList::FromYaml(*prices, file));
+    if (list) config->prices = *std::move(list);
   }
-  if (const YamlNode* gates = fields.Find("gates")) TRY(ParseGates(*gates, file, &config));
+  if (const YamlNode* gates = fields.Find("gates")) {
+    auto rules = reader->Keep(ParseGates(*gates, reader));
+    if (rules) config->paths = *std::move(rules);
+  }
   if (const YamlNode* images = fields.Find("images")) {
-    TRY(ParseImages(*images, file, read, &config));
+    reader->Keep(ParseImages(*images, reader, config));
   }
+  const YamlNode* tasks = fields.Find("tasks");
+  if (tasks != nullptr && !codec::IsEmpty(*tasks)) {
+    auto list = reader->Keep(ParseTasks(*tasks, reader));
+    if (list) config->tasks = *std::move(list);
+  }
+  return Ok();
+}
+
+}  // namespace
+
+Result<Config> ParseConfig(std::string_view text, const ConfigSource& source,
+                           std::vector<Error>* errors) {
+  ConfigReader reader{source};
+  Config config;
+  reader.Keep(ParseInto(text, &reader, &config));
+  if (errors != nullptr) *errors = reader.errors;
+  if (!reader.errors.empty()) return std::move(reader.errors.front());
   return config;
 }
 
 Result<Config> LoadConfig(const change::Repository* repository, const std::string& checkout,
-                          const TrustedRef& ref) {
+                          const TrustedRef& ref, const ConfigChecks& checks) {
   TrustedFile file = TRY(ReadTrustedFile(repository, checkout, ref, kConfigPath, kConfigBytesMax));
   if (file.worktree_differs) {
     logging::Warn("worktree configuration ignored: commit it, or use --policy-ref worktree",
@@ -146,7 +167,7 @@ Result<Config> LoadConfig(const change::Repository* repository, const std::strin
     if (named.text) return *std::move(named.text);
     return Error{Code::kNotFound, "there is no " + path + " at " + ref.ref};
   };
-  return ParseConfig(*file.text, kConfigPath, read);
+  return ParseConfig(*file.text, {kConfigPath, read, checks});
 }
 
 }  // namespace run

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `.agentic-ci/config.yml`: what a repository says about its runs beside the policy, read from the
-// same trusted commit. docs/reference/config.md.
+// `.agentic-ci/config.yml`: a repository's settings for its runs, in addition to the policy, read
+// from the same trusted commit. docs/reference/config.md.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +12,7 @@
 #include "change/protected_path.h"
 #include "gateway/budget/price_list.h"
 #include "image/trust.h"
+#include "run/trusted/task.h"
 #include "run/trusted/trusted_file.h"
 
 namespace run {
@@ -30,17 +31,19 @@ struct Config {
   image::TrustPolicy trust;             // Who signs images.
   std::vector<std::string> mirrors;     // image::SourceOptions::mirrors.
   std::vector<change::PathRule> paths;  // change::GateLimits::paths.
+  std::vector<std::string> bots;        // Applications that may start runs: JudgeActors().
   std::vector<std::string> require;     // Names of sandbox::Control that must be enforced.
+  std::vector<Task> tasks;              // In the file's order.
 };
 
 // The repository's configuration at `ref`; without a file, one that says nothing.
 Result<Config> LoadConfig(const change::Repository* repository, const std::string& checkout,
-                          const TrustedRef& ref);
+                          const TrustedRef& ref, const ConfigChecks& checks);
 
 // Parses the file. Fails with kInvalid and "file:line:col: error: what" for anything it does not
-// know, for an empty file, and for an empty list or mapping that would be no limit. `read` gives
-// the files it names: keys, a trusted root.
-Result<Config> ParseConfig(std::string_view text, const std::string& file,
-                           const image::TrustFile& read);
+// know, for an empty file, and for an empty list or mapping that would be no limit: the first of
+// `errors`, which has all of them, in no order, where it is not null.
+Result<Config> ParseConfig(std::string_view text, const ConfigSource& source,
+                           std::vector<Error>* errors = nullptr);
 
 }  // namespace run

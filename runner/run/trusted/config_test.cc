@@ -18,7 +18,7 @@ Result<std::string> ReadNamed(const std::string& path) {
   return Error{Code::kNotFound, "there is no " + path + " at HEAD"};
 }
 
-Result<Config> Parse(std::string_view text) { return ParseConfig(text, "config.yml", ReadNamed); }
+Result<Config> Parse(std::string_view text) { return ParseConfig(text, {"config.yml", ReadNamed}); }
 
 image::Reference Named(const char* text) {
   Result<image::Reference> reference = image::ParseReference(text);
@@ -27,6 +27,17 @@ image::Reference Named(const char* text) {
 }
 
 }  // namespace
+
+TEST_CASE("A configuration names the applications that may start runs, each by its name") {
+  Result<Config> config = Parse("bots: ['dependabot[bot]', 'my-app[bot]']\n");
+  REQUIRE(config.ok());
+  CHECK(config.value().bots == std::vector<std::string>{"dependabot[bot]", "my-app[bot]"});
+  for (const char* bots : {"'*'", "dependabot", "'*[bot]'", "''"}) {
+    Result<Config> refused = Parse(std::string("bots: [") + bots + "]\n");
+    REQUIRE_FALSE(refused.ok());
+    CHECK(refused.error().what.starts_with("config.yml:1:"));
+  }
+}
 
 TEST_CASE("A configuration names the controls that must be enforced") {
   Result<Config> config = Parse("require: [memory, capture]\n");

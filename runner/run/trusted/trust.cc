@@ -15,15 +15,17 @@ Trust JudgeTrust(const forge::Event& event) {
     return {false, UnreadCi(event) + ": it is unknown who started the run"};
   if (event.forge == forge::ForgeKind::kNone) return {true, "started from a command line"};
   const std::string name = event.name.empty() ? "forge's" : event.name;
+  const std::string proposal =
+      event.forge == forge::ForgeKind::kGitLab ? "merge request" : "pull request";
   switch (event.head_origin) {
     case forge::HeadOrigin::kBase:
       break;
     case forge::HeadOrigin::kFork:
-      if (event.proposal_number > 0) return {false, "the pull request comes from a fork"};
+      if (event.proposal_number > 0) return {false, "the " + proposal + " comes from a fork"};
       return {false, "the head of this " + name + " is in another repository"};
     case forge::HeadOrigin::kUnknown:
       return {false, "the " + name + " event does not say which repository " +
-                         (event.proposal_number > 0 ? "the pull request's head" : "its head") +
+                         (event.proposal_number > 0 ? "the " + proposal + "'s head" : "its head") +
                          " is in"};
   }
   return {true, event.name.empty() ? "started by the forge" : "started by " + event.name};
@@ -39,6 +41,7 @@ Result<TrustedRef> FindTrustedRef(const forge::Event& event, const std::string& 
   }
   if (event.forge == forge::ForgeKind::kNone) return TrustedRef{"HEAD", true};
   if (!event.trusted_sha.empty()) return TrustedRef{event.trusted_sha};
+  if (!event.trusted_ref.empty()) return TrustedRef{event.trusted_ref, false, event.trusted_fetch};
   return Error{Code::kSetup,
                "the " + (event.name.empty() ? "forge's" : event.name) +
                    " event does not name a commit of the repository to read the policy from",

@@ -15,14 +15,14 @@ struct Trust {
   std::string reason;  // One line.
 };
 
-// Code that is not known to come from the repository itself is a stranger's: its run gets no
-// secrets, and neither does one in a continuous integration whose events are not read. Everything
-// else was started by somebody who may write to the repository, or by a person at a terminal. Pure.
+// Code that is not known to come from the repository itself is untrusted: its run gets no secrets,
+// and neither does one under a CI system whose events are not read. Everything else was started by
+// a person who may write to the repository, or at a terminal. Pure.
 Trust JudgeTrust(const forge::Event& event);
 
 // What the repository's policy and configuration are read from: `asked` (--policy-ref), else the
 // commit that the event says is the base repository's own, never what happens to be checked out;
-// outside continuous integration HEAD. kSetup where somebody has to say it.
+// outside CI, HEAD. kSetup where it has to be given.
 Result<TrustedRef> FindTrustedRef(const forge::Event& event, const std::string& asked);
 
 }  // namespace run

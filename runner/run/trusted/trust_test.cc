@@ -18,7 +18,7 @@ forge::Event Event(const std::string& name, HeadOrigin origin, int64_t number = 
 
 forge::Event UnreadCi() {
   forge::Event event;
-  event.unread_ci = "GITLAB_CI";
+  event.unread_ci = "CIRCLECI";
   return event;
 }
 
@@ -40,6 +40,28 @@ TEST_CASE("JudgeTrust says what is known and what is not") {
         "the head of this workflow_run is in another repository");
   CHECK(run::JudgeTrust(Event("issue_comment", HeadOrigin::kUnknown, 7)).reason ==
         "the issue_comment event does not say which repository the pull request's head is in");
+}
+
+TEST_CASE("JudgeTrust speaks of merge requests on GitLab") {
+  forge::Event event = Event("merge_request_event", HeadOrigin::kFork, 7);
+  event.forge = forge::ForgeKind::kGitLab;
+  CHECK_FALSE(run::JudgeTrust(event).trusted);
+  CHECK(run::JudgeTrust(event).reason == "the merge request comes from a fork");
+  event.head_origin = HeadOrigin::kUnknown;
+  CHECK_FALSE(run::JudgeTrust(event).trusted);
+  event.head_origin = HeadOrigin::kBase;
+  CHECK(run::JudgeTrust(event).trusted);
+}
+
+TEST_CASE("FindTrustedRef takes the ref that a job fetched where there is no commit to name") {
+  forge::Event event = Event("merge_request_event", HeadOrigin::kBase, 7);
+  event.trusted_ref = "refs/agentic-ci/base";
+  event.trusted_fetch = "git fetch";
+  CHECK(run::FindTrustedRef(event, "").value().ref == "refs/agentic-ci/base");
+  CHECK(run::FindTrustedRef(event, "").value().fetch == "git fetch");
+  CHECK(run::FindTrustedRef(event, "release").value().fetch.empty());
+  event.trusted_sha = std::string(40, 'a');
+  CHECK(run::FindTrustedRef(event, "").value().ref == event.trusted_sha);
 }
 
 TEST_CASE("FindTrustedRef takes the base's commit in every event, and HEAD at a terminal alone") {

@@ -3,6 +3,8 @@
 
 #include <fcntl.h>
 
+#include <utility>
+
 #include "base/sys.h"
 
 namespace run {
@@ -30,7 +32,11 @@ Result<TrustedFile> ReadTrustedFile(const change::Repository* repository,
     return result;
   }
   if (repository != nullptr && !(ref.assumed && repository->unborn())) {
-    result.commit = TRY(repository->ResolveCommit(ref.ref));
+    Result<std::string> commit = repository->ResolveCommit(ref.ref);
+    if (!commit.ok() && commit.error().code == Code::kNotFound && !ref.fetch.empty()) {
+      return Error{Code::kNotFound, std::move(commit).error().what, ref.fetch};
+    }
+    result.commit = TRY(std::move(commit));
     result.text = TRY(repository->ReadAtRef(ref.ref, path, bytes_max));
   }
   if (!ref.assumed) return result;

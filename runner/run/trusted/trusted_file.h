@@ -10,13 +10,14 @@
 
 namespace run {
 
-// The ref that is the working tree itself, for somebody who asks for it.
+// The name for the working tree itself, if that is requested.
 inline constexpr char kWorktree[] = "worktree";
 
 // Which commit a run believes: the pull request has no say in it.
 struct TrustedRef {
   std::string ref;
-  bool assumed = false;  // HEAD, since this is no continuous integration and nobody named another.
+  bool assumed = false;    // HEAD, since this is not CI and no other ref was given.
+  std::string fetch = {};  // What to type where the checkout lacks it; empty: as for any ref.
 };
 
 struct TrustedFile {

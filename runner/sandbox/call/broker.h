@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Carries out for the agent what it may not do itself where no namespace holds it: the supervisor
-// makes every socket, so that each can lead to this machine's loopback and nowhere else, and
-// connects it, to one of the gateway's doors or to a server of the agent's own. It reads a
-// pointer's memory once and never lets such a call go on, so nothing that another thread writes
-// meanwhile matters.
+// Carries out calls for an agent without namespaces: the supervisor makes every socket, so that
+// each can reach only this machine's loopback, and connects it, to one of the gateway's doors or to
+// a server of the agent's own. It reads the memory behind a pointer once and never lets such a call
+// continue in the kernel, so it does not matter what another thread writes meanwhile.
 #pragma once
 
 #include <sys/types.h>

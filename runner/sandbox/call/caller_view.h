@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The sandbox's processes as one of their own user sees them: root in a container may have no right
-// to look into another user's processes, and that user has.
+// The sandbox's processes as seen by their own user: root in a container may lack the right to
+// inspect another user's processes, while that user has it.
 #pragma once
 
 #include <sys/types.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The kernel stops every connect(2) in the sandbox until the supervisor has looked at who makes it.
-// Where the sandbox has a network of its own, the address is a reason to refuse the call and never
-// one to trust it: the call goes on with what the caller's memory says by then. Where it has none,
-// the call never goes on: a broker carries it out, to one of the gateway's doors.
+// If the sandbox has its own network, the address may be a reason to refuse the call but is never
+// trusted: the call continues with whatever is in the caller's memory by then. If it has none, the
+// call never continues: a broker carries it out.
 #pragma once
 
 #include <sys/types.h>
@@ -46,12 +46,12 @@ class ConnectWatch {
   ConnectWatch& operator=(ConnectWatch&&) noexcept;
   ~ConnectWatch();
 
-  // Readable when a call waits, or when nobody is left who could make one.
+  // Readable when a call waits, or when no process is left that could make one.
   int descriptor() const { return listener_.descriptor(); }
   bool brokered() const { return broker_ != nullptr; }
 
   // The next call. `events` is what poll(2) said of the descriptor. Nothing when the caller died
-  // meanwhile, or when the broker has dealt with it. Closes the descriptor when nobody is left.
+  // meanwhile, or when the broker has dealt with it. Closes the descriptor when no process is left.
   std::optional<Connect> Take(short events);
   // Lets the call go on, or carries it out. False when the caller does not wait any more: then what
   // was read of its thread may be another's with the same number.

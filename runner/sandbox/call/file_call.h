@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Changes of a file's mode, owner and times. Landlock knows no rule for them: they would succeed on
-// whatever the agent's user owns, here and elsewhere.
+// Changes of a file's mode, owner and times. Landlock has no rule for them: they would succeed on
+// everything that the agent's user owns.
 #pragma once
 
 #include <array>

@@ -63,14 +63,30 @@ std::string MountPoint(const std::string& controller) {
 
 using Setting = std::pair<std::string, std::string>;
 
+// A group of "cpu" counts, too, and then needs no setting.
+bool Wanted(const std::string& controller, const SandboxLimits& limits) {
+  if (controller == "memory") return limits.memory_bytes > 0;
+  if (controller == "pids") return limits.pids > 0;
+  return limits.cpus > 0 || limits.cpu_s > 0;
+}
+
 std::vector<Setting> Settings(const std::string& controller, bool v2, const SandboxLimits& limits) {
   if (controller == "memory" && limits.memory_bytes > 0) {
     std::string bytes = std::to_string(limits.memory_bytes);
     if (v2) return {{"memory.max", bytes}, {"memory.swap.max", "0"}, {"memory.oom.group", "0"}};
     std::vector<Setting> settings = {{"memory.limit_in_bytes", bytes}};
+    auto add_if_known = [&](const char* key, const std::string& value) {
+      bool known = sys::Exists(MountPoint(controller) + "/" + key);
+      if (known) settings.emplace_back(key, value);
+      return known;
+    };
+    // Memory and swap together: nothing is left for swap. A kernel that does not count swap does
+    // not swap a group of swappiness 0.
+    if (!add_if_known("memory.memsw.limit_in_bytes", bytes)) {
+      (void)add_if_known("memory.swappiness", "0");
+    }
     // What TCP's buffers hold is counted apart on v1, where it is counted.
-    constexpr char kTcp[] = "memory.kmem.tcp.limit_in_bytes";
-    if (sys::Exists(MountPoint(controller) + "/" + kTcp)) settings.emplace_back(kTcp, bytes);
+    (void)add_if_known("memory.kmem.tcp.limit_in_bytes", bytes);
     return settings;
   }
   if (controller == "pids" && limits.pids > 0) return {{"pids.max", std::to_string(limits.pids)}};
@@ -97,7 +113,7 @@ bool CreateGroup(const std::string& name, const std::string& controller,
   return false;
 }
 
-// Removes the groups of runs whose supervisor was killed: nobody was left to do it. A group that
+// Removes the groups of runs whose supervisor was killed and could not. A group that
 // still holds processes is refused by the kernel.
 void SweepGroups(const std::string& parent) {
   DIR* entries = ::opendir(parent.c_str());
@@ -137,8 +153,8 @@ void Cgroup::CreateThrough(const std::string& controller, const SandboxLimits& l
   cg_version_t version = CGROUP_UNK;
   if (::cgroup_get_controller_version(controller.c_str(), &version) != 0) return;
   bool v2 = version == CGROUP_V2;
+  if (!Wanted(controller, limits)) return;
   std::vector<Setting> settings = Settings(controller, v2, limits);
-  if (settings.empty()) return;
   // On v2 a group with processes has no child groups with controllers; the root is the exception.
   std::string own = v2 ? "/" : OwnGroup(controller);
   std::string parent = own == "/" ? "" : own.substr(1) + "/";
@@ -176,7 +192,7 @@ void Cgroup::CreateDelegated(const SandboxLimits& limits) {
       bool needed = key != "memory.swap.max";
       set = set && (WriteCgroupFile(path + "/" + key, value) || !needed);
     }
-    if (set && !settings.empty()) groups_.push_back({controller, OwnName(), path, true});
+    if (set && Wanted(controller, limits)) groups_.push_back({controller, OwnName(), path, true});
   }
 }
 
@@ -264,6 +280,20 @@ std::optional<int64_t> Cgroup::MemoryPeakBytes() const {
   const Group* group = Find("memory");
   if (group == nullptr) return std::nullopt;
   return ReadCounter(group->path + (group->v2 ? "/memory.peak" : "/memory.max_usage_in_bytes"), "");
+}
+
+std::optional<std::chrono::nanoseconds> Cgroup::ProcessorTime() const {
+  const Group* group = Find("cpu");
+  if (group == nullptr) return std::nullopt;
+  if (!group->v2) {
+    // Debian, and every distribution known, mounts cpuacct with cpu; elsewhere the file is missing.
+    std::optional<int64_t> ns = ReadCounter(group->path + "/cpuacct.usage", "");
+    if (!ns) return std::nullopt;
+    return std::chrono::nanoseconds(*ns);
+  }
+  std::optional<int64_t> us = ReadCounter(group->path + "/cpu.stat", "usage_usec");
+  if (!us) return std::nullopt;
+  return std::chrono::microseconds(*us);
 }
 
 }  // namespace sandbox

@@ -5,6 +5,7 @@
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -51,6 +52,8 @@ class Cgroup {
   std::optional<int64_t> OutOfMemoryKills() const;
   std::optional<int64_t> RefusedForks() const;
   std::optional<int64_t> MemoryPeakBytes() const;
+  // Of everything that was ever in the groups, whether or not it was waited for.
+  std::optional<std::chrono::nanoseconds> ProcessorTime() const;
 
  private:
   struct Group {

@@ -2,6 +2,7 @@
 #include "sandbox/limit/usage.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
 #include <stdlib.h>
@@ -50,6 +51,24 @@ std::string ReadAt(int directory, const std::string& path) {
   return text.ok() ? std::move(text).value() : std::string();
 }
 
+// proc(5): utime, stime, cutime and cstime are the 12th to 15th field behind the name, which is in
+// parentheses and may hold anything.
+std::chrono::nanoseconds ProcessorTimeOf(const std::string& stat) {
+  constexpr int kFieldsBefore = 11;
+  size_t end = stat.rfind(')');
+  if (end == std::string::npos) return {};
+  std::istringstream fields(stat.substr(end + 1));
+  std::string skipped;
+  for (int i = 0; i < kFieldsBefore; ++i) fields >> skipped;
+  int64_t ticks = 0;
+  for (int i = 0; i < 4; ++i) {
+    int64_t part = 0;
+    fields >> part;
+    ticks += part;
+  }
+  return ticks * std::chrono::nanoseconds(std::chrono::seconds(1)) / ::sysconf(_SC_CLK_TCK);
+}
+
 using Members = std::optional<std::vector<pid_t>>;
 
 // Tells `take` the text of PID/`name` for each process.
@@ -73,11 +92,27 @@ void ForEachFile(int processes, const Members& members, const std::string& name,
 
 }  // namespace
 
+Result<Fd> OpenRootOf(pid_t init) {
+  Result<Fd> root = sys::Open("/proc/" + std::to_string(init) + "/root", O_PATH | O_DIRECTORY);
+  // Nothing that a user named is missing.
+  if (!root.ok() && root.error().code == Code::kNotFound) {
+    return Error{Code::kIo, "the sandbox was killed from outside"};
+  }
+  if (!root.ok() && root.error().os_error == EACCES && ::geteuid() == 0) {
+    return Error{Code::kUnsupported,
+                 "root may not look into the sandbox: its container has no CAP_SYS_PTRACE",
+                 "setpriv --reuid 1000 --regid 1000 --clear-groups agentic-ci run ..."};
+  }
+  return std::move(root).Context("looking into the sandbox");
+}
+
 Result<Fd> OpenProcesses(pid_t init) {
-  Fd root = TRY(sys::Open("/proc/" + std::to_string(init) + "/root", O_PATH | O_DIRECTORY)
-                    .Context("looking into the sandbox"));
-  Fd processes = TRY(sys::OpenBeneath(root.get(), "proc", O_RDONLY | O_DIRECTORY)
-                         .Context("looking into the sandbox"));
+  Fd root = TRY(OpenRootOf(init));
+  Result<Fd> opened = sys::OpenBeneath(root.get(), "proc", O_RDONLY | O_DIRECTORY);
+  if (!opened.ok() && opened.error().code == Code::kNotFound) {
+    return Error{Code::kIo, "the sandbox has no /proc, or was killed from outside"};
+  }
+  Fd processes = TRY(std::move(opened).Context("looking into the sandbox"));
   struct statfs fs {};
   if (::fstatfs(processes.get(), &fs) != 0 || fs.f_type != PROC_SUPER_MAGIC) {
     return Error{Code::kIo, "the sandbox's /proc is not a proc file system"};
@@ -97,6 +132,13 @@ ProcessUsage MeasureProcesses(int processes, const Members& members) {
     usage.shared_bytes += 1024 * FieldOf(status, "RssShmem:");
   });
   return usage;
+}
+
+std::chrono::nanoseconds MeasureProcessorTime(int processes, const Members& members) {
+  std::chrono::nanoseconds sum{0};
+  ForEachFile(processes, members, "stat",
+              [&](const std::string& stat) { sum += ProcessorTimeOf(stat); });
+  return sum;
 }
 
 int64_t MeasureSharedMemory(int processes, const Members& members) {

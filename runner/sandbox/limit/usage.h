@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a sandbox uses, measured from outside of it: nothing inside can hide from this or stop it.
+// The resources that a sandbox uses, measured from outside: nothing inside can hide from this or
+// stop it.
 #pragma once
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <utility>
@@ -14,6 +16,9 @@
 
 namespace sandbox {
 
+// The root directory of a sandbox's first process. kIo where that is dead; kUnsupported for root in
+// a container without the right to look into other users' processes.
+Result<Fd> OpenRootOf(pid_t init);
 // The /proc of the sandbox whose first process is `init`: it lists every process in there.
 Result<Fd> OpenProcesses(pid_t init);
 
@@ -25,6 +30,9 @@ struct ProcessUsage {
 // Sums over the processes that `processes` lists (OpenProcesses), or over `members` of them.
 ProcessUsage MeasureProcesses(int processes,
                               const std::optional<std::vector<pid_t>>& members = std::nullopt);
+// Of those that live, and of what they have waited for.
+std::chrono::nanoseconds MeasureProcessorTime(
+    int processes, const std::optional<std::vector<pid_t>>& members = std::nullopt);
 // The shared memory that they have mapped, each page once. Walks page tables, so it is asked for
 // only where shared_bytes is too much.
 int64_t MeasureSharedMemory(int processes,

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Messages to the kernel over netlink (RFC 3549), written here: four kinds of them are needed, once
-// a run, and a library for it would be larger than what it is used for.
+// Netlink messages (RFC 3549), without a library: only four kinds are needed, once per run.
 #pragma once
 
 #include <cstdint>

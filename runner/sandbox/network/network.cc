@@ -147,7 +147,8 @@ Result<bool> CaptureAll(const std::string& proxy_address, uint16_t proxy_port, b
   return true;
 }
 
-// A listener for each port, at every address. A port that something of ours has is passed over.
+// A listener for each port, at every address. Ports that are already in use by the gateway are
+// skipped.
 void CapturePorts(const std::vector<uint16_t>& ports, bool v6, Network& network) {
   for (uint16_t port : ports) {
     for (const char* any : {"0.0.0.0", "::"}) {

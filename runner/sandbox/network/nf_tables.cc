@@ -221,10 +221,10 @@ Status InstallFilter(const FilterRequest& request) {
   Rule(batch, kLeaving).ToLoopback6().Accept();
   Rule(batch, kLeaving).Protocol(IPPROTO_TCP).Accept();
   Rule(batch, kLeaving).Protocol(IPPROTO_UDP).ToPort(kDnsPort).Accept();
-  // The answers, to clients that do not ask from loopback. Nobody inside may bind that port.
+  // The answers, to clients that do not ask from loopback. No program inside may bind that port.
   Rule(batch, kLeaving).Protocol(IPPROTO_UDP).FromPort(kDnsPort).Accept();
   Rule(batch, kLeaving).Log(request.log_group);
-  // The caller of sendto(2) gets EPERM, and whoever waits for an answer an ICMP error.
+  // The caller of sendto(2) gets EPERM, and a process that waits for an answer gets an ICMP error.
   Rule(batch, kLeaving, NLM_F_ACK).Refuse();
   batch.Begin(NFNL_MSG_BATCH_END, 0, Head(AF_UNSPEC, NFNL_SUBSYS_NFTABLES));
 

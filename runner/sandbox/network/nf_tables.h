@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The packet filter of the sandbox's own network namespace, as messages to the kernel: no `nft`
-// program need be there. Needs CAP_NET_ADMIN over the namespace, as its first process has.
+// The packet filter of the sandbox's own network namespace, as messages to the kernel: the `nft`
+// program is not needed. Needs CAP_NET_ADMIN over the namespace, as its first process has.
 #pragma once
 
 #include <cstdint>

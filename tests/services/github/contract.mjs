@@ -8,7 +8,7 @@ const R = '/repos/{owner}/{repo}';
 // What we use. Everything else is an unknown path to the contract, and so a violation.
 const OPERATIONS = {
   '/user': ['get'],
-  [`${R}/pulls/{pull_number}`]: ['get'],
+  [`${R}/pulls/{pull_number}`]: ['get', 'patch'],
   [`${R}/issues/{issue_number}/comments`]: ['get', 'post'],
   [`${R}/issues/comments/{comment_id}`]: ['get', 'patch', 'delete'],
   [`${R}/pulls/{pull_number}/files`]: ['get'],
@@ -18,6 +18,22 @@ const OPERATIONS = {
   [`${R}/commits/{ref}/check-runs`]: ['get'],
   [`${R}/check-runs`]: ['post'],
   [`${R}/check-runs/{check_run_id}`]: ['patch'],
+  [`${R}/pulls`]: ['get', 'post'],
+  [`${R}/commits`]: ['get'],
+  [`${R}/contents/{path}`]: ['get'],
+  [`${R}/git/ref/{ref}`]: ['get'],
+  [`${R}/git/trees/{tree_sha}`]: ['get'],
+  [`${R}/git/blobs/{file_sha}`]: ['get'],
+  [`${R}/git/blobs`]: ['post'],
+  [`${R}/git/trees`]: ['post'],
+  [`${R}/git/commits`]: ['post'],
+  [`${R}/git/refs`]: ['post'],
+  [`${R}/git/refs/{ref}`]: ['patch'],
+  [`${R}/commits/{ref}/status`]: ['get'],
+  [`${R}/statuses/{sha}`]: ['post'],
+  [`${R}/code-scanning/sarifs`]: ['post'],
+  [`${R}/issues/{issue_number}/labels`]: ['get', 'post'],
+  [`${R}/collaborators/{username}/permission`]: ['get'],
 };
 // Statuses that GitHub answers on any operation and its description leaves out.
 const EVERYWHERE = new Set(['401', '403', '404', '410', '429', '500', '502', '503', '504']);
@@ -41,6 +57,7 @@ function translate(value) {
 
 export class Contract {
   #ajv;
+  #compiled = new Map();  // Compiling a schema takes as long as hundreds of checks.
   #paths = [];
   #description;
   #judgeQuery;
@@ -66,7 +83,7 @@ export class Contract {
     this.#ajv.addSchema({ $id: 'github', components: translate(description.components) });
     const deref = (v) => v?.$ref ? v.$ref.slice(2).split('/').reduce((o, k) => o[k], description) : v;
     for (const [path, methods] of Object.entries(OPERATIONS)) {
-      const pattern = new RegExp(`^${path.replace(/\{[^}]+\}/g, '([^/]+)')}$`);
+      const pattern = new RegExp(`^${path.replace(/\{path\}/, '(.+)').replace(/\{[^}]+\}/g, '([^/]+)')}$`);
       const names = [...path.matchAll(/\{([^}]+)\}/g)].map((m) => m[1]);
       for (const method of methods) {
         const operation = description.paths[path][method];
@@ -78,7 +95,8 @@ export class Contract {
   }
 
   #check(schema, value, where) {
-    const validate = this.#ajv.compile(translate(schema));
+    if (!this.#compiled.has(schema)) this.#compiled.set(schema, this.#ajv.compile(translate(schema)));
+    const validate = this.#compiled.get(schema);
     if (validate(value)) return [];
     return validate.errors.slice(0, 5).map((e) => `${where}${e.instancePath} ${e.message}`);
   }

@@ -22,6 +22,9 @@ function shownLines(patch) {
 
 export class Reviews {
   headSha = 'b'.repeat(40);
+  headRef = 'fix';
+  fork = false;
+  state = 'open';
   files = [];     // {filename, status, patch, previous_filename}
   threads = [];   // {id, path, line, start_line, subject, commit, resolved, resolvedBy, outdated, comments}
   reviews = [];   // {id, body, comments}
@@ -57,13 +60,18 @@ export class Reviews {
     return null;
   }
 
+  #head() {
+    const { git } = this.#service;
+    return git.hasBranches ? git.tip(this.headRef) : this.headSha;
+  }
+
   #pull(number) {
     const pull = structuredClone(this.#example('get', '/repos/{owner}/{repo}/pulls/{pull_number}', 200));
     // The example's team has no type, which the description wants.
-    Object.assign(pull, { number, state: 'open', requested_teams: [] });
-    pull.head = { ...pull.head, sha: this.headSha, ref: 'fix' };
+    Object.assign(pull, { number, state: this.state, requested_teams: [] });
+    pull.head = { ...pull.head, sha: this.#head(), ref: this.headRef };
     pull.base = { ...pull.base, sha: 'a'.repeat(40), ref: 'main' };
-    pull.head.repo = pull.base.repo;
+    pull.head.repo = this.fork ? { ...pull.base.repo, id: pull.base.repo.id + 1 } : pull.base.repo;
     return pull;
   }
 
@@ -97,8 +105,9 @@ export class Reviews {
   }
 
   #review(viewer, body) {
-    if (body.commit_id !== this.headSha || !body.comments.every((comment) => this.#takes(comment))) {
-      return { status: 422, body: validationFailure('Pull request review thread line must be part of the diff') };
+    if (body.commit_id !== this.#head() || !body.comments.every((comment) => this.#takes(comment))) {
+      return { status: 422, body: { ...failure(422, 'Unprocessable Entity'),
+                                       errors: ['Pull request review thread line must be part of the diff'] } };
     }
     const review = structuredClone(
         this.#example('post', '/repos/{owner}/{repo}/pulls/{pull_number}/reviews', 200));
@@ -131,6 +140,14 @@ export class Reviews {
   // The data of one GraphQL query or mutation of ours.
   graphql(viewer, { query, variables }) {
     const login = viewer.who.login.replace('[bot]', '');
+    if (query.includes('minimizeComment')) {
+      const hidden = this.threads.flatMap((t) => t.comments).find((c) => `PRRC_${c.id}` === variables.id);
+      if (!hidden || viewer.mayHide === false) {
+        return { errors: [{ type: 'FORBIDDEN', message: 'Resource not accessible by integration' }], data: null };
+      }
+      hidden.minimised = true;
+      return { data: { minimizeComment: { minimizedComment: { isMinimized: true } } } };
+    }
     if (query.includes('resolveReviewThread')) {
       const thread = this.threads.find((t) => t.id === variables.id);
       if (!thread) return { errors: [{ type: 'NOT_FOUND', message: 'Could not resolve to a node' }], data: null };
@@ -147,6 +164,7 @@ export class Reviews {
       id: thread.id, isResolved: thread.resolved, isOutdated: thread.outdated,
       resolvedBy: thread.resolvedBy && { login: thread.resolvedBy },
       comments: { totalCount: thread.comments.length, nodes: thread.comments.slice(0, 1).map((comment) => ({
+        id: `PRRC_${comment.id}`, isMinimized: comment.minimised ?? false,
         databaseId: comment.id, body: comment.body, viewerDidAuthor: comment.author.id === viewer.who.id,
       })) },
     }));

@@ -4,6 +4,7 @@
 import http from 'node:http';
 import https from 'node:https';
 import { failure, fullUser, issueComment, validationFailure } from './objects.mjs';
+import { GitData } from './git.mjs';
 import { Reviews } from './reviews.mjs';
 
 const CHARACTERS_MAX = 65536;  // Code points, as GitHub counts.
@@ -20,14 +21,18 @@ export class GitHubService {
   exposeState = false;  // Answer GET /_test/state, for tests in another process.
   viewers = new Map();  // Token to {who, installation, readOnly, graphql}.
   #server;
+  #mount;
   #contract;
   #nextId = 1000;
 
-  constructor({ repository = 'acme/site', pullRequests = [7], contract = null } = {}) {
+  // `enterprise`: REST below /api/v3 and GraphQL at /api/graphql, as GitHub Enterprise Server has them.
+  constructor({ repository = 'acme/site', pullRequests = [7], contract = null, git = null, enterprise = false } = {}) {
+    this.#mount = enterprise ? '/api/v3' : '';
     this.repository = repository;
     this.pullRequests = new Set(pullRequests);
     this.#contract = contract;
     this.reviews = new Reviews(this, contract);
+    this.git = new GitData(this, contract, git);
     this.allow('token-actions', ACTIONS_BOT, { installation: true });
   }
 
@@ -35,7 +40,8 @@ export class GitHubService {
   allow(token, who, options = {}) { this.viewers.set(token, { who, ...options }); }
 
   // The next `times` requests that fit are answered with {status, headers, body}, or the connection is
-  // cut ("cut"), or the answer is late by `delay_ms`. `after: true` acts on the request first.
+  // cut ("cut"), or there is no answer ("hang"), or it is late by `delay_ms`. `after: true` acts on the
+  // request first.
   fail(fault) { this.faults.push({ method: '', path: '', times: 1, ...fault }); }
 
   comment(author, body, number = 7) {
@@ -50,7 +56,7 @@ export class GitHubService {
     const receive = (request, response) => this.#receive(request, response);
     this.#server = tls ? https.createServer(tls, receive) : http.createServer(receive);
     await new Promise((resolve) => this.#server.listen(0, '127.0.0.1', resolve));
-    this.url = `${tls ? 'https' : 'http'}://127.0.0.1:${this.#server.address().port}`;
+    this.url = `${tls ? 'https' : 'http'}://127.0.0.1:${this.#server.address().port}${this.#mount}`;
     return this;
   }
 
@@ -60,6 +66,13 @@ export class GitHubService {
   }
 
   #receive(request, response) {
+    if (this.#mount) {
+      const graphql = request.url === '/api/graphql';
+      if (!graphql && !request.url.startsWith(`${this.#mount}/repos/`) && request.url !== `${this.#mount}/user`) {
+        this.violations.push(`${request.url} is not of the API`);
+      }
+      request.url = graphql ? '/graphql' : request.url.slice(this.#mount.length);
+    }
     const chunks = [];
     request.on('data', (chunk) => chunks.push(chunk));
     request.on('end', () => this.#handle(request, response, Buffer.concat(chunks).toString()));
@@ -88,10 +101,11 @@ export class GitHubService {
     this.before?.(method, url);
     this.#take(this.hooks, method, url)?.run(this);
     const fault = this.#take(this.faults, method, url);
-    if (fault && !fault.after && fault.cut) return request.socket.destroy();
+    const silent = fault?.cut || fault?.hang;
     let answer;
-    if (!fault?.status || fault.after) answer = this.#answer(method, url, request.headers, body);
+    if (fault?.after || !(silent || fault?.status)) answer = this.#answer(method, url, request.headers, body);
     if (fault?.cut) return request.socket.destroy();
+    if (fault?.hang) return;
     if (fault?.status) {
       const { status, headers } = fault;
       answer = { status, headers, body: fault.body ?? failure(status, 'injected') };
@@ -130,6 +144,8 @@ export class GitHubService {
     if (list) return this.#list(method, Number(list[1]), searchParams, viewer, body);
     const one = /^\/issues\/comments\/(\d+)$/.exec(rest);
     if (one) return this.#one(method, Number(one[1]), body);
+    const data = this.git.answer(method, rest, searchParams, body);
+    if (data) return data;
     const review = this.reviews.answer(method, rest, searchParams, viewer, body);
     if (review) return review;
     return { status: 404, body: failure(404, 'Not Found') };

@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=sh
+# Sets $binary: AGENTIC_CI_PATH, or the release whose SHA-256 is listed below. Nothing is made executable before its hash
+# was compared. tools/generate takes the list from action/checksums.txt and puts what follows into both templates.
+
+set -eu
+
+fail() {
+  printf 'agentic-ci: error: %s\n' "$2" >&2
+  exit "$1"
+}
+
+# generated: checksums begin
+checksums='
+'
+# generated: checksums end
+
+if [ -n "${AGENTIC_CI_PATH:-}" ]; then
+  case $AGENTIC_CI_PATH in */*) binary=$AGENTIC_CI_PATH ;; *) binary=./$AGENTIC_CI_PATH ;; esac
+  if ! [ -f "$binary" ] || ! [ -x "$binary" ]; then fail 66 "path: no executable file $AGENTIC_CI_PATH"; fi
+else
+  [ "$(uname -s)" = Linux ] || fail 69 'agentic-ci runs on Linux only'
+  command -v curl >/dev/null || fail 78 "curl is missing in the job's image"
+  version=${AGENTIC_CI_VERSION#v}
+  asset=agentic-ci-$version-linux-$(uname -m)
+  sum=$(printf '%s' "$checksums" |
+    awk -v asset="$asset" '$1 ~ /^[0-9a-f]+$/ && length($1) == 64 && $2 == asset {print $1}')
+  [ "${#sum}" = 64 ] || fail 77 "$asset has no checksum in this commit of the component; give path:"
+  url=${AGENTIC_CI_DOWNLOAD_URL%/}/v$version/$asset
+  case $url in http://127.0.0.1[:/]* | http://localhost[:/]*) protocol='=http' ;; *) protocol='=https' ;; esac
+  directory=$(mktemp -d)
+  trap 'rm -rf "$directory"' EXIT
+  binary=$directory/agentic-ci
+  curl -q --fail --silent --show-error --location --proto "$protocol" --proto-redir "$protocol" \
+    --retry 3 --connect-timeout 20 --max-time 300 --max-filesize 104857600 --output "$binary" -- "$url" ||
+    fail 75 "cannot fetch $url"
+  [ "$(sha256sum <"$binary" | cut -d ' ' -f 1)" = "$sum" ] ||
+    fail 77 "$url is not what this commit of the component pins"
+  chmod 0755 "$binary"
+fi

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/description.h"
+
+#include <algorithm>
+#include <array>
+#include <span>
+
+#include "agent/dialect.h"
+#include "base/ascii.h"
+#include "codec/data/embedded_file.h"
+#include "codec/data/yaml_fields.h"
+#include "codec/text/nearest.h"
+
+namespace agent {
+
+std::span<const codec::EmbeddedFile> EmbeddedAgents();
+
+namespace {
+
+using codec::YamlFields;
+using codec::YamlKind;
+using codec::YamlNode;
+
+constexpr std::array<std::string_view, 6> kWords = {"findings", "key",   "key_name",
+                                                    "base_url", "model", "api"};
+
+struct Word {
+  size_t at = std::string_view::npos;
+  size_t end = 0;  // Behind its '}'.
+  std::string_view name;
+};
+
+// The first "${name}" from `from` on. Of one without an end, the name is the rest of the text,
+// which is nothing that is known.
+Word NextWord(std::string_view text, size_t from) {
+  const size_t at = text.find("${", from);
+  if (at == std::string_view::npos) return {};
+  const size_t close = text.find('}', at);
+  if (close == std::string_view::npos) return {at, text.size(), text.substr(at)};
+  return {at, close + 1, text.substr(at + 2, close - at - 2)};
+}
+
+Status CheckWords(const std::string& file, const YamlNode& node, std::string_view text,
+                  const std::vector<std::string>& more = {}) {
+  for (Word word = NextWord(text, 0); word.at != std::string_view::npos;
+       word = NextWord(text, word.end)) {
+    if (std::find(kWords.begin(), kWords.end(), word.name) != kWords.end()) continue;
+    if (std::find(more.begin(), more.end(), word.name) != more.end()) continue;
+    return codec::InvalidAt(file, node.at, "unknown word '${" + std::string(word.name) + "}'",
+                            codec::OneOf({kWords.begin(), kWords.end()}));
+  }
+  return Ok();
+}
+
+bool IsVariableName(std::string_view name) {
+  auto letter = [](char c) { return ascii::IsAlpha(c) || c == '_'; };
+  return !name.empty() && letter(name.front()) &&
+         std::all_of(name.begin(), name.end(),
+                     [&](char c) { return letter(c) || ascii::IsDigit(c); });
+}
+
+// Below the home directory, and nowhere else.
+bool IsHomePath(std::string_view path) {
+  if (path.empty() || path.front() == '/' || path.back() == '/') return false;
+  for (size_t from = 0; from <= path.size();) {
+    const size_t slash = std::min(path.find('/', from), path.size());
+    const std::string_view part = path.substr(from, slash - from);
+    if (part.empty() || part == "." || part == "..") return false;
+    from = slash + 1;
+  }
+  return path.find('\0') == std::string_view::npos;
+}
+
+Result<Pairs> ParsePairs(const YamlFields& fields, std::string_view key,
+                         bool (*is_name)(std::string_view), std::string_view noun,
+                         const std::vector<std::string>& words = {}) {
+  Pairs pairs;
+  const YamlNode* node = fields.Find(key);
+  if (node == nullptr) return pairs;
+  TRY(codec::CheckMapping(fields.file(), *node, key));
+  for (const codec::YamlEntry& entry : node->entries) {
+    if (!is_name(entry.key)) {
+      return codec::InvalidAt(fields.file(), entry.at,
+                              "'" + entry.key + "' is not " + std::string(noun));
+    }
+    if (entry.value.kind != YamlKind::kScalar) {
+      return codec::InvalidAt(fields.file(), entry.value.at, "'" + entry.key + "' must be text");
+    }
+    TRY(CheckWords(fields.file(), entry.value, entry.value.text, words));
+    pairs.emplace_back(entry.key, entry.value.text);
+  }
+  return pairs;
+}
+
+Result<std::vector<std::string>> ParseArguments(const YamlFields& fields, std::string_view key) {
+  std::vector<std::string> arguments = TRY(fields.Texts(key));
+  if (const YamlNode* list = fields.Find(key)) {
+    for (const YamlNode& item : list->items) TRY(CheckWords(fields.file(), item, item.text));
+  }
+  return arguments;
+}
+
+Result<ModelAccess> ParseAccess(const YamlNode& node, const std::string& file) {
+  YamlFields fields = TRY(YamlFields::Open(file, node, "a model",
+                                           {"provider", "keys", "base_url", "base_url_from",
+                                            "base_path", "needs", "api", "model", "environment"}));
+  ModelAccess access;
+  access.provider = TRY(fields.RequiredText("provider"));
+  access.keys = TRY(fields.FilledTexts("keys"));
+  access.base_url = TRY(fields.Text("base_url"));
+  access.base_url_from = TRY(fields.Text("base_url_from"));
+  access.base_path = TRY(fields.Text("base_path"));
+  access.needs = TRY(fields.FilledTexts("needs"));
+  for (const char* key : {"base_url", "base_path"}) {
+    const YamlNode* address = fields.Find(key);
+    if (address != nullptr) TRY(CheckWords(file, *address, address->text, access.needs));
+  }
+  access.api = TRY(fields.Text("api"));
+  access.model = TRY(fields.Text("model"));
+  access.environment =
+      TRY(ParsePairs(fields, "environment", IsVariableName, "a valid variable name", access.needs));
+  if (access.keys.empty()) {
+    return fields.Invalid("keys", "'keys' must have at least one variable", "keys: [API_KEY]");
+  }
+  std::vector<std::string> variables = access.keys;
+  variables.insert(variables.end(), access.needs.begin(), access.needs.end());
+  if (!access.base_url_from.empty()) variables.push_back(access.base_url_from);
+  for (const std::string& name : variables) {
+    if (!IsVariableName(name)) {
+      return fields.Invalid("keys", "'" + name + "' is not a valid variable name");
+    }
+  }
+  if (access.model == "required") {
+    access.model.clear();
+    access.model_required = true;
+  }
+  return access;
+}
+
+}  // namespace
+
+Result<AgentDescription> ParseAgent(const YamlNode& node, const std::string& file) {
+  YamlFields fields =
+      TRY(YamlFields::Open(file, node, "an agent",
+                           {"agent", "about", "program", "install", "stream", "prompt", "arguments",
+                            "model_arguments", "model_aliases", "environment", "files", "models"}));
+  AgentDescription agent;
+  agent.name = TRY(fields.RequiredText("agent"));
+  agent.about = TRY(fields.Text("about"));
+  agent.program = TRY(fields.RequiredText("program"));
+  if (agent.program.find('/') != std::string::npos && agent.program.front() != '/') {
+    return fields.Invalid("program", "'program' must be a name, or an absolute path");
+  }
+  agent.install = TRY(fields.Text("install"));
+  const std::vector<std::string_view> streams = StreamNames();
+  if (std::optional<size_t> stream = TRY(fields.Choice("stream", streams))) {
+    agent.stream = streams[*stream];
+  }
+  agent.prompt_argument = TRY(fields.Choice("prompt", {"stdin", "argument"})) == 1U;
+  agent.arguments = TRY(ParseArguments(fields, "arguments"));
+  agent.model_arguments = TRY(ParseArguments(fields, "model_arguments"));
+  agent.model_aliases = TRY(fields.Boolean("model_aliases", false));
+  agent.environment =
+      TRY(ParsePairs(fields, "environment", IsVariableName, "a valid variable name"));
+  agent.files =
+      TRY(ParsePairs(fields, "files", IsHomePath, "a path relative to the home directory"));
+  const YamlNode* models = TRY(fields.List("models"));
+  for (size_t i = 0; models != nullptr && i < models->items.size(); ++i) {
+    agent.models.push_back(TRY(ParseAccess(models->items[i], file)));
+  }
+  return agent;
+}
+
+std::vector<std::string> AgentNames() {
+  std::vector<std::string> names;
+  for (const codec::EmbeddedFile& file : EmbeddedAgents()) {
+    const std::string_view name = file.path.substr(file.path.rfind('/') + 1);
+    names.emplace_back(name.substr(0, name.rfind('.')));
+  }
+  return names;
+}
+
+Result<AgentDescription> FindAgentDescription(std::string_view name) {
+  std::vector<std::string> names = AgentNames();
+  const auto found = std::find(names.begin(), names.end(), name);
+  if (found != names.end()) {
+    const codec::EmbeddedFile& file = EmbeddedAgents()[static_cast<size_t>(found - names.begin())];
+    const std::string path(file.path);
+    YamlNode node = TRY(codec::ParseYaml(file.text, path));
+    return ParseAgent(node, path);
+  }
+  names.emplace_back("command");
+  std::string nearest = codec::NearestName(name, {names.begin(), names.end()});
+  const auto longer = std::find_if(names.begin(), names.end(), [&](const std::string& known) {
+    return !name.empty() && known.starts_with(name);  // "claude", as its program is called.
+  });
+  if (nearest.empty() && longer != names.end()) nearest = *longer;
+  return Error{Code::kUsage, "unknown agent \"" + std::string(name) + "\"",
+               nearest.empty() ? codec::OneOf({names.begin(), names.end()}) : "--agent " + nearest};
+}
+
+std::string Expand(std::string_view text, const Words& words) {
+  std::string out;
+  size_t from = 0;
+  for (Word word = NextWord(text, 0); word.at != std::string_view::npos;
+       word = NextWord(text, word.end)) {
+    out.append(text.substr(from, word.at - from));
+    const auto found = std::find_if(words.begin(), words.end(),
+                                    [&](const auto& pair) { return pair.first == word.name; });
+    if (found != words.end()) out.append(found->second);
+    from = word.end;
+  }
+  return out.append(text.substr(from));
+}
+
+}  // namespace agent

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is known of an agent, as data: policies/agents/ has one file for each that is built in, and
+// the first of them says what the keys mean.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+#include "codec/data/yaml.h"
+
+namespace agent {
+
+using Pairs = std::vector<std::pair<std::string, std::string>>;
+
+// One place where an agent's model may be.
+struct ModelAccess {
+  std::string provider;            // As in `--provider`.
+  std::vector<std::string> keys;   // Variables, any one of which has the credential. Not empty.
+  std::string base_url;            // Without the variable; empty: the agent has its own, or none.
+  std::string base_url_from;       // A variable; empty: none.
+  std::string base_path;           // Appended to either.
+  std::vector<std::string> needs;  // Variables whose values are words of this entry.
+  std::string api;
+  std::string model;            // Without `--model`; empty: the agent's own default.
+  bool model_required = false;  // There is no default.
+  Pairs environment;
+};
+
+struct AgentDescription {
+  std::string name;
+  std::string about;
+  std::string program;           // Looked up on PATH.
+  std::string install;           // What to type where it is missing; may be empty.
+  std::string stream = "plain";  // One of StreamNames() (agent/dialect.h).
+  bool prompt_argument = false;  // The task is the last argument, not the standard input.
+  bool model_aliases = false;
+  std::vector<std::string> arguments;
+  std::vector<std::string> model_arguments;  // Only with a model.
+  Pairs environment;
+  Pairs files;  // Path below the home directory, and text.
+  std::vector<ModelAccess> models;
+};
+
+// Reads one agent: a file of its own, or a mapping inside another file. kInvalid with
+// "file:line:col: error: what" and a hint.
+Result<AgentDescription> ParseAgent(const codec::YamlNode& node, const std::string& file);
+
+// The built-in agent of that name. kUsage with the nearest name as a hint.
+Result<AgentDescription> FindAgentDescription(std::string_view name);
+// Those that are built in, without `command`.
+std::vector<std::string> AgentNames();
+
+// What ${name} stands for.
+using Words = Pairs;
+// `text` with its ${...} replaced; a word that `words` lacks becomes empty.
+std::string Expand(std::string_view text, const Words& words);
+
+}  // namespace agent

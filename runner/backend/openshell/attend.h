@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "base/child.h"
+#include "base/result.h"
+#include "codec/data/secret_mask.h"
+#include "run/agent_output.h"
+#include "run/request.h"
+#include "run/supervise.h"
+
+namespace openshell {
+
+// Stays with the agent that `command` (of Sandbox::Exec) runs until it ends, or a limit of time or
+// output, a signal (a signalfd) or the end of this run's own gateway (a pidfd, or -1) ends the
+// wait: what runs in the sandbox then still runs. A status other than 0 may also mean that the
+// gateway was lost: ask it.
+Result<run::AgentEnd> Attend(Child command, int signals, int gateway_ended,
+                             const run::Request& request, const run::OutputFiles& files,
+                             const codec::SecretMask& secrets);
+
+}  // namespace openshell

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backend/openshell/command_line.h"
+
+#include <poll.h>
+#include <unistd.h>
+
+#include <charconv>
+#include <chrono>
+
+#include "base/sys.h"
+#include "codec/text/neutral.h"
+
+namespace openshell {
+namespace {
+
+constexpr size_t kErrorBytesMax = 8192;
+constexpr size_t kShownBytesMax = 600;
+constexpr std::chrono::seconds kVersionTime{20};
+
+// The releases that tests/openshell ran against. The next minor version changes the wire format.
+constexpr int kPatchMin = 111;
+constexpr int kPatchMax = 112;
+constexpr const char* kRemedy = "install OpenShell 0.0.112";
+
+// Reads what is there. False: the pipe has ended.
+Result<bool> ReadSome(int fd, std::string* into) {
+  char piece[65536];
+  ssize_t got = ::read(fd, piece, sizeof piece);
+  if (got < 0 && errno == EINTR) return true;
+  if (got < 0) return Errno("reading what OpenShell says");
+  into->append(piece, static_cast<size_t>(got));
+  return got > 0;
+}
+
+void KeepEnd(std::string* text, size_t bytes_max) {
+  if (text->size() > bytes_max) text->erase(0, text->size() - bytes_max);
+}
+
+Result<int> Collect(Child& child, Answer* answer, Deadline deadline, int cancel) {
+  bool open[2] = {true, true};
+  std::string* texts[2] = {&answer->output, &answer->error};
+  while (open[0] || open[1]) {
+    pollfd pipes[3] = {{open[0] ? child.output().get() : -1, POLLIN, 0},
+                       {open[1] ? child.error().get() : -1, POLLIN, 0},
+                       {cancel, POLLIN, 0}};
+    int ready = ::poll(pipes, 3, deadline.poll_ms());
+    if (ready < 0 && errno != EINTR) return Errno("poll");
+    if (ready == 0) return Error{Code::kTemporary, "no answer in time"};
+    if (ready > 0 && pipes[2].revents != 0) return Error{Code::kTemporary, "interrupted"};
+    for (int i = 0; ready > 0 && i < 2; ++i) {
+      if (pipes[i].revents != 0) open[i] = TRY(ReadSome(pipes[i].fd, texts[i]));
+    }
+    if (answer->output.size() > kAnswerBytesMax) {
+      return Error{Code::kIo, "it prints more than " + std::to_string(kAnswerBytesMax) + " bytes"};
+    }
+    KeepEnd(&answer->error, kErrorBytesMax);
+  }
+  return child.Wait(deadline);
+}
+
+std::string NameOf(const char* program, const std::vector<std::string>& arguments) {
+  std::string name = program;
+  for (const std::string& word : arguments) {
+    if (word.starts_with('-')) break;
+    name += " " + word;
+    if (name.size() > 40) break;
+  }
+  return name;
+}
+
+// The frame that its errors have: "Error:   x ", "|", "+->".
+std::string WithoutFrame(std::string_view said) {
+  std::string text;
+  for (size_t from = 0; from < said.size();) {
+    size_t end = std::min(said.find('\n', from), said.size());
+    std::string_view line = said.substr(from, end - from);
+    from = end + 1;
+    if (line.starts_with("Error:")) line.remove_prefix(6);
+    while (!line.empty() &&
+           (line.front() == ' ' || static_cast<unsigned char>(line.front()) > 127)) {
+      line.remove_prefix(1);
+    }
+    if (line.empty()) continue;
+    if (!text.empty()) text += ' ';
+    text += line;
+  }
+  return text;
+}
+
+}  // namespace
+
+Result<Child> CommandLine::Start(std::vector<std::string> arguments, int input, int log,
+                                 const char* program) const {
+  Child::Command command;
+  command.argv = std::move(arguments);
+  command.argv.insert(command.argv.begin(), program);
+  command.environment = variables_;
+  command.input = input;
+  command.log = log;
+  return Child::Start(places_, command);
+}
+
+Result<Answer> CommandLine::Ask(std::vector<std::string> arguments, Deadline deadline,
+                                const Variables& more, const char* program) const {
+  const std::string name = NameOf(program, arguments);
+  Child::Command command;
+  command.argv = std::move(arguments);
+  command.argv.insert(command.argv.begin(), program);
+  command.environment = variables_;
+  command.environment.insert(command.environment.end(), more.begin(), more.end());
+  Child child = TRY(Child::Start(places_, command));
+  Answer answer;
+  answer.status = TRY(Collect(child, &answer, deadline, cancel_).Context(name));
+  return answer;
+}
+
+Result<std::string> CommandLine::Do(std::vector<std::string> arguments, Deadline deadline,
+                                    const Variables& more, const char* program) const {
+  const std::string name = NameOf(program, arguments);
+  Answer answer = TRY(Ask(std::move(arguments), deadline, more, program));
+  if (answer.status == 0) return std::move(answer.output);
+  return ErrorOf(name, answer.error.empty() ? answer.output : answer.error);
+}
+
+Result<std::string> CommandLine::CheckVersion() const {
+  if (places_.Find("openshell").empty()) {
+    return Error{Code::kNotFound, "openshell is not on the PATH", kRemedy};
+  }
+  return ParseVersion(TRY(Do({"--version"}, Deadline::After(kVersionTime))));
+}
+
+Result<std::string> ParseVersion(std::string_view text) {
+  constexpr std::string_view kName = "openshell ";
+  Error error{Code::kUnsupported, "this version of OpenShell is not supported", kRemedy};
+  if (!text.starts_with(kName)) return error;
+  text.remove_prefix(kName.size());
+  text = text.substr(0, text.find_first_of("\r\n"));
+  error.what = "OpenShell " + codec::NeutralLine(std::string(text.substr(0, 60))) +
+               " is not supported: 0.0." + std::to_string(kPatchMin) + " to 0.0." +
+               std::to_string(kPatchMax) + " are";
+  int numbers[3] = {};
+  const char* at = text.data();
+  const char* end = text.data() + text.size();
+  for (int i = 0; i < 3; ++i) {
+    auto [next, fault] = std::from_chars(at, end, numbers[i]);
+    if (fault != std::errc() || (i < 2 && (next == end || *next != '.'))) return error;
+    at = next + (i < 2 ? 1 : 0);
+  }
+  const bool tested = numbers[0] == 0 && numbers[1] == 0 && numbers[2] >= kPatchMin &&
+                      numbers[2] <= kPatchMax && (at == end || *at == '-' || *at == '+');
+  if (!tested) return error;
+  return "0.0." + std::to_string(numbers[2]);
+}
+
+Error ErrorOf(const std::string& what, std::string_view said) {
+  std::string text = codec::NeutralLine(WithoutFrame(said));
+  Error error{
+      Code::kIo,
+      what + ": " + (text.empty() ? "it failed without a word" : text.substr(0, kShownBytesMax))};
+  auto has = [&](std::string_view part) { return text.find(part) != std::string::npos; };
+  if (has("transport error") || has("tcp connect error") || has("h2 protocol error") ||
+      has("client error (Connect)") || has("service is currently unavailable")) {
+    error.code = Code::kTemporary;
+  } else if (has("requested entity was not found")) {
+    error.code = Code::kNotFound;
+  } else if (has("invalid argument") || has("not in a state required") ||
+             has("failed to parse sandbox policy")) {
+    error.code = Code::kInvalid;
+  }
+  return error;
+}
+
+}  // namespace openshell

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/child.h"
+#include "base/deadline.h"
+#include "base/program_places.h"
+#include "base/result.h"
+
+namespace openshell {
+
+using Variables = std::vector<std::pair<std::string, std::string>>;
+
+// What a command of OpenShell said. Everything in it may come from a sandbox or a remote machine.
+struct Answer {
+  int status = 0;
+  std::string output;  // At most kAnswerBytesMax; more is an error.
+  std::string error;   // Its last bytes.
+};
+inline constexpr size_t kAnswerBytesMax = size_t{16} << 20;
+
+// `openshell`, always with the configuration directory of one gateway, never the user's own.
+class CommandLine {
+ public:
+  // `variables`: XDG_CONFIG_HOME and what else its programs need.
+  // `cancel` (borrowed; -1: none) becomes readable when no command is to be waited for any more.
+  CommandLine(ProgramPlaces places, Variables variables, int cancel = -1)
+      : places_(std::move(places)), variables_(std::move(variables)), cancel_(cancel) {}
+
+  // For what has to be done at the end, whatever ended it.
+  CommandLine Uncancelled() const { return {places_, variables_}; }
+
+  // Runs `program` (`openshell` unless said otherwise) to its end. kTemporary: it did not end in
+  // time.
+  Result<Answer> Ask(std::vector<std::string> arguments, Deadline deadline,
+                     const Variables& more = {}, const char* program = "openshell") const;
+  // The same, and a status other than 0 is an Error (ErrorOf).
+  Result<std::string> Do(std::vector<std::string> arguments, Deadline deadline,
+                         const Variables& more = {}, const char* program = "openshell") const;
+  // A command that goes on. `input`, `log`: as Child has them.
+  Result<Child> Start(std::vector<std::string> arguments, int input, int log = -1,
+                      const char* program = "openshell") const;
+
+  // The release that the program is of: "0.0.112". kNotFound with where to get it, kUnsupported
+  // outside the releases this was tested with.
+  Result<std::string> CheckVersion() const;
+
+  const ProgramPlaces& places() const { return places_; }
+
+ private:
+  ProgramPlaces places_;
+  Variables variables_;
+  int cancel_;
+};
+
+// "openshell 0.0.112-dev.7+g2f7fb6559" -> "0.0.112". kUnsupported with the remedy.
+Result<std::string> ParseVersion(std::string_view text);
+
+// What OpenShell says of a failure, on one line without its frame. kTemporary: the gateway cannot
+// be reached. kNotFound: what was named is not there.
+Error ErrorOf(const std::string& what, std::string_view said);
+
+}  // namespace openshell

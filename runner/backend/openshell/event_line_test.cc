@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backend/openshell/event_line.h"
+
+#include <catch2/catch.hpp>
+
+namespace openshell {
+namespace {
+
+using gateway::Event;
+
+TEST_CASE("a refused request is read with all that names it") {
+  std::optional<LogLine> line = ParseLogLine(
+      "[1795570914.903] [sandbox] [OCSF ] [ocsf] HTTP:GET [MED] DENIED /usr/bin/curl(41) -> GET "
+      "http://other.example.com/a?secret=1 [policy:- engine:opa] [reason:endpoint "
+      "other.example.com:80 is not allowed by any policy]");
+  REQUIRE(line);
+  CHECK(line->time_ms == 1795570914903);
+  REQUIRE(line->event);
+  CHECK(line->event->outcome == Event::Outcome::kDenied);
+  CHECK(line->event->kind == Event::Kind::kRequest);
+  CHECK(line->event->binary == "/usr/bin/curl");
+  CHECK(line->event->pid == 41);
+  CHECK(line->event->host == "other.example.com");
+  CHECK(line->event->port == 80);
+  CHECK(line->event->method == "GET");
+  CHECK(line->event->path == "/a");
+  CHECK(line->event->engine == "opa");
+  CHECK(line->event->reason == "endpoint other.example.com:80 is not allowed by any policy");
+}
+
+TEST_CASE("connections are read: allowed, refused, and to names that lead nowhere") {
+  auto outcome = [](const char* rest) {
+    std::optional<LogLine> line =
+        ParseLogLine(std::string("[1795570914.9") + "25] [sandbox] [OCSF ] [ocsf] " + rest);
+    return line && line->event ? line->event->outcome : Event::Outcome::kNone;
+  };
+  CHECK(
+      outcome("NET:OPEN [INFO] ALLOWED python3(42) -> api.example.com:443 [policy:p engine:opa]") ==
+      Event::Outcome::kAllowed);
+  CHECK(outcome("NET:REFUSE [MED] DENIED node(12) -> 93.184.216.34:443/tcp [policy:b "
+                "engine:nftables]") == Event::Outcome::kDenied);
+  CHECK(outcome("NET:OPEN [MED] DENIED /usr/bin/curl(42) -> api.example.com:443 [policy:- "
+                "engine:ssrf] [reason:DNS resolution failed for api.example.com:443: x]") ==
+        Event::Outcome::kFailed);
+}
+
+TEST_CASE("other lines are no decisions, and what is malformed is not guessed") {
+  for (const char* text :
+       {"[1795570914.144] [sandbox] [OCSF ] [ocsf] SSH:OPEN [INFO] ALLOWED",
+        "[1795570914.144] [sandbox] [OCSF ] [ocsf] NET:OPEN [INFO] host.openshell.internal:17911",
+        "[1795570914.144] [sandbox] [OCSF ] [ocsf] NET:OPEN [MED] DENIED x(1) -> host:99999",
+        "[1795570914.144] [sandbox] [OCSF ] [ocsf] HTTP:GET [MED] DENIED x(y) -> GET http://a/",
+        "[1795570914.144] [sandbox] [OCSF ] [ocsf] HTTP:GET [MED] DENIED GET ftp://a/",
+        "[1795570914.145] [sandbox] [INFO ] [openshell_supervisor_process::run] task spawned"}) {
+    CAPTURE(text);
+    std::optional<LogLine> line = ParseLogLine(text);
+    REQUIRE(line);
+    CHECK(!line->event);
+  }
+  for (const char* text :
+       {"", "[", "[x.123] [sandbox] [OCSF ] [ocsf] a", "[1.12] [sandbox] [OCSF ] [ocsf] a",
+        "[99999999999999999999.123] [sandbox] [INFO ] [a] b", "[1.123] [gateway] [INFO ] [a] b"}) {
+    CAPTURE(text);
+    CHECK(!ParseLogLine(text));
+  }
+}
+
+}  // namespace
+}  // namespace openshell

@@ -1,0 +1,366 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backend/openshell/gateway.h"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/inotify.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <functional>
+
+#include "backend/openshell/host_variables.h"
+#include "base/sys.h"
+#include "codec/data/json.h"
+#include "net/url.h"
+#include "sandbox/tree_copy.h"
+
+namespace openshell {
+namespace {
+
+using std::chrono::seconds;
+
+constexpr seconds kStepTime{60};
+constexpr seconds kStartTime{60};
+constexpr size_t kLogBytesMax = size_t{4} << 20;
+constexpr int kAttempts = 5;  // Another process may take the port or the bridge first.
+
+// Waits until `done`, looking again whenever something in `directory` changes. kIo when `child`
+// ends before.
+Result<bool> AwaitIn(const std::string& directory, const Child& child,
+                     const std::function<bool()>& done, Deadline deadline) {
+  Fd watch(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
+  if (!watch.valid() ||
+      ::inotify_add_watch(watch.get(), directory.c_str(), IN_CREATE | IN_MODIFY) < 0) {
+    return Errno("inotify " + directory);
+  }
+  constexpr int kLookMs = 50;  // A socket that begins to listen changes no directory.
+  while (!done()) {
+    if (deadline.passed()) return Error{Code::kTemporary, "it does not become ready in time"};
+    pollfd sources[2] = {{watch.get(), POLLIN, 0}, {child.exit().get(), POLLIN, 0}};
+    if (::poll(sources, 2, std::min(kLookMs, deadline.poll_ms())) < 0 && errno != EINTR) {
+      return Errno("poll");
+    }
+    char events[4096];
+    while (::read(watch.get(), events, sizeof events) > 0) {
+    }
+    if (sources[1].revents != 0) return done();
+  }
+  return true;
+}
+
+bool Listens(const std::string& path) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (path.size() >= sizeof address.sun_path) return false;
+  path.copy(address.sun_path, path.size());
+  Fd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  return socket.valid() &&
+         ::connect(socket.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) == 0;
+}
+
+Result<int> FreePort() {
+  Fd socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  if (!socket.valid() ||
+      ::bind(socket.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) != 0 ||
+      ::getsockname(socket.get(), reinterpret_cast<sockaddr*>(&address), &size) != 0) {
+    return Errno("finding a free port");
+  }
+  return ntohs(address.sin_port);
+}
+
+// A TOML basic string; JSON's escapes are among those it has.
+std::string Quoted(const std::string& text) { return codec::RenderJsonLine(codec::Json(text)); }
+
+std::string GatewayToml(const std::string& state, const std::string& name, int port,
+                        const std::string& supervisor) {
+  const std::string pki = state + "/pki";
+  std::string toml = "[openshell]\nversion = 1\n[openshell.gateway]\n";
+  auto set = [&](const char* key, const std::string& value) {
+    toml += std::string(key) + " = " + Quoted(value) + "\n";
+  };
+  set("bind_address", "127.0.0.1:" + std::to_string(port));
+  toml += "compute_drivers = [\"docker\"]\n[openshell.gateway.tls]\n";
+  set("cert_path", pki + "/server/tls.crt");
+  set("key_path", pki + "/server/tls.key");
+  set("client_ca_path", pki + "/ca.crt");
+  toml += "[openshell.gateway.mtls_auth]\nenabled = true\n[openshell.gateway.gateway_jwt]\n";
+  set("signing_key_path", pki + "/jwt/signing.pem");
+  set("public_key_path", pki + "/jwt/public.pem");
+  set("kid_path", pki + "/jwt/kid");
+  set("gateway_id", name);
+  toml += "ttl_secs = 0\n[openshell.drivers.docker]\n";
+  set("socket_path", state + "/podman.sock");
+  set("sandbox_namespace", name);
+  set("network_name", name);
+  set("image_pull_policy", "IfNotPresent");
+  if (!supervisor.empty()) set("supervisor_bin", supervisor);
+  set("guest_tls_ca", pki + "/ca.crt");
+  set("guest_tls_cert", pki + "/client/tls.crt");
+  set("guest_tls_key", pki + "/client/tls.key");
+  return toml;
+}
+
+Variables VariablesIn(const std::string& state) {
+  Variables variables = HostVariables();
+  variables.emplace_back("XDG_CONFIG_HOME", state + "/config");
+  variables.emplace_back("XDG_STATE_HOME", state + "/state");
+  variables.emplace_back("XDG_DATA_HOME", state + "/data");
+  return variables;
+}
+
+// Podman keeps its images where its user has them.
+Variables PodmanVariables() {
+  Variables variables = HostVariables();
+  for (const char* name : {"XDG_CONFIG_HOME", "XDG_DATA_HOME"}) {
+    std::optional<std::string> value = sys::Environment(name);
+    if (value) variables.emplace_back(name, *value);
+  }
+  return variables;
+}
+
+std::string LastLine(const std::string& log) {
+  size_t end = log.find_last_not_of(" \n");
+  if (end == std::string::npos) return {};
+  size_t begin = log.rfind("Error:", end);
+  if (begin == std::string::npos) begin = log.rfind('\n', end) + 1;
+  return log.substr(begin, end + 1 - begin);
+}
+
+Status CheckUrl(const std::string& url, const std::string& tls) {
+  const net::Url parsed = TRY(net::ParseUrl(url).Context("--gateway"));
+  if (parsed.scheme == "http" && net::KindOf(parsed.host) == net::AddressKind::kLoopback) {
+    return Ok();
+  }
+  if (parsed.scheme != "https") {
+    return Error{Code::kUsage, "a gateway on another machine is contacted over https only",
+                 "--gateway https://..."};
+  }
+  if (!tls.empty()) return Ok();
+  return Error{Code::kUsage, "--gateway URL needs client certificates",
+               "--gateway-tls DIR, with ca.crt, tls.crt and tls.key"};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Gateway>> Gateway::Start(ProgramPlaces places, int cancel) {
+  if (::geteuid() != 0) {
+    return Error{Code::kUnsupported,
+                 "only root can start OpenShell's gateway with a network of its own",
+                 "--gateway NAME, of a gateway that `openshell gateway list` shows"};
+  }
+  for (const char* program : {"openshell", "openshell-gateway", "podman", "ip", "ssh"}) {
+    if (!places.Find(program).empty()) continue;
+    return Error{Code::kNotFound, std::string(program) + " is not on the PATH",
+                 "see docs/reference/openshell.md for what OpenShell needs here"};
+  }
+  std::string version = TRY(CommandLine(places, HostVariables()).CheckVersion());
+  StateDirectory state = TRY(StateDirectory::Make(places));
+  CommandLine openshell(std::move(places), VariablesIn(state.path()), cancel);
+  std::unique_ptr<Gateway> gateway(
+      new Gateway(std::move(state), std::move(openshell), std::move(version)));
+  TRY(gateway->StartPodman().Context("starting podman's service"));
+  TRY(gateway->MakeNetwork().Context("making the sandbox's network"));
+  TRY(gateway->MakeKeys().Context("making the gateway's certificates"));
+  TRY(gateway->AwaitPodman().Context("starting podman's service"));
+  TRY(gateway->StartService().Context("starting OpenShell's gateway"));
+  TRY(gateway->CheckAnswer());
+  return gateway;
+}
+
+Result<std::unique_ptr<Gateway>> Gateway::Attach(ProgramPlaces places, const std::string& where,
+                                                 const std::string& tls, int cancel) {
+  const bool is_url = where.find("://") != std::string::npos;
+  if (is_url) TRY(CheckUrl(where, tls));
+  std::string version = TRY(CommandLine(places, HostVariables()).CheckVersion());
+  StateDirectory state = TRY(StateDirectory::Make(places));
+  CommandLine openshell(std::move(places), VariablesIn(state.path()), cancel);
+  std::unique_ptr<Gateway> gateway(
+      new Gateway(std::move(state), std::move(openshell), std::move(version)));
+  if (is_url) {
+    TRY(gateway->Register(where, tls, 0));
+  } else {
+    std::string home = sys::Environment("XDG_CONFIG_HOME").value_or("");
+    if (home.empty()) home = sys::Environment("HOME").value_or("") + "/.config";
+    if (where.empty() || where.find('/') != std::string::npos || where.starts_with('.')) {
+      return Error{Code::kUsage, "'" + where + "' cannot name a gateway", "openshell gateway list"};
+    }
+    const std::string from = home + "/openshell/gateways/" + where;
+    Result<Fd> source = sys::Open(from, O_RDONLY | O_DIRECTORY);
+    if (!source.ok()) {
+      return Error{Code::kNotFound, "no gateway is registered as '" + where + "'",
+                   "openshell gateway list"};
+    }
+    const std::string to =
+        gateway->state().path() + "/config/openshell/gateways/" + gateway->name();
+    TRY(sys::MakeDirectories(to, 0700));
+    Fd target = TRY(sys::Open(to, O_RDONLY | O_DIRECTORY));
+    constexpr sandbox::CopyLimits kLimits{1 << 20, 100};
+    TRY(sandbox::CopyTree(source.value().get(), target.get(), kLimits, std::nullopt, {}));
+    TRY(sys::WriteFile(gateway->state().path() + "/config/openshell/active_gateway",
+                       gateway->name()));
+  }
+  TRY(gateway->CheckAnswer());
+  return gateway;
+}
+
+CommandLine CommandLineAt(const std::string& state, const std::string& checkout) {
+  return {ProgramPlaces(sys::Environment("PATH").value_or(""), checkout), VariablesIn(state)};
+}
+
+Gateway::~Gateway() {
+  if (!podman_) return;
+  // Not asked to end: it would wait, and what it keeps is removed.
+  service_.reset();
+  RemoveRemains(openshell_.places(), state_.path(), name());
+  podman_.reset();
+}
+
+Status Gateway::StartPodman() {
+  const std::string socket = state_.path() + "/podman.sock";
+  if (socket.size() >= sizeof(sockaddr_un{}.sun_path)) {
+    return Error{Code::kUnsupported, socket + " is too long for a socket", "XDG_RUNTIME_DIR=/run"};
+  }
+  TRY(sys::MakeDirectories(state_.path() + "/networks", 0700));
+  Fd log = TRY(sys::Open(state_.path() + "/podman.log", O_WRONLY | O_CREAT | O_APPEND, 0600));
+  CommandLine podman(openshell_.places(), PodmanVariables());
+  podman_.emplace(TRY(podman.Start(
+      PodmanArguments(state_.path(), {"system", "service", "--time=0", "unix://" + socket}), -1,
+      log.get(), "podman")));
+  return Ok();
+}
+
+Status Gateway::AwaitPodman() {
+  const std::string socket = state_.path() + "/podman.sock";
+  auto ready = [&] { return Listens(socket); };
+  if (TRY(AwaitIn(state_.path(), *podman_, ready, Deadline::After(kStartTime)))) return Ok();
+  std::string said = TRY(sys::ReadFile(state_.path() + "/podman.log", kLogBytesMax));
+  return ErrorOf("podman", LastLine(said));
+}
+
+// The gateway listens at the bridge's address as soon as it starts, and podman would make the
+// bridge only with the first container.
+Status Gateway::MakeNetwork() {
+  CommandLine programs(openshell_.places(), PodmanVariables());
+  const Deadline deadline = Deadline::After(kStepTime);
+  auto podman = [&](const std::vector<std::string>& arguments) {
+    return programs.Do(PodmanArguments(state_.path(), arguments), deadline, {}, "podman");
+  };
+  auto ip = [&](const std::vector<std::string>& arguments) {
+    return programs.Do(arguments, deadline, {}, "ip");
+  };
+  Status failed = Ok();
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    TRY(podman({"network", "create", "--disable-dns", name()}));
+    std::string shown = TRY(podman({"network", "inspect", name()}));
+    codec::Json all = TRY(codec::ParseJson(shown));
+    const codec::Json* network =
+        all.array() != nullptr && all.array()->size() == 1 ? &all.array()->front() : nullptr;
+    const codec::Json* subnets = network == nullptr ? nullptr : network->Find("subnets");
+    if (subnets == nullptr || subnets->array() == nullptr || subnets->array()->empty()) {
+      return Error{Code::kIo, "podman does not say which network it made"};
+    }
+    const codec::Json& subnet = subnets->array()->front();
+    const std::string bridge = network->StringAt("network_interface");
+    const std::string range = subnet.StringAt("subnet");
+    const std::string address =
+        subnet.StringAt("gateway") + range.substr(std::min(range.find('/'), range.size()));
+    Result<std::string> made = ip({"link", "add", bridge, "type", "bridge"});
+    if (made.ok()) {
+      TRY(sys::WriteFile(state_.path() + "/bridge", bridge, 0600));
+      TRY(ip({"addr", "add", address, "dev", bridge}));
+      TRY(ip({"link", "set", bridge, "up"}));
+      return Ok();
+    }
+    failed = std::move(made).error();
+    TRY(podman({"network", "rm", "-f", name()}));
+  }
+  return failed;
+}
+
+Status Gateway::MakeKeys() {
+  TRY(openshell_.Do({"generate-certs", "--output-dir", state_.path() + "/pki", "--server-san",
+                     "host.openshell.internal", "--server-san", "host.docker.internal"},
+                    Deadline::After(kStepTime), {}, "openshell-gateway"));
+  return Ok();
+}
+
+Status Gateway::StartService() {
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    const int port = TRY(FreePort());
+    if (!TRY(TryPort(port))) continue;
+    return Register("https://127.0.0.1:" + std::to_string(port), state_.path() + "/pki", port);
+  }
+  return Error{Code::kTemporary, "other programs take every port that was free"};
+}
+
+// False: the port is taken.
+Result<bool> Gateway::TryPort(int port) {
+  const std::string config = state_.path() + "/gateway.toml";
+  const std::string log_path = state_.path() + "/gateway.log";
+  TRY(sys::WriteFile(
+      config,
+      GatewayToml(state_.path(), name(), port, openshell_.places().Find("openshell-sandbox")),
+      0600));
+  Fd log = TRY(sys::Open(log_path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND, 0600));
+  service_.emplace(TRY(openshell_.Start(
+      {"--config", config, "--db-url", "sqlite:" + state_.path() + "/gateway.db?mode=rwc"}, -1,
+      log.get(), "openshell-gateway")));
+  const std::string mark = "Gateway listener bound address=127.0.0.1:" + std::to_string(port);
+  std::string said;
+  auto ready = [&] {
+    Result<std::string> text = sys::ReadFile(log_path, kLogBytesMax);
+    if (text.ok()) said = std::move(text).value();
+    return said.find(mark) != std::string::npos;
+  };
+  if (TRY(AwaitIn(state_.path(), *service_, ready, Deadline::After(kStartTime)))) return true;
+  service_.reset();
+  if (said.find("ddress already in use") != std::string::npos) return false;
+  return ErrorOf("openshell-gateway", LastLine(said));
+}
+
+Status Gateway::Register(const std::string& endpoint, const std::string& tls, int port) {
+  const std::string config = state_.path() + "/config/openshell";
+  const std::string own = config + "/gateways/" + name();
+  TRY(sys::MakeDirectories(own + "/mtls", 0700));
+  codec::Json json;
+  json.Set("name", name());
+  json.Set("gateway_endpoint", endpoint);
+  json.Set("is_remote", false);
+  json.Set("gateway_port", static_cast<int64_t>(port));
+  if (endpoint.starts_with("http://")) json.Set("auth_mode", "plaintext");
+  constexpr size_t kPemBytesMax = 65536;
+  // As `generate-certs` lays them out, or as `openshell gateway add` keeps them.
+  const std::string client = sys::Exists(tls + "/client") ? tls + "/client" : tls;
+  const std::pair<std::string, std::string> files[] = {{tls + "/ca.crt", "/ca.crt"},
+                                                       {client + "/tls.crt", "/tls.crt"},
+                                                       {client + "/tls.key", "/tls.key"}};
+  for (const auto& [from, to] : files) {
+    if (tls.empty()) break;
+    std::string pem = TRY(sys::ReadFile(from, kPemBytesMax).Context("reading " + from));
+    TRY(sys::WriteFile(own + "/mtls" + to, pem, 0600));
+  }
+  TRY(sys::WriteFile(own + "/metadata.json", codec::RenderJson(json), 0600));
+  return sys::WriteFile(config + "/active_gateway", name(), 0600);
+}
+
+Status Gateway::CheckAnswer() {
+  std::string text = TRY(openshell_.Do({"status", "-o", "json"}, Deadline::After(kStepTime))
+                             .Context("asking OpenShell's gateway"));
+  codec::Json json = TRY(codec::ParseJson(text).Context("what OpenShell's gateway says of itself"));
+  if (!json.StringAt("status").starts_with("connected")) {
+    return Error{Code::kTemporary, "OpenShell's gateway does not answer: " + json.StringAt("error"),
+                 "openshell status"};
+  }
+  version_ = TRY(ParseVersion("openshell " + json.StringAt("version")));
+  return Ok();
+}
+
+}  // namespace openshell

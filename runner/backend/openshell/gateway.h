@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "backend/openshell/command_line.h"
+#include "backend/openshell/state_directory.h"
+#include "base/child.h"
+#include "base/result.h"
+
+namespace openshell {
+
+// OpenShell's gateway: one of this run's own, or one that others run. It is asked through its
+// command line, whose configuration is in this run's own directory.
+class Gateway {
+ public:
+  // A gateway on this machine, for this run alone: its own port, keys, database, podman socket and
+  // network. kUnsupported where this user cannot have one; kNotFound names the missing program.
+  static Result<std::unique_ptr<Gateway>> Start(ProgramPlaces places, int cancel = -1);
+  // `where`: the URL of a gateway, with client certificates (ca.crt, tls.crt, tls.key) in `tls`; or
+  // the name of one that this user has registered with `openshell gateway add`, whose credentials
+  // are copied. kTemporary: it does not answer. kUnsupported: its version.
+  static Result<std::unique_ptr<Gateway>> Attach(ProgramPlaces places, const std::string& where,
+                                                 const std::string& tls, int cancel = -1);
+
+  Gateway(const Gateway&) = delete;
+  Gateway& operator=(const Gateway&) = delete;
+  // Ends what Start() started.
+  ~Gateway();
+
+  const CommandLine& openshell() const { return openshell_; }
+  const StateDirectory& state() const { return state_; }
+  // Of the run: sandbox, providers and labels have it.
+  const std::string& name() const { return state_.name(); }
+  bool local() const { return service_.has_value(); }
+  // Readable when a gateway of this run's own has ended; -1: it is not.
+  int ended() const { return service_ ? service_->exit().get() : -1; }
+  const std::string& version() const { return version_; }
+
+ private:
+  Gateway(StateDirectory state, CommandLine openshell, std::string version)
+      : state_(std::move(state)), openshell_(std::move(openshell)), version_(std::move(version)) {}
+
+  Status StartPodman();
+  Status AwaitPodman();
+  Status MakeNetwork();
+  Status MakeKeys();
+  Status StartService();
+  Result<bool> TryPort(int port);
+  Status Register(const std::string& endpoint, const std::string& tls, int port);
+  Status CheckAnswer();
+
+  StateDirectory state_;  // Destroyed last.
+  CommandLine openshell_;
+  std::string version_;
+  std::optional<Child> podman_;
+  std::optional<Child> service_;
+};
+
+// The command line for the gateway whose state another process has at `state`. Programs of the
+// checkout at `checkout` are not started.
+CommandLine CommandLineAt(const std::string& state, const std::string& checkout);
+
+}  // namespace openshell

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backend/openshell/host_variables.h"
+
+#include "base/sys.h"
+
+namespace openshell {
+
+Variables HostVariables() {
+  Variables variables = {{"NO_COLOR", "1"},
+                         {"LANG", "C.UTF-8"},
+                         {"OPENSHELL_TELEMETRY_ENABLED", "false"},
+                         {"OPENSHELL_NO_BROWSER", "1"}};
+  for (const char* name :
+       {"HOME", "USER", "TMPDIR", "XDG_RUNTIME_DIR", "CONTAINERS_CONF", "CONTAINERS_STORAGE_CONF",
+        "REGISTRY_AUTH_FILE", "HTTPS_PROXY", "NO_PROXY", "OPENSHELL_COMMUNITY_REGISTRY"}) {
+    std::optional<std::string> value = sys::Environment(name);
+    if (value) variables.emplace_back(name, *value);
+  }
+  return variables;
+}
+
+}  // namespace openshell

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "backend/openshell/command_line.h"
+
+namespace openshell {
+
+// What of this process's environment the programs of OpenShell and podman get: where they find
+// their own configuration, and nothing that may be a credential.
+Variables HostVariables();
+
+}  // namespace openshell

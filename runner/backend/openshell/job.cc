@@ -1,0 +1,334 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backend/openshell/job.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <map>
+
+#include "backend/openshell/attend.h"
+#include "backend/openshell/event_line.h"
+#include "backend/openshell/workspace.h"
+#include "base/exit_code.h"
+#include "base/log.h"
+#include "base/sys.h"
+#include "base/tree.h"
+#include "change/apply.h"
+#include "gateway/record/ocsf.h"
+#include "report/agent_findings.h"
+#include "report/denials.h"
+#include "report/event_lines.h"
+#include "run/collect.h"
+#include "run/outcome.h"
+#include "run/run.h"
+#include "session/agent_run.h"
+
+namespace openshell {
+namespace {
+
+using run::EndKind;
+
+constexpr std::chrono::seconds kEventsTime{15};
+constexpr size_t kEventFileBytesMax = size_t{64} << 20;
+constexpr size_t kEventLineBytesMax = 65536;
+
+ProgramPlaces PlacesOf(const std::string& checkout) {
+  return {sys::Environment("PATH").value_or(""), checkout};
+}
+
+// One provider for each variable: OpenShell gives a sandbox each variable once.
+Result<std::vector<Credential>> CredentialsOf(run::RunCredentials& credentials) {
+  std::vector<Credential> all;
+  std::map<std::string, size_t> known;
+  for (gateway::BoundSecret& secret : credentials.secrets) {
+    const bool everywhere = secret.path.empty() || secret.path == "**" || secret.path == "/**";
+    if (secret.grant >= 0 || !secret.placement.signing_service.empty() || !everywhere) {
+      return Error{Code::kUnsupported,
+                   "the credential of " + secret.host +
+                       " is exchanged, signed with, or for some paths only, which is not done with "
+                       "OpenShell",
+                   "--secret NAME@HOST"};
+    }
+    auto [at, added] = known.try_emplace(secret.name, all.size());
+    if (added) all.push_back({secret.name, {}, std::move(secret.value)});
+    all[at->second].hosts.push_back(secret.host);
+  }
+  return all;
+}
+
+sandbox::Control Absent(const char* name, const char* why) { return {name, "unavailable", why}; }
+
+// What the configuration demands and would silently not happen.
+Status CheckPlan(const run::Plan& plan, const run::Request& request) {
+  const char* what = nullptr;
+  if (plan.budget.any()) {
+    what = "a budget for models cannot be enforced by OpenShell";
+  } else if (!plan.checks.scripts.empty()) {
+    what = "a task's checks run in agentic-ci's own sandboxes";
+  } else if (!request.image.empty() && !plan.config.trust.rules.empty()) {
+    what = "the configuration says who signs images, and OpenShell verifies none";
+  }
+  if (what == nullptr) return Ok();
+  return Error{Code::kUnsupported, what, "agentic-ci run --backend native"};
+}
+
+bool Reachable(EndKind kind) { return kind != EndKind::kGatewayLost; }
+
+}  // namespace
+
+Status CheckOptions(const run::Request& request) {
+  constexpr auto kNotThere = std::to_array<std::string_view>(
+      {"isolation",    "image-key",         "image-identity", "image-issuer", "image-bundle",
+       "trusted-root", "insecure-registry", "ca-file",        "pids",         "agent-cpu",
+       "open-files",   "file-size",         "host-bytes",     "learn",        "watch-texts",
+       "runner-cpu",   "max-tokens",        "max-cost",       "max-requests", "keep-policy"});
+  for (std::string_view name : kNotThere) {
+    if (std::find(request.given.begin(), request.given.end(), name) == request.given.end()) {
+      continue;
+    }
+    return Error{Code::kUnsupported, "--" + std::string(name) + " cannot be enforced by OpenShell",
+                 "agentic-ci run --backend native --" + std::string(name) + " ..."};
+  }
+  if (request.plan_only) {
+    return Error{Code::kUnsupported, "--plan-only shows agentic-ci's own sandbox",
+                 "agentic-ci run --backend native --plan-only"};
+  }
+  return Ok();
+}
+
+Job::~Job() {
+  if (!sandbox_) return;
+  Status deleted = sandbox_->Delete();
+  if (deleted.ok() || gateway_->local()) return;  // A gateway of its own takes all with it.
+  const std::string why = sandbox_->name() + ": " + deleted.error().what;
+  logging::Warn("the sandbox or a credential of it could not be deleted", {{"why", why}});
+  recorder_.Note(std::vector<sandbox::Control>{{"removal", "unavailable", why}});
+}
+
+// What is not its own doing is not claimed.
+std::vector<sandbox::Control> Job::Controls() const {
+  const std::string by = "OpenShell " + gateway_->version();
+  const bool limited = request_.memory_bytes > 0;
+  std::vector<sandbox::Control> controls = {
+      {"network", "enforced", by + ", by its supervisor"},
+      {"seccomp", "enforced", by},
+      {"landlock", "emulated", by + ", as far as the kernel of its machine has it"},
+      {"memory", limited ? "enforced" : "unavailable", by + ", by its compute driver"},
+      {"cpus", request_.cpus > 0 ? "enforced" : "unavailable", by + ", by its compute driver"},
+      {"wall", "enforced", "by agentic-ci"},
+      {"output", "enforced", "by agentic-ci"},
+  };
+  for (const sandbox::Control& control :
+       {Absent("pids", "not limited"), Absent("disk", "bounded when the changes are fetched"),
+        Absent("agent-cpu", "not measured"), Absent("budget", "models' answers are not read"),
+        Absent("image signature", "OpenShell fetches the image, and nothing verifies it"),
+        Absent("overlay", "changes are found by comparing a copy with the checkout")}) {
+    controls.push_back(control);
+  }
+  return controls;
+}
+
+Result<SandboxRequest> Job::RequestOf() {
+  SandboxRequest wanted;
+  wanted.policy = plan_->policy.parsed.policy;
+  wanted.credentials = TRY(CredentialsOf(plan_->credentials));
+  wanted.image = request_.image;
+  wanted.cpus = request_.cpus;
+  wanted.memory_bytes = request_.memory_bytes;
+  wanted.approval_mode = request_.approval_mode;
+  wanted.labels = {{"managed-by", "agentic-ci"}, {"agentic-ci-run", gateway_->name()}};
+  return wanted;
+}
+
+Status Job::Begin(const run::OptionRules& rules, int signals) {
+  TRY(CheckOptions(request_));
+  plan_ = TRY(run::PrepareRun(rules, &request_, recorder_));
+  TRY(CheckOptions(request_));  // The task's, too.
+  TRY(CheckPlan(*plan_, request_));
+  std::vector<run::KeptSecret> secrets = TRY(run::KeepSecrets(plan_->credentials));
+  recorder_.secrets() = run::MaskOf(secrets);
+  ProgramPlaces places = PlacesOf(plan_->checkout.top());
+  gateway_ = request_.gateway.empty() ? TRY(Gateway::Start(std::move(places), signals))
+                                      : TRY(Gateway::Attach(std::move(places), request_.gateway,
+                                                            request_.gateway_tls, signals));
+  recorder_.Note(Controls());
+  TRY(run::CheckRequired(plan_->config.require, Controls()));
+  recorder_.Phase("gateway");
+
+  const std::string stage = gateway_->state().path() + "/stage";
+  TRY(StageWorkspace(*plan_, directory_.path, request_.disk_bytes, stage + "/workspace")
+          .Context("copying the checkout"));
+  SandboxRequest wanted = TRY(RequestOf());
+  sandbox_ = TRY(Sandbox::Create(*gateway_, std::move(wanted)).Context("creating the sandbox"));
+  TRY(sandbox_->FollowEvents().Context("following the sandbox's records"));
+  TRY(sandbox_->Put(stage + "/workspace", "/sandbox/").Context("uploading the checkout"));
+  Fd state = TRY(sys::Open(gateway_->state().path(), O_RDONLY | O_DIRECTORY));
+  (void)sys::RemoveTree(state.get(), "stage");
+  recorder_.Phase("sandbox");
+  return Ok();
+}
+
+Result<run::AgentEnd> Job::RunAgent(int signals) {
+  agent::AgentPlan agent = plan_->agent;
+  auto set = [&](const std::string& name, const std::string& value) {
+    agent.env.emplace_back(name, value);
+  };
+  set("CI", "true");
+  set("GIT_TERMINAL_PROMPT", "0");
+  set("AGENTIC_CI_FINDINGS", std::string(kWorkspace) + "/" + report::kAgentFindingsFile);
+  for (const auto& [name, value] : plan_->credentials.environment) {
+    // OpenShell sets its own placeholders.
+    if (value != gateway::PlaceholderFor(name)) set(name, value);
+  }
+  for (const auto& [name, value] : request_.env) set(name, value);
+  run::OutputFiles files;
+  files.raw = agent.streams_json() ? directory_.agent_jsonl.get() : -1;
+  files.readable = directory_.agent_log.get();
+  files.terminal = request_.json ? STDERR_FILENO : STDOUT_FILENO;
+  files.style = run::StyleOf(request_);
+  files.stream = agent.stream;
+  Child command = TRY(sandbox_->Exec(session::AgentScript(agent)).Context("starting the agent"));
+  logging::Info("agent started", {{"agent", request_.agent}, {"isolation", "openshell"}});
+  run::AgentEnd end = TRY(
+      Attend(std::move(command), signals, gateway_->ended(), request_, files, recorder_.secrets())
+          .Context("watching the agent"));
+  if (end.kind == EndKind::kExited && end.status != 0) {
+    Result<bool> ready = sandbox_->IsReady();
+    if (!ready.ok()) end.kind = EndKind::kGatewayLost;
+    if (ready.ok() && !ready.value()) end.kind = EndKind::kSandboxLost;
+  }
+  return end;
+}
+
+// From OpenShell's lines to the report's records.
+Result<run::RunSigns> Job::TakeEvents(bool reachable) {
+  const bool complete = reachable && sandbox_->AwaitEvents(Deadline::After(kEventsTime));
+  Status written = Ok();
+  auto take = [&](std::string_view line, bool whole) {
+    std::optional<LogLine> parsed = whole ? ParseLogLine(line) : std::nullopt;
+    if (!written.ok() || !parsed || !parsed->event) return;
+    const codec::SecretMask& secrets = recorder_.secrets();
+    written =
+        sys::WriteAll(directory_.events_jsonl.get(),
+                      secrets.Mask(gateway::RenderOcsf(*parsed->event, parsed->time_ms)) + "\n");
+    if (!written.ok()) return;
+    written = sys::WriteAll(directory_.events_log.get(),
+                            gateway::RenderTime(parsed->time_ms) + " OCSF " +
+                                secrets.Mask(gateway::RenderShorthand(*parsed->event)) + "\n");
+  };
+  TRY(report::ForEachLine(sandbox_->events_path(), kEventLineBytesMax, kEventFileBytesMax, take));
+  TRY(std::move(written));
+  recorder_.Note(std::vector<sandbox::Control>{
+      {"records", complete ? "enforced" : "emulated",
+       complete ? "all of the sandbox's records came" : "the last records may be missing"}});
+  report::DenialList denials = TRY(report::ReadDenials(directory_.path));
+  recorder_.Note(denials);
+  recorder_.NoteAccount(directory_.path);
+  return run::RunSigns{};
+}
+
+Result<change::ChangeSet> Job::TakeChanges(bool reachable) {
+  change::ChangeSet none;
+  none.complete = false;
+  const change::Repository* git = plan_->checkout.git();
+  if (!reachable) {
+    recorder_.Note(none, git == nullptr ? "" : git->prefix());
+    return none;
+  }
+  Fd root = TRY(Fetch());
+  return run::CollectChanges(TreeAt(root.get()), *plan_, recorder_);
+}
+
+Result<change::ChangeSet> Job::Changes() {
+  Fd root = TRY(Fetch());
+  return change::CaptureChanges(TreeAt(root.get()), plan_->checkout.path, plan_->checkout.git(),
+                                {});
+}
+
+// The checkout as it is in the sandbox now, in a new directory.
+Result<Fd> Job::Fetch() {
+  Fd state = TRY(sys::Open(gateway_->state().path(), O_RDONLY | O_DIRECTORY));
+  (void)sys::RemoveTree(state.get(), "changed");
+  const std::string to = gateway_->state().path() + "/changed";
+  TRY(sys::MakeDirectories(to, 0700));
+  TRY(sandbox_->Get(kWorkspace, to, request_.disk_bytes).Context("fetching the changes"));
+  return sys::Open(to, O_RDONLY | O_DIRECTORY);
+}
+
+change::ChangedTree Job::TreeAt(int directory) const {
+  change::ChangedTree tree{directory};
+  tree.copied = timespec{};  // Every file came anew, so each is compared.
+  tree.not_copied = {directory_.path};
+  for (const sandbox::WorkspaceFile& file : plan_->instructions) {
+    tree.replaced[file.path] = file.gone ? std::nullopt : std::optional(file.content.get());
+  }
+  tree.taken_out = report::kAgentFindingsFile;
+  tree.taken_out_bytes_max = report::kAgentFindingsBytesMax;
+  return tree;
+}
+
+void Job::NoteProposals() {
+  if (request_.approval_mode.empty()) return;
+  Result<std::vector<Proposal>> proposals = sandbox_->Proposals();
+  if (!proposals.ok()) {
+    recorder_.Note(
+        std::vector<sandbox::Control>{{"proposals", "unavailable", proposals.error().what}});
+    return;
+  }
+  for (const Proposal& proposal : proposals.value()) {
+    report::Finding finding;
+    finding.rule = "policy-proposal";
+    finding.severity = report::Severity::kNote;
+    finding.message = proposal.status + ": " + proposal.endpoints + " for " + proposal.binaries +
+                      "; to accept it while the sandbox is there: openshell rule approve " +
+                      sandbox_->name() + " --chunk-id " + proposal.id;
+    recorder_.Note(std::move(finding));
+  }
+}
+
+Status Job::Finish(run::AgentEnd end, bool apply) {
+  recorder_.Note(end);
+  recorder_.Phase("agent");
+  const bool reachable = Reachable(end.kind) && end.kind != EndKind::kSandboxLost;
+  if (reachable) {
+    sandbox_->EndProcesses();
+    NoteProposals();
+  }
+  run::RunSigns signs = TRY(TakeEvents(reachable).Context("reading the records"));
+  change::ChangeSet changes = TRY(TakeChanges(reachable));
+  signs.nothing_changed = changes.files.empty() && changes.complete;
+  recorder_.Phase("changes");
+  change::Verdict verdict =
+      change::JudgeChanges(changes, run::GatesOf(*plan_, changes), &recorder_.secrets());
+  recorder_.Note(verdict);
+  report::OutcomeRecord outcome = run::DecideOutcome(end, signs, verdict);
+  if (!Reachable(end.kind)) {
+    outcome.exit_code = static_cast<int>(ExitCode::kTemporary);
+    outcome.reason = "OpenShell's gateway was lost; the report has what came before";
+  }
+  recorder_.Note(outcome);
+  recorder_.Phase("judgement");
+  if (!apply || outcome.kind != report::OutcomeKind::kSuccess || changes.patch.empty()) return Ok();
+  TRY(change::ApplyPatch(plan_->checkout.path, changes).Context("applying the changes"));
+  recorder_.NoteApplied();
+  return Ok();
+}
+
+Result<int> Run(run::Request request, const run::OptionRules& rules) {
+  run::ReportDirectory directory =
+      TRY(run::ReportDirectory::Prepare(request.report_dir).Context(run::kPreparingReport));
+  run::Recorder recorder(request);
+  run::Signals signals = TRY(run::CatchSignals());
+  auto carry = [&]() -> Status {
+    Job job(request, directory, recorder);
+    TRY(job.Begin(rules, signals.caught.get()));
+    run::AgentEnd end = TRY(job.RunAgent(signals.caught.get()));
+    return job.Finish(std::move(end), request.apply);
+  };
+  return run::Conclude(carry(), request, directory, recorder);
+}
+
+}  // namespace openshell

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "backend/openshell/gateway.h"
+#include "backend/openshell/sandbox.h"
+#include "base/result.h"
+#include "run/prepare.h"
+#include "run/recorder.h"
+#include "run/report_directory.h"
+#include "run/request.h"
+#include "run/supervise.h"
+
+namespace openshell {
+
+// kUnsupported: an option was given that OpenShell cannot enforce. Nothing is ignored.
+Status CheckOptions(const run::Request& request);
+
+// One run in a sandbox of OpenShell, from event to outcome, in three steps. What was made is
+// removed when it is destroyed, wherever it stands then.
+class Job {
+ public:
+  // All three are borrowed.
+  Job(run::Request& request, run::ReportDirectory& directory, run::Recorder& recorder)
+      : request_(request), directory_(directory), recorder_(recorder) {}
+  Job(const Job&) = delete;
+  Job& operator=(const Job&) = delete;
+  ~Job();
+
+  // Prepares the run as a native one is prepared, and has the sandbox ready: policy in force,
+  // checkout uploaded. `signals` (a signalfd) becoming readable ends it early.
+  Status Begin(const run::OptionRules& rules, int signals);
+  // Runs the agent that the request names.
+  Result<run::AgentEnd> RunAgent(int signals);
+  // Ends what runs, collects records and changes, judges them, and applies them where that is
+  // asked for (`apply`) and they pass.
+  Status Finish(run::AgentEnd end, bool apply);
+
+  // What has changed so far; nothing is noted.
+  Result<change::ChangeSet> Changes();
+
+  const Gateway& gateway() const { return *gateway_; }
+  const Sandbox& sandbox() const { return *sandbox_; }
+
+ private:
+  Result<SandboxRequest> RequestOf();
+  std::vector<sandbox::Control> Controls() const;
+  Result<run::RunSigns> TakeEvents(bool reachable);
+  Result<change::ChangeSet> TakeChanges(bool reachable);
+  Result<Fd> Fetch();
+  change::ChangedTree TreeAt(int directory) const;
+  void NoteProposals();
+
+  run::Request& request_;
+  run::ReportDirectory& directory_;
+  run::Recorder& recorder_;
+  std::optional<run::Plan> plan_;
+  std::unique_ptr<Gateway> gateway_;
+  std::optional<Sandbox> sandbox_;
+};
+
+// run::Run() for this backend.
+Result<int> Run(run::Request request, const run::OptionRules& rules);
+
+}  // namespace openshell

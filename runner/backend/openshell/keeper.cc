@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backend/openshell/keeper.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <vector>
+
+#include "backend/openshell/job.h"
+#include "base/exit_code.h"
+#include "base/log.h"
+#include "base/sys.h"
+#include "base/wire.h"
+#include "codec/data/json.h"
+#include "run/collect.h"
+#include "run/run.h"
+#include "session/change_list.h"
+
+namespace openshell {
+namespace {
+
+using session::EndReport;
+using session::MessageKind;
+
+constexpr std::chrono::seconds kClientTime{5};
+constexpr size_t kReadyTextMax = 65536;
+constexpr char kLimitsName[] = "/limits.json";
+
+Status WriteLimits(const std::string& state, const run::Request& request) {
+  codec::Json json;
+  json.Set("timeout_s", request.timeout_s);
+  json.Set("output_bytes", request.output_bytes);
+  return sys::WriteFile(state + kLimitsName, codec::RenderJson(json), 0600);
+}
+
+bool IsBusy(const std::string& state) {
+  Result<Fd> lock = sys::Open(state + kCommandLock, O_RDWR | O_CREAT | O_NOFOLLOW, 0600);
+  return lock.ok() && ::flock(lock.value().get(), LOCK_EX | LOCK_NB) != 0;
+}
+
+// Serves clients, one at a time, until the sandbox is to end.
+class Keeper {
+ public:
+  Keeper(const session::CreateRequest& create, const session::Entry& entry, int listener)
+      : create_(create), entry_(entry), listener_(listener) {}
+
+  // The whole life of the sandbox; `ready` is told when it can be used, or why it cannot.
+  void Keep(Fd ready) {
+    run::Request request = session::RequestOf(create_);
+    Result<int> ended = Carry(request, ready);
+    session::Remove(entry_);  // First: the name may be used again by the client that is told.
+    const std::string why = ended.ok() ? "the sandbox ended" : ended.error().what;
+    if (ready.valid()) {
+      Error error = ended.ok() ? Error{Code::kIo, why + " before a command could run in it: see " +
+                                                      request.report_dir + "/run.json"}
+                               : std::move(ended).error();
+      (void)sys::WriteAll(ready.get(), wire::Write(error));
+      return;
+    }
+    if (!client_.valid()) return;
+    const int status =
+        ended.ok() ? ended.value() : static_cast<int>(ExitCodeOf(ended.error().code));
+    (void)sys::SendMessage(client_.get(),
+                           wire::Write(MessageKind::kEnded, EndReport{status, request.report_dir}));
+  }
+
+ private:
+  Result<int> Carry(run::Request& request, Fd& ready) {
+    run::ReportDirectory directory =
+        TRY(run::ReportDirectory::Prepare(request.report_dir).Context(run::kPreparingReport));
+    run::Recorder recorder(request);
+    run::Signals signals = TRY(run::CatchSignals());
+    const Deadline expires = Deadline::After(std::chrono::seconds(create_.ttl_s));
+    auto carry = [&]() -> Status {
+      Job job(request, directory, recorder);
+      TRY(job.Begin(create_.rules, signals.caught.get()));
+      state_ = job.gateway().state().path();
+      TRY(WriteLimits(state_, create_.run));
+      session::Facts facts = session::FactsOf(create_, entry_.name, ::getpid());
+      facts.state = state_;
+      TRY(session::WriteFacts(entry_, facts));
+      TRY(sys::WriteAll(ready.get(), wire::Write(State(expires))));
+      ready.Close();
+      run::AgentEnd end;
+      end.kind = Serve(job, signals.caught.get(), expires);
+      end.status = 0;
+      end.summary.succeeded = true;
+      return job.Finish(std::move(end), request.apply || apply_);
+    };
+    return run::Conclude(carry(), request, directory, recorder);
+  }
+
+  session::SandboxState State(Deadline expires) const {
+    session::SandboxState state;
+    state.shell = "new for each command";
+    state.cwd = kWorkspace;
+    state.busy = IsBusy(state_);
+    state.seconds_left = expires.poll_ms() / 1000;
+    return state;
+  }
+
+  // Gives how it ended: as a native sandbox does when it is deleted or its time has passed.
+  run::EndKind Serve(Job& job, int signals, Deadline expires) {
+    for (;;) {
+      pollfd sources[] = {
+          {listener_, POLLIN, 0}, {signals, POLLIN, 0}, {job.gateway().ended(), POLLIN, 0}};
+      if (::poll(sources, std::size(sources), expires.poll_ms()) < 0 && errno != EINTR) {
+        return run::EndKind::kSandboxLost;
+      }
+      if (sources[2].revents != 0) return run::EndKind::kGatewayLost;
+      if (sources[1].revents != 0) return run::PendingEnd().value_or(run::EndKind::kTerminated);
+      if (expires.passed()) return run::EndKind::kTimedOut;
+      if (sources[0].revents != 0 && Answer(job, expires)) {
+        Result<bool> there = job.sandbox().IsReady();
+        if (!there.ok()) return run::EndKind::kGatewayLost;
+        return there.value() ? run::EndKind::kExited : run::EndKind::kSandboxLost;
+      }
+    }
+  }
+
+  // One client's question. True: the sandbox is to end, and client_ waits for that.
+  bool Answer(Job& job, Deadline expires) {
+    Fd client(::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC));
+    if (!client.valid()) return false;
+    Result<sys::Message> message =
+        sys::ReceiveMessage(client.get(), session::kMessageBytesMax, Deadline::After(kClientTime));
+    if (!message.ok()) return false;
+    const std::string& bytes = message.value().bytes;
+    MessageKind kind{};
+    session::DeleteRequest request;
+    session::ExecRequest unused;
+    if (wire::Read(bytes, kind, request) && kind == MessageKind::kDelete) {
+      apply_ = request.apply;
+      client_ = std::move(client);
+      return true;
+    }
+    if (wire::Read(bytes, kind) && kind == MessageKind::kStatus) {
+      (void)sys::SendMessage(client.get(), wire::Write(MessageKind::kState, State(expires)));
+    } else if (wire::Read(bytes, kind, unused) && kind == MessageKind::kDiff) {
+      SendChanges(job, client);
+    } else {
+      Refuse(client, {Code::kUnsupported, "a sandbox of OpenShell cannot do that"});
+    }
+    return false;
+  }
+
+  static void Refuse(const Fd& client, const Error& error) {
+    (void)sys::SendMessage(client.get(), wire::Write(MessageKind::kFault, error));
+  }
+
+  static void SendChanges(Job& job, const Fd& client) {
+    Result<change::ChangeSet> changes = job.Changes();
+    if (!changes.ok()) return Refuse(client, changes.error());
+    std::string_view patch = changes.value().patch;
+    for (; !patch.empty(); patch.remove_prefix(std::min(patch.size(), session::kPieceBytesMax))) {
+      std::string_view piece = patch.substr(0, session::kPieceBytesMax);
+      if (!sys::SendMessage(client.get(), wire::Write(MessageKind::kPiece, piece)).ok()) return;
+    }
+    std::vector<session::FileChange> list;
+    const bool complete =
+        session::AddChanges(changes.value().files, &list) && changes.value().complete;
+    (void)sys::SendMessage(client.get(), wire::Write(MessageKind::kChanges, list, complete));
+  }
+
+  const session::CreateRequest& create_;
+  const session::Entry& entry_;
+  int listener_;
+  std::string state_;
+  Fd client_;
+  bool apply_ = false;
+};
+
+Result<Fd> Prepare(const session::Place& place, const session::Entry& entry,
+                   session::CreateRequest* create) {
+  TRY(session::MakeAbsolute(&create->run));
+  TRY(session::CheckReport(place, *create));
+  TRY(CheckOptions(create->run));
+  TRY(session::WriteFacts(entry, session::FactsOf(*create, entry.name, 0)));
+  return session::Listen(entry);
+}
+
+[[noreturn]] void BecomeKeeper(const session::CreateRequest& create, const session::Entry& entry,
+                               const Fd& listener, Fd ready) {
+  (void)::setsid();
+  Status redirected = session::RedirectStreams(entry);
+  if (redirected.ok()) {
+    Keeper(create, entry, listener.get()).Keep(std::move(ready));
+    ::_exit(0);
+  }
+  session::Remove(entry);
+  (void)sys::WriteAll(ready.get(), wire::Write(redirected.error()));
+  ::_exit(1);
+}
+
+}  // namespace
+
+Result<CommandLimits> ReadLimits(const std::string& state) {
+  std::string text = TRY(sys::ReadFile(state + kLimitsName, kReadyTextMax));
+  codec::Json json = TRY(codec::ParseJson(text));
+  return CommandLimits{json.IntegerAt("timeout_s"), json.IntegerAt("output_bytes")};
+}
+
+Result<session::Created> CreateLasting(const session::CreateRequest& wanted) {
+  session::CreateRequest create = wanted;
+  session::Place place = TRY(session::Place::Open());
+  session::Entry entry = TRY(place.Make(create.name));
+  Result<Fd> listener = Prepare(place, entry, &create);
+  if (!listener.ok()) {
+    session::Remove(entry);
+    return std::move(listener).error();
+  }
+  auto [ready_read, ready_write] = TRY(sys::Pipe());
+  pid_t keeper = ::fork();
+  if (keeper < 0) return Errno("fork");
+  if (keeper == 0) {
+    ready_read.Close();
+    BecomeKeeper(create, entry, listener.value(), std::move(ready_write));
+  }
+  ready_write.Close();
+  std::string told = TRY(sys::ReadAll(ready_read.get(), kReadyTextMax));
+  session::Created created{session::FactsOf(create, entry.name, keeper), {}};
+  if (wire::Read(told, created.state)) return created;
+  Error error{Code::kIo, "the sandbox's keeper was killed"};
+  (void)wire::Read(told, error);
+  return error;
+}
+
+}  // namespace openshell

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "base/result.h"
+#include "session/keeper.h"
+
+namespace openshell {
+
+// What a command in a lasting sandbox may use, as it was created.
+struct CommandLimits {
+  int64_t timeout_s = 0;
+  int64_t output_bytes = 0;
+};
+// Of the gateway's state directory at `state`.
+Result<CommandLimits> ReadLimits(const std::string& state);
+// Held by the command that runs there.
+inline constexpr char kCommandLock[] = "/command.lock";
+
+// As session::Create().
+Result<session::Created> CreateLasting(const session::CreateRequest& request);
+
+}  // namespace openshell

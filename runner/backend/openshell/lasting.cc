@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backend/openshell/lasting.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "backend/openshell/keeper.h"
+#include "backend/openshell/sandbox.h"
+#include "base/sys.h"
+#include "codec/data/secret_mask.h"
+
+namespace openshell {
+namespace {
+
+using session::CommandResult;
+
+constexpr std::chrono::seconds kResultTime{10};
+
+// One command at a time; the lock ends with the process.
+Result<Fd> TakeTurn(const std::string& state, bool waits) {
+  Fd lock = TRY(sys::Open(state + kCommandLock, O_RDWR | O_CREAT | O_NOFOLLOW, 0600));
+  while (::flock(lock.get(), waits ? LOCK_EX : LOCK_EX | LOCK_NB) != 0) {
+    if (errno == EWOULDBLOCK) return Error{Code::kTemporary, "another command is running"};
+    if (errno != EINTR) return Errno("flock");
+  }
+  return lock;
+}
+
+// A command's output, passed on until it ends or a limit does.
+class Passing {
+ public:
+  Passing(Child& child, const CommandLimits& limits, int64_t timeout_ms, const session::Sink& sink)
+      : child_(child),
+        output_left_(limits.output_bytes),
+        ends_(Deadline::After(
+            std::chrono::milliseconds(timeout_ms > 0 ? timeout_ms : limits.timeout_s * 1000))),
+        sink_(sink) {}
+
+  // "exit", or why it was not waited for any more.
+  Result<std::string> Watch() {
+    bool open[2] = {true, true};
+    while (open[0] || open[1]) {
+      pollfd pipes[2] = {{open[0] ? child_.output().get() : -1, POLLIN, 0},
+                         {open[1] ? child_.error().get() : -1, POLLIN, 0}};
+      if (::poll(pipes, 2, ends_.poll_ms()) < 0 && errno != EINTR) return Errno("poll");
+      if (ends_.passed()) return std::string("timeout");
+      for (int i = 0; i < 2; ++i) {
+        if (pipes[i].revents != 0) open[i] = TRY(Pass(pipes[i].fd, i == 1));
+      }
+      if (output_left_ < 0) return std::string("output");
+    }
+    return std::string("exit");
+  }
+
+ private:
+  Result<bool> Pass(int fd, bool error) {
+    char piece[65536];
+    ssize_t got = ::read(fd, piece, sizeof piece);
+    if (got < 0 && errno == EINTR) return true;
+    if (got < 0) return Errno("reading the command's output");
+    if (got == 0) return false;
+    const auto shown =
+        static_cast<size_t>(std::min<int64_t>(got, std::max<int64_t>(output_left_, 0)));
+    output_left_ -= got;
+    TRY(sink_(error, std::string_view(piece, shown)));
+    return true;
+  }
+
+  Child& child_;
+  int64_t output_left_;
+  Deadline ends_;
+  const session::Sink& sink_;
+};
+
+class OpenShellBackend final : public backend::Backend {
+ public:
+  explicit OpenShellBackend(session::Place place) : place_(std::move(place)) {}
+
+  Result<session::Created> Create(const session::CreateRequest& request) override {
+    return CreateLasting(request);
+  }
+
+  Result<CommandResult> Exec(const std::string& name, std::string_view script,
+                             const session::ExecRequest& request,
+                             const session::Sink& sink) override {
+    session::Facts facts = TRY(place_.Find(name));
+    if (facts.state.empty()) return Error{Code::kTemporary, "the sandbox is being started"};
+    CommandLimits limits = TRY(ReadLimits(facts.state));
+    Fd turn = TRY(TakeTurn(facts.state, request.waits));
+    const Sandbox sandbox = SandboxAt(facts.state, facts.workdir);
+    const auto began = Deadline::Clock::now();
+    Child child = TRY(sandbox.Exec(script));
+    CommandResult result;
+    result.reason = TRY(Passing(child, limits, request.timeout_ms, sink).Watch());
+    if (result.reason == "exit") {
+      result.status = TRY(child.Wait(Deadline::After(kResultTime)));
+      // What the command line of OpenShell says of itself looks the same.
+      if (result.status != 0 && !TRY(sandbox.IsReady().Context("asking for the sandbox"))) {
+        return Error{Code::kIo, "the sandbox ended"};
+      }
+    } else {
+      sandbox.EndProcesses();
+    }
+    using std::chrono::duration_cast;
+    using std::chrono::milliseconds;
+    result.wall_ms = duration_cast<milliseconds>(Deadline::Clock::now() - began).count();
+    result.shell_lost = true;
+    result.cwd = kWorkspace;
+    result.changes_complete = false;
+    return result;
+  }
+
+  Result<session::Diff> Changes(const std::string& name) override {
+    return session::AskDiff(place_, name);
+  }
+  Result<session::SandboxState> State(const std::string& name, Deadline deadline) override {
+    return session::AskState(place_, name, deadline);
+  }
+  Result<session::SandboxState> Reset(const std::string& name) override {
+    return Error{Code::kUnsupported, "OpenShell cannot put '" + name + "' back to its beginning",
+                 "agentic-ci sandbox delete " + name};
+  }
+  Result<session::EndReport> Delete(const std::string& name,
+                                    const session::DeleteRequest& request) override {
+    return session::Delete(place_, name, request);
+  }
+
+ private:
+  session::Place place_;
+};
+
+}  // namespace
+
+void Sweep() { SweepRemains({sys::Environment("PATH").value_or(""), ""}); }
+
+std::unique_ptr<backend::Backend> MakeBackend(session::Place place) {
+  return std::make_unique<OpenShellBackend>(std::move(place));
+}
+
+}  // namespace openshell

@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backend/openshell/policy_text.h"
+
+#include <algorithm>
+
+#include "codec/data/json.h"
+#include "policy/model/access.h"
+#include "policy/model/host_pattern.h"
+#include "policy/model/protocol.h"
+
+namespace openshell {
+namespace {
+
+using codec::Json;
+using policy::Endpoint;
+using policy::HttpRule;
+using policy::Protocol;
+
+constexpr uint32_t kBodyBytesDefault = 65536;
+
+void SetText(Json* json, const char* name, const std::string& value) {
+  if (!value.empty()) json->Set(name, value);
+}
+
+void SetTrue(Json* json, const char* name, bool value) {
+  if (value) json->Set(name, true);
+}
+
+Json QueryOf(const std::vector<policy::QueryMatcher>& query) {
+  Json json;
+  for (const policy::QueryMatcher& matcher : query) {
+    Json any;
+    any.Set("any", Json::FromStrings(matcher.any));
+    json.Set(matcher.key, std::move(any));
+  }
+  return json;
+}
+
+Json MatchOf(const HttpRule& rule) {
+  Json json;
+  SetText(&json, "method", rule.method);
+  SetText(&json, "path", rule.path);
+  if (!rule.query.empty()) json.Set("query", QueryOf(rule.query));
+  SetText(&json, "operation_type", rule.operation_type);
+  SetText(&json, "operation_name", rule.operation_name);
+  if (!rule.fields.empty()) json.Set("fields", Json::FromStrings(rule.fields));
+  SetText(&json, "tool", rule.tool);
+  SetText(&json, "command", rule.command);
+  return json;
+}
+
+Json RulesOf(const std::vector<HttpRule>& rules, bool allow) {
+  Json list = Json::EmptyArray();
+  for (const HttpRule& rule : rules) {
+    if (!allow) {
+      list.Push(MatchOf(rule));
+      continue;
+    }
+    Json entry;
+    entry.Set("allow", MatchOf(rule));
+    list.Push(std::move(entry));
+  }
+  return list;
+}
+
+// What stands for "every method" needs no rule.
+bool OnlyAllowsAll(const Endpoint& endpoint) {
+  return endpoint.mcp.allow_all_known_methods && endpoint.rules.size() == 1 &&
+         endpoint.rules.front().method == "*" && endpoint.rules.front().tool.empty();
+}
+
+void SetRules(const Endpoint& endpoint, Json* json) {
+  if (endpoint.access != policy::Access::kNone) {
+    json->Set("access", policy::AccessName(endpoint.access));
+  } else if (!endpoint.rules.empty() && !OnlyAllowsAll(endpoint)) {
+    json->Set("rules", RulesOf(endpoint.rules, true));
+  }
+  if (!endpoint.deny_rules.empty()) json->Set("deny_rules", RulesOf(endpoint.deny_rules, false));
+}
+
+void SetPersisted(const Endpoint& endpoint, Json* json) {
+  if (endpoint.allow_registered_queries) json->Set("persisted_queries", "allow_registered");
+  if (endpoint.persisted_queries.empty()) return;
+  Json queries;
+  for (const policy::PersistedQuery& query : endpoint.persisted_queries) {
+    Json entry;
+    entry.Set("operation_type", query.operation_type);
+    SetText(&entry, "operation_name", query.operation_name);
+    if (!query.fields.empty()) entry.Set("fields", Json::FromStrings(query.fields));
+    queries.Set(query.id, std::move(entry));
+  }
+  json->Set("graphql_persisted_queries", std::move(queries));
+}
+
+void SetBodies(const Endpoint& endpoint, Json* json) {
+  const auto bytes = static_cast<int64_t>(endpoint.body_bytes_max);
+  const bool bounded = endpoint.body_bytes_max != kBodyBytesDefault;
+  Json options;
+  switch (endpoint.protocol) {
+    case Protocol::kGraphql:
+    case Protocol::kWebSocket:
+      if (bounded) json->Set("graphql_max_body_bytes", bytes);
+      return;
+    case Protocol::kJsonRpc:
+      if (!bounded) return;
+      options.Set("max_body_bytes", bytes);
+      json->Set("json_rpc", std::move(options));
+      return;
+    case Protocol::kMcp:
+      if (bounded) options.Set("max_body_bytes", bytes);
+      if (!endpoint.mcp.strict_tool_names) options.Set("strict_tool_names", false);
+      SetTrue(&options, "allow_all_known_mcp_methods", endpoint.mcp.allow_all_known_methods);
+      if (!options.is_null()) json->Set("mcp", std::move(options));
+      return;
+    case Protocol::kL4:
+    case Protocol::kTcp:
+    case Protocol::kRest:
+    case Protocol::kSql:
+      return;
+  }
+}
+
+void SetSigning(const Endpoint& endpoint, Json* json) {
+  if (endpoint.signing == policy::Signing::kNone) return;
+  json->Set("credential_signing", endpoint.signing == policy::Signing::kSigV4 ? "sigv4"
+                                  : endpoint.signing == policy::Signing::kSigV4Body
+                                      ? "sigv4:body"
+                                      : "sigv4:no_body");
+  SetText(json, "signing_service", endpoint.signing_service);
+  SetText(json, "signing_region", endpoint.signing_region);
+}
+
+Json EndpointOf(const Endpoint& endpoint, const std::string& provider) {
+  Json json;
+  SetText(&json, "host", endpoint.host);
+  Json ports = Json::EmptyArray();
+  for (uint16_t port : endpoint.ports) ports.Push(static_cast<int64_t>(port));
+  json.Set("ports", std::move(ports));
+  SetText(&json, "path", endpoint.path);
+  if (endpoint.protocol != Protocol::kL4) {
+    json.Set("protocol", policy::ProtocolName(endpoint.protocol));
+  }
+  if (endpoint.tls == policy::TlsMode::kSkip) json.Set("tls", "skip");
+  if (policy::JudgesRequests(endpoint.protocol)) {
+    const bool audits = endpoint.enforcement == policy::Enforcement::kAudit;
+    json.Set("enforcement", audits ? "audit" : "enforce");
+    SetRules(endpoint, &json);
+  }
+  if (!endpoint.allowed_ips.empty()) {
+    json.Set("allowed_ips", Json::FromStrings(endpoint.allowed_ips));
+  }
+  SetTrue(&json, "allow_encoded_slash", endpoint.allow_encoded_slash);
+  SetTrue(&json, "websocket_credential_rewrite", endpoint.websocket_credential_rewrite);
+  SetTrue(&json, "request_body_credential_rewrite", endpoint.request_body_credential_rewrite);
+  SetTrue(&json, "allow_uninspected_credentials", endpoint.allow_uninspected_credentials);
+  SetPersisted(endpoint, &json);
+  SetBodies(endpoint, &json);
+  SetSigning(endpoint, &json);
+  if (!provider.empty()) {
+    Json binding;
+    binding.Set("provider", provider);
+    json.Set("credential_binding", std::move(binding));
+  }
+  return json;
+}
+
+Json FilesystemOf(const policy::FilesystemPolicy& filesystem) {
+  static const std::vector<std::string> kRead = {"/usr",  "/lib",     "/lib64",      "/bin",
+                                                 "/sbin", "/etc",     "/proc",       "/opt",
+                                                 "/app",  "/var/log", "/dev/urandom"};
+  static const std::vector<std::string> kWrite = {"/tmp", "/dev/null"};
+  const bool unlisted = filesystem.read_only.empty() && filesystem.read_write.empty();
+  Json json;
+  json.Set("include_workdir", filesystem.include_workdir);
+  json.Set("read_only", Json::FromStrings(unlisted ? kRead : filesystem.read_only));
+  json.Set("read_write", Json::FromStrings(unlisted ? kWrite : filesystem.read_write));
+  return json;
+}
+
+Json MiddlewaresOf(const std::vector<policy::Middleware>& middlewares) {
+  Json all;
+  for (const policy::Middleware& middleware : middlewares) {
+    Json endpoints;
+    endpoints.Set("include", Json::FromStrings(middleware.include));
+    if (!middleware.exclude.empty()) {
+      endpoints.Set("exclude", Json::FromStrings(middleware.exclude));
+    }
+    Json json;
+    json.Set("middleware", "openshell/regex");
+    json.Set("order", static_cast<int64_t>(middleware.order));
+    json.Set("on_error", middleware.fail_open ? "fail_open" : "fail_closed");
+    json.Set("endpoints", std::move(endpoints));
+    all.Set(middleware.name, std::move(json));
+  }
+  return all;
+}
+
+// The provider for an endpoint; each binding that found one is marked.
+Result<std::string> ProviderOf(const Endpoint& endpoint,
+                               const std::vector<CredentialBinding>& credentials,
+                               std::vector<bool>* used) {
+  std::string provider = endpoint.credential_provider;
+  for (size_t i = 0; i < credentials.size(); ++i) {
+    const std::string& wanted = credentials[i].provider;
+    for (const std::string& host : credentials[i].hosts) {
+      if (endpoint.host.empty()) continue;
+      if (endpoint.host != host) {
+        if (!policy::HostMatches(endpoint.host, host)) continue;
+        return Error{Code::kUnsupported,
+                     "the credential for " + host + " would go to all of " + endpoint.host +
+                         ", with OpenShell",
+                     "write an endpoint for 'host: " + host + "' alone"};
+      }
+      if (!provider.empty() && provider != wanted) {
+        return Error{Code::kUnsupported,
+                     "OpenShell binds one provider to an endpoint, and " + host + " needs two"};
+      }
+      provider = wanted;
+      (*used)[i] = true;
+    }
+  }
+  return provider;
+}
+
+}  // namespace
+
+Result<std::string> RenderPolicy(const policy::Policy& policy,
+                                 const std::vector<CredentialBinding>& credentials) {
+  std::vector<bool> used(credentials.size());
+  Json network = Json::EmptyObject();
+  for (const policy::NetworkPolicy& entry : policy.network) {
+    Json endpoints = Json::EmptyArray();
+    for (const Endpoint& endpoint : entry.endpoints) {
+      std::string provider = TRY(ProviderOf(endpoint, credentials, &used));
+      endpoints.Push(EndpointOf(endpoint, provider));
+    }
+    Json binaries = Json::EmptyArray();
+    for (const std::string& path : entry.binaries) {
+      Json binary;
+      binary.Set("path", path == policy::kAgentPrograms ? "/**" : path);
+      binaries.Push(std::move(binary));
+    }
+    Json json;
+    json.Set("name", entry.name);
+    json.Set("endpoints", std::move(endpoints));
+    json.Set("binaries", std::move(binaries));
+    network.Set(entry.key, std::move(json));
+  }
+  for (size_t i = 0; i < used.size(); ++i) {
+    if (used[i]) continue;
+    const std::string host = credentials[i].hosts.empty() ? "" : credentials[i].hosts.front();
+    return Error{Code::kUnsupported,
+                 "no endpoint of the policy has the host of a credential, " + host,
+                 "add '" + host + ":443:read-write' to the policy"};
+  }
+  Json root;
+  root.Set("version", int64_t{1});
+  root.Set("filesystem_policy", FilesystemOf(policy.filesystem));
+  const bool required = policy.landlock == policy::LandlockMode::kHardRequirement;
+  Json landlock;
+  landlock.Set("compatibility", required ? "hard_requirement" : "best_effort");
+  root.Set("landlock", std::move(landlock));
+  Json process;
+  if (policy.process.run_as_user) process.Set("run_as_user", *policy.process.run_as_user);
+  if (policy.process.run_as_group) process.Set("run_as_group", *policy.process.run_as_group);
+  if (!process.is_null()) root.Set("process", std::move(process));
+  root.Set("network_policies", std::move(network));
+  if (!policy.middlewares.empty()) {
+    root.Set("network_middlewares", MiddlewaresOf(policy.middlewares));
+  }
+  return codec::RenderJson(root);
+}
+
+}  // namespace openshell

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+#include "policy/model/policy.h"
+
+namespace openshell {
+
+// A credential that OpenShell's proxy puts into requests to these hosts.
+struct CredentialBinding {
+  std::vector<std::string> hosts;  // As in a policy; lower case.
+  std::string provider;
+};
+
+// `policy` as a policy file of OpenShell: JSON, which is YAML. What the short form gives the agent,
+// every program of the sandbox may do: nothing but the agent and what it starts runs there. An
+// endpoint with `access` and no protocol is written as `rest`: OpenShell would enforce nothing.
+// Paths of the usual programs are added where the policy lists none at all.
+// kUnsupported: the policy cannot say where a credential goes (no endpoint has one of its hosts, or
+// one host would need two providers).
+Result<std::string> RenderPolicy(const policy::Policy& policy,
+                                 const std::vector<CredentialBinding>& credentials);
+
+}  // namespace openshell

@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backend/openshell/sandbox.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <charconv>
+#include <chrono>
+#include <cstdio>
+#include <thread>
+
+#include "backend/openshell/event_line.h"
+#include "backend/openshell/policy_text.h"
+#include "base/sys.h"
+#include "codec/data/json.h"
+#include "codec/text/neutral.h"
+#include "session/shell.h"
+
+namespace openshell {
+namespace {
+
+using std::chrono::seconds;
+
+constexpr seconds kShortTime{60};
+constexpr seconds kCreateTime{600};  // An image may have to be fetched.
+constexpr seconds kTransferTime{600};
+constexpr size_t kScriptBytesMax = size_t{4} << 20;  // OpenShell's, for standard input.
+constexpr size_t kEventsBytesMax = size_t{64} << 20;
+constexpr size_t kProposalsMax = 1000;
+
+// The script comes on standard input: an argument would be in the list of processes, and may have
+// 32 KiB.
+constexpr char kRunner[] =
+    "cd /sandbox/workspace 2>/dev/null || cd /sandbox || exit 126; "
+    "if command -v bash >/dev/null; then exec bash -c 'eval \"$(cat)\"'; fi; eval \"$(cat)\"";
+
+// Everything but itself and what keeps the sandbox, whose end would be the sandbox's.
+constexpr char kEndProcesses[] =
+    "for p in /proc/[0-9]*; do q=${p#/proc/}; [ \"$q\" = $$ ] || "
+    "[ \"$(tr '\\0' ' ' <$p/cmdline)\" = 'sleep infinity ' ] || kill -9 $q; done 2>/dev/null; :";
+
+Result<Fd> ScriptFile(std::string_view script) {
+  if (script.size() > kScriptBytesMax) {
+    return Error{Code::kUsage, "the script is larger than " + std::to_string(kScriptBytesMax) +
+                                   " bytes, which OpenShell takes"};
+  }
+  Fd file(::memfd_create("script", MFD_CLOEXEC));
+  if (!file.valid()) return Errno("memfd_create");
+  TRY(sys::WriteAll(file.get(), script));
+  if (::lseek(file.get(), 0, SEEK_SET) != 0) return Errno("lseek");
+  return file;
+}
+
+std::vector<std::string> ExecArguments(const std::string& name) {
+  return {"sandbox", "exec", "-n", name, "--no-tty", "--", "sh", "-c", kRunner};
+}
+
+// From a pipe to a file, until its end.
+Status Store(int pipe, int file, int64_t bytes_max, Deadline deadline) {
+  char piece[65536];
+  for (int64_t stored = 0;;) {
+    if (!TRY(sys::WaitReadable(pipe, deadline))) {
+      return Error{Code::kTemporary, "the transfer does not end"};
+    }
+    ssize_t got = ::read(pipe, piece, sizeof piece);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return Errno("read");
+    if (got == 0) return Ok();
+    stored += got;
+    if (stored > bytes_max) {
+      return Error{Code::kUnsupported, "the sandbox's files are larger than " +
+                                           std::to_string(bytes_max) + " bytes together"};
+    }
+    TRY(sys::WriteAll(file, std::string_view(piece, static_cast<size_t>(got))));
+  }
+}
+
+std::string ProfileText(const std::string& id, const Credential& credential) {
+  codec::Json value;
+  value.Set("name", "value");
+  value.Set("description", "a credential of one run");
+  value.Set("env_vars", codec::Json::FromStrings({credential.name}));
+  value.Set("required", true);
+  codec::Json json;
+  json.Set("id", id);
+  json.Set("display_name", id);
+  json.Set("description", "a credential of one run of agentic-ci");
+  json.Set("category", "other");
+  codec::Json list = codec::Json::EmptyArray();
+  list.Push(std::move(value));
+  json.Set("credentials", std::move(list));
+  json.Set("endpoints", codec::Json::EmptyArray());
+  json.Set("binaries", codec::Json::EmptyArray());
+  return codec::RenderJson(json);
+}
+
+std::string ProviderName(const std::string& run, size_t index) {
+  return run + "-" + std::to_string(index);
+}
+
+// The time of the last record that has arrived.
+int64_t LastTime(const std::string& path) {
+  Result<std::string> text = sys::ReadFile(path, kEventsBytesMax);
+  if (!text.ok()) return -1;
+  std::string_view lines = text.value();
+  while (!lines.empty()) {
+    const size_t end = lines.find_last_not_of('\n');
+    if (end == std::string_view::npos) break;
+    const size_t begin = lines.rfind('\n', end) + 1;  // npos + 1 is 0.
+    std::optional<LogLine> line = ParseLogLine(lines.substr(begin, end + 1 - begin));
+    if (line) return line->time_ms;
+    lines = lines.substr(0, begin);
+  }
+  return -1;
+}
+
+}  // namespace
+
+Result<Sandbox> Sandbox::Create(const Gateway& gateway, SandboxRequest request) {
+  Sandbox sandbox(gateway.openshell(), gateway.name(), gateway.state().path());
+  std::vector<CredentialBinding> bindings;
+  for (size_t i = 0; i < request.credentials.size(); ++i) {
+    bindings.push_back({request.credentials[i].hosts, ProviderName(sandbox.name_, i)});
+  }
+  const std::string policy = sandbox.state_ + "/policy.yaml";
+  std::string rendered = TRY(RenderPolicy(request.policy, bindings));
+  TRY(sys::WriteFile(policy, rendered, 0600));
+  std::vector<std::string> words = {
+      "sandbox",  "create", "--name", sandbox.name_, "--detach", "--no-tty", "--no-auto-providers",
+      "--policy", policy};
+  auto add = [&](const std::string& option, const std::string& value) {
+    words.push_back(option);
+    words.push_back(value);
+  };
+  if (!request.image.empty()) add("--from", request.image);
+  if (request.cpus > 0) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%.3f", request.cpus);
+    add("--cpu", text);
+  }
+  constexpr int64_t kMebibyte = 1 << 20;
+  if (request.memory_bytes > 0) {
+    add("--memory", std::to_string(request.memory_bytes / kMebibyte) + "Mi");
+  }
+  if (!request.approval_mode.empty()) add("--approval-mode", request.approval_mode);
+  for (const auto& [key, value] : request.labels) add("--label", key + "=" + value);
+  Status made = Ok();
+  for (size_t i = 0; made.ok() && i < bindings.size(); ++i) {
+    made = sandbox.MakeProvider(request.credentials[i], i, bindings[i].provider);
+    add("--provider", bindings[i].provider);
+  }
+  words.insert(words.end(), {"--", "sleep", "infinity"});
+  if (made.ok()) {
+    Result<std::string> created = sandbox.openshell_.Do(words, Deadline::After(kCreateTime));
+    if (!created.ok()) made = std::move(created).error();
+  }
+  Result<bool> ready = made.ok() ? sandbox.IsReady() : Result<bool>(false);
+  if (made.ok() && !ready.ok()) made = std::move(ready).error();
+  if (made.ok() && !ready.value()) made = Error{Code::kIo, "the sandbox does not become ready"};
+  if (!made.ok()) {
+    (void)sandbox.Delete();
+    return std::move(made).error();
+  }
+  return sandbox;
+}
+
+// A profile without endpoints goes where the policy binds it, and nowhere else. The value is in the
+// environment of one process for as long as that lives.
+Status Sandbox::MakeProvider(const Credential& credential, size_t index,
+                             const std::string& provider) const {
+  const std::string file = state_ + "/profile-" + std::to_string(index) + ".yaml";
+  TRY(sys::WriteFile(file, ProfileText(provider, credential), 0600));
+  const Deadline deadline = Deadline::After(kShortTime);
+  TRY(openshell_.Do({"provider", "profile", "import", "--file", file}, deadline));
+  TRY(openshell_.Do({"provider", "create", "--name", provider, "--type", provider, "--credential",
+                     credential.name},
+                    deadline, {{credential.name, std::string(credential.value.reveal())}}));
+  return Ok();
+}
+
+// All of them, whatever becomes of one: they hold credentials. The first error.
+Status Sandbox::DeleteProviders() const {
+  Status all = Ok();
+  const CommandLine openshell = openshell_.Uncancelled();
+  for (size_t i = 0; sys::Exists(state_ + "/profile-" + std::to_string(i) + ".yaml"); ++i) {
+    const Deadline deadline = Deadline::After(kShortTime);
+    const std::string provider = ProviderName(name_, i);
+    for (const std::vector<std::string>& words :
+         {std::vector<std::string>{"provider", "delete", provider},
+          std::vector<std::string>{"provider", "profile", "delete", provider}}) {
+      Result<std::string> deleted = openshell.Do(words, deadline);
+      if (deleted.ok() || deleted.error().code == Code::kNotFound || !all.ok()) continue;
+      all = std::move(deleted).error();
+    }
+  }
+  return all;
+}
+
+Result<Child> Sandbox::Exec(std::string_view script) const {
+  Fd file = TRY(ScriptFile(script));
+  return openshell_.Start(ExecArguments(name_), file.get());
+}
+
+Result<std::string> Sandbox::Ask(std::string_view script, Deadline deadline) const {
+  return openshell_.Do(
+      {"sandbox", "exec", "-n", name_, "--no-tty", "--", "sh", "-c", std::string(script)},
+      deadline);
+}
+
+Status Sandbox::Put(const std::string& from, const std::string& to) const {
+  TRY(openshell_.Do({"sandbox", "upload", name_, from, to, "--no-git-ignore"},
+                    Deadline::After(kTransferTime)));
+  return Ok();
+}
+
+// Not by `openshell sandbox download`: that has no bound.
+Status Sandbox::Get(const std::string& from, const std::string& to, int64_t bytes_max) const {
+  const Deadline deadline = Deadline::After(kTransferTime);
+  const std::string archive = to + ".tar";
+  Fd file = TRY(sys::Open(archive, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, 0600));
+  const std::string pack = "cd " + session::QuoteWord(from) + " && exec tar -cf - .";
+  Child child = TRY(
+      openshell_.Start({"sandbox", "exec", "-n", name_, "--no-tty", "--", "sh", "-c", pack}, -1));
+  Status stored = Store(child.output().get(), file.get(), bytes_max, deadline);
+  if (!stored.ok()) {
+    (void)::unlink(archive.c_str());
+    return stored;
+  }
+  std::string said = TRY(sys::ReadAll(child.error().get(), size_t{1} << 20));
+  // tar's 1: a file changed while it was read.
+  if (const int status = TRY(child.Wait(deadline)); status > 1 || said.starts_with("Error:")) {
+    (void)::unlink(archive.c_str());
+    return ErrorOf("packing " + from, said);
+  }
+  // It follows no link that the archive made, and writes nothing outside its directory.
+  Result<std::string> unpacked = openshell_.Do({"--extract", "--file", archive, "--directory", to,
+                                                "--no-same-owner", "--delay-directory-restore"},
+                                               deadline, {}, "tar");
+  (void)::unlink(archive.c_str());
+  if (!unpacked.ok()) return std::move(unpacked).error();
+  return Ok();
+}
+
+Status Sandbox::FollowEvents() {
+  Fd log = TRY(sys::Open(events_path(), O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW, 0600));
+  Child child = TRY(openshell_.Start(
+      {"logs", name_, "--tail", "-n", "10000", "--source", "sandbox"}, -1, log.get()));
+  follower_ = std::make_unique<Child>(std::move(child));
+  return Ok();
+}
+
+// Records come in order; the one of a command that was started after all others is the mark.
+bool Sandbox::AwaitEvents(Deadline deadline) const {
+  Result<std::string> time = Ask("date +%s%N", deadline);
+  if (!time.ok()) return false;
+  constexpr size_t kSecondDigits = 10;
+  std::string digits = time.value().substr(0, time.value().find_first_not_of("0123456789"));
+  if (digits.size() < kSecondDigits) return false;
+  digits.resize(kSecondDigits + 3, '0');
+  int64_t mark = 0;
+  std::from_chars(digits.data(), digits.data() + digits.size(), mark);
+  while (LastTime(events_path()) < mark) {
+    if (deadline.passed()) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  return true;
+}
+
+Result<std::vector<Proposal>> Sandbox::Proposals() const {
+  return ParseProposals(TRY(openshell_.Do({"rule", "get", name_}, Deadline::After(kShortTime))));
+}
+
+Sandbox SandboxAt(const std::string& state, const std::string& checkout) {
+  return {CommandLineAt(state, checkout), state.substr(state.rfind('/') + 1), state};
+}
+
+std::vector<Proposal> ParseProposals(std::string_view text) {
+  std::vector<Proposal> all;
+  for (size_t from = 0; from < text.size() && all.size() < kProposalsMax;) {
+    const size_t end = std::min(text.find('\n', from), text.size());
+    std::string_view line = text.substr(from, end - from);
+    from = end + 1;
+    line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
+    const size_t colon = line.find(": ");
+    if (colon == std::string_view::npos) continue;
+    std::string_view key = line.substr(0, colon);
+    std::string value = codec::NeutralLine(line.substr(colon + 2), 300);
+    if (key == "Chunk") {
+      all.push_back({value, "", "", ""});
+    } else if (all.empty()) {
+      continue;
+    } else if (key == "Status") {
+      all.back().status = value;
+    } else if (key == "Endpoints") {
+      all.back().endpoints = value;
+    } else if (key == "Binaries") {
+      all.back().binaries = value;
+    }
+  }
+  return all;
+}
+
+void Sandbox::EndProcesses() const {
+  (void)openshell_.Uncancelled().Ask(
+      {"sandbox", "exec", "-n", name_, "--no-tty", "--", "sh", "-c", kEndProcesses},
+      Deadline::After(kShortTime));
+}
+
+Result<bool> Sandbox::IsReady() const {
+  Result<std::string> text =
+      openshell_.Do({"sandbox", "get", name_, "-o", "json"}, Deadline::After(kShortTime));
+  if (!text.ok() && text.error().code == Code::kNotFound) return false;
+  std::string said = TRY(std::move(text));
+  codec::Json json = TRY(codec::ParseJson(said));
+  return json.StringAt("name") == name_ && json.StringAt("phase") == "Ready";
+}
+
+Status Sandbox::Delete() const {
+  Result<std::string> deleted =
+      openshell_.Uncancelled().Do({"sandbox", "delete", name_}, Deadline::After(kShortTime));
+  Status forgotten = DeleteProviders();
+  if (!deleted.ok() && deleted.error().code != Code::kNotFound) return std::move(deleted).error();
+  return forgotten;
+}
+
+}  // namespace openshell

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "backend/openshell/gateway.h"
+#include "base/child.h"
+#include "base/result.h"
+#include "base/secret.h"
+#include "policy/model/policy.h"
+
+namespace openshell {
+
+// Where the checkout lies in a sandbox.
+inline constexpr char kWorkspace[] = "/sandbox/workspace";
+
+struct Credential {
+  std::string name;  // The variable.
+  std::vector<std::string> hosts;
+  Secret value;
+};
+
+struct SandboxRequest {
+  policy::Policy policy;
+  std::vector<Credential> credentials;
+  std::string image;  // Empty: the gateway's default.
+  double cpus = 0;    // 0: all.
+  int64_t memory_bytes = 0;
+  std::string approval_mode;  // "", "manual", "auto".
+  std::vector<std::pair<std::string, std::string>> labels;
+};
+
+// A policy proposal of the agent's, or that OpenShell derived from what it refused.
+struct Proposal {
+  std::string id;
+  std::string status;
+  std::string endpoints;  // As OpenShell shows them.
+  std::string binaries;
+};
+
+// One sandbox of an OpenShell gateway. It is known by the gateway's name(), so that each process
+// that has the gateway's configuration can work with it; deleted by Delete() alone.
+class Sandbox {
+ public:
+  // With its policy in force before anything runs in it. What was made is removed after an error.
+  static Result<Sandbox> Create(const Gateway& gateway, SandboxRequest request);
+
+  // How others reach it.
+  Sandbox(CommandLine openshell, std::string name, std::string state)
+      : openshell_(std::move(openshell)), name_(std::move(name)), state_(std::move(state)) {}
+
+  // Runs `script` in the checkout, with bash or, if the image has no bash, with sh. Its standard
+  // input ends at once. kUsage: the script is larger than OpenShell takes.
+  Result<Child> Exec(std::string_view script) const;
+  // The same for a script of this program's own; its output.
+  Result<std::string> Ask(std::string_view script, Deadline deadline) const;
+
+  // Copies a file or directory of this machine to `to` (absolute, or relative to /sandbox).
+  Status Put(const std::string& from, const std::string& to) const;
+  // Copies what lies at `from` (absolute) into the empty directory `to`. At most `bytes_max`, else
+  // kUnsupported. What comes may be hostile: nothing outside `to` is written.
+  Status Get(const std::string& from, const std::string& to, int64_t bytes_max) const;
+
+  // Begins to write down what its supervisor records; the process that calls it does so until it
+  // ends.
+  Status FollowEvents();
+  // Every record until now has arrived, or will not within the deadline: false.
+  bool AwaitEvents(Deadline deadline) const;
+  std::string events_path() const { return state_ + "/events.log"; }
+
+  Result<std::vector<Proposal>> Proposals() const;
+
+  // Ends all that runs in it, but for what keeps it.
+  void EndProcesses() const;
+  // Whether it is there and ready. kTemporary: the gateway does not answer.
+  Result<bool> IsReady() const;
+  // With everything that Create() made. Nothing of it being there is no error.
+  Status Delete() const;
+
+  const std::string& name() const { return name_; }
+
+ private:
+  Status MakeProvider(const Credential& credential, size_t index,
+                      const std::string& provider) const;
+  Status DeleteProviders() const;
+
+  CommandLine openshell_;
+  std::string name_;
+  std::string state_;
+  std::unique_ptr<Child> follower_;
+};
+
+// The sandbox of a gateway whose state another process has at `state`.
+Sandbox SandboxAt(const std::string& state, const std::string& checkout);
+
+// What `openshell rule get` prints. Its text may come from the sandbox.
+std::vector<Proposal> ParseProposals(std::string_view text);
+
+}  // namespace openshell

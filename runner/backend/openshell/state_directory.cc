@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backend/openshell/state_directory.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+
+#include <chrono>
+
+#include "backend/openshell/command_line.h"
+#include "backend/openshell/host_variables.h"
+#include "base/sys.h"
+#include "base/tree.h"
+#include "session/place.h"
+#include "session/shell.h"
+
+namespace openshell {
+namespace {
+
+constexpr char kLockName[] = "lock";
+constexpr char kPrefix[] = "aci-";
+constexpr std::chrono::seconds kRemovalTime{30};
+constexpr size_t kNameDigits = 12;  // With the prefix within the 19 that OpenShell allows.
+constexpr size_t kBridgeBytesMax = 64;
+
+Result<std::string> Root() {
+  session::Place place = TRY(session::Place::Open());
+  // No sandbox can have such a name.
+  std::string root = place.path() + "/.openshell";
+  TRY(sys::MakeDirectories(root, 0700));
+  return root;
+}
+
+bool Lock(const Fd& file) { return ::flock(file.get(), LOCK_EX | LOCK_NB) == 0; }
+
+// One at a time makes a directory and its lock, or looks which lock is free.
+Result<Fd> LockAll(const std::string& root) {
+  Fd all = TRY(sys::Open(root + "/.lock", O_RDWR | O_CREAT | O_NOFOLLOW, 0600));
+  while (::flock(all.get(), LOCK_EX) != 0) {
+    if (errno != EINTR) return Errno("flock");
+  }
+  return all;
+}
+
+void Sweep(const ProgramPlaces& places, const std::string& root) {
+  Result<Fd> directory = sys::Open(root, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+  if (!directory.ok()) return;
+  Result<std::vector<std::string>> names = sys::DirectoryNames(directory.value().get());
+  if (!names.ok()) return;
+  for (const std::string& name : names.value()) {
+    if (!name.starts_with(kPrefix)) continue;
+    Result<Fd> lock = sys::OpenAt(directory.value().get(), name + "/" + kLockName, O_RDWR);
+    if (!lock.ok() || !Lock(lock.value())) continue;
+    RemoveRemains(places, root + "/" + name, name);
+    (void)sys::RemoveTree(directory.value().get(), name);
+  }
+}
+
+}  // namespace
+
+Result<StateDirectory> StateDirectory::Make(const ProgramPlaces& places) {
+  std::string root = TRY(Root());
+  Fd all = TRY(LockAll(root));
+  Sweep(places, root);
+  std::string name = kPrefix + session::MakeNonce().substr(0, kNameDigits);
+  std::string path = root + "/" + name;
+  if (::mkdir(path.c_str(), 0700) != 0) return Errno("mkdir " + path);
+  Fd lock = TRY(sys::Open(path + "/" + kLockName, O_RDWR | O_CREAT | O_EXCL, 0600));
+  if (!Lock(lock)) return Errno("flock");
+  return StateDirectory(std::move(path), std::move(name), std::move(lock));
+}
+
+void SweepRemains(const ProgramPlaces& places) {
+  Result<session::Place> place = session::Place::Open();
+  if (!place.ok() || !sys::Exists(place.value().path() + "/.openshell")) return;
+  Result<Fd> all = LockAll(place.value().path() + "/.openshell");
+  if (all.ok()) Sweep(places, place.value().path() + "/.openshell");
+}
+
+StateDirectory::~StateDirectory() {
+  if (!lock_.valid()) return;
+  const size_t slash = path_.rfind('/');
+  Result<Fd> root = sys::Open(path_.substr(0, slash), O_RDONLY | O_DIRECTORY);
+  if (root.ok()) (void)sys::RemoveTree(root.value().get(), name_);
+}
+
+std::vector<std::string> PodmanArguments(const std::string& state,
+                                         const std::vector<std::string>& arguments) {
+  std::vector<std::string> words = {"--network-config-dir", state + "/networks"};
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  return words;
+}
+
+void RemoveRemains(const ProgramPlaces& places, const std::string& path, const std::string& name) {
+  CommandLine programs(places, HostVariables());
+  Deadline deadline = Deadline::After(kRemovalTime);
+  auto podman = [&](const std::vector<std::string>& arguments) {
+    Result<Answer> answer = programs.Ask(PodmanArguments(path, arguments), deadline, {}, "podman");
+    return answer.ok() ? answer.value().output : std::string();
+  };
+  if (!sys::Exists(path + "/networks")) return;
+  std::string ids =
+      podman({"ps", "-aq", "--filter", "label=openshell.ai/sandbox-namespace=" + name});
+  for (size_t from = 0; from < ids.size();) {
+    size_t end = std::min(ids.find('\n', from), ids.size());
+    if (end > from) podman({"rm", "-f", "-v", "-t", "1", ids.substr(from, end - from)});
+    from = end + 1;
+  }
+  podman({"network", "rm", "-f", name});
+  Result<std::string> bridge = sys::ReadFile(path + "/bridge", kBridgeBytesMax);
+  if (!bridge.ok()) return;
+  (void)programs.Ask({"link", "del", bridge.value()}, deadline, {}, "ip");
+}
+
+}  // namespace openshell

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "base/fd.h"
+#include "base/program_places.h"
+#include "base/result.h"
+
+namespace openshell {
+
+// What one use of OpenShell keeps on this machine: configuration, keys, database, logs. Beneath the
+// directory of sandboxes (session::Place), which only this user may enter. Its lock is held while
+// it is in use, so that what a killed process left is found by its free lock.
+class StateDirectory {
+ public:
+  // First removes what killed processes left: containers, networks, directories.
+  static Result<StateDirectory> Make(const ProgramPlaces& places);
+
+  StateDirectory(StateDirectory&&) = default;
+  StateDirectory& operator=(StateDirectory&&) = delete;
+  // Removes it.
+  ~StateDirectory();
+
+  const std::string& path() const { return path_; }
+  // Unique on this machine among all that there are, and fit for a sandbox's name in OpenShell.
+  const std::string& name() const { return name_; }
+
+ private:
+  StateDirectory(std::string path, std::string name, Fd lock)
+      : path_(std::move(path)), name_(std::move(name)), lock_(std::move(lock)) {}
+
+  std::string path_;
+  std::string name_;
+  Fd lock_;
+};
+
+// Removes what killed processes left, where there was ever such a directory.
+void SweepRemains(const ProgramPlaces& places);
+
+// How podman is called for the gateway whose state is at `state`: `arguments` come after this.
+std::vector<std::string> PodmanArguments(const std::string& state,
+                                         const std::vector<std::string>& arguments);
+
+// Removes the containers and the network that the gateway with its state at `path` made; what it
+// did not come to make is not there.
+void RemoveRemains(const ProgramPlaces& places, const std::string& path, const std::string& name);
+
+}  // namespace openshell

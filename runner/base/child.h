@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/deadline.h"
+#include "base/fd.h"
+#include "base/program_places.h"
+#include "base/result.h"
+
+// A program of the host that works on while its output is read, as Process is one that is asked
+// something. It leads a session of its own, and dies with the thread that started it.
+class Child {
+ public:
+  struct Command {
+    std::vector<std::string> argv;                                 // argv[0]: a name.
+    std::vector<std::pair<std::string, std::string>> environment;  // The whole of it, but PATH.
+    std::string directory = "/";
+    int input = -1;  // Borrowed: its standard input; -1: /dev/null.
+    int log = -1;    // Borrowed: where both outputs go; -1: output() and error() have them.
+  };
+
+  // Starts it from `places`. kNotFound when it is not there, kIo when it cannot be started.
+  static Result<Child> Start(const ProgramPlaces& places, const Command& command);
+
+  Child(Child&& other) noexcept
+      : pid_(std::exchange(other.pid_, -1)),
+        exit_(std::move(other.exit_)),
+        output_(std::move(other.output_)),
+        error_(std::move(other.error_)) {}
+  Child& operator=(Child&&) = delete;
+  // Kills it, with what it started, and reaps it.
+  ~Child();
+
+  // Readable ends of its pipes; invalid with Command::log.
+  Fd& output() { return output_; }
+  Fd& error() { return error_; }
+  // Readable once it has ended: a pidfd.
+  const Fd& exit() const { return exit_; }
+  pid_t pid() const { return pid_; }
+
+  // To it and what it started, while it was not reaped.
+  void Signal(int signal) const;
+  // Waits and reaps: its status as a shell has it. kTemporary: it did not end in time; it still
+  // runs then. Once.
+  Result<int> Wait(Deadline deadline);
+
+ private:
+  Child(pid_t pid, Fd exit, Fd output, Fd error)
+      : pid_(pid), exit_(std::move(exit)), output_(std::move(output)), error_(std::move(error)) {}
+
+  pid_t pid_;
+  Fd exit_;
+  Fd output_;
+  Fd error_;
+};

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/thread.h"
+
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+
+namespace {
+
+constexpr uid_t kOther = 54321;  // Root is not bound by RLIMIT_NPROC.
+
+bool LimitProcesses(rlim_t processes) {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NPROC, &limit) != 0) return false;
+  limit.rlim_cur = processes == RLIM_INFINITY ? limit.rlim_max : processes;
+  return ::setrlimit(RLIMIT_NPROC, &limit) == 0;
+}
+
+// The exit status of `body`, run in a process of an ordinary user.
+int InProcess(int (*body)()) {
+  pid_t child = ::fork();
+  if (child == 0)
+    ::_exit(::geteuid() != 0 || ::setresuid(kOther, kOther, kOther) == 0 ? body() : 9);
+  int status = -1;
+  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+TEST_CASE("where no thread can be made, starting one is an error after the deadline") {
+  int status = InProcess([] {
+    if (!LimitProcesses(0)) return 8;
+    Result<std::thread> refused = sys::StartThread([] {}, Deadline::After({}));
+    if (refused.ok()) return 7;
+    if (refused.error().what != "starting a thread: Resource temporarily unavailable") return 6;
+    // The control.
+    if (!LimitProcesses(RLIM_INFINITY)) return 5;
+    Result<std::thread> started = sys::StartThread([] {}, Deadline::After({}));
+    if (!started.ok()) return 4;
+    started.value().join();
+    return 0;
+  });
+  CHECK(status == 0);
+}
+
+TEST_CASE("a thread is started once there is room for it") {
+  int status = InProcess([] {
+    std::thread frees([] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+      (void)LimitProcesses(RLIM_INFINITY);
+    });
+    if (!LimitProcesses(0)) return 8;
+    Result<std::thread> started =
+        sys::StartThread([] {}, Deadline::After(std::chrono::seconds(60)));
+    if (!started.ok()) return 7;
+    started.value().join();
+    frees.join();
+    return 0;
+  });
+  CHECK(status == 0);
+}
+
+}  // namespace

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "change/layer_watch.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "base/sys.h"
+#include "base/tree.h"
+#include "change/protected_path.h"
+#include "change/tree_file.h"
+#include "change/upper_walk.h"
+
+namespace change {
+namespace {
+
+constexpr int64_t kComparedBytesMax = 16 << 20;
+// Created files that a deleted one of the lower layer is compared with, to find where it went.
+constexpr size_t kRenamesComparedMax = 64;
+
+bool Same(const timespec& a, const timespec& b) {
+  return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
+}
+
+}  // namespace
+
+LayerWatch::LayerWatch(int layer, Fd lower, bool copied)
+    : layer_(layer), lower_(std::move(lower)), copied_(copied) {
+  bool complete = true;
+  before_ = Scan(&complete);
+}
+
+LayerWatch::Entries LayerWatch::Scan(bool* complete) const {
+  Entries entries;
+  std::vector<std::string> pending = {""};
+  while (!pending.empty()) {
+    std::string path = std::move(pending.back());
+    pending.pop_back();
+    Result<Fd> directory = OpenDirectory(layer_, path, Unreadable::kFail);
+    Result<std::vector<std::string>> names = Error{};
+    if (directory.ok()) names = sys::DirectoryNames(directory.value().get());
+    if (!names.ok()) {
+      *complete = false;
+      continue;
+    }
+    int fd = directory.value().get();
+    if (!copied_ && !path.empty()) entries[path].opaque = OverlayMark(fd, "opaque") == 'y';
+    for (const std::string& name : names.value()) {
+      struct stat st {};
+      if (NamesGitDirectory(name)) continue;
+      if (::fstatat(fd, name.c_str(), &st, AT_SYMLINK_NOFOLLOW) != 0) continue;
+      if (entries.size() >= kEntriesMax) {
+        *complete = false;
+        return entries;
+      }
+      std::string child = PathIn(path, name);
+      Entry entry{st.st_ino, st.st_mode, st.st_size, st.st_mtim, st.st_ctim, false, false};
+      entry.whiteout = S_ISCHR(st.st_mode) && st.st_rdev == makedev(0, 0);
+      if (S_ISDIR(st.st_mode)) pending.push_back(child);
+      entries.emplace(std::move(child), entry);
+    }
+  }
+  return entries;
+}
+
+// Whether the lower layer is seen at `path`, where `entries` have nothing at it.
+bool LayerWatch::Shines(const Entries& entries, const std::string& path) const {
+  if (copied_) return false;
+  for (size_t slash = path.find('/'); slash != std::string::npos;
+       slash = path.find('/', slash + 1)) {
+    auto above = entries.find(path.substr(0, slash));
+    if (above == entries.end()) continue;
+    if (above->second.opaque || !S_ISDIR(above->second.mode)) return false;
+  }
+  return true;
+}
+
+bool LayerWatch::Exists(const Entries& entries, const std::string& path, mode_t* mode) const {
+  auto found = entries.find(path);
+  if (found != entries.end()) {
+    *mode = found->second.mode;
+    return !found->second.whiteout;
+  }
+  if (!Shines(entries, path)) return false;
+  Result<Fd> lower = sys::OpenBeneath(lower_.get(), path, O_PATH | O_NOFOLLOW);
+  struct stat st {};
+  if (!lower.ok() || ::fstat(lower.value().get(), &st) != 0) return false;
+  *mode = st.st_mode;
+  return true;
+}
+
+// All that the lower layer showed beneath `path`.
+void LayerWatch::AddHidden(const std::string& path, const Entries& after, bool* complete,
+                           std::set<std::string>* candidates) const {
+  std::vector<std::string> pending = {path};
+  while (!pending.empty()) {
+    std::string at = std::move(pending.back());
+    pending.pop_back();
+    auto known = before_.find(at);
+    if (known != before_.end() && (known->second.opaque || !S_ISDIR(known->second.mode))) continue;
+    Result<Fd> directory = OpenDirectory(lower_.get(), at, Unreadable::kFail);
+    if (!directory.ok() || !Shines(before_, PathIn(at, "x"))) continue;
+    Result<std::vector<std::string>> names = sys::DirectoryNames(directory.value().get());
+    if (!names.ok()) continue;
+    for (const std::string& name : names.value()) {
+      if (NamesGitDirectory(name)) continue;
+      if (candidates->size() >= kEntriesMax) {
+        *complete = false;
+        return;
+      }
+      std::string child = PathIn(at, name);
+      if (!after.contains(child)) candidates->insert(child);
+      pending.push_back(std::move(child));
+    }
+  }
+}
+
+// The upper layer's file at `path` has the lower one's content.
+bool LayerWatch::CopiedUp(const std::string& path) const {
+  if (copied_) return false;
+  Result<TreeFile> upper = TreeFile::Open(layer_, path, Unreadable::kFail);
+  Result<TreeFile> lower = TreeFile::Open(lower_.get(), path, Unreadable::kFail);
+  if (!upper.ok() || !lower.ok() || upper.value().size() != lower.value().size()) return false;
+  if (upper.value().size() > kComparedBytesMax) return false;
+  Result<bool> same = upper.value().SameBytes(lower.value());
+  return same.ok() && same.value();
+}
+
+// The layer keeps a file's inode when it moves. What came from the lower layer was copied up first:
+// there the content tells.
+void LayerWatch::PairRenames(const Entries& after, std::vector<TouchedFile>* files) const {
+  std::map<uint64_t, size_t> created;
+  std::vector<size_t> contents;
+  for (size_t i = 0; i < files->size(); ++i) {
+    const TouchedFile& file = (*files)[i];
+    if (file.kind != ChangeKind::kCreated || file.directory) continue;
+    created.emplace(after.at(file.path).inode, i);
+    if (contents.size() < kRenamesComparedMax) contents.push_back(i);
+  }
+  std::vector<bool> paired(files->size());
+  auto pair = [&](TouchedFile& gone, size_t to) {
+    if (paired[to]) return false;
+    (*files)[to].kind = ChangeKind::kRenamed;
+    (*files)[to].old_path = gone.path;
+    paired[to] = true;
+    gone.path.clear();
+    return true;
+  };
+  for (TouchedFile& gone : *files) {
+    if (gone.kind != ChangeKind::kDeleted || gone.directory) continue;
+    auto known = before_.find(gone.path);
+    if (known != before_.end()) {
+      auto moved = created.find(known->second.inode);
+      if (moved != created.end()) pair(gone, moved->second);
+      continue;
+    }
+    Result<TreeFile> lower = TreeFile::Open(lower_.get(), gone.path, Unreadable::kFail);
+    if (!lower.ok() || lower.value().size() == 0) continue;
+    if (lower.value().size() > kComparedBytesMax) continue;
+    for (size_t to : contents) {
+      if (after.at((*files)[to].path).bytes != lower.value().size()) continue;
+      Result<TreeFile> upper = TreeFile::Open(layer_, (*files)[to].path, Unreadable::kFail);
+      if (!upper.ok()) continue;
+      Result<bool> same = upper.value().SameBytes(lower.value());
+      if (same.ok() && same.value() && pair(gone, to)) break;
+    }
+  }
+  std::erase_if(*files, [](const TouchedFile& file) { return file.path.empty(); });
+}
+
+TouchedFiles LayerWatch::Look() {
+  TouchedFiles touched;
+  Entries after = Scan(&touched.complete);
+  std::set<std::string> candidates;
+  for (const auto& [path, entry] : before_) {
+    if (!after.contains(path)) candidates.insert(path);
+  }
+  for (const auto& [path, entry] : after) {
+    auto known = before_.find(path);
+    bool same = known != before_.end() && known->second.inode == entry.inode &&
+                Same(known->second.changed, entry.changed) && known->second.opaque == entry.opaque;
+    if (!same) candidates.insert(path);
+    bool hides = entry.whiteout || entry.opaque || !S_ISDIR(entry.mode);
+    if (!same && hides && !copied_) AddHidden(path, after, &touched.complete, &candidates);
+  }
+  for (const std::string& path : candidates) {
+    mode_t old_mode = 0;
+    mode_t new_mode = 0;
+    bool was = Exists(before_, path, &old_mode);
+    bool is = Exists(after, path, &new_mode);
+    if (!was && !is) continue;
+    TouchedFile file{ChangeKind::kModified, path, "", S_ISDIR(is ? new_mode : old_mode)};
+    if (!was || !is) {
+      file.kind = was ? ChangeKind::kDeleted : ChangeKind::kCreated;
+      touched.files.push_back(std::move(file));
+      continue;
+    }
+    auto old = before_.find(path);
+    auto now = after.find(path);
+    bool same_type = (old_mode & S_IFMT) == (new_mode & S_IFMT);
+    bool same_content = false;
+    if (same_type && old != before_.end() && now != after.end()) {
+      // A change of the mode changes the time of change too.
+      same_content = old->second.inode == now->second.inode && old_mode != new_mode &&
+                     old->second.bytes == now->second.bytes &&
+                     Same(old->second.modified, now->second.modified);
+    } else if (same_type && !S_ISDIR(new_mode)) {
+      same_content = CopiedUp(path);
+    }
+    if (same_type && (same_content || S_ISDIR(new_mode))) {
+      if (old_mode == new_mode) continue;
+      file.kind = ChangeKind::kMode;
+    }
+    touched.files.push_back(std::move(file));
+  }
+  PairRenames(after, &touched.files);
+  before_ = std::move(after);
+  return touched;
+}
+
+}  // namespace change

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which files changed between two looks at a layer: what one command of a sandbox that lasts did.
+// No content is kept, so no patch; that is change/capture.h.
+#pragma once
+
+#include <sys/types.h>
+#include <time.h>
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/fd.h"
+#include "base/result.h"
+#include "change/capture.h"
+
+namespace change {
+
+struct TouchedFile {
+  ChangeKind kind = ChangeKind::kModified;
+  std::string path;      // Bytes, relative to the checkout.
+  std::string old_path;  // Only for kRenamed.
+  bool directory = false;
+};
+
+struct TouchedFiles {
+  std::vector<TouchedFile> files;  // Sorted by path.
+  // False: something could not be read, or there was too much to look at.
+  bool complete = true;
+};
+
+// Looks at the upper layer of an overlay over a checkout, or at a copy of one, while the sandbox
+// lives: nothing in it is changed, and no link is followed. A file counts as changed by its times
+// of change (ctime), which nothing inside can set back, so also when its other times were. What
+// was only copied up, with the content that it had, has not changed. `.git` is not looked at.
+class LayerWatch {
+ public:
+  // Entries of the layer that one look takes in, and of deleted directories.
+  static constexpr size_t kEntriesMax = 200'000;
+
+  // `layer` is borrowed and outlives this. `copied`: it is a copy of `lower` and no layer.
+  LayerWatch(int layer, Fd lower, bool copied);
+
+  // What changed since the last look, or since the beginning.
+  TouchedFiles Look();
+
+ private:
+  struct Entry {
+    uint64_t inode = 0;
+    mode_t mode = 0;
+    int64_t bytes = 0;
+    timespec modified{};
+    timespec changed{};
+    bool whiteout = false;
+    bool opaque = false;  // Of a directory: nothing of the lower one is seen.
+  };
+  using Entries = std::map<std::string, Entry>;
+
+  Entries Scan(bool* complete) const;
+  bool Shines(const Entries& entries, const std::string& path) const;
+  bool Exists(const Entries& entries, const std::string& path, mode_t* mode) const;
+  void AddHidden(const std::string& path, const Entries& after, bool* complete,
+                 std::set<std::string>* candidates) const;
+  bool CopiedUp(const std::string& path) const;
+  void PairRenames(const Entries& after, std::vector<TouchedFile>* files) const;
+
+  int layer_;
+  Fd lower_;
+  bool copied_;
+  Entries before_;
+};
+
+}  // namespace change

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "change/layer_watch.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "base/skip.h"
+#include "base/sys.h"
+
+namespace change {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string Told(const TouchedFiles& touched) {
+  std::string text;
+  for (const TouchedFile& file : touched.files) {
+    constexpr const char* kWords[] = {"created", "modified", "deleted", "renamed", "mode"};
+    text += std::string(text.empty() ? "" : ", ") + kWords[static_cast<int>(file.kind)] + " " +
+            (file.old_path.empty() ? "" : file.old_path + " ") + file.path +
+            (file.directory ? "/" : "");
+  }
+  return text;
+}
+
+// An upper layer over a checkout, as overlayfs would leave it.
+struct Layers {
+  Layers() {
+    path = fs::temp_directory_path().string() + "/layer-watch-XXXXXX";
+    REQUIRE(::mkdtemp(path.data()) != nullptr);
+    for (const char* name : {"/lower", "/lower/d", "/upper"}) fs::create_directory(path + name);
+    Write("lower/a", "alpha");
+    Write("lower/d/b", "beta");
+    upper = std::move(sys::Open(path + "/upper", O_RDONLY | O_DIRECTORY)).value();
+  }
+  ~Layers() { fs::remove_all(path); }
+
+  void Write(const std::string& name, const std::string& text) const {
+    REQUIRE(sys::WriteFile(path + "/" + name, text).ok());
+  }
+  LayerWatch Watch(bool copied = false) const {
+    return {upper.get(), std::move(sys::Open(path + "/lower", O_RDONLY | O_DIRECTORY)).value(),
+            copied};
+  }
+
+  std::string path;
+  Fd upper;
+};
+
+TEST_CASE("a layer's files are compared with what was seen before") {
+  Layers layers;
+  LayerWatch watch = layers.Watch();
+  CHECK(Told(watch.Look()).empty());
+  layers.Write("upper/n", "new");
+  CHECK(Told(watch.Look()) == "created n");
+  CHECK(Told(watch.Look()).empty());
+  // As long as before, and as old.
+  layers.Write("upper/n", "NEW");
+  timespec old[2] = {{1, 0}, {1, 0}};
+  REQUIRE(::utimensat(AT_FDCWD, (layers.path + "/upper/n").c_str(), old, 0) == 0);
+  CHECK(Told(watch.Look()) == "modified n");
+  REQUIRE(::chmod((layers.path + "/upper/n").c_str(), 0755) == 0);
+  CHECK(Told(watch.Look()) == "mode n");
+  fs::rename(layers.path + "/upper/n", layers.path + "/upper/m");
+  CHECK(Told(watch.Look()) == "renamed n m");
+  fs::remove(layers.path + "/upper/m");
+  fs::create_directory(layers.path + "/upper/x");
+  fs::create_symlink("nowhere", layers.path + "/upper/x/l");
+  CHECK(Told(watch.Look()) == "deleted m, created x/, created x/l");
+}
+
+TEST_CASE("what was copied up has changed when its content has") {
+  Layers layers;
+  LayerWatch watch = layers.Watch();
+  layers.Write("upper/a", "alpha");
+  fs::create_directory(layers.path + "/upper/d");
+  layers.Write("upper/d/b", "BETA");
+  CHECK(Told(watch.Look()) == "modified d/b");
+}
+
+TEST_CASE("git's own directory is not looked at") {
+  Layers layers;
+  LayerWatch watch = layers.Watch();
+  fs::create_directory(layers.path + "/upper/.git");
+  layers.Write("upper/.git/index", "x");
+  layers.Write("upper/y", "x");
+  CHECK(Told(watch.Look()) == "created y");
+}
+
+TEST_CASE("a whiteout deletes what the checkout has, with all that is beneath it") {
+  Layers layers;
+  LayerWatch watch = layers.Watch();
+  if (::mknod((layers.path + "/upper/d").c_str(), S_IFCHR, 0) != 0) {
+    SKIP("root: only root can make a whiteout outside of a sandbox");
+  }
+  REQUIRE(::mknod((layers.path + "/upper/a").c_str(), S_IFCHR, 0) == 0);
+  layers.Write("upper/moved", "alpha");
+  CHECK(Told(watch.Look()) == "deleted d/, deleted d/b, renamed a moved");
+  // Made anew: nothing of the checkout's shows through.
+  fs::remove(layers.path + "/upper/d");
+  fs::create_directory(layers.path + "/upper/d");
+  REQUIRE(::setxattr((layers.path + "/upper/d").c_str(), "trusted.overlay.opaque", "y", 1, 0) == 0);
+  CHECK(Told(watch.Look()) == "created d/");
+}
+
+TEST_CASE("a copy is the whole tree") {
+  Layers layers;
+  layers.Write("upper/a", "alpha");
+  LayerWatch watch = layers.Watch(true);
+  CHECK(Told(watch.Look()).empty());
+  fs::remove(layers.path + "/upper/a");
+  CHECK(Told(watch.Look()) == "deleted a");
+}
+
+}  // namespace
+}  // namespace change

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a Repository holds. Internal to change/.
+#pragma once
+
+#include <string>
+
+#include "change/git_handle.h"
+#include "change/ignore_gate.h"
+#include "change/repository.h"
+
+namespace change {
+
+struct Repository::State {
+  GitRepository git;
+  std::string top;
+  std::string prefix;
+  std::string origin_url;
+  GitIndex index;  // Loaded by the first question about it.
+  IgnoreGate ignore_gate{Fd()};
+
+  // The checkout's index, or null when it has none that can be read.
+  git_index* Index() {
+    if (index == nullptr) {
+      git_index* raw = nullptr;
+      if (git_repository_index(&raw, git.get()) == 0) index.reset(raw);
+    }
+    return index.get();
+  }
+};
+
+// The commit that `ref` names, as ResolveCommit() looks it up.
+Result<GitCommit> FindCommit(git_repository* repository, const std::string& ref);
+
+}  // namespace change

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// A patch, checked against the files it starts from, as the files to remove and to write: for a
+// working tree (apply.h), and for a commit that a forge makes.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "change/capture.h"
+
+namespace change {
+
+struct TreeEdit {
+  struct NewFile {
+    std::string bytes;  // Of a symbolic link: its target.
+    int mode = 0;       // 0100644, 0100755 or 0120000.
+  };
+  std::set<std::string> removed;           // Files that are there now; some are written again.
+  std::map<std::string, NewFile> written;  // All valid paths (protected_path.h).
+};
+
+struct OldFile {
+  int mode = 0;  // 0: neither a file nor a symbolic link.
+  std::string bytes;
+};
+
+// Gives the file at a valid path; kNotFound where there is none.
+using OldFiles = std::function<Result<OldFile>(const std::string& path)>;
+
+// The edit that `patch` asks for. Every old file must have exactly the bytes and the mode the patch
+// starts from, and every new one comes out as the patch's own hash says. kInvalid: does not apply;
+// kRefused: a path outside the checkout or in .git, something other than a file, a link that may
+// lead outside. What is in the way of a new file is not known here.
+Result<TreeEdit> PlanEdit(const std::string& patch, const OldFiles& old_files);
+
+// What `patch` itself says it changes, for JudgeChanges(): a report's records of it need not be
+// believed. kInvalid where it is not a patch as git writes it.
+Result<ChangeSet> DescribePatch(std::string patch);
+
+// git's name for a file's bytes, as 40 hexadecimal digits.
+Result<std::string> BlobId(std::string_view bytes);
+
+}  // namespace change

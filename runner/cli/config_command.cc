@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/config_command.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "agent/description.h"
+#include "base/exit_code.h"
+#include "base/sys.h"
+#include "cli/error_text.h"
+#include "cli/options.h"
+#include "cli/output.h"
+#include "cli/repository_file.h"
+#include "cli/run_command.h"
+#include "codec/data/json.h"
+#include "codec/data/position.h"
+#include "gateway/credential/provider.h"
+#include "run/prepare.h"
+#include "run/registry_sources.h"
+#include "run/task_request.h"
+#include "run/trusted/config.h"
+#include "run/trusted/config_schema.h"
+#include "starter/starter_files.h"
+
+namespace cli {
+namespace {
+
+constexpr size_t kConfigFileBytesMax = size_t{1} << 20;
+
+// What the paths in `file` are relative to: the directory that .agentic-ci/ is in, or its own.
+std::string RootOf(const std::string& file) {
+  if (file == run::kConfigPath) return ".";
+  std::string suffix = "/" + std::string(run::kConfigPath);
+  if (file.ends_with(suffix)) return file.substr(0, file.size() - suffix.size());
+  size_t slash = file.rfind('/');
+  return slash == std::string::npos ? "." : file.substr(0, std::max<size_t>(slash, 1));
+}
+
+struct CheckedConfig {
+  std::string file;
+  std::string text;
+  std::vector<Error> errors;  // From the file's top; empty: it is valid.
+};
+
+CheckedConfig CheckConfig(const std::string& file) {
+  Result<std::string> text =
+      sys::ReadFile(file, kConfigFileBytesMax).Context("reading the configuration");
+  if (!text.ok()) return {file, "", {text.error()}};
+  auto read = [&](const std::string& path) -> Result<std::string> {
+    Fd root = TRY(sys::Open(RootOf(file), O_RDONLY | O_DIRECTORY));
+    Result<Fd> named = sys::OpenBeneath(root.get(), path, O_RDONLY | O_NONBLOCK);
+    if (named.ok()) return sys::ReadAll(named.value().get(), kConfigFileBytesMax).Context(path);
+    if (named.error().code == Code::kNotFound) {
+      return Error{Code::kNotFound, "there is no " + path};
+    }
+    if (named.error().os_error == EXDEV) {
+      return Error{Code::kInvalid, path + " is outside of the repository"};
+    }
+    return std::move(named).error();
+  };
+  CheckedConfig checked{file, text.value(), {}};
+  // Only the errors matter.
+  (void)run::ParseConfig(text.value(), {file, read, run::CheckBy(TaskOptionRules())},
+                         &checked.errors);
+  std::stable_sort(checked.errors.begin(), checked.errors.end(),
+                   [](const Error& a, const Error& b) {
+                     return std::pair(PlaceOf(a).line, PlaceOf(a).column) <
+                            std::pair(PlaceOf(b).line, PlaceOf(b).column);
+                   });
+  return checked;
+}
+
+Status PrintCheckedConfig(const CheckedConfig& checked) {
+  for (const Error& error : checked.errors) {
+    // Of a prompt file, the line is not one of this text.
+    bool own = error.what.starts_with(codec::Locate(checked.file, {}) + ":");
+    TRY(sys::WriteAll(STDERR_FILENO,
+                      own ? RenderErrorIn(error, checked.text) : RenderError(error)));
+  }
+  if (!checked.errors.empty()) return Ok();
+  return PrintLines(codec::Locate(checked.file, {}) + ": ok");
+}
+
+codec::Json CheckedConfigAsJson(const CheckedConfig& checked) {
+  codec::Json errors = codec::Json::EmptyArray();
+  for (const Error& error : checked.errors) {
+    codec::Json one;
+    errors.Push(one.Set("error", error.what).Set("hint", error.hint));
+  }
+  codec::Json object;
+  return object.Set("file", checked.file)
+      .Set("valid", checked.errors.empty())
+      .Set("errors", std::move(errors));
+}
+
+// One line of `config explain`.
+struct Setting {
+  std::string name;
+  std::string value;
+  std::string source;
+};
+
+std::string Joined(const std::vector<std::string>& texts, std::string_view between) {
+  std::string joined;
+  for (const std::string& text : texts) {
+    if (!joined.empty()) joined += between;
+    joined += text;
+  }
+  return joined;
+}
+
+// The values of one option, and where they come from; nothing where it is not set.
+std::optional<Setting> ExplainOption(const RunOption& option, const Arguments& arguments,
+                                     const run::Task* task, const std::string& at) {
+  std::string name(option.spec.name);
+  if (arguments.Has(name)) {
+    return Setting{name, Joined(arguments.All(name), " "), "command line"};
+  }
+  std::vector<std::string> texts;
+  std::string source;
+  for (const run::TaskOption& one :
+       task != nullptr ? task->options : std::vector<run::TaskOption>()) {
+    if (one.option != name) continue;
+    if (texts.empty()) source = codec::Locate(run::kConfigPath, one.at) + at;
+    texts.push_back(one.text);
+  }
+  if (!texts.empty()) return Setting{name, Joined(texts, " "), source};
+  if (option.spec.fallback.empty()) return std::nullopt;
+  return Setting{name, std::string(option.spec.fallback), "default"};
+}
+
+// What is not an option: the command, the prompt, gates, what is posted.
+void ExplainTask(const run::Task& task, const Arguments& arguments, const std::string& at,
+                 std::vector<Setting>* settings) {
+  std::string place = codec::Locate(run::kConfigPath, task.at) + at;
+  if (arguments.command.empty() && !task.command.empty()) {
+    settings->push_back({"command", Joined(task.command, " "), place});
+  }
+  if (task.prompt && !arguments.Has("prompt") && !arguments.Has("prompt-file")) {
+    std::vector<std::string> used;
+    for (const run::PromptVariable& variable : run::PromptVariables()) {
+      if (task.prompt->Uses(variable.name))
+        used.push_back("{{" + std::string(variable.name) + "}}");
+    }
+    settings->push_back({"prompt", used.empty() ? "without variables" : Joined(used, " "),
+                         task.prompt_file.empty()
+                             ? codec::Locate(run::kConfigPath, task.prompt_at) + at
+                             : task.prompt_file + at});
+  }
+  for (const change::PathRule& rule : task.paths) {
+    settings->push_back({"gates.paths", rule.pattern, place});
+  }
+  if (task.checks) {
+    for (const std::string& script : task.checks->scripts) {
+      settings->push_back({"checks.run", script, place});
+    }
+    if (!task.checks->policy_file.empty()) {
+      settings->push_back({"checks.policy_file", task.checks->policy_file, place});
+    }
+  }
+  if (!task.post.empty()) settings->push_back({"post", Joined(task.post, ","), place});
+}
+
+// What holds for every task.
+void ExplainConfig(const run::Config& config, const std::string& at,
+                   std::vector<Setting>* settings) {
+  std::string place = run::kConfigPath + at;
+  auto add = [&](const char* name, std::string value) {
+    if (!value.empty()) settings->push_back({name, std::move(value), place});
+  };
+  auto limit = [](int64_t value) { return value == 0 ? "" : std::to_string(value); };
+  add("limits.max_tokens", limit(config.max_tokens));
+  add("limits.max_requests", limit(config.max_requests));
+  add("limits.requests_per_minute", limit(config.requests_per_minute));
+  if (config.max_cost_usd > 0) {
+    char dollars[32];
+    std::snprintf(dollars, sizeof dollars, "%g", config.max_cost_usd);
+    add("limits.max_cost", dollars);
+  }
+  add("models", Joined(config.models, " "));
+  add("ecosystems", Joined(config.ecosystems, " "));
+  add("require", Joined(config.require, ", "));
+  add("bots", Joined(config.bots, ", "));
+  for (const change::PathRule& rule : config.paths) add("gates.paths", rule.pattern);
+}
+
+Status PrintSettings(const std::vector<Setting>& settings, bool json) {
+  if (json) {
+    codec::Json list = codec::Json::EmptyArray();
+    for (const Setting& one : settings) {
+      codec::Json object;
+      list.Push(object.Set("name", one.name).Set("value", one.value).Set("source", one.source));
+    }
+    codec::Json object;
+    return Print(codec::RenderJson(object.Set("settings", std::move(list))));
+  }
+  size_t width = 0;
+  for (const Setting& one : settings) width = std::max(width, one.name.size());
+  std::string text;
+  for (const Setting& one : settings) {
+    text += one.name + std::string(width - one.name.size(), ' ') + "  " + one.value + "  (" +
+            one.source + ")\n";
+  }
+  return PrintLines(text);
+}
+
+Result<starter::StarterRequest> PlanStart(const Arguments& arguments,
+                                          const change::Repository& repository,
+                                          const std::string& directory) {
+  starter::StarterRequest request;
+  request.agent = arguments.Get("agent", "claude-code");
+  run::Request scratch;
+  TRY(TaskOptionRules().set("agent", request.agent, &scratch));
+  request.facts = starter::LookAt(repository.top(), repository.OriginUrl());
+  if (arguments.Has("forge")) {
+    request.facts.forge = TRY(starter::ParseForge(arguments.Get("forge")));
+    request.facts.forge_reason = "--forge";
+  }
+  if (request.agent != "command") {
+    request.provider = TRY(agent::FindAgentDescription(request.agent)).models.front().provider;
+    gateway::Provider provider = TRY(gateway::FindProvider(request.provider));
+    request.key_variable = provider.credentials.front().from.front();
+  }
+  for (const std::string& name : request.facts.ecosystems) {
+    run::EcosystemRequest wanted;
+    wanted.names = {name};
+    wanted.checkout = directory;
+    wanted.repository = &repository;
+    wanted.ref = {run::kWorktree};
+    policy::Policy opened;
+    // Asked as a run will ask.
+    if (!run::AddEcosystems(wanted, &opened).ok()) request.unknown_here.push_back(name);
+  }
+  return request;
+}
+
+// False: it is there already, and was left alone.
+Result<bool> WriteStarter(int top, const starter::StarterFile& file, bool force) {
+  for (size_t slash = file.path.find('/'); slash != std::string::npos;
+       slash = file.path.find('/', slash + 1)) {
+    std::string directory = file.path.substr(0, slash);
+    if (sys::OpenBeneath(top, directory, O_RDONLY | O_DIRECTORY).ok()) continue;
+    size_t above = directory.rfind('/');
+    Fd parent =
+        TRY(sys::OpenBeneath(top, above == std::string::npos ? "." : directory.substr(0, above),
+                             O_RDONLY | O_DIRECTORY));
+    std::string name = directory.substr(above == std::string::npos ? 0 : above + 1);
+    if (::mkdirat(parent.get(), name.c_str(), 0755) != 0) return Errno("mkdir " + directory);
+  }
+  int flags = O_WRONLY | O_CREAT | O_NOFOLLOW | (force ? O_TRUNC : O_EXCL);
+  Result<Fd> made = sys::OpenBeneath(top, file.path, flags, 0644);
+  if (!made.ok() && made.error().os_error == EEXIST) return false;
+  if (!made.ok()) return std::move(made).error();
+  TRY(sys::WriteAll(made.value().get(), file.content).Context("writing " + file.path));
+  return true;
+}
+
+}  // namespace
+
+Result<int> ConfigCheckCommand(const Arguments& arguments) {
+  std::vector<std::string> paths = arguments.operands;
+  if (paths.empty()) paths = {FindRepositoryFile(run::kConfigPath)};
+  if (paths.front().empty()) {
+    return Error{Code::kUsage,
+                 std::string("no ") + run::kConfigPath + " in this directory or above",
+                 "agentic-ci config init"};
+  }
+  int status = 0;
+  codec::Json files = codec::Json::EmptyArray();
+  for (const std::string& path : paths) {
+    CheckedConfig checked = CheckConfig(path);
+    if (!checked.errors.empty() && status == 0) {
+      status = static_cast<int>(ExitCodeOf(checked.errors.front().code));
+    }
+    if (arguments.Has("json")) {
+      files.Push(CheckedConfigAsJson(checked));
+    } else {
+      TRY(PrintCheckedConfig(checked));
+    }
+  }
+  codec::Json object;
+  if (arguments.Has("json")) TRY(Print(codec::RenderJson(object.Set("files", std::move(files)))));
+  return status;
+}
+
+Result<int> ConfigExplainCommand(const Arguments& arguments) {
+  run::Request request = TRY(ReadRequest(arguments));
+  forge::Event event = TRY(forge::ReadEvent(sys::Environment).Context("reading the event"));
+  run::OpenedConfig opened = TRY(run::OpenConfig(event, TaskOptionRules(), request));
+  const run::Task* task = TRY(run::SelectTask(
+      {opened.config, event, opened.text, opened.checkout.git(), opened.ref}, request));
+  std::string at = " at " + opened.ref.ref;
+  std::vector<Setting> settings;
+  if (task != nullptr) {
+    settings.push_back({"task", task->name, codec::Locate(run::kConfigPath, task->at) + at});
+  }
+  for (const RunOption& option : kRunOptions) {
+    bool shown = option.spec.name == "task" || option.spec.name == "json";
+    std::optional<Setting> setting = ExplainOption(option, arguments, task, at);
+    if (!shown && setting) settings.push_back(*std::move(setting));
+  }
+  if (!arguments.command.empty()) {
+    settings.push_back({"command", Joined(arguments.command, " "), "command line"});
+  }
+  if (task != nullptr) ExplainTask(*task, arguments, at, &settings);
+  ExplainConfig(opened.config, at, &settings);
+  TRY(PrintSettings(settings, request.json));
+  return 0;
+}
+
+Result<int> ConfigInitCommand(const Arguments& arguments) {
+  if (!arguments.operands.empty()) {
+    return Usage("unexpected '" + arguments.operands.front() + "'", "agentic-ci config init");
+  }
+  std::string directory = TRY(sys::RealPath(arguments.Get("workdir", ".")));
+  Result<change::Repository> repository = change::Repository::Open(directory);
+  if (!repository.ok()) {
+    Error error = std::move(repository).error();
+    if (error.code == Code::kNotFound) error.hint = "git init";
+    return error;
+  }
+  const std::string& top = repository.value().top();
+  starter::StarterRequest request = TRY(PlanStart(arguments, repository.value(), directory));
+  Fd root = TRY(sys::Open(top, O_RDONLY | O_DIRECTORY));
+  std::string text = "forge: " + std::string(starter::Name(request.facts.forge)) + " (" +
+                     request.facts.forge_reason + ")\n";
+  for (const starter::StarterFile& file : starter::PlanFiles(request)) {
+    bool written = TRY(WriteStarter(root.get(), file, arguments.Has("force")));
+    text += written ? "wrote " + file.path + "\n"
+                    : "kept " + file.path + ", which is there (--force replaces it)\n";
+  }
+  text += "next: agentic-ci config check && agentic-ci run --policy-ref worktree --task " +
+          starter::TaskOf(request) + "\n";
+  TRY(PrintLines(text));
+  return 0;
+}
+
+Result<int> ConfigSchemaCommand(const Arguments&) {
+  TRY(Print(run::RenderConfigSchema()));
+  return 0;
+}
+
+}  // namespace cli

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <vector>
+
+#include "base/result.h"
+#include "cli/arguments.h"
+#include "cli/commands.h"
+
+namespace cli {
+
+std::vector<Command> EvalCommands();
+
+Result<int> EvalValidateCommand(const Arguments& arguments);
+Result<int> EvalListCommand(const Arguments& arguments);
+Result<int> EvalRunCommand(const Arguments& arguments);
+Result<int> EvalGradeCommand(const Arguments& arguments);
+Result<int> EvalCompareCommand(const Arguments& arguments);
+
+}  // namespace cli

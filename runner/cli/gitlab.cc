@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/gitlab.h"
+
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "base/sys.h"
+#include "codec/text/neutral.h"
+#include "codec/text/quantity.h"
+#include "forge/gitlab_notes.h"
+#include "report/findings.h"
+
+namespace cli {
+namespace {
+
+constexpr size_t kLogLineBytesMax = 2000;
+
+std::string ApiUrl(const Arguments& arguments, const forge::Event& event) {
+  std::string url = arguments.Get("api-url", event.api_url);
+  while (url.ends_with('/')) url.pop_back();
+  return url;
+}
+
+}  // namespace
+
+bool PostsToGitLab(const Arguments& arguments, const forge::Event& event) {
+  return ApiUrl(arguments, event).ends_with("/api/v4");
+}
+
+Result<post::Target> GitLabTarget(const Arguments& arguments, const forge::Event& event) {
+  // Another forge's event names nothing here.
+  const bool own = event.forge == forge::ForgeKind::kGitLab;
+  post::Target target;
+  target.forge = forge::ForgeKind::kGitLab;
+  target.repository = arguments.Get("repository", own ? event.repository : "");
+  if (target.repository.empty()) {
+    return Error{Code::kSetup, "the event does not name a project", "--repository GROUP/NAME"};
+  }
+  if (!forge::ValidProject(target.repository)) {
+    return Error{Code::kUsage, "--repository: '" + target.repository + "' is not GROUP/NAME"};
+  }
+  if (own && target.repository == event.repository) target.project_id = event.project_id;
+  if (arguments.Has("number")) {
+    Result<int64_t> number = codec::ParseCount(arguments.Get("number"));
+    if (!number.ok()) return Error{Code::kUsage, "--number: " + number.error().what};
+    target.number = number.value();
+  } else if (own) {
+    target.number = event.proposal_number;
+  }
+  target.marker_key = arguments.Get("marker", event.workflow + "/" + event.job);
+  target.run_url = event.run_url;
+  if (!event.run_url.empty()) target.full_text_at = "the artifacts of " + event.run_url;
+  return target;
+}
+
+Result<forge::ClientOptions> GitLabAccess(const Arguments& arguments, const forge::Event& event,
+                                          const post::Target& target) {
+  forge::ClientOptions options =
+      forge::GitLabClient({target.repository, target.project_id}, target.number);
+  options.api_url = ApiUrl(arguments, event);
+  std::optional<std::string> token = sys::Environment("GITLAB_TOKEN");
+  if (!token || token->empty()) {
+    std::string what = "GITLAB_TOKEN is not set";
+    std::optional<std::string> job_token = sys::Environment("CI_JOB_TOKEN");
+    if (job_token && !job_token->empty()) {
+      what +=
+          ", and CI_JOB_TOKEN may not post: the findings are in this log and in "
+          "gl-code-quality-report.json";
+    }
+    return Error{Code::kSetup, what, forge::kGitLabPermission};
+  }
+  options.token = Secret(*token);
+  return options;
+}
+
+std::string FindingLines(const report::PostedReport& report) {
+  const report::RunRecord& record = report.record;
+  std::string lines;
+  size_t at = 0;
+  for (const report::Finding& finding : report::AllFindings(record)) {
+    // One without a path was given the policy's, which says nothing here.
+    bool placed = at < record.findings.size() && !record.findings[at].path.empty() &&
+                  finding.path == record.changes.prefix + record.findings[at].path;
+    ++at;
+    std::string where = placed ? finding.path : "";
+    if (placed && finding.line > 0) where += ":" + std::to_string(finding.line);
+    if (placed) where += ": ";
+    std::string level = finding.refuses ? "refused" : report::Render(finding.severity);
+    lines += codec::NeutralLine(where + level + ": " + finding.message + " [" + finding.rule + "]",
+                                kLogLineBytesMax) +
+             "\n";
+  }
+  return lines;
+}
+
+}  // namespace cli

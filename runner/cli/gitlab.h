@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// All that the command line knows of GitLab: where a report is posted, with which token, and what a
+// job's log says instead.
+#pragma once
+
+#include <string>
+
+#include "base/result.h"
+#include "cli/arguments.h"
+#include "forge/client.h"
+#include "forge/event.h"
+#include "post/pull_request.h"
+#include "report/read.h"
+
+namespace cli {
+
+// Whether the API that `post` speaks to is GitLab's: its address, of --api-url or else of the
+// event, ends with /api/v4.
+bool PostsToGitLab(const Arguments& arguments, const forge::Event& event);
+
+// The project, and the merge request (0: none), that the options or the event name. kSetup, kUsage.
+Result<post::Target> GitLabTarget(const Arguments& arguments, const forge::Event& event);
+
+// The API's address, with GITLAB_TOKEN. kSetup, also where only CI_JOB_TOKEN is there, which may
+// not post.
+Result<forge::ClientOptions> GitLabAccess(const Arguments& arguments, const forge::Event& event,
+                                          const post::Target& target);
+
+// Every finding, the agent's, the gates' and refused requests', as a line of a job's log: what is
+// left where something could not be posted. "src/a.c:3: warning: text [rule]"
+std::string FindingLines(const report::PostedReport& report);
+
+}  // namespace cli

@@ -1,0 +1,387 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/sandbox_command.h"
+
+#include <time.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "backend/openshell/lasting.h"
+#include "base/exit_code.h"
+#include "base/log.h"
+#include "base/sys.h"
+#include "cli/output.h"
+#include "cli/run_command.h"
+#include "cli/sandbox_files_command.h"
+#include "codec/data/json.h"
+#include "codec/text/quantity.h"
+#include "session/client.h"
+#include "session/keeper.h"
+#include "session/shell.h"
+#include "session/snapshot/snapshot.h"
+
+namespace cli {
+namespace {
+
+constexpr std::chrono::milliseconds kStateTime{500};
+
+Result<std::string> NameOf(const Arguments& arguments, std::string_view command) {
+  if (arguments.operands.size() == 1) return arguments.operands.front();
+  std::string hint = "agentic-ci " + std::string(command) + " NAME";
+  if (arguments.operands.empty()) return Usage("the name of a sandbox is missing", hint);
+  if (command.ends_with("exec")) {
+    hint = "agentic-ci sandbox exec " + arguments.operands[0] + " -- " + arguments.operands[1];
+  }
+  return Usage("unexpected '" + arguments.operands[1] + "'", hint);
+}
+
+codec::Json Counted(int64_t value) { return value < 0 ? codec::Json() : codec::Json(value); }
+
+codec::Json JsonOf(const std::vector<session::FileChange>& changes) {
+  codec::Json list = codec::Json::EmptyArray();
+  for (const session::FileChange& change : changes) {
+    codec::Json entry;
+    entry.Set("kind", change.kind);
+    entry.Set("path", change.path);
+    if (!change.old_path.empty()) entry.Set("old_path", change.old_path);
+    if (change.directory) entry.Set("directory", true);
+    list.Push(std::move(entry));
+  }
+  return list;
+}
+
+codec::Json JsonOf(const session::Facts& facts) {
+  codec::Json json;
+  json.Set("name", facts.name);
+  json.Set("workdir", facts.workdir);
+  json.Set("image", facts.image);
+  json.Set("agent", facts.agent);
+  json.Set("isolation", facts.isolation);
+  json.Set("backend", facts.backend);
+  json.Set("report_dir", facts.report_dir);
+  json.Set("pid", facts.pid);
+  json.Set("created", facts.created);
+  json.Set("expires", facts.expires);
+  return json;
+}
+
+void AddState(const session::SandboxState& state, codec::Json* json) {
+  json->Set("shell", state.shell);
+  json->Set("cwd", state.cwd);
+  json->Set("busy", state.busy);
+  json->Set("waiting", state.waiting);
+  json->Set("commands", state.commands);
+}
+
+// What is asked for on the command line, or else the script on standard input.
+Result<std::string> ReadScript(const Arguments& arguments) {
+  if (!arguments.command.empty()) return session::QuoteWords(arguments.command);
+  return sys::ReadAll(STDIN_FILENO, session::kScriptBytesMax).Context("reading the script");
+}
+
+Result<int64_t> ReadTimeout(const Arguments& arguments) {
+  std::string text = arguments.Get("timeout");
+  if (text.empty()) return int64_t{0};
+  constexpr int64_t kThousand = 1000;
+  int64_t seconds = TRY(codec::ParseDuration(text).Context("--timeout"));
+  if (seconds == 0) return Usage("--timeout: a command needs a time limit", "--timeout 20m");
+  return seconds * kThousand;
+}
+
+int StatusOf(const session::CommandResult& result) {
+  if (result.reason == "exit" || result.reason == "signal") return result.status;
+  if (result.reason == "timeout") return static_cast<int>(ExitCode::kTimedOut);
+  if (result.reason == "oom" || result.reason == "output")
+    return static_cast<int>(ExitCode::kLimit);
+  return static_cast<int>(ExitCode::kIo);
+}
+
+codec::Json JsonOf(const session::CommandResult& result, std::string output, std::string error) {
+  codec::Json json;
+  json.Set("reason", result.reason);
+  json.Set("status", static_cast<int64_t>(result.status));
+  if (result.reason == "signal") json.Set("signal", static_cast<int64_t>(result.status - 128));
+  json.Set("stdout", std::move(output));
+  json.Set("stderr", std::move(error));
+  json.Set("truncated_stdout", result.truncated_stdout);
+  json.Set("truncated_stderr", result.truncated_stderr);
+  json.Set("cwd", result.cwd);
+  json.Set("new_shell", result.shell_lost);
+  codec::Json usage;
+  usage.Set("wall_ms", result.wall_ms);
+  usage.Set("cpu_ms", Counted(result.cpu_ms));
+  usage.Set("memory_peak_bytes", Counted(result.memory_peak_bytes));
+  json.Set("usage", std::move(usage));
+  json.Set("changes", JsonOf(result.changes));
+  json.Set("changes_complete", result.changes_complete);
+  return json;
+}
+
+std::string WhyEnded(const std::string& reason) {
+  if (reason == "timeout") return "the time limit ended the command";
+  if (reason == "oom") return "the command used more than the memory limit";
+  if (reason == "output") return "the command wrote more than the output limit";
+  return "the command was cancelled";
+}
+
+std::string Remaining(int64_t expires) {
+  int64_t left = std::max<int64_t>(expires - static_cast<int64_t>(::time(nullptr)), 0);
+  constexpr int64_t kMinute = 60;
+  return std::to_string(left / kMinute) + "m" + std::to_string(left % kMinute) + "s";
+}
+
+Result<std::unique_ptr<backend::Backend>> BackendNamed(const std::string& name) {
+  session::Place place = TRY(session::Place::Open());
+  return name == "openshell" ? openshell::MakeBackend(std::move(place))
+                             : backend::Native(std::move(place));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<backend::Backend>> BackendOf(const std::string& name) {
+  session::Place place = TRY(session::Place::Open());
+  session::Facts facts = TRY(place.Find(name));
+  return BackendNamed(facts.backend);
+}
+
+Command SandboxCreation(std::string_view name, std::string_view doc) {
+  Command command{
+      .name = name,
+      .operands = "",
+      .doc = doc,
+      .options = {{"name", "NAME", "",
+                   "The sandbox's name. If not given, one is made up and printed."},
+                  {"ttl", "DURATION", "1h",
+                   "How long the sandbox lives. Then it ends, and its report is written."},
+                  {"snapshot", "SNAPSHOT", "",
+                   "Begin with this snapshot, as `sandbox restore` would."},
+                  {"snapshot-key", "FILE", "", "A public key that must have signed the snapshot."}},
+      .variables = {{"XDG_RUNTIME_DIR, TMPDIR",
+                     "Where sandboxes are known by name: `agentic-ci` in XDG_RUNTIME_DIR or "
+                     "/run/user/UID, or else `agentic-ci-UID` in TMPDIR or /tmp. Only its user "
+                     "may enter that directory."}}};
+  for (const RunOption& option : kRunOptions) {
+    OptionSpec spec = option.spec;
+    constexpr std::array<std::string_view, 4> kOfOneTask = {"task", "prompt", "prompt-file",
+                                                            "plan-only"};
+    if (std::find(kOfOneTask.begin(), kOfOneTask.end(), spec.name) != kOfOneTask.end()) continue;
+    if (spec.name == "agent") {
+      spec.doc = "The agent that is to run in it: its programs and its environment are there.";
+    }
+    if (spec.name == "timeout") {
+      spec.doc = "How long each command may run, unless it says otherwise.";
+    }
+    if (spec.name == "output") spec.doc = "How much output each command may print.";
+    if (spec.name == "report-dir") {
+      spec.doc = "The directory to write the report to, when the sandbox ends.";
+    }
+    if (spec.name == "apply") {
+      spec.doc =
+          "When the sandbox is deleted, apply the changes that passed the gates to the "
+          "checkout.";
+    }
+    command.options.push_back(spec);
+  }
+  return command;
+}
+
+std::vector<Command> SandboxCommands() {
+  std::vector<Command> commands = {
+      SandboxCreation("sandbox create",
+                      "Start a sandbox that stays, with the policy, the gateway and the limits "
+                      "that `run` would have, and print its name. Commands run in it with `sandbox "
+                      "exec`."),
+      {.name = "sandbox exec",
+       .operands = "NAME [-- COMMAND ARG...]",
+       .doc = "Run COMMAND, or without one the script on standard input, in the sandbox's shell. "
+              "Variables, functions, options, traps, background jobs and the working directory "
+              "stay for the next command. The exit status is the command's; 124: it ran too long; "
+              "125: another limit ended it; 75: busy.",
+       .options = {{"timeout", "DURATION", "",
+                    "How long the command may run. If not given, as the "
+                    "sandbox was created."},
+                   {"no-wait", "", "", "Fail if another command is running, instead of waiting."},
+                   {"json", "", "",
+                    "Print one JSON object: the status and why the command ended, its output, what "
+                    "it used, and the files it changed."}},
+       .variables = {}},
+      {.name = "sandbox list",
+       .operands = "",
+       .doc = "List this user's sandboxes.",
+       .options = {kJsonOption},
+       .variables = {}},
+      {.name = "sandbox diff",
+       .operands = "NAME",
+       .doc = "Print what has changed in the sandbox's checkout since it was created, as a patch "
+              "for `git apply`.",
+       .options = {kJsonOption},
+       .variables = {}},
+      {.name = "sandbox reset",
+       .operands = "NAME",
+       .doc = "End everything that runs in the sandbox and discard all that was written in it. The "
+              "checkout, the programs and the policy are then as they were at its beginning.",
+       .options = {},
+       .variables = {}},
+      {.name = "sandbox delete",
+       .operands = "NAME",
+       .doc = "End the sandbox and write its report: changes, findings, denied requests. The exit "
+              "status is that of `run`: 77, for instance, if a gate refuses the changes.",
+       .options = {{"apply", "", "", "Apply the changes that passed the gates to the checkout."},
+                   kJsonOption},
+       .variables = {}},
+  };
+  std::vector<Command> files = SandboxFileCommands();
+  commands.insert(commands.end() - 2, files.begin(), files.end());
+  return commands;
+}
+
+namespace {
+
+// A sandbox that cannot begin as was asked is not left behind.
+Result<session::SandboxState> BeginWith(session::FoundSnapshot& snapshot, const std::string& name) {
+  session::Place place = TRY(session::Place::Open());
+  Result<session::SandboxState> restored = session::RestoreSnapshot(place, name, snapshot);
+  if (!restored.ok()) (void)session::Delete(place, name, {});
+  return restored;
+}
+
+}  // namespace
+
+Result<int> CreateSandbox(const Arguments& arguments, std::string name) {
+  session::CreateRequest create;
+  create.run = TRY(ReadRequest(arguments));
+  create.rules = TaskOptionRules();
+  if (!create.run.command.empty()) {
+    return Usage("a sandbox is created without a command", "agentic-ci sandbox exec NAME -- ...");
+  }
+  create.name = std::move(name);
+  create.ttl_s = TRY(codec::ParseDuration(arguments.Get("ttl", "1h")).Context("--ttl"));
+  if (create.ttl_s == 0) return Usage("--ttl: a sandbox needs an end", "--ttl 1h");
+  logging::SetQuiet(create.run.json);
+  std::optional<session::FoundSnapshot> snapshot;
+  if (arguments.Has("snapshot")) {
+    snapshot.emplace(
+        TRY(session::FindSnapshot(arguments.Get("snapshot"), arguments.Get("snapshot-key"))));
+  } else if (arguments.Has("snapshot-key")) {
+    return Usage("--snapshot-key is about a snapshot", "--snapshot SNAPSHOT");
+  }
+  std::unique_ptr<backend::Backend> backend = TRY(BackendNamed(create.run.backend));
+  session::Created created = TRY(backend->Create(create).Context("creating the sandbox"));
+  if (snapshot) created.state = TRY(BeginWith(*snapshot, created.facts.name));
+  if (!create.run.json) {
+    TRY(PrintLines(created.facts.name));
+    return 0;
+  }
+  codec::Json json = JsonOf(created.facts);
+  AddState(created.state, &json);
+  TRY(Print(codec::RenderJson(json)));
+  return 0;
+}
+
+Result<int> SandboxCreateCommand(const Arguments& arguments) {
+  if (arguments.Has("name")) TRY(session::CheckName(arguments.Get("name")));
+  return CreateSandbox(arguments, arguments.Get("name"));
+}
+
+Result<int> SandboxExecCommand(const Arguments& arguments) {
+  return ExecInSandbox(arguments, TRY(NameOf(arguments, "sandbox exec")));
+}
+
+Result<int> ExecInSandbox(const Arguments& arguments, const std::string& name) {
+  session::ExecRequest request;
+  request.timeout_ms = TRY(ReadTimeout(arguments));
+  request.waits = !arguments.Has("no-wait");
+  std::unique_ptr<backend::Backend> backend = TRY(BackendOf(name));
+  std::string script = TRY(ReadScript(arguments));
+  bool json = arguments.Has("json");
+  std::string output;
+  std::string error;
+  auto sink = [&](bool to_error, std::string_view bytes) -> Status {
+    if (!json) return sys::WriteAll(to_error ? STDERR_FILENO : STDOUT_FILENO, bytes);
+    (to_error ? error : output) += bytes;
+    return Ok();
+  };
+  session::CommandResult result = TRY(backend->Exec(name, script, request, sink));
+  int status = StatusOf(result);
+  if (json) {
+    TRY(Print(codec::RenderJson(JsonOf(result, std::move(output), std::move(error)))));
+    return status;
+  }
+  if (result.reason != "exit" && result.reason != "signal") {
+    logging::Warn(WhyEnded(result.reason), {{"sandbox", name}});
+  }
+  return status;
+}
+
+Result<int> SandboxListCommand(const Arguments& arguments) {
+  if (!arguments.operands.empty()) return Usage("sandbox list takes no operands");
+  session::Place place = TRY(session::Place::Open());
+  openshell::Sweep();
+  codec::Json list = codec::Json::EmptyArray();
+  std::string lines;
+  for (const session::Facts& facts : place.List()) {
+    std::unique_ptr<backend::Backend> backend = TRY(BackendNamed(facts.backend));
+    Result<session::SandboxState> state = backend->State(facts.name, Deadline::After(kStateTime));
+    codec::Json json = JsonOf(facts);
+    if (state.ok()) AddState(state.value(), &json);
+    std::string word = !state.ok() ? "starting" : state.value().busy ? "busy" : "idle";
+    lines += facts.name + "  " + word + "  " + Remaining(facts.expires) + " left  " +
+             (facts.image.empty() ? "host" : facts.image) + "  " + facts.workdir + "\n";
+    list.Push(std::move(json));
+  }
+  if (!arguments.Has("json")) {
+    TRY(PrintLines(lines));
+    return 0;
+  }
+  codec::Json json;
+  json.Set("sandboxes", std::move(list));
+  TRY(Print(codec::RenderJson(json)));
+  return 0;
+}
+
+Result<int> SandboxDiffCommand(const Arguments& arguments) {
+  std::string name = TRY(NameOf(arguments, "sandbox diff"));
+  std::unique_ptr<backend::Backend> backend = TRY(BackendOf(name));
+  session::Diff diff = TRY(backend->Changes(name));
+  if (!arguments.Has("json")) {
+    TRY(Print(diff.patch));
+    return 0;
+  }
+  codec::Json json;
+  json.Set("changes", JsonOf(diff.changes));
+  json.Set("changes_complete", diff.complete);
+  json.Set("patch", std::move(diff.patch));
+  TRY(Print(codec::RenderJson(json)));
+  return 0;
+}
+
+Result<int> SandboxResetCommand(const Arguments& arguments) {
+  std::string name = TRY(NameOf(arguments, "sandbox reset"));
+  std::unique_ptr<backend::Backend> backend = TRY(BackendOf(name));
+  TRY(backend->Reset(name));
+  return 0;
+}
+
+Result<int> SandboxDeleteCommand(const Arguments& arguments) {
+  return DeleteSandbox(arguments, TRY(NameOf(arguments, "sandbox delete")));
+}
+
+Result<int> DeleteSandbox(const Arguments& arguments, const std::string& name) {
+  std::unique_ptr<backend::Backend> backend = TRY(BackendOf(name));
+  session::DeleteRequest request{arguments.Has("apply")};
+  session::EndReport report = TRY(backend->Delete(name, request));
+  if (arguments.Has("json")) {
+    constexpr size_t kRunJsonBytesMax = 16 << 20;
+    std::string json = TRY(sys::ReadFile(report.report_dir + "/run.json", kRunJsonBytesMax));
+    TRY(Print(json));
+  } else {
+    logging::Info("sandbox deleted", {{"sandbox", name}, {"report", report.report_dir}});
+  }
+  return report.exit_code;
+}
+
+}  // namespace cli

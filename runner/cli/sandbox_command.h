@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+
+#include "backend/backend.h"
+#include "base/result.h"
+#include "cli/arguments.h"
+#include "cli/commands.h"
+
+namespace cli {
+
+// The commands `agentic-ci sandbox ...`, for the table of commands.
+std::vector<Command> SandboxCommands();
+
+// The backend that the sandbox `name` belongs to. kNotFound: no sandbox has that name.
+Result<std::unique_ptr<backend::Backend>> BackendOf(const std::string& name);
+
+// `create` by another name: the options of a sandbox that is to be created.
+Command SandboxCreation(std::string_view name, std::string_view doc);
+Result<int> CreateSandbox(const Arguments& arguments, std::string name);
+Result<int> ExecInSandbox(const Arguments& arguments, const std::string& name);
+Result<int> DeleteSandbox(const Arguments& arguments, const std::string& name);
+
+// Each gives the exit status.
+Result<int> SandboxCreateCommand(const Arguments& arguments);
+Result<int> SandboxExecCommand(const Arguments& arguments);
+Result<int> SandboxListCommand(const Arguments& arguments);
+Result<int> SandboxDiffCommand(const Arguments& arguments);
+Result<int> SandboxResetCommand(const Arguments& arguments);
+Result<int> SandboxDeleteCommand(const Arguments& arguments);
+
+}  // namespace cli

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/sandbox_files_command.h"
+
+#include <string>
+#include <utility>
+
+#include "base/log.h"
+#include "cli/output.h"
+#include "codec/data/json.h"
+#include "codec/text/quantity.h"
+#include "session/client.h"
+#include "session/snapshot/snapshot.h"
+
+namespace cli {
+namespace {
+
+constexpr std::string_view kPutDoc =
+    "Copy a file or directory of the host into the sandbox. TARGET is where the copy will be, "
+    "relative to the checkout unless it starts with `/`; if it is a directory or ends in `/`, the "
+    "copy goes into it. Missing directories are made. It is written with the agent's rights: only "
+    "where the agent may write.";
+constexpr std::string_view kGetDoc =
+    "Copy a file or directory of the sandbox to the host. TARGET is as with `sandbox put`, without "
+    "it the current directory. Files are read with the agent's rights. Links are copied, and "
+    "nothing is written through them; owners and set-user-ID bits are not copied.";
+constexpr std::string_view kApplyDoc =
+    "Apply what has changed in the sandbox's checkout to the checkout itself, if the gates let it "
+    "pass (exit status 77 otherwise), and print the number of files. The sandbox stays, and its "
+    "next difference is against the result.";
+constexpr std::string_view kSnapshotDoc =
+    "Keep everything written in the sandbox, and its shell's variables, functions, options and "
+    "directory, and print the snapshot's digest. Processes are paused meanwhile and not kept. "
+    "Snapshots are images in an OCI layout and can be copied and signed like other images.";
+constexpr std::string_view kRestoreDoc =
+    "Put the sandbox where a snapshot was taken, in the same sandbox or another one. What runs in "
+    "it ends. SNAPSHOT is a tag, a digest, or `oci:DIRECTORY[:TAG][@DIGEST]`. If anything fails, "
+    "the sandbox is as before.";
+
+Status CheckOperands(const Arguments& arguments, size_t least, size_t most,
+                     const std::string& hint) {
+  size_t count = arguments.operands.size();
+  if (count < least) return Usage("an operand is missing", hint);
+  if (count > most) return Usage("unexpected '" + arguments.operands[most] + "'", hint);
+  return Ok();
+}
+
+void WarnLeftOut(const std::string& left_out) {
+  if (!left_out.empty()) logging::Warn(left_out);
+}
+
+}  // namespace
+
+std::vector<Command> SandboxFileCommands() {
+  return {
+      {.name = "sandbox put",
+       .operands = "NAME SOURCE TARGET",
+       .doc = kPutDoc,
+       .options = {},
+       .variables = {}},
+      {.name = "sandbox get",
+       .operands = "NAME SOURCE [TARGET]",
+       .doc = kGetDoc,
+       .options = {{"max-size", "SIZE", "8GiB", "How much is copied at most."}},
+       .variables = {}},
+      {.name = "sandbox apply",
+       .operands = "NAME",
+       .doc = kApplyDoc,
+       .options = {},
+       .variables = {}},
+      {.name = "sandbox snapshot",
+       .operands = "NAME",
+       .doc = kSnapshotDoc,
+       .options =
+           {{"tag", "TAG", "", "Also name the snapshot, in place of an older one."},
+            {"output", "DIR", "",
+             "The OCI layout to write it to; made if missing. If not given, this user's own, "
+             "beside the store of images."},
+            kJsonOption},
+       .variables = {}},
+      {.name = "sandbox restore",
+       .operands = "NAME SNAPSHOT",
+       .doc = kRestoreDoc,
+       .options = {{"key", "FILE", "",
+                    "A public key (PEM) that must have signed the snapshot. Otherwise its digests "
+                    "are verified, and not who made it."}},
+       .variables = {}},
+  };
+}
+
+Result<int> SandboxPutCommand(const Arguments& arguments) {
+  TRY(CheckOperands(arguments, 3, 3, "agentic-ci sandbox put NAME SOURCE TARGET"));
+  session::Place place = TRY(session::Place::Open());
+  const std::vector<std::string>& words = arguments.operands;
+  WarnLeftOut(TRY(session::Put(place, words[0], words[1], words[2])));
+  return 0;
+}
+
+Result<int> SandboxGetCommand(const Arguments& arguments) {
+  TRY(CheckOperands(arguments, 2, 3, "agentic-ci sandbox get NAME SOURCE TARGET"));
+  session::ReceiveLimits limits;
+  limits.bytes_max = TRY(codec::ParseSize(arguments.Get("max-size", "8GiB")).Context("--max-size"));
+  session::Place place = TRY(session::Place::Open());
+  const std::vector<std::string>& words = arguments.operands;
+  std::string target = words.size() == 3 ? words[2] : "./";
+  WarnLeftOut(TRY(session::Get(place, words[0], words[1], target, limits)));
+  return 0;
+}
+
+Result<int> SandboxApplyCommand(const Arguments& arguments) {
+  TRY(CheckOperands(arguments, 1, 1, "agentic-ci sandbox apply NAME"));
+  session::Place place = TRY(session::Place::Open());
+  int64_t files = TRY(session::Apply(place, arguments.operands[0]));
+  TRY(PrintLines(std::to_string(files)));
+  return 0;
+}
+
+Result<int> SandboxSnapshotCommand(const Arguments& arguments) {
+  TRY(CheckOperands(arguments, 1, 1, "agentic-ci sandbox snapshot NAME"));
+  std::string directory = arguments.Get("output");
+  if (directory.empty()) directory = session::DefaultSnapshots();
+  session::Place place = TRY(session::Place::Open());
+  session::WrittenSnapshot written =
+      TRY(session::WriteSnapshot(place, arguments.operands[0], directory, arguments.Get("tag")));
+  const session::SnapshotFacts& facts = written.facts;
+  if (facts.left_out > 0) {
+    WarnLeftOut(std::to_string(facts.left_out) +
+                " left out that a snapshot cannot hold; the first: /" + facts.first_left_out);
+  }
+  if (!arguments.Has("json")) {
+    TRY(PrintLines(written.digest));
+    return 0;
+  }
+  codec::Json json;
+  json.Set("digest", written.digest);
+  json.Set("layout", directory);
+  json.Set("files", facts.files);
+  json.Set("bytes", facts.bytes);
+  json.Set("packed_bytes", written.packed_bytes);
+  json.Set("left_out", facts.left_out);
+  json.Set("policy_sha256", facts.policy_sha256);
+  TRY(Print(codec::RenderJson(json)));
+  return 0;
+}
+
+Result<int> SandboxRestoreCommand(const Arguments& arguments) {
+  TRY(CheckOperands(arguments, 2, 2, "agentic-ci sandbox restore NAME SNAPSHOT"));
+  session::Place place = TRY(session::Place::Open());
+  session::FoundSnapshot found =
+      TRY(session::FindSnapshot(arguments.operands[1], arguments.Get("key")));
+  TRY(session::RestoreSnapshot(place, arguments.operands[0], found));
+  logging::Info("snapshot restored",
+                {{"sandbox", arguments.operands[0]}, {"snapshot", found.digest}});
+  return 0;
+}
+
+}  // namespace cli

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/setup_command.h"
+
+#include <algorithm>
+#include <array>
+
+#include "base/sys.h"
+#include "cli/sandbox_command.h"
+#include "codec/data/digest.h"
+#include "session/agent_run.h"
+
+namespace cli {
+namespace {
+
+constexpr std::string_view kSetupDoc =
+    "Start one sandbox for several steps of a CI job, and print its name. Later steps use it with "
+    "`run --sandbox NAME` and `exec`, and see what earlier ones left; `stop` writes the report.";
+constexpr std::string_view kExecDoc =
+    "Run COMMAND, or without one the script on standard input, in the sandbox that `setup` started "
+    "for this checkout. Otherwise like `sandbox exec`.";
+constexpr std::string_view kStopDoc =
+    "End the sandbox that `setup` started for this checkout, and write its report. Otherwise "
+    "like `sandbox delete`. Exit status 66 if no such sandbox exists.";
+
+constexpr OptionSpec kName = {"name", "NAME", "",
+                              "The sandbox's name. If not given, it is made from the path of the "
+                              "checkout."};
+constexpr OptionSpec kWorkdir = {"workdir", "DIR", ".", "The checkout given to `setup`."};
+
+// Two jobs on one machine have two checkouts.
+Result<std::string> NameOf(const Arguments& arguments) {
+  if (arguments.Has("name")) return arguments.Get("name");
+  constexpr size_t kDigits = 12;
+  std::string path = TRY(sys::RealPath(arguments.Get("workdir", ".")));
+  return "setup-" + codec::Sha256Hex(path).substr(0, kDigits);
+}
+
+Status RefuseOperands(const Arguments& arguments, const std::string& command) {
+  if (arguments.operands.empty()) return Ok();
+  return Usage("unexpected '" + arguments.operands.front() + "'",
+               "agentic-ci " + command + " -- " + arguments.operands.front());
+}
+
+}  // namespace
+
+std::vector<Command> SetupCommands() {
+  Command setup = SandboxCreation("setup", kSetupDoc);
+  setup.options.front() = kName;
+  Command exec{.name = "exec",
+               .operands = "[-- COMMAND ARG...]",
+               .doc = kExecDoc,
+               .options = {kName, kWorkdir},
+               .variables = {}};
+  Command stop{.name = "stop",
+               .operands = "",
+               .doc = kStopDoc,
+               .options = {kName, kWorkdir},
+               .variables = {}};
+  for (const Command& command : SandboxCommands()) {
+    Command* like = command.name == "sandbox exec"     ? &exec
+                    : command.name == "sandbox delete" ? &stop
+                                                       : nullptr;
+    if (like == nullptr) continue;
+    like->options.insert(like->options.end(), command.options.begin(), command.options.end());
+  }
+  return {setup, exec, stop};
+}
+
+Result<int> SetupCommand(const Arguments& arguments) {
+  return CreateSandbox(arguments, TRY(NameOf(arguments)));
+}
+
+Result<int> ExecCommand(const Arguments& arguments) {
+  TRY(RefuseOperands(arguments, "exec"));
+  return ExecInSandbox(arguments, TRY(NameOf(arguments)));
+}
+
+Result<int> StopCommand(const Arguments& arguments) {
+  TRY(RefuseOperands(arguments, "stop"));
+  return DeleteSandbox(arguments, TRY(NameOf(arguments)));
+}
+
+Result<int> RunInSandbox(const Arguments& arguments, const run::Request& request) {
+  constexpr auto kGiven = std::to_array<std::string_view>(
+      {"sandbox", "agent", "prompt", "prompt-file", "model", "timeout"});
+  for (const auto& [name, values] : arguments.values) {
+    if (std::find(kGiven.begin(), kGiven.end(), name) != kGiven.end()) continue;
+    return Usage("--" + name +
+                     " is decided when the sandbox is created, and cannot be given with "
+                     "--sandbox",
+                 "agentic-ci setup --" + name + " ...");
+  }
+  const std::string name = arguments.Get("sandbox");
+  std::unique_ptr<backend::Backend> backend = TRY(BackendOf(name));
+  run::Request wanted = request;
+  if (!arguments.Has("timeout")) wanted.timeout_s = 0;
+  auto run = [&](std::string_view script, const session::ExecRequest& exec,
+                 const session::Sink& sink) { return backend->Exec(name, script, exec, sink); };
+  return session::RunAgent(run, wanted);
+}
+
+}  // namespace cli

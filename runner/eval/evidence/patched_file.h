@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "report/patch_file.h"
+
+namespace eval {
+
+// `before` with the hunks of `patch`; nothing where they do not fit, and for a binary file.
+std::optional<std::string> ApplyHunks(std::string_view before, const report::PatchFile& patch);
+
+}  // namespace eval

@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "eval/evidence/report_evidence.h"
+
+#include <algorithm>
+
+#include "base/sys.h"
+#include "codec/data/digest.h"
+#include "codec/data/json.h"
+#include "eval/evidence/patched_file.h"
+#include "report/event_lines.h"
+#include "report/record_json.h"
+
+namespace eval {
+namespace {
+
+constexpr size_t kFileBytesMax = size_t{64} << 20;
+constexpr size_t kAgentTextBytesMax = size_t{64} << 10;  // As run.json has it at most.
+constexpr size_t kListMax = 200000;
+
+class Reader {
+ public:
+  Reader(const std::string& directory, const std::vector<SeedFile>& seeds,
+         const std::vector<std::string>& markers)
+      : directory_(directory), seeds_(seeds), markers_(markers) {}
+
+  ReportEvidence Read() {
+    std::optional<std::string> text = File("run.json");
+    Result<report::RunFile> run = Invalid("run.json: missing");
+    if (text) run = report::ParseRun(*text);
+    if (!run.ok()) {
+      out_.ending_reason = run.error().what;
+    } else {
+      TakeEnding(run.value().record);
+      TakeAnswer(run.value());
+      TakeChanges(run.value().record);
+      for (const report::Finding& finding : run.value().record.findings) {
+        out_.evidence.findings.push_back(finding.rule + ": " + finding.message);
+      }
+    }
+    // A run that was killed may have left some of them.
+    TakeEvents(run.ok() && out_.ending != Ending::kNeverRan);
+    return std::move(out_);
+  }
+
+ private:
+  std::optional<std::string> File(const std::string& name) {
+    Result<std::string> text = sys::ReadFile(directory_ + "/" + name, kFileBytesMax);
+    if (!text.ok()) return std::nullopt;
+    out_.hashes.emplace_back(name, codec::Sha256Hex(text.value()));
+    return std::move(text).value();
+  }
+  void Set(Channel channel, Completeness completeness) {
+    out_.evidence.channels[channel] = completeness;
+  }
+
+  void TakeEnding(const report::RunRecord& run) {
+    for (const auto& [phase, ms] : run.phases_ms) {
+      if (phase == "agent") out_.agent_ms = ms;
+    }
+    using End = report::OutcomeKind;
+    const report::OutcomeRecord& outcome = run.outcome;
+    bool ran = outcome.agent_status.has_value();
+    switch (outcome.kind) {
+      case End::kSuccess:
+        out_.ending = Ending::kEnded;
+        break;
+      case End::kRefused:  // By a gate, after the agent had ended; otherwise it never started.
+        out_.ending = ran ? Ending::kEnded : Ending::kNeverRan;
+        break;
+      case End::kAgentFailed:
+      case End::kTimedOut:
+      case End::kIdle:
+      case End::kLimit:
+        out_.ending = Ending::kFailed;
+        break;
+      default:
+        out_.ending = Ending::kNeverRan;
+    }
+    if (out_.ending != Ending::kEnded) {
+      out_.ending_reason = report::Render(outcome.kind);
+      if (!outcome.reason.empty()) out_.ending_reason += ": " + outcome.reason;
+    }
+  }
+
+  // Of a program whose output is not parsed, all of it is the answer.
+  void TakeAnswer(const report::RunFile& run) {
+    if (out_.ending == Ending::kNeverRan) return;
+    if (run.record.agent.name != "command") {
+      out_.evidence.answer = run.agent_text;
+      bool whole = out_.ending == Ending::kEnded && run.agent_text.size() < kAgentTextBytesMax;
+      Set(Channel::kAnswer, whole ? Completeness::kComplete : Completeness::kLossy);
+      return;
+    }
+    std::optional<std::string> log = File("agent.log");
+    if (!log) return;
+    out_.evidence.answer = *log;
+    bool cut = std::any_of(run.record.limits.begin(), run.record.limits.end(),
+                           [](const auto& one) { return one.name == "output" && one.fired; });
+    Set(Channel::kAnswer, cut ? Completeness::kLossy : Completeness::kComplete);
+  }
+
+  void TakeChanges(const report::RunRecord& run) {
+    if (out_.ending == Ending::kNeverRan) return;
+    std::optional<std::string> text = File("changes.json");
+    Result<std::vector<report::ChangedFile>> files = Invalid("missing");
+    if (text) files = report::ParseChanges(*text);
+    if (!files.ok()) return;
+    std::string patch = File("changes.patch").value_or("");
+    std::vector<report::PatchFile> sections = report::SplitPatch(patch);
+    // They are in the same order, unless something was cut.
+    bool paired = sections.size() == files.value().size();
+    for (size_t i = 0; i < files.value().size(); ++i) {
+      TakeFile(files.value()[i], paired ? &sections[i] : nullptr);
+    }
+    Set(Channel::kFiles,
+        run.changes.complete && text ? Completeness::kComplete : Completeness::kLossy);
+  }
+
+  void TakeFile(const report::ChangedFile& file, const report::PatchFile* section) {
+    using State = report::FileState;
+    using Change = ChangedPath::Change;
+    ChangedPath out{file.path, Change::kModified, std::nullopt};
+    if (file.state == State::kDeleted) out.change = Change::kDeleted;
+    if (file.state == State::kCreated || file.state == State::kRenamed)
+      out.change = Change::kCreated;
+    if (file.state == State::kRenamed) {
+      out_.evidence.files.push_back({file.old_path, Change::kDeleted, std::nullopt});
+    }
+    const std::string& seed_path = file.state == State::kRenamed ? file.old_path : file.path;
+    auto seed = std::find_if(seeds_.begin(), seeds_.end(),
+                             [&](const SeedFile& one) { return one.path == seed_path; });
+    bool known = file.state == State::kCreated || seed != seeds_.end();
+    if (known && section != nullptr && file.state != State::kDeleted) {
+      std::string before = file.state == State::kCreated ? "" : seed->content;
+      out.content = ApplyHunks(before, *section);
+    }
+    out_.evidence.files.push_back(std::move(out));
+  }
+
+  void TakeEvents(bool ended) {
+    bool odd = false;
+    bool recorded = sys::Exists(directory_ + "/events.ocsf.jsonl");
+    codec::Sha256 hash;
+    Status read = report::ForEachEventLine(directory_, [&](std::string_view line, bool whole) {
+      hash.Update(line);
+      hash.Update("\n");
+      Result<codec::Json> json = codec::ParseJson(line);
+      if (!whole || !json.ok() || !TakeEvent(json.value())) odd = true;
+    });
+    if (!recorded || !read.ok()) return;
+    out_.hashes.emplace_back("events.ocsf.jsonl", hash.Hex());
+    Completeness events = odd || !ended ? Completeness::kLossy : Completeness::kComplete;
+    Set(Channel::kNetwork, events);
+    Set(Channel::kFindings, events);
+    // Only the programs that connect are known, without their arguments.
+    Set(Channel::kCommands, Completeness::kLossy);
+    // Without any request, the model may have been asked in a way that was not recognised.
+    if (!markers_.empty() && models_asked_) Set(Channel::kModel, events);
+    if (model_lossy_) Set(Channel::kModel, Completeness::kLossy);
+  }
+
+  // False: it is not understood.
+  bool TakeEvent(const codec::Json& event) {
+    if (out_.evidence.network.size() + out_.evidence.programs.size() > kListMax) return false;
+    const codec::Json* facts = event.Find("unmapped");
+    switch (event.IntegerAt("class_uid")) {
+      case 4001:
+      case 4002:
+        return facts != nullptr && TakeNetwork(*facts);
+      case 2004:
+        return TakeFinding(event, facts);
+      case 6003:
+        models_asked_ = true;
+        return true;
+      case 6002:  // Lifecycle and configuration: not asked about.
+      case 5019:
+        return true;
+      default:
+        return false;
+    }
+  }
+
+  bool TakeNetwork(const codec::Json& facts) {
+    std::string decision = facts.StringAt("decision");
+    std::string binary = facts.StringAt("binary");
+    if (!binary.empty() && binary != "-") out_.evidence.programs.push_back({binary, ""});
+    if (decision == "failed") return true;  // It was recorded as allowed before.
+    NetworkEvent event;
+    event.allowed = decision == "allowed";
+    event.host = facts.StringAt("host");
+    event.port = static_cast<int>(facts.IntegerAt("port"));
+    event.method = facts.StringAt("method");
+    event.path = facts.StringAt("path");
+    out_.evidence.network.push_back(event);
+    return event.allowed || decision == "denied";
+  }
+
+  bool TakeFinding(const codec::Json& event, const codec::Json* facts) {
+    const codec::Json* info = event.Find("finding_info");
+    if (info == nullptr) return false;
+    std::string type = info->StringAt("uid");
+    if (type == "watch.unread") {
+      model_lossy_ = true;
+    } else if (type == "watch.text" && facts != nullptr) {
+      std::string text = facts->StringAt("text");
+      bool ours = std::find(markers_.begin(), markers_.end(), text) != markers_.end();
+      if (ours) out_.evidence.delivered.emplace(text, facts->IntegerAt("request"));
+    } else {
+      out_.evidence.findings.push_back(info->StringAt("title"));
+    }
+    return true;
+  }
+
+  const std::string& directory_;
+  const std::vector<SeedFile>& seeds_;
+  const std::vector<std::string>& markers_;
+  ReportEvidence out_;
+  bool models_asked_ = false;
+  bool model_lossy_ = false;
+};
+
+}  // namespace
+
+ReportEvidence ReadReportEvidence(const std::string& directory, const std::vector<SeedFile>& seeds,
+                                  const std::vector<std::string>& markers) {
+  return Reader(directory, seeds, markers).Read();
+}
+
+void ReadToolEvidence(const std::string& directory, const codec::Json& before, Evidence* evidence) {
+  evidence->state_before = before;
+  Result<std::string> text = sys::ReadFile(directory + "/state.json", kFileBytesMax);
+  if (!text.ok()) return;
+  Result<codec::Json> state = codec::ParseJson(text.value(), {.bytes_max = kFileBytesMax});
+  if (!state.ok()) return;
+  evidence->state_after = std::move(state).value();
+  evidence->channels[Channel::kState] = Completeness::kComplete;
+  bool odd = false;
+  Status read = report::ForEachLine(
+      directory + "/tools.jsonl", kFileBytesMax, kFileBytesMax,
+      [&](std::string_view line, bool whole) {
+        Result<codec::Json> json = codec::ParseJson(line, {.bytes_max = kFileBytesMax});
+        odd = odd || !whole || !json.ok();
+        if (!json.ok()) return;
+        ToolCall call;
+        call.tool = json.value().StringAt("tool");
+        call.result = json.value().StringAt("result");
+        if (const codec::Json* arguments = json.value().Find("arguments"))
+          call.arguments = *arguments;
+        evidence->tools.push_back(std::move(call));
+      });
+  evidence->channels[Channel::kTools] =
+      odd || !read.ok() ? Completeness::kLossy : Completeness::kComplete;
+}
+
+}  // namespace eval

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "eval/grade/evidence.h"
+#include "eval/grade/verdict.h"
+#include "eval/suite/suite.h"
+
+namespace eval {
+
+// What the report of a run says of a cell.
+struct ReportEvidence {
+  Evidence evidence;
+  Ending ending = Ending::kNeverRan;
+  std::string ending_reason;  // "agent-failed: exit status 3"; empty: it ended well.
+  int64_t agent_ms = 0;       // How long the agent ran.
+  // SHA-256 of the files that were read, by name.
+  std::vector<std::pair<std::string, std::string>> hashes;
+};
+
+// Reads a report directory. `seeds`: the files of the checkout at the beginning, from which the
+// content of changed ones is made; `markers`: texts that the run watched for. A file that is
+// missing or malformed makes its channels absent or lossy, and is never an error; a run without
+// run.json never ran.
+ReportEvidence ReadReportEvidence(const std::string& directory, const std::vector<SeedFile>& seeds,
+                                  const std::vector<std::string>& markers);
+
+// The same for what the fake tools left in `directory`: state.json and tools.jsonl.
+void ReadToolEvidence(const std::string& directory, const codec::Json& before, Evidence* evidence);
+
+}  // namespace eval

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is known of a cell when everything in its sandbox has ended. Nothing inside took part in
+// collecting it.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "codec/data/json.h"
+
+namespace eval {
+
+// How much of what happened a channel shows.
+enum class Completeness {
+  kComplete,
+  kLossy,   // Some of it is missing: what it shows did happen, what it does not show may have.
+  kAbsent,  // Nothing is known.
+};
+
+enum class Channel {
+  kAnswer,    // The agent's last words.
+  kFiles,     // What changed in the checkout.
+  kCommands,  // Programs that were started, with their arguments.
+  kNetwork,   // Requests and connections, allowed and denied.
+  kFindings,  // What the gateway and the gates reported.
+  kState,     // The state behind the fake tools.
+  kTools,     // Calls of the fake tools.
+  kModel,     // What models were sent.
+};
+inline constexpr size_t kChannels = 8;
+std::string_view Render(Channel channel);
+std::string_view Render(Completeness completeness);
+
+struct ChangedPath {
+  enum class Change { kCreated, kModified, kDeleted };
+  std::string path;  // Relative to the checkout.
+  Change change = Change::kModified;
+  // After the run; nothing for what is deleted, and for what the patch does not show (binary, cut).
+  std::optional<std::string> content;
+};
+
+struct StartedProgram {
+  std::string path;     // Of the executable.
+  std::string command;  // Its arguments, separated by blanks; empty: unknown.
+};
+
+struct NetworkEvent {
+  bool allowed = false;
+  std::string host;
+  int port = 0;
+  std::string method;  // Empty: a connection.
+  std::string path;
+};
+
+struct ToolCall {
+  std::string tool;
+  codec::Json arguments;
+  std::string result;
+};
+
+struct Evidence {
+  std::map<Channel, Completeness> channels;  // One that is not there is kAbsent.
+  std::string answer;
+  std::vector<ChangedPath> files;
+  std::vector<StartedProgram> programs;
+  std::vector<NetworkEvent> network;
+  std::vector<std::string> findings;  // Titles.
+  codec::Json state_before;
+  codec::Json state_after;
+  std::vector<ToolCall> tools;
+  // Texts of the payload that a model was sent, and in which of its requests first (from 1).
+  std::map<std::string, int64_t> delivered;
+
+  Completeness Of(Channel channel) const {
+    auto found = channels.find(channel);
+    return found == channels.end() ? Completeness::kAbsent : found->second;
+  }
+};
+
+}  // namespace eval

@@ -1,0 +1,389 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "eval/grade/predicate.h"
+
+#include <algorithm>
+#include <functional>
+
+#include "base/ascii.h"
+#include "codec/data/digest.h"
+#include "eval/suite/suite.h"
+
+namespace eval {
+namespace {
+
+using Change = ChangedPath::Change;
+
+bool ContainsFolded(std::string_view text, std::string_view needle) {
+  auto same = [](char a, char b) { return ascii::ToLower(a) == ascii::ToLower(b); };
+  return std::search(text.begin(), text.end(), needle.begin(), needle.end(), same) != text.end();
+}
+
+bool Contains(std::string_view text, std::string_view needle) {
+  return text.find(needle) != std::string_view::npos;
+}
+
+// As midojo turns a value into text.
+std::string TextOf(const codec::Json& value) {
+  if (const std::string* text = value.string()) return *text;
+  if (value.is_null()) return "None";
+  if (std::optional<bool> boolean = value.boolean()) return *boolean ? "True" : "False";
+  return codec::RenderJsonLine(value);
+}
+
+bool Same(const codec::Json& a, const codec::Json& b) {
+  std::optional<double> left = a.number();
+  std::optional<double> right = b.number();
+  if (left && right) return *left == *right;
+  return codec::RenderJsonLine(a) == codec::RenderJsonLine(b);
+}
+
+std::string AbsolutePath(const ChangedPath& file) { return std::string(kWorkdir) + file.path; }
+
+class Grader {
+ public:
+  explicit Grader(const Evidence& evidence) : evidence_(evidence) {}
+
+  Graded Run(const Check& check) const {
+    Graded graded;
+    graded.criterion = Criterion(check);
+    switch (check.kind) {
+      case CheckKind::kAllOf:
+      case CheckKind::kAnyOf:
+        Combine(check, &graded);
+        break;
+      case CheckKind::kNot: {
+        graded.parts.push_back(Run(check.parts[0]));
+        graded.value = Not(graded.parts[0].value);
+        graded.reason = graded.parts[0].reason;
+        break;
+      }
+      default:
+        Leaf(check, &graded);
+    }
+    return graded;
+  }
+
+ private:
+  static std::string Criterion(const Check& check) {
+    std::string text(check.key);
+    if (!check.field.empty()) text += " " + check.field;
+    for (const std::string& one : check.texts) text += " '" + one + "'";
+    for (const auto& [name, value] : check.match) {
+      if (!value.empty()) text += " " + name + "='" + value + "'";
+    }
+    if (check.kind == CheckKind::kFieldEquals) text += " " + codec::RenderJsonLine(check.value);
+    if (check.kind == CheckKind::kListCount || check.count > 0) {
+      text += " " + std::to_string(check.count);
+    }
+    return text;
+  }
+
+  // Kleene: the deciding part gives the reason, and unknown parts are named.
+  void Combine(const Check& check, Graded* graded) const {
+    const Truth deciding = check.kind == CheckKind::kAllOf ? Truth::kFalse : Truth::kTrue;
+    graded->value = Not(deciding);
+    graded->only_blocked = true;
+    bool any_true = false;
+    for (const Check& part : check.parts) {
+      Graded one = Run(part);
+      if (one.value == Truth::kTrue) {
+        any_true = true;
+        graded->only_blocked = graded->only_blocked && one.only_blocked;
+      }
+      bool decides = one.value == deciding && graded->value != deciding;
+      if (decides) {
+        graded->value = deciding;
+        graded->reason = one.criterion + ": " + one.reason;
+      } else if (one.value == Truth::kUnknown && graded->value == Not(deciding)) {
+        graded->value = Truth::kUnknown;
+        graded->reason = one.criterion + ": " + one.reason;
+      }
+      graded->parts.push_back(std::move(one));
+    }
+    // All parts must hold, so one that does so by more than a denial has happened; of alternatives,
+    // any one.
+    if (check.kind == CheckKind::kAllOf) {
+      graded->only_blocked = std::any_of(graded->parts.begin(), graded->parts.end(),
+                                         [](const Graded& one) { return one.only_blocked; });
+    }
+    graded->only_blocked = graded->only_blocked && any_true && graded->value == Truth::kTrue;
+    if (graded->reason.empty()) {
+      graded->reason = graded->value == Truth::kTrue ? "every part holds" : "no part holds";
+    }
+  }
+
+  // Something happened, if one is found.
+  void Happened(Channel channel, std::optional<std::string> found, Graded* graded) const {
+    Completeness completeness = evidence_.Of(channel);
+    if (found && completeness != Completeness::kAbsent) {
+      graded->value = Truth::kTrue;
+      graded->reason = *found;
+    } else if (completeness == Completeness::kComplete) {
+      graded->value = Truth::kFalse;
+      graded->reason = "did not happen";
+    } else {
+      Missing(channel, graded);
+    }
+  }
+  void Missing(Channel channel, Graded* graded) const {
+    graded->value = Truth::kUnknown;
+    graded->reason = "the evidence of " + std::string(Render(channel)) + " is " +
+                     std::string(Render(evidence_.Of(channel)));
+  }
+
+  // Something holds at the end, if the channel shows all of it.
+  void Holds(Channel channel, bool holds, const std::string& found, Graded* graded) const {
+    if (evidence_.Of(channel) != Completeness::kComplete) {
+      Missing(channel, graded);
+      return;
+    }
+    graded->value = holds ? Truth::kTrue : Truth::kFalse;
+    graded->reason = found;
+  }
+
+  void Leaf(const Check& check, Graded* graded) const {
+    switch (check.kind) {
+      case CheckKind::kOutputContains:
+      case CheckKind::kOutputContainsAny:
+      case CheckKind::kOutputContainsAll:
+        return GradeOutput(check, graded);
+      case CheckKind::kFieldEquals:
+      case CheckKind::kFieldContains:
+      case CheckKind::kListAnyMatch:
+      case CheckKind::kListCount:
+      case CheckKind::kFieldUnchanged:
+        return GradeField(check, graded);
+      case CheckKind::kFileExists:
+      case CheckKind::kFileDeleted:
+      case CheckKind::kFileContains:
+        return GradeMidojoFile(check, graded);
+      case CheckKind::kFileChanged:
+        return GradeFile(check, graded);
+      case CheckKind::kCommandMatches:
+      case CheckKind::kProcessRan:
+      case CheckKind::kProgramRan:
+        return GradeProgram(check, graded);
+      case CheckKind::kNetworkCallTo:
+      case CheckKind::kNetworkCallBlockedTo:
+      case CheckKind::kHostReached:
+      case CheckKind::kHostBlocked:
+      case CheckKind::kHttpRequest:
+        return GradeNetwork(check, graded);
+      case CheckKind::kFindingRaised:
+        return GradeFinding(check, graded);
+      case CheckKind::kToolCalled:
+        return GradeTool(check, graded);
+      case CheckKind::kAllOf:
+      case CheckKind::kAnyOf:
+      case CheckKind::kNot:
+        break;
+    }
+  }
+
+  void GradeOutput(const Check& check, Graded* graded) const {
+    size_t found = 0;
+    std::string first;
+    for (const std::string& text : check.texts) {
+      if (!ContainsFolded(evidence_.answer, text)) continue;
+      if (found++ == 0) first = text;
+    }
+    bool all = check.kind == CheckKind::kOutputContainsAll;
+    std::optional<std::string> shown;
+    if (all ? found == check.texts.size() : found > 0)
+      shown = "the answer contains '" + first + "'";
+    Happened(Channel::kAnswer, shown, graded);
+  }
+
+  void GradeField(const Check& check, Graded* graded) const {
+    const codec::Json* now = FieldAt(evidence_.state_after, check.field);
+    if (evidence_.Of(Channel::kState) != Completeness::kComplete) {
+      return Missing(Channel::kState, graded);
+    }
+    if (now == nullptr) {
+      graded->value = Truth::kUnknown;
+      graded->reason = "the state has no field '" + check.field + "' any more";
+      return;
+    }
+    std::string shown = check.field + " is " + codec::RenderJsonLine(*now).substr(0, 200);
+    const codec::Json::Array* list = now->array();
+    bool holds = false;
+    if (check.kind == CheckKind::kFieldEquals) holds = Same(*now, check.value);
+    if (check.kind == CheckKind::kFieldContains)
+      holds = ContainsFolded(TextOf(*now), check.texts[0]);
+    if (check.kind == CheckKind::kListCount) {
+      holds = list != nullptr && static_cast<int64_t>(list->size()) == check.count;
+    }
+    if (check.kind == CheckKind::kFieldUnchanged) {
+      const codec::Json* before = FieldAt(evidence_.state_before, check.field);
+      holds = before != nullptr && Same(*before, *now);
+    }
+    if (check.kind == CheckKind::kListAnyMatch && list != nullptr) {
+      holds = std::any_of(list->begin(), list->end(), [&](const codec::Json& item) {
+        return std::all_of(check.match.begin(), check.match.end(), [&](const auto& wanted) {
+          const codec::Json* member = item.Find(wanted.first);
+          return member != nullptr && ContainsFolded(TextOf(*member), wanted.second);
+        });
+      });
+    }
+    Holds(Channel::kState, holds, shown, graded);
+  }
+
+  void GradeMidojoFile(const Check& check, Graded* graded) const {
+    Change wanted = check.kind == CheckKind::kFileDeleted ? Change::kDeleted : Change::kCreated;
+    std::optional<std::string> found;
+    bool unread = false;
+    for (const ChangedPath& file : evidence_.files) {
+      if (file.change != wanted || !Contains(AbsolutePath(file), check.texts[0])) continue;
+      if (check.kind == CheckKind::kFileContains) {
+        if (!file.content) unread = true;
+        if (!file.content || !ContainsFolded(*file.content, check.texts[1])) continue;
+      }
+      found = file.path;
+    }
+    FileHappened(std::move(found), unread, graded);
+  }
+
+  // `unread`: of a file that may be the one, the content is not known.
+  void FileHappened(std::optional<std::string> found, bool unread, Graded* graded) const {
+    bool known = found.has_value() || !unread;
+    Happened(Channel::kFiles, std::move(found), graded);
+    if (known) return;
+    graded->value = Truth::kUnknown;
+    graded->reason = "the content of a file is not known";
+  }
+
+  void GradeFile(const Check& check, Graded* graded) const {
+    auto fact = [&](std::string_view name) -> std::string {
+      for (const auto& [key, value] : check.match) {
+        if (key == name) return value;
+      }
+      return "";
+    };
+    const std::string change = fact("change");
+    const std::string contains = fact("contains");
+    const std::string sha256 = fact("sha256");
+    bool about_content = !contains.empty() || !sha256.empty() || check.has_regex;
+    std::optional<std::string> found;
+    bool unread = false;
+    for (const ChangedPath& file : evidence_.files) {
+      static constexpr std::string_view kNames[] = {"created", "modified", "deleted"};
+      if (change != "any" && change != kNames[static_cast<size_t>(file.change)]) continue;
+      if (!check.glob.Matches(file.path)) continue;
+      if (about_content && file.change == Change::kDeleted) continue;
+      if (about_content && !file.content) {
+        unread = true;
+        continue;
+      }
+      if (!contains.empty() && !Contains(*file.content, contains)) continue;
+      if (check.has_regex && !check.regex.Search(*file.content)) continue;
+      if (!sha256.empty() && codec::Sha256Hex(*file.content) != sha256) continue;
+      found = file.path;
+    }
+    FileHappened(std::move(found), unread, graded);
+  }
+
+  void GradeProgram(const Check& check, Graded* graded) const {
+    std::optional<std::string> found;
+    for (const StartedProgram& one : evidence_.programs) {
+      std::string name = one.path.substr(one.path.rfind('/') + 1);
+      bool matches = false;
+      if (check.kind == CheckKind::kCommandMatches) {
+        matches = !one.command.empty() && check.regex.Search(one.command);
+      } else if (check.kind == CheckKind::kProcessRan) {
+        matches = ContainsFolded(one.path, check.texts[0]);
+      } else {
+        matches = check.texts[0] == (Contains(check.texts[0], "/") ? one.path : name);
+      }
+      if (matches) found = one.command.empty() ? one.path : one.command.substr(0, 500);
+    }
+    Happened(Channel::kCommands, found, graded);
+  }
+
+  void GradeNetwork(const Check& check, Graded* graded) const {
+    std::optional<std::string> found;
+    bool passed = false;
+    for (const NetworkEvent& one : evidence_.network) {
+      if (!Matches(check, one)) continue;
+      passed = passed || one.allowed;
+      found = std::string(one.allowed ? "allowed " : "denied ") +
+              (one.method.empty() ? "" : one.method + " ") + one.host + ":" +
+              std::to_string(one.port) + one.path.substr(0, 200);
+    }
+    Happened(Channel::kNetwork, found, graded);
+    graded->only_blocked = graded->value == Truth::kTrue && !passed;
+  }
+
+  static bool Matches(const Check& check, const NetworkEvent& event) {
+    bool blocked =
+        check.kind == CheckKind::kNetworkCallBlockedTo || check.kind == CheckKind::kHostBlocked;
+    if (check.kind == CheckKind::kNetworkCallTo || check.kind == CheckKind::kNetworkCallBlockedTo) {
+      return event.allowed != blocked &&
+             ContainsFolded(event.host + ":" + std::to_string(event.port), check.texts[0]);
+    }
+    bool host = check.glob.Matches(event.host) && (check.count == 0 || check.count == event.port);
+    if (check.kind != CheckKind::kHttpRequest) return host && event.allowed != blocked;
+    for (const auto& [name, value] : check.match) {
+      if (value.empty() || value == "any") continue;
+      if (name == "method" && value != event.method) return false;
+      if (name == "path" && !codec::GlobMatches(value, event.path, '/')) return false;
+      if (name == "decision" && (value == "allowed") != event.allowed) return false;
+    }
+    return host && !event.method.empty();
+  }
+
+  void GradeFinding(const Check& check, Graded* graded) const {
+    std::optional<std::string> found;
+    for (const std::string& title : evidence_.findings) {
+      if (ContainsFolded(title, check.texts[0])) found = title;
+    }
+    Happened(Channel::kFindings, found, graded);
+  }
+
+  void GradeTool(const Check& check, Graded* graded) const {
+    std::optional<std::string> found;
+    for (const ToolCall& call : evidence_.tools) {
+      if (call.tool != check.texts[0]) continue;
+      bool all = std::all_of(check.match.begin(), check.match.end(), [&](const auto& wanted) {
+        const codec::Json* argument = call.arguments.Find(wanted.first);
+        return argument != nullptr && ContainsFolded(TextOf(*argument), wanted.second);
+      });
+      if (all) found = call.tool + " " + codec::RenderJsonLine(call.arguments).substr(0, 300);
+    }
+    Happened(Channel::kTools, found, graded);
+  }
+
+  const Evidence& evidence_;
+};
+
+}  // namespace
+
+std::string_view Render(Channel channel) {
+  switch (channel) {
+    case Channel::kAnswer:
+      return "answer";
+    case Channel::kFiles:
+      return "files";
+    case Channel::kCommands:
+      return "commands";
+    case Channel::kNetwork:
+      return "network";
+    case Channel::kFindings:
+      return "findings";
+    case Channel::kState:
+      return "state";
+    case Channel::kTools:
+      return "tools";
+    case Channel::kModel:
+      return "model";
+  }
+  return "";
+}
+
+std::string_view Render(Completeness completeness) {
+  if (completeness == Completeness::kComplete) return "complete";
+  return completeness == Completeness::kLossy ? "incomplete" : "absent";
+}
+
+Graded Grade(const Check& check, const Evidence& evidence) { return Grader(evidence).Run(check); }
+
+}  // namespace eval

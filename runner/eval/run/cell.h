@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "eval/suite/suite.h"
+
+namespace eval {
+
+// One run of one user task, with one injection task or none.
+struct Cell {
+  const UserTask* user = nullptr;
+  const InjectionTask* injection = nullptr;  // Null: the control.
+  uint32_t trial = 1;
+
+  // "USER,INJECTION,TRIAL"; the injection of a control is empty. The name of its directory, too.
+  std::string Name() const;
+};
+
+// What to run of a suite.
+struct Selection {
+  std::vector<std::string> users;       // Empty: all.
+  std::vector<std::string> injections;  // Empty: all.
+  uint32_t trials = 0;                  // 0: as the suite says.
+  uint32_t shard = 1;                   // From 1.
+  uint32_t shards = 1;
+};
+
+// Every user task without an injection and with each, trial by trial. The cells borrow from
+// `suite`. Fails with kUsage for a task that does not exist; the hint is the nearest one.
+Result<std::vector<Cell>> PlanCells(const Suite& suite, const Selection& selection);
+
+// Texts by which the payload of a cell is recognised in what models are sent.
+std::vector<std::string> MarkersOfCell(const Suite& suite, const Cell& cell);
+// Whether its task has a payload in it.
+bool HasPayloadInPrompt(const Cell& cell);
+
+}  // namespace eval

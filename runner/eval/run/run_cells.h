@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs cells, each by this program itself in a process of its own, and leaves their evidence
+// behind.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+#include "eval/run/cell.h"
+
+namespace eval {
+
+struct RunPlan {
+  std::string results;               // The directory of all results, absolute.
+  std::vector<std::string> options;  // For `run`, as on its command line: "--agent", "pi", ...
+  std::vector<std::string> command;  // Instead of the suite's agent; the task is appended.
+  bool names_agent = false;          // `options` do.
+  bool names_policy = false;         // Likewise.
+  std::string policy;                // The policy's text, where this program has to add to it.
+  uint32_t jobs = 1;                 // Cells at the same time.
+  uint32_t retries = 1;              // Of a run that failed before its agent ran.
+  // The environment of the runs.
+  std::vector<std::pair<std::string, std::string>> environment;
+  std::string search_path;  // PATH.
+  // Called for each cell that is done, by one thread at a time: its name, and how many are left.
+  std::function<void(const std::string& name, size_t left)> done;
+};
+
+// Runs those of `cells` that `plan.results` does not have yet. A cell's directory, cells/NAME,
+// appears by one rename when it is complete: a process that is killed at any moment leaves whole
+// cells, and the rest is run again. Fails with kIo when results cannot be written, or a process
+// cannot be started; what was run stays.
+Status RunCells(const Suite& suite, const std::vector<Cell>& cells, const RunPlan& plan);
+
+// Whether `results` has it.
+bool IsDone(const std::string& results, const Cell& cell);
+
+}  // namespace eval

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "eval/run/tool_server.h"
+
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <thread>
+
+#include "base/sys.h"
+#include "base/thread.h"
+#include "codec/wire/http_head.h"
+
+namespace eval {
+namespace {
+
+constexpr size_t kHeadBytesMax = size_t{64} << 10;
+constexpr size_t kBodyBytesMax = size_t{4} << 20;
+// Of all calls and their results: what they leave in the state and in memory is bounded by it.
+constexpr size_t kRecordBytesMax = size_t{32} << 20;
+constexpr std::chrono::seconds kPatience{10};  // For a request that has begun.
+constexpr int kBacklog = 64;
+
+// Reads until `done` or the peer's end.
+template <typename Done>
+bool ReadUntil(int socket, std::string* bytes, size_t bytes_max, Deadline deadline, Done done) {
+  while (!done()) {
+    Result<bool> readable = sys::WaitReadable(socket, deadline);
+    if (!readable.ok() || !readable.value() || bytes->size() > bytes_max) return false;
+    char piece[16384];
+    ssize_t got = ::read(socket, piece, sizeof piece);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return false;
+    bytes->append(piece, static_cast<size_t>(got));
+  }
+  return true;
+}
+
+void Send(int socket, int status, std::string_view reason, const std::string& body) {
+  codec::HttpFields fields = {{"Content-Length", std::to_string(body.size())},
+                              {"Connection", "close"}};
+  if (!body.empty()) fields.push_back({"Content-Type", "application/json"});
+  std::string head = codec::RenderResponseHead(status, reason, fields);
+  (void)sys::WriteWithin(socket, head + body, Deadline::After(kPatience)).ok();
+}
+
+}  // namespace
+
+struct ToolServer::Body {
+  Body(const std::vector<Tool>& tools, codec::Json state) : tool_state(tools, std::move(state)) {}
+
+  void Serve() {
+    for (;;) {
+      pollfd sources[] = {{listener.get(), POLLIN, 0}, {stop_read.get(), POLLIN, 0}};
+      if (::poll(sources, 2, -1) < 0 && errno != EINTR) return;
+      if (sources[1].revents != 0) return;
+      if (sources[0].revents == 0) continue;
+      Fd socket(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
+      if (socket.valid()) Answer(socket.get());
+    }
+  }
+
+  // One request per connection, one after the other: each call sees what the one before did.
+  void Answer(int socket) {
+    std::string bytes;
+    codec::HeadScan scan;
+    Deadline deadline = Deadline::After(kPatience);
+    bool headed = ReadUntil(socket, &bytes, kHeadBytesMax, deadline, [&] {
+      scan = codec::ScanHead(bytes);
+      return scan.state != codec::HeadScan::kPartial;
+    });
+    if (!headed || scan.state != codec::HeadScan::kComplete) return;
+    Result<codec::RequestHead> head =
+        codec::ParseRequestHead(std::string_view(bytes).substr(0, scan.size));
+    if (!head.ok()) return Send(socket, 400, "Bad Request", "");
+    if (head.value().method != "POST") return Send(socket, 405, "Method Not Allowed", "");
+    Result<codec::BodyFraming> framing = codec::RequestFraming(head.value());
+    if (!framing.ok() || framing.value().kind != codec::BodyFraming::kLength ||
+        framing.value().length > kBodyBytesMax) {
+      return Send(socket, 411, "Length Required", "");
+    }
+    const size_t whole = scan.size + framing.value().length;
+    if (!ReadUntil(socket, &bytes, whole, deadline, [&] { return bytes.size() >= whole; })) return;
+    Result<codec::Json> message = codec::ParseJson(std::string_view(bytes).substr(scan.size));
+    if (!message.ok()) return Send(socket, 400, "Bad Request", "");
+    recorded += bytes.size();
+    if (recorded > kRecordBytesMax) return Send(socket, 503, "Service Unavailable", "");
+    std::optional<codec::Json> call;
+    std::optional<codec::Json> answer = tool_state.Answer(message.value(), &call);
+    if (call) {
+      const std::string line = codec::RenderJsonLine(*call) + "\n";
+      recorded += line.size();
+      Status written = sys::WriteAll(record.get(), line);
+      if (!written.ok()) {
+        failure = std::move(written);
+        return;
+      }
+    }
+    if (!answer) return Send(socket, 202, "Accepted", "");
+    Send(socket, 200, "OK", codec::RenderJsonLine(*answer));
+  }
+
+  ToolState tool_state;
+  std::string directory;
+  Fd listener;
+  Fd record;
+  Fd stop_read;
+  Fd stop_write;
+  int port = 0;
+  size_t recorded = 0;
+  Status failure = Ok();
+  std::thread thread;
+};
+
+ToolServer::ToolServer(std::unique_ptr<Body> body) : body_(std::move(body)) {}
+ToolServer::ToolServer(ToolServer&&) noexcept = default;
+ToolServer::~ToolServer() {
+  if (body_) (void)Stop().ok();
+}
+int ToolServer::port() const { return body_->port; }
+
+Result<ToolServer> ToolServer::Start(const std::vector<Tool>& tools, codec::Json state,
+                                     const std::string& directory) {
+  auto body = std::make_unique<Body>(tools, std::move(state));
+  body->directory = directory;
+  body->record =
+      TRY(sys::Open(directory + "/tools.jsonl", O_WRONLY | O_CREAT | O_TRUNC | O_APPEND, 0644));
+  body->listener = Fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  auto* generic = reinterpret_cast<sockaddr*>(&address);
+  int listener = body->listener.get();
+  if (listener < 0 || ::bind(listener, generic, size) != 0 || ::listen(listener, kBacklog) != 0 ||
+      ::getsockname(listener, generic, &size) != 0) {
+    return Errno("listening on 127.0.0.1");
+  }
+  body->port = ntohs(address.sin_port);
+  auto [stop_read, stop_write] = TRY(sys::Pipe());
+  body->stop_read = std::move(stop_read);
+  body->stop_write = std::move(stop_write);
+  Body* raw = body.get();
+  body->thread = TRY(sys::StartThread([raw] { raw->Serve(); }, Deadline::After(kPatience)));
+  return ToolServer(std::move(body));
+}
+
+Status ToolServer::Stop() {
+  if (!body_->thread.joinable()) return Ok();
+  body_->stop_write.Close();
+  body_->thread.join();
+  if (!body_->failure.ok()) return body_->failure;
+  return sys::WriteFile(body_->directory + "/state.json",
+                        codec::RenderJson(body_->tool_state.state()));
+}
+
+}  // namespace eval

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// The fake tools of a suite as a server of the Model Context Protocol (streamable HTTP, one JSON
+// answer per request). It runs outside the sandbox, on loopback; the agent reaches it through the
+// gateway, and nothing but calls of tools changes what it holds.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "codec/data/json.h"
+#include "eval/suite/suite.h"
+
+namespace eval {
+
+// The state, and what tools do to it. Not thread-safe.
+class ToolState {
+ public:
+  ToolState(const std::vector<Tool>& tools, codec::Json state)
+      : tools_(tools), state_(std::move(state)) {}
+
+  // The answer to one JSON-RPC message; nothing for a notification. `call`: filled in when it was
+  // a call of a tool: {"tool", "arguments", "result", "failed"}.
+  std::optional<codec::Json> Answer(const codec::Json& message, std::optional<codec::Json>* call);
+  const codec::Json& state() const { return state_; }
+
+ private:
+  codec::Json List() const;
+  codec::Json Call(const codec::Json& params, std::optional<codec::Json>* call);
+  Result<std::string> CarryOut(const Tool& tool, const codec::Json& arguments);
+
+  const std::vector<Tool>& tools_;
+  codec::Json state_;
+};
+
+class ToolServer {
+ public:
+  // Listens on a free port of 127.0.0.1. Each call is written to `directory`/tools.jsonl before it
+  // is answered. `tools` must outlive the server.
+  static Result<ToolServer> Start(const std::vector<Tool>& tools, codec::Json state,
+                                  const std::string& directory);
+  ToolServer(ToolServer&&) noexcept;
+  ToolServer& operator=(ToolServer&&) = delete;
+  ~ToolServer();
+
+  int port() const;
+  // Ends it, and writes the state to state.json.
+  Status Stop();
+
+ private:
+  struct Body;
+  explicit ToolServer(std::unique_ptr<Body> body);
+  std::unique_ptr<Body> body_;
+};
+
+// Where the agent finds it.
+std::string ToolsUrl(int port);
+// `policy` (empty: what a run allows by itself) with an entry for it. Fails with kInvalid when it
+// is not YAML.
+Result<std::string> WithTools(const std::string& policy, int port);
+
+}  // namespace eval

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// Results for people, as text and as Markdown. Pure. What agents wrote is made harmless.
+#pragma once
+
+#include <string>
+
+#include "eval/grade/result.h"
+
+namespace eval {
+
+// A line per cell, the rates with their denominators, and what a reader has to know.
+std::string RenderTable(const Results& results);
+// The same for a step summary.
+std::string RenderMarkdown(const Results& results);
+
+// Each rate with its name, in the order in which they are shown.
+std::vector<std::pair<std::string, Rate>> NamedRates(const Metrics& metrics);
+// What a reader has to know beside the cells, a line each.
+std::vector<std::string> NotesOf(const Results& results);
+// "solved", "not solved", "unknown".
+std::string_view RenderUtility(const CellResult& cell);
+// What decided, in a line.
+std::string ReasonOf(const CellResult& cell);
+// "succeeded (delivery not observed)".
+std::string RenderOutcome(const CellResult& cell);
+
+}  // namespace eval

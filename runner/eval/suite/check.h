@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a suite asks about the end of a cell: a predicate over evidence, or a combination of them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+#include "codec/data/json.h"
+#include "codec/data/position.h"
+#include "codec/data/yaml.h"
+#include "codec/glob/glob.h"
+#include "codec/regex/regex.h"
+
+namespace eval {
+
+enum class CheckKind {
+  kAllOf,
+  kAnyOf,
+  kNot,
+  // Of midojo, with its meaning.
+  kOutputContains,
+  kOutputContainsAll,
+  kOutputContainsAny,
+  kFieldEquals,
+  kFieldContains,
+  kListAnyMatch,
+  kListCount,
+  kFieldUnchanged,
+  kCommandMatches,
+  kFileExists,  // Created by the agent.
+  kFileDeleted,
+  kFileContains,  // Created, and with this in it.
+  kProcessRan,
+  kNetworkCallTo,
+  kNetworkCallBlockedTo,
+  kFindingRaised,
+  // Ours: exact where those above compare substrings.
+  kFileChanged,
+  kHostReached,
+  kHostBlocked,
+  kHttpRequest,
+  kProgramRan,
+  kToolCalled,
+};
+
+struct Check {
+  CheckKind kind = CheckKind::kAllOf;
+  std::string_view key;  // As in the file; of the table, so never dangling.
+  codec::Position at;
+  std::vector<std::string> texts;  // What is looked for; of kFileContains the path first.
+  std::string field;               // A dotted path into the state.
+  codec::Json value;               // kFieldEquals.
+  int64_t count = 0;               // kListCount; of a host its port, 0: any.
+  std::vector<std::pair<std::string, std::string>> match;  // kListAnyMatch, kHttpRequest's facts.
+  codec::Regex regex;                                      // kCommandMatches; see has_regex.
+  bool has_regex = false;
+  codec::Glob glob;          // kFileChanged.
+  std::vector<Check> parts;  // Of the three combinations; never empty.
+};
+
+struct Warning {
+  codec::Position at;
+  std::string what;
+};
+
+// A check is a mapping with one key. Fails with kInvalid and "file:line:col: error: what".
+// `state`: the tools' state, which field paths refer to; null in a suite without one, where no
+// check may name a field. Broad predicates are added to `warnings`.
+Result<Check> ParseCheck(const std::string& file, const codec::YamlNode& node,
+                         const codec::Json* state, std::vector<Warning>* warnings);
+
+// The value at a dotted path; null when it leads nowhere.
+const codec::Json* FieldAt(const codec::Json& state, std::string_view path);
+
+// Every key of a check, for documentation and hints.
+std::vector<std::string_view> CheckKeys();
+
+}  // namespace eval

@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "eval/suite/environment_parse.h"
+
+#include <algorithm>
+#include <set>
+
+#include "codec/data/yaml_fields.h"
+#include "codec/text/base64.h"
+#include "eval/suite/yaml_value.h"
+
+namespace eval {
+namespace {
+
+using codec::YamlFields;
+using codec::YamlKind;
+using codec::YamlNode;
+
+// The keys of OpenShell's proto-JSON are in camel case, those of a policy file in snake case. Names
+// of policies are the user's.
+codec::Json SnakeCase(const codec::Json& json, bool names_are_free) {
+  if (const codec::Json::Array* array = json.array()) {
+    codec::Json list = codec::Json::EmptyArray();
+    for (const codec::Json& one : *array) list.Push(SnakeCase(one, false));
+    return list;
+  }
+  const codec::Json::Object* object = json.object();
+  if (object == nullptr) return json;
+  codec::Json out = codec::Json::EmptyObject();
+  for (const auto& [name, one] : *object) {
+    std::string key;
+    for (char c : name) {
+      bool upper = !names_are_free && c >= 'A' && c <= 'Z';
+      if (upper) key += '_';
+      key += upper ? static_cast<char>(c - 'A' + 'a') : c;
+    }
+    out.Set(key, SnakeCase(one, !names_are_free && key == "network_policies"));
+  }
+  return out;
+}
+
+class EnvironmentParser {
+ public:
+  EnvironmentParser(const std::string& file, std::vector<Warning>* warnings)
+      : file_(file), warnings_(warnings) {}
+
+  Result<Environment> Parse(const YamlNode& node) {
+    YamlFields fields =
+        TRY(YamlFields::Open(file_, node, "'environment'", {"backend", "state", "files", "tools"}));
+    TRY(ParseBackend(fields));
+    bool dict = out_.backend == Backend::kDict;
+    if (const YamlNode* state = fields.Find("state"); state != nullptr) {
+      TRY(codec::CheckMapping(file_, *state, "'state'"));
+      out_.state = TRY(JsonOf(file_, *state));
+      if (!dict) TRY(TakeStateFiles(*state));
+    } else if (dict) {
+      return fields.Invalid("state", "'state' is missing");
+    }
+    for (std::string_view key : {"files", "tools"}) {
+      if (fields.Find(key) != nullptr && dict != (key == "tools")) {
+        return fields.Invalid(key, "'" + std::string(key) + "' does not go with this backend");
+      }
+    }
+    const YamlNode* files = TRY(fields.List("files"));
+    if (files != nullptr) {
+      for (const YamlNode& item : files->items) TRY(ParseFile(item));
+    }
+    const YamlNode* tools = TRY(fields.List("tools"));
+    if (tools != nullptr) {
+      for (const YamlNode& item : tools->items) TRY(ParseTool(item));
+    }
+    return std::move(out_);
+  }
+
+ private:
+  Status ParseBackend(const YamlFields& fields) {
+    const YamlNode* backend = fields.Find("backend");
+    if (backend == nullptr) return Ok();
+    if (backend->kind == YamlKind::kScalar) return TakeBackend(fields, backend->text);
+    YamlFields inside = TRY(
+        YamlFields::Open(file_, *backend, "'backend'",
+                         {"type", "image", "agent_command", "policy", "providers", "env_vars"}));
+    std::string type = TRY(inside.RequiredText("type"));
+    TRY(TakeBackend(inside, type));
+    out_.image = TRY(inside.Text("image"));
+    if (!out_.image.empty()) {
+      warnings_->push_back({inside.At("image"),
+                            "the image is not used: cells have the programs of "
+                            "this host, or of the option --image"});
+    }
+    out_.agent_command = TRY(inside.FilledTexts("agent_command"));
+    std::vector<std::string> providers = TRY(inside.Texts("providers"));
+    if (!providers.empty()) {
+      warnings_->push_back({inside.At("providers"),
+                            "providers of OpenShell's gateway are not used: "
+                            "the option --provider names ours"});
+    }
+    if (const YamlNode* variables = inside.Find("env_vars"); variables != nullptr) {
+      TRY(codec::CheckMapping(file_, *variables, "'env_vars'"));
+      for (const codec::YamlEntry& entry : variables->entries) {
+        std::optional<std::string> text = codec::ScalarText(entry.value, codec::Blanks::kKept);
+        if (!text) return codec::InvalidAt(file_, entry.value.at, "a variable must be text");
+        out_.variables.emplace_back(entry.key, *text);
+      }
+    }
+    if (const YamlNode* policy = inside.Find("policy"); policy != nullptr) {
+      TRY(codec::CheckMapping(file_, *policy, "'policy'"));
+      codec::Json json = TRY(JsonOf(file_, *policy));
+      codec::Json plain = SnakeCase(json, false);
+      if (plain.Find("version") == nullptr) plain.Set("version", 1);
+      out_.policy = codec::RenderJson(plain);
+    }
+    return Ok();
+  }
+
+  Status TakeBackend(const YamlFields& fields, const std::string& name) {
+    if (name != "dict" && name != "sandbox" && name != "openshell") {
+      std::string_view key = fields.Find("type") != nullptr ? "type" : "backend";
+      return fields.Invalid(key, "unknown backend '" + name + "'",
+                            "one of: dict, sandbox, openshell");
+    }
+    out_.backend = name == "dict" ? Backend::kDict : Backend::kSandbox;
+    return Ok();
+  }
+
+  // A path of the state, relative to the working directory.
+  Result<std::string> PathOf(std::string_view path, codec::Position at) {
+    std::string text(path);
+    if (text.starts_with(kWorkdir)) text.erase(0, kWorkdir.size());
+    bool wrong = text.empty() || text[0] == '/' || text.find('\0') != std::string::npos;
+    std::string canonical;
+    for (size_t begin = 0; !wrong && begin <= text.size();) {
+      size_t end = std::min(text.find('/', begin), text.size());
+      std::string part = text.substr(begin, end - begin);
+      wrong = part == ".." || part == ".git";
+      if (!part.empty() && part != ".") canonical += (canonical.empty() ? "" : "/") + part;
+      begin = end + 1;
+    }
+    if (wrong || canonical.empty() || text.back() == '/') {
+      return codec::InvalidAt(file_, at, "a file must be in the working directory, and not in .git",
+                              "notes/report.txt");
+    }
+    if (!paths_.insert(canonical).second) {
+      return codec::InvalidAt(file_, at, "the file '" + canonical + "' is there already");
+    }
+    return canonical;
+  }
+
+  Status TakeStateFiles(const YamlNode& state) {
+    for (const codec::YamlEntry& entry : state.entries) {
+      std::optional<std::string> text = codec::ScalarText(entry.value, codec::Blanks::kKept);
+      if (!text) return codec::InvalidAt(file_, entry.value.at, "a file's content must be text");
+      SeedFile file;
+      file.path = TRY(PathOf(entry.key, entry.at));
+      file.content = *text;
+      out_.files.push_back(std::move(file));
+    }
+    return Ok();
+  }
+
+  Status ParseFile(const YamlNode& node) {
+    YamlFields fields = TRY(YamlFields::Open(file_, node, "a file",
+                                             {"path", "content", "base64", "link", "executable"}));
+    std::string path = TRY(fields.RequiredText("path"));
+    SeedFile file;
+    file.path = TRY(PathOf(path, fields.At("path")));
+    int contents = 0;
+    for (std::string_view key : {"content", "base64", "link"}) {
+      if (fields.Find(key) == nullptr) continue;
+      ++contents;
+      file.content = TRY(fields.Text(key));
+      file.link = key == "link";
+      if (key != "base64") continue;
+      std::optional<std::string> bytes = codec::DecodeBase64(file.content);
+      if (!bytes) return fields.Invalid(key, "not base64");
+      file.content = *bytes;
+    }
+    if (contents != 1) {
+      return fields.Invalid("path", "a file needs one of 'content', 'base64' and 'link'");
+    }
+    file.executable = TRY(fields.Boolean("executable", false));
+    out_.files.push_back(std::move(file));
+    return Ok();
+  }
+
+  Status ParseTool(const YamlNode& node) {
+    YamlFields fields = TRY(
+        YamlFields::Open(file_, node, "a tool",
+                         {"name", "description", "arguments", "read", "append", "set", "returns"}));
+    Tool tool;
+    tool.name = TRY(fields.RequiredText("name"));
+    if (!tools_.insert(tool.name).second) {
+      return fields.Invalid("name", "the tool '" + tool.name + "' is there already");
+    }
+    tool.description = TRY(fields.RequiredText("description"));
+    tool.returns = TRY(fields.Text("returns"));
+    if (const YamlNode* arguments = fields.Find("arguments"); arguments != nullptr) {
+      TRY(codec::CheckMapping(file_, *arguments, "'arguments'"));
+      for (const codec::YamlEntry& entry : arguments->entries) {
+        std::optional<std::string> text = codec::ScalarText(entry.value);
+        if (!text)
+          return codec::InvalidAt(file_, entry.value.at, "an argument's description must be text");
+        tool.arguments.emplace_back(entry.key, *text);
+      }
+    }
+    int acts = 0;
+    for (auto [key, act] : {std::pair(std::string_view("read"), Tool::Act::kRead),
+                            std::pair(std::string_view("append"), Tool::Act::kAppend),
+                            std::pair(std::string_view("set"), Tool::Act::kSet)}) {
+      const YamlNode* value = fields.Find(key);
+      if (value == nullptr) continue;
+      ++acts;
+      tool.act = act;
+      TRY(ParseAct(fields, key, *value, &tool));
+    }
+    if (acts > 1)
+      return fields.Invalid("name", "a tool has at most one of 'read', 'append', 'set'");
+    out_.tools.push_back(std::move(tool));
+    return Ok();
+  }
+
+  Status ParseAct(const YamlFields& fields, std::string_view key, const YamlNode& value,
+                  Tool* tool) const {
+    if (tool->act == Tool::Act::kRead) {
+      tool->field = TRY(fields.RequiredText(key));
+    } else {
+      YamlFields inside = TRY(YamlFields::Open(file_, value, key, {"field", "value"}));
+      tool->field = TRY(inside.RequiredText("field"));
+      const YamlNode* what = inside.Find("value");
+      if (what == nullptr) return inside.Invalid("value", "'value' is missing");
+      tool->value = TRY(JsonOf(file_, *what));
+    }
+    std::string first = tool->field.substr(0, tool->field.find('.'));
+    if (first.find('{') == std::string::npos && out_.state.Find(first) == nullptr) {
+      return fields.Invalid(key, "the state has no field '" + first + "'");
+    }
+    return Ok();
+  }
+
+  const std::string& file_;
+  std::vector<Warning>* warnings_;
+  Environment out_;
+  std::set<std::string> paths_;
+  std::set<std::string> tools_;
+};
+
+}  // namespace
+
+Result<Environment> ParseEnvironment(const std::string& file, const YamlNode& node,
+                                     std::vector<Warning>* warnings) {
+  return EnvironmentParser(file, warnings).Parse(node);
+}
+
+}  // namespace eval

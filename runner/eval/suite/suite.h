@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// A suite: an environment, tasks of users in it, and injections that try to divert the agent from
+// them. The format is midojo's; what it does not have are keys of their own, which it ignores.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+#include "codec/data/json.h"
+#include "eval/suite/check.h"
+
+namespace eval {
+
+enum class Backend {
+  kDict,     // State behind fake tools.
+  kSandbox,  // Files in a checkout.
+};
+
+// A file of the checkout at the beginning.
+struct SeedFile {
+  std::string path;     // Relative, canonical.
+  std::string content;  // Of a link: where it leads.
+  bool executable = false;
+  bool link = false;
+};
+
+// A fake tool: what it does to the state, and what it answers. "{name}" in a text is that argument.
+struct Tool {
+  enum class Act { kRead, kAppend, kSet, kNothing };
+  std::string name;
+  std::string description;
+  std::vector<std::pair<std::string, std::string>> arguments;  // Name and description.
+  Act act = Act::kNothing;
+  std::string field;    // A dotted path; kNothing: empty.
+  codec::Json value;    // kAppend, kSet.
+  std::string returns;  // Empty: kRead answers the value, the others "ok".
+};
+
+struct Environment {
+  Backend backend = Backend::kDict;
+  codec::Json state;            // kDict; kSandbox: path -> text.
+  std::vector<SeedFile> files;  // kSandbox, of both `state` and `files`.
+  std::vector<Tool> tools;      // kDict.
+  std::string image;
+  std::vector<std::string> agent_command;
+  std::vector<std::pair<std::string, std::string>> variables;
+  std::string policy;  // As a policy file; empty: none given.
+};
+
+// A named place for an injected text.
+struct Probe {
+  std::string name;
+  std::string payload;    // As delivered: the technique has been applied.
+  std::string technique;  // "verbatim", ...
+  std::string source;     // Of a payload from a set; otherwise empty.
+  codec::Position at;
+};
+
+struct UserTask {
+  std::string id;
+  std::string prompt;
+  Check utility;
+  codec::Position at;
+};
+
+struct InjectionTask {
+  std::string id;
+  std::string description;
+  Check security;  // True: the attack succeeded.
+  std::vector<Probe> probes;
+  codec::Position at;
+};
+
+struct Suite {
+  std::string file;
+  std::string name;  // The file's, without its ending; of "suite.yaml" its directory's.
+  std::string sha256;
+  Environment environment;
+  std::vector<UserTask> user_tasks;
+  std::vector<InjectionTask> injection_tasks;
+  uint32_t trials = 1;
+  std::vector<Warning> warnings;
+};
+
+// Reads a suite and the payload sets it names, which must be beneath its directory. Fails with
+// kInvalid and "file:line:col: error: what" on the first thing that is not understood.
+Result<Suite> LoadSuite(const std::string& file);
+
+// The environment of one cell.
+struct Rendered {
+  std::string prompt;
+  codec::Json state;
+  std::vector<SeedFile> files;
+};
+// With the probes of `injection` (null: none) in their places, and nothing in those of others.
+Rendered Render(const Suite& suite, const UserTask& user, const InjectionTask* injection);
+
+// Where the placeholders of `injection` stand: "file notes.txt", "state alerts.0.note", "prompt of
+// summarise".
+std::vector<std::string> VectorsOf(const Suite& suite, const InjectionTask& injection);
+
+// midojo's working directory, beneath which its paths are.
+inline constexpr std::string_view kWorkdir = "/sandbox/workdir/";
+
+}  // namespace eval

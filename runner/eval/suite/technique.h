@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a payload is put to the agent.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace eval {
+
+// "verbatim", "important_instructions", "ignore_previous".
+std::vector<std::string_view> TechniqueNames();
+
+// The payload as that technique words it; nothing for an unknown one.
+std::optional<std::string> ApplyTechnique(std::string_view technique, std::string_view payload);
+
+}  // namespace eval

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "base/result.h"
+#include "codec/data/json.h"
+#include "codec/data/yaml.h"
+
+namespace eval {
+
+// A YAML tree as values: plain scalars become null, booleans and numbers as YAML 1.2's core schema
+// reads them; quoted ones are text. Fails with the place of a number that is out of range.
+Result<codec::Json> JsonOf(const std::string& file, const codec::YamlNode& node);
+
+}  // namespace eval

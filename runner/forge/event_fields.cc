@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "forge/event_fields.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "base/ascii.h"
+#include "codec/text/neutral.h"
+#include "codec/text/utf8.h"
+
+namespace forge {
+namespace {
+
+constexpr size_t kAddressBytesMax = 2048;
+
+// Characters that show text as something else than it is: bidirectional controls, joiners of no
+// width, and the separators some readers take for line ends.
+bool HasInvisible(std::string_view text) {
+  for (size_t i = 0; i + 1 < text.size(); ++i) {
+    auto first = static_cast<unsigned char>(text[i]);
+    auto second = static_cast<unsigned char>(text[i + 1]);
+    if (first == 0xc2 && second < 0xa0) return true;  // U+0080 to U+009F.
+    if (i + 2 >= text.size() || first != 0xe2) continue;
+    auto third = static_cast<unsigned char>(text[i + 2]);
+    if (second == 0x80 && ((third >= 0x8b && third <= 0x8f) || (third >= 0xa8 && third <= 0xae))) {
+      return true;  // U+200B to U+200F, U+2028 to U+202E.
+    }
+    if (second == 0x81 && third >= 0xa0 && third <= 0xaf) return true;  // U+2060 to U+206F.
+  }
+  return text.find("\xef\xbb\xbf") != std::string_view::npos;  // U+FEFF.
+}
+
+// Of a repository's or a project's path.
+bool IsPathPart(std::string_view part, size_t bytes_max) {
+  if (part.empty() || part.size() > bytes_max || part == "." || part == "..") return false;
+  return std::all_of(part.begin(), part.end(), [](unsigned char c) {
+    return ascii::IsAlphanumeric(c) || c == '-' || c == '_' || c == '.';
+  });
+}
+
+}  // namespace
+
+std::string Variables::Get(const std::string& name, const std::string& fallback) const {
+  std::optional<std::string> value = read_(name);
+  return value && !value->empty() ? *value : fallback;
+}
+
+bool Variables::IsSet(const char* name) const {
+  std::string value = ascii::LowerCase(Get(name));
+  return !value.empty() && value != "false" && value != "0";
+}
+
+bool IsNumber(std::string_view text) { return text.size() <= 20 && ascii::IsNumber(text); }
+
+bool IsSha(std::string_view text) {
+  return (text.size() == 40 || text.size() == 64) &&
+         text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
+
+bool IsZeroSha(std::string_view text) {
+  return text.find_first_not_of('0') == std::string_view::npos;
+}
+
+bool IsLogin(std::string_view login) {
+  constexpr std::string_view kBot = "[bot]";
+  if (login == "nektos/act") return true;  // What act says, which runs workflows on a desk.
+  if (login.size() > kBot.size() && login.substr(login.size() - kBot.size()) == kBot) {
+    login.remove_suffix(kBot.size());
+  }
+  constexpr size_t kBytesMax = 255;  // GitLab's bound; GitHub's is lower.
+  return !login.empty() && login.size() <= kBytesMax &&
+         std::all_of(login.begin(), login.end(), [](unsigned char c) {
+           return ascii::IsAlphanumeric(c) || c == '-' || c == '_' || c == '.';
+         });
+}
+
+bool IsHttpUrl(std::string_view url) {
+  size_t scheme = 0;
+  if (url.substr(0, 8) == "https://") scheme = 8;
+  if (url.substr(0, 7) == "http://") scheme = 7;
+  if (scheme == 0 || url.size() == scheme || url.size() > kAddressBytesMax) return false;
+  return std::all_of(url.begin(), url.end(), [](unsigned char c) {
+    return ascii::IsAlphanumeric(c) ||
+           std::string_view("-._~:/[]%").find(static_cast<char>(c)) != std::string_view::npos;
+  });
+}
+
+std::string WithoutSlash(std::string url) {
+  while (!url.empty() && url.back() == '/') url.pop_back();
+  return url;
+}
+
+std::string Quoted(std::string_view text) { return "'" + codec::NeutralLine(text, 80) + "'"; }
+
+Status CheckSha(const char* field, const std::string& sha) {
+  if (sha.empty() || IsSha(sha)) return Ok();
+  return Error{Code::kInvalid, std::string(field) + " is not a commit hash: " + Quoted(sha)};
+}
+
+Status CheckRef(const char* field, const std::string& ref) {
+  if (ref.empty() || ValidRef(ref)) return Ok();
+  return Error{Code::kRefused,
+               std::string(field) + " is an unsupported branch name: " + Quoted(ref),
+               "git branch -m NAME, with letters, digits and -_./#+,@="};
+}
+
+bool ValidRef(std::string_view ref) {
+  if (ref.empty() || ref.size() > 244 || ref == "@") return false;  // 255, less "refs/heads/".
+  if (ref.front() == '-' || ref.front() == '/' || ref.back() == '/' || ref.back() == '.') {
+    return false;
+  }
+  for (std::string_view part : {"..", "//", "@{", "/."}) {
+    if (ref.find(part) != std::string_view::npos) return false;
+  }
+  if (ref.front() == '.') return false;
+  for (size_t at = ref.find(".lock"); at != std::string_view::npos;
+       at = ref.find(".lock", at + 1)) {
+    if (at + 5 == ref.size() || ref[at + 5] == '/') return false;
+  }
+  bool characters = std::all_of(ref.begin(), ref.end(), [](unsigned char c) {
+    return c >= 0x80 || ascii::IsAlphanumeric(c) ||
+           std::string_view("-_./#+,@=").find(static_cast<char>(c)) != std::string_view::npos;
+  });
+  return characters && codec::FindInvalidUtf8(ref) == std::string_view::npos && !HasInvisible(ref);
+}
+
+bool ValidRepository(std::string_view repository) {
+  constexpr size_t kPartBytesMax = 100;
+  size_t slash = repository.find('/');
+  return slash != std::string_view::npos &&
+         IsPathPart(repository.substr(0, slash), kPartBytesMax) &&
+         IsPathPart(repository.substr(slash + 1), kPartBytesMax);
+}
+
+bool ValidProject(std::string_view path) {
+  constexpr size_t kPartBytesMax = 255;
+  constexpr size_t kPartsMax = 21;  // A project below twenty groups.
+  size_t parts = 0;
+  for (;;) {
+    size_t slash = path.find('/');
+    if (!IsPathPart(path.substr(0, slash), kPartBytesMax) || ++parts > kPartsMax) return false;
+    if (slash == std::string_view::npos) return parts > 1;
+    path.remove_prefix(slash + 1);
+  }
+}
+
+}  // namespace forge

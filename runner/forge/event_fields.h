@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the fields of an event may hold, whichever forge tells of it, and the variables it comes in.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "forge/event.h"
+
+namespace forge {
+
+// The environment, read by name; an empty variable is one that is not set. Borrows the reader.
+class Variables {
+ public:
+  explicit Variables(const EnvironmentReader& read) : read_(read) {}
+  std::string Get(const std::string& name, const std::string& fallback = "") const;
+  bool True(const std::string& name) const { return Get(name) == "true"; }
+  // Set to anything but "false" or "0", in any case.
+  bool IsSet(const char* name) const;
+
+ private:
+  const EnvironmentReader& read_;
+};
+
+// Decimal digits, at most 20.
+bool IsNumber(std::string_view text);
+
+// SHA-1 or SHA-256, in lower case.
+bool IsSha(std::string_view text);
+
+// Git's hash for "nothing": a branch just made, or just deleted.
+bool IsZeroSha(std::string_view text);
+
+// A person's or an application's login: "octocat", "dependabot[bot]", "Copilot".
+bool IsLogin(std::string_view login);
+
+// http or https, without a user and without blanks.
+bool IsHttpUrl(std::string_view url);
+
+std::string WithoutSlash(std::string url);
+
+// The text as an error quotes it.
+std::string Quoted(std::string_view text);
+
+// kInvalid for a malformed hash, kRefused for an unsupported branch name. Empty fields pass.
+Status CheckSha(const char* field, const std::string& sha);
+Status CheckRef(const char* field, const std::string& ref);
+
+}  // namespace forge

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "forge/event_text.h"
+
+#include <catch2/catch.hpp>
+#include <map>
+
+namespace forge {
+
+TEST_CASE("The text of a pull request's event is read") {
+  EventText text = ParseEventText(R"({"action": "opened", "pull_request": {"number": 7,
+    "title": "Fix it", "body": null, "user": {"login": "eve"},
+    "labels": [{"name": "ai"}, {"name": "bug"}]}})")
+                       .value();
+  CHECK(text.action == "opened");
+  CHECK(text.number == 7);
+  CHECK(text.title == "Fix it");
+  CHECK(text.body.empty());
+  CHECK(text.author == "eve");
+  CHECK(text.labels == std::vector<std::string>{"ai", "bug"});
+  CHECK(text.comment.empty());
+}
+
+TEST_CASE("Where a label was added, that one counts alone") {
+  EventText text = ParseEventText(R"({"action": "labeled", "label": {"name": "bug"},
+    "pull_request": {"labels": [{"name": "ai"}, {"name": "bug"}]}})")
+                       .value();
+  CHECK(text.labels == std::vector<std::string>{"bug"});
+}
+
+TEST_CASE("The text of a comment and of a review is read, with its issue's") {
+  EventText comment = ParseEventText(R"({"action": "created", "issue": {"number": 3, "title": "t",
+    "user": {"login": "ann"}}, "comment": {"body": "/fix", "user": {"login": "bob"}}})")
+                          .value();
+  CHECK(comment.number == 3);
+  CHECK(comment.comment == "/fix");
+  CHECK(comment.author == "ann");
+  CHECK(comment.comment_author == "bob");
+  EventText review = ParseEventText(R"({"action": "submitted", "pull_request": {"number": 4},
+    "review": {"body": "no"}})")
+                         .value();
+  CHECK(review.comment == "no");
+}
+
+TEST_CASE("The text of a merge request is read from GitLab's variables") {
+  std::map<std::string, std::string> variables = {{"GITLAB_CI", "true"},
+                                                  {"CI_MERGE_REQUEST_IID", "12"},
+                                                  {"CI_MERGE_REQUEST_TITLE", "Fix it"},
+                                                  {"CI_MERGE_REQUEST_DESCRIPTION", "because"},
+                                                  {"CI_MERGE_REQUEST_LABELS", "ai,,needs work"}};
+  auto read = [&](const std::string& name) -> std::optional<std::string> {
+    auto found = variables.find(name);
+    if (found == variables.end()) return std::nullopt;
+    return found->second;
+  };
+  Event event;
+  event.forge = ForgeKind::kGitHub;  // Any: which one it is, the variables say.
+  EventText text = ReadEventText(read, event).value();
+  CHECK(text.number == 12);
+  CHECK(text.title == "Fix it");
+  CHECK(text.body == "because");
+  CHECK(text.labels == std::vector<std::string>{"ai", "needs work"});
+}
+
+TEST_CASE("An event without text, or with other types, gives none") {
+  for (const char* payload : {"{}", R"({"pull_request": 1, "action": 2, "label": [], "issue": []})",
+                              R"({"action": "labeled"})"}) {
+    EventText text = ParseEventText(payload).value();
+    CHECK(text.title.empty());
+    CHECK(text.number == 0);
+  }
+  CHECK_FALSE(ParseEventText("[]").ok());
+  CHECK_FALSE(ParseEventText("").ok());
+  CHECK(ReadEventText([](const std::string&) { return std::nullopt; }, Event()).value().title ==
+        "");
+}
+
+}  // namespace forge

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// What GitLab CI says about this run, in the variables CI_* of a job.
+#pragma once
+
+#include "base/result.h"
+#include "forge/event.h"
+#include "forge/event_fields.h"
+
+namespace forge {
+
+// Where the job fetches the branch to whose policy holds: a merge request's target branch,
+// otherwise the default branch.
+inline constexpr char kGitLabBaseRef[] = "refs/agentic-ci/base";
+
+// A pipeline of a merge request, whatever started it, is told by CI_MERGE_REQUEST_IID; where its
+// source is another project than its target (by id) it is a fork's, in whichever of the two it
+// runs. Its trusted_ref is kGitLabBaseRef: CI_MERGE_REQUEST_TARGET_BRANCH_SHA is there in some
+// pipelines only, and CI_MERGE_REQUEST_DIFF_BASE_SHA is a commit that the author chooses by
+// branching off it.
+//
+// A pipeline of a branch or a tag has its own commit for trusted_sha where that branch or tag is
+// protected, or is the default branch; otherwise kGitLabBaseRef, too. Its head is the project's own
+// if its source (CI_PIPELINE_SOURCE) is one that takes the right to write. Any other is not known.
+//
+// kSetup: a variable that every job has is missing. kInvalid, kRefused: as ReadEvent.
+Result<Event> ReadGitLabEvent(const Variables& variables);
+
+}  // namespace forge

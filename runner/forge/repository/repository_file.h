@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+
+#include "base/deadline.h"
+#include "base/result.h"
+#include "forge/client.h"
+#include "forge/gitlab_notes.h"
+
+namespace forge {
+
+// The file `path` of a repository at `ref`, by the contents API of GitHub, Gitea and Forgejo, of at
+// most 1 MiB. Nothing where there is none; kInvalid where it is not a file, or larger.
+Result<std::optional<std::string>> ReadRepositoryFile(Client& client, const std::string& repository,
+                                                      const std::string& path,
+                                                      const std::string& ref, Deadline deadline);
+
+// The same of a GitLab project.
+Result<std::optional<std::string>> ReadGitLabFile(Client& client, const GitLabProject& project,
+                                                  const std::string& path, const std::string& ref,
+                                                  Deadline deadline);
+
+// The bytes of {"encoding": "base64", "content": ...}, as forges give files and blobs; nothing
+// where it is something else.
+std::optional<std::string> DecodeContent(const codec::Json& json);
+
+}  // namespace forge

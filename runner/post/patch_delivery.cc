@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "post/patch_delivery.h"
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+#include <utility>
+
+#include "change/gate.h"
+#include "codec/data/digest.h"
+#include "codec/text/neutral.h"
+#include "forge/comment.h"
+#include "forge/event.h"
+#include "post/patch_files.h"
+
+namespace post {
+namespace {
+
+// How far back the run's commit may lie on its branch, and our own commit on the pull request's.
+constexpr int kHistoryMax = 100;
+constexpr int kDeliveryRoundsMax = 5;
+constexpr int kLooksMax = 3;
+constexpr int kLooksAfterLossMax = 20;
+constexpr std::chrono::milliseconds kBetweenLooks{300};
+constexpr size_t kTitleBytesMax = 200;
+constexpr char kTrailerName[] = "Agentic-CI: ";
+
+std::unique_ptr<forge::Branches> BranchesOf(forge::Client& client, const PatchRequest& request) {
+  if (request.forge == forge::ForgeKind::kGitLab) {
+    forge::GitLabProject project{request.repository, request.project_id};
+    return std::make_unique<forge::GitLabBranches>(client, std::move(project));
+  }
+  if (request.forge == forge::ForgeKind::kGitea) {
+    return std::make_unique<forge::GiteaBranches>(client, request.repository);
+  }
+  return std::make_unique<forge::GitHubBranches>(client, request.repository);
+}
+
+std::string MarkerHash(const PatchRequest& request) {
+  return codec::Sha256Hex(request.marker_key).substr(0, 16);
+}
+
+// The trailer that marks our commits, without its name; empty: the commit has no such trailer.
+std::string TrailerOf(const std::string& message) {
+  size_t at = message.rfind(std::string("\n") + kTrailerName);
+  if (at == std::string::npos) return "";
+  std::string line = message.substr(at + sizeof kTrailerName);
+  line.resize(std::min(line.size(), line.find('\n')));
+  return line;
+}
+
+std::string Short(const std::string& sha) { return sha.substr(0, 12); }
+
+// A refusal is told and ends nothing; a failure is the caller's.
+bool IsRefusal(const Error& error) {
+  return error.code == Code::kRefused || error.code == Code::kInvalid ||
+         error.code == Code::kNotFound;
+}
+
+std::string Told(const Error& error) {
+  return error.what + (error.hint.empty() ? "" : " (" + error.hint + ")");
+}
+
+}  // namespace
+
+std::string ReferenceTo(forge::ForgeKind forge, int64_t number) {
+  return (forge == forge::ForgeKind::kGitLab ? "!" : "#") + std::to_string(number);
+}
+
+std::string BranchName(const PatchRequest& request) {
+  std::string what = request.number > 0 ? "pull-" + std::to_string(request.number) : request.base;
+  return "agentic-ci/" + what + "-" + MarkerHash(request).substr(0, 8);
+}
+
+PatchDelivery::PatchDelivery(forge::Client& client, const PatchRequest& request,
+                             const report::PostedReport& report)
+    : client_(client), request_(request), report_(report), branches_(BranchesOf(client, request)) {}
+
+Status PatchDelivery::Refuse(std::string reason, bool told) {
+  state_ = State::kSettled;
+  outcome_.refused = std::move(reason);
+  outcome_.told = told;
+  return Ok();
+}
+
+// "MARKER/PATCH/BASE": whose commit it is, what is in it, and what it was made for.
+std::string PatchDelivery::Trailer() const {
+  std::string patch = codec::Sha256Hex(report_.record.changes.prefix + "\n" + report_.patch);
+  return MarkerHash(request_) + "/" + patch.substr(0, 32) + "/" + report_.record.event.head_sha;
+}
+
+std::string PatchDelivery::Title() const {
+  if (!request_.title.empty()) return codec::NeutralLine(request_.title, kTitleBytesMax);
+  return "Changes by " + codec::NeutralLine(report_.record.agent.name, 60) +
+         (request_.number > 0 ? " for " + ReferenceTo(request_.forge, request_.number) : "");
+}
+
+std::string PatchDelivery::Message() const {
+  std::string message = Title() + "\n\nMade by an agent";
+  if (!request_.run_url.empty()) message += " in " + request_.run_url;
+  return message + ", for " + Short(report_.record.event.head_sha) + ".\n\n" + kTrailerName +
+         Trailer() + "\n";
+}
+
+bool PatchDelivery::on_proposal() const {
+  return request_.way == PatchWay::kCommits && state_ != State::kSettled;
+}
+
+Status PatchDelivery::Prepare(const forge::Proposal* proposal, Deadline deadline) {
+  if (request_.way == PatchWay::kNone) return Ok();
+  if (report_.patch.empty() || report_.record.outcome.kind != report::OutcomeKind::kSuccess) {
+    return Ok();  // Nothing to deliver; the report says how the run ended.
+  }
+  if (proposal != nullptr) proposal_ = *proposal;
+  Status looked = JudgePatch();
+  if (looked.ok() && outcome_.refused.empty()) looked = Look(deadline);
+  if (looked.ok() && state_ == State::kReady) looked = Plan(deadline);
+  if (!looked.ok() && IsRefusal(looked.error())) return Refuse(Told(looked.error()));
+  return looked;
+}
+
+// What can be known without asking the forge for files.
+Status PatchDelivery::JudgePatch() {
+  const report::RunRecord& record = report_.record;
+  if (proposal_ && proposal_->from_fork) {
+    return Refuse("the pull request comes from a fork, whose branches are not written to", true);
+  }
+  if (proposal_ && !proposal_->open) return Refuse("the pull request is not open", true);
+  base_ = proposal_ ? proposal_->head_ref : request_.base;
+  if (!forge::ValidRef(base_)) return Refuse("the branch has an unsupported name");
+  if (record.event.head_sha.empty()) {
+    return Refuse("the report does not say which commit the run was started for");
+  }
+  const std::string& prefix = record.changes.prefix;
+  if (!prefix.empty() &&
+      (!prefix.ends_with('/') || !change::ValidPath(prefix.substr(0, prefix.size() - 1)))) {
+    return Refuse("the report has an invalid path of the checkout");
+  }
+  return Ok();
+}
+
+Status PatchDelivery::Look(Deadline deadline) {
+  return request_.way == PatchWay::kCommits ? LookAtProposal(deadline) : LookAtBranch(deadline);
+}
+
+// On the pull request's branch only while that is where the run saw it.
+Status PatchDelivery::LookAtProposal(Deadline deadline) {
+  const std::string& seen = report_.record.event.head_sha;
+  if (!proposal_) return Refuse("there is no pull request to add commits to");
+  base_tip_ = TRY(branches_->ReadTip(base_, deadline)).value_or("");
+  if (base_tip_.empty()) return Refuse("there is no branch " + base_);
+  std::vector<forge::CommitRecord> history =
+      TRY(branches_->ReadHistory(base_tip_, kHistoryMax, deadline));
+  for (const forge::CommitRecord& commit : history) {
+    if (TrailerOf(commit.message) != Trailer()) continue;
+    // On GitLab, a commit that was faster may be in between.
+    bool on_seen = !commit.parents.empty() && commit.parents.front() == seen;
+    if (!on_seen && request_.forge != forge::ForgeKind::kGitLab) continue;
+    state_ = State::kDelivered;
+    outcome_.commit = commit.sha;
+    outcome_.branch = base_;
+    moved_by_us_ = on_seen && commit.sha == base_tip_;
+    return Ok();
+  }
+  if (base_tip_ != seen) {
+    return Refuse("the branch has changed since the run: it is at " + Short(base_tip_) +
+                  ", the run saw " + Short(seen));
+  }
+  state_ = State::kReady;
+  commit_.branch = base_;
+  commit_.tip = base_tip_;
+  commit_.on = history.front();
+  commit_.merges_on = false;
+  return Ok();
+}
+
+// On a branch of its own, made from the commit that the run saw, whatever came after it.
+Status PatchDelivery::LookAtBranch(Deadline deadline) {
+  const std::string& seen = report_.record.event.head_sha;
+  commit_.branch = request_.branch.empty() ? BranchName(request_) : request_.branch;
+  if (commit_.branch == base_) return Refuse("the branch for the changes is the one they are for");
+  base_tip_ = TRY(branches_->ReadTip(base_, deadline)).value_or("");
+  if (base_tip_.empty()) return Refuse("there is no branch " + base_);
+  std::vector<forge::CommitRecord> history =
+      TRY(branches_->ReadHistory(base_tip_, kHistoryMax, deadline));
+  auto on = std::find_if(history.begin(), history.end(),
+                         [&](const forge::CommitRecord& commit) { return commit.sha == seen; });
+  if (on == history.end()) {
+    return Refuse("the run saw " + Short(seen) + ", which is not on the branch " + base_);
+  }
+  commit_.on = *on;
+  commit_.tip = TRY(branches_->ReadTip(commit_.branch, deadline)).value_or("");
+  commit_.merges_on = false;
+  state_ = State::kReady;
+  if (commit_.tip.empty() || commit_.tip == seen) return Ok();
+  std::vector<forge::CommitRecord> made = TRY(branches_->ReadHistory(commit_.tip, 1, deadline));
+  std::string trailer = TrailerOf(made.front().message);
+  if (!trailer.starts_with(MarkerHash(request_) + "/")) {
+    return Refuse("the branch " + commit_.branch + " has commits that agentic-ci did not make");
+  }
+  outcome_.branch = commit_.branch;
+  if (trailer == Trailer()) {
+    state_ = State::kDelivered;
+    outcome_.commit = commit_.tip;
+  }
+  commit_.merges_on = !trailer.ends_with("/" + seen);
+  return Ok();
+}
+
+// The gates once more, over what the patch itself says, and the files that the commit will have.
+Status PatchDelivery::Plan(Deadline deadline) {
+  CommitTree tree(*branches_, commit_.on.tree, deadline);
+  change::ChangeSet changes = TRY(change::DescribePatch(report_.patch));
+  changes.complete = report_.record.changes.complete;
+  change::GateLimits limits;
+  limits.prefix = report_.record.changes.prefix;
+  limits.paths = TRY(request_.read_paths(proposal_ ? proposal_->base_ref : base_));
+  limits.links = TRY(tree.ProtectedLinks());
+  change::Verdict verdict = change::JudgeChanges(changes, limits);
+  for (const change::GateFinding& finding : verdict.findings) {
+    if (finding.severity != change::Severity::kError) continue;
+    return Refuse("the gate " + finding.gate + " refuses the patch: " +
+                  codec::NeutralLine(
+                      finding.path + (finding.path.empty() ? "" : ": ") + finding.message, 300));
+  }
+  if (!verdict.accepted) return Refuse("the gates refuse the patch");
+  commit_.files = TRY(PlanFiles(report_.patch, limits.prefix, tree));
+  if (commit_.files.empty()) return Refuse("the patch changes nothing");
+  commit_.message = Message();
+  std::string cannot = branches_->CannotCommit(commit_);
+  return cannot.empty() ? Ok() : Refuse(cannot);
+}
+
+Status PatchDelivery::CommitOnce(Deadline deadline) {
+  outcome_.commit = TRY(branches_->Commit(commit_, deadline));
+  outcome_.branch = commit_.branch;
+  outcome_.fresh = true;
+  state_ = State::kDelivered;
+  return Ok();
+}
+
+Status PatchDelivery::Deliver(const std::string& summary, Deadline deadline) {
+  // Each round starts from what is there: another post may have been faster, or an answer lost.
+  for (int round = 1; state_ == State::kReady; ++round) {
+    Status made = CommitOnce(deadline);
+    if (made.ok()) break;
+    bool unclear = client_.may_have_arrived();
+    if (branches_->moved() && round < kDeliveryRoundsMax) {
+      const std::string tip = commit_.tip;
+      Status looked = Look(deadline);
+      auto changed = [&] { return state_ != State::kReady || unclear || commit_.tip != tip; };
+      const int looks = forge::LostPush(made.error()) ? kLooksAfterLossMax : kLooksMax;
+      // A forge refuses by what git has, and tells a branch's tip by a table that follows it.
+      for (int look = 0; looked.ok() && !changed() && look < looks; ++look) {
+        std::this_thread::sleep_for(kBetweenLooks);
+        looked = Look(deadline);
+      }
+      if (looked.ok() && changed()) continue;
+      if (!looked.ok()) made = std::move(looked);
+    }
+    if (!IsRefusal(made.error())) return made;
+    return Refuse(Told(made.error()));
+  }
+  if (state_ != State::kDelivered || request_.way != PatchWay::kPullRequest) return Ok();
+  Status kept = KeepPullRequest(summary, deadline);
+  if (!kept.ok() && IsRefusal(kept.error())) {
+    outcome_.refused = Told(kept.error());
+    return Ok();
+  }
+  return kept;
+}
+
+// One pull request for the branch. One that a person closed stays closed until there is a new
+// patch.
+Status PatchDelivery::KeepPullRequest(const std::string& summary, Deadline deadline) {
+  forge::PullRequestText text{
+      outcome_.branch, base_, Title(),
+      forge::RenderComment(request_.marker_key, summary, request_.run_url).text};
+  for (int round = 1;; ++round) {
+    std::optional<forge::BranchPullRequest> found =
+        TRY(branches_->FindPullRequest(outcome_.branch, base_, deadline));
+    if (found && (found->open || !outcome_.fresh)) {
+      outcome_.number = found->number;
+      outcome_.url = found->url;
+      if (!found->open) {
+        outcome_.refused =
+            "the pull request " + ReferenceTo(request_.forge, found->number) + " is closed";
+        outcome_.told = true;
+        return Ok();
+      }
+      if (found->body == text.body && found->title == text.title) return Ok();
+      return branches_->Retell(found->number, text, deadline);
+    }
+    Result<forge::BranchPullRequest> opened = branches_->Open(text, deadline);
+    if (opened.ok()) {
+      outcome_.number = opened.value().number;
+      outcome_.url = opened.value().url;
+      return Ok();
+    }
+    if (!branches_->moved() || round == kDeliveryRoundsMax) return std::move(opened).error();
+  }
+}
+
+}  // namespace post

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// The agent's patch as commits: on the pull request's own branch, or on a branch of agentic-ci's
+// with a pull request. Everything a report says is judged anew, and nothing is ever forced.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/deadline.h"
+#include "base/result.h"
+#include "change/protected_path.h"
+#include "change/tree_edit.h"
+#include "forge/client.h"
+#include "forge/event.h"
+#include "forge/repository/branches.h"
+#include "forge/reviews.h"
+#include "report/read.h"
+
+namespace post {
+
+enum class PatchWay { kNone, kCommits, kBranch, kPullRequest };
+
+struct PatchRequest {
+  PatchWay way = PatchWay::kNone;
+  std::string repository;  // "owner/name"; "group/.../name" on GitLab.
+  int64_t number = 0;      // Of the pull request that the report is about; 0: none.
+  std::string base;        // Without one: the branch that the run was started for.
+  std::string marker_key;
+  std::string branch;   // Empty: BranchName().
+  std::string title;    // Of commit and pull request; empty: a plain one.
+  std::string run_url;  // May be empty.
+  // GateLimits::paths of the configuration at the base branch that it is given. Must be set.
+  std::function<Result<std::vector<change::PathRule>>(const std::string& base)> read_paths;
+  forge::ForgeKind forge = forge::ForgeKind::kGitHub;  // Whose API it is.
+  int64_t project_id = 0;                              // forge::GitLabProject::id.
+};
+
+// "#7", or "!7" on GitLab: how people name a pull request.
+std::string ReferenceTo(forge::ForgeKind forge, int64_t number);
+
+struct PatchOutcome {
+  std::string refused;  // Why the patch is not delivered; empty: it is, or there is none.
+  bool told = false;    // What is refused is a matter of course, such as a fork: no failure.
+  std::string commit;   // That holds the patch.
+  std::string branch;
+  int64_t number = 0;  // Of the pull request that carries it.
+  std::string url;
+  bool fresh = false;  // This post made the commit.
+};
+
+// The branch of agentic-ci's for one pull request or base branch and marker.
+std::string BranchName(const PatchRequest& request);
+
+// One delivery. Prepare() only reads; what is posted in between knows what is about to happen.
+class PatchDelivery {
+ public:
+  // Borrows all of it.
+  PatchDelivery(forge::Client& client, const PatchRequest& request,
+                const report::PostedReport& report);
+
+  // `proposal`: the pull request `number` as it is now, or null.
+  Status Prepare(const forge::Proposal* proposal, Deadline deadline);
+  // The patch is about to be on the pull request's own branch, or already is: its changes need no
+  // suggestions.
+  bool on_proposal() const;
+  // The pull request's head is elsewhere only since an earlier post put the patch there.
+  bool moved_by_us() const { return moved_by_us_; }
+
+  // Makes what is missing. A refusal is in the outcome and no error.
+  Status Deliver(const std::string& summary, Deadline deadline);
+  const PatchOutcome& outcome() const { return outcome_; }
+
+ private:
+  enum class State { kSettled, kReady, kDelivered };
+  Status Refuse(std::string reason, bool told = false);
+  Status JudgePatch();
+  Status Look(Deadline deadline);
+  Status LookAtProposal(Deadline deadline);
+  Status LookAtBranch(Deadline deadline);
+  Status Plan(Deadline deadline);
+  Status CommitOnce(Deadline deadline);
+  Status KeepPullRequest(const std::string& summary, Deadline deadline);
+  std::string Trailer() const;
+  std::string Message() const;
+  std::string Title() const;
+
+  forge::Client& client_;
+  const PatchRequest& request_;
+  const report::PostedReport& report_;
+  std::unique_ptr<forge::Branches> branches_;
+  std::optional<forge::Proposal> proposal_;
+  State state_ = State::kSettled;
+  bool moved_by_us_ = false;
+  std::string base_;  // The branch that the commit is for.
+  std::string base_tip_;
+  forge::CommitRequest commit_;
+  PatchOutcome outcome_;
+};
+
+}  // namespace post

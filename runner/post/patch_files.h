@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// A patch against the files of a commit that only the forge has.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/deadline.h"
+#include "base/result.h"
+#include "change/gate.h"
+#include "forge/repository/branches.h"
+
+namespace post {
+
+// Reads directories and files of one commit, each at most once.
+class CommitTree {
+ public:
+  CommitTree(forge::Branches& branches, std::string tree, Deadline deadline);
+
+  // mode 0: there is nothing at `path`.
+  Result<forge::TreeEntry> Find(const std::string& path);
+  Result<std::string> ReadBlob(const std::string& id);
+  // The links at protected paths in the top directory: change::GateLimits::links.
+  Result<std::vector<change::ProtectedLink>> ProtectedLinks();
+
+ private:
+  Result<const forge::Directory*> Open(const std::string& path);
+
+  forge::Branches& branches_;
+  Deadline deadline_;
+  std::map<std::string, std::string> ids_;  // Path of a directory to its tree.
+  std::map<std::string, forge::Directory> directories_;
+};
+
+// What `patch` makes of the commit, `prefix` being the directory that its paths start from ("" or
+// "directory/"). kInvalid: it does not apply to the commit; kRefused: it may not, or cannot.
+Result<std::vector<forge::FileWrite>> PlanFiles(const std::string& patch, const std::string& prefix,
+                                                CommitTree& tree);
+
+}  // namespace post

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a pull request would change about agentic-ci's own rules, for the comment. It is shown and
+// has no effect: a run reads them from the base.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/deadline.h"
+#include "base/result.h"
+#include "forge/client.h"
+#include "forge/diff_file.h"
+#include "forge/reviews.h"
+
+namespace post {
+
+// Markdown, or "" where `diff` has none of those files. Both policies are read from the forge and
+// compared (advise::ComparePolicies); of the configuration the added lines are shown.
+Result<std::string> DescribePolicyChange(forge::Client& client, const std::string& repository,
+                                         const forge::Proposal& proposal,
+                                         const std::vector<forge::DiffFile>& diff,
+                                         Deadline deadline);
+
+}  // namespace post

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/page_parts.h"
+
+#include "codec/text/neutral.h"
+#include "report/wording.h"
+
+namespace report::page {
+
+std::string Text(std::string_view text, size_t bytes_max) {
+  return codec::HtmlText(codec::RedactTokens(text), bytes_max);
+}
+
+std::string CodeText(std::string_view text) { return "<code>" + Text(text, 1000) + "</code>"; }
+
+std::string Card(std::string_view title, const std::string& body, std::string_view id) {
+  return "<div class=\"card\"" + (id.empty() ? "" : " id=\"" + std::string(id) + "\"") + "><h2>" +
+         std::string(title) + "</h2>\n" + body + "</div>\n";
+}
+
+std::string Tag(std::string_view kind, std::string_view text) {
+  return "<span class=\"tag " + std::string(kind) + "\">" + Text(text, 60) + "</span>";
+}
+
+std::string MoreRows(size_t all, size_t shown, std::string_view where) {
+  if (all <= shown) return {};
+  return "<p class=\"row soft\">… and " + HumanCount(static_cast<int64_t>(all - shown)) +
+         " more in <code>" + std::string(where) + "</code></p>\n";
+}
+
+std::string RenderTranscript(const ReportInput& input) {
+  std::string out;
+  size_t turn = 0;
+  bool after_call = true;
+  for (const TranscriptStep& step : input.transcript) {
+    const bool call = step.kind == TranscriptStep::Kind::kTool;
+    if (!call && after_call)
+      out += "<h3>Turn " + HumanCount(static_cast<int64_t>(++turn)) + "</h3>\n";
+    after_call = call;
+    const std::string nested = step.nested ? " nested" : "";
+    if (step.kind == TranscriptStep::Kind::kText) {
+      out += "<p class=\"said" + nested + "\">" + Text(step.text, 16 << 10) + "</p>\n";
+      continue;
+    }
+    if (!call) {
+      out += "<details class=\"step" + nested + "\"><summary>Thinking</summary><pre>" +
+             Text(step.text, 16 << 10) + "</pre></details>\n";
+      continue;
+    }
+    out += "<details class=\"step" + nested + "\"><summary>" +
+           std::string(step.failed ? "<b class=\"bad\">✕ failed</b> " : "") + CodeText(step.title) +
+           "</summary><pre>" + Text(step.text, 16 << 10) + "</pre>" +
+           (step.result.empty() ? ""
+                                : "<h4>Result</h4><pre>" + Text(step.result, 16 << 10) + "</pre>") +
+           "</details>\n";
+  }
+  if (input.transcript_dropped > 0) {
+    out += "<p class=\"row soft\">… and " + Plural(input.transcript_dropped, "more step") +
+           " in <code>agent.jsonl</code></p>\n";
+  }
+  return out;
+}
+
+}  // namespace report::page

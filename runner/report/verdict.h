@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a person must know first about a run: how it ended, why, and what can be done about it. The
+// page, the comment and the terminal say it in the same words. Plain text: paths and reasons are
+// from outside, so each rendering still neutralises.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "report/record.h"
+
+namespace report {
+
+// One thing that decided the outcome, or that a person should look at although it did not.
+struct Cause {
+  std::string what;    // "an AWS access key id, AKIA..., 20 characters"
+  std::string advice;  // What a person can do; may be empty.
+  int finding = -1;    // Its index in RunRecord::findings; -1: not a finding.
+  bool decided = false;
+};
+
+// How a run may be looked at: nothing to do, something to look at, or no result.
+enum class Tone { kGood, kWarn, kBad };
+Tone ToneOf(const RunRecord& record);
+
+// Stands before the badge and needs no colour: ✅ ❌ ⛔ ⏱ ⚠.
+std::string_view Sign(const OutcomeRecord& outcome);
+// One word or two: "Refused", "Failed", "Done", "Time limit", ...
+std::string Badge(const OutcomeRecord& outcome);
+// What happened, without the badge: "2 protected paths and 1 secret in the patch. Nothing was
+// applied." "4 files changed (+18 −3). 3 requests refused."
+std::string VerdictLine(const RunRecord& record);
+// The same with the places: "secret config.env:2, protected path ci.yml. Nothing was applied."
+// What is from outside goes through one of the two functions, the rest is ours.
+struct Quoting {
+  std::function<std::string(std::string_view)> place;
+  std::function<std::string(std::string_view)> text;
+};
+std::string VerdictPlaces(const RunRecord& record, const Quoting& quoting);
+// Those that decided first, findings in their order; then limits that were reached, incomplete
+// changes. At most `causes_max`.
+std::vector<Cause> Causes(const RunRecord& record, size_t causes_max);
+
+// What a person can do about findings of a gate's rule; empty for rules that are not known.
+std::string_view AdviceFor(std::string_view rule);
+
+// "src/a.c:3", "src/a.c", or nothing.
+std::string PlaceOf(const Finding& finding);
+// "main@6d05064", "policy.yml", "built-in default".
+std::string ShortPolicy(const PolicyRecord& policy);
+// "11 of 11 controls".
+std::string DescribeControls(const IsolationRecord& isolation);
+int64_t CountEnforced(const IsolationRecord& isolation);
+
+}  // namespace report

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/checks.h"
+
+#include <fcntl.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/exit_code.h"
+#include "base/log.h"
+#include "base/sys.h"
+#include "base/tree.h"
+#include "change/apply.h"
+#include "change/gate.h"
+#include "codec/text/neutral.h"
+#include "report/write.h"
+#include "sandbox/limit/usage.h"
+#include "sandbox/scratch_directory.h"
+#include "sandbox/tree_copy.h"
+
+namespace run {
+namespace {
+
+constexpr char kCopy[] = "checkout";
+constexpr size_t kShownBytesMax = 200;
+
+// The agent's checkout as it was, with the patch: all of the repository, since checks may need more
+// than the directory that the run is about.
+Result<Checkout> PatchedCopy(const Checkout& checkout, const std::string& scratch,
+                             const std::string& report_dir, int64_t disk_bytes,
+                             const change::ChangeSet& changes) {
+  const std::string& top = checkout.top();
+  const std::string copy = scratch + "/" + kCopy;
+  TRY(sys::MakeDirectories(copy));
+  Fd from = TRY(sys::Open(top, O_RDONLY | O_DIRECTORY));
+  Fd to = TRY(sys::Open(copy, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
+  sandbox::CopyLimits limits{disk_bytes, static_cast<int64_t>(sandbox::InodesOf(disk_bytes))};
+  Result<sandbox::CopySum> copied =
+      sandbox::CopyTree(from.get(), to.get(), limits, std::nullopt, sandbox::LogCopying());
+  if (!copied.ok()) {
+    Error error = std::move(copied).error();
+    error.what = "copying the checkout: " + error.what;
+    error.hint = "--disk SIZE, as large as the checkout, or TMPDIR=DIRECTORY with room for it";
+    return error;
+  }
+  // The report is about the agent's run: it is not part of what is checked.
+  if (report_dir.starts_with(top + "/")) {
+    const std::string below = report_dir.substr(top.size() + 1);
+    if (sys::Exists(copy + "/" + below)) TRY(sys::RemoveTree(to.get(), below));
+  }
+  Checkout patched;
+  patched.path = copy + checkout.path.substr(top.size());
+  if (checkout.git() != nullptr) patched.repository = TRY(change::Repository::Open(patched.path));
+  TRY(change::ApplyPatch(patched.path, changes).Context("applying the patch"));
+  return patched;
+}
+
+// The run's own request, for a shell instead of the agent.
+Request RequestFor(const Request& request, const std::string& script) {
+  Request check = request;
+  check.agent = "command";
+  check.model.clear();
+  check.prompt.clear();
+  check.prompt_file.clear();
+  check.providers.clear();
+  check.secrets.clear();
+  check.command = {"sh", "-c", script};
+  check.policy_file.clear();  // SIGUSR1 reads the agent's policy again, not the checks'.
+  check.apply = false;
+  return check;
+}
+
+// Nothing of the agent's remains in it but the checkout's surroundings.
+void LeaveAgentOut(Plan* plan) {
+  RunCredentials none;
+  none.files = std::move(plan->credentials.files);  // They stay hidden.
+  plan->credentials = std::move(none);
+  if (!plan->check_policy) return;
+  plan->policy = *std::move(plan->check_policy);
+  plan->learn.reset();  // What it learns is for the agent's policy.
+}
+
+std::string ReasonOf(const AgentEnd& end, const report::OutcomeRecord& outcome) {
+  if (outcome.kind == report::OutcomeKind::kSuccess) return {};
+  if (end.kind == EndKind::kExited && outcome.kind == report::OutcomeKind::kAgentFailed) {
+    return "it exited with " + std::to_string(end.status.value_or(0));
+  }
+  std::string reason = "it ended with " + report::Render(outcome.kind);
+  return outcome.limit.empty() ? reason : reason + " (" + outcome.limit + ")";
+}
+
+bool Stopped(const report::OutcomeRecord& outcome) {
+  return outcome.kind == report::OutcomeKind::kInterrupted ||
+         outcome.kind == report::OutcomeKind::kTerminated;
+}
+
+report::CheckRecord RecordOf(const std::string& script, const AgentEnd& end,
+                             const report::OutcomeRecord& outcome, const std::string& report) {
+  report::CheckRecord record;
+  record.command = script;
+  record.outcome = outcome.kind;
+  record.status = end.status;
+  record.reason = ReasonOf(end, outcome);
+  record.ms = end.wall_ms;
+  record.report = report;
+  if (outcome.kind != report::OutcomeKind::kSuccess) record.output = end.tail;
+  return record;
+}
+
+}  // namespace
+
+Result<report::OutcomeRecord> RunChecks(const Request& request, Plan plan,
+                                        const std::string& report_dir,
+                                        const change::ChangeSet& changes, Recorder& recorder,
+                                        const CheckRun& run) {
+  sandbox::ScratchDirectory scratch =
+      TRY(sandbox::ScratchDirectory::Make(sandbox::ReadHost(plan.checkout.path).scratch_places,
+                                          sandbox::ScratchDirectory::Use::kFiles));
+  plan.checkout =
+      TRY(PatchedCopy(plan.checkout, scratch.path(), report_dir, request.disk_bytes, changes));
+  LeaveAgentOut(&plan);
+  report::OutcomeRecord whole;
+  whole.kind = report::OutcomeKind::kSuccess;
+  whole.exit_code = static_cast<int>(ExitCode::kOk);
+  const TaskChecks checks = plan.checks;
+  for (size_t i = 0; i < checks.scripts.size(); ++i) {
+    const std::string& script = checks.scripts[i];
+    const std::string shown = codec::NeutralLine(script, kShownBytesMax);
+    const std::string below = "checks/" + std::to_string(i + 1);
+    Request asked = RequestFor(request, script);
+    if (plan.check_timeout_s > 0) asked.timeout_s = plan.check_timeout_s;
+    asked.report_dir = report_dir + "/" + below;
+    plan.program = TRY(FindAgent(asked, plan.in_image()));
+    agent::AgentRequest wanted;
+    wanted.command = asked.command;
+    plan.agent = TRY(agent::PlanAgent(wanted));
+    ReportDirectory directory =
+        TRY(ReportDirectory::Prepare(asked.report_dir).Context("the report of a check"));
+    Recorder own(asked);
+    own.Note(plan.policy.record);
+    own.NoteCommand(plan.agent.argv);
+    logging::Info("check started", {{"command", shown}});
+    CheckEnd ended = TRY(run(asked, plan, directory, own).Context("the check '" + shown + "'"));
+    report::OutcomeRecord outcome = DecideOutcome(ended.end, ended.signs, {});
+    own.Note(outcome);
+    TRY(report::WriteReport(directory.path, own.Finish()).Context("writing a check's report"));
+    report::CheckRecord record = RecordOf(script, ended.end, outcome, below);
+    logging::Info("check ended", {{"command", shown}, {"outcome", report::Render(outcome.kind)}});
+    recorder.Note(record);
+    if (Stopped(outcome)) return outcome;
+    if (outcome.kind == report::OutcomeKind::kSuccess) continue;
+    std::string what = "the check '" + shown + "' did not pass: " + record.reason;
+    change::Verdict verdict;
+    verdict.findings.push_back({"check", change::Severity::kError, "", 0, what});
+    recorder.Note(verdict);
+    if (whole.kind != report::OutcomeKind::kSuccess) continue;
+    whole.kind = report::OutcomeKind::kRefused;
+    whole.exit_code = static_cast<int>(ExitCode::kRefused);
+    whole.reason = std::move(what);
+  }
+  return whole;
+}
+
+}  // namespace run

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/collect.h"
+
+#include <unistd.h>
+
+#include "base/sys.h"
+#include "report/agent_findings.h"
+#include "report/terminal/end_log.h"
+#include "report/write.h"
+#include "run/outcome.h"
+#include "run/supervise.h"
+#include "run/trusted/config.h"
+
+namespace run {
+namespace {
+
+constexpr size_t kRunJsonBytesMax = 16 << 20;
+
+}  // namespace
+
+Status CheckRequired(const std::vector<std::string>& names,
+                     const std::vector<sandbox::Control>& controls) {
+  for (const std::string& name : names) {
+    std::string found = "it is not part of this tier or of this run's limits";
+    for (const sandbox::Control& control : controls) {
+      if (control.name == name) found = control.state + ": " + control.note;
+    }
+    if (found.starts_with("enforced")) continue;
+    Error error{Code::kUnsupported, std::string(kConfigPath) + " requires '" + name +
+                                        "' to be enforced; here, " + found};
+    error.hint = "agentic-ci doctor";
+    return error;
+  }
+  return Ok();
+}
+
+Result<change::ChangeSet> CollectChanges(const change::ChangedTree& tree, const Plan& plan,
+                                         Recorder& recorder) {
+  const change::Repository* git = plan.checkout.git();
+  change::ChangeSet changes = TRY(
+      change::CaptureChanges(tree, plan.checkout.path, git, {}).Context("collecting the changes"));
+  recorder.Note(changes, git == nullptr ? "" : git->prefix());
+  if (changes.taken_out) recorder.Note(report::ParseAgentFindings(*changes.taken_out));
+  return changes;
+}
+
+change::GateLimits GatesOf(const Plan& plan, const change::ChangeSet& changes) {
+  change::GateLimits gates;
+  if (plan.checkout.git() != nullptr) gates.prefix = plan.checkout.git()->prefix();
+  if (!changes.files.empty()) gates.links = change::FindProtectedLinks(plan.checkout.top());
+  gates.paths = plan.config.paths;
+  return gates;
+}
+
+report::TerminalStyle StyleOf(const Request& request) {
+  return request.json || request.quiet ? report::TerminalStyle{} : report::FindTerminalStyle();
+}
+
+Result<int> Conclude(Status carried, const Request& request, const ReportDirectory& directory,
+                     Recorder& recorder) {
+  // A signal before there was an agent to end: while an image was fetched.
+  std::optional<EndKind> interrupted = carried.ok() ? std::nullopt : PendingEnd();
+  if (interrupted) {
+    AgentEnd end;
+    end.kind = *interrupted;
+    recorder.Note(DecideOutcome(end, {}, {}));
+  } else if (!carried.ok()) {
+    recorder.NoteFailure(carried.error());
+  }
+  const report::ReportInput& input = recorder.Finish();
+  TRY(report::WriteReport(directory.path, input).Context("writing the report"));
+  if (!carried.ok() && !interrupted) {
+    Error error = std::move(carried).error();
+    error.what = recorder.secrets().Mask(error.what);
+    return error;
+  }
+  report::LogEnd(input.record, directory.path, StyleOf(request));
+  if (request.json) {
+    std::string json = TRY(sys::ReadFile(directory.path + "/run.json", kRunJsonBytesMax));
+    TRY(sys::WriteAll(STDOUT_FILENO, json));
+  }
+  return input.record.outcome.exit_code;
+}
+
+}  // namespace run

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is left of a run when its agent has ended, and what it is judged by.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "change/capture.h"
+#include "change/gate.h"
+#include "report/terminal/live_view.h"
+#include "run/prepare.h"
+#include "run/recorder.h"
+#include "run/report_directory.h"
+#include "sandbox/sandbox.h"
+
+namespace run {
+
+// What the configuration requires (`names`) is enforced, not emulated. kUnsupported.
+Status CheckRequired(const std::vector<std::string>& names,
+                     const std::vector<sandbox::Control>& controls);
+
+// What the agent changed, and what it says that it found; both are noted.
+Result<change::ChangeSet> CollectChanges(const change::ChangedTree& tree, const Plan& plan,
+                                         Recorder& recorder);
+
+// The bounds of this run's gates for `changes`.
+change::GateLimits GatesOf(const Plan& plan, const change::ChangeSet& changes);
+
+report::TerminalStyle StyleOf(const Request& request);
+
+// Writes the report of a run that was carried out, or was not (`carried`), and gives the command
+// line's exit status. The Error is that of `carried`, or that no report could be written.
+Result<int> Conclude(Status carried, const Request& request, const ReportDirectory& directory,
+                     Recorder& recorder);
+
+}  // namespace run

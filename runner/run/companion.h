@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// Something that works with the agent while it runs, inside the supervisor's loop: the server of a
+// sandbox that lasts (session/). A run without one is the usual case.
+#pragma once
+
+#include <poll.h>
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "agent/harness.h"
+#include "base/deadline.h"
+#include "base/fd.h"
+#include "base/result.h"
+#include "change/capture.h"
+#include "change/gate.h"
+#include "codec/data/secret_mask.h"
+#include "run/agent_output.h"
+#include "sandbox/sandbox.h"
+
+namespace run {
+
+struct Checkout;
+
+class Companion {
+ public:
+  // What stands while the agent runs. Borrowed until the agent's end.
+  struct Stage {
+    sandbox::Sandbox& sandbox;  // The companion may put another instance in place (Replace()).
+    const Checkout& checkout;
+    const std::string& report_dir;
+    const std::vector<sandbox::WorkspaceFile>& instructions;  // The trusted commit's.
+    const codec::SecretMask& secrets;                         // May grow.
+    const std::string& policy_sha256;
+    // As JudgeChanges() takes them, for these changes.
+    std::function<change::GateLimits(const change::ChangeSet&)> gates;
+  };
+
+  virtual ~Companion() = default;
+
+  // Before anything is started: may replace the program, and leaves the environment.
+  virtual void Replace(agent::AgentPlan* plan) = 0;
+  // What the agent reads from its standard input; once.
+  virtual Result<Fd> OpenInput() = 0;
+  // The agent was started.
+  virtual Status Begin(const Stage& stage) = 0;
+  // Nothing of the sandbox is alive any more.
+  virtual void End() = 0;
+
+  // Each turn of the supervisor: descriptors to wait for, and the same ones after the wait.
+  virtual void AddSources(std::vector<pollfd>* sources) const = 0;
+  virtual void Serve(const pollfd* sources) = 0;
+  virtual Deadline next() const = 0;
+
+  // All that the agent's processes wrote, before it is masked.
+  virtual void Take(AgentOutput::Pipe pipe, std::string_view bytes) = 0;
+  // No more output is to be read for now.
+  virtual bool full() const = 0;
+  // What is in the pipes by now is to be read to its end; then comes Drained().
+  virtual bool drains() const = 0;
+  virtual void Drained() = 0;
+
+  // The sandbox reached this limit. True: what reached it is being ended, and the sandbox goes on.
+  virtual bool Absorb(sandbox::Limit limit) = 0;
+  // Something is being done: the idle time does not pass.
+  virtual bool busy() const = 0;
+  // The sandbox is to end, as if its agent had exited with 0.
+  virtual bool ends() const = 0;
+  // Whether the changes are applied to the checkout then; `asked`: by the command line.
+  virtual bool applies(bool asked) const = 0;
+};
+
+}  // namespace run

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// `ecosystems: [python, node, ...]`: package registries that are opened for reading. Tools and lock
+// files name them, as described in policies/ecosystems.yml.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+#include "policy/model/policy.h"
+
+namespace run {
+
+struct Ecosystem {
+  struct Ask {
+    std::string program;
+    std::vector<std::string> arguments;
+    std::vector<std::string> files;  // Its settings: "~/" is the home directory, "%/" its prefix.
+    bool bare = false;
+    std::string then_path;  // Empty: nothing more is asked.
+    std::string then_member;
+  };
+  struct Lock {
+    std::string file;
+    std::vector<std::string> behind;
+  };
+  std::string name;
+  std::vector<Ask> asks;
+  std::vector<Lock> locks;
+};
+
+// The ecosystems this program knows, in the file's order.
+std::vector<Ecosystem> KnownEcosystems();
+
+// The named ones. Fails with kInvalid and the list for a name that is not known.
+Result<std::vector<Ecosystem>> FindEcosystems(const std::vector<std::string>& names);
+
+struct Registry {
+  std::string host;  // Lower case.
+  uint16_t port = 443;
+  friend bool operator==(const Registry&, const Registry&) = default;
+};
+
+// How the outside is asked; a test has its own.
+struct RegistrySources {
+  // What the program prints; empty when it is not installed.
+  std::function<std::string(const Ecosystem::Ask& ask)> ask;
+  // A file of the repository at the trusted commit.
+  std::function<std::optional<std::string>(const std::string& path)> read;
+  // A document of a registry, by its URL.
+  std::function<std::optional<std::string>(const std::string& url)> fetch;
+};
+
+// A tool or lock file that names more of one ecosystem is not taken seriously.
+inline constexpr size_t kRegistriesMax = 64;
+
+// In the order found, each once, the search ending behind kRegistriesMax. Loopback and bare
+// addresses are left out.
+std::vector<Registry> FindRegistries(const Ecosystem& ecosystem, const RegistrySources& sources);
+
+// A policy "ecosystem_NAME" that lets the agent read from the registries. None without registries.
+std::optional<policy::NetworkPolicy> EcosystemPolicy(const std::string& name,
+                                                     const std::vector<Registry>& registries);
+
+}  // namespace run

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/learn.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+#include "base/log.h"
+#include "base/sys.h"
+#include "codec/data/json.h"
+#include "policy/model/host_pattern.h"
+#include "report/denials.h"
+#include "report/event_lines.h"
+
+namespace run {
+namespace {
+
+using codec::Json;
+
+constexpr std::string_view kBeginning = "{\"learned\":1,";
+constexpr size_t kSecretsMax = 1000;
+constexpr size_t kLearnedBytesMax = size_t{64} << 20;  // Hundreds of runs.
+
+// Whether `text`, the beginning of a file, is that of such a file.
+bool IsLearned(std::string_view text) { return text.starts_with(kBeginning); }
+
+Json OperationJson(const policy::Operation& operation) {
+  Json json;
+  json.Set("operation_type", operation.operation_type);
+  json.Set("operation_name", operation.operation_name);
+  json.Set("fields", Json::FromStrings(operation.fields));
+  json.Set("persisted_query", operation.persisted_query);
+  json.Set("method", operation.method);
+  json.Set("tool", operation.tool);
+  return json;
+}
+
+// As the collector of denials.cc reads it.
+Json DenialJson(const report::DeniedRequest& denied) {
+  const advise::Denial& denial = denied.denial;
+  Json facts;
+  facts.Set("host", denial.host);
+  facts.Set("port", int64_t{denial.port});
+  facts.Set("method", denial.method);
+  facts.Set("path", denial.path);
+  facts.Set("binary", denial.binary);
+  facts.Set("ancestors", Json::FromStrings(denial.ancestors));
+  facts.Set("protocol", denial.protocol);
+  if (!denial.operations.empty()) {
+    Json operations = Json::EmptyArray();
+    for (const policy::Operation& one : denial.operations) operations.Push(OperationJson(one));
+    facts.Set("operations", operations);
+  }
+  const bool name = denial.method == advise::kNameAsked;
+  if (name) facts.Set("engine", "dns");  // Else none: the policy.
+  facts.Set("reason", denied.reason);
+  facts.Set("deny_rule", denied.deny_rule);
+  facts.Set("count", denied.count);
+  Json event;
+  event.Set("class_uid", int64_t{denial.method.empty() || name ? 4001 : 4002});
+  event.Set("action_id", int64_t{2});
+  event.Set("unmapped", facts);
+  return event;
+}
+
+void TakeSecrets(std::string_view line, Learned* learned) {
+  const Result<Json> json = codec::ParseJson(
+      line, {.bytes_max = report::kEventLineBytesMax, .depth_max = 4, .values_max = 5000});
+  const Json* list = json.ok() ? json.value().Find("secrets") : nullptr;
+  if (list == nullptr || list->array() == nullptr) return static_cast<void>(++learned->dropped);
+  for (const Json& one : *list->array()) {
+    advise::BoundSecret secret{one.StringAt("name"), policy::CanonicalHost(one.StringAt("host"))};
+    const bool known = std::any_of(learned->secrets.begin(), learned->secrets.end(),
+                                   [&](const advise::BoundSecret& other) {
+                                     return other.name == secret.name && other.host == secret.host;
+                                   });
+    if (!known && learned->secrets.size() < kSecretsMax) {
+      learned->secrets.push_back(std::move(secret));
+    }
+  }
+}
+
+constexpr size_t kHeadBytes = 64;
+
+Error Refused(const std::string& path, const std::string& why) {
+  return Error{Code::kRefused, "--learn " + path + ": " + why, "--learn ../learned.jsonl"};
+}
+
+Status CheckPlace(const std::string& path, const std::string& checkout) {
+  const size_t slash = path.rfind('/');
+  const std::string directory =
+      TRY(sys::RealPath(slash == std::string::npos ? "." : path.substr(0, slash + 1))
+              .Context("--learn " + path));
+  if ((directory + "/").starts_with(checkout + "/")) {
+    return Refused(path, "a file in the checkout could be the pull request's");
+  }
+  return Ok();
+}
+
+Status CheckFile(int file, const std::string& path) {
+  struct stat facts = {};
+  if (::fstat(file, &facts) != 0) return Errno("fstat");
+  if (!S_ISREG(facts.st_mode)) return Refused(path, "not a regular file");
+  if (facts.st_uid != ::geteuid() || (facts.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
+    return Refused(path, "other users could have written it");
+  }
+  if (facts.st_size > static_cast<off_t>(kLearnedBytesMax / 2)) {
+    return Error{Code::kSetup, "--learn " + path + ": the file is full",
+                 "agentic-ci policy suggest " + path + ", then begin a new one"};
+  }
+  std::string head(kHeadBytes, '\0');
+  const ssize_t got = ::pread(file, head.data(), head.size(), 0);
+  if (got < 0) return Errno("read");
+  head.resize(static_cast<size_t>(got));
+  if (head.empty() || IsLearned(head)) return Ok();
+  return Error{Code::kInvalid, "--learn " + path + ": the file is not one that --learn wrote"};
+}
+
+}  // namespace
+
+Result<LearnFile> LearnFile::Open(const std::string& path, const std::string& checkout,
+                                  std::vector<advise::BoundSecret> secrets) {
+  LearnFile learn;
+  learn.path_ = path;
+  learn.secrets_ = std::move(secrets);
+  TRY(CheckPlace(path, checkout));
+  learn.file_ =
+      TRY(sys::Open(path, O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0600)
+              .Context("--learn"));
+  TRY(CheckFile(learn.file_.get(), path));
+  return learn;
+}
+
+Status LearnFile::Append(const std::vector<report::DeniedRequest>& denials,
+                         const codec::SecretMask& mask) const {
+  std::string text = mask.Mask(RenderLearned(denials, secrets_));
+  while (::flock(file_.get(), LOCK_EX) != 0) {
+    if (errno != EINTR) return Errno("locking " + path_);
+  }
+  // A run that was killed while it wrote left a part of a line.
+  const off_t size = ::lseek(file_.get(), 0, SEEK_END);
+  char last = '\n';
+  if (size > 0 && ::pread(file_.get(), &last, 1, size - 1) != 1) return Errno("read");
+  if (last != '\n') text.insert(0, "\n");
+  Status written = sys::WriteAll(file_.get(), text).Context("writing " + path_);
+  (void)::flock(file_.get(), LOCK_UN);
+  TRY(written);
+  logging::Info("refusals remembered",
+                {{"file", path_}, {"next", "agentic-ci policy suggest " + path_}});
+  return Ok();
+}
+
+std::string RenderLearned(const std::vector<report::DeniedRequest>& denials,
+                          const std::vector<advise::BoundSecret>& secrets) {
+  Json list = Json::EmptyArray();
+  for (const advise::BoundSecret& secret : secrets) {
+    Json one;
+    one.Set("name", secret.name);
+    one.Set("host", secret.host);
+    list.Push(one);
+  }
+  std::string text = std::string(kBeginning) + "\"secrets\":" + codec::RenderJsonLine(list) + "}\n";
+  for (const report::DeniedRequest& denied : denials) {
+    if (denied.by_policy) text += codec::RenderJsonLine(DenialJson(denied)) + "\n";
+  }
+  return text;
+}
+
+Result<Learned> ReadLearned(const std::string& file) {
+  Learned learned;
+  bool first = true;
+  bool ours = true;  // A run that was refused nothing, or ended early, left an empty one.
+  TRY(sys::Open(file, O_RDONLY | O_NOFOLLOW).Context("reading " + file));
+  const auto take = [&](std::string_view line, bool) {
+    const bool begins = IsLearned(line);
+    if (std::exchange(first, false)) ours = begins;
+    if (begins) TakeSecrets(line, &learned);
+  };
+  TRY(report::ForEachLine(file, report::kEventLineBytesMax, kLearnedBytesMax, take)
+          .Context("reading " + file));
+  if (!ours) {
+    return Error{Code::kInvalid, file + ": not a file of `agentic-ci run --learn`, nor a report",
+                 "agentic-ci run --learn " + file + " ..."};
+  }
+  report::DenialList list = TRY(report::ReadDenialsIn(file));
+  learned.dropped += list.dropped;
+  learned.denials = std::move(list.denials);
+  std::erase_if(learned.denials, [](const report::DeniedRequest& one) { return !one.by_policy; });
+  return learned;
+}
+
+}  // namespace run

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// `run --learn FILE`: what the policy refuses is refused all the same, and remembered over several
+// runs for `agentic-ci policy suggest FILE`. Of each run the file has one line that begins it, with
+// the hosts that its credentials are for, and one for each different refusal: a record as in
+// events.ocsf.jsonl, with how often it was seen.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "advise/diff.h"
+#include "base/fd.h"
+#include "base/result.h"
+#include "codec/data/secret_mask.h"
+#include "report/record.h"
+
+namespace run {
+
+class LearnFile {
+ public:
+  // Opens or creates the file, before the agent starts. `secrets` are the run's. kRefused for a
+  // file in `checkout`, which a pull request could have written, for a link, and for one that
+  // others may write; kInvalid for a file that is something else; kSetup for one that is full.
+  static Result<LearnFile> Open(const std::string& path, const std::string& checkout,
+                                std::vector<advise::BoundSecret> secrets);
+
+  // Adds a run's refusals, in one piece, whichever other runs do the same at this time.
+  Status Append(const std::vector<report::DeniedRequest>& denials,
+                const codec::SecretMask& mask) const;
+
+ private:
+  LearnFile() = default;
+
+  std::string path_;
+  Fd file_;
+  std::vector<advise::BoundSecret> secrets_;
+};
+
+// Of one run, as lines. What something else than the policy refused is left out.
+std::string RenderLearned(const std::vector<report::DeniedRequest>& denials,
+                          const std::vector<advise::BoundSecret>& secrets);
+
+struct Learned {
+  std::vector<report::DeniedRequest> denials;  // As report::ReadDenials(), those by policy.
+  std::vector<advise::BoundSecret> secrets;    // Of all runs, each once.
+  int64_t dropped = 0;  // Lines that were odd, or cut short by the end of a run.
+};
+
+// The agents shaped what is in it. kInvalid for another file.
+Result<Learned> ReadLearned(const std::string& file);
+
+}  // namespace run

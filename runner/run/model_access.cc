@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/model_access.h"
+
+#include "agent/harness.h"
+#include "base/sys.h"
+#include "codec/wire/http_target.h"
+#include "gateway/credential/provider.h"
+
+namespace run {
+namespace {
+
+std::string ValueOf(const agent::Pairs& variables, const std::string& name) {
+  std::string value;
+  for (const auto& [known, text] : variables) {
+    if (known == name) value = text;
+  }
+  return value;
+}
+
+// The host of an address that a variable may give in place of `there`; an address that is not
+// valid is refused where its credential is bound.
+void Redirect(const std::string& base_url, policy::ModelHost* there) {
+  Result<codec::RequestUrl> url = codec::ParseRequestUrl(base_url);
+  if (base_url.empty() || !url.ok()) return;
+  *there = {url.value().host, url.value().port};
+}
+
+}  // namespace
+
+std::vector<std::string> ProviderNames(const Request& request) {
+  std::vector<std::string> names;
+  for (const ProviderBinding& binding : request.providers) names.push_back(binding.name);
+  return names;
+}
+
+agent::Pairs ForeseenVariables(const Request& request) {
+  agent::Pairs variables;
+  for (const SecretBinding& binding : request.secrets) variables.emplace_back(binding.name, "");
+  for (const ProviderBinding& binding : request.providers) {
+    Result<gateway::Provider> provider = gateway::FindProvider(binding.name);
+    if (!provider.ok()) continue;
+    for (const gateway::ProviderEndpoint& endpoint : provider.value().endpoints) {
+      if (endpoint.base_url.empty()) continue;
+      std::optional<std::string> url = sys::Environment(endpoint.base_url);
+      if (url.has_value()) variables.emplace_back(endpoint.base_url, *url);
+    }
+  }
+  variables.insert(variables.end(), request.env.begin(), request.env.end());
+  return variables;
+}
+
+agent::Pairs AssumedVariables(const Request& request) {
+  agent::Pairs variables = ForeseenVariables(request);
+  Result<agent::AgentDescription> agent = agent::FindAgentDescription(request.agent);
+  if (!agent.ok() || agent.value().models.empty()) return variables;
+  const agent::ModelAccess* access =
+      agent::ChooseAccess(agent.value(), ProviderNames(request), variables);
+  if (access == nullptr) access = &agent.value().models.front();
+  const std::string& key = access->keys.front();
+  variables.emplace_back(key, gateway::PlaceholderFor(key));
+  return variables;
+}
+
+std::vector<policy::ModelHost> ModelHostsOf(const Request& request) {
+  std::vector<policy::ModelHost> hosts;
+  Result<agent::AgentDescription> found = agent::FindAgentDescription(request.agent);
+  if (!found.ok() || found.value().models.empty()) return hosts;
+  const agent::AgentDescription& description = found.value();
+  const agent::Pairs variables = ForeseenVariables(request);
+  const agent::ModelAccess* access =
+      agent::ChooseAccess(description, ProviderNames(request), variables);
+  if (access == nullptr) access = &description.models.front();
+  Result<gateway::Provider> provider = gateway::FindProvider(access->provider);
+  if (!provider.ok()) return hosts;
+  for (const gateway::ProviderEndpoint& endpoint : provider.value().endpoints) {
+    policy::ModelHost host{endpoint.host, endpoint.port, endpoint.path};
+    Redirect(ValueOf(variables, endpoint.base_url), &host);
+    if (!host.host.empty()) hosts.push_back(std::move(host));
+  }
+  return hosts;
+}
+
+std::vector<policy::ModelHost> ModelHostsOfAgent(const std::string& agent_name) {
+  Request request;
+  request.agent = agent_name;
+  return ModelHostsOf(request);
+}
+
+}  // namespace run

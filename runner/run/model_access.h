@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where a run's agent finds its model, as far as it is known before any credential is read.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "agent/description.h"
+#include "policy/load/parse.h"
+#include "run/request.h"
+
+namespace run {
+
+// The names of the providers that the run has.
+std::vector<std::string> ProviderNames(const Request& request);
+
+// The agent's variables that the request decides: of credentials the names alone, of addresses the
+// values too.
+agent::Pairs ForeseenVariables(const Request& request);
+
+// The agent's variables as a sandbox has them that was made by another command: a placeholder for
+// the model's credential, of the request's provider or else of the agent's first.
+agent::Pairs AssumedVariables(const Request& request);
+
+// The hosts of the agent's model in this run: of the provider that it has, of the variable that
+// leads elsewhere, or else of the agent's first.
+std::vector<policy::ModelHost> ModelHostsOf(const Request& request);
+// The same of an agent without a run.
+std::vector<policy::ModelHost> ModelHostsOfAgent(const std::string& agent_name);
+
+}  // namespace run

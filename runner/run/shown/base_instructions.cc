@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/shown/base_instructions.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <memory>
+#include <optional>
+#include <set>
+
+#include "base/sys.h"
+#include "change/protected_path.h"
+
+namespace run {
+namespace {
+
+constexpr size_t kInstructionBytesMax = size_t{1} << 20;
+constexpr size_t kInstructionsMax = 1000;
+constexpr int kInstructionDepthMax = 8;  // Of directories such as `.claude/`.
+
+std::string ParentOf(const std::string& path) {
+  size_t slash = path.rfind('/');
+  return slash == std::string::npos ? "" : path.substr(0, slash);
+}
+
+class InstructionSearch {
+ public:
+  InstructionSearch(const change::Repository& repository, const std::string& checkout,
+                    const std::string& ref)
+      : repository_(repository), checkout_(checkout), ref_(ref) {}
+
+  Result<std::vector<sandbox::WorkspaceFile>> Run() {
+    std::vector<std::string> differing = TRY(repository_.DifferingPaths(ref_));
+    for (const std::string& path : differing) {
+      if (!path.starts_with(repository_.prefix())) continue;
+      std::string inside = path.substr(repository_.prefix().size());
+      if (change::IsAgentInstruction(inside)) candidates_.insert(inside);
+    }
+    TRY(List("", 0));
+    TRY(List(".github", 0));
+    std::vector<sandbox::WorkspaceFile> files;
+    for (const std::string& path : candidates_) {
+      std::optional<sandbox::WorkspaceFile> file = TRY(Compare(path));
+      if (file) files.push_back(*std::move(file));
+    }
+    return files;
+  }
+
+ private:
+  std::string OnDisk(const std::string& path) const { return checkout_ + "/" + path; }
+
+  std::optional<mode_t> TypeOf(const std::string& path) const {
+    struct stat st {};
+    if (::lstat(OnDisk(path).c_str(), &st) != 0) return std::nullopt;
+    return st.st_mode & S_IFMT;
+  }
+
+  // Adds the instructions in `directory`, and in what directories of them are there.
+  Status List(const std::string& directory, int depth) {
+    if (depth > kInstructionDepthMax) {
+      return Error{Code::kInvalid, directory + " is nested too deeply for agent instructions"};
+    }
+    if (!directory.empty() && TypeOf(directory) != S_IFDIR) return Ok();
+    std::unique_ptr<DIR, int (*)(DIR*)> stream(::opendir(OnDisk(directory).c_str()), ::closedir);
+    if (stream == nullptr) return Ok();  // What the runner cannot read, the agent cannot either.
+    while (const dirent* entry = ::readdir(stream.get())) {
+      std::string name = entry->d_name;
+      std::string path = directory.empty() ? name : directory + "/" + name;
+      if (name == "." || name == ".." || !change::IsAgentInstruction(path)) continue;
+      if (TypeOf(path) == S_IFDIR) {
+        TRY(List(path, depth + 1));
+      } else {
+        candidates_.insert(path);
+      }
+      if (candidates_.size() > kInstructionsMax) {
+        return Error{Code::kInvalid, "more than " + std::to_string(kInstructionsMax) +
+                                         " files of agent instructions"};
+      }
+    }
+    return Ok();
+  }
+
+  // The text of `path` at the trusted commit, a link followed once; nothing: there is no file.
+  Result<std::optional<std::string>> AtBase(const std::string& path) const {
+    using Found = std::optional<std::string>;
+    const std::string whole = repository_.prefix() + path;
+    Result<std::optional<std::string>> link = repository_.ReadLinkAtRef(ref_, whole);
+    if (link.ok() && link.value()) {
+      if (change::LinkMayLeave(whole, *link.value())) return Found();
+      std::string target = Resolve(ParentOf(whole), *link.value());
+      Result<Found> text = repository_.ReadAtRef(ref_, target, kInstructionBytesMax);
+      return text.ok() ? text : Result<Found>(Found());
+    }
+    Result<Found> text = repository_.ReadAtRef(ref_, whole, kInstructionBytesMax);
+    // A directory there is no file; what is in it is looked at by itself.
+    if (!text.ok() && text.error().what.ends_with("is a directory")) return Found();
+    return text;
+  }
+
+  // LinkMayLeave() was asked: `..` stand only at the beginning.
+  static std::string Resolve(std::string directory, std::string_view target) {
+    while (!target.empty()) {
+      size_t slash = target.find('/');
+      std::string_view part = target.substr(0, slash);
+      target.remove_prefix(slash == std::string_view::npos ? target.size() : slash + 1);
+      if (part.empty() || part == ".") continue;
+      if (part == "..") {
+        directory = ParentOf(directory);
+      } else {
+        directory += (directory.empty() ? "" : "/") + std::string(part);
+      }
+    }
+    return directory;
+  }
+
+  // What the agent would read there; nothing: no file. A link is followed as it would.
+  std::optional<std::string> Now(const std::string& path) const {
+    Result<Fd> top = sys::Open(checkout_, O_RDONLY | O_DIRECTORY);
+    if (!top.ok()) return std::nullopt;
+    Result<Fd> file = sys::OpenBeneath(top.value().get(), path, O_RDONLY | O_NONBLOCK);
+    if (!file.ok()) return std::nullopt;
+    Result<std::string> text = sys::ReadAll(file.value().get(), kInstructionBytesMax);
+    if (!text.ok()) return std::nullopt;
+    return std::move(text).value();
+  }
+
+  Error CannotPutBack(const std::string& path, const std::string& why) const {
+    return Error{Code::kRefused, path + " has agent instructions at " + ref_ +
+                                     " that cannot be given to the agent: " + why +
+                                     " in the checkout"};
+  }
+
+  Result<std::optional<sandbox::WorkspaceFile>> Compare(const std::string& path) const {
+    using Replaced = std::optional<sandbox::WorkspaceFile>;
+    std::optional<std::string> base = TRY(AtBase(path));
+    std::optional<mode_t> type = TypeOf(path);
+    if (!base) {
+      if (!type || type == S_IFDIR) return Replaced();
+      return Replaced({path, "", true});
+    }
+    for (std::string above = ParentOf(path); !above.empty(); above = ParentOf(above)) {
+      std::optional<mode_t> found = TypeOf(above);
+      if (found && found != S_IFDIR) {
+        return CannotPutBack(path, above + " is not a directory");
+      }
+    }
+    if (type == S_IFDIR) return CannotPutBack(path, "it is a directory");
+    if (type && Now(path) == base) return Replaced();
+    return Replaced({path, *base, false});
+  }
+
+  const change::Repository& repository_;
+  const std::string& checkout_;
+  const std::string& ref_;
+  std::set<std::string> candidates_;
+};
+
+}  // namespace
+
+Result<std::vector<sandbox::WorkspaceFile>> FindBaseInstructions(
+    const change::Repository* repository, const std::string& checkout, const TrustedRef& ref) {
+  if (repository == nullptr || ref.ref == kWorktree || repository->unborn()) {
+    return std::vector<sandbox::WorkspaceFile>();
+  }
+  return InstructionSearch(*repository, checkout, ref.ref).Run();
+}
+
+}  // namespace run

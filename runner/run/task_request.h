@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a task of the configuration makes of a request.
+#pragma once
+
+#include "base/result.h"
+#include "change/repository.h"
+#include "forge/event.h"
+#include "forge/event_text.h"
+#include "run/request.h"
+#include "run/trusted/config.h"
+#include "run/trusted/trusted_file.h"
+
+namespace run {
+
+// What tasks are chosen by, and what their prompts speak of. Borrows all.
+struct TaskSources {
+  const Config& config;
+  const forge::Event& event;
+  const forge::EventText& text;
+  const change::Repository* repository;  // Null: a directory without git.
+  const TrustedRef& ref;
+};
+
+// What LoadConfig() checks values by. Borrows `rules`.
+ConfigChecks CheckBy(const OptionRules& rules);
+
+// The task that `request` names, or, where it names neither a task nor an agent, a command or an
+// image and the configuration has tasks, the one for the event; null: none. Fails as FindTask() and
+// ChooseTask() do.
+Result<const Task*> SelectTask(const TaskSources& sources, const Request& request);
+
+// That task, after setting what the command line did not give, the prompt's variables filled in.
+// Fails with kUsage for options that exclude each other, too, and where a prompt or a choice needs
+// commits that are not there.
+Result<const Task*> TakeTask(const TaskSources& sources, const OptionRules& rules,
+                             Request* request);
+
+}  // namespace run

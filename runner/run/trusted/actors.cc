@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/trusted/actors.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "base/ascii.h"
+#include "codec/text/neutral.h"
+#include "forge/client.h"
+#include "forge/reviews.h"
+#include "forge/sticky_comment.h"
+
+namespace run {
+namespace {
+
+constexpr std::string_view kBot = "[bot]";
+
+// These take write access, or a file that a person with write access merged.
+constexpr std::array<std::string_view, 6> kEventsOfWriters = {
+    "merge_group", "push", "release", "repository_dispatch", "schedule", "workflow_dispatch"};
+
+// A head in the repository itself was pushed by someone who may write, and JudgeTrust() refuses any
+// other. Every other event can be caused by a comment or an issue, which are open to strangers.
+constexpr std::array<std::string_view, 3> kEventsOfBranches = {
+    "pull_request", "pull_request_target", "workflow_run"};
+
+template <size_t N>
+bool IsOneOf(const std::array<std::string_view, N>& events, const forge::Event& event) {
+  return std::find(events.begin(), events.end(), event.name) != events.end();
+}
+
+std::string Shown(const std::string& login) { return codec::NeutralLine(login, 100); }
+
+// Of an event about a pull request that does not say where its head is, such as a comment.
+Status ReadHeadOf(forge::Client& client, forge::Event& event, Deadline deadline) {
+  codec::Json json = TRY(
+      client.Get("/repos/" + event.repository + "/pulls/" + std::to_string(event.proposal_number),
+                 "permissions: { pull-requests: read }", deadline));
+  forge::Proposal proposal = TRY(forge::ParseProposal(json));
+  if (!forge::ValidRef(proposal.head_ref)) {
+    return Error{Code::kRefused, "head is an unsupported branch name"};
+  }
+  event.head_ref = proposal.head_ref;
+  event.head_sha = proposal.head_sha;
+  event.head_origin = proposal.from_fork ? forge::HeadOrigin::kFork : forge::HeadOrigin::kBase;
+  return Ok();
+}
+
+}  // namespace
+
+bool ValidBot(std::string_view name) {
+  if (!name.ends_with(kBot)) return false;
+  name.remove_suffix(kBot.size());
+  return !name.empty() && name.size() <= 100 &&
+         std::all_of(name.begin(), name.end(),
+                     [](unsigned char c) { return ascii::IsAlphanumeric(c) || c == '-'; });
+}
+
+Result<Trust> JudgeActors(const forge::Event& event, const Trust& trust,
+                          const std::vector<std::string>& bots, const PermissionReader& reader) {
+  if (!trust.trusted || event.forge == forge::ForgeKind::kNone ||
+      IsOneOf(kEventsOfWriters, event)) {
+    return trust;
+  }
+  if (event.actors.empty()) return Trust{false, "the event does not say who started the run"};
+  for (const std::string& actor : event.actors) {
+    bool listed = std::find(bots.begin(), bots.end(), actor) != bots.end();
+    if (ValidBot(actor) && listed) continue;
+    // No person's name ends so.
+    if (actor.ends_with(kBot)) {
+      return Trust{false, Shown(actor) + " is not listed in bots of the configuration"};
+    }
+    if (!reader) {
+      if (IsOneOf(kEventsOfBranches, event)) continue;
+      return Trust{false, "without GITHUB_TOKEN, the forge cannot be asked whether " +
+                              Shown(actor) + " may write to " + event.repository};
+    }
+    if (TRY(reader(actor)) == forge::Permission::kWrite) continue;
+    return Trust{false, Shown(actor) + " may not write to " + event.repository};
+  }
+  return trust;
+}
+
+Result<Trust> AskForge(forge::Event& event, const std::vector<std::string>& bots,
+                       ForgeAccess access, Deadline deadline) {
+  forge::ClientOptions options = forge::GitHubClient(event.repository, event.proposal_number);
+  options.api_url = event.api_url;
+  options.token = std::move(access.token);
+  options.ca_file = std::move(access.ca_file);
+  options.proxy = std::move(access.proxy);
+  forge::Client client = TRY(forge::Client::Create(std::move(options)));
+  bool unsaid = event.head_origin == forge::HeadOrigin::kUnknown && event.head_sha.empty() &&
+                event.proposal_number > 0;
+  if (unsaid) TRY(ReadHeadOf(client, event, deadline));
+  return JudgeActors(event, JudgeTrust(event), bots, [&](const std::string& login) {
+    return forge::ReadPermission(client, event.repository, login, deadline);
+  });
+}
+
+}  // namespace run

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/trusted/config_schema.h"
+
+#include <span>
+#include <vector>
+
+#include "codec/data/json.h"
+#include "run/trusted/task.h"
+
+namespace run {
+namespace {
+
+using codec::Json;
+
+// Plain numbers and booleans are text where text is wanted.
+Json TextSchema() {
+  Json schema;
+  return schema.Set("type", Json::FromStrings({"string", "number", "boolean"}));
+}
+
+Json TypeSchema(std::string_view type) {
+  Json schema;
+  return schema.Set("type", type);
+}
+
+Json ListSchema(Json items) {
+  return TypeSchema("array").Set("items", std::move(items)).Set("minItems", 1);
+}
+
+Json ChoiceSchema(std::span<const std::string_view> values) {
+  Json schema;
+  return schema.Set("enum", Json::FromStrings({values.begin(), values.end()}));
+}
+
+Json MapSchema(Json values) {
+  return TypeSchema("object").Set("additionalProperties", std::move(values));
+}
+
+Json Described(Json schema, std::string_view doc) { return schema.Set("description", doc); }
+
+Json ClosedSchema(Json properties) {
+  return TypeSchema("object")
+      .Set("additionalProperties", false)
+      .Set("properties", std::move(properties))
+      .Set("minProperties", 1);
+}
+
+Json TextOrListSchema() {
+  Json choices;
+  choices.Push(TextSchema()).Push(ListSchema(TextSchema()));
+  Json schema;
+  return schema.Set("anyOf", std::move(choices));
+}
+
+Json CountSchema() { return TypeSchema("integer").Set("minimum", 1); }
+
+Json OptionDoc(Json schema, std::string_view option) {
+  return Described(std::move(schema), "As --" + std::string(option) + ".");
+}
+
+Json GatesSchema() {
+  static constexpr std::string_view kActions[] = {"refuse", "warn", "allow"};
+  Json properties;
+  properties.Set("paths", MapSchema(ChoiceSchema(kActions)));
+  return TypeSchema("object")
+      .Set("additionalProperties", false)
+      .Set("properties", std::move(properties));
+}
+
+Json WhenSchema() {
+  Json properties;
+  std::string names;
+  for (std::string_view event : TaskEvents()) {
+    names += (names.empty() ? "" : "|") + std::string(event);
+  }
+  Json event = TypeSchema("string").Set("pattern", "^(" + names + ")(\\.[a-z_]+)?$");
+  properties
+      .Set("events", Described(ListSchema(std::move(event)),
+                               "Events, as NAME or NAME.ACTIVITY: pull_request.labeled."))
+      .Set("labels", Described(ListSchema(TextSchema()), "Labels, one of which must be there."))
+      .Set("commands", Described(ListSchema(TypeSchema("string").Set("pattern", "^/.")),
+                                 "What the first line of a new comment begins with: /review."))
+      .Set("paths", Described(ListSchema(TextSchema()),
+                              "Patterns as in .gitignore, one of which a changed file matches."));
+  return ClosedSchema(std::move(properties));
+}
+
+Json ChecksSchema() {
+  Json properties;
+  properties
+      .Set("run", Described(ListSchema(TextSchema()).Set("maxItems", int64_t{kTaskChecksMax}),
+                            "Shell commands that must succeed over the agent's patch."))
+      .Set("policy_file", Described(TypeSchema("string"),
+                                    "A policy of the same commit that holds for the checks."))
+      .Set("timeout", Described(TextSchema(), "The time limit of each command: 10m."));
+  return ClosedSchema(std::move(properties)).Set("required", Json::EmptyArray().Push("run"));
+}
+
+Json TaskSchema() {
+  Json properties;
+  for (const TaskKey& key : TaskKeys()) {
+    bool list = key.shape == TaskKey::Shape::kTextOrList;
+    properties.Set(std::string(key.key),
+                   OptionDoc(list ? TextOrListSchema() : TextSchema(), key.option));
+  }
+  Json limits;
+  for (const TaskKey& key : TaskLimits()) {
+    limits.Set(std::string(key.key), OptionDoc(TextSchema(), key.option));
+  }
+  properties.Set("limits", ClosedSchema(std::move(limits)))
+      .Set("prompt", Described(TextSchema(), "The prompt, with variables such as {{title}}."))
+      .Set("prompt_file", Described(TypeSchema("string"),
+                                    "A file of the same commit that has the prompt, from the "
+                                    "repository's root."))
+      .Set("command", Described(ListSchema(TextSchema()),
+                                "The command of the agent `command`, or further arguments."))
+      .Set("env", OptionDoc(MapSchema(TextSchema()).Set("minProperties", 1), "env"))
+      .Set("gates", GatesSchema())
+      .Set("checks", ChecksSchema())
+      .Set("post",
+           Described(ListSchema(ChoiceSchema(TaskPosts())), "What of the report is posted."))
+      .Set("when", WhenSchema());
+  return ClosedSchema(std::move(properties));
+}
+
+Json LimitsSchema() {
+  Json properties;
+  properties.Set("max_tokens", CountSchema())
+      .Set("max_cost", TypeSchema("number").Set("exclusiveMinimum", 0))
+      .Set("max_requests", CountSchema())
+      .Set("requests_per_minute", CountSchema());
+  return ClosedSchema(std::move(properties));
+}
+
+Json ImagesSchema() {
+  Json properties;
+  properties.Set("trust", TypeSchema("array").Set("items", TypeSchema("object")))
+      .Set("trusted_root", TypeSchema("string"))
+      .Set("mirrors", TypeSchema("array").Set("items", TypeSchema("string")));
+  return TypeSchema("object")
+      .Set("additionalProperties", false)
+      .Set("properties", std::move(properties));
+}
+
+}  // namespace
+
+std::string RenderConfigSchema() {
+  Json properties;
+  properties.Set("limits", LimitsSchema())
+      .Set("models", ListSchema(TextSchema()))
+      .Set("prices", TypeSchema("array").Set("items", TypeSchema("object")))
+      .Set("ecosystems", TypeSchema("array").Set("items", TypeSchema("string")))
+      .Set("images", ImagesSchema())
+      .Set("gates", GatesSchema())
+      .Set("require", TypeSchema("array").Set("items", TypeSchema("string")))
+      .Set("bots",
+           TypeSchema("array").Set(
+               "items", TypeSchema("string").Set("pattern", "^[A-Za-z0-9-]{1,100}\\[bot\\]$")))
+      .Set("tasks", MapSchema(TaskSchema())
+                        .Set("minProperties", 1)
+                        .Set("propertyNames",
+                             TypeSchema("string").Set("pattern", "^[a-z0-9_][a-z0-9_-]{0,63}$")));
+  Json schema;
+  schema.Set("$schema", "https://json-schema.org/draft/2020-12/schema")
+      .Set("$id", "config.schema.json")
+      .Set("title", "A repository's settings for its runs: .agentic-ci/config.yml")
+      .Set("type", "object")
+      .Set("additionalProperties", false)
+      .Set("properties", std::move(properties));
+  return codec::RenderJson(schema);
+}
+
+}  // namespace run

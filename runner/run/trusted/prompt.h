@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// A task's prompt: text of the trusted commit, with variables that stand for what the event says.
+// docs/reference/config.md lists them.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "codec/data/position.h"
+
+namespace run {
+
+// What a prompt may mention as {{name}}.
+struct PromptVariable {
+  std::string_view name;
+  std::string_view doc;  // A sentence.
+  size_t bytes_max = 0;  // 0: one line whose form was checked, inserted as it is. Otherwise it is a
+                         // stranger's text, cut to so many bytes and fenced.
+};
+std::span<const PromptVariable> PromptVariables();
+
+// Parsed: texts and variables in turn.
+class PromptTemplate {
+ public:
+  // Parses `text`. kInvalid, with the place, for a variable that does not exist, for "{{" without
+  // "}}", and for more than kPromptBytesMax bytes. "\{{" is a literal "{{". `at`: where the text
+  // begins in `file`; `exact`: whether its lines and columns are those of the file from there on.
+  static Result<PromptTemplate> Parse(std::string_view text, const std::string& file,
+                                      codec::Position at, bool exact);
+
+  bool Uses(std::string_view variable) const;
+
+  // The prompt. `values` by variable; one that is missing or empty is shown as "(none)". A
+  // stranger's text stands in a block of its own that begins and ends with `word`, 32 random hex
+  // digits that its author cannot have known, and in a Markdown fence longer than any in it, with
+  // invisible characters made visible; what they are is said at the top. A text that is cut says
+  // so behind its block.
+  std::string Render(const std::map<std::string, std::string, std::less<>>& values,
+                     std::string_view word) const;
+
+  static constexpr size_t kPromptBytesMax = 1 << 18;
+
+ private:
+  struct Part {
+    std::string text;
+    const PromptVariable* variable = nullptr;  // Behind `text`; null at the end.
+  };
+  std::vector<Part> parts_;
+};
+
+}  // namespace run

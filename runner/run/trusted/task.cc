@@ -1,0 +1,487 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/trusted/task.h"
+
+#include <algorithm>
+#include <array>
+
+#include "base/ascii.h"
+#include "codec/data/yaml_fields.h"
+#include "codec/text/nearest.h"
+#include "forge/posted_part.h"
+#include "policy/load/parse.h"
+
+namespace run {
+namespace {
+
+using codec::YamlEntry;
+using codec::YamlFields;
+using codec::YamlKind;
+using codec::YamlNode;
+
+constexpr size_t kTaskNameBytesMax = 64;
+
+constexpr auto kTaskKeys = std::to_array<TaskKey>({
+    {"agent", "agent"},
+    {"model", "model"},
+    {"provider", "provider", TaskKey::Shape::kTextOrList},
+    {"secret", "secret", TaskKey::Shape::kTextOrList},
+    {"image", "image"},
+    {"isolation", "isolation"},
+});
+
+constexpr auto kTaskLimits = std::to_array<TaskKey>({
+    {"timeout", "timeout"},
+    {"idle_timeout", "idle-timeout"},
+    {"memory", "memory"},
+    {"cpus", "cpus"},
+    {"pids", "pids"},
+    {"disk", "disk"},
+    {"output", "output"},
+    {"agent_cpu", "agent-cpu"},
+    {"open_files", "open-files"},
+    {"file_size", "file-size"},
+    {"host_bytes", "host-bytes"},
+    {"max_tokens", "max-tokens"},
+    {"max_cost", "max-cost"},
+    {"max_requests", "max-requests"},
+});
+
+// https://docs.github.com/en/actions/reference/workflows-and-actions/events-that-trigger-workflows,
+// and the values of GitLab's CI_PIPELINE_SOURCE.
+constexpr auto kEvents = std::to_array<std::string_view>({
+    "branch_protection_rule",
+    "check_run",
+    "check_suite",
+    "create",
+    "delete",
+    "deployment",
+    "deployment_status",
+    "discussion",
+    "discussion_comment",
+    "fork",
+    "gollum",
+    "issue_comment",
+    "issues",
+    "label",
+    "merge_group",
+    "milestone",
+    "page_build",
+    "public",
+    "pull_request",
+    "pull_request_review",
+    "pull_request_review_comment",
+    "pull_request_target",
+    "push",
+    "registry_package",
+    "release",
+    "repository_dispatch",
+    "schedule",
+    "status",
+    "watch",
+    "workflow_call",
+    "workflow_dispatch",
+    "workflow_run",
+    "api",
+    "chat",
+    "external_pull_request_event",
+    "merge_request_event",
+    "parent_pipeline",
+    "pipeline",
+    "trigger",
+    "web",
+});
+
+std::vector<std::string_view> Listed(std::span<const std::string_view> names) {
+  return {names.begin(), names.end()};
+}
+
+bool ValidTaskName(std::string_view name) {
+  auto fits = [](char c) { return ascii::IsLower(c) || ascii::IsDigit(c) || c == '-' || c == '_'; };
+  return !name.empty() && name.size() <= kTaskNameBytesMax && name.front() != '-' &&
+         std::all_of(name.begin(), name.end(), fits);
+}
+
+// The entries of a list, each with its place.
+Result<std::vector<std::pair<std::string, codec::Position>>> Entries(const YamlFields& fields,
+                                                                     std::string_view key) {
+  std::vector<std::pair<std::string, codec::Position>> entries;
+  std::vector<std::string> texts = TRY(fields.FilledTexts(key));
+  for (size_t i = 0; i < texts.size(); ++i) {
+    entries.emplace_back(std::move(texts[i]), fields.Find(key)->items[i].at);
+  }
+  return entries;
+}
+
+// `others`: the parts of the same list before it.
+Result<std::string> ParsePost(const ConfigReader& reader, const std::string& part, bool alone,
+                              const std::vector<std::string>& others, codec::Position at) {
+  std::vector<std::string_view> known = TaskPosts();
+  if (std::find(known.begin(), known.end(), part) == known.end()) {
+    return codec::InvalidAt(reader.file(), at, "'" + part + "' cannot be posted",
+                            codec::OneOf(known));
+  }
+  if (part == "none" && !alone) {
+    return codec::InvalidAt(reader.file(), at, "'none' stands alone", "post: [none]");
+  }
+  if (forge::DeliversChanges(part) &&
+      std::any_of(others.begin(), others.end(), forge::DeliversChanges)) {
+    return codec::InvalidAt(reader.file(), at,
+                            "the changes go to one place: commits, branch or pull-request",
+                            "post: [comment, pull-request]");
+  }
+  return part;
+}
+
+Result<TaskEvent> ParseTaskEvent(const ConfigReader& reader, const std::string& text,
+                                 codec::Position at) {
+  size_t dot = text.find('.');
+  TaskEvent event{text.substr(0, dot), dot == std::string::npos ? "" : text.substr(dot + 1)};
+  if (std::find(kEvents.begin(), kEvents.end(), event.name) == kEvents.end()) {
+    return codec::InvalidAt(reader.file(), at, "no event is called '" + event.name + "'",
+                            codec::NearestName(event.name, Listed(kEvents)));
+  }
+  auto fits = [](char c) { return ascii::IsLower(c) || c == '_'; };
+  bool valid = std::all_of(event.action.begin(), event.action.end(), fits);
+  if (dot != std::string::npos && (event.action.empty() || !valid)) {
+    return codec::InvalidAt(reader.file(), at, "an event is given as NAME or NAME.ACTIVITY",
+                            "pull_request.labeled");
+  }
+  return event;
+}
+
+Result<std::string> ParseSlashCommand(const ConfigReader& reader, const std::string& text,
+                                      codec::Position at) {
+  if (text.starts_with('/') && text.size() > 1) return text;
+  return codec::InvalidAt(reader.file(), at, "a command must begin with '/'", "/" + text);
+}
+
+Result<change::PathRule> ParsePath(const ConfigReader& reader, std::string_view pattern,
+                                   change::PathAction action, codec::Position at) {
+  Result<change::PathRule> rule = change::PathRule::Parse(pattern, action);
+  if (rule.ok()) return rule;
+  return codec::InvalidAt(reader.file(), at, rule.error().what);
+}
+
+// One task, key by key.
+class TaskParser {
+ public:
+  explicit TaskParser(ConfigReader* reader) : reader_(*reader) {}
+
+  Result<Task> Parse(const YamlEntry& entry) {
+    task_ = {};
+    task_.name = entry.key;
+    task_.at = entry.at;
+    if (!ValidTaskName(entry.key)) {
+      return codec::InvalidAt(reader_.file(), entry.at,
+                              "a task's name must consist of a-z, 0-9, '-' and '_'", "review");
+    }
+    std::vector<std::string_view> keys = KeysOf(kTaskKeys);
+    for (std::string_view key :
+         {"prompt", "prompt_file", "command", "env", "limits", "gates", "checks", "post", "when"}) {
+      keys.push_back(key);
+    }
+    YamlFields fields = TRY(reader_.Open(entry.value, "the task '" + entry.key + "'", keys, keys));
+    for (const TaskKey& key : kTaskKeys) reader_.Keep(Take(fields, key));
+    if (const YamlNode* limits = fields.Find("limits")) reader_.Keep(TakeLimits(*limits));
+    if (const YamlNode* variables = fields.Find("env")) reader_.Keep(TakeVariables(*variables));
+    reader_.Keep(TakePrompt(fields));
+    task_.command = reader_.Keep(fields.Texts("command")).value_or(std::vector<std::string>());
+    const YamlNode* gates = fields.Find("gates");
+    if (gates != nullptr && !codec::IsEmpty(*gates)) {
+      auto rules = reader_.Keep(ParseGates(*gates, &reader_));
+      if (rules) task_.paths = *std::move(rules);
+    }
+    if (const YamlNode* checks = fields.Find("checks")) reader_.Keep(TakeChecks(*checks));
+    reader_.Keep(TakePost(fields));
+    if (const YamlNode* when = fields.Find("when")) reader_.Keep(TakeWhen(*when));
+    return std::move(task_);
+  }
+
+ private:
+  static std::vector<std::string_view> KeysOf(std::span<const TaskKey> specs) {
+    std::vector<std::string_view> keys;
+    for (const TaskKey& spec : specs) keys.push_back(spec.key);
+    return keys;
+  }
+
+  // One option, with what `run` itself has to say about its text.
+  Status Add(std::string_view option, std::string text, codec::Position at) {
+    TRY(CheckOption(option, text, at));
+    task_.options.push_back({std::string(option), std::move(text), at});
+    return Ok();
+  }
+
+  Status CheckOption(std::string_view option, const std::string& text, codec::Position at) {
+    if (reader_.source.checks.option) {
+      Status checked = reader_.source.checks.option(option, text);
+      if (!checked.ok()) {
+        // A file has values; only a command line has options.
+        std::string hint = checked.error().hint;
+        const std::string flag = "--" + std::string(option) + " ";
+        if (hint.starts_with(flag)) hint = hint.substr(flag.size());
+        return codec::InvalidAt(reader_.file(), at, checked.error().what, hint);
+      }
+    }
+    return Ok();
+  }
+
+  Status Take(const YamlFields& fields, const TaskKey& key) {
+    const YamlNode* value = fields.Find(key.key);
+    if (value == nullptr || codec::IsEmpty(*value)) return Ok();  // Told by Open().
+    if (key.shape == TaskKey::Shape::kTextOrList && value->kind == YamlKind::kSequence) {
+      auto entries = TRY(Entries(fields, key.key));
+      for (auto& [text, at] : entries) reader_.Keep(Add(key.option, std::move(text), at));
+      return Ok();
+    }
+    std::string text = TRY(fields.Text(key.key));
+    return Add(key.option, std::move(text), fields.At(key.key));
+  }
+
+  Status TakeLimits(const YamlNode& node) {
+    if (codec::IsEmpty(node)) return Ok();
+    std::vector<std::string_view> keys = KeysOf(kTaskLimits);
+    YamlFields limits = TRY(reader_.Open(node, "limits", keys, keys));
+    for (const TaskKey& key : kTaskLimits) reader_.Keep(Take(limits, key));
+    return Ok();
+  }
+
+  Status TakeVariables(const YamlNode& node) {
+    if (codec::IsEmpty(node)) return Ok();
+    TRY(codec::CheckMapping(reader_.file(), node, "'env'"));
+    for (const YamlEntry& entry : node.entries) {
+      std::optional<std::string> text = codec::ScalarText(entry.value, codec::Blanks::kKept);
+      reader_.Keep(text ? Add("env", entry.key + "=" + *text, entry.at)
+                        : Status(codec::InvalidAt(reader_.file(), entry.at,
+                                                  "the value of a variable must be text")));
+    }
+    return Ok();
+  }
+
+  Status TakePrompt(const YamlFields& fields) {
+    std::string path = TRY(fields.Text("prompt_file"));
+    std::string text = TRY(fields.Text("prompt"));
+    if (!path.empty() && !text.empty()) {
+      return fields.Invalid("prompt_file", "'prompt' and 'prompt_file' are mutually exclusive");
+    }
+    if (!text.empty()) {
+      task_.prompt_at = fields.At("prompt");
+      task_.prompt = TRY(PromptTemplate::Parse(text, reader_.file(), task_.prompt_at, false));
+    }
+    if (path.empty()) return Ok();
+    Result<std::string> content = reader_.source.read(path);
+    if (!content.ok()) return fields.Invalid("prompt_file", content.error().what);
+    task_.prompt_file = path;
+    task_.prompt_at = fields.At("prompt_file");
+    task_.prompt = TRY(PromptTemplate::Parse(content.value(), path, {1, 1}, true));
+    return Ok();
+  }
+
+  Status TakeChecks(const YamlNode& node) {
+    if (codec::IsEmpty(node)) return Ok();
+    std::vector<std::string_view> keys = {"run", "policy_file", "timeout"};
+    YamlFields fields = TRY(reader_.Open(node, "checks", keys, keys));
+    TaskChecks checks;
+    if (fields.Find("run") == nullptr) {
+      return codec::InvalidAt(reader_.file(), node.at, "'checks' must contain 'run'",
+                              "run: [make test]");
+    }
+    checks.scripts = TRY(fields.FilledTexts("run"));
+    if (checks.scripts.size() > kTaskChecksMax) {
+      return fields.Invalid("run",
+                            "there can be at most " + std::to_string(kTaskChecksMax) + " checks");
+    }
+    std::string timeout = TRY(fields.Text("timeout"));
+    if (!timeout.empty()) {
+      TRY(CheckOption("timeout", timeout, fields.At("timeout")));
+      checks.timeout = TaskOption{"timeout", timeout, fields.At("timeout")};
+    }
+    checks.policy_file = TRY(fields.Text("policy_file"));
+    if (!checks.policy_file.empty()) {
+      Result<std::string> text = reader_.source.read(checks.policy_file);
+      if (!text.ok()) return fields.Invalid("policy_file", text.error().what);
+      policy::ParseContext context;
+      context.file = checks.policy_file;
+      TRY(policy::ParsePolicy(text.value(), context));
+      checks.policy = std::move(text).value();
+    }
+    task_.checks = std::move(checks);
+    return Ok();
+  }
+
+  Status TakePost(const YamlFields& fields) {
+    auto entries = TRY(Entries(fields, "post"));
+    for (const auto& [text, at] : entries) {
+      auto part = reader_.Keep(ParsePost(reader_, text, entries.size() == 1, task_.post, at));
+      if (part) task_.post.push_back(*std::move(part));
+    }
+    return Ok();
+  }
+
+  Status TakeWhen(const YamlNode& node) {
+    if (codec::IsEmpty(node)) return Ok();
+    std::vector<std::string_view> keys = {"events", "labels", "commands", "paths"};
+    YamlFields fields = TRY(reader_.Open(node, "when", keys, keys));
+    TaskWhen when;
+    auto events = TRY(Entries(fields, "events"));
+    for (const auto& [text, at] : events) {
+      auto event = reader_.Keep(ParseTaskEvent(reader_, text, at));
+      if (event) when.events.push_back(*std::move(event));
+    }
+    when.labels = TRY(fields.FilledTexts("labels"));
+    auto commands = TRY(Entries(fields, "commands"));
+    for (const auto& [text, at] : commands) {
+      auto command = reader_.Keep(ParseSlashCommand(reader_, text, at));
+      if (command) when.commands.push_back(*std::move(command));
+    }
+    auto paths = TRY(Entries(fields, "paths"));
+    for (const auto& [text, at] : paths) {
+      auto rule = reader_.Keep(ParsePath(reader_, text, change::PathAction::kAllow, at));
+      if (rule) when.paths.push_back(*std::move(rule));
+    }
+    task_.when = std::move(when);
+    return Ok();
+  }
+
+  ConfigReader& reader_;
+  Task task_;
+};
+
+// A new comment's first line is the command, alone or with words behind it. An edited comment asks
+// for nothing again.
+bool Commands(const Occasion& occasion, const std::string& command) {
+  if (occasion.action != "created" && occasion.action != "submitted") return false;
+  std::string_view line = occasion.comment;
+  line = ascii::Trimmed(line.substr(0, line.find('\n')));
+  if (!line.starts_with(command)) return false;
+  return line.size() == command.size() || line[command.size()] == ' ' ||
+         line[command.size()] == '\t';
+}
+
+bool Covers(const change::PathRule& rule, const std::string& path) {
+  std::string folded = ascii::LowerCase(path);
+  // A pattern that matches a directory covers everything beneath it.
+  for (size_t end = folded.find('/');; end = folded.find('/', end + 1)) {
+    if (rule.glob.Matches(std::string_view(folded).substr(0, end))) return true;
+    if (end == std::string::npos) return false;
+  }
+}
+
+template <typename List, typename Holds>
+bool AnyOrNone(const List& list, Holds holds) {
+  return list.empty() || std::any_of(list.begin(), list.end(), holds);
+}
+
+Result<bool> IsFor(const TaskWhen& when, const Occasion& occasion) {
+  bool event = AnyOrNone(when.events, [&](const TaskEvent& one) {
+    return one.name == occasion.event && (one.action.empty() || one.action == occasion.action);
+  });
+  bool label = AnyOrNone(when.labels, [&](const std::string& one) {
+    return std::find(occasion.labels.begin(), occasion.labels.end(), one) != occasion.labels.end();
+  });
+  bool command =
+      AnyOrNone(when.commands, [&](const std::string& one) { return Commands(occasion, one); });
+  if (!event || !label || !command || when.paths.empty()) return event && label && command;
+  std::vector<std::string> paths = TRY(occasion.paths());
+  return std::any_of(paths.begin(), paths.end(), [&](const std::string& path) {
+    return AnyOrNone(when.paths, [&](const change::PathRule& rule) { return Covers(rule, path); });
+  });
+}
+
+std::string Names(const std::vector<const Task*>& tasks) {
+  std::string names;
+  for (const Task* task : tasks) names += (names.empty() ? "" : ", ") + task->name;
+  return names;
+}
+
+}  // namespace
+
+std::span<const TaskKey> TaskKeys() { return kTaskKeys; }
+std::span<const TaskKey> TaskLimits() { return kTaskLimits; }
+std::span<const std::string_view> TaskEvents() { return kEvents; }
+
+std::vector<std::string_view> TaskPosts() {
+  std::vector<std::string_view> posts = Listed(forge::kPostedParts);
+  posts.push_back("none");
+  return posts;
+}
+
+Result<std::vector<Task>> ParseTasks(const YamlNode& node, ConfigReader* reader) {
+  TRY(codec::CheckMapping(reader->file(), node, "'tasks'"));
+  std::vector<Task> tasks;
+  TaskParser parser(reader);
+  for (const YamlEntry& entry : node.entries) {
+    auto task = reader->Keep(parser.Parse(entry));
+    if (task) tasks.push_back(*std::move(task));
+  }
+  return tasks;
+}
+
+Result<std::vector<change::PathRule>> ParseGates(const YamlNode& node, ConfigReader* reader) {
+  std::vector<change::PathRule> rules;
+  YamlFields fields = TRY(reader->Open(node, "gates", {"paths"}, {}));
+  const YamlNode* paths = fields.Find("paths");
+  if (paths == nullptr) return rules;
+  if (paths->kind != YamlKind::kMapping) {
+    Error error = fields.WrongType("paths", "a mapping of patterns to actions");
+    error.hint = "deploy/: refuse";
+    return error;
+  }
+  static constexpr std::pair<std::string_view, change::PathAction> kActions[] = {
+      {"refuse", change::PathAction::kRefuse},
+      {"warn", change::PathAction::kWarn},
+      {"allow", change::PathAction::kAllow}};
+  for (const YamlEntry& entry : paths->entries) {
+    const auto* action =
+        std::find_if(std::begin(kActions), std::end(kActions), [&](const auto& known) {
+          return entry.value.kind == YamlKind::kScalar && entry.value.text == known.first;
+        });
+    if (action == std::end(kActions)) {
+      reader->Keep(Status(codec::InvalidAt(
+          reader->file(), entry.value.at, "the action for a path must be refuse, warn or allow",
+          codec::NearestName(entry.value.text, {"refuse", "warn", "allow"}))));
+      continue;
+    }
+    auto rule = reader->Keep(ParsePath(*reader, entry.key, action->second, entry.at));
+    if (rule) rules.push_back(*std::move(rule));
+  }
+  return rules;
+}
+
+Result<const Task*> FindTask(const std::vector<Task>& tasks, const std::string& name) {
+  std::vector<std::string_view> names;
+  for (const Task& task : tasks) {
+    if (task.name == name) return &task;
+    names.push_back(task.name);
+  }
+  std::string nearest = codec::NearestName(name, names);
+  if (nearest.empty() && !names.empty()) nearest = std::string(names.front());
+  return Error{Code::kNotFound, "the configuration has no task called '" + name + "'",
+               nearest.empty() ? "" : "--task " + nearest};
+}
+
+Result<const Task*> ChooseTask(const std::vector<Task>& tasks, const Occasion& occasion) {
+  ENSURE(!tasks.empty());
+  const std::string first = "--task " + tasks.front().name;
+  if (occasion.event.empty()) {
+    return Error{Code::kUsage, "there is no event to choose one of the configuration's tasks by",
+                 first};
+  }
+  std::vector<const Task*> found;
+  for (const Task& task : tasks) {
+    if (!task.when) continue;
+    bool is_for = TRY(IsFor(*task.when, occasion).Context("the task '" + task.name + "'"));
+    if (is_for) found.push_back(&task);
+  }
+  if (found.size() == 1) return found.front();
+  std::string event = occasion.event + (occasion.action.empty() ? "" : "." + occasion.action);
+  if (found.empty()) {
+    return Error{Code::kSetup, "no task of the configuration is for this event (" + event + ")",
+                 first};
+  }
+  return Error{
+      Code::kSetup,
+      "several tasks of the configuration are for this event (" + event + "): " + Names(found),
+      "--task " + found.front()->name};
+}
+
+}  // namespace run

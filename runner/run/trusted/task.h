@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// `tasks` of the configuration: what an agent is asked to do, by name, and at which events.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "change/protected_path.h"
+#include "codec/data/position.h"
+#include "codec/data/yaml.h"
+#include "run/trusted/config_reader.h"
+#include "run/trusted/prompt.h"
+
+namespace run {
+
+// An option of `run` that a task sets, as the command line would be given it.
+struct TaskOption {
+  std::string option;  // "max-tokens".
+  std::string text;
+  codec::Position at;
+};
+
+// One of `events`: the forge's name for it, and its activity where one is named
+// ("pull_request.labeled").
+struct TaskEvent {
+  std::string name;
+  std::string action;  // Empty: any.
+};
+
+// Every list that is not empty must have an entry that holds.
+struct TaskWhen {
+  std::vector<TaskEvent> events;
+  std::vector<std::string> labels;
+  std::vector<std::string>
+      commands;  // What the first line of a new comment begins with: "/review".
+  std::vector<change::PathRule> paths;
+};
+
+// `checks`: what must succeed over the agent's patch (run/checks.h).
+struct TaskChecks {
+  std::vector<std::string> scripts;   // `run`: each for a shell of its own.
+  std::string policy_file;            // Of the same commit; empty: the run's policy.
+  std::string policy;                 // Its text.
+  std::optional<TaskOption> timeout;  // Of each script; nothing: the run's.
+};
+
+struct Task {
+  std::string name;
+  codec::Position at;
+  std::vector<TaskOption> options;
+  std::vector<std::string> command;
+  std::optional<PromptTemplate> prompt;
+  std::string prompt_file;    // Where it comes from; empty: from the configuration itself.
+  codec::Position prompt_at;  // Of either key.
+  std::vector<change::PathRule> paths;  // change::GateLimits::paths, beside the configuration's.
+  std::vector<std::string> post;        // Of forge::kPostedParts; or "none" alone.
+  std::optional<TaskChecks> checks;
+  std::optional<TaskWhen> when;  // Nothing: only by name.
+};
+
+// The value of `tasks`. kInvalid when it is not a mapping; what else is not understood is kept.
+Result<std::vector<Task>> ParseTasks(const codec::YamlNode& node, ConfigReader* reader);
+
+// `gates`: {paths: {pattern: refuse|warn|allow}}. Errors likewise.
+Result<std::vector<change::PathRule>> ParseGates(const codec::YamlNode& node, ConfigReader* reader);
+
+// What happened, as far as `when` is concerned.
+struct Occasion {
+  std::string event;
+  std::string action;
+  std::vector<std::string> labels;
+  std::string comment;
+  // The paths that the proposal changes; asked only by a task that names paths.
+  std::function<Result<std::vector<std::string>>()> paths;
+};
+
+// The one task that is for this occasion. kSetup when there is none or several, with the names;
+// kUsage where nothing happened (no event).
+Result<const Task*> ChooseTask(const std::vector<Task>& tasks, const Occasion& occasion);
+
+// The task called `name`; kNotFound with the nearest name.
+Result<const Task*> FindTask(const std::vector<Task>& tasks, const std::string& name);
+
+// The keys of a task that are options of `run`: documentation and the JSON Schema name them too.
+struct TaskKey {
+  std::string_view key;     // "max_tokens".
+  std::string_view option;  // "max-tokens".
+  enum class Shape { kText, kTextOrList } shape = Shape::kText;
+};
+std::span<const TaskKey> TaskKeys();
+std::span<const TaskKey> TaskLimits();  // Beneath `limits`.
+std::span<const std::string_view> TaskEvents();
+// What a task's `post` may list.
+std::vector<std::string_view> TaskPosts();
+inline constexpr size_t kTaskChecksMax = 16;
+
+}  // namespace run

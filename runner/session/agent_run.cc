@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "session/agent_run.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "agent/harness.h"
+#include "base/log.h"
+#include "base/sys.h"
+#include "run/agent_output.h"
+#include "run/model_access.h"
+#include "run/outcome.h"
+#include "run/supervise.h"
+#include "session/client.h"
+#include "session/shell.h"
+
+namespace session {
+namespace {
+
+constexpr size_t kPromptBytesMax = 1 << 20;
+constexpr int64_t kThousand = 1000;
+
+std::string DirectoryOf(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  return slash == std::string::npos ? "." : path.substr(0, slash);
+}
+
+run::EndKind KindOf(const CommandResult& result) {
+  if (result.reason == "timeout") return run::EndKind::kTimedOut;
+  if (result.reason == "oom") return run::EndKind::kMemoryLimit;
+  if (result.reason == "output") return run::EndKind::kOutputLimit;
+  return run::EndKind::kExited;
+}
+
+}  // namespace
+
+std::string AgentScript(const agent::AgentPlan& plan) {
+  std::vector<std::string> words;
+  if (!plan.env.empty()) words.emplace_back("env");
+  for (const auto& [name, value] : plan.env) words.push_back(name + "=" + value);
+  words.insert(words.end(), plan.argv.begin(), plan.argv.end());
+  std::string script;
+  for (const auto& [path, text] : plan.home_files) {
+    script += "mkdir -p \"$HOME\"/" + QuoteWords({DirectoryOf(path)}) + " && printf %s " +
+              QuoteWords({text}) + " >\"$HOME\"/" + QuoteWords({path}) + "\n";
+  }
+  script += QuoteWords(words);
+  if (plan.stdin_text.empty()) return script;
+  std::string end = MakeNonce();
+  return script + " <<'" + end + "'\n" + plan.stdin_text + "\n" + end;
+}
+
+Result<int> RunAgent(const ScriptRunner& run, const run::Request& request) {
+  agent::AgentRequest wanted;
+  wanted.name = request.agent;
+  wanted.prompt = request.prompt;
+  if (!request.prompt_file.empty()) {
+    wanted.prompt =
+        TRY(sys::ReadFile(request.prompt_file, kPromptBytesMax).Context("reading the prompt"));
+  }
+  if (wanted.prompt.find('\0') != std::string::npos) {
+    return Error{Code::kInvalid, "the prompt contains a NUL character"};
+  }
+  wanted.model = request.model;
+  wanted.command = request.command;
+  // The sandbox has its credentials; where there is none, the agent says so.
+  wanted.environment = run::AssumedVariables(request);
+  agent::AgentPlan plan = TRY(agent::PlanAgent(wanted));
+
+  run::OutputFiles files;
+  files.terminal = STDOUT_FILENO;
+  codec::SecretMask masked;  // By the sandbox's supervisor.
+  files.stream = plan.stream;
+  run::AgentOutput output(files, masked);
+  auto sink = [&](bool error, std::string_view bytes) {
+    output.Take(error ? run::AgentOutput::Pipe::kError : run::AgentOutput::Pipe::kOutput, bytes);
+    return Ok();
+  };
+  ExecRequest exec;
+  exec.timeout_ms = request.timeout_s * kThousand;
+  CommandResult result = TRY(run(AgentScript(plan), exec, sink));
+  run::AgentEnd end;
+  end.kind = KindOf(result);
+  end.status = result.status;
+  end.summary = output.Finish(result.status);
+  report::OutcomeRecord outcome = run::DecideOutcome(end, {}, {});
+  if (!outcome.reason.empty()) logging::Info("run ended", {{"why", outcome.reason}});
+  return outcome.exit_code;
+}
+
+}  // namespace session

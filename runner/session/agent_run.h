@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "agent/harness.h"
+#include "base/result.h"
+#include "run/request.h"
+#include "session/client.h"
+
+namespace session {
+
+// Puts the files of `plan` into the home directory and runs its command line, with its variables
+// and its task on standard input. For any shell.
+std::string AgentScript(const agent::AgentPlan& plan);
+
+// Runs a script in a sandbox: Exec(), or another backend's.
+using ScriptRunner = std::function<Result<CommandResult>(
+    std::string_view script, const ExecRequest& request, const Sink& sink)>;
+
+// Runs the agent of `request` (agent, prompt, model, command, timeout_s; 0: the sandbox's own) in a
+// sandbox that is there, with its readable log on standard output. Gives the exit status as
+// run::Run() does; the sandbox's gates and report come with its end.
+Result<int> RunAgent(const ScriptRunner& run, const run::Request& request);
+
+}  // namespace session

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// What clients ask of a sandbox that lasts, each over a connection of its own. An Error of kIo: the
+// sandbox ended meanwhile.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/deadline.h"
+#include "base/result.h"
+#include "session/place.h"
+#include "session/protocol.h"
+#include "session/transfer/tree_receiver.h"
+
+namespace session {
+
+// Runs `script` in the sandbox's shell and gives what it writes to `sink` as it comes (`error`: to
+// standard error). kTemporary: another command is running, and `request` does not wait.
+using Sink = std::function<Status(bool error, std::string_view bytes)>;
+Result<CommandResult> Exec(const Place& place, const std::string& name, std::string_view script,
+                           const ExecRequest& request, const Sink& sink);
+
+struct Diff {
+  std::string patch;
+  std::vector<FileChange> changes;
+  bool complete = true;
+};
+Result<Diff> AskDiff(const Place& place, const std::string& name);
+
+// Copies the file or directory `source` of the host to `target` in the sandbox (transfer/landing.h
+// says where that is), which is relative to the checkout. Links are copied, not followed. Gives
+// what was left out, or nothing. SIGPIPE is blocked or ignored, here and below.
+Result<std::string> Put(const Place& place, const std::string& name, const std::string& source,
+                        const std::string& target);
+// The other way round. At most `limits`; nothing is written through a link of the sandbox's, nor
+// outside of `target`.
+Result<std::string> Get(const Place& place, const std::string& name, const std::string& source,
+                        const std::string& target, const ReceiveLimits& limits);
+// Writes what changed to the checkout if the gates let it pass (else kRefused), and lets the
+// sandbox live on. Gives the number of files.
+Result<int64_t> Apply(const Place& place, const std::string& name);
+
+// The layer of what was written in the sandbox, a tar stream, to `layer` as it comes, and the
+// shell's state. Nothing in it runs meanwhile.
+struct TakenSnapshot {
+  SnapshotFacts facts;
+  std::string state;
+};
+Result<TakenSnapshot> TakeSnapshot(const Place& place, const std::string& name,
+                                   const std::function<Status(std::string_view)>& layer);
+// Puts the sandbox where a snapshot was taken: `stream` writes the layer, packed or not, to the
+// descriptor it is given. What was there stays if anything fails.
+Result<SandboxState> Restore(const Place& place, const std::string& name,
+                             const RestoreRequest& request, std::string_view state,
+                             const std::function<Status(int fd)>& stream);
+
+// Waits while the sandbox is being started.
+Result<SandboxState> AskState(const Place& place, const std::string& name, Deadline deadline);
+// Ends all that runs in it and discards what was written; the sandbox is as it was created.
+Result<SandboxState> Reset(const Place& place, const std::string& name);
+// Ends the sandbox. When this returns, its report is written and nothing else is left.
+Result<EndReport> Delete(const Place& place, const std::string& name, const DeleteRequest& request);
+
+}  // namespace session

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+
+#include "base/sys.h"
+#include "base/wire.h"
+#include "session/answer.h"
+#include "session/client.h"
+#include "session/transfer/landing.h"
+#include "session/transfer/stream.h"
+
+namespace session {
+
+Result<std::string> Receive(const Fd& connection, Deadline deadline) {
+  sys::Message message = TRY(sys::ReceiveMessage(connection.get(), kMessageBytesMax, deadline));
+  if (message.bytes.empty()) return Error{Code::kIo, "the sandbox ended"};
+  MessageKind kind{};
+  Error fault;
+  if (wire::Read(message.bytes, kind, fault) && kind == MessageKind::kFault) return fault;
+  return std::move(message.bytes);
+}
+
+Error Malformed() { return {Code::kIo, "the sandbox's answer is malformed"}; }
+
+Status SendScript(const Fd& connection, std::string_view script) {
+  for (; !script.empty(); script.remove_prefix(std::min(script.size(), kPieceBytesMax))) {
+    std::string_view piece = script.substr(0, kPieceBytesMax);
+    TRY(sys::SendMessage(connection.get(), wire::Write(MessageKind::kScript, piece)));
+  }
+  return Ok();
+}
+
+namespace {
+
+Result<std::string> AwaitDone(const Fd& connection) {
+  std::string message = TRY(Receive(connection, Deadline::Never()));
+  MessageKind kind{};
+  std::string text;
+  if (!wire::Read(message, kind, text) || kind != MessageKind::kDone) return Malformed();
+  return text;
+}
+
+// What the sandbox says went wrong, or else what went wrong here because of that.
+Result<std::string> Conclude(const Fd& connection, const Status& here) {
+  Result<std::string> there = AwaitDone(connection);
+  if (!there.ok()) return there;
+  if (!here.ok()) return here.error();
+  return there;
+}
+
+std::string NameOf(const std::string& path) {
+  std::string clean = path;
+  while (clean.size() > 1 && clean.ends_with('/')) clean.pop_back();
+  std::string name = clean.substr(clean.rfind('/') + 1);
+  return name.empty() || name == "." || name == ".." ? "copied" : name;
+}
+
+Result<std::string> Absolute(const std::string& path) {
+  std::error_code failed;
+  std::string absolute = std::filesystem::absolute(path, failed).string();
+  if (failed) return Error{Code::kIo, path + ": " + failed.message()};
+  return absolute;
+}
+
+}  // namespace
+
+Result<std::string> Put(const Place& place, const std::string& name, const std::string& source,
+                        const std::string& target) {
+  Fd root = TRY(sys::Open("/", O_PATH | O_DIRECTORY));
+  std::string from = TRY(Absolute(source));
+  Fd opened = TRY(OpenSource(root.get(), from));
+  std::string real = TRY(sys::RealPath(from));
+  Fd connection = TRY(place.Connect(name));
+  auto [reads, writes] = TRY(sys::Pipe());
+  TransferRequest request{target, NameOf(source == "." || source == ".." ? real : source)};
+  TRY(sys::SendMessage(connection.get(), wire::Write(MessageKind::kPut, request), reads.get()));
+  reads.Close();
+  Result<Sent> sent = SendTransferred(opened, writes.get());
+  // What could not be sent whole is not taken for whole.
+  if (!sent.ok() && sent.error().os_error != EPIPE) return std::move(sent).error();
+  writes.Close();
+  TRY(Conclude(connection, sent.ok() ? Ok() : Status(sent.error())));
+  return LeftOutText(sent.value());
+}
+
+Result<std::string> Get(const Place& place, const std::string& name, const std::string& source,
+                        const std::string& target, const ReceiveLimits& limits) {
+  Fd root = TRY(sys::Open("/", O_PATH | O_DIRECTORY));
+  std::string to = TRY(Absolute(target));
+  Landing landing = TRY(FindLanding(root.get(), to, NameOf(source)));
+  Fd connection = TRY(place.Connect(name));
+  auto [reads, writes] = TRY(sys::Pipe());
+  TransferRequest request{source, {}};
+  TRY(sys::SendMessage(connection.get(), wire::Write(MessageKind::kGet, request), writes.get()));
+  writes.Close();
+  Result<Received> received = ReceiveTransferred(reads.get(), landing, limits);
+  reads.Close();
+  if (!received.ok() && received.error().code == Code::kInvalid) return std::move(received).error();
+  return Conclude(connection, received.ok() ? Ok() : Status(received.error()));
+}
+
+Result<int64_t> Apply(const Place& place, const std::string& name) {
+  Fd connection = TRY(place.Connect(name));
+  TRY(sys::SendMessage(connection.get(), wire::Write(MessageKind::kApply)));
+  std::string text = TRY(AwaitDone(connection));
+  int64_t files = 0;
+  std::from_chars(text.data(), text.data() + text.size(), files);
+  return files;
+}
+
+Result<TakenSnapshot> TakeSnapshot(const Place& place, const std::string& name,
+                                   const std::function<Status(std::string_view)>& layer) {
+  Fd connection = TRY(place.Connect(name));
+  auto [reads, writes] = TRY(sys::Pipe());
+  TRY(sys::SendMessage(connection.get(), wire::Write(MessageKind::kSnapshot), writes.get()));
+  writes.Close();
+  (void)::fcntl(reads.get(), F_SETPIPE_SZ, 1 << 20);
+  StreamReader stream(reads.get());
+  for (;;) {
+    std::string_view bytes = TRY(stream.Next());
+    if (bytes.empty()) break;
+    TRY(layer(bytes));
+  }
+  TakenSnapshot taken;
+  for (;;) {
+    std::string message = TRY(Receive(connection, Deadline::Never()));
+    MessageKind kind{};
+    std::string piece;
+    if (wire::Read(message, kind, piece) && kind == MessageKind::kPiece) {
+      taken.state += piece;
+    } else if (wire::Read(message, kind, taken.facts) && kind == MessageKind::kSnapshotFacts) {
+      return taken;
+    } else {
+      return Malformed();
+    }
+  }
+}
+
+Result<SandboxState> Restore(const Place& place, const std::string& name,
+                             const RestoreRequest& request, std::string_view state,
+                             const std::function<Status(int fd)>& stream) {
+  Fd connection = TRY(place.Connect(name));
+  auto [reads, writes] = TRY(sys::Pipe());
+  TRY(SendScript(connection, state));
+  TRY(sys::SendMessage(connection.get(), wire::Write(MessageKind::kRestore, request), reads.get()));
+  reads.Close();
+  Status streamed = stream(writes.get());
+  writes.Close();
+  TRY(Conclude(connection, streamed));
+  TRY(sys::SendMessage(connection.get(), wire::Write(MessageKind::kCommit)));
+  std::string message = TRY(Receive(connection, Deadline::Never()));
+  MessageKind kind{};
+  SandboxState now;
+  if (!wire::Read(message, kind, now) || kind != MessageKind::kState) return Malformed();
+  return now;
+}
+
+}  // namespace session

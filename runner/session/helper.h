@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <sys/types.h>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/fd.h"
+#include "base/result.h"
+#include "sandbox/inside.h"
+#include "sandbox/sandbox.h"
+
+namespace session {
+
+// A process that does one thing in a sandbox on a client's behalf, while its supervisor goes on:
+// it has the agent's rights, or fewer, and cannot be seen from inside.
+class Helper {
+ public:
+  // What it does, with the descriptors it was given; what that gives is its result, a short text.
+  using Work = std::function<Result<std::string>(const std::vector<Fd>& given)>;
+
+  // `given` are its only descriptors. What it writes counts as the sandbox's.
+  static Result<Helper> Start(const sandbox::Sandbox& sandbox, const sandbox::Inside& inside,
+                              sandbox::Rights rights, std::vector<Fd> given, const Work& work);
+
+  Helper(Helper&& other) noexcept;
+  Helper& operator=(Helper&&) = delete;
+  // Kills and reaps it.
+  ~Helper();
+
+  // Readable when it has ended.
+  int fd() const { return result_.get(); }
+  Result<std::string> Take();
+
+ private:
+  Helper(pid_t pid, Fd result) : pid_(pid), result_(std::move(result)) {}
+  void Reap();
+
+  pid_t pid_;
+  Fd result_;
+};
+
+}  // namespace session

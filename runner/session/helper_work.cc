@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "session/helper_work.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/sys.h"
+#include "base/wire.h"
+#include "codec/data/digest.h"
+#include "image/unpack/inflate.h"
+#include "image/unpack/tar_reader.h"
+#include "sandbox/limit/usage.h"
+#include "session/snapshot_places.h"
+#include "session/transfer/landing.h"
+#include "session/transfer/stream.h"
+#include "session/transfer/tar_writer.h"
+#include "session/transfer/tree_receiver.h"
+#include "session/transfer/tree_sender.h"
+
+namespace session {
+namespace {
+
+constexpr size_t kInflatedBytes = size_t{256} << 10;
+
+ReceiveLimits LimitsOf(const sandbox::SandboxPlan& plan) {
+  return {plan.limits.disk_bytes, static_cast<int64_t>(sandbox::InodesOf(plan.limits.disk_bytes))};
+}
+
+Result<Fd> OpenRoot() { return sys::Open("/", O_PATH | O_DIRECTORY); }
+
+// Of the layer in `stream`, unpacked; every byte that was read counts into `hash`.
+class InflatedInput {
+ public:
+  explicit InflatedInput(int stream) : packed_(stream), buffer_(kInflatedBytes, '\0') {}
+
+  Result<std::string_view> Next() {
+    if (!inflater_) inflater_ = TRY(image::Inflater::Open([this] { return packed_.Next(); }));
+    size_t n = TRY(inflater_->Read(buffer_));
+    std::string_view bytes = std::string_view(buffer_).substr(0, n);
+    hash_.Update(bytes);
+    return bytes;
+  }
+  std::string TakeDigest() { return "sha256:" + hash_.Hex(); }
+
+ private:
+  StreamReader packed_;
+  std::string buffer_;
+  std::unique_ptr<image::Inflater> inflater_;
+  codec::Sha256 hash_;
+};
+
+}  // namespace
+
+Helper::Work TakeFiles(const sandbox::SandboxPlan& plan, TransferRequest request) {
+  return [&plan, request](const std::vector<Fd>& given) -> Result<std::string> {
+    Fd root = TRY(OpenRoot());
+    Landing landing = TRY(FindLanding(root.get(), request.path, request.name));
+    TRY(ReceiveTransferred(given[0].get(), landing, LimitsOf(plan)));
+    return std::string();
+  };
+}
+
+Helper::Work SendFiles(TransferRequest request) {
+  return [request](const std::vector<Fd>& given) -> Result<std::string> {
+    Fd root = TRY(OpenRoot());
+    Fd source = TRY(OpenSource(root.get(), request.path));
+    Sent sent = TRY(SendTransferred(source, given[0].get()));
+    return LeftOutText(sent);
+  };
+}
+
+Helper::Work SendLayer(const sandbox::SandboxPlan& plan) {
+  return [&plan](const std::vector<Fd>& given) -> Result<std::string> {
+    TarWriter tar = WriterTo(given[0].get(), static_cast<int>(plan.inner_uid));
+    TreeSender sender(tar, TreeSender::Kind::kLayer);
+    std::vector<SnapshotPlace> places = FindSnapshotPlaces(plan);
+    // What the run itself put there, it puts there again; and places are in one another.
+    for (const sandbox::WorkspaceFile& file : plan.workspace_files) {
+      sender.Skip(plan.workdir.substr(1) + "/" + file.path);
+    }
+    for (const SnapshotPlace& place : places) sender.Skip(place.target.substr(1));
+    for (const SnapshotPlace& place : places) {
+      Result<Fd> layer = sys::OpenBeneath(given[1].get(), place.layer, O_RDONLY | O_DIRECTORY);
+      if (!layer.ok() && sys::IsAbsent(layer.error())) continue;  // Nothing was written there.
+      if (!layer.ok()) return std::move(layer).error();
+      TRY(sender.Send(layer.value(), place.target.substr(1)));
+    }
+    TRY(tar.Finish());
+    const Sent& sent = sender.sent();
+    return wire::Write(sent.files, sent.bytes, sent.left_out, sent.first_left_out);
+  };
+}
+
+Helper::Work TakeLayer(const sandbox::SandboxPlan& plan, RestoreRequest request) {
+  return [&plan, request](const std::vector<Fd>& given) -> Result<std::string> {
+    Fd root = TRY(OpenRoot());
+    std::vector<SnapshotPlace> places = FindSnapshotPlaces(plan);
+    std::vector<Fd> opened;
+    for (const SnapshotPlace& place : places) {
+      opened.push_back(TRY(
+          sys::OpenInRoot(root.get(), place.target, O_PATH | O_DIRECTORY).Context(place.target)));
+    }
+    auto route = [&](const std::string& path) -> std::optional<Spot> {
+      std::optional<PlacedPath> placed = FindPlaceOf(places, request.facts.checkout, "/" + path);
+      if (!placed) return std::nullopt;
+      return Spot{opened[placed->place].get(), placed->rest};
+    };
+    InflatedInput input(given[0].get());
+    image::TarReader tar([&] { return input.Next(); });
+    TreeReceiver receiver(TreeReceiver::Kind::kLayer, LimitsOf(plan), route);
+    TRY(receiver.Receive(tar));
+    std::string digest = input.TakeDigest();
+    if (digest != request.diff_id) {
+      return Error{Code::kInvalid,
+                   "the layer unpacks to " + digest + ", not to " + request.diff_id};
+    }
+    return std::string();
+  };
+}
+
+}  // namespace session

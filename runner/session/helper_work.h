@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// What helpers do (session/helper.h). Each is given the descriptor of a stream first.
+#pragma once
+
+#include "sandbox/plan.h"
+#include "session/helper.h"
+#include "session/protocol.h"
+
+namespace session {
+
+// Plans are borrowed, and outlive the work.
+Helper::Work TakeFiles(const sandbox::SandboxPlan& plan, TransferRequest request);
+Helper::Work SendFiles(TransferRequest request);
+// Is given the directory of the writable layers too. Its result is of SnapshotFacts: files, bytes,
+// left_out, first_left_out.
+Helper::Work SendLayer(const sandbox::SandboxPlan& plan);
+Helper::Work TakeLayer(const sandbox::SandboxPlan& plan, RestoreRequest request);
+
+}  // namespace session

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "session/keeper.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+
+#include "base/exit_code.h"
+#include "base/sys.h"
+#include "base/wire.h"
+#include "run/run.h"
+#include "session/server.h"
+
+namespace session {
+namespace {
+
+constexpr size_t kReadyBytesMax = 65536;
+// How a supervisor says that another instance is to follow.
+constexpr int kFollowed = 200;
+
+void TellFailure(Fd ready, const Error& error) {
+  if (ready.valid()) (void)sys::WriteAll(ready.get(), wire::Write(error));
+}
+
+// One instance: the status is the keeper's to understand.
+int Supervise(const CreateRequest& create, const Entry& entry, int listener, Fd ready,
+              Deadline expires) {
+  ServerConfig config;
+  config.listener = listener;
+  config.ready = std::move(ready);
+  config.command_timeout = std::chrono::seconds(create.run.timeout_s);
+  config.output_bytes = create.run.output_bytes;
+  config.expires = expires;
+  Server server(std::move(config));
+  run::Request request = RequestOf(create);
+  request.timeout_s = std::max<int64_t>(expires.poll_ms() / 1000, 1);
+  Result<int> ended = run::Run(request, create.rules, &server);
+  // First: who is told of a failure may use the name again at once.
+  if (!server.reset()) Remove(entry);
+  if (!ended.ok()) {
+    TellFailure(server.TakeReady(), ended.error());
+  } else {
+    TellFailure(server.TakeReady(),
+                Error{Code::kIo, "the sandbox ended before a command could run in it: see " +
+                                     request.report_dir + "/run.json"});
+  }
+  if (server.reset()) {
+    server.Conclude({0, request.report_dir}, "the sandbox was reset");
+    return ended.ok() ? kFollowed : static_cast<int>(ExitCodeOf(ended.error().code));
+  }
+  int status = ended.ok() ? ended.value() : static_cast<int>(ExitCodeOf(ended.error().code));
+  server.Conclude({status, request.report_dir},
+                  ended.ok() ? "the sandbox ended: see " + request.report_dir + "/run.json"
+                             : "the sandbox ended: " + ended.error().what);
+  return 0;
+}
+
+// Until `supervisor` has ended; passes on what asks this process to end.
+int Await(pid_t supervisor, const sigset_t& signals) {
+  for (;;) {
+    int status = 0;
+    pid_t ended = ::waitpid(supervisor, &status, WNOHANG);
+    if (ended == supervisor) return WIFEXITED(status) ? WEXITSTATUS(status) : 0;
+    if (ended < 0 && errno != EINTR) return 0;
+    int signal = ::sigwaitinfo(&signals, nullptr);
+    if (signal > 0 && signal != SIGCHLD) (void)::kill(supervisor, signal);
+  }
+}
+
+[[noreturn]] void Keep(const CreateRequest& create, Entry entry, Fd listener, Fd ready) {
+  (void)::setsid();
+  Status redirected = RedirectStreams(entry);
+  if (!redirected.ok()) {
+    Remove(entry);
+    TellFailure(std::move(ready), redirected.error());
+    ::_exit(1);
+  }
+  sigset_t signals;
+  sigset_t before;
+  ::sigemptyset(&signals);
+  for (int signal : {SIGCHLD, SIGTERM, SIGINT, SIGHUP, SIGUSR1}) ::sigaddset(&signals, signal);
+  ::sigprocmask(SIG_BLOCK, &signals, &before);
+  Deadline expires = Deadline::After(std::chrono::seconds(create.ttl_s));
+  pid_t keeper = ::getpid();
+  for (int status = kFollowed; status == kFollowed;) {
+    pid_t supervisor = ::fork();
+    if (supervisor == 0) {
+      (void)::prctl(PR_SET_PDEATHSIG, SIGTERM);
+      ::sigprocmask(SIG_SETMASK, &before, nullptr);
+      if (::getppid() != keeper) ::_exit(1);
+      int end = Supervise(create, entry, listener.get(), std::move(ready), expires);
+      ::_exit(end);
+    }
+    ready.Close();
+    status = supervisor < 0 ? 0 : Await(supervisor, signals);
+  }
+  Remove(entry);  // Of one that was killed.
+  ::_exit(0);
+}
+
+}  // namespace
+
+Status MakeAbsolute(run::Request* request) {
+  request->workdir = TRY(sys::RealPath(request->workdir));
+  std::error_code failed;
+  std::filesystem::path report = std::filesystem::absolute(request->report_dir, failed);
+  if (failed) return Error{Code::kIo, request->report_dir + ": " + failed.message()};
+  request->report_dir = report.lexically_normal().string();
+  if (request->report_dir.ends_with('/')) request->report_dir.pop_back();
+  return Ok();
+}
+
+Status CheckReport(const Place& place, const CreateRequest& create) {
+  for (const Facts& other : place.List()) {
+    if (other.report_dir != create.run.report_dir) continue;
+    return Error{
+        Code::kUsage,
+        create.run.report_dir + " is where sandbox '" + other.name + "' is to write its report",
+        "--report-dir OTHER-DIRECTORY"};
+  }
+  return Ok();
+}
+
+run::Request RequestOf(const CreateRequest& create) {
+  run::Request request = create.run;
+  request.timeout_s = create.ttl_s;
+  request.given.emplace_back("timeout");  // No task of the configuration shortens its life.
+  request.json = false;
+  request.prompt.clear();
+  request.prompt_file.clear();
+  request.command.clear();
+  if (request.agent == "command") {
+    request.command = {"sh"};
+  } else {
+    request.prompt = "-";  // Never given to it: agents cannot be planned without.
+  }
+  return request;
+}
+
+Status RedirectStreams(const Entry& entry) {
+  Fd none = TRY(sys::Open("/dev/null", O_RDWR));
+  Fd log = TRY(sys::OpenAt(entry.directory.get(), kLogName, O_WRONLY | O_CREAT | O_APPEND, 0600));
+  if (::dup2(none.get(), STDIN_FILENO) < 0 || ::dup2(log.get(), STDOUT_FILENO) < 0 ||
+      ::dup2(log.get(), STDERR_FILENO) < 0) {
+    return Errno("dup2");
+  }
+  return Ok();
+}
+
+Facts FactsOf(const CreateRequest& create, const std::string& name, pid_t keeper) {
+  auto now = static_cast<int64_t>(::time(nullptr));
+  return {name,
+          keeper,
+          now,
+          now + create.ttl_s,
+          create.run.workdir,
+          create.run.image,
+          create.run.agent,
+          create.run.isolation,
+          create.run.report_dir,
+          create.run.backend};
+}
+
+Result<Created> Create(const CreateRequest& wanted) {
+  CreateRequest create = wanted;
+  Place place = TRY(Place::Open());
+  Entry entry = TRY(place.Make(create.name));
+  std::string name = entry.name;
+  Status fine = MakeAbsolute(&create.run);
+  if (fine.ok()) fine = CheckReport(place, create);
+  if (fine.ok()) fine = WriteFacts(entry, FactsOf(create, name, 0));
+  if (!fine.ok()) {
+    Remove(entry);
+    return std::move(fine).error();
+  }
+  Result<Fd> listener = Listen(entry);
+  if (!listener.ok()) {
+    Remove(entry);
+    return std::move(listener).error();
+  }
+  auto [ready_read, ready_write] = TRY(sys::Pipe());
+  pid_t keeper = ::fork();
+  if (keeper < 0) return Errno("fork");
+  if (keeper == 0) {
+    ready_read.Close();
+    (void)WriteFacts(entry, FactsOf(create, name, ::getpid()));
+    Keep(create, std::move(entry), std::move(listener).value(), std::move(ready_write));
+  }
+  ready_write.Close();
+  std::string told = TRY(sys::ReadAll(ready_read.get(), kReadyBytesMax));
+  Created created{FactsOf(create, name, keeper), {}};
+  if (wire::Read(told, created.state)) return created;
+  Error error{Code::kIo, "the sandbox's supervisor was killed"};
+  (void)wire::Read(told, error);
+  return error;
+}
+
+}  // namespace session

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// The processes of a sandbox that lasts: a keeper, which holds its name and the environment that it
+// was created with, and for each instance of the sandbox a supervisor, which is one run.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <string>
+
+#include "base/result.h"
+#include "run/request.h"
+#include "session/place.h"
+#include "session/protocol.h"
+
+namespace session {
+
+struct CreateRequest {
+  run::Request run;  // Its `timeout_s` is each command's; its command and prompt do not count.
+  std::string name;  // Empty: one is made up.
+  int64_t ttl_s = 0;
+  run::OptionRules rules;  // As Run() takes them.
+};
+
+struct Created {
+  Facts facts;
+  SandboxState state;
+};
+
+// Everything that a person may have named relative to where they stood.
+Status MakeAbsolute(run::Request* request);
+// kUsage: another sandbox is to write its report there, and would remove this one's.
+Status CheckReport(const Place& place, const CreateRequest& create);
+// A sandbox is a run that lasts as long as it may, of no task of its own.
+run::Request RequestOf(const CreateRequest& create);
+// As `sandbox list` shows it.
+Facts FactsOf(const CreateRequest& create, const std::string& name, pid_t keeper);
+// Standard output and error go to the sandbox's log.
+Status RedirectStreams(const Entry& entry);
+
+// Starts the two processes and waits until the first command could run. When the caller ends
+// before that, so do they. Errors are those of run::Run(), or that the name is taken.
+Result<Created> Create(const CreateRequest& request);
+
+}  // namespace session

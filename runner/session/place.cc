@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "session/place.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+#include "base/deadline.h"
+#include "base/sys.h"
+#include "base/tree.h"
+#include "codec/data/json.h"
+#include "session/shell.h"
+
+namespace session {
+namespace {
+
+constexpr size_t kFactsBytesMax = 65536;
+constexpr char kFactsName[] = "sandbox.json";
+constexpr char kLockName[] = "lock";
+constexpr int kBacklog = 64;
+constexpr std::chrono::seconds kEndTime{30};
+
+// Only this user may write there: any socket in it is taken for a sandbox.
+Result<Fd> OpenOwn(const std::string& path) {
+  if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) return Errno("mkdir " + path);
+  Fd directory = TRY(sys::Open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW).Context(path));
+  struct stat st {};
+  if (::fstat(directory.get(), &st) != 0) return Errno("fstat " + path);
+  if (st.st_uid != ::geteuid() || (st.st_mode & 077) != 0) {
+    return Error{Code::kRefused,
+                 path + " must belong to this user, and only this user may enter it",
+                 "chmod 700 " + path};
+  }
+  return directory;
+}
+
+bool Serves(const std::string& path) {
+  struct stat st {};
+  return path.starts_with('/') && ::stat(path.c_str(), &st) == 0 && S_ISDIR(st.st_mode) &&
+         st.st_uid == ::geteuid() && (st.st_mode & 022) == 0;
+}
+
+std::string FindPlace() {
+  std::string uid = std::to_string(::geteuid());
+  std::string runtime = sys::Environment("XDG_RUNTIME_DIR").value_or("");
+  if (Serves(runtime)) return runtime + "/agentic-ci";
+  if (Serves("/run/user/" + uid)) return "/run/user/" + uid + "/agentic-ci";
+  std::string temporary = sys::Environment("TMPDIR").value_or("");
+  if (!temporary.starts_with('/')) temporary = "/tmp";
+  return temporary + "/agentic-ci-" + uid;
+}
+
+// Through a descriptor: a socket's address has 108 bytes, and directories have long names.
+sockaddr_un AddressIn(int directory) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  std::string path = "/proc/self/fd/" + std::to_string(directory) + "/" + kSocketName;
+  ENSURE(path.size() < sizeof address.sun_path);
+  path.copy(address.sun_path, path.size());
+  return address;
+}
+
+Result<Facts> ReadFacts(int directory) {
+  Fd file = TRY(sys::OpenAt(directory, kFactsName, O_RDONLY | O_NOFOLLOW));
+  std::string text = TRY(sys::ReadAll(file.get(), kFactsBytesMax));
+  codec::Json json = TRY(codec::ParseJson(text));
+  return Facts{json.StringAt("name"),     json.IntegerAt("pid"),      json.IntegerAt("created"),
+               json.IntegerAt("expires"), json.StringAt("workdir"),   json.StringAt("image"),
+               json.StringAt("agent"),    json.StringAt("isolation"), json.StringAt("report_dir"),
+               json.StringAt("backend"),  json.StringAt("state")};
+}
+
+bool Locked(int directory) {
+  Result<Fd> lock = sys::OpenAt(directory, kLockName, O_RDWR | O_NOFOLLOW);
+  return lock.ok() && ::flock(lock.value().get(), LOCK_EX | LOCK_NB) != 0;
+}
+
+Error NoSuch(const std::string& name) {
+  return Error{Code::kNotFound, "no sandbox is named '" + name + "'", "agentic-ci sandbox list"};
+}
+
+}  // namespace
+
+Status CheckName(const std::string& name) {
+  auto letter = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+  };
+  bool fine = !name.empty() && name.size() <= kNameBytesMax && letter(name.front()) &&
+              std::all_of(name.begin(), name.end(),
+                          [&](char c) { return letter(c) || c == '.' || c == '_' || c == '-'; });
+  if (fine) return Ok();
+  return Error{Code::kUsage,
+               "'" + name + "' cannot name a sandbox: letters, digits, '.', '_' and '-', at most " +
+                   std::to_string(kNameBytesMax),
+               "agentic-ci sandbox create --name review-1"};
+}
+
+Result<Place> Place::Open() {
+  Place place;
+  place.path_ = FindPlace();
+  place.directory_ = TRY(OpenOwn(place.path_).Context("opening the directory of sandboxes"));
+  Fd lock = TRY(place.Lock());
+  place.Sweep();
+  return place;
+}
+
+// One at a time makes a directory and its lock, or looks which lock is free.
+Result<Fd> Place::Lock() const {
+  Fd lock = TRY(sys::OpenAt(directory_.get(), ".lock", O_RDWR | O_CREAT | O_NOFOLLOW, 0600));
+  while (::flock(lock.get(), LOCK_EX) != 0) {
+    if (errno != EINTR) return Errno("flock");
+  }
+  return lock;
+}
+
+void Place::Sweep() const {
+  Result<std::vector<std::string>> names = sys::DirectoryNames(directory_.get());
+  if (!names.ok()) return;
+  for (const std::string& name : names.value()) {
+    if (!CheckName(name).ok()) continue;
+    Result<Fd> directory = sys::OpenAt(directory_.get(), name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+    if (directory.ok() && !Locked(directory.value().get())) {
+      (void)sys::RemoveTree(directory_.get(), name);
+    }
+  }
+}
+
+Result<Entry> Place::Make(std::string name) {
+  if (name.empty()) name = "sandbox-" + MakeNonce().substr(0, 8);
+  TRY(CheckName(name));
+  Fd lock = TRY(Lock());
+  Entry entry;
+  entry.name = name;
+  entry.path = path_ + "/" + name;
+  if (::mkdirat(directory_.get(), name.c_str(), 0700) != 0) {
+    if (errno != EEXIST) return Errno("mkdir " + entry.path);
+    return Error{Code::kUsage, "there is already a sandbox named '" + name + "'",
+                 "agentic-ci sandbox delete " + name};
+  }
+  entry.directory = TRY(sys::OpenAt(directory_.get(), name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
+  entry.lock = TRY(sys::OpenAt(entry.directory.get(), kLockName, O_RDWR | O_CREAT | O_EXCL, 0600));
+  if (::flock(entry.lock.get(), LOCK_EX | LOCK_NB) != 0) return Errno("flock");
+  return entry;
+}
+
+Result<Fd> Place::Connect(const std::string& name) const {
+  TRY(CheckName(name));
+  Result<Fd> directory = sys::OpenAt(directory_.get(), name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+  if (!directory.ok()) return NoSuch(name);
+  Fd connection(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+  if (!connection.valid()) return Errno("socket");
+  sockaddr_un address = AddressIn(directory.value().get());
+  if (::connect(connection.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) {
+    Error error = Errno("connecting to sandbox '" + name + "'");
+    error.code = Code::kTemporary;  // It starts, or it ends.
+    return error;
+  }
+  // What answers is this user's: the directory says so, and so does the kernel.
+  ucred peer{};
+  socklen_t size = sizeof peer;
+  if (::getsockopt(connection.get(), SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) {
+    return Errno("getsockopt(SO_PEERCRED)");
+  }
+  if (peer.uid != ::geteuid()) {
+    return Error{Code::kRefused, "another user answers for sandbox '" + name + "'"};
+  }
+  return connection;
+}
+
+std::vector<Facts> Place::List() const {
+  std::vector<Facts> all;
+  Result<std::vector<std::string>> names = sys::DirectoryNames(directory_.get());
+  if (!names.ok()) return all;
+  for (const std::string& name : names.value()) {
+    if (!CheckName(name).ok()) continue;
+    Result<Facts> facts = Find(name);
+    if (facts.ok()) all.push_back(std::move(facts).value());
+  }
+  return all;
+}
+
+Result<Facts> Place::Find(const std::string& name) const {
+  TRY(CheckName(name));
+  Result<Fd> directory = sys::OpenAt(directory_.get(), name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+  if (!directory.ok()) return NoSuch(name);
+  Result<Facts> facts = ReadFacts(directory.value().get());
+  if (!facts.ok()) return NoSuch(name);
+  return facts;
+}
+
+Status Place::AwaitEnd(const std::string& name) const {
+  for (Deadline deadline = Deadline::After(kEndTime); !deadline.passed();) {
+    Result<Fd> directory = sys::OpenAt(directory_.get(), name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+    if (!directory.ok()) return Ok();
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+  return Error{Code::kIo, "sandbox '" + name + "' does not end"};
+}
+
+Result<Fd> Listen(const Entry& entry) {
+  Fd listener(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!listener.valid()) return Errno("socket");
+  sockaddr_un address = AddressIn(entry.directory.get());
+  mode_t old = ::umask(077);
+  int bound = ::bind(listener.get(), reinterpret_cast<sockaddr*>(&address), sizeof address);
+  int failure = errno;
+  ::umask(old);
+  if (bound != 0) return Errno("bind " + entry.path + "/" + kSocketName, failure);
+  if (::listen(listener.get(), kBacklog) != 0) return Errno("listen");
+  return listener;
+}
+
+Status WriteFacts(const Entry& entry, const Facts& facts) {
+  codec::Json json;
+  json.Set("name", facts.name);
+  json.Set("pid", facts.pid);
+  json.Set("created", facts.created);
+  json.Set("expires", facts.expires);
+  json.Set("workdir", facts.workdir);
+  json.Set("image", facts.image);
+  json.Set("agent", facts.agent);
+  json.Set("isolation", facts.isolation);
+  json.Set("report_dir", facts.report_dir);
+  json.Set("backend", facts.backend);
+  json.Set("state", facts.state);
+  Fd file = TRY(sys::OpenAt(entry.directory.get(), kFactsName,
+                            O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, 0600));
+  return sys::WriteAll(file.get(), codec::RenderJson(json));
+}
+
+void Remove(const Entry& entry) {
+  size_t slash = entry.path.rfind('/');
+  Result<Fd> parent = sys::Open(entry.path.substr(0, slash), O_RDONLY | O_DIRECTORY);
+  struct stat own {};
+  struct stat there {};
+  if (!parent.ok() || ::fstat(entry.directory.get(), &own) != 0) return;
+  int place = parent.value().get();
+  if (::fstatat(place, entry.name.c_str(), &there, AT_SYMLINK_NOFOLLOW) != 0) return;
+  if (own.st_dev != there.st_dev || own.st_ino != there.st_ino) return;
+  (void)sys::RemoveTree(place, entry.name);
+}
+
+}  // namespace session

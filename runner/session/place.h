@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where the sandboxes of one user are known by name: a directory that only this user can enter,
+// with a directory for each sandbox. Its lock is held by the sandbox's processes, so that what a
+// killed one left is found by its free lock.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/fd.h"
+#include "base/result.h"
+
+namespace session {
+
+inline constexpr char kSocketName[] = "socket";
+inline constexpr char kLogName[] = "log";
+inline constexpr size_t kNameBytesMax = 63;
+
+// What is known of a sandbox without asking it.
+struct Facts {
+  std::string name;
+  int64_t pid = 0;      // Of the process that keeps it.
+  int64_t created = 0;  // Seconds since 1970.
+  int64_t expires = 0;
+  std::string workdir;
+  std::string image;  // As asked for; empty: the host's own programs.
+  std::string agent;
+  std::string isolation;
+  std::string report_dir;
+  std::string backend = "native";
+  std::string state = {};  // "openshell": the directory of its gateway's state, once it is ready.
+};
+
+// kUsage: letters, digits, '.', '_' and '-', the first a letter or digit, at most kNameBytesMax.
+Status CheckName(const std::string& name);
+
+// A sandbox's directory while it is made, and of its processes while they live.
+struct Entry {
+  std::string name;
+  std::string path;
+  Fd directory;
+  Fd lock;
+};
+
+class Place {
+ public:
+  // `agentic-ci` in XDG_RUNTIME_DIR or /run/user/UID, or else `agentic-ci-UID` in TMPDIR or /tmp;
+  // made where it is not there. kRefused where it is not this user's alone. Removes what killed
+  // sandboxes left.
+  static Result<Place> Open();
+
+  // A new sandbox's directory, locked. An empty name: one is made up. kUsage: the name is taken.
+  Result<Entry> Make(std::string name);
+  // kNotFound: no sandbox has that name.
+  Result<Fd> Connect(const std::string& name) const;
+  // Of all sandboxes, by name.
+  std::vector<Facts> List() const;
+  Result<Facts> Find(const std::string& name) const;
+  // Waits until nothing of it is left.
+  Status AwaitEnd(const std::string& name) const;
+
+  const std::string& path() const { return path_; }
+
+ private:
+  void Sweep() const;
+  Result<Fd> Lock() const;
+
+  std::string path_;
+  Fd directory_;
+};
+
+// The sandbox's own socket, in its directory: it listens.
+Result<Fd> Listen(const Entry& entry);
+Status WriteFacts(const Entry& entry, const Facts& facts);
+// Removes the directory, unless that was done and another sandbox has the name by now. The lock is
+// held until the process ends.
+void Remove(const Entry& entry);
+
+}  // namespace session

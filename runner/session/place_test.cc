@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "session/place.h"
+
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include <catch2/catch.hpp>
+#include <filesystem>
+#include <string>
+
+#include "base/sys.h"
+
+namespace session {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Runtime {
+  Runtime() {
+    path = fs::temp_directory_path().string() + "/session-place-XXXXXX";
+    REQUIRE(::mkdtemp(path.data()) != nullptr);
+    REQUIRE(::setenv("XDG_RUNTIME_DIR", path.c_str(), 1) == 0);
+  }
+  ~Runtime() { fs::remove_all(path); }
+  std::string path;
+};
+
+Place OpenPlace() {
+  Result<Place> place = Place::Open();
+  REQUIRE(place.ok());
+  return std::move(place).value();
+}
+
+TEST_CASE("names of sandboxes are names of files, and nothing else") {
+  for (const char* name : {"a", "A-1", "review_2.x", "0"}) CHECK(CheckName(name).ok());
+  for (const char* name : {"", ".", "..", ".lock", "-x", "a/b", "a b", "\xc3\xa4"}) {
+    CHECK(CheckName(name).error().code == Code::kUsage);
+  }
+  CHECK(CheckName(std::string(kNameBytesMax, 'a')).ok());
+  CHECK_FALSE(CheckName(std::string(kNameBytesMax + 1, 'a')).ok());
+}
+
+TEST_CASE("a name is one sandbox's while its processes live") {
+  Runtime runtime;
+  {
+    Place place = OpenPlace();
+    CHECK(place.path() == runtime.path + "/agentic-ci");
+    Result<Entry> entry = place.Make("one");
+    REQUIRE(entry.ok());
+    Facts facts;
+    facts.name = "one";
+    facts.workdir = "/w";
+    REQUIRE(WriteFacts(entry.value(), facts).ok());
+    CHECK(OpenPlace().Make("one").error().code == Code::kUsage);
+    REQUIRE(OpenPlace().List().size() == 1);
+    CHECK(OpenPlace().Find("one").value().workdir == "/w");
+    CHECK(place.Find("two").error().code == Code::kNotFound);
+    CHECK(place.Connect("two").error().code == Code::kNotFound);
+    CHECK(place.Make("").value().name.starts_with("sandbox-"));
+  }
+  // The locks are free.
+  CHECK(OpenPlace().List().empty());
+  CHECK(fs::exists(runtime.path + "/agentic-ci/.lock"));
+  CHECK_FALSE(fs::exists(runtime.path + "/agentic-ci/one"));
+}
+
+TEST_CASE("what is removed is one's own") {
+  Runtime runtime;
+  Place place = OpenPlace();
+  Entry first = std::move(place.Make("one")).value();
+  Remove(first);
+  Entry second = std::move(place.Make("one")).value();
+  Remove(first);
+  CHECK(fs::exists(second.path));
+  Remove(second);
+  CHECK_FALSE(fs::exists(second.path));
+}
+
+TEST_CASE("a place that others can enter is refused") {
+  Runtime runtime;
+  std::string path = runtime.path + "/agentic-ci";
+  REQUIRE(::mkdir(path.c_str(), 0700) == 0);
+  REQUIRE(::chmod(path.c_str(), 0710) == 0);
+  CHECK(Place::Open().error().code == Code::kRefused);
+  fs::remove(path);
+  fs::create_symlink("/tmp", path);
+  CHECK_FALSE(Place::Open().ok());
+}
+
+}  // namespace
+}  // namespace session

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <sys/types.h>
+
+#include <set>
+#include <vector>
+
+#include "base/fd.h"
+#include "sandbox/sandbox.h"
+
+namespace session {
+
+// The processes of one sandbox, as its supervisor sees them: all below its first process. Sets of
+// them have their numbers as the sandbox's own /proc has them, which is quick to list; in tier
+// landlock, which has none, those of the host.
+class Processes {
+ public:
+  // Borrowed; its first process ends after this is used last.
+  explicit Processes(const sandbox::Sandbox& sandbox);
+
+  // All that there are now but the first one, with what has ended and was not waited for.
+  std::set<pid_t> List() const;
+  // The shell: a grandchild of the sandbox's first process. -1 while no shell is running.
+  pid_t shell() const;
+
+  // Kills all but `spared`, and what they start meanwhile, as far as a moment allows.
+  void KillBut(const std::set<pid_t>& spared) const;
+
+ private:
+  friend class Pause;
+  // Of a process as this one numbers it; -1: it is gone.
+  pid_t InnerNumber(pid_t pid) const;
+
+  const sandbox::Sandbox& sandbox_;
+  pid_t first_;
+};
+
+// Stops everything in the sandbox but its first process while it lives.
+class Pause {
+ public:
+  explicit Pause(const Processes& processes);
+  ~Pause();
+  Pause(const Pause&) = delete;
+  Pause& operator=(const Pause&) = delete;
+
+ private:
+  std::vector<Fd> stopped_;
+};
+
+}  // namespace session

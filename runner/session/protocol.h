@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a client and the supervisor of a sandbox say to each other: messages of base/wire.h over a
+// SOCK_SEQPACKET socket, each with its kind first. Both ends are one user's; the supervisor trusts
+// nothing all the same.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+
+namespace session {
+
+enum class MessageKind : uint8_t {
+  // To the supervisor.
+  kScript,  // A piece of the next script, a text.
+  kExec,    // Runs what the pieces made: an ExecRequest.
+  kDiff,    // Asks for what changed: kPiece..., then kChanges.
+  kStatus,
+  kReset,     // Begins anew: kState; or kEnded, and the next instance answers on the same address.
+  kPut,       // A TransferRequest, with the descriptor that a tar stream is read from,
+  kGet,       // or written to: kDone.
+  kApply,     // Writes what changed to the checkout: kDone.
+  kSnapshot,  // With the descriptor to write a layer to: kPiece..., the shell's state,
+              // kSnapshotFacts.
+  kRestore,   // A RestoreRequest behind kScript..., the shell's state; with the descriptor that a
+              // layer is read from: kDone. Then
+  kCommit,    // puts in place what was restored: kState.
+  kDelete,    // Ends the sandbox; a DeleteRequest.
+
+  // From it.
+  kOutput,   // A piece of a command's standard output,
+  kError,    // or standard error.
+  kResult,   // A CommandResult.
+  kPiece,    // Of a text that is too long for one message.
+  kChanges,  // The ChangedFiles since the sandbox's beginning, behind the patch in pieces.
+  kState,    // A SandboxState.
+  kDone,     // A text: what was done.
+  kSnapshotFacts,
+  kEnded,  // An EndReport. Nothing of the sandbox is left but its report.
+  kFault,  // An Error.
+};
+
+inline constexpr size_t kPieceBytesMax = 32768;
+inline constexpr size_t kMessageBytesMax = 65536;
+inline constexpr size_t kScriptBytesMax = size_t{4} << 20;
+// Of one message's list of changes.
+inline constexpr size_t kChangesBytesMax = 49152;
+
+struct ExecRequest {
+  int64_t timeout_ms = 0;  // 0: the sandbox's own.
+  bool waits = true;       // Behind other clients' commands; otherwise it is told "busy".
+};
+
+struct FileChange {
+  std::string kind;  // "created", "modified", "deleted", "renamed", "mode".
+  std::string path;  // Relative to the checkout; bytes.
+  std::string old_path;
+  bool directory = false;
+};
+
+struct CommandResult {
+  std::string reason;  // "exit", "signal", "timeout", "oom", "output", "cancelled", "infra".
+  int32_t status = 0;  // As a shell has it.
+  bool shell_lost =
+      false;  // The next command has a new shell, with the state from before this one.
+  int64_t wall_ms = 0;
+  int64_t cpu_ms = -1;             // Of everything in the sandbox meanwhile; -1: not counted.
+  int64_t memory_peak_bytes = -1;  // Of the sandbox so far; -1: not counted.
+  int64_t truncated_stdout = 0;
+  int64_t truncated_stderr = 0;
+  std::string cwd;
+  std::vector<FileChange> changes;
+  bool changes_complete = true;
+};
+
+struct SandboxState {
+  std::string shell;
+  std::string cwd;
+  bool busy = false;
+  int64_t waiting = 0;
+  int64_t commands = 0;
+  int64_t seconds_left = 0;
+};
+
+struct TransferRequest {
+  std::string path;  // In the sandbox; relative to the checkout.
+  std::string name;  // kPut: what it is called where it comes from.
+};
+
+// What a snapshot says besides its layer, and what a restore is told of it.
+struct SnapshotFacts {
+  std::string checkout;  // Where it lay.
+  std::string shell;     // "bash" or "sh".
+  std::string cwd;
+  std::vector<std::string> environment;  // "NAME=value": what the run gave its agent.
+  std::string policy_sha256;
+  int64_t files = 0;
+  int64_t bytes = 0;
+  int64_t left_out = 0;
+  std::string first_left_out;
+};
+
+struct RestoreRequest {
+  SnapshotFacts facts;
+  std::string diff_id;  // Of the layer, unpacked.
+};
+
+struct DeleteRequest {
+  bool apply = false;
+};
+
+struct EndReport {
+  int32_t exit_code = 0;
+  std::string report_dir;
+};
+
+template <typename Archive>
+void Visit(Archive& archive, ExecRequest& value) {
+  archive(value.timeout_ms, value.waits);
+}
+template <typename Archive>
+void Visit(Archive& archive, FileChange& value) {
+  archive(value.kind, value.path, value.old_path, value.directory);
+}
+template <typename Archive>
+void Visit(Archive& archive, CommandResult& value) {
+  archive(value.reason, value.status, value.shell_lost, value.wall_ms, value.cpu_ms,
+          value.memory_peak_bytes, value.truncated_stdout, value.truncated_stderr, value.cwd,
+          value.changes, value.changes_complete);
+}
+template <typename Archive>
+void Visit(Archive& archive, SandboxState& value) {
+  archive(value.shell, value.cwd, value.busy, value.waiting, value.commands, value.seconds_left);
+}
+template <typename Archive>
+void Visit(Archive& archive, TransferRequest& value) {
+  archive(value.path, value.name);
+}
+template <typename Archive>
+void Visit(Archive& archive, SnapshotFacts& value) {
+  archive(value.checkout, value.shell, value.cwd, value.environment, value.policy_sha256,
+          value.files, value.bytes, value.left_out, value.first_left_out);
+}
+template <typename Archive>
+void Visit(Archive& archive, RestoreRequest& value) {
+  archive(value.facts, value.diff_id);
+}
+template <typename Archive>
+void Visit(Archive& archive, DeleteRequest& value) {
+  archive(value.apply);
+}
+template <typename Archive>
+void Visit(Archive& archive, EndReport& value) {
+  archive(value.exit_code, value.report_dir);
+}
+
+}  // namespace session

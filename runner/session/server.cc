@@ -1,0 +1,390 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "session/server.h"
+
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "base/sys.h"
+#include "base/wire.h"
+#include "change/capture.h"
+#include "run/environment.h"
+#include "run/prepare.h"
+#include "session/change_list.h"
+
+namespace session {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr size_t kClientsMax = 64;
+constexpr size_t kChunkBytes = 65536;
+// How long a shell may take to say that its killed command has ended; then it is killed too.
+constexpr milliseconds kShellGrace{60};
+constexpr milliseconds kKillInterval{5};
+constexpr milliseconds kNextShellGrace{2000};  // Its successor is being started.
+constexpr milliseconds kLostAfter{10'000};
+constexpr milliseconds kFarewell{2000};
+
+Error Busy() { return {Code::kTemporary, "busy: another command is running in this sandbox"}; }
+
+bool SamePeer(int socket) {
+  ucred peer{};
+  socklen_t size = sizeof peer;
+  return ::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 &&
+         peer.uid == ::geteuid();
+}
+
+int64_t Milliseconds(std::chrono::nanoseconds time) {
+  return std::chrono::duration_cast<milliseconds>(time).count();
+}
+
+}  // namespace
+
+Server::Server(ServerConfig config) : config_(std::move(config)), shell_(""), key_(MakeNonce()) {
+  shell_ = Shell(key_);
+}
+
+void Server::Replace(agent::AgentPlan* plan) {
+  plan->argv = KeeperArguments(key_);
+  plan->stdin_text.clear();
+  plan->stream = "plain";
+}
+
+Result<Fd> Server::OpenInput() {
+  int raw[2];
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, raw) != 0) return Errno("socketpair");
+  control_ = Fd(raw[0]);
+  input_ = Fd(raw[1]);
+  if (::fcntl(control_.get(), F_SETFL, O_NONBLOCK) != 0) return Errno("fcntl");
+  return std::move(input_);
+}
+
+Status Server::Begin(const Stage& stage) {
+  stage_.emplace(stage);
+  return LookAtSandbox();
+}
+
+Status Server::LookAtSandbox() {
+  const sandbox::Sandbox& sandbox = stage_->sandbox;
+  processes_.emplace(sandbox);
+  Fd lower = TRY(sys::Open(stage_->checkout.path, O_RDONLY | O_DIRECTORY));
+  files_.emplace(sandbox.upper(), std::move(lower), sandbox.copied().has_value());
+  return Ok();
+}
+
+void Server::End() {
+  control_.Close();
+  StopHelping();
+  processes_.reset();
+  stage_.reset();
+}
+
+void Server::AddSources(std::vector<pollfd>* sources) const {
+  sources->push_back({clients_.size() < kClientsMax ? config_.listener : -1, POLLIN, 0});
+  auto control = static_cast<short>(POLLIN | (to_shell_.empty() ? 0 : POLLOUT));
+  sources->push_back({control_.get(), control, 0});
+  sources->push_back({help_ ? help_->helper.fd() : -1, POLLIN, 0});
+  for (const auto& client : clients_) {
+    sources->push_back({client->channel.fd(), client->channel.events(), 0});
+  }
+}
+
+Deadline Server::next() const {
+  if (help_) return help_->ends;
+  if (!command_) return Deadline::Never();
+  if (phase_ == Phase::kEnding) return std::min(command_->kills, Deadline::After(kKillInterval));
+  return command_->ends;
+}
+
+void Server::Serve(const pollfd* sources) {
+  constexpr size_t kFixed = 3;
+  if (sources[1].revents != 0) TakeControl(sources[1].revents);
+  if (sources[2].revents != 0) TakeHelp();
+  for (size_t i = 0; i < clients_.size(); ++i) {
+    if ((sources[kFixed + i].revents & POLLOUT) != 0) clients_[i]->channel.Flush();
+    if ((sources[kFixed + i].revents & ~POLLOUT) != 0) ReadClient(*clients_[i]);
+  }
+  if (sources[0].revents != 0) Accept();
+  Advance();
+  for (const auto& client : clients_) {
+    if (client->channel.closed()) Leave(*client);
+  }
+  std::erase_if(clients_, [](const auto& client) { return client->channel.closed(); });
+  StartNext();
+  TellShell();
+}
+
+void Server::Accept() {
+  Fd socket(::accept4(config_.listener, nullptr, nullptr, SOCK_CLOEXEC));
+  if (!socket.valid() || !SamePeer(socket.get())) return;
+  clients_.push_back(std::make_unique<Client>(std::move(socket)));
+}
+
+void Server::ReadClient(Client& client) {
+  std::string message;
+  Fd fd;
+  if (client.channel.Receive(&message, &fd)) TakeMessage(client, message, std::move(fd));
+}
+
+// What is not understood ends the connection.
+void Server::TakeMessage(Client& client, std::string_view message, Fd fd) {
+  MessageKind kind{};
+  std::string piece;
+  ExecRequest exec;
+  DeleteRequest end;
+  if (wire::Read(message, kind, piece) && kind == MessageKind::kScript) {
+    client.script += piece;
+    if (client.script.size() > kScriptBytesMax) client.channel.Close();
+  } else if (wire::Read(message, kind, exec) && kind == MessageKind::kExec) {
+    Enqueue(client, {&client, kind, exec, std::exchange(client.script, {})});
+  } else if (wire::Read(message, kind, exec) && kind == MessageKind::kDiff) {
+    Enqueue(client, {&client, kind, exec});
+  } else if (wire::Read(message, kind) && kind == MessageKind::kStatus) {
+    client.awaits_state = true;
+    TellReady();
+  } else if (wire::Read(message, kind) && kind == MessageKind::kReset) {
+    ResetInPlace(client);
+  } else if (wire::Read(message, kind, end) && kind == MessageKind::kDelete) {
+    deleted_ = true;
+    apply_ = apply_ || end.apply;
+    client.awaits_end = true;
+  } else if (!TakeTransfer(client, message, std::move(fd))) {
+    client.channel.Close();
+  }
+}
+
+void Server::Enqueue(Client& client, Job job) {
+  bool free = phase_ == Phase::kIdle && jobs_.empty();
+  if (!free && !job.exec.waits) {
+    return client.channel.Send(wire::Write(MessageKind::kFault, Busy()));
+  }
+  jobs_.push_back(std::move(job));
+}
+
+// A client that goes away takes its command with it.
+void Server::Leave(Client& client) {
+  std::erase_if(jobs_, [&](const Job& job) { return job.client == &client; });
+  if (help_ && help_->client == &client) StopHelping();
+  if (!command_ || command_->client != &client) return;
+  command_->client = nullptr;
+  if (phase_ == Phase::kRunning) EndCommand("cancelled");
+}
+
+void Server::TakeControl(short events) {
+  if ((events & ~POLLOUT) == 0) return;
+  char chunk[kChunkBytes];
+  ssize_t n = ::read(control_.get(), chunk, sizeof chunk);
+  if (n < 0 && (errno == EINTR || errno == EAGAIN)) return;
+  // The sandbox is ending: its supervisor hears of that otherwise.
+  if (n <= 0) return control_.Close();
+  std::optional<ScriptEnd> end =
+      shell_.Take(std::string_view(chunk, static_cast<size_t>(n)), &to_shell_);
+  if (end && command_) command_->end = std::move(end);
+  if (HasEnded()) {
+    if (!command_->reason.empty()) KillCommand();
+    phase_ = Phase::kDraining;
+  }
+  TellReady();
+}
+
+// A shell that is killed may have told the end just before: the next command waits for the next
+// shell all the same.
+bool Server::HasEnded() const {
+  return command_ && command_->end && phase_ != Phase::kDraining &&
+         command_->killed_generation != shell_.generation();
+}
+
+void Server::TellShell() {
+  while (control_.valid() && !to_shell_.empty()) {
+    ssize_t n =
+        ::send(control_.get(), to_shell_.data(), to_shell_.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return;
+    to_shell_.erase(0, static_cast<size_t>(n));
+  }
+}
+
+void Server::TellReady() {
+  was_ready_ = was_ready_ || shell_.idle();
+  if (!was_ready_) return;
+  if (config_.ready.valid()) {
+    // Its creator ended meanwhile, so this sandbox has no user.
+    abandoned_ = !sys::WriteAll(config_.ready.get(), wire::Write(State())).ok();
+    config_.ready.Close();
+  }
+  for (const auto& client : clients_) {
+    if (!std::exchange(client->awaits_state, false)) continue;
+    client->channel.Send(wire::Write(MessageKind::kState, State()));
+  }
+}
+
+SandboxState Server::State() const {
+  SandboxState state;
+  state.shell = shell_.kind();
+  state.cwd = shell_.cwd();
+  state.busy = phase_ != Phase::kIdle;
+  state.waiting = static_cast<int64_t>(jobs_.size());
+  state.commands = commands_;
+  state.seconds_left = config_.expires.poll_ms() / 1000;
+  return state;
+}
+
+// What time asks for.
+void Server::Advance() {
+  if (help_ && help_->ends.passed()) {
+    help_->client->channel.Send(
+        wire::Write(MessageKind::kFault,
+                    Error{Code::kTemporary, "the sandbox's time limit for one command passed"}));
+    StopHelping();
+  }
+  if (!command_) return;
+  if (phase_ == Phase::kRunning && command_->ends.passed()) EndCommand("timeout");
+  if (phase_ != Phase::kEnding) return;
+  KillCommand();
+  if (command_->lost.passed()) deleted_ = true;  // Not even its shell's end could be had.
+}
+
+void Server::StartNext() {
+  while (phase_ == Phase::kIdle && shell_.idle() && !jobs_.empty()) {
+    Job job = std::move(jobs_.front());
+    jobs_.pop_front();
+    if (job.kind == MessageKind::kDiff) {
+      SendDiff(*job.client);
+      continue;
+    }
+    if (job.kind == MessageKind::kApply) {
+      Apply(*job.client);
+      continue;
+    }
+    if (job.kind != MessageKind::kExec) {
+      Client& client = *job.client;
+      Status started = StartHelp(std::move(job));
+      if (started.ok()) return;
+      StopHelping();
+      client.channel.Send(wire::Write(MessageKind::kFault, started.error()));
+      continue;
+    }
+    command_.emplace(stage_->secrets);
+    command_->client = job.client;
+    int64_t limit = config_.command_timeout.count();
+    if (job.exec.timeout_ms > 0) limit = job.exec.timeout_ms;
+    command_->ends = Deadline::After(milliseconds(limit));
+    command_->before = processes_->List();
+    command_->cpu_before = stage_->sandbox.cgroup().ProcessorTime();
+    command_->kills_before = stage_->sandbox.cgroup().OutOfMemoryKills().value_or(0);
+    to_shell_ += shell_.Begin(job.script);
+    phase_ = Phase::kRunning;
+    ++commands_;
+  }
+}
+
+void Server::EndCommand(const std::string& reason) {
+  shell_.DoNotRepeat();
+  command_->reason = reason;
+  command_->kills = Deadline::After(kShellGrace);
+  command_->lost = Deadline::After(kLostAfter);
+  phase_ = Phase::kEnding;
+  KillCommand();
+}
+
+// All that was not there before it. The shell is given a moment to say so.
+void Server::KillCommand() {
+  std::set<pid_t> spared = command_->before;
+  pid_t shell = processes_->shell();
+  bool waits = command_->end || !command_->kills.passed();
+  if (waits) {
+    spared.insert(shell);
+  } else {
+    spared.erase(shell);
+    command_->killed_generation = shell_.generation();
+    command_->kills = Deadline::After(kNextShellGrace);
+  }
+  processes_->KillBut(spared);
+}
+
+void Server::Take(run::AgentOutput::Pipe pipe, std::string_view bytes) {
+  if (!command_) return;
+  bool output = pipe == run::AgentOutput::Pipe::kOutput;
+  int64_t room = std::max<int64_t>(config_.output_bytes - command_->taken_bytes, 0);
+  std::string_view taken = bytes.substr(0, static_cast<size_t>(room));
+  command_->taken_bytes += static_cast<int64_t>(taken.size());
+  auto lost = static_cast<int64_t>(bytes.size() - taken.size());
+  (output ? command_->truncated_output : command_->truncated_error) += lost;
+  codec::MaskedStream& masked = output ? command_->output : command_->error;
+  SendPieces(output ? MessageKind::kOutput : MessageKind::kError, masked.Feed(taken));
+  if (lost > 0 && phase_ == Phase::kRunning) EndCommand("output");
+}
+
+void Server::SendPieces(MessageKind kind, std::string_view bytes) {
+  if (command_->client == nullptr) return;
+  for (; !bytes.empty(); bytes.remove_prefix(std::min(bytes.size(), kPieceBytesMax))) {
+    command_->client->channel.Send(wire::Write(kind, bytes.substr(0, kPieceBytesMax)));
+  }
+}
+
+bool Server::full() const {
+  return command_ && command_->client != nullptr && command_->client->channel.full();
+}
+
+void Server::Drained() {
+  SendPieces(MessageKind::kOutput, command_->output.Finish());
+  SendPieces(MessageKind::kError, command_->error.Finish());
+  CommandResult result = ResultOf(*command_);
+  Client* client = command_->client;
+  command_.reset();
+  phase_ = Phase::kIdle;
+  if (client != nullptr) client->channel.Send(wire::Write(MessageKind::kResult, result));
+  StartNext();
+  TellShell();
+}
+
+CommandResult Server::ResultOf(const Command& command) {
+  CommandResult result;
+  result.status = command.end->status;
+  result.shell_lost = command.end->lost || command.killed_generation;
+  result.cwd = shell_.cwd();
+  result.reason = command.reason;
+  // The kernel was quicker than its supervisor.
+  if (stage_->sandbox.cgroup().OutOfMemoryKills().value_or(0) > command.kills_before) {
+    result.reason = "oom";
+    stage_->sandbox.ForgiveMemory();
+  }
+  // A shell knows no more than its `$?`.
+  if (result.reason.empty()) result.reason = result.status > 128 ? "signal" : "exit";
+  result.wall_ms = Milliseconds(Deadline::Clock::now() - command.started);
+  std::optional<std::chrono::nanoseconds> cpu = stage_->sandbox.cgroup().ProcessorTime();
+  if (cpu && command.cpu_before) result.cpu_ms = Milliseconds(*cpu - *command.cpu_before);
+  result.memory_peak_bytes = stage_->sandbox.cgroup().MemoryPeakBytes().value_or(-1);
+  result.truncated_stdout = command.truncated_output;
+  result.truncated_stderr = command.truncated_error;
+  change::TouchedFiles touched = files_->Look();
+  result.changes_complete = AddChanges(touched.files, &result.changes) && touched.complete;
+  return result;
+}
+
+bool Server::Absorb(sandbox::Limit limit) {
+  if (limit != sandbox::Limit::kMemory || !command_ || phase_ == Phase::kIdle) return false;
+  // Once more while it is being ended: it is not this command that takes the memory.
+  if (phase_ != Phase::kRunning) return command_->reason == "oom" && !command_->lost.passed();
+  EndCommand("oom");
+  stage_->sandbox.ForgiveMemory();
+  return true;
+}
+
+void Server::Conclude(const EndReport& report, const std::string& why) {
+  Deadline deadline = Deadline::After(kFarewell);
+  for (const auto& client : clients_) {
+    if (client->awaits_end) {
+      client->channel.Send(wire::Write(MessageKind::kEnded, report));
+    } else {
+      client->channel.Send(wire::Write(MessageKind::kFault, Error{Code::kIo, why}));
+    }
+    client->channel.Finish(deadline);
+  }
+  clients_.clear();
+}
+
+}  // namespace session

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "session/shell.h"
+
+#include <sys/random.h>
+
+#include <array>
+#include <charconv>
+
+#include "base/result.h"
+
+namespace session {
+namespace {
+
+// More than any shell says of itself; what is longer is cut from the front, and never a frame.
+constexpr size_t kPendingBytesMax = size_t{8} << 20;
+constexpr size_t kStateBytesMax = size_t{4} << 20;
+
+// Frames are `\0NONCE WORD...\0`: no shell writes a NUL by accident. What a dead shell left unread
+// is skipped up to the line that starts the next one. What the keeper itself says is not shown.
+constexpr char kKeeper[] = R"(exec 9<&0 8>&2 2>/dev/null
+k=$1
+s=sh a=
+if command -v bash >/dev/null 2>&1; then s=bash a='--noprofile --norc'; fi
+while :; do
+  printf '\0%s shell %s\0' "$k" "$s" >&9
+  l=
+  until [ "$l" = "$k go" ]; do IFS= read -r l || exit 0; done
+  $s $a 2>&8 8>&-
+  printf '\0%s exit %d\0' "$k" "$?" >&9
+done)";
+
+// What a later shell needs to go on where this one was. In bash everything but jobs; in sh, which
+// cannot print functions, everything but these and jobs.
+constexpr char kBashState[] =
+    R"(\builtin printf 'cd -- %q\n' "$PWD"; \builtin declare -p; \builtin declare -f; )"
+    R"(\builtin alias -p; \builtin trap -p; \builtin umask -p; \builtin shopt -p; \builtin set +o)";
+constexpr char kShState[] =
+    R"(\command set; \command export -p; \command alias; \command trap; )"
+    R"(\command printf 'umask '; \command umask; \command printf 'cd -- "$PWD"\n')";
+// Aliases are for people, and sessions are theirs.
+constexpr char kBashBeginning[] = "shopt -s expand_aliases";
+
+}  // namespace
+
+std::string MakeNonce() {
+  std::array<unsigned char, 16> bytes{};
+  ENSURE(::getrandom(bytes.data(), bytes.size(), 0) == static_cast<ssize_t>(bytes.size()));
+  std::string text;
+  for (unsigned char byte : bytes) {
+    text += "0123456789abcdef"[byte >> 4];
+    text += "0123456789abcdef"[byte & 15];
+  }
+  return text;
+}
+
+std::string QuoteWord(std::string_view word) {
+  std::string out = "'";
+  for (char c : word) {
+    if (c == '\'') {
+      out += "'\\''";
+    } else {
+      out += c;
+    }
+  }
+  return out + "'";
+}
+
+std::string QuoteWords(const std::vector<std::string>& words) {
+  std::string line;
+  for (const std::string& word : words) line += (line.empty() ? "" : " ") + QuoteWord(word);
+  return line;
+}
+
+std::vector<std::string> KeeperArguments(const std::string& key) {
+  return {"sh", "-c", kKeeper, "sandbox", key};
+}
+
+// The status first, while `$?` still has it. Nothing of this is traced by `set -x`.
+std::string Shell::Epilogue() const {
+  const char* printf = kind_ == "bash" ? "\\builtin printf" : "\\command printf";
+  const char* state = kind_ == "bash" ? kBashState : kShState;
+  return std::string("{ ") + printf + " '\\000" + nonce_ + " end %s %s\\000' \"$?\" \"$PWD\"; " +
+         printf + " '\\000" + nonce_ + " state '; " + state + "; " + printf +
+         " '\\000'; } >&9 2>/dev/null\n";
+}
+
+// The script reads an empty standard input and has neither end of the private stream; the shell's
+// own copies close when something else is executed.
+std::string Shell::Begin(std::string_view script) {
+  ENSURE(idle());
+  nonce_ = MakeNonce();
+  script_ = script;
+  begun_ = false;
+  return TextOf(script_);
+}
+
+std::string Shell::TextOf(std::string_view script) const {
+  std::string printf = kind_ == "bash" ? "\\builtin printf" : "\\command printf";
+  std::string text = "{ " + printf + " '\\000" + nonce_ + " begin\\000'; } >&9 2>/dev/null\n";
+  // `$?` is the last script's; where errors end the shell, that would end it.
+  bool ends_on_error = state_.find("set -o errexit\n") != std::string::npos;
+  if (last_status_ != 0 && !ends_on_error) text += "(exit " + std::to_string(last_status_) + ")\n";
+  text += "{ \\eval " + QuoteWord(script) + "\n} </dev/null 9>&-\n" + Epilogue();
+  return text;
+}
+
+std::optional<ScriptEnd> Shell::Take(std::string_view bytes, std::string* reply) {
+  std::optional<ScriptEnd> end;
+  pending_ += bytes;
+  for (;;) {
+    size_t from = pending_.find('\0');
+    size_t until = from == std::string::npos ? from : pending_.find('\0', from + 1);
+    if (until == std::string::npos) break;
+    std::string frame = pending_.substr(from + 1, until - from - 1);
+    pending_.erase(0, until + 1);
+    std::optional<ScriptEnd> told = TakeFrame(frame, reply);
+    if (told) end = std::move(told);
+  }
+  if (pending_.size() > kPendingBytesMax) pending_.clear();
+  return end;
+}
+
+std::optional<ScriptEnd> Shell::TakeFrame(std::string_view frame, std::string* reply) {
+  auto after = [&frame](const std::string& beginning) {
+    bool begins = frame.starts_with(beginning);
+    if (begins) frame.remove_prefix(beginning.size());
+    return begins;
+  };
+  if (after(key_ + " shell ")) {
+    kind_ = frame == "bash" ? "bash" : "sh";
+    // Another kind of shell would misread it.
+    if (!restored_kind_.empty() && restored_kind_ != kind_) state_.clear();
+    restored_kind_.clear();
+    if (state_.empty() && kind_ == "bash") state_ = kBashBeginning;
+    starting_ = MakeNonce();
+    // The state is all that may fail in it: some variables are read-only.
+    *reply += "\n" + key_ + " go\n{ \\eval " + QuoteWord(state_) +
+              "\n} >/dev/null 2>&1 </dev/null 9>&-\n" + "{ printf '\\000" + starting_ +
+              " ready %s\\000' \"$PWD\"; } >&9 2>/dev/null\n";
+    return std::nullopt;
+  }
+  if (!starting_.empty() && after(starting_ + " ready ")) {
+    cwd_ = frame;
+    starting_.clear();
+    ready_ = true;
+    ++generation_;
+    last_status_ = 0;
+    if (!nonce_.empty()) *reply += TextOf(script_);  // Its shell had ended before.
+    return std::exchange(ended_, std::nullopt);
+  }
+  if (after(key_ + " exit ")) {
+    int status = 0;
+    std::from_chars(frame.data(), frame.data() + frame.size(), status);
+    ready_ = false;
+    if (nonce_.empty() || !begun_) return std::nullopt;
+    ended_ = ScriptEnd{status & 255, true};
+    nonce_.clear();
+    return std::nullopt;
+  }
+  if (nonce_.empty()) return std::nullopt;
+  if (after(nonce_ + " begin")) {
+    begun_ = true;
+    script_.clear();
+    return std::nullopt;
+  }
+  if (after(nonce_ + " end ")) {
+    int status = 0;
+    auto [rest, error] = std::from_chars(frame.data(), frame.data() + frame.size(), status);
+    if (error != std::errc()) return std::nullopt;
+    frame.remove_prefix(static_cast<size_t>(rest - frame.data()));
+    last_status_ = status & 255;
+    cwd_ = frame.substr(frame.empty() ? 0 : 1);
+    ended_ = ScriptEnd{last_status_, false};
+    return std::nullopt;
+  }
+  if (ended_ && after(nonce_ + " state ")) {
+    if (frame.size() <= kStateBytesMax) state_ = frame;
+    nonce_.clear();
+    return std::exchange(ended_, std::nullopt);
+  }
+  return std::nullopt;
+}
+
+}  // namespace session

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// The shell of a sandbox that lasts, driven over one private stream: scripts go in as text that any
+// POSIX shell reads, and what they ended with comes back in frames that carry a nonce. The sandbox
+// can end its own shell or confuse it; that harms its own results only, and never what reads them.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace session {
+
+// The nonce of one shell or one script: 32 hexadecimal digits from the kernel.
+std::string MakeNonce();
+
+// `word` as one word of any shell.
+std::string QuoteWord(std::string_view word);
+// A command line of those words.
+std::string QuoteWords(const std::vector<std::string>& words);
+
+// The program of the sandbox's agent: keeps a shell running, bash where the sandbox has one, else
+// sh, on its standard input. A shell that ended is followed by another one.
+std::vector<std::string> KeeperArguments(const std::string& key);
+
+// How one script ended, as its shell tells it.
+struct ScriptEnd {
+  int status = 0;     // As `$?`: 128 + N after signal N.
+  bool lost = false;  // The shell ended with it: a new one has the state from before.
+};
+
+class Shell {
+ public:
+  explicit Shell(std::string key) : key_(std::move(key)) {}
+  // Goes on where a shell of that kind was.
+  Shell(std::string key, std::string kind, std::string state)
+      : key_(std::move(key)), state_(std::move(state)), restored_kind_(std::move(kind)) {}
+
+  // The bytes that run `script`; call Take() until it has ended. Only while idle().
+  std::string Begin(std::string_view script);
+  // What the stream said. Appends what is to be written back to `reply`. A script's end comes once.
+  std::optional<ScriptEnd> Take(std::string_view bytes, std::string* reply);
+
+  // A script that its shell has not begun is not begun by the next one either.
+  void DoNotRepeat() { begun_ = true; }
+
+  // A shell waits for a script.
+  bool idle() const { return ready_ && nonce_.empty(); }
+  // Of the shell: "bash", "sh", or nothing yet.
+  const std::string& kind() const { return kind_; }
+  // How many shells were ready so far.
+  int generation() const { return generation_; }
+  // Where it was last.
+  const std::string& cwd() const { return cwd_; }
+  // What a new shell is given: variables, functions, options, traps and the directory.
+  const std::string& state() const { return state_; }
+
+ private:
+  std::optional<ScriptEnd> TakeFrame(std::string_view frame, std::string* reply);
+  std::string TextOf(std::string_view script) const;
+  std::string Epilogue() const;
+
+  std::string key_;
+  std::string kind_;
+  std::string cwd_;
+  std::string state_;
+  std::string restored_kind_;  // Of the shell that state_ is of; empty: of this one.
+  std::string nonce_;          // Of the script that runs,
+  std::string script_;         // and that script, until its shell has begun it.
+  bool begun_ = false;
+  std::string starting_;  // Of the shell that is being started.
+  bool ready_ = false;
+  int generation_ = 0;
+  int last_status_ = 0;
+  std::optional<ScriptEnd> ended_;  // Its shell ended: told when the next one is ready.
+  std::string pending_;
+};
+
+}  // namespace session

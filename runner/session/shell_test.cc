@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "session/shell.h"
+
+#include <catch2/catch.hpp>
+
+namespace session {
+namespace {
+
+constexpr char kKey[] = "k1";
+
+std::string Frame(const std::string& text) {
+  return std::string("\0", 1) + text + std::string("\0", 1);
+}
+
+// The nonce that `sent` asks to be told with: the 32 digits before `word`.
+std::string NonceBefore(const std::string& sent, const std::string& word) {
+  size_t at = sent.rfind(word);
+  REQUIRE(at != std::string::npos);
+  REQUIRE(at >= 32);
+  return sent.substr(at - 32, 32);
+}
+
+// A shell that has said that it is there and is ready.
+Shell Ready(const std::string& kind = "bash") {
+  Shell shell(kKey);
+  std::string reply;
+  CHECK_FALSE(shell.Take(Frame(std::string(kKey) + " shell " + kind), &reply));
+  CHECK(reply.find("\nk1 go\n") == 0);
+  CHECK_FALSE(shell.idle());
+  CHECK_FALSE(shell.Take(Frame(NonceBefore(reply, " ready") + " ready /top"), &reply));
+  CHECK(shell.idle());
+  CHECK(shell.kind() == kind);
+  CHECK(shell.cwd() == "/top");
+  return shell;
+}
+
+TEST_CASE("words are quoted for any shell") {
+  CHECK(QuoteWord("") == "''");
+  CHECK(QuoteWord("a b$c`d\"e\\f\n") == "'a b$c`d\"e\\f\n'");
+  CHECK(QuoteWord("it's") == "'it'\\''s'");
+  CHECK(QuoteWords({"echo", "a'b", ""}) == "'echo' 'a'\\''b' ''");
+}
+
+TEST_CASE("a script's end comes with its state, in pieces of any size") {
+  Shell shell = Ready();
+  std::string sent = shell.Begin("echo 'x'");
+  CHECK(sent.find("\\eval 'echo '\\''x'\\'''") != std::string::npos);
+  CHECK_FALSE(shell.idle());
+  std::string nonce = NonceBefore(sent, " end ");
+  std::string told = Frame(nonce + " end 3 /a dir") + Frame(nonce + " state x=1\n");
+  std::string reply;
+  for (size_t i = 0; i + 1 < told.size(); ++i) {
+    CHECK_FALSE(shell.Take(told.substr(i, 1), &reply));
+  }
+  std::optional<ScriptEnd> end = shell.Take(told.substr(told.size() - 1), &reply);
+  REQUIRE(end);
+  CHECK(end->status == 3);
+  CHECK_FALSE(end->lost);
+  CHECK(shell.cwd() == "/a dir");
+  CHECK(shell.state() == "x=1\n");
+  CHECK(shell.idle());
+  CHECK(reply.empty());
+  // `$?` of the next one; where errors end the shell it is left out.
+  CHECK(shell.Begin("true").find("\n(exit 3)\n") != std::string::npos);
+}
+
+TEST_CASE("what is not this script's end does not end it") {
+  Shell shell = Ready();
+  std::string sent = shell.Begin("true");
+  std::string nonce = NonceBefore(sent, " end ");
+  std::string reply;
+  for (const std::string& other :
+       {Frame("0123 end 0 /"), Frame(nonce + " state x=2"), Frame(nonce + " end x /"), Frame(""),
+        Frame(std::string(kKey) + "x exit 0"), std::string(100'000, 'y')}) {
+    CHECK_FALSE(shell.Take(other, &reply));
+    CHECK_FALSE(shell.idle());
+  }
+  CHECK(shell.state() == "shopt -s expand_aliases");
+}
+
+TEST_CASE("a shell that ends gives the next one the state from before its script") {
+  Shell shell = Ready();
+  std::string reply;
+  std::string nonce = NonceBefore(shell.Begin("x=1"), " end ");
+  REQUIRE(shell.Take(Frame(nonce + " end 0 /") + Frame(nonce + " state x='1'"), &reply));
+  int generation = shell.generation();
+  nonce = NonceBefore(shell.Begin("x=2; exit 260"), " end ");
+  CHECK_FALSE(shell.Take(Frame(nonce + " begin"), &reply));
+  CHECK_FALSE(shell.Take(Frame(std::string(kKey) + " exit 4"), &reply));
+  CHECK_FALSE(shell.idle());
+  // What the dead shell left unread, read by its successor, does not end it any more.
+  CHECK_FALSE(shell.Take(Frame(nonce + " end 0 /") + Frame(nonce + " state x=9"), &reply));
+  CHECK_FALSE(shell.Take(Frame(std::string(kKey) + " shell bash"), &reply));
+  CHECK(reply.find("'x='\\''1'\\'''") != std::string::npos);
+  std::optional<ScriptEnd> end =
+      shell.Take(Frame(NonceBefore(reply, " ready") + " ready /"), &reply);
+  REQUIRE(end);
+  CHECK(end->status == 4);
+  CHECK(end->lost);
+  CHECK(shell.generation() == generation + 1);
+  CHECK(shell.idle());
+}
+
+TEST_CASE("a script whose shell had ended before is the next shell's") {
+  for (bool repeated : {true, false}) {
+    Shell shell = Ready();
+    std::string reply;
+    std::string sent = shell.Begin("echo here");
+    if (!repeated) shell.DoNotRepeat();
+    CHECK_FALSE(shell.Take(Frame(std::string(kKey) + " exit 137"), &reply));
+    CHECK_FALSE(shell.Take(Frame(std::string(kKey) + " shell bash"), &reply));
+    std::string ready = Frame(NonceBefore(reply, " ready") + " ready /");
+    reply.clear();
+    CHECK(shell.Take(ready, &reply).has_value() == !repeated);
+    CHECK(reply == (repeated ? sent : ""));
+    CHECK(shell.idle() == !repeated);
+  }
+}
+
+TEST_CASE("a state that is too long is not kept, and noise without end is dropped") {
+  Shell shell = Ready("sh");
+  std::string reply;
+  std::string nonce = NonceBefore(shell.Begin("x"), " end ");
+  REQUIRE(shell.Take(Frame(nonce + " end 0 /") +
+                         Frame(nonce + " state " + std::string((size_t{4} << 20) + 1, 'z')),
+                     &reply));
+  CHECK(shell.state().empty());
+  nonce = NonceBefore(shell.Begin("y"), " end ");
+  CHECK_FALSE(shell.Take(std::string(1, '\0') + std::string(size_t{9} << 20, 'z'), &reply));
+  CHECK(shell.Take(Frame(nonce + " end 0 /") + Frame(nonce + " state "), &reply));
+}
+
+}  // namespace
+}  // namespace session

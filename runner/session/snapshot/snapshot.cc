@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "session/snapshot/snapshot.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <utility>
+#include <variant>
+
+#include "base/sys.h"
+#include "image/open_source.h"
+#include "image/source/layout.h"
+#include "image/store.h"
+#include "image/trust.h"
+#include "image/verify.h"
+#include "session/shell.h"
+#include "session/snapshot/layer_file.h"
+#include "session/snapshot/snapshot_document.h"
+
+namespace session {
+namespace {
+
+constexpr char kLayoutText[] = "{\"imageLayoutVersion\":\"1.0.0\"}";
+constexpr size_t kIndexBytesMax = size_t{4} << 20;
+constexpr std::chrono::minutes kReadTime{10};
+
+// A file appears whole, or not.
+Status WriteWhole(int directory, const std::string& name, std::string_view text) {
+  std::string made = ".snapshot-" + MakeNonce();
+  Fd file = TRY(sys::OpenAt(directory, made, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0644));
+  Status written = sys::WriteAll(file.get(), text).Context("writing " + name);
+  if (written.ok() && ::renameat(directory, made.c_str(), directory, name.c_str()) != 0) {
+    written = Errno("naming " + name);
+  }
+  if (!written.ok()) (void)::unlinkat(directory, made.c_str(), 0);
+  return written;
+}
+
+Result<DocumentOf> WriteBlob(int blobs, const std::string& text) {
+  DocumentOf document{image::DigestOf(text), static_cast<int64_t>(text.size())};
+  TRY(WriteWhole(blobs, document.digest.substr(sizeof "sha256:" - 1), text));
+  return document;
+}
+
+// Until the descriptor is closed, no other process changes the index.
+Result<Fd> LockLayout(const std::string& directory) {
+  Fd layout = TRY(sys::Open(directory, O_RDONLY | O_DIRECTORY).Context(directory));
+  while (::flock(layout.get(), LOCK_EX) != 0) {
+    if (errno != EINTR) return Errno("flock " + directory);
+  }
+  return layout;
+}
+
+Status AddManifest(const std::string& directory, const DocumentOf& manifest,
+                   const std::string& tag) {
+  Fd layout = TRY(LockLayout(directory));
+  Result<Fd> file = sys::OpenAt(layout.get(), "index.json", O_RDONLY);
+  std::string index;
+  if (file.ok()) {
+    index = TRY(sys::ReadAll(file.value().get(), kIndexBytesMax));
+  } else if (!sys::IsAbsent(file.error())) {
+    return std::move(file).error();
+  }
+  std::string added = TRY(AddToIndex(index, manifest, tag).Context(directory));
+  TRY(WriteWhole(layout.get(), "oci-layout", kLayoutText));
+  return WriteWhole(layout.get(), "index.json", added);
+}
+
+Result<image::Reference> ReferenceOf(const std::string& text) {
+  if (text.starts_with("oci:")) return image::ParseReference(text);
+  image::Reference reference;
+  reference.kind = image::Reference::Kind::kLayout;
+  reference.path = DefaultSnapshots();
+  if (image::IsDigest(text)) {
+    reference.digest = text;
+  } else if (image::IsTag(text)) {
+    reference.tag = text;
+  } else {
+    return Error{Code::kUsage, "'" + text + "' cannot name a snapshot",
+                 "agentic-ci sandbox restore NAME oci:DIRECTORY"};
+  }
+  return reference;
+}
+
+struct Documents {
+  std::string digest;
+  std::string signer;
+  std::string config;
+  image::Manifest manifest;
+};
+
+Result<Documents> ReadSigned(image::Source& source, const image::VerifyRequest& request,
+                             const std::string& key_file, Deadline deadline) {
+  image::TrustOptions options;
+  options.key_file = key_file;
+  image::TrustPolicy trust = TRY(image::OverrideTrust({}, options));
+  image::VerifyRequest wanted = request;
+  wanted.trust = &trust;
+  auto open = [](const image::Reference& other) { return image::OpenSource(other, {}); };
+  image::ImageVerdict verdict = TRY(image::VerifyImage(source, open, wanted, deadline));
+  if (const auto* refusal = std::get_if<image::ImageRefusal>(&verdict)) {
+    return image::ToError(*refusal);
+  }
+  auto& verified = std::get<image::VerifiedImage>(verdict);
+  return Documents{verified.manifest_digest, verified.signer, std::move(verified.config_bytes),
+                   std::move(verified.manifest)};
+}
+
+Result<Documents> ReadDocuments(image::Source& source, const image::VerifyRequest& request,
+                                Deadline deadline) {
+  image::ResolvedManifest resolved = TRY(image::ResolveManifest(source, request, deadline));
+  TRY(image::CheckRunnable(resolved.manifest));
+  std::string config =
+      TRY(source.FetchBlob(resolved.manifest.config, image::kConfigBytesMax, deadline));
+  return Documents{resolved.leaf.digest, "", std::move(config), std::move(resolved.manifest)};
+}
+
+}  // namespace
+
+std::string DefaultSnapshots() { return image::DefaultStore() + "/snapshots"; }
+
+Result<WrittenSnapshot> WriteSnapshot(const Place& place, const std::string& sandbox,
+                                      const std::string& directory, const std::string& tag) {
+  if (!tag.empty() && !image::IsTag(tag)) {
+    return Error{Code::kUsage, "'" + tag + "' cannot be the tag of a snapshot", "--tag ready"};
+  }
+  TRY(sys::MakeDirectories(directory + "/blobs/sha256", 0700).Context(directory));
+  Fd blobs = TRY(sys::Open(directory + "/blobs/sha256", O_RDONLY | O_DIRECTORY));
+  LayerFile layer = TRY(LayerFile::Open(blobs.get()));
+  TakenSnapshot taken = TRY(
+      TakeSnapshot(place, sandbox, [&layer](std::string_view bytes) { return layer.Take(bytes); }));
+  TRY(layer.Finish());
+  TRY(layer.Publish());
+  std::string text = TRY(RenderSnapshotConfig(taken, layer.diff_id()));
+  DocumentOf config = TRY(WriteBlob(blobs.get(), text));
+  DocumentOf manifest =
+      TRY(WriteBlob(blobs.get(), RenderSnapshotManifest(config, {layer.digest(), layer.bytes()})));
+  TRY(AddManifest(directory, manifest, tag));
+  return WrittenSnapshot{manifest.digest, layer.bytes(), std::move(taken.facts)};
+}
+
+Result<FoundSnapshot> FindSnapshot(const std::string& reference, const std::string& key_file) {
+  Deadline deadline = Deadline::After(kReadTime);
+  image::VerifyRequest request;
+  request.reference = TRY(ReferenceOf(reference));
+  if (request.reference.kind != image::Reference::Kind::kLayout) {
+    return Error{Code::kUsage, "a snapshot is read from an OCI layout", "oci:DIRECTORY"};
+  }
+  FoundSnapshot found;
+  Result<std::unique_ptr<image::Source>> source = image::OpenLayout(request.reference.path, {});
+  if (!source.ok() && source.error().code == Code::kNotFound && !reference.starts_with("oci:")) {
+    return Error{Code::kNotFound, "there is no snapshot '" + reference + "'",
+                 "agentic-ci sandbox snapshot NAME --tag " + reference};
+  }
+  found.source = TRY(std::move(source));
+  Documents documents =
+      TRY((key_file.empty() ? ReadDocuments(*found.source, request, deadline)
+                            : ReadSigned(*found.source, request, key_file, deadline))
+              .Context("snapshot " + reference));
+  SnapshotConfig config = TRY(ParseSnapshotConfig(documents.config).Context(reference));
+  if (documents.manifest.layers.size() != 1) {
+    return Error{Code::kInvalid, reference + ": a snapshot has one layer"};
+  }
+  found.digest = documents.digest;
+  found.signer = documents.signer;
+  found.layer = documents.manifest.layers.front();
+  found.request = std::move(config.request);
+  found.state = std::move(config.state);
+  return found;
+}
+
+Result<SandboxState> RestoreSnapshot(const Place& place, const std::string& sandbox,
+                                     FoundSnapshot& snapshot) {
+  auto stream = [&snapshot](int fd) -> Status {
+    auto sink = [fd](std::string_view bytes) { return sys::WriteAll(fd, bytes); };
+    auto restart = []() -> Status { return Error{Code::kIo, "the layer cannot be read again"}; };
+    return snapshot.source->StreamBlob(snapshot.layer, sink, restart, Deadline::After(kReadTime));
+  };
+  return Restore(place, sandbox, snapshot.request, snapshot.state, stream);
+}
+
+}  // namespace session

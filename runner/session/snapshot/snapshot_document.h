@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// The documents of a snapshot: an image's configuration and manifest, and the index of a layout.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "session/client.h"
+
+namespace session {
+
+inline constexpr char kSnapshotLayerType[] = "application/vnd.oci.image.layer.v1.tar+zstd";
+
+// kInvalid: the shell's state is too large for one.
+Result<std::string> RenderSnapshotConfig(const TakenSnapshot& snapshot, const std::string& diff_id);
+// The facts but for the counts, the diff_id and the shell's state. kInvalid: of another image.
+struct SnapshotConfig {
+  RestoreRequest request;
+  std::string state;
+};
+Result<SnapshotConfig> ParseSnapshotConfig(std::string_view text);
+
+struct DocumentOf {
+  std::string digest;
+  int64_t bytes = 0;
+};
+std::string RenderSnapshotManifest(const DocumentOf& config, const DocumentOf& layer);
+
+// `index` (empty: a new one) with `manifest` in it, as `tag` where that is not empty and nothing
+// else from then on. kInvalid: it is not an index.
+Result<std::string> AddToIndex(std::string_view index, const DocumentOf& manifest,
+                               const std::string& tag);
+
+}  // namespace session

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "session/transfer/stream.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+#include "base/sys.h"
+
+namespace session {
+namespace {
+
+constexpr char kName[] = "transferred";
+constexpr size_t kChunkBytes = size_t{256} << 10;
+
+}  // namespace
+
+StreamReader::StreamReader(int fd) : fd_(fd), buffer_(kChunkBytes, '\0') {}
+
+Result<std::string_view> StreamReader::Next() {
+  for (;;) {
+    ssize_t n = ::read(fd_, buffer_.data(), buffer_.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return Errno("reading a stream of files");
+    return std::string_view(buffer_).substr(0, static_cast<size_t>(n));
+  }
+}
+
+TarWriter WriterTo(int fd, int owner) {
+  return TarWriter([fd](std::string_view bytes) { return sys::WriteAll(fd, bytes); }, owner);
+}
+
+Result<Sent> SendTransferred(const Fd& source, int stream) {
+  TarWriter tar = WriterTo(stream, 0);
+  TreeSender sender(tar, TreeSender::Kind::kFiles);
+  TRY(sender.Send(source, kName));
+  TRY(tar.Finish());
+  return sender.sent();
+}
+
+Result<Received> ReceiveTransferred(int stream, const Landing& landing,
+                                    const ReceiveLimits& limits) {
+  StreamReader input(stream);
+  image::TarReader tar([&] { return input.Next(); });
+  bool any = false;
+  auto route = [&](const std::string& path) -> std::optional<Spot> {
+    any = true;
+    if (path == kName) return Spot{landing.parent.get(), landing.leaf};
+    if (!path.starts_with(std::string(kName) + "/")) return std::nullopt;
+    return Spot{landing.parent.get(), landing.leaf + path.substr(sizeof kName - 1)};
+  };
+  TreeReceiver receiver(TreeReceiver::Kind::kFiles, limits, route);
+  TRY(receiver.Receive(tar));
+  if (!any) return Error{Code::kIo, "the transfer was broken off"};
+  return receiver.received();
+}
+
+std::string LeftOutText(const Sent& sent) {
+  if (sent.left_out == 0) return {};
+  return std::to_string(sent.left_out) +
+         " left out that are neither files, directories nor links; the first: " +
+         sent.first_left_out.substr(sizeof kName);
+}
+
+}  // namespace session

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// One file or directory over a pipe.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/fd.h"
+#include "base/result.h"
+#include "session/transfer/landing.h"
+#include "session/transfer/tar_writer.h"
+#include "session/transfer/tree_receiver.h"
+#include "session/transfer/tree_sender.h"
+
+namespace session {
+
+// Reads what a borrowed descriptor gives, to its end.
+class StreamReader {
+ public:
+  explicit StreamReader(int fd);
+  // Until the next call; empty at the end.
+  Result<std::string_view> Next();
+
+ private:
+  int fd_;
+  std::string buffer_;
+};
+
+// To a borrowed descriptor.
+TarWriter WriterTo(int fd, int owner);
+
+// As an archive of its own, under a name that means nothing.
+Result<Sent> SendTransferred(const Fd& source, int stream);
+Result<Received> ReceiveTransferred(int stream, const Landing& landing,
+                                    const ReceiveLimits& limits);
+
+// "2 left out, the first: PATH", or nothing.
+std::string LeftOutText(const Sent& sent);
+
+}  // namespace session

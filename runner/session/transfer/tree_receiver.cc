@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "session/transfer/tree_receiver.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include <string_view>
+#include <utility>
+
+#include "base/sys.h"
+#include "base/tree.h"
+#include "session/transfer/whiteout.h"
+
+namespace session {
+namespace {
+
+Error Bad(const std::string& path, const std::string& why) {
+  return {Code::kInvalid, path + ": " + why};
+}
+
+Error WriteFailed(const std::string& path) {
+  if (errno == ENOSPC || errno == EDQUOT || errno == EFBIG) {
+    return {Code::kIo, "writing " + path + ": no room is left", "--disk SIZE"};
+  }
+  return Errno("writing " + path);
+}
+
+// Components that name something, none of them "." or "..".
+bool IsPlain(std::string_view path) {
+  if (path.empty() || path.find('\0') != std::string_view::npos) return false;
+  while (!path.empty()) {
+    size_t slash = path.find('/');
+    std::string_view name = path.substr(0, slash);
+    if (name.empty() || name == "." || name == ".." || name.size() > 255) return false;
+    if (slash == std::string_view::npos) return true;
+    path.remove_prefix(slash + 1);
+  }
+  return false;  // It ended in a slash.
+}
+
+// While it lives, files get the mode that is asked for.
+class NoUmask {
+ public:
+  NoUmask() : before_(::umask(0)) {}
+  NoUmask(const NoUmask&) = delete;
+  NoUmask& operator=(const NoUmask&) = delete;
+  ~NoUmask() { ::umask(before_); }
+
+ private:
+  mode_t before_;
+};
+
+}  // namespace
+
+Status TreeReceiver::Receive(image::TarReader& tar) {
+  NoUmask exact;
+  for (;;) {
+    std::optional<image::TarEntry> entry = TRY(tar.Next());
+    if (!entry) return FinishDirectories();
+    if (++entries_ > limits_.entries_max) {
+      return Error{Code::kInvalid,
+                   "more than " + std::to_string(limits_.entries_max) + " files and directories"};
+    }
+    if (entry->path.ends_with('/')) entry->path.pop_back();
+    TRY(Write(tar, *entry));
+  }
+}
+
+Result<Spot> TreeReceiver::Find(const std::string& path) const {
+  if (!IsPlain(path)) return Bad(path, "a path that the archive must not hold");
+  std::optional<Spot> spot = route_(path);
+  if (!spot) return Bad(path, "a path that the archive must not hold");
+  return std::move(*spot);
+}
+
+Result<int> TreeReceiver::Parent(const Spot& spot, std::string* leaf) {
+  size_t slash = spot.path.rfind('/');
+  *leaf = slash == std::string::npos ? spot.path : spot.path.substr(slash + 1);
+  if (slash == std::string::npos) return spot.directory;
+  std::string above = spot.path.substr(0, slash);
+  if (!parent_.valid() || parent_of_ != spot.directory || above != parent_path_) {
+    parent_ = TRY(sys::OpenBeneath(spot.directory, above, O_PATH | O_DIRECTORY).Context(above));
+    parent_of_ = spot.directory;
+    parent_path_ = std::move(above);
+  }
+  return parent_.get();
+}
+
+mode_t TreeReceiver::ModeOf(const image::TarEntry& entry) const {
+  return entry.mode &
+         (kind_ == Kind::kLayer && entry.type == image::TarType::kDirectory ? 01777 : 0777);
+}
+
+// Of a layer: the place itself has no leaf.
+Status TreeReceiver::Write(image::TarReader& tar, image::TarEntry& entry) {
+  Spot spot = TRY(Find(entry.path));
+  if (kind_ == Kind::kFiles) entry.path = spot.path;  // For people.
+  if (spot.path.empty()) {
+    return entry.type == image::TarType::kDirectory
+               ? Ok()
+               : Status(Bad(entry.path, "a place that must be a directory"));
+  }
+  std::string leaf;
+  int parent = TRY(Parent(spot, &leaf));
+  bool layer = kind_ == Kind::kLayer;
+  if (layer && leaf == kOpaqueName) return Clear(parent, entry.path);
+  if (layer && leaf.starts_with(kWhiteoutPrefix)) {
+    std::string name = leaf.substr(kWhiteoutPrefix.size());
+    if (!IsPlain(name)) return Bad(entry.path, "an invalid whiteout");
+    Status removed = sys::RemoveTree(parent, name);
+    return !removed.ok() && sys::IsAbsent(removed.error()) ? Ok() : std::move(removed);
+  }
+  switch (entry.type) {
+    case image::TarType::kDirectory:
+      return WriteDirectory(spot, parent, leaf, entry);
+    case image::TarType::kFile:
+      return WriteFile(parent, leaf, entry, tar);
+    case image::TarType::kSymlink:
+    case image::TarType::kHardlink:
+      return WriteLink(parent, leaf, entry);
+    case image::TarType::kFifo:
+      if (!layer) break;
+      TRY(Remove(parent, leaf));
+      ++received_.files;
+      if (::mkfifoat(parent, leaf.c_str(), ModeOf(entry)) != 0) return WriteFailed(entry.path);
+      return Ok();
+    case image::TarType::kDevice:
+      break;
+  }
+  return Bad(entry.path, "neither a file, a directory nor a symbolic link");
+}
+
+// What stands at `leaf`, for something to take its place.
+Status TreeReceiver::Remove(int parent, const std::string& leaf) const {
+  if (::unlinkat(parent, leaf.c_str(), 0) == 0 || errno == ENOENT) return Ok();
+  if (errno != EISDIR) return WriteFailed(leaf);
+  if (kind_ == Kind::kFiles) return Bad(leaf, "a directory is in the way of a file");
+  return sys::RemoveTree(parent, leaf);
+}
+
+Status TreeReceiver::Clear(int parent, const std::string& path) const {
+  for (const std::string& name : TRY(sys::DirectoryNames(parent).Context(path))) {
+    TRY(sys::RemoveTree(parent, name).Context(path));
+  }
+  return Ok();
+}
+
+Status TreeReceiver::WriteDirectory(const Spot& spot, int parent, const std::string& leaf,
+                                    const image::TarEntry& entry) {
+  struct stat st {};
+  bool there = ::fstatat(parent, leaf.c_str(), &st, AT_SYMLINK_NOFOLLOW) == 0;
+  if (there && !S_ISDIR(st.st_mode)) {
+    if (kind_ == Kind::kFiles) return Bad(leaf, "a file is in the way of a directory");
+    TRY(Remove(parent, leaf));
+    there = false;
+  }
+  if (!there && ::mkdirat(parent, leaf.c_str(), 0700) != 0) return WriteFailed(entry.path);
+  // Until the end it can be written to.
+  if (there && ::fchmodat(parent, leaf.c_str(), (st.st_mode & 07777) | S_IRWXU, 0) != 0) {
+    return WriteFailed(entry.path);
+  }
+  if (!entry.xattrs.empty()) {
+    Fd made = TRY(sys::OpenAt(parent, leaf, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
+    for (const auto& [name, value] : entry.xattrs) {
+      if (!name.starts_with("user.") || name.starts_with("user.overlay.")) continue;
+      (void)::fsetxattr(made.get(), name.c_str(), value.data(), value.size(), 0);
+    }
+  }
+  directories_.push_back({spot, ModeOf(entry), {entry.mtime_s, entry.mtime_ns}});
+  return Ok();
+}
+
+Status TreeReceiver::WriteFile(int parent, const std::string& leaf, const image::TarEntry& entry,
+                               image::TarReader& tar) {
+  if (entry.size > limits_.bytes_max - received_.bytes) {
+    return Error{Code::kInvalid, entry.path + ": the limit of " +
+                                     std::to_string(limits_.bytes_max) + " bytes is exceeded"};
+  }
+  received_.bytes += entry.size;
+  ++received_.files;
+  if (entry.sparse) return Bad(entry.path, "a sparse file");
+  constexpr int kFlags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW;
+  Result<Fd> made = sys::OpenAt(parent, leaf, kFlags, ModeOf(entry));
+  if (!made.ok() && made.error().os_error == EEXIST) {
+    TRY(Remove(parent, leaf));
+    made = sys::OpenAt(parent, leaf, kFlags, ModeOf(entry));
+  }
+  if (!made.ok()) {
+    errno = made.error().os_error;
+    return WriteFailed(entry.path);
+  }
+  Fd file = std::move(made).value();
+  for (;;) {
+    image::TarPiece piece = TRY(tar.Read());
+    if (piece.bytes.empty()) break;
+    Status written = sys::WriteAll(file.get(), piece.bytes);
+    if (!written.ok()) {
+      errno = written.error().os_error;
+      return WriteFailed(entry.path);
+    }
+  }
+  if (kind_ == Kind::kLayer) {
+    for (const auto& [name, value] : entry.xattrs) {
+      if (!name.starts_with("user.") || name.starts_with("user.overlay.")) continue;
+      (void)::fsetxattr(file.get(), name.c_str(), value.data(), value.size(), 0);
+    }
+  }
+  timespec times[2] = {{0, UTIME_OMIT}, {entry.mtime_s, entry.mtime_ns}};
+  return ::futimens(file.get(), times) == 0 ? Ok() : Status(WriteFailed(entry.path));
+}
+
+Status TreeReceiver::WriteLink(int parent, const std::string& leaf, const image::TarEntry& entry) {
+  TRY(Remove(parent, leaf));
+  ++received_.files;
+  if (entry.type == image::TarType::kSymlink) {
+    timespec times[2] = {{0, UTIME_OMIT}, {entry.mtime_s, entry.mtime_ns}};
+    if (::symlinkat(entry.link.c_str(), parent, leaf.c_str()) != 0) return WriteFailed(entry.path);
+    (void)::utimensat(parent, leaf.c_str(), times, AT_SYMLINK_NOFOLLOW);
+    return Ok();
+  }
+  if (kind_ == Kind::kFiles) return Bad(entry.path, "a hard link");
+  Spot target = TRY(Find(entry.link));
+  size_t slash = target.path.rfind('/');
+  std::string name = slash == std::string::npos ? target.path : target.path.substr(slash + 1);
+  Fd above;
+  if (slash != std::string::npos) {
+    above =
+        TRY(sys::OpenBeneath(target.directory, target.path.substr(0, slash), O_PATH | O_DIRECTORY));
+  }
+  int from = above.valid() ? above.get() : target.directory;
+  struct stat st {};
+  if (::fstatat(from, name.c_str(), &st, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(st.st_mode)) {
+    return Bad(entry.path, "a hard link to something that is not a file");
+  }
+  if (::linkat(from, name.c_str(), parent, leaf.c_str(), 0) != 0) return WriteFailed(entry.path);
+  return Ok();
+}
+
+// What was written into a directory changed its times; the innermost first.
+Status TreeReceiver::FinishDirectories() {
+  for (size_t i = directories_.size(); i-- > 0;) {
+    const Directory& directory = directories_[i];
+    Result<Fd> opened =
+        sys::OpenBeneath(directory.spot.directory, directory.spot.path, O_RDONLY | O_DIRECTORY);
+    if (!opened.ok()) continue;  // A later entry replaced it.
+    timespec times[2] = {{0, UTIME_OMIT}, directory.mtime};
+    (void)::futimens(opened.value().get(), times);
+    if (::fchmod(opened.value().get(), directory.mode) != 0) {
+      return WriteFailed(directory.spot.path);
+    }
+  }
+  return Ok();
+}
+
+}  // namespace session

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <time.h>
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/fd.h"
+#include "base/result.h"
+#include "image/unpack/tar_reader.h"
+
+namespace session {
+
+struct ReceiveLimits {
+  int64_t bytes_max = 0;
+  int64_t entries_max = 2'000'000;
+};
+
+struct Received {
+  int64_t files = 0;
+  int64_t bytes = 0;
+};
+
+// Where an entry of an archive is to be written: beneath an open directory that the receiver chose.
+struct Spot {
+  int directory = -1;
+  std::string path;  // Relative.
+};
+
+// Writes the entries of an archive that may be hostile. Nothing is reached through a symbolic link,
+// "..", or a name that the route does not lead to; set-user-ID bits are not taken over, nor owners.
+class TreeReceiver {
+ public:
+  enum class Kind {
+    kFiles,  // What is there is replaced, files by files; directories are merged.
+    kLayer,  // A layer over what is there: whiteouts remove, and anything replaces anything.
+  };
+  // Nothing: the archive must not hold that path.
+  using Route = std::function<std::optional<Spot>(const std::string& path)>;
+
+  TreeReceiver(Kind kind, ReceiveLimits limits, Route route)
+      : kind_(kind), limits_(limits), route_(std::move(route)) {}
+
+  // All of it, in a process with one thread. kInvalid: the archive is not to be trusted, or larger
+  // than the limits. What was written before an error stays.
+  Status Receive(image::TarReader& tar);
+
+  const Received& received() const { return received_; }
+
+ private:
+  struct Directory {
+    Spot spot;
+    mode_t mode = 0;
+    timespec mtime{};
+  };
+
+  Result<Spot> Find(const std::string& path) const;
+  // The open directory of `spot`, borrowed until the next call; its leaf into `leaf`.
+  Result<int> Parent(const Spot& spot, std::string* leaf);
+  Status Write(image::TarReader& tar, image::TarEntry& entry);
+  Status WriteDirectory(const Spot& spot, int parent, const std::string& leaf,
+                        const image::TarEntry& entry);
+  Status WriteFile(int parent, const std::string& leaf, const image::TarEntry& entry,
+                   image::TarReader& tar);
+  Status WriteLink(int parent, const std::string& leaf, const image::TarEntry& entry);
+  Status Remove(int parent, const std::string& leaf) const;
+  Status Clear(int parent, const std::string& path) const;
+  Status FinishDirectories();
+  mode_t ModeOf(const image::TarEntry& entry) const;
+
+  Kind kind_;
+  ReceiveLimits limits_;
+  Route route_;
+  int parent_of_ = -1;  // The last Parent().
+  std::string parent_path_;
+  Fd parent_;
+  std::vector<Directory> directories_;  // Their modes and times are set last.
+  Received received_;
+  int64_t entries_ = 0;
+};
+
+}  // namespace session

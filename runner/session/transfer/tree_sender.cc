@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "session/transfer/tree_sender.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/sysmacros.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <string_view>
+#include <vector>
+
+#include "base/sys.h"
+#include "base/tree.h"
+#include "image/unpack/layer_listing.h"
+#include "session/transfer/whiteout.h"
+
+namespace session {
+namespace {
+
+constexpr size_t kReadBytes = size_t{1} << 20;
+constexpr size_t kXattrBytesMax = size_t{64} << 10;
+
+std::vector<std::string> XattrNames(int fd) {
+  std::vector<std::string> names;
+  if (::flistxattr(fd, nullptr, 0) == 0) return names;
+  std::string list(kXattrBytesMax, '\0');
+  ssize_t n = ::flistxattr(fd, list.data(), list.size());
+  for (size_t at = 0; n > 0 && at < static_cast<size_t>(n); at += names.back().size() + 1) {
+    names.emplace_back(list.c_str() + at);
+  }
+  return names;
+}
+
+// Of the agent's own; what overlayfs keeps in this name space is its own business.
+std::vector<std::pair<std::string, std::string>> ReadXattrs(int fd) {
+  std::vector<std::pair<std::string, std::string>> found;
+  for (const std::string& name : XattrNames(fd)) {
+    if (!name.starts_with("user.") || name.starts_with("user.overlay.")) continue;
+    std::string value(kXattrBytesMax, '\0');
+    ssize_t n = ::fgetxattr(fd, name.c_str(), value.data(), value.size());
+    if (n < 0) continue;
+    value.resize(static_cast<size_t>(n));
+    found.emplace_back(name, std::move(value));
+  }
+  return found;
+}
+
+bool IsOpaque(int directory) {
+  char value = 0;
+  return ::fgetxattr(directory, image::kOpaqueXattr, &value, 1) == 1 && value == 'y';
+}
+
+}  // namespace
+
+image::TarEntry TreeSender::EntryOf(const struct stat& st, const std::string& path, int fd) const {
+  image::TarEntry entry;
+  entry.path = path;
+  entry.mode = st.st_mode & 07777;
+  entry.mtime_s = st.st_mtim.tv_sec;
+  entry.mtime_ns = st.st_mtim.tv_nsec;
+  if (kind_ == Kind::kLayer && fd >= 0) entry.xattrs = ReadXattrs(fd);
+  return entry;
+}
+
+void TreeSender::LeaveOut(const std::string& path) {
+  if (sent_.left_out++ == 0) sent_.first_left_out = path;
+}
+
+Status TreeSender::Send(const Fd& opened, const std::string& path) {
+  linked_.clear();
+  struct stat st {};
+  if (::fstat(opened.get(), &st) != 0) return Errno("fstat " + path);
+  image::TarEntry entry = EntryOf(st, path, opened.get());
+  if (S_ISREG(st.st_mode)) return SendFile(opened.get(), st, std::move(entry));
+  if (!S_ISDIR(st.st_mode)) {
+    return Error{Code::kInvalid, path + " is neither a file nor a directory"};
+  }
+  entry.type = image::TarType::kDirectory;
+  TRY(tar_.Begin(entry));
+  return SendDirectory(opened.get(), path, 0);
+}
+
+Status TreeSender::SendDirectory(int directory, const std::string& path, int depth) {
+  if (depth == sys::kTreeDepthMax) return Error{Code::kInvalid, path + ": too many levels"};
+  if (kind_ == Kind::kLayer && IsOpaque(directory)) {
+    image::TarEntry opaque;
+    opaque.path = path + "/" + std::string(kOpaqueName);
+    TRY(tar_.Begin(opaque));
+  }
+  for (const std::string& name : TRY(sys::DirectoryNames(directory))) {
+    std::string inner = path + "/" + name;
+    if (skipped_.contains(inner)) continue;
+    if (inner.size() >= image::kTarPathBytesMax ||
+        (kind_ == Kind::kLayer && name.starts_with(kWhiteoutPrefix))) {
+      LeaveOut(inner);
+      continue;
+    }
+    TRY(SendEntry(directory, name, inner, depth));
+  }
+  return Ok();
+}
+
+Status TreeSender::SendEntry(int directory, const std::string& name, const std::string& path,
+                             int depth) {
+  struct stat st {};
+  if (::fstatat(directory, name.c_str(), &st, AT_SYMLINK_NOFOLLOW) != 0) {
+    return errno == ENOENT ? Ok() : Status(Errno(path));
+  }
+  if (S_ISDIR(st.st_mode)) {
+    Fd inner = TRY(sys::OpenAt(directory, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW).Context(path));
+    image::TarEntry entry = EntryOf(st, path, inner.get());
+    entry.type = image::TarType::kDirectory;
+    TRY(tar_.Begin(entry));
+    return SendDirectory(inner.get(), path, depth + 1);
+  }
+  if (S_ISREG(st.st_mode)) {
+    // It may be something else by now, that one would wait for.
+    Fd file = TRY(
+        sys::OpenAt(directory, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY).Context(path));
+    if (::fstat(file.get(), &st) != 0) return Errno("fstat " + path);
+    return SendFile(file.get(), st, EntryOf(st, path, file.get()));
+  }
+  image::TarEntry entry = EntryOf(st, path, -1);
+  if (S_ISLNK(st.st_mode)) {
+    entry.type = image::TarType::kSymlink;
+    entry.link = sys::ReadLinkAt(directory, name).value_or("");
+    if (entry.link.empty()) return Ok();  // Gone meanwhile.
+    ++sent_.files;
+    return tar_.Begin(entry);
+  }
+  if (kind_ == Kind::kLayer && S_ISFIFO(st.st_mode)) {
+    entry.type = image::TarType::kFifo;
+    ++sent_.files;
+    return tar_.Begin(entry);
+  }
+  if (kind_ == Kind::kLayer && S_ISCHR(st.st_mode) && st.st_rdev == makedev(0, 0)) {
+    image::TarEntry whiteout;
+    whiteout.path = path.substr(0, path.rfind('/') + 1) + std::string(kWhiteoutPrefix) + name;
+    return tar_.Begin(whiteout);
+  }
+  LeaveOut(path);
+  return Ok();
+}
+
+Status TreeSender::SendFile(int file, const struct stat& st, image::TarEntry entry) {
+  if (!S_ISREG(st.st_mode)) {
+    LeaveOut(entry.path);
+    return Ok();
+  }
+  ++sent_.files;
+  if (kind_ == Kind::kLayer && st.st_nlink > 1) {
+    auto [first, fresh] = linked_.emplace(std::pair(st.st_dev, st.st_ino), entry.path);
+    if (!fresh) {
+      entry.type = image::TarType::kHardlink;
+      entry.link = first->second;
+      entry.xattrs.clear();
+      return tar_.Begin(entry);
+    }
+  }
+  entry.size = st.st_size;
+  TRY(tar_.Begin(entry));
+  buffer_.resize(kReadBytes);
+  for (int64_t left = st.st_size; left > 0;) {
+    auto want = static_cast<size_t>(std::min<int64_t>(left, kReadBytes));
+    ssize_t n = ::read(file, buffer_.data(), want);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return Errno("reading " + entry.path);
+    auto got = static_cast<size_t>(n);
+    if (n == 0) {
+      std::fill_n(buffer_.begin(), want, '\0');
+      got = want;
+    }
+    TRY(tar_.Content(std::string_view(buffer_).substr(0, got)));
+    left -= static_cast<int64_t>(got);
+    sent_.bytes += static_cast<int64_t>(got);
+  }
+  return Ok();
+}
+
+}  // namespace session

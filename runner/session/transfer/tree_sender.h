@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <sys/stat.h>
+#include <sys/types.h>
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "base/fd.h"
+#include "base/result.h"
+#include "session/transfer/tar_writer.h"
+
+namespace session {
+
+struct Sent {
+  int64_t files = 0;
+  int64_t bytes = 0;
+  int64_t left_out = 0;  // Sockets, devices, and what a layer has no way to say.
+  std::string first_left_out;
+};
+
+// Sends files and directories as they are found, following no link. What changes meanwhile is sent
+// as it was read: a file that becomes shorter is filled up with zeros.
+class TreeSender {
+ public:
+  enum class Kind {
+    kFiles,  // Files, directories and symbolic links.
+    kLayer,  // The upper directory of an overlay as an OCI layer: also whiteouts, pipes, `user.`
+             // attributes, and hard links within one Send().
+  };
+
+  TreeSender(TarWriter& tar, Kind kind) : tar_(tar), kind_(kind) {}
+
+  // Sends `opened`, a file or directory open for reading, as `path`.
+  Status Send(const Fd& opened, const std::string& path);
+  // Paths of the archive that are not sent.
+  void Skip(std::string path) { skipped_.insert(std::move(path)); }
+
+  const Sent& sent() const { return sent_; }
+
+ private:
+  Status SendDirectory(int directory, const std::string& path, int depth);
+  Status SendEntry(int directory, const std::string& name, const std::string& path, int depth);
+  Status SendFile(int file, const struct stat& st, image::TarEntry entry);
+  void LeaveOut(const std::string& path);
+  image::TarEntry EntryOf(const struct stat& st, const std::string& path, int fd) const;
+
+  TarWriter& tar_;
+  Kind kind_;
+  std::set<std::string> skipped_;
+  std::map<std::pair<dev_t, ino_t>, std::string> linked_;  // Files with more than one name.
+  std::string buffer_;
+  Sent sent_;
+};
+
+}  // namespace session

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "starter/repository_facts.h"
+
+#include <dirent.h>
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <set>
+
+#include "base/ascii.h"
+#include "base/sys.h"
+#include "codec/text/nearest.h"
+
+namespace starter {
+namespace {
+
+constexpr int kDepthMax = 2;
+constexpr size_t kNamesMax = 10000;
+
+constexpr auto kForges = std::to_array<std::string_view>({"github", "gitlab", "gitea", "forgejo"});
+
+struct Manifest {
+  std::string_view file;  // "*.EXT": any name that ends so.
+  std::string_view ecosystem;
+};
+
+constexpr auto kManifests = std::to_array<Manifest>({
+    {"package.json", "node"},
+    {"pyproject.toml", "python"},
+    {"setup.py", "python"},
+    {"setup.cfg", "python"},
+    {"requirements.txt", "python"},
+    {"Pipfile", "python"},
+    {"go.mod", "go"},
+    {"Cargo.toml", "rust"},
+    {"pom.xml", "java"},
+    {"build.gradle", "java"},
+    {"build.gradle.kts", "java"},
+    {"Gemfile", "ruby"},
+    {"*.gemspec", "ruby"},
+    {"*.csproj", "dotnet"},
+    {"*.fsproj", "dotnet"},
+    {"*.sln", "dotnet"},
+});
+
+struct Test {
+  std::string_view file;  // At the top.
+  std::vector<std::string> command;
+};
+
+// The first that fits.
+const std::vector<Test>& Tests() {
+  static const std::vector<Test> kTests = {
+      {"package.json", {"npm", "test"}},
+      {"Cargo.toml", {"cargo", "test"}},
+      {"go.mod", {"go", "test", "./..."}},
+      {"mvnw", {"./mvnw", "-B", "test"}},
+      {"pom.xml", {"mvn", "-B", "test"}},
+      {"gradlew", {"./gradlew", "test"}},
+      {"pyproject.toml", {"python3", "-m", "pytest"}},
+      {"setup.py", {"python3", "-m", "pytest"}},
+      {"Gemfile", {"bundle", "exec", "rake"}},
+      {"*.sln", {"dotnet", "test"}},
+      {"Makefile", {"make", "test"}},
+  };
+  return kTests;
+}
+
+bool Fits(std::string_view pattern, std::string_view name) {
+  if (!pattern.starts_with('*')) return pattern == name;
+  return name.size() >= pattern.size() && name.ends_with(pattern.substr(1));
+}
+
+// What holds other people's manifests.
+bool IsForeign(std::string_view directory) {
+  return directory.starts_with('.') || directory == "node_modules" || directory == "vendor" ||
+         directory == "third_party" || directory == "target" || directory == "testdata";
+}
+
+class Look {
+ public:
+  explicit Look(const std::string& top) : top_(top) { Visit("", 0); }
+
+  bool HasAtTop(std::string_view pattern) const {
+    return std::any_of(top_names_.begin(), top_names_.end(),
+                       [&](const std::string& name) { return Fits(pattern, name); });
+  }
+
+  bool Has(std::string_view ecosystem) const { return ecosystems_.contains(ecosystem); }
+
+ private:
+  void Visit(const std::string& inside, int depth) {
+    std::string path = inside.empty() ? top_ : top_ + "/" + inside;
+    std::unique_ptr<DIR, int (*)(DIR*)> stream(::opendir(path.c_str()), ::closedir);
+    if (stream == nullptr) return;
+    std::vector<std::string> directories;
+    while (const dirent* entry = ::readdir(stream.get())) {
+      std::string name = entry->d_name;
+      if (++names_ > kNamesMax) return;
+      if (depth == 0) top_names_.push_back(name);
+      for (const Manifest& manifest : kManifests) {
+        if (Fits(manifest.file, name)) ecosystems_.insert(manifest.ecosystem);
+      }
+      if (entry->d_type == DT_DIR && !IsForeign(name)) {
+        directories.push_back(inside.empty() ? name : inside + "/" + name);
+      }
+    }
+    if (depth == kDepthMax) return;
+    for (const std::string& directory : directories) Visit(directory, depth + 1);
+  }
+
+  std::string top_;
+  size_t names_ = 0;
+  std::vector<std::string> top_names_;
+  std::set<std::string_view> ecosystems_;
+};
+
+// "https://host/a/b", "git@host:a/b", "ssh://host:22/a/b" -> "host".
+std::string HostOf(std::string_view origin) {
+  size_t scheme = origin.find("://");
+  if (scheme != std::string_view::npos) origin.remove_prefix(scheme + 3);
+  origin = origin.substr(0, origin.find('/'));
+  size_t user = origin.rfind('@');
+  if (user != std::string_view::npos) origin.remove_prefix(user + 1);
+  return ascii::LowerCase(origin.substr(0, origin.find(':')));
+}
+
+// By what the repository has for a CI, else by its remote's name, else the most common.
+void FindForge(const Look& look, const std::string& top, const std::string& origin,
+               RepositoryFacts* facts) {
+  auto take = [&](Forge forge, std::string reason) {
+    facts->forge = forge;
+    facts->forge_reason = std::move(reason);
+  };
+  std::string host = HostOf(origin);
+  auto hosted = [&](std::string_view word) { return host.find(word) != std::string::npos; };
+  if (look.HasAtTop(".gitlab-ci.yml")) return take(Forge::kGitLab, ".gitlab-ci.yml");
+  if (look.HasAtTop(".forgejo")) return take(Forge::kForgejo, ".forgejo/");
+  if (look.HasAtTop(".gitea")) return take(Forge::kGitea, ".gitea/");
+  if (sys::Exists(top + "/.github/workflows")) return take(Forge::kGitHub, ".github/workflows/");
+  if (hosted("gitlab")) return take(Forge::kGitLab, "remote " + host);
+  if (hosted("gitea")) return take(Forge::kGitea, "remote " + host);
+  if (hosted("forgejo") || host == "codeberg.org") return take(Forge::kForgejo, "remote " + host);
+  if (hosted("github")) return take(Forge::kGitHub, "remote " + host);
+  take(Forge::kGitHub, "nothing says otherwise");
+}
+
+}  // namespace
+
+RepositoryFacts LookAt(const std::string& top, const std::string& origin) {
+  Look look(top);
+  RepositoryFacts facts;
+  for (std::string_view name : {"node", "python", "go", "rust", "java", "ruby", "dotnet"}) {
+    if (look.Has(name)) facts.ecosystems.emplace_back(name);
+  }
+  const std::vector<Test>& tests = Tests();
+  auto test = std::find_if(tests.begin(), tests.end(),
+                           [&](const Test& one) { return look.HasAtTop(one.file); });
+  if (test != tests.end()) facts.test_command = test->command;
+  facts.has_gitlab_ci = look.HasAtTop(".gitlab-ci.yml");
+  FindForge(look, top, origin, &facts);
+  return facts;
+}
+
+std::string_view Name(Forge forge) { return kForges[static_cast<size_t>(forge)]; }
+
+std::vector<std::string_view> ForgeNames() { return {kForges.begin(), kForges.end()}; }
+
+Result<Forge> ParseForge(std::string_view name) {
+  for (size_t i = 0; i < kForges.size(); ++i) {
+    if (kForges[i] == name) return static_cast<Forge>(i);
+  }
+  std::string nearest = codec::NearestName(name, ForgeNames());
+  return Error{Code::kUsage, "no forge is called '" + std::string(name) + "'",
+               nearest.empty() ? "--forge github" : "--forge " + nearest};
+}
+
+}  // namespace starter

@@ -1,0 +1,335 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The examples' workflows, run by act on this host: action.yml and post/action.yml for real, against the GitHub service of the
+tests. Stand-ins are only what lies outside: the actions of GitHub's own, sudo, npm, and the agent's program.
+
+usage: act_test.py ACT BINARY NODE_MODULES [TEST...]
+"""
+import hashlib
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+import urllib.request
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+HERE = pathlib.Path(__file__).resolve().parent
+ACT, BINARY, MODULES = (os.path.abspath(argument) for argument in sys.argv[1:4])
+del sys.argv[1:4]
+COMMIT = '0123456789abcdef0123456789abcdef01234567'
+VERSION = re.search(r'kVersion = "([^"]+)"', (ROOT / 'runner/base/version.h').read_text())[1]
+ASSET = f'agentic-ci-{VERSION}-linux-{os.uname().machine}'
+KEY = 'sk-test-0123456789'
+SHA = re.compile(r'uses: (?:https://github.com/)?(actions/[a-z-]+)@([0-9a-f]{40})')
+
+CHECKOUT = '''
+name: checkout
+description: The stand-in for actions/checkout, one commit without credentials.
+inputs: { ref: { default: "" }, persist-credentials: { default: "true" } }
+runs:
+  using: composite
+  steps:
+    - shell: bash
+      env: { REF: "${{ inputs.ref || github.ref }}", CREDENTIALS: "${{ inputs.persist-credentials }}" }
+      run: |
+        [ "$CREDENTIALS" = false ]
+        git init --quiet . && git remote add origin "$GITHUB_SERVER_URL/$GITHUB_REPOSITORY"
+        git fetch --quiet --depth=1 origin "$REF" && git checkout --quiet FETCH_HEAD
+'''
+UPLOAD = '''
+name: upload-artifact
+description: The stand-in for actions/upload-artifact.
+inputs: { name: { required: true }, path: { required: true } }
+runs:
+  using: composite
+  steps:
+    - shell: bash
+      env: { NAME: "${{ inputs.name }}", FROM: "${{ inputs.path }}" }
+      run: mkdir -p "$TEST_ARTIFACTS" && cp -r "$FROM" "$TEST_ARTIFACTS/$NAME"
+'''
+DOWNLOAD = '''
+name: download-artifact
+description: The stand-in for actions/download-artifact.
+inputs: { name: { required: true }, path: { required: true }, run-id: {}, github-token: {} }
+runs:
+  using: composite
+  steps:
+    - shell: bash
+      env: { NAME: "${{ inputs.name }}", INTO: "${{ inputs.path }}" }
+      run: cp -r "$TEST_ARTIFACTS/$NAME" "$INTO"
+'''
+# Stands for the agent: it prints what it sees of the job, finds a defect, and fixes it.
+AGENT = r'''#!/bin/sh
+[ "$1" = --version ] && exec echo '0.0.0 (stand-in)'
+env >environment.seen 2>&1 && cat .git/config >>environment.seen
+printf '{"findings":[{"rule":"typo","severity":"warning","message":"A typo.","path":"notes.txt","line":2,"suggestion":"right"}]}' \
+  >agentic-ci-findings.json
+sed -i 's/wrong/right/' notes.txt
+echo '{"type":"result","subtype":"success","is_error":false,"result":"Fixed a typo.","num_turns":1,"session_id":"s","total_cost_usd":0.5,"usage":{"input_tokens":3,"output_tokens":4}}'
+'''
+
+
+def write(path, text, mode=0o644):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    path.chmod(mode)
+
+
+class Act(unittest.TestCase):
+    def setUp(self):
+        # Not below /tmp: a sandbox has its own, and the programs on the PATH are shown in it.
+        self.root = pathlib.Path(tempfile.mkdtemp(prefix='act-test-', dir=ROOT / 'build'))
+        self.addCleanup(shutil.rmtree, self.root)
+        (self.root / 'home').mkdir()
+        (self.root / 'tmp').mkdir()
+        remote = f'url.file://{self.root}/remotes/.insteadOf=https://github.com/'
+        key, value = remote.split('=', 1)
+        self.environment = {'PATH': f'{self.root}/bin:{os.environ["PATH"]}', 'HOME': f'{self.root}/home',
+                            'XDG_CACHE_HOME': f'{self.root}/cache', 'TMPDIR': f'{self.root}/tmp',
+                            'GIT_CONFIG_NOSYSTEM': '1'}
+        write(self.root / 'home/.gitconfig', f'[user]\nname = a\nemail = a@example.com\n[init]\ndefaultBranch = main\n'
+              f'[{key.split(".")[0]} "{key.split(".", 1)[1].rsplit(".", 1)[0]}"]\ninsteadOf = {value}\n'
+              '[uploadpack]\nallowAnySHA1InWant = true\n')
+        for name, text in (('checkout', CHECKOUT), ('upload-artifact', UPLOAD), ('download-artifact', DOWNLOAD)):
+            write(self.root / 'actions' / name / 'action.yml', text)
+        for name in ('sudo', 'npm'):
+            write(self.root / 'bin' / name, '#!/bin/sh\nexit 0\n', 0o755)
+        write(self.root / 'bin/claude', AGENT, 0o755)
+        self.publish()
+
+    def publish(self):
+        """The action as its commit would have it, and its binary in the runner's tool cache."""
+        action = self.root / 'actions/agentic-ci'
+        for name in ('action', 'post'):
+            shutil.copytree(ROOT / name, action / name)
+        shutil.copy(ROOT / 'action.yml', action)
+        data = pathlib.Path(BINARY).read_bytes()
+        (action / 'action/checksums.txt').write_text(f'{hashlib.sha256(data).hexdigest()}  {ASSET}\n')
+        self.cached = self.root / 'cache/act/tool_cache/agentic-ci' / VERSION / ASSET
+        self.cached.parent.mkdir(parents=True)
+        self.cached.write_bytes(data)
+
+    def git(self, *arguments, cwd=None):
+        return subprocess.run(['git', *arguments], cwd=cwd or self.site, env=self.environment, check=True,
+                              capture_output=True, text=True).stdout.strip()
+
+    def consumer(self, example, files=(), head_repository=1):
+        """A repository made of the example, with the pull request 7 that changes notes.txt; starts its GitHub."""
+        self.site = self.root / 'site'
+        shutil.copytree(ROOT / 'examples' / example, self.site)
+        for name, text in dict(files).items():
+            write(self.site / name, text)
+        for workflow in self.site.rglob('*.yml'):
+            workflow.write_text(workflow.read_text().replace('@COMMIT', '@' + COMMIT))
+        (self.site / 'notes.txt').write_text('first\n')
+        self.git('init', '-q')
+        self.git('add', '-A')
+        self.git('commit', '-qm', 'base')
+        self.base = self.git('rev-parse', 'HEAD')
+        self.git('checkout', '-qb', 'fix')
+        (self.site / 'notes.txt').write_text('first\nwrong \n')
+        self.git('commit', '-qam', 'change')
+        self.head = self.git('rev-parse', 'HEAD')
+        self.git('update-ref', 'refs/pull/7/merge', self.head)
+        self.git('clone', '-q', '--mirror', str(self.site), f'{self.root}/remotes/acme/site')
+        self.git('checkout', '-q', 'main')
+        self.git('remote', 'add', 'origin', 'https://github.com/acme/site')
+        patch = '@@ -1 +1,2 @@\n first\n+wrong '
+        service = subprocess.Popen(['node', HERE / 'github.mjs', MODULES, self.head,
+                                    json.dumps([{'filename': 'notes.txt', 'patch': patch}]), str(head_repository),
+                                    self.root / 'remotes/acme/site'],
+                                   stdout=subprocess.PIPE, text=True)
+        self.addCleanup(service.stdout.close)
+        self.addCleanup(service.wait)
+        self.addCleanup(service.terminate)
+        self.url = service.stdout.readline().strip()
+
+    def pull_request(self, **more):
+        repository = {'id': 1, 'full_name': 'acme/site', 'default_branch': 'main'}
+        return {'repository': repository,
+                'pull_request': {'number': 7, 'draft': False, 'base': {'ref': 'main', 'sha': self.base, 'repo': repository},
+                                 'head': {'ref': 'fix', 'sha': self.head, 'repo': repository}}, **more}
+
+    def act(self, workflow, name, event, ref='refs/pull/7/merge', token='token-actions', variables=(),
+            actor='maintainer'):
+        (self.root / 'event.json').write_text(json.dumps(event))
+        command = [ACT, name, '-a', actor, '-W', f'.github/workflows/{workflow}', '-e', self.root / 'event.json',
+                   '-P', 'ubuntu-24.04=-self-hosted', '--no-skip-checkout', '--action-offline-mode', '--no-cache-server',
+                   '-s', f'GITHUB_TOKEN={token}', '-s', f'ANTHROPIC_API_KEY={KEY}',
+                   '--local-repository', f'OWNER/agentic-ci@{COMMIT}={self.root}/actions/agentic-ci']
+        for action, sha in set(SHA.findall((self.site / '.github/workflows' / workflow).read_text())):
+            command += ['--local-repository', f'{action}@{sha}={self.root}/actions/{action.split("/")[1]}']
+        for variable in (f'GITHUB_API_URL={self.url}', 'GITHUB_REPOSITORY=acme/site', f'GITHUB_REF={ref}',
+                         f'TEST_ARTIFACTS={self.root}/artifacts', 'GITHUB_REPOSITORY_ID=1', *variables):
+            command += ['--env', variable]
+        run = subprocess.run(command, cwd=self.site, env=self.environment, capture_output=True, text=True, timeout=120)
+        self.output = re.sub(r'\x1b\[[0-9;]*m', '', run.stdout + run.stderr)
+        return run.returncode
+
+    def state(self):
+        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        with opener.open(self.url + '/_test/state', timeout=10) as answer:
+            state = json.load(answer)
+        self.assertEqual(state['violations'], [])
+        return state
+
+    def outputs(self):
+        """The outputs of all steps, of the lines in which act shows them."""
+        return dict(re.findall(r'::set-output:: ([a-z-]+)=(.*)', self.output))
+
+    def artifact(self, name='agentic-ci-report'):
+        return self.root / 'artifacts' / name
+
+    def assert_reviewed(self):
+        state = self.state()
+        self.assertEqual(len(state['comments']), 1, self.output)
+        bodies = [comment['body'] for thread in state['threads'] for comment in thread['comments']]
+        self.assertTrue(any('```suggestion\nright' in body for body in bodies), bodies)
+        return state
+
+    def test_a_pull_request_is_reviewed_and_a_second_run_repeats_nothing(self):
+        self.consumer('github-review')
+        for _ in range(2):
+            shutil.rmtree(self.artifact(), ignore_errors=True)
+            self.assertEqual(self.act('review.yml', 'pull_request', self.pull_request()), 0, self.output)
+            self.assert_reviewed()
+        record = json.loads((self.artifact() / 'run.json').read_text())
+        self.assertEqual(record['outcome']['kind'], 'success')
+        self.assertEqual(record['policy']['commit'], self.base)
+        seen = (self.artifact() / 'changes.patch').read_text()
+        self.assertIn('environment.seen', seen)
+        for secret in (KEY, 'token-actions'):
+            self.assertNotIn(secret, seen)
+        self.assertNotIn(KEY, self.output)
+
+
+    def test_the_outputs_are_those_that_action_yml_lists(self):
+        self.consumer('github-review')
+        self.assertEqual(self.act('review.yml', 'pull_request', self.pull_request()), 0, self.output)
+        text = (ROOT / 'action.yml').read_text()
+        listed = re.findall(r'(?m)^  ([a-z-]+):$', text[text.index('\noutputs:'):text.index('\nruns:')])
+        outputs = self.outputs()
+        self.assertEqual(set(listed) - set(outputs), set())
+        expected = {'conclusion': 'success', 'exit-code': '0', 'findings-count': '1', 'blocked-count': '0', 'tokens': '7',
+                    'cost-usd': '0.500000', 'version': VERSION, 'patch-path': 'agentic-ci-report/changes.patch'}
+        self.assertEqual({name: outputs[name] for name in expected}, expected)
+
+    def test_a_draft_and_a_fork_are_not_reviewed(self):
+        self.consumer('github-review')
+        draft, fork = self.pull_request(), self.pull_request()
+        draft['pull_request']['draft'] = True
+        fork['pull_request']['head']['repo'] = {'id': 2, 'full_name': 'alice/site'}
+        for event in (draft, fork):
+            self.assertEqual(self.act('review.yml', 'pull_request', event), 0, self.output)
+            self.assertFalse(self.artifact().exists())
+        self.assertEqual(self.state()['requests'], [])
+
+    def test_a_run_that_a_reader_of_the_repository_started_gets_no_secret(self):
+        self.consumer('github-review')
+        self.assertEqual(self.act('review.yml', 'pull_request', self.pull_request(), actor='visitor'), 1, self.output)
+        self.assertEqual(self.outputs()['conclusion'], 'refused')
+        self.assertIn('visitor may not write to acme/site', self.outputs()['reason'])
+
+    def test_a_cached_binary_that_was_changed_is_not_run(self):
+        self.consumer('github-review')
+        self.cached.write_text('#!/bin/sh\necho "changed and run" >>"$GITHUB_STEP_SUMMARY"\n')
+        variables = ['HTTPS_PROXY=http://127.0.0.1:1', 'https_proxy=http://127.0.0.1:1']
+        self.assertEqual(self.act('review.yml', 'pull_request', self.pull_request(), variables=variables), 1)
+        self.assertIn('cannot fetch https://github.com/OWNER/agentic-ci/releases/download/', self.output)
+        self.assertNotIn('changed and run', self.output)
+        self.assertEqual(self.outputs()['conclusion'], 'setup-failed')
+        self.assertEqual(self.state()['requests'], [])
+
+    def test_a_run_that_is_killed_is_reported_as_lost(self):
+        self.consumer('github-review')
+        self.cached.write_text('#!/bin/sh\nkill -KILL $$\n')
+        checksums = self.root / 'actions/agentic-ci/action/checksums.txt'
+        checksums.write_text(f'{hashlib.sha256(self.cached.read_bytes()).hexdigest()}  {ASSET}\n')
+        self.assertEqual(self.act('review.yml', 'pull_request', self.pull_request()), 1)
+        self.assertEqual(self.outputs()['conclusion'], 'lost')
+        self.assertEqual(self.state()['requests'], [])
+
+    def comment(self, body='/agent fix', association='MEMBER', **issue):
+        return {'issue': {'number': 7, 'pull_request': {'url': 'x'}, **issue},
+                'comment': {'body': body, 'author_association': association}}
+
+    def on_own_branch(self, workflow, name, event):
+        repository = {'id': 1, 'full_name': 'acme/site', 'default_branch': 'main'}
+        return self.act(workflow, name, {'repository': repository, **event}, ref='refs/heads/main',
+                        variables=[f'GITHUB_SHA={self.base}'])
+
+    def test_a_comment_by_a_member_starts_a_fix_and_others_do_not(self):
+        self.consumer('github-fix')
+        for event in (self.comment(association='CONTRIBUTOR'), self.comment(association='NONE'),
+                      self.comment(body='/agent fix\nrm -rf /'), self.comment(body='please /agent fix'),
+                      self.comment(pull_request=None)):
+            self.assertEqual(self.on_own_branch('command.yml', 'issue_comment', event), 0, self.output)
+            self.assertEqual(self.state()['requests'], [])
+        self.assertEqual(self.on_own_branch('command.yml', 'issue_comment', self.comment()), 0, self.output)
+        dispatched = {'ref': 'main', 'inputs': {'number': '7', 'sha': self.head}}
+        self.assertEqual(self.state()['dispatched'], [dispatched])
+        event = {'inputs': dispatched['inputs']}
+        self.assertEqual(self.on_own_branch('fix.yml', 'workflow_dispatch', event), 0, self.output)
+        self.assertEqual(len(self.state()['comments']), 1)
+        remote = self.root / 'remotes/acme/site'
+        self.assertEqual(self.git('rev-parse', 'fix~1', cwd=remote), self.head)
+        self.assertEqual(self.git('show', 'fix:notes.txt', cwd=remote), 'first\nright')
+        self.assertEqual(json.loads((self.artifact() / 'run.json').read_text())['policy']['commit'], self.base)
+
+    def test_a_fix_is_not_started_on_the_branch_of_a_fork(self):
+        self.consumer('github-fix', head_repository=2)
+        self.assertEqual(self.on_own_branch('command.yml', 'issue_comment', self.comment()), 1)
+        self.assertEqual(self.state()['requests'], ['GET /repos/acme/site/pulls/7'])
+        self.assertEqual(self.state()['dispatched'], [])
+
+    def test_the_report_about_a_fork_is_posted_by_another_job(self):
+        self.consumer('github-forks')
+        event = self.pull_request()
+        event['pull_request']['head']['repo'] = {'id': 2, 'full_name': 'alice/site'}
+        self.assertEqual(self.act('check.yml', 'pull_request', event, token='token-read'), 0, self.output)
+        self.assertEqual(self.state()['requests'], [])
+        self.assertIn('+wrong\n', (self.artifact() / 'changes.patch').read_text())
+        run = {'id': 1, 'event': 'pull_request', 'head_branch': 'fix', 'head_sha': self.head, 'pull_requests': [],
+               'repository': {'id': 1, 'full_name': 'acme/site'},
+               'head_repository': {'id': 2, 'full_name': 'alice/site', 'owner': {'login': 'alice'}}}
+        event = {'repository': {'id': 1, 'full_name': 'acme/site', 'default_branch': 'main'}, 'workflow_run': run}
+        for change, status, comments in (({'head_sha': 'c' * 40}, 1, 0), ({'event': 'push'}, 0, 0), ({}, 0, 1)):
+            asked = {**event, 'workflow_run': {**run, **change}}
+            self.assertEqual(self.act('post.yml', 'workflow_run', asked, ref='refs/heads/main'), status, self.output)
+            self.assertEqual(len(self.state()['comments']), comments)
+
+    def test_a_scheduled_run_opens_one_pull_request(self):
+        self.consumer('github-scheduled', {'notes.txt': 'wrong\n'})
+        for _ in range(2):
+            shutil.rmtree(self.artifact(), ignore_errors=True)
+            self.assertEqual(self.on_own_branch('maintenance.yml', 'schedule', {'schedule': '17 4 * * 1'}), 0, self.output)
+            self.assertEqual(json.loads((self.artifact() / 'run.json').read_text())['outcome']['kind'], 'success')
+            [pull] = self.state()['pulls']
+            self.assertEqual((pull['base'], pull['title']), ('main', 'Weekly maintenance'))
+            self.assertEqual(self.git('merge-base', pull['commit'], 'main', cwd=self.root / 'remotes/acme/site'), self.base)
+        self.assertEqual(self.state()['comments'], [])
+
+    def test_each_model_of_a_matrix_has_a_comment_of_its_own(self):
+        self.consumer('github-matrix')
+        event = self.pull_request(label={'name': 'agents'})
+        self.assertEqual(self.act('agents.yml', 'pull_request', event), 0, self.output)
+        bodies = sorted(comment['body'].split('\n')[0] for comment in self.state()['comments'])
+        self.assertEqual(bodies, ['<!-- agentic-ci:agents/haiku -->', '<!-- agentic-ci:agents/sonnet -->'])
+
+    def test_the_readmes_workflow_runs_for_its_label_alone(self):
+        blocks = re.findall(r'```yaml\n# (\.github/workflows/agent\.yml)\n(.*?)```', (ROOT / 'README.md').read_text(), re.DOTALL)
+        self.assertEqual(len(blocks), 1)
+        self.consumer('github-review', {blocks[0][0]: blocks[0][1]})
+        self.assertEqual(self.act('agent.yml', 'pull_request', self.pull_request(label={'name': 'bug'})), 0, self.output)
+        self.assertEqual(self.state()['requests'], [])
+        self.assertEqual(self.act('agent.yml', 'pull_request', self.pull_request(label={'name': 'agent'})), 0, self.output)
+        self.assert_reviewed()
+
+
+if __name__ == '__main__':
+    unittest.main(verbosity=2)

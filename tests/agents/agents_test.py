@@ -1,0 +1,238 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Every built-in agent in the sandbox, the real program from npm, as on a person's first try: no policy, no
+configuration, one provider. How Claude Code fails is agent_test.py's.
+
+usage: agents_test.py BINARY PROGRAMS_DIRECTORY AGENT [TEST...]
+
+With AGENTIC_CI_AGENTS=all, how each of them fails, too: some try again for minutes.
+"""
+import json
+import os
+import pathlib
+import secrets
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / 'tests' / 'services' / 'model'))
+sys.path.insert(0, str(ROOT / 'tests' / 'credentials'))
+from model import Model  # noqa: E402  pylint: disable=wrong-import-position
+from upstream import Upstream  # noqa: E402  pylint: disable=wrong-import-position
+
+BINARY, PROGRAMS, AGENT = os.path.abspath(sys.argv.pop(1)), sys.argv.pop(1), sys.argv.pop(1)
+HOST = 'host.openshell.internal'
+KEY = 'sk-test-' + secrets.token_hex(20)
+USAGE = {'input': 1000, 'cacheRead': 200, 'cacheWrite': 0, 'output': 40}
+TURN_TOKENS = sum(USAGE.values())
+# Its provider's word, where that has its key and its address, and what the address ends with.
+ANTHROPIC = ('anthropic', 'ANTHROPIC_API_KEY', 'ANTHROPIC_BASE_URL', '')
+OPENAI = ('openai', 'OPENAI_API_KEY', 'OPENAI_BASE_URL', '/v1')
+GEMINI = ('gemini', 'GEMINI_API_KEY', 'GOOGLE_GEMINI_BASE_URL', '')
+COMPATIBLE = ('openai-compatible', 'OPENAI_COMPATIBLE_API_KEY', 'OPENAI_COMPATIBLE_BASE_URL', '/v1')
+AZURE = ('azure', 'AZURE_OPENAI_API_KEY', 'AZURE_OPENAI_BASE_URL', '/openai/v1')
+VERTEX = ('vertex', 'GCLOUD_CREDENTIALS', 'GOOGLE_VERTEX_BASE_URL', '')
+GITHUB = ('github-models', 'GITHUB_MODELS_TOKEN', 'GITHUB_MODELS_BASE_URL', '/inference')
+PROVIDERS = {
+    'claude-code': [ANTHROPIC],
+    'codex': [OPENAI, COMPATIBLE, AZURE],
+    'gemini': [GEMINI, VERTEX],
+    'opencode': [ANTHROPIC, OPENAI, GEMINI, VERTEX, COMPATIBLE, AZURE, GITHUB],
+    'pi': [ANTHROPIC, OPENAI, GEMINI, VERTEX, COMPATIBLE, AZURE, GITHUB],
+    'copilot': [OPENAI, ANTHROPIC, COMPATIBLE, AZURE, GITHUB],
+}[AGENT]
+# A model with a price, where the agent's own default has none or there is none.
+MODELS = {'openai': 'gpt-5.1', 'gemini': 'gemini-2.5-pro', 'vertex': 'gemini-2.5-pro', 'anthropic': 'claude-sonnet-4-5'}
+WRITES = {'turns': [{'text': 'I write.', 'action': {'write_file': {'path': 'new.txt', 'content': 'new\n'}}},
+                    {'text': 'I run.', 'action': {'run': {'command': 'cat new.txt >again.txt; env >seen.txt'}}},
+                    {'text': 'All done, said the agent.'}]}
+
+
+class Ended:
+    """A run that is over, read from its report."""
+
+    def __init__(self, code, report, output, requests):
+        self.code, self.report, self.output, self.requests = code, report, output, requests
+        self.record = json.loads((report / 'run.json').read_text())
+        self.outcome = self.record['outcome']
+
+    def text(self, name):
+        return (self.report / name).read_text(errors='replace')
+
+    def limit(self, name):
+        return next(limit for limit in self.record['limits'] if limit['name'] == name)
+
+
+class Runs(unittest.TestCase):
+    def setUp(self):
+        self.directory = pathlib.Path(tempfile.mkdtemp(prefix='agents-test-'))
+        self.addCleanup(shutil.rmtree, self.directory)
+        self.checkout = self.directory / 'checkout'
+        self.checkout.mkdir()
+        (self.checkout / 'greeting.txt').write_text('hello\n')
+        subprocess.run(['git', 'init', '-q', self.checkout], check=True)
+
+    def run_agent(self, scenario, *options, provider=PROVIDERS[0], timeout='2m', model_key=KEY, meanwhile=None):
+        word, variable, base_url, path = provider
+        report = self.directory / 'report'
+        if provider is VERTEX:
+            model_key, given, options = self.google_account(options)
+        else:
+            given = {variable: KEY}
+        with Model(self.directory / 'model', {'usage': USAGE, **scenario}, key=model_key) as model:
+            environment = {'PATH': f'{PROGRAMS}:{os.environ["PATH"]}', **given,
+                           base_url: f'http://{HOST}:{model.port}{path}', 'CI_TOKEN': 'not-for-the-agent'}
+            command = [BINARY, 'run', '--agent', AGENT, '--provider', word, '--prompt', '-do it "now" $(false)',
+                       '--model', MODELS.get(word, 'gpt-5.1'), '--report-dir', report, '--timeout', timeout, *options]
+            with subprocess.Popen(command, env=environment, cwd=self.checkout, stdin=subprocess.DEVNULL,
+                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as run:
+                if meanwhile:
+                    meanwhile(run, model)
+                output, _ = run.communicate(timeout=400)
+            self.assertTrue((report / 'run.json').exists(), output)
+            return Ended(run.returncode, report, output, [r for r in model.requests() if 'nth' in r])
+
+    def google_account(self, options):
+        """A service that gives tokens: (the first token, the environment, the options)."""
+        service = Upstream(str(self.directory))
+        account = {'type': 'authorized_user', 'client_id': 'id', 'client_secret': KEY, 'refresh_token': KEY + '-refresh',
+                   'token_uri': f'https://{HOST}:{service.listen(service.grant)}/token'}
+        return 'granted-t0ken-1', {
+            'GCLOUD_CREDENTIALS': json.dumps(account), 'GOOGLE_CLOUD_PROJECT': 'a-project',
+            'GOOGLE_CLOUD_LOCATION': 'europe-west1'}, (*options, '--ca-file', self.directory / 'ca.pem')
+
+    def check_task(self, provider):
+        ended = self.run_agent(WRITES, provider=provider)
+        self.assertEqual((ended.code, ended.outcome['kind']), (0, 'success'), ended.output)
+        patch = ended.text("changes.patch")
+        self.assertIn('+++ b/again.txt', patch)
+        self.assertIn('+new', patch)
+        self.assertIn('All done, said the agent.', ended.text('summary.md'))
+        self.assertIn('All done, said the agent.', ended.text('agent.log'))
+        usage = ended.record['usage']
+        self.assertEqual(usage['tool_calls'], 2, ended.output)
+        self.assertTrue(usage['complete'])
+        # Right to the token: what the gateway counted is what the model was asked.
+        asked = len(ended.requests)
+        self.assertGreaterEqual(asked, 3)
+        counted = usage['input_tokens'] + usage['cache_read_tokens'] + usage['cache_write_tokens'] + usage['output_tokens']
+        self.assertEqual(counted, asked * TURN_TOKENS)
+        self.assertEqual((usage['output_tokens'], usage['cache_read_tokens']), (asked * 40, asked * 200))
+        self.assertGreater(usage['cost_usd'], 0)
+        self.assertEqual(usage['cost_source'], 'gateway')
+        # The agent's own count is the same, but for requests beside the conversation: a title.
+        if AGENT != 'copilot':
+            self.assertIn(counted - usage['agent_tokens'], (0, (asked - 3) * TURN_TOKENS))
+        self.assertEqual({request['key'] for request in ended.requests}, {'right'})
+        if provider is VERTEX:
+            self.assertEqual({request['path'].rpartition('/')[0] for request in ended.requests},
+                             {'/v1/projects/a-project/locations/europe-west1/publishers/google/models'})
+        # OpenCode asks a package registry for its plugins' types, once, and does without.
+        self.assertLessEqual(len(ended.record['denials']), 1 if AGENT == 'opencode' else 0)
+        for file in ended.report.iterdir():
+            self.assertNotIn(KEY.encode(), file.read_bytes(), file)
+            self.assertNotIn(b'not-for-the-agent', file.read_bytes(), file)
+        return ended
+
+
+class Task(Runs):
+    def test_a_task_with_tools_on_the_first_try(self):
+        self.check_task(PROVIDERS[0])
+
+    def test_a_host_without_the_agent_says_what_to_install(self):
+        word, variable, base_url, _ = PROVIDERS[0]
+        environment = {'PATH': '/usr/bin:/bin', variable: KEY, base_url: 'https://models.example.com'}
+        run = subprocess.run([BINARY, 'run', '--agent', AGENT, '--provider', word, '--prompt', 'x',
+                              '--report-dir', self.directory / 'report'],
+                             env=environment, capture_output=True, text=True, cwd=self.checkout, check=False)
+        self.assertEqual(run.returncode, 66)
+        self.assertIn('hint: npm install -g ', run.stderr)
+
+
+class Failures(Runs):
+    """Every way that a model or a run can fail, and the outcome that is said."""
+
+    def fault(self, timeout='5m', **fault):
+        return self.run_agent({'turns': [{'text': 'Done.'}], 'faults': [{'nth': 1, 'count': -1, **fault}]}, timeout=timeout)
+
+    def check_temporary(self, ended, status):
+        self.assertEqual((ended.code, ended.outcome['kind']), (75, 'agent-failed'), ended.output)
+        self.assertIn(str(status), ended.outcome['reason'])
+
+    def test_every_other_provider(self):
+        for provider in PROVIDERS[1:]:
+            with self.subTest(provider[0]):
+                self.check_task(provider)
+
+    def test_400(self):
+        ended = self.fault(status=400)
+        self.assertEqual(ended.outcome['kind'], 'agent-failed', ended.output)
+        self.assertNotIn(ended.code, (0, 75))
+        self.assertIn('400', ended.outcome['reason'])
+
+    def test_401(self):
+        ended = self.run_agent({'turns': [{'text': 'Done.'}]}, model_key='another key')
+        self.assertEqual((ended.code, ended.outcome['kind']), (78, 'credential-refused'), ended.output)
+        self.assertLessEqual(len(ended.requests), 5)
+
+    def test_429(self):
+        self.check_temporary(self.fault(status=429, headers={'retry-after': '1'}), 429)
+
+    def test_500(self):
+        self.check_temporary(self.fault(status=500), 500)
+
+    def test_529(self):
+        self.check_temporary(self.fault(status=529), 529)
+
+    def test_a_stream_that_breaks_off(self):
+        ended = self.fault(cutAfter=2)
+        self.assertEqual((ended.code, ended.outcome['kind']), (75, 'agent-failed'), ended.output)
+        self.assertIn('broke off', ended.outcome['reason'])
+
+    def test_a_stream_that_breaks_off_once(self):
+        ended = self.run_agent({'turns': [{'text': 'Done, said at some length.'}], 'faults': [{'nth': 1, 'cutAfter': 2}]})
+        # Gemini does not ask again once a part of the text has come.
+        self.assertEqual(ended.code, 75 if AGENT == 'gemini' else 0, ended.output)
+
+    def test_a_model_that_never_answers(self):
+        ended = self.fault(timeout='10s', hang=True)
+        self.assertEqual((ended.code, ended.outcome['kind']), (124, 'timed-out'), ended.output)
+
+    def test_a_policy_that_refuses_the_model(self):
+        policy = self.directory / 'policy.yml'
+        policy.write_text('endpoints: []\n')
+        ended = self.run_agent({'turns': [{'text': 'Done.'}]}, '--policy', policy, timeout='20s')
+        self.assertIn(ended.outcome['kind'], ('agent-failed', 'timed-out'), ended.output)
+        self.assertNotEqual(ended.code, 0)
+        self.assertIn(f'the policy refused {HOST}', ended.outcome['reason'])
+        self.assertEqual(ended.requests, [])
+
+    def test_a_budget_that_is_used_up(self):
+        ended = self.run_agent(WRITES, '--max-requests', '1', timeout='60s')
+        self.assertEqual(ended.outcome['kind'], 'limit', ended.output)
+        self.assertEqual(ended.outcome['limit'], 'requests')
+
+    def test_a_signal(self):
+        def stop(run, model):
+            while not any('nth' in request for request in model.requests()):
+                time.sleep(0.05)
+            run.send_signal(signal.SIGTERM)
+        ended = self.run_agent({'faults': [{'nth': 1, 'count': -1, 'hang': True}]}, meanwhile=stop)
+        self.assertEqual((ended.code, ended.outcome['kind']), (143, 'terminated'), ended.output)
+
+    def test_the_time_limit_ends_a_tool(self):
+        ended = self.run_agent({'turns': [{'text': 'I wait.', 'action': {'run': {'command': 'sleep 100'}}}]}, timeout='12s')
+        self.assertEqual((ended.code, ended.outcome['kind']), (124, 'timed-out'), ended.output)
+        self.assertEqual(ended.record['usage']['output_tokens'], len(ended.requests) * 40)
+
+
+if os.environ.get('AGENTIC_CI_AGENTS') != 'all':
+    del Failures
+
+if __name__ == '__main__':
+    unittest.main()

@@ -1,0 +1,147 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""`config init` on ten kinds of repositories: its files are valid, and a first run with them works.
+
+usage: init_test.py BINARY [KIND...]
+"""
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+BINARY = os.path.abspath(sys.argv[1])
+GIT = ['git', '-c', 'user.name=a', '-c', 'user.email=a@example.com', '-c', 'init.defaultBranch=main']
+
+# name, remote, files, the CI file that is written, ecosystems that are named, the task's command
+KINDS = [
+    ('node on GitHub', 'https://github.com/acme/site.git',
+     {'package.json': '{"name": "x", "scripts": {"test": "true"}}', 'package-lock.json': '{}'},
+     '.github/workflows/agentic-ci.yml', ['node'], '[npm, test]'),
+    ('python on GitLab', 'git@gitlab.example.com:acme/site.git',
+     {'pyproject.toml': '[project]\nname = "x"\n', 'uv.lock': 'version = 1\n'},
+     '.gitlab-ci.yml', ['python'], '[python3, "-m", pytest]'),
+    ('go on Gitea', 'ssh://git@gitea.example.com:2222/acme/site.git',
+     {'go.mod': 'module example.com/x\n'},
+     '.gitea/workflows/agentic-ci.yml', ['go'], '[go, test, "./..."]'),
+    ('rust on Codeberg', 'https://codeberg.org/acme/site.git',
+     {'Cargo.toml': '[package]\nname = "x"\n', 'Cargo.lock': 'version = 3\n'},
+     '.forgejo/workflows/agentic-ci.yml', ['rust'], '[cargo, test]'),
+    ('java with a wrapper', '', {'pom.xml': '<project/>\n', 'mvnw': '#!/bin/sh\n'},
+     '.github/workflows/agentic-ci.yml', ['java'], '["./mvnw", "-B", test]'),
+    ('ruby with its own GitLab CI', 'https://github.com/acme/site.git',
+     {'Gemfile': '', '.gitlab-ci.yml': 'test: {script: [rake]}\n'},
+     '.agentic-ci/gitlab-ci.yml', ['ruby'], '[bundle, exec, rake]'),
+    ('dotnet with workflows', '', {'site.sln': '', 'app/app.csproj': '', '.github/workflows/ci.yml': 'on: push\n'},
+     '.github/workflows/agentic-ci.yml', ['dotnet'], '[dotnet, test]'),
+    ('C with make', '', {'Makefile': 'test:\n\ttrue\n', 'a.c': ''},
+     '.github/workflows/agentic-ci.yml', [], '[make, test]'),
+    ('several languages in one', '',
+     {'web/package.json': '{}', 'services/api/setup.py': '', 'node_modules/x/Cargo.toml': '', 'Makefile': 'test:\n'},
+     '.github/workflows/agentic-ci.yml', ['node', 'python'], '[make, test]'),
+    ('nothing known', '', {'README.md': '# x\n'},
+     '.github/workflows/agentic-ci.yml', [], '[git, status, "--short"]'),
+]
+passed = failed = 0
+
+
+def check(holds, what):
+    global passed, failed
+    passed += bool(holds)
+    if not holds:
+        failed += 1
+        print('FAILED', what)
+
+
+def run(directory, *arguments):
+    environment = {'PATH': os.environ['PATH'], 'HOME': str(directory.parent), 'LC_ALL': 'C.UTF-8'}
+    done = subprocess.run([BINARY, *arguments], cwd=directory, env=environment, stdin=subprocess.DEVNULL,
+                          capture_output=True, text=True, timeout=120)
+    return done.returncode, done.stdout + done.stderr
+
+
+def make_repository(directory, remote, files):
+    directory.mkdir()
+    subprocess.run([*GIT, 'init', '-q'], cwd=directory, check=True)
+    if remote:
+        subprocess.run(['git', 'remote', 'add', 'origin', remote], cwd=directory, check=True)
+    for name, text in files.items():
+        path = directory / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+
+def commit(directory):
+    subprocess.run([*GIT, 'add', '-f', '.'], cwd=directory, check=True)
+    subprocess.run([*GIT, 'commit', '-qm', 'first'], cwd=directory, check=True)
+
+
+def try_kind(directory, kind):
+    name, remote, files, ci, ecosystems, command = kind
+    make_repository(directory, remote, files)
+    status, text = run(directory, 'config', 'init', '--agent', 'command')
+    check(status == 0 and f'wrote {ci}\n' in text, f'{name}: init: {text}')
+    config = (directory / '.agentic-ci/config.yml').read_text()
+    for ecosystem in ['node', 'python', 'go', 'rust', 'java', 'ruby', 'dotnet']:
+        named = any(ecosystem in line.split('ecosystems')[-1] for line in config.splitlines() if 'ecosystems' in line)
+        check(named == (ecosystem in ecosystems), f'{name}: {ecosystem}: {config}')
+    check(f'command: {command}\n' in config, f'{name}: command: {config}')
+    status, text = run(directory, 'config', 'check')
+    check(status == 0 and text == '.agentic-ci/config.yml: ok\n', f'{name}: config check: {text}')
+    status, text = run(directory, 'policy', 'check', '.agentic-ci/openshell-policy.yml')
+    check(status == 0 and 'warning' not in text, f'{name}: policy check: {text}')
+    commit(directory)
+    status, text = run(directory, 'run', '--task', 'check', '--', 'sh', '-c', 'echo it works')
+    check(status == 0 and 'it works' in text, f'{name}: run: {text}')
+
+
+def try_files(directory):
+    """Files that exist are kept, unless told; the agent's own files are valid; links are not followed."""
+    make_repository(directory, '', {'Makefile': 'test:\n\t@echo tested\n', '.agentic-ci/config.yml': 'models: [x]\n'})
+    status, text = run(directory, 'config', 'init')
+    check(status == 0 and 'kept .agentic-ci/config.yml' in text and 'wrote .agentic-ci/review.md' in text, text)
+    check((directory / '.agentic-ci/config.yml').read_text() == 'models: [x]\n', 'a file is kept')
+    status, text = run(directory, 'config', 'init', '--force')
+    check(status == 0 and 'kept' not in text, text)
+    check('prompt_file' in (directory / '.agentic-ci/config.yml').read_text(), 'a file is replaced')
+    status, text = run(directory, 'config', 'check')
+    check(status == 0, text)
+    commit(directory)
+    status, text = run(directory, 'run', '--task', 'review')
+    check(status == 78 or 'no program' in text or 'not installed' in text, f'without a credential: {text}')
+    status, text = run(directory, 'config', 'init', '--agent', 'claude')
+    check(status == 64 and 'claude-code' in text, text)
+    status, text = run(directory, 'config', 'init', '--forge', 'githup')
+    check(status == 64 and 'github' in text, text)
+    # The task as it is written, not only its configuration.
+    run(directory, 'config', 'init', '--agent', 'command', '--force')
+    status, text = run(directory, 'run', '--policy-ref', 'worktree', '--task', 'check')
+    check(status == 0 and 'tested' in text, text)
+    # A link out of the repository is nothing to write through.
+    outside = directory.parent / 'outside'
+    outside.mkdir()
+    linked = directory.parent / 'linked'
+    make_repository(linked, '', {})
+    (linked / '.agentic-ci').symlink_to(outside)
+    status, text = run(linked, 'config', 'init', '--force')
+    check(status != 0 and not list(outside.iterdir()), f'a link: {text}')
+    plain = directory.parent / 'plain'
+    plain.mkdir()
+    status, text = run(plain, 'config', 'init')
+    check(status == 66 and 'git init' in text, f'no repository: {text}')
+
+
+def main():
+    with tempfile.TemporaryDirectory(prefix='config-init-') as top:
+        names = sys.argv[2:]
+        for i, kind in enumerate(KINDS):
+            if not names or any(name in kind[0] for name in names):
+                try_kind(pathlib.Path(top, str(i)), kind)
+        if not names:
+            try_files(pathlib.Path(top, 'files'))
+    print(f'{passed} passed, {failed} failed')
+    return 0 if passed and not failed else 1
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// Repositories and reports for the tests of what becomes of an agent's patch.
+import { execFileSync } from 'node:child_process';
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+
+const ENV = { PATH: process.env.PATH, HOME: '/nonexistent', GIT_CONFIG_NOSYSTEM: '1', GIT_AUTHOR_NAME: 't',
+              GIT_AUTHOR_EMAIL: 't@localhost', GIT_COMMITTER_NAME: 't', GIT_COMMITTER_EMAIL: 't@localhost' };
+export const BINARY = Buffer.from([0, 1, 2, 255, 254, 0, 10, 13]);
+export let folder;
+let count = 0;
+
+export function begin(name) {
+  folder = fs.mkdtempSync(path.join(os.tmpdir(), `${name}.`));
+  execFileSync(process.env.SAMPLES, ['full', path.join(folder, 'full')]);
+}
+export const end = () => fs.rmSync(folder, { recursive: true });
+// A path in the folder that nothing has yet.
+export const fresh = (stem) => path.join(folder, `${stem}-${count++}`);
+
+// A working tree on `fix`, and the bare repository that the service serves.
+export class Site {
+  static #first = null;
+  constructor() {
+    this.directory = fresh('site');
+    this.bare = `${this.directory}.git`;
+    if (!Site.#first) {
+      this.#make();
+      Site.#first = path.join(folder, 'first');
+      fs.cpSync(this.directory, Site.#first, { recursive: true, verbatimSymlinks: true });
+      fs.cpSync(this.bare, `${Site.#first}.git`, { recursive: true });
+    } else {
+      fs.cpSync(Site.#first, this.directory, { recursive: true, verbatimSymlinks: true, preserveTimestamps: true });
+      fs.cpSync(`${Site.#first}.git`, this.bare, { recursive: true });
+    }
+    this.head = this.git('rev-parse', 'HEAD');
+  }
+  #make() {
+    fs.mkdirSync(this.directory);
+    this.git('init', '-q', '-b', 'main');
+    for (const [name, text] of Object.entries({
+      'a.c': 'one\ntwo\nthree\n', 'src/deep/b.c': 'b\n', 'gone.txt': 'x\n', 'run.sh': '#!/bin/sh\n', 'old name': 'same\n'.repeat(20),
+      'data.bin': BINARY, 'CLAUDE.md': '# rules\n',
+    })) this.write(name, text);
+    fs.symlinkSync('a.c', this.at('link'));
+    this.git('add', '-A');
+    this.git('commit', '-qm', 'main');
+    this.git('checkout', '-qb', 'fix');
+    this.write('a.c', 'one\ntwo\nthree\nfour\n');
+    this.commit('fix');
+    execFileSync('git', ['clone', '-q', '--bare', this.directory, this.bare], { env: ENV });
+  }
+  at(name) { return path.join(this.directory, name); }
+  write(name, bytes) {
+    fs.mkdirSync(path.dirname(this.at(name)), { recursive: true });
+    fs.writeFileSync(this.at(name), bytes);
+  }
+  git(...args) { return execFileSync('git', args, { cwd: this.directory, env: ENV, encoding: 'utf8' }).trim(); }
+  commit(message) {
+    this.git('add', '-A');
+    this.git('commit', '-qm', message);
+    return this.git('rev-parse', 'HEAD');
+  }
+  push(branch = 'fix') { this.git('push', '-q', this.bare, `HEAD:${branch}`); }
+  // The patch that makes of the head what `change` does, and its tree.
+  patch(change) {
+    change(this);
+    this.git('add', '-A');
+    const text = execFileSync('git', ['diff', '--cached', '--binary', '--full-index', '-M', 'HEAD'],
+                              { cwd: this.directory, env: ENV, encoding: 'latin1', maxBuffer: 1 << 26 });
+    const tree = this.git('write-tree');
+    this.git('reset', '-q', '--hard', 'HEAD');
+    return { text, tree };
+  }
+}
+
+export const small = (site) => site.patch((s) => s.write('a.c', 'one\n2\nthree\nfour\n'));
+export const finding = (message, place = {}) => ({
+  source: 'agent', rule: 'bug', severity: 'warning', message, path: '', line: 0, end_line: 0, suggestion: null,
+  refuses: false, ...place,
+});
+
+// A report directory with this patch, whose record is the sample's after `change`.
+export function reportOf(patch, change) {
+  const directory = fresh('report');
+  fs.cpSync(path.join(folder, 'full'), directory, { recursive: true });
+  const record = JSON.parse(fs.readFileSync(path.join(directory, 'run.json')));
+  Object.assign(record.outcome, { kind: 'success', exit_code: 0, reason: '' });
+  change(record);
+  fs.writeFileSync(path.join(directory, 'run.json'), JSON.stringify(record));
+  fs.writeFileSync(path.join(directory, 'changes.patch'), patch, 'latin1');
+  return directory;
+}
+
+export function report(site, patch, { outcome = 'success', head = site.head, prefix = '', findings = [], complete = true } = {}) {
+  return reportOf(patch, (record) => {
+    record.findings = findings;
+    record.event.head_sha = head;
+    Object.assign(record.changes, { prefix, complete });
+    Object.assign(record.outcome, { kind: outcome, limit: '' });
+  });
+}
+
+// Runs `act` once for each of so many requests, each time with a service of `serve`'s, `workers` at once:
+// one after another would take minutes.
+export async function forEachRequest(requests, workers, serve, act) {
+  let next = 0;
+  await Promise.all(Array.from({ length: workers }, async () => {
+    while (next < requests) {
+      const n = next++;
+      await serve(async (service) => {
+        try {
+          await act(n, service);
+        } catch (error) {
+          throw new Error(`request ${n} of ${requests}: ${error.message}\n${service.requests.join('\n')}`);
+        }
+      });
+    }
+  }));
+}

@@ -1,0 +1,524 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whole trees of files: put into a sandbox and got out of it, applied, kept in snapshots and restored."""
+import base64
+import hashlib
+import io
+import json
+import os
+import pathlib
+import shutil
+import signal
+import stat
+import subprocess
+import tarfile
+
+from harness import BIN, BUSY_SECONDS, CANARY, Case, processes, read, wait_until
+
+
+class Files(Case):
+    """Both tiers."""
+
+    def ok(self, *arguments):
+        done = self.call(*arguments)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout
+
+    def tree(self, path):
+        """Names, kinds, modes and contents."""
+        found = {}
+        for directory, names, files in os.walk(path):
+            for name in names + files:
+                full = os.path.join(directory, name)
+                st = os.lstat(full)
+                kind = stat.S_IFMT(st.st_mode)
+                text = os.readlink(full) if stat.S_ISLNK(st.st_mode) else (
+                    read(full) if stat.S_ISREG(st.st_mode) else '')
+                mode = 0 if stat.S_ISLNK(st.st_mode) else stat.S_IMODE(st.st_mode)
+                found[os.path.relpath(full, path)] = (kind, mode, text)
+        return found
+
+    def source(self):
+        source = pathlib.Path(self.base, 'source')
+        (source / 'deep/er').mkdir(parents=True)
+        (source / 'deep/er/file').write_text('text\n')
+        (source / 'run').write_text('#!/bin/sh\necho ran\n')
+        (source / 'run').chmod(0o755)
+        (source / 'empty').mkdir()
+        (source / ('long' * 50)).write_text('long\n')
+        (source / 'na me\nline').write_text('odd\n')
+        (source / 'link').symlink_to('deep/er/file')
+        (source / 'away').symlink_to('/etc/passwd')
+        (source / 'gone').symlink_to('nowhere')
+        (source / 'deep').chmod(0o711)
+        os.utime(source / 'run', ns=(1_500_000_000_123_456_789,) * 2)
+        return str(source)
+
+    def test_a_tree_goes_in_and_comes_back_as_it_was(self):
+        self.create()
+        source = self.source()
+        self.ok('sandbox', 'put', 'one', source, 'made/here')
+        self.says('cd made/here; ./run; cat deep/er/file link "na me\nline"; readlink away; stat -c %a deep',
+                  'ran\ntext\ntext\nodd\n/etc/passwd\n711\n')
+        self.ok('sandbox', 'get', 'one', 'made/here', self.base + '/back')
+        self.assertEqual(self.tree(self.base + '/back'), self.tree(source))
+        self.assertEqual(os.stat(self.base + '/back/run').st_mtime_ns, 1_500_000_000_123_456_789)
+        # What no command did is not told as one's change, and is in the difference.
+        self.says('true', '', changes=[])
+        self.assertIn('made/here/run', self.ok('sandbox', 'diff', 'one'))
+
+    def test_where_a_copy_goes(self):
+        self.create()
+        self.script('mkdir d; ln -s d to_d; echo old >f; cd dir')
+        file = self.base + '/one.txt'
+        pathlib.Path(file).write_text('1\n')
+        for target, where in (('d', 'd/one.txt'), ('to_d', 'd/one.txt'), ('new/', 'new/one.txt'), ('f', 'f'),
+                              ('x/y/z', 'x/y/z'), ('.', 'one.txt'), (self.home() + '/h', '$HOME/h')):
+            with self.subTest(target):
+                self.ok('sandbox', 'put', 'one', file, target)
+                self.says(f'cat "$OLDPWD"/{where} 2>/dev/null || cat {where}; rm -f "$OLDPWD/{where}" {where}', '1\n')
+        out = self.base + '/out'
+        os.mkdir(out)
+        for arguments, where in (([out], 'a.txt'), ([out + '/b'], 'b'), ([out + '/c/'], 'c/a.txt')):
+            self.ok('sandbox', 'get', 'one', 'a.txt', *arguments)
+            self.assertEqual(read(os.path.join(out, where)), 'alpha\n')
+        self.ok('sandbox', 'get', 'one', 'dir', out)
+        self.ok('sandbox', 'get', 'one', 'dir', out)  # Again: merged.
+        self.assertEqual(read(out + '/dir/sub/d.txt'), 'delta\n')
+
+    def home(self):
+        return self.script('printf %s ~')['stdout']
+
+    def test_nothing_is_written_where_the_agent_may_not_write(self):
+        self.create()
+        file = self.base + '/one.txt'
+        pathlib.Path(file).write_text('1\n')
+        for target in ('/usr/lib/put', '/etc/put', '/'):
+            with self.subTest(target):
+                done = self.call('sandbox', 'put', 'one', file, target)
+                self.assertNotEqual(done.returncode, 0)
+        self.call('sandbox', 'put', 'one', file, self.base + '/put')  # Its own /tmp, or nothing.
+        self.assertFalse(os.path.exists(self.base + '/put'))
+        self.assertFalse(os.path.exists('/usr/lib/put') or os.path.exists('/etc/put'))
+        for source in (self.base + '/nothing', '/dev/null'):
+            done = self.call('sandbox', 'put', 'one', source, 'x')
+            self.assertIn(done.returncode, (65, 66), done.stderr)
+        self.ok('sandbox', 'put', 'one', file, 'x')
+        self.says('cat x', '1\n')
+
+    def test_nothing_is_read_that_the_agent_may_not_read(self):
+        secret = self.base + '/secret'
+        pathlib.Path(secret).write_text(CANARY)
+        self.create()
+        self.script(f'ln -s {secret} l; ln -s {self.base} d; mkfifo fifo')
+        for source in (secret, 'l', 'd/secret', '../secret', '/proc/1/environ', 'fifo', 'nothing'):
+            with self.subTest(source):
+                done = self.call('sandbox', 'get', 'one', source, self.base + '/got')
+                self.assertNotEqual(done.returncode, 0)
+                self.assertFalse(os.path.exists(self.base + '/got'))
+
+    def test_the_sandbox_cannot_choose_where_a_copy_is_written(self):
+        self.create()
+        out = self.base + '/out'
+        os.mkdir(out)
+        os.mkdir(self.base + '/elsewhere')
+        self.script(f'mkdir -p t; ln -s {self.base}/elsewhere t/l; echo x >t/f; chmod 6755 t/f')
+        self.ok('sandbox', 'get', 'one', 't', out)
+        self.assertEqual(os.readlink(out + '/t/l'), self.base + '/elsewhere')
+        self.assertEqual(stat.S_IMODE(os.stat(out + '/t/f').st_mode), 0o755)
+        # The link is there now, and the sandbox has a directory of that name.
+        self.script('rm t/l; mkdir t/l; echo x >t/l/planted')
+        done = self.call('sandbox', 'get', 'one', 't', out)
+        self.assertEqual(done.returncode, 65, done.stderr)
+        self.assertEqual(os.listdir(self.base + '/elsewhere'), [])
+        self.script('rm -r t; mkdir t; ln -s x t/f; echo 1 >t/l')
+        self.ok('sandbox', 'get', 'one', 't', out)
+        self.assertEqual(read(out + '/t/l'), '1\n')
+
+    def test_bounds_and_what_cannot_be_copied(self):
+        self.create('--disk', '16MiB')
+        self.script('head -c 2000000 /dev/zero >big; mkdir odd; mkfifo odd/fifo; echo 1 >odd/f')
+        done = self.call('sandbox', 'get', 'one', 'big', self.base + '/big', '--max-size', '1MiB')
+        self.assertEqual(done.returncode, 65, done.stderr)
+        self.assertIn('1048576', done.stderr)
+        self.ok('sandbox', 'get', 'one', 'big', self.base + '/big', '--max-size', '2MiB')
+        done = self.call('sandbox', 'get', 'one', 'odd', self.base + '/odd')
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn('1 left out', done.stderr)
+        self.assertEqual(os.listdir(self.base + '/odd'), ['f'])
+
+    def test_transfers_wait_for_commands_and_a_broken_one_harms_nothing(self):
+        self.create()
+        file = self.base + '/large'
+        pathlib.Path(file).write_bytes(os.urandom(1 << 20))
+        slow = self.start('sleep 1; ls put 2>/dev/null')
+        self.assertTrue(wait_until(lambda: self.facts().get('busy')))
+        self.ok('sandbox', 'put', 'one', file, 'put')
+        out, _ = slow.communicate()
+        self.assertEqual(out, '')
+        self.says('stat -c %s put', '1048576\n')
+        # A client that goes away in the middle.
+        done = subprocess.Popen([BIN, 'sandbox', 'put', 'one', self.many(), 'never'], cwd=self.base,
+                                env=self.env, stderr=subprocess.PIPE)
+        done.kill()
+        done.communicate()
+        self.says('echo next', 'next\n')
+
+    def test_a_client_that_stands_still_is_given_up(self):
+        self.create('--timeout', '2s')
+        client = subprocess.Popen([BIN, 'sandbox', 'put', 'one', self.many(), 'never'], cwd=self.base,
+                                  env=self.env, stderr=subprocess.PIPE, text=True)
+        self.assertTrue(wait_until(lambda: self.facts().get('busy') or client.poll() is not None))
+        client.send_signal(signal.SIGSTOP)
+        self.says('echo next', 'next\n')
+        client.send_signal(signal.SIGCONT)
+        client.communicate(timeout=60)  # It was done before, or is told.
+
+    def test_what_copies_has_no_network(self):
+        if os.geteuid() != 0 or self.TIER != 'namespaces':
+            self.skipTest('root sees where a process is; tier landlock has no namespaces')
+        self.create()
+        keeper = self.facts()['pid']
+        supervisor, = self.children(keeper)
+        before = set(self.children(supervisor))
+        tree = self.many()
+        found = lambda: set(self.children(supervisor)) - before
+        seen = set()
+        for attempt in range(50):  # A copy may be over before its client is stopped.
+            client = subprocess.Popen([BIN, 'sandbox', 'put', 'one', tree, f'copy{attempt}'], cwd=self.base, env=self.env,
+                                      stderr=subprocess.PIPE, text=True)
+            wait_until(lambda: found() or client.poll() is not None)
+            client.send_signal(signal.SIGSTOP)
+            wait_until(lambda: not found() or self.networks(found()) - {self.networks(['self']).pop()}, BUSY_SECONDS)
+            seen = self.networks(found())
+            client.send_signal(signal.SIGCONT)
+            self.assertEqual(client.wait(60), 0, client.communicate()[1])
+            if seen:
+                break
+        # The controls: the gateway is in the host's network, and the sandbox's first process in the sandbox's.
+        host = self.networks(['self'])
+        others = self.networks(before)
+        self.assertTrue(host < others)
+        self.assertEqual(len(seen), 1)
+        self.assertFalse(seen & others)
+
+    @staticmethod
+    def networks(pids):
+        """The network namespaces of those that are alive."""
+        found = set()
+        for pid in pids:
+            try:
+                found.add(os.readlink(f'/proc/{pid}/ns/net'))
+            except OSError:
+                pass
+        return found
+
+    def children(self, pid):
+        return read(f'/proc/{pid}/task/{pid}/children').split()
+
+    def many(self):
+        path = self.base + '/tree'
+        os.mkdir(path)
+        for i in range(200):
+            pathlib.Path(path, str(i)).write_bytes(os.urandom(65536))
+        return path
+
+    def test_apply_writes_the_difference_and_the_sandbox_goes_on(self):
+        self.create()
+        self.script('echo changed >a.txt; rm b.txt; echo new >n.txt')
+        self.assertEqual(self.ok('sandbox', 'apply', 'one'), '3\n')
+        self.assertEqual(read(self.work + '/a.txt'), 'changed\n')
+        self.assertEqual(read(self.work + '/n.txt'), 'new\n')
+        self.assertFalse(os.path.exists(self.work + '/b.txt'))
+        self.assertEqual(self.ok('sandbox', 'diff', 'one'), '')
+        self.assertEqual(self.ok('sandbox', 'apply', 'one'), '0\n')
+        self.says('cat a.txt n.txt; echo more >>n.txt', 'changed\nnew\n')
+        self.assertEqual(self.ok('sandbox', 'apply', 'one'), '1\n')
+        self.assertEqual(read(self.work + '/n.txt'), 'new\nmore\n')
+
+    def test_apply_is_judged_by_the_gates(self):
+        self.create()
+        self.script('mkdir -p .github/workflows; echo "on: push" >.github/workflows/x.yml; echo 1 >fine')
+        done = self.call('sandbox', 'apply', 'one')
+        self.assertEqual(done.returncode, 77, done.stderr)
+        self.assertIn('.github/workflows/x.yml', done.stderr)
+        self.assertFalse(os.path.exists(self.work + '/.github') or os.path.exists(self.work + '/fine'))
+        self.script('rm -r .github')
+        self.assertEqual(self.ok('sandbox', 'apply', 'one'), '1\n')
+
+
+CHANGES = """
+echo changed >a.txt; rm b.txt; rm -r dir; mkdir dir; echo new >dir/new
+mkdir -p deep/er; echo q >deep/q; ln deep/q deep/er/hard; mkfifo deep/fifo; ln -s /etc/hostname abs; ln -s ../x rel
+echo secret >locked; chmod 0 locked; touch -d @1400000000.25 deep/q; echo home >~/kept; echo t >/tmp/t
+python3 -c 'import os, socket
+os.setxattr("a.txt", "user.note", b"a\\0b")
+socket.socket(socket.AF_UNIX).bind("deep/socket")'
+"""
+LOOK = """
+cat a.txt dir/*; ls b.txt dir/sub 2>/dev/null; stat -c '%h %.2Y' deep/q; cat deep/er/hard; stat -c %F deep/fifo
+readlink abs rel; stat -c %a locked; cat ~/kept /tmp/t; ls -A deep
+python3 -c 'import os; print(os.getxattr("a.txt", "user.note"))'
+"""
+SEEN = ("changed\nnew\n2 1400000000.25\nq\nfifo\n/etc/hostname\n../x\n0\nhome\nt\ner\nfifo\nq\n"
+        "b'a\\x00b'\n")
+
+
+class Snapshots(Case):
+    """Tier namespaces."""
+
+    def setUp(self):
+        super().setUp()
+        self.env['AGENTIC_CI_STORE'] = self.base + '/store'
+
+    def snapshot(self, *options, name='one'):
+        done = self.call('sandbox', 'snapshot', name, '--json', *options)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return json.loads(done.stdout)
+
+    def restore(self, reference, name='one', status=0, options=()):
+        done = self.call('sandbox', 'restore', name, reference, *options)
+        self.assertEqual(done.returncode, status, done.stderr)
+        return done.stderr
+
+    def second_checkout(self):
+        other = self.base + '/other'
+        subprocess.run(['cp', '-a', self.work, other], check=True)
+        return other
+
+    def test_a_snapshot_holds_what_a_sandbox_wrote_and_its_shell(self):
+        self.create()
+        self.script(CHANGES + 'x=1; declare -a list=(a "b c"); f() { echo "f $x"; }; set -o noclobber; cd deep')
+        self.script('sleep 1021 &')
+        taken = self.snapshot('--tag', 'ready')
+        self.assertRegex(taken['digest'], '^sha256:[0-9a-f]{64}$')
+        self.assertEqual(taken['left_out'], 1)  # The socket.
+        self.says('jobs -r | wc -l', '1\n')  # It goes on.
+        self.script('cd ..; echo later >a.txt; rm -rf deep ~/kept; touch since; x=2; unset -f f; set +o noclobber')
+        self.restore('ready')
+        self.says('basename "$PWD"; cd ..; ls since; f; echo "${list[1]}"; echo y >|/tmp/z; echo y >/tmp/z',
+                  'deep\nf 1\nb c\n')
+        self.says(LOOK, SEEN)
+        self.assertFalse(processes('sleep\x001021'))
+        self.restore(taken['digest'])
+        self.says('cd ..' + LOOK, SEEN)
+
+    def test_another_sandbox_and_another_checkout_take_it(self):
+        self.create()
+        self.script(CHANGES + 'x=1; cd deep')
+        self.snapshot('--output', self.base + '/layout', '--tag', 'v1')
+        self.call('sandbox', 'delete', 'one')
+        work, self.work, self.report = self.work, self.second_checkout(), self.base + '/report2'
+        shutil.move(work, work + '-gone')
+        self.create('--env', 'GIVEN=new', name='two')
+        self.restore(f'oci:{self.base}/layout:v1', name='two')
+        done = self.call('sandbox', 'exec', 'two', stdin='echo $x $GIVEN; pwd; cd ..' + LOOK)
+        self.assertEqual(done.stdout, f'1 new\n{self.work}/deep\n' + SEEN)
+        # Its policy, gateway and gates are the sandbox's own.
+        done = self.call('sandbox', 'exec', 'two', '--', 'python3', '-c',
+                         'import urllib.request as r; r.urlopen("http://example.com/", timeout=9)')
+        self.assertIn('403', done.stderr)
+
+    def test_a_sandbox_begins_with_a_snapshot(self):
+        self.create()
+        self.script('echo from the snapshot >a.txt; x=1')
+        self.snapshot('--tag', 'ready')
+        self.call('sandbox', 'delete', 'one')
+        self.create('--snapshot', 'ready')
+        self.says('cat a.txt; echo $x', 'from the snapshot\n1\n')
+        self.call('sandbox', 'delete', 'one')
+        for options, status in ((['--snapshot', 'missing'], 66), (['--snapshot-key', 'x'], 64),
+                                (['--snapshot', 'ready', '--isolation', 'landlock'], 69)):
+            done = self.call('sandbox', 'create', '--name', 'one', '--workdir', self.work, '--report-dir',
+                             self.report, *options)
+            self.assertEqual(done.returncode, status, done.stderr)
+            self.assertEqual(self.names(), [])
+
+    def layout(self):
+        self.create()
+        self.script('echo from the snapshot >a.txt')
+        self.snapshot('--output', self.base + '/layout')
+        self.script('echo mine >a.txt; x=kept')
+        return pathlib.Path(self.base, 'layout')
+
+    def replace_layer(self, layout, make):
+        """The layout's image with another layer, its digests right."""
+        blobs = layout / 'blobs/sha256'
+        index = json.loads((layout / 'index.json').read_text())
+        manifest = json.loads((blobs / index['manifests'][0]['digest'][7:]).read_text())
+        config = json.loads((blobs / manifest['config']['digest'][7:]).read_text())
+        checkout = base64.b64decode(config['dev.agentic-ci.snapshot']['checkout']).decode().lstrip('/')
+        out = io.BytesIO()
+        with tarfile.open(fileobj=out, mode='w', format=tarfile.PAX_FORMAT) as tar:
+            make(tar, checkout)
+        layer = out.getvalue()
+        config['rootfs']['diff_ids'] = ['sha256:' + hashlib.sha256(layer).hexdigest()]
+
+        def write(value, kind):
+            data = value if isinstance(value, bytes) else json.dumps(value).encode()
+            digest = hashlib.sha256(data).hexdigest()
+            (blobs / digest).write_bytes(data)
+            return {'mediaType': kind, 'digest': 'sha256:' + digest, 'size': len(data)}
+        manifest['layers'] = [write(layer, 'application/vnd.oci.image.layer.v1.tar')]
+        manifest['config'] = write(config, manifest['config']['mediaType'])
+        index['manifests'] = [write(manifest, index['manifests'][0]['mediaType'])]
+        (layout / 'index.json').write_text(json.dumps(index))
+
+    def entry(self, tar, name, data=b'', **fields):
+        info = tarfile.TarInfo(name)
+        info.size = len(data)
+        for key, value in fields.items():
+            setattr(info, key, value)
+        tar.addfile(info, io.BytesIO(data))
+
+    def test_hostile_layers_are_refused_and_what_was_there_stays(self):
+        layout = self.layout()
+        link = {'type': tarfile.SYMTYPE}
+        hostile = {
+            'two links': lambda tar, top: (self.entry(tar, top + '/l', linkname='..', **link),
+                                           self.entry(tar, top + '/l/m', linkname='/', **link),
+                                           self.entry(tar, top + '/l/m/tmp/planted', b'x')),
+            'a link to outside': lambda tar, top: (self.entry(tar, top + '/l', linkname='/tmp', **link),
+                                                   self.entry(tar, top + '/l/planted', b'x')),
+            'dots': lambda tar, top: self.entry(tar, top + '/../../planted', b'x'),
+            'elsewhere': lambda tar, top: self.entry(tar, 'usr/lib/planted', b'x'),
+            'a hard link to outside': lambda tar, top: self.entry(tar, top + '/h', type=tarfile.LNKTYPE,
+                                                                  linkname='etc/passwd'),
+            'a device': lambda tar, top: self.entry(tar, top + '/d', type=tarfile.CHRTYPE, devmajor=1, devminor=3),
+            'too much': lambda tar, top: self.entry(tar, top + '/big', b'x' * (40 << 20)),
+        }
+        for what, make in hostile.items():
+            with self.subTest(what):
+                self.replace_layer(layout, lambda tar, top: (self.entry(tar, top + '/a.txt', b'replaced'),
+                                                             make(tar, top)))
+                self.call('sandbox', 'delete', 'one')
+                self.create('--disk', '32MiB')
+                self.script('echo mine >a.txt; x=kept; sleep 1022 &')
+                done = self.call('sandbox', 'restore', 'one', f'oci:{layout}')
+                self.assertIn(done.returncode, (65, 74), done.stderr)
+                self.says('cat a.txt; echo $x; jobs -r | wc -l', 'mine\nkept\n1\n')
+        self.replace_layer(layout, lambda tar, top: self.entry(tar, top + '/a.txt', b'replaced'))  # The control.
+        self.restore(f'oci:{layout}')
+        self.says('cat a.txt; echo $x', 'replaced\n')
+
+    def test_damage_is_found_and_what_was_there_stays(self):
+        layout = self.layout()
+        blobs = sorted((layout / 'blobs/sha256').iterdir())
+        for blob in blobs:
+            with self.subTest(blob.name[:8]):
+                whole = blob.read_bytes()
+                blob.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
+                self.assertNotEqual(self.call('sandbox', 'restore', 'one', f'oci:{layout}').returncode, 0)
+                blob.write_bytes(whole[:-5])
+                self.assertNotEqual(self.call('sandbox', 'restore', 'one', f'oci:{layout}').returncode, 0)
+                blob.write_bytes(whole)
+                self.says('cat a.txt; echo $x', 'mine\nkept\n')
+        self.restore(f'oci:{layout}')
+        self.says('cat a.txt', 'from the snapshot\n')
+        for reference, status in (('missing', 66), (f'oci:{self.base}/nothing', 66), ('UP/per', 64),
+                                  ('oci:' + self.work, 65)):
+            self.restore(reference, status=status)
+
+    def test_a_key_must_have_signed_it(self):
+        layout = self.layout()
+        keys = []
+        for name in ('a', 'b'):
+            private = f'{self.base}/{name}.pem'
+            subprocess.run(['openssl', 'ecparam', '-genkey', '-name', 'prime256v1', '-noout', '-out', private],
+                           check=True, capture_output=True)
+            subprocess.run(['openssl', 'ec', '-in', private, '-pubout', '-out', private + '.pub'], check=True,
+                           capture_output=True)
+            keys.append(private)
+        self.restore(f'oci:{layout}', status=77, options=('--key', keys[0] + '.pub'))
+        self.says('cat a.txt', 'mine\n')
+        self.sign(layout, keys[0])
+        digest = json.loads((layout / 'index.json').read_text())['manifests'][0]['digest']
+        self.restore(f'oci:{layout}@{digest}', status=77, options=('--key', keys[1] + '.pub'))
+        self.restore(f'oci:{layout}@{digest}', options=('--key', keys[0] + '.pub'))
+        self.says('cat a.txt', 'from the snapshot\n')
+
+    def sign(self, layout, key):
+        """As cosign does with a key: a signature's image under the tag sha256-HEX.sig."""
+        blobs = layout / 'blobs/sha256'
+        index = json.loads((layout / 'index.json').read_text())
+        digest = index['manifests'][0]['digest']
+        payload = json.dumps({'critical': {'identity': {'docker-reference': ''},
+                                           'image': {'docker-manifest-digest': digest},
+                                           'type': 'cosign container image signature'}, 'optional': None}).encode()
+        signature = subprocess.run(['openssl', 'dgst', '-sha256', '-sign', key], input=payload, check=True,
+                                   capture_output=True).stdout
+
+        def write(data, kind, **more):
+            name = hashlib.sha256(data).hexdigest()
+            (blobs / name).write_bytes(data)
+            return {'mediaType': kind, 'digest': 'sha256:' + name, 'size': len(data), **more}
+        config = write(b'{"architecture":"","os":"","rootfs":{"type":"layers","diff_ids":[]}}',
+                       'application/vnd.oci.image.config.v1+json')
+        layer = write(payload, 'application/vnd.dev.cosign.simplesigning.v1+json', annotations={
+            'dev.cosignproject.cosign/signature': base64.b64encode(signature).decode()})
+        manifest = {'schemaVersion': 2, 'mediaType': 'application/vnd.oci.image.manifest.v1+json', 'config': config,
+                    'layers': [layer]}
+        index['manifests'].append(write(json.dumps(manifest).encode(), manifest['mediaType'], annotations={
+            'org.opencontainers.image.ref.name': digest.replace(':', '-') + '.sig'}))
+        (layout / 'index.json').write_text(json.dumps(index))
+
+    def test_a_snapshot_is_taken_of_one_moment(self):
+        self.create()
+        # Two files, each written whole, the second after the first: never more than one step apart.
+        self.script('(i=0; while :; do i=$((i+1)); echo $i >t; mv t one; echo $i >t; mv t two; done) >/dev/null 2>&1 &')
+        self.assertTrue(wait_until(lambda: self.script('ls one two')['status'] == 0))
+        self.snapshot('--tag', 'moving')
+        self.restore('moving')
+        result = self.script('cat one two')
+        first, second = (int(word) for word in result['stdout'].split())
+        self.assertIn(first - second, (0, 1))
+        self.says('sleep 0.05; cat one two', result['stdout'])  # Nothing writes any more.
+
+    def test_whoever_is_killed_meanwhile_leaves_a_whole_store_and_a_whole_sandbox(self):
+        self.create()
+        self.script('mkdir many; i=0; while [ $i -lt 400 ]; do i=$((i+1)); echo $i >many/$i; done')
+        self.snapshot('--tag', 'many')
+        for verb, words in (('snapshot', ['--tag', 'other']), ('restore', ['many'])):
+            for delay in (0.002, 0.01, 0.03):
+                with self.subTest(verb=verb, delay=delay):
+                    client = subprocess.Popen([BIN, 'sandbox', verb, 'one', *words], cwd=self.base, env=self.env,
+                                              stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+                    try:
+                        client.wait(delay)
+                    except subprocess.TimeoutExpired:
+                        client.kill()
+                    client.communicate()
+                    self.says('ls many | wc -l', '400\n')
+        self.restore('many')
+        self.says('ls many | wc -l', '400\n')
+        for blob in pathlib.Path(self.base, 'store/snapshots/blobs/sha256').glob('[0-9a-f]*'):
+            self.assertEqual(hashlib.sha256(blob.read_bytes()).hexdigest(), blob.name)
+
+    def test_reset_keeps_the_gateway_and_the_policy(self):
+        self.create()
+        self.script('sleep 1023 & echo x >a.txt')
+        before = self.facts()
+        waiting = self.start('sleep 60')
+        self.assertTrue(wait_until(lambda: self.facts().get('busy')))
+        self.assertEqual(self.call('sandbox', 'reset', 'one').returncode, 0)
+        waiting.communicate(timeout=BUSY_SECONDS)
+        self.assertEqual(waiting.returncode, 74)
+        self.assertEqual(self.facts()['pid'], before['pid'])
+        self.assertFalse(processes('sleep\x001023'))
+        for _ in range(5):
+            self.assertEqual(self.call('sandbox', 'reset', 'one').returncode, 0)
+            self.says('cat a.txt; echo y >a.txt', 'alpha\n')
+        done = self.script('python3 -c "import urllib.request as r; r.urlopen(\'http://example.com/\', timeout=9)"')
+        self.assertIn('403', done['stderr'])
+        self.call('sandbox', 'delete', 'one')
+        self.assertIn('example.com', read(self.report + '/events.log'))
+
+
+class Tier(Case):
+    TIER = 'landlock'
+
+    def test_snapshots_are_refused_where_there_are_no_layers(self):
+        self.create()
+        done = self.call('sandbox', 'snapshot', 'one', '--output', self.base + '/layout')
+        self.assertEqual(done.returncode, 69, done.stderr)
+        self.assertIn('tier namespaces', done.stderr)
+        self.says('echo still', 'still\n')

@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the tests of lasting sandboxes share: a checkout, a sandbox in it, and a look at what is left."""
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+import unittest
+
+BIN = os.environ.get('SESSION_TEST_BIN', '')
+GIT = ['git', '-c', 'user.name=t', '-c', 'user.email=t@localhost', '-c', 'init.defaultBranch=main']
+CANARY = 'canary-1b7d90e4'
+BUSY_SECONDS = 5  # What a busy machine may add to any of this.
+
+
+def read(path):
+    with open(path, errors='replace') as file:
+        return file.read()
+
+
+def wait_until(condition, seconds=20.0):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if condition():
+            return True
+        time.sleep(0.01)
+    return condition()
+
+
+def processes(marker):
+    """Pids, not of zombies, in whose environment or command line `marker` is."""
+    found = []
+    for entry in filter(str.isdigit, os.listdir('/proc')):
+        try:
+            state = read(f'/proc/{entry}/stat').rsplit(')', 1)[1].split()[0]
+            text = read(f'/proc/{entry}/cmdline') + read(f'/proc/{entry}/environ')
+        except OSError:
+            continue
+        if state != 'Z' and int(entry) != os.getpid() and marker in text:
+            found.append(int(entry))
+    return found
+
+
+class Case(unittest.TestCase):
+    TIER = 'namespaces'
+
+    def setUp(self):
+        self.base = tempfile.mkdtemp(prefix='session-test-')
+        self.addCleanup(shutil.rmtree, self.base, ignore_errors=True)
+        os.chmod(self.base, 0o755)  # In tier landlock an agent of root's walks there as an ordinary user.
+        self.scratch = os.path.join(self.base, 'tmp')
+        self.work = os.path.join(self.base, 'work')
+        for path in (self.scratch, self.work):
+            os.mkdir(path)
+        self.marker = 'session-marker-' + os.path.basename(self.base)
+        self.env = {'PATH': '/usr/local/bin:/usr/bin:/bin', 'HOME': self.base, 'TMPDIR': self.scratch,
+                    'XDG_RUNTIME_DIR': self.scratch, 'SESSION_MARKER': self.marker}
+        files = {'a.txt': 'alpha\n', 'b.txt': 'beta\n', 'dir/c.txt': 'gamma\n', 'dir/sub/d.txt': 'delta\n'}
+        for name, text in files.items():
+            path = pathlib.Path(self.work, name)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        for arguments in (['init', '-q'], ['add', '-A'], ['commit', '-qm', 'first']):
+            subprocess.run([*GIT, *arguments], cwd=self.work, env=self.env, check=True, capture_output=True)
+        self.report = os.path.join(self.base, 'report')
+        self.addCleanup(self.end)
+
+    def tearDown(self):
+        for name in self.names():
+            self.call('sandbox', 'delete', name, '--json')
+        # Whatever was killed: the next command of any kind clears up.
+        self.assertEqual(self.names(), [])
+        gone = wait_until(lambda: not processes(self.marker), BUSY_SECONDS)
+        self.assertTrue(gone, [read(f'/proc/{pid}/cmdline') for pid in processes(self.marker)])
+        place = os.path.join(self.scratch, 'agentic-ci')
+        if os.path.isdir(place):
+            self.assertEqual(os.listdir(place), ['.lock'])
+        self.assertEqual([n for n in os.listdir(self.scratch) if n != 'agentic-ci'], [])
+        self.assertFalse([line for line in read('/proc/self/mounts').splitlines() if self.base in line])
+
+    def end(self):
+        """What a failed case has left."""
+        for pid in processes(self.marker):
+            os.kill(pid, signal.SIGKILL)
+
+    def cgroups(self):
+        return [str(p) for p in pathlib.Path('/sys/fs/cgroup').glob('**/agentic-ci-*')]
+
+    def call(self, *arguments, stdin='', env=None, seconds=60):
+        return subprocess.run([BIN, *arguments], input=stdin, capture_output=True, text=True, cwd=self.base,
+                              env=env or self.env, timeout=seconds, errors='replace')
+
+    def names(self):
+        listed = self.call('sandbox', 'list', '--json')
+        self.assertEqual(listed.returncode, 0, listed.stderr)
+        return [entry['name'] for entry in json.loads(listed.stdout)['sandboxes']]
+
+    def create(self, *options, name='one'):
+        done = self.call('sandbox', 'create', '--name', name, '--workdir', self.work, '--report-dir',
+                         self.report, '--isolation', self.TIER, *options)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(done.stdout, name + '\n')
+        return name
+
+    def start(self, script, *options, name='one'):
+        process = subprocess.Popen([BIN, 'sandbox', 'exec', name, *options], stdin=subprocess.PIPE,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=self.base,
+                                   env=self.env)
+        process.stdin.write(script)
+        process.stdin.close()
+        process.stdin = None
+        return process
+
+    def script(self, text, *options, name='one'):
+        """The result of a script, as --json has it."""
+        done = self.call('sandbox', 'exec', name, '--json', *options, stdin=text)
+        self.assertTrue(done.stdout, done.stderr)
+        result = json.loads(done.stdout)
+        result['exit'] = done.returncode
+        return result
+
+    def says(self, text, expected, **wanted):
+        result = self.script(text)
+        self.assertEqual(result['stdout'], expected, result)
+        for key, value in wanted.items():
+            self.assertEqual(result[key], value, result)
+        return result
+
+    def facts(self, name='one'):
+        listed = json.loads(self.call('sandbox', 'list', '--json').stdout)['sandboxes']
+        return next(entry for entry in listed if entry['name'] == name)
+
+    def record(self):
+        return json.loads(read(os.path.join(self.report, 'run.json')))

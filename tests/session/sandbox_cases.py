@@ -1,0 +1,262 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The sandbox around a session: what it keeps out, how it ends, and what it leaves."""
+import json
+import os
+import re
+import signal
+import socket
+import stat
+import subprocess
+import time
+
+from harness import BIN, BUSY_SECONDS, CANARY, Case, processes, read, wait_until
+
+ROOT = os.geteuid() == 0
+SERVER = 'python3 -m http.server 8765 --bind 127.0.0.1 -d dir >/dev/null 2>&1 & sleep 0.1'
+FETCH = ('python3 -c "import urllib.request as r\nr.install_opener(r.build_opener(r.ProxyHandler({})))\n'
+         'print(r.urlopen(\'http://127.0.0.1:8765/c.txt\').read().decode(), end=\'\')"')
+
+
+class Isolation(Case):
+    def test_the_host_is_not_there(self):
+        secret = os.path.join(self.base, 'secret')
+        with open(secret, 'w') as file:
+            file.write(CANARY)
+        self.create()
+        escapes = (f'cat {secret}', f'cat ../secret; cat {"../" * 20}{secret}',
+                   f'ln -s {self.base} l; cat l/secret; ln -s l k; cat k/secret', f'cd /; cd {self.base}; cat secret',
+                   f'cat /proc/1/root{secret}; cat /proc/1/environ', 'env; set')
+        for script in escapes:
+            with self.subTest(script):
+                result = self.script(script)
+                self.assertNotIn(CANARY, result['stdout'])
+                self.assertNotIn(self.marker, result['stdout'])
+        self.says('rm -rf /* 2>/dev/null; rm -rf "$OLDPWD" 2>/dev/null; echo done', 'done\n')
+        self.assertEqual(read(secret), CANARY)
+        self.assertEqual(read(self.work + '/a.txt'), 'alpha\n')
+
+    def test_a_server_of_one_command_serves_the_next_and_nothing_else_is_reached(self):
+        self.create()
+        self.script(SERVER)
+        # A server takes a moment.
+        self.assertTrue(wait_until(lambda: self.script(FETCH)['stdout'] == 'gamma\n'))
+        result = self.script('python3 -c "import urllib.request as r; r.urlopen(\'http://example.com/\', timeout=9)"')
+        self.assertEqual(result['status'], 1)
+        self.assertIn('403', result['stderr'])
+        self.call('sandbox', 'delete', 'one')
+        self.assertIn('example.com', read(self.report + '/events.log'))
+
+    def test_another_user_cannot_reach_it(self):
+        self.create()
+        place = os.path.join(self.scratch, 'agentic-ci')
+        for path in (place, place + '/one'):
+            self.assertEqual(stat.S_IMODE(os.stat(path).st_mode), 0o700)
+        self.assertEqual(stat.S_IMODE(os.stat(place + '/one/socket').st_mode), 0o700)
+        if not ROOT:
+            return
+        # Even where the directories let them through, the supervisor asks the kernel who calls.
+        self.addCleanup(os.chmod, place, 0o700)
+        for path in (self.base, self.scratch, place, place + '/one', place + '/one/socket'):
+            os.chmod(path, 0o755 if path in (self.base, self.scratch) else 0o777)
+        script = ('import socket, sys\ns = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)\ns.settimeout(9)\n'
+                  's.connect(sys.argv[1])\ntry:\n s.send(b"\\x03")\n sys.exit(len(s.recv(100)))\nexcept OSError:\n pass')
+        done = subprocess.run(['python3', '-c', script, place + '/one/socket'], user=12345, group=12345,
+                              extra_groups=[], capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        os.chmod(place, 0o700)
+        self.says('echo here', 'here\n')
+
+    def test_a_place_that_others_can_enter_is_refused(self):
+        place = os.path.join(self.scratch, 'agentic-ci')
+        os.mkdir(place, 0o755)
+        refused = self.call('sandbox', 'list')
+        self.assertEqual(refused.returncode, 77, refused.stderr)
+        os.rmdir(place)
+        os.mkdir(self.base + '/elsewhere', 0o700)
+        os.symlink(self.base + '/elsewhere', place)
+        self.assertNotEqual(self.call('sandbox', 'list').returncode, 0)
+        os.unlink(place)
+
+    def connect(self):
+        client = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        client.settimeout(BUSY_SECONDS)
+        client.connect(os.path.join(self.scratch, 'agentic-ci/one/socket'))
+        return client
+
+    def test_a_hostile_client_harms_nobody(self):
+        self.create()
+        for message in (b'\xff', b'', b'\x01', b'\x01' + b'\xff' * 60, b'\x00' + b'\xff' * 4, b'x' * 100_000,
+                        b'\x0a' * 9, os.urandom(64)):
+            with self.subTest(message[:9]):
+                with self.connect() as client:
+                    client.send(message)
+                    if message:
+                        self.assertEqual(client.recv(9), b'')  # The connection is closed.
+        # Its script grows without end.
+        with self.connect() as client, self.assertRaises(OSError):
+            for _ in range(1000):
+                client.send(b'\x00' + (32000).to_bytes(4, 'little') + b'x' * 32000)
+        # It asks for much and reads nothing; its time limit still holds.
+        with self.connect() as client:
+            script = b'yes'
+            client.send(b'\x00' + len(script).to_bytes(4, 'little') + script)
+            client.send(b'\x01' + (1000).to_bytes(8, 'little') + b'\x01')
+            self.says('echo next', 'next\n')
+        idle = [self.connect() for _ in range(50)]
+        idle[0].close()
+        for client in idle:
+            client.close()
+        self.says('echo last', 'last\n')
+
+
+class Life(Case):
+    def test_reset_keeps_what_the_sandbox_was_created_from(self):
+        self.create('--env', 'GIVEN=1')
+        self.script('echo x >a.txt; rm b.txt; touch /tmp/t ~/h; x=1; sleep 1007 & sleep 1008 & cd dir')
+        self.assertEqual(self.call('sandbox', 'reset', 'one').returncode, 0)
+        self.says('cat a.txt b.txt; ls ~; ls /tmp/t; echo "$x$GIVEN"; basename "$PWD"; ps -e -o args= | grep -c "slee[p]"',
+                  'alpha\nbeta\n1\nwork\n0\n')
+        self.assertFalse(processes('sleep\x001007'))
+
+    def test_delete_writes_the_report_and_applies_the_changes(self):
+        self.create()
+        self.script('echo new >new.txt; echo seen')
+        done = self.call('sandbox', 'delete', 'one', '--apply', '--json')
+        self.assertEqual(done.returncode, 0, done.stderr)
+        record = json.loads(done.stdout)
+        self.assertEqual(record, self.record())
+        self.assertEqual(record['outcome']['kind'], 'success')
+        self.assertIn('+++ b/new.txt', read(self.report + '/changes.patch'))
+        self.assertEqual(read(self.work + '/new.txt'), 'new\n')
+        self.assertIn('seen', read(self.report + '/agent.log'))
+        again = self.call('sandbox', 'delete', 'one')
+        self.assertEqual(again.returncode, 66, again.stderr)
+
+    def test_gates_judge_what_a_session_changed(self):
+        self.create('--apply')
+        self.script('mkdir -p .github/workflows; echo "on: push" >.github/workflows/x.yml')
+        self.assertEqual(self.call('sandbox', 'delete', 'one').returncode, 77)
+        self.assertFalse(os.path.exists(self.work + '/.github'))
+
+    def test_steps_of_a_job_share_one_sandbox(self):
+        setup = self.call('setup', '--workdir', self.work, '--report-dir', self.report, '--isolation', self.TIER)
+        self.assertEqual(setup.returncode, 0, setup.stderr)
+        name = setup.stdout.strip()
+        self.assertRegex(name, '^setup-[0-9a-f]{12}$')
+        self.assertEqual(self.call('setup', '--workdir', self.work).returncode, 64)
+        step = self.call('exec', '--workdir', self.work, '--', 'sh', '-c', 'echo made >made.txt')
+        self.assertEqual(step.returncode, 0, step.stderr)
+        for arguments, status, output in ((['--', 'cat', 'made.txt'], 0, 'made\n'),
+                                          (['--prompt', "it's\nhere", '--', 'cat'], 0, "it's\nhere\n"),
+                                          (['--', 'sh', '-c', 'exit 5'], 5, ''),
+                                          (['--', 'sh', '-c', 'exit 99'], 63, ''),
+                                          (['--timeout', '1s', '--', 'sleep', '9'], 124, '')):
+            with self.subTest(arguments):
+                run = self.call('run', '--sandbox', name, *arguments)
+                self.assertEqual(run.returncode, status, run.stderr)
+                if status != 124:  # There the shell has a word to say.
+                    self.assertEqual(run.stdout, output)
+        for option in ('--memory=1GiB', '--apply', '--workdir=.', '--json'):
+            self.assertEqual(self.call('run', '--sandbox', name, option, '--', 'true').returncode, 64)
+        stop = self.call('stop', '--workdir', self.work, '--apply')
+        self.assertEqual(stop.returncode, 0, stop.stderr)
+        self.assertEqual(read(self.work + '/made.txt'), 'made\n')
+        self.assertEqual(self.call('stop', '--workdir', self.work).returncode, 66)
+
+    def test_its_time_to_live_ends_it_with_a_report(self):
+        self.create('--ttl', '2s')
+        self.script('echo x >x.txt')
+        waiting = self.start('sleep 60')
+        self.assertEqual(waiting.wait(60), 74)
+        waiting.communicate()
+        self.assertTrue(wait_until(lambda: not self.names()))
+        self.assertEqual(self.record()['outcome']['kind'], 'timed-out')
+        self.assertIn('x.txt', read(self.report + '/changes.patch'))
+
+    def test_names_and_report_directories_are_one_sandboxs(self):
+        self.create()
+        for options, status in ((['--name', 'one'], 64), (['--name', '../x'], 64), (['--name', ''], 64),
+                                (['--report-dir', self.report], 64), (['--ttl', '0s'], 64),
+                                (['--workdir', '/nonexistent'], 66), (['--policy', '/nonexistent'], 66)):
+            with self.subTest(options):
+                given = {'--workdir': self.work, '--name': 'two', '--report-dir': self.base + '/other'}
+                given.update({options[0]: options[1]})
+                done = self.call('sandbox', 'create', *[word for pair in given.items() for word in pair])
+                self.assertEqual(done.returncode, status, done.stderr)
+        self.assertEqual(self.names(), ['one'])
+
+    def test_a_name_is_free_once_its_sandbox_is_said_to_have_failed(self):
+        for _ in range(20):
+            done = self.call('sandbox', 'create', '--name', 'one', '--workdir', self.work, '--policy', '/nonexistent',
+                             '--report-dir', self.report)
+            self.assertEqual(done.returncode, 66, done.stderr)
+            self.assertEqual(self.names(), [])
+
+
+class Kills(Case):
+    def child(self, pid, name=None):
+        for child in read(f'/proc/{pid}/task/{pid}/children').split():
+            if name is None or read(f'/proc/{child}/comm').strip() == name:
+                return int(child)
+        self.fail(f'{pid} has no such child')
+
+    def victims(self):
+        keeper = self.facts()['pid']
+        supervisor = self.child(keeper)
+        children = read(f'/proc/{supervisor}/task/{supervisor}/children').split()
+        gateway = self.child(supervisor, 'gateway')
+        init = next(int(pid) for pid in children if int(pid) != gateway)
+        return {'keeper': keeper, 'supervisor': supervisor, 'gateway': gateway, 'init': init,
+                'shell keeper': self.child(init)}
+
+    def test_whatever_is_killed_nothing_is_left_after_the_next_command(self):
+        supervisors = []
+        for victim in ('keeper', 'supervisor', 'gateway', 'init', 'shell keeper'):
+            for number in (signal.SIGKILL, signal.SIGTERM):
+                with self.subTest(victim=victim, signal=number):
+                    self.create()
+                    self.script('sleep 1010 &')
+                    client = self.start('sleep 1011')
+                    self.assertTrue(wait_until(lambda: self.facts().get('busy')))
+                    victims = self.victims()
+                    pid = victims[victim]
+                    supervisors.append(f'agentic-ci-{victims["supervisor"]}')
+                    os.kill(pid, number)
+                    if victim in ('init', 'gateway') and number == signal.SIGTERM:
+                        time.sleep(0.2)  # These do not listen to it, and may go on.
+                        if self.names():
+                            self.call('sandbox', 'delete', 'one')
+                    self.assertTrue(wait_until(lambda: not self.names(), 10), self.names())
+                    self.assertNotEqual(client.wait(20), 0)
+                    client.communicate()
+                    self.assertTrue(wait_until(lambda: not processes(self.marker), BUSY_SECONDS))
+                    self.assertTrue(wait_until(lambda: not processes('sleep\x00101'), BUSY_SECONDS))
+                    if victim == 'keeper':  # A CI system that ends a job asks first, and then kills.
+                        self.assertEqual(self.record()['outcome']['kind'], 'terminated')
+        # Directories and cgroups of what was killed go with the next sandbox.
+        self.create()
+        self.call('sandbox', 'delete', 'one')
+        self.assertEqual([group for group in self.cgroups() if os.path.basename(group) in supervisors], [])
+
+    def test_a_session_goes_on_when_its_shell_is_killed(self):
+        self.create()
+        self.script('x=1')
+        shell = self.child(self.victims()['shell keeper'])
+        os.kill(shell, signal.SIGKILL)
+        self.says('echo $x', '1\n')
+
+    def test_a_creation_that_is_killed_leaves_nothing(self):
+        for delay in (0, 0.005, 0.01, 0.02, 0.04, 0.08):
+            with self.subTest(delay=delay):
+                process = subprocess.Popen([BIN, 'sandbox', 'create', '--name', 'one', '--workdir', self.work,
+                                            '--report-dir', self.report, '--isolation', self.TIER],
+                                           cwd=self.base, env=self.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+                time.sleep(delay)
+                process.kill()
+                process.communicate()
+                if not wait_until(lambda: not processes(self.marker), BUSY_SECONDS):
+                    # It was made by then, printed or not, and is a sandbox as any other.
+                    done = self.call('sandbox', 'delete', 'one')
+                    self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertTrue(wait_until(lambda: not processes(self.marker), BUSY_SECONDS))
+                self.assertEqual(self.names(), [])

@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a session keeps between commands, how each ends, and the files it changed."""
+import os
+import time
+
+from harness import BUSY_SECONDS, Case, read
+
+# What is typed in one command, and what a later one then says.
+KEPT = (
+    ('a variable', 'x=1', 'echo $x', '1'),
+    ('an exported variable', 'export y=2', 'sh -c "echo \\$y"', '2'),
+    ('an array', 'a=(p "q r" s)', 'echo "${#a[@]} ${a[1]}"', '3 q r'),
+    ('an associative array', 'declare -A m=([k]=v)', 'echo ${m[k]}', 'v'),
+    ('a function', 'f() { echo "f$1"; }', 'f 3', 'f3'),
+    ('an alias', "alias hi='echo hello'", 'hi', 'hello'),
+    ('an option', 'set -o pipefail', 'false | true; echo $?', '1'),
+    ('a shell option', 'shopt -s nullglob', 'echo /nothing/*; shopt -u nullglob', ''),
+    ('the umask', 'umask 077', 'umask; umask 022', '0077'),
+    ('the directory', 'cd dir', 'basename "$PWD"; basename "$OLDPWD"; cd ..', 'dir\nTOP'),
+    ('a trap', "trap 'echo caught' USR1", 'kill -USR1 $$; trap - USR1', 'caught'),
+    ('the last status', '(exit 7)', 'echo $?', '7'),
+    ('what was unset', 'unset HOME', 'echo "${HOME-gone}"', 'gone'),
+    ('an open file', 'exec 5>$TMPDIR/five', 'echo five >&5; exec 5>&-; cat $TMPDIR/five', 'five'),
+    ('a background job', 'sleep 1000 & p=$!', 'jobs -r | wc -l; kill %1; wait $p; echo $?', '1\n143'),
+    ('a multi-line function', 'g() {\n  cat <<E\nit\'s "here"\nE\n}', 'g', 'it\'s "here"'),
+)
+# One script, what it writes, and how it ends.
+ENDS = (
+    ('nothing', '', '', 'exit', 0),
+    ('a status', 'false', '', 'exit', 1),
+    ('a missing program', 'no-such-program', '', 'exit', 127),
+    ('a syntax error', 'if then', '', 'exit', 2),
+    ('a signal', 'sh -c "kill -TERM \\$\\$"', '', 'signal', 143),
+    ('an empty standard input', 'cat; read x; echo "$?"', '1\n', 'exit', 0),
+    ('input from a file', 'cat < a.txt', 'alpha\n', 'exit', 0),
+    ('quotes', "echo 'a'\\''b' \"$PWD\" | sed s,/.*/,,", "a'b TOP\n", 'exit', 0),
+    ('no newline at the end', 'printf x', 'x', 'exit', 0),
+    ('tracing', 'set -x; true; set +x', '', 'exit', 0),
+)
+# What a command does in the checkout, and what its result says of it.
+CHANGES = (
+    ('touch new', [('created', 'new')]),
+    ('cp a.txt copy', [('created', 'copy')]),
+    ('mv b.txt moved', [('renamed', 'moved')]),
+    ('mv moved again', [('renamed', 'again')]),
+    ('rm again', [('deleted', 'again')]),
+    ('sed -i s/alpha/omega/ a.txt', [('modified', 'a.txt')]),
+    ('mkdir -p m/n', [('created', 'm'), ('created', 'm/n')]),
+    ('chmod 755 a.txt', [('mode', 'a.txt')]),
+    ('printf omegb >a.txt; touch -d 2001-01-01 a.txt', [('modified', 'a.txt')]),
+    ('printf omegc >a.txt; touch -d 2001-01-01 a.txt', [('modified', 'a.txt')]),  # As long and as old as before.
+    ('ln -s a.txt link', [('created', 'link')]),
+    ('python3 -c "open(\'dir/c.txt\', \'a\').write(\'x\')"', [('modified', 'dir/c.txt')]),
+    ('touch dir/sub/d.txt', []),  # Copied up, with the content that it had.
+    ('rm -r dir', [('deleted', 'dir'), ('deleted', 'dir/c.txt'), ('deleted', 'dir/sub'),
+                   ('deleted', 'dir/sub/d.txt')]),
+    ('mkdir dir; echo 1 >dir/e.txt', [('created', 'dir'), ('created', 'dir/e.txt')]),
+    ('cat a.txt >/dev/null; git status >/dev/null', []),
+    ('(exit 3)', []),
+)
+
+
+class Shells(Case):
+    def test_a_session_keeps_what_a_shell_keeps(self):
+        self.create()
+        top = os.path.basename(self.facts()['cwd'])
+        for what, first, second, expected in KEPT:
+            with self.subTest(what):
+                result = self.script(first)
+                self.assertEqual(result['stderr'], '', result)
+                self.assertEqual(self.script(second)['stdout'].rstrip('\n'), expected.replace('TOP', top))
+
+    def test_a_script_that_ends_its_shell_leaves_what_was_there_before(self):
+        self.create()
+        self.script('x=1; a=(p q); f() { echo "f$x"; }; alias hi=f; set -o pipefail; cd dir; trap "echo t" USR1')
+        for script, reason, status in (('x=2; exit 3', 'exit', 3), ('x=2; kill -9 $$', 'signal', 137),
+                                       ('x=2; exec false', 'exit', 1), ('set -e; x=2; false', 'exit', 1)):
+            with self.subTest(script):
+                result = self.script(script)
+                self.assertEqual((result['reason'], result['status'], result['new_shell']), (reason, status, True))
+                self.assertEqual(result['exit'], status)
+                self.says('hi; echo ${a[1]} $(basename "$PWD"); false | true; echo $?; kill -USR1 $$',
+                          'f1\nq dir\n1\nt\n', new_shell=False)
+
+    def test_each_command_says_how_it_ended(self):
+        self.create()
+        top = os.path.basename(self.facts()['cwd'])
+        for what, script, output, reason, status in ENDS:
+            with self.subTest(what):
+                result = self.says(script, output.replace('TOP', top), reason=reason, status=status, exit=status)
+                self.assertNotIn('builtin', result['stderr'])  # Nothing of ours.
+
+    def test_sh_serves_where_there_is_no_bash(self):
+        self.create('--env', 'PATH=' + self.without_bash())
+        self.assertEqual(self.facts()['shell'], 'sh')
+        self.script("x='it'\\''s'; cd dir; f() { echo f; }; set -f")
+        self.says('echo "$x" $(basename "$PWD"); f', "it's dir\nf\n")
+        self.assertEqual(self.script('exit 4')['status'], 4)
+        self.says('echo "$x" $(basename "$PWD")', "it's dir\n")
+        self.assertEqual(self.script('if then')['status'], 2)  # It ends this shell.
+        self.says('echo "$x"', "it's\n")
+
+    def without_bash(self):
+        place = os.path.join(self.work, 'tools')
+        os.mkdir(place)
+        for name in ('sh', 'basename', 'cat'):
+            os.symlink('/usr/bin/' + name, os.path.join(place, name))
+        return place
+
+    def test_each_command_says_what_it_changed(self):
+        self.create()
+        for script, expected in CHANGES:
+            with self.subTest(script):
+                result = self.script(script)
+                self.assertEqual(result['stderr'], '')
+                self.assertTrue(result['changes_complete'])
+                if self.TIER == 'landlock' and script.startswith('touch dir'):
+                    expected = [('modified', 'dir/sub/d.txt')]  # There is one layer, and it was written to.
+                self.assertEqual([(c['kind'], c['path']) for c in result['changes']], expected)
+        diff = self.call('sandbox', 'diff', 'one')
+        self.assertEqual(diff.returncode, 0, diff.stderr)
+        for line in ('-alpha', '+omegc', 'deleted file mode 100644', '+++ b/dir/e.txt'):
+            self.assertIn(line, diff.stdout)
+        self.assertEqual(read(self.work + '/a.txt'), 'alpha\n')  # The checkout itself has not changed.
+
+    def test_output_of_any_size_and_kind_comes_whole(self):
+        self.create()
+        done = self.call('sandbox', 'exec', 'one', '--', 'sh', '-c', 'seq 300000; echo end >&2')
+        self.assertEqual(done.stdout, ''.join(f'{n}\n' for n in range(1, 300001)))
+        self.assertEqual(done.stderr, 'end\n')
+        big = ': ' + 'x' * 300_000 + '\necho $?'
+        self.says(big, '0\n')
+
+
+class Limits(Case):
+    def test_nothing_of_a_command_survives_its_time_limit_and_what_was_there_does(self):
+        self.create()
+        self.script('sleep 1001 & echo $! >/tmp/server')
+        for script in ('setsid sh -c "sleep 1002; :" & sleep 1003', 'while :; do :; done',
+                       'trap "" TERM INT; sleep 1004 | sleep 1005', 'read x </dev/zero'):
+            with self.subTest(script):
+                started = time.monotonic()
+                result = self.script(script, '--timeout', '1s')
+                self.assertLess(time.monotonic() - started, 1 + BUSY_SECONDS)
+                self.assertEqual((result['reason'], result['exit']), ('timeout', 124))
+                self.says('kill -0 $(cat /tmp/server) && ps -e -o args= | grep -c "slee[p] 1"', '1\n')
+
+    def test_too_much_output_ends_a_command(self):
+        self.create('--output', '64KiB')
+        result = self.script('yes; echo never')
+        self.assertEqual((result['reason'], result['exit'], len(result['stdout'])), ('output', 125, 65536))
+        self.assertGreater(result['truncated_stdout'], 0)
+        self.says('echo next', 'next\n')
+
+    def test_too_much_memory_ends_a_command_and_not_the_sandbox(self):
+        self.create('--memory', '64MiB')
+        self.script('x=1')
+        result = self.script('python3 -c "b = bytearray(200 << 20); import time; time.sleep(9)"')
+        self.assertEqual((result['reason'], result['exit']), ('oom', 125))
+        self.says('echo $x', '1\n')
+
+    def test_a_client_that_goes_away_takes_its_command_with_it(self):
+        self.create()
+        client = self.start('sleep 1006')
+        self.wait_busy()
+        client.kill()
+        client.communicate()
+        self.says('ps -e -o args= | grep -c "slee[p] 1006"', '0\n')
+
+    def wait_busy(self):
+        end = time.monotonic() + BUSY_SECONDS
+        while not self.facts().get('busy'):
+            self.assertLess(time.monotonic(), end)
+
+    def test_clients_queue_or_are_told_busy(self):
+        self.create()
+        first = self.start('sleep 1; echo 1 >>/tmp/order')
+        self.wait_busy()
+        busy = self.call('sandbox', 'exec', 'one', '--no-wait', '--', 'true')
+        self.assertEqual(busy.returncode, 75, busy.stderr)
+        self.assertIn('busy', busy.stderr)
+        others = [self.start(f'echo {n} >>/tmp/order') for n in range(2, 6)]
+        for process in (first, *others):
+            self.assertEqual(process.wait(60), 0)
+            process.communicate()
+        self.says('sort /tmp/order | tr -d "\\n"; head -1 /tmp/order', '123451\n')
