@@ -3,52 +3,54 @@
 import argparse
 import concurrent.futures
 import contextlib
-import json
 import os
-import pathlib
 import re
 import subprocess
 import sys
-import tempfile
 import threading
 import time
-import xml.etree.ElementTree as ElementTree
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
-BUILD = ROOT / 'build'
+import affected
+import prefetch
+import stress
+from suites import BUILD, REQUIRE, ROOT, Done, list_tests, run_test
+
 # Suites mostly wait for processes they started: more at once than there are processors.
 SUITES_AT_ONCE = 3
 LONGEST = ('kernels', 'kernel', 'forge_delivery', 'gitea', 'session', 'faults', 'ecosystems', 'gateway_process')
-# A variable: features and suites whose skips are failures; `all` names every one.
-REQUIRE = 'AGENTIC_CI_TESTS_REQUIRE'
 OUTPUT_LINES_MAX = 60  # Of a failure; the whole is in build/check.log.
 FAILURES_SHOWN_MAX = 10
 FAILURE = re.compile(r'\s*(FAIL|ERROR|not ok )|.*: FAILED')
+# Suites that claim containment: what fails there has failed, whatever a second run says.
+CONTAINMENT = {'attack', 'containment', 'identity', 'smuggling', 'credentials', 'containers', 'kernel', 'kernels'}
+FLAKY_MAX = 1  # Suites that may fail beside others and pass alone, in one run.
 
 
 class Tally:
     def __init__(self):
-        self.passed, self.failed, self.skipped = 0, 0, []
+        self.passed, self.failed, self.skipped, self.flaky = 0, 0, [], []
         self.lock = threading.Lock()
         self.log = open(BUILD / 'check.log', 'w', encoding='utf-8')
 
     def report(self, name, seconds, output, passed, failed, skipped=None):
-        """One check is over: `passed` and `failed` count its cases."""
-        with self.lock:
-            return self.report_alone(name, seconds, output, passed, failed, skipped)
+        return self.take(Done(name, seconds, output, passed, failed, skipped))
 
-    def report_alone(self, name, seconds, output, passed, failed, skipped):
-        self.passed += passed
-        self.failed += failed
-        self.log.write(f'=== {name}\n{output}\n')
-        self.log.flush()
-        if skipped:
-            self.skipped.append(f'{name}: {skipped}')
-        if failed:
-            print('\n'.join(excerpt(output.rstrip().splitlines())))
-        word = 'FAILED' if failed else 'skipped' if skipped and not passed else 'ok'
-        print(f'{word} {name} ({seconds:.1f}s)', flush=True)
-        return not failed
+    def take(self, done, again=False):
+        """Counts and prints one check; `again`: its failures are not counted, since it is run a second time."""
+        with self.lock:
+            self.log.write(f'=== {done.name}\n{done.output}\n')
+            self.log.flush()
+            if done.failed:
+                print('\n'.join(excerpt(done.output.rstrip().splitlines())))
+            word = 'FAILED' if done.failed else 'skipped' if done.skipped and not done.passed else 'ok'
+            print(f'{word} {done.name} ({done.seconds:.1f}s){", and is run again at the end" if again else ""}', flush=True)
+            if again:
+                return False
+            self.passed += done.passed
+            self.failed += done.failed
+            if done.skipped:
+                self.skipped.append(f'{done.name}: {done.skipped}')
+            return not done.failed
 
     def command(self, name, *command):
         start = time.monotonic()
@@ -71,101 +73,30 @@ def excerpt(lines):
     return [*(lines[at] for at in sorted(shown)), f'... ({BUILD.name}/check.log has the rest)', *lines[end:]]
 
 
-def skip_reasons(output):
-    """Why cases were skipped, each once; those of ours begin with the feature that is missing."""
-    found = re.findall(r"# SKIP (.+)|skipped '(.+)'|skipped \"(.+)\"", output)
-    return sorted(set(''.join(reason).strip() for reason in found))
-
-
-def is_required(name, reasons):
-    """Whether suite `name`, or a feature that it was skipped for, has to be there."""
-    features = {reason.partition(':')[0] for reason in reasons}
-    return bool(({name, 'all'} | features) & set(os.environ.get(REQUIRE, '').split()))
-
-
-def count_cases(output, succeeded):
-    """(passed, failed, skipped) of one test program, in the words of its framework; else 1 case."""
-    def last(pattern):
-        found = re.findall(pattern, output, re.MULTILINE)
-        return int(found[-1]) if found else None
-
-    def total(pattern):
-        return sum(int(number) for number in re.findall(pattern, output, re.MULTILINE))
-
-    passed = last(r'^All tests passed \(\d+ assertions? in (\d+) test cases?\)')  # Catch2
-    failed = last(r'^test cases: .*?(\d+) failed')
-    skipped = len(re.findall(r'^ *# SKIP ', output, re.MULTILINE))
-    if passed is not None or failed is not None:
-        # Catch2 takes what base/skip.h ended for passed.
-        passed = (passed or last(r'^test cases:.*?(\d+) passed') or 0) - skipped
-    elif last(r'^# pass (\d+)') is not None:  # node --test
-        passed, failed = last(r'^# pass (\d+)'), last(r'^# fail (\d+)')
-        skipped = last(r'^# skipped (\d+)') or 0
-    elif last(r'^Ran (\d+) tests?') is not None:  # unittest, perhaps as several users.
-        failed = total(r'^FAILED \(.*?failures=(\d+)') + total(r'^FAILED \(.*?errors=(\d+)')
-        left_out = total(r'^(?:OK|FAILED) \(.*?skipped=(\d+)')
-        passed = max(0, total(r'^Ran (\d+) tests?') - failed - left_out)
-        skipped += left_out
-    elif last(r'^(\d+) passed, \d+ failed') is not None:  # Our own.
-        passed, failed = last(r'^(\d+) passed, \d+ failed'), last(r'^\d+ passed, (\d+) failed')
-    if passed == 0 and not failed and not skipped:
-        return 0, 1, 0  # A suite that ran nothing has not passed.
-    passed, failed = passed or 0, failed or 0
-    if succeeded:
-        return passed or (0 if skipped else 1), 0, skipped
-    return passed, failed or 1, skipped
-
-
-def list_tests(directory, pattern):
-    """What ctest lists: each test's name and its RESOURCE_LOCKs, which a ctest of its own cannot know to be taken."""
-    listed = subprocess.run(['ctest', '--test-dir', directory, '--show-only=json-v1', '-R', pattern],
-                            capture_output=True, check=True).stdout
-    return {test['name']: next((entry['value'] for entry in test.get('properties', []) if entry['name'] == 'RESOURCE_LOCK'), [])
-            for test in json.loads(listed)['tests']}
-
-
-def run_test(tally, directory, name, prefix=''):
-    with tempfile.TemporaryDirectory(dir=BUILD) as scratch:
-        junit = pathlib.Path(scratch) / 'check.xml'
-        subprocess.run(['ctest', '--test-dir', directory, '-R', f'^{re.escape(name)}$', '--output-junit', junit,
-                        '--output-log', junit.with_suffix('.log'),
-                        '--test-output-size-passed', '1000000', '--test-output-size-failed', '1000000'],
-                       stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        tree = ElementTree.parse(junit)
-    case = tree.find('testcase')
-    output = case.findtext('system-out') or ''
-    seconds = float(case.get('time'))
-    reasons = skip_reasons(output)
-    left_out = case.find('skipped')
-    if left_out is not None and not left_out.get('message', '').startswith('SKIP_RETURN_CODE'):
-        return tally.report(prefix + name, seconds, output, 0, 1)  # Its program is missing.
-    if left_out is not None:
-        missing = is_required(name, reasons)
-        why = reasons[0] if reasons else 'no reason given'
-        return tally.report(prefix + name, seconds, output, 0, int(missing), None if missing else why)
-    passed, failed, skipped = count_cases(output, case.get('status') == 'run')
-    if skipped and is_required(name, reasons):
-        failed, skipped = failed + skipped, 0
-    why = ', '.join(reasons[:3])
-    return tally.report(prefix + name, seconds, output, passed, failed,
-                        f'{skipped} cases{": " + why if why else ""}' if skipped else None)
-
-
 def run_tests(tally, directory, tests, prefix=''):
-    """Runs `tests`, as list_tests() gives them."""
+    """Runs `tests`, as list_tests() gives them. What fails beside others is run once more, alone, and is reported as
+    flaky if it passes then; not so what claims containment."""
     locks = {lock: threading.Lock() for wanted in tests.values() for lock in wanted}
+    again = []
 
     def run(name):
         with contextlib.ExitStack() as held:
             for lock in sorted(tests[name]):
                 held.enter_context(locks[lock])
-            run_test(tally, directory, name, prefix)
+            done = run_test(directory, name, prefix)
+        second = bool(done.failed) and name not in CONTAINMENT
+        if second:
+            again.append(name)
+        tally.take(done, again=second)
 
     # The longest first, then what crosses processes.
     ordered = sorted(tests, key=lambda name: (name not in LONGEST, name.startswith('unit_')))
     with concurrent.futures.ThreadPoolExecutor(SUITES_AT_ONCE) as pool:
         for done in [pool.submit(run, name) for name in ordered]:
             done.result()
+    for name in again:
+        if tally.take(run_test(directory, name, prefix)):
+            tally.flaky.append(prefix + name)
 
 
 def configure(tally, preset):
@@ -182,6 +113,16 @@ def compile_more(tally, units, every):
     nice = ('nice', '-n', '19')
     tally.command('alone', *nice, 'tools/alone', *(['--all'] if every else []))
     return configure(tally, 'sanitize') and build(tally, 'sanitize', units, nice)
+
+
+def fetch_packages(tally):
+    """Whether what the suites need from registries is there, or may be missing."""
+    start = time.monotonic()
+    missing = prefetch.everything()
+    needed = bool(missing) and 'all' in os.environ.get(REQUIRE, '').split()
+    tally.report('packages', time.monotonic() - start, '\n'.join(missing), not missing, int(needed),
+                 None if needed or not missing else f'not to be had: {"; ".join(missing)}')
+    return not needed
 
 
 def sources():
@@ -212,6 +153,15 @@ def update():
                    check=False)
 
 
+def chosen(names):
+    """The tests called `names`; all of them without any."""
+    tests = list_tests(BUILD / 'release', '.')
+    unknown = [name for name in names if name not in tests]
+    if unknown:
+        sys.exit(f'tools/check: error: no suite is called {" or ".join(unknown)}; ctest --test-dir build/release -N lists them')
+    return {name: tests[name] for name in names or tests}
+
+
 def check(tally, arguments):
     check_format(tally, arguments.update)
     tally.command('layers', 'tools/layers')
@@ -220,13 +170,25 @@ def check(tally, arguments):
     if not configure(tally, 'release'):
         return
     units = list_tests(BUILD / 'release', '^unit_')
-    if not build(tally, 'release', units if fast else ()):
-        return
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        fetched = None if fast else pool.submit(fetch_packages, tally)
+        if not build(tally, 'release', units if fast else ()) or fetched and not fetched.result():
+            return
     if arguments.update and not fast:
         update()
+    if arguments.stress:
+        failed = stress.run(BUILD / 'release', chosen(arguments.suites), arguments.stress, arguments.seed)
+        tally.failed += failed
+        return
     if fast:
         run_tests(tally, BUILD / 'release', units)
         tally.skipped.append('everything but unit tests: --fast')
+        return
+    if arguments.since:
+        names = affected.affected(affected.changed(arguments.since))
+        tests = list_tests(BUILD / 'release', '.')
+        run_tests(tally, BUILD / 'release', {name: tests[name] for name in names})
+        tally.skipped.append(f'{len(tests) - len(names)} of {len(tests)} suites, and the sanitized build: --since')
         return
     with concurrent.futures.ThreadPoolExecutor(1) as pool:
         sanitized = pool.submit(compile_more, tally, units, arguments.alone)
@@ -241,7 +203,13 @@ def main():
     parser.add_argument('--kernels', action='store_true', help='boot every kernel of tests/kernels, not only the first')
     parser.add_argument('--alone', action='store_true', help='compile every file by itself, not only what changed lately')
     parser.add_argument('--update', action='store_true', help='rewrite what is generated, then check')
+    parser.add_argument('--since', metavar='REV', help='only the tests that what changed since REV can affect')
+    parser.add_argument('--stress', type=int, metavar='N', help='run every suite N times beside a busy machine')
+    parser.add_argument('--seed', type=int, help='with --stress: the order of an earlier run')
+    parser.add_argument('suites', nargs='*', help='with --stress: these suites alone')
     arguments = parser.parse_args()
+    if (arguments.suites or arguments.seed is not None) and not arguments.stress:
+        parser.error('--seed and names of suites go with --stress')
     BUILD.mkdir(exist_ok=True)
     os.environ['CLICOLOR_FORCE'] = '0'
     if arguments.kernels:
@@ -251,9 +219,15 @@ def main():
     check(tally, arguments)
     for line in tally.skipped:
         print(f'not run: {line}')
+    for name in tally.flaky:
+        print(f'flaky: {name} failed beside others and passed alone; its first output is in {BUILD.name}/check.log')
     print(f'took {time.monotonic() - start:.0f}s')
-    print(f'{tally.passed} passed, {tally.failed} failed')
-    return 1 if tally.failed else 0
+    print(last_line(tally.passed, tally.failed, tally.flaky))
+    return 1 if tally.failed or len(tally.flaky) > FLAKY_MAX else 0
+
+
+def last_line(passed, failed, flaky):
+    return f'{passed} passed, {failed} failed' + (f', {len(flaky)} flaky' if flaky else '')
 
 
 if __name__ == '__main__':

@@ -26,6 +26,8 @@ PROGRAMS = ('podman', 'runc', 'ip', 'nft', 'ssh', 'zstd', 'tar')
 NETAVARK = ('/usr/lib/podman/netavark', '/usr/libexec/podman/netavark')
 GIT = ['git', '-c', 'user.name=t', '-c', 'user.email=t@localhost', '-c', 'init.defaultBranch=main']
 SECRET = 'sekret-2f7fb65591ee'
+# Until nothing of a case may be alive. Podman's own cleanup of a container that was killed takes a second on an idle machine.
+GONE_SECONDS = 60
 
 
 def read(path):
@@ -91,7 +93,7 @@ class Installed:
         pathlib.Path(base, 'containers.conf').write_text(
             '[containers]\ndefault_ulimits = ["nproc=1000:1000", "nofile=1000:1000"]\nseccomp_profile = "unconfined"\n'
             'apparmor_profile = "unconfined"\nlog_driver = "k8s-file"\n[engine]\nruntime = "runc"\n'
-            'cgroup_manager = "cgroupfs"\nevents_logger = "file"\n')
+            f'cgroup_manager = "cgroupfs"\nevents_logger = "file"\ntmp_dir = "{base}/tmp"\n')
         rootfs = base + '/rootfs.tar'
         subprocess.run([sys.executable, testbed + '/mkrootfs.py', rootfs], check=True, capture_output=True)
         self.podman('import', '-c', 'USER sandbox', '-c', 'WORKDIR /sandbox', rootfs, IMAGE)
@@ -133,7 +135,7 @@ class Backend(unittest.TestCase):
     def tearDown(self):
         # Nothing is left of what the case started.
         left = [path for path in pathlib.Path('/proc').glob('[0-9]*') if self.runs(path)]
-        self.assertTrue(wait_until(lambda: not any(self.runs(path) for path in left), 10), [read(p / 'cmdline') for p in left])
+        self.assertTrue(wait_until(lambda: not any(self.runs(path) for path in left), GONE_SECONDS), [read(p / 'cmdline') for p in left])
         place = pathlib.Path(self.base, 'agentic-ci')
         self.assertEqual([p for p in place.rglob('*') if p.name not in ('.lock', '.openshell')], [])
 

@@ -9,6 +9,7 @@ the reason must say so. A reason that no longer occurs fails the test (with its 
 """
 import collections
 import concurrent.futures
+import fcntl
 import json
 import os
 import pathlib
@@ -36,9 +37,10 @@ def harness(testbed, cache):
         sys.exit(SKIPPED)
     directory = pathlib.Path(cache) / archives[-1].name.removesuffix('.tar.zst')
     found = directory / 'openshell' / 'bin' / 'openshell-verdicts'
-    if not found.exists():
-        directory.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=cache) as fresh:
+    directory.mkdir(parents=True, exist_ok=True)
+    with open(directory / 'lock', 'w') as lock, tempfile.TemporaryDirectory(dir=cache) as fresh:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # One at a time: several suites of one build start here together.
+        if not found.exists():
             tar = pathlib.Path(fresh) / 'openshell.tar'
             subprocess.run(['zstd', '-q', '--long=27', '-d', archives[-1], '-o', tar], check=True)
             subprocess.run(['tar', '-xf', tar, '-C', fresh], check=True)

@@ -8,6 +8,7 @@ import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent.parent / 'tools'))
 import check  # noqa: E402
+import suites  # noqa: E402
 
 SKIPPED_UNIT = '''
 apply_test.cc:72: warning:
@@ -31,22 +32,22 @@ class Counting(unittest.TestCase):
         for output, counts in ((SKIPPED_UNIT, (2, 0, 1)), (UNITTEST, (2, 0, 1)),
                                ('# SKIP root: as this user only\n2 passed, 0 failed\n', (2, 0, 1)),
                                ('# pass 3\n# fail 0\n# skipped 1\n', (3, 0, 1)), ('', (1, 0, 0))):
-            self.assertEqual(check.count_cases(output, True), counts, output)
-        self.assertEqual(check.count_cases(TWO_USERS, False), (3, 1, 2))
-        self.assertEqual(check.count_cases('test cases: 4 | 3 passed | 1 failed\n', False), (3, 1, 0))
+            self.assertEqual(suites.count_cases(output, True), counts, output)
+        self.assertEqual(suites.count_cases(TWO_USERS, False), (3, 1, 2))
+        self.assertEqual(suites.count_cases('test cases: 4 | 3 passed | 1 failed\n', False), (3, 1, 0))
 
     def test_a_suite_that_ran_nothing_has_failed(self):
         for output in ('0 passed, 0 failed\n', 'Ran 0 tests in 0.0s\n\nOK\n', '# pass 0\n# fail 0\n'):
-            self.assertEqual(check.count_cases(output, True), (0, 1, 0), output)
+            self.assertEqual(suites.count_cases(output, True), (0, 1, 0), output)
 
     def test_a_skip_is_a_failure_where_its_feature_or_suite_is_required(self):
-        reasons = check.skip_reasons(UNITTEST)
+        reasons = suites.skip_reasons(UNITTEST)
         self.assertEqual(reasons, ['npm: no Node whose fetch knows a proxy'])
-        self.addCleanup(os.environ.pop, check.REQUIRE, None)
+        self.addCleanup(os.environ.pop, suites.REQUIRE, None)
         for wanted, required in (('', False), ('root userns', False), ('root npm', True), ('all', True),
                                  ('agents_clients', True), ('agents', False)):
-            os.environ[check.REQUIRE] = wanted
-            self.assertEqual(check.is_required('agents_clients', reasons), required, wanted)
+            os.environ[suites.REQUIRE] = wanted
+            self.assertEqual(suites.is_required('agents_clients', reasons), required, wanted)
 
 
 if __name__ == '__main__':

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the suites take from package registries: fetched before the first of them, and kept for the next checkout.
+
+A registry that stumbles is asked three times; then that is one line at the beginning, and not a failure in the middle.
+"""
+import hashlib
+import os
+import pathlib
+import subprocess
+import time
+
+from suites import BUILD, ROOT
+
+TRIES = 3
+PAUSE_SECONDS = 5
+AGENTS = ('claude-code', 'codex', 'copilot', 'gemini', 'opencode', 'pi', 'node')
+# Directory in build/: what says what belongs there, and the commands that put it there; {} stands for the directory.
+WANTED = {
+    'agents': (['tests/agents/install'], [['tests/agents/install', '{}', name] for name in AGENTS]),
+    'actions': (['tests/action/install'], [['tests/action/install', '{}', name] for name in ('actionlint', 'zizmor', 'act')]),
+    'gitlab-ci-local': (['tests/component/install'], [['tests/component/install', '{}']]),
+    'github-service': (['tests/services/github/install', 'tests/services/github/package.json'],
+                       [['tests/services/github/install', '{}']]),
+    'sigstore': (['tests/sigstore/install', 'tests/sigstore/package.json'], [['tests/sigstore/install', '{}']]),
+    'gitlab-client': (['tests/services/gitlab/install'], [['tests/services/gitlab/install']]),
+}
+
+
+def cache():
+    """Where what was fetched is kept, for every checkout of this user."""
+    named = os.environ.get('AGENTIC_CI_TESTS_CACHE')
+    if named:
+        return pathlib.Path(named)
+    # Not in a home: root's is closed to the agents of its own runs.
+    return pathlib.Path('/var/cache' if os.geteuid() == 0 else os.path.expanduser('~/.cache')) / 'agentic-ci-tests'
+
+
+def link(name, sources):
+    """build/NAME, which leads into the cache; a directory that is there already stays."""
+    digest = hashlib.sha256(b''.join((ROOT / source).read_bytes() for source in sources)).hexdigest()[:12]
+    place, kept = BUILD / name, cache() / f'{name}-{digest}'
+    if place.is_symlink() and place.readlink() != kept:
+        place.unlink()
+    if not place.exists():
+        kept.mkdir(parents=True, exist_ok=True)
+        place.symlink_to(kept)
+    return place
+
+
+def fetch(command):
+    """Why `command` failed each time; nothing if it did not."""
+    for left in reversed(range(TRIES)):
+        done = subprocess.run(command, cwd=ROOT, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+        if done.returncode == 0:
+            return ''
+        if left:
+            time.sleep(PAUSE_SECONDS)
+    return (done.stderr + done.stdout).strip()
+
+
+def everything():
+    """Fetches all that is not there yet. One line for what cannot be had, with the last words about it."""
+    missing = []
+    for name, (sources, commands) in WANTED.items():
+        place = link(name, sources)
+        for command in commands:
+            why = fetch([word.format(place) for word in command])
+            if why:
+                missing.append(f'{" ".join(command[:1] + command[2:])}: {why.splitlines()[-1]}')
+    return missing

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tools/check --stress N: which cases fail by chance.
+
+Runs every suite N times, in random order and two at once, while the machine is otherwise as unlike an idle one as can
+be had without harm: its processors are busy, containers come and go, and a browser with its helpers is installed. The
+suite that depends on what else the machine does, has, or was left with fails here.
+"""
+import collections
+import concurrent.futures
+import contextlib
+import os
+import random
+import re
+import shutil
+import subprocess
+import tempfile
+import threading
+
+from suites import BUILD, run_test
+
+AT_ONCE = 2
+BUSY = 'while :; do :; done'
+# The names of cases that failed, as unittest, kernel_test.py and its like, node, Catch2 and golden print them.
+CASES = (r'^(?:FAIL|ERROR): (\S+) \((\S+)\)', r'^FAILED +([\w.]+\.\w+.*)$', r'^ *not ok \d+ - (.*)$', r'^(\S+\.test:\d+): error',
+         r'^-{79}\n(.+)\n-{79}\n\S+:\d+\n\.{79}\n+\S+: FAILED')
+
+
+def failed_cases(done):
+    """The cases of a suite that failed; `?` where its output names none."""
+    found = []
+    for pattern in CASES:
+        for match in re.finditer(pattern, done.output, re.MULTILINE):
+            found.append(match.group(match.lastindex).split(' (')[0].strip())
+    return sorted(set(found)) or ['?']
+
+
+@contextlib.contextmanager
+def busy_processors():
+    """An endless loop on each processor, which stays there."""
+    loops = [subprocess.Popen(['taskset', '-c', str(processor), 'sh', '-c', BUSY], stdin=subprocess.DEVNULL)
+             for processor in sorted(os.sched_getaffinity(0))]
+    try:
+        yield
+    finally:
+        for loop in loops:
+            loop.kill()
+            loop.wait()
+
+
+@contextlib.contextmanager
+def containers():
+    """A container that is started and removed, over and over, with a store of its own: its mounts and processes come and go
+    on the whole machine. Yields the number of those that ran, so far, as a list of one."""
+    with tempfile.TemporaryDirectory(prefix='agentic-ci-stress-') as base:
+        root = base + '/root'
+        for name in ('bin', 'dev', 'proc', 'sys', 'tmp', 'etc', 'run', 'var/tmp'):
+            os.makedirs(f'{root}/{name}')
+        shutil.copy('/bin/busybox', root + '/bin/sh')
+        line = ['podman', '--root', base + '/store', '--runroot', base + '/runroot', '--cgroup-manager', 'cgroupfs',
+                '--events-backend', 'none', '--runtime', 'runc', 'run', '--rm', '--network', 'none', '--rootfs', root,
+                '/bin/sh', '-c', 'exit 0']
+        stop, count = threading.Event(), [0]
+
+        def turn():
+            while not stop.is_set():
+                done = subprocess.run(line, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+                if done.returncode:
+                    print(f'no containers beside the suites: {done.stderr.strip()}', flush=True)
+                    return
+                count[0] += 1
+
+        thread = threading.Thread(target=turn)
+        thread.start()
+        try:
+            yield count
+        finally:
+            stop.set()
+            thread.join()
+            subprocess.run(['umount', '-l', base + '/store/overlay'], stderr=subprocess.DEVNULL)
+
+
+def table(failures, times, rounds):
+    """Lines: each case that failed, and in how many of the suite's runs; worst first."""
+    lines = [f'{count:4} of {rounds}  {suite}  {case}' for (suite, case), count in
+             sorted(failures.items(), key=lambda item: (-item[1], item[0]))]
+    slowest = sorted(times.items(), key=lambda item: -item[1])[:5]
+    return lines + ['longest: ' + ', '.join(f'{name} {seconds:.0f} s' for name, seconds in slowest)]
+
+
+def run(directory, tests, rounds, seed):
+    """Runs `tests` (as suites.list_tests() gives them) `rounds` times each; prints what failed. The number of failed cases."""
+    seed = seed if seed is not None else random.SystemRandom().randrange(1 << 32)
+    jobs = [name for name in sorted(tests) for _ in range(rounds)]
+    random.Random(seed).shuffle(jobs)
+    locks = {lock: threading.Lock() for wanted in tests.values() for lock in wanted}
+    failures, times, skipped = collections.Counter(), collections.Counter(), {}
+    guard = threading.Lock()
+    log = open(BUILD / 'stress.log', 'w', encoding='utf-8')
+    print(f'seed {seed}: {len(tests)} suites, {rounds} times each, {AT_ONCE} at once', flush=True)
+
+    def one(name):
+        with contextlib.ExitStack() as held:
+            for lock in sorted(tests[name]):
+                held.enter_context(locks[lock])
+            done = run_test(directory, name)
+        with guard:
+            times[name] = max(times[name], done.seconds)
+            if done.skipped:
+                skipped[name] = done.skipped
+            if done.failed:
+                for case in failed_cases(done):
+                    failures[name, case] += 1
+                log.write(f'=== {name}\n{done.output}\n')
+                log.flush()
+            print(f'{"FAILED" if done.failed else "ok"} {name} ({done.seconds:.1f}s)', flush=True)
+
+    with busy_processors(), containers() as beside, concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
+        for done in [pool.submit(one, name) for name in jobs]:
+            done.result()
+    for name, why in sorted(skipped.items()):
+        print(f'not run: {name}: {why}')
+    print(f'beside {beside[0]} containers, seed {seed}; outputs of what failed are in {BUILD.name}/stress.log')
+    print('\n'.join(table(failures, times, rounds)))
+    print(f'{len(jobs)} runs of suites, {len(failures)} cases failed')
+    return len(failures)
