@@ -10,6 +10,9 @@ set(CMAKE_C_FLAGS_RELEASE "-O2 -D_FORTIFY_SOURCE=2")
 
 # For programs that run for a blink: compiling them is what they cost.
 set(AGENTIC_CI_UNOPTIMISED -O0 -U_FORTIFY_SOURCE)
+function(agentic_ci_test_program target)
+  target_compile_options(${target} PRIVATE ${AGENTIC_CI_UNOPTIMISED})
+endfunction()
 
 if(AGENTIC_CI_SANITIZE)
   # -O0: the unit tests are quick in any case, and compiling is nearly all of what this build costs.

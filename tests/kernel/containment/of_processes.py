@@ -126,7 +126,7 @@ def processes():
         'EPERM: Landlock')
     add('Change its limits', '`prlimit64`', lambda: call('prlimit64', pid(), 7, None, buffer(16)),
         'EPERM: seccomp + PID namespace', 'EPERM: seccomp + user id@root')
-    add('Change its priority', '`setpriority`', lambda: os.setpriority(os.PRIO_PROCESS, pid(), 1), NO_PID,
+    add('Change its priority', '`setpriority`', lambda: os.setpriority(os.PRIO_PROCESS, pid(), 19), NO_PID,
         'EPERM|EACCES: seccomp@user + user id@root')
     add('Change all priorities of its user', '`setpriority(PRIO_USER)`', lambda: os.setpriority(
         os.PRIO_USER, os.getuid(), 1), FILTER, None, 'changes the host')

@@ -1,2 +1,0 @@
-// SPDX-License-Identifier: Apache-2.0
-int main() { return 0; }
