@@ -57,7 +57,8 @@ def containers():
             os.makedirs(f'{root}/{name}')
         shutil.copy('/bin/busybox', root + '/bin/sh')
         line = ['podman', '--root', base + '/store', '--runroot', base + '/runroot', '--cgroup-manager', 'cgroupfs',
-                '--events-backend', 'none', '--runtime', 'runc', 'run', '--rm', '--network', 'none', '--rootfs', root,
+                '--events-backend', 'none', '--runtime', 'runc', 'run', '--rm', '--network', 'none', '--ulimit', 'nproc=1024:1024', '--ulimit', 'nofile=1024:1024',
+                '--rootfs', root,
                 '/bin/sh', '-c', 'exit 0']
         stop, count = threading.Event(), [0]
 
@@ -95,7 +96,6 @@ def run(directory, tests, rounds, seed):
     locks = {lock: threading.Lock() for wanted in tests.values() for lock in wanted}
     failures, times, skipped = collections.Counter(), collections.Counter(), {}
     guard = threading.Lock()
-    log = open(BUILD / 'stress.log', 'w', encoding='utf-8')
     print(f'seed {seed}: {len(tests)} suites, {rounds} times each, {AT_ONCE} at once', flush=True)
 
     def one(name):
@@ -114,7 +114,7 @@ def run(directory, tests, rounds, seed):
                 log.flush()
             print(f'{"FAILED" if done.failed else "ok"} {name} ({done.seconds:.1f}s)', flush=True)
 
-    with busy_processors(), containers() as beside, concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
+    with open(BUILD / 'stress.log', 'w', encoding='utf-8') as log, busy_processors(), containers() as beside, concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
         for done in [pool.submit(one, name) for name in jobs]:
             done.result()
     for name, why in sorted(skipped.items()):

@@ -22,7 +22,7 @@ sys.path.insert(0, str(HERE))
 
 BIN = ''
 IMAGE = 'localhost/openshell-sandbox:dev'
-PROGRAMS = ('podman', 'runc', 'ip', 'nft', 'ssh', 'zstd', 'tar')
+PROGRAMS = ('podman', 'runc', 'ip', 'nft', 'iptables', 'ssh', 'zstd', 'tar')
 NETAVARK = ('/usr/lib/podman/netavark', '/usr/libexec/podman/netavark')
 GIT = ['git', '-c', 'user.name=t', '-c', 'user.email=t@localhost', '-c', 'init.defaultBranch=main']
 SECRET = 'sekret-2f7fb65591ee'
@@ -135,7 +135,8 @@ class Backend(unittest.TestCase):
     def tearDown(self):
         # Nothing is left of what the case started.
         left = [path for path in pathlib.Path('/proc').glob('[0-9]*') if self.runs(path)]
-        self.assertTrue(wait_until(lambda: not any(self.runs(path) for path in left), GONE_SECONDS), [read(p / 'cmdline') for p in left])
+        wait_until(lambda: not any(self.runs(path) for path in left), GONE_SECONDS)
+        self.assertEqual([self.command_line(path) for path in left if self.runs(path)], [])
         place = pathlib.Path(self.base, 'agentic-ci')
         self.assertEqual([p for p in place.rglob('*') if p.name not in ('.lock', '.openshell')], [])
 
@@ -144,6 +145,12 @@ class Backend(unittest.TestCase):
             return self.base in read(process / 'environ') and int(process.name) != os.getpid()
         except OSError:
             return False
+
+    def command_line(self, process):
+        try:
+            return read(process / 'cmdline')
+        except OSError:
+            return 'ended meanwhile'
 
     def checkout(self, name):
         work = pathlib.Path(self.base, name)
