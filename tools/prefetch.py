@@ -3,10 +3,12 @@
 
 A registry that stumbles is asked three times; then that is one line at the beginning, and not a failure in the middle.
 """
+import contextlib
 import hashlib
 import os
 import pathlib
 import subprocess
+import tempfile
 import time
 
 from suites import BUILD, ROOT
@@ -35,16 +37,22 @@ def cache():
     return pathlib.Path('/var/cache' if os.geteuid() == 0 else os.path.expanduser('~/.cache')) / 'agentic-ci-tests'
 
 
-def link(name, sources):
-    """build/NAME, which leads into the cache; a directory that is there already stays."""
+def kept(name, sources):
+    """The directory of the cache for build/NAME, as these sources have it."""
     digest = hashlib.sha256(b''.join((ROOT / source).read_bytes() for source in sources)).hexdigest()[:12]
-    place, kept = BUILD / name, cache() / f'{name}-{digest}'
-    if place.is_symlink() and place.readlink() != kept:
-        place.unlink()
-    if not place.exists():
-        kept.mkdir(parents=True, exist_ok=True)
-        place.symlink_to(kept)
-    return place
+    return cache() / f'{name}-{digest}'
+
+
+def copy(source, target):
+    """Makes `target` the tree of `source`, by hard links where that can be; whole, or not at all."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=target.parent) as fresh:
+        for how in (['-al'], ['-a']):
+            done = subprocess.run(['cp', *how, source, f'{fresh}/{how[0]}'], stderr=subprocess.DEVNULL)
+            if done.returncode == 0:
+                with contextlib.suppress(OSError):  # Another checkout was quicker.
+                    os.rename(f'{fresh}/{how[0]}', target)
+                return
 
 
 def fetch(command):
@@ -62,9 +70,14 @@ def everything():
     """Fetches all that is not there yet. One line for what cannot be had, with the last words about it."""
     missing = []
     for name, (sources, commands) in WANTED.items():
-        place = link(name, sources)
+        place, known = BUILD / name, kept(name, sources)
+        if not place.exists() and known.exists():
+            copy(known, place)
+        before = len(missing)
         for command in commands:
             why = fetch([word.format(place) for word in command])
             if why:
                 missing.append(f'{" ".join(command[:1] + command[2:])}: {why.splitlines()[-1]}')
+        if place.exists() and not known.exists() and len(missing) == before:
+            copy(place, known)
     return missing

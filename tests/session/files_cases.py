@@ -12,7 +12,7 @@ import stat
 import subprocess
 import tarfile
 
-from harness import BIN, BUSY_SECONDS, CANARY, Case, processes, read, wait_until
+from harness import BIN, BUSY_SECONDS, CANARY, Case, only_root_in_namespaces, processes, read, wait_until
 
 
 class Files(Case):
@@ -173,9 +173,8 @@ class Files(Case):
         client.send_signal(signal.SIGCONT)
         client.communicate(timeout=60)  # It was done before, or is told.
 
+    @only_root_in_namespaces
     def test_what_copies_has_no_network(self):
-        if os.geteuid() != 0 or self.TIER != 'namespaces':
-            self.skipTest('root sees where a process is; tier landlock has no namespaces')
         self.create()
         keeper = self.facts()['pid']
         supervisor, = self.children(keeper)

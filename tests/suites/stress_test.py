@@ -96,7 +96,7 @@ class Stress(unittest.TestCase):
         failed, said = self.stress()
         self.assertEqual(failed, len(NAMES), said)
         for name in NAMES:
-            self.assertRegex(said, f'(?m)^ +[12] of 2  planted  \S*{name}$')
+            self.assertRegex(said, rf'(?m)^ +[12] of 2  planted  \S*{name}$')
         self.assertIn('seed 7', said)
 
     def test_control_passes_alone(self):
