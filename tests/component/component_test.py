@@ -45,10 +45,11 @@ class Quiet(http.server.SimpleHTTPRequestHandler):
 
 class Component(unittest.TestCase):
     def setUp(self):
-        # Not below /tmp: a sandbox has its own, and the programs on the PATH are shown in it.
-        self.root = pathlib.Path(tempfile.mkdtemp(prefix='component-test-', dir=ROOT / 'build'))
+        # Not below /tmp or /var/tmp, wherever this checkout lies: a sandbox has its own, and the programs on the PATH are shown.
+        self.root = pathlib.Path(tempfile.mkdtemp(prefix='component-test-', dir='/srv' if os.geteuid() == 0 else ROOT / 'build'))
         self.addCleanup(shutil.rmtree, self.root)
-        self.root.chmod(0o755)  # In tier landlock, root's agent is another user.
+        # In tier landlock, root's agent is another user, who may not be able to enter this checkout.
+        self.root.chmod(0o755)
         self.write('home/.gitconfig', '[user]\nname = a\nemail = a@example.com\n[init]\ndefaultBranch = main\n'
                    f'[url "file://{self.root}/remotes/"]\ninsteadOf = ssh://git@{HOST}:22/\n'
                    '[uploadarchive]\nallowUnreachable = true\n[receive]\nadvertisePushOptions = false\n')
