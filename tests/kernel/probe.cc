@@ -445,6 +445,8 @@ int Fork(int count) {
     if (pid < 0) failed = errno;
     if (pid > 0) children.push_back(pid);
   }
+  // Where one was refused the run is about to be ended; an emulated machine takes a while.
+  if (failed != 0) ::sleep(20);
   ::usleep(500'000);
   for (pid_t pid : children) ::kill(pid, SIGKILL);
   std::printf("forks=%zu\n", children.size());
