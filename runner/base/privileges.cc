@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/privileges.h"
 
+#include <fcntl.h>
 #include <linux/capability.h>
 #include <linux/landlock.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#include "base/sys.h"
 
 namespace sys {
 
@@ -70,9 +73,12 @@ Result<Fd> CreateRuleset(uint64_t network) {
 
 Result<Fd> CreateSignalRuleset() {
   if (Abi() < 6) return Fd();
-  const uint64_t denied[] = {0, 0, kSignals};
+  const uint64_t denied[] = {kRefer, 0, kSignals};
   Fd ruleset(static_cast<int>(::syscall(SYS_landlock_create_ruleset, denied, sizeof denied, 0)));
   if (!ruleset.valid()) return Errno("landlock_create_ruleset");
+  // A ruleset that does not handle this right denies it all the same.
+  Fd root = TRY(Open("/", O_PATH));
+  TRY(Allow(ruleset, root.get(), kRefer));
   return ruleset;
 }
 

@@ -36,8 +36,8 @@ int Abi();
 // process's own, and `network`, each as far as this kernel can. An invalid Fd: it has no Landlock.
 Result<Fd> CreateRuleset(uint64_t network);
 
-// A ruleset that denies every signal to processes outside of it. An invalid Fd: this
-// kernel's Landlock cannot (ABI 6).
+// A ruleset that denies every signal to processes outside of it, and nothing else. An invalid Fd:
+// this kernel's Landlock cannot (ABI 6).
 Result<Fd> CreateSignalRuleset();
 
 // Allows `files` of the file, or of all beneath the directory, `place`; a file has only the rights
