@@ -34,6 +34,15 @@ Status ClearStandardStreams(const std::vector<Fd*>& kept) {
 
 }  // namespace
 
+Result<std::pair<Fd, Fd>> OpenStream(const SandboxPlan& plan) {
+  auto [read, write] = TRY(sys::Pipe());
+  // Both ends are one inode. Where this process's user namespace lacks the id (EINVAL), the sandbox
+  // cannot have it either, and its start says so.
+  bool given = !plan.as_root || ::fchown(write.get(), plan.host_uid, plan.host_gid) == 0;
+  if (!given && errno != EINVAL) return Errno("giving the agent its output");
+  return std::pair(std::move(read), std::move(write));
+}
+
 Status BeginFirstProcess(AgentResources* resources, std::vector<Fd*> kept) {
   // Blocked before the first child exists: Reap() waits for it through a descriptor.
   sigset_t children;

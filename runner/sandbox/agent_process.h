@@ -26,6 +26,10 @@ struct AgentResources {
   std::vector<Fd> groups = {};  // JoinCgroups().
 };
 
+// A pipe for one of the agent's standard streams: what is read, what is written. It belongs to the
+// agent's user, who may not open it by its name (/dev/stdout) otherwise.
+Result<std::pair<Fd, Fd>> OpenStream(const SandboxPlan& plan);
+
 // The calling process, just forked from the supervisor, forgets what it has from there: signals,
 // descriptors other than the resources and `kept`, environment, arguments.
 Status BeginFirstProcess(AgentResources* resources, std::vector<Fd*> kept);

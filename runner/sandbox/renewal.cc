@@ -15,6 +15,7 @@
 #include "base/sys.h"
 #include "base/tree.h"
 #include "base/wire.h"
+#include "sandbox/agent_process.h"
 #include "sandbox/control.h"
 #include "sandbox/init.h"
 #include "sandbox/limit/usage.h"
@@ -88,8 +89,8 @@ Result<Renewal> Sandbox::Renew(Fd input) {
   Deadline deadline = Deadline::After(kBuildTimeout);
   Renewal renewal;
   auto [ours, theirs] = TRY(sys::SocketPair());
-  auto [output_read, output_write] = TRY(sys::Pipe());
-  auto [error_read, error_write] = TRY(sys::Pipe());
+  auto [output_read, output_write] = TRY(OpenStream(*plan_));
+  auto [error_read, error_write] = TRY(OpenStream(*plan_));
   InitResources resources;
   resources.renews = true;
   resources.opened = TRY(OpenSources(plan_.get()));

@@ -21,6 +21,7 @@
 #include "base/privileges.h"
 #include "base/sys.h"
 #include "base/wire.h"
+#include "sandbox/agent_process.h"
 #include "sandbox/control.h"
 #include "sandbox/init.h"
 #include "sandbox/limit/descendants.h"
@@ -237,8 +238,8 @@ Result<Sandbox> Sandbox::StartInNamespaces(SandboxPlan plan, Fd input, Cgroup cg
   Deadline deadline = Deadline::After(kBuildTimeout);
   Sandbox sandbox(std::move(cgroup), plan.limits);
   auto [ours, theirs] = TRY(sys::SocketPair());
-  auto [output_read, output_write] = TRY(sys::Pipe());
-  auto [error_read, error_write] = TRY(sys::Pipe());
+  auto [output_read, output_write] = TRY(OpenStream(plan));
+  auto [error_read, error_write] = TRY(OpenStream(plan));
   InitResources resources;
   if (plan.layers_on_disk) resources.disk = TRY(sandbox.MakeDiskLayers(plan));
   if (!plan.copy_reason.empty()) TRY(sandbox.CopyCheckout(plan.copy_reason, &plan));

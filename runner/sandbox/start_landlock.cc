@@ -15,6 +15,7 @@
 #include "base/privileges.h"
 #include "base/sys.h"
 #include "base/tree.h"
+#include "sandbox/agent_process.h"
 #include "sandbox/landlock_init.h"
 #include "sandbox/limit/descendants.h"
 #include "sandbox/sandbox.h"
@@ -229,8 +230,8 @@ Result<Sandbox> Sandbox::StartByLandlock(SandboxPlan plan, Fd input, pid_t helpe
   }
   TRY(sandbox.OpenLoopbackDoors());
   auto [ours, theirs] = TRY(sys::SocketPair());
-  auto [output_read, output_write] = TRY(sys::Pipe());
-  auto [error_read, error_write] = TRY(sys::Pipe());
+  auto [output_read, output_write] = TRY(OpenStream(plan));
+  auto [error_read, error_write] = TRY(OpenStream(plan));
   plan.pinned = plan.limits.cpus > 0 && !sandbox.cgroup_.enforces("cpu");
   std::vector<Fd> groups = TRY(sandbox.cgroup_.OpenTasks({"memory", "pids", "cpu"}));
   // The agent may have this process's id.
