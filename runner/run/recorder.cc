@@ -132,6 +132,10 @@ void Recorder::Note(const sandbox::ConnectWatch& connects, const caller::Program
   for (const std::string& warning : links.warnings) note += "; not followed: " + warning;
   input_.record.isolation.controls.push_back(
       {"program identity", report::ControlState::kEnforced, std::move(note)});
+  if (connects.descriptor() >= 0) return;
+  input_.record.isolation.controls.push_back(
+      {"directory renames", report::ControlState::kUnavailable,
+       "a directory of the checkout cannot be renamed (EXDEV) without seccomp user notification"});
 }
 
 void Recorder::Note(const AgentEnd& end, sandbox::Sandbox& sandbox) {

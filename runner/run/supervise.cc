@@ -197,7 +197,7 @@ bool Supervisor::Pass(const sandbox::Connect& connect) {
 }
 
 void Supervisor::TakeConnect(short events) {
-  std::optional<sandbox::Connect> connect = sandbox_.connects().Take(events);
+  std::optional<sandbox::Connect> connect = sandbox_.TakeConnect(events);
   if (connect && !Pass(*connect)) connects_.push_back(*connect);
 }
 

@@ -167,6 +167,7 @@ struct SandboxPlan {
   bool layers_on_disk = false;
   std::vector<std::string> scratch_places;
   std::vector<std::string> notes;  // What was left out and why, for the record.
+  bool watched = true;             // The supervisor takes the calls that wait (ConnectWatch).
 
   // Of tier landlock.
   std::string scratch;

@@ -19,11 +19,13 @@
 
 #include "base/log.h"
 #include "base/privileges.h"
+#include "base/process.h"
 #include "base/sys.h"
 #include "base/wire.h"
 #include "sandbox/agent_process.h"
 #include "sandbox/control.h"
 #include "sandbox/init.h"
+#include "sandbox/inside.h"
 #include "sandbox/limit/descendants.h"
 #include "sandbox/limit/usage.h"
 #include "sandbox/renewal.h"
@@ -247,8 +249,10 @@ Result<Sandbox> Sandbox::StartInNamespaces(SandboxPlan plan, Fd input, Cgroup cg
   bool pinned = Pins(sandbox.cgroup_, plan.limits);
   Processors processors = pinned ? Processors::kPinned : Processors::kFree;
   resources.filter = TRY(BuildFilter(Connects::kFree, processors));
-  Result<std::vector<sock_filter>> watched = BuildFilter(Connects::kWatched, processors);
-  if (watched.ok()) resources.watched_filter = std::move(watched).value();
+  if (plan.watched) {
+    Result<std::vector<sock_filter>> watched = BuildFilter(Connects::kWatched, processors);
+    if (watched.ok()) resources.watched_filter = std::move(watched).value();
+  }
   resources.agent = {std::move(theirs), std::move(input), std::move(output_write),
                      std::move(error_write),
                      TRY(sandbox.cgroup_.OpenTasks({"memory", "pids", "cpu"}))};
@@ -352,6 +356,19 @@ std::optional<int> Sandbox::TakeEnd() {
   return read && kind == ControlKind::kEnded ? std::optional<int>(status) : std::nullopt;
 }
 
+std::optional<Connect> Sandbox::TakeConnect(short events) {
+  MoverPlace place;
+  place.attach = [this](pid_t pid) { return cgroup_.Attach(pid); };
+  place.enter = [this](std::vector<Fd*> kept) -> Status {
+    {  // Enter() closes what it does not keep.
+      std::vector<Fd> groups = TRY(cgroup_.OpenTasks({"memory", "cpu"}));
+      TRY(JoinCgroups(groups));
+    }
+    return Enter(inside(), Rights::kAgent, std::move(kept));
+  };
+  return connects_.Take(events, place);
+}
+
 void Sandbox::Kill() {
   if (init_pid_ < 0) return;
   if (broker_) return KillByInit();
@@ -360,6 +377,7 @@ void Sandbox::Kill() {
   while (::waitpid(init_pid_, nullptr, 0) < 0 && errno == EINTR) {
   }
   init_pid_ = -1;
+  connects_.EndRenames();
 }
 
 int64_t Sandbox::MemoryBytes(const ProcessUsage& used, const DiskUsage& disk) {
@@ -383,6 +401,7 @@ std::optional<std::chrono::nanoseconds> Sandbox::ProcessorTime(const Adopted& ad
 }
 
 std::optional<Limit> Sandbox::ReachedLimit(const Adopted& adopted) {
+  connects_.ReleaseRenames();
   if (cgroup_.OutOfMemoryKills().value_or(0) > forgiven_kills_) return Limit::kMemory;
   if (cgroup_.RefusedForks().value_or(0) > 0) return Limit::kPids;
   DiskUsage disk = Disk();

@@ -113,6 +113,9 @@ class Sandbox {
 
   // Every connect(2) inside waits here from Go() on, where this host lets us watch.
   ConnectWatch& connects() { return connects_; }
+  // The next of them; `events` is what poll(2) said of its descriptor. Renames wait there too, and
+  // are dealt with.
+  std::optional<Connect> TakeConnect(short events);
 
   // The agent's wait status (waitpid(2)); nothing when the sandbox died before its agent ended,
   // which is what an out-of-memory kill of the first process looks like.

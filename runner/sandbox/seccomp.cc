@@ -21,6 +21,7 @@
 #include "base/free_with.h"
 #include "base/sys.h"
 #include "sandbox/call/file_call.h"
+#include "sandbox/call/rename_watch.h"
 
 namespace sandbox {
 namespace {
@@ -329,6 +330,9 @@ Result<std::vector<sock_filter>> BuildFilter(Connects connects, Processors proce
   Rules rules(context.get());
   AddRules(rules, connects == Connects::kBrokered);
   if (connects != Connects::kFree) rules.Tell(SCMP_SYS(connect));
+  if (connects == Connects::kWatched) {
+    for (int call : RenameCalls()) rules.Tell(call);
+  }
   if (shared != nullptr) AddSharedHostRules(rules, *shared);
   if (processors == Processors::kPinned) rules.Deny(SCMP_SYS(sched_setaffinity));
   if (rules.status() < 0) return Errno("seccomp_rule_add", -rules.status());

@@ -14,7 +14,8 @@ namespace sandbox {
 // What the filter does with connect(2).
 enum class Connects {
   kFree,
-  kWatched,   // The caller waits until the owner of the filter's listener has seen it.
+  kWatched,   // The caller waits until the owner of the filter's listener has seen it; so does
+              // one of rename(2).
   kBrokered,  // Likewise, and with every other call about sockets and files that it carries out.
 };
 

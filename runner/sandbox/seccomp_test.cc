@@ -269,13 +269,17 @@ TEST_CASE("The filter denies leaving the processors that are the limit") {
   CHECK(Evaluate(pinned, data) == SECCOMP_RET_ALLOW);
 }
 
-TEST_CASE("A watched connect waits, and no other call does") {
+TEST_CASE("Watched connects and renames wait, and no other call does") {
   auto watched = [](long call) { return Answer(call, {}, kArchitecture, Connects::kWatched); };
   CHECK(watched(SYS_connect) == SECCOMP_RET_USER_NOTIF);
+  CHECK(watched(SYS_renameat) == SECCOMP_RET_USER_NOTIF);
+  CHECK(watched(SYS_renameat2) == SECCOMP_RET_USER_NOTIF);
+  CHECK(watched(SYS_linkat) == SECCOMP_RET_ALLOW);
   CHECK(watched(SYS_sendto) == SECCOMP_RET_ALLOW);
   CHECK(watched(SYS_accept4) == SECCOMP_RET_ALLOW);
   CHECK(watched(SYS_ptrace) == kEperm);
   CHECK(Answer(SYS_connect) == SECCOMP_RET_ALLOW);
+  CHECK(Answer(SYS_renameat2) == SECCOMP_RET_ALLOW);
 }
 
 TEST_CASE("The filter denies connecting with the first bytes sent") {

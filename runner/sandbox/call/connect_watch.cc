@@ -2,6 +2,7 @@
 #include "sandbox/call/connect_watch.h"
 
 #include <errno.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 
 #include <algorithm>
@@ -39,10 +40,14 @@ ConnectWatch::ConnectWatch(ConnectWatch&&) noexcept = default;
 ConnectWatch& ConnectWatch::operator=(ConnectWatch&&) noexcept = default;
 ConnectWatch::~ConnectWatch() = default;
 
-std::optional<Connect> ConnectWatch::Take(short events) {
+std::optional<Connect> ConnectWatch::Take(short events, const MoverPlace& place) {
   std::optional<Call> call = listener_.Take(events);
   if (!call) return std::nullopt;
   if (broker_) return broker_->Take(listener_, *call);
+  if (call->number != SYS_connect) {
+    renames_.Take(listener_, *call, place);
+    return std::nullopt;
+  }
   Connect connect;
   connect.id = call->id;
   connect.thread = call->thread;

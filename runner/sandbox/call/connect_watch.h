@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernel stops every connect(2) in the sandbox until the supervisor has looked at who makes it.
+// The kernel stops every connect(2) in the sandbox until the supervisor has looked at who makes it,
+// and, if the sandbox has its own tree, every rename(2) (rename_watch.h).
 // If the sandbox has its own network, the address may be a reason to refuse the call but is never
 // trusted: the call continues with whatever is in the caller's memory by then. If it has none, the
 // call never continues: a broker carries it out.
@@ -14,6 +15,7 @@
 
 #include "base/fd.h"
 #include "sandbox/call/call_listener.h"
+#include "sandbox/call/rename_watch.h"
 #include "sandbox/call/socket_address.h"
 
 namespace sandbox {
@@ -51,8 +53,13 @@ class ConnectWatch {
   bool brokered() const { return broker_ != nullptr; }
 
   // The next call. `events` is what poll(2) said of the descriptor. Nothing when the caller died
-  // meanwhile, or when the broker has dealt with it. Closes the descriptor when no process is left.
-  std::optional<Connect> Take(short events);
+  // meanwhile, or when the broker or, with a process in `place`, the watch over renames has dealt
+  // with it. Closes the descriptor when no process is left.
+  std::optional<Connect> Take(short events, const MoverPlace& place);
+  // Lets renames go on that waited for a process that was killed, by a limit of memory for one.
+  void ReleaseRenames() { renames_.ReleaseAbandoned(listener_); }
+  // Once nothing of the agent is left.
+  void EndRenames() { renames_.End(); }
   // Lets the call go on, or carries it out. False when the caller does not wait any more: then what
   // was read of its thread may be another's with the same number.
   bool Continue(const Connect& connect);
@@ -67,6 +74,7 @@ class ConnectWatch {
  private:
   CallListener listener_;
   std::unique_ptr<Broker> broker_;
+  RenameWatch renames_;
 };
 
 }  // namespace sandbox
