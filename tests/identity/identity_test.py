@@ -60,6 +60,10 @@ class Case(unittest.TestCase):
         return [BINARY, "run", "--workdir", self.checkout, "--policy", self.top + "/policy.yml",
                 "--report-dir", self.report, "--timeout", "40s", "--", "sh", "-c", script]
 
+    def controls(self):
+        with open(self.report + "/run.json") as record:
+            return {row["name"]: row for row in json.load(record)["isolation"]["controls"]}
+
     def run_agent(self, script, under=()):
         """The answers by label. `p VERB LABEL PROGRAM [ARGUMENT]` runs a probe."""
         done = subprocess.run([*under, *self.line(script)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
@@ -244,10 +248,6 @@ class Reading(Case):
 
 
 class Links(Case):
-    def controls(self):
-        with open(self.report + "/run.json") as record:
-            return {row["name"]: row for row in json.load(record)["isolation"]["controls"]}
-
     def link(self, name, target):
         os.symlink(target, self.path(name))
         self.binaries.append(self.path(name))
@@ -269,6 +269,7 @@ class Links(Case):
         self.assertEqual(got, {"1": "200", "2": "200", "3": "200", "4": "200", "by-link": "200", "glob": "403",
                                "other": "403", "child": "200"})
         self.assertEqual(self.controls()["program identity"]["note"], "identified when it connects")
+        self.assertNotIn("directory renames", self.controls())
 
     def test_links_are_followed_before_the_agent_can_lay_them(self):
         self.binaries += [self.path("late"), self.path("moved")]
@@ -293,6 +294,12 @@ class Unwatched(Case):
 
     def run_agent(self, script, under=()):
         return super().run_agent(script, under or [PROBE, "under-listener"])
+
+    def test_that_directories_are_not_renamed_is_told(self):
+        os.makedirs(self.path("old"))
+        got = self.run_agent("mv -T old new && [ -d new ] && p ask allowed ./allowed")
+        self.assertEqual(got, {"allowed": "200"})
+        self.assertEqual(self.controls()["directory renames"]["state"], "unavailable")
 
     def test_the_holder_is_judged(self):
         got = self.run_agent("p ask allowed ./allowed; p ask other ./other; p start child ./allowed ./other;"
