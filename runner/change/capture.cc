@@ -17,6 +17,8 @@
 namespace change {
 namespace {
 
+constexpr int64_t kTopEntriesMax = 1'000'000;
+constexpr char kNoBase[] = "nothing of the checkout is in the directory that the agent worked in";
 constexpr char kReplaced[] =
     "an instruction file, of which the agent was given the trusted commit's version";
 
@@ -83,6 +85,22 @@ class Collector {
   }
 
   void Submodule(const std::string& path) { submodules_.push_back(path + "/"); }
+
+  // Of a copy without anything of the checkout, not even `.git`: either the agent never had the
+  // checkout, or it removed all of it. The two cannot be told apart, and a patch that deletes every
+  // file would be wrong for the first.
+  Result<bool> HasNoBase(const std::vector<std::string>& not_copied) {
+    if (!tree_.copied) return false;
+    bool expected = false;
+    std::vector<std::string> names = TRY(ListNames(lower_, kTopEntriesMax));
+    for (const std::string& name : names) {
+      if (std::find(not_copied.begin(), not_copied.end(), name) != not_copied.end()) continue;
+      if (sys::ExistsAt(upper_, name)) return false;
+      expected = true;
+    }
+    if (expected) LeaveOut(changes_, ".", kNoBase, true);
+    return expected;
+  }
 
   ChangeSet& changes() { return changes_; }
 
@@ -180,6 +198,7 @@ Result<ChangeSet> CaptureChanges(const ChangedTree& tree, const std::string& che
     if (path.starts_with(checkout + "/")) copy.left_out.push_back(path.substr(checkout.size() + 1));
   }
   if (tree.copied) copy.made = *tree.copied;
+  if (TRY(collector.HasNoBase(copy.left_out))) return collector.Finish();
   TRY(WalkUpper({tree.fd, lower.get(), tree.copied ? &copy : nullptr}, repository,
                 limits.entries_max, visitor));
   return collector.Finish();

@@ -92,7 +92,8 @@ struct ChangedTree {
 // read.
 //
 // The patch is against the files of `checkout` as they lie on disk, byte for byte; neither HEAD nor
-// attributes nor filters matter. Of a copy, what is older than it and was not moved is not read.
+// attributes nor filters matter. Of a copy, what is older than it and was not moved is not read; a
+// copy that has nothing of the checkout is left out as a whole, and lost.
 // `repository` is that checkout's, or null: then nothing counts as ignored. Any `.git` is skipped,
 // whatever it is; untracked files the checkout's own rules ignore are skipped too. A change in a
 // repository of its own inside the checkout, such as a submodule, is left out and makes the set

@@ -443,6 +443,29 @@ TEST_CASE("In a copy, changes are what differs from the checkout") {
                            "modified left/x", "modified modified", "modified right/x"});
 }
 
+TEST_CASE("A copy with nothing of the checkout deletes nothing, and is not complete") {
+  TestTree checkout;
+  checkout.Write("a", "a\n");
+  checkout.Write("dir/b", "b\n");
+  TestTree copy;
+  Result<Fd> opened = sys::Open(copy.root(), O_RDONLY | O_DIRECTORY);
+  REQUIRE(opened.ok());
+  ChangedTree tree = CopyOf(checkout, copy, opened.value());
+  std::filesystem::remove_all(copy.At("dir"));
+  // The control: with one file left, the other one was deleted.
+  Result<ChangeSet> changes = CaptureChanges(tree, checkout.root(), nullptr, {});
+  REQUIRE(changes.ok());
+  CHECK(Summary(changes.value()) == Lines{"deleted dir/b"});
+  std::filesystem::remove(copy.At("a"));
+  copy.Write("new", "new\n");
+  changes = CaptureChanges(tree, checkout.root(), nullptr, {});
+  REQUIRE(changes.ok());
+  CHECK(changes.value().patch.empty());
+  CHECK_FALSE(changes.value().complete);
+  REQUIRE(changes.value().left_out.size() == 1);
+  CHECK(changes.value().left_out[0].reason.find("nothing of the checkout") == 0);
+}
+
 TEST_CASE("In a copy, a layer's marks mean nothing") {
   TestTree checkout;
   checkout.Write("dir/a", "a\n");

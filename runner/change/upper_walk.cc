@@ -26,28 +26,6 @@ constexpr size_t kPendingBytesMax = 256 << 20;
 // Every level is walked anew for every directory in it; no source tree is half as deep.
 constexpr int kDepthMax = 128;
 
-// The names in a directory, without `.` and `..`, sorted; at most `entries_max`.
-Result<std::vector<std::string>> ListNames(int directory, int64_t entries_max) {
-  Fd copy = TRY(sys::OpenAt(directory, ".", O_RDONLY | O_DIRECTORY));
-  std::unique_ptr<DIR, int (*)(DIR*)> stream(::fdopendir(copy.get()), ::closedir);
-  if (stream == nullptr) return Errno("fdopendir");
-  (void)copy.Take();  // The stream's now.
-  std::vector<std::string> names;
-  errno = 0;
-  while (const dirent* entry = ::readdir(stream.get())) {
-    std::string name = entry->d_name;
-    if (name == "." || name == "..") continue;
-    if (static_cast<int64_t>(names.size()) >= entries_max) {
-      return Error{Code::kInvalid, "too many entries"};
-    }
-    names.push_back(std::move(name));
-    errno = 0;
-  }
-  if (errno != 0) return Errno("readdir");
-  std::sort(names.begin(), names.end());
-  return names;
-}
-
 // What waits to be listed.
 struct Pending {
   std::string path;
@@ -292,6 +270,27 @@ class Walk {
 
 std::string PathIn(const std::string& directory, const std::string& name) {
   return directory.empty() ? name : directory + "/" + name;
+}
+
+Result<std::vector<std::string>> ListNames(int directory, int64_t entries_max) {
+  Fd copy = TRY(sys::OpenAt(directory, ".", O_RDONLY | O_DIRECTORY));
+  std::unique_ptr<DIR, int (*)(DIR*)> stream(::fdopendir(copy.get()), ::closedir);
+  if (stream == nullptr) return Errno("fdopendir");
+  (void)copy.Take();  // The stream's now.
+  std::vector<std::string> names;
+  errno = 0;
+  while (const dirent* entry = ::readdir(stream.get())) {
+    std::string name = entry->d_name;
+    if (name == "." || name == "..") continue;
+    if (static_cast<int64_t>(names.size()) >= entries_max) {
+      return Error{Code::kInvalid, "too many entries"};
+    }
+    names.push_back(std::move(name));
+    errno = 0;
+  }
+  if (errno != 0) return Errno("readdir");
+  std::sort(names.begin(), names.end());
+  return names;
 }
 
 char OverlayMark(int fd, const char* name) {

@@ -20,6 +20,9 @@ char OverlayMark(int fd, const char* name);
 // `name` in `directory`; the top is "".
 std::string PathIn(const std::string& directory, const std::string& name);
 
+// The names in a directory, without `.` and `..`, sorted. kInvalid for more than `entries_max`.
+Result<std::vector<std::string>> ListNames(int directory, int64_t entries_max);
+
 // What the walk tells its caller, path by path, each path at most once per callback.
 struct UpperVisitor {
   // A regular file or a symbolic link lies in the upper layer; whether it differs from the lower's

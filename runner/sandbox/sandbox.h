@@ -128,7 +128,7 @@ class Sandbox {
   // after Kill() too.
   int upper() const { return upper_.get(); }
   // When the agent works on a copy: what has not changed since then has not changed at all. Times
-  // of change (ctime) on that disk.
+  // of change (ctime) on that disk. Nothing where the policy hides the checkout.
   const std::optional<timespec>& copied() const { return copied_; }
 
   // Whether Renew() can be had: not in tier landlock, nor with layers on a disk.

@@ -184,7 +184,8 @@ Result<int64_t> Sandbox::PrepareScratch(const SandboxPlan& plan) {
   TRY(sys::WriteFile(mark, "", 0400));
   struct stat st {};
   if (::stat(mark.c_str(), &st) != 0) return Errno("stat " + mark);
-  copied_ = st.st_ctim;
+  // The policy may hide the checkout: then there is no copy to compare it with.
+  if (plan.copies_checkout) copied_ = st.st_ctim;
   return bytes;
 }
 
