@@ -16,26 +16,16 @@
 #include "change/git_handle.h"
 #include "change/protected_path.h"
 #include "change/repository_state.h"
+#include "codec/text/ref_name.h"
+#include "codec/text/shell_word.h"
 
 namespace change {
 namespace {
-
-constexpr size_t kRefBytesMax = 250;
 
 bool IsHexId(std::string_view text) {
   return text.size() == GIT_OID_HEXSZ && std::all_of(text.begin(), text.end(), [](char c) {
            return ascii::IsDigit(c) || (c >= 'a' && c <= 'f');
          });
-}
-
-bool ValidRefCharacter(char c) {
-  return ascii::IsAlphanumeric(c) ||
-         std::string_view("/._-#+,@=").find(c) != std::string_view::npos;
-}
-
-bool ValidRefComponent(std::string_view component) {
-  return !component.empty() && component.front() != '.' && component.back() != '.' &&
-         !component.ends_with(".lock");
 }
 
 // "https://user:token@host/path" -> "https://host/path"; "git@host:path" -> "host:path".
@@ -53,7 +43,7 @@ std::string WithoutUser(std::string_view url) {
 
 Error NoSuchRef(const std::string& ref) {
   return Error{Code::kNotFound, "no ref named " + ref + " in the checkout",
-               "git fetch --depth=1 origin " + ref};
+               "git fetch --depth=1 origin " + codec::ShellArgument(ref)};
 }
 
 // The object that `name` points to, peeled to a commit; null when there is no such reference.
@@ -143,21 +133,8 @@ Status RefusePipes(const std::string& git) {
 
 }  // namespace
 
-bool ValidRefName(const std::string& ref) {
-  if (ref.empty() || ref.size() > kRefBytesMax || ref.front() == '-' || ref == "@") return false;
-  if (!std::all_of(ref.begin(), ref.end(), ValidRefCharacter)) return false;
-  if (ref.find("..") != std::string::npos) return false;
-  std::string_view rest = ref;
-  for (;;) {
-    size_t slash = rest.find('/');
-    if (!ValidRefComponent(rest.substr(0, slash))) return false;
-    if (slash == std::string_view::npos) return true;
-    rest.remove_prefix(slash + 1);
-  }
-}
-
 Result<GitCommit> FindCommit(git_repository* repository, const std::string& ref) {
-  if (!ValidRefName(ref)) return Error{Code::kInvalid, "not a valid ref name"};
+  if (!codec::ValidRefName(ref)) return Error{Code::kInvalid, "not a valid ref name"};
   if (IsHexId(ref)) {
     git_oid id;
     git_commit* commit = nullptr;

@@ -11,12 +11,6 @@
 
 namespace change {
 
-// True when `ref` may name a branch, a tag or a commit: the rules of git-check-ref-format(1), and
-// stricter, since the name reaches people, URLs and command lines: only ASCII letters, digits and
-// `/ . _ - # + , @ =`, at most 250 bytes, no leading `-`, `/` or `.`, no `..`, `//`, `@{`, no
-// component that starts with `.` or ends in `.lock` or `.`, no trailing `/`.
-bool ValidRefName(const std::string& ref);
-
 // What a proposal changes, by commits alone: not what lies in the working tree.
 struct Proposal {
   std::vector<std::string> paths;  // Relative to the top, sorted.
@@ -52,8 +46,8 @@ class Repository {
 
   // The commit, as 40 hexadecimal digits, that `ref` names: HEAD, a full commit id, a full name
   // (refs/...), or a short name looked up as refs/heads/, refs/remotes/origin/, refs/remotes/ and
-  // refs/tags/, first match. kInvalid for a name ValidRefName() refuses, kNotFound with a hint to
-  // fetch when nothing has that name.
+  // refs/tags/, first match. kInvalid for a name codec::ValidRefName() refuses, kNotFound with a
+  // hint to fetch when nothing has that name.
   Result<std::string> ResolveCommit(const std::string& ref) const;
 
   // The file `path` (relative to the top, `/` between components) in the tree of `ref`. nullopt

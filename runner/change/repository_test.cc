@@ -7,28 +7,6 @@
 namespace change {
 namespace {
 
-TEST_CASE("ValidRefName takes what branches are called") {
-  for (const char* name : {"main", "feature/x", "v1.2.3", "a#b", "a+b", "a,b", "user@x", "a_b",
-                           "refs/heads/main", "HEAD"}) {
-    CAPTURE(name);
-    CHECK(ValidRefName(name));
-  }
-}
-
-TEST_CASE("ValidRefName refuses what a shell, git or a URL would read otherwise") {
-  for (const std::string& name :
-       {std::string("$(id)"), std::string("`id`"),     std::string("a;b"),      std::string("a&&b"),
-        std::string("a|b"),   std::string("a>b"),      std::string("-rf"),      std::string("a..b"),
-        std::string("a@{1}"), std::string("a.lock"),   std::string("a.lock/b"), std::string("a//b"),
-        std::string("a/"),    std::string("a."),       std::string("/a"),       std::string(".a"),
-        std::string("a/.b"),  std::string("a b"),      std::string("a\0b", 3),  std::string("a\nb"),
-        std::string("a:b"),   std::string("a^"),       std::string("a~1"),      std::string("@"),
-        std::string(""),      std::string("\xc3\xbc"), std::string(251, 'a')}) {
-    CAPTURE(name);
-    CHECK_FALSE(ValidRefName(name));
-  }
-}
-
 TEST_CASE("Repository::Open says that a directory without .git is none") {
   TestTree tree;
   Result<Repository> repository = Repository::Open(tree.root());

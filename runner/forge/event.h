@@ -31,9 +31,9 @@ enum class EventKind {
 // say, or is another repository's, which is judged like a fork.
 enum class HeadOrigin { kBase, kFork, kUnknown };
 
-// Every string is empty when the event does not say. All of them were checked: references against
-// the branch names a shell and git cannot misread, hashes as 40 or 64 hex digits, repositories as
-// "owner/name", addresses as http(s) without a user or blanks.
+// Every string is empty when the event does not say. All of them were checked: references with
+// ValidRef(), hashes as 40 or 64 hex digits, repositories as "owner/name", addresses as http(s)
+// without a user or blanks.
 struct Event {
   ForgeKind forge = ForgeKind::kNone;
   // The variable that shows another continuous integration, whose events are not read: "CIRCLECI".
@@ -83,8 +83,7 @@ Result<Event> ReadEvent(const EnvironmentReader& environment);
 // of.
 Result<Event> ParseEvent(const EnvironmentReader& environment, std::string_view payload);
 
-// Whether a branch name is one we handle: git-check-ref-format(1)'s rules, and none of the
-// characters that a shell, a Markdown text or an option parser would read as something else.
+// Whether `ref` is a branch name: codec::ValidRefName(), and short enough for a branch.
 bool ValidRef(std::string_view ref);
 
 // "owner/name", both of [A-Za-z0-9._-], neither "." nor "..", at most 100 characters each.

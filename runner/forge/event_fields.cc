@@ -6,29 +6,12 @@
 
 #include "base/ascii.h"
 #include "codec/text/neutral.h"
-#include "codec/text/utf8.h"
+#include "codec/text/ref_name.h"
 
 namespace forge {
 namespace {
 
 constexpr size_t kAddressBytesMax = 2048;
-
-// Characters that show text as something else than it is: bidirectional controls, joiners of no
-// width, and the separators some readers take for line ends.
-bool HasInvisible(std::string_view text) {
-  for (size_t i = 0; i + 1 < text.size(); ++i) {
-    auto first = static_cast<unsigned char>(text[i]);
-    auto second = static_cast<unsigned char>(text[i + 1]);
-    if (first == 0xc2 && second < 0xa0) return true;  // U+0080 to U+009F.
-    if (i + 2 >= text.size() || first != 0xe2) continue;
-    auto third = static_cast<unsigned char>(text[i + 2]);
-    if (second == 0x80 && ((third >= 0x8b && third <= 0x8f) || (third >= 0xa8 && third <= 0xae))) {
-      return true;  // U+200B to U+200F, U+2028 to U+202E.
-    }
-    if (second == 0x81 && third >= 0xa0 && third <= 0xaf) return true;  // U+2060 to U+206F.
-  }
-  return text.find("\xef\xbb\xbf") != std::string_view::npos;  // U+FEFF.
-}
 
 // Of a repository's or a project's path.
 bool IsPathPart(std::string_view part, size_t bytes_max) {
@@ -100,28 +83,13 @@ Status CheckSha(const char* field, const std::string& sha) {
 Status CheckRef(const char* field, const std::string& ref) {
   if (ref.empty() || ValidRef(ref)) return Ok();
   return Error{Code::kRefused,
-               std::string(field) + " is an unsupported branch name: " + Quoted(ref),
-               "git branch -m NAME, with letters, digits and -_./#+,@="};
+               std::string(field) + " is not a branch name that git accepts: " + Quoted(ref),
+               "git branch -m NAME"};
 }
 
 bool ValidRef(std::string_view ref) {
-  if (ref.empty() || ref.size() > 244 || ref == "@") return false;  // 255, less "refs/heads/".
-  if (ref.front() == '-' || ref.front() == '/' || ref.back() == '/' || ref.back() == '.') {
-    return false;
-  }
-  for (std::string_view part : {"..", "//", "@{", "/."}) {
-    if (ref.find(part) != std::string_view::npos) return false;
-  }
-  if (ref.front() == '.') return false;
-  for (size_t at = ref.find(".lock"); at != std::string_view::npos;
-       at = ref.find(".lock", at + 1)) {
-    if (at + 5 == ref.size() || ref[at + 5] == '/') return false;
-  }
-  bool characters = std::all_of(ref.begin(), ref.end(), [](unsigned char c) {
-    return c >= 0x80 || ascii::IsAlphanumeric(c) ||
-           std::string_view("-_./#+,@=").find(static_cast<char>(c)) != std::string_view::npos;
-  });
-  return characters && codec::FindInvalidUtf8(ref) == std::string_view::npos && !HasInvisible(ref);
+  constexpr size_t kBranchBytesMax = 244;  // 255, less "refs/heads/".
+  return ref.size() <= kBranchBytesMax && codec::ValidRefName(ref);
 }
 
 bool ValidRepository(std::string_view repository) {

@@ -7,6 +7,8 @@
 #include <string_view>
 #include <utility>
 
+#include "codec/text/shell_word.h"
+
 namespace forge {
 namespace {
 
@@ -40,7 +42,8 @@ HeadOrigin OriginOf(const Variables& variables) {
 
 // For people who have not fetched it: the component does.
 std::string FetchCommand(const std::string& remote, const std::string& branch) {
-  return "git fetch --depth=1 " + remote + " +refs/heads/" + branch + ":" + kGitLabBaseRef;
+  return "git fetch --depth=1 " + codec::ShellArgument(remote) + " " +
+         codec::ShellArgument("+refs/heads/" + branch + ":" + kGitLabBaseRef);
 }
 
 Status ReadMergeRequest(const Variables& variables, Event& event) {

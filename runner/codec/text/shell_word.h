@@ -10,4 +10,7 @@ namespace codec {
 // a zero byte.
 std::string ShellWord(std::string_view text);
 
+// The same for a command that people read: quoted only where the shell would read it otherwise.
+std::string ShellArgument(std::string_view text);
+
 }  // namespace codec

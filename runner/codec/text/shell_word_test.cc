@@ -8,3 +8,10 @@ TEST_CASE("ShellWord leaves a shell nothing to do with a text") {
   CHECK(codec::ShellWord("a b;$(c)\n") == "'a b;$(c)\n'");
   CHECK(codec::ShellWord("it's") == R"('it'\''s')");
 }
+
+TEST_CASE("ShellArgument quotes only what a shell would read otherwise") {
+  CHECK(codec::ShellArgument("+refs/heads/a-b_c.d:x@y=50%") == "+refs/heads/a-b_c.d:x@y=50%");
+  for (const char* text : {"", "a(b)", "$x", "a b", "#a", "~a", "a&b", "{a,b}", "a*"}) {
+    CHECK(codec::ShellArgument(text) == codec::ShellWord(text));
+  }
+}
