@@ -171,7 +171,12 @@ Result<Repository> Repository::Open(const std::string& checkout) {
   auto state = std::make_unique<State>();
   git_repository* raw = nullptr;
   if (git_repository_open_ext(&raw, top.c_str(), GIT_REPOSITORY_OPEN_NO_SEARCH, nullptr) != 0) {
-    return GitError(Code::kInvalid, "opening the repository of " + top);
+    Error error = GitError(Code::kInvalid, "opening the repository of " + top);
+    if (error.what.find("extensions.objectformat") == std::string::npos) return error;
+    return Error{
+        Code::kUnsupported,
+        "the repository of " + top + " names its objects by SHA-256, and only SHA-1 is supported",
+        "git init --object-format=sha1 DIR, then --workdir DIR with a copy of the files"};
   }
   state->git.reset(raw);
   state->origin_url = TRY(TakeConfiguration(raw));

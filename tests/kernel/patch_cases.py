@@ -24,3 +24,13 @@ class Patches(Case):
                 self.assertEqual(read(self.checkout + '/README.md'), 'hello\n')
                 denied = self.shell('cat README.md || true', options=options)
                 self.assertNotIn('hello', denied.out)
+
+    def test_sha256_repository_is_refused_by_name(self):
+        other = self.dir + '/sha256'
+        os.mkdir(other)
+        made = subprocess.run(['git', 'init', '-q', '--object-format=sha256', other], capture_output=True)
+        self.feature('sha256', made.returncode == 0, 'this git makes no such repository')
+        for options in ((), ('--policy-ref', 'worktree')):
+            run = self.run_agent('true', checkout=other, options=options, code=69)
+            self.assertIn('names its objects by SHA-256, and only SHA-1 is supported', run.err)
+            self.assertIn('hint: git init --object-format=sha1 DIR', run.err)
