@@ -19,7 +19,7 @@ namespace change {
 // Bounds on one capture. What goes over them is named in ChangeSet::left_out and makes the set
 // incomplete; nothing is cut in the middle.
 struct CaptureLimits {
-  int64_t files_max = 5000;               // Changed files in the patch.
+  int64_t files_max = 50'000;             // Changed files in the patch.
   int64_t file_bytes_max = 16 << 20;      // One file, before or after.
   int64_t content_bytes_max = 256 << 20;  // All files before and after, held in memory.
   int64_t patch_bytes_max = 64 << 20;     // The patch.

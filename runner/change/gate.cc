@@ -28,13 +28,13 @@ class Judge {
     if (files > limits_.files_max) {
       Add(kSize, Severity::kError, "", 0,
           std::to_string(files) + " files changed; the limit is " +
-              std::to_string(limits_.files_max));
+              std::to_string(limits_.files_max) + " (gates.files)");
     }
     auto bytes = static_cast<int64_t>(changes.patch.size());
     if (bytes > limits_.patch_bytes_max) {
       Add(kSize, Severity::kError, "", 0,
           "the patch has " + std::to_string(bytes) + " bytes; the limit is " +
-              std::to_string(limits_.patch_bytes_max));
+              std::to_string(limits_.patch_bytes_max) + " (gates.bytes)");
     }
     if (!changes.complete) {
       // One cause by name; the report has a finding for each.

@@ -26,8 +26,10 @@ struct GateFinding {
 };
 
 struct GateLimits {
-  int64_t files_max = 100;
-  int64_t patch_bytes_max = 4 << 20;
+  // Of a run, `gates.files` and `gates.bytes` of the configuration. A codemod over a large
+  // repository passes; an agent that rewrites everything, or adds its dependencies, does not.
+  int64_t files_max = 20'000;
+  int64_t patch_bytes_max = 32 << 20;
   int64_t findings_max = 200;  // Further ones are counted in one last finding.
   // From the repository's top to the checkout (Repository::prefix): a path may be protected there.
   std::string prefix;

@@ -17,6 +17,7 @@
 #include "cli/run_command.h"
 #include "codec/data/json.h"
 #include "codec/data/position.h"
+#include "codec/text/quantity.h"
 #include "gateway/credential/provider.h"
 #include "run/prepare.h"
 #include "run/registry_sources.h"
@@ -132,6 +133,15 @@ std::optional<Setting> ExplainOption(const RunOption& option, const Arguments& a
   return Setting{name, std::string(option.spec.fallback), "default"};
 }
 
+void ExplainGates(const run::Gates& gates, const std::string& place,
+                  std::vector<Setting>* settings) {
+  for (const change::PathRule& rule : gates.paths) {
+    settings->push_back({"gates.paths", rule.pattern, place});
+  }
+  if (gates.files != 0) settings->push_back({"gates.files", std::to_string(gates.files), place});
+  if (gates.bytes != 0) settings->push_back({"gates.bytes", codec::RenderSize(gates.bytes), place});
+}
+
 // What is not an option: the command, the prompt, gates, what is posted.
 void ExplainTask(const run::Task& task, const Arguments& arguments, const std::string& at,
                  std::vector<Setting>* settings) {
@@ -150,9 +160,7 @@ void ExplainTask(const run::Task& task, const Arguments& arguments, const std::s
                              ? codec::Locate(run::kConfigPath, task.prompt_at) + at
                              : task.prompt_file + at});
   }
-  for (const change::PathRule& rule : task.paths) {
-    settings->push_back({"gates.paths", rule.pattern, place});
-  }
+  ExplainGates(task.gates, place, settings);
   if (task.checks) {
     for (const std::string& script : task.checks->scripts) {
       settings->push_back({"checks.run", script, place});
@@ -184,7 +192,7 @@ void ExplainConfig(const run::Config& config, const std::string& at,
   add("ecosystems", Joined(config.ecosystems, " "));
   add("require", Joined(config.require, ", "));
   add("bots", Joined(config.bots, ", "));
-  for (const change::PathRule& rule : config.paths) add("gates.paths", rule.pattern);
+  ExplainGates(config.gates, place, settings);
 }
 
 Status PrintSettings(const std::vector<Setting>& settings, bool json) {

@@ -198,7 +198,7 @@ Status ReadPatchRequest(const Arguments& arguments, const forge::Event& event,
       return Error{Code::kNotFound, "there is no " + path + " at " + base};
     };
     run::Config config = TRY(run::ParseConfig(*text, {run::kConfigPath, read_named}));
-    return std::move(config.paths);
+    return std::move(config.gates.paths);
   };
   return Ok();
 }

@@ -3,12 +3,14 @@
 
 #include <algorithm>
 #include <chrono>
+#include <string>
 #include <thread>
 #include <utility>
 
 #include "change/gate.h"
 #include "codec/data/digest.h"
 #include "codec/text/neutral.h"
+#include "codec/text/quantity.h"
 #include "forge/comment.h"
 #include "forge/event.h"
 #include "post/patch_files.h"
@@ -18,6 +20,8 @@ namespace {
 
 // How far back the run's commit may lie on its branch, and our own commit on the pull request's.
 constexpr int kHistoryMax = 100;
+constexpr size_t kFilesMax = 100;
+constexpr size_t kPatchBytesMax = size_t{4} << 20;
 constexpr int kDeliveryRoundsMax = 5;
 constexpr int kLooksMax = 3;
 constexpr int kLooksAfterLossMax = 20;
@@ -212,6 +216,12 @@ Status PatchDelivery::Plan(Deadline deadline) {
   CommitTree tree(*branches_, commit_.on.tree, deadline);
   change::ChangeSet changes = TRY(change::DescribePatch(report_.patch));
   changes.complete = report_.record.changes.complete;
+  // Forges take each file's content in one request, and each old file is compared.
+  if (changes.files.size() > kFilesMax || changes.patch.size() > kPatchBytesMax) {
+    return Refuse("a commit through the forge has at most " + std::to_string(kFilesMax) +
+                  " files and " + codec::RenderSize(kPatchBytesMax) +
+                  " of patch; apply changes.patch with git");
+  }
   change::GateLimits limits;
   limits.prefix = report_.record.changes.prefix;
   limits.paths = TRY(request_.read_paths(proposal_ ? proposal_->base_ref : base_));

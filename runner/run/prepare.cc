@@ -203,8 +203,7 @@ Status TakeConfig(const forge::Event& event, OpenedConfig opened, const OptionRu
   plan->checkout = std::move(opened.checkout);
   plan->ref = std::move(opened.ref);
   if (task != nullptr) {
-    std::vector<change::PathRule>& paths = opened.config.paths;
-    paths.insert(paths.end(), task->paths.begin(), task->paths.end());
+    opened.config.gates = Merge(std::move(opened.config.gates), task->gates);
     TRY(TakeChecks(*task, rules, plan));
   }
   plan->config = std::move(opened.config);

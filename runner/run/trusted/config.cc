@@ -124,8 +124,8 @@ Status ParseInto(std::string_view text, ConfigReader* reader, Config* config) {
     if (list) config->prices = *std::move(list);
   }
   if (const YamlNode* gates = fields.Find("gates")) {
-    auto rules = reader->Keep(ParseGates(*gates, reader));
-    if (rules) config->paths = *std::move(rules);
+    auto parsed = reader->Keep(ParseGates(*gates, reader));
+    if (parsed) config->gates = *std::move(parsed);
   }
   if (const YamlNode* images = fields.Find("images")) {
     reader->Keep(ParseImages(*images, reader, config));

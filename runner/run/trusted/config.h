@@ -12,6 +12,7 @@
 #include "change/protected_path.h"
 #include "gateway/budget/price_list.h"
 #include "image/trust.h"
+#include "run/trusted/gates.h"
 #include "run/trusted/task.h"
 #include "run/trusted/trusted_file.h"
 
@@ -30,7 +31,7 @@ struct Config {
   std::vector<std::string> ecosystems;  // Whose package registries are opened, read-only.
   image::TrustPolicy trust;             // Who signs images.
   std::vector<std::string> mirrors;     // image::SourceOptions::mirrors.
-  std::vector<change::PathRule> paths;  // change::GateLimits::paths.
+  Gates gates;                          // What a patch may contain.
   std::vector<std::string> bots;        // Applications that may start runs: JudgeActors().
   std::vector<std::string> require;     // Names of sandbox::Control that must be enforced.
   std::vector<Task> tasks;              // In the file's order.

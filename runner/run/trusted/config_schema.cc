@@ -61,7 +61,9 @@ Json OptionDoc(Json schema, std::string_view option) {
 Json GatesSchema() {
   static constexpr std::string_view kActions[] = {"refuse", "warn", "allow"};
   Json properties;
-  properties.Set("paths", MapSchema(ChoiceSchema(kActions)));
+  properties.Set("paths", MapSchema(ChoiceSchema(kActions)))
+      .Set("files", Described(CountSchema(), "The most files that a patch may change."))
+      .Set("bytes", Described(TextSchema(), "The most bytes that a patch may have: 16MiB."));
   return TypeSchema("object")
       .Set("additionalProperties", false)
       .Set("properties", std::move(properties));

@@ -67,15 +67,24 @@ TEST_CASE("A configuration's limits, models, prices and ecosystems are read") {
 TEST_CASE("A configuration's rules for paths are read, and none widens nothing") {
   Result<Config> config = Parse("gates:\n  paths:\n    .vscode/: allow\n    '*.tf': refuse\n");
   REQUIRE(config.ok());
-  REQUIRE(config.value().paths.size() == 2);
-  CHECK(config.value().paths[0].pattern == ".vscode/");
-  CHECK(config.value().paths[0].action == change::PathAction::kAllow);
-  CHECK(config.value().paths[1].action == change::PathAction::kRefuse);
+  REQUIRE(config.value().gates.paths.size() == 2);
+  CHECK(config.value().gates.paths[0].pattern == ".vscode/");
+  CHECK(config.value().gates.paths[0].action == change::PathAction::kAllow);
+  CHECK(config.value().gates.paths[1].action == change::PathAction::kRefuse);
   for (const char* text : {"gates: {paths: {}}\n", "gates: {}\n"}) {
     Result<Config> empty = Parse(text);
     REQUIRE(empty.ok());
-    CHECK(empty.value().paths.empty());
+    CHECK(empty.value().gates.paths.empty());
   }
+}
+
+TEST_CASE("The limits of a patch are read, and a task's come before the configuration's") {
+  Config config = Parse("gates: {files: 7, bytes: 2MiB}\n").value();
+  CHECK(config.gates.files == 7);
+  CHECK(config.gates.bytes == 2 << 20);
+  Gates merged = Merge(config.gates, Gates{.paths = {}, .files = 9});
+  CHECK(merged.files == 9);
+  CHECK(merged.bytes == 2 << 20);
 }
 
 TEST_CASE("A configuration that is not understood is refused by line, with the nearest name") {
@@ -99,6 +108,11 @@ TEST_CASE("A configuration that is not understood is refused by line, with the n
         Case{"models: claude\n", "config.yml:1:9: error: 'models' must be a list, not text", ""},
         Case{"prices:\n  - {model: x}\n", "config.yml:2:5: error: a price needs", ""},
         Case{"gates: {path: {a: warn}}\n", "config.yml:1:9: error: unknown key", "paths"},
+        Case{"gates: {files: 0}\n", "config.yml:1:16: error: a limit must be a whole number", ""},
+        Case{"gates: {files: 50001}\n", "config.yml:1:16: error: a limit must be a whole", ""},
+        Case{"gates: {bytes: 65MiB}\n", "config.yml:1:16: error: a limit must be a size of",
+             "64MiB"},
+        Case{"gates: {files: }\n", "config.yml:1:", ""},
         Case{"gates: {paths: [a]}\n", "config.yml:1:16: error: 'paths' must be a mapping",
              "deploy/: refuse"},
         Case{"gates: {paths: }\n", "config.yml:1:", ""},

@@ -155,13 +155,6 @@ Result<std::string> ParseSlashCommand(const ConfigReader& reader, const std::str
   return codec::InvalidAt(reader.file(), at, "a command must begin with '/'", "/" + text);
 }
 
-Result<change::PathRule> ParsePath(const ConfigReader& reader, std::string_view pattern,
-                                   change::PathAction action, codec::Position at) {
-  Result<change::PathRule> rule = change::PathRule::Parse(pattern, action);
-  if (rule.ok()) return rule;
-  return codec::InvalidAt(reader.file(), at, rule.error().what);
-}
-
 // One task, key by key.
 class TaskParser {
  public:
@@ -188,8 +181,8 @@ class TaskParser {
     task_.command = reader_.Keep(fields.Texts("command")).value_or(std::vector<std::string>());
     const YamlNode* gates = fields.Find("gates");
     if (gates != nullptr && !codec::IsEmpty(*gates)) {
-      auto rules = reader_.Keep(ParseGates(*gates, &reader_));
-      if (rules) task_.paths = *std::move(rules);
+      auto parsed = reader_.Keep(ParseGates(*gates, &reader_));
+      if (parsed) task_.gates = *std::move(parsed);
     }
     if (const YamlNode* checks = fields.Find("checks")) reader_.Keep(TakeChecks(*checks));
     reader_.Keep(TakePost(fields));
@@ -414,37 +407,6 @@ Result<std::vector<Task>> ParseTasks(const YamlNode& node, ConfigReader* reader)
     if (task) tasks.push_back(*std::move(task));
   }
   return tasks;
-}
-
-Result<std::vector<change::PathRule>> ParseGates(const YamlNode& node, ConfigReader* reader) {
-  std::vector<change::PathRule> rules;
-  YamlFields fields = TRY(reader->Open(node, "gates", {"paths"}, {}));
-  const YamlNode* paths = fields.Find("paths");
-  if (paths == nullptr) return rules;
-  if (paths->kind != YamlKind::kMapping) {
-    Error error = fields.WrongType("paths", "a mapping of patterns to actions");
-    error.hint = "deploy/: refuse";
-    return error;
-  }
-  static constexpr std::pair<std::string_view, change::PathAction> kActions[] = {
-      {"refuse", change::PathAction::kRefuse},
-      {"warn", change::PathAction::kWarn},
-      {"allow", change::PathAction::kAllow}};
-  for (const YamlEntry& entry : paths->entries) {
-    const auto* action =
-        std::find_if(std::begin(kActions), std::end(kActions), [&](const auto& known) {
-          return entry.value.kind == YamlKind::kScalar && entry.value.text == known.first;
-        });
-    if (action == std::end(kActions)) {
-      reader->Keep(Status(codec::InvalidAt(
-          reader->file(), entry.value.at, "the action for a path must be refuse, warn or allow",
-          codec::NearestName(entry.value.text, {"refuse", "warn", "allow"}))));
-      continue;
-    }
-    auto rule = reader->Keep(ParsePath(*reader, entry.key, action->second, entry.at));
-    if (rule) rules.push_back(*std::move(rule));
-  }
-  return rules;
 }
 
 Result<const Task*> FindTask(const std::vector<Task>& tasks, const std::string& name) {

@@ -14,6 +14,7 @@
 #include "codec/data/position.h"
 #include "codec/data/yaml.h"
 #include "run/trusted/config_reader.h"
+#include "run/trusted/gates.h"
 #include "run/trusted/prompt.h"
 
 namespace run {
@@ -55,19 +56,16 @@ struct Task {
   std::vector<TaskOption> options;
   std::vector<std::string> command;
   std::optional<PromptTemplate> prompt;
-  std::string prompt_file;    // Where it comes from; empty: from the configuration itself.
-  codec::Position prompt_at;  // Of either key.
-  std::vector<change::PathRule> paths;  // change::GateLimits::paths, beside the configuration's.
-  std::vector<std::string> post;        // Of forge::kPostedParts; or "none" alone.
+  std::string prompt_file;        // Where it comes from; empty: from the configuration itself.
+  codec::Position prompt_at;      // Of either key.
+  Gates gates;                    // `paths` beside the configuration's; limits before them.
+  std::vector<std::string> post;  // Of forge::kPostedParts; or "none" alone.
   std::optional<TaskChecks> checks;
   std::optional<TaskWhen> when;  // Nothing: only by name.
 };
 
 // The value of `tasks`. kInvalid when it is not a mapping; what else is not understood is kept.
 Result<std::vector<Task>> ParseTasks(const codec::YamlNode& node, ConfigReader* reader);
-
-// `gates`: {paths: {pattern: refuse|warn|allow}}. Errors likewise.
-Result<std::vector<change::PathRule>> ParseGates(const codec::YamlNode& node, ConfigReader* reader);
 
 // What happened, as far as `when` is concerned.
 struct Occasion {

@@ -80,7 +80,7 @@ tasks:
         "max-cost=2;env=LEVEL=3;");
   CHECK(task.prompt->Uses("title"));
   CHECK(task.prompt_file == "review.md");
-  CHECK(task.paths.size() == 1);
+  CHECK(task.gates.paths.size() == 1);
   CHECK(task.post == std::vector<std::string>{"comment", "check", "status", "pull-request"});
   CHECK(task.when->events[0].action == "opened");
 }
