@@ -171,7 +171,7 @@ TEST_CASE("Nothing named .git is looked at") {
   CHECK(LeavesOut(changes, "vendor/.git", "belongs to git"));
 }
 
-TEST_CASE("Ignored untracked files are left out by the checkout's rules, not the agent's") {
+TEST_CASE("Untracked files are left out by the rules as the agent left them; a new rule is named") {
   TestTree upper;
   TestTree checkout;
   checkout.Write(".gitignore", "build/\n*.log\n");
@@ -193,7 +193,7 @@ TEST_CASE("Ignored untracked files are left out by the checkout's rules, not the
     REQUIRE(git_index_write(raw_index) == 0);
   }
   upper.Write(".gitignore", "secret-file\n");
-  upper.Write("secret-file", "not ignored by the rules that count\n");
+  upper.Write("secret-file", "ignored by a rule that the agent added\n");
   upper.Write("new.log", "2\n");
   upper.Write("tracked.log", "2\n");
   upper.Whiteout("old.log");
@@ -201,9 +201,12 @@ TEST_CASE("Ignored untracked files are left out by the checkout's rules, not the
   upper.Write("node/build/out", "3\n");
   Repository repository = Repository::Open(checkout.root()).value();
   ChangeSet changes = Capture(upper, checkout, &repository);
-  CHECK(Summary(changes) == Lines{"modified .gitignore", "deleted build/tracked",
-                                  "created secret-file", "modified tracked.log"});
-  CHECK(changes.ignored_count == 4);  // new.log, old.log, build/old, node/build.
+  CHECK(Summary(changes) == Lines{"modified .gitignore", "deleted build/tracked", "created new.log",
+                                  "created node/build/out", "modified tracked.log"});
+  CHECK(changes.ignored_count == 2);  // old.log and build/old, gone.
+  REQUIRE(changes.left_out.size() == 1);
+  CHECK(changes.left_out[0].path == "secret-file");
+  CHECK_FALSE(changes.left_out[0].lost);
   CHECK(changes.complete);
 }
 

@@ -16,6 +16,7 @@
 #include "change/git_handle.h"
 #include "change/protected_path.h"
 #include "change/repository_state.h"
+#include "change/rules/ignore_rules.h"
 #include "codec/text/ref_name.h"
 #include "codec/text/shell_word.h"
 
@@ -260,6 +261,28 @@ bool Repository::Ignores(const std::string& in_checkout) const {
   int status = git_ignore_path_is_ignored(&ignored, state_->git.get(), path.c_str());
   state_->ignore_gate.Spend(std::chrono::steady_clock::now() - began);
   return status == 0 && ignored != 0;
+}
+
+std::string Repository::OuterIgnoreRules() const {
+  auto read = [](int directory, const std::string& path) {
+    Result<Fd> file = sys::OpenBeneath(directory, path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
+    struct stat facts {};
+    bool plain = file.ok() && ::fstat(file.value().get(), &facts) == 0 && S_ISREG(facts.st_mode);
+    if (!plain) return std::string();
+    Result<std::string> rules = sys::ReadAll(file.value().get(), kIgnoreBytesMax);
+    return rules.ok() ? std::move(rules).value() + "\n" : std::string();
+  };
+  std::string rules;
+  Result<Fd> common =
+      sys::Open(git_repository_commondir(state_->git.get()), O_RDONLY | O_DIRECTORY);
+  if (common.ok()) rules = read(common.value().get(), "info/exclude");
+  Result<Fd> top = sys::Open(state_->top, O_RDONLY | O_DIRECTORY);
+  for (size_t at = 0; top.ok() && at < state_->prefix.size();) {
+    const std::string directory = state_->prefix.substr(0, at);
+    rules += RulesAtTop(read(top.value().get(), directory + ".gitignore"), directory);
+    at = state_->prefix.find('/', at) + 1;
+  }
+  return rules;
 }
 
 bool Repository::Tracks(const std::string& path) const {

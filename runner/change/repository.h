@@ -78,6 +78,9 @@ class Repository {
   // nothing about whether the path is tracked. False where the rules cost too much to ask
   // (ignore_gate.h).
   bool Ignores(const std::string& path) const;
+  // The rules that cover the checkout from outside of it, as those of a .gitignore at the top: of
+  // info/exclude and of the directories above the checkout.
+  std::string OuterIgnoreRules() const;
   // Whether the checkout's index has exactly `path`, and whether it has anything beneath
   // `directory` (without a trailing `/`). The index is loaded by the first call: O(tracked files),
   // once.

@@ -5,8 +5,8 @@
 #include <string>
 
 #include "change/git_handle.h"
-#include "change/ignore_gate.h"
 #include "change/repository.h"
+#include "change/rules/ignore_gate.h"
 
 namespace change {
 

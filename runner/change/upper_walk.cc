@@ -9,12 +9,15 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <set>
 #include <utility>
 #include <vector>
 
 #include "base/sys.h"
+#include "change/agent_ignores.h"
 #include "change/protected_path.h"
+#include "change/rules/ignore_gate.h"
 #include "change/submodules.h"
 #include "change/tree_file.h"
 
@@ -47,7 +50,8 @@ class Walk {
         repository_(repository),
         entries_left_(entries_max),
         visitor_(visitor),
-        submodules_(layers.lower) {}
+        submodules_(layers.lower),
+        rules_(repository) {}
 
   Status Run() {
     has_gitmodules_ = ExistsIn(lower_, ".gitmodules");
@@ -118,16 +122,72 @@ class Walk {
     return true;
   }
 
-  bool Ignored(const std::string& path, bool directory, bool counts = true) {
-    if (repository_ == nullptr || !repository_->Ignores(directory ? path + "/" : path))
-      return false;
-    if (submodules_.Holds(path) ? submodules_.Tracks(path)
-        : directory             ? repository_->TracksBeneath(path) || repository_->Tracks(path)
-                                : repository_->Tracks(path)) {
-      return false;
+  // How the ignore rules cover an untracked path.
+  enum class Cover {
+    kNone,
+    kAlways,  // Before the run, too.
+    kAdded,   // Only since the agent changed the rules.
+  };
+
+  bool Tracked(const std::string& path, bool directory) const {
+    if (submodules_.Holds(path)) return submodules_.Tracks(path);
+    return repository_->Tracks(path) || (directory && repository_->TracksBeneath(path));
+  }
+
+  // By the rules as the agent left them.
+  Cover CoverOf(const std::string& path, bool directory) {
+    const std::string asked = directory ? path + "/" : path;
+    if (repository_ == nullptr || !rules_.Ignores(asked) || Tracked(path, directory)) {
+      return Cover::kNone;
     }
-    if (counts) visitor_.ignored(path);
+    return !rules_.Changed(path) || repository_->Ignores(asked) ? Cover::kAlways : Cover::kAdded;
+  }
+
+  // By the rules of the checkout: they say whether what is gone matters.
+  bool WasIgnored(const std::string& path, bool directory) {
+    bool ignored = repository_ != nullptr && repository_->Ignores(directory ? path + "/" : path) &&
+                   !Tracked(path, directory);
+    if (ignored) visitor_.ignored(path);
+    return ignored;
+  }
+
+  // True when a new file or directory is left out, as `git status` does. What was in the checkout
+  // before the run is captured in any case: no rule of the agent's can hide it.
+  bool LeftToRules(const std::string& path, bool directory, bool is_new, bool counts) {
+    Cover cover = CoverOf(path, directory);
+    if (cover == Cover::kNone || (cover == Cover::kAdded && !is_new)) return false;
+    if (cover == Cover::kAdded) {
+      visitor_.left_out(path, "ignored by a rule that the agent added", false);
+    } else if (counts) {
+      visitor_.ignored(path);
+    }
     return true;
+  }
+
+  // The .gitignore in `directory`; nothing where git would read none.
+  static std::optional<std::string> ReadRules(int directory, Unreadable unreadable) {
+    Result<TreeFile> file = TreeFile::Open(directory, ".gitignore", unreadable);
+    if (!file.ok() || !S_ISREG(static_cast<mode_t>(file.value().mode()))) return std::nullopt;
+    Result<std::string> rules = file.value().Read(kIgnoreBytesMax);
+    if (!rules.ok()) return std::nullopt;
+    return std::move(rules).value();
+  }
+
+  // `shows_lower`: what the upper layer does not have is as in the lower one.
+  void EnterRules(const std::string& path, int upper_directory, int lower_directory,
+                  bool shows_lower) {
+    bool in_upper = ExistsIn(upper_directory, ".gitignore");
+    bool in_lower = ExistsIn(lower_directory, ".gitignore");
+    if (!in_upper && !in_lower) return;
+    std::optional<std::string> before;
+    if (in_lower) before = ReadRules(lower_directory, Unreadable::kFail);
+    std::optional<std::string> now;
+    if (in_upper) {
+      now = ReadRules(upper_directory, Unreadable::kMakeReadable);
+    } else if (shows_lower) {
+      now = before;
+    }
+    rules_.Enter(path, before, now);
   }
 
   // Where the lower layer has a repository of its own at `path`, or the index says that one belongs
@@ -147,7 +207,7 @@ class Walk {
   }
 
   Status VisitGone(const std::string& path) {
-    if (Ignored(path, true)) return Ok();
+    if (WasIgnored(path, true)) return Ok();
     Result<Fd> directory = OpenDirectory(lower_, path, Unreadable::kFail);
     if (!directory.ok()) {
       visitor_.left_out(path, "cannot be read in the checkout", true);
@@ -168,7 +228,7 @@ class Walk {
       Push({path, Pending::Layer::kGone});
       return Ok();
     }
-    if (GitMode(st.st_mode) == 0 || Ignored(path, false)) return Ok();
+    if (GitMode(st.st_mode) == 0 || WasIgnored(path, false)) return Ok();
     return visitor_.gone(path);
   }
 
@@ -185,6 +245,7 @@ class Walk {
     NoteSubmodule(lower.get(), item.path);
     char mark = copy_ != nullptr ? '\0' : OverlayMark(upper_directory, "opaque");
     bool hiding = item.layer == Pending::Layer::kHiding || (mark == 'y' && !item.path.empty());
+    EnterRules(item.path, upper_directory, lower.get(), !hiding);
     std::vector<std::string> names = Names(upper_directory, item.path);
     for (const std::string& name : names) {
       TRY(VisitEntry(upper_directory, lower.get(), PathIn(item.path, name), name,
@@ -222,7 +283,7 @@ class Walk {
     if (S_ISDIR(st.st_mode)) {
       bool over_directory = has_lower && S_ISDIR(below.st_mode);
       if (has_lower && !over_directory) TRY(HideLower(lower_directory, path, name));
-      if (Ignored(path, true, touched || !over_directory)) return Ok();
+      if (LeftToRules(path, true, !over_directory, touched || !over_directory)) return Ok();
       bool hides = !over_directory || around.hiding;
       Push({path, hides ? Pending::Layer::kHiding : Pending::Layer::kMerged, touched});
       return Ok();
@@ -237,7 +298,7 @@ class Walk {
       visitor_.left_out(path, SpecialFileName(st.st_mode), false);
       return Ok();
     }
-    return Ignored(path, false) ? Ok() : visitor_.present(path);
+    return LeftToRules(path, false, !over_file, true) ? Ok() : visitor_.present(path);
   }
 
   static bool IsWhiteout(int directory, const std::string& name, const struct stat& st,
@@ -261,6 +322,7 @@ class Walk {
   int64_t entries_left_;
   const UpperVisitor& visitor_;
   Submodules submodules_;
+  AgentIgnores rules_;
   bool has_gitmodules_ = false;  // Otherwise there is no need to ask the index.
   std::vector<Pending> pending_;
   size_t pending_bytes_ = 0;

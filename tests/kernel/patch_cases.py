@@ -34,3 +34,81 @@ class Patches(Case):
             run = self.run_agent('true', checkout=other, options=options, code=69)
             self.assertIn('names its objects by SHA-256, and only SHA-1 is supported', run.err)
             self.assertIn('hint: git init --object-format=sha1 DIR', run.err)
+
+
+# Name: (what is in the checkout, what the agent does). {commit} stands for adding and committing everything.
+ROUND_TRIPS = {
+    'edits': ('mkdir d; echo a > d/a; echo b > b', 'echo x >> d/a; rm b; echo n > new'),
+    'renames': ('seq 50 > a; mkdir d; seq 60 > d/b', 'mv a z; mv d/b d/c; echo x >> z'),
+    'renamed directory': ('mkdir -p d/e; seq 9 > d/e/f; seq 8 > d/g', 'mkdir n; cp -a d n/; rm -r d; echo x >> n/d/g'),
+    'exchange': ('seq 50 > a; seq 99 | tac > b', 'mv a t; mv b a; mv t b'),
+    'exchanged directories': ('mkdir a b; echo 1 > a/f; echo 2 > b/f; echo 3 > b/g',
+                              'mkdir t; cp -a a b t/; rm -r a b; cp -a t/a b; cp -a t/b a; rm -r t'),
+    'modes': ('echo a > a; echo b > b; chmod +x b; echo c > c', 'chmod +x a; chmod -x b; chmod 600 c'),
+    'mode and text': ('seq 9 > a', 'chmod +x a; echo x >> a'),
+    'links': ('echo a > a; ln -s a l; mkdir d', 'ln -sfn d l; ln -s a new; rm a; ln -s nowhere a'),
+    'link becomes file': ('echo a > a; ln -s a l; echo f > f', 'rm l f; echo x > l; ln -s a f'),
+    'file becomes directory': ('echo a > a; mkdir d; echo b > d/b', 'rm a; mkdir a; echo x > a/x; rm -r d; echo y > d'),
+    'binary': ("head -c 3000 /dev/zero > z; printf 'a\\0b' > b", "printf 'x\\0' >> z; printf '\\377\\0\\1' > n; rm b"),
+    'empty and without newline': ('printf a > a; : > e; echo n > n', 'printf b > a; printf x > e; : > n; : > new'),
+    'odd names': ('', 'echo 1 > "a b"; echo 2 > "ü"; echo 3 > "$(printf "t\\tn\\nl")"; echo 4 > \'q"\'; mkdir "e "; '
+                  'echo 5 > "e /x"; echo 6 > -d; echo 7 > "back\\\\s"; echo 8 > "\u202e"'),
+    'many': ('mkdir s; for i in $(seq 3000); do echo "x$i" > s/$i.c; done', 'sed -i "1i // header" s/*.c'),
+    'rule taken away': ("printf 'dist/\\n*.log\\n' > .gitignore",
+                        'echo "*.log" > .gitignore; mkdir dist; echo 1 > dist/wanted; echo 2 > dist/x.log'),
+    'rules added': ('', 'mkdir -p node_modules/p; echo 2 > node_modules/p/i; echo node_modules/ > .gitignore; echo 3 > kept'),
+    'rules beneath': ('mkdir -p p/q; echo 1 > p/q/a',
+                      'printf "*.o\\n/only\\n!keep.o\\nq/z\\n" > p/.gitignore; for f in p/x.o p/q/y.o p/only p/q/only '
+                      'p/keep.o p/q/z x.o; do echo $f > $f; done; mkdir -p "n[1]/d"; echo "d/" > "n[1]/.gitignore"; '
+                      'echo 1 > "n[1]/d/x"; mkdir -p n1/d; echo 1 > n1/d/x'),
+    'ignore file removed': ('echo "*.o" > .gitignore; mkdir d; echo "*.a" > d/.gitignore',
+                            'rm .gitignore d/.gitignore; echo 1 > x.o; echo 2 > d/x.a'),
+    'rule over a tracked file': ('echo a > a; mkdir d; echo b > d/b', 'printf "a\\nd/\\n" > .gitignore; echo x >> a; echo x >> d/b'),
+    'ignored as before': ('echo "build/" > .gitignore', 'mkdir build; echo 1 > build/x; echo 2 > kept'),
+}
+
+
+class RoundTrips(Case):
+    """The patch, applied to a fresh clone, gives the tree that the same commands give outside."""
+
+    def tree(self, directory):
+        git(directory, 'add', '-A')
+        return git(directory, 'write-tree')
+
+    def round_trip(self, before, commands):
+        checkout = self.dir + '/made'
+        self.make_checkout(checkout)
+        subprocess.run(['sh', '-ec', before], cwd=checkout, check=True)
+        git(checkout, 'add', '-A')
+        git(checkout, 'commit', '-q', '--allow-empty', '-m', 'before')
+        outside = self.dir + '/outside'
+        subprocess.run(['cp', '-a', checkout, outside], check=True)
+        subprocess.run(['sh', '-ec', commands], cwd=outside, check=True)
+        run = self.shell('set -e; ' + commands, checkout=checkout)
+        fresh = self.dir + '/fresh'
+        git(self.dir, 'clone', '-q', checkout, fresh)
+        if os.path.getsize(run.report + '/changes.patch') > 0:
+            git(fresh, 'apply', '--index', run.report + '/changes.patch')
+        self.assertEqual(git(fresh, 'ls-files', '-s'), (self.tree(outside), git(outside, 'ls-files', '-s'))[1])
+        self.assertTrue(run.record['changes']['complete'])
+        for path in (checkout, outside, fresh):
+            subprocess.run(['rm', '-rf', path], check=True)
+        return run
+
+    def test_patch_applied_to_a_clone_gives_the_tree_of_the_same_commands(self):
+        for name, (before, commands) in ROUND_TRIPS.items():
+            with self.subTest(name=name):
+                subprocess.run(['rm', '-rf', *(self.dir + '/' + part for part in ('made', 'outside', 'fresh'))], check=True)
+                self.round_trip(before, commands)
+
+    def test_files_that_a_new_rule_ignores_are_named(self):
+        run = self.round_trip(*ROUND_TRIPS['rules added'])
+        self.assertIn('ignored by a rule that the agent added', read(run.report + '/findings.sarif'))
+        run = self.round_trip(*ROUND_TRIPS['ignored as before'])
+        self.assertNotIn('ignored by a rule', read(run.report + '/findings.sarif'))
+
+    def test_rules_that_are_not_in_the_patch_hide_nothing(self):
+        run = self.shell('echo new > .git/info/exclude; git config --global core.excludesFile "$HOME/rules"; '
+                         'echo new > "$HOME/rules"; echo x > new; git status --short')
+        self.assertNotIn('?? new', run.out)
+        self.assertIn('b/new', read(run.report + '/changes.patch'))

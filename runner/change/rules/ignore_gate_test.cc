@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "change/ignore_gate.h"
+#include "change/rules/ignore_gate.h"
 
 #include <catch2/catch.hpp>
 #include <string>

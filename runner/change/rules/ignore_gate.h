@@ -22,7 +22,8 @@ class IgnoreGate {
   explicit IgnoreGate(Fd checkout) : checkout_(std::move(checkout)) {}
 
   // Whether the .gitignore files above `path` (relative to the checkout) are plain files that
-  // together cost little to match. False for everything once Spend() has been told of 20 seconds.
+  // together cost little to match. False for everything once Spend() has been told of
+  // kIgnoreSpentMax.
   bool Open(std::string_view path);
   // What matching took.
   void Spend(std::chrono::steady_clock::duration time) { spent_ += time; }
@@ -37,6 +38,13 @@ class IgnoreGate {
   bool any_asked_ = false;
   std::chrono::steady_clock::duration spent_{};
 };
+
+// Above this, rules are not asked. A long .gitignore of a large project has 500 lines and 30 `**`:
+// about 3000.
+inline constexpr int64_t kIgnoreCostMax = 20000;
+inline constexpr std::chrono::seconds kIgnoreSpentMax{20};
+// Of one file; a longer one is not asked.
+inline constexpr size_t kIgnoreBytesMax = size_t{256} << 10;
 
 // What matching one path against these rules may take, in units of about a plain line. Grows with
 // the square of the `**` in a line.

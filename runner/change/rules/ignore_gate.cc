@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "change/ignore_gate.h"
+#include "change/rules/ignore_gate.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -11,15 +11,11 @@
 namespace change {
 namespace {
 
-// A long .gitignore of a large project has 500 lines and 30 `**`: about 3000.
-constexpr int64_t kCostMax = 20000;
-constexpr int64_t kTooMuch = kCostMax + 1;
-constexpr size_t kRulesBytesMax = size_t{256} << 10;
+constexpr int64_t kTooMuch = kIgnoreCostMax + 1;
 constexpr size_t kDirectoriesMax = 100000;
 // Of a line: more is refused, since a third `**` multiplies once more with the depth of the path.
 constexpr int64_t kDoubleStarsMax = 2;
 constexpr int64_t kStarsMax = 12;
-constexpr std::chrono::seconds kSpentMax{20};
 
 int64_t CostOfLine(std::string_view line) {
   int64_t doubles = 0;
@@ -38,7 +34,7 @@ int64_t CostOfLine(std::string_view line) {
 
 int64_t CostOfRules(std::string_view rules) {
   int64_t cost = 0;
-  while (!rules.empty() && cost <= kCostMax) {
+  while (!rules.empty() && cost <= kIgnoreCostMax) {
     size_t end = std::min(rules.find('\n'), rules.size());
     std::string_view line = rules.substr(0, end);
     rules.remove_prefix(std::min(end + 1, rules.size()));
@@ -59,7 +55,7 @@ int64_t IgnoreGate::CostOf(const std::string& directory) {
     // A directory of the agent's own has no rules in the checkout.
     if (file.error().code == Code::kNotFound) cost = 0;
   } else if (::fstat(file.value().get(), &facts) == 0 && S_ISREG(facts.st_mode)) {
-    Result<std::string> rules = sys::ReadAll(file.value().get(), kRulesBytesMax);
+    Result<std::string> rules = sys::ReadAll(file.value().get(), kIgnoreBytesMax);
     if (rules.ok()) cost = CostOfRules(rules.value());
   }
   costs_.emplace(directory, cost);
@@ -67,18 +63,19 @@ int64_t IgnoreGate::CostOf(const std::string& directory) {
 }
 
 bool IgnoreGate::Open(std::string_view path) {
-  if (spent_ > kSpentMax) return false;
+  if (spent_ > kIgnoreSpentMax) return false;
   while (path.ends_with('/')) path.remove_suffix(1);
   std::string_view directory = path.substr(0, path.rfind('/') + 1);
   if (any_asked_ && directory == last_directory_) return last_open_;
   int64_t cost = CostOf("");
-  for (size_t slash = directory.find('/'); slash != std::string_view::npos && cost <= kCostMax;
+  for (size_t slash = directory.find('/');
+       slash != std::string_view::npos && cost <= kIgnoreCostMax;
        slash = directory.find('/', slash + 1)) {
     cost += CostOf(std::string(directory.substr(0, slash + 1)));
   }
   any_asked_ = true;
   last_directory_ = directory;
-  last_open_ = cost <= kCostMax;
+  last_open_ = cost <= kIgnoreCostMax;
   return last_open_;
 }
 
