@@ -47,6 +47,15 @@ Error NoSuchRef(const std::string& ref) {
                "git fetch --depth=1 origin " + codec::ShellArgument(ref)};
 }
 
+// Git fetches what a partial clone does not have when it is asked for it; libgit2 does not. All of
+// the configuration's directory at once: a run reads several of its files.
+std::string FetchObjects(const std::string& top, const std::string& ref, const std::string& path) {
+  const std::string own = ".agentic-ci";
+  const std::string& wanted = path.starts_with(own + "/") ? own : path;
+  return "git -C " + codec::ShellArgument(top) + " archive --output=/dev/null " +
+         codec::ShellArgument(ref) + " " + codec::ShellArgument(wanted);
+}
+
 // The object that `name` points to, peeled to a commit; null when there is no such reference.
 Result<GitCommit> CommitOfReference(git_repository* repository, const std::string& name) {
   git_oid id;
@@ -67,23 +76,34 @@ Result<GitCommit> CommitOfReference(git_repository* repository, const std::strin
   return GitCommit(reinterpret_cast<git_commit*>(peeled));
 }
 
-// Reads the origin's address, then puts an empty configuration in place of the repository's own.
-Result<std::string> TakeConfiguration(git_repository* repository) {
+struct Configuration {
+  std::string origin_url;
+  bool partial = false;
+};
+
+// Reads what matters, then puts an empty configuration in place of the repository's own.
+Result<Configuration> TakeConfiguration(git_repository* repository) {
   git_config* raw = nullptr;
   if (git_repository_config_snapshot(&raw, repository) != 0) {
     return GitError(Code::kInvalid, "reading .git/config");
   }
   GitConfig own(raw);
-  const char* url = nullptr;
-  std::string origin;
-  if (git_config_get_string(&url, own.get(), "remote.origin.url") == 0) origin = WithoutUser(url);
+  Configuration taken;
+  const char* text = nullptr;
+  if (git_config_get_string(&text, own.get(), "remote.origin.url") == 0) {
+    taken.origin_url = WithoutUser(text);
+  }
+  int promisor = 0;
+  taken.partial =
+      git_config_get_string(&text, own.get(), "extensions.partialclone") == 0 ||
+      (git_config_get_bool(&promisor, own.get(), "remote.origin.promisor") == 0 && promisor != 0);
   git_config* empty = nullptr;
   if (git_config_new(&empty) != 0) return GitError(Code::kBug, "making a configuration");
   GitConfig none(empty);
   if (git_repository_set_config(repository, none.get()) != 0) {
     return GitError(Code::kBug, "setting the configuration");
   }
-  return origin;
+  return taken;
 }
 
 // git's own files without a working tree around them.
@@ -180,7 +200,9 @@ Result<Repository> Repository::Open(const std::string& checkout) {
         "git init --object-format=sha1 DIR, then --workdir DIR with a copy of the files"};
   }
   state->git.reset(raw);
-  state->origin_url = TRY(TakeConfiguration(raw));
+  Configuration configuration = TRY(TakeConfiguration(raw));
+  state->origin_url = std::move(configuration.origin_url);
+  state->partial = configuration.partial;
   // core.worktree may have said otherwise; ignore rules and index belong to this directory. Only
   // where it differs: libgit2 1.5 leaks when it is set to what it is.
   const std::string directory = top + "/";
@@ -215,13 +237,18 @@ Result<std::optional<std::string>> Repository::ReadAtRef(const std::string& ref,
   if (!ValidPath(path)) return Error{Code::kInvalid, "not a relative path: " + path};
   GitCommit commit = TRY(FindCommit(state_->git.get(), ref));
   const std::string where = path + " at " + ref;
+  auto missing = [&] {
+    Error error = GitError(Code::kNotFound, "reading " + where);
+    if (state_->partial) error.hint = FetchObjects(state_->top, ref, path);
+    return error;
+  };
   git_oid id = *git_commit_tree_id(commit.get());
   // Component by component: libgit2's own lookup by path cannot tell a missing object from a
   // missing file.
   for (std::string_view rest = path;;) {
     git_tree* raw = nullptr;
     if (git_tree_lookup(&raw, state_->git.get(), &id) != 0) {
-      return GitError(Code::kNotFound, "reading " + where);
+      return missing();
     }
     GitTree tree(raw);
     size_t slash = rest.find('/');
@@ -243,7 +270,7 @@ Result<std::optional<std::string>> Repository::ReadAtRef(const std::string& ref,
   }
   git_blob* raw = nullptr;
   if (git_blob_lookup(&raw, state_->git.get(), &id) != 0) {
-    return GitError(Code::kNotFound, "reading " + where);
+    return missing();
   }
   GitBlob blob(raw);
   auto size = static_cast<size_t>(git_blob_rawsize(blob.get()));

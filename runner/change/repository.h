@@ -53,8 +53,9 @@ class Repository {
   // The file `path` (relative to the top, `/` between components) in the tree of `ref`. nullopt
   // when that tree has no such file; every other reason not to have its bytes is an Error, so that
   // a policy which could not be read never passes for one that is not there: kNotFound for a
-  // missing ref or a missing object (shallow or partial clone), kInvalid for a symbolic link or a
-  // submodule at or above `path`, for a directory, and for more than `bytes_max` bytes.
+  // missing ref or a missing object (shallow or partial clone, with a hint), kInvalid for a
+  // symbolic link or a submodule at or above `path`, for a directory, and for more than `bytes_max`
+  // bytes.
   Result<std::optional<std::string>> ReadAtRef(const std::string& ref, const std::string& path,
                                                size_t bytes_max) const;
 

@@ -15,6 +15,7 @@ struct Repository::State {
   std::string top;
   std::string prefix;
   std::string origin_url;
+  bool partial = false;  // A partial clone: an object that is not here may be at the remote.
   GitIndex index;  // Loaded by the first question about it.
   IgnoreGate ignore_gate{Fd()};
 

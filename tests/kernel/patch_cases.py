@@ -35,6 +35,36 @@ class Patches(Case):
             self.assertIn('names its objects by SHA-256, and only SHA-1 is supported', run.err)
             self.assertIn('hint: git init --object-format=sha1 DIR', run.err)
 
+    def test_hints_of_a_sparse_blobless_clone_help_when_typed(self):
+        write(self.checkout + '/.agentic-ci/openshell-policy.yml', 'endpoints: []\n')
+        write(self.checkout + '/.agentic-ci/config.yml', 'gates: {files: 5}\n')
+        write(self.checkout + '/deep/file', 'one\n')
+        git(self.checkout, 'add', '-A')
+        git(self.checkout, 'commit', '-qm', 'second')
+        base = git(self.checkout, 'rev-parse', 'HEAD')
+        write(self.checkout + '/deep/file', 'two\n')
+        git(self.checkout, 'commit', '-qam', 'third')
+        head = git(self.checkout, 'rev-parse', 'HEAD')
+        for key in ('allowFilter', 'allowAnySHA1InWant'):
+            git(self.checkout, 'config', 'uploadpack.' + key, 'true')
+        clone = self.dir + "/the clone's"  # As actions/checkout makes one.
+        os.mkdir(clone)
+        git(clone, 'init', '-q')
+        git(clone, 'remote', 'add', 'origin', 'file://' + self.checkout)
+        git(clone, 'config', 'remote.origin.promisor', 'true')
+        git(clone, 'config', 'remote.origin.partialclonefilter', 'blob:none')
+        git(clone, 'fetch', '-q', '--filter=blob:none', '--depth=1', 'origin', head)
+        git(clone, 'sparse-checkout', 'set', 'deep')
+        git(clone, 'checkout', '-q', '--detach', head)
+        for what in ('no ref named', 'object not found'):
+            run = self.run_agent('true', checkout=clone, options=['--policy-ref', base], code=66)
+            self.assertIn(what, run.err)
+            hint = run.err.split('hint: ')[1].splitlines()[0]
+            subprocess.run(['sh', '-ec', hint], cwd=clone, check=True, capture_output=True)
+        run = self.shell('echo three > deep/file', checkout=clone, options=['--policy-ref', base])
+        self.assertEqual([line for line in read(run.report + '/changes.patch').splitlines() if line.startswith('diff')],
+                         ['diff --git a/deep/file b/deep/file'])
+
 
 # Name: (what is in the checkout, what the agent does). {commit} stands for adding and committing everything.
 ROUND_TRIPS = {
