@@ -16,7 +16,7 @@ struct Repository::State {
   std::string prefix;
   std::string origin_url;
   bool partial = false;  // A partial clone: an object that is not here may be at the remote.
-  GitIndex index;  // Loaded by the first question about it.
+  GitIndex index;        // Loaded by the first question about it.
   IgnoreGate ignore_gate{Fd()};
 
   // The checkout's index, or null when it has none that can be read.

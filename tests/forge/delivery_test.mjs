@@ -223,8 +223,8 @@ describe('nothing is delivered', () => {
   refused('with a token in it', (s) => s.write('config', `token = ${'ghp_'}aB3dE5gH7jK9mN1pQ3sT5vX7zB9dF1hJ3lN5\n`), /the gate secrets refuses/);
   refused('of more than 100 files', (s) => {
     for (let i = 0; i < 101; ++i) s.write(`many/${i}`, 'x\n');
-  }, /101 files changed; the limit is 100/);
-  refused('of more than 4096 KB', (s) => s.write('large', `${'x'.repeat(99)}\n`.repeat(42_000)), /the limit is 4194304/);
+  }, /at most 100 files and 4MiB of patch/);
+  refused('of more than 4096 KB', (s) => s.write('large', `${'x'.repeat(99)}\n`.repeat(42_000)), /4MiB of patch/);
   refused('that is not the whole', (s) => s.write('a.c', 'x\n'), /the patch is incomplete/, { complete: false });
   refused('with a link out of the repository', (s) => fs.symlinkSync('../../etc/passwd', s.at('out')), /symbolic link that may lead outside/);
   const fileToDirectory = (s) => { fs.unlinkSync(s.at('a.c')); s.write('a.c/b', 'x\n'); };

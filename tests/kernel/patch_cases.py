@@ -83,7 +83,6 @@ ROUND_TRIPS = {
     'empty and without newline': ('printf a > a; : > e; echo n > n', 'printf b > a; printf x > e; : > n; : > new'),
     'odd names': ('', 'echo 1 > "a b"; echo 2 > "ü"; echo 3 > "$(printf "t\\tn\\nl")"; echo 4 > \'q"\'; mkdir "e "; '
                   'echo 5 > "e /x"; echo 6 > -d; echo 7 > "back\\\\s"; echo 8 > "\u202e"'),
-    'many': ('mkdir s; for i in $(seq 3000); do echo "x$i" > s/$i.c; done', 'sed -i "1i // header" s/*.c'),
     'rule taken away': ("printf 'dist/\\n*.log\\n' > .gitignore",
                         'echo "*.log" > .gitignore; mkdir dist; echo 1 > dist/wanted; echo 2 > dist/x.log'),
     'rules added': ('', 'mkdir -p node_modules/p; echo 2 > node_modules/p/i; echo node_modules/ > .gitignore; echo 3 > kept'),
@@ -96,6 +95,7 @@ ROUND_TRIPS = {
     'rule over a tracked file': ('echo a > a; mkdir d; echo b > d/b', 'printf "a\\nd/\\n" > .gitignore; echo x >> a; echo x >> d/b'),
     'ignored as before': ('echo "build/" > .gitignore', 'mkdir build; echo 1 > build/x; echo 2 > kept'),
 }
+MANY = ('mkdir s; for i in $(seq 3000); do echo "x$i" > s/$i.c; done', 'sed -i "1i // header" s/*.c')
 
 
 class RoundTrips(Case):
@@ -130,6 +130,9 @@ class RoundTrips(Case):
             with self.subTest(name=name):
                 subprocess.run(['rm', '-rf', *(self.dir + '/' + part for part in ('made', 'outside', 'fresh'))], check=True)
                 self.round_trip(before, commands)
+
+    def test_codemod_over_three_thousand_files_is_accepted(self):
+        self.assertEqual(self.round_trip(*MANY).outcome['kind'], 'success')
 
     def test_files_that_a_new_rule_ignores_are_named(self):
         run = self.round_trip(*ROUND_TRIPS['rules added'])
