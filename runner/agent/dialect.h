@@ -14,7 +14,10 @@ namespace agent {
 class Dialect {
  public:
   virtual ~Dialect() = default;
-  // Appends the log entries of one line: neutral, redacted, one line each.
+  // Whether its entries are the lines as they came.
+  virtual bool verbatim() const { return false; }
+  // Appends the log entries of one line, one line each. A line that is not an event is an entry as
+  // it came; the others are visible and redacted.
   virtual void TakeLine(std::string_view line, std::vector<std::string>* entries) = 0;
   // Judges what was read together with the exit status (0-255).
   virtual AgentSummary Finish(int exit_status) = 0;

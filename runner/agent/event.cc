@@ -39,7 +39,7 @@ std::optional<Json> ParseEvent(std::string_view line, std::vector<std::string>* 
     Json event = std::move(parsed).value();
     if (event.object() != nullptr) return event;
   }
-  entries->push_back(LogEntry(line));
+  entries->emplace_back(line);
   return std::nullopt;
 }
 

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "agent/dialect.h"
+#include "agent/stream.h"
 #include "codec/data/json.h"
 #include "codec/text/neutral.h"
 
@@ -40,8 +41,10 @@ std::string BlockedByCodex(std::string_view line) {
 
 class PlainDialect : public Dialect {
  public:
+  bool verbatim() const override { return true; }
+
   void TakeLine(std::string_view line, std::vector<std::string>* entries) override {
-    entries->push_back(LogEntry(line));
+    entries->emplace_back(line);
     if (blocked_.empty()) blocked_ = BlockedByCodex(line);
   }
 
@@ -85,9 +88,9 @@ std::unique_ptr<Dialect> MakeDialect(std::string_view stream) {
 
 std::unique_ptr<Dialect> MakePlainDialect() { return std::make_unique<PlainDialect>(); }
 
-// Made neutral first: an ANSI sequence inside a credential would hide it from the search.
+// Made visible first: an ANSI sequence inside a credential would hide it from the search.
 std::string LogEntry(std::string_view text) {
-  return codec::RedactTokens(codec::NeutralLine(text));
+  return codec::RedactTokens(codec::VisibleLine(text, StreamReader::kLineBytesMax));
 }
 
 std::string DescribeStatus(int exit_status) {

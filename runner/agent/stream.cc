@@ -4,13 +4,26 @@
 #include <utility>
 
 #include "agent/dialect.h"
+#include "base/ascii.h"
 
 namespace agent {
+namespace {
+
+constexpr size_t kWordBytesMax = size_t{16} << 10;
+
+// Of what tokens consist of.
+bool IsOfWord(char c) {
+  return ascii::IsAlphanumeric(c) || std::string_view("_-.+/=").find(c) != std::string_view::npos;
+}
+
+}  // namespace
 
 StreamReader::StreamReader(std::string_view stream) : dialect_(MakeDialect(stream)) {}
 StreamReader::~StreamReader() = default;
 StreamReader::StreamReader(StreamReader&&) noexcept = default;
 StreamReader& StreamReader::operator=(StreamReader&&) noexcept = default;
+
+bool StreamReader::verbatim() const { return dialect_->verbatim(); }
 
 std::vector<std::string> StreamReader::Feed(std::string_view bytes) {
   std::vector<std::string> entries;
@@ -18,7 +31,7 @@ std::vector<std::string> StreamReader::Feed(std::string_view bytes) {
     const size_t line_end = bytes.find('\n');
     const std::string_view piece = bytes.substr(0, line_end);
     bytes.remove_prefix(line_end == std::string_view::npos ? bytes.size() : line_end + 1);
-    if (!skipping_ && pending_.size() + piece.size() > kLineBytesMax) {
+    if (!verbatim() && !skipping_ && pending_.size() + piece.size() > kLineBytesMax) {
       skipping_ = true;
       pending_ = std::string();
       entries.push_back("(a line longer than 8 MiB is not shown)");
@@ -31,6 +44,17 @@ std::vector<std::string> StreamReader::Feed(std::string_view bytes) {
     }
   }
   return entries;
+}
+
+// Cut in front of the last word, which may be a credential, unless that is very long.
+std::string StreamReader::TakeUnfinished() {
+  if (!verbatim() || pending_.size() <= kWaitingBytesMax) return {};
+  size_t end = pending_.size();
+  while (end > pending_.size() - kWordBytesMax && IsOfWord(pending_[end - 1])) --end;
+  if (end == pending_.size() - kWordBytesMax) end = pending_.size();
+  std::string beginning = pending_.substr(0, end);
+  pending_.erase(0, end);
+  return beginning;
 }
 
 std::vector<std::string> StreamReader::Close() {

@@ -14,10 +14,12 @@ namespace agent {
 class Dialect;
 
 // Reads an agent's standard output as it comes, whatever it is: the bytes are hostile. Memory stays
-// bounded: a line longer than kLineBytesMax is skipped and said to be.
+// bounded: of a stream of events, a line longer than kLineBytesMax is skipped and said to be; of
+// any other output, a line longer than kWaitingBytesMax is given in pieces.
 class StreamReader {
  public:
   static constexpr size_t kLineBytesMax = size_t{8} << 20;
+  static constexpr size_t kWaitingBytesMax = size_t{1} << 20;
 
   // `stream` as in AgentPlan: "plain" passes lines through.
   explicit StreamReader(std::string_view stream);
@@ -25,9 +27,16 @@ class StreamReader {
   StreamReader(StreamReader&&) noexcept;
   StreamReader& operator=(StreamReader&&) noexcept;
 
+  // Whether the entries are the lines as they came, and so not harmless on a terminal. Entries of
+  // events are visible text (codec::VisibleLine), apart from lines that are not events.
+  bool verbatim() const;
+
   // Takes the next bytes, cut anywhere. Gives the log entries that they complete: one line each,
-  // already neutral for a terminal and a CI log, without a line end.
+  // without a line end.
   std::vector<std::string> Feed(std::string_view bytes);
+  // After Feed(): the beginning of a line that is too long to wait for its end, or its next part.
+  // The next entry is the rest of it. Mostly empty.
+  std::string TakeUnfinished();
   // The output has ended: gives the entries of a last line without a line end.
   std::vector<std::string> Close();
   // Judges the run. `exit_status` is the shell's way of telling: 0-255, 128+N for signal N. Partial

@@ -164,14 +164,14 @@ TEST_CASE("What claude says cannot command the log reader nor the terminal") {
       R"("text":"a\n::add-mask::x\n\u001b[2J##[error]y\n\nghp_aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"},)"
       R"({"type":"tool_use","name":"::set-env","input":{"command":"\u202e\u001b]0;t\u0007x"}}]}})"
       "\n");
-  CHECK(entries == std::vector<std::string>{"a", ": :add-mask::x", "# #[error]y",
-                                            "[redacted:github-token]", "> : :set-env \\u{202e}x"});
+  CHECK(entries == std::vector<std::string>{"a", "::add-mask::x", "##[error]y",
+                                            "[redacted:github-token]", "> ::set-env \\u{202e}x"});
 }
 
 TEST_CASE("Any bytes are taken, and odd values are not believed") {
   StreamReader reader("claude-code");
   std::vector<std::string> entries = reader.Feed("Warning: \xff\x1b[31mx\n\n[1]\nnull\n{\n");
-  CHECK(entries == std::vector<std::string>{"Warning: \ufffdx", "[1]", "null", "{"});
+  CHECK(entries == std::vector<std::string>{"Warning: \xff\x1b[31mx", "[1]", "null", "{"});
   for (const char* line :
        {R"({"type":1})", R"({"type":"assistant"})", R"({"type":"assistant","message":3})",
         R"({"type":"assistant","message":{"content":"x","usage":[]}})",
@@ -192,10 +192,10 @@ TEST_CASE("Any bytes are taken, and odd values are not believed") {
   CHECK_FALSE(summary.cost_usd);
 }
 
-TEST_CASE("A command's lines pass through, neutral, the last one also without a line end") {
+TEST_CASE("A command's lines pass through, the last one also without a line end") {
   StreamReader reader("command");
   CHECK(reader.Feed("one\n::warning::two\nthr") ==
-        std::vector<std::string>{"one", ": :warning::two"});
+        std::vector<std::string>{"one", "::warning::two"});
   CHECK(reader.Close() == std::vector<std::string>{"thr"});
   CHECK(reader.Close().empty());
   CHECK(reader.Finish(0).succeeded);
@@ -233,13 +233,36 @@ TEST_CASE("What Codex's own sandbox blocked is seen on either stream, and not in
           .empty());
 }
 
-TEST_CASE("A line without end is skipped in bounded memory, and reading goes on behind it") {
-  StreamReader reader("command");
+TEST_CASE("An event without end is skipped in bounded memory, and reading goes on behind it") {
+  StreamReader reader("claude-code");
   const std::string megabyte(size_t{1} << 20, 'x');
   size_t notices = 0;
   for (int i = 0; i < 20; ++i) notices += reader.Feed(megabyte).size();
   CHECK(notices == 1);
+  CHECK(reader.TakeUnfinished().empty());
   CHECK(reader.Feed("\nnext\n") == std::vector<std::string>{"next"});
+}
+
+TEST_CASE("A command's line without end is given in pieces, whole words each, as it comes") {
+  StreamReader reader("command");
+  std::string text;
+  while (text.size() < 20 * StreamReader::kWaitingBytesMax) text += "word-of-some-length ";
+  std::string given;
+  size_t pieces = 0;
+  for (size_t at = 0; at < text.size(); at += 65536) {
+    CHECK(reader.Feed(std::string_view(text).substr(at, 65536)).empty());
+    const std::string piece = reader.TakeUnfinished();
+    pieces += piece.empty() ? 0 : 1;
+    CHECK(piece.size() <= StreamReader::kWaitingBytesMax + 65536);
+    CHECK((piece.empty() || piece.back() == ' '));
+    given += piece;
+  }
+  CHECK(pieces >= 10);
+  const std::vector<std::string> rest = reader.Feed("end\nnext\n");
+  REQUIRE(rest.size() == 2);
+  CHECK(given + rest[0] == text + "end");
+  CHECK(rest[1] == "next");
+  CHECK(reader.TakeUnfinished().empty());
 }
 
 AgentSummary Read(const std::string& stream, const std::string& lines, int exit_status) {

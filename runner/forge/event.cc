@@ -363,6 +363,16 @@ bool ReadsWorkflowCommands(ForgeKind forge) {
   return forge == ForgeKind::kGitHub || forge == ForgeKind::kGitea;
 }
 
+std::optional<codec::LogCommands> LogCommandsOf(const EnvironmentReader& environment) {
+  const Variables variables(environment);
+  const ForgeKind forge = ForgeOf(variables);
+  if (ReadsWorkflowCommands(forge)) return codec::LogCommands::kWorkflow;
+  if (forge == ForgeKind::kGitLab) return codec::LogCommands::kNone;
+  // It is not known what another one's log carries out.
+  if (!UnreadCi(variables).empty()) return codec::LogCommands::kAll;
+  return std::nullopt;
+}
+
 std::string_view Name(ForgeKind forge) {
   switch (forge) {
     case ForgeKind::kGitHub:

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "codec/text/neutral.h"
 
 namespace forge {
 
@@ -95,6 +96,9 @@ bool ValidProject(std::string_view path);
 
 // Whether the forge's log of a job is searched for GitHub's workflow commands (forge/actions.h).
 bool ReadsWorkflowCommands(ForgeKind forge);
+
+// Which commands the log of this job is searched for. Nothing: no continuous integration runs it.
+std::optional<codec::LogCommands> LogCommandsOf(const EnvironmentReader& environment);
 
 // "github", "gitea", "gitlab", "none": for records.
 std::string_view Name(ForgeKind forge);

@@ -2,17 +2,34 @@
 #include "run/agent_output.h"
 
 #include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <chrono>
+#include <cstdint>
+#include <utility>
 
 #include "base/sys.h"
 #include "codec/text/neutral.h"
+#include "forge/event.h"
 
 namespace run {
+namespace {
 
 constexpr std::chrono::seconds kLastPatience{5};
 constexpr std::string_view kEraseLine = "\r\x1b[2K";
 constexpr size_t kColumns = 80;
+constexpr size_t kShownLineBytesMax = 2000;
+
+}  // namespace
+
+std::optional<codec::LogCommands> ShownAt(int descriptor) {
+  struct stat facts {};
+  if (::fstat(descriptor, &facts) == 0 && S_ISREG(facts.st_mode)) return std::nullopt;
+  if (std::optional<codec::LogCommands> log = forge::LogCommandsOf(sys::Environment)) return log;
+  if (::isatty(descriptor) == 1) return codec::LogCommands::kNone;
+  return std::nullopt;
+}
 
 AgentOutput::AgentOutput(const OutputFiles& files, const codec::SecretMask& secrets)
     : files_(files),
@@ -29,23 +46,45 @@ void AgentOutput::Take(Pipe pipe, std::string_view bytes) {
 
 void AgentOutput::Pass(Stream& stream, std::string_view masked) {
   if (stream.raw >= 0) (void)sys::WriteAll(stream.raw, masked);
-  Write(stream.reader.Feed(masked));
+  Lines lines;
+  for (const std::string& entry : stream.reader.Feed(masked)) Add(stream, entry, true, &lines);
+  const std::string beginning = stream.reader.TakeUnfinished();
+  if (!beginning.empty()) Add(stream, beginning, false, &lines);
+  Write(lines);
 }
 
-void AgentOutput::Write(const std::vector<std::string>& entries) {
-  std::string lines;
-  std::string shown;
-  for (const std::string& entry : entries) {
-    const std::string line = secrets_.Mask(entry);
-    lines.append(line).append("\n");
-    if (files_.style.live) shown += report::RenderAgentLine(line, files_.style);
-    if (tail_.size() == kTailLinesMax) tail_.pop_front();
-    tail_.push_back(codec::CutUtf8(line, kTailLineBytesMax));
+void AgentOutput::Add(Stream& stream, const std::string& text, bool ends, Lines* lines) {
+  std::string kept = secrets_.Mask(codec::RedactTokens(text));
+  std::string visible = codec::VisibleLine(kept, SIZE_MAX);
+  // What terminal escapes hide from a search is shown by a terminal.
+  if (visible != kept) {
+    std::string searched = secrets_.Mask(codec::RedactTokens(visible));
+    if (searched != visible) kept = visible = std::move(searched);
   }
+  if (unfinished_ != nullptr && unfinished_ != &stream) lines->kept += '\n';
+  lines->kept += kept;
+  if (ends) lines->kept += '\n';
+  unfinished_ = ends ? nullptr : &stream;
+  if (std::exchange(stream.in_line, !ends)) return;  // Its beginning was shown.
+  if (tail_.size() == kTailLinesMax) tail_.pop_front();
+  tail_.push_back(codec::NeutralLine(visible, kTailLineBytesMax));
+  if (files_.shown) AddShown(visible, &lines->shown);
+}
+
+void AgentOutput::AddShown(const std::string& visible, std::string* shown) const {
+  std::string line = codec::WithoutCommands(visible, *files_.shown);
+  if (line.size() > kShownLineBytesMax) {
+    line = codec::CutUtf8(line, kShownLineBytesMax);
+    line += files_.readable >= 0 ? " (cut; agent.log has the whole line)" : " (cut)";
+  }
+  *shown += files_.style.live ? report::RenderAgentLine(line, files_.style) : line + "\n";
+}
+
+void AgentOutput::Write(const Lines& lines) {
   // A reader that went away, or a full disk, ends neither the agent nor the record of its run.
-  if (files_.readable >= 0) (void)sys::WriteAll(files_.readable, lines);
+  if (files_.readable >= 0) (void)sys::WriteAll(files_.readable, lines.kept);
   if (terminal_ < 0) return;
-  Compose(files_.style.live ? shown : lines, status_);
+  Compose(files_.shown ? lines.shown : lines.kept, status_);
   Flush();
 }
 
@@ -79,7 +118,11 @@ void AgentOutput::Show(Deadline deadline) {
 agent::AgentSummary AgentOutput::Finish(int exit_status) {
   for (Stream* stream : {&output_, &error_}) {
     Pass(*stream, stream->masked.Finish());
-    Write(stream->reader.Close());
+    Lines lines;
+    for (const std::string& entry : stream->reader.Close()) {
+      Add(*stream, entry, !stream->reader.verbatim(), &lines);
+    }
+    Write(lines);
   }
   if (terminal_ >= 0 && files_.style.live) Compose(secrets_.Mask(live_.TakeLines()), "");
   // All of it is in the log, whatever the terminal has not taken by then.

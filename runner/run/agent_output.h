@@ -2,6 +2,7 @@
 #pragma once
 
 #include <deque>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "agent/summary.h"
 #include "base/deadline.h"
 #include "codec/data/secret_mask.h"
+#include "codec/text/neutral.h"
 #include "report/terminal/live_view.h"
 
 namespace run {
@@ -18,15 +20,25 @@ namespace run {
 struct OutputFiles {
   int raw = -1;       // agent.jsonl; -1: the agent writes no stream of events.
   int readable = -1;  // agent.log
-  int terminal = -1;  // Where a person watches.
+  int terminal = -1;  // Standard output, or where else the agent's output is shown.
+  // For a person or the log of a job: lines are visible text, cut where they are long, without the
+  // commands that this log carries out. Nothing: a program reads there, and gets the agent's bytes.
+  std::optional<codec::LogCommands> shown = codec::LogCommands::kAll;
   report::TerminalStyle style = {};
   std::string events = {};       // The gateway's records, for the style that shows them.
   std::string stream = "plain";  // How standard output is read (agent::StreamReader).
 };
 
+// OutputFiles::shown for this descriptor and environment. A regular file is not the log of a job.
+std::optional<codec::LogCommands> ShownAt(int descriptor);
+
 // The agent's output, from its two pipes to the files, the terminal and the summary: masked as it
 // arrives, before it is parsed, and each line again after JSON and terminal escapes are removed.
 // Never waits for the terminal's reader, except for a few seconds at the end.
+//
+// The order within each pipe is kept. Lines of both are written whole, in the order in which they
+// were read, which is not known to be the order in which they were written; only a line of more
+// than agent::StreamReader::kWaitingBytesMax can be broken off by one from the other pipe.
 class AgentOutput {
  public:
   enum class Pipe { kOutput, kError };
@@ -60,9 +72,17 @@ class AgentOutput {
     codec::MaskedStream masked;
     agent::StreamReader reader;
     int raw;
+    bool in_line = false;  // What came last was not the end of a line.
+  };
+  // Pieces of lines, ready for where they go.
+  struct Lines {
+    std::string kept;   // The agent's bytes, without secrets.
+    std::string shown;  // For OutputFiles::shown.
   };
   void Pass(Stream& stream, std::string_view masked);
-  void Write(const std::vector<std::string>& entries);
+  void Add(Stream& stream, const std::string& text, bool ends, Lines* lines);
+  void AddShown(const std::string& visible, std::string* shown) const;
+  void Write(const Lines& lines);
   void Show(Deadline deadline);
   // Puts lines above the status, or a new status below everything.
   void Compose(const std::string& lines, std::string status);
@@ -71,6 +91,7 @@ class AgentOutput {
   const codec::SecretMask& secrets_;
   Stream output_;
   Stream error_;
+  const Stream* unfinished_ = nullptr;  // Whose line the log ends in.
   std::deque<std::string> tail_;
   int terminal_;
   report::LiveView live_;

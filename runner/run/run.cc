@@ -180,6 +180,7 @@ OutputFiles OutputFilesOf(const Request& request, const Plan& plan,
   return {.raw = plan.agent.streams_json() ? directory.agent_jsonl.get() : -1,
           .readable = directory.agent_log.get(),
           .terminal = companion == nullptr ? terminal : -1,
+          .shown = ShownAt(terminal),
           .style = companion == nullptr ? StyleOf(request) : report::TerminalStyle{},
           .events = directory.path + "/events.ocsf.jsonl",
           .stream = plan.agent.stream};

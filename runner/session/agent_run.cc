@@ -70,6 +70,7 @@ Result<int> RunAgent(const ScriptRunner& run, const run::Request& request) {
 
   run::OutputFiles files;
   files.terminal = STDOUT_FILENO;
+  files.shown = run::ShownAt(STDOUT_FILENO);
   codec::SecretMask masked;  // By the sandbox's supervisor.
   files.stream = plan.stream;
   run::AgentOutput output(files, masked);

@@ -55,10 +55,14 @@ class Streams(Case):
         self.assertEqual(process.wait(60), 4)
         self.assertIn('3000 line', open(report + '/agent.log').read())
 
-    def test_workflow_commands_of_the_agent_are_harmless(self):
-        run = self.shell('echo "::set-env name=X::y"; echo "##[error]no"; echo "::add-mask::z" >&2')
-        for line in (run.out + run.err).splitlines():
-            self.assertFalse(line.startswith(('::', '##[')), line)
+    def test_workflow_commands_of_the_agent_are_harmless_in_the_log_of_a_job(self):
+        script = 'echo "::set-env name=X::y"; echo "##[error]no"; echo "::add-mask::z" >&2'
+        commands = lambda run: [line for line in (run.out + run.err).splitlines() if line.startswith(('::', '##['))]
+        self.assertEqual(len(commands(self.shell(script))), 3)  # Control: nothing reads commands there.
+        policy = self.policy('endpoints: []\n')
+        job = self.shell(script, env={'CI': 'true'}, options=['--policy', policy, '--policy-ref', 'main'])
+        self.assertIn('set-env', job.out)
+        self.assertEqual(commands(job), [])
 
     def test_json_prints_the_record_alone_on_standard_output(self):
         import json

@@ -78,7 +78,8 @@ class Terminal(unittest.TestCase):
         done = subprocess.run([BINARY, 'run', '--report-dir', 'r', '--', 'sh', '-c', AGENT], cwd=self.directory.name,
                               capture_output=True, env={'PATH': os.environ['PATH'], 'TERM': 'xterm'}, check=False)
         self.assertEqual(done.returncode, 77)
-        self.assertNotIn(b'\x1b', done.stdout + done.stderr)
+        self.assertNotIn(b'\x1b', done.stderr)
+        self.assertEqual(done.stdout, b'I say \x1b[2J\x1b]0;owned\x07 hello\n::add-mask::x\n')  # A program's to read.
         self.assertIn(b'agentic-ci: warn: refused host=paste.example.com', done.stderr)
 
 

@@ -188,6 +188,7 @@ Result<run::AgentEnd> Job::RunAgent(int signals) {
   files.raw = agent.streams_json() ? directory_.agent_jsonl.get() : -1;
   files.readable = directory_.agent_log.get();
   files.terminal = request_.json ? STDERR_FILENO : STDOUT_FILENO;
+  files.shown = run::ShownAt(files.terminal);
   files.style = run::StyleOf(request_);
   files.stream = agent.stream;
   Child command = TRY(sandbox_->Exec(session::AgentScript(agent)).Context("starting the agent"));

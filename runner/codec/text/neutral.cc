@@ -133,20 +133,31 @@ std::string CutUtf8(std::string_view text, size_t bytes_max) {
   return out;
 }
 
-std::string NeutralLine(std::string_view text, size_t bytes_max) {
+std::string VisibleLine(std::string_view text, size_t bytes_max) {
   std::string out = Visible(text, Lines::kOne, bytes_max);
   TrimEnd(&out);
-  // "::command::" counts at the start of a line, white space aside; "##[command]" and
-  // "##vso[command]" anywhere in it (actions/runner, ActionCommand.cs).
-  if (size_t start = out.find_first_not_of(" \t"); start != std::string::npos) {
+  return out;
+}
+
+// "::command::" counts at the start of a line, white space aside; "##[command]" and
+// "##vso[command]" anywhere in it (actions/runner, ActionCommand.cs).
+std::string WithoutCommands(std::string line, LogCommands commands) {
+  if (commands == LogCommands::kNone) return line;
+  if (size_t start = line.find_first_not_of(" \t"); start != std::string::npos) {
     // No command begins with a digit, as the address "::1" does.
-    bool address = start + 2 < out.size() && ascii::IsDigit(out[start + 2]);
-    if (out.compare(start, 2, "::") == 0 && !address) out.insert(start + 1, " ");
+    bool address = start + 2 < line.size() && ascii::IsDigit(line[start + 2]);
+    if (line.compare(start, 2, "::") == 0 && !address) line.insert(start + 1, " ");
   }
-  for (size_t at = out.find("##"); at != std::string::npos; at = out.find("##", at + 1)) {
-    out.insert(at + 1, " ");
+  for (size_t at = line.find("##"); at != std::string::npos; at = line.find("##", at + 1)) {
+    size_t end = at + 2;
+    while (commands == LogCommands::kAll && end < line.size() && ascii::IsAlpha(line[end])) ++end;
+    if (end < line.size() && line[end] == '[') line.insert(at + 1, " ");
   }
-  return CutUtf8(out, bytes_max);
+  return line;
+}
+
+std::string NeutralLine(std::string_view text, size_t bytes_max) {
+  return CutUtf8(WithoutCommands(VisibleLine(text, bytes_max), LogCommands::kAll), bytes_max);
 }
 
 std::string MarkdownText(std::string_view text, size_t bytes_max) {

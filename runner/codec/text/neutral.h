@@ -18,9 +18,20 @@ std::string ValidUtf8(std::string_view bytes);
 // "…", within the bound when that is at least 3.
 std::string CutUtf8(std::string_view text, size_t bytes_max);
 
-// For a terminal or a CI log: one line. ANSI sequences are dropped, line ends become spaces, and
-// commands of GitHub's and Azure's log readers ("::add-mask::", "##[error]", "##vso[") lose their
-// meaning.
+// For a terminal: one line. ANSI sequences are dropped, line ends become spaces.
+std::string VisibleLine(std::string_view text, size_t bytes_max);
+
+// Which commands the reader of a log carries out when it finds them in a job's output.
+enum class LogCommands {
+  kNone,
+  kWorkflow,  // GitHub's, Gitea's and Forgejo's: "::add-mask::", "##[error]".
+  kAll,       // Those, and Azure's "##vso[" and TeamCity's "##teamcity[".
+};
+
+// `line` (visible) with these commands made ineffective; the rest of it stays as it is.
+std::string WithoutCommands(std::string line, LogCommands commands);
+
+// For a terminal or any CI log: VisibleLine() without commands.
 std::string NeutralLine(std::string_view text, size_t bytes_max = 2000);
 
 // For Markdown prose and table cells: one line in which nothing is markup, a mention, a reference,

@@ -32,10 +32,21 @@ TEST_CASE("NeutralLine takes workflow commands their meaning") {
   CHECK(NeutralLine("::add-mask::x") == ": :add-mask::x");
   CHECK(NeutralLine(" \t::set-env name=A::x") == " \t: :set-env name=A::x");
   CHECK(NeutralLine("a ##[error]x") == "a # #[error]x");
-  CHECK(NeutralLine("###[group]x") == "# # #[group]x");
+  CHECK(NeutralLine("###[group]x") == "## #[group]x");
   CHECK(NeutralLine("##vso[task.x]") == "# #vso[task.x]");
   CHECK(NeutralLine("std::string stays") == "std::string stays");
   CHECK(NeutralLine("::1 and ::1:443") == "::1 and ::1:443");
+}
+
+TEST_CASE("WithoutCommands changes what the log's reader would carry out, and nothing else") {
+  using enum codec::LogCommands;
+  for (const char* text : {"## Heading", "####", "a::b", "std::string", "::1", "##"}) {
+    CHECK(WithoutCommands(text, kAll) == text);
+  }
+  CHECK(WithoutCommands("::notice::x ##[group]y", kNone) == "::notice::x ##[group]y");
+  CHECK(WithoutCommands("::notice::x ##[group]y", kWorkflow) == ": :notice::x # #[group]y");
+  CHECK(WithoutCommands("##vso[task.x] ##teamcity[y]", kWorkflow) == "##vso[task.x] ##teamcity[y]");
+  CHECK(WithoutCommands("##vso[task.x] ##teamcity[y]", kAll) == "# #vso[task.x] # #teamcity[y]");
 }
 
 TEST_CASE("A command cannot be put together from what NeutralLine removes") {
