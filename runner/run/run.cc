@@ -96,6 +96,7 @@ Result<sandbox::SandboxPlan> PrepareLayout(const Request& request, const Plan& p
                            (file.gone ? ", where there is none" : ""));
   }
   wanted.repository_files = std::move(git.outside);
+  wanted.repository_layers = std::move(git.layers);
   wanted.repository_directories = std::move(git.directories);
   // The report by default lies in the checkout; what is written there is not for the agent.
   wanted.shown_empty = {report_dir};

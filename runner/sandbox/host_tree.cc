@@ -2,15 +2,51 @@
 #include "sandbox/host_tree.h"
 
 #include "sandbox/mask.h"
+#include "sandbox/workdir.h"
 
 namespace sandbox {
 namespace {
 
 using Kind = MountStep::Kind;
+using Source = MountStep::Source;
 
 // A directory with mounts in it is shown entry by entry, each a mount; the kernel gives a namespace
 // 100,000 (fs.mount-max).
 constexpr size_t kEntriesMax = 20'000;
+
+// Git wants a repository to belong to its user.
+HostTree::Origin OriginOf(const std::string& path, const HostView& host, const SandboxPlan& plan) {
+  if (!plan.as_root) return {};
+  uid_t owner = host.owner(path);
+  return {owner != plan.host_uid ? Source::kMapped : Source::kOpened, owner};
+}
+
+// `scratch` is the layer's name. The replaced files are in it before it is mounted, so that git can
+// rename its own over them.
+void PlanLayer(const SandboxRequest& request, const HostView& host, const std::string& path,
+               const std::string& scratch, HostTree* tree, SandboxPlan* plan) {
+  for (const WorkspaceFile& file : request.repository_files) {
+    if (!Beneath(file.path, path)) continue;
+    plan->mounts.push_back({.kind = Kind::kUpperFile,
+                            .target = file.path,
+                            .source = path,
+                            .scratch = scratch,
+                            .content = file.content,
+                            .mode = 0644});
+  }
+  tree->MakeParents(path);
+  tree->MakeDirectory(path);
+  HostTree::Origin origin = OriginOf(path, host, *plan);
+  plan->mounts.push_back({.kind = Kind::kOverlay,
+                          .target = path,
+                          .source = path,
+                          .scratch = scratch,
+                          .from = origin.from,
+                          .owner = origin.owner,
+                          .or_unmapped = true});
+  tree->NoteShown(path);
+  plan->landlock.push_back({path, true});
+}
 
 }  // namespace
 
@@ -96,6 +132,39 @@ void HostTree::CoverOwnPlaces(const std::string& path) {
   if (host_.kind("/var/run") == PathKind::kDirectory) {
     Add({.kind = Kind::kEmpty, .target = "/var/run"});
   }
+}
+
+std::string RepositoryScratch(size_t index) { return "repository-" + std::to_string(index); }
+
+Status PlanRepository(const SandboxRequest& request, const HostView& host, HostTree* tree,
+                      SandboxPlan* plan) {
+  bool writable = TRY(DecideWorkdir(request.policy.filesystem, plan->landlock, request.checkout)) ==
+                  WorkdirAccess::kWritable;
+  std::vector<std::string> read_only = request.repository_directories;
+  std::vector<std::string> layers;
+  for (size_t i = 0; i < request.repository_layers.size(); ++i) {
+    const std::string& path = request.repository_layers[i];
+    // A layer can only be changed by its owner, and has no mounts in it.
+    bool own = host.root || host.owner(path) == host.uid;
+    if (writable && own && tree->MountBeneath(path).empty()) {
+      PlanLayer(request, host, path, RepositoryScratch(i), tree, plan);
+      layers.push_back(path);
+      continue;
+    }
+    read_only.push_back(path);
+    if (!writable) continue;
+    plan->notes.push_back(path + ": read-only, so git writes nothing there: " +
+                          (own ? "it contains mounts" : "it belongs to another user"));
+  }
+  for (const std::string& path : read_only) {
+    tree->Show(path, OriginOf(path, host, *plan));
+    plan->landlock.push_back({path, false});
+  }
+  for (const WorkspaceFile& file : request.repository_files) {
+    if (IsBeneathAny(file.path, layers)) continue;
+    plan->mounts.push_back({.kind = Kind::kOverFile, .target = file.path, .content = file.content});
+  }
+  return Ok();
 }
 
 }  // namespace sandbox

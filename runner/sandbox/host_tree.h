@@ -54,4 +54,12 @@ class HostTree {
   std::vector<std::string> shown_;  // Host paths that are mounted.
 };
 
+// The writable layer of SandboxRequest::repository_layers[index], in the run's scratch.
+std::string RepositoryScratch(size_t index);
+
+// Plans the directories outside the checkout that hold its repository, as in a linked worktree. Git
+// writes to layers over them; where there can be no layer, they are read-only and a note says so.
+Status PlanRepository(const SandboxRequest& request, const HostView& host, HostTree* tree,
+                      SandboxPlan* plan);
+
 }  // namespace sandbox

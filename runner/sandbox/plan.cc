@@ -67,7 +67,6 @@ class Tree {
   Status PlanImagePaths();
   void PlanEtc();
   void PlanDevices();
-  void PlanRepository();
   Status PlanWorkspace();
   Status PlanPolicyPaths();
   void PlanLandlock(const std::set<std::string>& read_only,
@@ -171,6 +170,7 @@ void Tree::PlanEtc() {
     tree_.Keep(name);
     Add({.kind = layered ? Kind::kUpperFile : Kind::kFile,
          .target = name,
+         .source = "/etc",
          .scratch = "etc",
          .content = std::move(content),
          .mode = 0644});
@@ -201,15 +201,6 @@ Status Tree::RefuseMountsBeneath(const std::string& path) const {
   return Error{Code::kUnsupported,
                path + " cannot be made writable: something is mounted at " + point,
                "umount " + point};
-}
-
-// Where the checkout is a linked worktree: the directory that all worktrees share.
-void Tree::PlanRepository() {
-  for (const std::string& path : request_.repository_directories) {
-    installed_.insert(path);  // Git wants it to belong to its user.
-    tree_.Show(path, OriginOf(path));
-    plan_.landlock.push_back({path, false});
-  }
 }
 
 Status Tree::PlanWorkspace() {
@@ -410,17 +401,14 @@ Result<SandboxPlan> Tree::Plan() {
   if (request_.image) {
     PlanImage();
     TRY(PlanImagePaths());
-    PlanRepository();
+    TRY(PlanRepository(request_, host_, &tree_, &plan_));
   } else {
     PlanBase();
     PlanEtc();
     PlanDevices();
     TRY(PlanPolicyPaths());
-    PlanRepository();
+    TRY(PlanRepository(request_, host_, &tree_, &plan_));
     Masks();
-  }
-  for (const WorkspaceFile& file : request_.repository_files) {
-    Add({.kind = Kind::kOverFile, .target = file.path, .content = file.content});
   }
   TRY(PlanWorkspace());
   Add({.kind = Kind::kReadOnly, .target = "/"});

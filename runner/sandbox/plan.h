@@ -56,7 +56,7 @@ struct MountStep {
     kImage,      // the layers, laid over each other, are the root from here on; first step but them
     kDirectory,  // target, mode
     kFile,       // target, content, mode: a small file with this content
-    kUpperFile,  // target, content: such a file laid over the overlay scratch/<scratch>
+    kUpperFile,  // target, content: such a file laid over the overlay scratch/<scratch> at source
     kOverFile,   // target, content: such a file bound over the host's at target
     kSymlink,    // target -> source
     kBind,       // source -> target: a regular file, read-only
@@ -87,6 +87,9 @@ struct MountStep {
   bool is_directory = true;  // kMask: what stands there.
   Source from = Source::kPath;
   uid_t owner = 0;  // kMapped; the group has the same number.
+  // kOverlay, kMapped: where ids cannot be mapped, what everybody may read is shown with the host's
+  // ids, and nothing of it can be changed.
+  bool or_unmapped = false;
 };
 
 // A file that the sandbox sees instead of the host's, relative to the checkout unless said
@@ -127,8 +130,10 @@ struct SandboxRequest {
   std::vector<std::string> host_secrets;     // Paths on the host that must never be seen.
   std::vector<WorkspaceFile> workspace_files;
   std::vector<WorkspaceFile> home_files;  // Below the agent's home, which is otherwise empty.
-  // Host directories outside the checkout that hold its git repository, shown read-only, and files
-  // (absolute paths) that take the place of the host's there.
+  // Host directories outside the checkout that hold its git repository. Git writes to those in
+  // `repository_layers`, in the sandbox alone; the others are shown read-only. And files (absolute
+  // paths) that take the place of the host's there.
+  std::vector<std::string> repository_layers;
   std::vector<std::string> repository_directories;
   std::vector<WorkspaceFile> repository_files;
   std::vector<std::string>

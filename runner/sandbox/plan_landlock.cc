@@ -112,7 +112,9 @@ Status HostRules::PlanPaths() {
   }
   std::set<std::string> installed;
   for (const std::string& path : request_.extra_read_only) installed.insert(CleanPath(path));
-  for (const std::string& path : request_.repository_directories) installed.insert(path);
+  for (const auto* paths : {&request_.repository_layers, &request_.repository_directories}) {
+    installed.insert(paths->begin(), paths->end());
+  }
   for (const std::string& path : read_only) {
     if (!IsPrivate(path) && !Beneath(path, request_.checkout)) Read(path);
   }

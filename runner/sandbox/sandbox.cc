@@ -86,7 +86,8 @@ Result<Fd> CloneTree(const std::string& path) {
 // the agent; `ids` holds a user namespace for each owner there was.
 Result<Fd> OpenSource(const MountStep& step, const SandboxPlan& plan, std::map<uid_t, Fd>* ids) {
   Fd tree = TRY(CloneTree(step.source));
-  bool shown = step.kind == MountStep::Kind::kShown || step.kind == MountStep::Kind::kBind;
+  bool shown = step.or_unmapped || step.kind == MountStep::Kind::kShown ||
+               step.kind == MountStep::Kind::kBind;
   mount_attr attributes{};
   attributes.attr_set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV;
   if (step.from == MountStep::Source::kMapped) {

@@ -127,6 +127,8 @@ class Sandbox {
   // The upper directory of the workspace's overlay, or (see copied()) the checkout's copy; valid
   // after Kill() too.
   int upper() const { return upper_.get(); }
+  // The directory of all writable layers, likewise; -1 in tier landlock.
+  int layers() const { return layers_.get(); }
   // When the agent works on a copy: what has not changed since then has not changed at all. Times
   // of change (ctime) on that disk. Nothing where the policy hides the checkout.
   const std::optional<timespec>& copied() const { return copied_; }

@@ -411,7 +411,7 @@ Status Builder::Carry(const MountStep& step) {
     case Kind::kFile:
       return WriteInside(step.target, step.content, step.mode);
     case Kind::kUpperFile:
-      return WriteBeneath(Upper(step.scratch), step.target.substr(step.target.find('/', 1) + 1),
+      return WriteBeneath(Upper(step.scratch), step.target.substr(step.source.size() + 1),
                           step.content, step.mode);
     case Kind::kSymlink:
       return LinkInside(step.target, step.source);

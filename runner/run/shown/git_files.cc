@@ -29,7 +29,10 @@ class GitSearch {
   GitFiles Run() {
     const std::string git = checkout_ + "/.git";
     PathKind kind = host_.kind(git);
-    if (kind == PathKind::kDirectory) AddRepository(git);
+    if (kind == PathKind::kDirectory) {
+      files_.own = files_.common = git;
+      AddRepository(git);
+    }
     if (kind == PathKind::kFile) FollowGitFile(git);
     return std::move(files_);
   }
@@ -50,17 +53,21 @@ class GitSearch {
       common = *std::move(shared);
     }
     if (!IsDirectory(common + "/objects") || !IsDirectory(common + "/refs")) return;
-    AddDirectory(common);
-    AddDirectory(*own);
+    files_.own = *own;
+    files_.common = common;
+    AddDirectory(common, &files_.layers);
+    AddDirectory(*own, &files_.layers);
     AddRepository(common);
     if (*own != common) AddConfigs(*own);
   }
 
-  void AddDirectory(const std::string& path) {
+  void AddDirectory(const std::string& path, std::vector<std::string>* directories) {
     auto covers = [&](const std::string& shown) { return sandbox::Beneath(path, shown); };
     if (covers(checkout_)) return;
-    if (std::any_of(files_.directories.begin(), files_.directories.end(), covers)) return;
-    files_.directories.push_back(path);
+    for (const auto* shown : {&files_.layers, &files_.directories}) {
+      if (std::any_of(shown->begin(), shown->end(), covers)) return;
+    }
+    directories->push_back(path);
   }
 
   void AddRepository(const std::string& git) {
@@ -108,7 +115,7 @@ class GitSearch {
       if (line.empty() || line.front() == '#') continue;
       Result<std::string> real = sys::RealPath(line.front() == '/' ? line : objects + "/" + line);
       if (!real.ok() || !real.value().ends_with("/objects") || !IsDirectory(real.value())) continue;
-      AddDirectory(real.value());
+      AddDirectory(real.value(), &files_.directories);
       AddAlternates(real.value(), depth - 1);
     }
   }

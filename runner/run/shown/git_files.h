@@ -13,11 +13,15 @@ struct GitFiles {
   // Files of the repository that the agent sees instead of the host's: its configuration and that
   // of its submodules and worktrees, without the credentials that checkout steps leave there.
   std::vector<sandbox::WorkspaceFile> in_checkout;  // Relative to the checkout.
-  std::vector<sandbox::WorkspaceFile> outside;      // Absolute paths in `directories`.
-  // The parts of the repository that lie outside the checkout, to be shown read-only: where `.git`
-  // is a file, as in a linked worktree, the directory it names and the one shared by all worktrees;
-  // the object directories the repository borrows from.
+  std::vector<sandbox::WorkspaceFile> outside;      // Absolute paths in `layers`, `directories`.
+  // The parts of the repository that lie outside the checkout. What git writes to where `.git` is a
+  // file, as in a linked worktree: the directory shared by all worktrees, first, and the one that
+  // the file names, unless it is in the other.
+  std::vector<std::string> layers;
+  // The object directories the repository borrows from, to be shown read-only.
   std::vector<std::string> directories;
+  std::string own;     // The checkout's git directory, with its HEAD; empty: there is none.
+  std::string common;  // Where its branches are: the same, except in a linked worktree.
 };
 
 // Reads no more than pointers and configuration. A `.git` file names a host directory that is then
