@@ -80,6 +80,8 @@ Result<sandbox::SandboxPlan> PrepareLayout(const Request& request, const Plan& p
   wanted.checkout = plan.checkout.path;
   if (plan.image) wanted.image = PlanImage(*plan.image);
   wanted.argv = plan.agent.argv;
+  const std::string name = request.agent == "command" ? "agentic-ci" : request.agent;
+  wanted.home_files = {{".gitconfig", RenderGitConfig(name)}};
   for (const auto& [path, text] : plan.agent.home_files) wanted.home_files.push_back({path, text});
   wanted.env = AgentEnvironment(request, plan.agent, plan.program, programs,
                                 plan.credentials.environment, plan.in_image(), places);

@@ -5,6 +5,7 @@
 #include <optional>
 #include <sstream>
 
+#include "base/ascii.h"
 #include "base/sys.h"
 #include "change/git_pointer.h"
 #include "codec/text/git_config.h"
@@ -15,6 +16,7 @@ namespace {
 
 using sandbox::PathKind;
 
+constexpr char kNoReply[] = "noreply@agentic-ci.invalid";  // RFC 2606: no mail can reach it.
 constexpr size_t kGitConfigBytesMax = 1 << 20;
 constexpr size_t kAlternatesBytesMax = 1 << 16;
 constexpr int kSubmoduleDepthMax =
@@ -128,5 +130,13 @@ class GitSearch {
 }  // namespace
 
 GitFiles FindGitFiles(const std::string& checkout) { return GitSearch(checkout).Run(); }
+
+std::string RenderGitConfig(const std::string& agent) {
+  const bool plain = std::all_of(agent.begin(), agent.end(), [](char c) {
+    return ascii::IsAlphanumeric(c) || c == '-' || c == '_';
+  });
+  return "[user]\n\tname = " + (plain ? agent : "agentic-ci") + "\n\temail = " + kNoReply +
+         "\n[core]\n\tcheckStat = minimal\n";
+}
 
 }  // namespace run

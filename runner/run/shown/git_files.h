@@ -29,4 +29,9 @@ struct GitFiles {
 // (canonical); otherwise git does not work in the sandbox, and nothing is shown.
 GitFiles FindGitFiles(const std::string& checkout);
 
+// The agent's own configuration of git, a ~/.gitconfig. A commit needs an identity, and most
+// repositories on CI have none; `agent` is its name. And to the agent other ids and inodes are in
+// the index than on the disk: without checkStat=minimal, `git diff-index` calls every file changed.
+std::string RenderGitConfig(const std::string& agent);
+
 }  // namespace run
