@@ -161,6 +161,9 @@ struct ChangesRecord {
 enum class Severity { kError, kWarning, kNote };
 enum class FindingSource { kGate, kAgent };
 
+// The rule of a finding about a branch, tag or stash that no patch carries.
+inline constexpr char kLostRefRule[] = "git-ref";
+
 struct Finding {
   FindingSource source = FindingSource::kGate;
   std::string rule;  // "secret", "protected-path", "too-many-files", ...: [a-z0-9-]+ for gates.

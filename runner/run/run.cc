@@ -28,6 +28,7 @@
 #include "run/companion.h"
 #include "run/credentials.h"
 #include "run/environment.h"
+#include "run/lost_refs.h"
 #include "run/model_access.h"
 #include "run/outcome.h"
 #include "run/policy_reload.h"
@@ -235,6 +236,14 @@ Companion::Stage StageOf(sandbox::Sandbox& sandbox, const Plan& plan,
           [&plan](const change::ChangeSet& changes) { return GatesOf(plan, changes); }};
 }
 
+// What the agent did with git and no patch carries.
+void NoteLostRefs(const sandbox::Sandbox& sandbox, const Plan& plan, Recorder& recorder) {
+  const std::string& checkout = plan.checkout.path;
+  std::vector<LostRef> refs =
+      FindLostRefs(checkout, FindGitFiles(checkout), sandbox.upper(), sandbox.layers());
+  for (report::Finding& finding : DescribeLostRefs(refs)) recorder.Note(std::move(finding));
+}
+
 // A sandbox whose program has ended: nothing of it is alive.
 struct Watched {
   sandbox::Sandbox sandbox;
@@ -309,6 +318,7 @@ Status RunAgent(const OptionRules& rules, Request& request, ReportDirectory& dir
   TRY(watch->Start());
   change::ChangeSet changes =
       TRY(CollectChanges(TreeOf(sandbox, directory.path, plan.instructions), plan, recorder));
+  NoteLostRefs(sandbox, plan, recorder);
   signs.nothing_changed = changes.files.empty() && changes.complete;
   recorder.Phase("changes");
   change::Verdict verdict =

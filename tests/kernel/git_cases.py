@@ -1,15 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Git in the sandbox answers and writes as outside."""
+"""Git in the sandbox answers and writes as outside, and what a patch cannot carry is named."""
 import os
 
-from harness import Case, git, read
+from harness import Case, git, only_in, read
 
 # Plumbing that does not refresh the index, as version scripts call it.
 CLEAN = ('git diff-index --quiet HEAD --; echo "index=$?"; git diff-files --quiet; echo "files=$?";'
          'git describe --always --dirty')
+WRITES = '''set -e
+echo more >> README.md; git add -A; git config test.key value; git commit -qm "the work"
+git checkout -q -b other; echo else > else; git add -A; git commit -qm "on the side"
+git checkout -q -; git tag -a v1 -m "first release"; git tag light
+echo stashed >> README.md; git stash push -qm "for later"; git log -1 --format=%an:%ae
+'''
 
 
 class GitTest(Case):
+    def named(self, run):
+        return sorted(f['message'] for f in run.record['findings'] if f['rule'] == 'git-ref')
+
     def aged(self):
         """A checkout whose files are older than its index, so that git goes by what the index says of them."""
         os.utime(self.checkout + '/README.md', (1_500_000_000, 1_500_000_000))
@@ -26,7 +35,68 @@ class GitTest(Case):
         self.assertIn('+hellO', read(changed.report + '/changes.patch'))
         self.assertIn('index=1\nfiles=1\n', self.shell('echo x >> README.md;' + CLEAN).out)
 
+    def writes(self, checkout):
+        """Git writes in the sandbox; the host's repository stays as it is, and what is lost is named."""
+        before = self.state(checkout)
+        run = self.shell(WRITES, checkout=checkout)
+        self.assertEqual(run.out.split('\n')[-2], 'agentic-ci:noreply@agentic-ci.invalid')
+        self.assertEqual(self.state(checkout), before)
+        patch = read(run.report + '/changes.patch')
+        self.assertIn('+more', patch)
+        self.assertNotIn('else', patch)
+        self.assertNotIn('stashed', patch)
+        self.assertEqual(self.named(run), [
+            "the agent's branch other is not part of the patch: on the side",
+            "the agent's stash stash@{0} is not part of the patch: On "
+            + git(checkout, 'rev-parse', '--abbrev-ref', 'HEAD') + ': for later',
+            "the agent's tag light is not part of the patch: the work",
+            "the agent's tag v1 is not part of the patch: first release"])
+        for message in self.named(run):
+            self.assertIn(message, run.err)
+        return run
+
+    def state(self, checkout):
+        common = os.path.join(checkout, git(checkout, 'rev-parse', '--git-common-dir'))
+        files = {}
+        for directory, _, names in os.walk(common):
+            files.update({os.path.join(directory, name): read(os.path.join(directory, name)) for name in names})
+        return files, git(checkout, 'rev-parse', 'HEAD')
+
+    def test_commits_branches_tags_and_stashes_in_a_checkout(self):
+        self.writes(self.checkout)
+        quiet = self.shell('echo x >> README.md; git add -A; git commit -qm work')
+        self.assertEqual(self.named(quiet), [])
+
     def test_identity_of_the_repository_takes_precedence(self):
         git(self.checkout, 'config', 'user.name', 'Somebody')
         run = self.shell('git commit -q --allow-empty -m x; git log -1 --format=%an:%ae')
         self.assertEqual(run.out, 'Somebody:noreply@agentic-ci.invalid\n')
+
+    @only_in('namespaces')
+    def test_git_writes_in_a_linked_worktree(self):
+        git(self.checkout, 'worktree', 'add', '-q', '-b', 'tree', self.dir + '/tree')
+        self.writes(self.dir + '/tree')
+
+    @only_in('namespaces')
+    def test_git_writes_in_a_submodule_and_with_a_git_directory_elsewhere(self):
+        git(self.dir, 'clone', '-q', '--separate-git-dir', self.dir + '/store', self.checkout, 'apart')
+        self.writes(self.dir + '/apart')
+        git(self.checkout, '-c', 'protocol.file.allow=always', 'submodule', '--quiet', 'add',
+            self.dir + '/apart', 'sub')
+        self.writes(self.checkout + '/sub')
+
+    @only_in('namespaces')
+    def test_git_does_not_write_outside_where_the_policy_closes_the_checkout(self):
+        git(self.checkout, 'worktree', 'add', '-q', '-b', 'tree', self.dir + '/tree')
+        policy = self.policy('version: 1\nfilesystem_policy:\n  include_workdir: false\n'
+                             f'  read_only: [/usr, "{self.dir}/tree"]\n')
+        run = self.shell('git -c user.name=a tag v1 || echo refused', checkout=self.dir + '/tree',
+                         options=['--policy', policy])
+        self.assertIn('refused\n', run.out)
+        self.assertEqual(self.named(run), [])
+
+    @only_in('landlock')
+    def test_worktree_in_tier_landlock_says_that_git_does_not_work(self):
+        git(self.checkout, 'worktree', 'add', '-q', '-b', 'tree', self.dir + '/tree')
+        line, _ = self.command(['true'], ['--plan-only'], checkout=self.dir + '/tree')
+        self.assertIn('git does not work', self.outside(' '.join(line)))

@@ -110,6 +110,11 @@ std::string RenderEnd(const RunRecord& record, const std::string& directory,
   if (refusing > kFindingsMax) {
     out += "  … and " + std::to_string(refusing - kFindingsMax) + " more\n";
   }
+  // Work that no patch carries must not be missed.
+  for (const Finding& finding : record.findings) {
+    if (finding.rule != kLostRefRule) continue;
+    out += "  " + Paint("!", kYellow, style) + " " + Neutral(finding.message, 300) + "\n";
+  }
   const int64_t refused = CountAttempts(record.denials);
   return out + "  " +
          Join({DescribeChanges(record.changes),

@@ -101,6 +101,16 @@ TEST_CASE("The end says what refused the changes, and links to the page") {
   CHECK(colour.find("\x1b[31m.yml") == std::string::npos);
 }
 
+TEST_CASE("The end names what no patch carries") {
+  RunRecord record;
+  record.findings = {{FindingSource::kGate, kLostRefRule, Severity::kWarning,
+                      "the agent's branch x is not part of the patch", "", 0, false},
+                     {FindingSource::kGate, "left-out", Severity::kWarning, "other", "", 0, false}};
+  const std::string end = RenderEnd(record, "/tmp/r", kPlain);
+  CHECK(end.find("\n  ! the agent's branch x is not part of the patch\n") != std::string::npos);
+  CHECK(end.find("other") == std::string::npos);
+}
+
 TEST_CASE("The start is one line") {
   RunRecord record;
   record.policy = {"repository", "p.yml", "main", "6d05064abc", ""};

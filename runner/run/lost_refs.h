@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "report/record.h"
+#include "run/shown/git_files.h"
+
+namespace run {
+
+// One branch, tag or stash.
+struct LostRef {
+  std::string kind;  // "branch", "tag", "stash"
+  std::string name;  // "topic", "v1", "stash@{0}": bytes
+  std::string text;  // The first line of its message; empty where that is not found.
+};
+
+// The same git directory, without and with what the agent did there.
+struct GitSides {
+  int host;          // Borrowed.
+  int inside;        // A layer over it, or a copy of it. Its content is hostile. Borrowed.
+  std::string head;  // What HEAD says where the layer does not.
+  std::string head_path = "HEAD";
+};
+
+// What the agent made or moved beside its working tree, from which the patch is made: every branch
+// but the one that is checked out and those moved to its commit, tags and stashes. Only files are
+// read (no reftable), bounded and without following a link.
+std::vector<LostRef> FindLostRefs(const GitSides& sides);
+
+// One note for each, and for a great number of them one more that says how many.
+std::vector<report::Finding> DescribeLostRefs(const std::vector<LostRef>& refs);
+
+// The same for the agent's repository: `upper` is the checkout's layer or its copy, `layers` the
+// directory of all writable layers (-1: there is none). `git` is as before the run.
+std::vector<LostRef> FindLostRefs(const std::string& checkout, const GitFiles& git, int upper,
+                                  int layers);
+
+}  // namespace run
