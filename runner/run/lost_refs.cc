@@ -193,9 +193,11 @@ std::vector<LostRef> FindLostRefs(const std::string& checkout, const GitFiles& g
   int top = upper;
   if (sandbox::Beneath(git.common, checkout)) {
     place = git.common.substr(checkout.size() + 1);
+  } else if (layers < 0) {
+    place = ".git";  // CopyGitDirectory().
   } else {
     auto layer = std::find(git.layers.begin(), git.layers.end(), git.common);
-    if (layers < 0 || layer == git.layers.end()) return {};
+    if (layer == git.layers.end()) return {};
     top = layers;
     place = sandbox::RepositoryScratch(static_cast<size_t>(layer - git.layers.begin())) + "/upper";
   }
@@ -210,7 +212,7 @@ std::vector<LostRef> FindLostRefs(const std::string& checkout, const GitFiles& g
     const Fd directory = std::move(own).value();
     sides.head = ReadBeneath(directory.get(), "HEAD", kRefBytesMax).value_or("");
   }
-  if (git.own != git.common && sandbox::Beneath(git.own, git.common)) {
+  if (layers >= 0 && git.own != git.common && sandbox::Beneath(git.own, git.common)) {
     sides.head_path = git.own.substr(git.common.size() + 1) + "/HEAD";
   }
   return FindLostRefs(sides);

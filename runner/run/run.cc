@@ -3,6 +3,7 @@
 #include "run/run.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -36,6 +37,7 @@
 #include "run/prepare.h"
 #include "run/recorder.h"
 #include "run/report_directory.h"
+#include "run/shown/git_copy.h"
 #include "run/shown/git_files.h"
 #include "run/shown/plan_text.h"
 #include "run/signal_watch.h"
@@ -59,6 +61,44 @@ PolicyReload NewReload(const Request& request, const Plan& plan) {
   };
   return PolicyReload({!request.policy_file.empty(), request.keep_policy}, read, plan.policy,
                       plan.ecosystems);
+}
+
+// The first directory on the way to `path` that others than its owner cannot enter, or "".
+std::string FindClosed(const std::string& path, const sandbox::HostView& host) {
+  for (size_t end = path.find('/', 1); end != std::string::npos; end = path.find('/', end + 1)) {
+    if ((host.mode(path.substr(0, end)) & S_IXOTH) == 0) return path.substr(0, end);
+  }
+  return (host.mode(path) & S_IXOTH) == 0 ? path : "";
+}
+
+// What git needs of the repository, as far as the tier can give it.
+void PlanGit(const std::string& checkout, const sandbox::HostView& host,
+             sandbox::SandboxRequest* wanted) {
+  GitFiles git = FindGitFiles(checkout);
+  wanted->workspace_files = git.in_checkout;
+  wanted->repository_files = git.outside;
+  wanted->repository_directories = git.directories;
+  if (wanted->isolation == sandbox::Isolation::kNamespaces) {
+    wanted->repository_layers = git.layers;
+    return;
+  }
+  auto check = [&](const std::string& objects) {
+    std::string closed = host.free_id ? FindClosed(objects, host) : "";
+    if (closed.empty()) return;
+    wanted->notes.push_back("git does not work: the agent's user cannot enter " + closed);
+  };
+  for (const std::string& objects : git.directories) check(objects);
+  if (git.layers.empty()) return;
+  check(git.common + "/objects");
+  Result<std::vector<sandbox::WorkspaceFile>> copy = CopyGitDirectory(git);
+  if (!copy.ok()) {
+    wanted->notes.push_back("git does not work: " + copy.error().what);
+    return;
+  }
+  std::vector<sandbox::WorkspaceFile> files = std::move(copy).value();
+  wanted->workspace_files.insert(wanted->workspace_files.end(), files.begin(), files.end());
+  wanted->shown_empty.push_back(checkout + "/.git");
+  wanted->repository_directories.push_back(git.common + "/objects");
 }
 
 // `authority` gives the run's certificate; it is asked last, since the gateway makes it meanwhile.
@@ -91,18 +131,14 @@ Result<sandbox::SandboxPlan> PrepareLayout(const Request& request, const Plan& p
   wanted.host_secrets = HostSecrets();
   wanted.host_secrets.insert(wanted.host_secrets.end(), plan.credentials.files.begin(),
                              plan.credentials.files.end());
-  GitFiles git = FindGitFiles(plan.checkout.path);
-  wanted.workspace_files = std::move(git.in_checkout);
+  PlanGit(plan.checkout.path, host, &wanted);
   for (const sandbox::WorkspaceFile& file : plan.instructions) {
     wanted.workspace_files.push_back(file);
     wanted.notes.push_back(file.path + ": as at " + plan.ref.ref + " for the agent" +
                            (file.gone ? ", where there is none" : ""));
   }
-  wanted.repository_files = std::move(git.outside);
-  wanted.repository_layers = std::move(git.layers);
-  wanted.repository_directories = std::move(git.directories);
   // The report by default lies in the checkout; what is written there is not for the agent.
-  wanted.shown_empty = {report_dir};
+  wanted.shown_empty.push_back(report_dir);
   wanted.limits = LimitsOf(request);
   wanted.ca_pem = TRY(authority());
   std::string bundle;

@@ -131,8 +131,8 @@ struct SandboxRequest {
   std::vector<WorkspaceFile> workspace_files;
   std::vector<WorkspaceFile> home_files;  // Below the agent's home, which is otherwise empty.
   // Host directories outside the checkout that hold its git repository. Git writes to those in
-  // `repository_layers`, in the sandbox alone; the others are shown read-only. And files (absolute
-  // paths) that take the place of the host's there.
+  // `repository_layers` (kNamespaces), in the sandbox alone; the others are shown read-only. And
+  // files (absolute paths) that take the place of the host's there, or are hidden (kLandlock).
   std::vector<std::string> repository_layers;
   std::vector<std::string> repository_directories;
   std::vector<WorkspaceFile> repository_files;

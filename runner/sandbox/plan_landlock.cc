@@ -112,18 +112,11 @@ Status HostRules::PlanPaths() {
   }
   std::set<std::string> installed;
   for (const std::string& path : request_.extra_read_only) installed.insert(CleanPath(path));
-  for (const auto* paths : {&request_.repository_layers, &request_.repository_directories}) {
-    installed.insert(paths->begin(), paths->end());
-  }
+  for (const std::string& path : request_.repository_directories) installed.insert(path);
   for (const std::string& path : read_only) {
     if (!IsPrivate(path) && !Beneath(path, request_.checkout)) Read(path);
   }
   for (const std::string& path : installed) Read(path);
-  if (!request_.repository_files.empty()) {
-    plan_.notes.push_back(
-        "git does not work: the repository's configuration lies outside of the checkout, and may "
-        "hold credentials");
-  }
   return Ok();
 }
 

@@ -64,12 +64,12 @@ Status PutIntoCopy(const WorkspaceFile& file, int top, const std::optional<Owner
   for (size_t from = 0; slash != std::string::npos && from < slash;) {
     size_t end = file.path.find('/', from);
     std::string name = file.path.substr(from, end - from);
-    if (!file.gone && ::mkdirat(above.get(), name.c_str(), 0755) != 0 && errno != EEXIST) {
-      return Errno("mkdir " + file.path);
-    }
+    bool made = !file.gone && ::mkdirat(above.get(), name.c_str(), 0755) == 0;
+    if (!file.gone && !made && errno != EEXIST) return Errno("mkdir " + file.path);
     Result<Fd> next = sys::OpenAt(above.get(), name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
     if (!next.ok() && file.gone) return Ok();
     above = TRY(std::move(next));
+    if (made && owner && ::fchown(above.get(), owner->uid, owner->gid) != 0) return Errno("fchown");
     from = end + 1;
   }
   bool removed = ::unlinkat(above.get(), leaf.c_str(), 0) == 0 || errno == ENOENT;

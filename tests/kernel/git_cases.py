@@ -2,7 +2,7 @@
 """Git in the sandbox answers and writes as outside, and what a patch cannot carry is named."""
 import os
 
-from harness import Case, git, only_in, read
+from harness import ROOT, Case, git, only_as, only_in, read
 
 # Plumbing that does not refresh the index, as version scripts call it.
 CLEAN = ('git diff-index --quiet HEAD --; echo "index=$?"; git diff-files --quiet; echo "files=$?";'
@@ -16,6 +16,10 @@ echo stashed >> README.md; git stash push -qm "for later"; git log -1 --format=%
 
 
 class GitTest(Case):
+    def setUp(self):
+        super().setUp()
+        os.chmod(self.dir, 0o755)  # In tier landlock root's agent is another user.
+
     def named(self, run):
         return sorted(f['message'] for f in run.record['findings'] if f['rule'] == 'git-ref')
 
@@ -72,12 +76,10 @@ class GitTest(Case):
         run = self.shell('git commit -q --allow-empty -m x; git log -1 --format=%an:%ae')
         self.assertEqual(run.out, 'Somebody:noreply@agentic-ci.invalid\n')
 
-    @only_in('namespaces')
     def test_git_writes_in_a_linked_worktree(self):
         git(self.checkout, 'worktree', 'add', '-q', '-b', 'tree', self.dir + '/tree')
         self.writes(self.dir + '/tree')
 
-    @only_in('namespaces')
     def test_git_writes_in_a_submodule_and_with_a_git_directory_elsewhere(self):
         git(self.dir, 'clone', '-q', '--separate-git-dir', self.dir + '/store', self.checkout, 'apart')
         self.writes(self.dir + '/apart')
@@ -95,8 +97,13 @@ class GitTest(Case):
         self.assertIn('refused\n', run.out)
         self.assertEqual(self.named(run), [])
 
+    @only_as('root')
     @only_in('landlock')
-    def test_worktree_in_tier_landlock_says_that_git_does_not_work(self):
+    def test_objects_that_the_agents_user_cannot_reach_are_named(self):
+        self.feature('root', ROOT, 'an ordinary user has its own agent')
         git(self.checkout, 'worktree', 'add', '-q', '-b', 'tree', self.dir + '/tree')
         line, _ = self.command(['true'], ['--plan-only'], checkout=self.dir + '/tree')
-        self.assertIn('git does not work', self.outside(' '.join(line)))
+        self.assertNotIn('git does not work', self.outside(' '.join(line)))  # Control.
+        os.chmod(self.checkout, 0o700)
+        self.assertIn(f"git does not work: the agent's user cannot enter {self.checkout}\n",
+                      self.outside(' '.join(line)))

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "run/shown/git_files.h"
+#include "sandbox/plan.h"
+
+namespace run {
+
+// For a tier that cannot lay anything over the host's repository: the files of a `.git` directory
+// that takes the place of the checkout's `.git` file, relative to the checkout. It has the
+// references, index and configuration (without credentials) of the repository, and borrows its
+// objects. What belongs to other worktrees, and operations in progress such as a merge, are not in
+// it. Fails where a file cannot be read or is larger than any that is seen in practice.
+Result<std::vector<sandbox::WorkspaceFile>> CopyGitDirectory(const GitFiles& git);
+
+}  // namespace run
