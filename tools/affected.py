@@ -9,7 +9,7 @@ import subprocess
 from suites import BUILD, ROOT
 
 EVERY = '.'  # A suite that is given the checkout itself may read any of its files.
-# Whatever runs the tests, or builds everything.
+# A change of these can affect every test: they run the tests, or everything is built from them.
 EVERYTHING = re.compile(r'(CMakeLists\.txt|CMakePresets\.json|cmake/.*|policies/.*|\.ci/.*|tools/(check|check\.py|suites\.py|install|CMakeLists\.txt))')
 
 

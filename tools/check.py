@@ -21,7 +21,7 @@ LONGEST = ('kernels', 'kernel', 'forge_delivery', 'gitea', 'session', 'faults', 
 OUTPUT_LINES_MAX = 60  # Of a failure; the whole is in build/check.log.
 FAILURES_SHOWN_MAX = 10
 FAILURE = re.compile(r'\s*(FAIL|ERROR|not ok )|.*: FAILED')
-# Suites that claim containment: what fails there has failed, whatever a second run says.
+# Suites that claim containment: a failure there counts even if a second run passes.
 CONTAINMENT = {'attack', 'containment', 'identity', 'smuggling', 'credentials', 'containers', 'kernel', 'kernels'}
 FLAKY_MAX = 1  # Suites that may fail beside others and pass alone, in one run.
 

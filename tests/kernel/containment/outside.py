@@ -11,7 +11,7 @@ import subprocess
 import threading
 
 LIBC = ctypes.CDLL(None, use_errno=True)
-CANARY = 'canary-' + os.urandom(8).hex()  # On no command line of ours or of anybody's.
+CANARY = 'canary-' + os.urandom(8).hex()  # Of this process alone, and on no command line.
 KEY = 0x41434900  # Of System V objects; the process id is added.
 VICTIM = f'''
 import ctypes, signal
