@@ -177,8 +177,8 @@ class Budget(unittest.TestCase):
 
     def test_a_websocket_to_a_model_opens_only_where_nothing_is_counted(self):
         """C5: a client of both (Codex) falls back to HTTP on 426; at 100 % it is told why it must stop."""
-        upgrade = ("rm body; curl -s -m 10 -o body -w '%%{http_code} ' -H 'Connection: Upgrade' -H 'Upgrade: websocket' -H 'Sec-WebSocket-Version: 13' "
-                   "-H 'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==' 'http://%s:%d/v1/responses'; test -f body && cat body; echo\n" %
+        upgrade = ("rm body; curl -s -m 10 -o body -w '%%{http_code}' -H 'Connection: Upgrade' -H 'Upgrade: websocket' -H 'Sec-WebSocket-Version: 13' "
+                   "-H 'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==' 'http://%s:%d/v1/responses'; test -f body && printf ' ' && cat body; echo\n" %
                    (HOST, self.server.server_address[1]))
         self.run_agent(['/v1/messages'], after=upgrade, printed=3)
         self.assertEqual((self.after, self.server.seen[-1]), (['101'], ('/v1/responses', 'websocket')))

@@ -105,9 +105,16 @@ describe('what the examples lack', () => {
     assert.equal(read('pull_request', payload).number, payload.number);
   });
 
-  it('a hostile branch name is refused, with a way out', () => {
-    for (const ref of ['$(id)', '`id`', 'a;b', 'a&&b', 'a|b', 'a>b', '-x', 'a..b', 'a@{b', 'a.lock', 'a//b',
-                       'a/', 'a.', 'a b', 'a\nb', "a'b"]) {
+  it('a branch has any name that git takes', () => {
+    for (const ref of ['$(id)', '`id`', 'a;b', 'a&&b', 'a|b', 'a>b', '<a>', "a'b", '"a"', '!a', '{a}', 'a%b', 'ü']) {
+      const payload = pullRequest();
+      payload.pull_request.head.ref = ref;
+      assert.equal(read('pull_request', payload).head_ref, ref);
+    }
+  });
+
+  it('a branch name that git does not take is refused, with a way out', () => {
+    for (const ref of ['-x', 'a..b', 'a@{b', 'a.lock', 'a//b', 'a/', 'a.', 'a b', 'a\nb', 'a\\b', 'a~b']) {
       const payload = pullRequest();
       payload.pull_request.head.ref = ref;
       const event = read('pull_request', payload);
