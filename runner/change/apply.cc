@@ -3,9 +3,12 @@
 
 #include <fcntl.h>
 
+#include <map>
+#include <optional>
 #include <utility>
 
 #include "base/sys.h"
+#include "change/convert.h"
 #include "change/tree_edit.h"
 #include "change/tree_file.h"
 #include "change/tree_writer.h"
@@ -24,14 +27,26 @@ Result<OldFile> ReadOldFile(int root, const std::string& path) {
 
 }  // namespace
 
-Status ApplyPatch(const std::string& checkout, const ChangeSet& changes) {
+Status ApplyPatch(const std::string& checkout, const Repository* repository,
+                  const ChangeSet& changes) {
   if (!changes.complete) {
     return Error{Code::kRefused, "the changes are incomplete, so they are not applied"};
   }
   if (changes.patch.empty()) return Ok();
   Fd root = TRY(sys::Open(checkout, O_RDONLY | O_DIRECTORY).Context("opening the checkout"));
-  TreeEdit edit = TRY(PlanEdit(
-      changes.patch, [&root](const std::string& path) { return ReadOldFile(root.get(), path); }));
+  std::optional<CheckoutBlobs> blobs;
+  if (repository != nullptr) blobs.emplace(*repository);
+  std::map<std::string, std::string> pointers;
+  auto old_file = [&](const std::string& path) -> Result<OldFile> {
+    OldFile file = TRY(ReadOldFile(root.get(), path));
+    if (!blobs || file.mode == 0 || file.mode == kLinkMode) return file;
+    std::string blob = TRY(blobs->Of(path, file.bytes).Context(path));
+    std::swap(blob, file.bytes);
+    if (IsLfsPointer(file.bytes)) pointers[file.bytes] = std::move(blob);
+    return file;
+  };
+  TreeEdit edit = TRY(PlanEdit(changes.patch, old_file));
+  if (blobs) TRY(ConvertToFiles(*repository, *blobs, pointers, edit));
   return WriteTree(root.get(), edit);
 }
 

@@ -55,7 +55,7 @@ TEST_CASE("ApplyPatch makes the checkout what the agent made of it") {
   upper.Link("becomes-link", "modified");
   upper.Write("mode", "#!/bin/sh\n", 0755);
   ChangeSet changes = Capture(upper, checkout);
-  Status applied = ApplyPatch(checkout.root(), changes);
+  Status applied = ApplyPatch(checkout.root(), nullptr, changes);
   REQUIRE(applied.ok());
   CHECK(checkout.Read("modified") == "1\r\n2 too\r\n3\n");
   CHECK_FALSE(checkout.Has("gone"));
@@ -74,7 +74,7 @@ TEST_CASE("ApplyPatch as root leaves what it writes to the owner of the director
   }
   TestTree checkout;
   REQUIRE(::chown(checkout.root().c_str(), 12345, 12345) == 0);
-  Status applied = ApplyPatch(checkout.root(), Patch(Creation("new/file")));
+  Status applied = ApplyPatch(checkout.root(), nullptr, Patch(Creation("new/file")));
   REQUIRE(applied.ok());
   for (const char* name : {"new", "new/file"}) {
     struct stat st {};
@@ -98,7 +98,7 @@ TEST_CASE("ApplyPatch changes nothing when one file is not what the patch was ma
   SECTION("another mode") { checkout.Write("b", "1\n", 0755); }
   SECTION("something in the way") { checkout.Write("c/inner", "x"); }
   size_t before = EntryCount(checkout);
-  Status applied = ApplyPatch(checkout.root(), changes);
+  Status applied = ApplyPatch(checkout.root(), nullptr, changes);
   REQUIRE_FALSE(applied.ok());
   CHECK(applied.error().code == Code::kInvalid);
   CHECK(checkout.Read("a") == "1\n");
@@ -111,11 +111,11 @@ TEST_CASE("ApplyPatch writes through no symbolic link") {
   outside.Write("kept", "x\n");
   checkout.Link("dir", outside.root());
   checkout.Link("file", outside.At("kept"));
-  CHECK_FALSE(ApplyPatch(checkout.root(), Patch(Creation("dir/new"))).ok());
-  CHECK_FALSE(ApplyPatch(checkout.root(), Patch(Creation("dir/sub/new"))).ok());
-  CHECK_FALSE(ApplyPatch(checkout.root(), Patch(Creation("file"))).ok());
+  CHECK_FALSE(ApplyPatch(checkout.root(), nullptr, Patch(Creation("dir/new"))).ok());
+  CHECK_FALSE(ApplyPatch(checkout.root(), nullptr, Patch(Creation("dir/sub/new"))).ok());
+  CHECK_FALSE(ApplyPatch(checkout.root(), nullptr, Patch(Creation("file"))).ok());
   CHECK(EntryCount(outside) == 1);
-  CHECK(ApplyPatch(checkout.root(), Patch(Creation("real/new"))).ok());  // The control.
+  CHECK(ApplyPatch(checkout.root(), nullptr, Patch(Creation("real/new"))).ok());  // The control.
   CHECK(checkout.Read("real/new") == "x\n");
 }
 
@@ -124,18 +124,18 @@ TEST_CASE("ApplyPatch refuses what no capture makes") {
   checkout.Directory(".git");
   for (const char* path : {"../x", "a/../../x", "/abs", ".git/hooks/x", "sub/.GIT/x"}) {
     CAPTURE(path);
-    Status applied = ApplyPatch(checkout.root(), Patch(Creation(path)));
+    Status applied = ApplyPatch(checkout.root(), nullptr, Patch(Creation(path)));
     REQUIRE_FALSE(applied.ok());
     CHECK(applied.error().code == Code::kRefused);
   }
-  CHECK_FALSE(ApplyPatch(checkout.root(), Patch(Creation("a", "160000"))).ok());
-  CHECK_FALSE(ApplyPatch(checkout.root(), Patch(Creation("a", "100666"))).ok());
-  CHECK_FALSE(ApplyPatch(checkout.root(), Patch(Creation("a") + Creation("a"))).ok());
-  CHECK_FALSE(ApplyPatch(checkout.root(), Patch(Creation("a") + Creation("a/b"))).ok());
-  CHECK_FALSE(ApplyPatch(checkout.root(), Patch(Creation("a") + "rest")).ok());
+  CHECK_FALSE(ApplyPatch(checkout.root(), nullptr, Patch(Creation("a", "160000"))).ok());
+  CHECK_FALSE(ApplyPatch(checkout.root(), nullptr, Patch(Creation("a", "100666"))).ok());
+  CHECK_FALSE(ApplyPatch(checkout.root(), nullptr, Patch(Creation("a") + Creation("a"))).ok());
+  CHECK_FALSE(ApplyPatch(checkout.root(), nullptr, Patch(Creation("a") + Creation("a/b"))).ok());
+  CHECK_FALSE(ApplyPatch(checkout.root(), nullptr, Patch(Creation("a") + "rest")).ok());
   ChangeSet incomplete = Patch(Creation("a"));
   incomplete.complete = false;
-  CHECK(ApplyPatch(checkout.root(), incomplete).error().code == Code::kRefused);
+  CHECK(ApplyPatch(checkout.root(), nullptr, incomplete).error().code == Code::kRefused);
   CHECK(EntryCount(checkout) == 1);
 }
 
@@ -143,7 +143,7 @@ TEST_CASE("ApplyPatch refuses bytes that are not those the ids name") {
   TestTree checkout;
   std::string text = Creation("a");
   text.replace(text.find("+x\n"), 3, "+y\n");
-  CHECK_FALSE(ApplyPatch(checkout.root(), Patch(text)).ok());
+  CHECK_FALSE(ApplyPatch(checkout.root(), nullptr, Patch(text)).ok());
   CHECK(EntryCount(checkout) == 0);
 }
 
@@ -152,7 +152,7 @@ TEST_CASE("ApplyPatch refuses a link that may lead outside") {
   TestTree checkout;
   upper.Link("link", "../x");
   ChangeSet changes = Capture(upper, checkout);
-  CHECK(ApplyPatch(checkout.root(), changes).error().code == Code::kRefused);
+  CHECK(ApplyPatch(checkout.root(), nullptr, changes).error().code == Code::kRefused);
   CHECK(EntryCount(checkout) == 0);
 }
 

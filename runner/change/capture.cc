@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/sys.h"
+#include "change/convert.h"
 #include "change/memory_repository.h"
 #include "change/patch.h"
 #include "change/tree_file.h"
@@ -104,7 +105,9 @@ class Collector {
 
   ChangeSet& changes() { return changes_; }
 
-  Result<ChangeSet> Finish() {
+  // `git` is the checkout's repository, or null.
+  Result<ChangeSet> Finish(const Repository* git) {
+    if (git != nullptr) TRY(ConvertToBlobs(*git, repository_, before_, after_, changes_));
     TRY(RenderPatch(repository_, before_, after_, limits_.patch_bytes_max, changes_));
     return std::move(changes_);
   }
@@ -198,10 +201,10 @@ Result<ChangeSet> CaptureChanges(const ChangedTree& tree, const std::string& che
     if (path.starts_with(checkout + "/")) copy.left_out.push_back(path.substr(checkout.size() + 1));
   }
   if (tree.copied) copy.made = *tree.copied;
-  if (TRY(collector.HasNoBase(copy.left_out))) return collector.Finish();
+  if (TRY(collector.HasNoBase(copy.left_out))) return collector.Finish(repository);
   TRY(WalkUpper({tree.fd, lower.get(), tree.copied ? &copy : nullptr}, repository,
                 limits.entries_max, visitor));
-  return collector.Finish();
+  return collector.Finish(repository);
 }
 
 }  // namespace change

@@ -91,8 +91,10 @@ struct ChangedTree {
 // directory its mode keeps unreadable is made readable in the layer (never in the checkout) to be
 // read.
 //
-// The patch is against the files of `checkout` as they lie on disk, byte for byte; neither HEAD nor
-// attributes nor filters matter. Of a copy, what is older than it and was not moved is not read; a
+// The patch is against the files of `checkout` as they lie on disk, not against HEAD. Where
+// `repository` says that git converts a file, the patch has its blobs: line endings, `$Id$`, UTF-16
+// and pointers of git-lfs. A file that a filter driver converts, and new content that git-lfs would
+// keep, is left out, and lost. Of a copy, what is older than it and was not moved is not read; a
 // copy that has nothing of the checkout is left out as a whole, and lost.
 // `repository` is that checkout's, or null: then nothing counts as ignored. Any `.git` is skipped,
 // whatever it is; what is new and untracked is skipped where the ignore rules, as the agent left

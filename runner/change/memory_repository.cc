@@ -54,7 +54,7 @@ Result<std::string> MemoryRepository::ReadBlob(const git_oid& id) const {
                      static_cast<size_t>(git_blob_rawsize(raw)));
 }
 
-Result<GitTree> MemoryRepository::MakeTree(const std::map<std::string, TreeEntry>& entries) {
+Result<GitTree> MemoryRepository::MakeTree(const TreeEntries& entries) {
   git_index* raw_index = nullptr;
   if (git_index_new(&raw_index) != 0) return GitError(Code::kBug, "making an index");
   GitIndex index(raw_index);
@@ -74,6 +74,20 @@ Result<GitTree> MemoryRepository::MakeTree(const std::map<std::string, TreeEntry
   git_tree* tree = nullptr;
   if (git_tree_lookup(&tree, get(), &id) != 0) return GitError(Code::kBug, "reading a tree");
   return GitTree(tree);
+}
+
+Result<git_oid> MemoryRepository::MakeCommit(const TreeEntries& entries) {
+  GitTree tree = TRY(MakeTree(entries));
+  git_signature* nobody = nullptr;
+  if (git_signature_new(&nobody, "nobody", "nobody@localhost", 0, 0) != 0) {
+    return GitError(Code::kBug, "making a signature");
+  }
+  git_oid id;
+  int status =
+      git_commit_create(&id, get(), nullptr, nobody, nobody, nullptr, "", tree.get(), 0, nullptr);
+  git_signature_free(nobody);
+  if (status != 0) return GitError(Code::kBug, "storing a commit in memory");
+  return id;
 }
 
 }  // namespace change

@@ -12,10 +12,14 @@
 
 namespace change {
 
+inline constexpr int kLinkMode = 0120000;
+
 struct TreeEntry {
   git_oid id{};
   int mode = 0;  // 0100644, 0100755 or 0120000.
 };
+
+using TreeEntries = std::map<std::string, TreeEntry>;  // By path.
 
 class MemoryRepository {
  public:
@@ -25,8 +29,10 @@ class MemoryRepository {
   // Copies `bytes`.
   Result<git_oid> AddBlob(std::string_view bytes);
   Result<std::string> ReadBlob(const git_oid& id) const;
-  // `entries` by path; no path may be a directory of another. The ids must have been added.
-  Result<GitTree> MakeTree(const std::map<std::string, TreeEntry>& entries);
+  // No path may be a directory of another. The ids must have been added.
+  Result<GitTree> MakeTree(const TreeEntries& entries);
+  // A commit of the tree that MakeTree() makes, without parents.
+  Result<git_oid> MakeCommit(const TreeEntries& entries);
 
   git_repository* get() const { return repository_.get(); }
 

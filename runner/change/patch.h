@@ -2,7 +2,6 @@
 // Makes a patch and its records from two states of the changed files. Internal to change/.
 #pragma once
 
-#include <map>
 #include <string>
 
 #include "base/result.h"
@@ -10,8 +9,6 @@
 #include "change/memory_repository.h"
 
 namespace change {
-
-using TreeEntries = std::map<std::string, TreeEntry>;
 
 // Fills files and patch of `changes`, adding to left_out what would take the patch over
 // `patch_bytes_max`. Both states hold the changed paths only; their blobs are in `repository`.

@@ -79,7 +79,57 @@ Result<GitCommit> CommitOfReference(git_repository* repository, const std::strin
 struct Configuration {
   std::string origin_url;
   bool partial = false;
+  ConversionFacts conversion;
 };
+
+// "filter.NAME.clean" and "filter.NAME.process" -> "NAME".
+std::string DriverOf(std::string_view key) {
+  constexpr std::string_view kSection = "filter.";
+  size_t end = key.rfind('.');
+  bool runs = key.ends_with(".clean") || key.ends_with(".process");
+  if (!runs || !key.starts_with(kSection) || end <= kSection.size()) return {};
+  return std::string(key.substr(kSection.size(), end - kSection.size()));
+}
+
+ConversionFacts ReadConversion(git_config* own) {
+  ConversionFacts facts;
+  const char* text = nullptr;
+  int yes = 0;
+  if (git_config_get_string(&text, own, "core.autocrlf") == 0) {
+    if (ascii::LowerCase(text) == "input") {
+      facts.auto_crlf = AutoCrlf::kInput;
+    } else if (git_config_parse_bool(&yes, text) == 0 && yes != 0) {
+      facts.auto_crlf = AutoCrlf::kYes;
+    }
+  }
+  if (git_config_get_string(&text, own, "core.eol") == 0) {
+    facts.native_crlf = ascii::LowerCase(text) == "crlf";
+  }
+  git_config_iterator* raw = nullptr;
+  if (git_config_iterator_new(&raw, own) != 0) return facts;
+  std::unique_ptr<git_config_iterator, FreeWith<git_config_iterator_free>> keys(raw);
+  for (git_config_entry* entry = nullptr; git_config_next(&entry, raw) == 0;) {
+    std::string driver = DriverOf(entry->name);
+    if (!driver.empty()) facts.drivers.insert(std::move(driver));
+  }
+  return facts;
+}
+
+// A file's text; empty where there is no plain one of at most kIgnoreBytesMax.
+std::string ReadRules(int directory, const std::string& path) {
+  Result<Fd> file = sys::OpenBeneath(directory, path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
+  struct stat facts {};
+  bool plain = file.ok() && ::fstat(file.value().get(), &facts) == 0 && S_ISREG(facts.st_mode);
+  if (!plain) return {};
+  Result<std::string> rules = sys::ReadAll(file.value().get(), kIgnoreBytesMax);
+  return rules.ok() ? std::move(rules).value() + "\n" : std::string();
+}
+
+// As ReadRules(), of a file that all working trees share.
+std::string ReadShared(git_repository* repository, const std::string& path) {
+  Result<Fd> common = sys::Open(git_repository_commondir(repository), O_RDONLY | O_DIRECTORY);
+  return common.ok() ? ReadRules(common.value().get(), path) : std::string();
+}
 
 // Reads what matters, then puts an empty configuration in place of the repository's own.
 Result<Configuration> TakeConfiguration(git_repository* repository) {
@@ -97,6 +147,8 @@ Result<Configuration> TakeConfiguration(git_repository* repository) {
   taken.partial =
       git_config_get_string(&text, own.get(), "extensions.partialclone") == 0 ||
       (git_config_get_bool(&promisor, own.get(), "remote.origin.promisor") == 0 && promisor != 0);
+  taken.conversion = ReadConversion(own.get());
+  taken.conversion.attributes = ReadShared(repository, "info/attributes");
   git_config* empty = nullptr;
   if (git_config_new(&empty) != 0) return GitError(Code::kBug, "making a configuration");
   GitConfig none(empty);
@@ -203,6 +255,7 @@ Result<Repository> Repository::Open(const std::string& checkout) {
   Configuration configuration = TRY(TakeConfiguration(raw));
   state->origin_url = std::move(configuration.origin_url);
   state->partial = configuration.partial;
+  state->conversion = std::move(configuration.conversion);
   // core.worktree may have said otherwise; ignore rules and index belong to this directory. Only
   // where it differs: libgit2 1.5 leaks when it is set to what it is.
   const std::string directory = top + "/";
@@ -291,32 +344,17 @@ bool Repository::Ignores(const std::string& in_checkout) const {
 }
 
 std::string Repository::OuterIgnoreRules() const {
-  auto read = [](int directory, const std::string& path) {
-    Result<Fd> file = sys::OpenBeneath(directory, path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
-    struct stat facts {};
-    bool plain = file.ok() && ::fstat(file.value().get(), &facts) == 0 && S_ISREG(facts.st_mode);
-    if (!plain) return std::string();
-    Result<std::string> rules = sys::ReadAll(file.value().get(), kIgnoreBytesMax);
-    return rules.ok() ? std::move(rules).value() + "\n" : std::string();
-  };
-  std::string rules;
-  Result<Fd> common =
-      sys::Open(git_repository_commondir(state_->git.get()), O_RDONLY | O_DIRECTORY);
-  if (common.ok()) rules = read(common.value().get(), "info/exclude");
+  std::string rules = ReadShared(state_->git.get(), "info/exclude");
   Result<Fd> top = sys::Open(state_->top, O_RDONLY | O_DIRECTORY);
   for (size_t at = 0; top.ok() && at < state_->prefix.size();) {
     const std::string directory = state_->prefix.substr(0, at);
-    rules += RulesAtTop(read(top.value().get(), directory + ".gitignore"), directory);
+    rules += RulesAtTop(ReadRules(top.value().get(), directory + ".gitignore"), directory);
     at = state_->prefix.find('/', at) + 1;
   }
   return rules;
 }
 
-bool Repository::Tracks(const std::string& path) const {
-  git_index* index = state_->Index();
-  return index != nullptr &&
-         git_index_get_bypath(index, (state_->prefix + path).c_str(), 0) != nullptr;
-}
+bool Repository::Tracks(const std::string& path) const { return state_->Entry(path) != nullptr; }
 
 bool Repository::TracksBeneath(const std::string& directory) const {
   git_index* index = state_->Index();
@@ -325,12 +363,30 @@ bool Repository::TracksBeneath(const std::string& directory) const {
          git_index_find_prefix(&at, index, (state_->prefix + directory + "/").c_str()) == 0;
 }
 
+std::optional<std::string> Repository::TrackedId(const std::string& path) const {
+  const git_index_entry* entry = state_->Entry(path);
+  if (entry == nullptr) return std::nullopt;
+  char text[GIT_OID_HEXSZ + 1];
+  return std::string(git_oid_tostr(text, sizeof text, &entry->id));
+}
+
+std::optional<std::string> Repository::TrackedBlob(const std::string& path) const {
+  const git_index_entry* entry = state_->Entry(path);
+  git_blob* raw = nullptr;
+  if (entry == nullptr || git_blob_lookup(&raw, state_->git.get(), &entry->id) != 0) {
+    return std::nullopt;
+  }
+  GitBlob blob(raw);
+  return std::string(static_cast<const char*>(git_blob_rawcontent(raw)),
+                     static_cast<size_t>(git_blob_rawsize(raw)));
+}
+
 bool Repository::TracksSubmodule(const std::string& path) const {
-  git_index* index = state_->Index();
-  const git_index_entry* entry =
-      index == nullptr ? nullptr : git_index_get_bypath(index, path.c_str(), 0);
+  const git_index_entry* entry = state_->Entry(path);
   return entry != nullptr && entry->mode == GIT_FILEMODE_COMMIT;
 }
+
+const ConversionFacts& Repository::conversion_facts() const { return state_->conversion; }
 
 std::string Repository::OriginUrl() const { return state_->origin_url; }
 

@@ -4,10 +4,12 @@
 #include <cstddef>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
+#include "change/rules/conversion.h"
 
 namespace change {
 
@@ -18,13 +20,22 @@ struct Proposal {
   size_t patch_bytes = 0;  // Of the whole; `patch` may hold less.
 };
 
+// What besides a checkout's own files says how git converts them.
+struct ConversionFacts {
+  AutoCrlf auto_crlf = AutoCrlf::kNo;
+  bool native_crlf = false;       // core.eol is crlf.
+  std::set<std::string> drivers;  // Of filter.NAME.clean and filter.NAME.process.
+  std::string attributes;         // The text of info/attributes.
+};
+
 // The git repository of a checkout, read only: its objects, references, index and ignore rules.
 //
 // Hermetic: no system, global or XDG configuration is read; nothing in the repository's own
 // configuration can start a program, since libgit2 runs no hook, filter driver, credential helper
-// or fsmonitor. That configuration is read once, in Open(), for the origin's address, and then
-// replaced with an empty one, so `core.worktree` and `core.excludesFile` have no effect afterwards.
-// What an `include.path` there names is parsed as configuration during Open() and goes no further.
+// or fsmonitor. That configuration is read once, in Open(), for the origin's address and how files
+// are converted, and then replaced with an empty one, so `core.worktree` and `core.excludesFile`
+// have no effect afterwards. What an `include.path` there names is parsed as configuration during
+// Open() and goes no further.
 class Repository {
  public:
   // `checkout` is a directory of a working tree: its top is the nearest directory, itself or above,
@@ -87,8 +98,15 @@ class Repository {
   // once.
   bool Tracks(const std::string& path) const;
   bool TracksBeneath(const std::string& directory) const;
+  // The blob that the checkout's index has at `path`, as 40 hexadecimal digits; and its bytes,
+  // where they are here.
+  std::optional<std::string> TrackedId(const std::string& path) const;
+  std::optional<std::string> TrackedBlob(const std::string& path) const;
   // Whether the index has a submodule at `path`.
   bool TracksSubmodule(const std::string& path) const;
+
+  // Of the repository's own configuration; that of the user and of the system is not read.
+  const ConversionFacts& conversion_facts() const;
 
   // `remote.origin.url` without user name and password; empty when there is none.
   std::string OriginUrl() const;

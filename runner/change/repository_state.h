@@ -15,6 +15,7 @@ struct Repository::State {
   std::string top;
   std::string prefix;
   std::string origin_url;
+  ConversionFacts conversion;
   bool partial = false;  // A partial clone: an object that is not here may be at the remote.
   GitIndex index;        // Loaded by the first question about it.
   IgnoreGate ignore_gate{Fd()};
@@ -26,6 +27,11 @@ struct Repository::State {
       if (git_repository_index(&raw, git.get()) == 0) index.reset(raw);
     }
     return index.get();
+  }
+  // What the index has at `path`, relative to the checkout; null when nothing.
+  const git_index_entry* Entry(const std::string& path) {
+    if (Index() == nullptr) return nullptr;
+    return git_index_get_bypath(Index(), (prefix + path).c_str(), 0);
   }
 };
 

@@ -51,7 +51,7 @@ Result<Checkout> PatchedCopy(const Checkout& checkout, const std::string& scratc
   Checkout patched;
   patched.path = copy + checkout.path.substr(top.size());
   if (checkout.git() != nullptr) patched.repository = TRY(change::Repository::Open(patched.path));
-  TRY(change::ApplyPatch(patched.path, changes).Context("applying the patch"));
+  TRY(change::ApplyPatch(patched.path, patched.git(), changes).Context("applying the patch"));
   return patched;
 }
 

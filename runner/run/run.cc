@@ -253,9 +253,13 @@ Result<RunSigns> ReadSigns(const Request& request, const Plan& plan, const std::
   return signs;
 }
 
-Status Apply(const change::ChangeSet& changes, const std::string& checkout, Recorder& recorder) {
+// `in_git`: the checkout is a repository's.
+Status Apply(const change::ChangeSet& changes, const std::string& checkout, bool in_git,
+             Recorder& recorder) {
   if (changes.patch.empty()) return Ok();
-  TRY(change::ApplyPatch(checkout, changes).Context("applying the changes"));
+  std::optional<change::Repository> git;
+  if (in_git) git = TRY(change::Repository::Open(checkout));
+  TRY(change::ApplyPatch(checkout, git ? &*git : nullptr, changes).Context("applying the changes"));
   recorder.NoteApplied();
   return Ok();
 }
@@ -365,6 +369,7 @@ Status RunAgent(const OptionRules& rules, Request& request, ReportDirectory& dir
   recorder.Phase("judgement");
   watch.reset();  // What is being applied is finished.
   const std::string checkout = plan.checkout.path;
+  const bool in_git = plan.checkout.git() != nullptr;
   bool checks = !plan.checks.scripts.empty() && !changes.patch.empty() && companion == nullptr;
   if (checks && outcome.kind == report::OutcomeKind::kSuccess) {
     auto run = [&signals](const Request& asked, Plan& check, ReportDirectory& place,
@@ -380,7 +385,7 @@ Status RunAgent(const OptionRules& rules, Request& request, ReportDirectory& dir
   }
   bool apply = companion != nullptr ? companion->applies(request.apply) : request.apply;
   if (!apply || outcome.kind != report::OutcomeKind::kSuccess) return Ok();
-  return Apply(changes, checkout, recorder);
+  return Apply(changes, checkout, in_git, recorder);
 }
 
 // What would be done, with no agent and no gateway: its certificate is the one thing not known yet.

@@ -208,7 +208,7 @@ def one_round(number, where):
     if wrong:
         fail(where, f"round {number}: after git apply these differ: {wrong}")
     shutil.copytree(f"{where}/base", f"{where}/ours", symlinks=True)
-    done = run(PROBE, "apply", f"{where}/ours", patch)
+    done = run(PROBE, "apply", f"{where}/ours", patch, "--no-repository")
     outside = any(kind == "link" and data.startswith((b"/", b"../")) for kind, _, data in want.values())
     if done.returncode != 0 and outside and b"may lead outside" in done.stderr:
         if snapshot(f"{where}/ours") != snapshot(f"{where}/base"):

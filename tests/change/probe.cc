@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// change_probe capture UPPER CHECKOUT PATCH_OUT [--no-repository]   writes the patch, prints
-// records change_probe apply CHECKOUT PATCH                                 applies a patch
-// change_probe judge UPPER CHECKOUT                                 prints findings
+// change_probe capture UPPER CHECKOUT PATCH_OUT [--no-repository]  writes the patch, prints records
+// change_probe apply CHECKOUT PATCH [--no-repository]              applies a patch
+// change_probe judge UPPER CHECKOUT                                prints findings
 #include <fcntl.h>
 
 #include <cstdio>
@@ -47,7 +47,9 @@ Status CaptureTo(const std::vector<std::string>& args) {
 Status Apply(const std::vector<std::string>& args) {
   ChangeSet changes;
   changes.patch = TRY(sys::ReadFile(args[2], 1 << 30));
-  return change::ApplyPatch(args[1], changes);
+  std::optional<change::Repository> repository;
+  if (args.size() == 3) repository = TRY(change::Repository::Open(args[1]));
+  return change::ApplyPatch(args[1], repository.has_value() ? &*repository : nullptr, changes);
 }
 
 Status Judge(const std::vector<std::string>& args) {
@@ -64,7 +66,7 @@ Status Judge(const std::vector<std::string>& args) {
 
 Status Main(const std::vector<std::string>& args) {
   if (args.size() >= 4 && args[0] == "capture") return CaptureTo(args);
-  if (args.size() == 3 && args[0] == "apply") return Apply(args);
+  if (args.size() >= 3 && args[0] == "apply") return Apply(args);
   if (args.size() == 3 && args[0] == "judge") return Judge(args);
   return Error{Code::kUsage, "see the head of probe.cc"};
 }

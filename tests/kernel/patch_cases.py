@@ -66,6 +66,7 @@ class Patches(Case):
                          ['diff --git a/deep/file b/deep/file'])
 
 
+POINTER = 'version https://git-lfs.github.com/spec/v1\\noid sha256:%064d\\nsize 12\\n'
 # Name: (what is in the checkout, what the agent does). {commit} stands for adding and committing everything.
 ROUND_TRIPS = {
     'edits': ('mkdir d; echo a > d/a; echo b > b', 'echo x >> d/a; rm b; echo n > new'),
@@ -93,7 +94,24 @@ ROUND_TRIPS = {
     'ignore file removed': ('echo "*.o" > .gitignore; mkdir d; echo "*.a" > d/.gitignore',
                             'rm .gitignore d/.gitignore; echo 1 > x.o; echo 2 > d/x.a'),
     'rule over a tracked file': ('echo a > a; mkdir d; echo b > d/b', 'printf "a\\nd/\\n" > .gitignore; echo x >> a; echo x >> d/b'),
+    'line endings': ("printf '*.txt text eol=crlf\\n*.c ident\\n' > .gitattributes; printf 'one\\ntwo\\n' > w.txt; echo '$Id$' > i.c; "
+                     'cp w.txt gone.txt', "sed -i s/two/TWO/ w.txt; echo x >> i.c; rm gone.txt; printf 'a\\r\\n' > n.txt"),
+    'attributes changed': ("printf '*.txt text eol=crlf\\n' > .gitattributes; printf 'one\\ntwo\\n' > w.txt",
+                           "echo '*.md eol=crlf' > .gitattributes; echo x >> w.txt; printf 'a\\r\\n' > n.md"),
+    'pointers of git-lfs': (f"echo '*.bin filter=lfs -text' > .gitattributes; printf '{POINTER}' 1 > a.bin; printf '{POINTER}' 2 > b.bin",
+                            f"printf '{POINTER}' 3 > a.bin; mkdir d; mv b.bin d/"),
+    'a commit': ('echo a > a', 'echo x >> a; git add -A; git commit -qm work; echo y >> a; git rm -q README.md'),
     'ignored as before': ('echo "build/" > .gitignore', 'mkdir build; echo 1 > build/x; echo 2 > kept'),
+}
+IDENTITY = {f'GIT_{who}_{what}': 'a@localhost' for who in ('AUTHOR', 'COMMITTER') for what in ('NAME', 'EMAIL')}
+# What a patch cannot carry, and what the record says of it.
+LOST = {
+    'large file': ('', 'head -c 200M /dev/zero > large', 'larger than 16777216 bytes'),
+    'submodule': ('git -c protocol.file.allow=always submodule --quiet add "$PWD" sub', 'echo x >> sub/README.md',
+                  'a change in the submodule sub, which a patch of this repository cannot contain'),
+    'filter driver': ("echo '*.f filter=upper' > .gitattributes; git config filter.upper.clean 'tr a-z A-Z'; echo one > a.f", 'echo two > a.f',
+                      'converted by the filter driver upper, which is not run'),
+    'content of git-lfs': ("echo '*.bin filter=lfs -text' > .gitattributes", 'printf x > new.bin', 'kept by git-lfs, which a patch cannot carry'),
 }
 MANY = ('mkdir s; for i in $(seq 3000); do echo "x$i" > s/$i.c; done', 'sed -i "1i // header" s/*.c')
 
@@ -105,15 +123,21 @@ class RoundTrips(Case):
         git(directory, 'add', '-A')
         return git(directory, 'write-tree')
 
-    def round_trip(self, before, commands):
+    def prepare(self, before):
         checkout = self.dir + '/made'
         self.make_checkout(checkout)
         subprocess.run(['sh', '-ec', before], cwd=checkout, check=True)
         git(checkout, 'add', '-A')
         git(checkout, 'commit', '-q', '--allow-empty', '-m', 'before')
+        git(checkout, 'rm', '-rq', '--cached', '.')  # So that every file is as git writes it.
+        git(checkout, 'reset', '-q', '--hard')
+        return checkout
+
+    def round_trip(self, before, commands):
+        checkout = self.prepare(before)
         outside = self.dir + '/outside'
         subprocess.run(['cp', '-a', checkout, outside], check=True)
-        subprocess.run(['sh', '-ec', commands], cwd=outside, check=True)
+        subprocess.run(['sh', '-ec', commands], cwd=outside, check=True, env={**os.environ, **IDENTITY})
         run = self.shell('set -e; ' + commands, checkout=checkout)
         fresh = self.dir + '/fresh'
         git(self.dir, 'clone', '-q', checkout, fresh)
@@ -130,6 +154,26 @@ class RoundTrips(Case):
             with self.subTest(name=name):
                 subprocess.run(['rm', '-rf', *(self.dir + '/' + part for part in ('made', 'outside', 'fresh'))], check=True)
                 self.round_trip(before, commands)
+
+    def test_what_a_patch_cannot_carry_makes_it_incomplete(self):
+        for name, (before, commands, reason) in LOST.items():
+            with self.subTest(name=name):
+                subprocess.run(['rm', '-rf', self.dir + '/made'], check=True)
+                checkout = self.prepare(before)
+                run = self.run_agent('sh', '-ec', commands + '; echo x >> README.md', checkout=checkout, code=76)
+                self.assertFalse(run.record['changes']['complete'])
+                self.assertIn(reason, read(run.report + '/findings.sarif'))
+                self.assertIn('+x', read(run.report + '/changes.patch'))
+
+    def test_line_endings_are_applied_as_git_checks_them_out(self):
+        checkout = self.prepare(ROUND_TRIPS['line endings'][0])
+        self.assertIn(b'one\r\ntwo\r\n', open(checkout + '/w.txt', 'rb').read())  # Control.
+        self.shell(ROUND_TRIPS['line endings'][1], checkout=checkout, options=['--apply'])
+        self.assertEqual(open(checkout + '/w.txt', 'rb').read(), b'one\r\nTWO\r\n')
+        self.assertRegex(read(checkout + '/i.c'), r'^\$Id: [0-9a-f]{40} \$\nx\n$')
+        git(checkout, 'add', '--renormalize', '.')
+        patch = read(self.dir + '/report-1/changes.patch')
+        self.assertIn(git(checkout, 'rev-parse', ':w.txt'), patch)
 
     def test_codemod_over_three_thousand_files_is_accepted(self):
         self.assertEqual(self.round_trip(*MANY).outcome['kind'], 'success')

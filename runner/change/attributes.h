@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// How git converts the files of a working tree, as its attribute files say. Internal to change/.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "base/result.h"
+#include "change/memory_repository.h"
+#include "change/repository.h"
+#include "change/rules/conversion.h"
+
+namespace change {
+
+// Gives the text of the .gitattributes in `directory`, named from the top of the working tree with
+// a `/` at its end ("" is the top); nothing where git would read none there.
+using ReadAttributes = std::function<std::optional<std::string>(const std::string& directory)>;
+
+// As they lie on disk.
+ReadAttributes AttributesOnDisk(const Repository& repository);
+
+class Attributes {
+ public:
+  // `repository` is borrowed; its configuration and its info/attributes count too.
+  Attributes(const Repository& repository, ReadAttributes read);
+
+  // Of `path`, relative to the checkout. kRefused where the rules cost too much to ask: they belong
+  // to the pull request (ignore_gate.h).
+  Result<Conversion> Of(const std::string& path);
+
+ private:
+  struct Rules {
+    int64_t cost = 0;
+    std::optional<git_oid> commit;  // Nothing: there are no rules.
+  };
+  Result<Rules> RulesFor(const std::string& directory);
+  Status Ask(const git_oid& commit, const std::string& path, AttributeValues& values);
+  Result<MemoryRepository*> Memory();
+
+  const Repository& repository_;
+  ReadAttributes read_;
+  std::optional<MemoryRepository> memory_;
+  std::map<std::string, std::optional<std::string>> texts_;  // By directory.
+  std::map<std::string, Rules> rules_;
+  std::optional<Rules> own_;  // Of info/attributes.
+  std::chrono::steady_clock::duration spent_{};
+};
+
+}  // namespace change
