@@ -9,7 +9,7 @@
 #include "change/binary_block.h"
 #include "change/patch_section.h"
 #include "change/protected_path.h"
-#include "change/secret_pattern.h"
+#include "change/secrets/secret_pattern.h"
 
 namespace change {
 namespace {

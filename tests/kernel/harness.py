@@ -31,7 +31,9 @@ GONE_SECONDS = 20  # Until nothing of a run may be alive; seen: 0.1 s where the 
 
 SCRATCH = BASE + '/scratch'  # Where runs make directories of their own.
 PRIVATE = ('/tmp', '/dev/shm')  # Mounted for the suite alone, with FIXTURES.
-PLAIN_ENV = {'PATH': '/usr/local/bin:/usr/bin:/bin', 'HOME': os.environ.get('HOME', '/nonexistent'), 'TMPDIR': SCRATCH}
+os.environ['GIT_CONFIG_NOSYSTEM'] = '1'  # What is installed on this machine does not matter, such as git-lfs.
+PLAIN_ENV = {'PATH': '/usr/local/bin:/usr/bin:/bin', 'GIT_CONFIG_NOSYSTEM': '1',
+             'HOME': os.environ.get('HOME', '/nonexistent'), 'TMPDIR': SCRATCH}
 GIT = ['git', '-c', 'user.name=t', '-c', 'user.email=t@localhost', '-c', 'init.defaultBranch=main']
 
 

@@ -49,7 +49,8 @@ class Result(unittest.TestResult):
     def addSubTest(self, test, subtest, err):
         super().addSubTest(test, subtest, err)
         if err is not None:
-            print(f'FAILED  {subtest.id()}\n{(self.failures + self.errors)[-1][1]}', flush=True)
+            failed = self.failures if issubclass(err[0], test.failureException) else self.errors
+            print(f'FAILED  {subtest.id()}\n{failed[-1][1]}', flush=True)
 
     def addSkip(self, test, reason):
         super().addSkip(test, reason)

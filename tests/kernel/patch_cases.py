@@ -160,7 +160,7 @@ class RoundTrips(Case):
             with self.subTest(name=name):
                 subprocess.run(['rm', '-rf', self.dir + '/made'], check=True)
                 checkout = self.prepare(before)
-                run = self.run_agent('sh', '-ec', commands + '; echo x >> README.md', checkout=checkout, code=76)
+                run = self.run_agent('sh', '-ec', commands + '; echo x >> README.md', checkout=checkout, code=77, kind='refused')
                 self.assertFalse(run.record['changes']['complete'])
                 self.assertIn(reason, read(run.report + '/findings.sarif'))
                 self.assertIn('+x', read(run.report + '/changes.patch'))
@@ -171,7 +171,7 @@ class RoundTrips(Case):
         self.shell(ROUND_TRIPS['line endings'][1], checkout=checkout, options=['--apply'])
         self.assertEqual(open(checkout + '/w.txt', 'rb').read(), b'one\r\nTWO\r\n')
         self.assertRegex(read(checkout + '/i.c'), r'^\$Id: [0-9a-f]{40} \$\nx\n$')
-        git(checkout, 'add', '--renormalize', '.')
+        git(checkout, 'add', '-A')
         patch = read(self.dir + '/report-1/changes.patch')
         self.assertIn(git(checkout, 'rev-parse', ':w.txt'), patch)
 

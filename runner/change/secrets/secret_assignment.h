@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "change/secret_pattern.h"
+#include "change/secrets/secret_pattern.h"
 
 namespace change {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "change/secret_assignment.h"
+#include "change/secrets/secret_assignment.h"
 
 #include <algorithm>
 #include <array>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "change/secret_pattern.h"
+#include "change/secrets/secret_pattern.h"
 
 #include <catch2/catch.hpp>
 #include <chrono>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "change/secret_pattern.h"
+#include "change/secrets/secret_pattern.h"
 
 #include <algorithm>
 #include <array>
@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "base/ascii.h"
-#include "change/secret_assignment.h"
+#include "change/secrets/secret_assignment.h"
 #include "codec/text/token_form.h"
 
 namespace change {
