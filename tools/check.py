@@ -16,7 +16,7 @@ import stress
 from suites import BUILD, REQUIRE, ROOT, Done, list_tests, run_test
 
 # Suites mostly wait for processes they started: more at once than there are processors.
-SUITES_AT_ONCE = 3
+SUITES_AT_ONCE = 5
 LONGEST = ('kernels', 'kernel', 'forge_delivery', 'gitea', 'session', 'faults', 'ecosystems', 'gateway_process')
 OUTPUT_LINES_MAX = 60  # Of a failure; the whole is in build/check.log.
 FAILURES_SHOWN_MAX = 10

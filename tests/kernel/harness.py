@@ -22,7 +22,7 @@ PROBE = os.environ.get('KERNEL_TEST_PROBE', '')
 FIXTURES = os.environ.get('KERNEL_TEST_FIXTURES') == '1'  # Root made mounts for us.
 TIER = os.environ.get('KERNEL_TEST_TIER', 'namespaces')  # What runs are asked for that do not ask themselves.
 ROOT = os.geteuid() == 0
-USER = 12345  # Of no account.
+USER = 12345 + (TIER != 'namespaces')  # Of no account, and of this tier alone: limits count by user.
 PLACE = '/srv/kernel-test-' + ('root' if ROOT else 'user')  # Ours, outside /tmp, with FIXTURES.
 # Of this run of the tests alone, and on no command line of theirs: in tier landlock those of all processes can be read.
 CANARY = 'canary-' + (read(BASE + '/mark') if BASE else '')

@@ -4,8 +4,8 @@
 
 kernel_test.py RUNNER PROBE [NAME...]
 
-As root the cases run twice, at the same time: as root, and as a user of no account. Mounts that a case needs are made
-in a mount namespace of the test's own. NAMEs select cases by a part of their name; KERNEL_TEST_TIERS selects tiers.
+As root the cases run twice: as root, and as a user of no account. All that is done at the same time, since much of it
+waits. Mounts that a case needs are made in a mount namespace of the test's own. NAMEs select cases by a part of their name; KERNEL_TEST_TIERS selects tiers.
 """
 import concurrent.futures
 import os
@@ -18,7 +18,6 @@ import time
 import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-USER = 12345  # As harness.USER.
 PYTHON = '/usr/bin/python3' if os.path.exists('/usr/bin/python3') else sys.executable
 # What holds in both tiers, whatever the mechanism.
 OF_BOTH = ['exit_code_cases', 'file_cases', 'environment_cases', 'process_cases', 'checkout_cases', 'tree_cases',
@@ -77,11 +76,10 @@ def run_cases(names):
     return 1 if failed else 0
 
 
-def make_fixtures(base):
+def make_fixtures(base, user):
     """In a mount namespace of our own: places that hold secrets, a full disk, a checkout elsewhere."""
-    sys.path.insert(0, HERE)
     import fixtures
-    fixtures.make(base, USER)
+    fixtures.make(base, user)
 
 
 def run_all(identity, names):
@@ -90,7 +88,9 @@ def run_all(identity, names):
     line = [PYTHON, os.path.join(HERE, 'kernel_test.py'), '--cases', *names]
     env = dict(os.environ)
     if os.geteuid() == 0:
-        make_fixtures(base)
+        sys.path.insert(0, HERE)
+        from harness import USER
+        make_fixtures(base, USER)
         env['KERNEL_TEST_FIXTURES'] = '1'
         owner = 0 if identity == 'root' else USER
         for path in (base, base + '/scratch', base + '/probe', base + '/probe/probe'):
@@ -138,7 +138,7 @@ def main():
     passed, failed = 0, 0
     tiers = os.environ.get('KERNEL_TEST_TIERS', 'namespaces landlock').split()
     jobs = [(identity, tier) for tier in tiers for identity in identities]
-    with concurrent.futures.ThreadPoolExecutor(len(identities)) as pool:
+    with concurrent.futures.ThreadPoolExecutor(len(jobs)) as pool:
         for out, code in pool.map(lambda job: prepare(*job, runner, probe, names), jobs):
             count = re.compile(r'^(\d+) passed, (\d+) failed\n', re.MULTILINE)
             print(count.sub('', out), end='', flush=True)
