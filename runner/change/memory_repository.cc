@@ -78,14 +78,14 @@ Result<GitTree> MemoryRepository::MakeTree(const TreeEntries& entries) {
 
 Result<git_oid> MemoryRepository::MakeCommit(const TreeEntries& entries) {
   GitTree tree = TRY(MakeTree(entries));
-  git_signature* nobody = nullptr;
-  if (git_signature_new(&nobody, "nobody", "nobody@localhost", 0, 0) != 0) {
+  git_signature* author = nullptr;
+  if (git_signature_new(&author, "agentic-ci", "agentic-ci@localhost", 0, 0) != 0) {
     return GitError(Code::kBug, "making a signature");
   }
   git_oid id;
   int status =
-      git_commit_create(&id, get(), nullptr, nobody, nobody, nullptr, "", tree.get(), 0, nullptr);
-  git_signature_free(nobody);
+      git_commit_create(&id, get(), nullptr, author, author, nullptr, "", tree.get(), 0, nullptr);
+  git_signature_free(author);
   if (status != 0) return GitError(Code::kBug, "storing a commit in memory");
   return id;
 }

@@ -116,7 +116,8 @@ void Server::Apply(Client& client) {
     change::Verdict verdict =
         change::JudgeChanges(changes, stage_->gates(changes), &stage_->secrets);
     if (!verdict.accepted) return Error{Code::kRefused, WhyRefused(verdict)};
-    if (!changes.patch.empty()) TRY(change::ApplyPatch(stage_->checkout.path, stage_->checkout.git(), changes));
+    if (!changes.patch.empty())
+      TRY(change::ApplyPatch(stage_->checkout.path, stage_->checkout.git(), changes));
     return std::to_string(changes.files.size());
   };
   Result<std::string> applied = apply();

@@ -313,7 +313,8 @@ Status Job::Finish(run::AgentEnd end, bool apply) {
   recorder_.Note(outcome);
   recorder_.Phase("judgement");
   if (!apply || outcome.kind != report::OutcomeKind::kSuccess || changes.patch.empty()) return Ok();
-  TRY(change::ApplyPatch(plan_->checkout.path, plan_->checkout.git(), changes).Context("applying the changes"));
+  TRY(change::ApplyPatch(plan_->checkout.path, plan_->checkout.git(), changes)
+          .Context("applying the changes"));
   recorder_.NoteApplied();
   return Ok();
 }
