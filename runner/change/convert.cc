@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "change/convert.h"
 
+#include <optional>
 #include <utility>
 #include <vector>
+
+#include "change/patch.h"
 
 namespace change {
 namespace {
