@@ -8,7 +8,7 @@
 #include "base/sys.h"
 #include "codec/text/neutral.h"
 #include "codec/text/quantity.h"
-#include "forge/gitlab_notes.h"
+#include "forge/gitlab/notes.h"
 #include "report/findings.h"
 
 namespace cli {
@@ -16,62 +16,48 @@ namespace {
 
 constexpr size_t kLogLineBytesMax = 2000;
 
-std::string ApiUrl(const Arguments& arguments, const forge::Event& event) {
-  std::string url = arguments.Get("api-url", event.api_url);
-  while (url.ends_with('/')) url.pop_back();
-  return url;
-}
-
 }  // namespace
 
 bool PostsToGitLab(const Arguments& arguments, const forge::Event& event) {
-  return ApiUrl(arguments, event).ends_with("/api/v4");
+  std::string url = arguments.Get("api-url", event.api_url);
+  while (url.ends_with('/')) url.pop_back();
+  return url.ends_with("/api/v4");
 }
 
-Result<post::Target> GitLabTarget(const Arguments& arguments, const forge::Event& event) {
+Result<forge::Place> GitLabPlace(const Arguments& arguments, const forge::Event& event) {
   // Another forge's event names nothing here.
   const bool own = event.forge == forge::ForgeKind::kGitLab;
-  post::Target target;
-  target.forge = forge::ForgeKind::kGitLab;
-  target.repository = arguments.Get("repository", own ? event.repository : "");
-  if (target.repository.empty()) {
+  forge::Place place;
+  place.kind = forge::ForgeKind::kGitLab;
+  place.repository = arguments.Get("repository", own ? event.repository : "");
+  if (place.repository.empty()) {
     return Error{Code::kSetup, "the event does not name a project", "--repository GROUP/NAME"};
   }
-  if (!forge::ValidProject(target.repository)) {
-    return Error{Code::kUsage, "--repository: '" + target.repository + "' is not GROUP/NAME"};
+  if (!forge::ValidProject(place.repository)) {
+    return Error{Code::kUsage, "--repository: '" + place.repository + "' is not GROUP/NAME"};
   }
-  if (own && target.repository == event.repository) target.project_id = event.project_id;
+  if (own && place.repository == event.repository) place.project_id = event.project_id;
   if (arguments.Has("number")) {
     Result<int64_t> number = codec::ParseCount(arguments.Get("number"));
     if (!number.ok()) return Error{Code::kUsage, "--number: " + number.error().what};
-    target.number = number.value();
+    place.number = number.value();
   } else if (own) {
-    target.number = event.proposal_number;
+    place.number = event.proposal_number;
   }
-  target.marker_key = arguments.Get("marker", event.workflow + "/" + event.job);
-  target.run_url = event.run_url;
-  if (!event.run_url.empty()) target.full_text_at = "the artifacts of " + event.run_url;
-  return target;
+  return place;
 }
 
-Result<forge::ClientOptions> GitLabAccess(const Arguments& arguments, const forge::Event& event,
-                                          const post::Target& target) {
-  forge::ClientOptions options =
-      forge::GitLabClient({target.repository, target.project_id}, target.number);
-  options.api_url = ApiUrl(arguments, event);
+Result<Secret> GitLabToken() {
   std::optional<std::string> token = sys::Environment("GITLAB_TOKEN");
-  if (!token || token->empty()) {
-    std::string what = "GITLAB_TOKEN is not set";
-    std::optional<std::string> job_token = sys::Environment("CI_JOB_TOKEN");
-    if (job_token && !job_token->empty()) {
-      what +=
-          ", and CI_JOB_TOKEN may not post: the findings are in this log and in "
-          "gl-code-quality-report.json";
-    }
-    return Error{Code::kSetup, what, forge::kGitLabPermission};
+  if (token && !token->empty()) return Secret(*token);
+  std::string what = "GITLAB_TOKEN is not set";
+  std::optional<std::string> job_token = sys::Environment("CI_JOB_TOKEN");
+  if (job_token && !job_token->empty()) {
+    what +=
+        ", and CI_JOB_TOKEN may not post: the findings are in this log and in "
+        "gl-code-quality-report.json";
   }
-  options.token = Secret(*token);
-  return options;
+  return Error{Code::kSetup, what, forge::kGitLabPermission};
 }
 
 std::string FindingLines(const report::PostedReport& report) {

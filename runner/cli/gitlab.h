@@ -6,10 +6,10 @@
 #include <string>
 
 #include "base/result.h"
+#include "base/secret.h"
 #include "cli/arguments.h"
-#include "forge/client.h"
 #include "forge/event.h"
-#include "post/pull_request.h"
+#include "forge/forge.h"
 #include "report/read.h"
 
 namespace cli {
@@ -19,12 +19,10 @@ namespace cli {
 bool PostsToGitLab(const Arguments& arguments, const forge::Event& event);
 
 // The project, and the merge request (0: none), that the options or the event name. kSetup, kUsage.
-Result<post::Target> GitLabTarget(const Arguments& arguments, const forge::Event& event);
+Result<forge::Place> GitLabPlace(const Arguments& arguments, const forge::Event& event);
 
-// The API's address, with GITLAB_TOKEN. kSetup, also where only CI_JOB_TOKEN is there, which may
-// not post.
-Result<forge::ClientOptions> GitLabAccess(const Arguments& arguments, const forge::Event& event,
-                                          const post::Target& target);
+// GITLAB_TOKEN. kSetup, also where only CI_JOB_TOKEN is there, which may not post.
+Result<Secret> GitLabToken();
 
 // Every finding, the agent's, the gates' and refused requests', as a line of a job's log: what is
 // left where something could not be posted. "src/a.c:3: warning: text [rule]"

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <memory>
 #include <optional>
+#include <utility>
 
 #include "base/sys.h"
 #include "cli/github.h"
@@ -14,9 +16,8 @@
 #include "codec/text/quantity.h"
 #include "forge/actions.h"
 #include "forge/event.h"
+#include "forge/open/open.h"
 #include "forge/posted_part.h"
-#include "forge/repository/labels.h"
-#include "forge/repository/repository_file.h"
 #include "post/pull_request.h"
 #include "report/read.h"
 #include "run/trusted/config.h"
@@ -41,35 +42,36 @@ Result<std::chrono::seconds> ReadLimit(const Arguments& arguments) {
   return Error{Code::kUsage, "--timeout: the minimum is 1s"};
 }
 
-Result<post::Target> ReadTarget(const Arguments& arguments, const forge::Event& event) {
-  post::Target target;
-  target.repository = arguments.Get("repository", event.repository);
-  if (target.repository.empty()) {
+Result<forge::Place> ReadPlace(const Arguments& arguments, const forge::Event& event) {
+  if (PostsToGitLab(arguments, event)) return GitLabPlace(arguments, event);
+  forge::Place place;
+  place.repository = arguments.Get("repository", event.repository);
+  if (place.repository.empty()) {
     return Error{Code::kSetup, "the event does not name a repository", "--repository OWNER/NAME"};
   }
-  if (!forge::ValidRepository(target.repository)) {
-    return Error{Code::kUsage, "--repository: '" + target.repository + "' is not OWNER/NAME"};
+  if (!forge::ValidRepository(place.repository)) {
+    return Error{Code::kUsage, "--repository: '" + place.repository + "' is not OWNER/NAME"};
   }
-  target.number = TRY(ProposalNumber(arguments, event));
+  place.number = TRY(ProposalNumber(arguments, event));
+  if (event.forge == forge::ForgeKind::kGitea) place.kind = forge::ForgeKind::kGitea;
+  return place;
+}
+
+post::Target TargetAt(forge::Place place, const Arguments& arguments, const forge::Event& event) {
+  post::Target target;
+  target.place = std::move(place);
   target.marker_key = arguments.Get("marker", event.workflow + "/" + event.job);
   target.run_url = event.run_url;
   if (event.head_origin == forge::HeadOrigin::kBase) target.head_sha = event.head_sha;
-  if (event.forge == forge::ForgeKind::kGitea) target.forge = forge::ForgeKind::kGitea;
   if (!event.run_url.empty()) target.full_text_at = "the artifacts of " + event.run_url;
   return target;
 }
 
-Result<forge::ClientOptions> Access(const Arguments& arguments, const forge::Event& event,
-                                    const post::Target& target) {
-  forge::ClientOptions options = forge::GitHubClient(target.repository, target.number);
-  std::string api_url = arguments.Get("api-url", event.api_url);
-  if (!api_url.empty()) options.api_url = api_url;
+Result<Secret> ReadToken(const forge::Place& place) {
+  if (place.kind == forge::ForgeKind::kGitLab) return GitLabToken();
   std::optional<std::string> token = sys::Environment("GITHUB_TOKEN");
-  if (!token || token->empty()) {
-    return Error{Code::kSetup, "GITHUB_TOKEN is not set", "GITHUB_TOKEN: ${{ github.token }}"};
-  }
-  options.token = Secret(*token);
-  return options;
+  if (token && !token->empty()) return Secret(*token);
+  return Error{Code::kSetup, "GITHUB_TOKEN is not set", "GITHUB_TOKEN: ${{ github.token }}"};
 }
 
 // `limit` is what the whole post has: a request that hangs leaves time for the others.
@@ -115,7 +117,8 @@ Status AddPart(std::string_view word, post::Parts* parts) {
 }
 
 // "comment,review": unknown words are refused, and so is what this forge's API does not have.
-Result<post::Parts> ReadParts(const Arguments& arguments, const post::Target& target) {
+Result<post::Parts> ReadParts(const Arguments& arguments, const forge::Place& place,
+                              const forge::Capabilities& can) {
   const std::string asked = arguments.Get("what", "comment,review");
   post::Parts parts;
   parts.comment = parts.review = false;
@@ -125,21 +128,18 @@ Result<post::Parts> ReadParts(const Arguments& arguments, const post::Target& ta
     list.remove_prefix(std::min(list.size(), word.size() + 1));
     TRY(AddPart(word, &parts));
   }
-  const bool gitlab = target.forge == forge::ForgeKind::kGitLab;
-  if (target.forge != forge::ForgeKind::kGitHub && (parts.check || parts.sarif)) {
+  const bool lacks_checks = parts.check && !can.check_runs;
+  if (lacks_checks || (parts.sarif && !can.code_scanning)) {
     return Error{Code::kUsage,
-                 std::string("--what: ") +
-                     (gitlab ? "GitLab has no " : "Gitea and Forgejo have no ") +
-                     (parts.check ? "check runs" : "code scanning"),
+                 "--what: " + std::string(can.names) + (can.several ? " have no " : " has no ") +
+                     (lacks_checks ? "check runs" : "code scanning"),
                  "--what comment,review,status"};
   }
-  bool about_proposal = parts.comment || parts.review || (gitlab && parts.status);
+  bool about_proposal = parts.comment || parts.review || (can.status_of_proposal && parts.status);
   about_proposal |= parts.patch.way == post::PatchWay::kCommits;
-  if (about_proposal && target.number == 0) {
-    return Error{
-        Code::kSetup,
-        std::string("the event does not name a ") + (gitlab ? "merge" : "pull") + " request",
-        "--number NUMBER"};
+  if (about_proposal && place.number == 0) {
+    return Error{Code::kSetup, "the event does not name a " + std::string(can.proposal),
+                 "--number NUMBER"};
   }
   parts.labels = arguments.All("label");
   for (const std::string& label : parts.labels) {
@@ -150,10 +150,10 @@ Result<post::Parts> ReadParts(const Arguments& arguments, const post::Target& ta
   return parts;
 }
 
-// Where the agent's changes go. `client` reads the configuration that says which paths they may
+// Where the agent's changes go. `forge` reads the configuration that says which paths they may
 // change: from the base branch, never from the report or the checkout.
 Status ReadPatchRequest(const Arguments& arguments, const forge::Event& event,
-                        const post::Target& target, forge::Client& client, Deadline deadline,
+                        const post::Target& target, forge::Forge& forge, Deadline deadline,
                         post::PatchRequest* patch) {
   bool any = false;
   for (const char* name : {"branch", "title"}) any |= arguments.Has(name);
@@ -161,35 +161,26 @@ Status ReadPatchRequest(const Arguments& arguments, const forge::Event& event,
     return Error{Code::kUsage, "--branch and --title are for --what branch and pull-request",
                  "--what comment,review,pull-request"};
   }
-  patch->repository = target.repository;
-  patch->number = target.number;
+  patch->number = target.place.number;
   // A fork's branch is not this repository's, whatever it is called.
-  const bool gitlab = target.forge == forge::ForgeKind::kGitLab;
+  const bool gitlab = target.place.kind == forge::ForgeKind::kGitLab;
   bool own = event.head_origin == forge::HeadOrigin::kBase &&
              gitlab == (event.forge == forge::ForgeKind::kGitLab);
   if (own) patch->base = event.head_ref;
   patch->marker_key = target.marker_key;
   patch->run_url = target.run_url;
-  patch->forge = target.forge;
-  patch->project_id = target.project_id;
   patch->branch = arguments.Get("branch");
   patch->title = arguments.Get("title");
   if (!patch->branch.empty() && !forge::ValidRef(patch->branch)) {
     return Error{Code::kUsage, "--branch: '" + patch->branch + "' is not a branch name"};
   }
-  if (patch->way != post::PatchWay::kNone && target.number == 0 && patch->base.empty()) {
+  if (patch->way != post::PatchWay::kNone && target.place.number == 0 && patch->base.empty()) {
     return Error{Code::kSetup, "the event names neither a pull request nor a branch",
                  "--number NUMBER"};
   }
-  patch->read_paths = [&client, &target, gitlab,
+  patch->read_paths = [&forge,
                        deadline](const std::string& base) -> Result<std::vector<change::PathRule>> {
-    auto read = [&](const std::string& path) {
-      if (gitlab) {
-        forge::GitLabProject project{target.repository, target.project_id};
-        return forge::ReadGitLabFile(client, project, path, base, deadline);
-      }
-      return forge::ReadRepositoryFile(client, target.repository, path, base, deadline);
-    };
+    auto read = [&](const std::string& path) { return forge.ReadFile(path, base, deadline); };
     std::optional<std::string> text = TRY(read(run::kConfigPath));
     if (!text) return std::vector<change::PathRule>();
     auto read_named = [&](const std::string& path) -> Result<std::string> {
@@ -271,19 +262,21 @@ Result<int> PostCommand(const Arguments& arguments) {
                  "agentic-ci post REPORT-DIR"};
   }
   forge::Event event = TRY(forge::ReadEvent(sys::Environment));
-  const bool gitlab = PostsToGitLab(arguments, event);
-  post::Target target = TRY(gitlab ? GitLabTarget(arguments, event) : ReadTarget(arguments, event));
-  post::Parts parts = TRY(ReadParts(arguments, target));
+  const forge::Place place = TRY(ReadPlace(arguments, event));
+  const bool gitlab = place.kind == forge::ForgeKind::kGitLab;
+  const post::Target target = TargetAt(place, arguments, event);
+  post::Parts parts = TRY(ReadParts(arguments, place, forge::CapabilitiesOf(place.kind)));
   const std::chrono::seconds limit = TRY(ReadLimit(arguments));
   const Deadline deadline = Deadline::After(limit);
-  Result<forge::ClientOptions> access =
-      gitlab ? GitLabAccess(arguments, event, target) : Access(arguments, event, target);
-  if (!access.ok() && gitlab) return WithoutGitLab(arguments, std::move(access).error());
-  forge::ClientOptions options = TRY(std::move(access));
+  forge::ClientOptions options = forge::OptionsFor(place, arguments.Get("api-url", event.api_url));
+  Result<Secret> token = ReadToken(place);
+  if (!token.ok() && gitlab) return WithoutGitLab(arguments, std::move(token).error());
+  options.token = TRY(std::move(token));
   forge::Client client = TRY(Connect(arguments, std::move(options), limit));
-  TRY(ReadPatchRequest(arguments, event, target, client, deadline, &parts.patch));
+  std::unique_ptr<forge::Forge> forge = TRY(forge::Open(client, place));
+  TRY(ReadPatchRequest(arguments, event, target, *forge, deadline, &parts.patch));
   report::PostedReport posted = TRY(report::ReadReport(arguments.operands.front(), LinksOf(event)));
-  post::Outcome outcome = post::PostToPullRequest(client, target, parts, posted, deadline);
+  post::Outcome outcome = post::PostToPullRequest(*forge, target, parts, posted, deadline);
   if (client.dry_run()) {
     TRY(std::move(outcome.ended));
     std::string lines;

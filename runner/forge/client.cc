@@ -11,6 +11,7 @@ namespace forge {
 namespace {
 
 constexpr int kPerPage = 100;
+constexpr int kPerPageMax = 50;  // Of Gitea, unless its administrator says otherwise.
 // A page of the longest comments there can be, every character escaped as \uXXXX\uXXXX.
 constexpr size_t kResponseBytesMax = 96 * 1024 * 1024;
 
@@ -51,6 +52,13 @@ std::string MessageOf(const net::HttpResponse& response) {
   return "";
 }
 
+// GitHub Enterprise Server has REST at /api/v3 and GraphQL at /api/graphql; GitHub has /graphql.
+std::string GraphQlUrl(std::string api_url) {
+  constexpr std::string_view kV3 = "/v3";
+  if (api_url.ends_with(kV3)) api_url.resize(api_url.size() - kV3.size());
+  return api_url + "/graphql";
+}
+
 bool HasNextPage(const net::HttpResponse& response) {
   // RFC 8288. The address in it is not followed: it could lead the token to another host.
   return response.Header("link").find("rel=\"next\"") != std::string::npos;
@@ -86,10 +94,18 @@ Result<Client> Client::Create(ClientOptions options) {
   return Client(std::move(options), std::move(client));
 }
 
+std::string Client::UrlOf(const ApiPath& path) const {
+  return path.graphql() ? GraphQlUrl(options_.api_url) : options_.api_url + path.text();
+}
+
 Result<net::HttpResponse> Client::Send(const WriteRequest& wanted, Deadline deadline) {
+  if (!wanted.path.valid()) {
+    return Error{Code::kInvalid,
+                 "not an address of the API: " + codec::NeutralLine(wanted.path.text(), 200)};
+  }
   net::HttpRequest request;
   request.method = wanted.method;
-  request.url = wanted.path.starts_with('/') ? options_.api_url + wanted.path : wanted.path;
+  request.url = UrlOf(wanted.path);
   request.headers = options_.headers;
   if (!wanted.body.is_null()) {
     request.headers.emplace_back("content-type", "application/json");
@@ -136,29 +152,24 @@ Error Client::Explain(const net::HttpResponse& response, const std::string& perm
   return Error{passing ? Code::kTemporary : Code::kRefused, said};
 }
 
-Result<codec::Json> Client::Get(const std::string& path, const std::string& permission,
+Result<codec::Json> Client::Get(const ApiPath& path, const std::string& permission,
                                 Deadline deadline) {
   return Ask({"GET", path, {}, true, permission}, deadline);
 }
 
-Result<std::string> Client::GetText(const std::string& path, const std::string& permission,
+Result<std::string> Client::GetText(const ApiPath& path, const std::string& permission,
                                     Deadline deadline) {
   net::HttpResponse response = TRY(Send({"GET", path, {}, true, permission}, deadline));
   return std::move(response.body);
 }
 
-Result<std::vector<codec::Json>> Client::GetAll(const std::string& path,
-                                                const std::string& permission, size_t elements_max,
-                                                Deadline deadline) {
+Result<std::vector<codec::Json>> Client::GetAll(const ApiPath& path, const std::string& permission,
+                                                size_t elements_max, Deadline deadline) {
   std::vector<codec::Json> elements;
-  std::string first = path + (path.find('?') == std::string::npos ? "?" : "&");
+  const bool link = options_.pages_by_link;
+  const ApiPath first = link ? path.Query("per_page", kPerPage) : path.Query("limit", kPerPageMax);
   for (int page = 1;; ++page) {
-    WriteRequest request{
-        "GET",
-        first + "per_page=" + std::to_string(kPerPage) + "&page=" + std::to_string(page),
-        {},
-        true,
-        permission};
+    WriteRequest request{"GET", first.Query("page", page), {}, true, permission};
     net::HttpResponse response = TRY(Send(request, deadline));
     codec::Json json = TRY(ParseResponse(response));
     if (json.array() == nullptr) {
@@ -167,9 +178,9 @@ Result<std::vector<codec::Json>> Client::GetAll(const std::string& path,
     elements.insert(elements.end(), json.array()->begin(), json.array()->end());
     if (elements.size() > elements_max) {
       return Error{Code::kInvalid, "more than " + std::to_string(elements_max) + " entries at " +
-                                       codec::NeutralLine(path, 200)};
+                                       codec::NeutralLine(path.text(), 200)};
     }
-    if (!HasNextPage(response)) return elements;
+    if (link ? !HasNextPage(response) : json.array()->empty()) return elements;
   }
 }
 
@@ -181,9 +192,7 @@ Result<codec::Json> Client::Ask(const WriteRequest& request, Deadline deadline) 
 Result<std::optional<codec::Json>> Client::Write(const WriteRequest& request, Deadline deadline) {
   if (options_.dry_run) {
     codec::Json planned;
-    planned.Set("method", request.method)
-        .Set("url", options_.api_url + request.path)
-        .Set("body", request.body);
+    planned.Set("method", request.method).Set("url", UrlOf(request.path)).Set("body", request.body);
     planned_.push_back(std::move(planned));
     return std::optional<codec::Json>();
   }

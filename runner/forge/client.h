@@ -11,6 +11,7 @@
 #include "base/result.h"
 #include "base/secret.h"
 #include "codec/data/json.h"
+#include "forge/api_path.h"
 #include "net/http_client.h"
 
 namespace forge {
@@ -23,6 +24,9 @@ struct ClientOptions {
   std::string proxy;       // Empty: none. "http://host:port".
   std::string token_hint;  // What to type where the token is not valid.
   std::string api_url_hint = "--api-url https://api.github.com";  // Where the address is not.
+  // How lists are read: GitHub and GitLab say in a Link header that there is more; Gitea leaves it
+  // out of some lists, and gives as many entries as it likes.
+  bool pages_by_link = true;
   // Beside those of every request.
   std::vector<std::pair<std::string, std::string>> headers = {};
   bool dry_run = false;  // Requests that write are kept in planned(), not sent.
@@ -34,7 +38,7 @@ struct ClientOptions {
 // A request that writes.
 struct WriteRequest {
   std::string method = "POST";
-  std::string path;         // Below api_url; or absolute, for an address of the same service.
+  ApiPath path;             // Below api_url.
   codec::Json body = {};    // null: no body.
   bool repeatable = false;  // Sending it twice does no harm. PUT and DELETE never do.
   std::string permission =
@@ -54,14 +58,13 @@ class Client {
   //   kInvalid    400, 409, 413, 422: what was sent is not accepted (`status()` tells them apart)
   //   kTemporary  rate limits, 5xx, unreachable, cut, not JSON, or `deadline` passed, after retries
 
-  Result<codec::Json> Get(const std::string& path, const std::string& permission,
-                          Deadline deadline);
+  // Before anything is sent, kInvalid where `path` is not valid().
+  Result<codec::Json> Get(const ApiPath& path, const std::string& permission, Deadline deadline);
   // The response's body as it is: no JSON.
-  Result<std::string> GetText(const std::string& path, const std::string& permission,
+  Result<std::string> GetText(const ApiPath& path, const std::string& permission,
                               Deadline deadline);
-  // The elements of all pages of a list. `path` has no query of its own but what it must; kInvalid
-  // beyond `elements_max`.
-  Result<std::vector<codec::Json>> GetAll(const std::string& path, const std::string& permission,
+  // The elements of all pages of a list; kInvalid beyond `elements_max`.
+  Result<std::vector<codec::Json>> GetAll(const ApiPath& path, const std::string& permission,
                                           size_t elements_max, Deadline deadline);
   // The response, or nothing in a dry run. A response without a body is null.
   Result<std::optional<codec::Json>> Write(const WriteRequest& request, Deadline deadline);
@@ -81,6 +84,7 @@ class Client {
  private:
   Client(ClientOptions options, net::HttpClient http);
   Result<net::HttpResponse> Send(const WriteRequest& request, Deadline deadline);
+  std::string UrlOf(const ApiPath& path) const;
   Error Explain(const net::HttpResponse& response, const std::string& permission) const;
 
   ClientOptions options_;

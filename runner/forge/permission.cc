@@ -23,9 +23,9 @@ std::string LoginAt(const codec::Json& payload, std::initializer_list<std::strin
 
 Result<Permission> ReadPermission(Client& client, const std::string& repository,
                                   const std::string& login, Deadline deadline) {
-  Result<codec::Json> found = client.Get(
-      "/repos/" + repository + "/collaborators/" + codec::PercentEncode(login) + "/permission",
-      kMetadataPermission, deadline);
+  Result<codec::Json> found =
+      client.Get(ApiPath::Repository(repository) / "collaborators" / login / "permission",
+                 kMetadataPermission, deadline);
   if (!found.ok() && found.error().code == Code::kNotFound) return Permission::kNone;
   codec::Json json = TRY(std::move(found));
   std::string permission = json.StringAt("permission");

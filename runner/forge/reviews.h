@@ -24,9 +24,6 @@ struct Proposal {
   bool open = true;
 };
 
-// Reads a pull request as GitHub and Gitea describe it.
-Result<Proposal> ParseProposal(const codec::Json& json);
-
 // A thread of comments beside lines.
 struct ReviewThread {
   std::string id;

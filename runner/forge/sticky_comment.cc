@@ -4,10 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "codec/text/neutral.h"
 #include "forge/comment.h"
-#include "forge/github_comments.h"
-#include "forge/gitlab_notes.h"
 
 namespace forge {
 namespace {
@@ -16,17 +13,11 @@ namespace {
 constexpr int kRoundsMax = 4;
 constexpr size_t kMarkerKeyBytesMax = 512;
 
-Status Check(const StickyComment& options) {
-  bool gitlab = options.forge == ForgeKind::kGitLab;
-  if (gitlab ? !ValidProject(options.repository) : !ValidRepository(options.repository)) {
-    return Error{Code::kInvalid,
-                 "invalid repository: '" + codec::NeutralLine(options.repository, 200) + "'",
-                 gitlab ? "--repository GROUP/NAME" : "--repository OWNER/NAME"};
-  }
-  if (options.proposal_number <= 0) {
+Status Check(const Forge& forge, const StickyComment& comment) {
+  if (forge.place().number <= 0) {
     return Error{Code::kInvalid, "no pull request to post to", "--number NUMBER"};
   }
-  if (options.marker_key.size() > kMarkerKeyBytesMax) {
+  if (comment.marker_key.size() > kMarkerKeyBytesMax) {
     return Error{Code::kInvalid,
                  "a marker key of more than " + std::to_string(kMarkerKeyBytesMax) + " bytes"};
   }
@@ -110,30 +101,15 @@ class Keeper {
 
 }  // namespace
 
-Result<CommentOutcome> KeepComment(Client& client, const StickyComment& comment,
-                                   Deadline deadline) {
-  TRY(Check(comment));
-  const bool gitlab = comment.forge == ForgeKind::kGitLab;
-  Viewer viewer = TRY((gitlab ? GitLabViewer(client, deadline) : WhoAmI(client, deadline))
-                          .Context("asking whose token this is"));
-  GitHubComments comments(client, comment.repository, comment.proposal_number);
-  GitLabNotes notes(client, {comment.repository, comment.project_id}, comment.proposal_number);
+Result<CommentOutcome> KeepComment(Forge& forge, const StickyComment& comment, Deadline deadline) {
+  TRY(Check(forge, comment));
+  Viewer viewer = TRY(forge.AskViewer(deadline).Context("asking whose token this is"));
   CommentText text = RenderComment(comment.marker_key, comment.body, comment.full_text_at);
-  Keeper keeper(gitlab ? static_cast<Comments&>(notes) : comments, std::move(viewer),
-                RenderMarker(comment.marker_key), std::move(text.text), deadline);
+  Keeper keeper(forge.comments(), std::move(viewer), RenderMarker(comment.marker_key),
+                std::move(text.text), deadline);
   CommentOutcome outcome = TRY(keeper.Post());
   outcome.cut = text.cut;
   return outcome;
-}
-
-ClientOptions GitHubClient(const std::string& repository, int64_t proposal_number) {
-  ClientOptions options;
-  options.api_url = "https://api.github.com";
-  options.where = repository + "#" + std::to_string(proposal_number);
-  options.token_hint = "GITHUB_TOKEN: ${{ github.token }}";
-  options.headers = {{"accept", "application/vnd.github+json"},
-                     {"x-github-api-version", "2022-11-28"}};
-  return options;
 }
 
 }  // namespace forge

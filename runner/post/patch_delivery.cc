@@ -29,17 +29,6 @@ constexpr std::chrono::milliseconds kBetweenLooks{300};
 constexpr size_t kTitleBytesMax = 200;
 constexpr char kTrailerName[] = "Agentic-CI: ";
 
-std::unique_ptr<forge::Branches> BranchesOf(forge::Client& client, const PatchRequest& request) {
-  if (request.forge == forge::ForgeKind::kGitLab) {
-    forge::GitLabProject project{request.repository, request.project_id};
-    return std::make_unique<forge::GitLabBranches>(client, std::move(project));
-  }
-  if (request.forge == forge::ForgeKind::kGitea) {
-    return std::make_unique<forge::GiteaBranches>(client, request.repository);
-  }
-  return std::make_unique<forge::GitHubBranches>(client, request.repository);
-}
-
 std::string MarkerHash(const PatchRequest& request) {
   return codec::Sha256Hex(request.marker_key).substr(0, 16);
 }
@@ -67,18 +56,14 @@ std::string Told(const Error& error) {
 
 }  // namespace
 
-std::string ReferenceTo(forge::ForgeKind forge, int64_t number) {
-  return (forge == forge::ForgeKind::kGitLab ? "!" : "#") + std::to_string(number);
-}
-
 std::string BranchName(const PatchRequest& request) {
   std::string what = request.number > 0 ? "pull-" + std::to_string(request.number) : request.base;
   return "agentic-ci/" + what + "-" + MarkerHash(request).substr(0, 8);
 }
 
-PatchDelivery::PatchDelivery(forge::Client& client, const PatchRequest& request,
+PatchDelivery::PatchDelivery(forge::Forge& forge, const PatchRequest& request,
                              const report::PostedReport& report)
-    : client_(client), request_(request), report_(report), branches_(BranchesOf(client, request)) {}
+    : forge_(forge), request_(request), report_(report), branches_(forge.branches()) {}
 
 Status PatchDelivery::Refuse(std::string reason, bool told) {
   state_ = State::kSettled;
@@ -96,7 +81,7 @@ std::string PatchDelivery::Trailer() const {
 std::string PatchDelivery::Title() const {
   if (!request_.title.empty()) return codec::NeutralLine(request_.title, kTitleBytesMax);
   return "Changes by " + codec::NeutralLine(report_.record.agent.name, 60) +
-         (request_.number > 0 ? " for " + ReferenceTo(request_.forge, request_.number) : "");
+         (request_.number > 0 ? " for " + ReferenceTo(forge_.capabilities(), request_.number) : "");
 }
 
 std::string PatchDelivery::Message() const {
@@ -151,15 +136,15 @@ Status PatchDelivery::Look(Deadline deadline) {
 Status PatchDelivery::LookAtProposal(Deadline deadline) {
   const std::string& seen = report_.record.event.head_sha;
   if (!proposal_) return Refuse("there is no pull request to add commits to");
-  base_tip_ = TRY(branches_->ReadTip(base_, deadline)).value_or("");
+  base_tip_ = TRY(branches_.ReadTip(base_, deadline)).value_or("");
   if (base_tip_.empty()) return Refuse("there is no branch " + base_);
   std::vector<forge::CommitRecord> history =
-      TRY(branches_->ReadHistory(base_tip_, kHistoryMax, deadline));
+      TRY(branches_.ReadHistory(base_tip_, kHistoryMax, deadline));
   for (const forge::CommitRecord& commit : history) {
     if (TrailerOf(commit.message) != Trailer()) continue;
     // On GitLab, a commit that was faster may be in between.
     bool on_seen = !commit.parents.empty() && commit.parents.front() == seen;
-    if (!on_seen && request_.forge != forge::ForgeKind::kGitLab) continue;
+    if (!on_seen && forge_.capabilities().exact_commits) continue;
     state_ = State::kDelivered;
     outcome_.commit = commit.sha;
     outcome_.branch = base_;
@@ -183,21 +168,21 @@ Status PatchDelivery::LookAtBranch(Deadline deadline) {
   const std::string& seen = report_.record.event.head_sha;
   commit_.branch = request_.branch.empty() ? BranchName(request_) : request_.branch;
   if (commit_.branch == base_) return Refuse("the branch for the changes is the one they are for");
-  base_tip_ = TRY(branches_->ReadTip(base_, deadline)).value_or("");
+  base_tip_ = TRY(branches_.ReadTip(base_, deadline)).value_or("");
   if (base_tip_.empty()) return Refuse("there is no branch " + base_);
   std::vector<forge::CommitRecord> history =
-      TRY(branches_->ReadHistory(base_tip_, kHistoryMax, deadline));
+      TRY(branches_.ReadHistory(base_tip_, kHistoryMax, deadline));
   auto on = std::find_if(history.begin(), history.end(),
                          [&](const forge::CommitRecord& commit) { return commit.sha == seen; });
   if (on == history.end()) {
     return Refuse("the run saw " + Short(seen) + ", which is not on the branch " + base_);
   }
   commit_.on = *on;
-  commit_.tip = TRY(branches_->ReadTip(commit_.branch, deadline)).value_or("");
+  commit_.tip = TRY(branches_.ReadTip(commit_.branch, deadline)).value_or("");
   commit_.merges_on = false;
   state_ = State::kReady;
   if (commit_.tip.empty() || commit_.tip == seen) return Ok();
-  std::vector<forge::CommitRecord> made = TRY(branches_->ReadHistory(commit_.tip, 1, deadline));
+  std::vector<forge::CommitRecord> made = TRY(branches_.ReadHistory(commit_.tip, 1, deadline));
   std::string trailer = TrailerOf(made.front().message);
   if (!trailer.starts_with(MarkerHash(request_) + "/")) {
     return Refuse("the branch " + commit_.branch + " has commits that agentic-ci did not make");
@@ -213,7 +198,7 @@ Status PatchDelivery::LookAtBranch(Deadline deadline) {
 
 // The gates once more, over what the patch itself says, and the files that the commit will have.
 Status PatchDelivery::Plan(Deadline deadline) {
-  CommitTree tree(*branches_, commit_.on.tree, deadline);
+  CommitTree tree(branches_, commit_.on.tree, deadline);
   change::ChangeSet changes = TRY(change::DescribePatch(report_.patch));
   changes.complete = report_.record.changes.complete;
   // Forges take each file's content in one request, and each old file is compared.
@@ -237,12 +222,12 @@ Status PatchDelivery::Plan(Deadline deadline) {
   commit_.files = TRY(PlanFiles(report_.patch, limits.prefix, tree));
   if (commit_.files.empty()) return Refuse("the patch changes nothing");
   commit_.message = Message();
-  std::string cannot = branches_->CannotCommit(commit_);
+  std::string cannot = branches_.CannotCommit(commit_);
   return cannot.empty() ? Ok() : Refuse(cannot);
 }
 
 Status PatchDelivery::CommitOnce(Deadline deadline) {
-  outcome_.commit = TRY(branches_->Commit(commit_, deadline));
+  outcome_.commit = TRY(branches_.Commit(commit_, deadline));
   outcome_.branch = commit_.branch;
   outcome_.fresh = true;
   state_ = State::kDelivered;
@@ -254,8 +239,8 @@ Status PatchDelivery::Deliver(const std::string& summary, Deadline deadline) {
   for (int round = 1; state_ == State::kReady; ++round) {
     Status made = CommitOnce(deadline);
     if (made.ok()) break;
-    bool unclear = client_.may_have_arrived();
-    if (branches_->moved() && round < kDeliveryRoundsMax) {
+    bool unclear = forge_.may_have_arrived();
+    if (branches_.moved() && round < kDeliveryRoundsMax) {
       const std::string tip = commit_.tip;
       Status looked = Look(deadline);
       auto changed = [&] { return state_ != State::kReady || unclear || commit_.tip != tip; };
@@ -288,26 +273,26 @@ Status PatchDelivery::KeepPullRequest(const std::string& summary, Deadline deadl
       forge::RenderComment(request_.marker_key, summary, request_.run_url).text};
   for (int round = 1;; ++round) {
     std::optional<forge::BranchPullRequest> found =
-        TRY(branches_->FindPullRequest(outcome_.branch, base_, deadline));
+        TRY(branches_.FindPullRequest(outcome_.branch, base_, deadline));
     if (found && (found->open || !outcome_.fresh)) {
       outcome_.number = found->number;
       outcome_.url = found->url;
       if (!found->open) {
         outcome_.refused =
-            "the pull request " + ReferenceTo(request_.forge, found->number) + " is closed";
+            "the pull request " + ReferenceTo(forge_.capabilities(), found->number) + " is closed";
         outcome_.told = true;
         return Ok();
       }
       if (found->body == text.body && found->title == text.title) return Ok();
-      return branches_->Retell(found->number, text, deadline);
+      return branches_.Retell(found->number, text, deadline);
     }
-    Result<forge::BranchPullRequest> opened = branches_->Open(text, deadline);
+    Result<forge::BranchPullRequest> opened = branches_.Open(text, deadline);
     if (opened.ok()) {
       outcome_.number = opened.value().number;
       outcome_.url = opened.value().url;
       return Ok();
     }
-    if (!branches_->moved() || round == kDeliveryRoundsMax) return std::move(opened).error();
+    if (!branches_.moved() || round == kDeliveryRoundsMax) return std::move(opened).error();
   }
 }
 

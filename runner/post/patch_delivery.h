@@ -14,10 +14,7 @@
 #include "base/result.h"
 #include "change/protected_path.h"
 #include "change/tree_edit.h"
-#include "forge/client.h"
-#include "forge/event.h"
-#include "forge/repository/branches.h"
-#include "forge/reviews.h"
+#include "forge/forge.h"
 #include "report/read.h"
 
 namespace post {
@@ -26,21 +23,15 @@ enum class PatchWay { kNone, kCommits, kBranch, kPullRequest };
 
 struct PatchRequest {
   PatchWay way = PatchWay::kNone;
-  std::string repository;  // "owner/name"; "group/.../name" on GitLab.
-  int64_t number = 0;      // Of the pull request that the report is about; 0: none.
-  std::string base;        // Without one: the branch that the run was started for.
+  int64_t number = 0;  // Of the pull request that the report is about; 0: none.
+  std::string base;    // Without one: the branch that the run was started for.
   std::string marker_key;
   std::string branch;   // Empty: BranchName().
   std::string title;    // Of commit and pull request; empty: a plain one.
   std::string run_url;  // May be empty.
   // GateLimits::paths of the configuration at the base branch that it is given. Must be set.
   std::function<Result<std::vector<change::PathRule>>(const std::string& base)> read_paths;
-  forge::ForgeKind forge = forge::ForgeKind::kGitHub;  // Whose API it is.
-  int64_t project_id = 0;                              // forge::GitLabProject::id.
 };
-
-// "#7", or "!7" on GitLab: how people name a pull request.
-std::string ReferenceTo(forge::ForgeKind forge, int64_t number);
 
 struct PatchOutcome {
   std::string refused;  // Why the patch is not delivered; empty: it is, or there is none.
@@ -59,7 +50,7 @@ std::string BranchName(const PatchRequest& request);
 class PatchDelivery {
  public:
   // Borrows all of it.
-  PatchDelivery(forge::Client& client, const PatchRequest& request,
+  PatchDelivery(forge::Forge& forge, const PatchRequest& request,
                 const report::PostedReport& report);
 
   // `proposal`: the pull request `number` as it is now, or null.
@@ -88,10 +79,10 @@ class PatchDelivery {
   std::string Message() const;
   std::string Title() const;
 
-  forge::Client& client_;
+  forge::Forge& forge_;
   const PatchRequest& request_;
   const report::PostedReport& report_;
-  std::unique_ptr<forge::Branches> branches_;
+  forge::Branches& branches_;
   std::optional<forge::Proposal> proposal_;
   State state_ = State::kSettled;
   bool moved_by_us_ = false;

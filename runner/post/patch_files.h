@@ -8,7 +8,7 @@
 #include "base/deadline.h"
 #include "base/result.h"
 #include "change/gate.h"
-#include "forge/repository/branches.h"
+#include "forge/branches.h"
 
 namespace post {
 

@@ -6,7 +6,6 @@
 
 #include "advise/diff.h"
 #include "codec/text/neutral.h"
-#include "forge/repository/repository_file.h"
 #include "policy/load/parse.h"
 
 namespace post {
@@ -44,8 +43,7 @@ std::string Compare(const std::optional<std::string>& base,
 
 }  // namespace
 
-Result<std::string> DescribePolicyChange(forge::Client& client, const std::string& repository,
-                                         const forge::Proposal& proposal,
+Result<std::string> DescribePolicyChange(forge::Forge& forge, const forge::Proposal& proposal,
                                          const std::vector<forge::DiffFile>& diff,
                                          Deadline deadline) {
   std::string names;
@@ -55,10 +53,10 @@ Result<std::string> DescribePolicyChange(forge::Client& client, const std::strin
     if (!ours) continue;
     names += (names.empty() ? "" : ", ") + codec::MarkdownCode(file.path, 200);
     if (file.path == kPolicyFile || file.old_path == kPolicyFile) {
-      std::optional<std::string> base = TRY(
-          forge::ReadRepositoryFile(client, repository, kPolicyFile, proposal.base_ref, deadline));
-      std::optional<std::string> head = TRY(
-          forge::ReadRepositoryFile(client, repository, kPolicyFile, proposal.head_sha, deadline));
+      std::optional<std::string> base =
+          TRY(forge.ReadFile(kPolicyFile, proposal.base_ref, deadline));
+      std::optional<std::string> head =
+          TRY(forge.ReadFile(kPolicyFile, proposal.head_sha, deadline));
       details += Folded("What the policy of this pull request would open and close",
                         Compare(base, head), "text");
       continue;
@@ -71,7 +69,8 @@ Result<std::string> DescribePolicyChange(forge::Client& client, const std::strin
     details += Folded("Lines added to " + codec::MarkdownCode(file.path, 200), added, "diff");
   }
   if (names.empty()) return std::string();
-  return "> [!WARNING]\n> This pull request changes agentic-ci's own rules: " + names +
+  return "> [!WARNING]\n> This " + std::string(forge.capabilities().proposal) +
+         " changes agentic-ci's own rules: " + names +
          ". The run used those of the base branch; the change has an effect once it is "
          "merged.\n\n" +
          details;

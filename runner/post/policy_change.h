@@ -8,16 +8,15 @@
 
 #include "base/deadline.h"
 #include "base/result.h"
-#include "forge/client.h"
 #include "forge/diff_file.h"
+#include "forge/forge.h"
 #include "forge/reviews.h"
 
 namespace post {
 
 // Markdown, or "" where `diff` has none of those files. Both policies are read from the forge and
 // compared (advise::ComparePolicies); of the configuration the added lines are shown.
-Result<std::string> DescribePolicyChange(forge::Client& client, const std::string& repository,
-                                         const forge::Proposal& proposal,
+Result<std::string> DescribePolicyChange(forge::Forge& forge, const forge::Proposal& proposal,
                                          const std::vector<forge::DiffFile>& diff,
                                          Deadline deadline);
 

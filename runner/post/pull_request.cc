@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <map>
-#include <memory>
 #include <optional>
 #include <set>
 #include <utility>
@@ -11,14 +10,6 @@
 #include "codec/data/digest.h"
 #include "codec/text/neutral.h"
 #include "forge/comment.h"
-#include "forge/gitea_review.h"
-#include "forge/github_checks.h"
-#include "forge/github_review.h"
-#include "forge/gitlab_discussions.h"
-#include "forge/gitlab_status.h"
-#include "forge/repository/code_scanning.h"
-#include "forge/repository/commit_status.h"
-#include "forge/repository/labels.h"
 #include "post/policy_change.h"
 #include "report/findings.h"
 
@@ -42,31 +33,19 @@ std::string MarkerStem(const Target& target) {
   return marker.substr(0, marker.size() - std::string_view(" -->").size());
 }
 
-std::unique_ptr<forge::Reviews> ReviewsOf(forge::Client& client, const Target& target) {
-  if (target.forge == forge::ForgeKind::kGitea) {
-    return std::make_unique<forge::GiteaReviews>(client, target.repository, target.number);
-  }
-  if (target.forge == forge::ForgeKind::kGitLab) {
-    forge::GitLabProject project{target.repository, target.project_id};
-    return std::make_unique<forge::GitLabDiscussions>(client, project, target.number);
-  }
-  return std::make_unique<forge::GitHubReviews>(client, target.repository, target.number);
-}
-
 // The review, until each remark has its place.
 class Reviewer {
  public:
-  Reviewer(forge::Client& client, const Target& target, const PatchDelivery& patch,
-           Deadline deadline)
-      : client_(client),
+  Reviewer(forge::Forge& forge, const Target& target, const PatchDelivery& patch, Deadline deadline)
+      : forge_(forge),
         target_(target),
         patch_(patch),
         deadline_(deadline),
-        reviews_(ReviewsOf(client, target)) {}
+        reviews_(forge.reviews()) {}
 
   // Of the pull request, read once.
   Result<const std::vector<forge::DiffFile>*> ReadDiff() {
-    if (!diff_) diff_ = TRY(reviews_->ReadFiles(deadline_));
+    if (!diff_) diff_ = TRY(reviews_.ReadFiles(deadline_));
     return &*diff_;
   }
 
@@ -80,11 +59,11 @@ class Reviewer {
                                 return finding.source == report::FindingSource::kAgent;
                               });
     if (!speaks) {  // But an earlier report may have.
-      threads_ = TRY(reviews_->ReadThreads(deadline_));
+      threads_ = TRY(reviews_.ReadThreads(deadline_));
       outcome.delivered.resolved = TRY(Tidy());
       return Ok();
     }
-    forge::Proposal proposal = known ? *known : TRY(reviews_->ReadProposal(deadline_));
+    forge::Proposal proposal = known ? *known : TRY(reviews_.ReadProposal(deadline_));
     const std::string& seen = report.record.event.head_sha;
     const bool moved = !seen.empty() && seen != proposal.head_sha;
     outcome.moved_on = moved && !patch_.moved_by_us();
@@ -101,7 +80,7 @@ class Reviewer {
  private:
   // What is to be posted and not there. `placed_` keeps all.
   Result<std::vector<Placed*>> Missing() {
-    threads_ = TRY(reviews_->ReadThreads(deadline_));
+    threads_ = TRY(reviews_.ReadThreads(deadline_));
     std::vector<Placed*> missing;
     for (Placed& placed : placed_) {
       if (placed.spot == Spot::kSummary) continue;
@@ -123,7 +102,7 @@ class Reviewer {
       if (missing.empty()) return Ok();
       Status posted = PostOnce(missing);
       if (posted.ok()) return Ok();
-      bool again = CanWait(posted.error()) && client_.may_have_arrived();
+      bool again = CanWait(posted.error()) && forge_.may_have_arrived();
       if (!again || round == kRoundsMax) return posted;
     }
   }
@@ -133,7 +112,7 @@ class Reviewer {
     for (Placed* placed : missing) {
       if (placed->spot == Spot::kLines) on_lines.push_back(placed);
     }
-    const size_t batch_max = reviews_->comments_max();
+    const size_t batch_max = reviews_.comments_max();
     for (size_t from = 0; from < on_lines.size(); from += std::min(batch_max, on_lines.size())) {
       size_t count = std::min(batch_max, on_lines.size() - from);
       TRY(PostOnLines({on_lines.begin() + static_cast<ptrdiff_t>(from),
@@ -147,7 +126,7 @@ class Reviewer {
         continue;
       }
       Status posted =
-          reviews_->PostOnFile(head_sha_, placed->remark.path, TextOf(placed->remark), deadline_);
+          reviews_.PostOnFile(head_sha_, placed->remark.path, TextOf(placed->remark), deadline_);
       if (posted.ok()) continue;
       if (posted.error().code != Code::kInvalid) return posted;
       placed->spot = Spot::kSummary;
@@ -169,10 +148,9 @@ class Reviewer {
     if (suggestions > 0) {
       text += ", " + std::to_string(suggestions) + " with a change that you can apply";
     }
-    Status posted = reviews_->Post(head_sha_, text + ".\n", comments, deadline_);
+    Status posted = reviews_.Post(head_sha_, text + ".\n", comments, deadline_);
+    if (posted.ok() || posted.error().code != Code::kInvalid) return posted;
     // A line is not where the forge's own list of files said: none of them arrived.
-    bool no_such_line = client_.status() == 422 || client_.status() == 400;
-    if (posted.ok() || posted.error().code != Code::kInvalid || !no_such_line) return posted;
     for (Placed* placed : batch) placed->spot = Spot::kFile;
     return Ok();
   }
@@ -181,7 +159,7 @@ class Reviewer {
     std::string text = MarkerOf(target_, remark) + "\n";
     std::string fence;
     if (remark.line > 0) {
-      fence = reviews_->SuggestionFence(remark.end_line - remark.line + 1);
+      fence = reviews_.SuggestionFence(remark.end_line - remark.line + 1);
     }
     return text + RenderRemark(remark, fence);
   }
@@ -204,7 +182,7 @@ class Reviewer {
       bool stays = placed.spot != Spot::kSummary || patch_.moved_by_us();
       if (stays) wanted.insert(MarkerOf(target_, placed.remark));
     }
-    if (!wanted.empty() && !client_.dry_run()) threads_ = TRY(reviews_->ReadThreads(deadline_));
+    if (!wanted.empty() && !forge_.dry_run()) threads_ = TRY(reviews_.ReadThreads(deadline_));
     std::map<std::string, int64_t> oldest;  // Marker to the comment that stays.
     std::string stem = MarkerStem(target_);
     auto marker_of = [&](const forge::ReviewThread& thread) {
@@ -224,24 +202,24 @@ class Reviewer {
       auto kept = oldest.find(marker);
       bool gone = !wanted.contains(marker) || thread.outdated;
       if (gone) {
-        Status done = reviews_->Resolve(thread.id, deadline_);
+        Status done = reviews_.Resolve(thread.id, deadline_);
         // GITHUB_TOKEN may resolve threads only with `contents: write`, and hide comments without.
         bool may_hide = !done.ok() && done.error().code == Code::kRefused;
-        if (may_hide && reviews_->Hide(thread, deadline_).ok()) done = Ok();
+        if (may_hide && reviews_.Hide(thread, deadline_).ok()) done = Ok();
         TRY(std::move(done));
         ++resolved;
       } else if (kept != oldest.end() && thread.first_id > kept->second && thread.comments == 1) {
-        TRY(reviews_->DeleteComment(thread.first_id, deadline_));
+        TRY(reviews_.DeleteComment(thread.first_id, deadline_));
       }
     }
     return resolved;
   }
 
-  forge::Client& client_;
+  forge::Forge& forge_;
   const Target& target_;
   const PatchDelivery& patch_;
   Deadline deadline_;
-  std::unique_ptr<forge::Reviews> reviews_;
+  forge::Reviews& reviews_;
   std::string head_sha_;
   std::optional<std::vector<forge::DiffFile>> diff_;
   std::vector<Placed> placed_;
@@ -269,27 +247,11 @@ forge::CheckRun CheckRunOf(const Target& target, const report::PostedReport& rep
   return run;
 }
 
-// GitLab's, on the head that it names.
-Status KeepOnGitLab(forge::Client& client, const Target& target, const forge::Proposal& proposal,
-                    const forge::CheckRun& run, Deadline deadline) {
-  // A status has no "neutral".
-  forge::GitLabStatus status{proposal.head_sha, proposal.from_fork ? "" : proposal.head_ref,
-                             run.name,          run.conclusion == "failure" ? "failed" : "success",
-                             run.title,         run.details_url};
-  return forge::KeepGitLabStatus(client, {target.repository, target.project_id}, status, deadline);
-}
-
-forge::CommitStatus StatusOf(const Target& target, const forge::CheckRun& run) {
-  // A status has no "neutral".
-  return {run.head_sha, run.name, run.conclusion == "failure" ? "failure" : "success", run.title,
-          target.run_url};
-}
-
 // Where the changes are, or why they are nowhere.
-std::string PatchNote(const Target& target, const PatchOutcome& patch) {
+std::string PatchNote(const forge::Forge& forge, const PatchOutcome& patch) {
   std::string text;
   if (patch.number > 0) {
-    text = "The changes are in " + ReferenceTo(target.forge, patch.number) + ".";
+    text = "The changes are in " + ReferenceTo(forge.capabilities(), patch.number) + ".";
   } else if (!patch.commit.empty()) {
     text = "The changes are in the commit " + patch.commit + " on the branch " +
            codec::MarkdownCode(patch.branch, 250) + ".";
@@ -301,38 +263,33 @@ std::string PatchNote(const Target& target, const PatchOutcome& patch) {
   return text.empty() ? "" : "> [!NOTE]\n> " + text + "\n\n";
 }
 
-forge::StickyComment CommentOf(const Target& target, const report::PostedReport& report,
-                               const Outcome& outcome, const std::string& rules) {
+forge::StickyComment CommentOf(const forge::Forge& forge, const Target& target,
+                               const report::PostedReport& report, const Outcome& outcome,
+                               const std::string& rules) {
   forge::StickyComment comment;
-  comment.forge = target.forge;
-  comment.repository = target.repository;
-  comment.project_id = target.project_id;
-  comment.proposal_number = target.number;
   comment.marker_key = target.marker_key;
   comment.full_text_at = target.full_text_at;
   if (outcome.moved_on) {
-    comment.body =
-        std::string("> [!NOTE]\n> The ") +
-        (target.forge == forge::ForgeKind::kGitLab ? "merge" : "pull") +
-        " request has changed since this run, so findings are listed here and not beside their "
-        "lines.\n\n";
+    comment.body = "> [!NOTE]\n> The " + std::string(forge.capabilities().proposal) +
+                   " has changed since this run, so findings are listed here and not beside their "
+                   "lines.\n\n";
   }
-  comment.body += PatchNote(target, outcome.patch) + rules + report.summary_markdown;
+  comment.body += PatchNote(forge, outcome.patch) + rules + report.summary_markdown;
   return comment;
 }
 
 // One post, part by part. A part that fails does not keep the others back.
 class Poster {
  public:
-  Poster(forge::Client& client, const Target& target, const Parts& parts,
+  Poster(forge::Forge& forge, const Target& target, const Parts& parts,
          const report::PostedReport& report, Deadline deadline)
-      : client_(client),
+      : forge_(forge),
         target_(target),
         parts_(parts),
         report_(report),
         deadline_(deadline),
-        patch_(client, parts.patch, report),
-        reviewer_(client, target, patch_, deadline) {}
+        patch_(forge, parts.patch, report),
+        reviewer_(forge, target, patch_, deadline) {}
 
   Outcome Post() {
     if (parts_.patch.way != PatchWay::kNone) {
@@ -360,17 +317,16 @@ class Poster {
   }
 
   Status ReadProposal() {
-    if (proposal_ || target_.number == 0) return Ok();
-    proposal_ = TRY(ReviewsOf(client_, target_)->ReadProposal(deadline_));
+    if (proposal_ || target_.place.number == 0) return Ok();
+    proposal_ = TRY(forge_.reviews().ReadProposal(deadline_));
     return Ok();
   }
 
   // What the pull request would change about the rules of runs.
   Result<std::string> RulesNote() {
-    if (target_.forge == forge::ForgeKind::kGitLab) return std::string();
     TRY(ReadProposal());
     const std::vector<forge::DiffFile>& diff = *TRY(reviewer_.ReadDiff());
-    return DescribePolicyChange(client_, target_.repository, *proposal_, diff, deadline_);
+    return DescribePolicyChange(forge_, *proposal_, diff, deadline_);
   }
 
   Status PreparePatch() {
@@ -412,26 +368,29 @@ class Poster {
 
   Status PostStatus(const forge::CheckRun& run) {
     TRY(CheckCommit());
-    if (target_.forge == forge::ForgeKind::kGitLab) {
-      return KeepOnGitLab(client_, target_, *proposal_, run, deadline_);
+    // A status has no "neutral".
+    forge::CommitStatus status{run.head_sha,   "", run.name, run.conclusion != "failure", run.title,
+                               target_.run_url};
+    if (forge_.capabilities().status_of_proposal) {
+      status.sha = proposal_->head_sha;
+      status.ref = proposal_->from_fork ? "" : proposal_->head_ref;
     }
-    return forge::KeepStatus(client_, target_.repository, StatusOf(target_, run), deadline_);
+    return forge_.KeepStatus(status, deadline_);
   }
 
   Status PostSarif(const forge::CheckRun& run) {
     TRY(CheckCommit());
-    std::string ref = target_.number > 0 ? "refs/pull/" + std::to_string(target_.number) + "/head"
-                                         : "refs/heads/" + parts_.patch.base;
+    std::string ref = target_.place.number > 0
+                          ? "refs/pull/" + std::to_string(target_.place.number) + "/head"
+                          : "refs/heads/" + parts_.patch.base;
     forge::SarifUpload upload{run.head_sha, ref, report::RenderSarif(report_.record)};
-    return forge::UploadSarif(client_, target_.repository, upload, deadline_);
+    return forge_.UploadSarif(upload, deadline_);
   }
 
   void PostAboutCommit() {
     forge::CheckRun run = CheckRunOf(target_, report_);
     if (parts_.check && !run.head_sha.empty()) {
-      Settle(forge::PostCheckRun(client_, target_.repository, run, deadline_)
-                 .Context("posting the check run"),
-             "check");
+      Settle(forge_.PostCheckRun(run, deadline_).Context("posting the check run"), "check");
     }
     if (parts_.status) Settle(PostStatus(run).Context("setting the commit status"), "status");
     if (parts_.sarif) Settle(PostSarif(run).Context("uploading SARIF"), "sarif");
@@ -447,7 +406,7 @@ class Poster {
       Settle(std::move(rules).error(), "rules");
     }
     Result<forge::CommentOutcome> comment =
-        forge::KeepComment(client_, CommentOf(target_, report_, outcome_, note), deadline_)
+        forge::KeepComment(forge_, CommentOf(forge_, target_, report_, outcome_, note), deadline_)
             .Context("posting the comment");
     if (comment.ok()) {
       outcome_.comment = std::move(comment).value();
@@ -458,17 +417,13 @@ class Poster {
 
   // The pull request that carries the changes, or else the one that the report is about.
   void Label() {
-    int64_t number = outcome_.patch.number > 0 ? outcome_.patch.number : target_.number;
+    int64_t number = outcome_.patch.number > 0 ? outcome_.patch.number : target_.place.number;
     if (number == 0) return;
-    Status added =
-        target_.forge == forge::ForgeKind::kGitLab
-            ? forge::AddGitLabLabels(client_, {target_.repository, target_.project_id}, number,
-                                     parts_.labels, deadline_)
-            : forge::AddLabels(client_, target_.repository, number, parts_.labels, deadline_);
+    Status added = forge_.AddLabels(number, parts_.labels, deadline_);
     Settle(std::move(added).Context("adding labels"), "label");
   }
 
-  forge::Client& client_;
+  forge::Forge& forge_;
   const Target& target_;
   const Parts& parts_;
   const report::PostedReport& report_;
@@ -481,9 +436,9 @@ class Poster {
 
 }  // namespace
 
-Outcome PostToPullRequest(forge::Client& client, const Target& target, const Parts& parts,
+Outcome PostToPullRequest(forge::Forge& forge, const Target& target, const Parts& parts,
                           const report::PostedReport& report, Deadline deadline) {
-  return Poster(client, target, parts, report, deadline).Post();
+  return Poster(forge, target, parts, report, deadline).Post();
 }
 
 }  // namespace post

@@ -10,8 +10,7 @@
 
 #include "base/deadline.h"
 #include "base/result.h"
-#include "forge/client.h"
-#include "forge/event.h"
+#include "forge/forge.h"
 #include "forge/sticky_comment.h"
 #include "post/patch_delivery.h"
 #include "post/remark.h"
@@ -31,10 +30,7 @@ struct Parts {
 };
 
 struct Target {
-  forge::ForgeKind forge = forge::ForgeKind::kGitHub;  // Whose API it is.
-  std::string repository;                              // "owner/name"; "group/.../name" on GitLab.
-  int64_t project_id = 0;                              // forge::GitLabProject::id.
-  int64_t number = 0;  // 0: no pull request, so neither comment nor review.
+  forge::Place place;
   // The event's commit, of a report that is about no pull request.
   std::string head_sha = {};
   std::string marker_key;    // forge::StickyComment::marker_key.
@@ -67,7 +63,7 @@ struct Outcome {
 // Posts `parts`, each for itself: what the forge does not permit is told in Outcome::refused.
 // Posting the same report again changes nothing; a later report moves what has moved, and resolves
 // what is gone; after a failure it begins where this one stopped.
-Outcome PostToPullRequest(forge::Client& client, const Target& target, const Parts& parts,
+Outcome PostToPullRequest(forge::Forge& forge, const Target& target, const Parts& parts,
                           const report::PostedReport& report, Deadline deadline);
 
 }  // namespace post

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <charconv>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "base/sys.h"
 #include "codec/data/json.h"
 #include "forge/event.h"
+#include "forge/open/open.h"
 #include "forge/sticky_comment.h"
 
 namespace {
@@ -49,19 +51,20 @@ int Integer(const std::string& text) {
 
 Result<codec::Json> Post(const std::vector<std::string>& operands) {
   ENSURE(operands.size() == 6);
+  forge::Place place;
+  place.repository = operands[1];
+  place.number = Integer(operands[2]);
   forge::StickyComment comment;
-  comment.repository = operands[1];
-  comment.proposal_number = Integer(operands[2]);
   comment.marker_key = operands[3];
   comment.body = TRY(sys::ReadFile(operands[4], size_t{64} << 20));
   comment.full_text_at = "the artifacts of https://example.com/runs/1";
-  forge::ClientOptions service = forge::GitHubClient(comment.repository, comment.proposal_number);
-  service.api_url = operands[0];
+  forge::ClientOptions service = forge::OptionsFor(place, operands[0]);
   service.ca_file = sys::Environment("POST_CA").value_or("");
   service.token = Secret(sys::Environment("POST_TOKEN").value_or(""));
   forge::Client client = TRY(forge::Client::Create(std::move(service)));
+  std::unique_ptr<forge::Forge> forge = TRY(forge::Open(client, place));
   forge::CommentOutcome outcome = TRY(forge::KeepComment(
-      client, comment, Deadline::After(std::chrono::seconds(Integer(operands[5])))));
+      *forge, comment, Deadline::After(std::chrono::seconds(Integer(operands[5])))));
   codec::Json json;
   json.Set("url", outcome.comment_url);
   json.Set("id", outcome.comment_id);

@@ -8,8 +8,8 @@
 #include "base/ascii.h"
 #include "codec/text/neutral.h"
 #include "forge/client.h"
-#include "forge/reviews.h"
-#include "forge/sticky_comment.h"
+#include "forge/rest/comments.h"
+#include "forge/rest/proposal.h"
 
 namespace run {
 namespace {
@@ -34,9 +34,9 @@ std::string Shown(const std::string& login) { return codec::NeutralLine(login, 1
 
 // Of an event about a pull request that does not say where its head is, such as a comment.
 Status ReadHeadOf(forge::Client& client, forge::Event& event, Deadline deadline) {
-  codec::Json json = TRY(
-      client.Get("/repos/" + event.repository + "/pulls/" + std::to_string(event.proposal_number),
-                 "permissions: { pull-requests: read }", deadline));
+  codec::Json json =
+      TRY(client.Get(forge::ApiPath::Repository(event.repository) / "pulls" / event.proposal_number,
+                     "permissions: { pull-requests: read }", deadline));
   forge::Proposal proposal = TRY(forge::ParseProposal(json));
   if (!forge::ValidRef(proposal.head_ref)) {
     return Error{Code::kRefused, "head is an unsupported branch name"};
@@ -84,7 +84,7 @@ Result<Trust> JudgeActors(const forge::Event& event, const Trust& trust,
 
 Result<Trust> AskForge(forge::Event& event, const std::vector<std::string>& bots,
                        ForgeAccess access, Deadline deadline) {
-  forge::ClientOptions options = forge::GitHubClient(event.repository, event.proposal_number);
+  forge::ClientOptions options = forge::RestClient(event.repository, event.proposal_number, false);
   options.api_url = event.api_url;
   options.token = std::move(access.token);
   options.ca_file = std::move(access.ca_file);

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// The branches of one repository and what their commits hold, read and added to through the forge's
+// API: no clone, no git.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/deadline.h"
+#include "base/result.h"
+
+namespace forge {
+
+struct TreeEntry {
+  int mode = 0;  // 0100644, 0100755, 0120000; 040000: a directory; 0160000: a submodule.
+  std::string id;
+};
+using Directory = std::map<std::string, TreeEntry>;
+
+struct CommitRecord {
+  std::string sha;
+  std::string tree;  // For ReadDirectory(), as is the `id` of a directory in it.
+  std::string message;
+  std::vector<std::string> parents;
+};
+
+// One file of a commit to be made.
+struct FileWrite {
+  std::string path;      // From the repository's top; UTF-8.
+  std::string old_id;    // Of the file that is there; empty: none is.
+  int old_mode = 0;      // Likewise.
+  bool removed = false;  // Then the rest says nothing.
+  std::string bytes;
+  int mode = 0;  // 0100644, 0100755 or 0120000.
+};
+
+struct CommitRequest {
+  std::string branch;
+  std::string tip;         // What the branch must be at; empty: there must be no such branch.
+  CommitRecord on;         // Whose tree `files` change.
+  bool merges_on = false;  // `on` is not among the ancestors of `tip`, so it is a second parent.
+  std::string message;
+  std::vector<FileWrite> files;
+};
+
+struct PullRequestText {
+  std::string head;  // A branch of the same repository.
+  std::string base;
+  std::string title;
+  std::string body;
+};
+
+struct BranchPullRequest {
+  int64_t number = 0;
+  std::string url;  // For people.
+  std::string title;
+  std::string body;
+  bool open = true;
+};
+
+// Whether a forge passes on git's words for a push that lost against another.
+inline bool LostPush(const Error& error) {
+  return error.what.find("cannot lock ref") != std::string::npos;
+}
+
+class Branches {
+ public:
+  virtual ~Branches() = default;
+
+  // The commit at the end of the branch; nothing where there is no such branch.
+  virtual Result<std::optional<std::string>> ReadTip(const std::string& branch,
+                                                     Deadline deadline) = 0;
+  // `sha` and its ancestors, newest first, at most `count_max` (100 or less).
+  virtual Result<std::vector<CommitRecord>> ReadHistory(const std::string& sha, int count_max,
+                                                        Deadline deadline) = 0;
+  // One directory, not those beneath it. kInvalid where the forge does not give all of it.
+  virtual Result<Directory> ReadDirectory(const std::string& tree, Deadline deadline) = 0;
+  // At most 64 MiB.
+  virtual Result<std::string> ReadBlob(const std::string& id, Deadline deadline) = 0;
+
+  // Makes one commit, on top of `on` and of the branch's tip, whose tree is that of `on` with
+  // `files`. Never discards another author's commit: where the branch is elsewhere by
+  // now, kInvalid and `moved()`. Gives the new commit, or "" in a dry run.
+  virtual Result<std::string> Commit(const CommitRequest& request, Deadline deadline) = 0;
+  // Of the last Commit() or Open() that failed: another post was faster, so look again.
+  virtual bool moved() const = 0;
+  // Why this forge's API cannot make such a commit; empty: it can.
+  virtual std::string CannotCommit(const CommitRequest& request) const = 0;
+
+  // The pull request between two branches of this repository: the open one, else the latest.
+  virtual Result<std::optional<BranchPullRequest>> FindPullRequest(const std::string& head,
+                                                                   const std::string& base,
+                                                                   Deadline deadline) = 0;
+  virtual Result<BranchPullRequest> Open(const PullRequestText& text, Deadline deadline) = 0;
+  virtual Status Retell(int64_t number, const PullRequestText& text, Deadline deadline) = 0;
+};
+
+}  // namespace forge

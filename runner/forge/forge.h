@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// One repository and one of its pull requests, whichever forge has them. What a forge cannot do is
+// a value (Capabilities), never an error that somebody finds out about.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/deadline.h"
+#include "base/result.h"
+#include "forge/branches.h"
+#include "forge/comments.h"
+#include "forge/event.h"
+#include "forge/reviews.h"
+#include "forge/statuses.h"
+
+namespace forge {
+
+// What is posted to.
+struct Place {
+  ForgeKind kind = ForgeKind::kGitHub;
+  std::string repository;  // "owner/name"; "group/.../name" on GitLab.
+  int64_t project_id = 0;  // GitLab's, which goes before the path; 0: not known.
+  int64_t number = 0;      // Of the pull request; 0: none, so neither comments nor reviews.
+};
+
+struct Capabilities {
+  std::string_view names;                      // "GitHub", for people.
+  bool several = false;                        // It is the name of more than one.
+  std::string_view proposal = "pull request";  // What people call one.
+  char sigil = '#';                            // Before its number.
+  bool check_runs = false;
+  bool code_scanning = false;
+  bool comments_on_files = false;
+  bool line_ranges = false;         // One comment on several lines.
+  bool suggestions = false;         // Blocks that a click applies.
+  bool status_of_proposal = false;  // Statuses are of a merge request's head, and of nothing else.
+  bool exact_commits = true;        // A commit is made on the branch's tip, or not at all.
+};
+
+class Forge {
+ public:
+  virtual ~Forge() = default;
+  Forge() = default;
+  Forge(const Forge&) = delete;
+  Forge& operator=(const Forge&) = delete;
+
+  virtual const Place& place() const = 0;
+  virtual const Capabilities& capabilities() const = 0;
+
+  // Whose token it is.
+  virtual Result<Viewer> AskViewer(Deadline deadline) = 0;
+  // Of the pull request, and of the repository: owned by the forge.
+  virtual Comments& comments() = 0;
+  virtual Reviews& reviews() = 0;
+  virtual Branches& branches() = 0;
+
+  // The file `path` at `ref`, of at most 1 MiB. Nothing where there is none; kInvalid where it is
+  // not a file, or larger.
+  virtual Result<std::optional<std::string>> ReadFile(const std::string& path,
+                                                      const std::string& ref,
+                                                      Deadline deadline) = 0;
+  // Sets the status, unless it says the same already.
+  virtual Status KeepStatus(const CommitStatus& status, Deadline deadline) = 0;
+  // Adds labels that the pull request `number` does not have. GitHub and GitLab create a label that
+  // does not exist; kInvalid, with its name, where the forge does not (Gitea).
+  virtual Status AddLabels(int64_t number, const std::vector<std::string>& names,
+                           Deadline deadline) = 0;
+
+  // kUnsupported without the capability.
+  virtual Status PostCheckRun(const CheckRun& run, Deadline deadline);
+  virtual Status UploadSarif(const SarifUpload& upload, Deadline deadline);
+
+  // Whether the last request that failed may have been acted on all the same.
+  virtual bool may_have_arrived() const = 0;
+  // Requests that write are kept, not sent.
+  virtual bool dry_run() const = 0;
+};
+
+// "#7", or "!7" on GitLab: how people name a pull request.
+inline std::string ReferenceTo(const Capabilities& forge, int64_t number) {
+  return forge.sigil + std::to_string(number);
+}
+
+// Whether it can be a label's name: 1 to 50 characters, none of them a control character or a
+// comma.
+bool ValidLabel(const std::string& name);
+
+}  // namespace forge

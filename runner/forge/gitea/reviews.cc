@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "forge/gitea/reviews.h"
+
+#include <utility>
+
+#include "forge/rest/comments.h"
+#include "forge/rest/proposal.h"
+
+namespace forge {
+namespace {
+
+constexpr size_t kReviewsMax = 2000;
+constexpr size_t kReviewCommentsMax = 1000;  // Of one review.
+
+}  // namespace
+
+GiteaReviews::GiteaReviews(Client& client, const std::string& repository, int64_t number)
+    : client_(client),
+      repository_(ApiPath::Repository(repository)),
+      pull_(repository_ / "pulls" / number),
+      diff_(repository_ / "pulls" / (std::to_string(number) + ".diff")) {}
+
+Result<Proposal> GiteaReviews::ReadProposal(Deadline deadline) {
+  return ParseProposal(TRY(client_.Get(pull_, kPullsPermission, deadline)));
+}
+
+Result<std::vector<DiffFile>> GiteaReviews::ReadFiles(Deadline deadline) {
+  return ParseDiff(TRY(client_.GetText(diff_, kPullsPermission, deadline)));
+}
+
+Result<std::vector<ReviewThread>> GiteaReviews::ReadThreads(Deadline deadline) {
+  Viewer viewer = TRY(WhoAmI(client_, deadline));
+  std::vector<ReviewThread> threads;
+  for (const codec::Json& review :
+       TRY(client_.GetAll(pull_ / "reviews", kPullsPermission, kReviewsMax, deadline))) {
+    if (viewer.id == 0 || UserIdAt(review, "user") != viewer.id) continue;
+    if (review.IntegerAt("comments_count") == 0) continue;
+    const ApiPath path = pull_ / "reviews" / review.IntegerAt("id") / "comments";
+    for (const codec::Json& comment :
+         TRY(client_.GetAll(path, kPullsPermission, kReviewCommentsMax, deadline))) {
+      ReviewThread thread;
+      thread.first_id = comment.IntegerAt("id");
+      thread.id = std::to_string(thread.first_id);
+      thread.first_text = comment.StringAt("body");
+      thread.ours = UserIdAt(comment, "user") == viewer.id;
+      int64_t resolver = UserIdAt(comment, "resolver");
+      thread.resolved = resolver != 0;
+      thread.resolved_by_us = resolver == viewer.id;
+      thread.comments = 1;
+      threads.push_back(std::move(thread));
+    }
+  }
+  return threads;
+}
+
+Status GiteaReviews::Post(const std::string& head_sha, const std::string& text,
+                          const std::vector<ReviewComment>& comments, Deadline deadline) {
+  WriteRequest request{"POST", pull_ / "reviews", {}, false, kPullsPermission};
+  codec::Json list = codec::Json::EmptyArray();
+  for (const ReviewComment& comment : comments) {
+    codec::Json json;
+    json.Set("path", comment.path).Set("new_position", comment.end_line).Set("body", comment.text);
+    list.Push(std::move(json));
+  }
+  request.body.Set("commit_id", head_sha).Set("event", "COMMENT").Set("body", text);
+  request.body.Set("comments", std::move(list));
+  TRY(client_.Write(request, deadline));
+  return Ok();
+}
+
+Status GiteaReviews::PostOnFile(const std::string&, const std::string&, const std::string&,
+                                Deadline) {
+  return Error{Code::kInvalid, "this forge has no comments on files"};
+}
+
+Status GiteaReviews::Resolve(const std::string& thread_id, Deadline deadline) {
+  TRY(client_.Write({"POST",
+                     repository_ / "pulls" / "comments" / thread_id / "resolve",
+                     {},
+                     true,
+                     kPullsPermission},
+                    deadline));
+  return Ok();
+}
+
+Status GiteaReviews::DeleteComment(int64_t id, Deadline deadline) {
+  Result<std::optional<codec::Json>> gone = client_.Write(
+      {"DELETE", repository_ / "issues" / "comments" / id, {}, true, kPullsPermission}, deadline);
+  if (gone.ok() || client_.status() == 404) return Ok();
+  return std::move(gone).error();
+}
+
+}  // namespace forge

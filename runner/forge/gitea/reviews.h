@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reviews by the REST API of Gitea and Forgejo.
+//
+// Not available there: comments on several lines (the last line gets the comment), comments on
+// files, and whether a comment's lines have changed since (so a thread stays where it was posted).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "forge/client.h"
+#include "forge/reviews.h"
+
+namespace forge {
+
+// Borrows the client.
+class GiteaReviews : public Reviews {
+ public:
+  GiteaReviews(Client& client, const std::string& repository, int64_t number);
+
+  Result<Proposal> ReadProposal(Deadline deadline) override;
+  Result<std::vector<DiffFile>> ReadFiles(Deadline deadline) override;
+  // Of this token's own reviews, each comment is one.
+  Result<std::vector<ReviewThread>> ReadThreads(Deadline deadline) override;
+  Status Post(const std::string& head_sha, const std::string& text,
+              const std::vector<ReviewComment>& comments, Deadline deadline) override;
+  Status PostOnFile(const std::string& head_sha, const std::string& path, const std::string& text,
+                    Deadline deadline) override;
+  // Gitea 1.26 and newer.
+  Status Resolve(const std::string& thread_id, Deadline deadline) override;
+  Status DeleteComment(int64_t id, Deadline deadline) override;
+
+ private:
+  Client& client_;
+  ApiPath repository_;
+  ApiPath pull_;  // "/repos/OWNER/NAME/pulls/NUMBER"
+  ApiPath diff_;
+};
+
+}  // namespace forge

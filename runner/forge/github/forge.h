@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "forge/github/branches.h"
+#include "forge/github/reviews.h"
+#include "forge/rest/forge.h"
+
+namespace forge {
+
+// GitHub, and GitHub Enterprise Server. Borrows the client.
+class GitHub : public RestForge {
+ public:
+  GitHub(Client& client, const Place& place)
+      : RestForge(client, place),
+        reviews_(client, place.repository, place.number),
+        branches_(client, place.repository) {}
+
+  static const Capabilities& Can();
+  const Capabilities& capabilities() const override { return Can(); }
+  Reviews& reviews() override { return reviews_; }
+  Branches& branches() override { return branches_; }
+  Status PostCheckRun(const CheckRun& run, Deadline deadline) override;
+  Status UploadSarif(const SarifUpload& upload, Deadline deadline) override;
+
+ private:
+  GitHubReviews reviews_;
+  GitHubBranches branches_;
+};
+
+}  // namespace forge

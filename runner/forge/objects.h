@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// Objects of git in a forge's responses.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "codec/data/json.h"
+
+namespace forge {
+
+// "100755"; 0 where it is not a mode.
+int ParseMode(const std::string& text);
+
+// The tip in a forge's response about a branch, where `member` has it as `name`; nothing where
+// there is no such branch.
+Result<std::optional<std::string>> ReadTipOf(Result<codec::Json> branch, std::string_view member,
+                                             std::string_view name);
+
+// Of a forge's response; at most 64 MiB.
+Result<std::string> ReadBlobContent(const codec::Json& json);
+
+// The bytes of {"encoding": "base64", "content": ...}, as forges give files and blobs; nothing
+// where it is something else.
+std::optional<std::string> DecodeContent(const codec::Json& json);
+
+// The file `path` at `ref` in a response that has `json`: nothing where there is none, kInvalid
+// where it is not a file, or one of more than 1 MiB.
+Result<std::optional<std::string>> ReadFileOf(Result<codec::Json> file, const std::string& path,
+                                              const std::string& ref);
+
+}  // namespace forge

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// The one place that knows which forges there are.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "base/result.h"
+#include "forge/client.h"
+#include "forge/event.h"
+#include "forge/forge.h"
+
+namespace forge {
+
+const Capabilities& CapabilitiesOf(ForgeKind kind);
+
+// What every request to the forge carries, and where it goes unless the caller says otherwise; the
+// token and how to reach the service are left to the caller. `api_url` may be empty.
+ClientOptions OptionsFor(const Place& place, const std::string& api_url);
+
+// The forge at `place`, which borrows the client. kInvalid for a malformed repository or number.
+Result<std::unique_ptr<Forge>> Open(Client& client, const Place& place);
+
+}  // namespace forge

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the branches of GitHub and Gitea have in common.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "forge/branches.h"
+#include "forge/client.h"
+
+namespace forge {
+
+// What writing to a branch takes of a workflow's token.
+inline constexpr char kContentsPermission[] = "permissions: { contents: write }";
+
+// Borrows the client.
+class RestBranches : public Branches {
+ public:
+  RestBranches(Client& client, const std::string& repository);
+
+  Result<std::vector<CommitRecord>> ReadHistory(const std::string& sha, int count_max,
+                                                Deadline deadline) override;
+  Result<Directory> ReadDirectory(const std::string& tree, Deadline deadline) override;
+  Result<std::string> ReadBlob(const std::string& id, Deadline deadline) override;
+  bool moved() const override { return moved_; }
+  Result<BranchPullRequest> Open(const PullRequestText& text, Deadline deadline) override;
+  Status Retell(int64_t number, const PullRequestText& text, Deadline deadline) override;
+
+ protected:
+  // Whether the last failure says that the branch, or the pull request, is not as it was.
+  Error Moved(Error error);
+  static Result<BranchPullRequest> ReadOpen(const codec::Json& json);
+  // The rest of the queries for a history, and for the `page`-th part of a directory.
+  virtual ApiPath HistoryOf(const ApiPath& commits, int count) const = 0;
+  virtual ApiPath PageOf(const ApiPath& tree, int page) const = 0;
+  // Whether a directory comes in pages.
+  virtual bool has_pages() const = 0;
+
+  Client& client_;
+  std::string owner_;
+  ApiPath repository_;
+  bool moved_ = false;
+};
+
+}  // namespace forge

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// What GitHub, Gitea and Forgejo answer alike.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "forge/client.h"
+#include "forge/forge.h"
+#include "forge/rest/comments.h"
+
+namespace forge {
+
+// Borrows the client.
+class RestForge : public Forge {
+ public:
+  RestForge(Client& client, Place place)
+      : client_(client),
+        place_(std::move(place)),
+        comments_(client, place_.repository, place_.number) {}
+
+  const Place& place() const override { return place_; }
+  Result<Viewer> AskViewer(Deadline deadline) override { return WhoAmI(client_, deadline); }
+  Comments& comments() override { return comments_; }
+  Result<std::optional<std::string>> ReadFile(const std::string& path, const std::string& ref,
+                                              Deadline deadline) override;
+  Status KeepStatus(const CommitStatus& status, Deadline deadline) override;
+  Status AddLabels(int64_t number, const std::vector<std::string>& names,
+                   Deadline deadline) override;
+  bool may_have_arrived() const override { return client_.may_have_arrived(); }
+  bool dry_run() const override { return client_.dry_run(); }
+
+ protected:
+  Client& client_;
+
+ private:
+  Place place_;
+  GitHubComments comments_;
+};
+
+}  // namespace forge
