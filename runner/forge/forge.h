@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One repository and one of its pull requests, whichever forge has them. What a forge cannot do is
-// a value (Capabilities), never an error that somebody finds out about.
+// a value (Capabilities), never an error found out about.
 #pragma once
 
 #include <cstdint>
