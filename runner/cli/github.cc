@@ -16,6 +16,7 @@
 #include "cli/post_command.h"
 #include "forge/actions.h"
 #include "post/remark.h"
+#include "report/findings.h"
 #include "run/credentials.h"
 #include "run/run.h"
 
@@ -41,7 +42,8 @@ Status PrintMasks(const run::Request& request) {
 
 std::string Annotations(const report::RunRecord& record) {
   std::vector<forge::Annotation> annotations;
-  for (const report::Finding& finding : record.findings) {
+  for (const report::Finding* told : report::InOrder(record.findings)) {
+    const report::Finding& finding = *told;
     std::string path = finding.path.empty() ? "" : record.changes.prefix + finding.path;
     annotations.push_back({post::LevelOf(finding.severity), "agentic-ci: " + finding.rule,
                            finding.message, path, finding.line, finding.end_line});

@@ -61,15 +61,10 @@ Result<Secret> GitLabToken() {
 }
 
 std::string FindingLines(const report::PostedReport& report) {
-  const report::RunRecord& record = report.record;
   std::string lines;
-  size_t at = 0;
-  for (const report::Finding& finding : report::AllFindings(record)) {
-    // One without a path was given the policy's, which says nothing here.
-    bool placed = at < record.findings.size() && !record.findings[at].path.empty() &&
-                  finding.path == record.changes.prefix + record.findings[at].path;
-    ++at;
-    std::string where = placed ? finding.path : "";
+  for (const report::Finding& finding : report::ListFindings(report.record)) {
+    const bool placed = !finding.path.empty();
+    std::string where = finding.path;
     if (placed && finding.line > 0) where += ":" + std::to_string(finding.line);
     if (placed) where += ": ";
     std::string level = finding.refuses ? "refused" : report::Render(finding.severity);

@@ -206,21 +206,27 @@ std::string RenderOutcome(const post::Outcome& outcome, bool json) {
         .Set("on_files", delivered.on_files)
         .Set("in_summary", delivered.in_summary)
         .Set("resolved", delivered.resolved)
+        .Set("settled", delivered.settled)
         .Set("commit", outcome.patch.commit)
         .Set("branch", outcome.patch.branch)
         .Set("pull_request_url", outcome.patch.url)
         .Set("moved_on", outcome.moved_on)
+        .Set("late", outcome.late)
         .Set("refused", codec::Json::FromStrings(outcome.refused));
     return codec::RenderJson(object);
   }
   std::string text;
   const std::string& url = outcome.comment.comment_url;
+  if (outcome.late) return "kept " + url + ": it is about a later run or a newer commit\n";
   if (!url.empty()) text = (outcome.comment.created ? "created " : "updated ") + url + "\n";
   if (delivered.on_lines + delivered.on_files + delivered.in_summary + delivered.resolved > 0) {
     text += "review: " + std::to_string(delivered.on_lines) + " beside lines, " +
             std::to_string(delivered.on_files) + " on files, " +
             std::to_string(delivered.in_summary) + " in the comment only, " +
             std::to_string(delivered.resolved) + " resolved\n";
+  }
+  if (delivered.settled > 0) {
+    text += "review: " + std::to_string(delivered.settled) + " resolved by people, and left so\n";
   }
   if (!outcome.patch.commit.empty()) {
     text += "changes: commit " + outcome.patch.commit + " on " + outcome.patch.branch;

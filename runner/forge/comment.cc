@@ -2,12 +2,20 @@
 #include "forge/comment.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cstdint>
 
 #include "codec/text/neutral.h"
 
 namespace forge {
 namespace {
+
+constexpr std::string_view kStampStart = "<!-- agentic-ci-run: ";
+
+bool IsCommitId(std::string_view text) {
+  return (text.size() == 40 || text.size() == 64) &&
+         text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
 
 bool StartsCharacter(char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }
 
@@ -75,9 +83,28 @@ bool CarriesMarker(std::string_view text, std::string_view marker) {
   return text.empty() || text.front() == '\n' || text.front() == '\r';
 }
 
+std::optional<CommentStamp> ReadStamp(std::string_view text) {
+  size_t start = text.find('\n');
+  if (start == std::string_view::npos || !text.substr(start + 1).starts_with(kStampStart))
+    return {};
+  text.remove_prefix(start + 1 + kStampStart.size());
+  CommentStamp stamp;
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), stamp.started_ms);
+  if (error != std::errc()) return {};
+  text.remove_prefix(static_cast<size_t>(end - text.data()));
+  if (!text.starts_with(' ')) return {};
+  std::string_view head = text.substr(1, text.find_first_of(" \n", 1) - 1);
+  if (IsCommitId(head)) stamp.head_sha = std::string(head);
+  return stamp;
+}
+
 CommentText RenderComment(std::string_view marker_key, std::string_view body,
-                          std::string_view full_text_at) {
+                          std::string_view full_text_at, const std::optional<CommentStamp>& stamp) {
   std::string marker = RenderMarker(marker_key) + "\n";
+  if (stamp) {
+    ((marker += kStampStart) += std::to_string(stamp->started_ms)) += ' ';
+    (marker += IsCommitId(stamp->head_sha) ? stamp->head_sha : "-") += " -->\n";
+  }
   std::string safe = Neutralise(codec::ValidUtf8(body));
   if (CountCharacters(marker) + CountCharacters(safe) <= kCommentCharactersMax) {
     return {marker + safe, false};

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -12,7 +14,17 @@ namespace forge {
 // most four bytes of each), so UTF-8 of this many code points always fits.
 inline constexpr size_t kCommentCharactersMax = 65536;
 
-// What is posted: the marker's line, a note when the body had to be cut, then the body made safe:
+// Which run a comment is about, in a line of its own under the marker's: so that a report that is
+// posted late takes no newer one's place. Only ever read out of a comment of ours.
+struct CommentStamp {
+  int64_t started_ms = 0;
+  std::string head_sha;  // 40 or 64 hexadecimal digits; empty: not known.
+};
+// Nothing where the text has none.
+std::optional<CommentStamp> ReadStamp(std::string_view text);
+
+// What is posted: the marker's line, the stamp's, a note when the body had to be cut, then the body
+// made safe:
 // "<!--" becomes "&lt;!--", so that no text can carry a marker; CR and control characters go; bytes
 // that are not UTF-8 become U+FFFD. The cut is at a line's end. The note stands above the body,
 // since the cut may fall inside a code fence or a folded part.
@@ -21,7 +33,8 @@ struct CommentText {
   bool cut = false;
 };
 CommentText RenderComment(std::string_view marker_key, std::string_view body,
-                          std::string_view full_text_at);
+                          std::string_view full_text_at,
+                          const std::optional<CommentStamp>& stamp = std::nullopt);
 
 // The first line of each of our comments: "<!-- agentic-ci:KEY -->", KEY percent-encoded so that
 // it can not end the HTML comment.

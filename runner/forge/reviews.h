@@ -62,6 +62,7 @@ class Reviews {
   virtual Status PostOnFile(const std::string& head_sha, const std::string& path,
                             const std::string& text, Deadline deadline) = 0;
   virtual Status Resolve(const std::string& thread_id, Deadline deadline) = 0;
+  virtual Status Reopen(const std::string& thread_id, Deadline deadline) = 0;
   // Folds the first comment away as outdated, where a thread may not be resolved. kRefused where
   // the forge has no such thing.
   virtual Status Hide(const ReviewThread&, Deadline) {

@@ -13,11 +13,11 @@ namespace {
 constexpr int kRoundsMax = 4;
 constexpr size_t kMarkerKeyBytesMax = 512;
 
-Status Check(const Forge& forge, const StickyComment& comment) {
+Status Check(const Forge& forge, const std::string& marker_key) {
   if (forge.place().number <= 0) {
     return Error{Code::kInvalid, "no pull request to post to", "--number NUMBER"};
   }
-  if (comment.marker_key.size() > kMarkerKeyBytesMax) {
+  if (marker_key.size() > kMarkerKeyBytesMax) {
     return Error{Code::kInvalid,
                  "a marker key of more than " + std::to_string(kMarkerKeyBytesMax) + " bytes"};
   }
@@ -26,10 +26,12 @@ Status Check(const Forge& forge, const StickyComment& comment) {
 
 class Keeper {
  public:
-  Keeper(Comments& comments, Viewer viewer, std::string marker, std::string text, Deadline deadline)
+  Keeper(Comments& comments, Viewer viewer, std::string marker, const StickyComment& comment,
+         std::string text, Deadline deadline)
       : comments_(comments),
         viewer_(std::move(viewer)),
         marker_(std::move(marker)),
+        comment_(comment),
         text_(std::move(text)),
         deadline_(deadline) {}
 
@@ -59,10 +61,16 @@ class Keeper {
   }
 
   Result<CommentOutcome> Update(const Comment& target) {
+    std::optional<CommentStamp> there = ReadStamp(target.text);
+    if (there && comment_.stays && comment_.stays(*there)) {
+      CommentOutcome outcome{target.url, target.id};
+      outcome.stayed = true;
+      return outcome;
+    }
     Result<Comment> updated = comments_.Update(target.id, text_, deadline_);
     target_gone_ = !updated.ok() && updated.error().code == Code::kNotFound;
     if (!updated.ok()) return std::move(updated).error();
-    return CommentOutcome{updated.value().url, updated.value().id, false, false};
+    return CommentOutcome{updated.value().url, updated.value().id};
   }
 
   Result<CommentOutcome> PostOnce() {
@@ -82,7 +90,7 @@ class Keeper {
     Result<Comment> created = comments_.Create(text_, deadline_);
     creation_unclear_ = !created.ok() && created.error().code == Code::kTemporary;
     if (!created.ok()) return std::move(created).error();
-    CommentOutcome outcome{created.value().url, created.value().id, true, false};
+    CommentOutcome outcome{created.value().url, created.value().id, true};
     std::vector<Comment> ours = TRY(FindOurs());
     if (ours.empty() || ours.front().id >= created.value().id) return outcome;
     outcome = TRY(Update(ours.front()));
@@ -93,6 +101,7 @@ class Keeper {
   Comments& comments_;
   Viewer viewer_;
   std::string marker_;
+  const StickyComment& comment_;
   std::string text_;
   Deadline deadline_;
   bool target_gone_ = false;       // The comment to update was deleted since the listing.
@@ -101,11 +110,12 @@ class Keeper {
 
 }  // namespace
 
-Result<CommentOutcome> KeepComment(Forge& forge, const StickyComment& comment, Deadline deadline) {
-  TRY(Check(forge, comment));
+Result<CommentOutcome> KeepComment(Forge& forge, const std::string& marker_key,
+                                   const StickyComment& comment, Deadline deadline) {
+  TRY(Check(forge, marker_key));
   Viewer viewer = TRY(forge.AskViewer(deadline).Context("asking whose token this is"));
-  CommentText text = RenderComment(comment.marker_key, comment.body, comment.full_text_at);
-  Keeper keeper(forge.comments(), std::move(viewer), RenderMarker(comment.marker_key),
+  CommentText text = RenderComment(marker_key, comment.body, comment.full_text_at, comment.stamp);
+  Keeper keeper(forge.comments(), std::move(viewer), RenderMarker(marker_key), comment,
                 std::move(text.text), deadline);
   CommentOutcome outcome = TRY(keeper.Post());
   outcome.cut = text.cut;

@@ -3,37 +3,43 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <optional>
 #include <string>
 
 #include "base/deadline.h"
 #include "base/result.h"
+#include "forge/comment.h"
 #include "forge/forge.h"
 
 namespace forge {
 
 struct StickyComment {
-  // Tells the comments of several workflows on one pull request apart: "workflow/job". At most 512
-  // bytes, any.
-  std::string marker_key;
   // Markdown, already made harmless by the report. HTML comments are taken out of it here, so that
   // it can not carry a marker; bytes that are not UTF-8 become U+FFFD.
   std::string body;
   // Where the whole text is, for the note under a body that had to be cut: "the artifact of
   // RUN_URL".
   std::string full_text_at;
+  std::optional<CommentStamp> stamp = std::nullopt;
+  // Whether a comment of ours with this stamp is to stay as it is. May be empty.
+  std::function<bool(const CommentStamp& there)> stays = {};
 };
 
 struct CommentOutcome {
   std::string comment_url;  // For people.
   int64_t comment_id = 0;
-  bool created = false;  // False: an earlier comment was updated.
+  bool created = false;  // False: an earlier comment was updated, or `stayed`.
   bool cut = false;      // The body was over the bound.
+  bool stayed = false;   // Nothing was written.
 };
 
-// Makes the one comment of `marker_key` say `body`: updates ours when there is one, creates it
+// Makes the one comment of `marker_key` say `comment`: updates ours when there is one, creates it
 // otherwise. A comment counts as ours by its author (Forge::AskViewer), never by its marker alone.
-// When two posts race, both end on the older comment. Errors as of Client; kInvalid also without a
-// pull request.
-Result<CommentOutcome> KeepComment(Forge& forge, const StickyComment& comment, Deadline deadline);
+// The key tells the comments of several workflows on one pull request apart ("workflow/job"): at
+// most 512 bytes, any. When two posts race, both end on the older comment. Errors as of Client;
+// kInvalid also without a pull request.
+Result<CommentOutcome> KeepComment(Forge& forge, const std::string& marker_key,
+                                   const StickyComment& comment, Deadline deadline);
 
 }  // namespace forge

@@ -2,15 +2,15 @@
 #include "post/pull_request.h"
 
 #include <algorithm>
-#include <map>
+#include <chrono>
 #include <optional>
-#include <set>
 #include <utility>
 
 #include "codec/data/digest.h"
 #include "codec/text/neutral.h"
 #include "forge/comment.h"
 #include "post/policy_change.h"
+#include "post/review_plan.h"
 #include "report/findings.h"
 
 namespace post {
@@ -19,19 +19,10 @@ namespace {
 constexpr int kRoundsMax = 3;
 constexpr char kCommentPart[] = "comment";
 constexpr char kPatchPart[] = "changes";
+constexpr char kRulesNote[] = "rules";
+constexpr int64_t kClockSkewMs = 600'000;  // A stamp beyond it says nothing.
 
 bool CanWait(const Error& error) { return error.code == Code::kTemporary; }
-
-// "<!-- agentic-ci:KEY:FINGERPRINT -->"
-std::string MarkerOf(const Target& target, const Remark& remark) {
-  return forge::RenderMarker(target.marker_key + ":" + remark.fingerprint);
-}
-
-// Every marker of this key begins so.
-std::string MarkerStem(const Target& target) {
-  std::string marker = forge::RenderMarker(target.marker_key + ":");
-  return marker.substr(0, marker.size() - std::string_view(" -->").size());
-}
 
 // The review, until each remark has its place.
 class Reviewer {
@@ -49,57 +40,51 @@ class Reviewer {
     return &*diff_;
   }
 
-  // `known`: the pull request, where it was read already.
-  Status Run(const report::PostedReport& report, const std::optional<forge::Proposal>& known,
+  // `proposal`: as it is now.
+  Status Run(const report::PostedReport& report, const forge::Proposal& proposal, bool moved_on,
              Outcome& outcome) {
     const bool with_changes = !patch_.on_proposal();
-    bool speaks = (with_changes && !report.patch.empty()) ||
-                  std::any_of(report.record.findings.begin(), report.record.findings.end(),
-                              [](const report::Finding& finding) {
-                                return finding.source == report::FindingSource::kAgent;
-                              });
-    if (!speaks) {  // But an earlier report may have.
-      threads_ = TRY(reviews_.ReadThreads(deadline_));
-      outcome.delivered.resolved = TRY(Tidy());
-      return Ok();
-    }
-    forge::Proposal proposal = known ? *known : TRY(reviews_.ReadProposal(deadline_));
-    const std::string& seen = report.record.event.head_sha;
-    const bool moved = !seen.empty() && seen != proposal.head_sha;
-    outcome.moved_on = moved && !patch_.moved_by_us();
+    ReviewFacts facts{target_.marker_key, JudgedAll(report) && !moved_on};
     head_sha_ = proposal.head_sha;
-    const std::vector<forge::DiffFile>& diff = *TRY(ReadDiff());
-    placed_ = Place(RemarksOf(report, diff, with_changes), diff, moved);
-    Status posted = PostAll();
+    if (Speaks(report, with_changes)) {
+      const std::vector<forge::DiffFile>& diff = *TRY(ReadDiff());
+      const bool moved = moved_on || patch_.moved_by_us();
+      placed_ = Place(RemarksOf(report, diff, with_changes), diff, moved);
+    }
+    Status posted = PostAll(facts, outcome);
     Count(outcome);
     if (!posted.ok()) return posted;
-    outcome.delivered.resolved = TRY(Tidy());
-    return Ok();
+    return Tidy(facts, outcome);
   }
 
  private:
-  // What is to be posted and not there. `placed_` keeps all.
-  Result<std::vector<Placed*>> Missing() {
-    threads_ = TRY(reviews_.ReadThreads(deadline_));
-    std::vector<Placed*> missing;
-    for (Placed& placed : placed_) {
-      if (placed.spot == Spot::kSummary) continue;
-      std::string marker = MarkerOf(target_, placed.remark);
-      bool there = std::any_of(threads_.begin(), threads_.end(), [&](const auto& thread) {
-        if (!thread.ours || !forge::CarriesMarker(thread.first_text, marker)) return false;
-        // A thread that people resolved is settled; one that only moved is posted where it is now.
-        return !thread.outdated || (thread.resolved && !thread.resolved_by_us);
-      });
-      if (!there) missing.push_back(&placed);
-    }
-    return missing;
+  static bool Speaks(const report::PostedReport& report, bool with_changes) {
+    return (with_changes && !report.patch.empty()) ||
+           std::any_of(report.record.findings.begin(), report.record.findings.end(),
+                       [](const report::Finding& finding) {
+                         return finding.source == report::FindingSource::kAgent;
+                       });
+  }
+
+  // Only an agent that came to its own end has looked at everything.
+  static bool JudgedAll(const report::PostedReport& report) {
+    report::OutcomeKind kind = report.record.outcome.kind;
+    return kind == report::OutcomeKind::kSuccess || kind == report::OutcomeKind::kRefused;
   }
 
   // Each round starts from what is there, so that it does not matter where an earlier one stopped.
-  Status PostAll() {
+  Status PostAll(const ReviewFacts& facts, Outcome& outcome) {
     for (int round = 1;; ++round) {
-      std::vector<Placed*> missing = TRY(Missing());
-      if (missing.empty()) return Ok();
+      threads_ = TRY(reviews_.ReadThreads(deadline_));
+      ReviewPlan plan = PlanReview(placed_, threads_, facts);
+      outcome.delivered.settled = plan.settled;
+      if (plan.post.empty()) return Ok();
+      std::vector<Placed*> missing;
+      for (Placed& placed : placed_) {
+        bool wanted = std::find(plan.post.begin(), plan.post.end(), &placed) != plan.post.end();
+        if (wanted) missing.push_back(&placed);
+      }
+      posted_any_ = true;
       Status posted = PostOnce(missing);
       if (posted.ok()) return Ok();
       bool again = CanWait(posted.error()) && forge_.may_have_arrived();
@@ -146,17 +131,24 @@ class Reviewer {
                        std::to_string(comments.size()) +
                        (comments.size() == 1 ? " comment" : " comments");
     if (suggestions > 0) {
-      text += ", " + std::to_string(suggestions) + " with a change that you can apply";
+      text += ", " + std::to_string(suggestions) + " with a change";
+      if (forge_.capabilities().suggestions) text += " that you can apply";
     }
     Status posted = reviews_.Post(head_sha_, text + ".\n", comments, deadline_);
     if (posted.ok() || posted.error().code != Code::kInvalid) return posted;
-    // A line is not where the forge's own list of files said: none of them arrived.
-    for (Placed* placed : batch) placed->spot = Spot::kFile;
-    return Ok();
+    // A line is not where the forge's own list of files said, and none of them arrived: only that
+    // one is to lose its line.
+    if (batch.size() == 1) {
+      batch.front()->spot = Spot::kFile;
+      return Ok();
+    }
+    const auto middle = batch.begin() + static_cast<ptrdiff_t>(batch.size() / 2);
+    TRY(PostOnLines({batch.begin(), middle}));
+    return PostOnLines({middle, batch.end()});
   }
 
   std::string TextOf(const Remark& remark) const {
-    std::string text = MarkerOf(target_, remark) + "\n";
+    std::string text = MarkerOf(target_.marker_key, remark) + "\n";
     std::string fence;
     if (remark.line > 0) {
       fence = reviews_.SuggestionFence(remark.end_line - remark.line + 1);
@@ -173,46 +165,25 @@ class Reviewer {
     }
   }
 
-  // Resolves our threads that no longer have a remark, or that were posted again elsewhere, and
-  // deletes what another post created at the same moment: the oldest stays.
-  Result<int> Tidy() {
-    std::set<std::string> wanted;
-    for (const Placed& placed : placed_) {
-      // Lines that only our own commit moved keep the threads they have.
-      bool stays = placed.spot != Spot::kSummary || patch_.moved_by_us();
-      if (stays) wanted.insert(MarkerOf(target_, placed.remark));
+  // What the plan has besides posting, as things are now.
+  Status Tidy(const ReviewFacts& facts, Outcome& outcome) {
+    if (posted_any_ && !forge_.dry_run()) threads_ = TRY(reviews_.ReadThreads(deadline_));
+    ReviewPlan plan = PlanReview(placed_, threads_, facts);
+    for (const forge::ReviewThread* thread : plan.reopen) {
+      TRY(reviews_.Reopen(thread->id, deadline_));
     }
-    if (!wanted.empty() && !forge_.dry_run()) threads_ = TRY(reviews_.ReadThreads(deadline_));
-    std::map<std::string, int64_t> oldest;  // Marker to the comment that stays.
-    std::string stem = MarkerStem(target_);
-    auto marker_of = [&](const forge::ReviewThread& thread) {
-      if (!thread.ours || !thread.first_text.starts_with(stem)) return std::string();
-      return thread.first_text.substr(0, thread.first_text.find('\n'));
-    };
-    for (const forge::ReviewThread& thread : threads_) {
-      std::string marker = marker_of(thread);
-      if (marker.empty() || thread.resolved || thread.outdated) continue;
-      auto [at, fresh] = oldest.emplace(marker, thread.first_id);
-      if (!fresh) at->second = std::min(at->second, thread.first_id);
+    for (const forge::ReviewThread* thread : plan.resolve) {
+      Status done = reviews_.Resolve(thread->id, deadline_);
+      // GITHUB_TOKEN may resolve threads only with `contents: write`, and hide comments without.
+      bool may_hide = !done.ok() && done.error().code == Code::kRefused;
+      if (may_hide && reviews_.Hide(*thread, deadline_).ok()) done = Ok();
+      TRY(std::move(done));
+      ++outcome.delivered.resolved;
     }
-    int resolved = 0;
-    for (const forge::ReviewThread& thread : threads_) {
-      std::string marker = marker_of(thread);
-      if (marker.empty() || thread.resolved || thread.hidden) continue;
-      auto kept = oldest.find(marker);
-      bool gone = !wanted.contains(marker) || thread.outdated;
-      if (gone) {
-        Status done = reviews_.Resolve(thread.id, deadline_);
-        // GITHUB_TOKEN may resolve threads only with `contents: write`, and hide comments without.
-        bool may_hide = !done.ok() && done.error().code == Code::kRefused;
-        if (may_hide && reviews_.Hide(thread, deadline_).ok()) done = Ok();
-        TRY(std::move(done));
-        ++resolved;
-      } else if (kept != oldest.end() && thread.first_id > kept->second && thread.comments == 1) {
-        TRY(reviews_.DeleteComment(thread.first_id, deadline_));
-      }
+    for (const forge::ReviewThread* thread : plan.remove) {
+      TRY(reviews_.DeleteComment(thread->first_id, deadline_));
     }
-    return resolved;
+    return Ok();
   }
 
   forge::Forge& forge_;
@@ -224,26 +195,27 @@ class Reviewer {
   std::optional<std::vector<forge::DiffFile>> diff_;
   std::vector<Placed> placed_;
   std::vector<forge::ReviewThread> threads_;
+  bool posted_any_ = false;
 };
 
 forge::CheckRun CheckRunOf(const Target& target, const report::PostedReport& report) {
   forge::CheckRun run;
   run.name = "agentic-ci (" + target.marker_key + ")";
-  run.head_sha = report.record.event.head_sha;
   run.details_url = target.run_url;
   run.summary = report.summary_markdown;
   run.title = report.verdict;
   bool success = report.record.outcome.kind == report::OutcomeKind::kSuccess;
   bool errors = false;
-  for (const report::Finding& finding : report::AllFindings(report.record)) {
+  for (const report::Finding& finding : report::ListFindings(report.record)) {
     errors |= finding.severity == report::Severity::kError;
+    if (finding.path.empty()) continue;  // The summary has it.
     run.annotations.push_back({LevelOf(finding.severity), finding.rule, finding.message,
                                finding.path, finding.line, finding.end_line});
   }
   run.conclusion = !success ? "failure" : errors ? "neutral" : "success";
-  run.external_id =
-      codec::Sha256Hex(run.summary + run.head_sha + std::to_string(report.record.started_at_ms))
-          .substr(0, 32);
+  run.external_id = codec::Sha256Hex(run.summary + report.record.event.head_sha +
+                                     std::to_string(report.record.started_at_ms))
+                        .substr(0, 32);
   return run;
 }
 
@@ -267,7 +239,6 @@ forge::StickyComment CommentOf(const forge::Forge& forge, const Target& target,
                                const report::PostedReport& report, const Outcome& outcome,
                                const std::string& rules) {
   forge::StickyComment comment;
-  comment.marker_key = target.marker_key;
   comment.full_text_at = target.full_text_at;
   if (outcome.moved_on) {
     comment.body = "> [!NOTE]\n> The " + std::string(forge.capabilities().proposal) +
@@ -291,29 +262,35 @@ class Poster {
         patch_(forge, parts.patch, report),
         reviewer_(forge, target, patch_, deadline) {}
 
+  // The most important first: a forge that hangs takes the time of what comes after.
   Outcome Post() {
-    if (parts_.patch.way != PatchWay::kNone) {
-      Settle(PreparePatch().Context("delivering the changes"), kPatchPart);
-    }
-    if (parts_.review) PostReview();
-    if (parts_.patch.way != PatchWay::kNone) DeliverPatch();
-    PostAboutCommit();
+    const bool delivers = parts_.patch.way != PatchWay::kNone;
+    if (delivers) Settle(PreparePatch().Context("delivering the changes"), kPatchPart);
+    LookAtHead();
     if (parts_.comment) PostComment();
+    if (outcome_.late) return std::move(outcome_);
+    if (parts_.review) PostReview();
+    if (delivers) DeliverPatch();
+    PostAboutCommit();
+    // Again, with where the changes are.
+    if (parts_.comment && !PatchNote(forge_, outcome_.patch).empty()) PostComment();
     if (!parts_.labels.empty()) Label();
     return std::move(outcome_);
   }
 
  private:
-  // What the forge does not permit, or does not have, is told and no failure: the comment has it.
-  // Changes that were asked for and are nowhere are a failure.
+  // What was asked for and is not done is told, and no success. The first failure that another
+  // attempt may mend goes before the others.
   void Settle(const Status& part, const std::string& name) {
     if (part.ok()) return;
     const Error& error = part.error();
     outcome_.refused.push_back(name + ": " + error.what +
                                (error.hint.empty() ? "" : " (" + error.hint + ")"));
+    if (name == kRulesNote) return;  // The comment went without it.
     bool passing = error.code == Code::kTemporary || error.code == Code::kSetup;
-    bool must = name == kCommentPart || name == kPatchPart;
-    if ((passing || must) && outcome_.ended.ok()) outcome_.ended = error;
+    bool before = !outcome_.ended.ok() && outcome_.ended.error().code != Code::kTemporary &&
+                  outcome_.ended.error().code != Code::kSetup;
+    if (outcome_.ended.ok() || (passing && before)) outcome_.ended = error;
   }
 
   Status ReadProposal() {
@@ -334,8 +311,24 @@ class Poster {
     return patch_.Prepare(proposal_ ? &*proposal_ : nullptr, deadline_);
   }
 
+  // Whether the pull request is still what the run saw. A failure is that of the part which needs
+  // to know.
+  void LookAtHead() {
+    if (target_.place.number == 0 || !(parts_.comment || parts_.review)) return;
+    if (!ReadProposal().ok()) return;
+    const std::string& seen = report_.record.event.head_sha;
+    const bool moved = !seen.empty() && seen != proposal_->head_sha;
+    outcome_.moved_on = moved && !patch_.moved_by_us();
+  }
+
   void PostReview() {
-    Status posted = reviewer_.Run(report_, proposal_, outcome_).Context("posting the review");
+    Status read = ReadProposal().Context("posting the review");
+    if (!read.ok()) return SettleReview(read);
+    SettleReview(reviewer_.Run(report_, *proposal_, outcome_.moved_on, outcome_)
+                     .Context("posting the review"));
+  }
+
+  void SettleReview(const Status& posted) {
     if (!posted.ok()) {
       outcome_.undelivered = RemarksOf(report_, {});
       outcome_.delivered = {};
@@ -357,20 +350,31 @@ class Poster {
     }
   }
 
-  // A report's own word could put a status or an alert on any commit: it must be about the head.
-  Status CheckCommit() {
+  // The commit that the report is about, once the forge or the event says that it is the head: a
+  // report's own word could put a status or an alert on any commit.
+  Result<std::string> JudgedCommit() {
     TRY(ReadProposal());
     const std::string& seen = report_.record.event.head_sha;
     const std::string& head = proposal_ ? proposal_->head_sha : target_.head_sha;
-    if (seen == head || patch_.moved_by_us()) return Ok();
+    if (seen.empty()) {
+      return Error{Code::kRefused, "the report does not say which commit it is about"};
+    }
+    if (seen == head || patch_.moved_by_us()) return seen;
     return Error{Code::kRefused, "the report is about another commit than the head"};
   }
 
+  Status PostCheck(forge::CheckRun run) {
+    run.head_sha = TRY(JudgedCommit());
+    return forge_.PostCheckRun(run, deadline_);
+  }
+
   Status PostStatus(const forge::CheckRun& run) {
-    TRY(CheckCommit());
-    // A status has no "neutral".
-    forge::CommitStatus status{run.head_sha,   "", run.name, run.conclusion != "failure", run.title,
-                               target_.run_url};
+    forge::CommitStatus status;
+    status.sha = TRY(JudgedCommit());
+    status.context = run.name;
+    status.success = run.conclusion != "failure";  // A status has no "neutral".
+    status.description = run.title;
+    status.target_url = target_.run_url;
     if (forge_.capabilities().status_of_proposal) {
       status.sha = proposal_->head_sha;
       status.ref = proposal_->from_fork ? "" : proposal_->head_ref;
@@ -378,22 +382,37 @@ class Poster {
     return forge_.KeepStatus(status, deadline_);
   }
 
-  Status PostSarif(const forge::CheckRun& run) {
-    TRY(CheckCommit());
-    std::string ref = target_.place.number > 0
-                          ? "refs/pull/" + std::to_string(target_.place.number) + "/head"
-                          : "refs/heads/" + parts_.patch.base;
-    forge::SarifUpload upload{run.head_sha, ref, report::RenderSarif(report_.record)};
+  Status PostSarif() {
+    forge::SarifUpload upload;
+    upload.commit_sha = TRY(JudgedCommit());
+    upload.ref = target_.place.number > 0
+                     ? "refs/pull/" + std::to_string(target_.place.number) + "/head"
+                     : "refs/heads/" + parts_.patch.base;
+    upload.sarif = report::RenderSarif(report_.record);
     return forge_.UploadSarif(upload, deadline_);
   }
 
   void PostAboutCommit() {
     forge::CheckRun run = CheckRunOf(target_, report_);
-    if (parts_.check && !run.head_sha.empty()) {
-      Settle(forge_.PostCheckRun(run, deadline_).Context("posting the check run"), "check");
-    }
+    if (parts_.check) Settle(PostCheck(run).Context("posting the check run"), "check");
     if (parts_.status) Settle(PostStatus(run).Context("setting the commit status"), "status");
-    if (parts_.sarif) Settle(PostSarif(run).Context("uploading SARIF"), "sarif");
+    if (parts_.sarif) Settle(PostSarif().Context("uploading SARIF"), "sarif");
+  }
+
+  // A comment about a later run, or about what is the head by now, is not overwritten.
+  forge::StickyComment Stamped(forge::StickyComment comment) const {
+    const int64_t now = std::chrono::duration_cast<std::chrono::milliseconds>(
+                            std::chrono::system_clock::now().time_since_epoch())
+                            .count();
+    const int64_t started = std::min(report_.record.started_at_ms, now);
+    const std::string& seen = report_.record.event.head_sha;
+    comment.stamp = forge::CommentStamp{started, seen};
+    const std::string head = proposal_ && outcome_.moved_on ? proposal_->head_sha : "";
+    comment.stays = [started, now, head](const forge::CommentStamp& there) {
+      const bool later = there.started_ms > started && there.started_ms <= now + kClockSkewMs;
+      return later || (!head.empty() && there.head_sha == head);
+    };
+    return comment;
   }
 
   void PostComment() {
@@ -403,16 +422,17 @@ class Poster {
     if (rules.ok()) {
       note = std::move(rules).value();
     } else {
-      Settle(std::move(rules).error(), "rules");
+      Settle(std::move(rules).error(), kRulesNote);
     }
+    forge::StickyComment text = Stamped(CommentOf(forge_, target_, report_, outcome_, note));
     Result<forge::CommentOutcome> comment =
-        forge::KeepComment(forge_, CommentOf(forge_, target_, report_, outcome_, note), deadline_)
+        forge::KeepComment(forge_, target_.marker_key, text, deadline_)
             .Context("posting the comment");
-    if (comment.ok()) {
-      outcome_.comment = std::move(comment).value();
-    } else {
-      Settle(std::move(comment).error(), kCommentPart);
-    }
+    if (!comment.ok()) return Settle(std::move(comment).error(), kCommentPart);
+    const bool created = outcome_.comment.created;
+    outcome_.comment = std::move(comment).value();
+    outcome_.comment.created |= created;
+    outcome_.late = outcome_.comment.stayed;
   }
 
   // The pull request that carries the changes, or else the one that the report is about.

@@ -44,6 +44,7 @@ struct Delivered {
   int on_files = 0;
   int in_summary = 0;  // Only in the comment.
   int resolved = 0;    // Threads of earlier posts whose remark is gone.
+  int settled = 0;     // Remarks whose thread a person resolved: not posted again.
 };
 
 struct Outcome {
@@ -51,6 +52,7 @@ struct Outcome {
   Delivered delivered;
   PatchOutcome patch;
   bool moved_on = false;  // The pull request has another head than the one that was reviewed.
+  bool late = false;      // A newer report is there: nothing was posted.
   // Parts that were not posted: "review: why (what to grant)".
   std::vector<std::string> refused;
   // The first failure that another attempt may mend, or that of the comment. The other parts were

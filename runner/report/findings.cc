@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <map>
 #include <string_view>
+#include <tuple>
 
 #include "base/version.h"
 #include "codec/data/json.h"
@@ -152,8 +153,23 @@ class Occurrences {
 
 }  // namespace
 
-std::vector<Finding> AllFindings(const RunRecord& record) {
-  std::vector<Finding> all = record.findings;
+std::vector<const Finding*> InOrder(const std::vector<Finding>& findings) {
+  std::vector<const Finding*> order;
+  order.reserve(findings.size());
+  for (const Finding& finding : findings) order.push_back(&finding);
+  auto rank = [](const Finding* finding) {
+    return std::tuple(finding->source == FindingSource::kAgent, !finding->refuses,
+                      static_cast<int>(finding->severity));
+  };
+  std::stable_sort(order.begin(), order.end(), [&](const Finding* one, const Finding* other) {
+    return rank(one) < rank(other);
+  });
+  return order;
+}
+
+std::vector<Finding> ListFindings(const RunRecord& record) {
+  std::vector<Finding> all;
+  for (const Finding* finding : InOrder(record.findings)) all.push_back(*finding);
   for (const DeniedRequest& denied : record.denials) all.push_back(FromDenial(denied));
   if (all.size() > kResultsMax) all.resize(kResultsMax);
   for (Finding& finding : all) {
@@ -164,11 +180,21 @@ std::vector<Finding> AllFindings(const RunRecord& record) {
     if (IsRelative(finding.path)) {
       finding.path = record.changes.prefix + finding.path;
     } else {
-      finding.path = std::string(kPolicyFile);
-      finding.line = 1;
+      finding.path.clear();
+      finding.line = 0;
       finding.end_line = 0;
       finding.suggestion.reset();
     }
+  }
+  return all;
+}
+
+std::vector<Finding> AllFindings(const RunRecord& record) {
+  std::vector<Finding> all = ListFindings(record);
+  for (Finding& finding : all) {
+    if (!finding.path.empty()) continue;
+    finding.path = std::string(kPolicyFile);
+    finding.line = 1;
   }
   return all;
 }

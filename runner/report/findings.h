@@ -9,9 +9,17 @@
 
 namespace report {
 
-// Every finding of the record, then each denied request as one (rule "egress-denied"). All of them
-// have a relative path, since both forges drop what stands nowhere: where a finding has none, the
-// policy file, which is where a reader would act.
+// As people read them: the runner's own before the agent's, which can be as many as it likes; among
+// each, first what refused, then by severity. Borrows the findings.
+std::vector<const Finding*> InOrder(const std::vector<Finding>& findings);
+
+// Every finding of the record in that order, then each denied request as one (rule
+// "egress-denied"). Paths are relative to the repository; a path that is not plainly relative is
+// left out, with its line. At most 5000, GitHub's bound.
+std::vector<Finding> ListFindings(const RunRecord& record);
+
+// The same, each with a path, since both forges' formats drop what stands nowhere: where a finding
+// has none, the policy file, which is where a reader would act.
 std::vector<Finding> AllFindings(const RunRecord& record);
 
 // 32 hex digits, the same for the same rule, path and message in later runs (the line may move);

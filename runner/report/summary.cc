@@ -5,6 +5,7 @@
 #include <array>
 
 #include "codec/text/neutral.h"
+#include "report/findings.h"
 #include "report/host_groups.h"
 #include "report/patch_file.h"
 #include "report/verdict.h"
@@ -156,16 +157,11 @@ std::string RenderDiff(const ReportInput& input, Extent extent) {
   return out + Folded("Diff (" + Plural(files, "file") + ")", body);
 }
 
-std::string RenderFindings(const RunRecord& record, Extent extent) {
-  if (record.findings.empty()) return {};
+// One source's, in the order that InOrder() gives.
+std::string RenderFindingsOf(const char* title, const std::vector<const Finding*>& findings,
+                             Extent extent) {
+  if (findings.empty()) return {};
   std::string out = "| | Rule | Where | What |\n|---|---|---|---|\n";
-  // What refused the changes first.
-  std::vector<const Finding*> findings;
-  for (const Finding& finding : record.findings) findings.push_back(&finding);
-  std::stable_sort(findings.begin(), findings.end(), [](const Finding* a, const Finding* b) {
-    if (a->refuses != b->refuses) return a->refuses;
-    return static_cast<int>(a->severity) < static_cast<int>(b->severity);
-  });
   const size_t shown = std::min(findings.size(), extent.rows);
   for (size_t i = 0; i < shown; ++i) {
     const Finding& finding = *findings[i];
@@ -183,9 +179,20 @@ std::string RenderFindings(const RunRecord& record, Extent extent) {
       out += "\n" + MarkdownCode(finding->rule, 60) + ": " + one + "\n";
     }
   }
-  return Folded(Counted("Findings", static_cast<int64_t>(findings.size())),
+  return Folded(Counted(title, static_cast<int64_t>(findings.size())),
                 out + MoreRows(findings.size(), shown, "findings.sarif"),
                 findings.front()->refuses);
+}
+
+// What the runner says comes before, and apart from, what the agent says.
+std::string RenderFindings(const RunRecord& record, Extent extent) {
+  std::vector<const Finding*> gates;
+  std::vector<const Finding*> agent;
+  for (const Finding* finding : InOrder(record.findings)) {
+    (finding->source == FindingSource::kAgent ? agent : gates).push_back(finding);
+  }
+  return RenderFindingsOf("Gates", gates, extent) +
+         RenderFindingsOf("Findings of the agent", agent, extent);
 }
 
 // The repository's own commands over the patch; what those that did not pass said at their end.

@@ -121,7 +121,7 @@ TEST_CASE("A run that was refused says so first, and why") {
       {FindingSource::kGate, "secrets", Severity::kError, "a token (ghp_…)", "src/a.c", 3, true}};
   const std::string out = RenderSummary(input);
   CHECK(out.find("### ⛔ Refused: secret `src/a.c:3`. Nothing was applied.\n\n") == 0);
-  CHECK(out.find("<details open><summary>Findings (1)</summary>") != std::string::npos);
+  CHECK(out.find("<details open><summary>Gates (1)</summary>") != std::string::npos);
   CHECK(out.find("| ⛔ refused | `secrets` | `src/a.c:3` | a token &#40;ghp&#95;…&#41; |\n") !=
         std::string::npos);
 }

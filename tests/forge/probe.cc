@@ -55,7 +55,6 @@ Result<codec::Json> Post(const std::vector<std::string>& operands) {
   place.repository = operands[1];
   place.number = Integer(operands[2]);
   forge::StickyComment comment;
-  comment.marker_key = operands[3];
   comment.body = TRY(sys::ReadFile(operands[4], size_t{64} << 20));
   comment.full_text_at = "the artifacts of https://example.com/runs/1";
   forge::ClientOptions service = forge::OptionsFor(place, operands[0]);
@@ -64,7 +63,7 @@ Result<codec::Json> Post(const std::vector<std::string>& operands) {
   forge::Client client = TRY(forge::Client::Create(std::move(service)));
   std::unique_ptr<forge::Forge> forge = TRY(forge::Open(client, place));
   forge::CommentOutcome outcome = TRY(forge::KeepComment(
-      *forge, comment, Deadline::After(std::chrono::seconds(Integer(operands[5])))));
+      *forge, operands[3], comment, Deadline::After(std::chrono::seconds(Integer(operands[5])))));
   codec::Json json;
   json.Set("url", outcome.comment_url);
   json.Set("id", outcome.comment_id);

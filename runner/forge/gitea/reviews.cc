@@ -74,12 +74,16 @@ Status GiteaReviews::PostOnFile(const std::string&, const std::string&, const st
 }
 
 Status GiteaReviews::Resolve(const std::string& thread_id, Deadline deadline) {
-  TRY(client_.Write({"POST",
-                     repository_ / "pulls" / "comments" / thread_id / "resolve",
-                     {},
-                     true,
-                     kPullsPermission},
-                    deadline));
+  return Settle(thread_id, "resolve", deadline);
+}
+
+Status GiteaReviews::Reopen(const std::string& thread_id, Deadline deadline) {
+  return Settle(thread_id, "unresolve", deadline);
+}
+
+Status GiteaReviews::Settle(const std::string& thread_id, const char* how, Deadline deadline) {
+  ApiPath path = repository_ / "pulls" / "comments" / thread_id / how;
+  TRY(client_.Write({"POST", path, {}, true, kPullsPermission}, deadline));
   return Ok();
 }
 

@@ -29,9 +29,12 @@ class GiteaReviews : public Reviews {
                     Deadline deadline) override;
   // Gitea 1.26 and newer.
   Status Resolve(const std::string& thread_id, Deadline deadline) override;
+  Status Reopen(const std::string& thread_id, Deadline deadline) override;
   Status DeleteComment(int64_t id, Deadline deadline) override;
 
  private:
+  Status Settle(const std::string& thread_id, const char* how, Deadline deadline);
+
   Client& client_;
   ApiPath repository_;
   ApiPath pull_;  // "/repos/OWNER/NAME/pulls/NUMBER"

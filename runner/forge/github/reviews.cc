@@ -21,6 +21,9 @@ constexpr char kThreadsQuery[] =
     "databaseId body viewerDidAuthor isMinimized } } } } } } }";
 constexpr char kResolveMutation[] =
     "mutation($id: ID!) { resolveReviewThread(input: {threadId: $id}) { thread { isResolved } } }";
+constexpr char kReopenMutation[] =
+    "mutation($id: ID!) { unresolveReviewThread(input: {threadId: $id}) { thread { isResolved } } "
+    "}";
 constexpr char kHideMutation[] =
     "mutation($id: ID!) { minimizeComment(input: {subjectId: $id, classifier: OUTDATED}) { "
     "minimizedComment { isMinimized } } }";
@@ -153,6 +156,10 @@ Status GitHubReviews::PostOnFile(const std::string& head_sha, const std::string&
 
 Status GitHubReviews::Resolve(const std::string& thread_id, Deadline deadline) {
   return Mutate(kResolveMutation, thread_id, deadline);
+}
+
+Status GitHubReviews::Reopen(const std::string& thread_id, Deadline deadline) {
+  return Mutate(kReopenMutation, thread_id, deadline);
 }
 
 Status GitHubReviews::Hide(const ReviewThread& thread, Deadline deadline) {

@@ -25,6 +25,7 @@ class GitHubReviews : public Reviews {
   Status PostOnFile(const std::string& head_sha, const std::string& path, const std::string& text,
                     Deadline deadline) override;
   Status Resolve(const std::string& thread_id, Deadline deadline) override;
+  Status Reopen(const std::string& thread_id, Deadline deadline) override;
   Status Hide(const ReviewThread& thread, Deadline deadline) override;
   Status DeleteComment(int64_t id, Deadline deadline) override;
 

@@ -86,7 +86,10 @@ Result<std::vector<ReviewThread>> GitLabDiscussions::ReadThreads(Deadline deadli
     thread.resolved_by_us = thread.resolved && UserIdAt(*first, "resolved_by") == viewer_->id;
     const Refs at = ReadRefs(first->Find("position"));
     thread.outdated = !at.head.empty() && !refs_.head.empty() && at != refs_;
-    thread.comments = static_cast<int>(notes->array()->size());
+    // GitLab's own notes, such as "changed this line", are no answers.
+    thread.comments = static_cast<int>(
+        std::count_if(notes->array()->begin(), notes->array()->end(),
+                      [](const codec::Json& note) { return !note.BooleanAt("system"); }));
     threads.push_back(std::move(thread));
   }
   return threads;
@@ -138,8 +141,16 @@ Status GitLabDiscussions::PostOnFile(const std::string&, const std::string& path
 }
 
 Status GitLabDiscussions::Resolve(const std::string& thread_id, Deadline deadline) {
+  return Settle(thread_id, true, deadline);
+}
+
+Status GitLabDiscussions::Reopen(const std::string& thread_id, Deadline deadline) {
+  return Settle(thread_id, false, deadline);
+}
+
+Status GitLabDiscussions::Settle(const std::string& thread_id, bool resolved, Deadline deadline) {
   WriteRequest request{"PUT", request_ / "discussions" / thread_id, {}, true, kGitLabPermission};
-  request.body.Set("resolved", true);
+  request.body.Set("resolved", resolved);
   TRY(client_.Write(request, deadline));
   return Ok();
 }

@@ -32,6 +32,7 @@ class GitLabDiscussions : public Reviews {
   Status PostOnFile(const std::string& head_sha, const std::string& path, const std::string& text,
                     Deadline deadline) override;
   Status Resolve(const std::string& thread_id, Deadline deadline) override;
+  Status Reopen(const std::string& thread_id, Deadline deadline) override;
   Status DeleteComment(int64_t id, Deadline deadline) override;
 
   size_t comments_max() const override { return 1; }
@@ -45,6 +46,7 @@ class GitLabDiscussions : public Reviews {
     std::string head;
     bool operator==(const Refs&) const = default;
   };
+  Status Settle(const std::string& thread_id, bool resolved, Deadline deadline);
   static Refs ReadRefs(const codec::Json* json);
   Status Start(const codec::Json& position, const std::string& text, Deadline deadline);
   codec::Json Position(const std::string& type, const std::string& path) const;

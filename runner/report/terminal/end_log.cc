@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/sys.h"
 #include "codec/text/neutral.h"
+#include "report/findings.h"
 #include "report/wording.h"
 
 namespace report {
@@ -32,12 +33,8 @@ void LogMore(std::string_view what, size_t all, const std::string& file) {
 }
 
 void LogFindings(const RunRecord& record, const std::string& directory) {
-  std::vector<const Finding*> told;
-  for (const Finding& finding : record.findings) told.push_back(&finding);
-  // What refused the run is told even when there are many warnings.
-  std::stable_sort(told.begin(), told.end(), [](const auto* a, const auto* b) {
-    return static_cast<int>(a->severity) < static_cast<int>(b->severity);
-  });
+  // What refused the run is told even when the agent has a lot to say.
+  const std::vector<const Finding*> told = InOrder(record.findings);
   for (size_t i = 0; i < std::min(told.size(), kLinesMax); ++i) {
     const Finding& finding = *told[i];
     std::string where = finding.path.empty() ? "(all changes)" : finding.path;
