@@ -190,7 +190,7 @@ Command PostCommandSpec() {
             "none of them."},
            {"marker", "TEXT", "",
             "Distinguishes the comments of several workflows. If not given, the names of the "
-            "workflow and the job."},
+            "workflow and the job, and in a matrix the number of the job."},
            {"timeout", "DURATION", "3m",
             "How long posting may take, with all repetitions. A request that the forge leaves "
             "without an answer fails after a third of it, or a minute if that is shorter."},
@@ -204,6 +204,8 @@ Command PostCommandSpec() {
                      "The same for GitLab: a project or group access token with the role Developer "
                      "and the scope `api`. `CI_JOB_TOKEN` may not post: without GITLAB_TOKEN the "
                      "findings are printed, and the exit status is 78."},
+                    {"AGENTIC_CI_MATRIX_JOB",
+                     "Which job of a matrix this is, for `--marker`. Set by the action."},
                     {"HTTPS_PROXY", "The proxy to use for the forge."},
                     kGitHubVariables,
                     kGitLabVariables}};

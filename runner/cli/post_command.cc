@@ -60,7 +60,11 @@ Result<forge::Place> ReadPlace(const Arguments& arguments, const forge::Event& e
 post::Target TargetAt(forge::Place place, const Arguments& arguments, const forge::Event& event) {
   post::Target target;
   target.place = std::move(place);
-  target.marker_key = arguments.Get("marker", event.workflow + "/" + event.job);
+  // The jobs of a matrix have one name; the action says which of them this is.
+  std::string job = event.workflow + "/" + event.job;
+  const std::string index = sys::Environment("AGENTIC_CI_MATRIX_JOB").value_or("");
+  if (!index.empty()) job += "/" + index;
+  target.marker_key = arguments.Get("marker", job);
   target.run_url = event.run_url;
   if (event.head_origin == forge::HeadOrigin::kBase) target.head_sha = event.head_sha;
   if (!event.run_url.empty()) target.full_text_at = "the artifacts of " + event.run_url;
@@ -85,9 +89,10 @@ Result<forge::Client> Connect(const Arguments& arguments, forge::ClientOptions o
 }
 
 Error UnknownPart(std::string_view word) {
+  std::string nearest =
+      codec::NearestName(word, {forge::kPostedParts.begin(), forge::kPostedParts.end()});
   return Error{Code::kUsage, "--what: unknown part '" + std::string(word) + "'",
-               "--what " + codec::NearestName(
-                               word, {forge::kPostedParts.begin(), forge::kPostedParts.end()})};
+               "--what " + (nearest.empty() ? "comment,review" : nearest)};
 }
 
 Status AddPart(std::string_view word, post::Parts* parts) {
@@ -117,8 +122,7 @@ Status AddPart(std::string_view word, post::Parts* parts) {
 }
 
 // "comment,review": unknown words are refused, and so is what this forge's API does not have.
-Result<post::Parts> ReadParts(const Arguments& arguments, const forge::Place& place,
-                              const forge::Capabilities& can) {
+Result<post::Parts> ReadParts(const Arguments& arguments, const forge::Capabilities& can) {
   const std::string asked = arguments.Get("what", "comment,review");
   post::Parts parts;
   parts.comment = parts.review = false;
@@ -135,12 +139,6 @@ Result<post::Parts> ReadParts(const Arguments& arguments, const forge::Place& pl
                      (lacks_checks ? "check runs" : "code scanning"),
                  "--what comment,review,status"};
   }
-  bool about_proposal = parts.comment || parts.review || (can.status_of_proposal && parts.status);
-  about_proposal |= parts.patch.way == post::PatchWay::kCommits;
-  if (about_proposal && place.number == 0) {
-    return Error{Code::kSetup, "the event does not name a " + std::string(can.proposal),
-                 "--number NUMBER"};
-  }
   parts.labels = arguments.All("label");
   for (const std::string& label : parts.labels) {
     if (!forge::ValidLabel(label)) {
@@ -148,6 +146,22 @@ Result<post::Parts> ReadParts(const Arguments& arguments, const forge::Place& pl
     }
   }
   return parts;
+}
+
+// The forge is asked where the event names no pull request, but a head that one may have.
+Status FindNumber(const Arguments& arguments, const forge::Event& event, const post::Parts& parts,
+                  forge::Client& client, Deadline deadline, forge::Place& place) {
+  const forge::Capabilities& can = forge::CapabilitiesOf(place.kind);
+  const bool asks = place.number == 0 && !arguments.Has("number") && event.name == "workflow_run" &&
+                    !event.head_sha.empty() && place.repository == event.repository;
+  if (asks) place.number = TRY(forge::FindProposal(client, event, deadline));
+  bool about_proposal = parts.comment || parts.review || (can.status_of_proposal && parts.status);
+  about_proposal |= parts.patch.way == post::PatchWay::kCommits;
+  if (about_proposal && place.number == 0) {
+    return Error{Code::kSetup, "the event does not name a " + std::string(can.proposal),
+                 "--number NUMBER"};
+  }
+  return Ok();
 }
 
 // Where the agent's changes go. `forge` reads the configuration that says which paths they may
@@ -268,10 +282,9 @@ Result<int> PostCommand(const Arguments& arguments) {
                  "agentic-ci post REPORT-DIR"};
   }
   forge::Event event = TRY(forge::ReadEvent(sys::Environment));
-  const forge::Place place = TRY(ReadPlace(arguments, event));
+  forge::Place place = TRY(ReadPlace(arguments, event));
   const bool gitlab = place.kind == forge::ForgeKind::kGitLab;
-  const post::Target target = TargetAt(place, arguments, event);
-  post::Parts parts = TRY(ReadParts(arguments, place, forge::CapabilitiesOf(place.kind)));
+  post::Parts parts = TRY(ReadParts(arguments, forge::CapabilitiesOf(place.kind)));
   const std::chrono::seconds limit = TRY(ReadLimit(arguments));
   const Deadline deadline = Deadline::After(limit);
   forge::ClientOptions options = forge::OptionsFor(place, arguments.Get("api-url", event.api_url));
@@ -279,6 +292,8 @@ Result<int> PostCommand(const Arguments& arguments) {
   if (!token.ok() && gitlab) return WithoutGitLab(arguments, std::move(token).error());
   options.token = TRY(std::move(token));
   forge::Client client = TRY(Connect(arguments, std::move(options), limit));
+  TRY(FindNumber(arguments, event, parts, client, deadline, place));
+  const post::Target target = TargetAt(place, arguments, event);
   std::unique_ptr<forge::Forge> forge = TRY(forge::Open(client, place));
   TRY(ReadPatchRequest(arguments, event, target, *forge, deadline, &parts.patch));
   report::PostedReport posted = TRY(report::ReadReport(arguments.operands.front(), LinksOf(event)));
@@ -297,12 +312,12 @@ Result<int> PostCommand(const Arguments& arguments) {
     if (forge::ReadsWorkflowCommands(event.forge)) TRY(Print(Undelivered(outcome)));
   }
   TRY(WriteStepSummary(event, posted.summary_markdown));
-  TRY(std::move(outcome.ended));
   TRY(WriteOutputs(event, {{"comment-url", outcome.comment.comment_url},
                            {"commit", outcome.patch.commit},
                            {"branch", outcome.patch.branch},
                            {"pull-request-url", outcome.patch.url}}));
   TRY(Print(RenderOutcome(outcome, arguments.Has("json"))));
+  TRY(std::move(outcome.ended));
   return 0;
 }
 

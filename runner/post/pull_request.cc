@@ -17,6 +17,7 @@ namespace post {
 namespace {
 
 constexpr int kRoundsMax = 3;
+constexpr int kSplitsMax = 12;  // Of reviews with a line that the forge refuses.
 constexpr char kCommentPart[] = "comment";
 constexpr char kPatchPart[] = "changes";
 constexpr char kRulesNote[] = "rules";
@@ -111,7 +112,7 @@ class Reviewer {
         continue;
       }
       Status posted =
-          reviews_.PostOnFile(head_sha_, placed->remark.path, TextOf(placed->remark), deadline_);
+          reviews_.PostOnFile(head_sha_, placed->remark.path, TextOf(*placed).markdown, deadline_);
       if (posted.ok()) continue;
       if (posted.error().code != Code::kInvalid) return posted;
       placed->spot = Spot::kSummary;
@@ -124,36 +125,42 @@ class Reviewer {
     size_t suggestions = 0;
     for (const Placed* placed : batch) {
       const Remark& remark = placed->remark;
-      suggestions += remark.suggestion ? 1 : 0;
-      comments.push_back({remark.path, remark.line, remark.end_line, TextOf(remark)});
+      RemarkText rendered = TextOf(*placed);
+      suggestions += rendered.suggests ? 1 : 0;
+      comments.push_back({remark.path, remark.line, remark.end_line, std::move(rendered.markdown)});
     }
     std::string text = forge::RenderMarker(target_.marker_key) + "\n" +
                        std::to_string(comments.size()) +
                        (comments.size() == 1 ? " comment" : " comments");
     if (suggestions > 0) {
-      text += ", " + std::to_string(suggestions) + " with a change";
-      if (forge_.capabilities().suggestions) text += " that you can apply";
+      text += ", " + std::to_string(suggestions) + " with a change that you can apply";
     }
     Status posted = reviews_.Post(head_sha_, text + ".\n", comments, deadline_);
     if (posted.ok() || posted.error().code != Code::kInvalid) return posted;
     // A line is not where the forge's own list of files said, and none of them arrived: only that
     // one is to lose its line.
-    if (batch.size() == 1) {
-      batch.front()->spot = Spot::kFile;
+    if (batch.size() == 1 || splits_left_ == 0) {
+      for (Placed* placed : batch) placed->spot = Spot::kFile;
       return Ok();
     }
+    --splits_left_;
     const auto middle = batch.begin() + static_cast<ptrdiff_t>(batch.size() / 2);
     TRY(PostOnLines({batch.begin(), middle}));
     return PostOnLines({middle, batch.end()});
   }
 
-  std::string TextOf(const Remark& remark) const {
-    std::string text = MarkerOf(target_.marker_key, remark) + "\n";
+  RemarkText TextOf(const Placed& placed) const {
+    const Remark& remark = placed.remark;
+    const forge::Capabilities& can = forge_.capabilities();
+    const bool on_lines = placed.spot == Spot::kLines;
+    const bool one_line = remark.end_line <= remark.line;
     std::string fence;
-    if (remark.line > 0) {
+    if (on_lines && can.suggestions) {
       fence = reviews_.SuggestionFence(remark.end_line - remark.line + 1);
     }
-    return text + RenderRemark(remark, fence);
+    RemarkText rendered = RenderRemark(remark, fence, !on_lines || !(one_line || can.line_ranges));
+    rendered.markdown = MarkerOf(target_.marker_key, remark) + "\n" + rendered.markdown;
+    return rendered;
   }
 
   void Count(Outcome& outcome) const {
@@ -172,14 +179,21 @@ class Reviewer {
     for (const forge::ReviewThread* thread : plan.reopen) {
       TRY(reviews_.Reopen(thread->id, deadline_));
     }
+    std::optional<Error> refused;
     for (const forge::ReviewThread* thread : plan.resolve) {
       Status done = reviews_.Resolve(thread->id, deadline_);
       // GITHUB_TOKEN may resolve threads only with `contents: write`, and hide comments without.
       bool may_hide = !done.ok() && done.error().code == Code::kRefused;
       if (may_hide && reviews_.Hide(*thread, deadline_).ok()) done = Ok();
+      if (may_hide && !done.ok()) {
+        refused = done.error();
+        continue;
+      }
       TRY(std::move(done));
       ++outcome.delivered.resolved;
     }
+    // Everything that was found is said all the same.
+    if (refused) outcome.refused.push_back("review: a thread stays open: " + refused->what);
     for (const forge::ReviewThread* thread : plan.remove) {
       TRY(reviews_.DeleteComment(thread->first_id, deadline_));
     }
@@ -196,6 +210,7 @@ class Reviewer {
   std::vector<Placed> placed_;
   std::vector<forge::ReviewThread> threads_;
   bool posted_any_ = false;
+  int splits_left_ = kSplitsMax;
 };
 
 forge::CheckRun CheckRunOf(const Target& target, const report::PostedReport& report) {

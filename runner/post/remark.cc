@@ -229,16 +229,26 @@ forge::Level LevelOf(report::Severity severity) {
   return severity == report::Severity::kWarning ? forge::Level::kWarning : forge::Level::kNotice;
 }
 
-std::string RenderRemark(const Remark& remark, const std::string& fence) {
-  std::string text = "**" + report::Render(remark.severity) + "** " +
-                     codec::MarkdownText(remark.message, kMessageBytesMax) + " (" +
-                     codec::MarkdownCode(remark.rule, 100) + ")\n";
-  std::optional<std::string> block;
-  if (remark.suggestion) {
-    block = codec::MarkdownVerbatim(*remark.suggestion, fence, kSuggestionBytesMax);
+RemarkText RenderRemark(const Remark& remark, const std::string& fence, bool names_lines) {
+  RemarkText rendered;
+  std::string& text = rendered.markdown;
+  text = "**" + report::Render(remark.severity) + "** ";
+  if (names_lines && remark.line > 0) {
+    const bool several = remark.end_line > remark.line;
+    text += (several ? "Lines " : "Line ") + std::to_string(remark.line);
+    if (several) text += " to " + std::to_string(remark.end_line);
+    text += ": ";
   }
-  if (block) text += "\n" + *block;
-  return text;
+  text += codec::MarkdownText(remark.message, kMessageBytesMax) + " (" +
+          codec::MarkdownCode(remark.rule, 100) + ")\n";
+  if (!remark.suggestion) return rendered;
+  std::optional<std::string> block =
+      codec::MarkdownVerbatim(*remark.suggestion, fence, kSuggestionBytesMax);
+  rendered.suggests = block.has_value() && !fence.empty();
+  text += "\n" + (block ? *block
+                        : std::string("There is a change for it that cannot be shown here: it has "
+                                      "characters that would not arrive as they are.\n"));
+  return rendered;
 }
 
 }  // namespace post

@@ -58,9 +58,15 @@ std::vector<Placed> Place(std::vector<Remark> remarks, const std::vector<forge::
 
 forge::Level LevelOf(report::Severity severity);
 
-// The text of a comment on lines, in Markdown: severity, message, rule, and the suggestion as a
-// block that the forge can apply. `fence` is the block's language: "suggestion" on GitHub and
-// Gitea, "suggestion:-0+N" on GitLab.
-std::string RenderRemark(const Remark& remark, const std::string& fence);
+struct RemarkText {
+  std::string markdown;
+  bool suggests = false;  // It has a block that the forge can apply.
+};
+
+// The text of a comment, in Markdown: severity, message, rule, and the suggestion. `fence` is the
+// language of a block that the forge can apply to the lines of the comment ("suggestion" on GitHub,
+// "suggestion:-N+0" on GitLab); empty: it has none, and what should stand there is shown as a plain
+// one. With `names_lines` the lines are told in words, where the comment does not stand at them.
+RemarkText RenderRemark(const Remark& remark, const std::string& fence, bool names_lines);
 
 }  // namespace post

@@ -147,17 +147,34 @@ TEST_CASE("A suggestion is a block that cannot be left, byte for byte or not at 
   remark.message = "<b>@all</b>";
   remark.rule = "r";
   remark.suggestion = "```\nx\n\n";
-  std::string text = RenderRemark(remark, "suggestion");
+  std::string text = RenderRemark(remark, "suggestion", false).markdown;
   CHECK(text.find("\n````suggestion\n```\nx\n\n````\n") != std::string::npos);
   CHECK(text.find("<b>") == std::string::npos);
   remark.suggestion = "";
-  CHECK(RenderRemark(remark, "suggestion").ends_with("```suggestion\n```\n"));
+  CHECK(RenderRemark(remark, "suggestion", false).markdown.ends_with("```suggestion\n```\n"));
   for (const char* hidden : {"a\xe2\x80\xae"
                              "b\n",
                              "a\x1b[0m\n", "\xff\n"}) {
     remark.suggestion = hidden;
-    CHECK(RenderRemark(remark, "suggestion").find("suggestion\n") == std::string::npos);
+    CHECK(RenderRemark(remark, "suggestion", false).markdown.find("suggestion\n") == std::string::npos);
   }
+}
+
+TEST_CASE("What stands elsewhere names its lines, and has nothing to click") {
+  Remark remark;
+  remark.rule = "r";
+  remark.message = "m";
+  remark.line = 3;
+  remark.end_line = 5;
+  remark.suggestion = "x\n";
+  RemarkText rendered = RenderRemark(remark, "", true);
+  CHECK_FALSE(rendered.suggests);
+  CHECK(rendered.markdown == "**note** Lines 3 to 5: m (`r`)\n\n```\nx\n```\n");
+  remark.end_line = 3;
+  remark.suggestion = "x\r\n";
+  rendered = RenderRemark(remark, "suggestion", true);
+  CHECK_FALSE(rendered.suggests);
+  CHECK(rendered.markdown.starts_with("**note** Line 3: m (`r`)\n\nThere is a change for it"));
 }
 
 }  // namespace

@@ -57,7 +57,8 @@ Result<codec::Json> Post(const std::vector<std::string>& operands) {
   forge::StickyComment comment;
   comment.body = TRY(sys::ReadFile(operands[4], size_t{64} << 20));
   comment.full_text_at = "the artifacts of https://example.com/runs/1";
-  forge::ClientOptions service = forge::OptionsFor(place, operands[0]);
+  forge::ClientOptions service = forge::OptionsFor(place, "");
+  service.api_url = operands[0];
   service.ca_file = sys::Environment("POST_CA").value_or("");
   service.token = Secret(sys::Environment("POST_TOKEN").value_or(""));
   forge::Client client = TRY(forge::Client::Create(std::move(service)));

@@ -121,12 +121,12 @@ describe('a review', () => {
     Object.assign(reviews.threads[2], { resolved: true, resolvedBy: 'octocat', outdated: true });
     await post(service, report([onLine('stays', 2)]));
     assert.equal(reviews.threads.length, 3);
-    // A report without findings ends what is left, with one request.
+    // A report without findings ends what is left, with one request, once it is about the head.
     reviews.threads[2].resolved = false;
     const silent = service.requests.length;
     await post(service, report([]), { what: 'review' });
     assert.equal(reviews.threads[2].resolved, true);
-    assert.equal(service.requests.length - silent, 2);
+    assert.equal(service.requests.length - silent, 3);
   });
 
   claim("leaves other people's threads alone, whatever they say", async (service, reviews) => {
@@ -171,15 +171,111 @@ describe('a review', () => {
     assert.match(service.comments[0].body, /where was it/);
   });
 
-  claim('goes on the file when the forge does not have the line after all', async (service, reviews) => {
-    service.fail({ method: 'POST', path: '/reviews', status: 422 });
-    const posted = await post(service, report([onLine('one', 2), onLine('two', 3)]));
+  claim('takes only that comment off its line which the forge refuses', async (service, reviews) => {
+    reviews.refused.add(3);
+    const posted = await post(service, report([onLine('one', 2), onLine('two', 3), onLine('three', 1)]));
     assert.equal(posted.status, 0, posted.stderr);
-    assert.deepEqual(reviews.threads.map((t) => t.subject), ['FILE', 'FILE']);
+    const places = reviews.threads.map((t) => [t.subject, t.line, /(one|two|three)/.exec(t.comments[0].body)[1]]);
+    assert.deepEqual(places.sort(), [['FILE', null, 'two'], ['LINE', 1, 'three'], ['LINE', 2, 'one']]);
+    assert.match(posted.stdout, /^review: 2 beside lines, 1 on files, /m);
+  });
+
+  claim('ends, when the forge refuses every line', async (service, reviews) => {
+    for (const line of [1, 2, 3]) reviews.refused.add(line);
+    const findings = [];
+    for (let i = 0; i < 30; ++i) findings.push(onLine(`number ${i}.`, 1 + i % 3));
+    const posted = await post(service, report(findings));
+    assert.equal(posted.status, 0, posted.stderr);
+    assert.match(posted.stdout, /^review: 0 beside lines, 10 on files, 20 in the comment only/m);
+    assert.ok(service.requests.length < 50, `${service.requests.length} requests`);
+  });
+
+  claim('opens again what was resolved for a finding that is back', async (service, reviews) => {
+    await post(service, report([onLine('comes and goes', 2)], { started: 1 }));
+    await post(service, report([], { started: 2 }));
+    assert.deepEqual(reviews.threads.map((t) => t.resolved), [true]);
+    const back = await post(service, report([onLine('comes and goes', 2)], { started: 3 }));
+    assert.equal(back.status, 0, back.stderr);
+    assert.deepEqual(reviews.threads.map((t) => t.resolved), [false]);
+    // A person's word stays.
+    Object.assign(reviews.threads[0], { resolved: true, resolvedBy: 'octocat' });
+    const settled = await post(service, report([onLine('comes and goes', 2)], { started: 4 }));
+    assert.match(settled.stdout, /^review: 1 resolved by people, and left so$/m);
+    assert.deepEqual(reviews.threads.map((t) => t.resolved), [true]);
+  });
+
+  claim('is not resolved by a run that did not come to its end', async (service, reviews) => {
+    await post(service, report([onLine('still there', 2)], { started: 1 }));
+    for (const [at, kind] of ['agent-failed', 'timed-out', 'limit', 'setup-failed'].entries()) {
+      const failed = reportOf('', (record) => {
+        record.event.head_sha = HEAD;
+        record.started_at_ms = 2 + at;
+        record.outcome.kind = kind;
+        record.findings = [];
+      });
+      const posted = await post(service, failed);
+      assert.equal(posted.status, 0, posted.stderr);
+      assert.deepEqual(reviews.threads.map((t) => t.resolved), [false], kind);
+    }
+    await post(service, report([], { started: 9 }));  // The control.
+    assert.deepEqual(reviews.threads.map((t) => t.resolved), [true]);
+  });
+
+  claim('is people\'s once they answered', async (service, reviews) => {
+    await post(service, report([onLine('discussed', 2)], { started: 1 }));
+    reviews.threads[0].comments.push({ id: 77, author: { id: 9, login: 'octocat' }, body: 'why?' });
+    await post(service, report([], { started: 2 }));
+    assert.equal(reviews.threads[0].resolved, false);
+    reviews.threads[0].outdated = true;
+    await post(service, report([onLine('discussed', 3)], { started: 3 }));
+    assert.equal(reviews.threads.length, 1);
+  });
+
+  claim('and comment of a later run are not replaced by those of an earlier one', async (service, reviews) => {
+    await post(service, report([onLine('new', 2)], { started: 2000 }));
+    const late = await post(service, report([onLine('old', 3)], { started: 1000 }), { what: 'comment,review,check' });
+    assert.equal(late.status, 0, late.stderr);
+    assert.match(late.stdout, /^kept .*: it is about a later run or a newer commit$/m);
+    assert.match(service.comments[0].body, /new/);
+    assert.equal(reviews.threads.length, 1);
+    assert.equal(reviews.checkRuns.length, 0);
+    // Of a commit that is the head no more, although the run began later.
+    const moved = await post(service, report([onLine('older commit', 3)], { started: 3000, head: 'c'.repeat(40) }));
+    assert.match(moved.stdout, /^kept /m);
+    // A time in the future says nothing, or a hostile report would keep all others out.
+    await post(service, report([onLine('far', 2)], { started: 4e15 }));
+    const after = await post(service, report([onLine('after', 2)], { started: Date.now() + 1000 }));
+    assert.match(after.stdout, /^updated /m);
+  });
+
+  claim('asks nothing about a commit that only the report names', async (service, reviews) => {
+    for (const head of ['../../../../user', 'main', 'd'.repeat(40), '']) {
+      const posted = await post(service, report([], { head }), { what: 'check,status,sarif' });
+      assert.equal(posted.status, 77, `${head}: ${posted.stdout}${posted.stderr}`);
+      assert.match(posted.stderr, /the report (is about another commit than the head|does not say which commit)/);
+    }
+    assert.ok(service.requests.every((r) => r.startsWith('GET /repos/acme/site/pulls/7')), service.requests.join('\n'));
+    assert.equal(reviews.checkRuns.length, 0);
+    const own = await post(service, report([]), { what: 'check' });  // The control.
+    assert.equal(own.status, 0, own.stderr);
+    assert.equal(reviews.checkRuns.length, 1);
+  });
+
+  claim('has no gate hidden behind findings of the agent', async (service, reviews) => {
+    const findings = [];
+    for (let i = 0; i < 60; ++i) findings.push(finding(`agent says ${i}.`, { severity: 'error' }));
+    findings.push(finding('a token', { source: 'gate', rule: 'secrets', path: 'a.env', line: 1, severity: 'error', refuses: true }));
+    const posted = await post(service, report(findings), { what: 'comment,check' });
+    assert.equal(posted.status, 0, posted.stderr);
+    const body = service.comments[0].body;
+    assert.ok(body.indexOf('a token') > 0 && body.indexOf('a token') < body.indexOf('agent says'), body.slice(0, 2000));
+    assert.match(reviews.checkRuns[0].annotations[0].message, /a token/);
+    // One without a place is in the summary, and on no line of a file that it says nothing about.
+    assert.ok(!reviews.checkRuns[0].annotations.some((a) => /agent says/.test(a.message)));
   });
 
   for (const status of [403, 404]) {
-    claim(`that the forge answers with ${status} costs no finding and no exit status`, async (service, reviews) => {
+    claim(`that the forge answers with ${status} costs no finding, and is told`, async (service, reviews) => {
       service.fail({ method: 'POST', path: '/reviews', status, times: -1 });
       const event = path.join(folder, 'event.json');
       fs.writeFileSync(event, '{}');
@@ -187,7 +283,7 @@ describe('a review', () => {
         env: { GITHUB_ACTIONS: 'true', GITHUB_EVENT_NAME: 'push', GITHUB_EVENT_PATH: event,
                GITHUB_REPOSITORY: 'acme/site', GITHUB_SHA: HEAD, GITHUB_REF: 'refs/heads/main' },
       });
-      assert.equal(posted.status, 0, posted.stderr);
+      assert.equal(posted.status, status === 403 ? 77 : 66, posted.stderr);
       assert.equal(reviews.threads.length, 0);
       assert.match(posted.stdout, /^::warning file=src\/a\.c,line=2,title=agentic-ci%3A bug::one$/m);
       assert.match(posted.stdout, /^::warning file=src\/a\.c,line=3,title=agentic-ci%3A bug::two$/m);
@@ -217,8 +313,8 @@ describe('a review', () => {
     assert.equal(posted.status, 0, posted.stderr);
     const planned = posted.stdout.trim().split('\n').map((line) => JSON.parse(line));
     assert.deepEqual(planned.map((p) => p.url.slice(service.url.length)), [
-      '/repos/acme/site/pulls/7/reviews', '/repos/acme/site/check-runs', '/repos/acme/site/issues/7/comments']);
-    assert.equal(planned[0].body.comments.length, 1);
+      '/repos/acme/site/issues/7/comments', '/repos/acme/site/pulls/7/reviews', '/repos/acme/site/check-runs']);
+    assert.equal(planned[1].body.comments.length, 1);
     assert.ok(!posted.stdout.includes(TOKEN));
     assert.deepEqual(writes(service), []);
     assert.equal(reviews.threads.length + reviews.checkRuns.length + service.comments.length, 0);

@@ -5,6 +5,7 @@
 #include "forge/gitea/forge.h"
 #include "forge/github/forge.h"
 #include "forge/gitlab/forge.h"
+#include "forge/rest/comments.h"
 
 namespace forge {
 
@@ -20,6 +21,25 @@ ClientOptions OptionsFor(const Place& place, const std::string& api_url) {
              : RestClient(place.repository, place.number, place.kind == ForgeKind::kGitea);
   if (!api_url.empty()) options.api_url = api_url;
   return options;
+}
+
+Result<int64_t> FindProposal(Client& client, const Event& event, Deadline deadline) {
+  constexpr size_t kOpenMax = 5000;
+  const std::string owner = event.head_repository.substr(0, event.head_repository.find('/'));
+  ApiPath pulls = (ApiPath::Repository(event.repository) / "pulls").Query("state", "open");
+  // Gitea does not know the filter, and lists all.
+  if (!owner.empty()) pulls = pulls.Query("head", owner + ":" + event.head_ref);
+  int64_t number = 0;
+  for (const codec::Json& json : TRY(client.GetAll(pulls, kPullsPermission, kOpenMax, deadline))) {
+    const codec::Json* head = json.Find("head");
+    if (head == nullptr || head->StringAt("sha") != event.head_sha) continue;
+    if (number != 0) {
+      return Error{Code::kRefused, "several pull requests have the head " + event.head_sha,
+                   "--number NUMBER"};
+    }
+    number = json.IntegerAt("number");
+  }
+  return number;
 }
 
 Result<std::unique_ptr<Forge>> Open(Client& client, const Place& place) {

@@ -2,9 +2,11 @@
 // The one place that knows which forges there are.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 
+#include "base/deadline.h"
 #include "base/result.h"
 #include "forge/client.h"
 #include "forge/event.h"
@@ -17,6 +19,11 @@ const Capabilities& CapabilitiesOf(ForgeKind kind);
 // What every request to the forge carries, and where it goes unless the caller says otherwise; the
 // token and how to reach the service are left to the caller. `api_url` may be empty.
 ClientOptions OptionsFor(const Place& place, const std::string& api_url);
+
+// The open pull request whose head is that of `event`, which names none itself: a workflow_run that
+// follows a run for a fork's. 0 where there is none; kRefused where there are several. GitHub,
+// Gitea and Forgejo.
+Result<int64_t> FindProposal(Client& client, const Event& event, Deadline deadline);
 
 // The forge at `place`, which borrows the client. kInvalid for a malformed repository or number.
 Result<std::unique_ptr<Forge>> Open(Client& client, const Place& place);

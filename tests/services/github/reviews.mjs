@@ -29,6 +29,7 @@ export class Reviews {
   threads = [];   // {id, path, line, start_line, subject, commit, resolved, resolvedBy, outdated, comments}
   reviews = [];   // {id, body, comments}
   checkRuns = [];
+  refused = new Set();  // Lines that are not in the difference, although the list of files shows them.
   #service;
   #contract;
   #nextId = 5000;
@@ -90,7 +91,7 @@ export class Reviews {
     const file = this.files.find((f) => f.filename === comment.path);
     const shown = shownLines(file?.patch);
     const first = comment.start_line ?? comment.line;
-    return shown.has(first) && shown.get(first) === shown.get(comment.line) && comment.side === 'RIGHT' &&
+    return !this.refused.has(comment.line) && shown.has(first) && shown.get(first) === shown.get(comment.line) && comment.side === 'RIGHT' &&
         first <= comment.line;
   }
 
@@ -154,9 +155,10 @@ export class Reviews {
       if (viewer.mayResolve === false) {
         return { errors: [{ type: 'FORBIDDEN', message: 'Resource not accessible by integration' }], data: null };
       }
-      thread.resolved = true;
-      thread.resolvedBy = login;
-      return { data: { resolveReviewThread: { thread: { isResolved: true } } } };
+      const again = query.includes('unresolveReviewThread');
+      thread.resolved = !again;
+      thread.resolvedBy = again ? null : login;
+      return { data: { [again ? 'unresolveReviewThread' : 'resolveReviewThread']: { thread: { isResolved: !again } } } };
     }
     const from = Number(variables.after ?? 0);
     const part = this.threads.slice(from, from + 100);
