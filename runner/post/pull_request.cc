@@ -330,15 +330,17 @@ class Poster {
   // to know.
   void LookAtHead() {
     if (target_.place.number == 0 || !(parts_.comment || parts_.review)) return;
-    if (!ReadProposal().ok()) return;
+    looked_ = ReadProposal();
+    if (!looked_.ok()) return;
     const std::string& seen = report_.record.event.head_sha;
     const bool moved = !seen.empty() && seen != proposal_->head_sha;
     outcome_.moved_on = moved && !patch_.moved_by_us();
   }
 
   void PostReview() {
-    Status read = ReadProposal().Context("posting the review");
-    if (!read.ok()) return SettleReview(read);
+    if (!looked_.ok()) {
+      return SettleReview(Status(looked_).Context("posting the review"));
+    }
     SettleReview(reviewer_.Run(report_, *proposal_, outcome_.moved_on, outcome_)
                      .Context("posting the review"));
   }
@@ -466,6 +468,7 @@ class Poster {
   PatchDelivery patch_;
   Reviewer reviewer_;
   std::optional<forge::Proposal> proposal_;
+  Status looked_ = Ok();  // Of LookAtHead().
   Outcome outcome_;
 };
 

@@ -156,7 +156,8 @@ TEST_CASE("A suggestion is a block that cannot be left, byte for byte or not at 
                              "b\n",
                              "a\x1b[0m\n", "\xff\n"}) {
     remark.suggestion = hidden;
-    CHECK(RenderRemark(remark, "suggestion", false).markdown.find("suggestion\n") == std::string::npos);
+    CHECK(RenderRemark(remark, "suggestion", false).markdown.find("suggestion\n") ==
+          std::string::npos);
   }
 }
 

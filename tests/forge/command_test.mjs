@@ -63,13 +63,13 @@ function claim(name, act) {
 
 describe('agentic-ci post', () => {
   claim('posts a report, and the next one in its place', async (service) => {
-    const first = await post(service, 'full');
+    const first = await post(service, 'empty');
     assert.equal(first.status, 0, first.stderr);
     assert.match(first.stdout, /^created https:\/\/github\.com\/acme\/site\/pull\/7#issuecomment-\d+\n$/);
-    const second = await post(service, 'empty');
+    const second = await post(service, 'full');
     assert.match(second.stdout, /^updated https:/);
     assert.equal(service.comments.length, 1);
-    assert.match(service.comments[0].body, /^<!-- agentic-ci:ci\/agent -->\n./);
+    assert.match(service.comments[0].body, /^<!-- agentic-ci:ci\/agent -->\n<!-- agentic-ci-run: \d+ [0-9a-f]{40} -->\n./);
   });
 
   claim('posts a hostile report without a mention, HTML of its own or a second marker', async (service) => {
@@ -86,7 +86,7 @@ describe('agentic-ci post', () => {
     fs.writeFileSync(path.join(directory, 'summary.md'), `summary.md is not believed ${hostile}`);
     const outcome = await post(service, 'hostile');
     assert.equal(outcome.status, 0, outcome.stderr);
-    const { body } = service.comments[0];
+    const body = service.comments[0].body.replace(/\n<!-- agentic-ci-run: \d+ [0-9a-f]{40} -->\n/, '\n');  // Ours.
     assert.equal(body.lastIndexOf('<!--'), 0);
     assert.match(body, /octocat/);  // The text is there, made harmless; otherwise this shows nothing.
     assert.doesNotMatch(body, /summary\.md is not believed/);
@@ -112,6 +112,7 @@ describe('agentic-ci post', () => {
   it('posts to GitHub Enterprise Server, whose API is below a path', async () => {
     const service = await new GitHubService({ contract, enterprise: true }).start();
     try {
+      service.reviews.headSha = JSON.parse(fs.readFileSync(path.join(folder, 'full/run.json'))).event.head_sha;
       const env = { ...job(service), GITHUB_GRAPHQL_URL: service.url.replace('/v3', '/graphql') };
       for (let i = 0; i < 2; ++i) {
         const outcome = await agenticCi(['post', path.join(folder, 'full'), '--what', 'comment,review,check,status'], env);

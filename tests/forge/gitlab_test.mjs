@@ -112,7 +112,7 @@ describe('a report on a merge request', () => {
       ['file', 'src/a.c', 'src/a.c', null, null],
     ]);
     const [first] = texts(service);
-    assert.match(first, /^<!-- agentic-ci:ci\/agent:[0-9a-f]{32} -->\n\*\*error\*\* two lines are wrong/);
+    assert.match(first, /^<!-- agentic-ci:ci\/agent:[0-9a-f]{32} -->\n\*\*error\*\* Lines 2 to 3: two lines are wrong/);
     assert.match(first, /\n```suggestion:-1\+0\n2\n3\n```\n$/);
     assert.equal(service.comments.length, 1);
     assert.match(service.comments[0].body, /^<!-- agentic-ci:ci\/agent -->\n/);
@@ -153,7 +153,9 @@ describe('a report on a merge request', () => {
     assert.equal(service.threads.length, 3);
     // A report without findings ends what is left.
     Object.assign(service.threads[2].notes[0], { resolved: false, resolved_by: null });
-    await post(service, report([]), { what: 'review' });
+    await post(service, report([]), { what: 'review' });  // The control: of what was the head once.
+    assert.equal(service.threads[2].notes[0].resolved, false);
+    await post(service, report([], { head: 'e'.repeat(40) }), { what: 'review' });
     assert.equal(service.threads[2].notes[0].resolved, true);
   });
 
@@ -174,7 +176,7 @@ describe('a report on a merge request', () => {
     service.note(BOT, 'added 1 commit', { system: true });
     await post(service, report([]));
     assert.deepEqual(service.comments.filter((c) => c.author.id === BOT.id && !c.system).map((c) => c.id), [oldest.id]);
-    assert.match(oldest.body, /^<!-- agentic-ci:ci\/agent -->\n###/);
+    assert.match(oldest.body, /^<!-- agentic-ci:ci\/agent -->\n<!-- agentic-ci-run: .*\n###/);
     assert.ok(!service.requests.some((r) => r.includes('/elsewhere')), 'a link led the token away');
   });
 
@@ -228,7 +230,7 @@ describe('a report on a merge request', () => {
         .map((line) => JSON.parse(line));
     assert.deepEqual(service.writes, []);
     assert.deepEqual(planned.map((p) => p.url.slice(service.url.length)), [
-      '/projects/21/merge_requests/7/discussions', `/projects/21/statuses/${HEAD}`, '/projects/21/merge_requests/7/notes']);
+      '/projects/21/merge_requests/7/notes', '/projects/21/merge_requests/7/discussions', `/projects/21/statuses/${HEAD}`]);
     await post(service, directory, options);
     assert.deepEqual(service.writes.map(({ method, path, body }) => ({ method, url: service.server + path, body })), planned);
   });
@@ -251,15 +253,15 @@ describe('the status of the head', () => {
   claim('is on no commit that the report alone names', async (service) => {
     for (const head of ['f'.repeat(40), '../../../user', '']) {
       const posted = await post(service, report([], { head }), { what: 'status' });
-      assert.match(posted.stdout + posted.stderr, head ? /another commit than the head|not a commit/ : /another commit/);
+      assert.match(posted.stdout + posted.stderr, head ? /another commit than the head|not a commit/ : /does not say which commit/);
     }
     assert.deepEqual(service.writes, []);
   });
 
-  claim('is told, and no failure, where the token is a Reporter\'s', async (service) => {
+  claim('is told, and no success, where the token is a Reporter\'s', async (service) => {
     service.allow('glpat-reporter', BOT, { level: 20 });
     const posted = await post(service, report([]), { what: 'comment,status', env: { GITLAB_TOKEN: 'glpat-reporter' } });
-    assert.equal(posted.status, 0, posted.stderr);
+    assert.equal(posted.status, 77, posted.stderr);
     assert.match(posted.stdout, /^refused: status: .*403.*role Developer/m);
     assert.equal(service.comments.length, 1);
   });
@@ -282,7 +284,8 @@ describe('what a report says', () => {
     assert.equal(service.threads.length, 1);
     assert.match(texts(service)[0], /\n``````suggestion:-0\+0\n`{5}\n\/close\n``````\n$/);
     for (const { notes: [{ body }] } of service.discussions) {
-      const prose = body.replace(/^(`{3,})[^]*?^\1/gm, '').replace(/(`+)[^`]+\1/g, '');
+      const prose = body.replace(/\n<!-- agentic-ci-run: \d+ [0-9a-f]{40} -->\n/, '\n')  // Ours.
+          .replace(/^(`{3,})[^]*?^\1/gm, '').replace(/(`+)[^`]+\1/g, '');
       assert.equal(prose.lastIndexOf('<!--'), 0);
       assert.match(prose, /merge/);  // The text is there, made harmless; otherwise this shows nothing.
       assert.doesNotMatch(prose, /<script|@jo|!\[i\]|^\/[a-z]|^# heading|!7|#1\b|~bug|%1|\u202e|\u001b|not believed/m);
