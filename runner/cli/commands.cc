@@ -204,8 +204,7 @@ Command PostCommandSpec() {
                      "The same for GitLab: a project or group access token with the role Developer "
                      "and the scope `api`. `CI_JOB_TOKEN` may not post: without GITLAB_TOKEN the "
                      "findings are printed, and the exit status is 78."},
-                    {"AGENTIC_CI_MATRIX_JOB",
-                     "Which job of a matrix this is, for `--marker`. Set by the action."},
+                    {"AGENTIC_CI_MATRIX_JOB", "The job's number in a matrix, set by the action."},
                     {"HTTPS_PROXY", "The proxy to use for the forge."},
                     kGitHubVariables,
                     kGitLabVariables}};

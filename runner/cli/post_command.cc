@@ -148,20 +148,20 @@ Result<post::Parts> ReadParts(const Arguments& arguments, const forge::Capabilit
   return parts;
 }
 
-// The forge is asked where the event names no pull request, but a head that one may have.
-Status FindNumber(const Arguments& arguments, const forge::Event& event, const post::Parts& parts,
-                  forge::Client& client, Deadline deadline, forge::Place& place) {
+// Whether the event names no pull request, but a head that one may have.
+bool AsksForNumber(const Arguments& arguments, const forge::Event& event,
+                   const forge::Place& place) {
+  return place.number == 0 && !arguments.Has("number") && event.name == "workflow_run" &&
+         !event.head_sha.empty() && place.repository == event.repository;
+}
+
+Status CheckNumber(const post::Parts& parts, const forge::Place& place) {
   const forge::Capabilities& can = forge::CapabilitiesOf(place.kind);
-  const bool asks = place.number == 0 && !arguments.Has("number") && event.name == "workflow_run" &&
-                    !event.head_sha.empty() && place.repository == event.repository;
-  if (asks) place.number = TRY(forge::FindProposal(client, event, deadline));
   bool about_proposal = parts.comment || parts.review || (can.status_of_proposal && parts.status);
   about_proposal |= parts.patch.way == post::PatchWay::kCommits;
-  if (about_proposal && place.number == 0) {
-    return Error{Code::kSetup, "the event does not name a " + std::string(can.proposal),
-                 "--number NUMBER"};
-  }
-  return Ok();
+  if (!about_proposal || place.number > 0) return Ok();
+  return Error{Code::kSetup, "the event does not name a " + std::string(can.proposal),
+               "--number NUMBER"};
 }
 
 // Where the agent's changes go. `forge` reads the configuration that says which paths they may
@@ -285,6 +285,8 @@ Result<int> PostCommand(const Arguments& arguments) {
   forge::Place place = TRY(ReadPlace(arguments, event));
   const bool gitlab = place.kind == forge::ForgeKind::kGitLab;
   post::Parts parts = TRY(ReadParts(arguments, forge::CapabilitiesOf(place.kind)));
+  const bool asks = AsksForNumber(arguments, event, place);
+  if (!asks) TRY(CheckNumber(parts, place));
   const std::chrono::seconds limit = TRY(ReadLimit(arguments));
   const Deadline deadline = Deadline::After(limit);
   forge::ClientOptions options = forge::OptionsFor(place, arguments.Get("api-url", event.api_url));
@@ -292,7 +294,8 @@ Result<int> PostCommand(const Arguments& arguments) {
   if (!token.ok() && gitlab) return WithoutGitLab(arguments, std::move(token).error());
   options.token = TRY(std::move(token));
   forge::Client client = TRY(Connect(arguments, std::move(options), limit));
-  TRY(FindNumber(arguments, event, parts, client, deadline, place));
+  if (asks) place.number = TRY(forge::FindProposal(client, event, deadline));
+  TRY(CheckNumber(parts, place));
   const post::Target target = TargetAt(place, arguments, event);
   std::unique_ptr<forge::Forge> forge = TRY(forge::Open(client, place));
   TRY(ReadPatchRequest(arguments, event, target, *forge, deadline, &parts.patch));
@@ -316,7 +319,10 @@ Result<int> PostCommand(const Arguments& arguments) {
                            {"commit", outcome.patch.commit},
                            {"branch", outcome.patch.branch},
                            {"pull-request-url", outcome.patch.url}}));
-  TRY(Print(RenderOutcome(outcome, arguments.Has("json"))));
+  // Of a post that did nothing at all, the error says everything.
+  const bool any = !outcome.comment.comment_url.empty() || !outcome.patch.commit.empty() ||
+                   outcome.delivered.on_lines + outcome.delivered.on_files > 0;
+  if (any || outcome.ended.ok()) TRY(Print(RenderOutcome(outcome, arguments.Has("json"))));
   TRY(std::move(outcome.ended));
   return 0;
 }

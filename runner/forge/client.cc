@@ -2,9 +2,11 @@
 #include "forge/client.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "codec/text/neutral.h"
+#include "codec/text/quantity.h"
 #include "net/retry.h"
 
 namespace forge {
@@ -57,6 +59,13 @@ std::string GraphQlUrl(std::string api_url) {
   constexpr std::string_view kV3 = "/v3";
   if (api_url.ends_with(kV3)) api_url.resize(api_url.size() - kV3.size());
   return api_url + "/graphql";
+}
+
+// Of Gitea: where it counts, that is believed; otherwise the page behind the last one is empty.
+bool IsLastPage(const net::HttpResponse& response, const codec::Json& page, size_t read) {
+  Result<int64_t> total = codec::ParseCount(response.Header("x-total-count"));
+  if (total.ok()) return static_cast<int64_t>(read) >= total.value() || page.array()->empty();
+  return page.array()->empty();
 }
 
 bool HasNextPage(const net::HttpResponse& response) {
@@ -167,6 +176,7 @@ Result<std::vector<codec::Json>> Client::GetAll(const ApiPath& path, const std::
                                                 size_t elements_max, Deadline deadline) {
   std::vector<codec::Json> elements;
   const bool link = options_.pages_by_link;
+  std::set<int64_t> seen;
   const ApiPath first = link ? path.Query("per_page", kPerPage) : path.Query("limit", kPerPageMax);
   for (int page = 1;; ++page) {
     WriteRequest request{"GET", first.Query("page", page), {}, true, permission};
@@ -175,12 +185,20 @@ Result<std::vector<codec::Json>> Client::GetAll(const ApiPath& path, const std::
     if (json.array() == nullptr) {
       return Error{Code::kTemporary, "the forge's response is not a list"};
     }
-    elements.insert(elements.end(), json.array()->begin(), json.array()->end());
+    const size_t known = elements.size();
+    for (const codec::Json& element : *json.array()) {
+      // What moved to the next page meanwhile comes twice.
+      const int64_t id = element.IntegerAt("id");
+      if (id == 0 || seen.insert(id).second) elements.push_back(element);
+    }
+    // A list that does not come in pages is the same on each.
+    const bool repeated = !link && page > 1 && elements.size() == known;
     if (elements.size() > elements_max) {
       return Error{Code::kInvalid, "more than " + std::to_string(elements_max) + " entries at " +
                                        codec::NeutralLine(path.text(), 200)};
     }
-    if (link ? !HasNextPage(response) : json.array()->empty()) return elements;
+    const bool last = link ? !HasNextPage(response) : IsLastPage(response, json, elements.size());
+    if (last || repeated) return elements;
   }
 }
 

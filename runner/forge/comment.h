@@ -15,7 +15,7 @@ namespace forge {
 inline constexpr size_t kCommentCharactersMax = 65536;
 
 // Which run a comment is about, in a line of its own under the marker's: so that a report that is
-// posted late takes no newer one's place. Only ever read out of a comment of ours.
+// posted late takes no newer one's place. Only ever read out of our own comments.
 struct CommentStamp {
   int64_t started_ms = 0;
   std::string head_sha;  // 40 or 64 hexadecimal digits; empty: not known.

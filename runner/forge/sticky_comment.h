@@ -22,7 +22,7 @@ struct StickyComment {
   // RUN_URL".
   std::string full_text_at;
   std::optional<CommentStamp> stamp = std::nullopt;
-  // Whether a comment of ours with this stamp is to stay as it is. May be empty.
+  // Whether our comment, if it has this stamp, is to stay as it is. May be empty.
   std::function<bool(const CommentStamp& there)> stays = {};
 };
 

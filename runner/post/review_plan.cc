@@ -80,7 +80,7 @@ ReviewPlan PlanReview(const std::vector<Placed>& placed, const std::vector<Revie
     const bool gone = !wanted.contains(marker) && facts.judged;
     if (moved || gone) {
       plan.resolve.push_back(thread);
-    } else if (wanted.contains(marker) && there[marker].standing != thread) {
+    } else if (wanted.contains(marker) && there[marker].standing->first_id != thread->first_id) {
       plan.remove.push_back(thread);
     }
   }

@@ -30,9 +30,10 @@ struct ReviewPlan {
 // "<!-- agentic-ci:KEY:FINGERPRINT -->": what the thread of a remark begins with.
 std::string MarkerOf(const std::string& marker_key, const Remark& remark);
 
-// A remark is there when a thread of ours has its marker and is open on lines that have not moved,
-// or was answered, which makes it people's. A thread is resolved when its remark is gone, or stands
-// elsewhere by now; never one that was answered. Of threads that say the same the oldest stays.
+// A remark is there when one of our threads has its marker and is open on lines that have not
+// moved, or was answered, which makes it people's. A thread is resolved when its remark is gone, or
+// stands elsewhere by now; never one that was answered. Of threads that say the same the oldest
+// stays.
 ReviewPlan PlanReview(const std::vector<Placed>& placed,
                       const std::vector<forge::ReviewThread>& threads, const ReviewFacts& facts);
 

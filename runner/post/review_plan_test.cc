@@ -15,7 +15,7 @@ Placed At(const std::string& fingerprint, Spot spot = Spot::kLines) {
   return placed;
 }
 
-// What a thread of ours for `fingerprint` is like before `change`.
+// What our thread for `fingerprint` is like before `change`.
 forge::ReviewThread Thread(const std::string& fingerprint, int64_t id,
                            void (*change)(forge::ReviewThread&) = nullptr) {
   forge::ReviewThread thread;

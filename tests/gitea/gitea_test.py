@@ -278,7 +278,8 @@ class Post(unittest.TestCase):
         threads = {thread['position']: thread for thread in self.threads()}
         self.assertEqual(sorted(threads), [3, 4])
         self.assertIn('on the added line', threads[3]['body'])
-        self.assertIn('```suggestion\nx\n```', threads[4]['body'])
+        self.assertIn('Lines 2 to 4: on three lines', threads[4]['body'])  # It has neither ranges nor suggestions.
+        self.assertIn('\n```\nx\n```\n', threads[4]['body'])
         self.assertEqual([thread['path'] for thread in threads.values()], ['a.c', 'a.c'])
         self.assertEqual(len(self.comments()), 1)
         for text in ('far from the change', 'about the whole'):
@@ -294,6 +295,21 @@ class Post(unittest.TestCase):
         self.assertEqual(resolved, {'stays': False, 'goes': True})
         self.assertNotIn('resolved', self.post(self.report(beside('stays', 3))).stdout.replace('0 resolved', ''))
 
+    def test_a_review_is_found_behind_a_hundred_others(self):
+        """Three pages of a list that has no Link header."""
+        for number in range(120):
+            GITEA.api('POST', f'/repos/{self.repository}/pulls/1/reviews', {'event': 'COMMENT', 'body': f'review {number}'})
+        for _ in range(2):
+            self.post(self.report(beside('stays', 3)), '--what', 'review')
+            self.assertEqual(len(self.all_threads()), 1)
+
+    def all_threads(self):
+        reviews, page = [], 1
+        while found := GITEA.api('GET', f'/repos/{self.repository}/pulls/1/reviews?limit=50&page={page}'):
+            reviews, page = reviews + found, page + 1
+        return [comment for review in reviews if review['comments_count']
+                for comment in GITEA.api('GET', f'/repos/{self.repository}/pulls/1/reviews/{review["id"]}/comments')]
+
     def test_a_person_who_resolves_has_the_last_word(self):
         self.post(self.report(beside('stays', 3)))
         GITEA.api('POST', f'/repos/{self.repository}/pulls/comments/{self.threads()[0]["id"]}/resolve')
@@ -307,7 +323,7 @@ class Post(unittest.TestCase):
 
     def test_a_dry_run_sends_nothing(self):
         planned = [json.loads(line) for line in self.post(self.report(beside('x', 3)), '--dry-run').stdout.splitlines()]
-        self.assertEqual([plan['url'].rsplit('/', 1)[1] for plan in planned], ['reviews', 'comments'])
+        self.assertEqual([plan['url'].rsplit('/', 1)[1] for plan in planned], ['comments', 'reviews'])
         self.assertEqual((self.threads(), self.comments()), ([], []))
 
     @staticmethod
@@ -393,7 +409,7 @@ class Post(unittest.TestCase):
 
     def test_a_label_that_does_not_exist_is_told(self):
         self.assertIn("refused: label: adding labels: the repository has no label 'absent'",
-                      self.post(self.report(), '--label', 'absent').stdout)
+                      self.post(self.report(), '--label', 'absent', code=65).stdout)
 
     PARTS = ('--what', 'comment,review,status,pull-request')
 

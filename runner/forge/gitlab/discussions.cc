@@ -86,7 +86,7 @@ Result<std::vector<ReviewThread>> GitLabDiscussions::ReadThreads(Deadline deadli
     thread.resolved_by_us = thread.resolved && UserIdAt(*first, "resolved_by") == viewer_->id;
     const Refs at = ReadRefs(first->Find("position"));
     thread.outdated = !at.head.empty() && !refs_.head.empty() && at != refs_;
-    // GitLab's own notes, such as "changed this line", are no answers.
+    // GitLab's own notes, such as "changed this line", do not count as answers.
     thread.comments = static_cast<int>(
         std::count_if(notes->array()->begin(), notes->array()->end(),
                       [](const codec::Json& note) { return !note.BooleanAt("system"); }));
