@@ -109,6 +109,37 @@ describe('agentic-ci post', () => {
                  /^comment-url<<([0-9a-f]{32})\nhttps:\/\/github\.com\/acme\/site\/pull\/7#issuecomment-\d+\n\1\n/);
   });
 
+  claim('asks for the pull request of a head that a workflow_run of a fork names', async (service) => {
+    const sha = 'b'.repeat(40);
+    const event = path.join(folder, 'run.json');
+    fs.writeFileSync(event, JSON.stringify({ repository: { id: 1, full_name: 'acme/site' }, workflow_run: {
+      event: 'pull_request', head_branch: 'fix', head_sha: sha, head_repository: { id: 2, full_name: 'mallory/site' } } }));
+    const env = { ...job(service), GITHUB_EVENT_NAME: 'workflow_run', GITHUB_EVENT_PATH: event };
+    const run = (heads) => {
+      service.reviews.heads = heads;
+      return agenticCi(['post', path.join(folder, 'full'), '--what', 'comment'], env);
+    };
+    const head = { number: 7, label: 'mallory:fix', sha };
+    const found = await run([{ number: 8, label: 'mallory:fix', sha: 'c'.repeat(40) }, head]);
+    assert.equal(found.status, 0, found.stderr);
+    assert.equal(service.comments.length, 1);
+    const none = await run([{ ...head, label: 'other:fix' }]);
+    assert.equal(none.status, 78, none.stderr);
+    assert.match(none.stderr, /does not name a pull request/);
+    const several = await run([head, { ...head, number: 9 }]);
+    assert.equal(several.status, 77, several.stderr);
+    assert.match(several.stderr, /several pull requests have the head/);
+  });
+
+  claim('keeps the jobs of a matrix apart', async (service) => {
+    for (const index of ['0', '1', '0']) {
+      const posted = await agenticCi(['post', path.join(folder, 'full'), '--what', 'comment'], { ...job(service), AGENTIC_CI_MATRIX_JOB: index });
+      assert.equal(posted.status, 0, posted.stderr);
+    }
+    assert.deepEqual(service.comments.map((c) => c.body.split('\n')[0]),
+                     ['<!-- agentic-ci:CI/agent/0 -->', '<!-- agentic-ci:CI/agent/1 -->']);
+  });
+
   it('posts to GitHub Enterprise Server, whose API is below a path', async () => {
     const service = await new GitHubService({ contract, enterprise: true }).start();
     try {

@@ -29,6 +29,7 @@ export class Reviews {
   threads = [];   // {id, path, line, start_line, subject, commit, resolved, resolvedBy, outdated, comments}
   reviews = [];   // {id, body, comments}
   checkRuns = [];
+  heads = null;   // Open pull requests of forks: {number, label: 'owner:branch', sha}
   refused = new Set();  // Lines that are not in the difference, although the list of files shows them.
   #service;
   #contract;
@@ -54,11 +55,19 @@ export class Reviews {
       if (pull[2] === '/reviews' && method === 'POST') return this.#review(viewer, body);
       if (pull[2] === '/comments' && method === 'POST') return this.#onFile(viewer, body);
     }
+    if (rest === '/pulls' && method === 'GET' && this.heads) return this.#listHeads(query);
     if (rest.startsWith('/commits/') && rest.endsWith('/check-runs')) return this.#listChecks(rest, query);
     if (rest === '/check-runs') return this.#createCheck(body);
     const check = /^\/check-runs\/(\d+)$/.exec(rest);
     if (check) return this.#updateCheck(Number(check[1]), body);
     return null;
+  }
+
+  #listHeads(query) {
+    const example = this.#example('get', '/repos/{owner}/{repo}/pulls', 200)[0];
+    const found = this.heads.filter((head) => head.label === query.get('head') && query.get('state') === 'open');
+    return { status: 200, body: found.map(({ number, sha, label }) => (
+      { ...example, requested_teams: [], id: number, number, head: { ...example.head, sha, label } })) };
   }
 
   #head() {
