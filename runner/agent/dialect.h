@@ -14,7 +14,7 @@ namespace agent {
 class Dialect {
  public:
   virtual ~Dialect() = default;
-  // Whether its entries are the lines as they came.
+  // Returns whether log entries are the unchanged lines of the output.
   virtual bool verbatim() const { return false; }
   // Appends the log entries of one line, one line each. A line that is not an event is an entry as
   // it came; the others are visible and redacted.

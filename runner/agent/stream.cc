@@ -11,7 +11,7 @@ namespace {
 
 constexpr size_t kWordBytesMax = size_t{16} << 10;
 
-// Of what tokens consist of.
+// Returns whether `c` can be part of a credential.
 bool IsOfWord(char c) {
   return ascii::IsAlphanumeric(c) || std::string_view("_-.+/=").find(c) != std::string_view::npos;
 }

@@ -22,12 +22,13 @@ class AgentIgnores {
   // `repository` may be null: then nothing is ignored.
   explicit AgentIgnores(const Repository* repository);
 
-  // The .gitignore of `directory` ("" is the checkout) in the checkout and now; nothing where there
-  // is none. Told of each directory of the agent's tree before a path in it is asked about.
+  // Takes the text of the .gitignore of `directory` ("" is the checkout's top) in the checkout and
+  // in the agent's tree; nothing where there is none. Call it for each directory of the agent's
+  // tree before Ignores() for a path in it.
   void Enter(const std::string& directory, const std::optional<std::string>& before,
              const std::optional<std::string>& now);
 
-  // Whether any rule that may cover `path` differs from the checkout's.
+  // Returns whether a .gitignore that applies to `path` differs from the checkout's.
   bool Changed(const std::string& path) const;
   // A trailing `/` says that `path` is a directory. As Repository::Ignores() where nothing differs.
   bool Ignores(const std::string& path);
@@ -40,7 +41,8 @@ class AgentIgnores {
   bool Load(const std::string& directory);
 
   const Repository* repository_;
-  std::map<std::string, Rules> rules_;  // Of directories that have any, or had other ones.
+  std::map<std::string, Rules>
+      rules_;  // By directory; only those whose .gitignore exists or changed.
   std::optional<MemoryRepository> matcher_;
   std::string loaded_;  // The directory whose rules the matcher has.
   bool loaded_open_ = false;

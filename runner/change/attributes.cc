@@ -32,7 +32,7 @@ ReadAttributes AttributesOnDisk(const Repository& repository) {
       return std::nullopt;
     }
     Result<std::string> text = sys::ReadAll(file.value().get(), kIgnoreBytesMax);
-    // Of one that is too long, what costs more than may be asked.
+    // A file that is too long is replaced by rules whose cost is over the limit.
     return text.ok() ? std::move(text).value() : std::string(kIgnoreBytesMax, '*');
   };
 }

@@ -19,7 +19,7 @@ namespace change {
 // a `/` at its end ("" is the top); nothing where git would read none there.
 using ReadAttributes = std::function<std::optional<std::string>(const std::string& directory)>;
 
-// As they lie on disk.
+// Reads the .gitattributes files of the working tree on disk.
 ReadAttributes AttributesOnDisk(const Repository& repository);
 
 class Attributes {
@@ -45,7 +45,7 @@ class Attributes {
   std::optional<MemoryRepository> memory_;
   std::map<std::string, std::optional<std::string>> texts_;  // By directory.
   std::map<std::string, Rules> rules_;
-  std::optional<Rules> own_;  // Of info/attributes.
+  std::optional<Rules> own_;  // The rules in the repository's info/attributes.
   std::chrono::steady_clock::duration spent_{};
 };
 

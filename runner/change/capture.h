@@ -97,8 +97,8 @@ struct ChangedTree {
 // keep, is left out, and lost. Of a copy, what is older than it and was not moved is not read; a
 // copy that has nothing of the checkout is left out as a whole, and lost.
 // `repository` is that checkout's, or null: then nothing counts as ignored. Any `.git` is skipped,
-// whatever it is; what is new and untracked is skipped where the ignore rules, as the agent left
-// them, cover it (left out by name, where the checkout's own rules did not). A change in a
+// file or directory. A new file is skipped if the agent's .gitignore files ignore it, and is listed
+// in `left_out` if the checkout's own did not. A change in a
 // repository of its own inside the checkout, such as a submodule, is left out and makes the set
 // incomplete. Permission bits become 0644 or 0755 by the owner's execute bit.
 //

@@ -59,7 +59,7 @@ class Changes {
   }
 
  private:
-  // What the agent changed, and the checkout's for the rest.
+  // Reads an attribute file as the agent left it: the changed one, or else the checkout's.
   ReadAttributes ReadAfter(const Repository& repository) {
     return [this, &repository, disk = AttributesOnDisk(repository)](const std::string& directory) {
       std::optional<std::string> path = InCheckout(repository, directory);
@@ -118,7 +118,7 @@ class Changes {
   ChangeSet& changes_;
   CheckoutBlobs blobs_;
   Attributes attributes_;
-  std::set<std::string> pointers_;   // Of git-lfs, that the checkout has.
+  std::set<std::string> pointers_;   // git-lfs pointers of files in the checkout.
   std::set<std::string> unchanged_;  // Paths that may have the same blob on both sides.
   std::set<std::string> left_out_;
 };

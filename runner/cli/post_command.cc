@@ -294,8 +294,10 @@ Result<int> PostCommand(const Arguments& arguments) {
   if (!token.ok() && gitlab) return WithoutGitLab(arguments, std::move(token).error());
   options.token = TRY(std::move(token));
   forge::Client client = TRY(Connect(arguments, std::move(options), limit));
-  if (asks) place.number = TRY(forge::FindProposal(client, event, deadline));
-  TRY(CheckNumber(parts, place));
+  if (asks) {
+    place.number = TRY(forge::FindProposal(client, event, deadline));
+    TRY(CheckNumber(parts, place));
+  }
   const post::Target target = TargetAt(place, arguments, event);
   std::unique_ptr<forge::Forge> forge = TRY(forge::Open(client, place));
   TRY(ReadPatchRequest(arguments, event, target, *forge, deadline, &parts.patch));

@@ -34,7 +34,7 @@ struct Capabilities {
   char sigil = '#';                            // Before its number.
   bool check_runs = false;
   bool code_scanning = false;
-  bool comments_on_files = false;
+  bool comments_on_files = false;   // A comment on a file as a whole.
   bool line_ranges = false;         // One comment on several lines.
   bool suggestions = false;         // Blocks that a click applies.
   bool status_of_proposal = false;  // Statuses are of a merge request's head, and of nothing else.

@@ -107,7 +107,8 @@ class Reviewer {
     size_t on_files = 0;
     for (Placed* placed : missing) {
       if (placed->spot != Spot::kFile) continue;
-      if (on_files++ >= PlacementLimits().files_max) {
+      const bool takes_it = forge_.capabilities().comments_on_files;
+      if (!takes_it || on_files++ >= PlacementLimits().files_max) {
         placed->spot = Spot::kSummary;
         continue;
       }
