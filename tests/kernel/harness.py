@@ -30,7 +30,7 @@ RUN_SECONDS = int(os.environ.get('KERNEL_TEST_SECONDS', 60))  # More where the m
 GONE_SECONDS = 20  # Until nothing of a run may be alive; seen: 0.1 s where the machine is idle.
 
 SCRATCH = BASE + '/scratch'  # Where runs make directories of their own.
-PRIVATE = ('/tmp', '/dev/shm')  # Mounted for the suite alone, with FIXTURES.
+PRIVATE = ('/tmp', '/var/tmp', '/dev/shm')  # Mounted for the suite alone, with FIXTURES.
 os.environ['GIT_CONFIG_NOSYSTEM'] = '1'  # What is installed on this machine does not matter, such as git-lfs.
 PLAIN_ENV = {'PATH': '/usr/local/bin:/usr/bin:/bin', 'GIT_CONFIG_NOSYSTEM': '1',
              'HOME': os.environ.get('HOME', '/nonexistent'), 'TMPDIR': SCRATCH}
