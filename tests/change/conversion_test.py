@@ -242,6 +242,26 @@ class Conversions(unittest.TestCase):
         made = self.repository({'.gitattributes': b'*.bin filter=lfs -text\n', 'a.bin': pointer, 'raw.bin': b'\0raw'})
         self.round_trip(made, {'a.bin': pointer.replace(b'7', b'8'), 'raw.bin': b'\0more', 'empty.bin': b''})
 
+    def test_hostile_attribute_files_end_in_a_patch(self):
+        macros = ''.join(f'[attr]m{number} m{number + 1}\n' for number in range(9000))
+        hostile = {'pipe': os.mkfifo, 'endless': lambda path: os.symlink('/dev/zero', path),
+                   'loop': lambda path: os.symlink('.gitattributes', path), 'directory': os.mkdir,
+                   'recursive': lambda path: self.write('/', {path: b'[attr]p q\n[attr]q p\n* p\n'}),
+                   'long chain': lambda path: self.write('/', {path: macros.encode() + b'* m0\n'})}
+        for name, make in hostile.items():
+            with self.subTest(name=name):
+                made = self.repository({'.gitattributes': b'*.x text\n', 'a.x': b'one\n'})
+                upper, patch = self.dir + '/upper', self.dir + '/patch'
+                self.write(upper, {'a.x': b'one\ntwo\n'})
+                make(upper + '/.gitattributes')
+                subprocess.run([PROBE, 'capture', upper, made, patch], check=True, capture_output=True, timeout=120)
+                with open(patch) as file:
+                    self.assertIn('+two\n', file.read())
+                if name == 'pipe':  # The control: a program that opens it waits for a writer.
+                    with self.assertRaises(subprocess.TimeoutExpired):
+                        subprocess.run(['cat', upper + '/.gitattributes'], timeout=1, check=False)
+                self.clear()
+
     def test_rules_that_cost_too_much_are_not_asked(self):
         made = self.repository({'a': b'a\n', 'd/b': b'b\n'})
         os.remove(made + '/a')

@@ -155,6 +155,32 @@ class RoundTrips(Case):
                 subprocess.run(['rm', '-rf', *(self.dir + '/' + part for part in ('made', 'outside', 'fresh'))], check=True)
                 self.round_trip(before, commands)
 
+    def test_patch_of_a_worktree_and_of_partial_checkouts_is_that_of_a_whole_one(self):
+        made = self.prepare('mkdir -p d deep/e; seq 9 > d/b; seq 5 > d/c; echo f > deep/e/f; echo a > a')
+        for key in ('allowFilter', 'allowAnySHA1InWant'):
+            git(made, 'config', 'uploadpack.' + key, 'true')
+        commands = 'echo x >> d/b; mv a d/z; rm d/c; echo n > d/new'
+        clone = ['clone', '-q', '--no-checkout', 'file://' + made]
+        kinds = {'worktree': [(made, 'worktree', 'add', '-q', '-b', 'work', 'PATH')],
+                 'sparse': [(self.dir, *clone, 'PATH'), ('PATH', 'sparse-checkout', 'set', 'd'), ('PATH', 'checkout', '-q')],
+                 'blobless': [(self.dir, *clone, '--filter=blob:none', 'PATH'), ('PATH', 'checkout', '-q')],
+                 'shallow': [(self.dir, *clone, '--depth=1', 'PATH'), ('PATH', 'checkout', '-q')]}
+        outside, fresh = self.dir + '/outside', self.dir + '/fresh'
+        git(self.dir, 'clone', '-q', made, outside)
+        subprocess.run(['sh', '-ec', commands], cwd=outside, check=True)
+        self.tree(outside)
+        for kind, steps in kinds.items():
+            with self.subTest(kind=kind):
+                checkout = f'{self.dir}/{kind}'
+                for at, *words in steps:
+                    git(at.replace('PATH', checkout), *(word.replace('PATH', checkout) for word in words))
+                self.assertEqual(os.path.exists(checkout + '/deep'), kind != 'sparse')
+                run = self.shell('set -e; ' + commands, checkout=checkout)
+                git(self.dir, 'clone', '-q', made, fresh)
+                git(fresh, 'apply', '--index', run.report + '/changes.patch')
+                self.assertEqual(git(fresh, 'ls-files', '-s'), git(outside, 'ls-files', '-s'))
+                subprocess.run(['rm', '-rf', fresh], check=True)
+
     def test_what_a_patch_cannot_carry_makes_it_incomplete(self):
         for name, (before, commands, reason) in LOST.items():
             with self.subTest(name=name):
