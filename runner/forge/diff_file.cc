@@ -65,6 +65,7 @@ std::vector<DiffLine> ParseHunks(std::string_view hunks) {
 
 std::vector<DiffFile> ParseDiff(std::string_view diff) {
   constexpr std::string_view kStart = "\ndiff --git ";
+  constexpr std::string_view kBlobs = "\nindex ";
   constexpr std::string_view kOld = "\n--- a/";
   constexpr std::string_view kNew = "\n+++ b/";
   auto line_after = [](std::string_view text, size_t from) {
@@ -88,6 +89,13 @@ std::vector<DiffFile> ParseDiff(std::string_view diff) {
                           ? parsed.path
                           : std::string(line_after(head, old_path + kOld.size()));
     if (parsed.old_path.ends_with('\t')) parsed.old_path.pop_back();
+    const size_t blobs = head.find(kBlobs);
+    if (blobs != std::string_view::npos) {
+      std::string_view names = line_after(head, blobs + kBlobs.size());
+      names = names.substr(0, names.find(' '));
+      const size_t dots = names.find("..");
+      if (dots != std::string_view::npos) parsed.blob = std::string(names.substr(dots + 2));
+    }
     parsed.lines = ParseHunks(file.substr(hunks + 1));
     files.push_back(std::move(parsed));
   }

@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include "base/version.h"
+#include "codec/data/digest.h"
 #include "codec/data/json.h"
 #include "codec/text/neutral.h"
 #include "report/record_names.h"
@@ -21,6 +22,7 @@ namespace {
 using codec::Json;
 
 constexpr size_t kResultsMax = 5000;
+constexpr int kLinesInDigestMax = 20;
 constexpr std::string_view kPolicyFile = ".agentic-ci/openshell-policy.yml";
 
 // What a rule is about; gates and agents may bring others.
@@ -211,6 +213,20 @@ std::string Fingerprint(const Finding& finding, int occurrence) {
     out += text;
   }
   return out;
+}
+
+size_t LinesInDigest(int line, int end_line) {
+  const int64_t lines = int64_t{end_line} - line + 1;
+  return static_cast<size_t>(std::clamp<int64_t>(lines, 1, kLinesInDigestMax));
+}
+
+std::string LinesDigest(std::span<const std::string_view> lines) {
+  codec::Sha256 digest;
+  for (std::string_view line : lines) {
+    digest.Update(line);
+    digest.Update("\n");
+  }
+  return digest.Hex();
 }
 
 std::string RenderSarif(const RunRecord& record) {

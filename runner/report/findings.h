@@ -2,7 +2,10 @@
 // Findings in the formats that forges read: SARIF for GitHub, Code Quality for GitLab.
 #pragma once
 
+#include <cstddef>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "report/record.h"
@@ -25,6 +28,12 @@ std::vector<Finding> AllFindings(const RunRecord& record);
 // 32 hex digits, the same for the same rule, path and message in later runs (the line may move);
 // equal findings within one list are told apart by `occurrence`.
 std::string Fingerprint(const Finding& finding, int occurrence);
+
+// By what they say, the lines of a finding are found in another version of the file: how many of
+// those from `line` to `end_line` count (at most 20), and the SHA-256 of so many, each given
+// without its newline.
+size_t LinesInDigest(int line, int end_line);
+std::string LinesDigest(std::span<const std::string_view> lines);
 
 // SARIF 2.1.0 with what GitHub asks for on top (each rule with fullDescription and help). At most
 // 5000 results, GitHub's bound.

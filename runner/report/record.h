@@ -175,6 +175,11 @@ struct Finding {
   int end_line = 0;      // The last line it is about; 0: `line` alone.
   // What its lines should be replaced by: whole lines, empty to remove them.
   std::optional<std::string> suggestion = {};
+  // Of a checkout that is not the commit under review, such as its merge with the base: git's name
+  // of the file's blob, and LinesDigest() of the lines. Empty otherwise, and where git does
+  // not have the file.
+  std::string blob = {};
+  std::string lines_sha256 = {};
 };
 
 // Requests the gateway refused, equal ones counted once.

@@ -149,6 +149,8 @@ void Fields(Io& io, Finding& finding) {
   io.Field("end_line", finding.end_line);
   io.Field("suggestion", finding.suggestion);
   io.Field("refuses", finding.refuses);
+  io.Field("blob", finding.blob);
+  io.Field("lines_sha256", finding.lines_sha256);
 }
 
 template <typename Io>

@@ -3,8 +3,14 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+#include <map>
+#include <span>
+#include <string_view>
+
 #include "base/sys.h"
 #include "report/agent_findings.h"
+#include "report/findings.h"
 #include "report/terminal/end_log.h"
 #include "report/write.h"
 #include "run/outcome.h"
@@ -15,6 +21,41 @@ namespace run {
 namespace {
 
 constexpr size_t kRunJsonBytesMax = 16 << 20;
+constexpr size_t kLinesBytesMax = 16 << 20;  // Of a file: in a longer one, lines are not followed.
+
+// Each without its newline.
+std::vector<std::string_view> LinesOf(std::string_view text) {
+  std::vector<std::string_view> lines;
+  while (!text.empty()) {
+    lines.push_back(text.substr(0, text.find('\n')));
+    text.remove_prefix(std::min(text.size(), lines.back().size() + 1));
+  }
+  return lines;
+}
+
+// What the lines of findings say, where the checkout is not `head_sha`: the lines of that commit
+// may be elsewhere. Only of files that git has, which do not hold the checkout's secrets.
+void NoteLines(const change::Repository& git, const std::string& head_sha,
+               std::vector<report::Finding>& findings) {
+  Result<std::string> commit = git.ResolveCommit("HEAD");
+  if (!commit.ok() || commit.value() == head_sha) return;
+  std::map<std::string, std::vector<report::Finding*>> by_path;
+  for (report::Finding& finding : findings) {
+    if (finding.line > 0) by_path[finding.path].push_back(&finding);
+  }
+  for (const auto& [path, there] : by_path) {
+    const std::string text = git.TrackedBlob(path).value_or("");
+    if (text.size() > kLinesBytesMax) continue;
+    const std::vector<std::string_view> lines = LinesOf(text);
+    for (report::Finding* finding : there) {
+      const auto first = static_cast<size_t>(finding->line - 1);
+      const size_t count = report::LinesInDigest(finding->line, finding->end_line);
+      if (first >= lines.size() || lines.size() - first < count) continue;
+      finding->blob = git.TrackedId(path).value_or("");
+      finding->lines_sha256 = report::LinesDigest(std::span(lines).subspan(first, count));
+    }
+  }
+}
 
 }  // namespace
 
@@ -40,7 +81,10 @@ Result<change::ChangeSet> CollectChanges(const change::ChangedTree& tree, const 
   change::ChangeSet changes = TRY(
       change::CaptureChanges(tree, plan.checkout.path, git, {}).Context("collecting the changes"));
   recorder.Note(changes, git == nullptr ? "" : git->prefix());
-  if (changes.taken_out) recorder.Note(report::ParseAgentFindings(*changes.taken_out));
+  if (!changes.taken_out) return changes;
+  report::AgentFindings found = report::ParseAgentFindings(*changes.taken_out);
+  if (git != nullptr) NoteLines(*git, recorder.record().event.head_sha, found.findings);
+  recorder.Note(found);
   return changes;
 }
 
