@@ -219,6 +219,7 @@ std::string RenderOutcome(const post::Outcome& outcome, bool json) {
         .Set("on_lines", delivered.on_lines)
         .Set("on_files", delivered.on_files)
         .Set("in_summary", delivered.in_summary)
+        .Set("nowhere", delivered.nowhere)
         .Set("resolved", delivered.resolved)
         .Set("settled", delivered.settled)
         .Set("commit", outcome.patch.commit)
@@ -233,11 +234,14 @@ std::string RenderOutcome(const post::Outcome& outcome, bool json) {
   const std::string& url = outcome.comment.comment_url;
   if (outcome.late) return "kept " + url + ": it is about a later run or a newer commit\n";
   if (!url.empty()) text = (outcome.comment.created ? "created " : "updated ") + url + "\n";
-  if (delivered.on_lines + delivered.on_files + delivered.in_summary + delivered.resolved > 0) {
+  const int posted = delivered.on_lines + delivered.on_files + delivered.in_summary;
+  if (posted + delivered.nowhere + delivered.resolved > 0) {
     text += "review: " + std::to_string(delivered.on_lines) + " beside lines, " +
             std::to_string(delivered.on_files) + " on files, " +
             std::to_string(delivered.in_summary) + " in the comment only, " +
-            std::to_string(delivered.resolved) + " resolved\n";
+            std::to_string(delivered.resolved) + " resolved";
+    if (delivered.nowhere > 0) text += ", " + std::to_string(delivered.nowhere) + " not posted";
+    text += "\n";
   }
   if (delivered.settled > 0) {
     text += "review: " + std::to_string(delivered.settled) + " resolved by people, and left so\n";
@@ -261,6 +265,14 @@ std::string Undelivered(const post::Outcome& outcome) {
     annotations.push_back({forge::Level::kWarning, "agentic-ci", "not posted: " + refused, "", 0});
   }
   return forge::RenderAnnotations(annotations);
+}
+
+// Every finding as a line of the job's log, in which no word of theirs is a command.
+Status PrintFindings(const report::PostedReport& posted, bool reads_commands) {
+  const std::string lines = FindingLines(posted);
+  if (!reads_commands) return Print(lines);
+  const std::string word = TRY(forge::RandomWord());
+  return Print(forge::RenderStopCommands(word) + lines + forge::RenderResumeCommands(word));
 }
 
 // Nothing can be posted: the job's log has the findings.
@@ -312,9 +324,10 @@ Result<int> PostCommand(const Arguments& arguments) {
     return 0;
   }
   if (!arguments.Has("json")) {
-    bool lost = !outcome.undelivered.empty() || !outcome.ended.ok();
-    if (gitlab && lost) TRY(Print(FindingLines(posted)));
-    if (forge::ReadsWorkflowCommands(event.forge)) TRY(Print(Undelivered(outcome)));
+    const bool reads_commands = forge::ReadsWorkflowCommands(event.forge);
+    const bool lost = !outcome.undelivered.empty() || (gitlab && !outcome.ended.ok());
+    if (lost) TRY(PrintFindings(posted, reads_commands));
+    if (reads_commands) TRY(Print(Undelivered(outcome)));
   }
   TRY(WriteStepSummary(event, posted.summary_markdown));
   TRY(WriteOutputs(event, {{"comment-url", outcome.comment.comment_url},

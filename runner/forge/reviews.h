@@ -34,7 +34,11 @@ struct ReviewThread {
   bool resolved = false;
   bool resolved_by_us = false;
   bool outdated = false;  // The lines have changed since.
+  int line = 0;           // The last it is about, in the head's file; 0: unknown, or the file.
+  // It was posted at another head, and the forge moves neither its line nor says that it changed.
+  bool stale = false;
   bool hidden = false;    // Its first comment is minimised.
+  int64_t review_id = 0;  // The review that it was posted with; 0: it stands by itself.
   int comments = 0;
 };
 
@@ -70,6 +74,10 @@ class Reviews {
   }
   // One that is gone already is a success.
   virtual Status DeleteComment(int64_t id, Deadline deadline) = 0;
+
+  // Takes back one of our reviews whose comments are gone, as far as the forge can: another one of
+  // the same moment has them.
+  virtual Status Retire(int64_t, Deadline) { return Ok(); }
 
   virtual size_t comments_max() const { return std::numeric_limits<size_t>::max(); }
   // The language of the block that replaces `lines` lines, the last of which carries the comment.

@@ -9,210 +9,19 @@
 #include "codec/data/digest.h"
 #include "codec/text/neutral.h"
 #include "forge/comment.h"
+#include "post/line_follower.h"
 #include "post/policy_change.h"
-#include "post/review_plan.h"
+#include "post/reviewer.h"
 #include "report/findings.h"
 
 namespace post {
 namespace {
 
-constexpr int kRoundsMax = 3;
-constexpr int kSplitsMax = 12;  // Of reviews with a line that the forge refuses.
 constexpr char kCommentPart[] = "comment";
+constexpr char kReviewPart[] = "review";
 constexpr char kPatchPart[] = "changes";
 constexpr char kRulesNote[] = "rules";
 constexpr int64_t kClockSkewMs = 600'000;  // A stamp beyond it says nothing.
-
-bool CanWait(const Error& error) { return error.code == Code::kTemporary; }
-
-// The review, until each remark has its place.
-class Reviewer {
- public:
-  Reviewer(forge::Forge& forge, const Target& target, const PatchDelivery& patch, Deadline deadline)
-      : forge_(forge),
-        target_(target),
-        patch_(patch),
-        deadline_(deadline),
-        reviews_(forge.reviews()) {}
-
-  // Of the pull request, read once.
-  Result<const std::vector<forge::DiffFile>*> ReadDiff() {
-    if (!diff_) diff_ = TRY(reviews_.ReadFiles(deadline_));
-    return &*diff_;
-  }
-
-  // `proposal`: as it is now.
-  Status Run(const report::PostedReport& report, const forge::Proposal& proposal, bool moved_on,
-             Outcome& outcome) {
-    const bool with_changes = !patch_.on_proposal();
-    ReviewFacts facts{target_.marker_key, JudgedAll(report) && !moved_on};
-    head_sha_ = proposal.head_sha;
-    if (Speaks(report, with_changes)) {
-      const std::vector<forge::DiffFile>& diff = *TRY(ReadDiff());
-      const bool moved = moved_on || patch_.moved_by_us();
-      placed_ = Place(RemarksOf(report, diff, with_changes), diff, moved);
-    }
-    Status posted = PostAll(facts, outcome);
-    Count(outcome);
-    if (!posted.ok()) return posted;
-    return Tidy(facts, outcome);
-  }
-
- private:
-  static bool Speaks(const report::PostedReport& report, bool with_changes) {
-    return (with_changes && !report.patch.empty()) ||
-           std::any_of(report.record.findings.begin(), report.record.findings.end(),
-                       [](const report::Finding& finding) {
-                         return finding.source == report::FindingSource::kAgent;
-                       });
-  }
-
-  // Only an agent that came to its own end has looked at everything.
-  static bool JudgedAll(const report::PostedReport& report) {
-    report::OutcomeKind kind = report.record.outcome.kind;
-    return kind == report::OutcomeKind::kSuccess || kind == report::OutcomeKind::kRefused;
-  }
-
-  // Each round starts from what is there, so that it does not matter where an earlier one stopped.
-  Status PostAll(const ReviewFacts& facts, Outcome& outcome) {
-    for (int round = 1;; ++round) {
-      threads_ = TRY(reviews_.ReadThreads(deadline_));
-      ReviewPlan plan = PlanReview(placed_, threads_, facts);
-      outcome.delivered.settled = plan.settled;
-      if (plan.post.empty()) return Ok();
-      std::vector<Placed*> missing;
-      for (Placed& placed : placed_) {
-        bool wanted = std::find(plan.post.begin(), plan.post.end(), &placed) != plan.post.end();
-        if (wanted) missing.push_back(&placed);
-      }
-      posted_any_ = true;
-      Status posted = PostOnce(missing);
-      if (posted.ok()) return Ok();
-      bool again = CanWait(posted.error()) && forge_.may_have_arrived();
-      if (!again || round == kRoundsMax) return posted;
-    }
-  }
-
-  Status PostOnce(const std::vector<Placed*>& missing) {
-    std::vector<Placed*> on_lines;
-    for (Placed* placed : missing) {
-      if (placed->spot == Spot::kLines) on_lines.push_back(placed);
-    }
-    const size_t batch_max = reviews_.comments_max();
-    for (size_t from = 0; from < on_lines.size(); from += std::min(batch_max, on_lines.size())) {
-      size_t count = std::min(batch_max, on_lines.size() - from);
-      TRY(PostOnLines({on_lines.begin() + static_cast<ptrdiff_t>(from),
-                       on_lines.begin() + static_cast<ptrdiff_t>(from + count)}));
-    }
-    size_t on_files = 0;
-    for (Placed* placed : missing) {
-      if (placed->spot != Spot::kFile) continue;
-      const bool takes_it = forge_.capabilities().comments_on_files;
-      if (!takes_it || on_files++ >= PlacementLimits().files_max) {
-        placed->spot = Spot::kSummary;
-        continue;
-      }
-      Status posted =
-          reviews_.PostOnFile(head_sha_, placed->remark.path, TextOf(*placed).markdown, deadline_);
-      if (posted.ok()) continue;
-      if (posted.error().code != Code::kInvalid) return posted;
-      placed->spot = Spot::kSummary;
-    }
-    return Ok();
-  }
-
-  Status PostOnLines(const std::vector<Placed*>& batch) {
-    std::vector<forge::ReviewComment> comments;
-    size_t suggestions = 0;
-    for (const Placed* placed : batch) {
-      const Remark& remark = placed->remark;
-      RemarkText rendered = TextOf(*placed);
-      suggestions += rendered.suggests ? 1 : 0;
-      comments.push_back({remark.path, remark.line, remark.end_line, std::move(rendered.markdown)});
-    }
-    std::string text = forge::RenderMarker(target_.marker_key) + "\n" +
-                       std::to_string(comments.size()) +
-                       (comments.size() == 1 ? " comment" : " comments");
-    if (suggestions > 0) {
-      text += ", " + std::to_string(suggestions) + " with a change that you can apply";
-    }
-    Status posted = reviews_.Post(head_sha_, text + ".\n", comments, deadline_);
-    if (posted.ok() || posted.error().code != Code::kInvalid) return posted;
-    // A line is not where the forge's own list of files said, and none of them arrived: only that
-    // one is to lose its line.
-    if (batch.size() == 1 || splits_left_ == 0) {
-      for (Placed* placed : batch) placed->spot = Spot::kFile;
-      return Ok();
-    }
-    --splits_left_;
-    const auto middle = batch.begin() + static_cast<ptrdiff_t>(batch.size() / 2);
-    TRY(PostOnLines({batch.begin(), middle}));
-    return PostOnLines({middle, batch.end()});
-  }
-
-  RemarkText TextOf(const Placed& placed) const {
-    const Remark& remark = placed.remark;
-    const forge::Capabilities& can = forge_.capabilities();
-    const bool on_lines = placed.spot == Spot::kLines;
-    const bool one_line = remark.end_line <= remark.line;
-    std::string fence;
-    if (on_lines && can.suggestions) {
-      fence = reviews_.SuggestionFence(remark.end_line - remark.line + 1);
-    }
-    RemarkText rendered = RenderRemark(remark, fence, !on_lines || !(one_line || can.line_ranges));
-    rendered.markdown = MarkerOf(target_.marker_key, remark) + "\n" + rendered.markdown;
-    return rendered;
-  }
-
-  void Count(Outcome& outcome) const {
-    for (const Placed& placed : placed_) {
-      int& count = placed.spot == Spot::kLines  ? outcome.delivered.on_lines
-                   : placed.spot == Spot::kFile ? outcome.delivered.on_files
-                                                : outcome.delivered.in_summary;
-      ++count;
-    }
-  }
-
-  // What the plan has besides posting, as things are now.
-  Status Tidy(const ReviewFacts& facts, Outcome& outcome) {
-    if (posted_any_ && !forge_.dry_run()) threads_ = TRY(reviews_.ReadThreads(deadline_));
-    ReviewPlan plan = PlanReview(placed_, threads_, facts);
-    for (const forge::ReviewThread* thread : plan.reopen) {
-      TRY(reviews_.Reopen(thread->id, deadline_));
-    }
-    std::optional<Error> refused;
-    for (const forge::ReviewThread* thread : plan.resolve) {
-      Status done = reviews_.Resolve(thread->id, deadline_);
-      // GITHUB_TOKEN may resolve threads only with `contents: write`, and hide comments without.
-      bool may_hide = !done.ok() && done.error().code == Code::kRefused;
-      if (may_hide && reviews_.Hide(*thread, deadline_).ok()) done = Ok();
-      if (may_hide && !done.ok()) {
-        refused = done.error();
-        continue;
-      }
-      TRY(std::move(done));
-      ++outcome.delivered.resolved;
-    }
-    // Everything that was found is said all the same.
-    if (refused) outcome.refused.push_back("review: a thread stays open: " + refused->what);
-    for (const forge::ReviewThread* thread : plan.remove) {
-      TRY(reviews_.DeleteComment(thread->first_id, deadline_));
-    }
-    return Ok();
-  }
-
-  forge::Forge& forge_;
-  const Target& target_;
-  const PatchDelivery& patch_;
-  Deadline deadline_;
-  forge::Reviews& reviews_;
-  std::string head_sha_;
-  std::optional<std::vector<forge::DiffFile>> diff_;
-  std::vector<Placed> placed_;
-  std::vector<forge::ReviewThread> threads_;
-  bool posted_any_ = false;
-  int splits_left_ = kSplitsMax;
-};
 
 forge::CheckRun CheckRunOf(const Target& target, const report::PostedReport& report) {
   forge::CheckRun run;
@@ -224,9 +33,6 @@ forge::CheckRun CheckRunOf(const Target& target, const report::PostedReport& rep
   bool errors = false;
   for (const report::Finding& finding : report::ListFindings(report.record)) {
     errors |= finding.severity == report::Severity::kError;
-    if (finding.path.empty()) continue;  // The summary has it.
-    run.annotations.push_back({LevelOf(finding.severity), finding.rule, finding.message,
-                               finding.path, finding.line, finding.end_line});
   }
   run.conclusion = !success ? "failure" : errors ? "neutral" : "success";
   run.external_id = codec::Sha256Hex(run.summary + report.record.event.head_sha +
@@ -276,7 +82,7 @@ class Poster {
         report_(report),
         deadline_(deadline),
         patch_(forge, parts.patch, report),
-        reviewer_(forge, target, patch_, deadline) {}
+        reviewer_(forge, target.marker_key, deadline) {}
 
   // The most important first: a forge that hangs takes the time of what comes after.
   Outcome Post() {
@@ -342,17 +148,32 @@ class Poster {
     if (!looked_.ok()) {
       return SettleReview(Status(looked_).Context("posting the review"));
     }
-    SettleReview(reviewer_.Run(report_, *proposal_, outcome_.moved_on, outcome_)
+    ReviewBasis basis{proposal_->head_sha, outcome_.moved_on};
+    basis.trusts_lines = !outcome_.moved_on && !patch_.moved_by_us();
+    basis.with_changes = !patch_.on_proposal();
+    SettleReview(reviewer_.Run(report_, basis, &outcome_.delivered, &outcome_.refused)
                      .Context("posting the review"));
   }
 
   void SettleReview(const Status& posted) {
+    Delivered& delivered = outcome_.delivered;
     if (!posted.ok()) {
       outcome_.undelivered = RemarksOf(report_, {});
-      outcome_.delivered = {};
-      outcome_.delivered.in_summary = static_cast<int>(outcome_.undelivered.size());
+      delivered = {};
+      delivered.in_summary = static_cast<int>(outcome_.undelivered.size());
     }
-    Settle(posted, "review");
+    Settle(posted, kReviewPart);
+    const bool has_comment = outcome_.comment.comment_id != 0 || forge_.dry_run();
+    if (has_comment || delivered.in_summary == 0) return;
+    delivered.nowhere = std::exchange(delivered.in_summary, 0);
+    if (!posted.ok()) return;
+    outcome_.undelivered = reviewer_.ForSummary();
+    Settle(Error{Code::kRefused,
+                 std::to_string(delivered.nowhere) +
+                     " of the findings have no place beside lines or on files, and there is no "
+                     "comment for them",
+                 "--what comment,review"},
+           kReviewPart);
   }
 
   void DeliverPatch() {
@@ -381,8 +202,31 @@ class Poster {
     return Error{Code::kRefused, "the report is about another commit than the head"};
   }
 
+  // Findings without a place are in the summary.
+  Result<std::vector<forge::Annotation>> Annotations() {
+    std::vector<report::Finding> findings = report::ListFindings(report_.record);
+    const bool follows = std::any_of(findings.begin(), findings.end(), [](const auto& finding) {
+      return !finding.lines_sha256.empty();
+    });
+    const std::vector<forge::DiffFile> none;
+    const bool has_diff = follows && target_.place.number > 0;
+    LineFollower follower(has_diff ? *TRY(reviewer_.ReadDiff()) : none);
+    std::vector<forge::Annotation> annotations;
+    for (report::Finding& finding : findings) {
+      if (finding.path.empty()) continue;
+      const HeadLines lines = follower.Find(finding, finding.path);
+      if (lines.lost) {
+        finding.message.insert(0, SeenLinesText(finding.line, finding.end_line));
+      }
+      annotations.push_back({LevelOf(finding.severity), finding.rule, std::move(finding.message),
+                             finding.path, lines.line, lines.end_line});
+    }
+    return annotations;
+  }
+
   Status PostCheck(forge::CheckRun run) {
     run.head_sha = TRY(JudgedCommit());
+    run.annotations = TRY(Annotations());
     return forge_.PostCheckRun(run, deadline_);
   }
 

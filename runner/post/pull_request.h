@@ -14,6 +14,7 @@
 #include "forge/sticky_comment.h"
 #include "post/patch_delivery.h"
 #include "post/remark.h"
+#include "post/reviewer.h"
 #include "report/read.h"
 
 namespace post {
@@ -38,15 +39,6 @@ struct Target {
   std::string run_url;       // For people; may be empty.
 };
 
-// Where the remarks of a report are now.
-struct Delivered {
-  int on_lines = 0;
-  int on_files = 0;
-  int in_summary = 0;  // Only in the comment.
-  int resolved = 0;    // Threads of earlier posts whose remark is gone.
-  int settled = 0;     // Remarks whose thread a person resolved: not posted again.
-};
-
 struct Outcome {
   forge::CommentOutcome comment;
   Delivered delivered;
@@ -58,7 +50,7 @@ struct Outcome {
   // The first failure that another attempt may mend, or that of the comment. The other parts were
   // tried all the same.
   Status ended = Ok();
-  // The remarks of a refused review.
+  // The remarks of a refused review, or those for the comment where there is none.
   std::vector<Remark> undelivered;
 };
 

@@ -2,12 +2,12 @@
 #include "post/remark.h"
 
 #include <algorithm>
-#include <map>
 #include <utility>
 
 #include "change/patch_section.h"
+#include "codec/data/digest.h"
 #include "codec/text/neutral.h"
-#include "report/findings.h"
+#include "post/line_follower.h"
 
 namespace post {
 namespace {
@@ -16,6 +16,8 @@ constexpr size_t kMessageBytesMax = 4000;
 constexpr size_t kSuggestionBytesMax = 64 << 10;
 constexpr size_t kSuggestionLinesMax = 100;
 constexpr size_t kSuggestionsMax = 100;
+constexpr size_t kPlaceDigits = 16;
+constexpr size_t kWordsDigits = 8;
 constexpr char kSuggestionRule[] = "suggested-change";
 
 const forge::DiffFile* FileAt(const std::vector<forge::DiffFile>& diff, const std::string& path) {
@@ -101,10 +103,16 @@ bool Replaces(const forge::DiffFile& file, const Edit& edit) {
   return Spans(file, edit.line, edit.line + static_cast<int>(edit.removed.size()) - 1);
 }
 
+// "Lines 3 to 5"
+std::string LinesText(int line, int end_line) {
+  if (end_line <= line) return "Line " + std::to_string(line);
+  return "Lines " + std::to_string(line) + " to " + std::to_string(end_line);
+}
+
 class RemarkReader {
  public:
   RemarkReader(const report::PostedReport& report, const std::vector<forge::DiffFile>& diff)
-      : report_(report), diff_(diff) {}
+      : report_(report), diff_(diff), follower_(diff) {}
 
   std::vector<Remark> Read(bool with_changes) {
     for (const report::Finding& finding : report_.record.findings) {
@@ -116,30 +124,29 @@ class RemarkReader {
     if (with_changes && !refused && sections.ok()) {
       for (const change::PatchSection& section : sections.value()) AddChanges(section);
     }
+    for (Remark& remark : remarks_) remark.fingerprint = Fingerprint::Of(remark);
     return std::move(remarks_);
   }
 
  private:
-  void Add(Remark remark, report::Finding finding) {
-    finding.path = remark.path;
-    remark.fingerprint = report::Fingerprint(finding, 0);
-    remark.fingerprint = report::Fingerprint(finding, seen_[remark.fingerprint]++);
-    remarks_.push_back(std::move(remark));
-  }
-
   void AddFinding(const report::Finding& finding) {
     Remark remark;
     remark.severity = finding.severity;
     remark.rule = finding.rule;
     remark.message = finding.message;
     if (!finding.path.empty()) remark.path = report_.record.changes.prefix + finding.path;
-    remark.line = finding.line;
-    remark.end_line = std::max(finding.line, finding.end_line);
+    const HeadLines lines = follower_.Find(finding, remark.path);
+    remark.line = lines.line;
+    remark.end_line = lines.end_line;
+    if (lines.lost) {
+      remark.seen_line = finding.line;
+      remark.seen_end_line = std::max(finding.line, finding.end_line);
+    }
     remark.suggestion = finding.suggestion;
     if (remark.suggestion && !remark.suggestion->empty() && !remark.suggestion->ends_with('\n')) {
       *remark.suggestion += '\n';
     }
-    Add(std::move(remark), finding);
+    remarks_.push_back(std::move(remark));
   }
 
   void AddChanges(const change::PatchSection& section) {
@@ -176,21 +183,35 @@ class RemarkReader {
     remark.line = edit.line;
     remark.end_line = end_line;
     remark.suggestion = edit.added;
-    report::Finding named;  // The same change is the same remark, wherever it stands.
-    named.rule = remark.rule;
-    for (std::string_view line : edit.removed) named.message.append(line).append("\n");
-    named.message += "\n" + edit.added;
-    Add(std::move(remark), named);
+    remarks_.push_back(std::move(remark));
   }
 
   const report::PostedReport& report_;
   const std::vector<forge::DiffFile>& diff_;
+  LineFollower follower_;
   std::vector<Remark> remarks_;
-  std::map<std::string, int> seen_;
   size_t suggested_ = 0;
 };
 
 }  // namespace
+
+Fingerprint Fingerprint::Of(const Remark& remark) {
+  const std::string change = remark.suggestion ? "+" + *remark.suggestion : "";
+  return {codec::Sha256Hex(remark.rule + '\0' + remark.path).substr(0, kPlaceDigits),
+          codec::Sha256Hex(remark.message).substr(0, kWordsDigits),
+          codec::Sha256Hex(change).substr(0, kWordsDigits)};
+}
+
+Fingerprint Fingerprint::Read(std::string_view text) {
+  Fingerprint read;
+  for (auto [part, digits] :
+       {std::pair(&read.place, kPlaceDigits), std::pair(&read.message, kWordsDigits),
+        std::pair(&read.suggestion, kWordsDigits)}) {
+    *part = text.substr(0, digits);
+    text.remove_prefix(part->size());
+  }
+  return read;
+}
 
 std::vector<Remark> RemarksOf(const report::PostedReport& report,
                               const std::vector<forge::DiffFile>& diff, bool with_changes) {
@@ -224,6 +245,10 @@ std::vector<Placed> Place(std::vector<Remark> remarks, const std::vector<forge::
   return placed;
 }
 
+std::string SeenLinesText(int line, int end_line) {
+  return LinesText(line, end_line) + " of the file that the agent saw, which is another one here: ";
+}
+
 forge::Level LevelOf(report::Severity severity) {
   if (severity == report::Severity::kError) return forge::Level::kError;
   return severity == report::Severity::kWarning ? forge::Level::kWarning : forge::Level::kNotice;
@@ -233,11 +258,10 @@ RemarkText RenderRemark(const Remark& remark, const std::string& fence, bool nam
   RemarkText rendered;
   std::string& text = rendered.markdown;
   text = "**" + report::Render(remark.severity) + "** ";
-  if (names_lines && remark.line > 0) {
-    const bool several = remark.end_line > remark.line;
-    text += (several ? "Lines " : "Line ") + std::to_string(remark.line);
-    if (several) text += " to " + std::to_string(remark.end_line);
-    text += ": ";
+  if (remark.seen_line > 0) {
+    text += SeenLinesText(remark.seen_line, remark.seen_end_line);
+  } else if (names_lines && remark.line > 0) {
+    text += LinesText(remark.line, remark.end_line) + ": ";
   }
   text += codec::MarkdownText(remark.message, kMessageBytesMax) + " (" +
           codec::MarkdownCode(remark.rule, 100) + ")\n";

@@ -5,6 +5,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "forge/actions.h"
@@ -13,6 +14,22 @@
 
 namespace post {
 
+struct Remark;
+
+// What a remark is known by in later runs, though its line may move: digests in hexadecimal.
+struct Fingerprint {
+  std::string place;       // Of the rule and the path; 16 digits.
+  std::string message;     // 8.
+  std::string suggestion;  // 8.
+
+  static Fingerprint Of(const Remark& remark);
+  // The reverse of Text(), at the beginning of `text`.
+  static Fingerprint Read(std::string_view text);
+  std::string Text() const { return place + message + suggestion; }
+
+  friend bool operator==(const Fingerprint&, const Fingerprint&) = default;
+};
+
 struct Remark {
   report::Severity severity = report::Severity::kNote;
   std::string rule;
@@ -20,10 +37,12 @@ struct Remark {
   std::string path;  // Relative to the repository's top; empty: about the whole.
   int line = 0;      // From 1, in the pull request's version of the file; 0: no line.
   int end_line = 0;  // Not before `line`.
+  // Where the agent saw them, if that is not where they are, and they were not found: `line` is 0.
+  int seen_line = 0;
+  int seen_end_line = 0;
   // What those lines should become, with its newlines; empty: they go.
   std::optional<std::string> suggestion;
-  // report::Fingerprint: the same in later runs, though the line may move.
-  std::string fingerprint;
+  Fingerprint fingerprint = {};
 };
 
 // The agent's findings in the report's order, then each of the agent's changes that replaces lines
@@ -57,6 +76,10 @@ std::vector<Placed> Place(std::vector<Remark> remarks, const std::vector<forge::
                           bool moved_on, const PlacementLimits& limits = {});
 
 forge::Level LevelOf(report::Severity severity);
+
+// What is said of lines that are not known in the head's file (HeadLines::lost), before the
+// message: "Lines 3 to 5 of the file that the agent saw, ...: ".
+std::string SeenLinesText(int line, int end_line);
 
 struct RemarkText {
   std::string markdown;

@@ -46,10 +46,16 @@ TEST_CASE("The agent's findings become remarks, those of gates do not") {
   REQUIRE(remarks.size() == 3);
   CHECK(remarks[0].path == "src/a.c");
   CHECK(remarks[2].path.empty());
-  // Equal ones are distinguished; the line is not part of the fingerprint.
-  CHECK(remarks[0].fingerprint != remarks[1].fingerprint);
+  // The line is not part of the fingerprint.
+  const Fingerprint first = remarks[0].fingerprint;
+  CHECK(first == remarks[1].fingerprint);
+  CHECK(Fingerprint::Read(first.Text() + " -->") == first);
+  CHECK(Fingerprint::Read("").Text().empty());
   report.record.findings[0].line = 3;
-  CHECK(RemarksOf(report, Diff())[0].fingerprint == remarks[0].fingerprint);
+  report.record.findings[0].message = "worded otherwise";
+  const Fingerprint reworded = RemarksOf(report, Diff())[0].fingerprint;
+  CHECK(reworded.place == first.place);
+  CHECK(reworded.message != first.message);
 }
 
 TEST_CASE("A change of the agent's on lines of the pull request is a suggestion") {

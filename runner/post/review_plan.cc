@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 #include <string_view>
+#include <tuple>
 
 #include "forge/comment.h"
 
@@ -22,67 +23,152 @@ bool Answered(const ReviewThread& thread) { return thread.comments > 1; }
 
 bool Open(const ReviewThread& thread) { return !thread.resolved && !thread.hidden; }
 
-// What is there of one remark.
-struct Presence {
-  const ReviewThread* standing = nullptr;  // Open where it is now, or in people's hands.
-  const ReviewThread* resolved_by_us = nullptr;
-  bool settled = false;
+// In people's hands: they answered, or resolved it.
+bool Theirs(const ReviewThread& thread) {
+  return thread.resolved ? !thread.resolved_by_us : Open(thread) && Answered(thread);
+}
 
-  void Add(const ReviewThread& thread) {
-    if (Open(thread) && (!thread.outdated || Answered(thread))) {
-      bool older = standing == nullptr || thread.first_id < standing->first_id;
-      if (older) standing = &thread;
-    } else if (thread.resolved && !thread.resolved_by_us) {
-      settled = true;
-    } else if (thread.resolved && !thread.outdated && !thread.hidden) {
-      resolved_by_us = &thread;
+// Whether the thread says what it says where it was posted. If not, a remark is to be posted anew.
+bool Readable(const ReviewThread& thread) {
+  return Theirs(thread) || (!thread.outdated && !thread.hidden);
+}
+
+// Whether the thread may be at the remark's line: of some threads, such as those on files, no line
+// is known.
+bool At(const ReviewThread& thread, const Placed& placed) {
+  return placed.spot != Spot::kLines || thread.line == 0 || thread.line == placed.remark.end_line;
+}
+
+struct OurThread {
+  const ReviewThread* thread = nullptr;
+  Fingerprint said;
+  const Placed* match = nullptr;
+};
+
+// How well a thread fits a remark; the lower, the better.
+enum class Fit { kSame, kReworded, kElsewhere, kNone };
+
+Fit FitOf(const OurThread& ours, const Placed& placed) {
+  const ReviewThread& thread = *ours.thread;
+  const Fingerprint& wanted = placed.remark.fingerprint;
+  if (!Readable(thread)) return Fit::kNone;
+  const bool same_words = ours.said.message == wanted.message;
+  const bool same_change = ours.said.suggestion == wanted.suggestion;
+  const bool here = At(thread, placed);
+  if (here && same_words && same_change) return Fit::kSame;
+  // What was resolved as gone is another finding's. A click must apply what is meant now, unless
+  // the thread is people's by now.
+  const bool at_its_line = here && placed.spot == Spot::kLines && thread.line != 0 && !thread.stale;
+  if (at_its_line && (Theirs(thread) || (same_change && !thread.resolved))) return Fit::kReworded;
+  return same_words && Theirs(thread) ? Fit::kElsewhere : Fit::kNone;
+}
+
+// An open thread before one that a person resolved, and that before one that we did; the oldest of
+// equals.
+bool Before(const ReviewThread& one, const ReviewThread& other) {
+  auto rank = [](const ReviewThread& thread) {
+    return std::tuple(thread.resolved, thread.resolved_by_us, thread.first_id);
+  };
+  return rank(one) < rank(other);
+}
+
+// What the threads and the remarks of one rule on one file have to do with each other.
+class Group {
+ public:
+  void Add(const ReviewThread& thread, const Fingerprint& said) {
+    threads_.push_back({&thread, said});
+  }
+  void Add(const Placed& placed) { remarks_.push_back(&placed); }
+
+  // Gives each remark at most one thread, and each thread at most one remark.
+  void Match() {
+    std::set<const Placed*> matched;
+    for (Fit fit : {Fit::kSame, Fit::kReworded, Fit::kElsewhere}) {
+      for (const Placed* placed : remarks_) {
+        if (matched.contains(placed)) continue;
+        OurThread* best = nullptr;
+        for (OurThread& ours : threads_) {
+          if (ours.match != nullptr || FitOf(ours, *placed) != fit) continue;
+          if (best == nullptr || Before(*ours.thread, *best->thread)) best = &ours;
+        }
+        if (best == nullptr) continue;
+        best->match = placed;
+        matched.insert(placed);
+      }
     }
   }
+
+  void PlanRemarks(ReviewPlan& plan) const {
+    for (const Placed* placed : remarks_) {
+      if (placed->spot == Spot::kSummary) continue;
+      const ReviewThread* thread = ThreadOf(*placed);
+      if (thread == nullptr) {
+        plan.post.push_back(placed);
+      } else if (thread->resolved && !thread->resolved_by_us) {
+        ++plan.settled;
+      } else if (thread->resolved) {
+        plan.reopen.push_back(thread);
+      }
+    }
+  }
+
+  // What is left over says what is gone, what stands elsewhere by now, or what another says too.
+  void PlanRest(bool judged, ReviewPlan& plan) const {
+    for (const OurThread& ours : threads_) {
+      const ReviewThread& thread = *ours.thread;
+      if (ours.match != nullptr || !Open(thread) || Answered(thread)) continue;
+      bool twin = false;
+      bool replaced = false;
+      for (const Placed* placed : remarks_) {
+        const Fingerprint& said = placed->remark.fingerprint;
+        if (said.message != ours.said.message) continue;
+        const ReviewThread* other = ThreadOf(*placed);
+        const bool beside = other != nullptr && Open(*other) && other->line == thread.line;
+        twin |= beside && !thread.outdated && said == ours.said;
+        replaced |= beside || thread.outdated;
+      }
+      if (twin) {
+        plan.remove.push_back(&thread);
+      } else if (judged || replaced) {
+        plan.resolve.push_back(&thread);
+      }
+    }
+  }
+
+ private:
+  const ReviewThread* ThreadOf(const Placed& placed) const {
+    for (const OurThread& ours : threads_) {
+      if (ours.match == &placed) return ours.thread;
+    }
+    return nullptr;
+  }
+
+  std::vector<OurThread> threads_;
+  std::vector<const Placed*> remarks_;
 };
 
 }  // namespace
 
 std::string MarkerOf(const std::string& marker_key, const Remark& remark) {
-  return forge::RenderMarker(marker_key + ":" + remark.fingerprint);
+  return forge::RenderMarker(marker_key + ":" + remark.fingerprint.Text());
 }
 
 ReviewPlan PlanReview(const std::vector<Placed>& placed, const std::vector<ReviewThread>& threads,
                       const ReviewFacts& facts) {
   const std::string stem = MarkerStem(facts.marker_key);
-  std::map<std::string, Presence> there;  // By marker.
-  std::vector<std::pair<std::string, const ReviewThread*>> ours;
+  std::map<std::string, Group> groups;  // By rule and file.
   for (const ReviewThread& thread : threads) {
     if (!thread.ours || !thread.first_text.starts_with(stem)) continue;
-    std::string marker = thread.first_text.substr(0, thread.first_text.find_first_of("\r\n"));
-    there[marker].Add(thread);
-    ours.emplace_back(std::move(marker), &thread);
+    const Fingerprint said =
+        Fingerprint::Read(std::string_view(thread.first_text).substr(stem.size()));
+    groups[said.place].Add(thread, said);
   }
+  for (const Placed& one : placed) groups[one.remark.fingerprint.place].Add(one);
   ReviewPlan plan;
-  std::set<std::string> wanted;
-  std::set<std::string> reopened;
-  for (const Placed& one : placed) {
-    std::string marker = MarkerOf(facts.marker_key, one.remark);
-    wanted.insert(marker);
-    if (one.spot == Spot::kSummary) continue;
-    const Presence& presence = there[marker];
-    if (presence.standing != nullptr) continue;
-    if (presence.settled) {
-      ++plan.settled;
-    } else if (presence.resolved_by_us != nullptr) {
-      plan.reopen.push_back(presence.resolved_by_us);
-    } else {
-      plan.post.push_back(&one);
-    }
-  }
-  for (const auto& [marker, thread] : ours) {
-    if (!Open(*thread) || Answered(*thread)) continue;
-    const bool moved = wanted.contains(marker) && thread->outdated;
-    const bool gone = !wanted.contains(marker) && facts.judged;
-    if (moved || gone) {
-      plan.resolve.push_back(thread);
-    } else if (wanted.contains(marker) && there[marker].standing->first_id != thread->first_id) {
-      plan.remove.push_back(thread);
-    }
+  for (auto& [place, group] : groups) {
+    group.Match();
+    group.PlanRemarks(plan);
+    group.PlanRest(facts.judged, plan);
   }
   return plan;
 }

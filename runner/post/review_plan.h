@@ -30,10 +30,11 @@ struct ReviewPlan {
 // "<!-- agentic-ci:KEY:FINGERPRINT -->": what the thread of a remark begins with.
 std::string MarkerOf(const std::string& marker_key, const Remark& remark);
 
-// A remark is there when one of our threads has its marker and is open on lines that have not
-// moved, or was answered, which makes it people's. A thread is resolved when its remark is gone, or
-// stands elsewhere by now; never one that was answered. Of threads that say the same the oldest
-// stays.
+// Each remark has at most one thread, and each thread at most one remark. A remark is there when
+// one of our threads of its rule and file says the same at its line, or was worded otherwise at
+// that line and suggests the same. A thread that a person answered or resolved is theirs: it is the
+// remark's wherever it stands, and stays as it is. The other threads are resolved when the remark
+// is gone, or stands elsewhere by now. Of threads that say the same at one line the oldest stays.
 ReviewPlan PlanReview(const std::vector<Placed>& placed,
                       const std::vector<forge::ReviewThread>& threads, const ReviewFacts& facts);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "forge/gitea/reviews.h"
 
+#include <optional>
 #include <utility>
 
 #include "forge/rest/comments.h"
@@ -21,7 +22,10 @@ GiteaReviews::GiteaReviews(Client& client, const std::string& repository, int64_
       diff_(repository_ / "pulls" / (std::to_string(number) + ".diff")) {}
 
 Result<Proposal> GiteaReviews::ReadProposal(Deadline deadline) {
-  return ParseProposal(TRY(client_.Get(pull_, kPullsPermission, deadline)));
+  const codec::Json json = TRY(client_.Get(pull_, kPullsPermission, deadline));
+  Proposal proposal = TRY(ParseProposal(json));
+  head_sha_ = proposal.head_sha;
+  return proposal;
 }
 
 Result<std::vector<DiffFile>> GiteaReviews::ReadFiles(Deadline deadline) {
@@ -46,6 +50,9 @@ Result<std::vector<ReviewThread>> GiteaReviews::ReadThreads(Deadline deadline) {
       int64_t resolver = UserIdAt(comment, "resolver");
       thread.resolved = resolver != 0;
       thread.resolved_by_us = resolver == viewer.id;
+      thread.line = static_cast<int>(comment.IntegerAt("position"));
+      thread.stale = comment.StringAt("commit_id") != head_sha_;
+      thread.review_id = review.IntegerAt("id");
       thread.comments = 1;
       threads.push_back(std::move(thread));
     }
@@ -90,6 +97,13 @@ Status GiteaReviews::Settle(const std::string& thread_id, const char* how, Deadl
 Status GiteaReviews::DeleteComment(int64_t id, Deadline deadline) {
   Result<std::optional<codec::Json>> gone = client_.Write(
       {"DELETE", repository_ / "issues" / "comments" / id, {}, true, kPullsPermission}, deadline);
+  if (gone.ok() || client_.status() == 404) return Ok();
+  return std::move(gone).error();
+}
+
+Status GiteaReviews::Retire(int64_t review_id, Deadline deadline) {
+  Result<std::optional<codec::Json>> gone = client_.Write(
+      {"DELETE", pull_ / "reviews" / review_id, {}, true, kPullsPermission}, deadline);
   if (gone.ok() || client_.status() == 404) return Ok();
   return std::move(gone).error();
 }

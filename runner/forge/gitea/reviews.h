@@ -2,7 +2,7 @@
 // Reviews by the REST API of Gitea and Forgejo.
 //
 // Not available there: comments on several lines (the last line gets the comment), comments on
-// files, and whether a comment's lines have changed since (so a thread stays where it was posted).
+// files, and whether a comment's lines have changed since.
 #pragma once
 
 #include <cstdint>
@@ -31,6 +31,7 @@ class GiteaReviews : public Reviews {
   Status Resolve(const std::string& thread_id, Deadline deadline) override;
   Status Reopen(const std::string& thread_id, Deadline deadline) override;
   Status DeleteComment(int64_t id, Deadline deadline) override;
+  Status Retire(int64_t review_id, Deadline deadline) override;
 
  private:
   Status Settle(const std::string& thread_id, const char* how, Deadline deadline);
@@ -39,6 +40,7 @@ class GiteaReviews : public Reviews {
   ApiPath repository_;
   ApiPath pull_;  // "/repos/OWNER/NAME/pulls/NUMBER"
   ApiPath diff_;
+  std::string head_sha_;  // As of ReadProposal().
 };
 
 }  // namespace forge

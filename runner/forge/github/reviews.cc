@@ -17,8 +17,9 @@ constexpr char kThreadsQuery[] =
     "query($owner: String!, $name: String!, $number: Int!, $after: String) { viewer { login } "
     "repository(owner: $owner, name: $name) { pullRequest(number: $number) { "
     "reviewThreads(first: 100, after: $after) { pageInfo { hasNextPage endCursor } nodes { id "
-    "isResolved isOutdated resolvedBy { login } comments(first: 1) { totalCount nodes { id "
-    "databaseId body viewerDidAuthor isMinimized } } } } } } }";
+    "isResolved isOutdated line resolvedBy { login } comments(first: 1) { totalCount nodes { id "
+    "databaseId body viewerDidAuthor isMinimized "
+    "pullRequestReview { databaseId } } } } } } } }";
 constexpr char kResolveMutation[] =
     "mutation($id: ID!) { resolveReviewThread(input: {threadId: $id}) { thread { isResolved } } }";
 constexpr char kReopenMutation[] =
@@ -55,6 +56,7 @@ ReviewThread ReadThread(const codec::Json& node, const std::string& viewer) {
   thread.id = node.StringAt("id");
   thread.resolved = node.BooleanAt("isResolved");
   thread.outdated = node.BooleanAt("isOutdated");
+  thread.line = static_cast<int>(node.IntegerAt("line"));  // Null of one on a file.
   thread.resolved_by_us = thread.resolved && TextOf(node.Find("resolvedBy"), "login") == viewer;
   const codec::Json* comments = node.Find("comments");
   if (comments == nullptr) return thread;
@@ -66,6 +68,8 @@ ReviewThread ReadThread(const codec::Json& node, const std::string& viewer) {
   thread.first_node = first.StringAt("id");
   thread.hidden = first.BooleanAt("isMinimized");
   thread.first_text = first.StringAt("body");
+  const codec::Json* review = first.Find("pullRequestReview");
+  if (review != nullptr) thread.review_id = review->IntegerAt("databaseId");
   thread.ours = first.BooleanAt("viewerDidAuthor");
   return thread;
 }
@@ -93,6 +97,7 @@ Result<std::vector<DiffFile>> GitHubReviews::ReadFiles(Deadline deadline) {
     file.old_path = json.StringAt("previous_filename");
     if (file.old_path.empty()) file.old_path = file.path;
     file.removed = json.StringAt("status") == "removed";
+    file.blob = json.StringAt("sha");
     file.lines = ParseHunks(json.StringAt("patch"));  // Absent for binary and very large files.
     files.push_back(std::move(file));
   }
@@ -179,6 +184,16 @@ Status GitHubReviews::DeleteComment(int64_t id, Deadline deadline) {
       {"DELETE", repository_ / "pulls" / "comments" / id, {}, true, kPullsPermission}, deadline);
   if (gone.ok() || client_.status() == 404) return Ok();
   return std::move(gone).error();
+}
+
+// A review that was submitted cannot be deleted.
+Status GitHubReviews::Retire(int64_t review_id, Deadline deadline) {
+  WriteRequest request{"PUT", pull_ / "reviews" / review_id, {}, true, kPullsPermission};
+  request.body.Set("body", "Another review, posted at the same moment, has these comments.");
+  Result<std::optional<codec::Json>> told = client_.Write(request, deadline);
+  // One without a text is gone with its last comment.
+  if (told.ok() || client_.status() == 404 || client_.status() == 422) return Ok();
+  return std::move(told).error();
 }
 
 }  // namespace forge

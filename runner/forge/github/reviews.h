@@ -28,6 +28,7 @@ class GitHubReviews : public Reviews {
   Status Reopen(const std::string& thread_id, Deadline deadline) override;
   Status Hide(const ReviewThread& thread, Deadline deadline) override;
   Status DeleteComment(int64_t id, Deadline deadline) override;
+  Status Retire(int64_t review_id, Deadline deadline) override;
 
  private:
   Status Mutate(const char* mutation, const std::string& id, Deadline deadline);

@@ -84,7 +84,9 @@ Result<std::vector<ReviewThread>> GitLabDiscussions::ReadThreads(Deadline deadli
     thread.ours = UserIdAt(*first, "author") == viewer_->id;
     thread.resolved = first->BooleanAt("resolved");
     thread.resolved_by_us = thread.resolved && UserIdAt(*first, "resolved_by") == viewer_->id;
-    const Refs at = ReadRefs(first->Find("position"));
+    const codec::Json* position = first->Find("position");
+    if (position != nullptr) thread.line = static_cast<int>(position->IntegerAt("new_line"));
+    const Refs at = ReadRefs(position);
     thread.outdated = !at.head.empty() && !refs_.head.empty() && at != refs_;
     // GitLab's own notes, such as "changed this line", do not count as answers.
     thread.comments = static_cast<int>(

@@ -13,6 +13,7 @@ const OPERATIONS = {
   [`${R}/issues/comments/{comment_id}`]: ['get', 'patch', 'delete'],
   [`${R}/pulls/{pull_number}/files`]: ['get'],
   [`${R}/pulls/{pull_number}/reviews`]: ['post'],
+  [`${R}/pulls/{pull_number}/reviews/{review_id}`]: ['put'],
   [`${R}/pulls/{pull_number}/comments`]: ['post'],
   [`${R}/pulls/comments/{comment_id}`]: ['delete'],
   [`${R}/commits/{ref}/check-runs`]: ['get'],

@@ -53,6 +53,7 @@ export class Reviews {
       if (!pull[2]) return { status: 200, body: this.#pull(Number(pull[1])) };
       if (pull[2] === '/files') return this.#files(query);
       if (pull[2] === '/reviews' && method === 'POST') return this.#review(viewer, body);
+      if (/^\/reviews\/\d+$/.test(pull[2]) && method === 'PUT') return this.#retext(Number(pull[2].slice(9)), body);
       if (pull[2] === '/comments' && method === 'POST') return this.#onFile(viewer, body);
     }
     if (rest === '/pulls' && method === 'GET' && this.heads) return this.#listHeads(query);
@@ -122,9 +123,20 @@ export class Reviews {
     const review = structuredClone(
         this.#example('post', '/repos/{owner}/{repo}/pulls/{pull_number}/reviews', 200));
     Object.assign(review, { id: this.#nextId++, body: body.body, state: 'COMMENTED' });
-    for (const comment of body.comments) this.#thread(viewer, comment, 'LINE', body.commit_id);
+    for (const comment of body.comments) {
+      this.#thread(viewer, comment, 'LINE', body.commit_id).review = review.id;
+    }
     this.reviews.push({ id: review.id, body: body.body, comments: body.comments.length });
     return { status: 200, body: review };
+  }
+
+  #retext(id, body) {
+    const review = this.reviews.find((r) => r.id === id);
+    if (!review) return { status: 404, body: failure(404, 'Not Found') };
+    review.body = body.body;
+    const told = structuredClone(
+        this.#example('put', '/repos/{owner}/{repo}/pulls/{pull_number}/reviews/{review_id}', 200));
+    return { status: 200, body: Object.assign(told, { id, body: body.body }) };
   }
 
   #onFile(viewer, body) {
@@ -172,11 +184,12 @@ export class Reviews {
     const from = Number(variables.after ?? 0);
     const part = this.threads.slice(from, from + 100);
     const nodes = part.map((thread) => ({
-      id: thread.id, isResolved: thread.resolved, isOutdated: thread.outdated,
+      id: thread.id, isResolved: thread.resolved, isOutdated: thread.outdated, line: thread.outdated ? null : thread.line,
       resolvedBy: thread.resolvedBy && { login: thread.resolvedBy },
       comments: { totalCount: thread.comments.length, nodes: thread.comments.slice(0, 1).map((comment) => ({
         id: `PRRC_${comment.id}`, isMinimized: comment.minimised ?? false,
         databaseId: comment.id, body: comment.body, viewerDidAuthor: comment.author.id === viewer.who.id,
+        pullRequestReview: { databaseId: thread.review ?? null },
       })) },
     }));
     const pageInfo = { hasNextPage: this.threads.length > from + 100, endCursor: String(from + 100) };
@@ -198,7 +211,7 @@ export class Reviews {
   }
 
   #accept(run, body) {
-    const { annotations = [], ...output } = body.output;
+    const { annotations = [], ...output } = body.output ?? {};
     if (annotations.length > 50) return { status: 422, body: validationFailure('too many annotations') };
     run.annotations.push(...annotations);
     Object.assign(run, body, { output });

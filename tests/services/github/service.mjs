@@ -14,6 +14,7 @@ export const ACTIONS_BOT = { id: 41898282, login: 'github-actions[bot]', type: '
 export class GitHubService {
   comments = [];    // {id, number, author, body, created, updated}
   requests = [];    // "POST /path", in order of arrival.
+  headers = [];     // Of each, as JSON.
   violations = [];  // What GitHub's description does not allow, ours or the client's.
   faults = [];      // See `fail`.
   hooks = [];       // {method, path, run}: once, before the request is handled.
@@ -93,6 +94,7 @@ export class GitHubService {
       return void response.end(JSON.stringify({ comments, requests, violations }));
     }
     this.requests.push(`${method} ${url}`);
+    this.headers.push(JSON.stringify(request.headers));
     if (this.#contract && url !== '/graphql') {
       for (const problem of this.#contract.request(method, url, request.headers, body)) {
         this.violations.push(`request ${method} ${url}: ${problem}`);

@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is done about a report, and in which order, over a forge that only remembers.
+#include "post/pull_request.h"
+
+#include <catch2/catch.hpp>
+#include <map>
+#include <utility>
+
+namespace post {
+namespace {
+
+const std::string kHead(40, 'b');
+
+// Of the calls that change something, in order; `fails` says which are refused, and how.
+class FakeForge final : public forge::Forge,
+                        public forge::Comments,
+                        public forge::Reviews,
+                        public forge::Branches {
+ public:
+  std::vector<std::string> calls;
+  std::map<std::string, Error> fails;
+  forge::Place where{forge::ForgeKind::kGitHub, "acme/site", 0, 7};
+  forge::Capabilities can;
+  std::vector<forge::Comment> there;
+  std::vector<forge::ReviewThread> threads;
+
+  FakeForge() {
+    can.check_runs = can.code_scanning = can.comments_on_files = true;
+    can.line_ranges = can.suggestions = true;
+  }
+
+  const forge::Place& place() const override { return where; }
+  const forge::Capabilities& capabilities() const override { return can; }
+  forge::Comments& comments() override { return *this; }
+  forge::Reviews& reviews() override { return *this; }
+  forge::Branches& branches() override { return *this; }
+  bool may_have_arrived() const override { return false; }
+  bool dry_run() const override { return false; }
+
+  Result<forge::Viewer> AskViewer(Deadline) override { return forge::Viewer{1, "bot"}; }
+  Result<std::optional<std::string>> ReadFile(const std::string&, const std::string&,
+                                              Deadline) override {
+    return std::optional<std::string>();
+  }
+  Status KeepStatus(const forge::CommitStatus& status, Deadline) override {
+    return Call("status", " " + std::string(status.success ? "success" : "failure"));
+  }
+  Status AddLabels(int64_t, const std::vector<std::string>&, Deadline) override {
+    return Call("label");
+  }
+  Status PostCheckRun(const forge::CheckRun& run, Deadline) override {
+    return Call("check", " " + run.conclusion + " " + std::to_string(run.annotations.size()));
+  }
+  Status UploadSarif(const forge::SarifUpload& upload, Deadline) override {
+    return Call("sarif", " " + upload.ref);
+  }
+
+  Result<std::vector<forge::Comment>> List(Deadline) override { return there; }
+  Result<forge::Comment> Create(const std::string& text, Deadline) override {
+    TRY(Call("comment"));
+    there.push_back({static_cast<int64_t>(there.size()) + 1, 1, "bot", "https://f/1", text});
+    return there.back();
+  }
+  Result<forge::Comment> Update(int64_t id, const std::string& text, Deadline) override {
+    TRY(Call("comment again"));
+    auto& comment = there.at(static_cast<size_t>(id) - 1);
+    comment.text = text;
+    return comment;
+  }
+  Status Delete(int64_t, Deadline) override { return Call("delete"); }
+
+  Result<forge::Proposal> ReadProposal(Deadline) override {
+    if (fails.contains("proposal")) return fails.at("proposal");
+    return forge::Proposal{kHead, std::string(40, 'a'), "fix", "main"};
+  }
+  Result<std::vector<forge::DiffFile>> ReadFiles(Deadline) override {
+    if (fails.contains("files")) return fails.at("files");
+    forge::DiffFile file;
+    file.path = file.old_path = "a.c";
+    file.lines = forge::ParseHunks("@@ -1 +1,3 @@\n one\n+two\n+three\n");
+    return std::vector{file};
+  }
+  Result<std::vector<forge::ReviewThread>> ReadThreads(Deadline) override { return threads; }
+  Status Post(const std::string&, const std::string& text,
+              const std::vector<forge::ReviewComment>& comments, Deadline) override {
+    TRY(Call("review", " " + std::to_string(comments.size()) +
+                           (text.find("you can apply") != std::string::npos ? " applicable" : "")));
+    for (const forge::ReviewComment& comment : comments) {
+      forge::ReviewThread thread;
+      thread.first_id = static_cast<int64_t>(threads.size()) + 1;
+      thread.id = std::to_string(thread.first_id);
+      thread.first_text = comment.text;
+      thread.ours = true;
+      thread.line = comment.end_line;
+      thread.comments = 1;
+      threads.push_back(thread);
+    }
+    return Ok();
+  }
+  Status PostOnFile(const std::string&, const std::string& path, const std::string&,
+                    Deadline) override {
+    return Call("file", " " + path);
+  }
+  Status Resolve(const std::string& id, Deadline) override { return Call("resolve", " " + id); }
+  Status Reopen(const std::string& id, Deadline) override { return Call("reopen", " " + id); }
+  Status Hide(const forge::ReviewThread& thread, Deadline) override {
+    return Call("hide", " " + thread.id);
+  }
+  Status DeleteComment(int64_t id, Deadline) override {
+    return Call("remove", " " + std::to_string(id));
+  }
+  Status Retire(int64_t id, Deadline) override { return Call("retire", " " + std::to_string(id)); }
+
+  Result<std::optional<std::string>> ReadTip(const std::string&, Deadline) override {
+    return std::optional<std::string>();
+  }
+  Result<std::vector<forge::CommitRecord>> ReadHistory(const std::string&, int, Deadline) override {
+    return std::vector<forge::CommitRecord>();
+  }
+  Result<forge::Directory> ReadDirectory(const std::string&, Deadline) override {
+    return forge::Directory();
+  }
+  Result<std::string> ReadBlob(const std::string&, Deadline) override { return std::string(); }
+  Result<std::string> Commit(const forge::CommitRequest&, Deadline) override {
+    TRY(Call("commit"));
+    return std::string();
+  }
+  bool moved() const override { return false; }
+  std::string CannotCommit(const forge::CommitRequest&) const override { return {}; }
+  Result<std::optional<forge::BranchPullRequest>> FindPullRequest(const std::string&,
+                                                                  const std::string&,
+                                                                  Deadline) override {
+    return std::optional<forge::BranchPullRequest>();
+  }
+  Result<forge::BranchPullRequest> Open(const forge::PullRequestText&, Deadline) override {
+    TRY(Call("open"));
+    return forge::BranchPullRequest();
+  }
+  Status Retell(int64_t, const forge::PullRequestText&, Deadline) override {
+    return Call("retell");
+  }
+
+ private:
+  Status Call(const std::string& name, const std::string& more = "") {
+    calls.push_back(name + more);
+    auto refused = fails.find(name);
+    if (refused != fails.end()) return refused->second;
+    return Ok();
+  }
+};
+
+report::Finding AgentFinding(const std::string& path, int line) {
+  report::Finding finding;
+  finding.source = report::FindingSource::kAgent;
+  finding.rule = "r";
+  finding.message = "at " + path;
+  finding.path = path;
+  finding.line = finding.end_line = line;
+  return finding;
+}
+
+report::PostedReport Report(std::vector<report::Finding> findings) {
+  report::PostedReport report;
+  report.record.findings = std::move(findings);
+  report.record.event.head_sha = kHead;
+  report.record.started_at_ms = 1000;
+  report.record.outcome.kind = report::OutcomeKind::kSuccess;
+  report.summary_markdown = "summary\n";
+  return report;
+}
+
+Parts All() {
+  Parts parts;
+  parts.check = parts.status = parts.sarif = true;
+  parts.labels = {"l"};
+  return parts;
+}
+
+Outcome PostTo(FakeForge& forge, const report::PostedReport& report, const Parts& parts = All()) {
+  Target target;
+  target.place = forge.where;
+  target.marker_key = "ci/agent";
+  return PostToPullRequest(forge, target, parts, report, Deadline::Never());
+}
+
+const std::vector<std::string> kEverything = {"comment",        "review 1",
+                                              "file a.c",       "check neutral 2",
+                                              "status success", "sarif refs/pull/7/head",
+                                              "label"};
+
+}  // namespace
+
+TEST_CASE("The comment goes before the review, and that before what is said of the commit") {
+  FakeForge forge;
+  const auto report = Report({AgentFinding("a.c", 2), AgentFinding("a.c", 30)});
+  const Outcome outcome = PostTo(forge, report);
+  CHECK(outcome.ended.ok());
+  CHECK(forge.calls == kEverything);
+  CHECK(outcome.delivered.on_lines == 1);
+  CHECK(outcome.delivered.on_files == 1);
+}
+
+TEST_CASE("A part that is refused keeps no other part back, and is no success") {
+  const auto report = Report({AgentFinding("a.c", 2), AgentFinding("a.c", 30)});
+  for (const char* part : {"comment", "review", "check", "status", "sarif", "label"}) {
+    FakeForge forge;
+    forge.fails.emplace(part, Error{Code::kRefused, "not permitted", "permissions: {}"});
+    const Outcome outcome = PostTo(forge, report);
+    CAPTURE(part);
+    CHECK(outcome.ended.error().code == Code::kRefused);
+    CHECK(outcome.refused.size() == 1);
+    auto expected = kEverything;
+    if (std::string(part) == "review") std::erase(expected, "file a.c");
+    CHECK(forge.calls == expected);
+  }
+  // What another attempt may mend goes before what it cannot.
+  FakeForge forge;
+  forge.fails.emplace("review", Error{Code::kRefused, "not permitted"});
+  forge.fails.emplace("check", Error{Code::kTemporary, "busy"});
+  CHECK(PostTo(forge, report).ended.error().code == Code::kTemporary);
+}
+
+TEST_CASE("Where the pull request cannot be read, nothing is said of a commit") {
+  FakeForge forge;
+  forge.fails.emplace("proposal", Error{Code::kTemporary, "busy"});
+  const Outcome outcome = PostTo(forge, Report({AgentFinding("a.c", 2)}));
+  CHECK(outcome.ended.error().code == Code::kTemporary);
+  CHECK(forge.calls == std::vector<std::string>{"comment", "label"});
+  CHECK(outcome.undelivered.size() == 1);
+}
+
+TEST_CASE("What a forge cannot do is planned for") {
+  FakeForge forge;
+  forge.can.comments_on_files = forge.can.suggestions = false;
+  report::Finding finding = AgentFinding("a.c", 2);
+  finding.suggestion = "2\n";
+  Parts parts;
+  Outcome outcome = PostTo(forge, Report({finding, AgentFinding("a.c", 30)}), parts);
+  CHECK(forge.calls == std::vector<std::string>{"comment", "review 1"});
+  CHECK(outcome.delivered.in_summary == 1);
+  FakeForge able;
+  PostTo(able, Report({finding}), parts);  // The control.
+  CHECK(able.calls == std::vector<std::string>{"comment", "review 1 applicable"});
+}
+
+TEST_CASE("What has no place without a comment is told, and no success") {
+  FakeForge forge;
+  Parts parts;
+  parts.comment = false;
+  const auto report = Report({AgentFinding("a.c", 2), AgentFinding("b.c", 1)});
+  Outcome outcome = PostTo(forge, report, parts);
+  CHECK(outcome.ended.error().code == Code::kRefused);
+  CHECK(outcome.delivered.nowhere == 1);
+  CHECK(outcome.delivered.in_summary == 0);
+  REQUIRE(outcome.undelivered.size() == 1);
+  CHECK(outcome.undelivered[0].path == "b.c");
+  // A refused comment has no place for them either.
+  FakeForge refused;
+  refused.fails.emplace("comment", Error{Code::kRefused, "not permitted"});
+  CHECK(PostTo(refused, report, Parts()).undelivered.size() == 1);
+}
+
+TEST_CASE("Posting again changes the comment, and nothing beside lines") {
+  FakeForge forge;
+  Parts parts;
+  const auto report = Report({AgentFinding("a.c", 2)});
+  PostTo(forge, report, parts);
+  forge.calls.clear();
+  CHECK(PostTo(forge, report, parts).ended.ok());
+  CHECK(forge.calls == std::vector<std::string>{"comment again"});
+  forge.calls.clear();
+  PostTo(forge, Report({}), parts);
+  CHECK(forge.calls == std::vector<std::string>{"comment again", "resolve 1"});
+}
+
+TEST_CASE("Of a review that another repeats, what is left is taken back") {
+  FakeForge forge;
+  Parts parts;
+  const auto report = Report({AgentFinding("a.c", 2)});
+  PostTo(forge, report, parts);
+  forge.threads.push_back(forge.threads[0]);
+  forge.threads[0].review_id = 11;
+  forge.threads[1].review_id = 12;
+  forge.threads[1].first_id = 5;
+  forge.calls.clear();
+  PostTo(forge, report, parts);
+  CHECK(forge.calls == std::vector<std::string>{"comment again", "remove 5", "retire 12"});
+}
+
+}  // namespace post
