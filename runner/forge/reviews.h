@@ -37,9 +37,13 @@ struct ReviewThread {
   int line = 0;           // The last it is about, in the head's file; 0: unknown, or the file.
   // It was posted at another head, and the forge moves neither its line nor says that it changed.
   bool stale = false;
-  bool hidden = false;    // Its first comment is minimised.
-  int64_t review_id = 0;  // The review that it was posted with; 0: it stands by itself.
+  bool hidden = false;  // Its first comment is minimised.
   int comments = 0;
+};
+
+struct EmptyReview {
+  int64_t id = 0;
+  std::string text;
 };
 
 struct ReviewComment {
@@ -75,13 +79,18 @@ class Reviews {
   // One that is gone already is a success.
   virtual Status DeleteComment(int64_t id, Deadline deadline) = 0;
 
-  // Takes back one of our reviews whose comments are gone, as far as the forge can: another one of
-  // the same moment has them.
+  // The token's own reviews that have a text and no comments any more, as of ReadThreads().
+  const std::vector<EmptyReview>& empty_reviews() const { return empty_reviews_; }
+  // Takes back one of them, as far as the forge can: another one of the same moment has its
+  // comments.
   virtual Status Retire(int64_t, Deadline) { return Ok(); }
 
   virtual size_t comments_max() const { return std::numeric_limits<size_t>::max(); }
   // The language of the block that replaces `lines` lines, the last of which carries the comment.
   virtual std::string SuggestionFence(int) const { return "suggestion"; }
+
+ protected:
+  std::vector<EmptyReview> empty_reviews_;
 };
 
 }  // namespace forge

@@ -29,6 +29,8 @@ class FakeForge final : public forge::Forge,
     can.line_ranges = can.suggestions = true;
   }
 
+  void Leave(std::vector<forge::EmptyReview> reviews) { empty_reviews_ = std::move(reviews); }
+
   const forge::Place& place() const override { return where; }
   const forge::Capabilities& capabilities() const override { return can; }
   forge::Comments& comments() override { return *this; }
@@ -279,9 +281,10 @@ TEST_CASE("Of a review that another repeats, what is left is taken back") {
   const auto report = Report({AgentFinding("a.c", 2)});
   PostTo(forge, report, parts);
   forge.threads.push_back(forge.threads[0]);
-  forge.threads[0].review_id = 11;
-  forge.threads[1].review_id = 12;
   forge.threads[1].first_id = 5;
+  forge.Leave({{12, "<!-- agentic-ci:ci/agent -->\n1 comment.\n"},
+               {13, "<!-- agentic-ci:ci/other -->\n1 comment.\n"},
+               {14, "a person's"}});
   forge.calls.clear();
   PostTo(forge, report, parts);
   CHECK(forge.calls == std::vector<std::string>{"comment again", "remove 5", "retire 12"});

@@ -2,7 +2,6 @@
 #include "post/reviewer.h"
 
 #include <algorithm>
-#include <map>
 #include <utility>
 
 #include "forge/comment.h"
@@ -179,12 +178,14 @@ Status Reviewer::Tidy(const ReviewFacts& facts, Delivered* delivered,
   }
   // Everything that was found is said all the same.
   if (forbidden) refused->push_back("review: a thread stays open: " + forbidden->what);
-  std::map<int64_t, int> left;  // Threads of each review.
-  for (const forge::ReviewThread& thread : threads_) ++left[thread.review_id];
   for (const forge::ReviewThread* thread : plan.remove) {
     TRY(reviews_.DeleteComment(thread->first_id, deadline_));
-    const bool empty = --left[thread->review_id] == 0 && thread->review_id != 0;
-    if (empty) TRY(reviews_.Retire(thread->review_id, deadline_));
+  }
+  if (!plan.remove.empty()) threads_ = TRY(reviews_.ReadThreads(deadline_));
+  const std::string marker = forge::RenderMarker(marker_key_);
+  for (const forge::EmptyReview& review : reviews_.empty_reviews()) {
+    if (!review.text.starts_with(marker)) continue;
+    TRY(reviews_.Retire(review.id, deadline_));
   }
   return Ok();
 }

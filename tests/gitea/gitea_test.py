@@ -295,6 +295,36 @@ class Post(unittest.TestCase):
         self.assertEqual(resolved, {'stays': False, 'goes': True})
         self.assertNotIn('resolved', self.post(self.report(beside('stays', 3))).stdout.replace('0 resolved', ''))
 
+    def open_threads(self):
+        """Line and text of each."""
+        return sorted((thread['position'], thread['body'].split('** ')[1].split(' (')[0]) for thread in self.threads() if not thread['resolver'])
+
+    def test_findings_that_are_worded_otherwise_or_have_moved_have_one_thread_each(self):
+        self.post(self.report(beside('first words', 3), beside('twice', 4), beside('twice', 5)))
+        self.post(self.report(beside('other words', 3), beside('twice', 5)))
+        self.assertEqual(self.open_threads(), [(3, 'first words'), (5, 'twice')])
+        # Two lines further down, which Gitea does not say of its threads.
+        self.head = self.push('fix', 'x\ny\n' + AFTER)
+        for _ in range(100):
+            if GITEA.api('GET', f'/repos/{self.repository}/pulls/1')['head']['sha'] == self.head:
+                break
+            time.sleep(0.1)
+        self.post(self.report(beside('third words', 5), beside('twice', 7)))
+        self.assertEqual(self.open_threads(), [(5, 'third words'), (7, 'twice')])
+
+    def test_what_is_left_of_reviews_that_say_the_same_is_taken_back(self):
+        report = self.report(beside('one', 3), beside('two', 4))
+        line = [RUNNER, 'post', report, '--marker', MARKER]
+        environment = self.environment()
+        four = [subprocess.Popen(line, env=environment, cwd=self.directory, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                 stderr=subprocess.STDOUT, text=True) for _ in range(4)]
+        for one in four:
+            out, _ = one.communicate(timeout=120)
+            self.assertEqual(one.returncode, 0, out)
+        self.post(report)
+        self.assertEqual(self.open_threads(), [(3, 'one'), (4, 'two')])
+        self.assertEqual((len(self.comments()), len(self.reviews())), (1, 1))
+
     def test_a_review_is_found_behind_a_hundred_others(self):
         """Three pages of a list that has no Link header."""
         for number in range(120):

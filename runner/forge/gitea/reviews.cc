@@ -35,10 +35,16 @@ Result<std::vector<DiffFile>> GiteaReviews::ReadFiles(Deadline deadline) {
 Result<std::vector<ReviewThread>> GiteaReviews::ReadThreads(Deadline deadline) {
   Viewer viewer = TRY(WhoAmI(client_, deadline));
   std::vector<ReviewThread> threads;
+  empty_reviews_.clear();
   for (const codec::Json& review :
        TRY(client_.GetAll(pull_ / "reviews", kPullsPermission, kReviewsMax, deadline))) {
     if (viewer.id == 0 || UserIdAt(review, "user") != viewer.id) continue;
-    if (review.IntegerAt("comments_count") == 0) continue;
+    if (review.IntegerAt("comments_count") == 0) {
+      const std::string text = review.StringAt("body");
+      const bool submitted = review.StringAt("state") != "PENDING";
+      if (submitted && !text.empty()) empty_reviews_.push_back({review.IntegerAt("id"), text});
+      continue;
+    }
     const ApiPath path = pull_ / "reviews" / review.IntegerAt("id") / "comments";
     for (const codec::Json& comment :
          TRY(client_.GetAll(path, kPullsPermission, kReviewCommentsMax, deadline))) {
@@ -52,7 +58,6 @@ Result<std::vector<ReviewThread>> GiteaReviews::ReadThreads(Deadline deadline) {
       thread.resolved_by_us = resolver == viewer.id;
       thread.line = static_cast<int>(comment.IntegerAt("position"));
       thread.stale = comment.StringAt("commit_id") != head_sha_;
-      thread.review_id = review.IntegerAt("id");
       thread.comments = 1;
       threads.push_back(std::move(thread));
     }

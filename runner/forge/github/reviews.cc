@@ -16,10 +16,10 @@ constexpr int kThreadPagesMax = 50;
 constexpr char kThreadsQuery[] =
     "query($owner: String!, $name: String!, $number: Int!, $after: String) { viewer { login } "
     "repository(owner: $owner, name: $name) { pullRequest(number: $number) { "
+    "reviews(last: 100) { nodes { databaseId body viewerDidAuthor comments { totalCount } } } "
     "reviewThreads(first: 100, after: $after) { pageInfo { hasNextPage endCursor } nodes { id "
     "isResolved isOutdated line resolvedBy { login } comments(first: 1) { totalCount nodes { id "
-    "databaseId body viewerDidAuthor isMinimized "
-    "pullRequestReview { databaseId } } } } } } } }";
+    "databaseId body viewerDidAuthor isMinimized } } } } } } }";
 constexpr char kResolveMutation[] =
     "mutation($id: ID!) { resolveReviewThread(input: {threadId: $id}) { thread { isResolved } } }";
 constexpr char kReopenMutation[] =
@@ -68,8 +68,6 @@ ReviewThread ReadThread(const codec::Json& node, const std::string& viewer) {
   thread.first_node = first.StringAt("id");
   thread.hidden = first.BooleanAt("isMinimized");
   thread.first_text = first.StringAt("body");
-  const codec::Json* review = first.Find("pullRequestReview");
-  if (review != nullptr) thread.review_id = review->IntegerAt("databaseId");
   thread.ours = first.BooleanAt("viewerDidAuthor");
   return thread;
 }
@@ -115,18 +113,31 @@ Result<std::vector<ReviewThread>> GitHubReviews::ReadThreads(Deadline deadline) 
     codec::Json response = TRY(client_.Ask(query, deadline));
     codec::Json data = TRY(DataOf(std::move(response)));
     std::string viewer = TextOf(data.Find("viewer"), "login");
-    const codec::Json* list =
-        Member(Member(data.Find("repository"), "pullRequest"), "reviewThreads");
+    const codec::Json* pull = Member(data.Find("repository"), "pullRequest");
+    const codec::Json* list = Member(pull, "reviewThreads");
     const codec::Json* nodes = Member(list, "nodes");
     if (nodes == nullptr || nodes->array() == nullptr) {
       return Error{Code::kTemporary, "the forge's response has no review threads"};
     }
     for (const codec::Json& node : *nodes->array()) threads.push_back(ReadThread(node, viewer));
+    ReadEmptyReviews(Member(Member(pull, "reviews"), "nodes"));
     const codec::Json* page_info = list->Find("pageInfo");
     if (page_info == nullptr || !page_info->BooleanAt("hasNextPage")) return threads;
     after = codec::Json(page_info->StringAt("endCursor"));
   }
   return threads;
+}
+
+void GitHubReviews::ReadEmptyReviews(const codec::Json* nodes) {
+  empty_reviews_.clear();
+  if (nodes == nullptr || nodes->array() == nullptr) return;
+  for (const codec::Json& node : *nodes->array()) {
+    const codec::Json* comments = node.Find("comments");
+    const bool empty = comments != nullptr && comments->IntegerAt("totalCount", 1) == 0;
+    const std::string text = node.StringAt("body");
+    if (!empty || text.empty() || !node.BooleanAt("viewerDidAuthor")) continue;
+    empty_reviews_.push_back({node.IntegerAt("databaseId"), text});
+  }
 }
 
 Status GitHubReviews::Post(const std::string& head_sha, const std::string& text,
@@ -189,11 +200,9 @@ Status GitHubReviews::DeleteComment(int64_t id, Deadline deadline) {
 // A review that was submitted cannot be deleted.
 Status GitHubReviews::Retire(int64_t review_id, Deadline deadline) {
   WriteRequest request{"PUT", pull_ / "reviews" / review_id, {}, true, kPullsPermission};
-  request.body.Set("body", "Another review, posted at the same moment, has these comments.");
-  Result<std::optional<codec::Json>> told = client_.Write(request, deadline);
-  // One without a text is gone with its last comment.
-  if (told.ok() || client_.status() == 404 || client_.status() == 422) return Ok();
-  return std::move(told).error();
+  request.body.Set("body", "The comments of this review were taken back.");
+  TRY(client_.Write(request, deadline));
+  return Ok();
 }
 
 }  // namespace forge

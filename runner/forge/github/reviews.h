@@ -31,6 +31,7 @@ class GitHubReviews : public Reviews {
   Status Retire(int64_t review_id, Deadline deadline) override;
 
  private:
+  void ReadEmptyReviews(const codec::Json* nodes);
   Status Mutate(const char* mutation, const std::string& id, Deadline deadline);
 
   Client& client_;

@@ -189,12 +189,15 @@ export class Reviews {
       comments: { totalCount: thread.comments.length, nodes: thread.comments.slice(0, 1).map((comment) => ({
         id: `PRRC_${comment.id}`, isMinimized: comment.minimised ?? false,
         databaseId: comment.id, body: comment.body, viewerDidAuthor: comment.author.id === viewer.who.id,
-        pullRequestReview: { databaseId: thread.review ?? null },
       })) },
     }));
     const pageInfo = { hasNextPage: this.threads.length > from + 100, endCursor: String(from + 100) };
+    const reviews = { nodes: this.reviews.slice(-100).map((review) => ({
+      databaseId: review.id, body: review.body, viewerDidAuthor: true,
+      comments: { totalCount: this.threads.filter((thread) => thread.review === review.id).length },
+    })) };
     return { data: { viewer: { login },
-                     repository: { pullRequest: { reviewThreads: { pageInfo, nodes } } } } };
+                     repository: { pullRequest: { reviews, reviewThreads: { pageInfo, nodes } } } } };
   }
 
   #renderCheck(run) {
