@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 #include <utility>
 
 #include "base/ascii.h"
@@ -17,33 +18,38 @@ namespace {
 
 constexpr size_t kPayloadBytesMax = 25 * 1024 * 1024;  // GitHub's own bound on a webhook's payload.
 
-// Set by a continuous integration in every job: by most of them CI, by each its own as well. Some
-// set no CI: Jenkins, Bamboo, GoCD, TeamCity, Taskcluster, Concourse, builds.sr.ht, Cloud Build.
-constexpr const char* kCiVariables[] = {
-    "GITLAB_CI",
-    "GITHUB_ACTIONS",
-    "GITEA_ACTIONS",
-    "FORGEJO_ACTIONS",
+// Set by one continuous integration in every job, and by nothing else: beside GITHUB_ACTIONS or
+// GITLAB_CI they say that someone pretends. JENKINS_URL and CODEBUILD_BUILD_ID do not: people set
+// the one to reach a Jenkins, and CodeBuild runs GitHub's runner.
+constexpr const char* kOtherCis[] = {
+    "JENKINS_HOME",     "HUDSON_HOME",
+    "CIRCLECI",         "TRAVIS",
+    "BUILDKITE",        "DRONE",
+    "CI_SYSTEM_NAME",   "TF_BUILD",
+    "APPVEYOR",         "BITBUCKET_BUILD_NUMBER",
+    "TEAMCITY_VERSION", "SEMAPHORE",
+    "bamboo_buildKey",  "bamboo_planKey",
+    "GO_PIPELINE_NAME", "TASKCLUSTER_ROOT_URL",
+    "PROW_JOB_ID",      "BITRISE_BUILD_NUMBER",
+};
+
+// Likewise of GitLab. A job's own YAML can give each of them another value, and take none away.
+constexpr const char* kGitLabs[] = {
+    "GITLAB_CI",          "CI_SERVER",     "CI_SERVER_URL", "CI_PIPELINE_ID", "CI_PIPELINE_IID",
+    "CI_PIPELINE_SOURCE", "CI_PROJECT_ID", "CI_JOB_ID",     "CI_RUNNER_ID",   "CI_API_V4_URL",
+};
+
+constexpr const char* kActions[] = {"GITHUB_ACTIONS", "GITEA_ACTIONS", "FORGEJO_ACTIONS",
+                                    "GITHUB_RUN_ID"};
+
+// Set by most of them CI; Jenkins, Bamboo, GoCD, TeamCity, Taskcluster, Concourse, builds.sr.ht and
+// Cloud Build set others only.
+constexpr const char* kSomeCis[] = {
     "JENKINS_URL",
-    "JENKINS_HOME",
-    "HUDSON_HOME",
-    "CIRCLECI",
-    "TRAVIS",
-    "BUILDKITE",
-    "DRONE",
-    "TF_BUILD",
-    "APPVEYOR",
     "CIRRUS_CI",
-    "BITBUCKET_BUILD_NUMBER",
-    "TEAMCITY_VERSION",
     "CODEBUILD_BUILD_ID",
-    "SEMAPHORE",
-    "bamboo_buildKey",
-    "bamboo_planKey",
     "bamboo_buildNumber",
-    "GO_PIPELINE_NAME",
     "GO_SERVER_URL",
-    "TASKCLUSTER_ROOT_URL",
     "TASKCLUSTER_PROXY_URL",
     "TASK_ID",
     "ATC_EXTERNAL_URL",
@@ -51,17 +57,14 @@ constexpr const char* kCiVariables[] = {
     "BUILD_SUBMITTER",
     "BUILD_REASON",
     "BUILDER_OUTPUT",
-    "PROW_JOB_ID",
     "HARNESS_BUILD_ID",
     "CF_BUILD_ID",
-    "BITRISE_BUILD_NUMBER",
     "HEROKU_TEST_RUN_ID",
     "SCREWDRIVER",
     "BUDDY",
     "KOKORO_JOB_NAME",
     "BUILD_NUMBER",
     "BUILD_ID",
-    "CI",
 };
 
 // The events that are about no commit but GITHUB_SHA. Any other may be about a stranger's.
@@ -254,15 +257,23 @@ bool IsOther(const codec::Json& repository, const Variables& variables) {
   return !name.empty() && !own.empty() && name != own;
 }
 
-ForgeKind ForgeOf(const Variables& variables) {
-  bool actions = false;
-  for (const char* name : {"GITHUB_ACTIONS", "GITEA_ACTIONS", "FORGEJO_ACTIONS"}) {
-    actions |= variables.IsSet(name);
+// The first of `names` that is there at all, whatever its value: what a job's own YAML sets to
+// "false" or to nothing is still a job's. Empty: none is.
+std::string FirstThere(const Variables& variables, std::span<const char* const> names) {
+  for (const char* name : names) {
+    if (variables.Has(name)) return name;
   }
-  // Never both: a merge request's own .gitlab-ci.yml can set GITHUB_* for every job, and a step of
-  // a workflow can set CI_* for the steps behind it.
-  if (variables.True("GITLAB_CI") && !actions) return ForgeKind::kGitLab;
-  if (variables.IsSet("GITLAB_CI")) return ForgeKind::kNone;
+  return "";
+}
+
+// Never two at once: a merge request's own .gitlab-ci.yml can set GITHUB_* for every job, a step of
+// a workflow CI_* for the steps behind it, and a pipeline elsewhere both.
+ForgeKind ForgeOf(const Variables& variables) {
+  if (!FirstThere(variables, kOtherCis).empty()) return ForgeKind::kNone;
+  const bool actions = !FirstThere(variables, kActions).empty();
+  const bool gitlab = !FirstThere(variables, kGitLabs).empty();
+  if (actions && gitlab) return ForgeKind::kNone;
+  if (variables.True("GITLAB_CI")) return ForgeKind::kGitLab;
   if (variables.True("GITEA_ACTIONS") || variables.True("FORGEJO_ACTIONS"))
     return ForgeKind::kGitea;
   if (variables.True("GITHUB_ACTIONS")) return ForgeKind::kGitHub;
@@ -271,10 +282,13 @@ ForgeKind ForgeOf(const Variables& variables) {
 
 // The variable that shows a continuous integration whose events ForgeOf() does not know.
 std::string UnreadCi(const Variables& variables) {
-  for (const char* name : kCiVariables) {
-    if (variables.IsSet(name)) return name;
+  for (std::span<const char* const> names :
+       {std::span<const char* const>(kOtherCis), std::span<const char* const>(kGitLabs),
+        std::span<const char* const>(kActions), std::span<const char* const>(kSomeCis)}) {
+    std::string name = FirstThere(variables, names);
+    if (!name.empty()) return name;
   }
-  return "";
+  return variables.IsSet("CI") ? "CI" : "";
 }
 
 std::string RunUrl(const Variables& variables, const Event& event) {

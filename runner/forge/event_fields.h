@@ -15,6 +15,8 @@ class Variables {
  public:
   explicit Variables(const EnvironmentReader& read) : read_(read) {}
   std::string Get(const std::string& name, const std::string& fallback = "") const;
+  // Also where it is empty.
+  bool Has(const char* name) const { return read_(name).has_value(); }
   bool True(const std::string& name) const { return Get(name) == "true"; }
   // Set to anything but "false" or "0", in any case.
   bool IsSet(const char* name) const;

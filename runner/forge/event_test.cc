@@ -51,8 +51,7 @@ Event Read(const Environment& variables, const std::string& payload) {
 }
 
 TEST_CASE("ReadEvent finds no forge outside continuous integration, whatever else is set") {
-  Result<Event> event = ReadEvent(
-      Reader({{"GITHUB_EVENT_PATH", "/nonexistent"}, {"CI", "false"}, {"GITLAB_CI", "0"}}));
+  Result<Event> event = ReadEvent(Reader({{"GITHUB_EVENT_PATH", "/nonexistent"}, {"CI", "false"}}));
   REQUIRE(event.ok());
   CHECK(event.value().forge == ForgeKind::kNone);
   CHECK(event.value().kind == EventKind::kNone);
@@ -78,6 +77,37 @@ TEST_CASE("ReadEvent names the continuous integration whose events it does not r
   CHECK(unread({{"GITHUB_ACTIONS", "1"}}) == "GITHUB_ACTIONS");
   // Not GitHub, whatever a job of GitLab's was told.
   CHECK(unread({{"GITLAB_CI", "true"}, {"GITHUB_ACTIONS", "true"}}) == "GITLAB_CI");
+}
+
+TEST_CASE("A sign of a continuous integration is one, whatever its value") {
+  auto unread = [](const Environment& variables) {
+    Result<Event> event = ReadEvent(Reader(variables));
+    if (!event.ok()) return event.error().what;
+    CHECK(event.value().forge == ForgeKind::kNone);
+    return event.value().unread_ci;
+  };
+  for (const char* value : {"false", "0", "", "no"}) {
+    CAPTURE(value);
+    CHECK(unread({{"CI", "false"}, {"GITLAB_CI", value}}) == "GITLAB_CI");
+    for (const char* name : {"CI_SERVER", "CI_PIPELINE_ID", "CI_JOB_ID", "CI_PROJECT_ID",
+                             "GITHUB_RUN_ID", "CIRCLECI", "JENKINS_URL", "BUILD_NUMBER"}) {
+      CHECK(unread({{"CI", "false"}, {name, value}}) == name);
+    }
+  }
+  // A forged event under another's signs.
+  for (const char* name : {"CIRCLECI", "JENKINS_HOME", "TF_BUILD", "CI_PIPELINE_ID"}) {
+    CHECK(unread({{"GITHUB_ACTIONS", "true"}, {"GITHUB_EVENT_PATH", "/event"}, {name, ""}}) ==
+          name);
+    CHECK(unread({{"GITEA_ACTIONS", "true"}, {name, "x"}}) == name);
+  }
+  CHECK(unread({{"GITLAB_CI", "true"}, {"CIRCLECI", "true"}}) == "CIRCLECI");
+  CHECK(unread({{"GITLAB_CI", "true"}, {"GITHUB_RUN_ID", "5"}}) == "GITLAB_CI");
+  // What a workflow may set for its own purposes.
+  for (const char* name : {"JENKINS_URL", "BUILD_NUMBER", "CODEBUILD_BUILD_ID"}) {
+    Environment variables = GitHub("push");
+    variables.insert({name, "x"});
+    CHECK(Read(variables, R"({"ref":"refs/heads/main"})").forge == ForgeKind::kGitHub);
+  }
 }
 
 TEST_CASE("ReadEvent says which input is missing") {
