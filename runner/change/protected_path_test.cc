@@ -113,11 +113,30 @@ TEST_CASE("What steers CI, review, hooks or agents is protected, in any case") {
   }
 }
 
+TEST_CASE("What a home directory has is protected where homes are kept in git") {
+  for (const char* path :
+       {".bashrc", ".Zshenv", ".gitconfig", ".ripgreprc", ".aws/config", ".ssh/authorized_keys",
+        ".config/git/config", ".local/bin/git", ".gdbinit", "sub/.vimrc", "src/.dir-locals.el"}) {
+    CAPTURE(path);
+    auto found = FindProtectedPath(path, {});
+    REQUIRE(found.has_value());
+    CHECK(found->refused);
+  }
+}
+
 TEST_CASE("Names that only look protected are free") {
-  for (const char* path : {"src/main.cc", "github/x", ".github-x/a", "sub/.github/x",
-                           "CODEOWNERS.md", "src/CODEOWNERS", "my-agents.md", "docs/CLAUDE.md.txt",
-                           ".gitignore", "sub/.gitlab-ci.yml", "claude/x", "a.mcp.json", "vscode/a",
-                           ".cargo/bin/x", "config.toml", "my-action.yml", "npmrc"}) {
+  for (const char* path : {"src/main.cc",    "github/x",
+                           ".github-x/a",    "sub/.github/x",
+                           "CODEOWNERS.md",  "src/CODEOWNERS",
+                           "my-agents.md",   "docs/CLAUDE.md.txt",
+                           "sub/.bashrc",    "templates/.gitconfig",
+                           ".aws/task.json", ".docker/Dockerfile",
+                           "bashrc",         ".profile.md",
+                           ".gitignore",     "sub/.gitlab-ci.yml",
+                           "claude/x",       "a.mcp.json",
+                           "vscode/a",       ".cargo/bin/x",
+                           "config.toml",    "my-action.yml",
+                           "npmrc"}) {
     CAPTURE(path);
     CHECK_FALSE(FindProtectedPath(path, {}).has_value());
   }
