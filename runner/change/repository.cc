@@ -283,54 +283,77 @@ Result<std::string> Repository::ResolveCommit(const std::string& ref) const {
   return std::string(git_oid_tostr(text, sizeof text, git_commit_id(commit.get())));
 }
 
+Error Repository::State::Missing(const std::string& ref, const std::string& path) const {
+  Error error = GitError(Code::kNotFound, "reading " + path + " at " + ref);
+  if (partial) error.hint = FetchObjects(top, ref, path);
+  return error;
+}
+
+// Component by component: libgit2's own lookup by path cannot tell a missing object from a missing
+// file.
+Result<std::optional<Repository::State::Found>> Repository::State::Find(
+    const std::string& ref, const std::string& path) const {
+  if (!path.empty() && !ValidPath(path)) {
+    return Error{Code::kInvalid, "not a relative path: " + path};
+  }
+  GitCommit commit = TRY(FindCommit(git.get(), ref));
+  Found found;
+  found.id = *git_commit_tree_id(commit.get());
+  for (std::string_view rest = path; !rest.empty();) {
+    if (found.mode != GIT_FILEMODE_TREE) return std::optional<Found>();
+    git_tree* raw = nullptr;
+    if (git_tree_lookup(&raw, git.get(), &found.id) != 0) return Missing(ref, path);
+    GitTree tree(raw);
+    const std::string name(rest.substr(0, rest.find('/')));
+    rest.remove_prefix(std::min(rest.size(), name.size() + 1));
+    const git_tree_entry* entry = git_tree_entry_byname(tree.get(), name.c_str());
+    if (entry == nullptr) return std::optional<Found>();
+    found.mode = git_tree_entry_filemode(entry);
+    if (found.mode == GIT_FILEMODE_LINK || found.mode == GIT_FILEMODE_COMMIT) {
+      return Error{Code::kInvalid,
+                   path + " at " + ref +
+                       (found.mode == GIT_FILEMODE_LINK ? ": a symbolic link is not followed"
+                                                        : ": a submodule is not entered")};
+    }
+    found.id = *git_tree_entry_id(entry);
+  }
+  return std::optional<Found>(found);
+}
+
 Result<std::optional<std::string>> Repository::ReadAtRef(const std::string& ref,
                                                          const std::string& path,
                                                          size_t bytes_max) const {
-  using Found = std::optional<std::string>;
-  if (!ValidPath(path)) return Error{Code::kInvalid, "not a relative path: " + path};
-  GitCommit commit = TRY(FindCommit(state_->git.get(), ref));
   const std::string where = path + " at " + ref;
-  auto missing = [&] {
-    Error error = GitError(Code::kNotFound, "reading " + where);
-    if (state_->partial) error.hint = FetchObjects(state_->top, ref, path);
-    return error;
-  };
-  git_oid id = *git_commit_tree_id(commit.get());
-  // Component by component: libgit2's own lookup by path cannot tell a missing object from a
-  // missing file.
-  for (std::string_view rest = path;;) {
-    git_tree* raw = nullptr;
-    if (git_tree_lookup(&raw, state_->git.get(), &id) != 0) {
-      return missing();
-    }
-    GitTree tree(raw);
-    size_t slash = rest.find('/');
-    bool last = slash == std::string_view::npos;
-    const git_tree_entry* entry =
-        git_tree_entry_byname(tree.get(), std::string(rest.substr(0, slash)).c_str());
-    if (entry == nullptr) return Found();
-    git_filemode_t mode = git_tree_entry_filemode(entry);
-    if (mode == GIT_FILEMODE_LINK || mode == GIT_FILEMODE_COMMIT) {
-      return Error{Code::kInvalid,
-                   where + (mode == GIT_FILEMODE_LINK ? ": a symbolic link is not followed"
-                                                      : ": a submodule is not entered")};
-    }
-    if (!last && mode != GIT_FILEMODE_TREE) return Found();
-    if (last && mode == GIT_FILEMODE_TREE) return Error{Code::kInvalid, where + ": is a directory"};
-    id = *git_tree_entry_id(entry);
-    if (last) break;
-    rest.remove_prefix(slash + 1);
+  const std::optional<State::Found> found = TRY(state_->Find(ref, path));
+  if (!found) return std::optional<std::string>();
+  if (found->mode == GIT_FILEMODE_TREE) {
+    return Error{Code::kInvalid, where + ": is a directory"};
   }
   git_blob* raw = nullptr;
-  if (git_blob_lookup(&raw, state_->git.get(), &id) != 0) {
-    return missing();
-  }
+  if (git_blob_lookup(&raw, state_->git.get(), &found->id) != 0) return state_->Missing(ref, path);
   GitBlob blob(raw);
   auto size = static_cast<size_t>(git_blob_rawsize(blob.get()));
   if (size > bytes_max) {
     return Error{Code::kInvalid, where + ": larger than " + std::to_string(bytes_max) + " bytes"};
   }
-  return Found(std::string(static_cast<const char*>(git_blob_rawcontent(blob.get())), size));
+  return std::optional(
+      std::string(static_cast<const char*>(git_blob_rawcontent(blob.get())), size));
+}
+
+Result<std::vector<std::string>> Repository::NamesAtRef(const std::string& ref,
+                                                        const std::string& directory) const {
+  std::vector<std::string> names;
+  const std::optional<State::Found> found = TRY(state_->Find(ref, directory));
+  if (!found || found->mode != GIT_FILEMODE_TREE) return names;
+  git_tree* raw = nullptr;
+  if (git_tree_lookup(&raw, state_->git.get(), &found->id) != 0) {
+    return state_->Missing(ref, directory);
+  }
+  GitTree tree(raw);
+  for (size_t at = 0; at < git_tree_entrycount(tree.get()); ++at) {
+    names.emplace_back(git_tree_entry_name(git_tree_entry_byindex(tree.get(), at)));
+  }
+  return names;
 }
 
 bool Repository::Ignores(const std::string& in_checkout) const {

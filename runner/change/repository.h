@@ -70,6 +70,11 @@ class Repository {
   Result<std::optional<std::string>> ReadAtRef(const std::string& ref, const std::string& path,
                                                size_t bytes_max) const;
 
+  // The names in `directory` (a path as ReadAtRef()'s, or empty: the top) in the tree of `ref`, in
+  // git's order. None where there is no such directory. Errors as ReadAtRef()'s.
+  Result<std::vector<std::string>> NamesAtRef(const std::string& ref,
+                                              const std::string& directory) const;
+
   // What the commit in HEAD changes since `base`: since their merge base, or where the history does
   // not reach that far, since `base` itself. `patch` has at most `patch_bytes_max` bytes and no
   // content of binary files or of files over 1 MiB; 0: it is not made at all. Fails as

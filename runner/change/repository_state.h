@@ -2,6 +2,7 @@
 // What a Repository holds. Internal to change/.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "change/git_handle.h"
@@ -28,6 +29,14 @@ struct Repository::State {
     }
     return index.get();
   }
+  // What is at `path` (empty: the top) in the tree of `ref`, as ReadAtRef() looks for it.
+  struct Found {
+    git_filemode_t mode = GIT_FILEMODE_TREE;
+    git_oid id = {};
+  };
+  Result<std::optional<Found>> Find(const std::string& ref, const std::string& path) const;
+  // The object of `path` is not here.
+  Error Missing(const std::string& ref, const std::string& path) const;
   // What the index has at `path`, relative to the checkout; null when nothing.
   const git_index_entry* Entry(const std::string& path) {
     if (Index() == nullptr) return nullptr;

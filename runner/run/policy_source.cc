@@ -71,7 +71,8 @@ Result<PolicySource> FindPolicy(const Request& request, const change::Repository
     logging::Warn("worktree policy ignored: commit it, or use --policy-ref worktree",
                   {{"file", kPolicyPath}});
   }
-  if (!file.text) TRY(CheckSpelling(repository, checkout, ref, kPolicyPath));
+  if (!file.text)
+    TRY(CheckSpelling(repository, checkout, ref, kPolicyPath, {"policy", "openshell"}));
   source.record.commit = std::move(file.commit);
   source.text = std::move(file.text);
   return source;

@@ -158,7 +158,7 @@ Result<Config> LoadConfig(const change::Repository* repository, const std::strin
                   {{"file", kConfigPath}});
   }
   if (!file.text) {
-    TRY(CheckSpelling(repository, checkout, ref, kConfigPath));
+    TRY(CheckSpelling(repository, checkout, ref, kConfigPath, {"configuration", "settings"}));
     return Config{};
   }
   // What the file names comes from the same commit.

@@ -3,8 +3,12 @@
 
 #include <fcntl.h>
 
+#include <filesystem>
+#include <string_view>
+#include <system_error>
 #include <utility>
 
+#include "base/ascii.h"
 #include "base/sys.h"
 
 namespace run {
@@ -18,6 +22,39 @@ Result<std::optional<std::string>> ReadInWorktree(const std::string& top, const 
   if (!file.ok()) return std::move(file).error();
   std::string text = TRY(sys::ReadAll(file.value().get(), bytes_max));
   return std::optional<std::string>(std::move(text));
+}
+
+// In lower case, without what is neither a letter nor a digit.
+std::string Folded(std::string_view name) {
+  std::string folded;
+  for (char c : name) {
+    if (ascii::IsAlphanumeric(c)) folded += ascii::ToLower(c);
+  }
+  return folded;
+}
+
+// Whether the folded name is that of a YAML or JSON file with this folded stem.
+bool IsOneOf(std::string_view folded, const std::string& stem) {
+  return folded == stem + "yml" || folded == stem + "yaml" || folded == stem + "json";
+}
+
+Result<std::vector<std::string>> Names(const change::Repository* repository,
+                                       const std::string& checkout, const TrustedRef& ref,
+                                       const std::string& directory) {
+  if (ref.ref != kWorktree) {
+    if (repository == nullptr || (ref.assumed && repository->unborn())) {
+      return std::vector<std::string>();
+    }
+    return repository->NamesAtRef(ref.ref, directory);
+  }
+  const std::string& top = repository != nullptr ? repository->top() : checkout;
+  std::vector<std::string> names;
+  std::error_code failed;
+  for (std::filesystem::directory_iterator at(std::filesystem::path(top) / directory, failed), end;
+       !failed && at != end; at.increment(failed)) {
+    names.push_back(at->path().filename());
+  }
+  return names;
 }
 
 }  // namespace
@@ -47,19 +84,41 @@ Result<TrustedFile> ReadTrustedFile(const change::Repository* repository,
 }
 
 Status CheckSpelling(const change::Repository* repository, const std::string& checkout,
-                     const TrustedRef& ref, const std::string& path) {
-  constexpr size_t kBytesMax = size_t{1} << 20;
-  // Most often there is not even the directory: one look instead of four.
-  Result<TrustedFile> directory =
-      ReadTrustedFile(repository, checkout, ref, path.substr(0, path.rfind('/')), kBytesMax);
-  if (directory.ok() && !directory.value().text) return Ok();
-  const std::string stem = path.substr(0, path.rfind('.'));
-  for (const std::string& other : {stem + ".yaml", stem + ".YML", stem + ".YAML", stem + ".json"}) {
-    Result<TrustedFile> file = ReadTrustedFile(repository, checkout, ref, other, kBytesMax);
-    // One that cannot be read is there all the same.
-    if (file.ok() && !file.value().text) continue;
-    return Error{Code::kInvalid, other + " is not read: its name has to be " + path,
-                 "git mv " + other + " " + path};
+                     const TrustedRef& ref, const std::string& path,
+                     const std::vector<std::string>& other_names) {
+  const size_t slash = path.find('/');
+  const std::string directory = path.substr(0, slash);
+  const std::string name = path.substr(slash + 1);
+  const std::string stem = name.substr(0, name.rfind('.'));
+  auto names_in = [&](const std::string& at) { return Names(repository, checkout, ref, at); };
+  auto meant = [&](const std::string& other) {
+    const std::string folded = Folded(other);
+    bool any = IsOneOf(folded, Folded(stem));
+    for (const std::string& one : other_names) any |= IsOneOf(folded, Folded(one));
+    return any && other != name;
+  };
+  auto misspelt = [&](const std::string& other, const std::string& right) {
+    return Error{Code::kInvalid, other + " is not read: its name has to be " + right,
+                 "git mv " + other + " " + right};
+  };
+  for (const std::string& top : TRY(names_in(""))) {
+    const std::string folded = Folded(top);
+    if (!folded.starts_with(Folded(directory))) continue;
+    // A file: ".agentic-ci.yml".
+    if (top != directory && top.starts_with('.') && IsOneOf(folded, Folded(directory))) {
+      Error error = misspelt(top, path);
+      error.hint = "mkdir -p " + directory + " && " + error.hint;
+      return error;
+    }
+    if (folded != Folded(directory)) continue;
+    const bool right = top == directory;
+    for (const std::string& other : TRY(names_in(top))) {
+      // Without the dot it may be anything, but for a file of a name that nothing else has.
+      const bool hidden = top.starts_with('.') || Folded(other).starts_with("openshellpolicy");
+      if (hidden && (meant(other) || (!right && other == name))) {
+        return misspelt(top + "/" + other, path);
+      }
+    }
   }
   return Ok();
 }

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "change/repository.h"
@@ -35,10 +36,12 @@ Result<TrustedFile> ReadTrustedFile(const change::Repository* repository,
                                     const std::string& checkout, const TrustedRef& ref,
                                     const std::string& path, size_t bytes_max);
 
-// For a file that is missing, `path` (NAME.yml): kInvalid where another one stands beside it whose
-// name was probably meant for it (NAME.yaml, NAME.YML), so that no misspelt file is silently
-// replaced by what is built in. Otherwise as ReadTrustedFile().
+// For a file that is missing, `path` (.agentic-ci/NAME.yml): kInvalid where another one was
+// probably meant for it, so that no misspelt file is silently replaced by what is built in:
+// NAME.yaml, name.YML, one of `other_names` likewise, .Agentic-CI/, .agentic-ci.yml. Only letters
+// and digits count, in either case. Otherwise as ReadTrustedFile().
 Status CheckSpelling(const change::Repository* repository, const std::string& checkout,
-                     const TrustedRef& ref, const std::string& path);
+                     const TrustedRef& ref, const std::string& path,
+                     const std::vector<std::string>& other_names);
 
 }  // namespace run
