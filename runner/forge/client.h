@@ -77,6 +77,9 @@ class Client {
   const std::string& api_url() const { return options_.api_url; }
   const std::string& where() const { return options_.where; }
   bool dry_run() const { return options_.dry_run; }
+  // Whether the token is one of a GitHub App's installation, as GITHUB_TOKEN is: GET /user does not
+  // know it.
+  bool of_installation() const { return options_.token.reveal().starts_with("ghs_"); }
   // {"method", "url", "body"} of each request that a dry run did not send, in order.
   const std::vector<codec::Json>& planned() const { return planned_; }
   int sent() const { return sent_; }  // Requests that were answered, without repetitions.

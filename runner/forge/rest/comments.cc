@@ -37,8 +37,7 @@ Result<Viewer> AskGraphQl(Client& client, Deadline deadline) {
     if (viewer != nullptr) login = viewer->StringAt("login");
   }
   if (login.empty()) return Viewer{0, kActionsLogin};
-  // /user did not know the token, so it is an application's: its login ends so, and no person's
-  // does.
+  // The token is an application's: its login ends so, and no person's does.
   if (login.find("[bot]") == std::string::npos) login += "[bot]";
   return Viewer{0, login};
 }
@@ -57,6 +56,7 @@ ClientOptions RestClient(const std::string& repository, int64_t proposal_number,
 }
 
 Result<Viewer> WhoAmI(Client& client, Deadline deadline) {
+  if (client.of_installation()) return AskGraphQl(client, deadline);
   Result<codec::Json> json = client.Get(ApiPath() / "user", kPullsPermission, deadline);
   if (json.ok()) {
     Viewer viewer{json.value().IntegerAt("id"), json.value().StringAt("login")};
