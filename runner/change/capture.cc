@@ -38,17 +38,34 @@ class Collector {
   void TakeOut() {
     if (tree_.taken_out.empty()) return;
     Result<TreeFile> now = TreeFile::Open(upper_, tree_.taken_out, Unreadable::kMakeReadable);
-    if (!now.ok() || !S_ISREG(static_cast<mode_t>(now.value().mode()))) return;
+    if (!now.ok()) {
+      if (now.error().code != Code::kNotFound) changes_.taken_out_fault = now.error().what;
+      return;
+    }
+    const auto mode = static_cast<mode_t>(now.value().mode());
     Result<TreeFile> was = TreeFile::Open(lower_, tree_.taken_out, Unreadable::kFail);
     if (was.ok() && tree_.copied) {
       Result<bool> same = now.value().SameBytes(was.value());
-      if (!same.ok() || same.value()) return;
+      const bool same_kind = was.value().mode() == now.value().mode();
+      if (same_kind && (mode == 0 || !same.ok() || same.value())) return;
+    }
+    if (!S_ISREG(mode)) {
+      struct stat facts = {};
+      const bool there =
+          ::fstatat(upper_, tree_.taken_out.c_str(), &facts, AT_SYMLINK_NOFOLLOW) == 0;
+      // A character device says that the agent removed the one that was there.
+      if (there && !S_ISCHR(facts.st_mode)) {
+        changes_.taken_out_fault = S_ISLNK(facts.st_mode)   ? "a symbolic link is not followed"
+                                   : S_ISDIR(facts.st_mode) ? "a directory"
+                                                            : "not a regular file";
+      }
+      return;
     }
     Result<std::string> bytes = now.value().Read(tree_.taken_out_bytes_max);
     if (bytes.ok()) {
       changes_.taken_out = std::move(bytes).value();
     } else {
-      LeaveOut(changes_, tree_.taken_out, bytes.error().what, true);
+      changes_.taken_out_fault = bytes.error().what;
     }
   }
 

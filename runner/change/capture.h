@@ -60,6 +60,7 @@ struct ChangeSet {
   int64_t ignored_count = 0;
   // Content of ChangedTree::taken_out, where the agent wrote it.
   std::optional<std::string> taken_out;
+  std::string taken_out_fault;  // Why it is there and not taken: "larger than 4194304 bytes".
   // False when something a patch can express is missing from this one: a limit, or an unreadable
   // file.
   bool complete = true;

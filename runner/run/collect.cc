@@ -81,8 +81,12 @@ Result<change::ChangeSet> CollectChanges(const change::ChangedTree& tree, const 
   change::ChangeSet changes = TRY(
       change::CaptureChanges(tree, plan.checkout.path, git, {}).Context("collecting the changes"));
   recorder.Note(changes, git == nullptr ? "" : git->prefix());
-  if (!changes.taken_out) return changes;
-  report::AgentFindings found = report::ParseAgentFindings(*changes.taken_out);
+  report::AgentFindings found;
+  if (changes.taken_out) {
+    found = report::ParseAgentFindings(*changes.taken_out);
+  } else if (!changes.taken_out_fault.empty()) {
+    found.mistakes = {report::kAgentFindingsFile + (": " + changes.taken_out_fault)};
+  }
   if (git != nullptr) NoteLines(*git, recorder.record().event.head_sha, found.findings);
   recorder.Note(found);
   return changes;

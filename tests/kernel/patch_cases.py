@@ -205,6 +205,17 @@ class RoundTrips(Case):
     def test_codemod_over_three_thousand_files_is_accepted(self):
         self.assertEqual(self.round_trip(*MANY).outcome['kind'], 'success')
 
+    def test_scratch_inside_the_checkout_is_neither_copied_nor_a_change(self):
+        inside = self.checkout + '/tmp'
+        os.mkdir(inside)
+        for place in (self.dir, self.checkout, inside):  # Root's agent is another user.
+            os.chmod(place, 0o755)
+        run = self.shell('ls tmp; echo x >> README.md', env={'TMPDIR': inside})
+        self.assertEqual(run.out, '')
+        self.assertEqual([line for line in read(run.report + '/changes.patch').splitlines() if line.startswith('diff')],
+                         ['diff --git a/README.md b/README.md'])
+        self.assertEqual(os.listdir(inside), [])
+
     def test_files_that_a_new_rule_ignores_are_named(self):
         run = self.round_trip(*ROUND_TRIPS['rules added'])
         self.assertIn('ignored by a rule that the agent added', read(run.report + '/findings.sarif'))
@@ -216,3 +227,16 @@ class RoundTrips(Case):
                          'echo new > "$HOME/rules"; echo x > new; git status --short')
         self.assertNotIn('?? new', run.out)
         self.assertIn('b/new', read(run.report + '/changes.patch'))
+
+    def test_findings_file_that_cannot_be_read_is_named_and_refuses_nothing(self):
+        for make, why in (('head -c 5000000 /dev/zero > F', 'larger than 4194304 bytes'), ('ln -s /etc/hostname F', 'a symbolic link is not followed'),
+                          ('mkfifo F', 'not a regular file'), ('mkdir F; echo x > F/x', 'a directory'), ('echo x > F', 'agentic-ci-findings.json')):
+            with self.subTest(make=make):
+                run = self.shell(make.replace('F', 'agentic-ci-findings.json') + '; echo x >> README.md')
+                told = [finding for finding in run.record['findings'] if finding['rule'] == 'findings-file']
+                self.assertEqual(len(told), 1)
+                self.assertIn(why, told[0]['message'])
+                self.assertIn('+x', read(run.report + '/changes.patch'))
+        run = self.shell('echo \'{"findings": [{"message": "m"}]}\' > agentic-ci-findings.json')  # The control.
+        self.assertEqual([(finding['rule'], finding['message']) for finding in run.record['findings']][0][1], 'm')
+        self.assertNotIn('agentic-ci-findings', read(run.report + '/changes.patch'))
