@@ -83,19 +83,18 @@ Result<std::vector<Mechanism>> StartSandbox(const std::string& directory,
   sandbox::SandboxRequest wanted;
   wanted.policy.filesystem.include_workdir = true;
   wanted.checkout = directory;
+  wanted.probes = true;
   wanted.argv = {"/bin/true"};
   wanted.limits = limits;
   sandbox::HostView host = sandbox::ReadHost(wanted.checkout);
-  sandbox::SandboxPlan plan = TRY(sandbox::PlanSandbox(wanted, host));
-  std::string reason = plan.copy_reason;
   std::optional<sandbox::ScratchDirectory> instead;
-  if (!reason.empty()) {
+  if (directory == "/") {  // What a person looks at a host from, and no checkout.
     instead.emplace(TRY(sandbox::ScratchDirectory::Make(host.scratch_places,
                                                         sandbox::ScratchDirectory::Use::kFiles)));
     wanted.checkout = instead->path();
     host = sandbox::ReadHost(wanted.checkout);
-    plan = TRY(sandbox::PlanSandbox(wanted, host));
   }
+  sandbox::SandboxPlan plan = TRY(sandbox::PlanSandbox(wanted, host));
   Fd input = TRY(sys::Open("/dev/null", O_RDONLY));
   sandbox::Sandbox sandbox = TRY(
       sandbox::Sandbox::Start(std::move(plan), std::move(input)).Context("starting the sandbox"));
@@ -103,13 +102,11 @@ Result<std::vector<Mechanism>> StartSandbox(const std::string& directory,
   Status went = sandbox.Go();
   // A host without /bin/true has shown all the same that the agent's process can be made.
   if (!went.ok() && went.error().code != Code::kNotFound) return std::move(went).error();
-  std::vector<Mechanism> mechanisms;
-  if (!reason.empty()) {
-    mechanisms.push_back({"checkout", Availability::kRestricted, "is copied by each run: " + reason,
-                          "sudo chown -R $(id -u):$(id -g) " + directory});
-  }
-  for (Mechanism& mechanism : MechanismsOf(sandbox, host.root, wanted.isolation)) {
-    mechanisms.push_back(std::move(mechanism));
+  std::vector<Mechanism> mechanisms = MechanismsOf(sandbox, host.root, wanted.isolation);
+  for (Mechanism& mechanism : mechanisms) {
+    const bool of_another = mechanism.note.find("it belongs to") != std::string::npos;
+    if (mechanism.name != "checkout" || !of_another) continue;
+    mechanism.remedy = "sudo chown -R $(id -u):$(id -g) " + directory;
   }
   bool watched = sandbox.connects().descriptor() >= 0;
   mechanisms.push_back(

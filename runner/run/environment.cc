@@ -277,6 +277,7 @@ change::ChangedTree TreeOf(const sandbox::Sandbox& sandbox, const std::string& r
   if (!sandbox.copied()) return tree;
   tree.copied = *sandbox.copied();
   tree.not_copied = {report_dir};
+  if (!sandbox.scratch().empty()) tree.not_copied.push_back(sandbox.scratch());
   return tree;
 }
 

@@ -419,6 +419,7 @@ Result<SandboxPlan> Tree::Plan() {
   plan_.argv = request_.argv;
   for (const auto& [name, value] : request_.env) plan_.env.push_back(name + "=" + value);
   plan_.limits = request_.limits;
+  plan_.probes = request_.probes;
   plan_.layers_on_disk = !host_.layers_in_memory;
   plan_.scratch_places = host_.scratch_places;
   plan_.captured_ports = CapturedPorts(request_.policy);

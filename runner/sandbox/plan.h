@@ -121,6 +121,7 @@ struct SandboxRequest {
   Isolation isolation = Isolation::kNamespaces;
   std::string scratch;  // kLandlock: the run's own directory on the host, without links.
   policy::Policy policy;
+  bool probes = false;   // Only shows that a sandbox starts here: no checkout is copied for it.
   std::string checkout;  // Canonical absolute path.
   std::optional<ImageRequest> image;
   std::vector<std::string> argv;
@@ -167,6 +168,7 @@ struct SandboxPlan {
   // Not empty: why the checkout cannot be the workspace's lower layer itself. A copy that belongs
   // to the sandbox's user is, made in the first of `scratch_places` that can be written.
   std::string copy_reason;
+  bool probes = false;  // SandboxRequest::probes
   // The writable layers lie on a disk of the host, in the first of `scratch_places` that serves:
   // a memory file system cannot hold them on this kernel.
   bool layers_on_disk = false;

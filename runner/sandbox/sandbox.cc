@@ -170,7 +170,7 @@ Result<DiskLayers> Sandbox::MakeDiskLayers(const SandboxPlan& plan) {
 // The copy takes the checkout's place in the plan: a directory of the sandbox's user, without
 // mounts.
 Status Sandbox::CopyCheckout(const std::string& why, SandboxPlan* plan) {
-  logging::Info("the checkout is copied", {{"why", why}});
+  if (!plan->probes) logging::Info("the checkout is copied", {{"why", why}});
   if (!scratch_) {
     scratch_.emplace(
         TRY(ScratchDirectory::Make(plan->scratch_places, ScratchDirectory::Use::kFiles)));
@@ -182,8 +182,9 @@ Status Sandbox::CopyCheckout(const std::string& why, SandboxPlan* plan) {
   std::optional<Owner> owner;
   if (plan->as_root) owner = Owner{plan->host_uid, plan->host_gid};
   CopyLimits limits{plan->limits.disk_bytes,
-                    static_cast<int64_t>(InodesOf(plan->limits.disk_bytes))};
-  Result<CopySum> copied = CopyTree(from.get(), to.get(), limits, owner, LogCopying());
+                    static_cast<int64_t>(InodesOf(plan->limits.disk_bytes)), scratch_->fd()};
+  Result<CopySum> copied = CopySum();
+  if (!plan->probes) copied = CopyTree(from.get(), to.get(), limits, owner, LogCopying());
   if (!copied.ok()) {
     Error error = std::move(copied).error();
     error.what = "copying the checkout (" + why + "): " + error.what;
@@ -196,7 +197,8 @@ Status Sandbox::CopyCheckout(const std::string& why, SandboxPlan* plan) {
                      "): " + std::to_string(sum.files) + " files, " + std::to_string(sum.bytes) +
                      " bytes";
   if (sum.left_out > 0) note += "; " + std::to_string(sum.left_out) + " left out";
-  controls_.push_back({"checkout", "enforced", std::move(note)});
+  if (plan->probes) note = "is copied by each run: " + why;
+  controls_.push_back({"checkout", plan->probes ? "emulated" : "enforced", std::move(note)});
   for (MountStep& step : plan->mounts) {
     if (step.kind != MountStep::Kind::kWorkspace) continue;
     step.source = place;

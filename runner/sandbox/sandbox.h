@@ -111,6 +111,8 @@ class Sandbox {
   int error() const { return error_.get(); }
   int ended() const { return control_.get(); }
 
+  // The run's own directory on a disk, absolute; empty where there is none.
+  std::string scratch() const { return scratch_ ? scratch_->path() : ""; }
   // Every connect(2) inside waits here from Go() on, where this host lets us watch.
   ConnectWatch& connects() { return connects_; }
   // The next of them; `events` is what poll(2) said of its descriptor. Renames wait there too, and

@@ -127,7 +127,9 @@ std::vector<Control> LandlockControls(const Cgroup& cgroup, const SandboxPlan& p
             : "not to the runner; other processes of this user can be signalled before Landlock "
               "ABI 6 (Linux 6.12)");
   }
-  add("processes", false, "names and arguments of other processes can be seen; nothing more");
+  add("processes", false,
+      "of other processes, what /proc shows to everyone can be seen: names, arguments, status, "
+      "limits, cgroup, mounts and network; not their memory, environment or files");
   add("capabilities", true, "none, and no_new_privs");
   add("seccomp", true, "system-call filter");
   controls.push_back({"landlock", "enforced", "ABI " + std::to_string(abi)});
@@ -194,7 +196,8 @@ Result<int64_t> Sandbox::CopyWorkspace(const SandboxPlan& plan) {
   Fd to = TRY(sys::Open(plan.workdir, O_RDONLY | O_DIRECTORY));
   std::optional<Owner> owner;
   if (plan.as_root) owner = Owner{plan.host_uid, plan.host_gid};
-  CopyLimits limits{plan.limits.disk_bytes, static_cast<int64_t>(InodesOf(plan.limits.disk_bytes))};
+  CopyLimits limits{plan.limits.disk_bytes, static_cast<int64_t>(InodesOf(plan.limits.disk_bytes)),
+                    scratch_->fd()};
   Result<CopySum> copied = CopyTree(from.get(), to.get(), limits, owner, LogCopying());
   if (!copied.ok()) {
     Error error = std::move(copied).error();

@@ -27,7 +27,9 @@ constexpr mode_t kPermissions = 0777;  // A copy has another owner: no set-user-
 class Copier {
  public:
   Copier(const CopyLimits& limits, std::optional<Owner> owner, const CopyProgress& progress)
-      : limits_(limits), owner_(owner), progress_(progress) {}
+      : limits_(limits), owner_(owner), progress_(progress) {
+    if (limits.leaves_out >= 0) (void)::fstat(limits.leaves_out, &left_out_);
+  }
 
   Status CopyInside(int from, int to, int depth) {
     if (depth > sys::kTreeDepthMax) {
@@ -35,8 +37,22 @@ class Copier {
                    "the tree is deeper than " + std::to_string(sys::kTreeDepthMax)};
     }
     std::vector<std::string> names = TRY(sys::DirectoryNames(from));
-    for (const std::string& name : names) TRY(CopyEntry(from, to, name, depth).Context(name));
+    for (const std::string& name : names) {
+      path_.push_back(name);
+      TRY(CopyEntry(from, to, name, depth));
+      path_.pop_back();
+    }
     return Ok();
+  }
+
+  // Where it failed: of a long one the beginning and the end.
+  std::string path() const {
+    constexpr size_t kHead = 60;
+    constexpr size_t kTail = 100;
+    std::string path;
+    for (const std::string& name : path_) path += (path.empty() ? "" : "/") + name;
+    if (path.size() <= kHead + kTail) return path;
+    return path.substr(0, kHead) + "..." + path.substr(path.size() - kTail);
   }
 
   const CopySum& sum() const { return sum_; }
@@ -45,6 +61,8 @@ class Copier {
   Status CopyEntry(int from, int to, const std::string& name, int depth) {
     struct stat st {};
     if (::fstatat(from, name.c_str(), &st, AT_SYMLINK_NOFOLLOW) != 0) return Errno("fstatat");
+    const bool left_out = st.st_dev == left_out_.st_dev && st.st_ino == left_out_.st_ino;
+    if (left_out && limits_.leaves_out >= 0) return Ok();
     TRY(Count(0, 1));
     if (S_ISLNK(st.st_mode)) return CopyLink(from, to, name);
     if (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)) return LeaveOut();
@@ -148,6 +166,8 @@ class Copier {
   std::optional<Owner> owner_;
   const CopyProgress& progress_;
   std::chrono::steady_clock::time_point told_ = std::chrono::steady_clock::now();
+  struct stat left_out_ {};
+  std::vector<std::string> path_;
   CopySum sum_;
 };
 
@@ -166,8 +186,10 @@ CopyProgress LogCopying() {
 Result<CopySum> CopyTree(int from, int to, const CopyLimits& limits, std::optional<Owner> owner,
                          const CopyProgress& progress) {
   Copier copier(limits, owner, progress);
-  TRY(copier.CopyInside(from, to, 0));
-  return copier.sum();
+  Status copied = copier.CopyInside(from, to, 0);
+  if (copied.ok()) return copier.sum();
+  const std::string path = copier.path();
+  return std::move(copied).Context(path.empty() ? "." : path).error();
 }
 
 }  // namespace sandbox

@@ -15,6 +15,7 @@ namespace sandbox {
 struct CopyLimits {
   int64_t bytes_max = 0;
   int64_t files_max = 0;  // Directories and links too.
+  int leaves_out = -1;    // A directory that is not copied, open; borrowed.
 };
 
 // Whose the copies shall be; needs root.

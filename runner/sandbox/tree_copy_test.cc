@@ -69,6 +69,26 @@ TEST_CASE("a copy tells how far it is, and a short one does not") {
   CHECK(told.back() == (3 << 20) + 10);
 }
 
+TEST_CASE("a directory that is left out is not in the copy, and a long path is cut") {
+  Trees trees;
+  Fd closed = sys::Open(trees.top + "/from/closed", O_RDONLY | O_DIRECTORY).value();
+  CopyLimits limits = kEnough;
+  limits.leaves_out = closed.get();
+  Result<CopySum> sum = trees.Copy(limits);
+  REQUIRE(sum.ok());
+  CHECK(sum.value().files == 3);  // Not the directory and what is in it.
+  CHECK(::access((trees.top + "/to/closed").c_str(), F_OK) != 0);
+  CHECK(::access((trees.top + "/to/file").c_str(), F_OK) == 0);
+
+  Trees deep;
+  std::string path = deep.top + "/from";
+  for (int i = 0; i < 40; ++i) path += "/directory";
+  REQUIRE(sys::MakeDirectories(path).ok());
+  const Error error = deep.Copy({64 << 20, 20}).error();
+  CHECK(error.what.starts_with("directory/directory/"));
+  CHECK(error.what.size() < 250);
+}
+
 TEST_CASE("a tree's copy has the same contents and permissions, and inodes of its own") {
   Trees trees;
   Result<CopySum> sum = trees.Copy(kEnough);

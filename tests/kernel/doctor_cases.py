@@ -51,3 +51,9 @@ class Doctor(Case):
         self.assertIn('hown -R', done.stdout)
         self.assertNotIn('copied', done.stderr)
         self.assertEqual(os.listdir(SCRATCH), [])
+
+    def test_doctor_looks_at_a_host_from_its_top(self):
+        done = self.doctor(checkout='/')
+        self.assertIn('tier namespaces: runs can start here', done.stdout)
+        self.assertNotIn('copying', done.stderr)
+        self.assertEqual(os.listdir(SCRATCH), [])
