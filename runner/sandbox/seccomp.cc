@@ -106,6 +106,14 @@ constexpr auto kSharedDenied = std::to_array<int>({
     SCMP_SYS(mq_unlink),
 });
 
+// open_tree(2) that also changes mounts; by number, since libseccomp does not know it.
+constexpr int kOpenTreeAttr = 467;
+
+// Each call up to file_setattr (Linux 6.17) was looked at. One that Linux has added since is told
+// to be missing, as on an older kernel, until it has been.
+constexpr int kUndecidedFirst = 470;
+constexpr int kUndecidedLast = 511;  // x86-64 goes on at 512 with the calls of x32.
+
 // Newer ways to change what a path leads to, by number: libseccomp does not know them.
 constexpr auto kNewFileCalls = std::to_array<int>({
     452,  // fchmodat2
@@ -224,6 +232,8 @@ void AddRules(Rules& rules, bool brokered) {
   ProtectProcess(rules, kFirst);
   for (int call : kOpenShellDenied) rules.Deny(call);
   for (int call : kAlsoDenied) rules.Deny(call);
+  rules.Deny(kOpenTreeAttr);
+  for (int call = kUndecidedFirst; call <= kUndecidedLast; ++call) rules.Deny(call, ENOSYS);
   rules.Deny(SCMP_SYS(clone3), ENOSYS);
   for (int family : kDeniedFamilies) {
     if (!brokered) rules.DenyWhere(SCMP_SYS(socket), std::array{IntArgument(0, family)});
