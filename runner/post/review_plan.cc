@@ -28,7 +28,8 @@ bool Theirs(const ReviewThread& thread) {
   return thread.resolved ? !thread.resolved_by_us : Open(thread) && Answered(thread);
 }
 
-// Whether the thread says what it says where it was posted. If not, a remark is to be posted anew.
+// Whether people read the thread where its remark is: not one that is outdated or folded away,
+// unless it is theirs.
 bool Readable(const ReviewThread& thread) {
   return Theirs(thread) || (!thread.outdated && !thread.hidden);
 }
