@@ -18,8 +18,7 @@ constexpr VariableSpec kCiVariable = {
     "CI",
     "If this or a variable such as CIRCLECI is set, and neither GITHUB_ACTIONS nor GITLAB_CI is "
     "`true`, the run is under a CI system whose events agentic-ci does not read: `policy-ref` is "
-    "then required, and the run gets no secrets. Of `CI` itself, `false` and `0` count as not "
-    "set."};
+    "then required, and the run gets no secrets. `CI` alone is not set by `false` and `0`."};
 constexpr VariableSpec kGitLabVariables = {
     "GITLAB_CI, CI_*, GITLAB_USER_LOGIN",
     "Set by GitLab CI: the event. Read only if GITLAB_CI is `true`, and GITHUB_ACTIONS is not set. "
