@@ -15,6 +15,7 @@ import shutil
 import subprocess
 import tempfile
 import threading
+import time
 
 from suites import BUILD, run_test
 
@@ -51,33 +52,48 @@ def busy_processors():
 def containers():
     """A container that is started and removed, over and over, with a store of its own: its mounts and processes come and go
     on the whole machine. Yields the number of those that ran, so far, as a list of one."""
-    with tempfile.TemporaryDirectory(prefix='agentic-ci-stress-') as base:
-        root = base + '/root'
-        for name in ('bin', 'dev', 'proc', 'sys', 'tmp', 'etc', 'run', 'var/tmp'):
-            os.makedirs(f'{root}/{name}')
-        shutil.copy('/bin/busybox', root + '/bin/sh')
-        line = ['podman', '--root', base + '/store', '--runroot', base + '/runroot', '--cgroup-manager', 'cgroupfs',
-                '--events-backend', 'none', '--runtime', 'runc', 'run', '--rm', '--network', 'none', '--ulimit', 'nproc=1024:1024', '--ulimit', 'nofile=1024:1024',
-                '--rootfs', root,
-                '/bin/sh', '-c', 'exit 0']
-        stop, count = threading.Event(), [0]
+    base = tempfile.mkdtemp(prefix='agentic-ci-stress-')
+    root = base + '/root'
+    for name in ('bin', 'dev', 'proc', 'sys', 'tmp', 'etc', 'run', 'var/tmp'):
+        os.makedirs(f'{root}/{name}')
+    shutil.copy('/bin/busybox', root + '/bin/sh')
+    line = ['podman', '--root', base + '/store', '--runroot', base + '/runroot', '--cgroup-manager', 'cgroupfs',
+            '--events-backend', 'none', '--runtime', 'runc', 'run', '--rm', '--network', 'none', '--ulimit', 'nproc=1024:1024',
+            '--ulimit', 'nofile=1024:1024', '--rootfs', root, '/bin/sh', '-c', 'exit 0']
+    stop, count = threading.Event(), [0]
 
-        def turn():
-            while not stop.is_set():
-                done = subprocess.run(line, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-                if done.returncode:
-                    print(f'no containers beside the suites: {done.stderr.strip()}', flush=True)
-                    return
-                count[0] += 1
+    def turn():
+        while not stop.is_set():
+            done = subprocess.run(line, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+            if done.returncode:
+                print(f'no containers beside the suites: {done.stderr.strip()}', flush=True)
+                return
+            count[0] += 1
 
-        thread = threading.Thread(target=turn)
-        thread.start()
+    thread = threading.Thread(target=turn)
+    thread.start()
+    try:
+        yield count
+    finally:
+        stop.set()
+        thread.join()
+        remove_store(base)
+
+
+def remove_store(base):
+    """Removes a directory with podman's store in it, and what is mounted there. Podman cleans up behind the last container, too,
+    in a process of its own: each of the two may find that the other was faster."""
+    for attempt in range(100):
+        with open('/proc/self/mountinfo', encoding='utf-8', errors='replace') as mounts:
+            places = [words[4] for words in map(str.split, mounts) if words[4].startswith(base + '/')]
+        for place in reversed(places):
+            subprocess.run(['umount', '-l', place], stderr=subprocess.DEVNULL, check=False)
         try:
-            yield count
-        finally:
-            stop.set()
-            thread.join()
-            subprocess.run(['umount', '-l', base + '/store/overlay'], stderr=subprocess.DEVNULL)
+            return shutil.rmtree(base)
+        except OSError:
+            if attempt == 99:
+                raise
+            time.sleep(0.2)
 
 
 def table(failures, times, rounds):

@@ -99,6 +99,18 @@ class Stress(unittest.TestCase):
             self.assertRegex(said, rf'(?m)^ +[12] of 2  planted  \S*{name}$')
         self.assertIn('seed 7', said)
 
+    @unittest.skipUnless(os.geteuid() == 0, 'root: nobody else can mount')
+    def test_store_that_is_still_in_use_is_removed(self):
+        store = tempfile.mkdtemp()
+        place = store + '/overlay/shm'
+        os.makedirs(place)
+        subprocess.run(['mount', '-t', 'tmpfs', 'shm', place], check=True)
+        with open(place + '/held', 'w'):
+            with self.assertRaises(OSError):  # The control.
+                shutil.rmtree(store)
+            stress.remove_store(store)
+        self.assertFalse(os.path.exists(store))
+
     def test_control_passes_alone(self):
         self.plant(0.1, *NAMES[:2])
         done = suites.run_test(self.base, 'planted')
