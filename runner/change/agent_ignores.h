@@ -23,7 +23,7 @@ class AgentIgnores {
   explicit AgentIgnores(const Repository* repository);
 
   // Takes the text of the .gitignore of `directory` ("" is the checkout's top) in the checkout and
-  // in the agent's tree; nothing where there is none. Call it for each directory of the agent's
+  // in the agent's tree; nullopt if there is none. Call it for each directory of the agent's
   // tree before Ignores() for a path in it.
   void Enter(const std::string& directory, const std::optional<std::string>& before,
              const std::optional<std::string>& now);

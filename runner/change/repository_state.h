@@ -29,7 +29,7 @@ struct Repository::State {
     }
     return index.get();
   }
-  // What is at `path` (empty: the top) in the tree of `ref`, as ReadAtRef() looks for it.
+  // The entry at `path` (empty: the top) in the tree of `ref`, as ReadAtRef() looks for it.
   struct Found {
     git_filemode_t mode = GIT_FILEMODE_TREE;
     git_oid id = {};

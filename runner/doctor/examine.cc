@@ -88,7 +88,7 @@ Result<std::vector<Mechanism>> StartSandbox(const std::string& directory,
   wanted.limits = limits;
   sandbox::HostView host = sandbox::ReadHost(wanted.checkout);
   std::optional<sandbox::ScratchDirectory> instead;
-  if (directory == "/") {  // What a person looks at a host from, and no checkout.
+  if (directory == "/") {  // People ask about a host from there; it is not a checkout.
     instead.emplace(TRY(sandbox::ScratchDirectory::Make(host.scratch_places,
                                                         sandbox::ScratchDirectory::Use::kFiles)));
     wanted.checkout = instead->path();

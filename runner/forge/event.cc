@@ -18,9 +18,9 @@ namespace {
 
 constexpr size_t kPayloadBytesMax = 25 * 1024 * 1024;  // GitHub's own bound on a webhook's payload.
 
-// Set by one continuous integration in every job, and by nothing else: beside GITHUB_ACTIONS or
-// GITLAB_CI they say that someone pretends. JENKINS_URL and CODEBUILD_BUILD_ID do not: people set
-// the one to reach a Jenkins, and CodeBuild runs GitHub's runner.
+// Set by one CI system in every job, and by nothing else: beside GITHUB_ACTIONS or GITLAB_CI they
+// show that the event is forged. JENKINS_URL and CODEBUILD_BUILD_ID do not: people set the one to
+// reach a Jenkins, and CodeBuild runs GitHub's runner.
 constexpr const char* kOtherCis[] = {
     "JENKINS_HOME",     "HUDSON_HOME",
     "CIRCLECI",         "TRAVIS",
@@ -257,8 +257,8 @@ bool IsOther(const codec::Json& repository, const Variables& variables) {
   return !name.empty() && !own.empty() && name != own;
 }
 
-// The first of `names` that is there at all, whatever its value: what a job's own YAML sets to
-// "false" or to nothing is still a job's. Empty: none is.
+// The first of `names` that is in the environment, with any value: a job's own YAML can set it to
+// "false" or to nothing, and cannot remove it. Empty if none of them is.
 std::string FirstThere(const Variables& variables, std::span<const char* const> names) {
   for (const char* name : names) {
     if (variables.Has(name)) return name;

@@ -79,7 +79,7 @@ TEST_CASE("ReadEvent names the continuous integration whose events it does not r
   CHECK(unread({{"GITLAB_CI", "true"}, {"GITHUB_ACTIONS", "true"}}) == "GITLAB_CI");
 }
 
-TEST_CASE("A sign of a continuous integration is one, whatever its value") {
+TEST_CASE("A variable of a CI system counts with any value") {
   auto unread = [](const Environment& variables) {
     Result<Event> event = ReadEvent(Reader(variables));
     if (!event.ok()) return event.error().what;
@@ -102,7 +102,7 @@ TEST_CASE("A sign of a continuous integration is one, whatever its value") {
   }
   CHECK(unread({{"GITLAB_CI", "true"}, {"CIRCLECI", "true"}}) == "CIRCLECI");
   CHECK(unread({{"GITLAB_CI", "true"}, {"GITHUB_RUN_ID", "5"}}) == "GITLAB_CI");
-  // What a workflow may set for its own purposes.
+  // A workflow may set these for its own purposes.
   for (const char* name : {"JENKINS_URL", "BUILD_NUMBER", "CODEBUILD_BUILD_ID"}) {
     Environment variables = GitHub("push");
     variables.insert({name, "x"});

@@ -50,7 +50,7 @@ struct Outcome {
   // The first failure that another attempt may mend, or that of the comment. The other parts were
   // tried all the same.
   Status ended = Ok();
-  // The remarks of a refused review, or those for the comment where there is none.
+  // The remarks of a refused review, or if there is no comment, those that it would have had.
   std::vector<Remark> undelivered;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is done about a report, and in which order, over a forge that only remembers.
+// Tests which requests a report leads to, and in which order, with a forge that records them.
 #include "post/pull_request.h"
 
 #include <catch2/catch.hpp>
@@ -11,7 +11,7 @@ namespace {
 
 const std::string kHead(40, 'b');
 
-// Of the calls that change something, in order; `fails` says which are refused, and how.
+// Records the calls that change something, in order. `fails` has those that fail, with the error.
 class FakeForge final : public forge::Forge,
                         public forge::Comments,
                         public forge::Reviews,
@@ -192,7 +192,7 @@ const std::vector<std::string> kEverything = {"comment",        "review 1",
 
 }  // namespace
 
-TEST_CASE("The comment goes before the review, and that before what is said of the commit") {
+TEST_CASE("The comment is posted before the review, and that before check, status and alerts") {
   FakeForge forge;
   const auto report = Report({AgentFinding("a.c", 2), AgentFinding("a.c", 30)});
   const Outcome outcome = PostTo(forge, report);
@@ -215,7 +215,7 @@ TEST_CASE("A part that is refused keeps no other part back, and is no success") 
     if (std::string(part) == "review") std::erase(expected, "file a.c");
     CHECK(forge.calls == expected);
   }
-  // What another attempt may mend goes before what it cannot.
+  // A failure that another attempt may mend is reported before one that it cannot.
   FakeForge forge;
   forge.fails.emplace("review", Error{Code::kRefused, "not permitted"});
   forge.fails.emplace("check", Error{Code::kTemporary, "busy"});
@@ -288,6 +288,12 @@ TEST_CASE("Of a review that another repeats, what is left is taken back") {
   forge.calls.clear();
   PostTo(forge, report, parts);
   CHECK(forge.calls == std::vector<std::string>{"comment again", "remove 5", "retire 12"});
+  // It stays where the forge does not allow it: the remarks have been posted all the same.
+  forge.fails.emplace("retire", Error{Code::kRefused, "not permitted"});
+  const Outcome outcome = PostTo(forge, report, parts);
+  CHECK(outcome.ended.ok());
+  CHECK(outcome.undelivered.empty());
+  CHECK(outcome.refused == std::vector<std::string>{"review: an empty one stays: not permitted"});
 }
 
 }  // namespace post

@@ -185,7 +185,10 @@ Status Reviewer::Tidy(const ReviewFacts& facts, Delivered* delivered,
   const std::string marker = forge::RenderMarker(marker_key_);
   for (const forge::EmptyReview& review : reviews_.empty_reviews()) {
     if (!review.text.starts_with(marker)) continue;
-    TRY(reviews_.Retire(review.id, deadline_));
+    Status retired = reviews_.Retire(review.id, deadline_);
+    if (retired.ok()) continue;
+    if (CanWait(retired.error())) return retired;
+    refused->push_back("review: an empty one stays: " + retired.error().what);
   }
   return Ok();
 }

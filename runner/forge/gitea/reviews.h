@@ -40,7 +40,7 @@ class GiteaReviews : public Reviews {
   ApiPath repository_;
   ApiPath pull_;  // "/repos/OWNER/NAME/pulls/NUMBER"
   ApiPath diff_;
-  std::string head_sha_;  // As of ReadProposal().
+  std::string head_sha_;  // Read by ReadProposal().
 };
 
 }  // namespace forge
