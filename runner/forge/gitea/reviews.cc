@@ -46,8 +46,11 @@ Result<std::vector<ReviewThread>> GiteaReviews::ReadThreads(Deadline deadline) {
       continue;
     }
     const ApiPath path = pull_ / "reviews" / review.IntegerAt("id") / "comments";
-    for (const codec::Json& comment :
-         TRY(client_.GetAll(path, kPullsPermission, kReviewCommentsMax, deadline))) {
+    Result<std::vector<codec::Json>> comments =
+        client_.GetAll(path, kPullsPermission, kReviewCommentsMax, deadline);
+    // Another post has taken the review back meanwhile.
+    if (!comments.ok() && comments.error().code == Code::kNotFound) continue;
+    for (const codec::Json& comment : TRY(std::move(comments))) {
       ReviewThread thread;
       thread.first_id = comment.IntegerAt("id");
       thread.id = std::to_string(thread.first_id);
