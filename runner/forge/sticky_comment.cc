@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "forge/sticky_comment.h"
 
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -26,10 +27,10 @@ Status Check(const Forge& forge, const std::string& marker_key) {
 
 class Keeper {
  public:
-  Keeper(Comments& comments, Viewer viewer, std::string marker, const StickyComment& comment,
-         std::string text, Deadline deadline)
-      : comments_(comments),
-        viewer_(std::move(viewer)),
+  Keeper(Forge& forge, std::string marker, const StickyComment& comment, std::string text,
+         Deadline deadline)
+      : forge_(forge),
+        comments_(forge.comments()),
         marker_(std::move(marker)),
         comment_(comment),
         text_(std::move(text)),
@@ -48,16 +49,26 @@ class Keeper {
   }
 
  private:
+  // Whose token this is, is asked only where a comment has the marker and none was created yet.
   Result<std::vector<Comment>> FindOurs() {
     std::vector<Comment> ours;
     std::vector<Comment> all = TRY(comments_.List(deadline_));
     for (Comment& comment : all) {
-      if (viewer_.Wrote(comment.author_id, comment.author_login) &&
-          CarriesMarker(comment.text, marker_)) {
+      if (!CarriesMarker(comment.text, marker_)) continue;
+      if (!viewer_) {
+        viewer_ = TRY(forge_.AskViewer(deadline_).Context("asking whose token this is"));
+      }
+      if (viewer_->Wrote(comment.author_id, comment.author_login)) {
         ours.push_back(std::move(comment));
       }
     }
     return ours;
+  }
+
+  // The author of what this token created.
+  void Meet(const Comment& created) {
+    if (created.author_id == 0 && created.author_login.empty()) return;
+    viewer_ = Viewer{created.author_id, created.author_login};
   }
 
   Result<CommentOutcome> Update(const Comment& target) {
@@ -90,6 +101,7 @@ class Keeper {
     Result<Comment> created = comments_.Create(text_, deadline_);
     creation_unclear_ = !created.ok() && created.error().code == Code::kTemporary;
     if (!created.ok()) return std::move(created).error();
+    Meet(created.value());
     CommentOutcome outcome{created.value().url, created.value().id, true};
     std::vector<Comment> ours = TRY(FindOurs());
     if (ours.empty() || ours.front().id >= created.value().id) return outcome;
@@ -98,8 +110,9 @@ class Keeper {
     return outcome;
   }
 
+  Forge& forge_;
   Comments& comments_;
-  Viewer viewer_;
+  std::optional<Viewer> viewer_;
   std::string marker_;
   const StickyComment& comment_;
   std::string text_;
@@ -113,10 +126,8 @@ class Keeper {
 Result<CommentOutcome> KeepComment(Forge& forge, const std::string& marker_key,
                                    const StickyComment& comment, Deadline deadline) {
   TRY(Check(forge, marker_key));
-  Viewer viewer = TRY(forge.AskViewer(deadline).Context("asking whose token this is"));
   CommentText text = RenderComment(marker_key, comment.body, comment.full_text_at, comment.stamp);
-  Keeper keeper(forge.comments(), std::move(viewer), RenderMarker(marker_key), comment,
-                std::move(text.text), deadline);
+  Keeper keeper(forge, RenderMarker(marker_key), comment, std::move(text.text), deadline);
   CommentOutcome outcome = TRY(keeper.Post());
   outcome.cut = text.cut;
   return outcome;

@@ -294,6 +294,35 @@ TEST_CASE("Of a review that another repeats, what is left is taken back") {
   CHECK(outcome.ended.ok());
   CHECK(outcome.undelivered.empty());
   CHECK(outcome.refused == std::vector<std::string>{"review: an empty one stays: not permitted"});
+  // So does a comment that another post repeats.
+  forge.Leave({});
+  forge.fails.emplace("remove", Error{Code::kRefused, "not permitted"});
+  const Outcome doubled = PostTo(forge, report, parts);
+  CHECK(doubled.ended.ok());
+  CHECK(doubled.refused ==
+        std::vector<std::string>{"review: a comment stays doubled: not permitted"});
+}
+
+TEST_CASE("What returns is told elsewhere where its thread may not be reopened") {
+  FakeForge forge;
+  Parts parts;
+  const auto report = Report({AgentFinding("a.c", 2)});
+  PostTo(forge, report, parts);
+  forge.threads[0].resolved = forge.threads[0].resolved_by_us = true;
+  Outcome outcome = PostTo(forge, report, parts);  // The control.
+  CHECK(forge.calls.back() == "reopen 1");
+  CHECK(outcome.delivered.on_lines == 1);
+  forge.fails.emplace("reopen", Error{Code::kRefused, "not permitted"});
+  outcome = PostTo(forge, report, parts);
+  CHECK(outcome.ended.ok());
+  CHECK(outcome.delivered.on_lines == 0);
+  CHECK(outcome.delivered.in_summary == 1);
+  CHECK(outcome.refused ==
+        std::vector<std::string>{"review: a thread stays resolved: not permitted"});
+  parts.comment = false;
+  outcome = PostTo(forge, report, parts);
+  CHECK(outcome.ended.error().code == Code::kRefused);
+  CHECK(outcome.undelivered.size() == 1);
 }
 
 }  // namespace post

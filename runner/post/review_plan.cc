@@ -108,7 +108,7 @@ class Group {
       } else if (thread->resolved && !thread->resolved_by_us) {
         ++plan.settled;
       } else if (thread->resolved) {
-        plan.reopen.push_back(thread);
+        plan.reopen.push_back({placed, thread});
       }
     }
   }

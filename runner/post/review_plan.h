@@ -19,9 +19,14 @@ struct ReviewFacts {
 };
 
 // The pointers are into what was given to PlanReview().
+struct ReturnedRemark {
+  const Placed* remark = nullptr;
+  const forge::ReviewThread* thread = nullptr;
+};
+
 struct ReviewPlan {
-  std::vector<const Placed*> post;                 // Beside lines or on files, and not there.
-  std::vector<const forge::ReviewThread*> reopen;  // What we resolved, and is found again.
+  std::vector<const Placed*> post;     // Beside lines or on files, and not there.
+  std::vector<ReturnedRemark> reopen;  // What we resolved, and is found again.
   std::vector<const forge::ReviewThread*> resolve;
   std::vector<const forge::ReviewThread*> remove;  // Posted by another post at the same moment.
   int settled = 0;  // Remarks whose thread a person resolved: theirs, so not posted again.

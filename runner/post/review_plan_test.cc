@@ -76,7 +76,7 @@ std::string Told(const std::vector<Placed>& placed, const std::vector<forge::Rev
     std::erase(name, '.');
     add("post " + name);
   }
-  for (const auto* thread : plan.reopen) add("reopen " + thread->id);
+  for (const auto& returned : plan.reopen) add("reopen " + returned.thread->id);
   for (const auto* thread : plan.resolve) add("resolve " + thread->id);
   for (const auto* thread : plan.remove) add("remove " + thread->id);
   if (plan.settled > 0) add("settled " + std::to_string(plan.settled));

@@ -42,10 +42,10 @@ Status Reviewer::Run(const report::PostedReport& report, const ReviewBasis& basi
     const std::vector<forge::DiffFile>& diff = *TRY(ReadDiff());
     placed_ = Place(RemarksOf(report, diff, basis.with_changes), diff, !basis.trusts_lines);
   }
-  Status posted = PostAll(facts, delivered);
+  Status done = PostAll(facts, delivered);
+  if (done.ok()) done = Tidy(facts, delivered, refused);
   Count(delivered);
-  if (!posted.ok()) return posted;
-  return Tidy(facts, delivered, refused);
+  return done;
 }
 
 std::vector<Remark> Reviewer::ForSummary() const {
@@ -160,8 +160,12 @@ Status Reviewer::Tidy(const ReviewFacts& facts, Delivered* delivered,
                       std::vector<std::string>* refused) {
   if (posted_any_ && !forge_.dry_run()) threads_ = TRY(reviews_.ReadThreads(deadline_));
   ReviewPlan plan = PlanReview(placed_, threads_, facts);
-  for (const forge::ReviewThread* thread : plan.reopen) {
-    TRY(reviews_.Reopen(thread->id, deadline_));
+  for (const ReturnedRemark& returned : plan.reopen) {
+    Status reopened = reviews_.Reopen(returned.thread->id, deadline_);
+    if (reopened.ok()) continue;
+    if (CanWait(reopened.error())) return reopened;
+    refused->push_back("review: a thread stays resolved: " + reopened.error().what);
+    placed_[static_cast<size_t>(returned.remark - placed_.data())].spot = Spot::kSummary;
   }
   std::optional<Error> forbidden;
   for (const forge::ReviewThread* thread : plan.resolve) {
@@ -179,7 +183,10 @@ Status Reviewer::Tidy(const ReviewFacts& facts, Delivered* delivered,
   // Everything that was found is said all the same.
   if (forbidden) refused->push_back("review: a thread stays open: " + forbidden->what);
   for (const forge::ReviewThread* thread : plan.remove) {
-    TRY(reviews_.DeleteComment(thread->first_id, deadline_));
+    Status removed = reviews_.DeleteComment(thread->first_id, deadline_);
+    if (removed.ok()) continue;
+    if (CanWait(removed.error())) return removed;
+    refused->push_back("review: a comment stays doubled: " + removed.error().what);
   }
   if (!plan.remove.empty()) threads_ = TRY(reviews_.ReadThreads(deadline_));
   const std::string marker = forge::RenderMarker(marker_key_);

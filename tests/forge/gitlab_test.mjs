@@ -326,7 +326,7 @@ describe('a job without a token that may post', () => {
     const posted = await post(service, report([onLine('kept', 2)]), { env: { GITLAB_TOKEN: 'glcbt-job' } });
     assert.equal(posted.status, 78, posted.stderr);
     assert.match(posted.stdout, /^src\/a\.c:2: warning: kept \[bug\]$/m);
-    assert.deepEqual(service.writes, []);
+    assert.deepEqual(service.discussions, []);
   });
 
   claim('whose token may only read ends with 77, and loses no finding', async (service) => {
