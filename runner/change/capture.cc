@@ -20,8 +20,7 @@ namespace {
 
 constexpr int64_t kTopEntriesMax = 1'000'000;
 constexpr char kNoBase[] = "nothing of the checkout is in the directory that the agent worked in";
-constexpr char kReplaced[] =
-    "an instruction file, of which the agent was given the trusted commit's version";
+constexpr char kReplaced[] = "the agent was given another version of it than the checkout has";
 
 // Reads what the walk finds, keeps what differs, within the limits.
 class Collector {

@@ -31,8 +31,8 @@ class Companion {
     sandbox::Sandbox& sandbox;  // The companion may put another instance in place (Replace()).
     const Checkout& checkout;
     const std::string& report_dir;
-    const std::vector<sandbox::WorkspaceFile>& instructions;  // The trusted commit's.
-    const codec::SecretMask& secrets;                         // May grow.
+    const std::vector<sandbox::WorkspaceFile>& replaced;  // Plan::replaced
+    const codec::SecretMask& secrets;                     // May grow.
     const std::string& policy_sha256;
     // As JudgeChanges() takes them, for these changes.
     std::function<change::GateLimits(const change::ChangeSet&)> gates;

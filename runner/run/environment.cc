@@ -267,9 +267,9 @@ Result<caller::ProgramLinks> FollowLinks(const policy::Policy& policy,
 }
 
 change::ChangedTree TreeOf(const sandbox::Sandbox& sandbox, const std::string& report_dir,
-                           const std::vector<sandbox::WorkspaceFile>& instructions) {
+                           const std::vector<sandbox::WorkspaceFile>& replaced) {
   change::ChangedTree tree{sandbox.upper()};
-  for (const sandbox::WorkspaceFile& file : instructions) {
+  for (const sandbox::WorkspaceFile& file : replaced) {
     tree.replaced[file.path] = file.gone ? std::nullopt : std::optional(file.content.get());
   }
   tree.taken_out = report::kAgentFindingsFile;

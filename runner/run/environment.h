@@ -78,9 +78,9 @@ Status Connect(sandbox::Sandbox& sandbox, gateway::Gateway& gateway);
 Result<caller::ProgramLinks> FollowLinks(const policy::Policy& policy,
                                          const sandbox::Sandbox& sandbox);
 
-// What the agent worked on; the report was not part of it, and of `instructions` it was given the
-// trusted commit's.
+// What the agent worked on; the report was not part of it, and instead of the files in `replaced`
+// it was given these.
 change::ChangedTree TreeOf(const sandbox::Sandbox& sandbox, const std::string& report_dir,
-                           const std::vector<sandbox::WorkspaceFile>& instructions);
+                           const std::vector<sandbox::WorkspaceFile>& replaced);
 
 }  // namespace run

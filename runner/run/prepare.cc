@@ -2,6 +2,7 @@
 #include "run/prepare.h"
 
 #include <chrono>
+#include <set>
 
 #include "base/log.h"
 #include "base/sys.h"
@@ -12,6 +13,7 @@
 #include "run/registry_sources.h"
 #include "run/run.h"
 #include "run/shown/base_instructions.h"
+#include "run/shown/left_files.h"
 #include "run/task_request.h"
 #include "run/trusted/actors.h"
 #include "run/trusted/trust.h"
@@ -22,6 +24,7 @@ namespace {
 constexpr size_t kPromptBytesMax = 1 << 20;
 constexpr size_t kCaBundleBytesMax = 16 << 20;
 constexpr std::chrono::minutes kAskingLimit{1};
+constexpr int kWithheldNotesMax = 20;
 
 Result<Checkout> OpenCheckout(const std::string& workdir) {
   Checkout checkout;
@@ -221,6 +224,52 @@ Status OpenLearnFile(const Request& request, Plan* plan) {
   return Ok();
 }
 
+// What the agent is given of the trusted commit.
+Status ReplaceInstructions(Plan* plan) {
+  plan->replaced = TRY(FindBaseInstructions(plan->checkout.git(), plan->checkout.path, plan->ref)
+                           .Context("reading the agent instructions"));
+  if (plan->replaced.empty()) return Ok();
+  logging::Info(
+      "agent instructions are the trusted commit's",
+      {{"first", plan->replaced.front().path}, {"files", std::to_string(plan->replaced.size())}});
+  for (const sandbox::WorkspaceFile& file : plan->replaced) {
+    plan->notes.push_back(file.path + ": as at " + plan->ref.ref + " for the agent" +
+                          (file.gone ? ", where there is none" : ""));
+  }
+  return Ok();
+}
+
+// What steps before this one left in the checkout.
+void WithholdCredentials(Plan* plan, Recorder& recorder) {
+  int noted = 0;
+  const std::string& checkout = plan->checkout.path;
+  LeftFiles left = FindLeftFiles(checkout);
+  if (!left.all) {
+    plan->notes.push_back("not all of the checkout was looked through for files with credentials");
+  }
+  plan->git = FindGitFiles(checkout, left.repositories);
+  std::set<std::string> paths(left.credentials.begin(), left.credentials.end());
+  paths.insert(plan->git.included.begin(), plan->git.included.end());
+  for (const sandbox::WorkspaceFile& file : plan->replaced) paths.erase(file.path);
+  for (sandbox::WorkspaceFile& file :
+       WithholdFiles(plan->checkout.git(), checkout, {paths.begin(), paths.end()})) {
+    const char* what = file.gone
+                           ? "not given to the agent: it may hold credentials, and no commit has it"
+                           : "as in HEAD for the agent: what it holds by now may be credentials";
+    plan->notes.push_back(file.path + ": " + what);
+    if (noted++ < kWithheldNotesMax) {
+      report::Finding finding;
+      finding.rule = "withheld-file";
+      finding.severity = report::Severity::kNote;
+      finding.message = what;
+      finding.path = file.path;
+      recorder.Note(std::move(finding));
+    }
+    plan->replaced.push_back(std::move(file));
+  }
+  plan->replaced.insert(plan->replaced.end(), plan->git.nested.begin(), plan->git.nested.end());
+}
+
 }  // namespace
 
 Result<OpenedConfig> OpenConfig(const forge::Event& event, const OptionRules& rules,
@@ -301,13 +350,8 @@ Result<Plan> PrepareRun(const OptionRules& rules, Request* asked, Recorder& reco
   TRY(OpenLearnFile(request, &plan));
   plan.agent = TRY(PlanTheAgent(request, plan.program, plan.credentials.environment));
   recorder.NoteCommand(plan.agent.argv);
-  plan.instructions = TRY(FindBaseInstructions(plan.checkout.git(), plan.checkout.path, plan.ref)
-                              .Context("reading the agent instructions"));
-  if (!plan.instructions.empty()) {
-    logging::Info("agent instructions are the trusted commit's",
-                  {{"first", plan.instructions.front().path},
-                   {"files", std::to_string(plan.instructions.size())}});
-  }
+  TRY(ReplaceInstructions(&plan));
+  WithholdCredentials(&plan, recorder);
   plan.ca_bundle_pem = TRY(ReadCaBundle(request).Context("reading the certificate bundle"));
   return plan;
 }

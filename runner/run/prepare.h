@@ -22,6 +22,7 @@
 #include "run/policy_source.h"
 #include "run/recorder.h"
 #include "run/run.h"
+#include "run/shown/git_files.h"
 #include "run/trusted/config.h"
 #include "run/trusted/trusted_file.h"
 #include "sandbox/sandbox.h"
@@ -54,8 +55,12 @@ struct Plan {
   agent::AgentPlan agent;
   RunCredentials credentials;
   SharedText ca_bundle_pem;
-  std::vector<sandbox::WorkspaceFile> instructions;  // FindBaseInstructions().
-  std::optional<LearnFile> learn;                    // `--learn`.
+  // Of the checkout, what the agent is given otherwise than it lies on the disk (git's own files
+  // apart): instructions of the trusted commit, and nothing that holds credentials.
+  std::vector<sandbox::WorkspaceFile> replaced;
+  std::vector<std::string> notes;  // About these.
+  GitFiles git;
+  std::optional<LearnFile> learn;  // `--learn`.
 
   const RunImage* in_image() const { return image ? &*image : nullptr; }
 };

@@ -72,9 +72,8 @@ std::string FindClosed(const std::string& path, const sandbox::HostView& host) {
 }
 
 // What git needs of the repository, as far as the tier can give it.
-void PlanGit(const std::string& checkout, const sandbox::HostView& host,
+void PlanGit(const std::string& checkout, const GitFiles& git, const sandbox::HostView& host,
              sandbox::SandboxRequest* wanted) {
-  GitFiles git = FindGitFiles(checkout);
   wanted->workspace_files = git.in_checkout;
   wanted->repository_files = git.outside;
   wanted->repository_directories = git.directories;
@@ -131,12 +130,12 @@ Result<sandbox::SandboxPlan> PrepareLayout(const Request& request, const Plan& p
   wanted.host_secrets = HostSecrets();
   wanted.host_secrets.insert(wanted.host_secrets.end(), plan.credentials.files.begin(),
                              plan.credentials.files.end());
-  PlanGit(plan.checkout.path, host, &wanted);
-  for (const sandbox::WorkspaceFile& file : plan.instructions) {
-    wanted.workspace_files.push_back(file);
-    wanted.notes.push_back(file.path + ": as at " + plan.ref.ref + " for the agent" +
-                           (file.gone ? ", where there is none" : ""));
-  }
+  wanted.host_secrets.insert(wanted.host_secrets.end(), plan.git.included_outside.begin(),
+                             plan.git.included_outside.end());
+  PlanGit(plan.checkout.path, plan.git, host, &wanted);
+  wanted.workspace_files.insert(wanted.workspace_files.end(), plan.replaced.begin(),
+                                plan.replaced.end());
+  wanted.notes.insert(wanted.notes.end(), plan.notes.begin(), plan.notes.end());
   // The report by default lies in the checkout; what is written there is not for the agent.
   wanted.shown_empty.push_back(report_dir);
   wanted.limits = LimitsOf(request);
@@ -270,7 +269,7 @@ Companion::Stage StageOf(sandbox::Sandbox& sandbox, const Plan& plan,
   return {sandbox,
           plan.checkout,
           directory.path,
-          plan.instructions,
+          plan.replaced,
           recorder.secrets(),
           plan.policy.record.sha256,
           [&plan](const change::ChangeSet& changes) { return GatesOf(plan, changes); }};
@@ -279,8 +278,7 @@ Companion::Stage StageOf(sandbox::Sandbox& sandbox, const Plan& plan,
 // What the agent did with git and no patch carries.
 void NoteLostRefs(const sandbox::Sandbox& sandbox, const Plan& plan, Recorder& recorder) {
   const std::string& checkout = plan.checkout.path;
-  std::vector<LostRef> refs =
-      FindLostRefs(checkout, FindGitFiles(checkout), sandbox.upper(), sandbox.layers());
+  std::vector<LostRef> refs = FindLostRefs(checkout, plan.git, sandbox.upper(), sandbox.layers());
   for (report::Finding& finding : DescribeLostRefs(refs)) recorder.Note(std::move(finding));
 }
 
@@ -357,7 +355,7 @@ Status RunAgent(const OptionRules& rules, Request& request, ReportDirectory& dir
   watch.emplace(signals, recorder, directory.path, end.processor_max, &sandbox);
   TRY(watch->Start());
   change::ChangeSet changes =
-      TRY(CollectChanges(TreeOf(sandbox, directory.path, plan.instructions), plan, recorder));
+      TRY(CollectChanges(TreeOf(sandbox, directory.path, plan.replaced), plan, recorder));
   NoteLostRefs(sandbox, plan, recorder);
   signs.nothing_changed = changes.files.empty() && changes.complete;
   recorder.Phase("changes");

@@ -90,9 +90,8 @@ bool Server::TakeTransfer(Client& client, std::string_view message, Fd fd) {
 }
 
 Result<change::ChangeSet> Server::Capture() const {
-  return change::CaptureChanges(
-      run::TreeOf(stage_->sandbox, stage_->report_dir, stage_->instructions), stage_->checkout.path,
-      stage_->checkout.git(), {});
+  return change::CaptureChanges(run::TreeOf(stage_->sandbox, stage_->report_dir, stage_->replaced),
+                                stage_->checkout.path, stage_->checkout.git(), {});
 }
 
 // As a run's report has it, of what there is now; nothing inside moves meanwhile.

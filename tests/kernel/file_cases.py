@@ -3,7 +3,7 @@
 import os
 import socket
 
-from harness import BASE, CANARY, FIXTURES, ROOT, Case, git, only_as, only_in, write
+from harness import BASE, CANARY, FIXTURES, ROOT, Case, git, only_as, only_in, read, write
 
 OPEN_POLICY = '''version: 1
 filesystem_policy:
@@ -62,6 +62,50 @@ class Files(Case):
         self.assertIn('example.com/o/r.git', run.out)
         self.assertNotIn(CANARY, run.out)
         self.assertIn(CANARY, self.outside('git config --list'))
+
+    def leave_credentials(self):
+        """What steps before a run leave in a workspace."""
+        top, other = self.checkout, self.checkout + '/other'
+        write(top + '/.npmrc', 'registry=https://r.example/\n')
+        write(top + '/docs/.netrc', 'machine example\n')
+        git(top, 'add', '.')
+        git(top, 'commit', '-qm', 'settings')
+        write(top + '/.npmrc', f'//r.example/:_authToken={CANARY}\n')
+        write(top + '/more/.npmrc', 'package-lock=false\n')
+        for path in ('.netrc', 'a/.git-credentials', '.docker/config.json', 'a/.aws/sso/cache/x', 'gha-creds-01ab.json', 'key'):
+            write(f'{top}/{path}', CANARY)
+        os.makedirs(top + '/.config/gh')
+        os.symlink('../../key', top + '/.config/gh/hosts.yml')
+        self.make_checkout(other)  # As a second actions/checkout with `path:`.
+        git(top, 'clone', '-q', '--bare', other, 'mirror.git')
+        git(other, '-c', 'protocol.file.allow=always', 'submodule', '--quiet', 'add', top + '/mirror.git', 'sub')
+        for place in (other, top + '/mirror.git', other + '/sub'):
+            git(place, 'config', 'http.https://github.com/.extraheader', 'basic ' + CANARY)
+        write(top + '/.credentials.config', f'[include]\n\tpath = {self.dir}/elsewhere/more\n[http "x"]\n\textraheader = {CANARY}\n')
+        write(self.dir + '/elsewhere/more', f'[http "y"]\n\textraheader = {CANARY}\n')
+        git(top, 'config', 'includeIf.gitdir:/.path', top + '/.credentials.config')
+
+    def test_credentials_that_steps_left_in_the_checkout_are_not_shown(self):
+        self.leave_credentials()
+        for place in (self.dir, self.dir + '/elsewhere'):
+            os.chmod(place, 0o755)
+        script = (f'grep -rls {CANARY} . {self.dir}/elsewhere/more; cat .npmrc docs/.netrc more/.npmrc; '
+                  'git -C other log --format=%s; git -C mirror.git log --format=%s; git -C other/sub log --format=%s; '
+                  'git status --short; echo x >> README.md')
+        control = self.outside(f'grep -rl {CANARY} . {self.dir}/elsewhere/more; true').split()
+        self.assertEqual(len(control), 13, control)
+        opened = OPEN_POLICY.replace('[/]', f'[/usr, /etc, {self.dir}/elsewhere]')
+        run = self.shell(script, options=['--policy', self.policy(opened)])
+        self.assertEqual(run.out, 'registry=https://r.example/\nmachine example\npackage-lock=false\n' + 'first\n' * 3 +
+                         '?? .config/\n?? mirror.git/\n?? more/\n?? other/\n', run.err)
+        self.assertEqual([line for line in read(run.report + '/changes.patch').splitlines() if line.startswith('diff')],
+                         ['diff --git a/README.md b/README.md'])
+        said = {finding['path']: finding['message'] for finding in run.record['findings'] if finding['rule'] == 'withheld-file'}
+        self.assertEqual(sorted(said), ['.credentials.config', '.docker/config.json', '.netrc', '.npmrc', 'a/.aws/sso/cache/x',
+                                        'a/.git-credentials', 'gha-creds-01ab.json', 'key'])
+        self.assertIn('as in HEAD', said.pop('.npmrc'))
+        self.assertTrue(all(message.startswith('not given') for message in said.values()), said)
+        self.assertEqual(run.outcome['kind'], 'success')
 
     @only_as('root')
     @only_in('namespaces')

@@ -263,7 +263,7 @@ change::ChangedTree Job::TreeAt(int directory) const {
   change::ChangedTree tree{directory};
   tree.copied = timespec{};  // Every file came anew, so each is compared.
   tree.not_copied = {directory_.path};
-  for (const sandbox::WorkspaceFile& file : plan_->instructions) {
+  for (const sandbox::WorkspaceFile& file : plan_->replaced) {
     tree.replaced[file.path] = file.gone ? std::nullopt : std::optional(file.content.get());
   }
   tree.taken_out = report::kAgentFindingsFile;

@@ -62,10 +62,10 @@ Status StageWorkspace(const run::Plan& plan, const std::string& report_dir, int6
   Fd root = TRY(sys::Open(to, O_RDONLY | O_DIRECTORY));
   TRY(sandbox::CopyTree(from.get(), root.get(), {bytes_max, kFilesMax}, std::nullopt,
                         sandbox::LogCopying()));
-  for (const sandbox::WorkspaceFile& file : run::FindGitFiles(checkout).in_checkout) {
+  for (const sandbox::WorkspaceFile& file : plan.git.in_checkout) {
     TRY(Replace(root.get(), file).Context(file.path));
   }
-  for (const sandbox::WorkspaceFile& file : plan.instructions) {
+  for (const sandbox::WorkspaceFile& file : plan.replaced) {
     TRY(Replace(root.get(), file).Context(file.path));
   }
   std::vector<std::string> hidden = run::HostSecrets();

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 #include <array>
-#include <utility>
+#include <optional>
 
 #include "base/ascii.h"
 
@@ -25,18 +25,6 @@ constexpr std::array<std::string_view, 8> kCoreKeys = {"repositoryformatversion"
 // Of a remote, what tells where and what; not its proxy, its helper or its uploadpack.
 constexpr std::array<std::string_view, 5> kRemoteKeys = {"url", "pushurl", "fetch", "push",
                                                          "tagopt"};
-
-std::string_view Trim(std::string_view text) {
-  size_t first = text.find_first_not_of(" \t\r");
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
-}
-
-std::string Lower(std::string_view text) {
-  std::string lower(text);
-  std::transform(lower.begin(), lower.end(), lower.begin(), ascii::ToLower);
-  return lower;
-}
 
 template <size_t N>
 bool Contains(const std::array<std::string_view, N>& list, std::string_view word) {
@@ -60,40 +48,91 @@ std::string WithoutUserInfo(std::string_view url) {
   return std::string(url.substr(0, host)) + std::string(url.substr(at + 1));
 }
 
+// One "key = value", or a key alone.
+struct Setting {
+  std::string section;    // In lower case.
+  std::string_view head;  // The section's whole line.
+  std::string key;        // In lower case.
+  std::optional<std::string_view> value;
+};
+
+// Gives the settings one after another. A value that goes on in the next line is left out: its
+// other half was not looked at.
+class Reader {
+ public:
+  explicit Reader(std::string_view text) : text_(text) {}
+
+  bool Next(Setting* setting) {
+    while (!text_.empty()) {
+      const size_t end = std::min(text_.find('\n'), text_.size());
+      const std::string_view line = ascii::Trimmed(text_.substr(0, end));
+      text_.remove_prefix(std::min(end + 1, text_.size()));
+      const bool part_of_last = continued_;
+      continued_ = line.ends_with('\\');
+      if (part_of_last || line.empty() || line[0] == '#' || line[0] == ';') continue;
+      if (line[0] == '[') {
+        Enter(line);
+        continue;
+      }
+      if (continued_) continue;
+      const size_t equals = line.find('=');
+      setting->section = section_;
+      setting->head = head_;
+      setting->key = ascii::LowerCase(ascii::Trimmed(line.substr(0, equals)));
+      setting->value.reset();
+      if (equals != line.npos) setting->value = ascii::Trimmed(line.substr(equals + 1));
+      return true;
+    }
+    return false;
+  }
+
+ private:
+  void Enter(std::string_view line) {
+    const size_t name_end = line.find_first_of(" \t\".]", 1);
+    section_ = name_end == line.npos ? "" : ascii::LowerCase(line.substr(1, name_end - 1));
+    head_ = line;
+    // Something behind the bracket: legal for git, and not worth understanding here.
+    if (line.rfind(']') + 1 != line.size()) section_.clear();
+  }
+
+  std::string_view text_;
+  std::string section_;
+  std::string_view head_;
+  bool continued_ = false;
+};
+
 }  // namespace
 
 std::string RedactGitConfig(std::string_view text) {
   std::string kept;
-  std::string section;
-  std::string header;  // Written once one of its keys is kept.
-  bool continued = false;
-  while (!text.empty()) {
-    size_t end = std::min(text.find('\n'), text.size());
-    std::string_view line = Trim(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-    bool part_of_last = continued;
-    continued = line.ends_with('\\');
-    if (part_of_last || line.empty() || line[0] == '#' || line[0] == ';') continue;
-    if (line[0] == '[') {
-      size_t close = line.rfind(']');
-      size_t name_end = line.find_first_of(" \t\".]", 1);
-      section = name_end == std::string_view::npos ? "" : Lower(line.substr(1, name_end - 1));
-      header = std::string(line) + "\n";
-      // Something behind the bracket: legal for git, and not worth understanding here.
-      if (close + 1 != line.size()) section.clear();
-      continue;
-    }
-    size_t equals = line.find('=');
-    std::string key = Lower(Trim(line.substr(0, std::min(equals, line.size()))));
-    // A value that goes on in the next line is dropped: its other half was not looked at.
-    if (continued || !Kept(section, key)) continue;
-    kept += std::exchange(header, "");
-    std::string value = equals == std::string_view::npos
-                            ? ""
-                            : " = " + WithoutUserInfo(Trim(line.substr(equals + 1)));
-    kept += "\t" + key + value + "\n";
+  Reader reader(text);
+  Setting setting;
+  const char* written = nullptr;  // The section's line is written once one of its keys is kept.
+  while (reader.Next(&setting)) {
+    if (!Kept(setting.section, setting.key)) continue;
+    if (setting.head.data() != written) kept += std::string(setting.head) + "\n";
+    written = setting.head.data();
+    kept += "\t" + setting.key;
+    if (setting.value) kept += " = " + WithoutUserInfo(*setting.value);
+    kept += "\n";
   }
   return kept;
+}
+
+std::vector<std::string> IncludedGitConfigs(std::string_view text) {
+  std::vector<std::string> paths;
+  Reader reader(text);
+  Setting setting;
+  while (reader.Next(&setting)) {
+    const bool includes = setting.section == "include" || setting.section == "includeif";
+    if (!includes || setting.key != "path" || !setting.value) continue;
+    std::string_view path = *setting.value;
+    if (path.size() > 1 && path.front() == '"' && path.back() == '"') {
+      path = path.substr(1, path.size() - 2);
+    }
+    if (!path.empty()) paths.emplace_back(path);
+  }
+  return paths;
 }
 
 }  // namespace codec

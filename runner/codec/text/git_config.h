@@ -3,6 +3,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace codec {
 
@@ -12,5 +13,9 @@ namespace codec {
 // url.*.insteadOf, includeIf), and user names and passwords are cut out of remote addresses. Total:
 // a line that is not understood is a line that is dropped.
 std::string RedactGitConfig(std::string_view text);
+
+// The files that `text` includes, as they are written there: "include.path", whatever the condition
+// of an "includeIf". A line that goes on in the next one names nothing.
+std::vector<std::string> IncludedGitConfigs(std::string_view text);
 
 }  // namespace codec

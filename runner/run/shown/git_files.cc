@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 #include <sstream>
 
 #include "base/ascii.h"
@@ -22,13 +23,14 @@ constexpr size_t kAlternatesBytesMax = 1 << 16;
 constexpr int kSubmoduleDepthMax =
     4;  // Submodules of submodules; deeper nesting is not seen in practice.
 constexpr int kAlternatesDepthMax = 5;  // As git does.
+constexpr int kIncludeDepthMax = 10;    // Likewise.
 
 class GitSearch {
  public:
   explicit GitSearch(const std::string& checkout)
       : checkout_(checkout), host_(sandbox::ReadHost(checkout)) {}
 
-  GitFiles Run() {
+  GitFiles Run(const std::vector<std::string>& nested) {
     const std::string git = checkout_ + "/.git";
     PathKind kind = host_.kind(git);
     if (kind == PathKind::kDirectory) {
@@ -36,6 +38,8 @@ class GitSearch {
       AddRepository(git);
     }
     if (kind == PathKind::kFile) FollowGitFile(git);
+    shown_in_ = &files_.nested;
+    for (const std::string& other : nested) AddAllConfigs(other);
     return std::move(files_);
   }
 
@@ -72,12 +76,16 @@ class GitSearch {
     directories->push_back(path);
   }
 
-  void AddRepository(const std::string& git) {
+  void AddAllConfigs(const std::string& git) {
     AddConfigs(git);
     AddSubmodules(git + "/modules", kSubmoduleDepthMax);
     for (const std::string& name : host_.list(git + "/worktrees")) {
       AddConfigs(git + "/worktrees/" + name);
     }
+  }
+
+  void AddRepository(const std::string& git) {
+    AddAllConfigs(git);
     AddAlternates(git + "/objects", kAlternatesDepthMax);
   }
 
@@ -98,11 +106,34 @@ class GitSearch {
       // What cannot be read whole is not shown at all.
       Result<std::string> text = change::ReadGitText(path, kGitConfigBytesMax);
       std::string redacted = text.ok() ? codec::RedactGitConfig(text.value()) : "";
+      if (text.ok()) AddIncluded(git, text.value(), kIncludeDepthMax);
       if (sandbox::Beneath(path, checkout_)) {
-        files_.in_checkout.push_back({path.substr(checkout_.size() + 1), std::move(redacted)});
+        if (shown_in_ == &files_.nested && text.ok() && text.value() == redacted) continue;
+        shown_in_->push_back({path.substr(checkout_.size() + 1), std::move(redacted)});
       } else if (host_.kind(path) == PathKind::kFile) {
         files_.outside.push_back({path, std::move(redacted)});
       }
+    }
+  }
+
+  // Where a checkout step keeps its credentials in a file of their own.
+  void AddIncluded(const std::string& directory, const std::string& text, int depth) {
+    if (depth == 0) return;
+    for (const std::string& name : codec::IncludedGitConfigs(text)) {
+      const bool in_home = name.starts_with("~/");
+      Result<std::string> real = sys::RealPath(in_home               ? host_.home + name.substr(1)
+                                               : name.front() == '/' ? name
+                                                                     : directory + "/" + name);
+      if (!real.ok() || host_.kind(real.value()) != PathKind::kFile) continue;
+      const std::string& path = real.value();
+      if (!included_.insert(path).second) continue;
+      if (sandbox::Beneath(path, checkout_)) {
+        files_.included.push_back(path.substr(checkout_.size() + 1));
+      } else {
+        files_.included_outside.push_back(path);
+      }
+      Result<std::string> more = change::ReadGitText(path, kGitConfigBytesMax);
+      if (more.ok()) AddIncluded(path.substr(0, path.rfind('/')), more.value(), depth - 1);
     }
   }
 
@@ -125,11 +156,15 @@ class GitSearch {
   const std::string& checkout_;
   sandbox::HostView host_;
   GitFiles files_;
+  std::vector<sandbox::WorkspaceFile>* shown_in_ = &files_.in_checkout;
+  std::set<std::string> included_;
 };
 
 }  // namespace
 
-GitFiles FindGitFiles(const std::string& checkout) { return GitSearch(checkout).Run(); }
+GitFiles FindGitFiles(const std::string& checkout, const std::vector<std::string>& nested) {
+  return GitSearch(checkout).Run(nested);
+}
 
 std::string RenderGitConfig(const std::string& agent) {
   const bool plain = std::all_of(agent.begin(), agent.end(), [](char c) {

@@ -20,6 +20,12 @@ struct GitFiles {
   std::vector<std::string> layers;
   // The object directories the repository borrows from, to be shown read-only.
   std::vector<std::string> directories;
+  // The configuration of further repositories in the checkout, relative to it.
+  std::vector<sandbox::WorkspaceFile> nested;
+  // What any of these configurations includes, existing files: relative to the checkout, and
+  // elsewhere on the host.
+  std::vector<std::string> included;
+  std::vector<std::string> included_outside;
   std::string own;     // The checkout's git directory, with its HEAD; empty: there is none.
   std::string common;  // Where its branches are: the same, except in a linked worktree.
 };
@@ -27,7 +33,8 @@ struct GitFiles {
 // Reads no more than pointers and configuration. A `.git` file names a host directory that is then
 // shown, so that has to be a git directory, and a worktree's has to point back at `checkout`
 // (canonical); otherwise git does not work in the sandbox, and nothing is shown.
-GitFiles FindGitFiles(const std::string& checkout);
+// `nested` are the git directories of further repositories in it (LeftFiles::repositories).
+GitFiles FindGitFiles(const std::string& checkout, const std::vector<std::string>& nested = {});
 
 // The agent's own configuration of git, a ~/.gitconfig. A commit needs an identity, and most
 // repositories on CI have none; `agent` is its name. And to the agent other ids and inodes are in

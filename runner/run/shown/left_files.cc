@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/shown/left_files.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string_view>
+
+#include "base/ascii.h"
+#include "base/fd.h"
+#include "base/sys.h"
+#include "base/tree.h"
+
+namespace run {
+namespace {
+
+constexpr size_t kEntriesMax = 500'000;
+constexpr size_t kTextBytesMax = size_t{1} << 20;
+
+// Files that hold a credential and little else. Each is the end of a path.
+constexpr auto kCredentialFiles = std::to_array<std::string_view>({
+    ".netrc",
+    "_netrc",
+    ".git-credentials",
+    ".config/git/credentials",
+    ".pypirc",
+    ".pgpass",
+    ".my.cnf",
+    ".vault-token",
+    ".dockercfg",
+    ".docker/config.json",
+    ".config/containers/auth.json",
+    ".config/gh/hosts.yml",
+    ".config/hub",
+    ".config/glab-cli/config.yml",
+    ".cargo/credentials",
+    ".cargo/credentials.toml",
+    ".gem/credentials",
+    ".composer/auth.json",
+    ".m2/settings.xml",
+    ".boto",
+    ".s3cfg",
+    ".databrickscfg",
+});
+
+// Directories of which that can be said.
+constexpr auto kCredentialDirectories = std::to_array<std::string_view>(
+    {".ssh", ".gnupg", ".aws", ".azure", ".config/gcloud", ".kube"});
+
+// Settings, among which a credential may be.
+constexpr auto kSettingsFiles = std::to_array<std::string_view>(
+    {".npmrc", ".yarnrc", ".yarnrc.yml", "pip.conf", ".gradle/gradle.properties"});
+
+constexpr auto kCredentialWords =
+    std::to_array<std::string_view>({"auth", "passw", "token", "secret", "credential", "key"});
+
+template <size_t N>
+bool EndsWithAny(const std::string& path, const std::array<std::string_view, N>& names) {
+  return std::any_of(names.begin(), names.end(), [&](std::string_view name) {
+    return path.ends_with(name) &&
+           (path.size() == name.size() || path[path.size() - name.size() - 1] == '/');
+  });
+}
+
+// What google-github-actions/auth leaves: "gha-creds-0123456789abcdef.json".
+bool IsGoogleCredential(std::string_view name) {
+  return name.starts_with("gha-creds-") && name.ends_with(".json");
+}
+
+// "https://user:secret@host/".
+bool HasUserInfo(std::string_view text) {
+  for (size_t at = text.find("://"); at != text.npos; at = text.find("://", at + 3)) {
+    const size_t end = text.find_first_of("/@ \t\r\n", at + 3);
+    if (end != text.npos && text[end] == '@') return true;
+  }
+  return false;
+}
+
+// As the agent would read it, within the checkout.
+std::optional<std::string> ReadText(const std::string& checkout, const std::string& path) {
+  Result<Fd> top = sys::Open(checkout, O_RDONLY | O_DIRECTORY);
+  if (!top.ok()) return std::nullopt;
+  Result<Fd> file = sys::OpenBeneath(top.value().get(), path, O_RDONLY | O_NONBLOCK);
+  if (!file.ok()) return std::nullopt;
+  Result<std::string> text = sys::ReadAll(file.value().get(), kTextBytesMax);
+  if (!text.ok()) return std::nullopt;
+  return std::move(text).value();
+}
+
+using Directory = std::unique_ptr<DIR, int (*)(DIR*)>;
+
+class Walk {
+ public:
+  explicit Walk(const std::string& checkout) : checkout_(checkout) {}
+
+  LeftFiles Run() {
+    LookThrough(AT_FDCWD, checkout_, "", {});
+    found_.repositories.assign(repositories_.begin(), repositories_.end());
+    found_.credentials.assign(credentials_.begin(), credentials_.end());
+    return std::move(found_);
+  }
+
+ private:
+  struct Within {
+    int depth = 0;
+    bool credentials = false;  // In a directory of credentials every file is one.
+  };
+
+  // `path` is that of the directory in the checkout, with a `/` at the end.
+  void LookThrough(int parent, const std::string& name, const std::string& path, Within within) {
+    Result<Fd> opened = sys::OpenAt(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+    if (!opened.ok()) {
+      const int failure = opened.error().os_error;
+      found_.all &= failure == EACCES || failure == ENOENT;
+      return;
+    }
+    const int directory = opened.value().get();
+    Directory stream(::fdopendir(opened.value().Take()), ::closedir);
+    std::vector<std::string> below;
+    while (const dirent* entry = stream ? ::readdir(stream.get()) : nullptr) {
+      if (++entries_ > kEntriesMax) break;
+      const std::string_view of = entry->d_name;
+      if (of == "." || of == "..") continue;
+      if (IsDirectory(directory, *entry)) {
+        below.emplace_back(of);
+      } else if (within.credentials || MayName(of)) {
+        ConsiderFile(path + std::string(of), within.credentials);
+      }
+    }
+    const bool bare = IsRepository(directory, below);
+    if (bare) repositories_.insert(checkout_ + "/" + path.substr(0, path.rfind('/')));
+    if (++within.depth > sys::kTreeDepthMax) found_.all &= below.empty();
+    if (entries_ > kEntriesMax) found_.all = false;
+    for (const std::string& next : below) {
+      if (!found_.all) return;
+      if ((bare && next == "objects") || (path.empty() && next == ".git")) continue;
+      if (next == ".git") repositories_.insert(checkout_ + "/" + path + next);
+      Within deeper = within;
+      deeper.credentials |= EndsWithAny(path + next, kCredentialDirectories);
+      LookThrough(directory, next, path + next + "/", deeper);
+    }
+  }
+
+  static bool IsDirectory(int directory, const dirent& entry) {
+    if (entry.d_type != DT_UNKNOWN) return entry.d_type == DT_DIR;
+    struct stat st {};
+    return ::fstatat(directory, entry.d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode);
+  }
+
+  static bool IsRepository(int directory, const std::vector<std::string>& below) {
+    auto has = [&](const char* name) {
+      return std::find(below.begin(), below.end(), name) != below.end();
+    };
+    return has("objects") && has("refs") && sys::ExistsAt(directory, "HEAD");
+  }
+
+  // Whether a path that ends in `name` is worth a closer look.
+  static bool MayName(std::string_view name) {
+    auto last = [&](std::string_view path) { return path.ends_with(name); };
+    return IsGoogleCredential(name) ||
+           std::any_of(kCredentialFiles.begin(), kCredentialFiles.end(), last) ||
+           std::any_of(kSettingsFiles.begin(), kSettingsFiles.end(), last);
+  }
+
+  // `path` is relative to the checkout.
+  void ConsiderFile(const std::string& path, bool of_credentials) {
+    const bool named = of_credentials || EndsWithAny(path, kCredentialFiles) ||
+                       IsGoogleCredential(path.substr(path.rfind('/') + 1));
+    const bool may = !named && EndsWithAny(path, kSettingsFiles);
+    if (!named && !may) return;
+    Result<std::string> real = sys::RealPath(checkout_ + "/" + path);
+    if (!real.ok() || !real.value().starts_with(checkout_ + "/")) return;
+    struct stat st {};
+    if (::stat(real.value().c_str(), &st) != 0 || !S_ISREG(st.st_mode)) return;
+    std::string inside = real.value().substr(checkout_.size() + 1);
+    if (may && !HasCredential(inside)) return;
+    credentials_.insert(std::move(inside));
+  }
+
+  // True also where it cannot be told.
+  bool HasCredential(const std::string& path) const {
+    std::optional<std::string> text = ReadText(checkout_, path);
+    if (!text || HasUserInfo(*text)) return true;
+    const std::string lower = ascii::LowerCase(*text);
+    return std::any_of(kCredentialWords.begin(), kCredentialWords.end(),
+                       [&](std::string_view word) { return lower.find(word) != lower.npos; });
+  }
+
+  const std::string& checkout_;
+  size_t entries_ = 0;
+  std::set<std::string> repositories_;
+  std::set<std::string> credentials_;
+  LeftFiles found_;
+};
+
+}  // namespace
+
+LeftFiles FindLeftFiles(const std::string& checkout) { return Walk(checkout).Run(); }
+
+std::vector<sandbox::WorkspaceFile> WithholdFiles(const change::Repository* repository,
+                                                  const std::string& checkout,
+                                                  const std::vector<std::string>& paths) {
+  std::vector<sandbox::WorkspaceFile> files;
+  for (const std::string& path : paths) {
+    std::optional<std::string> committed;
+    if (repository != nullptr && !repository->unborn()) {
+      Result<std::optional<std::string>> text =
+          repository->ReadAtRef("HEAD", repository->prefix() + path, kTextBytesMax);
+      if (text.ok()) committed = std::move(text).value();
+    }
+    if (!committed) {
+      files.push_back({path, "", true});
+    } else if (ReadText(checkout, path) != committed) {
+      files.push_back({path, *std::move(committed)});
+    }
+  }
+  return files;
+}
+
+}  // namespace run

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// What steps before this one may have left in the checkout: further repositories, with credentials
+// in their configuration, and files by names under which programs keep them. The agent gets
+// neither.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "change/repository.h"
+#include "sandbox/plan.h"
+
+namespace run {
+
+struct LeftFiles {
+  std::vector<std::string> repositories;  // Git directories, absolute; without the checkout's own.
+  // Relative to the checkout, sorted. Links are followed once, within the checkout.
+  std::vector<std::string> credentials;
+  bool all = true;  // False: the checkout has more entries than are looked at.
+};
+
+// Walks `checkout` (canonical), following no link. What the runner cannot read is left out: the
+// agent cannot read it either.
+LeftFiles FindLeftFiles(const std::string& checkout);
+
+// Those of `paths` (relative to `checkout`) that are not as in HEAD, with the text that they have
+// there, or as gone: what is in no commit came from a step. Without a repository all of them are
+// gone.
+std::vector<sandbox::WorkspaceFile> WithholdFiles(const change::Repository* repository,
+                                                  const std::string& checkout,
+                                                  const std::vector<std::string>& paths);
+
+}  // namespace run

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/shown/left_files.h"
+
+#include <catch2/catch.hpp>
+
+#include "change/test_tree.h"
+
+namespace run {
+namespace {
+
+using Paths = std::vector<std::string>;
+
+struct Left : change::TestTree {
+  Paths Credentials() const { return FindLeftFiles(root()).credentials; }
+  void Add(const Paths& paths) const {
+    for (const std::string& path : paths) Write(path, "x\n");
+  }
+};
+
+TEST_CASE("Files by names under which programs keep credentials are found wherever they lie") {
+  Left left;
+  left.Add({".netrc", "a/b/.git-credentials", "a/.docker/config.json", "gha-creds-12.json",
+            "home/.ssh/id_x", "home/.aws/sso/cache/token"});
+  // Not those.
+  left.Add({"x.netrc", "docker/config.json", "config.json", "gha-creds-12.txt", "credentials",
+            "aws/credentials", ".gitignore", "ssh/.sshrc"});
+  CHECK(left.Credentials() == Paths{".netrc", "a/.docker/config.json", "a/b/.git-credentials",
+                                    "gha-creds-12.json", "home/.aws/sso/cache/token",
+                                    "home/.ssh/id_x"});
+}
+
+TEST_CASE("Settings are credentials where they look like holding one") {
+  Left left;
+  left.Write("a/.npmrc", "package-lock=false\n@acme:registry=https://r.example/\n");
+  CHECK(left.Credentials().empty());
+  left.Write("b/.npmrc", "//r.example/:_authToken=x\n");
+  left.Write("c/.npmrc", "registry=https://me:x@r.example/\n");
+  left.Write("d/pip.conf", "index-url = https://u:PASS@r/\n");
+  CHECK(left.Credentials() == Paths{"b/.npmrc", "c/.npmrc", "d/pip.conf"});
+}
+
+TEST_CASE("A link by such a name stands for the file that it leads to in the checkout") {
+  Left left;
+  left.Add({"kept/token"});
+  left.Link(".netrc", "kept/token");
+  left.Link("_netrc", "/etc/passwd");
+  left.Link(".pgpass", "nowhere");
+  left.Directory(".pypirc");
+  CHECK(left.Credentials() == Paths{"kept/token"});
+}
+
+TEST_CASE("Further repositories are found by their git directories, and objects not looked into") {
+  Left left;
+  for (const std::string git : {".git", "other/.git", "deep/er/mirror.git"}) {
+    left.Add({git + "/HEAD", git + "/refs/heads/main", git + "/objects/.netrc"});
+  }
+  left.Add({"empty/.git/config", "module/.git"});
+  const LeftFiles found = FindLeftFiles(left.root());
+  CHECK(found.all);
+  CHECK(found.credentials.empty());
+  CHECK(found.repositories ==
+        Paths{left.At("deep/er/mirror.git"), left.At("empty/.git"), left.At("other/.git")});
+}
+
+TEST_CASE("A tree that is too deep was not looked through") {
+  Left left;
+  std::string path;
+  for (int i = 0; i < 300; ++i) path += "d/";
+  left.Add({path + ".netrc"});
+  CHECK_FALSE(FindLeftFiles(left.root()).all);
+}
+
+TEST_CASE("What is withheld is given as in HEAD, or as gone") {
+  Left left;
+  left.Add({"same", "changed"});
+  left.Commit({"same", "changed"});
+  left.Write("changed", "token\n");
+  left.Write("new", "token\n");
+  const Result<change::Repository> repository = change::Repository::Open(left.root());
+  REQUIRE(repository.ok());
+  const auto files = WithholdFiles(&repository.value(), left.root(), {"same", "changed", "new"});
+  REQUIRE(files.size() == 2);
+  CHECK(files[0].path == "changed");
+  CHECK(files[0].content.get() == "x\n");
+  CHECK_FALSE(files[0].gone);
+  CHECK(files[1].path == "new");
+  CHECK(files[1].gone);
+  // Nothing is known without a repository.
+  CHECK(WithholdFiles(nullptr, left.root(), {"same"}).at(0).gone);
+}
+
+}  // namespace
+}  // namespace run
