@@ -144,6 +144,15 @@ std::optional<Owner> ConnectionOwners::FindHolder(uint64_t inode) {
   return owner.has_value() ? *owner : Refused("no process in the sandbox owns the connection");
 }
 
+// True also where there is too much to look at.
+bool ConnectionOwners::HeldInSandbox(uint64_t inode) const {
+  size_t budget = kDescriptorsReadMax;
+  for (const ProcessEntry& process : ListDescendants(init_)) {
+    if (HoldsSocket(process.pid, inode, &budget) || budget == 0) return true;
+  }
+  return false;
+}
+
 void ConnectionOwners::AddLinks(policy::Caller& caller) const {
   auto add = [&](const std::string& program) {
     auto known = links_.by_target.find(program);
@@ -169,6 +178,8 @@ std::optional<Owner> ConnectionOwners::Find(const Question& question) {
       answer = known->second->connector.owner;
     } else if (watched_) {
       answer = Refused("no program was seen to make this connection");
+      answer->stranger = !HeldInSandbox(*inode);
+      if (answer->stranger) ++strangers_;
     } else {
       answer = FindHolder(*inode);
     }

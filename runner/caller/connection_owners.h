@@ -59,9 +59,10 @@ class ConnectionOwners {
 
   // The owner of `question`'s connection: who connected it. A connection that was not seen while
   // the watch is in force (a thread swapped its descriptors under our eyes, or found another call)
-  // is refused. Where this host refuses to watch, the owner is the one process that holds the
-  // socket, found by looking through all of them; several must be the same programs. Total: what
-  // goes wrong is a refusal. nullopt: an executable is still to be read.
+  // is refused; if no process of the sandbox holds its socket, it is a stranger's. Where this host
+  // refuses to watch, the owner is the one process that holds the socket, found by looking through
+  // all of them; several must be the same programs. Total: what goes wrong is a refusal. nullopt:
+  // an executable is still to be read.
   std::optional<Owner> Find(const Question& question);
 
   // Reads one question from `socket` and answers it, or does so in Proceed(). Call when the socket
@@ -76,6 +77,8 @@ class ConnectionOwners {
   Result<bool> Proceed(int socket);
   // Whether a question waits for Proceed().
   bool pending() const { return !waiting_.empty(); }
+  // How many connections came from processes outside of the sandbox.
+  int64_t strangers() const { return strangers_; }
 
  private:
   struct Remembered {
@@ -87,6 +90,7 @@ class ConnectionOwners {
 
   std::optional<uint64_t> FindInode(const Question& question);
   std::optional<Owner> FindHolder(uint64_t inode);
+  bool HeldInSandbox(uint64_t inode) const;
   static Owner OwnerOf(Lineage lineage);
   void AddLinks(policy::Caller& caller) const;
   void Forget(Order::iterator remembered);
@@ -100,6 +104,7 @@ class ConnectionOwners {
   Order order_;  // Oldest first.
   std::unordered_map<uint64_t, Order::iterator> by_inode_;
   size_t bytes_ = 0;  // Sum over `order_`.
+  int64_t strangers_ = 0;
   std::deque<Question> waiting_;
 };
 

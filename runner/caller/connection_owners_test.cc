@@ -103,6 +103,8 @@ class Children {
     for (pid_t pid : pids_) ::waitpid(pid, nullptr, 0);
   }
 
+  const std::vector<pid_t>& pids() const { return pids_; }
+
  private:
   std::vector<pid_t> pids_;
 };
@@ -119,8 +121,22 @@ TEST_CASE("A connection that was not seen is refused where all are watched") {
   Owner unseen = watched.Find(loopback.question).value();
   CHECK(unseen.refusal == "no program was seen to make this connection");
   CHECK_FALSE(unseen.caller.agent);
+  CHECK_FALSE(unseen.stranger);
+  CHECK(watched.strangers() == 0);
   ConnectionOwners unwatched(::getpid(), false, Fd(), {});
   CHECK(FindAtLast(unwatched, loopback.question).caller.binary == sys::ReadLink("/proc/self/exe"));
+}
+
+TEST_CASE("A connection that no process of the sandbox holds is a stranger's") {
+  Loopback loopback;
+  Children sandbox(1);  // It has the socket, too.
+  ConnectionOwners watched(sandbox.pids().front(), true, Fd(), {});
+  CHECK_FALSE(watched.Find(loopback.question)->stranger);  // The control.
+  Loopback other;
+  const Owner stranger = watched.Find(other.question).value();
+  CHECK(stranger.stranger);
+  CHECK_FALSE(stranger.refusal.empty());
+  CHECK(watched.strangers() == 1);
 }
 
 TEST_CASE("A connection that a crowd holds is nobody's: to look at all of it takes seconds") {

@@ -31,12 +31,14 @@ struct Question {
 };
 
 // The owner. `refusal`, when not empty, says why its programs grant nothing, and `caller` names
-// them for the records alone; it may still be the agent.
+// them for the records alone; it may still be the agent. `stranger`: it is a process outside of the
+// sandbox, which shares the loopback interface with it in tier landlock.
 struct Owner {
   uint64_t number = 0;
   int32_t pid = 0;  // In the sandbox's own numbering.
   policy::Caller caller;
   std::string refusal;
+  bool stranger = false;
   // What connect(2) was called with, where the supervisor has led the connection to the gateway; a
   // port of 0 otherwise.
   Endpoint destination = {};

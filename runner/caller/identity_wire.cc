@@ -26,11 +26,11 @@ std::vector<std::string> Fitting(const std::vector<std::string>& texts, size_t b
   return fitting;
 }
 
-// Number, pid, agent, destination, two texts and the three lists fit into one message.
+// Number, pid, agent, stranger, destination, two texts and the three lists fit into one message.
 constexpr size_t kAncestorsBytesMax = 12288;
 constexpr size_t kCmdlineBytesMax = 4096;
 constexpr size_t kLinksBytesMax = 8000;
-static_assert(31 + 2 * (kSizeBytes + kTextBytesMax) + 3 * kSizeBytes + kAncestorsBytesMax +
+static_assert(32 + 2 * (kSizeBytes + kTextBytesMax) + 3 * kSizeBytes + kAncestorsBytesMax +
                   kCmdlineBytesMax + kLinksBytesMax <=
               kOwnerBytesMax);
 
@@ -46,8 +46,9 @@ void Visit(Archive& archive, Question& value) {
 }
 template <typename Archive>
 void Visit(Archive& archive, Owner& value) {
-  archive(value.number, value.pid, value.caller.agent, value.refusal, value.caller.binary,
-          value.caller.ancestors, value.caller.cmdline, value.caller.links, value.destination);
+  archive(value.number, value.pid, value.caller.agent, value.stranger, value.refusal,
+          value.caller.binary, value.caller.ancestors, value.caller.cmdline, value.caller.links,
+          value.destination);
 }
 
 policy::Caller Judged(const Owner& owner) {

@@ -104,6 +104,7 @@ Task<void> ServeConnection(Services& services, Fd socket) {
   Stream client(services.loop, std::move(socket));
   if (!local.has_value() || !remote.has_value()) co_return;  // Gone already.
   caller::Owner owner = co_await services.identities.Ask(*local, *remote);
+  if (owner.stranger) co_return client.ResetOnClose();
   co_await ServeFirstHead(services, owner, client);
 }
 

@@ -81,6 +81,7 @@ Task<void> ServeCaptured(Services& services, Fd socket) {
   Stream client(services.loop, std::move(socket));
   if (!local.has_value() || !remote.has_value()) co_return;  // Gone already.
   caller::Owner owner = co_await services.identities.Ask(*local, *remote);
+  if (owner.stranger) co_return client.ResetOnClose();
   // Where the kernel could not say it, the supervisor does.
   if (owner.destination.port != 0) remote = owner.destination;
   // Every address has our name server at that port, over TCP as over UDP.

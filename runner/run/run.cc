@@ -282,6 +282,18 @@ void NoteLostRefs(const sandbox::Sandbox& sandbox, const Plan& plan, Recorder& r
   for (report::Finding& finding : DescribeLostRefs(refs)) recorder.Note(std::move(finding));
 }
 
+// In tier landlock, other programs of this machine can reach the sandbox's ways out, and get
+// nothing.
+void NoteStrangers(const caller::ConnectionOwners& owners, Recorder& recorder) {
+  if (owners.strangers() == 0) return;
+  report::Finding finding;
+  finding.rule = "other-process";
+  finding.severity = report::Severity::kNote;
+  finding.message = "not the agent's: " + std::to_string(owners.strangers()) +
+                    " connections of other processes of this machine to the gateway were closed";
+  recorder.Note(std::move(finding));
+}
+
 // A sandbox whose program has ended: nothing of it is alive.
 struct Watched {
   sandbox::Sandbox sandbox;
@@ -326,6 +338,7 @@ Result<Watched> WatchSandbox(const Request& request, Plan& plan, ReportDirectory
                                request, files, recorder.secrets(), companion)
                          .Context("watching the agent"));
   if (companion != nullptr) companion->End();
+  NoteStrangers(owners, recorder);
   recorder.Note(end, sandbox);
   recorder.Phase("agent");
 

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Nothing of a run outlives it, however it ends. tearDown of every case looks for what is left."""
+import contextlib
 import os
 import signal
+import socket
 import subprocess
 
-from harness import GONE_SECONDS, Case, only_in, processes, read, wait_until
+from harness import GONE_SECONDS, Case, only_in, processes, read, wait_until, write
 
 DAEMON = 'setsid sh -c "(while :; do sleep 0.1; done) & sleep 100" {0} </dev/null >/dev/null 2>&1 & '
 
@@ -38,6 +40,30 @@ class Processes(Case):
         for pid in left:
             os.kill(pid, signal.SIGKILL)
         self.assertTrue(self.gone())
+
+    @only_in('landlock')
+    def test_requests_of_other_processes_are_not_the_agents(self):
+        seen = self.dir + '/seen'
+        os.mkdir(seen)
+        for place in (self.dir, seen):
+            os.chmod(place, 0o755)
+        policy = self.policy(f'version: 1\nfilesystem_policy: {{include_workdir: true, read_only: [/usr, /etc, {seen}]}}\n')
+        process = self.started_agent('echo "$http_proxy"; : "$0"; ' + f'until [ -e {seen}/asked ]; do sleep 0.05; done; '
+                                     'curl -s -o /dev/null http://agents.example/', options=['--policy', policy])
+        host, port = process.stdout.readline().decode().strip().removeprefix('http://').rstrip('/').split(':')
+        for _ in range(3):
+            with socket.create_connection((host, int(port))) as stranger:
+                stranger.sendall(b'GET http://strangers.example/ HTTP/1.1\r\nHost: strangers.example\r\n\r\n')
+                with contextlib.suppress(ConnectionResetError):
+                    self.assertEqual(stranger.recv(1000), b'')
+        write(seen + '/asked', '')
+        run = self.finish(process)
+        self.assertEqual(run.code, 0, run.err)
+        events = read(run.report + '/events.jsonl')
+        self.assertIn('agents.example', events)
+        self.assertNotIn('strangers.example', events)
+        self.assertEqual([finding['message'] for finding in run.record['findings'] if finding['rule'] == 'other-process'],
+                         ["not the agent's: 3 connections of other processes of this machine to the gateway were closed"])
 
     def test_everything_dies_with_a_killed_supervisor(self):
         process = self.started_agent(DAEMON.format('$0') + 'trap "" TERM HUP; sleep 100; : "$0"')
