@@ -5,6 +5,9 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include <utility>
+#include <vector>
+
 #include "base/sys.h"
 #include "report/findings.h"
 #include "report/html.h"
@@ -14,6 +17,10 @@
 namespace report {
 namespace {
 
+constexpr const char* kWritten[] = {
+    "changes.patch",         "changes.json", "findings.sarif", "gl-code-quality-report.json",
+    "policy-suggestion.yml", "summary.md",   "report.html",    "run.json",
+};
 constexpr size_t kStepSummaryBytesMax =
     900000;  // GitHub takes 1 MiB for a step, all of it together.
 
@@ -41,25 +48,58 @@ std::string RenderSuggestion(const RunRecord& record) {
   return yaml.empty() ? "# nothing to suggest: no refused request can be allowed\n" : yaml;
 }
 
+using Files = std::vector<std::pair<const char*, std::string>>;
+
+Status WriteFiles(int directory, const Files& files) {
+  for (const auto& [name, bytes] : files) {
+    TRY(WriteWhole(directory, name, bytes).Context(std::string("writing ") + name));
+  }
+  return Ok();
+}
+
+std::string RenderRecord(const ReportInput& input) {
+  return RenderRun({input.record, input.agent_text, input.agent_tail});
+}
+
+std::string RenderStepSummary(const ReportInput& input) {
+  return RenderSummary(input,
+                       {.bytes_max = kStepSummaryBytesMax, .run_url = input.record.event.run_url});
+}
+
+// What `post` needs, and a person first.
+Files RenderEssence(const ReportInput& input) {
+  return {{"changes.patch", input.patch},
+          {"changes.json", RenderChanges(input.record.changes, input.files)},
+          {"summary.md", RenderStepSummary(input)},
+          {"run.json", RenderRecord(input)}};
+}
+
 }  // namespace
 
 Status WriteReport(const std::string& directory, const ReportInput& input) {
   const Fd into = TRY(sys::Open(directory, O_RDONLY | O_DIRECTORY).Context("writing the report"));
-  const std::pair<const char*, std::string> files[] = {
-      {"changes.patch", input.patch},
-      {"changes.json", RenderChanges(input.record.changes, input.files)},
-      {"findings.sarif", RenderSarif(input.record)},
-      {"gl-code-quality-report.json", RenderCodeQuality(input.record)},
-      {"policy-suggestion.yml", RenderSuggestion(input.record)},
-      {"summary.md", RenderSummary(input, {.bytes_max = kStepSummaryBytesMax,
-                                           .run_url = input.record.event.run_url})},
-      {"report.html", RenderHtml(input)},
-      {"run.json", RenderRun({input.record, input.agent_text, input.agent_tail})},
+  return WriteFiles(into.get(), {{"changes.patch", input.patch},
+                                 {"changes.json", RenderChanges(input.record.changes, input.files)},
+                                 {"findings.sarif", RenderSarif(input.record)},
+                                 {"gl-code-quality-report.json", RenderCodeQuality(input.record)},
+                                 {"policy-suggestion.yml", RenderSuggestion(input.record)},
+                                 {"summary.md", RenderStepSummary(input)},
+                                 {"report.html", RenderHtml(input)},
+                                 {"run.json", RenderRecord(input)}});
+}
+
+void WriteLess(const std::string& directory, ReportInput input) {
+  Result<Fd> into = sys::Open(directory, O_RDONLY | O_DIRECTORY);
+  if (!into.ok()) return;
+  auto clear = [&] {
+    for (const char* name : kWritten) ::unlinkat(into.value().get(), name, 0);
   };
-  for (const auto& [name, bytes] : files) {
-    TRY(WriteWhole(into.get(), name, bytes).Context(std::string("writing ") + name));
-  }
-  return Ok();
+  clear();
+  if (WriteFiles(into.value().get(), RenderEssence(input)).ok()) return;
+  clear();
+  input.patch.clear();
+  input.record.changes.complete = false;
+  if (!WriteFiles(into.value().get(), RenderEssence(input)).ok()) clear();
 }
 
 }  // namespace report

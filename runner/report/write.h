@@ -15,4 +15,9 @@ namespace report {
 // touched. Fails with kIo (a full disk, ...).
 Status WriteReport(const std::string& directory, const ReportInput& input);
 
+// Where that has failed: takes away what it wrote, and writes changes.patch, changes.json,
+// summary.md and run.json alone; if they do not fit either, the same without a patch, incomplete;
+// or else nothing.
+void WriteLess(const std::string& directory, ReportInput input);
+
 }  // namespace report

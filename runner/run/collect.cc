@@ -118,7 +118,12 @@ Result<int> Conclude(Status carried, const Request& request, const ReportDirecto
     recorder.NoteFailure(carried.error());
   }
   const report::ReportInput& input = recorder.Finish();
-  TRY(report::WriteReport(directory.path, input).Context("writing the report"));
+  Status written = report::WriteReport(directory.path, input).Context("writing the report");
+  if (!written.ok()) {
+    recorder.NoteFailure(written.error());
+    report::WriteLess(directory.path, recorder.Finish());
+    return std::move(written).error();
+  }
   if (!carried.ok() && !interrupted) {
     Error error = std::move(carried).error();
     error.what = recorder.secrets().Mask(error.what);
