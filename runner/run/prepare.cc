@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "base/sys.h"
+#include "codec/text/neutral.h"
 #include "forge/event.h"
 #include "net/http_client.h"
 #include "run/budget.h"
@@ -247,6 +248,7 @@ void WithholdCredentials(Plan* plan, Recorder& recorder) {
   if (!left.all) {
     plan->notes.push_back("not all of the checkout was looked through for files with credentials");
   }
+  plan->foreign = codec::NeutralLine(left.foreign);
   plan->git = FindGitFiles(checkout, left.repositories);
   std::set<std::string> paths(left.credentials.begin(), left.credentials.end());
   paths.insert(plan->git.included.begin(), plan->git.included.end());

@@ -60,6 +60,7 @@ struct Plan {
   std::vector<sandbox::WorkspaceFile> replaced;
   std::vector<std::string> notes;  // About these.
   GitFiles git;
+  std::string foreign;             // LeftFiles::foreign
   std::optional<LearnFile> learn;  // `--learn`.
 
   const RunImage* in_image() const { return image ? &*image : nullptr; }

@@ -118,6 +118,7 @@ Result<sandbox::SandboxPlan> PrepareLayout(const Request& request, const Plan& p
   }
   wanted.policy = plan.policy.parsed.policy;
   wanted.checkout = plan.checkout.path;
+  wanted.foreign = plan.foreign;
   if (plan.image) wanted.image = PlanImage(*plan.image);
   wanted.argv = plan.agent.argv;
   const std::string name = request.agent == "command" ? "agentic-ci" : request.agent;

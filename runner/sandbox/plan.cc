@@ -100,7 +100,8 @@ void Tree::PlanIds() {
   plan_.as_root = host_.root;
   plan_.host_uid = host_.uid;
   plan_.host_gid = host_.gid;
-  bool layer = host_.checkout_uid == host_.uid && host_.checkout_gid == host_.gid;
+  const bool uniform = request_.foreign.empty();
+  bool layer = uniform && host_.checkout_uid == host_.uid && host_.checkout_gid == host_.gid;
   if (host_.root) {
     // If the runner is root, the agent still has an ordinary id: the checkout's owner, or an unused
     // one.
@@ -108,10 +109,14 @@ void Tree::PlanIds() {
     plan_.idmap_checkout = layer;
     plan_.host_uid = roots ? kUnprivilegedUid : host_.checkout_uid;
     plan_.host_gid = roots || host_.checkout_gid == 0 ? plan_.host_uid : host_.checkout_gid;
-    layer = layer || (!roots && host_.checkout_gid != 0);
+    layer = layer || (uniform && !roots && host_.checkout_gid != 0);
   }
   // Only one id of each kind is mapped. A file of another's cannot be copied up to be changed.
   if (layer) return;
+  if (!uniform) {
+    plan_.copy_reason = request_.foreign;
+    return;
+  }
   plan_.copy_reason = "it belongs to " + std::to_string(host_.checkout_uid) + ":" +
                       std::to_string(host_.checkout_gid) + ", the sandbox to " +
                       std::to_string(plan_.host_uid) + ":" + std::to_string(plan_.host_gid);

@@ -123,6 +123,8 @@ struct SandboxRequest {
   policy::Policy policy;
   bool probes = false;   // Only shows that a sandbox starts here: no checkout is copied for it.
   std::string checkout;  // Canonical absolute path.
+  // What in the checkout belongs to others than the checkout itself, as a reason to copy it.
+  std::string foreign;
   std::optional<ImageRequest> image;
   std::vector<std::string> argv;
   std::vector<std::pair<std::string, std::string>> env;

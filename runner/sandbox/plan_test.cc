@@ -318,6 +318,25 @@ TEST_CASE("A checkout that one mapped id does not cover is copied") {
   CHECK_FALSE(Plan(Request(), host).copy_reason.empty());
 }
 
+TEST_CASE("A checkout in which something belongs to others is copied") {
+  FakeHost host;
+  SandboxRequest request = Request();
+  SECTION("for an ordinary user") {}
+  SECTION("for root, whose it is") {
+    host.root = true;
+    host.uid = host.gid = host.checkout_uid = host.checkout_gid = 0;
+  }
+  SECTION("for root, who hands it over") {
+    host.root = true;
+    host.uid = host.gid = 0;
+  }
+  CHECK(Plan(request, host).copy_reason.empty());  // The control.
+  request.foreign = "node_modules belongs to 0:0";
+  const SandboxPlan plan = Plan(request, host);
+  CHECK(plan.copy_reason == "node_modules belongs to 0:0");
+  CHECK_FALSE(plan.idmap_checkout);
+}
+
 TEST_CASE("Mounts beside a checkout are no reason to copy it") {
   FakeHost host;
   host.mounts.push_back("/home/alice/work-volume");

@@ -174,6 +174,18 @@ class Checkouts(Case):
             subprocess.run(['chown', '-R', owner, other], check=True)
             self.copies(other)
 
+    def test_checkout_of_mixed_owners_can_be_changed(self):
+        """As after `docker run -v $PWD:/work`, in which root and another user wrote."""
+        self.feature('root', FIXTURES, 'nobody here can give files to others')
+        mixed = BASE + ('/mixed-root' if ROOT else '/mixed-user')
+        script = ('set -e; echo x >> made/by/root; echo x >> roots; rm made/others; mkdir made/new; mv made/by moved; '
+                  'git add -A; git commit -qm work; git status --short; stat -c %u moved/root')
+        run = self.shell(script, checkout=mixed)
+        self.assertNotEqual(run.out, '0\n')
+        patch = read(run.report + '/changes.patch')
+        for line in ('rename to moved/root', '+++ b/roots', 'deleted file'):
+            self.assertIn(line, patch)
+
     @only_as('root')
     @only_in('namespaces')
     def test_checkout_whose_ids_cannot_be_mapped_is_copied(self):

@@ -85,6 +85,15 @@ def make_checkout(path, owner):
     subprocess.run(['chown', '-R', f'{owner}:{owner}', path], check=True)
 
 
+def make_mixed(path, owner):
+    """A checkout in which containers of root and of another user have written."""
+    for name in ('made/by/root', 'made/others', 'roots'):
+        write(f'{path}/{name}', name + '\n')
+    make_checkout(path, owner)
+    for name, whose in (('made/by', 0), ('made/by/root', 0), ('roots', 0), ('made', 4321), ('made/others', 4321)):
+        os.chown(f'{path}/{name}', whose, whose)
+
+
 def make(base, user):
     make_private(base)
     os.mkdir(base + '/home')
@@ -94,6 +103,8 @@ def make(base, user):
     make_secrets()
     make_log()
     make_checkout(base + '/foreign', 54321)
+    make_mixed(base + '/mixed-root', 0)
+    make_mixed(base + '/mixed-user', user)
     for name, owner in (('root', 0), ('user', user)):
         place = f'/srv/kernel-test-{name}'
         os.mkdir(f'/home/kernel-test-{name}', 0o700)

@@ -22,6 +22,7 @@ namespace run {
 namespace {
 
 constexpr size_t kEntriesMax = 500'000;
+constexpr size_t kFilesComparedMax = 10'000;
 constexpr size_t kTextBytesMax = size_t{1} << 20;
 
 // Files that hold a credential and little else. Each is the end of a path.
@@ -101,6 +102,7 @@ class Walk {
   explicit Walk(const std::string& checkout) : checkout_(checkout) {}
 
   LeftFiles Run() {
+    if (::stat(checkout_.c_str(), &top_) != 0) return {{}, {}, {}, false};
     LookThrough(AT_FDCWD, checkout_, "", {});
     found_.repositories.assign(repositories_.begin(), repositories_.end());
     found_.credentials.assign(credentials_.begin(), credentials_.end());
@@ -111,6 +113,7 @@ class Walk {
   struct Within {
     int depth = 0;
     bool credentials = false;  // In a directory of credentials every file is one.
+    bool git = false;          // In the checkout's own git directory only owners matter.
   };
 
   // `path` is that of the directory in the checkout, with a `/` at the end.
@@ -128,24 +131,38 @@ class Walk {
       if (++entries_ > kEntriesMax) break;
       const std::string_view of = entry->d_name;
       if (of == "." || of == "..") continue;
-      if (IsDirectory(directory, *entry)) {
+      const bool is_directory = IsDirectory(directory, *entry);
+      CompareOwner(directory, *entry, path, is_directory);
+      if (is_directory) {
         below.emplace_back(of);
-      } else if (within.credentials || MayName(of)) {
+      } else if (!within.git && (within.credentials || MayName(of))) {
         ConsiderFile(path + std::string(of), within.credentials);
       }
     }
-    const bool bare = IsRepository(directory, below);
+    const bool bare = !within.git && IsRepository(directory, below);
     if (bare) repositories_.insert(checkout_ + "/" + path.substr(0, path.rfind('/')));
     if (++within.depth > sys::kTreeDepthMax) found_.all &= below.empty();
     if (entries_ > kEntriesMax) found_.all = false;
     for (const std::string& next : below) {
       if (!found_.all) return;
-      if ((bare && next == "objects") || (path.empty() && next == ".git")) continue;
-      if (next == ".git") repositories_.insert(checkout_ + "/" + path + next);
+      if (bare && next == "objects") continue;
       Within deeper = within;
+      deeper.git |= path.empty() && next == ".git";
+      if (deeper.git && path.ends_with("/objects/")) continue;
+      if (!deeper.git && next == ".git") repositories_.insert(checkout_ + "/" + path + next);
       deeper.credentials |= EndsWithAny(path + next, kCredentialDirectories);
       LookThrough(directory, next, path + next + "/", deeper);
     }
+  }
+
+  void CompareOwner(int directory, const dirent& entry, const std::string& path,
+                    bool is_directory) {
+    if (!found_.foreign.empty() || (!is_directory && ++files_compared_ > kFilesComparedMax)) return;
+    struct stat st {};
+    if (::fstatat(directory, entry.d_name, &st, AT_SYMLINK_NOFOLLOW) != 0) return;
+    if (st.st_uid == top_.st_uid && st.st_gid == top_.st_gid) return;
+    found_.foreign = path + entry.d_name + " belongs to " + std::to_string(st.st_uid) + ":" +
+                     std::to_string(st.st_gid);
   }
 
   static bool IsDirectory(int directory, const dirent& entry) {
@@ -194,7 +211,9 @@ class Walk {
   }
 
   const std::string& checkout_;
+  struct stat top_ {};
   size_t entries_ = 0;
+  size_t files_compared_ = 0;
   std::set<std::string> repositories_;
   std::set<std::string> credentials_;
   LeftFiles found_;

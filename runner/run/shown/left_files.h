@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What steps before this one may have left in the checkout: further repositories, with credentials
-// in their configuration, and files by names under which programs keep them. The agent gets
-// neither.
+// in their configuration, and files by names under which programs keep them: the agent gets
+// neither. And what belongs to others, as after `docker run -v $PWD:/work`.
 #pragma once
 
 #include <string>
@@ -16,6 +16,10 @@ struct LeftFiles {
   std::vector<std::string> repositories;  // Git directories, absolute; without the checkout's own.
   // Relative to the checkout, sorted. Links are followed once, within the checkout.
   std::vector<std::string> credentials;
+  // The first entry found that has another owner or group than the checkout, and whose it is:
+  // "node_modules belongs to 0:0". Of files, the first ten thousand are looked at, of directories
+  // all.
+  std::string foreign;
   bool all = true;  // False: the checkout has more entries than are looked at.
 };
 
