@@ -11,9 +11,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "base/sys.h"
 #include "base/wire.h"
+#include "sandbox/limit/descendants.h"
+#include "sandbox/limit/usage.h"
 
 namespace sandbox {
 namespace {
@@ -177,7 +180,8 @@ void AgentProcess::Reap() {
     int status = 0;
     for (pid_t pid; (pid = ::waitpid(-1, &status, WNOHANG)) > 0;) {
       if (pid != pid_) continue;
-      (void)sys::SendMessage(resources_.control.get(), wire::Write(ControlKind::kEnded, status));
+      (void)sys::SendMessage(resources_.control.get(),
+                             wire::Write(ControlKind::kEnded, status, TasksLeft() + 1));
       return;
     }
     pollfd entries[2] = {{signals.get(), POLLIN, 0}, {resources_.control.get(), POLLIN, 0}};
@@ -187,6 +191,15 @@ void AgentProcess::Reap() {
     while (::read(signals.get(), &info, sizeof info) > 0) {
     }
   }
+}
+
+int64_t AgentProcess::TasksLeft() const {
+  if (plan_.limits.pids <= 0) return 0;
+  Result<Fd> processes = sys::Open("/proc", O_RDONLY | O_DIRECTORY);
+  if (!processes.ok()) return 0;
+  std::optional<std::vector<pid_t>> started;
+  if (plan_.isolation == Isolation::kLandlock) started = Descendants(::getpid());
+  return MeasureProcesses(processes.value().get(), started).tasks;
 }
 
 void AgentProcess::Report(const Error& error) {

@@ -64,6 +64,8 @@ class AgentProcess {
  private:
   Status Enter();
   Status Execute();
+  // Of the sandbox's processes and threads, as the supervisor counts them.
+  int64_t TasksLeft() const;
 
   const SandboxPlan& plan_;
   AgentResources resources_;

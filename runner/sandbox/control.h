@@ -32,7 +32,7 @@ enum class ControlKind : uint8_t {
   kLayers,   // and with the directory of all writable layers.
   kWatch,    // From the agent's process, just before execve: the watch over its connects, if any.
   kStarted,  // execve succeeded.
-  kEnded,    // The agent's wait status.
+  kEnded,    // The agent's wait status, and how many processes and threads there were then.
   kFault,    // An Error.
 };
 

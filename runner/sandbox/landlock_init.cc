@@ -6,9 +6,11 @@
 #include <linux/capability.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "base/privileges.h"
@@ -21,7 +23,33 @@
 namespace sandbox {
 namespace {
 
+constexpr rlim_t kUsersMore = 64;
 constexpr int kRounds = 100;  // Of killing: one is enough, unless something forks meanwhile.
+
+// How many processes and threads the kernel counts for this user, its other containers' among them,
+// which /proc may not show. Found by trying: a process fits below one limit, and not below the
+// next.
+rlim_t TasksOfUser() {
+  constexpr rlim_t kTasksMax = rlim_t{1} << 22;  // PID_MAX_LIMIT
+  rlimit kept{};
+  if (::getrlimit(RLIMIT_NPROC, &kept) != 0) return kTasksMax;
+  auto fits = [&](rlim_t most) {
+    const rlimit limit{std::min(most, kept.rlim_max), kept.rlim_max};
+    if (::setrlimit(RLIMIT_NPROC, &limit) != 0) return false;
+    const pid_t tried = ::fork();
+    if (tried == 0) ::_exit(0);
+    return tried > 0 && ::waitpid(tried, nullptr, 0) == tried;
+  };
+  if (fits(1)) return kTasksMax;  // This is one already: for a privileged user nothing is counted.
+  rlim_t least = 2;               // With which one more fits.
+  while (least < kTasksMax && !fits(least)) least *= 2;
+  for (rlim_t too_few = least / 2; least - too_few > 1;) {
+    const rlim_t middle = too_few + (least - too_few) / 2;
+    (fits(middle) ? least : too_few) = middle;
+  }
+  (void)::setrlimit(RLIMIT_NPROC, &kept);
+  return least - 1;
+}
 
 class LandlockInit {
  public:
@@ -56,6 +84,10 @@ Status LandlockInit::Confine() {
   // Counted for the user: that of a root's run has no other process.
   if (plan_.as_root && plan_.limits.pids > 0) {
     TRY(SetLimit(RLIMIT_NPROC, static_cast<rlim_t>(plan_.limits.pids)));
+  } else if (plan_.counts_user) {
+    // The user's others may become more meanwhile: they are not to keep the agent from its share.
+    const auto most = static_cast<rlim_t>(plan_.limits.pids);
+    TRY(SetLimit(RLIMIT_NPROC, TasksOfUser() + most + std::max(most, kUsersMore)));
   }
   TRY(BecomeAgent());
   if (::prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) return Errno("prctl(PR_SET_PDEATHSIG)");

@@ -179,6 +179,7 @@ struct SandboxPlan {
   bool watched = true;             // The supervisor takes the calls that wait (ConnectWatch).
 
   // Of tier landlock.
+  bool counts_user = false;  // Nothing else bounds the processes of a user who has others.
   std::string scratch;
   std::vector<WorkspaceFile> scratch_files;  // Our files there; by absolute paths.
   std::vector<WorkspaceFile> home_files;     // Below the agent's home there.

@@ -355,7 +355,9 @@ std::optional<int> Sandbox::TakeEnd() {
                                                      Deadline::After(std::chrono::milliseconds(0)));
   ControlKind kind{};
   int status = 0;
-  bool read = message.ok() && wire::Read(message.value().bytes, kind, status);
+  int64_t tasks = 0;
+  bool read = message.ok() && wire::Read(message.value().bytes, kind, status, tasks);
+  if (read) tasks_at_end_ = tasks;
   return read && kind == ControlKind::kEnded ? std::optional<int>(status) : std::nullopt;
 }
 
@@ -413,6 +415,8 @@ std::optional<Limit> Sandbox::ReachedLimit(const Adopted& adopted) {
   if (time && *time > std::chrono::seconds(limits_.cpu_s)) return Limit::kProcessorTime;
   bool watch_memory = limits_.memory_bytes > 0 && !cgroup_.enforces("memory");
   bool watch_pids = limits_.pids > 0 && !cgroup_.enforces("pids");
+  // An agent that was refused a child may end at once, before anything was measured.
+  if (watch_pids && tasks_at_end_ >= limits_.pids) return Limit::kPids;
   bool alive = init_pid_ >= 0;
   if (!alive || (!watch_memory && !watch_pids)) return std::nullopt;
   ProcessUsage used = Measure();

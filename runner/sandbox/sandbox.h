@@ -203,6 +203,7 @@ class Sandbox {
   SandboxLimits limits_;
   std::optional<ScratchDirectory> scratch_;
   DiskWatch disk_;
+  int64_t tasks_at_end_ = 0;
   bool seen_over_memory_ = false;  // By the last look, where no cgroup counts.
   int64_t disk_peak_bytes_ = 0;
   // Tier landlock: what the broker is to know, until Go().

@@ -147,7 +147,8 @@ std::vector<Control> LandlockControls(const Cgroup& cgroup, const SandboxPlan& p
   if (plan.as_root && !cgroup.enforces("pids")) {
     add("pids", true, "RLIMIT_NPROC of the agent's own user");
   } else {
-    limited("pids", plan.limits.pids > 0, "processes are counted by polling");
+    limited("pids", plan.limits.pids > 0,
+            "processes are counted by polling, and RLIMIT_NPROC bounds those of the user");
   }
   AddProcessLimits(cgroup, plan.limits, &controls);
   return controls;
@@ -236,6 +237,7 @@ Result<Sandbox> Sandbox::StartByLandlock(SandboxPlan plan, Fd input, pid_t helpe
   auto [ours, theirs] = TRY(sys::SocketPair());
   auto [output_read, output_write] = TRY(OpenStream(plan));
   auto [error_read, error_write] = TRY(OpenStream(plan));
+  plan.counts_user = !plan.as_root && plan.limits.pids > 0 && !sandbox.cgroup_.enforces("pids");
   plan.pinned = plan.limits.cpus > 0 && !sandbox.cgroup_.enforces("cpu");
   std::vector<Fd> groups = TRY(sandbox.cgroup_.OpenTasks({"memory", "pids", "cpu"}));
   // The agent may have this process's id.

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import time
 
-from harness import BASE, FIXTURES, PLAIN_ENV, PROBE, ROOT, TIER, USER, Case, git, only_as, only_in, wait_until, write
+from harness import BASE, FIXTURES, PLAIN_ENV, PROBE, ROOT, TIER, USER, Case, git, only_as, only_in, read, wait_until, write
 
 
 class ExitCodes(Case):
@@ -88,6 +88,33 @@ class ExitCodes(Case):
         self.assertEqual([name for name in left if name == 'run.json' or name.startswith('.')], [])
         self.shell('echo end', report=report)  # The control, where the last run could not write.
         self.assertIn('run.json', os.listdir(report))
+
+    def test_report_that_does_not_fit_is_a_smaller_one_with_the_reason(self):
+        self.feature('root', FIXTURES, 'nobody here can mount a small disk')
+        place = f'{BASE}/small/{"root" if ROOT else "user"}'
+        whole = self.shell('echo x >> README.md', report=place + '/report')
+        patch = read(whole.report + '/changes.patch')
+        size = sum(os.path.getsize(f'{place}/report/{name}') for name in os.listdir(place + '/report'))
+        shutil.rmtree(place + '/report')
+        room = shutil.disk_usage(place).free
+        seen = set()
+        for left in range(8192, size + 40000, 8192):
+            with open(place + '/filler', 'wb') as file:
+                file.write(b'x' * (room - left))
+            run = self.finish(self.start(['sh', '-c', 'echo x >> README.md'], report=place + '/report'))
+            names = set(os.listdir(place + '/report')) if os.path.exists(place + '/report') else set()
+            rendered = names - {'agent.log', 'agent.jsonl', 'events.log', 'events.ocsf.jsonl'}
+            shape = 'whole' if 'report.html' in rendered else 'less' if rendered else 'none'
+            seen.add(shape)
+            self.assertEqual(run.code, 0 if shape == 'whole' else 74, run.err)
+            if shape == 'less':
+                self.assertEqual(rendered, {'changes.patch', 'changes.json', 'summary.md', 'run.json'})
+                self.assertIn('No space left on device', run.record['outcome']['reason'])
+                self.assertIn('No space left on device', read(run.report + '/summary.md'))
+                self.assertIn(read(run.report + '/changes.patch'), ('', patch))
+            shutil.rmtree(place + '/report', ignore_errors=True)
+            os.remove(place + '/filler')
+        self.assertEqual(seen, {'whole', 'less', 'none'})
 
     def test_two_runs_do_not_write_to_one_report_directory(self):
         process = self.started_agent('sleep 2; echo end; : "$0"')
@@ -338,6 +365,37 @@ class ExitCodes(Case):
                   'i=0; while [ $i -lt 1000000 ]; do i=$((i+1)); done; exit 0')
         self.limited(self.shell(script, options=['--pids', '32'], code=125), 'pids')
         self.shell(script)  # The control.
+
+    def test_fork_bomb_ends_the_run(self):
+        bomb = 'bomb() { bomb | bomb & }; bomb; while :; do :; done'
+        run = self.finish(self.start(['sh', '-c', bomb], options=['--pids', '64', '--timeout', '20s']))
+        if run.code != 124:  # Where nothing counts refused forks, it may be over before it is seen; its first shell goes on.
+            self.limited(run, 'pids')
+
+    def test_refused_fork_of_an_agent_that_ends_at_once_is_remembered(self):
+        script = ('import os, time\n'
+                  'try:\n'
+                  '    for _ in range(200):\n'
+                  '        if os.fork() == 0:\n'
+                  '            time.sleep(60)\n'
+                  '            os._exit(0)\n'
+                  'except BlockingIOError:\n'
+                  '    print("refused", flush=True)\n'
+                  'os._exit(0)\n')
+        run = self.run_agent('/usr/bin/python3', '-c', script, options=['--pids', '32'], code=125)
+        self.limited(run, 'pids')
+        self.run_agent('/usr/bin/python3', '-c', script.replace('200', '10'), options=['--pids', '32'])  # The control.
+
+    @only_as('user')
+    def test_kernel_bounds_the_processes_of_a_user_whom_no_cgroup_counts(self):
+        script = 'grep "Max processes" /proc/self/limits'
+        run = self.shell(script, options=['--pids', '64', '--isolation', 'landlock'])
+        pids = [control for control in run.record['isolation']['controls'] if control['name'] == 'pids'][0]
+        self.feature('no cgroup', pids['note'] != 'cgroup', 'a cgroup counts')
+        most = int(run.out.split()[2])
+        self.assertGreater(most, 64)
+        self.assertLess(most, 64 + 64 + 2000)  # And what the user has already.
+        self.assertNotIn(str(most), self.outside(script))  # The control.
 
     def test_signal_while_nothing_was_started_yet_ends_the_run(self):
         pipe = self.dir + '/policy.yml'

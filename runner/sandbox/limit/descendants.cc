@@ -9,7 +9,9 @@
 #include <algorithm>
 #include <charconv>
 #include <chrono>
+#include <iterator>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -23,40 +25,64 @@ namespace {
 
 constexpr size_t kStatBytesMax = 4096;
 constexpr std::chrono::seconds kKillTime{10};
+constexpr int kLooksAtOrphans = 8;
 
-// The fourth field of proc(5)'s stat, behind a name in parentheses that may hold anything; 0 for a
-// process that is gone.
-pid_t ParentOf(int processes, const std::string& process) {
+// The fourth field of proc(5)'s stat, behind a name in parentheses that may hold anything. Nothing
+// for a process that is gone.
+std::optional<pid_t> ParentOf(int processes, const std::string& process) {
   Result<Fd> file = sys::OpenAt(processes, process + "/stat", O_RDONLY);
-  if (!file.ok()) return 0;
+  if (!file.ok()) return std::nullopt;
   Result<std::string> text = sys::ReadAll(file.value().get(), kStatBytesMax);
-  if (!text.ok()) return 0;
+  if (!text.ok()) return std::nullopt;
   std::string_view stat = text.value();
   constexpr size_t kStateSize = 4;  // ") S "
   size_t name = stat.rfind(')');
-  if (name == std::string_view::npos || stat.size() < name + kStateSize) return 0;
+  if (name == std::string_view::npos || stat.size() < name + kStateSize) return std::nullopt;
   stat.remove_prefix(name + kStateSize);
   pid_t parent = 0;
   std::from_chars(stat.data(), stat.data() + stat.size(), parent);
   return parent;
 }
 
-}  // namespace
-
-std::vector<pid_t> Descendants(pid_t process) {
-  std::vector<pid_t> found;
+// Each process with its parent. One that ends while this reads gives its children to another: these
+// are read again, or else all that they have started would be lost.
+std::map<pid_t, pid_t> ReadParents() {
+  std::map<pid_t, pid_t> parents;
   Result<Fd> processes = sys::Open("/proc", O_RDONLY | O_DIRECTORY);
-  if (!processes.ok()) return found;
+  if (!processes.ok()) return parents;
   Result<std::vector<std::string>> names = sys::DirectoryNames(processes.value().get());
-  if (!names.ok()) return found;
-  std::multimap<pid_t, pid_t> children;
+  if (!names.ok()) return parents;
   for (const std::string& name : names.value()) {
     pid_t pid = 0;
     auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), pid);
     if (error != std::errc() || *end != '\0') continue;
-    pid_t parent = ParentOf(processes.value().get(), name);
-    if (parent > 0) children.emplace(parent, pid);
+    std::optional<pid_t> parent = ParentOf(processes.value().get(), name);
+    if (parent) parents.emplace(pid, *parent);
   }
+  for (int look = 0; look < kLooksAtOrphans; ++look) {
+    bool orphaned = false;
+    for (auto entry = parents.begin(); entry != parents.end();) {
+      auto& [pid, parent] = *entry;
+      if (parent == 0 || parents.contains(parent)) {
+        ++entry;
+        continue;
+      }
+      std::optional<pid_t> now = ParentOf(processes.value().get(), std::to_string(pid));
+      orphaned |= now != parent;
+      parent = now.value_or(0);
+      entry = now ? std::next(entry) : parents.erase(entry);
+    }
+    if (!orphaned) break;
+  }
+  return parents;
+}
+
+}  // namespace
+
+std::vector<pid_t> Descendants(pid_t process) {
+  std::vector<pid_t> found;
+  std::multimap<pid_t, pid_t> children;
+  for (const auto& [pid, parent] : ReadParents()) children.emplace(parent, pid);
   auto add = [&](pid_t parent) {
     auto [first, last] = children.equal_range(parent);
     for (auto child = first; child != last; ++child) found.push_back(child->second);

@@ -61,5 +61,20 @@ TEST_CASE("Descendants are found at every depth, and killed but for the spared")
   REQUIRE(::prctl(PR_SET_CHILD_SUBREAPER, 0) == 0);
 }
 
+// A process that starts another and ends, again and again for longer than killing takes.
+void Hop() {
+  for (int hops = 0; hops < 50'000 && ::fork() == 0; ++hops) ::usleep(100);
+  ::_exit(0);
+}
+
+TEST_CASE("What gives itself a new parent all the time is killed") {
+  REQUIRE(::prctl(PR_SET_CHILD_SUBREAPER, 1) == 0);
+  for (int i = 0; i < 8; ++i) {
+    if (::fork() == 0) Hop();
+  }
+  KillDescendants({});
+  CHECK(Descendants(::getpid()).empty());
+}
+
 }  // namespace
 }  // namespace sandbox
