@@ -339,8 +339,9 @@ Status Sandbox::Adopt(pid_t pid) const {
 Status Sandbox::Go() {
   TRY(sys::SendMessage(control_.get(), wire::Write(ControlKind::kGo)));
   Fd watch = TRY(Await(control_.get(), ControlKind::kWatch, Deadline::After(kBuildTimeout)));
-  connects_ = broker_ ? ConnectWatch(std::move(watch), std::make_unique<Broker>(*broker_))
-                      : ConnectWatch(std::move(watch));
+  connects_ = broker_
+                  ? ConnectWatch(std::move(watch), std::make_unique<Broker>(std::move(*broker_)))
+                  : ConnectWatch(std::move(watch));
   Result<Fd> started = Await(control_.get(), ControlKind::kStarted, Deadline::After(kBuildTimeout));
   // A quick agent can reach the limit of memory before the first process has said that it started,
   // and the kernel may choose that process to end. Then there is no end to take, and a reached

@@ -227,7 +227,8 @@ Result<Sandbox> Sandbox::StartByLandlock(SandboxPlan plan, Fd input, pid_t helpe
   sandbox.ids_ = {plan.host_uid, plan.host_gid, plan.as_root};
   sandbox.helper_ = helper;
   int64_t copied_bytes = TRY(sandbox.PrepareScratch(plan));
-  sandbox.broker_ = BrokerSetup{.ids = sandbox.ids_, .writable = {}};
+  sandbox.broker_ =
+      BrokerSetup{.ids = sandbox.ids_, .writable = {}, .diagnostics = OpenSocketDiagnostics()};
   for (const LandlockRule& rule : plan.landlock) {
     if (rule.writable && rule.path.starts_with(plan.scratch + "/")) {
       sandbox.broker_->writable.push_back(rule.path);

@@ -271,7 +271,7 @@ void Broker::Note(std::deque<uint64_t>& inodes, uint64_t inode) {
 
 // Whether what listens at that port is the agent's: this loopback is the whole container's.
 bool Broker::IsServer(uint16_t port) const {
-  std::vector<uint64_t> found = TcpListeners(port);
+  std::vector<uint64_t> found = TcpListeners(setup_.diagnostics.get(), port);
   return !found.empty() && std::all_of(found.begin(), found.end(), [&](uint64_t inode) {
     return std::find(listening_.begin(), listening_.end(), inode) != listening_.end();
   });

@@ -32,6 +32,7 @@ struct BrokerSetup {
   // The directories that the agent may write, absolute and without links. No file comes into them
   // from elsewhere, nor leaves them.
   std::vector<std::string> writable;
+  Fd diagnostics = {};  // TcpListeners()
 };
 
 class Broker {

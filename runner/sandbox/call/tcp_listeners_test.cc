@@ -1,7 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sandbox/call/tcp_listeners.h"
 
+#include <arpa/inet.h>
+#include <linux/netlink.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
 #include <catch2/catch.hpp>
+
+#include "base/fd.h"
+#include "sandbox/network/netlink.h"
 
 namespace sandbox {
 namespace {
@@ -28,6 +37,25 @@ TEST_CASE("Of a port, all that listen are found, whatever their address, and not
   CHECK(ParseTcpListeners(kTable, 50000).empty());
   CHECK(ParseTcpListeners("", 22).empty());
   CHECK(ParseTcpListeners("one line\nand another\n", 22).empty());
+}
+
+TEST_CASE("The kernel and its table tell the same listeners") {
+  Fd listener(::socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in6 address{};
+  address.sin6_family = AF_INET6;
+  address.sin6_addr = IN6ADDR_LOOPBACK_INIT;
+  socklen_t size = sizeof address;
+  auto* any = reinterpret_cast<sockaddr*>(&address);
+  REQUIRE(::bind(listener.get(), any, size) == 0);
+  REQUIRE(::getsockname(listener.get(), any, &size) == 0);
+  const uint16_t port = ntohs(address.sin6_port);
+  const Fd diagnostics = OpenNetlink(NETLINK_SOCK_DIAG).value();
+  CHECK(TcpListeners(diagnostics.get(), port).empty());  // It is bound, and does not listen yet.
+  REQUIRE(::listen(listener.get(), 1) == 0);
+  struct stat st {};
+  REQUIRE(::fstat(listener.get(), &st) == 0);
+  CHECK(TcpListeners(diagnostics.get(), port) == std::vector<uint64_t>{st.st_ino});
+  CHECK(TcpListeners(-1, port) == std::vector<uint64_t>{st.st_ino});
 }
 
 }  // namespace

@@ -20,7 +20,6 @@
 namespace sandbox {
 namespace {
 
-constexpr size_t kListBytesMax = 65536;
 // A socket with nothing in it, its inode and its descriptor: about what the kernel's slabs have.
 constexpr int64_t kSocketBytes = 2048;
 
@@ -57,30 +56,12 @@ int64_t AnswerBytes(std::string_view attributes, bool is_unix) {
 // Sums up one list; nothing when the kernel does not know it.
 std::optional<int64_t> SumOf(int netlink, std::string_view request, size_t head_bytes,
                              bool is_unix) {
-  NetlinkBatch batch;
-  batch.Begin(SOCK_DIAG_BY_FAMILY, NLM_F_DUMP, request);
-  if (::send(netlink, batch.bytes().data(), batch.bytes().size(), MSG_DONTWAIT) < 0) return 0;
-  alignas(nlmsghdr) std::array<char, kListBytesMax> answers;
   int64_t bytes = 0;
-  for (;;) {
-    // The kernel fills in the next part while it is asked for this one.
-    ssize_t n = ::recv(netlink, answers.data(), answers.size(), MSG_DONTWAIT);
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return bytes;
-    std::string_view rest(answers.data(), static_cast<size_t>(n));
-    while (rest.size() >= sizeof(nlmsghdr)) {
-      nlmsghdr head;
-      ::memcpy(&head, rest.data(), sizeof head);
-      if (head.nlmsg_len < sizeof head || head.nlmsg_len > rest.size()) return bytes;
-      if (head.nlmsg_type == NLMSG_DONE) return bytes;
-      if (head.nlmsg_type == NLMSG_ERROR) return std::nullopt;
-      size_t attributes = NLMSG_HDRLEN + NLMSG_ALIGN(head_bytes);
-      if (head.nlmsg_len >= attributes) {
-        bytes += AnswerBytes(rest.substr(attributes, head.nlmsg_len - attributes), is_unix);
-      }
-      rest.remove_prefix(std::min<size_t>(NLMSG_ALIGN(head.nlmsg_len), rest.size()));
-    }
-  }
+  const bool known = DumpNetlink(netlink, SOCK_DIAG_BY_FAMILY, request, [&](std::string_view one) {
+    const size_t attributes = NLMSG_ALIGN(head_bytes);
+    if (one.size() >= attributes) bytes += AnswerBytes(one.substr(attributes), is_unix);
+  });
+  return known ? std::optional(bytes) : std::nullopt;
 }
 
 }  // namespace

@@ -13,6 +13,7 @@ namespace {
 
 constexpr size_t kAlign = 4;
 constexpr size_t kAnswerBytesMax = 16384;
+constexpr size_t kListBytesMax = 65536;
 
 std::string BigEndian(uint64_t value, size_t bytes) {
   std::string text;
@@ -105,6 +106,30 @@ Status ExchangeNetlink(int socket, const NetlinkBatch& batch, std::string_view d
   }
   if (!acknowledged) return Error{Code::kIo, std::string(doing) + ": the kernel did not answer"};
   return Ok();
+}
+
+bool DumpNetlink(int socket, uint16_t type, std::string_view request,
+                 const std::function<void(std::string_view)>& take) {
+  NetlinkBatch batch;
+  batch.Begin(type, NLM_F_DUMP, request);
+  if (::send(socket, batch.bytes().data(), batch.bytes().size(), MSG_DONTWAIT) < 0) return true;
+  alignas(nlmsghdr) std::array<char, kListBytesMax> answers;
+  for (;;) {
+    // The kernel fills in the next part while it is asked for this one.
+    ssize_t n = ::recv(socket, answers.data(), answers.size(), MSG_DONTWAIT);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return true;
+    std::string_view rest(answers.data(), static_cast<size_t>(n));
+    while (rest.size() >= sizeof(nlmsghdr)) {
+      nlmsghdr head;
+      ::memcpy(&head, rest.data(), sizeof head);
+      if (head.nlmsg_len < NLMSG_HDRLEN || head.nlmsg_len > rest.size()) return true;
+      if (head.nlmsg_type == NLMSG_DONE) return true;
+      if (head.nlmsg_type == NLMSG_ERROR) return false;
+      take(rest.substr(NLMSG_HDRLEN, head.nlmsg_len - NLMSG_HDRLEN));
+      rest.remove_prefix(std::min<size_t>(NLMSG_ALIGN(head.nlmsg_len), rest.size()));
+    }
+  }
 }
 
 }  // namespace sandbox

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -51,5 +52,10 @@ Result<Fd> OpenNetlink(int protocol);
 // Sends `batch`, of which one message asked for an acknowledgement (NLM_F_ACK), and waits for the
 // kernel's answers. The first refusal among them is the Error, `doing` in front.
 Status ExchangeNetlink(int socket, const NetlinkBatch& batch, std::string_view doing);
+
+// Asks for a list (`type`, NLM_F_DUMP) and tells `take` what each message of it has behind its
+// head. False where the kernel does not know the list. What is cut off is left out.
+bool DumpNetlink(int socket, uint16_t type, std::string_view request,
+                 const std::function<void(std::string_view)>& take);
 
 }  // namespace sandbox
