@@ -240,33 +240,37 @@ Status ReplaceInstructions(Plan* plan) {
   return Ok();
 }
 
+report::Finding WithheldFinding(const std::string& path, const std::string& what) {
+  report::Finding finding;
+  finding.rule = "withheld-file";
+  finding.severity = report::Severity::kNote;
+  finding.message = what;
+  finding.path = path;
+  return finding;
+}
+
 // What steps before this one left in the checkout.
-void WithholdCredentials(Plan* plan, Recorder& recorder) {
-  int noted = 0;
+void WithholdCredentials(const Request& request, Plan* plan, Recorder& recorder) {
   const std::string& checkout = plan->checkout.path;
-  LeftFiles left = FindLeftFiles(checkout);
+  Result<std::string> report = sys::RealPath(request.report_dir);
+  LeftFiles left = FindLeftFiles(checkout, report.ok() ? report.value() : "");
   if (!left.all) {
-    plan->notes.push_back("not all of the checkout was looked through for files with credentials");
+    recorder.Note(WithheldFinding(
+        "", "not all of the checkout was looked through for files with credentials"));
   }
   plan->foreign = codec::NeutralLine(left.foreign);
   plan->git = FindGitFiles(checkout, left.repositories);
   std::set<std::string> paths(left.credentials.begin(), left.credentials.end());
   paths.insert(plan->git.included.begin(), plan->git.included.end());
   for (const sandbox::WorkspaceFile& file : plan->replaced) paths.erase(file.path);
+  int noted = 0;
   for (sandbox::WorkspaceFile& file :
        WithholdFiles(plan->checkout.git(), checkout, {paths.begin(), paths.end()})) {
     const char* what = file.gone
                            ? "not given to the agent: it may hold credentials, and no commit has it"
                            : "as in HEAD for the agent: what it holds by now may be credentials";
     plan->notes.push_back(file.path + ": " + what);
-    if (noted++ < kWithheldNotesMax) {
-      report::Finding finding;
-      finding.rule = "withheld-file";
-      finding.severity = report::Severity::kNote;
-      finding.message = what;
-      finding.path = file.path;
-      recorder.Note(std::move(finding));
-    }
+    if (noted++ < kWithheldNotesMax) recorder.Note(WithheldFinding(file.path, what));
     plan->replaced.push_back(std::move(file));
   }
   plan->replaced.insert(plan->replaced.end(), plan->git.nested.begin(), plan->git.nested.end());
@@ -353,7 +357,7 @@ Result<Plan> PrepareRun(const OptionRules& rules, Request* asked, Recorder& reco
   plan.agent = TRY(PlanTheAgent(request, plan.program, plan.credentials.environment));
   recorder.NoteCommand(plan.agent.argv);
   TRY(ReplaceInstructions(&plan));
-  WithholdCredentials(&plan, recorder);
+  WithholdCredentials(request, &plan, recorder);
   plan.ca_bundle_pem = TRY(ReadCaBundle(request).Context("reading the certificate bundle"));
   return plan;
 }

@@ -141,6 +141,9 @@ class Checkouts(Case):
                          checkout=other, options=['--apply'])
         self.assertEqual(run.out, 'hello\n1000:1000\n')
         self.assertEqual(open(other + '/README.md').read(), 'hello\nx\n')
+        # Root makes the report's directory there, which is no reason to copy the checkout.
+        run = self.shell('cat README.md', checkout=other, report=other + '/agentic-ci-report')
+        self.assertNotIn('a copy', str(run.record['isolation']['controls']))
 
     def copies(self, checkout):
         """A run on a copy of `checkout`, which shows and changes every file; the copy is gone afterwards."""

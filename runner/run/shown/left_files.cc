@@ -99,7 +99,8 @@ using Directory = std::unique_ptr<DIR, int (*)(DIR*)>;
 
 class Walk {
  public:
-  explicit Walk(const std::string& checkout) : checkout_(checkout) {}
+  Walk(const std::string& checkout, const std::string& report)
+      : checkout_(checkout), report_(report) {}
 
   LeftFiles Run() {
     if (::stat(checkout_.c_str(), &top_) != 0) return {{}, {}, {}, false};
@@ -132,6 +133,10 @@ class Walk {
       const std::string_view of = entry->d_name;
       if (of == "." || of == "..") continue;
       const bool is_directory = IsDirectory(directory, *entry);
+      if (is_directory && report_.ends_with(of) &&
+          report_ == checkout_ + "/" + path + std::string(of)) {
+        continue;
+      }
       CompareOwner(directory, *entry, path, is_directory);
       if (is_directory) {
         below.emplace_back(of);
@@ -211,6 +216,7 @@ class Walk {
   }
 
   const std::string& checkout_;
+  const std::string& report_;
   struct stat top_ {};
   size_t entries_ = 0;
   size_t files_compared_ = 0;
@@ -221,7 +227,9 @@ class Walk {
 
 }  // namespace
 
-LeftFiles FindLeftFiles(const std::string& checkout) { return Walk(checkout).Run(); }
+LeftFiles FindLeftFiles(const std::string& checkout, const std::string& report) {
+  return Walk(checkout, report).Run();
+}
 
 std::vector<sandbox::WorkspaceFile> WithholdFiles(const change::Repository* repository,
                                                   const std::string& checkout,

@@ -24,8 +24,8 @@ struct LeftFiles {
 };
 
 // Walks `checkout` (canonical), following no link. What the runner cannot read is left out: the
-// agent cannot read it either.
-LeftFiles FindLeftFiles(const std::string& checkout);
+// agent cannot read it either. So is the directory `report`, absolute, which is this run's own.
+LeftFiles FindLeftFiles(const std::string& checkout, const std::string& report = "");
 
 // Those of `paths` (relative to `checkout`) that are not as in HEAD, with the text that they have
 // there, or as gone: what is in no commit came from a step. Without a repository all of them are

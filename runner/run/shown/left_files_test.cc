@@ -62,6 +62,19 @@ TEST_CASE("Further repositories are found by their git directories, and objects 
         Paths{left.At("deep/er/mirror.git"), left.At("empty/.git"), left.At("other/.git")});
 }
 
+TEST_CASE("What belongs to others is named, but for the report's directory") {
+  if (::geteuid() != 0) return;  // Nothing can be given to others.
+  Left left;
+  left.Add({"a/file", "report/run.json", ".git/objects/00/x", ".git/index"});
+  const std::string report = left.At("report");
+  REQUIRE(::chown(report.c_str(), 4321, 4321) == 0);
+  REQUIRE(::chown(left.At(".git/objects/00/x").c_str(), 4321, 4321) == 0);  // It is never changed.
+  CHECK(FindLeftFiles(left.root()).foreign == "report belongs to 4321:4321");
+  CHECK(FindLeftFiles(left.root(), report).foreign.empty());
+  REQUIRE(::chown(left.At(".git/index").c_str(), 0, 4322) == 0);
+  CHECK(FindLeftFiles(left.root(), report).foreign == ".git/index belongs to 0:4322");
+}
+
 TEST_CASE("A tree that is too deep was not looked through") {
   Left left;
   std::string path;
