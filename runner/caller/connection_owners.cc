@@ -178,7 +178,7 @@ std::optional<Owner> ConnectionOwners::Find(const Question& question) {
       answer = known->second->connector.owner;
     } else if (watched_) {
       answer = Refused("no program was seen to make this connection");
-      answer->stranger = !HeldInSandbox(*inode);
+      answer->stranger = shared_ && !HeldInSandbox(*inode);
       if (answer->stranger) ++strangers_;
     } else {
       answer = FindHolder(*inode);

@@ -37,10 +37,13 @@ class ConnectionOwners {
   // `init` is the sandbox's pid 1 as this process numbers it; `diagnostics` a socket for
   // sock_diag(7) in its network namespace. Without one, /proc/net/tcp is read instead. `links` are
   // reported with every owner that they lead to. `watched`: every connect(2) is seen, so a
-  // connection that is not remembered evaded the watch.
-  ConnectionOwners(pid_t init, bool watched, Fd diagnostics, ProgramLinks links)
+  // connection that is not remembered evaded the watch. `shared`: other processes of the machine
+  // are in that network namespace, too.
+  ConnectionOwners(pid_t init, bool watched, Fd diagnostics, ProgramLinks links,
+                   bool shared = false)
       : init_(init),
         watched_(watched),
+        shared_(shared),
         diagnostics_(std::move(diagnostics)),
         links_(std::move(links)) {}
 
@@ -59,7 +62,8 @@ class ConnectionOwners {
 
   // The owner of `question`'s connection: who connected it. A connection that was not seen while
   // the watch is in force (a thread swapped its descriptors under our eyes, or found another call)
-  // is refused; if no process of the sandbox holds its socket, it is a stranger's. Where this host
+  // is refused; where the network is shared and no process of the sandbox holds its socket, it is a
+  // stranger's. Where this host
   // refuses to watch, the owner is the one process that holds the socket, found by looking through
   // all of them; several must be the same programs. Total: what goes wrong is a refusal. nullopt:
   // an executable is still to be read.
@@ -97,6 +101,7 @@ class ConnectionOwners {
 
   pid_t init_;
   bool watched_;
+  bool shared_;
   Fd diagnostics_;
   bool diagnostics_tell_ = false;  // They found a socket once: "no such socket" is true then.
   ProgramLinks links_;

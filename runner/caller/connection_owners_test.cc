@@ -130,9 +130,11 @@ TEST_CASE("A connection that was not seen is refused where all are watched") {
 TEST_CASE("A connection that no process of the sandbox holds is a stranger's") {
   Loopback loopback;
   Children sandbox(1);  // It has the socket, too.
-  ConnectionOwners watched(sandbox.pids().front(), true, Fd(), {});
+  ConnectionOwners watched(sandbox.pids().front(), true, Fd(), {}, true);
   CHECK_FALSE(watched.Find(loopback.question)->stranger);  // The control.
   Loopback other;
+  ConnectionOwners alone(sandbox.pids().front(), true, Fd(), {});
+  CHECK_FALSE(alone.Find(other.question)->stranger);  // None can be there.
   const Owner stranger = watched.Find(other.question).value();
   CHECK(stranger.stranger);
   CHECK_FALSE(stranger.refusal.empty());

@@ -328,7 +328,8 @@ Result<Watched> WatchSandbox(const Request& request, Plan& plan, ReportDirectory
   recorder.Note(sandbox.connects(), links);
   recorder.secrets() = MaskOf(secrets);
   caller::ConnectionOwners owners(sandbox.init_pid(), sandbox.connects().descriptor() >= 0,
-                                  sandbox.TakeDiagnostics(), std::move(links));
+                                  sandbox.TakeDiagnostics(), std::move(links),
+                                  sandbox.connects().brokered());
   LogStart(request, recorder.record());
   PolicyReload reload = NewReload(request, plan);
   OutputFiles files = OutputFilesOf(request, plan, directory, companion);

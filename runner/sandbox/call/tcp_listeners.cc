@@ -21,6 +21,7 @@ namespace {
 
 constexpr size_t kTableBytesMax = size_t{16} << 20;
 
+// False where not all that listens is known: what is left out may be another program's.
 bool AskListeners(int diagnostics, uint16_t port, std::vector<uint64_t>* inodes) {
   for (uint8_t family : {AF_INET, AF_INET6}) {
     inet_diag_req_v2 request{};
@@ -33,7 +34,8 @@ bool AskListeners(int diagnostics, uint16_t port, std::vector<uint64_t>* inodes)
       ::memcpy(&found, one.data(), sizeof found);
       if (ntohs(found.id.idiag_sport) == port) inodes->push_back(found.idiag_inode);
     };
-    if (!DumpNetlink(diagnostics, SOCK_DIAG_BY_FAMILY, BytesOf(request), take)) return false;
+    const NetlinkList list = DumpNetlink(diagnostics, SOCK_DIAG_BY_FAMILY, BytesOf(request), take);
+    if (list != NetlinkList::kWhole) return false;
   }
   return true;
 }

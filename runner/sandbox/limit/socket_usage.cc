@@ -57,11 +57,13 @@ int64_t AnswerBytes(std::string_view attributes, bool is_unix) {
 std::optional<int64_t> SumOf(int netlink, std::string_view request, size_t head_bytes,
                              bool is_unix) {
   int64_t bytes = 0;
-  const bool known = DumpNetlink(netlink, SOCK_DIAG_BY_FAMILY, request, [&](std::string_view one) {
+  auto take = [&](std::string_view one) {
     const size_t attributes = NLMSG_ALIGN(head_bytes);
     if (one.size() >= attributes) bytes += AnswerBytes(one.substr(attributes), is_unix);
-  });
-  return known ? std::optional(bytes) : std::nullopt;
+  };
+  const bool unknown =
+      DumpNetlink(netlink, SOCK_DIAG_BY_FAMILY, request, take) == NetlinkList::kUnknown;
+  return unknown ? std::nullopt : std::optional(bytes);
 }
 
 }  // namespace

@@ -108,24 +108,28 @@ Status ExchangeNetlink(int socket, const NetlinkBatch& batch, std::string_view d
   return Ok();
 }
 
-bool DumpNetlink(int socket, uint16_t type, std::string_view request,
-                 const std::function<void(std::string_view)>& take) {
+NetlinkList DumpNetlink(int socket, uint16_t type, std::string_view request,
+                        const std::function<void(std::string_view)>& take) {
   NetlinkBatch batch;
   batch.Begin(type, NLM_F_DUMP, request);
-  if (::send(socket, batch.bytes().data(), batch.bytes().size(), MSG_DONTWAIT) < 0) return true;
+  if (::send(socket, batch.bytes().data(), batch.bytes().size(), MSG_DONTWAIT) < 0) {
+    return NetlinkList::kCut;
+  }
   alignas(nlmsghdr) std::array<char, kListBytesMax> answers;
+  NetlinkList list = NetlinkList::kWhole;
   for (;;) {
     // The kernel fills in the next part while it is asked for this one.
     ssize_t n = ::recv(socket, answers.data(), answers.size(), MSG_DONTWAIT);
     if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return true;
+    if (n <= 0) return NetlinkList::kCut;
     std::string_view rest(answers.data(), static_cast<size_t>(n));
     while (rest.size() >= sizeof(nlmsghdr)) {
       nlmsghdr head;
       ::memcpy(&head, rest.data(), sizeof head);
-      if (head.nlmsg_len < NLMSG_HDRLEN || head.nlmsg_len > rest.size()) return true;
-      if (head.nlmsg_type == NLMSG_DONE) return true;
-      if (head.nlmsg_type == NLMSG_ERROR) return false;
+      if (head.nlmsg_len < NLMSG_HDRLEN || head.nlmsg_len > rest.size()) return NetlinkList::kCut;
+      if ((head.nlmsg_flags & NLM_F_DUMP_INTR) != 0) list = NetlinkList::kCut;
+      if (head.nlmsg_type == NLMSG_DONE) return list;
+      if (head.nlmsg_type == NLMSG_ERROR) return NetlinkList::kUnknown;
       take(rest.substr(NLMSG_HDRLEN, head.nlmsg_len - NLMSG_HDRLEN));
       rest.remove_prefix(std::min<size_t>(NLMSG_ALIGN(head.nlmsg_len), rest.size()));
     }

@@ -53,9 +53,14 @@ Result<Fd> OpenNetlink(int protocol);
 // kernel's answers. The first refusal among them is the Error, `doing` in front.
 Status ExchangeNetlink(int socket, const NetlinkBatch& batch, std::string_view doing);
 
+enum class NetlinkList {
+  kWhole,
+  kCut,      // Not all of it came, or it changed meanwhile.
+  kUnknown,  // The kernel does not know it.
+};
 // Asks for a list (`type`, NLM_F_DUMP) and tells `take` what each message of it has behind its
-// head. False where the kernel does not know the list. What is cut off is left out.
-bool DumpNetlink(int socket, uint16_t type, std::string_view request,
-                 const std::function<void(std::string_view)>& take);
+// head.
+NetlinkList DumpNetlink(int socket, uint16_t type, std::string_view request,
+                        const std::function<void(std::string_view)>& take);
 
 }  // namespace sandbox
