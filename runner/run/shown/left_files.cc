@@ -22,7 +22,8 @@ namespace run {
 namespace {
 
 constexpr size_t kEntriesMax = 500'000;
-constexpr size_t kFilesComparedMax = 10'000;
+constexpr int kFilesComparedAtTop = 1000;
+constexpr int kFilesComparedBelow = 2;  // In each directory.
 constexpr size_t kTextBytesMax = size_t{1} << 20;
 
 // Files that hold a credential and little else. Each is the end of a path.
@@ -128,6 +129,7 @@ class Walk {
     const int directory = opened.value().get();
     Directory stream(::fdopendir(opened.value().Take()), ::closedir);
     std::vector<std::string> below;
+    int files_left = path.empty() ? kFilesComparedAtTop : kFilesComparedBelow;
     while (const dirent* entry = stream ? ::readdir(stream.get()) : nullptr) {
       if (++entries_ > kEntriesMax) break;
       const std::string_view of = entry->d_name;
@@ -137,7 +139,7 @@ class Walk {
           report_ == checkout_ + "/" + path + std::string(of)) {
         continue;
       }
-      CompareOwner(directory, *entry, path, is_directory);
+      if (is_directory || --files_left >= 0) CompareOwner(directory, *entry, path);
       if (is_directory) {
         below.emplace_back(of);
       } else if (!within.git && (within.credentials || MayName(of))) {
@@ -160,9 +162,8 @@ class Walk {
     }
   }
 
-  void CompareOwner(int directory, const dirent& entry, const std::string& path,
-                    bool is_directory) {
-    if (!found_.foreign.empty() || (!is_directory && ++files_compared_ > kFilesComparedMax)) return;
+  void CompareOwner(int directory, const dirent& entry, const std::string& path) {
+    if (!found_.foreign.empty() || path == ".git/objects/") return;
     struct stat st {};
     if (::fstatat(directory, entry.d_name, &st, AT_SYMLINK_NOFOLLOW) != 0) return;
     if (st.st_uid == top_.st_uid && st.st_gid == top_.st_gid) return;
@@ -219,7 +220,6 @@ class Walk {
   const std::string& report_;
   struct stat top_ {};
   size_t entries_ = 0;
-  size_t files_compared_ = 0;
   std::set<std::string> repositories_;
   std::set<std::string> credentials_;
   LeftFiles found_;

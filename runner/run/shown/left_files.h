@@ -17,8 +17,8 @@ struct LeftFiles {
   // Relative to the checkout, sorted. Links are followed once, within the checkout.
   std::vector<std::string> credentials;
   // The first entry found that has another owner or group than the checkout, and whose it is:
-  // "node_modules belongs to 0:0". Of files, the first ten thousand are looked at, of directories
-  // all.
+  // "node_modules belongs to 0:0". Looked at are all directories (but git's of loose objects), the
+  // files at the top, and two in each directory: programs leave whole directories.
   std::string foreign;
   bool all = true;  // False: the checkout has more entries than are looked at.
 };
