@@ -49,7 +49,7 @@ class Keeper {
   }
 
  private:
-  // Whose token this is, is asked only where a comment has the marker and none was created yet.
+  // Asks for the token's user only where a comment has the marker and this post has created none.
   Result<std::vector<Comment>> FindOurs() {
     std::vector<Comment> ours;
     std::vector<Comment> all = TRY(comments_.List(deadline_));

@@ -26,7 +26,7 @@ struct ReturnedRemark {
 
 struct ReviewPlan {
   std::vector<const Placed*> post;     // Beside lines or on files, and not there.
-  std::vector<ReturnedRemark> reopen;  // What we resolved, and is found again.
+  std::vector<ReturnedRemark> reopen;  // Threads that we resolved, of remarks that are back.
   std::vector<const forge::ReviewThread*> resolve;
   std::vector<const forge::ReviewThread*> remove;  // Posted by another post at the same moment.
   int settled = 0;  // Remarks whose thread a person resolved: theirs, so not posted again.

@@ -66,7 +66,7 @@ std::string RenderStepSummary(const ReportInput& input) {
                        {.bytes_max = kStepSummaryBytesMax, .run_url = input.record.event.run_url});
 }
 
-// What `post` needs, and a person first.
+// Returns the files that `post` reads, and the summary for people.
 Files RenderEssence(const ReportInput& input) {
   return {{"changes.patch", input.patch},
           {"changes.json", RenderChanges(input.record.changes, input.files)},

@@ -225,7 +225,7 @@ Status OpenLearnFile(const Request& request, Plan* plan) {
   return Ok();
 }
 
-// What the agent is given of the trusted commit.
+// Replaces instruction files by those of the trusted commit.
 Status ReplaceInstructions(Plan* plan) {
   plan->replaced = TRY(FindBaseInstructions(plan->checkout.git(), plan->checkout.path, plan->ref)
                            .Context("reading the agent instructions"));
@@ -249,7 +249,7 @@ report::Finding WithheldFinding(const std::string& path, const std::string& what
   return finding;
 }
 
-// What steps before this one left in the checkout.
+// Takes away the credentials that earlier steps left in the checkout, and notes each file.
 void WithholdCredentials(const Request& request, Plan* plan, Recorder& recorder) {
   const std::string& checkout = plan->checkout.path;
   Result<std::string> report = sys::RealPath(request.report_dir);

@@ -14,8 +14,8 @@ namespace codec {
 // a line that is not understood is a line that is dropped.
 std::string RedactGitConfig(std::string_view text);
 
-// The files that `text` includes, as they are written there: "include.path", whatever the condition
-// of an "includeIf". A line that goes on in the next one names nothing.
+// The files that `text` includes, as they are written there: "include.path", and "includeIf" under
+// any condition. A line that goes on in the next one names nothing.
 std::vector<std::string> IncludedGitConfigs(std::string_view text);
 
 }  // namespace codec

@@ -38,7 +38,7 @@ TEST_CASE("RedactGitConfig drops a value that goes on in the next line, with its
   CHECK(codec::RedactGitConfig("[user] name = x\n\temail = b\n") == "");
 }
 
-TEST_CASE("IncludedGitConfigs names what is included, whatever the condition") {
+TEST_CASE("IncludedGitConfigs names what is included, under any condition") {
   CHECK(codec::IncludedGitConfigs("[include]\n\tpath = ../a b\n[user]\n\tpath = c\n"
                                   "[IncludeIf \"gitdir:/w/.git\"]\n\tPath=\"/tmp/x\"\n\tother = y\n"
                                   "[include]\n\tpath =\n\tpath\n\tpath = d\\\ne\n") ==

@@ -71,7 +71,7 @@ bool EndsWithAny(const std::string& path, const std::array<std::string_view, N>&
   });
 }
 
-// What google-github-actions/auth leaves: "gha-creds-0123456789abcdef.json".
+// True for files of google-github-actions/auth, such as "gha-creds-0123456789abcdef.json".
 bool IsGoogleCredential(std::string_view name) {
   return name.starts_with("gha-creds-") && name.ends_with(".json");
 }
@@ -85,7 +85,7 @@ bool HasUserInfo(std::string_view text) {
   return false;
 }
 
-// As the agent would read it, within the checkout.
+// Reads the file `path` of the checkout, following links only within it.
 std::optional<std::string> ReadText(const std::string& checkout, const std::string& path) {
   Result<Fd> top = sys::Open(checkout, O_RDONLY | O_DIRECTORY);
   if (!top.ok()) return std::nullopt;
@@ -184,7 +184,7 @@ class Walk {
     return has("objects") && has("refs") && sys::ExistsAt(directory, "HEAD");
   }
 
-  // Whether a path that ends in `name` is worth a closer look.
+  // Whether a path that ends in `name` may be that of a credential.
   static bool MayName(std::string_view name) {
     auto last = [&](std::string_view path) { return path.ends_with(name); };
     return IsGoogleCredential(name) ||

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What steps before this one may have left in the checkout: further repositories, with credentials
+// Finds what earlier steps may have left in the checkout: further repositories, with credentials
 // in their configuration, and files by names under which programs keep them: the agent gets
 // neither. And what belongs to others, as after `docker run -v $PWD:/work`.
 #pragma once
