@@ -25,6 +25,7 @@ using std::chrono::seconds;
 
 constexpr seconds kStepTime{60};
 constexpr seconds kStartTime{60};
+constexpr seconds kEndTime{5};
 constexpr size_t kLogBytesMax = size_t{4} << 20;
 constexpr int kAttempts = 5;  // Another process may take the port or the bridge first.
 
@@ -171,7 +172,6 @@ Result<std::unique_ptr<Gateway>> Gateway::Start(ProgramPlaces places, int cancel
   TRY(gateway->MakeKeys().Context("making the gateway's certificates"));
   TRY(gateway->AwaitPodman().Context("starting podman's service"));
   TRY(gateway->StartService().Context("starting OpenShell's gateway"));
-  TRY(gateway->CheckAnswer());
   return gateway;
 }
 
@@ -296,7 +296,13 @@ Status Gateway::StartService() {
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     const int port = TRY(FreePort());
     if (!TRY(TryPort(port))) continue;
-    return Register("https://127.0.0.1:" + std::to_string(port), state_.path() + "/pki", port);
+    TRY(Register("https://127.0.0.1:" + std::to_string(port), state_.path() + "/pki", port));
+    Status answer = CheckAnswer();
+    if (answer.ok()) return answer;
+    // It listens at the bridge's address too, and ends where that cannot be had.
+    Result<bool> ended = sys::WaitReadable(service_->exit().get(), Deadline::After(kEndTime));
+    if (!ended.ok() || !ended.value()) return answer;
+    TRY(CheckPortWasTaken());
   }
   return Error{Code::kTemporary, "other programs take every port that was free"};
 }
@@ -304,7 +310,7 @@ Status Gateway::StartService() {
 // False: the port is taken.
 Result<bool> Gateway::TryPort(int port) {
   const std::string config = state_.path() + "/gateway.toml";
-  const std::string log_path = state_.path() + "/gateway.log";
+  const std::string log_path = LogPath();
   TRY(sys::WriteFile(
       config,
       GatewayToml(state_.path(), name(), port, openshell_.places().Find("openshell-sandbox")),
@@ -321,8 +327,15 @@ Result<bool> Gateway::TryPort(int port) {
     return said.find(mark) != std::string::npos;
   };
   if (TRY(AwaitIn(state_.path(), *service_, ready, Deadline::After(kStartTime)))) return true;
+  TRY(CheckPortWasTaken());
+  return false;
+}
+
+// Fails where the gateway has ended for another reason.
+Status Gateway::CheckPortWasTaken() {
   service_.reset();
-  if (said.find("ddress already in use") != std::string::npos) return false;
+  const std::string said = TRY(sys::ReadFile(LogPath(), kLogBytesMax));
+  if (said.find("ddress already in use") != std::string::npos) return Ok();
   return ErrorOf("openshell-gateway", LastLine(said));
 }
 

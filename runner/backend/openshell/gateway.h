@@ -49,6 +49,8 @@ class Gateway {
   Status MakeKeys();
   Status StartService();
   Result<bool> TryPort(int port);
+  Status CheckPortWasTaken();
+  std::string LogPath() const { return state_.path() + "/gateway.log"; }
   Status Register(const std::string& endpoint, const std::string& tls, int port);
   Status CheckAnswer();
 
