@@ -47,9 +47,8 @@ Result<Fd> EnterOwned(int parent, const std::string& name) {
   return sys::OpenAt(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
 }
 
-}  // namespace
-
-Status RemoveTree(int parent, const std::string& name) {
+// RemoveTree() of what lies in `parent` itself.
+Status RemoveEntry(int parent, const std::string& name) {
   if (::unlinkat(parent, name.c_str(), 0) == 0) return Ok();
   if (errno != EISDIR) return Errno("unlinkat " + name);
   // Two descriptors and no recursion, however deep the tree: the way back is "..", looked at.
@@ -91,6 +90,15 @@ Status RemoveTree(int parent, const std::string& name) {
     levels.pop_back();
   }
   return Ok();
+}
+
+}  // namespace
+
+Status RemoveTree(int parent, const std::string& path) {
+  const size_t slash = path.rfind('/');
+  if (slash == std::string::npos) return RemoveEntry(parent, path);
+  Fd above = TRY(OpenBeneath(parent, path.substr(0, slash), O_RDONLY | O_DIRECTORY));
+  return RemoveEntry(above.get(), path.substr(slash + 1));
 }
 
 }  // namespace sys

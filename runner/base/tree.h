@@ -15,9 +15,9 @@ inline constexpr int kTreeDepthMax = 256;
 // The names in a directory, sorted, without "." and "..".
 Result<std::vector<std::string>> DirectoryNames(int directory);
 
-// rm -r: `name` in `parent`, itself never followed, however deep; directories that their owner may
-// not change are made changeable. Nothing else may be changing it meanwhile. kNotFound when it is
-// not there.
-Status RemoveTree(int parent, const std::string& name);
+// rm -r: `path` in or below `parent`, itself never followed, however deep; directories that their
+// owner may not change are made changeable. Nothing else may be changing it meanwhile. kNotFound
+// when it is not there; no link on the way to it is followed.
+Status RemoveTree(int parent, const std::string& path);
 
 }  // namespace sys

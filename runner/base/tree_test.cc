@@ -26,6 +26,12 @@ TEST_CASE("a tree is removed, however its directories are closed") {
   Result<std::vector<std::string>> names = sys::DirectoryNames(parent.value().get());
   REQUIRE(names.ok());
   CHECK(names.value() == std::vector<std::string>{"kept"});
+  REQUIRE(sys::MakeDirectories(top + "/above/b/c").ok());
+  CHECK(sys::RemoveTree(parent.value().get(), "above/b").ok());
+  CHECK(::rmdir((top + "/above").c_str()) == 0);
+  REQUIRE(::symlink(".", (top + "/link").c_str()) == 0);
+  CHECK_FALSE(sys::RemoveTree(parent.value().get(), "link/kept").ok());
+  REQUIRE(::unlink((top + "/link").c_str()) == 0);
   Status again = sys::RemoveTree(parent.value().get(), "a");
   REQUIRE_FALSE(again.ok());
   CHECK(again.error().code == Code::kNotFound);

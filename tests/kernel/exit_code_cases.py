@@ -124,6 +124,13 @@ class ExitCodes(Case):
         self.assertEqual((first.code, first.out, first.outcome['kind']), (0, 'end\n', 'success'))
         self.run_agent('true', report=process.report)  # The control.
 
+    def test_report_directory_below_another_directory_of_the_checkout_is_not_shown(self):
+        write(self.checkout + '/out/kept', 'x')
+        report = self.checkout + '/out/reports/1'
+        for _ in range(2):  # The second finds one there.
+            run = self.shell('cat out/kept; ls -A out/reports/1 2>/dev/null; exit 0', report=report)
+            self.assertEqual(run.out, 'x')
+
     def test_report_directory_that_is_a_link_in_the_checkout_is_refused(self):
         target = self.dir + '/elsewhere'
         os.mkdir(target)
