@@ -57,8 +57,8 @@ std::vector<Control> ListControls(const Cgroup& cgroup, const SandboxPlan& plan,
     add(controller, kernel ? "enforced" : "emulated", kernel ? "cgroup" : why + "; " + instead);
   };
   limited("memory", plan.limits.memory_bytes > 0,
-          "the memory of processes, files and sockets is polled; pipes, System V messages and "
-          "semaphores, and kernel caches are not counted");
+          "the memory of processes, files and sockets is polled; pipes, netlink sockets, System V "
+          "messages and semaphores, and kernel caches are not counted");
   limited("cpu", plan.limits.cpus > 0, "the run is pinned to whole CPUs");
   if (cgroup.enforces("pids")) {
     add("pids", "enforced", "cgroup");

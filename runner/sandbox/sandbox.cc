@@ -23,6 +23,7 @@
 #include "base/sys.h"
 #include "base/wire.h"
 #include "sandbox/agent_process.h"
+#include "sandbox/call/other_sockets.h"
 #include "sandbox/control.h"
 #include "sandbox/init.h"
 #include "sandbox/inside.h"
@@ -387,10 +388,19 @@ void Sandbox::Kill() {
 }
 
 int64_t Sandbox::MemoryBytes(const ProcessUsage& used, const DiskUsage& disk) {
-  int64_t known = used.own_bytes + sockets_.Measure() + MeasureDetachedSegments(segments_.get());
+  int64_t known = used.own_bytes + MeasureDetachedSegments(segments_.get());
   if (!disk_.valid()) known += disk.bytes + disk.inode_bytes;
+  known += SocketBytes(limits_.memory_bytes - known - used.shared_bytes);
   if (known + used.shared_bytes <= limits_.memory_bytes) return known + used.shared_bytes;
   return known + SharedBytes();
+}
+
+// In tier landlock the agent's user may have other programs. Their sockets are told apart only
+// where all of them are more than `left`: to look at each is dear.
+int64_t Sandbox::SocketBytes(int64_t left) {
+  int64_t bytes = sockets_.Measure();
+  if (bytes <= left || !broker_ || ids_.others) return bytes;
+  return sockets_.Measure(SocketsOfOthers([this] { return Descendants(init_pid_); }));
 }
 
 std::optional<std::chrono::nanoseconds> Sandbox::ProcessorTime(const Adopted& adopted) {

@@ -197,6 +197,7 @@ class Sandbox {
   Result<std::vector<Fd>> OpenSources(SandboxPlan* plan);
   // What the writable layers hold now.
   DiskUsage Disk();
+  int64_t SocketBytes(int64_t left);
   int64_t MemoryBytes(const ProcessUsage& used, const DiskUsage& disk);
 
   Cgroup cgroup_;

@@ -141,8 +141,8 @@ std::vector<Control> LandlockControls(const Cgroup& cgroup, const SandboxPlan& p
   };
   limited(
       "memory", plan.limits.memory_bytes > 0,
-      "the memory of processes is polled; sockets, pipes, detached System V memory, messages and "
-      "semaphores, and kernel caches are not counted");
+      "the memory of processes and sockets is polled; pipes, netlink sockets and kernel caches are "
+      "not counted");
   limited("cpu", plan.limits.cpus > 0, "the run is pinned to whole CPUs");
   if (plan.as_root && !cgroup.enforces("pids")) {
     add("pids", true, "RLIMIT_NPROC of the agent's own user");
@@ -262,6 +262,7 @@ Result<Sandbox> Sandbox::StartByLandlock(SandboxPlan plan, Fd input, pid_t helpe
   TRY(sandbox.Adopt(pid));
   sandbox.processes_ = TRY(sys::Open("/proc", O_RDONLY | O_DIRECTORY));
   sandbox.diagnostics_ = OpenSocketDiagnostics();
+  sandbox.sockets_ = SocketMeter(OpenSocketDiagnostics(), plan.host_uid);
   Fd directory = TRY(sys::Open(plan.scratch, O_RDONLY | O_DIRECTORY));
   sandbox.disk_ = DiskWatch(std::move(directory), plan.limits.disk_bytes + copied_bytes);
   for (Control& control : LandlockControls(sandbox.cgroup_, plan)) {

@@ -4,6 +4,7 @@ import errno
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import time
 
@@ -247,11 +248,10 @@ class ExitCodes(Case):
         self.assertTrue([name for name, value in found.items() if value == settings[name]], found)
 
     def test_memory_that_belongs_to_no_process_alone_is_counted(self):
-        places = ['shared', 'page-tables']
-        if TIER == 'namespaces':  # In tier landlock there are no segments, and sockets are counted by cgroups alone.
-            places += ['segment', 'unix', 'closed'] + ([] if ROOT else ['tcp'])  # TCP waits instead, on cgroups of v1.
-        elif ROOT:
-            places += ['unix', 'closed']
+        # TCP waits instead, on cgroups of v1.
+        places = ['shared', 'page-tables', 'unix', 'closed'] + ([] if ROOT else ['tcp', 'waiting'])
+        if TIER == 'namespaces':  # In tier landlock there are no segments.
+            places += ['segment']
         for where in places:
             with self.subTest(where=where):
                 line = [PROBE, 'hold', where, '200']
@@ -259,6 +259,21 @@ class ExitCodes(Case):
                                      checkout=os.path.dirname(PROBE))
                 self.limited(run, 'memory')
                 self.run_agent(*line, '0', checkout=os.path.dirname(PROBE))
+
+    def test_sockets_of_other_programs_of_the_user_do_not_count(self):
+        pairs, held = [], 0
+        while held < 64 << 20:
+            pairs.append(socket.socketpair())
+            pairs[-1][0].setblocking(False)
+            try:
+                while True:
+                    held += pairs[-1][0].send(bytes(65536))
+            except BlockingIOError:
+                pass
+        for pair in pairs:
+            for end in pair:
+                self.addCleanup(end.close)
+        self.run_agent('sleep', '2', options=['--memory', '56MiB'])  # Its control is the case above.
 
     @only_as('root')
     def test_memory_limit_that_is_reached_while_the_agent_starts_is_125(self):

@@ -372,10 +372,12 @@ int Allocate(size_t megabytes) {
   return 0;
 }
 
-// Fills the queue of a pair of sockets, the writer's end of which is then closed or not.
-size_t FillSockets(int family, bool close_writer) {
+// Fills the queue of a pair of sockets. `kind`: "unix"; "closed", with the writer's end closed
+// afterwards; "tcp"; "waiting", a connection that is not accepted, with the writer's end closed.
+size_t FillSockets(const std::string& kind) {
+  const bool accepts = kind != "waiting";
   int pair[2] = {-1, -1};
-  if (family == AF_UNIX) {
+  if (kind == "unix" || kind == "closed") {
     if (::socketpair(AF_UNIX, SOCK_STREAM, 0, pair) != 0) return 0;
   } else {
     int listener = ::socket(AF_INET, SOCK_STREAM, 0);
@@ -388,8 +390,8 @@ size_t FillSockets(int family, bool close_writer) {
     ::getsockname(listener, reinterpret_cast<sockaddr*>(&at), &size);
     pair[0] = ::socket(AF_INET, SOCK_STREAM, 0);
     if (::connect(pair[0], reinterpret_cast<sockaddr*>(&at), size) != 0) return 0;
-    pair[1] = ::accept(listener, nullptr, nullptr);
-    ::close(listener);
+    if (accepts) pair[1] = ::accept(listener, nullptr, nullptr);
+    if (accepts) ::close(listener);
   }
   static char block[65536];
   size_t filled = 0;
@@ -397,7 +399,7 @@ size_t FillSockets(int family, bool close_writer) {
   while ((n = ::send(pair[0], block, sizeof block, MSG_DONTWAIT)) > 0) {
     filled += static_cast<size_t>(n);
   }
-  if (close_writer) ::close(pair[0]);
+  if (kind == "closed" || !accepts) ::close(pair[0]);
   return filled;
 }
 
@@ -426,7 +428,7 @@ int Hold(const std::string& where, size_t megabytes, unsigned seconds) {
     for (size_t at = 0; at < span; at += 2 << 20) (void)memory[at];
   } else {
     for (size_t filled = 0; filled < bytes;) {
-      size_t more = FillSockets(where == "tcp" ? AF_INET : AF_UNIX, where == "closed");
+      size_t more = FillSockets(where);
       if (more == 0) return 1;
       filled += more;
     }

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <errno.h>
 #include <linux/inet_diag.h>
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
@@ -33,57 +32,92 @@ int64_t BufferBytes(std::string_view figures) {
          std::max(values[SK_MEMINFO_WMEM_ALLOC], values[SK_MEMINFO_WMEM_QUEUED]);
 }
 
-// One answer's attributes. What a closed sender left in a queue only its reader's length shows.
-int64_t AnswerBytes(std::string_view attributes, bool is_unix) {
-  int64_t bytes = kSocketBytes;
+// What the kernel says of one socket.
+struct Found {
+  int64_t bytes = 0;
+  uint64_t inode = 0;  // 0: it belongs to no program, since it was closed or is not accepted yet.
+  uid_t user = 0;
+  bool local = true;  // It cannot leave the machine.
+};
+
+// What a closed sender left in a queue only its reader's length shows.
+void TakeAttributes(std::string_view attributes, bool is_unix, Found* found) {
   while (attributes.size() >= sizeof(rtattr)) {
     rtattr head;
     ::memcpy(&head, attributes.data(), sizeof head);
     if (head.rta_len < sizeof head || head.rta_len > attributes.size()) break;
     std::string_view value = attributes.substr(sizeof head, head.rta_len - sizeof head);
     if (head.rta_type == (is_unix ? int{UNIX_DIAG_MEMINFO} : int{INET_DIAG_SKMEMINFO})) {
-      bytes += BufferBytes(value);
-    } else if (is_unix && head.rta_type == UNIX_DIAG_RQLEN && value.size() >= 4) {
-      uint32_t queued = 0;
-      ::memcpy(&queued, value.data(), sizeof queued);
-      bytes += queued;
+      found->bytes += BufferBytes(value);
+    } else if (is_unix && value.size() >= sizeof(uint32_t)) {
+      uint32_t number = 0;
+      ::memcpy(&number, value.data(), sizeof number);
+      if (head.rta_type == UNIX_DIAG_RQLEN) found->bytes += number;
+      if (head.rta_type == UNIX_DIAG_UID) found->user = number;
     }
     attributes.remove_prefix(std::min<size_t>(RTA_ALIGN(head.rta_len), attributes.size()));
   }
-  return bytes;
 }
 
-// Sums up one list; nothing when the kernel does not know it.
-std::optional<int64_t> SumOf(int netlink, std::string_view request, size_t head_bytes,
-                             bool is_unix) {
-  int64_t bytes = 0;
-  auto take = [&](std::string_view one) {
-    const size_t attributes = NLMSG_ALIGN(head_bytes);
-    if (one.size() >= attributes) bytes += AnswerBytes(one.substr(attributes), is_unix);
-  };
-  const bool unknown =
-      DumpNetlink(netlink, SOCK_DIAG_BY_FAMILY, request, take) == NetlinkList::kUnknown;
-  return unknown ? std::nullopt : std::optional(bytes);
+bool IsLoopback(const inet_diag_msg& head) {
+  const auto* address = reinterpret_cast<const uint8_t*>(head.id.idiag_src);
+  if (head.idiag_family == AF_INET) return address[0] == 127;
+  const auto* v6 = reinterpret_cast<const in6_addr*>(address);
+  return IN6_IS_ADDR_LOOPBACK(v6) || (IN6_IS_ADDR_V4MAPPED(v6) && address[12] == 127);
+}
+
+// Reads one message of a list. Nothing: it is too short.
+std::optional<Found> Read(std::string_view one, bool is_unix) {
+  Found found;
+  size_t head_bytes = 0;
+  if (is_unix) {
+    unix_diag_msg head{};
+    head_bytes = NLMSG_ALIGN(sizeof head);
+    if (one.size() < head_bytes) return std::nullopt;
+    ::memcpy(&head, one.data(), sizeof head);
+    found.inode = head.udiag_ino;
+  } else {
+    inet_diag_msg head{};
+    head_bytes = NLMSG_ALIGN(sizeof head);
+    if (one.size() < head_bytes) return std::nullopt;
+    ::memcpy(&head, one.data(), sizeof head);
+    found.inode = head.idiag_inode;
+    found.user = head.idiag_uid;
+    found.local = IsLoopback(head);
+  }
+  TakeAttributes(one.substr(head_bytes), is_unix, &found);
+  return found;
 }
 
 }  // namespace
 
-int64_t SocketMeter::Measure() {
+int64_t SocketMeter::Measure(const std::set<uint64_t>& without) {
   if (!netlink_.valid()) return 0;
   int64_t bytes = 0;
   int list = 0;
-  auto add = [&](std::string_view request, size_t head_bytes, bool is_unix) {
+  auto add = [&](std::string_view request, bool is_unix) {
     bool& unknown = unknown_[list++];
     if (unknown) return;
-    std::optional<int64_t> sum = SumOf(netlink_.get(), request, head_bytes, is_unix);
-    unknown = !sum.has_value();
-    bytes += sum.value_or(0);
+    auto take = [&](std::string_view one) {
+      const std::optional<Found> found = Read(one, is_unix);
+      if (!found) return;
+      if (!user_) {
+        bytes += kSocketBytes + found->bytes;
+      } else if (found->inode == 0) {
+        // The kernel does not say whose it was. The agent's are all of this machine.
+        if (found->local) bytes += found->bytes;
+      } else if (found->user == *user_ && !without.contains(found->inode)) {
+        bytes += kSocketBytes + found->bytes;
+      }
+    };
+    unknown =
+        DumpNetlink(netlink_.get(), SOCK_DIAG_BY_FAMILY, request, take) == NetlinkList::kUnknown;
   };
   unix_diag_req local{};
   local.sdiag_family = AF_UNIX;
   local.udiag_states = ~0U;
-  local.udiag_show = UDIAG_SHOW_MEMINFO | UDIAG_SHOW_RQLEN;
-  add(BytesOf(local), sizeof(unix_diag_msg), true);
+  local.udiag_show = UDIAG_SHOW_MEMINFO | UDIAG_SHOW_RQLEN | UDIAG_SHOW_UID;
+  add(BytesOf(local), true);
   for (uint8_t family : {AF_INET, AF_INET6}) {
     for (uint8_t protocol : {IPPROTO_TCP, IPPROTO_UDP}) {
       inet_diag_req_v2 internet{};
@@ -91,7 +125,7 @@ int64_t SocketMeter::Measure() {
       internet.sdiag_protocol = protocol;
       internet.idiag_states = ~0U;
       internet.idiag_ext = 1 << (INET_DIAG_SKMEMINFO - 1);
-      add(BytesOf(internet), sizeof(inet_diag_msg), false);
+      add(BytesOf(internet), false);
     }
   }
   return bytes;

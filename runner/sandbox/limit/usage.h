@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -46,10 +47,15 @@ int64_t MeasureDetachedSegments(int segments);
 class SocketMeter {
  public:
   SocketMeter() = default;
-  // `netlink` is a NETLINK_SOCK_DIAG socket of that namespace; not valid: nothing is counted.
-  explicit SocketMeter(Fd netlink) : netlink_(std::move(netlink)) {}
+  // `netlink` is a NETLINK_SOCK_DIAG socket of that namespace; not valid: nothing is counted. With
+  // `user`, only that user's sockets count, and of those that no program has (closed ones, and
+  // connections that are not accepted yet) what they hold, if they cannot leave the machine: the
+  // kernel does not say whose they are.
+  explicit SocketMeter(Fd netlink, std::optional<uid_t> user = std::nullopt)
+      : netlink_(std::move(netlink)), user_(user) {}
 
-  int64_t Measure();
+  // In bytes, without the user's sockets with the inodes `without`.
+  int64_t Measure(const std::set<uint64_t>& without = {});
 
  private:
   // Unix, and TCP and UDP over each IP. For what a kernel does not know it looks for a module, each
@@ -57,6 +63,7 @@ class SocketMeter {
   static constexpr int kLists = 5;
 
   Fd netlink_;
+  std::optional<uid_t> user_;
   bool unknown_[kLists] = {};
 };
 
