@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <optional>
 
@@ -48,6 +49,7 @@
 namespace run {
 namespace {
 
+constexpr std::chrono::minutes kAfterLimitMin{1};
 constexpr std::chrono::seconds kGatewayGrace{5};  // To write its last records.
 
 // Reads `--policy FILE` as the run's beginning did. Borrows both.
@@ -354,11 +356,24 @@ Result<Watched> WatchSandbox(const Request& request, Plan& plan, ReportDirectory
   return Watched{std::move(sandbox), std::move(end), std::move(signs)};
 }
 
+// Collecting the changes of an agent that a limit ended may take as long as the agent might have.
+SignalWatch::Bounds BoundsAfter(const AgentEnd& end, const Request& request) {
+  SignalWatch::Bounds bounds;
+  bounds.processor_max = end.processor_max;
+  bounds.late = end.kind;
+  if (end.kind != EndKind::kExited) {
+    bounds.until = Deadline::After(
+        std::max<std::chrono::seconds>(std::chrono::seconds(request.timeout_s), kAfterLimitMin));
+  }
+  return bounds;
+}
+
 // One run, in order.
 Status RunAgent(const OptionRules& rules, Request& request, ReportDirectory& directory,
                 Recorder& recorder, Companion* companion) {
   Signals signals = TRY(CatchSignals());
-  std::optional<SignalWatch> watch(std::in_place, signals, recorder, directory.path);
+  std::optional<SignalWatch> watch(std::in_place, signals, recorder, directory.path,
+                                   SignalWatch::Bounds{});
   TRY(watch->Start());
   Plan plan = TRY(PrepareRun(rules, &request, recorder));
   watch.reset();
@@ -367,7 +382,7 @@ Status RunAgent(const OptionRules& rules, Request& request, ReportDirectory& dir
 
   auto [sandbox, end, signs] =
       TRY(WatchSandbox(request, plan, directory, recorder, signals, companion));
-  watch.emplace(signals, recorder, directory.path, end.processor_max, &sandbox);
+  watch.emplace(signals, recorder, directory.path, BoundsAfter(end, request), &sandbox);
   TRY(watch->Start());
   change::ChangeSet changes =
       TRY(CollectChanges(TreeOf(sandbox, directory.path, plan.replaced), plan, recorder));

@@ -33,10 +33,10 @@ bool Readable(int fd, milliseconds within) {
 }  // namespace
 
 SignalWatch::SignalWatch(const Signals& signals, Recorder record, std::string directory,
-                         std::chrono::nanoseconds processor_max, const sandbox::Sandbox* sandbox)
+                         Bounds bounds, const sandbox::Sandbox* sandbox)
     : record_(std::move(record)),
       directory_(std::move(directory)),
-      processor_max_(processor_max),
+      bounds_(bounds),
       sandbox_(sandbox),
       signals_(signals) {}
 
@@ -57,10 +57,12 @@ SignalWatch::~SignalWatch() {
 void SignalWatch::Watch() {
   for (;;) {
     pollfd sources[2] = {{signals_.stop.get(), POLLIN, 0}, {signals_.caught.get(), POLLIN, 0}};
-    int wait_ms = processor_max_.count() > 0 ? static_cast<int>(kLookAgain.count()) : -1;
+    int wait_ms = bounds_.until.poll_ms();
+    if (bounds_.processor_max.count() > 0) wait_ms = static_cast<int>(kLookAgain.count());
     if (::poll(sources, 2, wait_ms) < 0 && errno != EINTR) return;
     if (sources[0].revents != 0) return;
     if (Overspent()) EndProcess(EndKind::kRunnerLimit);
+    if (bounds_.until.passed()) EndLate();
     if (PendingEnd()) break;
     if (sources[1].revents != 0 && Readable(signals_.stop.get(), kLookAgain)) return;
   }
@@ -69,7 +71,16 @@ void SignalWatch::Watch() {
 }
 
 bool SignalWatch::Overspent() const {
-  return processor_max_.count() > 0 && OwnProcessorTime() > processor_max_;
+  return bounds_.processor_max.count() > 0 && OwnProcessorTime() > bounds_.processor_max;
+}
+
+void SignalWatch::EndLate() {
+  report::Finding finding;
+  finding.rule = "not-collected";
+  finding.severity = report::Severity::kWarning;
+  finding.message = "there was no time left to collect what the agent changed";
+  record_.Note(std::move(finding));
+  EndProcess(bounds_.late);
 }
 
 void SignalWatch::EndProcess(EndKind kind) {

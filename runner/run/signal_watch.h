@@ -5,6 +5,7 @@
 #include <string>
 #include <thread>
 
+#include "base/deadline.h"
 #include "base/fd.h"
 #include "run/recorder.h"
 #include "run/supervise.h"
@@ -14,17 +15,21 @@ namespace run {
 
 // For the parts of a run in which the main thread is busy with what others wrote (a repository, an
 // image, a patch) and may not come to look at signals and limits: while this lives, SIGINT,
-// SIGTERM, SIGHUP and too much processor time end the process, if need be without that thread.
+// SIGTERM, SIGHUP and too much time end the process, if need be without that thread.
 // After a signal it has a few seconds to end in good order (PendingEnd); then the report is written
 // from here and the process exits.
 class SignalWatch {
  public:
+  struct Bounds {
+    std::chrono::nanoseconds processor_max{};  // What OwnProcessorTime() may reach; 0: no limit.
+    Deadline until = Deadline::Never();        // Then the run ends as `late`, with what is known.
+    EndKind late = EndKind::kTimedOut;
+  };
+
   // `signals` is borrowed; `record` is what is known so far; the report goes to `directory`.
-  // `processor_max`: what OwnProcessorTime() may reach; 0: no limit. `sandbox`, borrowed and ended,
-  // leaves nothing on the host when the process exits, though no destructor runs then; null: there
-  // is none.
-  SignalWatch(const Signals& signals, Recorder record, std::string directory,
-              std::chrono::nanoseconds processor_max = {},
+  // `sandbox`, borrowed and ended, leaves nothing on the host when the process exits, though no
+  // destructor runs then; null: there is none.
+  SignalWatch(const Signals& signals, Recorder record, std::string directory, Bounds bounds,
               const sandbox::Sandbox* sandbox = nullptr);
   // Once. An error where the user has no room for one more thread, for some seconds.
   Status Start();
@@ -35,11 +40,12 @@ class SignalWatch {
  private:
   void Watch();
   bool Overspent() const;
+  [[noreturn]] void EndLate();
   [[noreturn]] void EndProcess(EndKind kind);
 
   Recorder record_;
   std::string directory_;
-  std::chrono::nanoseconds processor_max_;
+  Bounds bounds_;
   const sandbox::Sandbox* sandbox_;
   const Signals& signals_;
   std::thread thread_;
