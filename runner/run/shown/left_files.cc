@@ -12,6 +12,7 @@
 #include <optional>
 #include <set>
 #include <string_view>
+#include <utility>
 
 #include "base/ascii.h"
 #include "base/fd.h"
@@ -85,7 +86,7 @@ bool HasUserInfo(std::string_view text) {
   return false;
 }
 
-// Reads the file `path` of the checkout, following links only within it.
+// Reads the file `path` of the checkout, following no link.
 std::optional<std::string> ReadText(const std::string& checkout, const std::string& path) {
   Result<Fd> top = sys::Open(checkout, O_RDONLY | O_DIRECTORY);
   if (!top.ok()) return std::nullopt;
@@ -184,12 +185,17 @@ class Walk {
     return has("objects") && has("refs") && sys::ExistsAt(directory, "HEAD");
   }
 
-  // Whether a path that ends in `name` may be that of a credential.
+  // Whether a path that ends in `name` may be that of a credential. Asked of every file.
   static bool MayName(std::string_view name) {
-    auto last = [&](std::string_view path) { return path.ends_with(name); };
-    return IsGoogleCredential(name) ||
-           std::any_of(kCredentialFiles.begin(), kCredentialFiles.end(), last) ||
-           std::any_of(kSettingsFiles.begin(), kSettingsFiles.end(), last);
+    static const std::set<std::string_view> last = LastNames();
+    return last.contains(name) || IsGoogleCredential(name);
+  }
+
+  static std::set<std::string_view> LastNames() {
+    std::set<std::string_view> names;
+    for (std::string_view path : kCredentialFiles) names.insert(path.substr(path.rfind('/') + 1));
+    for (std::string_view path : kSettingsFiles) names.insert(path.substr(path.rfind('/') + 1));
+    return names;
   }
 
   // `path` is relative to the checkout.
