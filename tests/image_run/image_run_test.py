@@ -527,11 +527,12 @@ class Interrupts(Case):
 
             def has(pid, text):
                 return text in read(f'/proc/{pid}/environ') + read(f'/proc/{pid}/cmdline')
-            # A process that waits for its turn has read nothing yet, and wipes before it reads.
+            # A process that waits for its turn has read nothing yet, and wipes one after the other before it reads.
             deadline = time.monotonic() + 10
-            while any(has(pid, secret) for pid in children) and time.monotonic() < deadline:
+            texts = (secret, '--image-key')
+            while any(has(pid, text) for pid in children for text in texts) and time.monotonic() < deadline:
                 time.sleep(0.05)
-            for text in (secret, '--image-key'):
+            for text in texts:
                 self.assertTrue(has(process.pid, text))  # The control: who fetches has it.
                 for pid in children:
                     self.assertFalse(has(pid, text), (pid, text))
