@@ -155,7 +155,10 @@ void LayerWatch::PairRenames(const Entries& after, std::vector<TouchedFile>* fil
     auto known = before_.find(gone.path);
     if (known != before_.end()) {
       auto moved = created.find(known->second.inode);
-      if (moved != created.end()) pair(gone, moved->second);
+      if (moved == created.end()) continue;
+      // A file system gives what is made next the inode of what was just removed.
+      const mode_t type = after.at((*files)[moved->second].path).mode & S_IFMT;
+      if (type == (known->second.mode & S_IFMT)) pair(gone, moved->second);
       continue;
     }
     Result<TreeFile> lower = TreeFile::Open(lower_.get(), gone.path, Unreadable::kFail);
