@@ -21,14 +21,14 @@ namespace run {
 class SignalWatch {
  public:
   struct Bounds {
-    std::chrono::nanoseconds processor_max{};  // What OwnProcessorTime() may reach; 0: no limit.
+    std::chrono::nanoseconds processor_max{};  // The bound of OwnProcessorTime(); 0: unlimited.
     Deadline until = Deadline::Never();        // Then the run ends as `late`, with what is known.
     EndKind late = EndKind::kTimedOut;
   };
 
   // `signals` is borrowed; `record` is what is known so far; the report goes to `directory`.
-  // `sandbox`, borrowed and ended, leaves nothing on the host when the process exits, though no
-  // destructor runs then; null: there is none.
+  // `sandbox`, borrowed and ended, may be null. Its files and cgroups are removed before the
+  // process exits, since no destructor runs then.
   SignalWatch(const Signals& signals, Recorder record, std::string directory, Bounds bounds,
               const sandbox::Sandbox* sandbox = nullptr);
   // Once. An error where the user has no room for one more thread, for some seconds.

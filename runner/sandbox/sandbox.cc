@@ -395,8 +395,8 @@ int64_t Sandbox::MemoryBytes(const ProcessUsage& used, const DiskUsage& disk) {
   return known + SharedBytes();
 }
 
-// In tier landlock the agent's user may have other programs. Their sockets are told apart only
-// where all of them are more than `left`: to look at each is dear.
+// In tier landlock the agent's user may have other programs. Their sockets are excluded only if the
+// total exceeds `left` bytes, since that takes a walk over every descriptor of every process.
 int64_t Sandbox::SocketBytes(int64_t left) {
   int64_t bytes = sockets_.Measure();
   if (bytes <= left || !broker_ || ids_.others) return bytes;

@@ -185,7 +185,7 @@ class Walk {
     return has("objects") && has("refs") && sys::ExistsAt(directory, "HEAD");
   }
 
-  // Whether a path that ends in `name` may be that of a credential. Asked of every file.
+  // Whether a file called `name` may hold a credential, by its name alone. Called for every file.
   static bool MayName(std::string_view name) {
     static const std::set<std::string_view> last = LastNames();
     return last.contains(name) || IsGoogleCredential(name);

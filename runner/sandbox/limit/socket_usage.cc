@@ -32,7 +32,7 @@ int64_t BufferBytes(std::string_view figures) {
          std::max(values[SK_MEMINFO_WMEM_ALLOC], values[SK_MEMINFO_WMEM_QUEUED]);
 }
 
-// What the kernel says of one socket.
+// One socket as sock_diag(7) reports it.
 struct Found {
   int64_t bytes = 0;
   uint64_t inode = 0;  // 0: it belongs to no program, since it was closed or is not accepted yet.
@@ -40,7 +40,8 @@ struct Found {
   bool local = true;  // It cannot leave the machine.
 };
 
-// What a closed sender left in a queue only its reader's length shows.
+// Adds the sizes in the attributes, and takes the owner from them. Data of a sender that has closed
+// its end is in the reader's queue length alone.
 void TakeAttributes(std::string_view attributes, bool is_unix, Found* found) {
   while (attributes.size() >= sizeof(rtattr)) {
     rtattr head;
@@ -104,7 +105,7 @@ int64_t SocketMeter::Measure(const std::set<uint64_t>& without) {
       if (!user_) {
         bytes += kSocketBytes + found->bytes;
       } else if (found->inode == 0) {
-        // The kernel does not say whose it was. The agent's are all of this machine.
+        // The kernel does not report an owner. Every socket of the agent is on loopback.
         if (found->local) bytes += found->bytes;
       } else if (found->user == *user_ && !without.contains(found->inode)) {
         bytes += kSocketBytes + found->bytes;
