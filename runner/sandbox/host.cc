@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <iterator>
 #include <memory>
 #include <sstream>
 #include <unordered_map>
@@ -100,15 +101,17 @@ bool Maps(const char* path, uint64_t first, uint64_t count) {
   return false;
 }
 
+struct IdRange {
+  uint32_t first;
+  uint32_t count;
+};
+constexpr IdRange kFreeIds[] = {{1'879'048'192, 1 << 24}, {60'000, 5'000}};
+
 std::optional<uid_t> DrawFreeId() {
-  struct Range {
-    uint32_t first;
-    uint32_t count;
-  };
   if (!MayChangeIds()) return std::nullopt;
   uint32_t drawn = 0;
   if (::getrandom(&drawn, sizeof drawn, 0) != sizeof drawn) return std::nullopt;
-  for (Range range : {Range{1'879'048'192, 1 << 24}, Range{60'000, 5'000}}) {
+  for (const IdRange& range : kFreeIds) {
     if (!Maps("/proc/self/uid_map", range.first, range.count)) continue;
     if (!Maps("/proc/self/gid_map", range.first, range.count)) continue;
     return range.first + drawn % range.count;
@@ -159,6 +162,12 @@ std::function<Answer(const std::string&)> Once(Answer (*ask)(const std::string&)
 }
 
 }  // namespace
+
+bool IsFreeId(uid_t id) {
+  return std::any_of(std::begin(kFreeIds), std::end(kFreeIds), [&](const IdRange& range) {
+    return id >= range.first && id - range.first < range.count;
+  });
+}
 
 HostView ReadHost(const std::string& checkout) {
   HostView host;

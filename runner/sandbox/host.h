@@ -46,6 +46,9 @@ struct HostView {
   std::vector<std::string> scratch_places = {};
 };
 
+// Whether HostView::free_id may be this.
+bool IsFreeId(uid_t id);
+
 // The host this process runs on.
 HostView ReadHost(const std::string& checkout);
 

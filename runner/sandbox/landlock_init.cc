@@ -136,12 +136,7 @@ void LandlockInit::KillAll() const {
     if (scoped_) {
       (void)::kill(-1, SIGKILL);
     } else if (plan_.as_root) {
-      pid_t killer = ::fork();
-      if (killer == 0) {
-        bool became = ::setresuid(plan_.host_uid, plan_.host_uid, plan_.host_uid) == 0;
-        if (became) (void)::kill(-1, SIGKILL);
-        ::_exit(0);
-      }
+      KillUser(plan_.host_uid);
     } else {
       KillDescendants({});
     }

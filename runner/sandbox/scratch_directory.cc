@@ -16,6 +16,8 @@
 
 #include "base/sys.h"
 #include "base/tree.h"
+#include "sandbox/host.h"
+#include "sandbox/limit/descendants.h"
 
 namespace sandbox {
 namespace {
@@ -24,6 +26,15 @@ constexpr char kScratchPrefix[] = "agentic-ci-scratch.";
 constexpr char kScratchTemplate[] = "agentic-ci-scratch.XXXXXX";
 // Another run's sweep meets a directory between two calls of its maker: seldom once.
 constexpr int kTriesMax = 100;
+
+// In tier landlock root's agent has a user of its own, whom its home belongs to. What is alive of a
+// run whose supervisor and first process were killed at once is alone with that user.
+void KillAgentOf(int scratch) {
+  struct stat st {};
+  if (::geteuid() != 0 || ::fstatat(scratch, "home", &st, AT_SYMLINK_NOFOLLOW) != 0) return;
+  if (!IsFreeId(st.st_uid)) return;
+  KillUser(st.st_uid);
+}
 
 // Removes what killed runs left: its lock is free. One that is being made is locked a moment after
 // it is there, and may be removed before: its maker then makes another (MakeLocked).
@@ -37,6 +48,7 @@ void Sweep(int place) {
     if (st.st_uid != ::geteuid() || !S_ISDIR(st.st_mode)) continue;
     Result<Fd> fd = sys::OpenAt(place, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
     if (!fd.ok() || ::flock(fd.value().get(), LOCK_EX | LOCK_NB) != 0) continue;
+    KillAgentOf(fd.value().get());
     (void)sys::RemoveTree(place, name);
   }
 }

@@ -6,7 +6,7 @@ import signal
 import subprocess
 import time
 
-from harness import GONE_SECONDS, SCRATCH, TIER, Case, processes, read, wait_until
+from harness import GONE_SECONDS, SCRATCH, TIER, Case, only_as, only_in, processes, read, wait_until
 
 MOMENTS = 5
 # What the agent does takes a while, and so does collecting what it changed.
@@ -68,6 +68,20 @@ class Kills(Case):
         self.run_agent('true', options=OPTIONS)
         self.assertEqual(self.cgroups(), [])
         self.assertEqual(os.listdir(SCRATCH), [])
+
+    @only_as('root')
+    @only_in('landlock')
+    def test_agent_that_outlived_all_is_ended_by_the_next_run(self):
+        process = self.started_agent('sh -c \'sleep 300; : "$0"\' "$0" & wait; exit 0')
+        first = self.child(process.pid, 'first process')
+        for number in (signal.SIGSTOP, signal.SIGKILL):  # Neither sees the other end.
+            for pid in (first, process.pid):
+                os.kill(pid, number)
+        process.communicate()
+        self.assertTrue(self.agents(), 'the control')
+        self.run_agent('true')
+        self.assertTrue(wait_until(lambda: not processes(self.marker), GONE_SECONDS), processes(self.marker))
+        self.run_agent('true')  # Its cgroups were in use until then.
 
     def test_supervisor(self):
         self.matrix('supervisor', SUPERVISOR)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sandbox/limit/descendants.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -106,6 +107,16 @@ void KillDescendants(const std::vector<pid_t>& spared) {
     }
     for (pid_t pid : alive) (void)::waitpid(pid, nullptr, WNOHANG);
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+}
+
+void KillUser(uid_t user) {
+  const pid_t killer = ::fork();
+  if (killer == 0) {
+    if (::setresuid(user, user, user) == 0) (void)::kill(-1, SIGKILL);
+    ::_exit(0);
+  }
+  while (killer > 0 && ::waitpid(killer, nullptr, 0) < 0 && errno == EINTR) {
   }
 }
 

@@ -16,4 +16,8 @@ std::vector<pid_t> Descendants(pid_t process);
 // seconds. `spared` are left alive.
 void KillDescendants(const std::vector<pid_t>& spared);
 
+// For root: kills all processes of `user`, an id that only this agent has. kill(-1) is one step for
+// the kernel: nothing is forked in between. Returns when the signals are sent.
+void KillUser(uid_t user);
+
 }  // namespace sandbox
