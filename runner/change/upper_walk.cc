@@ -2,10 +2,12 @@
 #include "change/upper_walk.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <sys/xattr.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <memory>
@@ -105,6 +107,12 @@ class Walk {
     if (lower_directory < 0) return false;
     Result<Fd> same = sys::OpenUnmounted(lower_directory, name, O_PATH | O_NOFOLLOW);
     return !same.ok() && same.error().os_error == EXDEV;
+  }
+
+  // Whether a copy lacks a file for another reason than that the agent removed it.
+  bool NeverReadable(int lower_directory, const std::string& name) const {
+    return copy_ != nullptr && ::faccessat(lower_directory, name.c_str(), R_OK, AT_EACCESS) != 0 &&
+           errno == EACCES;
   }
 
   // True when the path is not to be looked at, after telling why. `own`: it is the agent's, not the
@@ -224,6 +232,7 @@ class Walk {
     struct stat st {};
     if (::fstatat(lower_directory, name.c_str(), &st, AT_SYMLINK_NOFOLLOW) != 0) return Ok();
     if (Skip(path, name, false) || NotCopied(lower_directory, path, name)) return Ok();
+    if (S_ISREG(st.st_mode) && NeverReadable(lower_directory, name)) return Ok();
     if (S_ISDIR(st.st_mode)) {
       Push({path, Pending::Layer::kGone});
       return Ok();

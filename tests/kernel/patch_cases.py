@@ -216,6 +216,19 @@ class RoundTrips(Case):
                          ['diff --git a/README.md b/README.md'])
         self.assertEqual(os.listdir(inside), [])
 
+    @only_as('user')
+    def test_file_that_only_others_can_read_is_no_change(self):
+        locked = write(self.checkout + '/locked', 'of another user')
+        os.chmod(locked, 0)
+        run = self.shell('cat locked; echo x > new')
+        self.assertEqual([line for line in read(run.report + '/changes.patch').splitlines() if line.startswith('diff')],
+                         ['diff --git a/new b/new'])
+        self.assertTrue(run.record['changes']['complete'])
+        # What the agent puts there has no base to compare it with.
+        run = self.shell('rm -f locked; echo y > locked', code=77)
+        self.assertFalse(run.record['changes']['complete'])
+        self.assertIn('locked', run.err)
+
     def test_files_that_a_new_rule_ignores_are_named(self):
         run = self.round_trip(*ROUND_TRIPS['rules added'])
         self.assertIn('ignored by a rule that the agent added', read(run.report + '/findings.sarif'))
