@@ -56,8 +56,9 @@ uint64_t Deniable(int abi) {
 
 }  // namespace
 
-int Abi() {
+int Abi(int* why) {
   long abi = ::syscall(SYS_landlock_create_ruleset, nullptr, 0, LANDLOCK_CREATE_RULESET_VERSION);
+  if (abi < 0 && why != nullptr) *why = errno;
   return abi < 0 ? 0 : static_cast<int>(abi);
 }
 

@@ -32,7 +32,7 @@ std::string Setting(const std::string& path) {
 
 }  // namespace
 
-std::string NamespaceRemedy() {
+std::string NamespaceRemedy(bool from_root) {
   if (Setting("/proc/sys/kernel/apparmor_restrict_unprivileged_userns").starts_with("1")) {
     return "sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0";
   }
@@ -42,16 +42,19 @@ std::string NamespaceRemedy() {
   if (Setting("/proc/sys/user/max_user_namespaces").starts_with("0")) {
     return "sudo sysctl -w user.max_user_namespaces=15000";
   }
+  // A pod's container may have a file of its engine's, too.
+  if (sys::Exists("/var/run/secrets/kubernetes.io")) {
+    return "in the pod's specification: hostUsers: false, and in the container's securityContext: "
+           "runAsUser: 1000, procMount: Unmasked, seccompProfile: {type: Unconfined}";
+  }
+  const std::string user = from_root ? "--user 1000:1000 " : "";
   if (sys::Exists("/.dockerenv")) {
-    return "docker run --security-opt seccomp=unconfined --security-opt systempaths=unconfined "
+    return "docker run " + user +
+           "--security-opt seccomp=unconfined --security-opt systempaths=unconfined "
            "--security-opt apparmor=unconfined ...";
   }
   if (sys::Exists("/run/.containerenv")) {
-    return "podman run --security-opt unmask=ALL --security-opt seccomp=unconfined ...";
-  }
-  if (sys::Exists("/var/run/secrets/kubernetes.io")) {
-    return "in the pod's specification: hostUsers: false, and for the container procMount: "
-           "Unmasked and seccompProfile: {type: Unconfined}";
+    return "podman run " + user + "--security-opt unmask=ALL --security-opt seccomp=unconfined ...";
   }
   return "";
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "doctor/examine.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/utsname.h>
@@ -10,6 +11,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/privileges.h"
 #include "base/sys.h"
 #include "base/user_namespace.h"
 #include "codec/data/json.h"
@@ -28,7 +30,11 @@ std::string RemedyFor(const std::string& control, bool root, sandbox::Isolation 
     return root || !systemd ? "" : "systemd-run --user --scope -p Delegate=yes agentic-ci run ...";
   }
   if (control == "capture") return "sudo modprobe -a nf_tables nft_tproxy nft_reject_inet nft_log";
-  if (control == "landlock") return "boot with lsm=landlock,... (Linux 5.13)";
+  if (control == "landlock") {
+    int why = 0;
+    (void)sys::landlock::Abi(&why);
+    return why == EOPNOTSUPP ? "boot with lsm=landlock,..." : "boot Linux 5.13 or newer";
+  }
   // Tier landlock has no layers; it polls on every kernel.
   if (control == "disk" && isolation == sandbox::Isolation::kNamespaces) return "Linux 6.6";
   return {};

@@ -11,6 +11,7 @@
 #include <optional>
 
 #include "base/log.h"
+#include "base/privileges.h"
 #include "base/sys.h"
 #include "change/apply.h"
 #include "change/capture.h"
@@ -191,7 +192,8 @@ Result<sandbox::Sandbox> StartSandbox(const Request& request, const Plan& plan,
   if (started.ok()) return started;
   Error error = std::move(started).error();
   // A lesser tier is asked for, never taken.
-  if (error.code == Code::kUnsupported && request.isolation == "namespaces") {
+  if (error.code == Code::kUnsupported && request.isolation == "namespaces" &&
+      sys::landlock::Abi() > 0) {
     const char* other = "agentic-ci run --isolation landlock ...";
     error.hint = error.hint.empty() ? other : error.hint + " (or " + other + ")";
   }

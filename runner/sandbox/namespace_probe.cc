@@ -3,9 +3,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -92,13 +94,20 @@ constexpr struct {
               {"attributes of mounts (Linux 5.12)", SetMountAttributes},
               {"overlayfs (Linux 5.11)", MountOverlay}};
 
+// As setpriv(1) would, whose next program may write its own id map again.
+bool BecomeUser(uid_t user) {
+  return ::setgroups(0, nullptr) == 0 && ::setresgid(user, user, user) == 0 &&
+         ::setresuid(user, user, user) == 0 && ::prctl(PR_SET_DUMPABLE, 1) == 0;
+}
+
 }  // namespace
 
-Result<std::vector<NamespaceStep>> ProbeNamespaces() {
+Result<std::vector<NamespaceStep>> ProbeNamespaces(std::optional<uid_t> user) {
   auto [read_end, write_end] = TRY(sys::Pipe());
   pid_t child = Fork();
   if (child < 0) return Errno("clone");
   if (child == 0) {
+    if (user && !BecomeUser(*user)) ::_exit(1);
     for (const auto& step : kSteps) {
       auto failure = static_cast<char>(step.attempt());
       if (!sys::WriteAll(write_end.get(), {&failure, 1}).ok() || failure != 0) break;
@@ -115,6 +124,17 @@ Result<std::vector<NamespaceStep>> ProbeNamespaces() {
     steps.push_back({kSteps[i].name, static_cast<unsigned char>(codes[i])});
   }
   return steps;
+}
+
+std::string RootRemedy() {
+  constexpr uid_t kUser = 1000;
+  Result<std::vector<NamespaceStep>> steps = ProbeNamespaces(kUser);
+  const bool helps =
+      steps.ok() && steps.value().size() == std::size(kSteps) && steps.value().back().failure == 0;
+  if (!helps) return sys::NamespaceRemedy(true);
+  // The report's directory may be root's by now.
+  return "setpriv --reuid 1000 --regid 1000 --clear-groups agentic-ci run --report-dir "
+         "/tmp/agentic-ci-report ...";
 }
 
 }  // namespace sandbox

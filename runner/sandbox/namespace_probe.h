@@ -3,6 +3,9 @@
 // not be started.
 #pragma once
 
+#include <sys/types.h>
+
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,7 +19,12 @@ struct NamespaceStep {
 };
 
 // In the order in which a sandbox needs them. The first that fails is the last: what follows builds
-// on it. Everything tried is gone when this returns.
-Result<std::vector<NamespaceStep>> ProbeNamespaces();
+// on it. Everything tried is gone when this returns. With `user`, which takes root, it is tried as
+// that user.
+Result<std::vector<NamespaceStep>> ProbeNamespaces(std::optional<uid_t> user = std::nullopt);
+
+// For root without the rights that tier `namespaces` takes of it, as in a container: what to type
+// to be an ordinary user who is given namespaces, here or in another container; or "".
+std::string RootRemedy();
 
 }  // namespace sandbox

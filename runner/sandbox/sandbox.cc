@@ -29,6 +29,7 @@
 #include "sandbox/inside.h"
 #include "sandbox/limit/descendants.h"
 #include "sandbox/limit/usage.h"
+#include "sandbox/namespace_probe.h"
 #include "sandbox/renewal.h"
 #include "sandbox/seccomp.h"
 #include "sandbox/tree_copy.h"
@@ -78,7 +79,7 @@ Result<Fd> CloneTree(const std::string& path) {
   // Root without its rights, as in a container: it cannot guard anybody.
   Error error = Errno("open_tree " + path);
   error.code = Code::kUnsupported;
-  error.hint = "setpriv --reuid 1000 --regid 1000 --clear-groups agentic-ci run ...";
+  error.hint = RootRemedy();
   return error;
 }
 
@@ -239,7 +240,7 @@ Result<Sandbox> Sandbox::StartInNamespaces(SandboxPlan plan, Fd input, Cgroup cg
   // Asked of no mount: the answer only says whether the kernel knows the call.
   if (::syscall(SYS_mount_setattr, -1, "", 0, nullptr, 0) != 0 && errno == ENOSYS) {
     return Error{Code::kUnsupported, "tier namespaces needs Linux 5.12 (mount_setattr)",
-                 "agentic-ci doctor"};
+                 "boot Linux 5.13 or newer"};
   }
   Deadline deadline = Deadline::After(kBuildTimeout);
   Sandbox sandbox(std::move(cgroup), plan.limits);
@@ -284,7 +285,13 @@ Result<Sandbox> Sandbox::StartInNamespaces(SandboxPlan plan, Fd input, Cgroup cg
   sandbox.segments_ = TRY(await(ControlKind::kSegments));
   sandbox.upper_ = TRY(await(ControlKind::kUpper));
   sandbox.layers_ = TRY(await(ControlKind::kLayers));
-  sandbox.processes_ = TRY(OpenProcesses(child.pid));
+  Result<Fd> processes = OpenProcesses(child.pid);
+  if (!processes.ok()) {
+    Error error = std::move(processes).error();
+    if (error.code == Code::kUnsupported) error.hint = RootRemedy();
+    return error;
+  }
+  sandbox.processes_ = std::move(processes).value();
   sandbox.user_ = TRY(OpenNamespace(child.pid, "user"));
   sandbox.network_ = TRY(OpenNamespace(child.pid, "net"));
   sandbox.mounts_ = TRY(OpenNamespace(child.pid, "mnt"));

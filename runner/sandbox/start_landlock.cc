@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <signal.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -15,6 +16,7 @@
 #include "base/privileges.h"
 #include "base/sys.h"
 #include "base/tree.h"
+#include "base/user_namespace.h"
 #include "sandbox/agent_process.h"
 #include "sandbox/landlock_init.h"
 #include "sandbox/limit/descendants.h"
@@ -29,15 +31,17 @@ constexpr int kDoorBacklog = 512;
 
 // Where the kernel says what is missing, that is what the run ends with.
 Status CheckKernel() {
-  auto lacks = [](const char* what) {
-    return Error{Code::kUnsupported, std::string("this kernel has no ") + what};
-  };
-  if (sys::landlock::Abi() == 0) {
-    Error error = lacks("Landlock (Linux 5.13)");
-    error.hint = "boot with lsm=landlock,...";
-    return error;
+  int why = 0;
+  if (sys::landlock::Abi(&why) > 0) return Ok();
+  if (why == EOPNOTSUPP) {
+    return Error{Code::kUnsupported, "this kernel's Landlock is off", "boot with lsm=landlock,..."};
   }
-  return Ok();
+  if (why == ENOSYS) {
+    return Error{Code::kUnsupported, "this kernel has no Landlock (Linux 5.13)",
+                 "boot Linux 5.13 or newer"};
+  }
+  return Error{Code::kUnsupported, std::string("Landlock is refused here: ") + ::strerror(why),
+               sys::NamespaceRemedy()};
 }
 
 // A listening socket of 127.0.0.1, at any port.

@@ -18,7 +18,8 @@ import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 CONTAINMENT = os.path.join(HERE, '..', 'kernel', 'containment')
-sys.path.insert(0, CONTAINMENT)
+sys.path[:0] = [CONTAINMENT, HERE]
+import hosts  # noqa: E402
 import probes  # noqa: E402,F401: fills the table.
 import table  # noqa: E402
 
@@ -180,38 +181,44 @@ class Containers:
         self.assertEqual(self.seen['storm']['left'], [])
 
 
-class Opened(unittest.TestCase):
-    """A container whose options are those that the hint of a default one names, and those that are not enough."""
+class Hosts(unittest.TestCase):
+    """Each container of hosts.py, and what it says to type: typed."""
 
-    UNMASKED = ('--security-opt', 'unmask=ALL')
-    UNFILTERED = ('--security-opt', 'seccomp=unconfined')
-    SCRIPT = 'mkdir /tmp/co && cd /tmp/co && /runner/agentic-ci run --report-dir /tmp/report -- echo started'
+    # As root of a job: the checkout is root's, and a first run has left its report there.
+    CHECKOUT = 'mkdir /tmp/co && cd /tmp/co && git init -q .; '
+    RUN = '/runner/agentic-ci run {} -- echo started'
 
-    def run_in(self, user, *options):
-        done = podman(BASE, 'podman', user, 'sh', '-c', self.SCRIPT, options=options)
-        return 'started' in done.stdout, done.stderr
+    def run_in(self, host, script, user=None, options=None):
+        given = (*host.options, *host.marks) if options is None else (*options, *host.marks)
+        done = podman(BASE, host.profile if options is None else 'podman', host.user if user is None else user,
+                      'sh', '-c', self.CHECKOUT + script, options=given)
+        return 'started' in done.stdout, done.stdout + done.stderr
 
-    def test_the_hint_of_a_container_gives_an_ordinary_user_namespaces(self):
-        started, said = self.run_in(1000)
-        self.assertFalse(started, said)
-        self.assertIn('hint: podman run ' + ' '.join(self.UNMASKED + self.UNFILTERED), said)
-        started, said = self.run_in(1000, *self.UNMASKED, *self.UNFILTERED)
-        self.assertTrue(started, said)
-        self.assertIn('isolation=namespaces', said)
+    def test_what_is_printed_helps_when_it_is_typed(self):
+        for host in hosts.HOSTS:
+            with self.subTest(host=f'{host.name}, {host.user}, {" ".join(host.options)}'):
+                started, said = self.run_in(host, self.RUN.format('') + '; ' + self.RUN.format('--isolation landlock'))
+                self.assertTrue(started, said)
+                self.assertIn(f'isolation={host.tier}', said)
+                if not host.remedy:
+                    self.assertNotIn('hint:', said)
+                    continue
+                self.assertNotIn('isolation=namespaces', said)
+                self.assertIn(f'hint: {host.remedy} (or agentic-ci run --isolation landlock ...)\n', said)
+                if host.remedy == hosts.SETPRIV:
+                    line = host.remedy.replace('agentic-ci', '/runner/agentic-ci', 1).replace('...', '-- echo started')
+                    started, said = self.run_in(host, self.RUN.format('') + '; ' + line)
+                else:
+                    options, user = hosts.typed(host.remedy)
+                    started, said = self.run_in(host, self.RUN.format(''), user, options)
+                self.assertTrue(started, said)
+                self.assertIn('isolation=namespaces', said)
 
-    def test_a_proc_that_cannot_be_mounted_is_a_refusal(self):
-        started, said = self.run_in(1000, *self.UNFILTERED)
-        self.assertFalse(started, said)
-        self.assertIn('error: starting the sandbox: mount proc', said)
-        self.assertIn('hint: podman run --security-opt unmask=ALL', said)
-
-    def test_root_without_its_rights_is_told_to_be_an_ordinary_user(self):
-        for more in ((), ('--cap-add', 'SYS_ADMIN')):
-            started, said = self.run_in(0, *self.UNMASKED, *self.UNFILTERED, *more)
-            self.assertFalse(started, said)
-            self.assertIn('hint: setpriv --reuid 1000', said)
-        started, said = self.run_in(0, *self.UNMASKED, *self.UNFILTERED, *more, '--cap-add', 'SYS_PTRACE')
-        self.assertTrue(started, said)  # The control.
+    def test_doctor_says_the_same(self):
+        for host in (hosts.HOSTS[0], hosts.HOSTS[1]):
+            _, said = self.run_in(host, '/runner/agentic-ci doctor; echo code $?')
+            self.assertIn('tier landlock: runs can start here with --isolation landlock', said)
+            self.assertIn('code 0', said)
 
 
 def group(profile, user):
@@ -246,7 +253,7 @@ def main():
                 if cases:
                     STARTED[profile, user] = pool.submit(podman, BASE, profile, user, 'python3', '/test/driver.py')
                 suite.addTests(cases)
-        suite.addTests(case for case in unittest.defaultTestLoader.loadTestsFromTestCase(Opened)
+        suite.addTests(case for case in unittest.defaultTestLoader.loadTestsFromTestCase(Hosts)
                        if not sys.argv[3:] or any(name in case.id() for name in sys.argv[3:]))
         result = unittest.TextTestRunner(stream=sys.stdout, verbosity=2).run(suite)
         failed = len({str(test) for test, _ in result.failures + result.errors})

@@ -100,8 +100,7 @@ Result<Fd> OpenRootOf(pid_t init) {
   }
   if (!root.ok() && root.error().os_error == EACCES && ::geteuid() == 0) {
     return Error{Code::kUnsupported,
-                 "root may not look into the sandbox: its container has no CAP_SYS_PTRACE",
-                 "setpriv --reuid 1000 --regid 1000 --clear-groups agentic-ci run ..."};
+                 "root may not look into the sandbox: its container has no CAP_SYS_PTRACE"};
   }
   return std::move(root).Context("looking into the sandbox");
 }
