@@ -65,8 +65,9 @@ TEST_CASE("WriteReport leaves every file of the directory, whole and alone") {
   }
   std::sort(names.begin(), names.end());
   CHECK(names == std::vector<std::string>{"changes.json", "changes.patch", "findings.sarif",
-                                          "gl-code-quality-report.json", "policy-suggestion.yml",
-                                          "report.html", "run.json", "summary.md"});
+                                          "gl-code-quality-report.json", "gl-sast-report.json",
+                                          "policy-suggestion.yml", "report.html", "run.json",
+                                          "summary.md"});
   CHECK(sys::ReadFile(directory / "changes.patch", 100).value() == std::string("+a\xff\0", 4));
 }
 

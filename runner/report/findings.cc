@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <ctime>
 #include <map>
 #include <string_view>
 #include <tuple>
@@ -153,6 +154,46 @@ class Occurrences {
   std::map<std::string, int> seen_;
 };
 
+// As GitLab's schema of security reports has them: UTC, without a zone.
+std::string SecondOf(int64_t ms_since_1970) {
+  const time_t seconds = ms_since_1970 / 1000;
+  tm parts{};
+  char text[sizeof "2026-11-21T20:55:32"] = "";
+  if (::gmtime_r(&seconds, &parts) == nullptr ||
+      ::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &parts) == 0) {
+    return "1970-01-01T00:00:00";
+  }
+  return text;
+}
+
+// In the form of a UUID.
+std::string Dashed(const std::string& digits) {
+  return digits.substr(0, 8) + "-" + digits.substr(8, 4) + "-" + digits.substr(12, 4) + "-" +
+         digits.substr(16, 4) + "-" + digits.substr(20);
+}
+
+Json RenderVulnerability(const Finding& finding, const std::string& fingerprint) {
+  const char* severity = "Info";
+  if (finding.severity == Severity::kWarning) severity = "Medium";
+  if (finding.severity == Severity::kError) severity = "High";
+  Json identifier;
+  identifier.Set("type", "agentic_ci_rule")
+      .Set("name", "agentic-ci: " + finding.rule)
+      .Set("value", finding.rule);
+  Json location;
+  location.Set("file", codec::ValidUtf8(finding.path));
+  if (finding.line > 0) location.Set("start_line", finding.line);
+  if (finding.end_line > finding.line) location.Set("end_line", finding.end_line);
+  Json item;
+  item.Set("id", Dashed(fingerprint))
+      .Set("name", finding.rule)
+      .Set("description", codec::MarkdownText(finding.message))
+      .Set("severity", severity)
+      .Set("identifiers", Json().Push(std::move(identifier)))
+      .Set("location", std::move(location));
+  return item;
+}
+
 }  // namespace
 
 std::vector<const Finding*> InOrder(const std::vector<Finding>& findings) {
@@ -292,6 +333,34 @@ std::string RenderCodeQuality(const RunRecord& record) {
     list.Push(std::move(item));
   }
   return codec::RenderJson(list);
+}
+
+std::string RenderSast(const RunRecord& record) {
+  Json vulnerabilities = Json::EmptyArray();
+  Occurrences occurrences;
+  for (const Finding& finding : ListFindings(record)) {
+    if (finding.source != FindingSource::kAgent || finding.path.empty()) continue;
+    vulnerabilities.Push(
+        RenderVulnerability(finding, Fingerprint(finding, occurrences.Next(finding))));
+  }
+  Json tool;
+  tool.Set("id", "agentic-ci")
+      .Set("name", "agentic-ci")
+      .Set("url", kHomepage)
+      .Set("version", record.tool_version.empty() ? "unknown" : record.tool_version)
+      .Set("vendor", Json().Set("name", "agentic-ci"));
+  Json scan;
+  scan.Set("analyzer", tool)
+      .Set("scanner", std::move(tool))
+      .Set("type", "sast")
+      .Set("start_time", SecondOf(record.started_at_ms))
+      .Set("end_time", SecondOf(record.finished_at_ms))
+      .Set("status", record.outcome.kind == OutcomeKind::kSuccess ? "success" : "failure");
+  Json report;
+  report.Set("version", "15.0.7")
+      .Set("scan", std::move(scan))
+      .Set("vulnerabilities", std::move(vulnerabilities));
+  return codec::RenderJson(report);
 }
 
 }  // namespace report

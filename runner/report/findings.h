@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Findings in the formats that forges read: SARIF for GitHub, Code Quality for GitLab.
+// Findings in the formats that forges read: SARIF for GitHub, Code Quality and SAST for
+// GitLab.
 #pragma once
 
 #include <cstddef>
@@ -42,5 +43,9 @@ std::string RenderSarif(const RunRecord& record);
 // GitLab's Code Quality format: a JSON array. GitLab stops reading at the first item that is not
 // valid, so every item is.
 std::string RenderCodeQuality(const RunRecord& record);
+
+// GitLab's report of static analysis, of version 15.0.7 of its schema: what the agent found in
+// files. What the gates and the gateway refused is not about the code.
+std::string RenderSast(const RunRecord& record);
 
 }  // namespace report

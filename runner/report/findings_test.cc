@@ -138,5 +138,33 @@ TEST_CASE("Every code quality item has what GitLab demands") {
   CHECK(RenderCodeQuality({}) == "[]\n");
 }
 
+TEST_CASE("A report of static analysis has what the agent found, and what GitLab demands of it") {
+  RunRecord record = Sample();
+  record.started_at_ms = 1795294532000;
+  record.finished_at_ms = 1795294533999;
+  Finding found = {
+      FindingSource::kAgent, "sql", Severity::kError, "a [b](c) @all", "src/a.c", 7, false};
+  found.end_line = 9;
+  record.findings.push_back(found);
+  record.findings.push_back(found);
+  const Json report = codec::ParseJson(RenderSast(record)).value();
+  CHECK(report.StringAt("version") == "15.0.7");
+  CHECK(report.Find("scan")->StringAt("start_time") == "2026-11-21T20:55:32");
+  CHECK(report.Find("scan")->StringAt("end_time") == "2026-11-21T20:55:33");
+  CHECK(report.Find("scan")->StringAt("status") == "failure");
+  const Json::Array& all = *report.Find("vulnerabilities")->array();
+  REQUIRE(all.size() == 2);
+  CHECK(all[0].StringAt("id").size() == 36);
+  CHECK(all[0].StringAt("id") != all[1].StringAt("id"));
+  CHECK(all[0].StringAt("name") == "sql");
+  CHECK(all[0].StringAt("severity") == "High");
+  CHECK(all[0].StringAt("description").find("[b](c)") == std::string::npos);
+  CHECK(all[0].Find("identifiers")->array()->at(0).StringAt("value") == "sql");
+  CHECK(all[0].Find("location")->StringAt("file") == "src/a.c");
+  CHECK(all[0].Find("location")->IntegerAt("start_line") == 7);
+  CHECK(all[0].Find("location")->IntegerAt("end_line") == 9);
+  CHECK(codec::ParseJson(RenderSast({})).value().Find("vulnerabilities")->array()->empty());
+}
+
 }  // namespace
 }  // namespace report

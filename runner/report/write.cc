@@ -18,8 +18,15 @@ namespace report {
 namespace {
 
 constexpr const char* kWritten[] = {
-    "changes.patch",         "changes.json", "findings.sarif", "gl-code-quality-report.json",
-    "policy-suggestion.yml", "summary.md",   "report.html",    "run.json",
+    "changes.patch",
+    "changes.json",
+    "findings.sarif",
+    "gl-code-quality-report.json",
+    "gl-sast-report.json",
+    "policy-suggestion.yml",
+    "summary.md",
+    "report.html",
+    "run.json",
 };
 constexpr size_t kStepSummaryBytesMax =
     900000;  // GitHub takes 1 MiB for a step, all of it together.
@@ -82,6 +89,7 @@ Status WriteReport(const std::string& directory, const ReportInput& input) {
                                  {"changes.json", RenderChanges(input.record.changes, input.files)},
                                  {"findings.sarif", RenderSarif(input.record)},
                                  {"gl-code-quality-report.json", RenderCodeQuality(input.record)},
+                                 {"gl-sast-report.json", RenderSast(input.record)},
                                  {"policy-suggestion.yml", RenderSuggestion(input.record)},
                                  {"summary.md", RenderStepSummary(input)},
                                  {"report.html", RenderHtml(input)},

@@ -9,10 +9,10 @@
 namespace report {
 
 // Writes run.json, changes.patch, changes.json, findings.sarif, gl-code-quality-report.json,
-// policy-suggestion.yml, summary.md and report.html into `directory`, which exists. Each file
-// appears whole or not at all; run.json last, so its presence says that the others are there. The
-// files that grow during a run (events.ocsf.jsonl, events.log, agent.jsonl, agent.log) are not
-// touched. Fails with kIo (a full disk, ...).
+// gl-sast-report.json, policy-suggestion.yml, summary.md and report.html into `directory`, which
+// exists. Each file appears whole or not at all; run.json last, so its presence says that the
+// others are there. The files that grow during a run (events.ocsf.jsonl, events.log, agent.jsonl,
+// agent.log) are not touched. Fails with kIo (a full disk, ...).
 Status WriteReport(const std::string& directory, const ReportInput& input);
 
 // Where that has failed: takes away what it wrote, and writes changes.patch, changes.json,

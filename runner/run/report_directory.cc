@@ -31,6 +31,7 @@ constexpr const char* kFiles[] = {
     "report.html",
     "policy-suggestion.yml",
     "gl-code-quality-report.json",
+    "gl-sast-report.json",
 };
 
 constexpr char kRecord[] = "run.json";

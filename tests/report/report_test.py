@@ -122,6 +122,35 @@ class Report(unittest.TestCase):
                 self.assertNotRegex(item["location"]["path"], r"^/|^\./|(^|/)\.\.(/|$)")
                 self.assertIsInstance(item["location"]["lines"]["begin"], int)
 
+    def test_static_analysis_has_what_gitlab_demands(self):
+        """What version 15.0.7 of GitLab's schema for SAST reports requires, of the parts that are there."""
+        for text in self.each("gl-sast-report.json"):
+            report = json.loads(text)
+            self.assertRegex(report["version"], r"^[0-9]+\.[0-9]+\.[0-9]+$")
+            scan = report["scan"]
+            for part in ("analyzer", "scanner"):
+                for member in ("id", "name", "version"):
+                    self.assertTrue(scan[part][member])
+                self.assertTrue(scan[part]["vendor"]["name"])
+                self.assertRegex(scan[part]["url"], r"^https?://.+")
+            for member in ("start_time", "end_time"):
+                self.assertRegex(scan[member], r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}$")
+            self.assertIn(scan["status"], ("success", "failure"))
+            self.assertEqual(scan["type"], "sast")
+            found = report["vulnerabilities"]
+            self.assertEqual(len({one["id"] for one in found}), len(found))
+            for one in found:
+                self.assertRegex(one["id"], r"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
+                self.assertLessEqual(len(one["name"]), 255)
+                self.assertLessEqual(len(one["description"]), 1048576)
+                self.assertIn(one["severity"], ("Info", "Unknown", "Low", "Medium", "High", "Critical"))
+                for identifier in one["identifiers"]:
+                    for member in ("type", "name", "value"):
+                        self.assertTrue(identifier[member])
+                self.assertTrue(one["identifiers"])
+                self.assertNotRegex(one["location"]["file"], r"^/|^\./|(^|/)\.\.(/|$)")
+                self.assertGreaterEqual(one["location"].get("start_line", 1), 1)
+
     def test_the_page_is_well_formed_and_needs_nothing(self):
         for text in self.each("report.html"):
             tags = Tags()
