@@ -73,10 +73,13 @@ def run(*command, **options):
 
 
 def enter_namespaces():
-    """Starts this script again inside namespaces of its own."""
+    """Starts this script again inside namespaces of its own. Of processes, too: the gateway looks for the owner of a
+    connection among all that there are, and a busy machine has many."""
     if os.environ.get("GATEWAY_TEST_INSIDE") == "1":
         return
-    flags = ["--net", "--mount"] if os.geteuid() == 0 else ["--user", "--map-root-user", "--net", "--mount"]
+    flags = ["--net", "--mount", "--pid", "--fork", "--mount-proc", "--kill-child"]
+    if os.geteuid() != 0:
+        flags += ["--user", "--map-root-user"]
     os.environ["GATEWAY_TEST_INSIDE"] = "1"
     if subprocess.run(["unshare", *flags, "true"], stderr=subprocess.DEVNULL).returncode != 0:
         print("# SKIP userns: this machine gives no network namespace")
