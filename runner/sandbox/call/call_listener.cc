@@ -9,6 +9,12 @@
 
 #include <algorithm>
 
+// Linux 6.6.
+#ifndef SECCOMP_IOCTL_NOTIF_SET_FLAGS
+#define SECCOMP_IOCTL_NOTIF_SET_FLAGS SECCOMP_IOW(4, __u64)
+#define SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP (1UL << 0)
+#endif
+
 namespace sandbox {
 namespace {
 
@@ -21,6 +27,12 @@ seccomp_notif_addfd CopyOf(uint64_t id, int fd, bool close_on_exec) {
 }
 
 }  // namespace
+
+// The caller sleeps until it is answered, so its processor is the one that is free: to wake another
+// takes longer than most answers.
+CallListener::CallListener(Fd listener) : listener_(std::move(listener)) {
+  (void)::ioctl(listener_.get(), SECCOMP_IOCTL_NOTIF_SET_FLAGS, SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP);
+}
 
 std::optional<Call> CallListener::Take(short events) {
   if ((events & POLLIN) == 0) {

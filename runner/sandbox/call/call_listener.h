@@ -30,7 +30,7 @@ struct Call {
 class CallListener {
  public:
   CallListener() = default;  // Hears nothing: descriptor() is -1.
-  explicit CallListener(Fd listener) : listener_(std::move(listener)) {}
+  explicit CallListener(Fd listener);
 
   // Readable when a call waits, or when nothing is left that could make one.
   int descriptor() const { return listener_.get(); }
