@@ -167,7 +167,7 @@ class Act(unittest.TestCase):
         for variable in (f'GITHUB_API_URL={self.url}', 'GITHUB_REPOSITORY=acme/site', f'GITHUB_REF={ref}',
                          f'TEST_ARTIFACTS={self.root}/artifacts', 'GITHUB_REPOSITORY_ID=1', *variables):
             command += ['--env', variable]
-        run = subprocess.run(command, cwd=self.site, env=self.environment, capture_output=True, text=True, timeout=120)
+        run = subprocess.run(command, cwd=self.site, env=self.environment, capture_output=True, text=True, timeout=600)
         self.output = re.sub(r'\x1b\[[0-9;]*m', '', run.stdout + run.stderr)
         return run.returncode
 

@@ -41,7 +41,7 @@ class Lint(unittest.TestCase):
         return path
 
     def run_tool(self, *command):
-        return subprocess.run(command, cwd=self.root, capture_output=True, text=True, timeout=120)
+        return subprocess.run(command, cwd=self.root, capture_output=True, text=True, timeout=600)
 
     def zizmor(self, *paths):
         return self.run_tool(ZIZMOR, '--offline', '--no-progress', '-q', '-c', ROOT / 'tests/action/zizmor.yml', *paths)

@@ -72,7 +72,7 @@ class Agent(unittest.TestCase):
                            'CI_TOKEN': 'not-for-the-agent'}
             run = subprocess.run([*command, *(('--', *agent_options) if agent_options else ())], env=environment,
                                  cwd=self.directory, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                 stderr=subprocess.STDOUT, text=True, timeout=300)
+                                 stderr=subprocess.STDOUT, text=True, timeout=600)
             self.assertTrue((report / 'run.json').exists(), run.stdout)
             return Ended(run.returncode, report, [r for r in model.requests() if r['path'] == '/v1/messages'])
 

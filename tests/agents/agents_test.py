@@ -93,7 +93,7 @@ class Runs(unittest.TestCase):
                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as run:
                 if meanwhile:
                     meanwhile(run, model)
-                output, _ = run.communicate(timeout=400)
+                output, _ = run.communicate(timeout=600)
             self.assertTrue((report / 'run.json').exists(), output)
             return Ended(run.returncode, report, output, [r for r in model.requests() if 'nth' in r])
 

@@ -82,7 +82,7 @@ class ImageAgent(unittest.TestCase):
                     '--timeout', '2m']
             if os.geteuid() != USER:
                 line = ['setpriv', f'--reuid={USER}', f'--regid={USER}', '--clear-groups', *line]
-            done = subprocess.run(line, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=200, env={
+            done = subprocess.run(line, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=600, env={
                 'PATH': '/usr/bin:/bin', 'HOME': str(self.home), 'ANTHROPIC_API_KEY': KEY,
                 'AGENTIC_CI_STORE': str(self.home / 'store')})
         return done, json.loads((report / 'run.json').read_text())

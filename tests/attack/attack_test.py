@@ -71,7 +71,7 @@ def command(*words, **options):
     """Ends for certain: a hang is a finding, not a reason to wait."""
     environment = {"PATH": os.environ["PATH"], "KEY": SECRET, **options.pop("env", {})}
     try:
-        done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environment, timeout=40, **options)
+        done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environment, timeout=600, **options)
         return done.returncode, done.stdout.decode(errors="replace")
     except subprocess.TimeoutExpired as late:
         return "hangs", (late.stdout or b"").decode(errors="replace")

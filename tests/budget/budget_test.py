@@ -104,7 +104,7 @@ class Budget(unittest.TestCase):
         # The shell of the endpoints: form: what it starts may connect.
         run = subprocess.run([BINARY, 'run', '--workdir', self.checkout, '--policy', policy, '--report-dir', report,
                               *options, '--', '/bin/sh', 'ask.sh'],
-                             stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120)
+                             stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=600)
         self.record = json.loads((report / 'run.json').read_text())
         self.lines = [json.loads(line) for line in (report / 'events.ocsf.jsonl').read_text().splitlines()]
         self.log = (report / 'events.log').read_text()
@@ -232,7 +232,7 @@ class Budget(unittest.TestCase):
             subprocess.run([*git, *arguments], check=True)
         run = subprocess.run([BINARY, 'run', '--workdir', self.checkout, '--policy', self.directory / 'policy.yml',
                               '--report-dir', self.directory / 'report', *options, '--', '/bin/true'],
-                             stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
+                             stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=600)
         return run.returncode, run.stderr
 
     def test_a_named_model_without_a_price_is_refused_before_the_run(self):

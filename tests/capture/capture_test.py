@@ -74,7 +74,7 @@ class Run:
             [*before, os.environ['CAPTURE_TEST_BIN'], 'run', '--workdir', checkout, '--report-dir', report,
              '--policy', self.folder + '/policy.yml', '--ca-file', ca, '--', PYTHON, 'inside.py',
              *(str(port) for port in ports.values()), *words],
-            cwd=self.folder, capture_output=True, text=True, errors='replace', timeout=100,
+            cwd=self.folder, capture_output=True, text=True, errors='replace', timeout=600,
             env={'PATH': os.environ['PATH'], 'HOME': self.folder})
         assert done.returncode == 0, done.stderr + done.stdout
         self.results = dict(json.loads(line) for line in done.stdout.splitlines() if line[:1] == '[')
@@ -322,7 +322,7 @@ class Silence(unittest.TestCase):
         done = subprocess.run(
             [os.environ['CAPTURE_TEST_BIN'], 'run', '--workdir', base + '/checkout', '--report-dir', base + '/report',
              '--policy', base + '/policy.yml', '--', '/bin/sh', '-c', 'sleep 2'],
-            capture_output=True, text=True, timeout=60, env={'PATH': os.environ['PATH'], 'HOME': base})
+            capture_output=True, text=True, timeout=600, env={'PATH': os.environ['PATH'], 'HOME': base})
         self.assertEqual(done.returncode, 0, done.stderr)
         with open(base + '/report/events.ocsf.jsonl') as file:
             self.assertEqual(file.read(), '')

@@ -222,7 +222,7 @@ def pipelined_questions():
 
 
 def run(*words):
-    done = subprocess.run(words, capture_output=True, text=True, errors='replace', timeout=30)
+    done = subprocess.run(words, capture_output=True, text=True, errors='replace', timeout=600)
     return [done.returncode, (done.stdout + done.stderr)[-600:]]
 
 

@@ -254,7 +254,7 @@ class Conversions(unittest.TestCase):
                 upper, patch = self.dir + '/upper', self.dir + '/patch'
                 self.write(upper, {'a.x': b'one\ntwo\n'})
                 make(upper + '/.gitattributes')
-                subprocess.run([PROBE, 'capture', upper, made, patch], check=True, capture_output=True, timeout=120)
+                subprocess.run([PROBE, 'capture', upper, made, patch], check=True, capture_output=True, timeout=600)
                 with open(patch) as file:
                     self.assertIn('+two\n', file.read())
                 if name == 'pipe':  # The control: a program that opens it waits for a writer.

@@ -155,7 +155,7 @@ class Component(unittest.TestCase):
         for name, value in variables.items():
             command += ['--variable', f'{name}={value}']
         environment = {**self.environment, 'GCL_IGNORE_PREDEFINED_VARS': ','.join(variables)}
-        run = subprocess.run(command, cwd=cwd or self.site, env=environment, capture_output=True, text=True, timeout=120)
+        run = subprocess.run(command, cwd=cwd or self.site, env=environment, capture_output=True, text=True, timeout=600)
         self.output = re.sub(r'\x1b\[[0-9;]*m', '', run.stdout + run.stderr)
         return run.returncode
 

@@ -56,7 +56,7 @@ def check(holds, what):
 def run(directory, *arguments):
     environment = {'PATH': os.environ['PATH'], 'HOME': str(directory.parent), 'LC_ALL': 'C.UTF-8'}
     done = subprocess.run([BINARY, *arguments], cwd=directory, env=environment, stdin=subprocess.DEVNULL,
-                          capture_output=True, text=True, timeout=120)
+                          capture_output=True, text=True, timeout=600)
     return done.returncode, done.stdout + done.stderr
 
 

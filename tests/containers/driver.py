@@ -104,7 +104,7 @@ def start(command, options=(), where=None, environment=None, report=None):
 
 def run(command, options=(), where=None, code=0, environment=None, report=None):
     process = start(command, options, where, environment, report)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=600)
     assert code is None or process.returncode == code, f'{process.returncode}\n{err[-2000:]}\n{out[-2000:]}'
     return out, process.report
 
@@ -163,7 +163,7 @@ def probes():
             BASE + '/report-of-probes')[0])
         SEEN['connections inside'] = list(host.connections)
         SEEN['outside'] = host.answers(probes, lambda: subprocess.run(
-            [sys.executable, 'probes.py', 'facts.json', 'control'], cwd=where, capture_output=True, text=True, timeout=120,
+            [sys.executable, 'probes.py', 'facts.json', 'control'], cwd=where, capture_output=True, text=True, timeout=600,
             env={'PATH': os.environ['PATH'], 'HOME': BASE, 'TMPDIR': BASE, **environment}).stdout)
 
 
@@ -253,7 +253,7 @@ if sys.argv[2] == "stay": time.sleep(60)
 
 
 def await_agent(process):
-    if not wait_until(lambda: len(marked()) >= 4, 20):
+    if not wait_until(lambda: len(marked()) >= 4, 120):
         left = marked()
         process.kill()
         raise AssertionError((left, process.communicate()))
@@ -262,7 +262,7 @@ def await_agent(process):
 def ends():
     """However a run ends, nothing of it is left a moment later."""
     def ended(name):
-        wait_until(lambda: not marked(), 5)
+        wait_until(lambda: not marked(), 120)
         SEEN['left'][name] = marked()
         for pid in marked():
             os.kill(pid, signal.SIGKILL)
@@ -274,14 +274,14 @@ def ends():
         process = start([*DAEMON, 'stay'])
         await_agent(process)
         process.send_signal(number)
-        process.communicate(timeout=30)
+        process.communicate(timeout=600)
         ended(name)
     process = start([*DAEMON, 'stay'])
     await_agent(process)
     children = open(f'/proc/{process.pid}/task/{process.pid}/children').read().split()
     first = [pid for pid in children if open(f'/proc/{pid}/comm').read().strip() != 'gateway']
     os.kill(int(first[0]), signal.SIGKILL)
-    process.communicate(timeout=30)
+    process.communicate(timeout=600)
     ended('SIGKILL of the first process')
 
 
@@ -290,7 +290,7 @@ def storm():
     _, report = run(['python3', '-c', bomb, MARKER], ['--pids', '64', '--timeout', '20s'], code=None)
     with open(report + '/run.json') as file:
         SEEN['storm'] = {'kind': json.load(file)['outcome']['kind']}
-    wait_until(lambda: not marked(), 5)
+    wait_until(lambda: not marked(), 120)
     SEEN['storm']['left'] = marked()
 
 

@@ -98,7 +98,7 @@ class Run:
         done = subprocess.run(
             [BINARY, "run", "--workdir", checkout, "--policy", base + "/policy.yml", "--report-dir", report,
              "--ca-file", self.folder + "/ca.pem", "--timeout", "60s", *arguments, "--", PYTHON, agent],
-            stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", timeout=90,
+            stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", timeout=600,
             # Short: the environment is printed, and a line of output ends at 2,000 characters.
             env={"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": base, **variables})
         self.written[label + "/stdout"], self.written[label + "/stderr"] = done.stdout, done.stderr
@@ -604,7 +604,7 @@ class Untrusted(unittest.TestCase):
         done = subprocess.run(
             [BINARY, "run", "--workdir", checkout, "--policy", checkout + "/policy.yml", "--report-dir",
              RUN.folder + "/tell-report", "--ca-file", RUN.folder + "/ca.pem", "--provider", "github", "--",
-             "sh", "-c", script], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60,
+             "sh", "-c", script], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=600,
             env={"PATH": os.environ["PATH"], "HOME": RUN.folder, "GITHUB_TOKEN": "gh-5ecret-token"})
         self.assertIn("git 128", done.stdout, done.stderr)
         self.assertIn(marker("GH_TOKEN"), done.stdout)

@@ -113,7 +113,7 @@ class Reload(unittest.TestCase):
     def end(self):
         if self.run_.poll() is None:
             self.run_.terminate()
-        out, err = self.run_.communicate(timeout=60)
+        out, err = self.run_.communicate(timeout=600)
         return out + err
 
     def signal(self):

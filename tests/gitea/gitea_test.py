@@ -68,7 +68,7 @@ class Gitea:
             fcntl.flock(locked, fcntl.LOCK_EX)
             # From a directory that Gitea's own user may enter, wherever this checkout lies.
             return subprocess.run(['bash', script, self.directory, str(port)], cwd='/', stdin=subprocess.DEVNULL, stdout=log,
-                                  stderr=log, timeout=120).returncode == 0
+                                  stderr=log, timeout=600).returncode == 0
 
     def stop(self):
         """The file has the shell's process; the service is its child."""
@@ -239,7 +239,7 @@ class Post(unittest.TestCase):
 
     def post(self, report, *options, token=None, code=0):
         done = subprocess.run([RUNNER, 'post', report, '--marker', MARKER, *options], env=self.environment(token), cwd=self.directory,
-                              stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120)
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=600)
         self.assertEqual(done.returncode, code, done.stdout + done.stderr)
         return done
 
@@ -319,7 +319,7 @@ class Post(unittest.TestCase):
         four = [subprocess.Popen(line, env=environment, cwd=self.directory, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                  stderr=subprocess.STDOUT, text=True) for _ in range(4)]
         for one in four:
-            out, _ = one.communicate(timeout=120)
+            out, _ = one.communicate(timeout=600)
             self.assertEqual(one.returncode, 0, out)
         self.post(report)
         self.assertEqual(self.open_threads(), [(3, 'one'), (4, 'two')])
@@ -512,12 +512,12 @@ class Post(unittest.TestCase):
             with Way(at, **fault) as way:
                 # A request that hangs fails after five seconds; a forge that is slow may use up all fifteen before.
                 child.append(self.posting(report, number, way, *(['--timeout', '15s'] if 'hang' in fault else [])))
-                first = child[0].communicate(timeout=300)[0]
+                first = child[0].communicate(timeout=600)[0]
                 late = 'hang' in fault and child[0].returncode == 75
                 self.assertTrue(len(way.requests) > at or late, f'{name}: it was not met: {first}')
             with Way() as way:
                 again = self.posting(report, number, way)
-                shown = again.communicate(timeout=300)[0]
+                shown = again.communicate(timeout=600)[0]
             self.assertEqual(again.returncode, 0, f'{name}: {first}{shown}')
             try:
                 self.check_whole(number, branch, tree)
@@ -535,10 +535,10 @@ class Post(unittest.TestCase):
         [(number, branch)] = pulls.items()
         with Way() as way:
             both = [self.posting(report, number, way) for _ in range(2)]
-            shown = [one.communicate(timeout=300)[0] for one in both]
+            shown = [one.communicate(timeout=600)[0] for one in both]
             self.assertEqual([one.returncode for one in both], [0, 0], shown)
             again = self.posting(report, number, way)
-            self.assertEqual((again.communicate(timeout=300)[0], again.returncode)[1], 0)
+            self.assertEqual((again.communicate(timeout=600)[0], again.returncode)[1], 0)
         self.check_whole(number, branch, tree)
 
     def test_there_are_no_check_runs(self):

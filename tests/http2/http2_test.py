@@ -306,7 +306,7 @@ def test_grpc_in_all_four_shapes():
     proxy = "http://%s:%d" % gateway.PROXY
     done = subprocess.run([PYTHON, HERE + "/grpc_client.py", STAGE.folder + "/ca.pem", "grpc.example.test:50051"],
                           env=dict(os.environ, https_proxy=proxy, grpc_proxy=proxy), stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE, timeout=40)
+                          stderr=subprocess.PIPE, timeout=600)
     assert done.returncode == 0, done.stderr.decode()[-1500:]
     got = json.loads(done.stdout)
     equal((got["unary"], got["trailing"]), ("unary:hello", "yes"))

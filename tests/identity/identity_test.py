@@ -67,7 +67,7 @@ class Case(unittest.TestCase):
     def run_agent(self, script, under=()):
         """The answers by label. `p VERB LABEL PROGRAM [ARGUMENT]` runs a probe."""
         done = subprocess.run([*under, *self.line(script)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                              stdin=subprocess.DEVNULL, text=True, timeout=60)
+                              stdin=subprocess.DEVNULL, text=True, timeout=600)
         if done.returncode == UNSUPPORTED:
             self.skipTest("userns: " + done.stderr)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
@@ -217,7 +217,7 @@ class Reading(Case):
             time.sleep(signal_after)
             begun = time.monotonic()
             process.send_signal(signal.SIGTERM)
-        process.communicate(timeout=120)
+        process.communicate(timeout=600)
         return process.returncode, time.monotonic() - begun
 
     # Four shells above a program, each of two gigabytes that nobody wrote; then programs of 200 MB that are

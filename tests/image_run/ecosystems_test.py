@@ -50,7 +50,7 @@ class Case(image_run_test.Case):
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors='replace', **surroundings)
 
     def finish(self, process, code=0):
-        out, self.log = process.communicate(timeout=90)
+        out, self.log = process.communicate(timeout=600)
         self.assertEqual(process.returncode, code, self.log + out)
         self.out = out
         return sorted(re.findall(r'registry opened.*?host=(\S+)', self.log))

@@ -74,7 +74,7 @@ class Case(unittest.TestCase):
 
     def call(self, *arguments, **more):
         return subprocess.run(self.line(arguments), capture_output=True, text=True, errors='replace',
-                              timeout=60, **self.surroundings(), **more)
+                              timeout=600, **self.surroundings(), **more)
 
     def surroundings(self):
         return {'stdin': subprocess.DEVNULL, 'cwd': self.top + '/home', 'env': {
@@ -415,7 +415,7 @@ class Beforehand(Case):
                 '--image', self.shelf.reference(image), '--insecure-registry', self.shelf.host,
                 '--image-key', self.key, '--agent', agent, *options]
         done = subprocess.run(self.line(line + (['--', 'true'] if agent == 'command' else [])),
-                              capture_output=True, text=True, timeout=60, **surroundings)
+                              capture_output=True, text=True, timeout=600, **surroundings)
         self.assertEqual(done.returncode, code, done.stderr)
         self.assertIn(words, done.stderr)
         if code != 0:

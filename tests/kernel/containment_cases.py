@@ -6,7 +6,7 @@ import shutil
 import subprocess
 import sys
 
-from harness import FIXTURES, PLACE, ROOT, Case, only_as, processes, read_process, wait_until, write
+from harness import FIXTURES, GONE_SECONDS, PLACE, ROOT, Case, only_as, processes, read_process, wait_until, write
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE + '/containment')
@@ -66,7 +66,7 @@ class Containment(Case):
         os.makedirs(self.checkout + '/tmp', exist_ok=True)
         environment = {'JOB_TOKEN': outside.CANARY, 'PATH': '/usr/bin', 'TMPDIR': self.checkout + '/tmp'}
         run = lambda: subprocess.run([PYTHON, 'probes.py', 'facts.json', 'control', *wall], cwd=self.checkout, env=environment,
-                                     capture_output=True, text=True, timeout=120).stdout
+                                     capture_output=True, text=True, timeout=600).stdout
         return self.outside.answers(self.probes, run)
 
     def test_each_control_succeeds(self):
@@ -77,7 +77,7 @@ class Containment(Case):
         process = self.start(['sh', '-c', 'sleep 100; : "$0"', self.marker], options=['--isolation', tier])
         filtered = lambda: [pid for pid in processes(self.marker) if self.marker in (line := read_process(pid, 'cmdline')) and
                             '--isolation' not in line and 'Seccomp:\t2' in read_process(pid, 'status')]
-        self.assertTrue(wait_until(filtered, 20))
+        self.assertTrue(wait_until(filtered, GONE_SECONDS))
         path = f'{self.dir}/filter-of-{tier}'
         try:
             with open(path, 'wb') as file:

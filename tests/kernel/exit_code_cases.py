@@ -8,7 +8,7 @@ import socket
 import subprocess
 import time
 
-from harness import BASE, FIXTURES, PLAIN_ENV, PROBE, ROOT, TIER, USER, Case, git, only_as, only_in, read, wait_until, write
+from harness import BASE, FIXTURES, GONE_SECONDS, PLAIN_ENV, PROBE, ROOT, TIER, USER, Case, git, only_as, only_in, read, wait_until, write
 
 
 class ExitCodes(Case):
@@ -70,7 +70,7 @@ class ExitCodes(Case):
         line, report = self.command(['true'])
         script = ('echo 0 > /proc/sys/user/max_user_namespaces && exec "$@"')
         done = subprocess.run(['unshare', '-Ur', 'sh', '-c', script, 'sh', *line], cwd=self.dir,
-                              capture_output=True, text=True, timeout=60)
+                              capture_output=True, text=True, timeout=600)
         self.assertEqual(done.returncode, 69, done.stderr)
         self.assertRegex(done.stderr, 'hint: (sudo sysctl -w user.max_user_namespaces|setpriv)')
         self.assertTrue(os.path.exists(report + '/run.json'))
@@ -426,10 +426,10 @@ class ExitCodes(Case):
                                    (signal.SIGTERM, 143, 'terminated')):
             process = self.start(['true'], options=['--policy', pipe])  # It waits for a writer.
             report = process.report + '/events.ocsf.jsonl'
-            self.assertTrue(wait_until(lambda: os.path.exists(report), 10))
+            self.assertTrue(wait_until(lambda: os.path.exists(report), GONE_SECONDS))
             time.sleep(0.2)
             process.send_signal(number)
-            run = self.finish(process, 10)
+            run = self.finish(process)
             self.assertEqual((run.code, run.outcome['kind']), (code, kind))
         process = self.start(['true'], options=['--policy', pipe])  # The control.
         write(pipe, 'version: 1\n')
@@ -441,7 +441,7 @@ class ExitCodes(Case):
                                    (signal.SIGHUP, 143, 'terminated')):
             process = self.started_agent('trap "" INT TERM HUP; echo > kept; sleep 50; : "$0"')
             process.send_signal(number)
-            run = self.finish(process, 10)
+            run = self.finish(process)
             self.assertEqual(run.code, code)
             self.assertEqual(run.outcome['kind'], kind)
             self.assertTrue(run.outcome['reason'])

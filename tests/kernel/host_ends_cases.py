@@ -97,7 +97,7 @@ class HostEnds(Case):
         self.assertEqual(process.stdout.readline(), b'ready\n')
         self.make(place + '/late')
         write(place + '/end', '')
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=600)
         lock.communicate()
         self.assertEqual(process.returncode, 0, err)
         return dict(line.split('=') for line in out.decode().split())

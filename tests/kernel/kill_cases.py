@@ -6,7 +6,7 @@ import signal
 import subprocess
 import time
 
-from harness import GONE_SECONDS, SCRATCH, TIER, Case, only_as, only_in, processes, read, wait_until
+from harness import GONE_SECONDS, RUN_SECONDS, SCRATCH, TIER, Case, only_as, only_in, processes, read, wait_until
 
 MOMENTS = 5
 # What the agent does takes a while, and so does collecting what it changed.
@@ -25,7 +25,7 @@ class Kills(Case):
         process = self.start(['sh', '-c', AGENT, self.marker], options=OPTIONS)
         started = time.monotonic()
         pid = None
-        while pid is None and process.poll() is None and time.monotonic() - started < 5:
+        while pid is None and process.poll() is None and time.monotonic() - started < GONE_SECONDS:
             time.sleep(max(0.0, started + delay - time.monotonic()))
             pid = process.pid if target == 'supervisor' else self.child(process.pid, target)
         if pid is not None:
@@ -34,7 +34,7 @@ class Kills(Case):
             except ProcessLookupError:
                 pass
         try:
-            process.communicate(timeout=20)
+            process.communicate(timeout=RUN_SECONDS)
         except subprocess.TimeoutExpired:
             process.kill()
             process.communicate()

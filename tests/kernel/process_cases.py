@@ -90,7 +90,7 @@ class Processes(Case):
         self.assertEqual(process.stdout.readline(), b'ready\n')
         _, _, init = self.runners()
         os.kill(init, signal.SIGKILL)
-        run = self.finish(process, 10)
+        run = self.finish(process)
         self.assertEqual((run.code, run.outcome['kind']), (74, 'sandbox-lost'))
         self.assertEqual(run.record['changes']['files'], 1)  # What it did by then is kept.
         self.assertTrue(self.gone())
@@ -100,7 +100,7 @@ class Processes(Case):
         self.assertEqual(process.stdout.readline(), b'ready\n')
         _, gateway, _ = self.runners()
         os.kill(gateway, signal.SIGKILL)
-        run = self.finish(process, 10)
+        run = self.finish(process)
         self.assertEqual((run.code, run.outcome['kind']), (74, 'gateway-lost'))
         self.assertEqual(run.record['changes']['files'], 1)  # What it did by then is kept.
         self.assertTrue(self.gone())
@@ -111,13 +111,13 @@ class Processes(Case):
         _, _, init = self.runners()
         for number in (signal.SIGABRT, signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             os.kill(init, number)
-        run = self.finish(process, 10)
+        run = self.finish(process)
         self.assertEqual((run.code, run.out), (0, 'end\n'))
 
     def test_agent_that_ignores_signals_dies_at_the_interrupt(self):
         process = self.started_agent('trap "" INT TERM HUP QUIT; while :; do sleep 1; done; : "$0"')
         process.send_signal(signal.SIGINT)
-        self.assertEqual(self.finish(process, 10).code, 130)
+        self.assertEqual(self.finish(process).code, 130)
         self.assertTrue(self.gone())
 
     def test_killed_while_starting_leaves_nothing(self):

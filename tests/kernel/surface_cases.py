@@ -77,7 +77,7 @@ class Surface(Case):
             arguments = ['network', str(tcp.getsockname()[1]), abstract, path]
             inside = self.probe(*arguments)
             line = [PROBE, *arguments, 'control']
-            done = subprocess.run(line, capture_output=True, text=True, timeout=60)
+            done = subprocess.run(line, capture_output=True, text=True, timeout=600)
             outside = dict(text.split('=') for text in done.stdout.split())
         self.assertEqual({name: answer for name, answer in inside.items() if answer == 'OK'}, {})
         for name in ('tcp_loopback', 'unix_abstract', 'unix_pathname'):

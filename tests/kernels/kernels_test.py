@@ -33,7 +33,7 @@ MORE = ['secret_of_the_host_is_readable_under', 'nothing_of_the_host_answers_in_
         'test_memory_limit_is', 'left_for_swap', 'test_disk_limit_is', 'number_of_files', 'test_output_limit_is',
         'cpu_time_of_all', 'test_time_limit_is', 'idle_limit', 'handshakes_without_end']
 HOLDS = '''#!/bin/sh
-export TMPDIR=/var/tmp KERNEL_TEST_TIERS="{tiers}" KERNEL_TEST_SECONDS=300
+export TMPDIR=/var/tmp KERNEL_TEST_TIERS="{tiers}"
 cd /root/kernel && python3 kernel_test.py /usr/local/bin/agentic-ci /usr/local/bin/kernel_probe {names}
 '''
 # tools/demo on a machine that has this kernel, in the best tier that it gives.

@@ -29,7 +29,7 @@ NETAVARK = ('/usr/lib/podman/netavark', '/usr/libexec/podman/netavark')
 GIT = ['git', '-c', 'user.name=t', '-c', 'user.email=t@localhost', '-c', 'init.defaultBranch=main']
 SECRET = 'sekret-2f7fb65591ee'
 # Until nothing of a case may be alive. Podman's own cleanup of a container that was killed takes a second on an idle machine.
-GONE_SECONDS = 60
+GONE_SECONDS = 120
 
 
 def read(path):
@@ -37,7 +37,7 @@ def read(path):
         return file.read()
 
 
-def wait_until(condition, seconds=30.0):
+def wait_until(condition, seconds=120.0):
     end = time.monotonic() + seconds
     while time.monotonic() < end and not condition():
         time.sleep(0.02)
@@ -103,7 +103,7 @@ class Installed:
 
     def podman(self, *arguments):
         return subprocess.run(['podman', *arguments], env={**os.environ, **self.variables}, check=True, capture_output=True,
-                              text=True, timeout=120).stdout
+                              text=True, timeout=600).stdout
 
     def remove(self):
         subprocess.run(['umount', '-l', self.base + '/store/overlay'], capture_output=True)
@@ -170,7 +170,7 @@ class Backend(unittest.TestCase):
 
     def call(self, *words, expect=0, **env):
         process = self.start(*words, **env)
-        output, errors = process.communicate(timeout=200)
+        output, errors = process.communicate(timeout=600)
         self.assertEqual(process.returncode, expect, output + errors)
         return output
 
@@ -224,7 +224,7 @@ class Backend(unittest.TestCase):
         runs = [self.start('run', *self.options(f'r{n}'), '--', 'sh', '-c', f'echo {n} >n.txt; sleep 1; cat n.txt',
                            cwd=self.checkout(f'work{n}')) for n in (1, 2)]
         for n, run in enumerate(runs, 1):
-            output, errors = run.communicate(timeout=200)
+            output, errors = run.communicate(timeout=600)
             self.assertEqual((run.returncode, output), (0, f'{n}\n'), errors)
 
     def test_limits(self):
@@ -277,7 +277,7 @@ class OpenShell(Backend):
                     taken.listen()
                 except OSError:
                     taken = None
-                output, errors = run.communicate(timeout=200)
+                output, errors = run.communicate(timeout=600)
             self.assertEqual((run.returncode, output), (0, 'fine\n'), errors)
             if taken:
                 return
@@ -298,7 +298,7 @@ class OpenShell(Backend):
         run = self.start('run', *self.options('r'), *remote, '--workdir', str(work), '--', 'sh', '-c', 'echo begun; sleep 100')
         self.assertEqual(run.stdout.readline(), 'begun\n')
         os.kill(self.gateway(), signal.SIGKILL)
-        _, errors = run.communicate(timeout=100)
+        _, errors = run.communicate(timeout=600)
         self.assertEqual(run.returncode, 75, errors)
         self.assertEqual(self.record('r')['outcome']['kind'], 'gateway-lost')
         self.assertIn('begun', read(f'{self.base}/r/agent.log'))
@@ -324,7 +324,7 @@ class OpenShell(Backend):
         """What cannot be had is refused with the remedy, before anything starts."""
         for words, said in ((['--pids', '5'], 'cannot be enforced'), (['--max-tokens', '5'], 'cannot be enforced')):
             run = self.start('run', *self.options('r'), *words, '--', 'true')
-            _, errors = run.communicate(timeout=60)
+            _, errors = run.communicate(timeout=600)
             self.assertEqual(run.returncode, 69, errors)
             self.assertIn(said, errors)
         other = pathlib.Path(self.base, 'bin')
@@ -332,7 +332,7 @@ class OpenShell(Backend):
         (other / 'openshell').write_text('#!/bin/sh\necho openshell 0.1.2\n')
         (other / 'openshell').chmod(0o755)
         run = self.start('run', *self.options('r'), '--', 'true', PATH=f'{other}:{self.env["PATH"]}')
-        _, errors = run.communicate(timeout=60)
+        _, errors = run.communicate(timeout=600)
         self.assertEqual(run.returncode, 69, errors)
         self.assertIn('OpenShell 0.1.2 is not supported', errors)
         self.assertIn('install OpenShell 0.0.112', errors)
@@ -350,7 +350,7 @@ class OpenShell(Backend):
         for words, said in ((['--task', 'checked'], 'checks run in'), (['--task', 'limited'], '--pids cannot be enforced'),
                             (['--', 'true'], 'verifies none')):
             run = self.start('run', *self.options('r'), *words)
-            _, errors = run.communicate(timeout=60)
+            _, errors = run.communicate(timeout=600)
             self.assertEqual(run.returncode, 69, errors)
             self.assertIn(said, errors)
 

@@ -51,7 +51,7 @@ def harness(testbed, cache):
 def ask(program, questions):
     """OpenShell's answers, one for each question."""
     text = ''.join(json.dumps(question) + '\n' for question in questions)
-    answers = subprocess.run([program], input=text, capture_output=True, text=True, timeout=100, check=True)
+    answers = subprocess.run([program], input=text, capture_output=True, text=True, timeout=600, check=True)
     lines = [json.loads(line) for line in answers.stdout.splitlines()]
     assert len(lines) == len(questions), answers.stderr
     return lines
@@ -92,7 +92,7 @@ class Ours:
         return [f'#{n}#' not in output for n in range(len(cases))]
 
     def _policy(self, *words):
-        return subprocess.run([self.binary, 'policy', *words], capture_output=True, text=True, timeout=60)
+        return subprocess.run([self.binary, 'policy', *words], capture_output=True, text=True, timeout=600)
 
 
 class Differences:

@@ -195,7 +195,7 @@ class Operations(unittest.TestCase):
     def suggest(self, *options):
         (self.root / "events.ocsf.jsonl").write_bytes((self.root / "events.jsonl").read_bytes())
         done = subprocess.run([AGENTIC_CI, "policy", "suggest", *options, "events.ocsf.jsonl"], cwd=self.root,
-                              capture_output=True, text=True, timeout=60)
+                              capture_output=True, text=True, timeout=600)
         self.assertEqual(done.returncode, 0, done.stderr)
         return done.stdout
 
@@ -225,8 +225,8 @@ class Operations(unittest.TestCase):
         self.assertNotIn("evil", "".join(line for line in patch.splitlines() if line.startswith("+")))
         self.assertIn("'eth_batch'", patch)
         self.assertNotIn("'ping'", patch)
-        subprocess.run(["git", "init", "-q", "."], cwd=self.root, check=True, timeout=60)
-        subprocess.run(["git", "apply", "-"], input=patch.encode(), cwd=self.root, check=True, timeout=60)
+        subprocess.run(["git", "init", "-q", "."], cwd=self.root, check=True, timeout=600)
+        subprocess.run(["git", "apply", "-"], input=patch.encode(), cwd=self.root, check=True, timeout=600)
         self.update("policy.yaml")
         self.try_all()
         self.refused("/rpc", call(HOSTILE))

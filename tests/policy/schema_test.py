@@ -32,7 +32,7 @@ def rows(kind):
 class Schema(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        printed = subprocess.run([AGENTIC_CI, "policy", "schema"], check=True, capture_output=True, timeout=60)
+        printed = subprocess.run([AGENTIC_CI, "policy", "schema"], check=True, capture_output=True, timeout=600)
         cls.printed = printed.stdout.decode()
         cls.schema = json.loads(cls.printed)
         cls.validator = jsonschema.Draft202012Validator(cls.schema)

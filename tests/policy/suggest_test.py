@@ -54,10 +54,10 @@ class Suggest(unittest.TestCase):
         self.git("init", "-q", ".")
 
     def git(self, *arguments, **options):
-        subprocess.run(["git", *arguments], cwd=self.root, check=True, timeout=60, **options)
+        subprocess.run(["git", *arguments], cwd=self.root, check=True, timeout=600, **options)
 
     def run_cli(self, *arguments):
-        return subprocess.run([AGENTIC_CI, *arguments], cwd=self.root, capture_output=True, text=True, timeout=60)
+        return subprocess.run([AGENTIC_CI, *arguments], cwd=self.root, capture_output=True, text=True, timeout=600)
 
     def suggest(self, policy, refused):
         (self.root / "p.yml").write_text(policy)

@@ -40,7 +40,7 @@ class Case(unittest.TestCase):
                 arguments += [name.replace('_', '-'), str(one)]
         begin = time.monotonic()
         done = subprocess.run([DRIVER, command, reference, *arguments], capture_output=True, text=True,
-                              timeout=60, check=True)
+                              timeout=600, check=True)
         self.seconds = time.monotonic() - begin
         self.assertNotIn(PASSWORD, done.stdout + done.stderr)
         return json.loads(done.stdout)

@@ -227,7 +227,7 @@ class RealTools(Case):
 
     @staticmethod
     def run_tool(*command):
-        subprocess.run(command, check=True, capture_output=True, timeout=30)
+        subprocess.run(command, check=True, capture_output=True, timeout=600)
 
     def serve(self, **users):
         """Debian's docker-registry on a free port, until the test ends."""

@@ -56,7 +56,7 @@ def arguments(folder):
 
 def verify(*given):
     ended = subprocess.run([BINARY, 'verify-bundle', *given], stdin=subprocess.DEVNULL, capture_output=True,
-                           text=True, timeout=60, check=False)
+                           text=True, timeout=600, check=False)
     return ended.returncode, ended.stderr
 
 
@@ -90,7 +90,7 @@ class Generated(unittest.TestCase):
         cls.addClassCleanup(cls.temporary.cleanup)
         cls.folder = pathlib.Path(cls.temporary.name)
         subprocess.run(['/usr/bin/python3', FOLDER.resolve().parent / 'gen_fixtures.py', cls.folder, cls.DIGEST,
-                        'registry.test/app:v1'], check=True, capture_output=True, timeout=60)
+                        'registry.test/app:v1'], check=True, capture_output=True, timeout=600)
         cls.root = ['--trusted-root', cls.folder / 'trusted_root.json']
 
     def accepts(self, signer, *document):

@@ -56,7 +56,7 @@ def prepare(case, folder):
 def run(binary, case, arguments):
     """What is wrong with the program's answer; None: nothing."""
     ended = subprocess.run([binary, 'verify-bundle', *arguments], stdin=subprocess.DEVNULL,
-                           capture_output=True, timeout=60, text=True, close_fds=False, check=False)
+                           capture_output=True, timeout=600, text=True, close_fds=False, check=False)
     said = (ended.stdout + ended.stderr).strip()
     if case.reason is None and ended.returncode != 0:
         return f'not verified: {said}'
@@ -80,7 +80,7 @@ def ask_npm(modules, cases, folder):
               'identity': case.identity, 'issuer': case.issuer}
              for case in cases if case.npm_reads]
     ended = subprocess.run(['node', HERE / 'oracle.mjs'], env=os.environ | {'MODULES': modules},
-                           input=json.dumps(asked), capture_output=True, timeout=120, text=True, check=True)
+                           input=json.dumps(asked), capture_output=True, timeout=600, text=True, check=True)
     said = json.loads(ended.stdout)
     wrong = {}
     for case in cases:

@@ -57,7 +57,7 @@ class Smuggling(unittest.TestCase):
         cls.run_ = subprocess.run(
             [BINARY, 'run', '--workdir', checkout, '--policy', policy, '--report-dir', report, '--timeout', '120s', '--',
              '/usr/bin/python3', 'inside.py', str(cls.server.port)],
-            stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=180)
+            stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=600)
         cls.events = [json.loads(line) for line in (report / 'events.ocsf.jsonl').read_text().splitlines()]
 
     def test_it_tried_hundreds(self):

@@ -89,7 +89,7 @@ class Case(unittest.TestCase):
 
     def run_driver(self, *arguments, **more):
         return Done(subprocess.run(self.command(*arguments), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                   timeout=120, check=False, **more))
+                                   timeout=600, check=False, **more))
 
     def layout(self, *layers, packing='', diff_ids=None, name='image'):
         tars = [layer + archive.END if not isinstance(layer, tuple) else layer for layer in layers]
@@ -126,6 +126,6 @@ class Case(unittest.TestCase):
                   'find . -mindepth 1 -printf "%P %y %m %l\\n" | sort')
         flags = '-m' if os.geteuid() == 0 else '-rm'
         done = subprocess.run(['unshare', flags, 'sh', '-c', script, 'sh', lower, point], stdout=subprocess.PIPE,
-                              stderr=subprocess.PIPE, check=False, timeout=60)
+                              stderr=subprocess.PIPE, check=False, timeout=600)
         self.assertEqual(done.returncode, 0, done.stderr)
         return [line.rstrip() for line in done.stdout.decode().splitlines()]

@@ -30,7 +30,7 @@ class Concurrency(Case):
                                 **options)
 
     def finish(self, process):
-        out, err = process.communicate(timeout=120)
+        out, err = process.communicate(timeout=600)
         return Done(subprocess.CompletedProcess([], process.returncode, out, err))
 
     def test_ten_runs_at_once_over_an_empty_store_make_each_layer_once(self):
@@ -56,7 +56,7 @@ class Concurrency(Case):
                     # The supervisor alone: what it started must end by itself.
                     os.kill(run.pid, signal.SIGKILL)
                     killed += run.wait() == -signal.SIGKILL
-                    run.communicate(timeout=30)
+                    run.communicate(timeout=600)
                 self.assertEqual(self.run_driver('verify').lines, [])
             if killed:
                 break
@@ -75,7 +75,7 @@ class Concurrency(Case):
                 children = listed.read().split()
         self.assertTrue(children)
         run.kill()
-        run.communicate(timeout=30)
+        run.communicate(timeout=600)
         deadline = time.monotonic() + 20
         while time.monotonic() < deadline:
             alive = [pid for pid in children if os.path.exists(f'/proc/{pid}')]

@@ -456,7 +456,7 @@ class Helpers(Case):
     def by_hand(self, program):
         """As whoever unpacked would have run it."""
         line = self.command()[:-2] + [program]
-        subprocess.run(line, env=self.path, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, check=True, timeout=30)
+        subprocess.run(line, env=self.path, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, check=True, timeout=600)
         with open(self.executed, encoding='utf-8') as lines:
             return lines.read().splitlines()
 
@@ -484,7 +484,7 @@ class Hosts(Case):
         command = self.command('unpack', self.layout(file('a', 'x')))
         at = command.index(self.driver)
         command[at:at] = ['unshare', '--map-current-user', '--keep-caps', 'sh', '-c', script, 'sh']
-        done = subprocess.run(command, stdout=subprocess.PIPE, check=False, timeout=60)
+        done = subprocess.run(command, stdout=subprocess.PIPE, check=False, timeout=600)
         self.assertIn(b'error 3 ', done.stdout)
         self.assertEqual(tree(f'{self.store}/layers'), {})
         self.accept(file('a', 'x'))
