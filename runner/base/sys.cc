@@ -105,6 +105,13 @@ Result<std::string> ReadFile(const std::string& path, size_t bytes_max) {
   return ReadAll(fd.get(), bytes_max).Context(path);
 }
 
+Result<std::string> ReadBeneath(const std::string& directory, const std::string& path,
+                                size_t bytes_max) {
+  Fd top = TRY(Open(directory, O_RDONLY | O_DIRECTORY));
+  Fd file = TRY(OpenBeneath(top.get(), path, O_RDONLY | O_NONBLOCK));
+  return ReadAll(file.get(), bytes_max).Context(path);
+}
+
 Status WriteAll(int fd, std::string_view bytes) {
   while (!bytes.empty()) {
     ssize_t n = ::write(fd, bytes.data(), bytes.size());

@@ -45,6 +45,9 @@ Result<Fd> PidfdOpen(pid_t pid);
 // Reads everything, at most `bytes_max`; more is an Error of kInvalid that names the bound.
 Result<std::string> ReadAll(int fd, size_t bytes_max);
 Result<std::string> ReadFile(const std::string& path, size_t bytes_max);
+// The same of `path` in `directory`, as OpenBeneath; a pipe without a writer is empty.
+Result<std::string> ReadBeneath(const std::string& directory, const std::string& path,
+                                size_t bytes_max);
 // Writes all of it, retrying short writes.
 Status WriteAll(int fd, std::string_view bytes);
 // Writes what the reader of a pipe or terminal takes until `deadline`, in pieces that do not block

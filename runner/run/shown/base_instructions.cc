@@ -116,11 +116,7 @@ class InstructionSearch {
 
   // What the agent would read there; nothing: no file. A link is followed as it would.
   std::optional<std::string> Now(const std::string& path) const {
-    Result<Fd> top = sys::Open(checkout_, O_RDONLY | O_DIRECTORY);
-    if (!top.ok()) return std::nullopt;
-    Result<Fd> file = sys::OpenBeneath(top.value().get(), path, O_RDONLY | O_NONBLOCK);
-    if (!file.ok()) return std::nullopt;
-    Result<std::string> text = sys::ReadAll(file.value().get(), kInstructionBytesMax);
+    Result<std::string> text = sys::ReadBeneath(checkout_, path, kInstructionBytesMax);
     if (!text.ok()) return std::nullopt;
     return std::move(text).value();
   }

@@ -86,17 +86,6 @@ bool HasUserInfo(std::string_view text) {
   return false;
 }
 
-// Reads the file `path` of the checkout, following no link.
-std::optional<std::string> ReadText(const std::string& checkout, const std::string& path) {
-  Result<Fd> top = sys::Open(checkout, O_RDONLY | O_DIRECTORY);
-  if (!top.ok()) return std::nullopt;
-  Result<Fd> file = sys::OpenBeneath(top.value().get(), path, O_RDONLY | O_NONBLOCK);
-  if (!file.ok()) return std::nullopt;
-  Result<std::string> text = sys::ReadAll(file.value().get(), kTextBytesMax);
-  if (!text.ok()) return std::nullopt;
-  return std::move(text).value();
-}
-
 using Directory = std::unique_ptr<DIR, int (*)(DIR*)>;
 
 class Walk {
@@ -117,6 +106,7 @@ class Walk {
     int depth = 0;
     bool credentials = false;  // In a directory of credentials every file is one.
     bool git = false;          // In the checkout's own git directory only owners matter.
+    bool linked = false;       // Reached by a link, whose name alone matters.
   };
 
   // `path` is that of the directory in the checkout, with a `/` at the end.
@@ -136,6 +126,9 @@ class Walk {
       const std::string_view of = entry->d_name;
       if (of == "." || of == "..") continue;
       const bool is_directory = IsDirectory(directory, *entry);
+      if (!is_directory && !within.git && !within.linked && MayNameDirectory(of)) {
+        LookBehind(path + std::string(of), within);
+      }
       if (is_directory && report_.ends_with(of) &&
           report_ == checkout_ + "/" + path + std::string(of)) {
         continue;
@@ -147,7 +140,7 @@ class Walk {
         ConsiderFile(path + std::string(of), within.credentials);
       }
     }
-    const bool bare = !within.git && IsRepository(directory, below);
+    const bool bare = !within.git && !within.linked && IsRepository(directory, below);
     if (bare) repositories_.insert(checkout_ + "/" + path.substr(0, path.rfind('/')));
     if (++within.depth > sys::kTreeDepthMax) found_.all &= below.empty();
     if (entries_ > kEntriesMax) found_.all = false;
@@ -157,10 +150,23 @@ class Walk {
       Within deeper = within;
       deeper.git |= path.empty() && next == ".git";
       if (deeper.git && path.ends_with("/objects/")) continue;
-      if (!deeper.git && next == ".git") repositories_.insert(checkout_ + "/" + path + next);
+      if (!deeper.git && !deeper.linked && next == ".git")
+        repositories_.insert(checkout_ + "/" + path + next);
       deeper.credentials |= EndsWithAny(path + next, kCredentialDirectories);
       LookThrough(directory, next, path + next + "/", deeper);
     }
+  }
+
+  // Looks through the directory that the link `path` leads to, once, for what it has by this name.
+  void LookBehind(const std::string& path, Within within) {
+    Result<std::string> real = sys::RealPath(checkout_ + "/" + path);
+    if (!real.ok() || !real.value().starts_with(checkout_ + "/")) return;
+    if ((real.value() + "/").starts_with(checkout_ + "/.git/")) return;
+    struct stat st {};
+    if (::stat(real.value().c_str(), &st) != 0 || !S_ISDIR(st.st_mode)) return;
+    within.linked = true;
+    within.credentials |= EndsWithAny(path, kCredentialDirectories);
+    LookThrough(AT_FDCWD, real.value(), path + "/", within);
   }
 
   void CompareOwner(int directory, const dirent& entry, const std::string& path) {
@@ -191,6 +197,29 @@ class Walk {
     return last.contains(name) || IsGoogleCredential(name);
   }
 
+  // Whether a directory called `name` may be a part of such a path.
+  static bool MayNameDirectory(std::string_view name) {
+    static const std::set<std::string_view> parts = DirectoryNames();
+    return parts.contains(name);
+  }
+
+  static std::set<std::string_view> DirectoryNames() {
+    std::set<std::string_view> names;
+    auto add = [&](std::string_view path) {
+      for (size_t slash = path.find('/'); slash != path.npos; slash = path.find('/')) {
+        names.insert(path.substr(0, slash));
+        path.remove_prefix(slash + 1);
+      }
+    };
+    for (std::string_view path : kCredentialFiles) add(path);
+    for (std::string_view path : kSettingsFiles) add(path);
+    for (std::string_view path : kCredentialDirectories) {
+      add(path);
+      names.insert(path.substr(path.rfind('/') + 1));
+    }
+    return names;
+  }
+
   static std::set<std::string_view> LastNames() {
     std::set<std::string_view> names;
     for (std::string_view path : kCredentialFiles) names.insert(path.substr(path.rfind('/') + 1));
@@ -215,9 +244,9 @@ class Walk {
 
   // True also where it cannot be told.
   bool HasCredential(const std::string& path) const {
-    std::optional<std::string> text = ReadText(checkout_, path);
-    if (!text || HasUserInfo(*text)) return true;
-    const std::string lower = ascii::LowerCase(*text);
+    Result<std::string> text = sys::ReadBeneath(checkout_, path, kTextBytesMax);
+    if (!text.ok() || HasUserInfo(text.value())) return true;
+    const std::string lower = ascii::LowerCase(text.value());
     return std::any_of(kCredentialWords.begin(), kCredentialWords.end(),
                        [&](std::string_view word) { return lower.find(word) != lower.npos; });
   }
@@ -248,9 +277,10 @@ std::vector<sandbox::WorkspaceFile> WithholdFiles(const change::Repository* repo
           repository->ReadAtRef("HEAD", repository->prefix() + path, kTextBytesMax);
       if (text.ok()) committed = std::move(text).value();
     }
+    Result<std::string> now = sys::ReadBeneath(checkout, path, kTextBytesMax);
     if (!committed) {
       files.push_back({path, "", true});
-    } else if (ReadText(checkout, path) != committed) {
+    } else if (!now.ok() || now.value() != *committed) {
       files.push_back({path, *std::move(committed)});
     }
   }

@@ -14,7 +14,7 @@ namespace run {
 
 struct LeftFiles {
   std::vector<std::string> repositories;  // Git directories, absolute; without the checkout's own.
-  // Relative to the checkout, sorted. Links are followed once, within the checkout.
+  // Relative to the checkout, sorted. Links by such names are followed once, within the checkout.
   std::vector<std::string> credentials;
   // The first entry found that has another owner or group than the checkout, and whose it is:
   // "node_modules belongs to 0:0". Looked at are all directories (but git's of loose objects), the
@@ -23,8 +23,9 @@ struct LeftFiles {
   bool all = true;  // False: the checkout has more entries than are looked at.
 };
 
-// Walks `checkout` (canonical), following no link. What the runner cannot read is left out: the
-// agent cannot read it either. So is the directory `report`, absolute, which is this run's own.
+// Walks `checkout` (canonical), following no link but those by names of directories of credentials.
+// What the runner cannot read is left out: the agent cannot read it either. So is the directory
+// `report`, absolute, which is this run's own.
 LeftFiles FindLeftFiles(const std::string& checkout, const std::string& report = "");
 
 // Those of `paths` (relative to `checkout`) that are not as in HEAD, with the text that they have

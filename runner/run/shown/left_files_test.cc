@@ -49,6 +49,23 @@ TEST_CASE("A link by such a name stands for the file that it leads to in the che
   CHECK(left.Credentials() == Paths{"kept/token"});
 }
 
+TEST_CASE("So does a link by the name of a directory that credentials are kept in") {
+  Left left;
+  left.Add(
+      {"conf/config.json", "conf/other", "keys/id_x", "keys/deep/er", "xdg/gh/hosts.yml", "a/b"});
+  CHECK(left.Credentials().empty());
+  left.Link(".docker", "conf");
+  left.Link("home/.ssh", "../keys");
+  left.Link(".config", left.At("xdg"));
+  left.Link(".aws", "/etc");  // Outside.
+  left.Link(".kube", "nowhere");
+  left.Link(".cargo", ".cargo");
+  CHECK(left.Credentials() ==
+        Paths{"conf/config.json", "keys/deep/er", "keys/id_x", "xdg/gh/hosts.yml"});
+  left.Link("keys/.azure", "..");  // A circle: everything would be a credential, and is, once.
+  CHECK(FindLeftFiles(left.root()).all);
+}
+
 TEST_CASE("Further repositories are found by their git directories, and objects not looked into") {
   Left left;
   for (const std::string git : {".git", "other/.git", "deep/er/mirror.git"}) {

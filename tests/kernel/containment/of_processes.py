@@ -193,8 +193,11 @@ def of_runner():
     add('A variable of the job', '`environ`', lambda: 'JOB_TOKEN' in os.environ or fail(errno.ENOENT), 'ENOENT: environment')
     add('Any process\'s variables and arguments', '`/proc/*/environ`', searched, 'ENOENT: environment + PID namespace',
         'ENOENT: Landlock + environment')
-    add('A credential in git\'s configuration', '`.git/config`', lambda: FACTS['canary'].encode() in read('.git/config') or
-        fail(errno.ENOENT), 'ENOENT: environment')
+    for what, name in (('A credential in git\'s configuration', '.git/config'),
+                       ('A credential in another checkout\'s configuration', 'of-the-checkout/other/.git/config'),
+                       ('A credential file that an earlier step left', 'of-the-checkout/.netrc')):
+        add(what, f'`{name}`', lambda name=name: FACTS['canary'].encode() in read(name) or fail(errno.ENOENT),
+            'ENOENT: environment')
     add('The report directory', '`getdents64`', lambda: os.listdir(FACTS['report']), 'ENOENT: own root + Landlock',
         'EACCES: Landlock')
 

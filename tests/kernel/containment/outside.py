@@ -76,8 +76,13 @@ class Outside:
             os.chmod(directory, 0o777)
 
     def make_checkout(self):
-        with open(self.checkout + '/.git/config', 'a') as file:
-            file.write(f'[http "https://github.com/"]\n\textraheader = AUTHORIZATION: basic {CANARY}\n')
+        other = self.checkout + '/of-the-checkout/other/.git'
+        os.makedirs(other)
+        for config in (self.checkout + '/.git/config', other + '/config'):
+            with open(config, 'a') as file:
+                file.write(f'[http "https://github.com/"]\n\textraheader = AUTHORIZATION: basic {CANARY}\n')
+        with open(self.checkout + '/of-the-checkout/.netrc', 'w') as file:
+            file.write(f'machine example.com password {CANARY}\n')
         for name in ('read', 'written', 'removed', 'moved/file', 'linked', 'touched', 'hooked/file'):
             self.write(f'{self.checkout}/of-the-checkout/{name}')
 

@@ -33,7 +33,8 @@ WALLS = {
     'no capabilities': 'The agent has no capability and, if the runner is root or in tier `namespaces`, an empty bounding set.',
     'no_new_privs': 'Starting a program never adds privileges.',
     'not dumpable': 'The runner\'s processes in the sandbox do not let themselves be looked into.',
-    'environment': 'The agent\'s environment is built from a list; files with credentials of git are replaced.',
+    'environment': 'The agent\'s environment is built from a list; files of the checkout with credentials are replaced '
+                   'or left out.',
     'rlimit': 'A limit of the process, which only a privileged process can raise.',
     'kernel': 'The kernel refuses this to everybody in that position.',
 }
