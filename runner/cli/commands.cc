@@ -4,43 +4,11 @@
 #include "cli/eval_command.h"
 #include "cli/sandbox_command.h"
 #include "cli/setup_command.h"
+#include "cli/variables.h"
 #include "codec/text/nearest.h"
 
 namespace cli {
 namespace {
-
-constexpr VariableSpec kGitHubVariables = {
-    "GITHUB_*",
-    "Set by GitHub Actions (or Gitea, or Forgejo): the event, the step summary and the outputs. "
-    "Read only if GITHUB_ACTIONS is `true`."};
-
-constexpr VariableSpec kCiVariable = {
-    "CI",
-    "If this or a variable such as CIRCLECI is set, and neither GITHUB_ACTIONS nor GITLAB_CI is "
-    "`true`, the run is under a CI system whose events agentic-ci does not read: `policy-ref` is "
-    "then required, and the run gets no secrets. `CI` alone is not set by `false` and `0`."};
-constexpr VariableSpec kGitLabVariables = {
-    "GITLAB_CI, CI_*, GITLAB_USER_LOGIN",
-    "Set by GitLab CI: the event. Read only if GITLAB_CI is `true`, and GITHUB_ACTIONS is not set. "
-    "See docs/reference/gitlab.md."};
-
-constexpr VariableSpec kColourVariable = {
-    "NO_COLOR, TERM",
-    "How a terminal is written to: without colours and links if NO_COLOR is set, as a pipe if TERM "
-    "is `dumb`. No decision depends on them."};
-
-constexpr VariableSpec kStoreVariable = {
-    "AGENTIC_CI_STORE",
-    "Where unpacked layers are stored. If not set, `agentic-ci/images` in XDG_CACHE_HOME, or in "
-    "`~/.cache`."};
-constexpr VariableSpec kRegistryVariable = {
-    "DOCKER_AUTH_CONFIG, REGISTRY_AUTH_FILE, DOCKER_CONFIG, GITHUB_TOKEN, CI_*",
-    "Registry credentials, in this order, together with files in XDG_RUNTIME_DIR and "
-    "XDG_CONFIG_HOME. Each is sent only to the registry it is for. See docs/reference/images.md."};
-
-constexpr VariableSpec kInputVariables = {"INPUTS, AGENTIC_CI_INPUT_*",
-                                          "The action's inputs as one JSON object; without it, "
-                                          "those of the component, one per variable."};
 
 // Docs longer than a line live here, where they can be read.
 constexpr std::string_view kExplainDoc =
@@ -104,8 +72,8 @@ Command RunCommandSpec() {
                   .operands = "[-- COMMAND ARG...]",
                   .doc = "Run an agent (or COMMAND) in the sandbox and write the report.",
                   .options = {},
-                  .variables = {kGitHubVariables, kGitLabVariables, kCiVariable, kStoreVariable,
-                                kRegistryVariable, kColourVariable}};
+                  .variables = {kGitHubVariables, kGitLabVariables, kGitLabTokenVariable,
+                                kCiVariable, kStoreVariable, kRegistryVariable, kColourVariable}};
   for (const RunOption& option : kRunOptions) command.options.push_back(option.spec);
   command.options.push_back(
       {"sandbox", "NAME", "",

@@ -139,6 +139,21 @@ inline constexpr auto kRunOptions = std::to_array<RunOption>({
     {{"ca-file", "FILE", "",
       "The CA certificates (PEM) for verifying network services. If not given, the system's."},
      Text{&run::Request::ca_file}},
+    {{"gitlab-issuer", "URL", "",
+      "On GitLab, the instance that must have signed the job's ID token. If not given, the one "
+      "that "
+      "`CI_SERVER_URL` names."},
+     Text{&run::Request::gitlab_issuer}},
+    {{"gitlab-keys", "FILE", "",
+      "The keys that `gitlab-issuer` signs with, as it publishes them at `/oauth/discovery/keys`. "
+      "If "
+      "not given, they are fetched from there."},
+     Text{&run::Request::gitlab_keys}},
+    {{"gitlab-trust-variables", "", "",
+      "On GitLab, let the run of a merge request have secrets although the job has no ID token. "
+      "Only "
+      "safe where the variables `CI_*` of a job cannot be set by those who may push a branch."},
+     Switch{&run::Request::gitlab_trust_variables}},
     {{"isolation", "TIER", "namespaces",
       "How the agent is kept apart from the host: `namespaces`, or `landlock` for hosts that "
       "cannot "

@@ -40,12 +40,6 @@ HeadOrigin OriginOf(const Variables& variables) {
   return job == target ? HeadOrigin::kBase : HeadOrigin::kUnknown;
 }
 
-// For people who have not fetched it: the component does.
-std::string FetchCommand(const std::string& remote, const std::string& branch) {
-  return "git fetch --depth=1 " + codec::ShellArgument(remote) + " " +
-         codec::ShellArgument("+refs/heads/" + branch + ":" + kGitLabBaseRef);
-}
-
 Status ReadMergeRequest(const Variables& variables, Event& event) {
   event.proposal_number = NumberOf(variables.Get("CI_MERGE_REQUEST_IID"));
   if (event.proposal_number == 0) {
@@ -69,7 +63,7 @@ Status ReadMergeRequest(const Variables& variables, Event& event) {
   event.trusted_ref = kGitLabBaseRef;
   std::string url = variables.Get("CI_MERGE_REQUEST_PROJECT_URL");
   bool elsewhere = event.head_origin != HeadOrigin::kBase && IsHttpUrl(url);
-  event.trusted_fetch = FetchCommand(elsewhere ? url + ".git" : "origin", event.base_ref);
+  event.trusted_fetch = GitLabFetchCommand(elsewhere ? url + ".git" : "origin", event.base_ref);
   return Ok();
 }
 
@@ -93,7 +87,7 @@ void ReadOwnRef(const Variables& variables, Event& event) {
     event.trusted_sha = sha;
   } else if (!main.empty()) {
     event.trusted_ref = kGitLabBaseRef;
-    event.trusted_fetch = FetchCommand("origin", main);
+    event.trusted_fetch = GitLabFetchCommand("origin", main);
   }
 }
 
@@ -119,6 +113,11 @@ Status Check(const Event& event, const std::string& main) {
 }
 
 }  // namespace
+
+std::string GitLabFetchCommand(const std::string& remote, const std::string& branch) {
+  return "git fetch --depth=1 " + codec::ShellArgument(remote) + " " +
+         codec::ShellArgument("+refs/heads/" + branch + ":" + kGitLabBaseRef);
+}
 
 Result<Event> ReadGitLabEvent(const Variables& variables) {
   for (const char* name : {"CI_API_V4_URL", "CI_COMMIT_SHA", "CI_PIPELINE_SOURCE", "CI_PROJECT_ID",

@@ -2,6 +2,8 @@
 // What GitLab CI says about this run, in the variables CI_* of a job.
 #pragma once
 
+#include <string>
+
 #include "base/result.h"
 #include "forge/event.h"
 #include "forge/event_fields.h"
@@ -11,6 +13,9 @@ namespace forge {
 // Where the job fetches the branch to whose policy holds: a merge request's target branch,
 // otherwise the default branch.
 inline constexpr char kGitLabBaseRef[] = "refs/agentic-ci/base";
+
+// What fetches `branch` of `remote` there. For people: the component does it.
+std::string GitLabFetchCommand(const std::string& remote, const std::string& branch);
 
 // A pipeline of a merge request, whatever started it, is told by CI_MERGE_REQUEST_IID; where its
 // source is another project than its target (by id) it is a fork's, in whichever of the two it

@@ -168,7 +168,7 @@ Status CheckCredentials(const Request& request, const Trust& trust, const policy
                         const std::string& policy_file) {
   bool wanted = !request.secrets.empty() || !request.providers.empty();
   if (wanted && !trust.trusted) {
-    return Error{Code::kRefused, trust.reason + ", and such runs get no secrets"};
+    return Error{Code::kRefused, trust.reason + ", and such runs get no secrets", trust.hint};
   }
   // A run that gets no secrets goes without them.
   if (trust.trusted) TRY(CheckAttached(request, policy, policy_file));

@@ -17,6 +17,7 @@
 #include "run/shown/left_files.h"
 #include "run/task_request.h"
 #include "run/trusted/actors.h"
+#include "run/trusted/signed_event.h"
 #include "run/trusted/trust.h"
 
 namespace run {
@@ -153,8 +154,11 @@ bool NamesItsHead(const forge::Event& event) {
 // The event alone says where the code is from; for secrets it also matters who started the run.
 // Asked of the forge where there is a token to ask with.
 Result<Trust> AskWhoStarted(const Request& request, const Config& config, const Trust& trust,
-                            forge::Event& event) {
+                            bool is_signed, forge::Event& event) {
   const bool wanted = !request.secrets.empty() || !request.providers.empty();
+  if (wanted && event.forge == forge::ForgeKind::kGitLab && !request.gitlab_trust_variables) {
+    return RequireSignature(event, is_signed, trust);
+  }
   const bool known =
       event.forge == forge::ForgeKind::kGitHub || event.forge == forge::ForgeKind::kGitea;
   if (!wanted || !known) return trust;
@@ -306,7 +310,12 @@ sandbox::SandboxLimits LimitsOf(const Request& request) {
 
 Result<Plan> PrepareRun(const OptionRules& rules, Request* asked, Recorder& recorder) {
   forge::Event event = TRY(forge::ReadEvent(sys::Environment).Context("reading the event"));
+  const bool is_signed = TRY(VerifyEvent(sys::Environment,
+                                         {asked->gitlab_issuer, asked->gitlab_keys, asked->ca_file,
+                                          sys::Environment("HTTPS_PROXY").value_or("")},
+                                         &event, Deadline::After(kAskingLimit)));
   Trust trust = JudgeTrust(event);
+  if (is_signed && trust.trusted) trust.reason += ", as the job's ID token says";
   recorder.Note(event, trust);
   recorder.Phase("event");
 
@@ -314,7 +323,7 @@ Result<Plan> PrepareRun(const OptionRules& rules, Request* asked, Recorder& reco
   OpenedConfig opened = TRY(OpenConfig(event, rules, *asked));
   TRY(TakeConfig(event, std::move(opened), rules, asked, &plan));
   const bool names_its_head = NamesItsHead(event);
-  trust = TRY(AskWhoStarted(*asked, plan.config, trust, event));
+  trust = TRY(AskWhoStarted(*asked, plan.config, trust, is_signed, event));
   recorder.Note(event, trust);
   if (!names_its_head && plan.checkout.git() != nullptr) {
     Result<std::string> commit = plan.checkout.git()->ResolveCommit("HEAD");

@@ -40,12 +40,15 @@ struct Request {
   std::string prompt_file;  // Exclusive with `prompt`.
   std::string model;        // Empty: the agent's own default.
   std::string workdir = ".";
-  std::string policy_file;   // Empty: the repository's, at policy_ref.
-  std::string policy_ref;    // Empty: the event's base, else HEAD; "worktree": the working tree.
-  bool keep_policy = false;  // PolicyReload::Rules::keeps_valid.
-  std::string ca_file;       // Empty: the system's bundle. What the gateway trusts upstream.
-  std::string image;         // Empty: the host's own root.
-  std::string image_key;     // These replace what the configuration says of images' signers.
+  std::string policy_file;    // Empty: the repository's, at policy_ref.
+  std::string policy_ref;     // Empty: the event's base, else HEAD; "worktree": the working tree.
+  bool keep_policy = false;   // PolicyReload::Rules::keeps_valid.
+  std::string ca_file;        // Empty: the system's bundle. What the gateway trusts upstream.
+  std::string gitlab_issuer;  // Who signs a job's ID token; empty: CI_SERVER_URL.
+  std::string gitlab_keys;    // A file: its keys; empty: what it publishes.
+  bool gitlab_trust_variables = false;  // Where there is no token.
+  std::string image;                    // Empty: the host's own root.
+  std::string image_key;  // These replace what the configuration says of images' signers.
   std::string image_identity;
   std::string image_issuer;
   std::vector<std::string> image_bundles;  // Files: Sigstore bundles that a person brought along.

@@ -6,10 +6,13 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { after, before, describe, it } from 'node:test';
+import { IdTokens } from '../services/gitlab/id_tokens.mjs';
 
 const POLICY = '.agentic-ci/openshell-policy.yml';
 const TARGET = 'refs/agentic-ci/base';  // Fetched by the job from the target or default branch.
 let folder;
+let keys;  // The file with the instance's.
+const instance = new IdTokens();
 const commits = {};  // `base`, the target branch's, and `head`, which brings a policy of its own.
 
 const git = (cwd, ...args) => execFileSync('git', ['-c', 'user.name=t', '-c', 'user.email=t@localhost', ...args],
@@ -17,6 +20,8 @@ const git = (cwd, ...args) => execFileSync('git', ['-c', 'user.name=t', '-c', 'u
 
 before(() => {
   folder = fs.mkdtempSync(path.join(os.tmpdir(), 'gitlab_pipelines.'));
+  keys = path.join(folder, 'keys.json');
+  fs.writeFileSync(keys, JSON.stringify(instance.keys));
   const work = path.join(folder, 'work');
   fs.mkdirSync(path.join(work, '.agentic-ci'), { recursive: true });
   git(work, 'init', '-q', '-b', 'main');
@@ -60,7 +65,7 @@ const MERGED = { CI_MERGE_REQUEST_EVENT_TYPE: 'merged_result', CI_MERGE_REQUEST_
                  CI_MERGE_REQUEST_TARGET_BRANCH_SHA: 'd'.repeat(40) };
 const TRAIN = { ...MERGED, CI_MERGE_REQUEST_EVENT_TYPE: 'merge_train' };
 
-// What a pipeline is, its variables, whether it gets secrets, and what the policy is read at: TARGET, "head", "base", or the
+// What a pipeline is, its variables, whether it gets secrets (in a merge request's, with the job's ID token), and what the policy is read at: TARGET, "head", "base", or the
 // exit status of a run that reads none. `at` is the checkout.
 const PIPELINES = [
   ['merge request within one project', merge(21, 21), true, TARGET],
@@ -124,8 +129,32 @@ const PIPELINES = [
   ['GITLAB_CI and CI taken away', job('push', branch('main', { GITLAB_CI: '', CI: '' })), false, 78],
 ];
 
+// Variables that say other than what GitLab signed of the job: what `truth` replaces in the token, what is said, and what the
+// policy is read at without a token (the exit status is 0 then).
+const FORGED = [
+  ['a fork\'s merge request calls itself the project\'s', merge(21, 21), { project_id: '99' }, /source project is '21'.* '99'/, TARGET],
+  ['a fork\'s pipeline calls itself the project\'s', job('push', branch('main', GUARDED)), { project_id: '99', job_project_id: '99' },
+   /CI_PROJECT_ID is '21'.* '99'/, 'head'],
+  ['the same, on a GitLab before 18.3', job('push', branch('main', GUARDED)), { project_id: '99', job_project_id: undefined },
+   /source project is '21'.* '99'/, 'head'],
+  ['a branch calls itself protected', job('push', branch('fix', GUARDED)), { ref_protected: 'false' },
+   /CI_COMMIT_REF_PROTECTED is 'true'.* 'false'/, 'head'],
+  ['a merge request calls itself a push', job('push', branch('main', GUARDED)), { pipeline_source: 'merge_request_event' },
+   /CI_PIPELINE_SOURCE is 'push'.* 'merge_request_event'/, 'head'],
+  ['another branch', job('push', branch('main', { CI_COMMIT_REF_NAME: 'main', ...GUARDED })), { ref: 'fix' },
+   /CI_COMMIT_REF_NAME is 'main'.* 'fix'/, 'head'],
+  ['another commit', job('push', branch('main', GUARDED)), { sha: 'e'.repeat(40) }, /CI_COMMIT_SHA is '.* 'eeee/, 'head'],
+  ['another job\'s token', job('push', branch('main', { CI_JOB_ID: '302', ...GUARDED })), { job_id: '301' },
+   /CI_JOB_ID is '302'.* '301'/, 'head'],
+  ['another pipeline\'s token', job('push', branch('main', { CI_PIPELINE_ID: '9', ...GUARDED })), { pipeline_id: '8' },
+   /CI_PIPELINE_ID is '9'.* '8'/, 'head'],
+];
+
+// Variables of every job that the tests do not name.
+const complete = (at, variables) => ({ CI_COMMIT_SHA: commits[at === 'base' ? 'base' : 'head'], ...variables });
+
 function plan(at, variables, ...options) {
-  const env = { PATH: process.env.PATH, HOME: folder, CI_COMMIT_SHA: commits[at === 'base' ? 'base' : 'head'], TOKEN: 't', ...variables };
+  const env = { PATH: process.env.PATH, HOME: folder, TOKEN: 't', ...complete(at, variables) };
   const done = spawnSync(process.env.BINARY, ['run', '--plan-only', ...options, '--', 'true'],
                          { cwd: path.join(folder, at), env, encoding: 'utf8' });
   const policy = /^policy +repository \S+ at (\S+)$/m.exec(done.stdout);
@@ -142,11 +171,65 @@ describe('pipelines of GitLab', () => {
       // The trusted policy given by hand leaves the question of secrets alone.
       const given = reads || policy === 66 ? [] : ['--policy-ref', commits[at === 'base' ? 'base' : 'head']];
       if (policy === 65 || policy === 66) return;
-      const bound = plan(at, variables, ...given, '--policy', path.join(folder, 'work', POLICY), '--secret', 'TOKEN@eve.example.com');
-      assert.equal(bound.status === 0, secrets, bound.stderr);
-      if (!secrets) assert.ok([77, 78].includes(bound.status), bound.stderr);
+      const bound = (env) => plan(at, { ...variables, ...env }, ...given, '--policy', path.join(folder, 'work', POLICY),
+                                  '--secret', 'TOKEN@eve.example.com', '--gitlab-keys', keys);
+      const verified = bound({ AGENTIC_CI_ID_TOKEN: instance.of(complete(at, variables)) });
+      assert.equal(verified.status === 0, secrets, verified.stderr);
+      if (!secrets) assert.ok([77, 78].includes(verified.status), verified.stderr);
+      const unsigned = bound({});
+      const merges = Boolean(variables.CI_MERGE_REQUEST_IID);
+      assert.equal(unsigned.status === 0, secrets && !merges, unsigned.stderr);
+      if (secrets && merges) {
+        assert.equal(unsigned.status, 77);
+        assert.match(unsigned.stderr, /hint: id_tokens: \{ AGENTIC_CI_ID_TOKEN: \{ aud: agentic-ci \} \}/);
+      }
     });
   }
+
+  for (const [name, variables, truth, said, policy] of FORGED) {
+    it(`${name}: told by the token`, () => {
+      const token = (more) => ({ ...variables, AGENTIC_CI_ID_TOKEN: instance.of(complete('head', variables), more) });
+      const forged = plan('head', token(truth), '--gitlab-keys', keys);
+      assert.equal(forged.status, 78, forged.stderr);
+      assert.match(forged.stderr, said);
+      assert.equal(plan('head', token({}), '--gitlab-keys', keys).status, 0);  // The controls.
+      assert.equal(plan('head', variables).policy, commits[policy] ?? policy);
+    });
+  }
+
+  it('on a branch that calls itself the default one: the policy of the default branch', () => {
+    const variables = job('push', branch('fix', { CI_DEFAULT_BRANCH: 'fix' }));
+    const token = { AGENTIC_CI_ID_TOKEN: instance.of(complete('head', variables)) };
+    assert.equal(plan('head', { ...variables, ...token }, '--gitlab-keys', keys).policy, TARGET);
+    assert.equal(plan('head', variables).policy, commits.head);  // The control.
+  });
+
+  it('with a token that is not the instance\'s, or not for this, or over', () => {
+    const variables = merge(21, 21);
+    const now = Math.floor(Date.now() / 1000);
+    const full = complete('head', variables);
+    for (const [token, said] of [
+      [new IdTokens().of(full), /not signed with a key of https:\/\/gitlab\.example/], ['x.y.z', /not a token/],
+      [instance.of(full, { aud: 'vault' }), /not for agentic-ci/], [instance.of(full, { exp: now - 100 }), /expired/],
+      [instance.of(full, { nbf: now + 100 }), /not valid yet/], [instance.of(full, { iss: 'https://eve.example' }), /issued by/],
+      [instance.of(full, { project_id: undefined }), /without project_id/],
+      [instance.of({ ...full, CI_SERVER_URL: 'https://eve.example' }), /issued by 'https:\/\/eve\.example'/]]) {
+      const done = plan('head', { ...variables, AGENTIC_CI_ID_TOKEN: token }, '--gitlab-keys', keys);
+      assert.equal(done.status, 78, done.stderr);
+      assert.match(done.stderr, said);
+    }
+    // Whose word counts is not for the variables to say, where the job says it.
+    const forged = { ...full, CI_SERVER_URL: 'https://eve.example' };
+    const own = { ...forged, AGENTIC_CI_ID_TOKEN: instance.of(forged) };
+    assert.equal(plan('head', own, '--gitlab-keys', keys).status, 0);
+    assert.equal(plan('head', own, '--gitlab-keys', keys, '--gitlab-issuer', 'https://gitlab.example').status, 78);
+  });
+
+  it('without a token, where its variables are trusted on request', () => {
+    const secret = ['--policy', path.join(folder, 'work', POLICY), '--secret', 'TOKEN@eve.example.com'];
+    assert.equal(plan('head', merge(21, 21), ...secret, '--gitlab-trust-variables').status, 0);
+    assert.equal(plan('head', merge(99, 21), ...secret, '--gitlab-trust-variables').status, 77);  // A fork stays one.
+  });
 
   it('are at least forty', () => assert.ok(PIPELINES.length >= 40));
 });

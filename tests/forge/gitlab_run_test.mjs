@@ -21,6 +21,7 @@ esac
 sed -i s/addde/added/ a.txt
 printf '{"findings": [{"message": "a typo", "path": "a.txt", "line": 3, "severity": "error"}]}' >"$AGENTIC_CI_FINDINGS"
 `;
+const KEYS = 'GET /oauth/discovery/keys';
 let folder;
 let base;   // The target branch's head, with the policy that allows api.example.com.
 let head;   // The merge request's, with a policy of its own.
@@ -92,10 +93,12 @@ function checkOut(name) {
   return checkout;
 }
 
-async function run(name, source, project, { secret = false } = {}) {
+async function run(name, source, project, { secret = false, signed = true } = {}) {
   const checkout = checkOut(name);
+  const variables = pipeline(source, project);
+  if (signed) variables.AGENTIC_CI_ID_TOKEN = service.idTokens.of(variables);
   const done = await agenticCi(['run', ...(secret ? ['--secret', 'TOKEN@api.example.com'] : []), '--', 'sh', '-c', AGENT],
-                               checkout, { ...pipeline(source, project), TOKEN: 'the-secret-value' });
+                               checkout, { ...variables, TOKEN: 'the-secret-value' });
   const report = path.join(checkout, 'agentic-ci-report');
   const record = JSON.parse(fs.readFileSync(path.join(report, 'run.json')));
   const log = path.join(report, 'agent.log');
@@ -118,6 +121,8 @@ describe('a merge request', () => {
     assertTargetPolicy(done);
     assert.match(done.log, /^the agent has a placeholder$/m);
     assert.equal(done.record.trust.level, 'trusted');
+    assert.equal(done.record.trust.reason, "started by merge_request_event, as the job's ID token says");
+    assert.deepEqual(service.requests, [KEYS]);
     assert.equal(done.record.event.forge, 'gitlab');
     assert.equal(done.record.event.from_fork, false);
     assert.doesNotMatch(done.stdout + done.stderr, /^::/m);  // GitLab's log knows no commands of GitHub's.
@@ -132,6 +137,34 @@ describe('a merge request', () => {
     const quality = JSON.parse(fs.readFileSync(path.join(done.report, 'gl-code-quality-report.json')));
     assert.deepEqual(quality.map((q) => [q.description, q.severity, q.location.path, q.location.lines.begin]),
                      [['a typo', 'major', 'a.txt', 3]]);
+  });
+
+  it('within one project, of whose job nothing is signed, gets no secret', async () => {
+    const refused = await run('in-target-unsigned', 21, 21, { secret: true, signed: false });
+    assert.equal(refused.status, 77);
+    assert.match(refused.stderr, /can be forged, as the job has no ID token \(AGENTIC_CI_ID_TOKEN\), and such runs get no secrets/);
+    const done = await run('in-target-unsigned-plain', 21, 21, { signed: false });
+    assert.equal(done.status, 0, done.stderr);  // The control.
+    assert.match(done.log, /^the agent has no TOKEN$/m);
+    assert.deepEqual(service.requests, []);
+  });
+
+  it('with a token whose keys are not to be had is refused, with a reason', async () => {
+    for (const [fault, status, said, times] of [
+      [{ status: 404 }, 78, /discovery\/keys answered 404[^]*hint: --gitlab-issuer URL/, 1],
+      [{ status: 200, body: '<html>' }, 65, /not a JSON Web Key Set/, 1],
+      [{ status: 503, headers: { 'retry-after': '120' } }, 75, /discovery\/keys answered 503/, 1]]) {
+      service.faults = [];
+      service.requests = [];
+      service.fail({ path: '/oauth/', times: -1, ...fault });
+      const done = await run(`in-target-keys-${status}`, 21, 21);
+      assert.equal(done.status, status, done.stderr);
+      assert.match(done.stderr, said);
+      assert.equal(service.requests.length, times);
+    }
+    service.faults = [];
+    service.fail({ path: '/oauth/', cut: true, times: 2 });
+    assert.equal((await run('in-target-keys-cut', 21, 21)).status, 0);  // Asked again.
   });
 
   for (const [name, project] of [['in-fork', 99], ['in-target-from-fork', 21]]) {
@@ -150,7 +183,7 @@ describe('a merge request', () => {
       const untold = await post(done.report, { ...pipeline(99, project), CI_JOB_TOKEN: 'glcbt-fork' });
       assert.equal(untold.status, 78);
       assert.match(untold.stdout, /^a\.txt:3: error: a typo /m);
-      assert.deepEqual(service.requests, []);
+      assert.deepEqual(service.requests.filter((one) => one !== KEYS), []);
       // A trusted pipeline may post the fork's report.
       const posted = await post(done.report, { ...pipeline(99, project), GITLAB_TOKEN: 'glpat-bot' });
       assert.equal(posted.status, 0, posted.stderr);

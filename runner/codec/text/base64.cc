@@ -44,4 +44,13 @@ std::string EncodeBase64Url(std::string_view bytes) {
   return out;
 }
 
+std::optional<std::string> DecodeBase64Url(std::string_view text) {
+  if (text.find_first_of("+/=") != std::string_view::npos) return std::nullopt;
+  std::string padded(text);
+  std::replace(padded.begin(), padded.end(), '-', '+');
+  std::replace(padded.begin(), padded.end(), '_', '/');
+  padded.append((4 - padded.size() % 4) % 4, '=');
+  return DecodeBase64(padded);
+}
+
 }  // namespace codec

@@ -14,5 +14,6 @@ std::optional<std::string> DecodeBase64(std::string_view text);
 
 // RFC 4648, 5, without padding: as JSON web tokens have it.
 std::string EncodeBase64Url(std::string_view bytes);
+std::optional<std::string> DecodeBase64Url(std::string_view text);
 
 }  // namespace codec

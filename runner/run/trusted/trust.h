@@ -12,7 +12,8 @@ namespace run {
 // Who asked for this run, and what follows for secrets.
 struct Trust {
   bool trusted = false;
-  std::string reason;  // One line.
+  std::string reason;     // One line.
+  std::string hint = {};  // What would make it trusted, where that can be typed.
 };
 
 // Code that is not known to come from the repository itself is untrusted: its run gets no secrets,

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// The variables that commands read, and what the reference says of them.
+#pragma once
+
+#include "cli/commands.h"
+
+namespace cli {
+
+inline constexpr VariableSpec kGitHubVariables = {
+    "GITHUB_*",
+    "Set by GitHub Actions (or Gitea, or Forgejo): the event, the step summary and the outputs. "
+    "Read only if GITHUB_ACTIONS is `true`."};
+
+inline constexpr VariableSpec kCiVariable = {
+    "CI",
+    "If this or a variable such as CIRCLECI is set, and neither GITHUB_ACTIONS nor GITLAB_CI is "
+    "`true`, the run is under a CI system whose events agentic-ci does not read: `policy-ref` is "
+    "then required, and the run gets no secrets. `CI` alone is not set by `false` and `0`."};
+inline constexpr VariableSpec kGitLabVariables = {
+    "GITLAB_CI, CI_*, GITLAB_USER_LOGIN",
+    "Set by GitLab CI: the event. Read only if GITLAB_CI is `true`, and GITHUB_ACTIONS is not set. "
+    "See docs/reference/gitlab.md."};
+
+inline constexpr VariableSpec kGitLabTokenVariable = {
+    "AGENTIC_CI_ID_TOKEN",
+    "The ID token of a GitLab job, for the audience `agentic-ci`: what started the job, signed by "
+    "GitLab. See docs/reference/gitlab.md."};
+
+inline constexpr VariableSpec kColourVariable = {
+    "NO_COLOR, TERM",
+    "How a terminal is written to: without colours and links if NO_COLOR is set, as a pipe if TERM "
+    "is `dumb`. No decision depends on them."};
+
+inline constexpr VariableSpec kStoreVariable = {
+    "AGENTIC_CI_STORE",
+    "Where unpacked layers are stored. If not set, `agentic-ci/images` in XDG_CACHE_HOME, or in "
+    "`~/.cache`."};
+inline constexpr VariableSpec kRegistryVariable = {
+    "DOCKER_AUTH_CONFIG, REGISTRY_AUTH_FILE, DOCKER_CONFIG, GITHUB_TOKEN, CI_*",
+    "Registry credentials, in this order, together with files in XDG_RUNTIME_DIR and "
+    "XDG_CONFIG_HOME. Each is sent only to the registry it is for. See docs/reference/images.md."};
+
+inline constexpr VariableSpec kInputVariables = {
+    "INPUTS, AGENTIC_CI_INPUT_*",
+    "The action's inputs as one JSON object; without it, "
+    "those of the component, one per variable."};
+
+}  // namespace cli

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// A GitLab job's ID token (`id_tokens:` of its definition): what GitLab says of the job, signed.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/deadline.h"
+#include "base/result.h"
+#include "forge/event.h"
+
+namespace forge {
+
+// The variable that has the token, and whom it has to be for (`aud`).
+inline constexpr char kGitLabTokenVariable[] = "AGENTIC_CI_ID_TOKEN";
+inline constexpr char kGitLabTokenAudience[] = "agentic-ci";
+
+// The claims by GitLab's names, without those that are not about what started the job. Empty, or 0:
+// the token does not have it, as in an older version.
+struct GitLabJob {
+  // `project_id`. In a pipeline of a fork's merge request, the fork, whichever project it runs in;
+  // before GitLab 18.2, the project that it runs in.
+  int64_t source_project = 0;
+  int64_t project = 0;  // `job_project_id`: the project that it runs in. Since GitLab 18.3.
+  std::string pipeline_source;
+  std::string pipeline_id;
+  std::string job_id;
+  std::string ref;
+  std::string sha;
+  bool ref_protected = false;
+};
+
+// What a token is verified against.
+struct GitLabTokenTerms {
+  std::string issuer;  // The instance: `iss`.
+  std::string keys;    // Its keys, as it publishes them: a JSON Web Key Set (RFC 7517).
+  int64_t now_s = 0;   // Since 1970.
+};
+
+// The claims of a token (RFC 7519) that was signed by the issuer with RS256, is for agentic-ci, and
+// is valid now, give or take a minute. kSetup: it does not verify; kInvalid: `keys` are not a key
+// set.
+Result<GitLabJob> VerifyGitLabToken(std::string_view token, const GitLabTokenTerms& terms);
+
+// Takes into `event` what the token says. kSetup where the job's variables, which `event` was
+// read from, say other than the token. A branch or tag that the token does not call protected has
+// no trusted_sha, as CI_DEFAULT_BRANCH is not signed.
+Status TakeGitLabJob(const GitLabJob& job, const EnvironmentReader& environment, Event* event);
+
+struct GitLabKeysAccess {
+  std::string ca_file;  // Empty: the system's.
+  std::string proxy;    // Empty: none.
+};
+
+// The keys that the instance publishes. kTemporary: it did not answer; kSetup: what is at
+// `issuer` has none, or cannot be asked in a way that proves whose they are.
+Result<std::string> FetchGitLabKeys(const std::string& issuer, const GitLabKeysAccess& access,
+                                    Deadline deadline);
+
+}  // namespace forge

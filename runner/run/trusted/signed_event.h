@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whether what the variables of a job say was signed by the forge.
+#pragma once
+
+#include <string>
+
+#include "base/deadline.h"
+#include "base/result.h"
+#include "forge/event.h"
+#include "run/trusted/trust.h"
+
+namespace run {
+
+// What a signature is verified against, and how that is found.
+struct SignatureTerms {
+  std::string issuer;     // Empty: the event's server.
+  std::string keys_file;  // Empty: the issuer publishes them.
+  std::string ca_file;    // Empty: the system's.
+  std::string proxy;      // Empty: none.
+};
+
+// Verifies the ID token of a GitLab job, if there is one, and takes what it says into `event`:
+// whether there is one. Everything else is not signed. kSetup: the token does not verify, or
+// contradicts the variables; kTemporary: the issuer did not answer.
+Result<bool> VerifyEvent(const forge::EnvironmentReader& environment, const SignatureTerms& terms,
+                         forge::Event* event, Deadline deadline);
+
+// `trust`, unless it is of a GitLab merge request whose event is not signed: who may push its
+// source branch, and so change the job, can set the variables that tell it from a fork's.
+Trust RequireSignature(const forge::Event& event, bool is_signed, const Trust& trust);
+
+}  // namespace run
