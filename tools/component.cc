@@ -82,6 +82,13 @@ Input InputOf(const cli::OptionSpec& spec, const std::string& type) {
   return input;
 }
 
+// Options of `post` that the component `forks` gives a value, or that are about branches, which
+// forks keep to themselves.
+bool IsOfOneProposal(std::string_view option) {
+  return option == "repository" || option == "number" || option == "api-url" ||
+         option == "branch" || option == "title";
+}
+
 Result<std::vector<Input>> OptionInputs(Template which) {
   std::vector<Input> inputs;
   if (which == Template::kRun) {
@@ -100,6 +107,7 @@ Result<std::vector<Input>> OptionInputs(Template which) {
     inputs.push_back(InputOf(cli::kReportDirInput, "string"));
     cli::Command post = TRY(cli::SelectCommand(cli::Commands(), {"post"}));
     for (const cli::OptionSpec& spec : post.options) {
+      if (which == Template::kForks && IsOfOneProposal(spec.name)) continue;
       inputs.push_back(InputOf(spec, TypeOf(spec, false)));
       if (spec.name == "number") inputs.back().pattern = "^[0-9]*$";
     }
@@ -107,37 +115,75 @@ Result<std::vector<Input>> OptionInputs(Template which) {
   return inputs;
 }
 
+// How a component's job is called by default, and what it needs.
+struct JobDefaults {
+  std::string name;
+  std::string image;
+  std::string rules;
+  std::string rules_doc;
+  std::string timeout;
+  std::string timeout_doc;
+};
+
+JobDefaults DefaultsOf(Template which) {
+  const std::string merge_request = R"(if: '$CI_PIPELINE_SOURCE == "merge_request_event"')";
+  switch (which) {
+    case Template::kRun:
+      return {"agentic-ci",
+              "the agent, `git`, `curl` and CA certificates",
+              "[{ " + merge_request + " }]",
+              "",
+              "1h",
+              "; longer than `timeout`, so that the report is written"};
+    case Template::kPost:
+      return {"agentic-ci-post",
+              "`curl` and CA certificates",
+              "[{ " + merge_request + ", when: always }]",
+              " `when: always` posts the report of a failed run, too.",
+              "10m",
+              ""};
+    case Template::kForks:
+      return {"agentic-ci-forks",
+              "`curl`, `jq` and CA certificates",
+              R"([{ if: '$CI_PIPELINE_SOURCE == "schedule"' }])",
+              " Only for pipelines of the project's own protected branches: it holds the token.",
+              "30m",
+              ""};
+  }
+  return {};
+}
+
 // What a component needs beside the options: how the job is called, where it runs, and which
 // binary.
 std::vector<Input> JobInputs(Template which) {
-  const bool run = which == Template::kRun;
-  constexpr std::string_view kMergeRequest =
-      R"(if: '$CI_PIPELINE_SOURCE == "merge_request_event"')";
-  const std::string job = run ? "agentic-ci" : "agentic-ci-post";
+  const JobDefaults defaults = DefaultsOf(which);
   std::vector<Input> inputs = {
-      {"job-name", "string", Quoted(job),
+      {"job-name", "string", Quoted(defaults.name),
        "The name of the job. To use the component twice in a pipeline, give each its own.",
        "^[A-Za-z0-9][A-Za-z0-9 ._:/-]*$"},
       {"stage", "string", "\"test\"", "The stage of the job."},
       {"job-image", "string", "",
-       run ? "The image of the job: the agent, `git`, `curl` and CA certificates. Pin it by digest."
-           : "The image of the job: `curl` and CA certificates. Pin it by digest."},
-      {"rules", "array",
-       run ? "[{ " + std::string(kMergeRequest) + " }]"
-           : "[{ " + std::string(kMergeRequest) + ", when: always }]",
-       run ? "The rules of the job."
-           : "The rules of the job. `when: always` posts the report of a failed run, too."},
-      {"job-timeout", "string", run ? "\"1h\"" : "\"10m\"",
-       run ? "The time limit of the job; longer than `timeout`, so that the report is written."
-           : "The time limit of the job."},
+       "The image of the job: " + defaults.image + ". Pin it by digest."},
+      {"rules", "array", defaults.rules, "The rules of the job." + defaults.rules_doc},
+      {"job-timeout", "string", Quoted(defaults.timeout),
+       "The time limit of the job" + defaults.timeout_doc + "."},
   };
-  if (run) {
+  if (which == Template::kRun) {
     inputs.push_back({"allow-failure", "boolean", "false",
                       "Whether the pipeline goes on, with a warning, if the run fails."});
     inputs.push_back({"expire-in", "string", "\"30 days\"", "How long the report is kept."});
-  } else {
+  } else if (which == Template::kPost) {
     inputs.push_back({"run-job", "string", "\"agentic-ci\"",
                       "The job whose report is posted: `job-name` of the component `run`."});
+  } else {
+    inputs.push_back({"run-job",
+                      "string",
+                      "\"agentic-ci\"",
+                      "The job in the forks' pipelines whose reports are posted: `job-name` of the "
+                      "component `run`.",
+                      "",
+                      {},
+                      "AGENTIC_CI_RUN_JOB"});
   }
   inputs.push_back({"path",
                     "string",
@@ -277,8 +323,10 @@ Result<std::string> RenderTemplate(Template which, const std::string& file,
 Result<std::string> RenderComponentReadme(const std::string& file) {
   std::string run = RenderTable(TRY(InputsOf(Template::kRun)));
   std::string post = RenderTable(TRY(InputsOf(Template::kPost)));
+  std::string forks = RenderTable(TRY(InputsOf(Template::kForks)));
   std::string text = TRY(ReplaceBlock(file, "<!-- ", "run inputs", run));
-  return ReplaceBlock(text, "<!-- ", "post inputs", post);
+  text = TRY(ReplaceBlock(text, "<!-- ", "post inputs", post));
+  return ReplaceBlock(text, "<!-- ", "forks inputs", forks);
 }
 
 }  // namespace tools

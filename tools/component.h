@@ -11,7 +11,7 @@
 
 namespace tools {
 
-enum class Template { kRun, kPost };
+enum class Template { kRun, kPost, kForks };
 
 // `templates/NAME/template.yml` and README.md with their generated blocks replaced. `install` is
 // install.sh, whose list of checksums is made from `checksums` (action/checksums.txt). kInvalid:

@@ -108,7 +108,9 @@ std::string RenderInput(const cli::OptionSpec& option) {
 
 std::string RenderInputs() {
   std::string text;
-  for (const cli::RunOption& option : cli::kRunOptions) text += RenderInput(option.spec);
+  for (const cli::RunOption& option : cli::kRunOptions) {
+    if (!option.spec.name.starts_with("gitlab-")) text += RenderInput(option.spec);
+  }
   return text + RenderInput(cli::kCommandInput);
 }
 
@@ -248,6 +250,7 @@ Result<std::vector<Generated>> Generate(const std::string& root) {
   const std::string component = "gitlab-component/";
   const std::string run_template = component + "templates/run/template.yml";
   const std::string post_template = component + "templates/post/template.yml";
+  const std::string forks_template = component + "templates/forks/template.yml";
   std::string action = TRY(read(kAction));
   action = TRY(tools::ReplaceBlock(action, "# ", "inputs", RenderInputs()).Context(kAction));
   action =
@@ -266,6 +269,9 @@ Result<std::vector<Generated>> Generate(const std::string& root) {
   std::string post = TRY(read(post_template));
   post = TRY(tools::RenderTemplate(tools::Template::kPost, post, install, checksums)
                  .Context(post_template));
+  std::string forks = TRY(read(forks_template));
+  forks = TRY(tools::RenderTemplate(tools::Template::kForks, forks, install, checksums)
+                  .Context(forks_template));
   std::string readme = TRY(read(component + "README.md"));
   readme = TRY(tools::RenderComponentReadme(readme).Context(component + "README.md"));
   std::string license = TRY(read("LICENSE"));
@@ -283,6 +289,7 @@ Result<std::vector<Generated>> Generate(const std::string& root) {
       {kPostAction, post_action},
       {run_template, run},
       {post_template, post},
+      {forks_template, forks},
       {component + "README.md", readme},
       {component + "LICENSE", license},
       {"docs/reference/schemas/config.schema.json", run::RenderConfigSchema()},

@@ -58,6 +58,7 @@ class Component(unittest.TestCase):
                             'HOME': f'{self.root}/home', 'GIT_CONFIG_NOSYSTEM': '1'}
         self.component = self.publish()
         self.gitlab = 'http://127.0.0.1:9'
+        self.state_url = None
 
     def write(self, name, text):
         path = self.root / name
@@ -123,22 +124,32 @@ class Component(unittest.TestCase):
         self.git('commit', '-qam', 'change', cwd=self.site)
         self.head = self.git('rev-parse', 'HEAD', cwd=self.site)
 
-    def serve_gitlab(self):
+    def serve_gitlab(self, **options):
         files = [{'new_path': 'notes.txt', 'diff': '@@ -1 +1,2 @@\n first\n+wrong\n'}]
-        service = subprocess.Popen([NODE, pathlib.Path(__file__).with_name('gitlab.mjs'), self.head, json.dumps(files)],
+        service = subprocess.Popen([NODE, pathlib.Path(__file__).with_name('gitlab.mjs'), self.head, json.dumps(files),
+                                    json.dumps(options)],
                                    stdout=subprocess.PIPE, text=True)
         self.addCleanup(service.stdout.close)
         self.addCleanup(service.wait)
         self.addCleanup(service.terminate)
         self.gitlab, self.state_url = (service.stdout.readline().strip() for _ in range(2))
 
-    def notes(self):
-        """The first notes of all discussions; what is not a discussion beside a line has no position."""
+    def state(self):
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-        with opener.open(self.state_url, timeout=10) as answer:
+        with opener.open(self.state_url, timeout=60) as answer:
             state = json.load(answer)
         self.assertEqual(state['violations'], [])
+        return state
+
+    def notes(self):
+        """The first notes of all discussions; what is not a discussion beside a line has no position."""
+        state = self.state()
         return [discussion['notes'][0] for discussion in state['discussions']]
+
+    def id_token(self, variables):
+        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        with opener.open(self.state_url, json.dumps(variables).encode(), timeout=60) as answer:
+            return answer.read().decode()
 
     def pipeline(self, *arguments, source='merge_request_event', cwd=None, **variables):
         variables = {'GITLAB_CI': 'true', 'CI_PIPELINE_SOURCE': source, 'CI_PROJECT_ID': '1217', 'CI_JOB_TOKEN': JOB_TOKEN,
@@ -151,6 +162,8 @@ class Component(unittest.TestCase):
                          'CI_MERGE_REQUEST_PROJECT_ID': '1217', 'CI_MERGE_REQUEST_SOURCE_PROJECT_ID': '1217',
                          'CI_MERGE_REQUEST_PROJECT_PATH': 'acme/site', 'CI_MERGE_REQUEST_SOURCE_BRANCH_NAME': 'fix',
                          'CI_MERGE_REQUEST_SOURCE_PROJECT_PATH': 'acme/site', **variables}
+        if self.state_url:  # gitlab-ci-local makes none for `id_tokens:`.
+            variables.setdefault('AGENTIC_CI_ID_TOKEN', self.id_token(variables))
         command = [NODE, PROGRAM, '--force-shell-executor', '--shell-isolation', *arguments]
         for name, value in variables.items():
             command += ['--variable', f'{name}={value}']
@@ -238,7 +251,7 @@ class Component(unittest.TestCase):
         self.assertEqual(self.record('second')['outcome']['kind'], 'agent-failed')
 
     def test_no_input_is_part_of_a_script(self):
-        for name in ('run', 'post'):
+        for name in ('run', 'post', 'forks'):
             text = (ROOT / 'gitlab-component/templates' / name / 'template.yml').read_text()
             script = text[text.index('\n  script:'):].split('\n  artifacts:')[0]
             self.assertNotIn('$[[', script)
@@ -289,13 +302,55 @@ class Component(unittest.TestCase):
         self.assertEqual(self.record()['outcome']['kind'], 'refused')
         self.assertIn('from a fork', self.record()['outcome']['reason'])
 
+    def test_what_a_fork_found_is_posted_by_a_pipeline_of_the_target_project(self):
+        self.consumer('gitlab-forks')
+        (self.site / 'notes.txt').write_text('first\nwrong\there \n')
+        self.git('commit', '-qam', 'more', cwd=self.site)
+        self.head = self.git('rev-parse', 'HEAD', cwd=self.site)
+        artifacts = self.site / '.gitlab-ci-local/artifacts/check'
+        self.serve_gitlab(source=99, artifacts=str(artifacts))
+        fork = {'CI_PROJECT_ID': '99', 'CI_PROJECT_PATH': 'eve/site', 'CI_MERGE_REQUEST_SOURCE_PROJECT_ID': '99',
+                'CI_MERGE_REQUEST_SOURCE_PROJECT_PATH': 'eve/site',
+                'CI_MERGE_REQUEST_PROJECT_URL': f'file://{self.root}/remotes/acme/site'}
+        self.assertEqual(self.pipeline(**fork), 0, self.output)
+        self.assertNotRegex(self.output, r'(?m)^post ')
+        record = self.record('check')
+        self.assertEqual((record['trust']['level'], record['policy']['commit']), ('untrusted', self.base))
+        kept = self.root / 'kept'
+        artifacts.rename(kept)  # The target project's pipeline has nothing of the fork's.
+        self.git('checkout', '-q', 'main', cwd=self.site)
+        schedule = {'source': 'schedule', 'CI_COMMIT_BRANCH': 'main', 'CI_COMMIT_REF_PROTECTED': 'true'}
+        self.assertNotEqual(self.pipeline('post', **schedule), 0)
+        self.assertIn('GITLAB_TOKEN is not set', self.output)
+        self.assertEqual(self.pipeline('post', **schedule, GITLAB_TOKEN='glpat-bot'), 0, self.output)
+        self.assertIn('!7: the report cannot be had', self.output)
+        self.assertEqual(self.notes(), [])
+        kept.rename(artifacts)
+        for _ in range(2):
+            self.assertEqual(self.pipeline('post', **schedule, GITLAB_TOKEN='glpat-bot'), 0, self.output)
+            self.assertIn('!7: the report of job 41', self.output)
+            self.assertNotIn('glpat-bot', self.output)
+            notes = self.notes()
+            self.assertEqual(len(notes), 2, notes)
+            beside, = [note['body'] for note in notes if note.get('position')]
+            self.assertIn('A tab.', beside)
+
     def test_the_example_of_a_schedule_runs_for_it_alone(self):
         self.consumer('gitlab-scheduled')
+        self.git('push', '-q', f'{self.root}/remotes/acme/site.git', 'fix', cwd=self.site)
         self.git('checkout', '-q', 'main', cwd=self.site)
+        self.serve_gitlab(git=f'{self.root}/remotes/acme/site.git')
         self.assertEqual(self.pipeline('--list', source='push', CI_COMMIT_BRANCH='main'), 0, self.output)
-        self.assertNotRegex(self.output, r'(?m)^maintenance ')
-        status = self.pipeline(source='schedule', CI_COMMIT_BRANCH='main', ANTHROPIC_API_KEY=KEY)
-        self.assertEqual((status, self.record('maintenance')['outcome']['kind']), (0, 'success'), self.output)
+        self.assertNotRegex(self.output, r'(?m)^(maintenance|propose) ')
+        for _ in range(2):  # The second time it is the same merge request.
+            status = self.pipeline(source='schedule', CI_COMMIT_BRANCH='main', ANTHROPIC_API_KEY=KEY, GITLAB_TOKEN='glpat-bot')
+            self.assertEqual((status, self.record('maintenance')['outcome']['kind']), (0, 'success'), self.output)
+            proposal, = self.state()['proposals']
+            self.assertEqual((proposal['title'], proposal['target_branch'], proposal['labels'], proposal['state']),
+                             ('Mend a slow or flaky test', 'main', ['maintenance'], 'opened'))
+            changed = self.git('diff', '--name-only', 'main', proposal['source_branch'],
+                               cwd=f'{self.root}/remotes/acme/site.git').split()
+            self.assertIn('environment.seen', changed)
 
 
 if __name__ == '__main__':

@@ -1,17 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
-// usage: node gitlab.mjs HEAD_SHA FILES
+// usage: node gitlab.mjs HEAD_SHA FILES OPTIONS
 // The GitLab service of the tests with the merge request 7 of acme/site, whose head is HEAD_SHA and whose files are FILES (JSON).
-// Prints its address, and below it the one of a server whose answer is what was posted.
+// OPTIONS (JSON): `git`, the project's bare repository; `source`, the merge request's source project; `artifacts`, a directory that the
+// job `check` of a pipeline of that project has kept.
+// Prints its address, and below it the one of a server: what is sent there, a job's variables, is answered with its ID token,
+// and a request without anything with what was posted.
 import http from 'node:http';
 import { GitLabService } from '../services/gitlab/service.mjs';
 
-const [head, files] = process.argv.slice(2);
-const service = new GitLabService({ id: 1217, path: 'acme/site', iid: 7 });
+const [head, files, options] = process.argv.slice(2);
+const { artifacts, ...more } = JSON.parse(options);
+const service = new GitLabService({ id: 1217, path: 'acme/site', iid: 7, ...more });
+if (artifacts) {
+  const project = more.source;
+  // Besides an older one of another commit, a newer one without a report, and another job.
+  service.pipelines = [{ id: 30, sha: 'f'.repeat(40) }, { id: 31, sha: head }].map((one) => ({ project_id: project, ref: 'fix', status: 'success', ...one }));
+  service.jobs = [[40, 30, 'check', '/nowhere'], [41, 31, 'check', artifacts], [42, 31, 'other', '/nowhere'], [39, 31, 'check', null]]
+    .map(([id, pipeline, name, kept]) => ({ id, pipeline, project, name, artifacts: kept }));
+}
 service.refs = { ...service.refs, head_sha: head };
 service.files = JSON.parse(files);
 await service.start();
-const state = http.createServer((_, response) => {
+const state = http.createServer(async (request, response) => {
+  const sent = Buffer.concat(await request.toArray());
   const { discussions, requests, violations } = service;
-  response.end(JSON.stringify({ discussions, requests, violations }));
+  const proposals = service.git?.requests ?? [];
+  response.end(sent.length ? service.idTokens.of(JSON.parse(sent)) : JSON.stringify({ discussions, requests, proposals, violations }));
 });
 state.listen(0, '127.0.0.1', () => console.log(`${service.server}\nhttp://127.0.0.1:${state.address().port}`));

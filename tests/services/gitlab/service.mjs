@@ -5,8 +5,11 @@
 // another client, so that what it accepts is not just what agentic-ci sends. With a contract, every
 // request in JSON and every answer is judged; see `violations`.
 import crypto from 'node:crypto';
+import fs from 'node:fs';
 import http from 'node:http';
+import path from 'node:path';
 import { GitLabRepository } from './git.mjs';
+import { IdTokens } from './id_tokens.mjs';
 
 const NOTE_CHARACTERS_MAX = 1000000;
 const DIGEST = (text) => crypto.createHash('sha1').update(text).digest('hex');
@@ -68,6 +71,9 @@ export class GitLabService {
   tokens = new Map();  // Token to {who, level, scope}.
   files = [];        // As /diffs gives them: {old_path, new_path, diff, ...}
   refs = { base_sha: 'a'.repeat(40), start_sha: 'c'.repeat(40), head_sha: 'b'.repeat(40) };
+  pipelines = [];    // Of the merge request: {id, project_id, sha, ref, status}.
+  jobs = [];         // {id, pipeline, project, name, artifacts}; `artifacts` is a directory.
+  idTokens = new IdTokens();
   fileComments = true;  // GitLab 16.4 and newer.
   noteCreationLimit = Infinity;
   #server;
@@ -165,6 +171,7 @@ export class GitLabService {
     try {
       const { method, headers } = request;
       const { pathname, searchParams } = new URL(request.url, this.server);
+      if (method === 'GET' && pathname === '/oauth/discovery/keys') return { status: 200, body: this.idTokens.keys };
       const token = headers['private-token'] ?? /^Bearer (.+)$/.exec(headers.authorization ?? '')?.[1] ??
           headers['job-token'];
       const viewer = this.tokens.get(token);
@@ -193,6 +200,8 @@ export class GitLabService {
       if (viewer.job) throw message(401, '401 Unauthorized');
       return { status: 200, body: viewer.who };
     }
+    const kept = /^\/api\/v4\/projects\/(\d+)\/(pipelines\/(\d+)\/jobs|jobs\/(\d+)\/artifacts\/(.+))$/.exec(pathname);
+    if (kept && method === 'GET') return this.#jobs(query, Number(kept[1]), kept[3], kept[4], kept[5]);
     const project = /^\/api\/v4\/projects\/([^/]+)(\/.*)?$/.exec(pathname);
     if (!project || ![String(this.id), this.path].includes(decodeURIComponent(project[1]))) {
       throw message(404, '404 Project Not Found');
@@ -200,6 +209,9 @@ export class GitLabService {
     const rest = project[2] ?? '';
     const answer = this.git?.answer(method, rest, query, viewer, body, (...list) => this.#page(...list));
     if (answer) return answer;
+    if (rest === '/merge_requests' && method === 'GET') {
+      return this.#page(query, [this.#mergeRequest('GET', '', query, viewer).body]);
+    }
     const request = /^\/merge_requests\/(\d+)(\/.*)?$/.exec(rest);
     if (request) {
       if (Number(request[1]) !== this.iid) throw message(404, '404 Not found');
@@ -231,6 +243,7 @@ export class GitLabService {
         deleted_file: false, generated_file: false, collapsed: false, too_large: false, ...file,
       })));
     }
+    if (rest === '/pipelines' && method === 'GET') return this.#page(query, this.pipelines);
     if (rest === '/notes' && method === 'GET') {
       const notes = this.discussions.flatMap((d) => d.notes).sort((a, b) => a.id - b.id);
       if (query.get('sort') !== 'asc') notes.reverse();
@@ -244,6 +257,18 @@ export class GitLabService {
     const discussion = /^\/discussions\/([0-9a-f]{40})$/.exec(rest);
     if (discussion && method === 'PUT') return this.#resolve(discussion[1], viewer, body);
     throw message(404, '404 Not Found');
+  }
+
+  #jobs(query, project, pipeline, job, file) {
+    if (pipeline) {
+      const of = this.jobs.filter((one) => one.project === project && one.pipeline === Number(pipeline));
+      return this.#page(query, of.map(({ id, name, artifacts }) => ({
+        id, name, status: 'success', ...(artifacts && { artifacts_file: { filename: 'artifacts.zip', size: 1 } }) })));
+    }
+    const from = this.jobs.find((one) => one.project === project && one.id === Number(job))?.artifacts;
+    const at = from && path.join(from, path.normalize(`/${file}`));
+    if (!at || !fs.existsSync(at)) throw message(404, '404 Not Found');
+    return { status: 200, headers: { 'content-type': 'application/octet-stream' }, body: fs.readFileSync(at, 'utf8') };
   }
 
   #page(query, all) {
