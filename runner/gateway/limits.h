@@ -53,7 +53,7 @@ static_assert(kUpdateTextBytesMax + 16 < kControlBytesMax);
 
 // A policy's text is at most 256 KiB; its values with their presets written out, some times that.
 constexpr size_t kPolicyWireBytesMax = size_t{32} << 20;
-constexpr milliseconds kStartTimeout = seconds(20);
+constexpr milliseconds kStartTimeout = seconds(120);
 constexpr size_t kReadyMessageBytesMax = 32768;
 
 // And what it tells later: a host, or a token.

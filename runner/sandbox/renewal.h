@@ -10,8 +10,9 @@
 
 namespace sandbox {
 
-// Building takes milliseconds; a host that needs longer than this is not going to finish.
-inline constexpr std::chrono::milliseconds kBuildTimeout{20'000};
+// Building takes milliseconds, or seconds on a machine that is emulated or has much to do. What
+// takes longer than this is not going to finish.
+inline constexpr std::chrono::milliseconds kBuildTimeout{120'000};
 
 // Of a process that is not closed to its supervisor yet: "user", "mnt", ...
 Result<Fd> OpenNamespace(pid_t pid, const std::string& kind);

@@ -199,7 +199,7 @@ class ExitCodes(Case):
 
     def limited(self, run, name):
         """The run ended at this limit, and says so in both places."""
-        self.assertEqual((run.code, run.outcome['kind']), (125, 'limit'), run.out[-500:])
+        self.assertEqual((run.code, run.outcome['kind']), (125, 'limit'), run.err[-1000:] + run.out[-500:])
         self.assertEqual(run.outcome['limit'], name)
         fired = [limit['name'] for limit in run.record['limits'] if limit['fired']]
         self.assertEqual(fired, [name])
