@@ -387,6 +387,10 @@ std::optional<codec::LogCommands> LogCommandsOf(const EnvironmentReader& environ
   return std::nullopt;
 }
 
+bool FoldsLog(const EnvironmentReader& environment) {
+  return ForgeOf(Variables(environment)) == ForgeKind::kGitLab;
+}
+
 std::string_view Name(ForgeKind forge) {
   switch (forge) {
     case ForgeKind::kGitHub:

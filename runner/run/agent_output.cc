@@ -84,6 +84,7 @@ void AgentOutput::Write(const Lines& lines) {
   // A reader that went away, or a full disk, ends neither the agent nor the record of its run.
   if (files_.readable >= 0) (void)sys::WriteAll(files_.readable, lines.kept);
   if (terminal_ < 0) return;
+  if (!lines.shown.empty() && !std::exchange(in_section_, true)) unshown_ += files_.section.begin;
   Compose(files_.shown ? lines.shown : lines.kept, status_);
   Flush();
 }
@@ -125,6 +126,7 @@ agent::AgentSummary AgentOutput::Finish(int exit_status) {
     Write(lines);
   }
   if (terminal_ >= 0 && files_.style.live) Compose(secrets_.Mask(live_.TakeLines()), "");
+  if (in_section_) unshown_ += files_.section.end;
   // All of it is in the log, whatever the terminal has not taken by then.
   Show(Deadline::After(kLastPatience));
   agent::AgentSummary summary = output_.reader.Finish(exit_status);

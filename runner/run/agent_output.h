@@ -12,6 +12,7 @@
 #include "base/deadline.h"
 #include "codec/data/secret_mask.h"
 #include "codec/text/neutral.h"
+#include "forge/log_section.h"
 #include "report/terminal/live_view.h"
 
 namespace run {
@@ -25,8 +26,9 @@ struct OutputFiles {
   // commands that this log carries out. Nothing: a program reads there, and gets the agent's bytes.
   std::optional<codec::LogCommands> shown = codec::LogCommands::kAll;
   report::TerminalStyle style = {};
-  std::string events = {};       // The gateway's records, for the style that shows them.
-  std::string stream = "plain";  // How standard output is read (agent::StreamReader).
+  forge::LogSection section = {};  // Around what is shown, for a log that folds it.
+  std::string events = {};         // The gateway's records, for the style that shows them.
+  std::string stream = "plain";    // How standard output is read (agent::StreamReader).
 };
 
 // OutputFiles::shown for this descriptor and environment. A regular file is not the log of a job.
@@ -95,7 +97,8 @@ class AgentOutput {
   std::deque<std::string> tail_;
   int terminal_;
   report::LiveView live_;
-  std::string status_;  // What stands at the bottom, without a line end.
+  bool in_section_ = false;  // Something was shown.
+  std::string status_;       // What stands at the bottom, without a line end.
   std::string unshown_;
 };
 

@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 
 #include "base/fd.h"
@@ -46,6 +47,42 @@ Written Write(const std::vector<Piece>& pieces, std::optional<codec::LogCommands
 }
 
 }  // namespace
+
+TEST_CASE("A log that folds it has the agent's output in a section, which the agent cannot end") {
+  const Fd log(::memfd_create("log", MFD_CLOEXEC));
+  const Fd terminal(::memfd_create("terminal", MFD_CLOEXEC));
+  auto gitlab = [](const std::string& name) -> std::optional<std::string> {
+    if (name == "GITLAB_CI") return "true";
+    return std::nullopt;
+  };
+  OutputFiles files;
+  files.readable = log.get();
+  files.terminal = terminal.get();
+  files.shown = codec::LogCommands::kNone;
+  files.section = forge::MakeLogSection(gitlab, "agent", "Its output", 7);
+  const std::string ours = files.section.end;
+  {
+    AgentOutput silent(files, {});
+    silent.Finish(0);
+    CHECK(Content(terminal).empty());
+  }
+  AgentOutput output(files, {});
+  output.Take(Pipe::kOutput, "a\n" + ours + "\x1b[0Ksection_start:8:x\r\x1b[0Kb\nno end");
+  output.Finish(0);
+  const std::string shown = Content(terminal);
+  CHECK(shown.starts_with("\x1b[0Ksection_start:7:agent[collapsed=true]\r\x1b[0KIts output\na\n"));
+  CHECK(shown.ends_with("no end\n\x1b[0Ksection_end:7:agent\r\x1b[0K\n"));
+  CHECK(std::count(shown.begin(), shown.end(), '\x1b') == 4);
+  CHECK(std::count(shown.begin(), shown.end(), '\r') == 2);
+  // Elsewhere there is none.
+  for (const char* name : {"GITHUB_ACTIONS", "CI"}) {
+    auto other = [&](const std::string& asked) -> std::optional<std::string> {
+      if (asked == name) return "true";
+      return std::nullopt;
+    };
+    CHECK(forge::MakeLogSection(other, "agent", "Its output", 7).begin.empty());
+  }
+}
 
 TEST_CASE("A program that reads the output, and the log, get the agent's bytes") {
   const std::string text =

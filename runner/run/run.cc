@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <ctime>
 #include <optional>
 
 #include "base/log.h"
@@ -226,6 +227,8 @@ OutputFiles OutputFilesOf(const Request& request, const Plan& plan,
           .terminal = companion == nullptr ? terminal : -1,
           .shown = ShownAt(terminal),
           .style = companion == nullptr ? StyleOf(request) : report::TerminalStyle{},
+          .section = forge::MakeLogSection(sys::Environment, "agentic_ci_agent",
+                                           "The agent's output", std::time(nullptr)),
           .events = directory.path + "/events.ocsf.jsonl",
           .stream = plan.agent.stream};
 }

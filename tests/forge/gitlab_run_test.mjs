@@ -125,6 +125,8 @@ describe('a merge request', () => {
     assert.deepEqual(service.requests, [KEYS]);
     assert.equal(done.record.event.forge, 'gitlab');
     assert.equal(done.record.event.from_fork, false);
+    assert.match(done.stdout, /^\x1b\[0Ksection_start:\d+:agentic_ci_agent\[collapsed=true\]\r\x1b\[0KThe agent's output\nthe agent has a placeholder\n/);
+    assert.match(done.stdout, /\n\x1b\[0Ksection_end:\d+:agentic_ci_agent\r\x1b\[0K\n/);
     assert.doesNotMatch(done.stdout + done.stderr, /^::/m);  // GitLab's log knows no commands of GitHub's.
     const posted = await post(done.report, { ...pipeline(21, 21), GITLAB_TOKEN: 'glpat-bot' }, '--what', 'comment,review,status');
     assert.equal(posted.status, 0, posted.stderr);

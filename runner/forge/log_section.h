@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// A part of a job's log that the job's page folds, where there is such a thing: GitLab's.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "forge/event.h"
+
+namespace forge {
+
+// What begins and ends it: a line each, or nothing where the log has no sections. The page shows it
+// folded, by its `title` (one line, not from outside). `name`: [a-z_]. Nothing in between can end
+// it but the escape sequence in these lines.
+struct LogSection {
+  std::string begin;
+  std::string end;
+};
+LogSection MakeLogSection(const EnvironmentReader& environment, std::string_view name,
+                          std::string_view title, int64_t now_s);
+
+}  // namespace forge
