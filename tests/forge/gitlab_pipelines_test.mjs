@@ -223,6 +223,8 @@ describe('pipelines of GitLab', () => {
     const own = { ...forged, AGENTIC_CI_ID_TOKEN: instance.of(forged) };
     assert.equal(plan('head', own, '--gitlab-keys', keys).status, 0);
     assert.equal(plan('head', own, '--gitlab-keys', keys, '--gitlab-issuer', 'https://gitlab.example').status, 78);
+    const genuine = { ...full, AGENTIC_CI_ID_TOKEN: instance.of(full) };
+    assert.equal(plan('head', genuine, '--gitlab-keys', keys, '--gitlab-issuer', 'https://gitlab.example/').status, 0);
   });
 
   it('without a token, where its variables are trusted on request', () => {

@@ -4,6 +4,7 @@
 #include <ctime>
 
 #include "base/sys.h"
+#include "forge/event_fields.h"
 #include "forge/gitlab/job_token.h"
 
 namespace run {
@@ -19,7 +20,7 @@ Result<bool> VerifyEvent(const forge::EnvironmentReader& environment, const Sign
   const std::string token = environment(forge::kGitLabTokenVariable).value_or("");
   if (token.empty()) return false;
   forge::GitLabTokenTerms wanted;
-  wanted.issuer = terms.issuer.empty() ? event->server_url : terms.issuer;
+  wanted.issuer = forge::WithoutSlash(terms.issuer.empty() ? event->server_url : terms.issuer);
   wanted.now_s = std::time(nullptr);
   wanted.keys =
       TRY(terms.keys_file.empty()
