@@ -62,8 +62,12 @@ TEST_CASE("So does a link by the name of a directory that credentials are kept i
   left.Link(".cargo", ".cargo");
   CHECK(left.Credentials() ==
         Paths{"conf/config.json", "keys/deep/er", "keys/id_x", "xdg/gh/hosts.yml"});
-  left.Link("keys/.azure", "..");  // A circle: everything would be a credential, and is, once.
-  CHECK(FindLeftFiles(left.root()).all);
+  left.Link("keys/.azure", "../keys");
+  left.Link(".gnupg", ".");           // The checkout itself is not a directory of credentials,
+  left.Link("home/.aws", "../.git");  // and neither is git's.
+  left.Add({".git/HEAD"});
+  CHECK(left.Credentials() ==
+        Paths{"conf/config.json", "keys/deep/er", "keys/id_x", "xdg/gh/hosts.yml"});
 }
 
 TEST_CASE("Further repositories are found by their git directories, and objects not looked into") {
