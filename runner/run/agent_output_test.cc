@@ -61,12 +61,13 @@ TEST_CASE("A log that folds it has the agent's output in a section, which the ag
   files.shown = codec::LogCommands::kNone;
   files.section = forge::MakeLogSection(gitlab, "agent", "Its output", 7);
   const std::string ours = files.section.end;
+  const codec::SecretMask secrets;
   {
-    AgentOutput silent(files, {});
+    AgentOutput silent(files, secrets);
     silent.Finish(0);
     CHECK(Content(terminal).empty());
   }
-  AgentOutput output(files, {});
+  AgentOutput output(files, secrets);
   output.Take(Pipe::kOutput, "a\n" + ours + "\x1b[0Ksection_start:8:x\r\x1b[0Kb\nno end");
   output.Finish(0);
   const std::string shown = Content(terminal);
