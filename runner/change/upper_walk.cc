@@ -109,7 +109,7 @@ class Walk {
     return !same.ok() && same.error().os_error == EXDEV;
   }
 
-  // Whether a copy lacks a file for another reason than that the agent removed it.
+  // True for a file that the runner cannot read, and so did not copy: it was not removed.
   bool NeverReadable(int lower_directory, const std::string& name) const {
     return copy_ != nullptr && ::faccessat(lower_directory, name.c_str(), R_OK, AT_EACCESS) != 0 &&
            errno == EACCES;

@@ -100,7 +100,7 @@ bool ReadsWorkflowCommands(ForgeKind forge);
 // Which commands the log of this job is searched for. Nothing: no continuous integration runs it.
 std::optional<codec::LogCommands> LogCommandsOf(const EnvironmentReader& environment);
 
-// Whether the job's page folds sections of the log (forge/log_section.h).
+// Whether the forge can collapse sections of a job's log (forge/log_section.h).
 bool FoldsLog(const EnvironmentReader& environment);
 
 // "github", "gitea", "gitlab", "none": for records.

@@ -14,7 +14,7 @@ namespace forge {
 // otherwise the default branch.
 inline constexpr char kGitLabBaseRef[] = "refs/agentic-ci/base";
 
-// What fetches `branch` of `remote` there. For people: the component does it.
+// The command that fetches `branch` of `remote` to that ref, for error messages.
 std::string GitLabFetchCommand(const std::string& remote, const std::string& branch);
 
 // A pipeline of a merge request, whatever started it, is told by CI_MERGE_REQUEST_IID; where its

@@ -154,7 +154,7 @@ class Occurrences {
   std::map<std::string, int> seen_;
 };
 
-// As GitLab's schema of security reports has them: UTC, without a zone.
+// A time in UTC without a time zone, as GitLab's schema of security reports requires.
 std::string SecondOf(int64_t ms_since_1970) {
   const time_t seconds = ms_since_1970 / 1000;
   tm parts{};

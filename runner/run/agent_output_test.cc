@@ -75,7 +75,7 @@ TEST_CASE("A log that folds it has the agent's output in a section, which the ag
   CHECK(shown.ends_with("no end\n\x1b[0Ksection_end:7:agent\r\x1b[0K\n"));
   CHECK(std::count(shown.begin(), shown.end(), '\x1b') == 4);
   CHECK(std::count(shown.begin(), shown.end(), '\r') == 2);
-  // Elsewhere there is none.
+  // Other CI systems have no sections.
   for (const char* name : {"GITHUB_ACTIONS", "CI"}) {
     auto other = [&](const std::string& asked) -> std::optional<std::string> {
       if (asked == name) return "true";

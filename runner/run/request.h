@@ -44,7 +44,7 @@ struct Request {
   std::string policy_ref;     // Empty: the event's base, else HEAD; "worktree": the working tree.
   bool keep_policy = false;   // PolicyReload::Rules::keeps_valid.
   std::string ca_file;        // Empty: the system's bundle. What the gateway trusts upstream.
-  std::string gitlab_issuer;  // Who signs a job's ID token; empty: CI_SERVER_URL.
+  std::string gitlab_issuer;  // Whose ID tokens count; empty: CI_SERVER_URL.
   std::string gitlab_keys;    // A file: its keys; empty: what it publishes.
   bool gitlab_trust_variables = false;  // Where there is no token.
   std::string image;                    // Empty: the host's own root.

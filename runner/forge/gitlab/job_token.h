@@ -31,7 +31,7 @@ struct GitLabJob {
   bool ref_protected = false;
 };
 
-// What a token is verified against.
+// Which tokens are accepted, and at what time.
 struct GitLabTokenTerms {
   std::string issuer;  // The instance: `iss`.
   std::string keys;    // Its keys, as it publishes them: a JSON Web Key Set (RFC 7517).

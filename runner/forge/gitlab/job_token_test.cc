@@ -76,7 +76,7 @@ GitLabTokenTerms Terms(const std::string& keys = Instance().Jwk()) {
   return {kIssuer, R"({"keys":[)" + keys + "]}", kNow};
 }
 
-// What is wrong with it.
+// The error of verifying the token; empty if it is valid.
 std::string Problem(const std::string& token, const GitLabTokenTerms& terms = Terms()) {
   Result<GitLabJob> job = VerifyGitLabToken(token, terms);
   return job.ok() ? "" : job.error().what;
@@ -140,7 +140,7 @@ TEST_CASE("Only RS256 by a key of the instance is a signature") {
              "not signed with a key"));
 }
 
-TEST_CASE("No other algorithm is taken, whatever the token says") {
+TEST_CASE("Tokens that name any other algorithm are rejected") {
   for (const char* algorithm : {"none", "HS256", "RS512", "ES256", "PS256", "rs256", ""}) {
     const std::string header = R"({"alg":")" + std::string(algorithm) + R"(","kid":"one"})";
     CHECK(Says(Problem(Instance().Sign(header, Claims())), "not RS256"));
@@ -151,7 +151,7 @@ TEST_CASE("No other algorithm is taken, whatever the token says") {
   CHECK(Says(Problem(Instance().Sign(extended, Claims())), "critical"));
 }
 
-TEST_CASE("A token that was changed or cut is none") {
+TEST_CASE("A changed or truncated token is rejected") {
   const std::string token = Signed(Claims());
   const size_t first = token.find('.');
   const size_t second = token.find('.', first + 1);
