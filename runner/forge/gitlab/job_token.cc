@@ -2,7 +2,6 @@
 #include "forge/gitlab/job_token.h"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <optional>
 #include <utility>
@@ -20,7 +19,6 @@ namespace forge {
 namespace {
 
 constexpr size_t kTokenBytesMax = size_t{16} << 10;
-constexpr size_t kKeysBytesMax = size_t{256} << 10;
 constexpr int64_t kClockSkewS = 60;
 constexpr char kKeysPath[] = "/oauth/discovery/keys";
 
@@ -224,7 +222,7 @@ Result<std::string> FetchGitLabKeys(const std::string& issuer, const GitLabKeysA
   net::HttpClientOptions options;
   options.ca_file = access.ca_file;
   options.proxy = access.proxy;
-  options.response_bytes_max = kKeysBytesMax;
+  options.response_bytes_max = kGitLabKeysBytesMax;
   net::HttpClient client = TRY(net::HttpClient::Create(std::move(options)));
   net::HttpRequest request;
   request.url = issuer + kKeysPath;

@@ -2,6 +2,7 @@
 // A GitLab job's ID token (`id_tokens:` of its definition): what GitLab says of the job, signed.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -15,6 +16,9 @@ namespace forge {
 // The variable that has the token, and whom it has to be for (`aud`).
 inline constexpr char kGitLabTokenVariable[] = "AGENTIC_CI_ID_TOKEN";
 inline constexpr char kGitLabTokenAudience[] = "agentic-ci";
+
+// How large an instance's key set may be.
+inline constexpr size_t kGitLabKeysBytesMax = size_t{256} << 10;
 
 // The claims by GitLab's names, without those that are not about what started the job. Empty, or 0:
 // the token does not have it, as in an older version.

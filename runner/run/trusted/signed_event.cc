@@ -8,12 +8,6 @@
 #include "forge/gitlab/job_token.h"
 
 namespace run {
-namespace {
-
-constexpr size_t kKeysBytesMax = size_t{256} << 10;
-
-}  // namespace
-
 Result<bool> VerifyEvent(const forge::EnvironmentReader& environment, const SignatureTerms& terms,
                          forge::Event* event, Deadline deadline) {
   if (event->forge != forge::ForgeKind::kGitLab) return false;
@@ -25,7 +19,7 @@ Result<bool> VerifyEvent(const forge::EnvironmentReader& environment, const Sign
   wanted.keys =
       TRY(terms.keys_file.empty()
               ? forge::FetchGitLabKeys(wanted.issuer, {terms.ca_file, terms.proxy}, deadline)
-              : sys::ReadFile(terms.keys_file, kKeysBytesMax));
+              : sys::ReadFile(terms.keys_file, forge::kGitLabKeysBytesMax));
   const forge::GitLabJob job = TRY(forge::VerifyGitLabToken(token, wanted));
   TRY(forge::TakeGitLabJob(job, environment, event));
   return true;
