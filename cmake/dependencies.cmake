@@ -13,13 +13,18 @@ file(MAKE_DIRECTORY "${deps}/include")
 
 if(NOT CURL_PREFIX)
 string(REPLACE ";" "|" curl_launcher "${CMAKE_C_COMPILER_LAUNCHER}")
+set(curl_toolchain "")
+if(CMAKE_TOOLCHAIN_FILE)
+  set(curl_toolchain "-DCMAKE_TOOLCHAIN_FILE=${CMAKE_TOOLCHAIN_FILE}")
+endif()
 ExternalProject_Add(curl_build
   LIST_SEPARATOR "|"
   SOURCE_DIR "${CURL_SOURCE}"
   BUILD_BYPRODUCTS "${deps}/lib/libcurl.a"
   CMAKE_ARGS
+    ${curl_toolchain}
     -DCMAKE_INSTALL_PREFIX=${deps} -DCMAKE_INSTALL_LIBDIR=lib -DCMAKE_BUILD_TYPE=None
-    "-DCMAKE_C_FLAGS=-O2 -ffunction-sections -fdata-sections -ffile-prefix-map=${CURL_SOURCE}/="
+    "-DCMAKE_C_FLAGS=${CMAKE_C_FLAGS_INIT} -O2 -ffunction-sections -fdata-sections -ffile-prefix-map=${CURL_SOURCE}/="
     -DCMAKE_POSITION_INDEPENDENT_CODE=ON
     "-DCMAKE_C_COMPILER_LAUNCHER=${curl_launcher}"
     -DBUILD_SHARED_LIBS=OFF -DBUILD_CURL_EXE=OFF -DBUILD_TESTING=OFF -DENABLE_MANUAL=OFF
@@ -46,7 +51,7 @@ endif()
 if(AGENTIC_CI_STATIC)
   add_library(dep_git2 STATIC IMPORTED)
   set_target_properties(dep_git2 PROPERTIES
-    IMPORTED_LOCATION "/usr/lib/${CMAKE_CXX_LIBRARY_ARCHITECTURE}/libgit2.a"
+    IMPORTED_LOCATION "${CMAKE_SYSROOT}/usr/lib/${CMAKE_CXX_LIBRARY_ARCHITECTURE}/libgit2.a"
     INTERFACE_LINK_LIBRARIES "http_parser;mbedcrypto;pcre2-8;z")
   add_library(static_stubs OBJECT cmake/static/no_name_service.c cmake/static/git2_no_network.c
     cmake/static/git2_plain_files.c)
@@ -56,12 +61,18 @@ else()
   target_link_libraries(dep_git2 INTERFACE git2)
 endif()
 
+# Relocations as a bitmap make the file a tenth smaller. Debian 12's linker knows them on x86 alone.
+set(packed_relocations "")
+if(CMAKE_SYSTEM_PROCESSOR STREQUAL x86_64)
+  set(packed_relocations -Wl,-z,pack-relative-relocs)
+endif()
+
 # Links a program the way this configuration asks for. Stubs are objects: they must be seen before libc.
 function(agentic_ci_link target)
   if(AGENTIC_CI_STATIC)
     target_sources(${target} PRIVATE $<TARGET_OBJECTS:static_stubs>)
     target_link_options(${target} PRIVATE -static-pie -Wl,--gc-sections -Wl,--fatal-warnings
-      -Wl,-z,relro,-z,now -Wl,-z,noexecstack -Wl,-z,pack-relative-relocs
+      -Wl,-z,relro,-z,now -Wl,-z,noexecstack ${packed_relocations}
       -Wl,--wrap=dlopen,--wrap=dlsym,--wrap=dlclose,--wrap=dlerror,--wrap=dladdr
       -Wl,--wrap=p_open)
   endif()
