@@ -23,6 +23,8 @@ FAILURES_SHOWN_MAX = 10
 FAILURE = re.compile(r'\s*(FAIL|ERROR|not ok )|.*: FAILED')
 # Suites that claim containment: a failure there counts even if a second run passes.
 CONTAINMENT = {'attack', 'containment', 'identity', 'smuggling', 'credentials', 'containers', 'kernel', 'kernels'}
+# Suites that hold for another architecture's programs: all that need no namespaces and no seccomp but in a machine of their own.
+ARM64_SUITES = '^(unit_.*|build|kernels|sbom)$'
 FLAKY_MAX = 1  # Suites that may fail beside others and pass alone, in one run.
 
 
@@ -197,12 +199,21 @@ def check(tally, arguments):
         run_tests(tally, BUILD / 'sanitize', list_tests(BUILD / 'sanitize', '^unit_'), 'sanitize ')
 
 
+def check_arm64(tally):
+    """The build for arm64: unit tests and programs under QEMU's emulation of a processor, and the sandbox on a kernel that boots
+    under its emulation of a machine."""
+    if not (tally.command('sysroot', 'tools/sysroot') and configure(tally, 'arm64') and build(tally, 'arm64')):
+        return
+    run_tests(tally, BUILD / 'arm64', list_tests(BUILD / 'arm64', ARM64_SUITES), 'arm64 ')
+
+
 def main():
     parser = argparse.ArgumentParser(prog='tools/check')
     parser.add_argument('--fast', action='store_true', help='format, layers, rules and unit tests')
     parser.add_argument('--kernels', action='store_true', help='boot every kernel of tests/kernels, not only the first')
     parser.add_argument('--alone', action='store_true', help='compile every file by itself, not only what changed lately')
     parser.add_argument('--update', action='store_true', help='rewrite what is generated, then check')
+    parser.add_argument('--arch', choices=['arm64'], help='the cross build instead, under emulation')
     parser.add_argument('--since', metavar='REV', help='only the tests that what changed since REV can affect')
     parser.add_argument('--stress', type=int, metavar='N', help='run every suite N times beside a busy machine')
     parser.add_argument('--seed', type=int, help='with --stress: the order of an earlier run')
@@ -216,7 +227,10 @@ def main():
         os.environ['AGENTIC_CI_KERNELS'] = 'all'
     start = time.monotonic()
     tally = Tally()
-    check(tally, arguments)
+    if arguments.arch:
+        check_arm64(tally)
+    else:
+        check(tally, arguments)
     for line in tally.skipped:
         print(f'not run: {line}')
     for name in tally.flaky:

@@ -2,27 +2,26 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the sandbox promises on other kernels: cases of tests/kernel, in a machine that QEMU emulates.
 
-kernels_test.py BOOT RUNNER PROBE [NAME...]
+kernels_test.py DIRECTORY RUNNER PROBE [NAME...]
 
-BOOT starts a Debian kernel with a file system of its own and runs a script there as root. Cases run
-as root and as an ordinary user, like everywhere. NAMEs select kernels by a part of their name;
-without one Debian 12's own is booted, and with AGENTIC_CI_KERNELS=all every one. On kernels that are too old, a
-run is refused, and says what is missing.
+DIRECTORY keeps kernels and root file systems (machine.py). The machine is of the runner's architecture. Cases run as root and as
+an ordinary user, like everywhere. NAMEs select kernels by a part of their name; without one the architecture's first is booted,
+and with AGENTIC_CI_KERNELS=all every one. On kernels that are too old, a run is refused, and says what is missing.
 """
 import glob
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
+
+import machine
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 CASES = os.path.join(HERE, '..', 'kernel')
 ROOT = os.path.dirname(os.path.dirname(HERE))
 BOOT_SECONDS = 1800  # Every case in both tiers took more than fifteen minutes on a busy machine.
-# A kernel counts timer interrupts as it starts, and panics when a busy emulator is late with them.
-KERNEL_ARGUMENTS = 'no_timer_check'
-PACKAGES = 'python3,file'
 # One of each kind of promise: emulation is ten times slower than the machine.
 NAMES = ['apply_brings_the_changes', 'nothing_outside_can_be_written', 'no_packet_leaves', 'calls_an_agent_may_not_make',
          'record_says_what', 'dies_with_a_killed_supervisor', 'is_copied', 'test_pids_limit_is']
@@ -62,42 +61,26 @@ done
 echo "$passed passed, $failed failed"
 [ $failed = 0 ]
 '''
-# name: (package, suite where it is if not this machine's, kind of cgroups, script)
+# name: (architecture, pattern of the image package if not the architecture's own, suite, kind of cgroups, script)
 KERNELS = {
-    'linux-6.1-cgroup-v2': ('linux-image-cloud-amd64', None, 'v2', HOLDS),
-    'linux-6.1-cgroup-v1': ('linux-image-cloud-amd64', None, 'v1', HOLDS),
-    'linux-6.1-cgroup-hybrid': ('linux-image-cloud-amd64', None, 'hybrid', HOLDS),
-    'linux-6.12-cgroup-v2': ('linux-image-6.12.*-cloud-amd64', None, 'v2', HOLDS),
-    'linux-6.1-demo': ('linux-image-cloud-amd64', None, 'v2', DEMO),
-    'linux-6.12-demo': ('linux-image-6.12.*-cloud-amd64', None, 'v2', DEMO),
-    'linux-5.10-cgroup-v2': ('linux-image-5.10.*-cloud-amd64', 'bullseye', 'v2', REFUSES),
+    'linux-6.1-cgroup-v2': ('amd64', None, 'bookworm', 'v2', HOLDS),
+    'linux-6.1-cgroup-v1': ('amd64', None, 'bookworm', 'v1', HOLDS),
+    'linux-6.1-cgroup-hybrid': ('amd64', None, 'bookworm', 'hybrid', HOLDS),
+    'linux-6.12-cgroup-v2': ('amd64', None, 'bookworm-backports', 'v2', HOLDS),
+    'linux-6.1-demo': ('amd64', None, 'bookworm', 'v2', DEMO),
+    'linux-6.12-demo': ('amd64', None, 'bookworm-backports', 'v2', DEMO),
+    'linux-5.10-cgroup-v2': ('amd64', r'linux-image-5\.10\..*-cloud-amd64', 'bullseye', 'v2', REFUSES),
+    'linux-6.1-arm64': ('arm64', None, 'bookworm', 'v2', HOLDS),
+    # Pages of 16 KiB.
+    'linux-6.12-arm64-16k': ('arm64', 'linux-image-arm64-16k', 'bookworm-backports', 'v2', HOLDS),
 }
+# Of the ELF header's e_machine.
+MACHINES = {62: 'amd64', 183: 'arm64'}
 
 
-def with_suite(suite, directory):
-    """Has apt know a suite of Debian's beside this machine's from now on, from the same mirror."""
-    targets = subprocess.run(['apt-get', 'indextargets', '--format', '$(SITE) $(CODENAME)'], capture_output=True, text=True)
-    mirror = next((line.split()[0] for line in targets.stdout.splitlines() if line.endswith(' bookworm')), None)
-    if mirror is None:
-        return
-    os.makedirs(directory + '/lists/partial')
-    with open(directory + '/sources.list', 'w') as file:
-        file.write(f'deb {mirror} {suite} main\n')
-    with open(directory + '/apt.conf', 'w') as file:
-        file.write(f'Dir::Etc::sourcelist "{directory}/sources.list"; Dir::State::lists "{directory}/lists";\n'
-                   f'Dir::Cache "{directory}"; APT::Sandbox::User "root";\n')
-    os.environ['APT_CONFIG'] = directory + '/apt.conf'
-    subprocess.run(['apt-get', 'update', '-qq'], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-
-
-def newest(pattern):
-    """The package of that pattern with the highest version that apt knows; None without one."""
-    if '*' not in pattern:
-        return pattern
-    names = subprocess.run(['apt-cache', 'pkgnames', 'linux-image-'], capture_output=True, text=True).stdout
-    found = [name for name in names.split() if re.fullmatch(pattern.replace('.*', r'\..*'), name)
-             and 'unsigned' not in name and 'dbg' not in name]
-    return max(found, key=lambda name: [int(n) for n in re.findall(r'\d+', name)], default=None)
+def architecture_of(program):
+    with open(program, 'rb') as file:
+        return MACHINES[int.from_bytes(file.read(20)[18:], 'little')]
 
 
 def pack_demo(archive):
@@ -111,28 +94,21 @@ def pack_demo(archive):
     return ''
 
 
-def boot(boot_program, package, packages, cgroups, files, script):
-    line = [boot_program, '-k', package, '-c', cgroups, '-i', packages, '-t', str(BOOT_SECONDS),
-            '-a', KERNEL_ARGUMENTS]
-    for source, target in files:
-        line += ['-f', f'{source}:{target}']
-    return subprocess.run([*line, script], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, text=True, errors='replace')
-
-
 def main():
-    boot_program, runner, probe, *names = sys.argv[1:]
-    if not os.access(boot_program, os.X_OK):
-        print(f'# SKIP kernels: {boot_program} is not there')
+    directory, runner, probe, *names = sys.argv[1:]
+    architecture = architecture_of(runner)
+    emulator = machine.EMULATORS[architecture][1][0]
+    if not shutil.which(emulator):
+        print(f'# SKIP kernels: {emulator} is not there')
         return 4
     if os.geteuid() != 0:
         print('# SKIP kernels: only root can make a file system for the guest')
         return 4
     every = os.environ.get('AGENTIC_CI_KERNELS') == 'all'
+    known = {name: kernel for name, kernel in KERNELS.items() if kernel[0] == architecture}
     if not every:
-        names = names or [next(iter(KERNELS))]
-    chosen = {name: kernel for name, kernel in KERNELS.items()
-              if not names or any(wanted in name for wanted in names)}
+        names = names or [next(iter(known))]
+    chosen = {name: kernel for name, kernel in known.items() if not names or any(wanted in name for wanted in names)}
     if not chosen:
         print(f'FAILED  no kernel is called {" or ".join(names)}\n0 passed, 1 failed')
         return 1
@@ -141,32 +117,26 @@ def main():
     files += [(runner, '/usr/local/bin/agentic-ci'), (probe, '/usr/local/bin/kernel_probe')]
     passed, failed = 0, 0
     with tempfile.TemporaryDirectory() as scratch:
-        script = os.path.join(scratch, 'script')
-        for name, (pattern, suite, cgroups, text) in chosen.items():
-            with open(script, 'w') as file:
-                file.write(text.format(names=' '.join(NAMES + MORE if every else NAMES),
-                                       tiers='namespaces landlock' if every else 'namespaces'))
-            os.chmod(script, 0o755)
-            if suite:
-                with_suite(suite, os.path.join(scratch, suite))
-            package = newest(pattern)
-            if package is None:
-                print(f'# SKIP {name}: apt knows no package {pattern}')
+        for name, (_, pattern, suite, cgroups, text) in chosen.items():
+            place = machine.fetch(directory, architecture, pattern, suite)
+            if place is None:
+                print(f'# SKIP {name}: apt knows no such kernel')
                 continue
-            brought, packages = files, PACKAGES
+            brought = files
             if text is DEMO:
                 why = pack_demo(scratch + '/demo.tar')
                 if why:
                     print(f'# SKIP {name}: {why}')
                     continue
-                packages += ',nodejs'
                 brought = files + [(scratch + '/demo.tar', '/root/demo.tar')]
             print(f'== {name}', flush=True)
-            done = boot(boot_program, package, packages, cgroups, brought, script)
-            print(re.sub(r'^\d+ passed, \d+ failed\n', '', done.stdout, flags=re.MULTILINE), flush=True)
-            count = re.findall(r'^(\d+) passed, (\d+) failed', done.stdout, re.MULTILINE)
+            script = text.format(names=' '.join(NAMES + MORE if every else NAMES),
+                                 tiers='namespaces landlock' if every else 'namespaces')
+            code, output = machine.boot(*place, architecture, script, brought, cgroups, BOOT_SECONDS)
+            print(re.sub(r'^\d+ passed, \d+ failed\n', '', output, flags=re.MULTILINE), flush=True)
+            count = re.findall(r'^(\d+) passed, (\d+) failed', output, re.MULTILINE)
             more = (int(count[-1][0]), int(count[-1][1])) if count else (0, 1)
-            if done.returncode != 0 and more[1] == 0:
+            if code != 0 and more[1] == 0:
                 more = more[0], 1
             passed, failed = passed + more[0], failed + more[1]
     print(f'{passed} passed, {failed} failed')
