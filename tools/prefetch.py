@@ -24,11 +24,12 @@ WANTED = {
     'github-service': (['tests/services/github/install', 'tests/services/github/package.json'],
                        [['tests/services/github/install', '{}']]),
     'sigstore': (['tests/sigstore/install', 'tests/sigstore/package.json'], [['tests/sigstore/install', '{}']]),
+    'sbom-tools': (['tests/build/install'], [['tests/build/install', '{}']]),
     'gitlab-client': (['tests/services/gitlab/install'], [['tests/services/gitlab/install']]),
 }
 # Files of a guest have owners.
 if os.geteuid() == 0:
-    WANTED['machines'] = (['tests/kernels/machine.py'], [['python3', 'tests/kernels/machine.py', '{}', 'amd64']])
+    WANTED['machines'] = (['tools/machine.py'], [['python3', 'tools/machine.py', '{}', 'amd64']])
 
 
 def cache():

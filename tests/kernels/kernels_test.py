@@ -4,7 +4,7 @@
 
 kernels_test.py DIRECTORY RUNNER PROBE [NAME...]
 
-DIRECTORY keeps kernels and root file systems (machine.py). The machine is of the runner's architecture. Cases run as root and as
+DIRECTORY keeps kernels and root file systems (tools/machine.py). The machine is of the runner's architecture. Cases run as root and as
 an ordinary user, like everywhere. NAMEs select kernels by a part of their name; without one the architecture's first is booted,
 and with AGENTIC_CI_KERNELS=all every one. On kernels that are too old, a run is refused, and says what is missing.
 """
@@ -16,11 +16,11 @@ import subprocess
 import sys
 import tempfile
 
-import machine
-
 HERE = os.path.dirname(os.path.abspath(__file__))
 CASES = os.path.join(HERE, '..', 'kernel')
 ROOT = os.path.dirname(os.path.dirname(HERE))
+sys.path.insert(0, os.path.join(ROOT, 'tools'))
+import machine  # noqa: E402
 BOOT_SECONDS = 1800  # Every case in both tiers took more than fifteen minutes on a busy machine.
 # One of each kind of promise: emulation is ten times slower than the machine.
 NAMES = ['apply_brings_the_changes', 'nothing_outside_can_be_written', 'no_packet_leaves', 'calls_an_agent_may_not_make',

@@ -33,17 +33,19 @@ struct Form {
 };
 
 constexpr auto kForms = std::to_array<Form>({
-    {SYS_chmod, Change::kMode, -1, 0, 1, -1},
     {SYS_fchmod, Change::kMode, -1, -1, 1, -1},
     {SYS_fchmodat, Change::kMode, 0, 1, 2, -1},
-    {SYS_chown, Change::kOwner, -1, 0, 1, -1},
     {SYS_fchown, Change::kOwner, -1, -1, 1, -1},
-    {SYS_lchown, Change::kOwner, -1, 0, 1, -1, false},
     {SYS_fchownat, Change::kOwner, 0, 1, 2, 4},
+    {SYS_utimensat, Change::kNanoseconds, 0, 1, 2, 3},
+#ifdef SYS_chmod  // Linux on arm64 never had these.
+    {SYS_chmod, Change::kMode, -1, 0, 1, -1},
+    {SYS_chown, Change::kOwner, -1, 0, 1, -1},
+    {SYS_lchown, Change::kOwner, -1, 0, 1, -1, false},
     {SYS_utime, Change::kSeconds, -1, 0, 1, -1},
     {SYS_utimes, Change::kMicroseconds, -1, 0, 1, -1},
     {SYS_futimesat, Change::kMicroseconds, 0, 1, 2, -1},
-    {SYS_utimensat, Change::kNanoseconds, 0, 1, 2, 3},
+#endif
 });
 
 Result<Fd> OpenFile(const Call& call, const Form& form) {

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A machine that QEMU emulates: a Debian kernel with a Debian root file system, which runs one script as root.
 
-usage: machine.py DIRECTORY ARCHITECTURE    fetches what the first kernel of ARCHITECTURE needs (amd64, arm64) into DIRECTORY
+usage: tools/machine.py DIRECTORY ARCHITECTURE    fetches what the first kernel of ARCHITECTURE needs (amd64, arm64) into DIRECTORY
 
 Nothing of it is installed or configured here, so any architecture can be made on any; only root can, since the files of the
 guest have owners.
