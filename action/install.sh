@@ -13,6 +13,26 @@ done_with() {
   exit 0
 }
 
+# Redirects lead to the same host or one below it, and from github.com to GitHub's storage: nowhere else is asked.
+fetch() {
+  local at=$url next host
+  host=$(host_of "$url")
+  for _ in 1 2 3 4 5; do
+    next=$(curl -q --fail --silent --show-error --proto "$protocol" --retry 3 --connect-timeout 20 --max-time 300 \
+      --max-filesize 104857600 --output "$mine" --write-out '%{redirect_url}' -- "$at") ||
+      fail 75 "cannot fetch $at; give path: a binary of your own, or download-url: a mirror that this machine reaches"
+    [[ -n $next ]] || return 0
+    case "$host $(host_of "$next")" in
+      "$host $host" | "$host "*".$host" | "github.com "*.githubusercontent.com) at=$next ;;
+      *) fail 77 "$url leads to another host: $next" ;;
+    esac
+  done
+  fail 77 "$url leads to ever more addresses"
+}
+
+# Of a URL, with the port; nothing of one that is not understood.
+host_of() { sed -nE 's,^https?://([A-Za-z0-9.-]+(:[0-9]+)?)([/?#].*)?$,\1,p' <<<"$1"; }
+
 matches() { echo "$sum  $1" | sha256sum --check --status; }
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -46,9 +66,7 @@ cached=${RUNNER_TOOL_CACHE:-$RUNNER_TEMP}/agentic-ci/$version/$asset
 mine=$(mktemp -d "$RUNNER_TEMP/agentic-ci.XXXXXX")/agentic-ci
 # The copy is compared, not the cached file: somebody else may write to the cache.
 if [[ ! -f $cached ]] || ! cp -- "$cached" "$mine" || ! matches "$mine"; then
-  curl -q --fail --silent --show-error --location --proto "$protocol" --proto-redir "$protocol" \
-    --retry 3 --connect-timeout 20 --max-time 300 --max-filesize 104857600 --output "$mine" -- "$url" ||
-    fail 75 "cannot fetch $url"
+  fetch
   matches "$mine" || fail 77 "$url is not what action/checksums.txt pins"
   { mkdir -p "${cached%/*}" && cp -- "$mine" "$cached.$$" && mv -- "$cached.$$" "$cached"; } 2>/dev/null ||
     echo "agentic-ci: not cached in ${cached%/*}"

@@ -10,6 +10,9 @@ fail() {
   exit "$1"
 }
 
+# Of a URL, with the port; nothing of one that is not understood.
+host_of() { printf '%s\n' "$1" | sed -nE 's,^https?://([A-Za-z0-9.-]+(:[0-9]+)?)([/?#].*)?$,\1,p'; }
+
 # generated: checksums begin
 checksums='
 '
@@ -31,9 +34,22 @@ else
   directory=$(mktemp -d)
   trap 'rm -rf "$directory"' EXIT
   binary=$directory/agentic-ci
-  curl -q --fail --silent --show-error --location --proto "$protocol" --proto-redir "$protocol" \
-    --retry 3 --connect-timeout 20 --max-time 300 --max-filesize 104857600 --output "$binary" -- "$url" ||
-    fail 75 "cannot fetch $url"
+  # Redirects lead to the same host or one below it, and from github.com to GitHub's storage: nowhere else is asked.
+  host=$(host_of "$url")
+  at=$url
+  hops=0
+  while [ -n "$at" ]; do
+    next=$(curl -q --fail --silent --show-error --proto "$protocol" --retry 3 --connect-timeout 20 --max-time 300 \
+      --max-filesize 104857600 --output "$binary" --write-out '%{redirect_url}' -- "$at") ||
+      fail 75 "cannot fetch $at; give path: a binary of your own, or download-url: a mirror that this machine reaches"
+    [ -z "$next" ] || case "$host $(host_of "$next")" in
+      "$host $host" | "$host "*".$host" | "github.com "*.githubusercontent.com) ;;
+      *) fail 77 "$url leads to another host: $next" ;;
+    esac
+    hops=$((hops + 1))
+    [ "$hops" -le 5 ] || fail 77 "$url leads to ever more addresses"
+    at=$next
+  done
   [ "$(sha256sum <"$binary" | cut -d ' ' -f 1)" = "$sum" ] ||
     fail 77 "$url is not what this commit of the component pins"
   chmod 0755 "$binary"

