@@ -8,8 +8,6 @@ set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
 set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
 set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE ONLY)
 set(CMAKE_FIND_ROOT_PATH_MODE_PACKAGE ONLY)
-# Tests run under it, and so do the tools that the build makes and runs.
-set(CMAKE_CROSSCOMPILING_EMULATOR qemu-aarch64-static)
 
 # The cross compiler brings copies of libc and libstdc++ that get no security updates: those of the sysroot come first.
 set(first "-B${CMAKE_SYSROOT}/usr/lib/gcc/aarch64-linux-gnu/12/ -B${CMAKE_SYSROOT}/usr/lib/aarch64-linux-gnu/")

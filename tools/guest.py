@@ -65,7 +65,7 @@ def run_suites(build, pattern, architecture, strip, machines):
         brought += [*programs(build, strip, scratch), (wanted, '/root/suites.json')]
         code, output = machine.boot(*machine.fetch(machines, architecture), architecture, SCRIPT, brought, seconds=SECONDS_MAX)
     results = {}
-    for line in output.splitlines():
+    for line in output.split('\n'):  # Not splitlines(): the mark is one of its line ends.
         if line.startswith(MARK):
             result = json.loads(line[1:])
             results[result['name']] = result

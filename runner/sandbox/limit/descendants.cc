@@ -25,6 +25,7 @@ namespace sandbox {
 namespace {
 
 constexpr size_t kStatBytesMax = 4096;
+constexpr size_t kChildrenBytesMax = 1 << 20;
 constexpr std::chrono::seconds kKillTime{10};
 constexpr int kLooksAtOrphans = 8;
 
@@ -78,6 +79,24 @@ std::map<pid_t, pid_t> ReadParents() {
   return parents;
 }
 
+// The direct children of this process that its first thread has, those that it adopted among them:
+// one read, where the kernel offers it. Nothing where it does not.
+std::vector<pid_t> Children() {
+  std::vector<pid_t> children;
+  const std::string name = "/proc/self/task/" + std::to_string(::getpid()) + "/children";
+  Result<std::string> text = sys::ReadFile(name, kChildrenBytesMax);
+  if (!text.ok()) return children;
+  const char* at = text.value().data();
+  const char* const end = at + text.value().size();
+  for (pid_t pid = 0;;) {
+    while (at != end && *at == ' ') ++at;
+    auto [next, error] = std::from_chars(at, end, pid);
+    if (error != std::errc()) return children;
+    children.push_back(pid);
+    at = next;
+  }
+}
+
 }  // namespace
 
 std::vector<pid_t> Descendants(pid_t process) {
@@ -93,12 +112,17 @@ std::vector<pid_t> Descendants(pid_t process) {
   return found;
 }
 
-// What is stopped first cannot fork while the others are looked for.
+// What is stopped first cannot fork while the others are looked for. What gives itself a new parent
+// all the time would be another process by the time that all were read; it comes to be a child of
+// this one each time, and is stopped as that.
 void KillDescendants(const std::vector<pid_t>& spared) {
   auto is_spared = [&](pid_t pid) {
     return std::find(spared.begin(), spared.end(), pid) != spared.end();
   };
   for (Deadline deadline = Deadline::After(kKillTime); !deadline.passed();) {
+    for (pid_t pid : Children()) {
+      if (!is_spared(pid)) (void)::kill(pid, SIGSTOP);
+    }
     std::vector<pid_t> alive = Descendants(::getpid());
     std::erase_if(alive, is_spared);
     if (alive.empty()) return;
