@@ -15,7 +15,7 @@ import affected
 import guest
 import prefetch
 import stress
-from suites import BUILD, REQUIRE, ROOT, Done, list_tests, run_test
+from suites import BUILD, REQUIRE, ROOT, Done, count_cases, list_tests, run_test
 
 # Suites mostly wait for processes they started: more at once than there are processors.
 SUITES_AT_ONCE = 5
@@ -211,6 +211,16 @@ def check_arm64(tally):
         tally.take(dataclasses.replace(done, name=f'arm64 {done.name}'))
 
 
+def check_release(tally):
+    """The release workflow from a tag to an action that installs what was released, on this machine (tests/release)."""
+    if not tally.command('sysroot', 'tools/sysroot') or not tally.command('act', 'tests/action/install', BUILD / 'actions', 'act'):
+        return
+    start = time.monotonic()
+    run = subprocess.run([ROOT / 'tests/release/release_test.py', BUILD / 'actions/act'], stdin=subprocess.DEVNULL,
+                         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    tally.take(Done('release', time.monotonic() - start, run.stdout, *count_cases(run.stdout, run.returncode == 0)[:2]))
+
+
 def main():
     parser = argparse.ArgumentParser(prog='tools/check')
     parser.add_argument('--fast', action='store_true', help='format, layers, rules and unit tests')
@@ -218,6 +228,7 @@ def main():
     parser.add_argument('--alone', action='store_true', help='compile every file by itself, not only what changed lately')
     parser.add_argument('--update', action='store_true', help='rewrite what is generated, then check')
     parser.add_argument('--arch', choices=['arm64'], help='the cross build instead, under emulation')
+    parser.add_argument('--release', action='store_true', help='a dry run of the release workflow instead')
     parser.add_argument('--since', metavar='REV', help='only the tests that what changed since REV can affect')
     parser.add_argument('--stress', type=int, metavar='N', help='run every suite N times beside a busy machine')
     parser.add_argument('--seed', type=int, help='with --stress: the order of an earlier run')
@@ -233,6 +244,8 @@ def main():
     tally = Tally()
     if arguments.arch:
         check_arm64(tally)
+    elif arguments.release:
+        check_release(tally)
     else:
         check(tally, arguments)
     for line in tally.skipped:

@@ -15,12 +15,18 @@ MARK = '\x1e'  # Before each line of results, which may be beside the kernel's o
 SCRIPT = '''#!/usr/bin/python3
 import concurrent.futures, json, os, subprocess, time
 def run(suite):
-    start = time.monotonic()
-    with open('/dev/null') as nothing:
-        done = subprocess.run(suite['command'], cwd=suite['directory'], stdin=nothing, stdout=subprocess.PIPE,
-                              stderr=subprocess.STDOUT, env=os.environ | suite['environment'] | {'TMPDIR': '/var/tmp'})
-    return json.dumps({'name': suite['name'], 'code': done.returncode, 'seconds': time.monotonic() - start,
-                       'output': done.stdout.decode(errors='replace')})
+    start, code, output = time.monotonic(), 1, b''
+    os.makedirs(suite['directory'], exist_ok=True)
+    try:
+        done = subprocess.run(suite['command'], cwd=suite['directory'], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, timeout=1800, env=os.environ | suite['environment'] | {'TMPDIR': '/var/tmp'})
+        code, output = done.returncode, done.stdout
+    except subprocess.TimeoutExpired as error:
+        output = (error.stdout or b'') + b'\\nno end in half an hour'
+    except OSError as error:
+        output = str(error).encode()
+    return json.dumps({'name': suite['name'], 'code': code, 'seconds': time.monotonic() - start,
+                       'output': output.decode(errors='replace')})
 with concurrent.futures.ThreadPoolExecutor(2) as pool:
     for line in pool.map(run, json.load(open('/root/suites.json'))):
         print('\\x1e' + line, flush=True)

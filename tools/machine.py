@@ -25,9 +25,10 @@ EMULATORS = {
     # Authentication of pointers by a quick algorithm instead of the real one, which takes half the time otherwise.
     'arm64': ('linux-image-cloud-arm64', ['qemu-system-aarch64', '-M', 'virt', '-cpu', 'max,pauth-impdef=on'], 'ttyAMA0'),
 }
-PACKAGES = ('base-files', 'base-passwd', 'bash', 'busybox-static', 'ca-certificates', 'coreutils', 'curl', 'dash', 'diffutils', 'file',
-            'findutils', 'git', 'grep', 'gzip', 'hostname', 'iproute2', 'kmod', 'libc-bin', 'libpam-modules', 'mount', 'nodejs',
-            'procps', 'python3', 'sed', 'tar', 'util-linux')
+PACKAGES = ('base-files', 'base-passwd', 'bash', 'binutils', 'busybox-static', 'ca-certificates', 'coreutils', 'curl', 'dash', 'diffutils',
+            'file', 'findutils', 'git', 'git-lfs', 'grep', 'gzip', 'hostname', 'iproute2', 'jq', 'kmod', 'libc-bin', 'libpam-modules',
+            'mawk', 'mount', 'nodejs', 'openssl', 'procps', 'python3', 'python3-cryptography', 'python3-h2', 'python3-jsonschema',
+            'python3-requests', 'python3-websockets', 'python3-yaml', 'sed', 'strace', 'tar', 'uidmap', 'util-linux', 'zstd')
 # In the order in which they need each other, as far as there is one: the first program tries three times.
 MODULES = ('virtio', 'virtio_ring', 'virtio_pci_legacy_dev', 'virtio_pci_modern_dev', 'virtio_pci', 'virtio_mmio', 'virtio_blk',
            'crc16', 'crc32c_generic', 'libcrc32c', 'mbcache', 'jbd2', 'ext4')
@@ -148,6 +149,7 @@ def make_disk(work, kernel, root, files, script, cgroups):
                                 'u:x:1000:1000::/home/u:/bin/bash\n', 0o644)
     write(f'{tree}/etc/group', 'root:x:0:\nnogroup:x:65534:\nu:x:1000:\n', 0o644)
     write(f'{tree}/etc/hosts', '127.0.0.1 localhost\n', 0o644)
+    os.symlink('mawk', f'{tree}/usr/bin/awk')
     os.makedirs(f'{tree}/home/u', exist_ok=True)
     os.chown(f'{tree}/home/u', 1000, 1000)
     run('depmod', '-b', tree, next(os.scandir(f'{kernel}/lib/modules')).name)
