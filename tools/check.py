@@ -104,7 +104,7 @@ def run_tests(tally, directory, tests, prefix=''):
 
 
 def configure(tally, preset):
-    return tally.command(f'configure {preset}', 'cmake', '--preset', preset)
+    return tally.command(f'configure {preset}', 'cmake', '--preset', preset, '-DAGENTIC_CI_COMMIT=')
 
 
 def build(tally, preset, targets=(), runner=()):

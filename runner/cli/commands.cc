@@ -435,7 +435,7 @@ std::string RenderHelp(const std::vector<Command>& commands) {
     text += "\n" + Wrap(command.doc, 6);
   }
   return text +
-         "\n  --version, -V\n      Print the version.\n"
+         "\n  --version, -V\n      Print the version, the architecture and the commit.\n"
          "  --help, -h, help [COMMAND]\n      Print this, or a command's options.\n";
 }
 

@@ -114,10 +114,25 @@ Result<int> Print(const std::string& text) {
   return 0;
 }
 
+// Which build this is, and for one of a release how to verify that.
+std::string VersionText() {
+#if defined(__x86_64__)
+  constexpr std::string_view kMachine = "x86_64";
+#elif defined(__aarch64__)
+  constexpr std::string_view kMachine = "aarch64";
+#endif
+  constexpr std::string_view kCommit = AGENTIC_CI_COMMIT;
+  std::string text = "agentic-ci " + std::string(kVersion) + "\nlinux-" + std::string(kMachine);
+  if (kCommit.empty()) return text + ", not built by tools/build\n";
+  return text + ", of commit " + std::string(kCommit) +
+         "\nto verify a release: " + std::string(kHomepage) +
+         "/blob/main/docs/reference/releases.md\n";
+}
+
 Result<int> Carry(std::vector<std::string> words) {
   const std::vector<Command> commands = Commands();
   if (words.size() == 1 && IsOneOf(words[0], {"--version", "-V"})) {
-    return Print("agentic-ci " + std::string(kVersion) + "\n");
+    return Print(VersionText());
   }
   // "help policy check", "--help", and "policy --help", which is not a complete command.
   bool asks = !words.empty() && AsksForHelp(words[0]);

@@ -56,7 +56,7 @@ class Static(unittest.TestCase):
                 command = ['unshare', '-r'] + command
             path = os.environ['PATH'] + ':/usr/sbin:/sbin'
             run = subprocess.run(command, capture_output=True, text=True, env={'PATH': path})
-            self.assertRegex(run.stdout, r'^agentic-ci \d+\.\d+\.\d+\n$', run.stderr)
+            self.assertRegex(run.stdout, rf'^agentic-ci \d+\.\d+\.\d+\nlinux-{MACHINE}, .+\n', run.stderr)
 
 
 if __name__ == '__main__':
