@@ -27,8 +27,10 @@ WANTED = {
     'sbom-tools': (['tests/build/install'], [['tests/build/install', '{}']]),
     'gitlab-client': (['tests/services/gitlab/install'], [['tests/services/gitlab/install']]),
 }
-# Files of a guest have owners.
+# Files of an image or of a guest have owners.
 if os.geteuid() == 0:
+    WANTED['agent-image'] = (['images/agent/build', 'images/agent/policy.yaml'],
+                             [['sh', '-c', '[ -e {0} ] || images/agent/build base {0}']])
     WANTED['machines'] = (['tools/machine.py'], [['python3', 'tools/machine.py', '{}', 'amd64']])
 
 

@@ -1,0 +1,134 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The project's own image, built here (images/agent/build), signed with a key, in Debian's docker-registry: what works in it.
+
+usage: agent_image_test.py BINARY LAYOUT [TEST...]    LAYOUT: of the kind `base`
+"""
+import json
+import os
+import pathlib
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+import urllib.request
+
+BINARY, LAYOUT = os.path.abspath(sys.argv.pop(1)), os.path.abspath(sys.argv.pop(1))
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import images  # noqa: E402  pylint: disable=wrong-import-position
+
+USER = 1000 if os.geteuid() == 0 else os.geteuid()
+NAME = 'agent-base'
+# What stands for an agent: it works with the tools of the image, and tries what the image's policy does not have.
+AGENT = '''set -eu
+id -un >who
+git log --format=%s >log; jq -r .name data.json >name; rg --count hello README.md >count; patch --version >patch-version
+! curl -sS --max-time 20 https://example.com/ 2>refused
+test ! -e /usr/bin/apt-get; test ! -e /usr/bin/python3; test -e /usr/share/doc/git/copyright
+! echo x 2>/dev/null >/etc/x
+'''
+
+
+class AgentImage(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.top = pathlib.Path(tempfile.mkdtemp(prefix='agent-image-'))
+        cls.addClassCleanup(shutil.rmtree, cls.top, ignore_errors=True)
+        cls.top.chmod(0o755)
+        shutil.copy(BINARY, cls.top / 'agentic-ci')  # Where the user may go.
+        (cls.top / 'key.pub').write_bytes(images.OURS.pem)
+        cls.home = cls.top / 'home'
+        cls.checkout = cls.home / 'checkout'
+        cls.checkout.mkdir(parents=True)
+        (cls.checkout / 'README.md').write_text('hello\n')
+        (cls.checkout / 'data.json').write_text('{"name":"value"}\n')
+        git = ['git', '-c', 'user.name=a', '-c', 'user.email=a@example.com']
+        for line in (['init', '-q'], ['add', '.'], ['commit', '-qm', 'one']):
+            subprocess.run([*git, *line], cwd=cls.checkout, check=True)
+        if os.geteuid() == 0:
+            subprocess.run(['chown', '-R', f'{USER}:{USER}', cls.home], check=True)
+        cls.serve()
+        subprocess.run(['skopeo', 'copy', '--quiet', '--dest-tls-verify=false', f'oci:{LAYOUT}:base', f'docker://{cls.host}/{NAME}:v1'],
+                       check=True, capture_output=True)
+        cls.digest = json.loads(pathlib.Path(LAYOUT, 'index.json').read_text())['manifests'][0]['digest']
+
+    @classmethod
+    def serve(cls):
+        with socket.socket() as probe:
+            probe.bind(('127.0.0.1', 0))
+            cls.host = '127.0.0.1:%d' % probe.getsockname()[1]
+        (cls.top / 'registry.yml').write_text(
+            f'version: 0.1\nlog: {{level: error, accesslog: {{disabled: true}}}}\nhttp: {{addr: "{cls.host}"}}\n'
+            f'storage: {{filesystem: {{rootdirectory: {cls.top}/registry}}}}\n')
+        process = subprocess.Popen(['docker-registry', 'serve', cls.top / 'registry.yml'],
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        cls.addClassCleanup(process.wait)
+        cls.addClassCleanup(process.kill)
+        while process.poll() is None:
+            try:
+                return socket.create_connection(tuple(cls.host.split(':'))).close()
+            except OSError:
+                time.sleep(0.02)
+        raise AssertionError('docker-registry does not start')
+
+    def put(self, method, path, data, kind='application/octet-stream'):
+        address = path if path.startswith('http') else f'http://{self.host}/v2/{NAME}/{path}'
+        request = urllib.request.Request(address, data=data, method=method, headers={'Content-Type': kind})
+        with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request) as answer:
+            return answer.headers
+
+    def sign(self):
+        """cosign's tag, written by the test's own services and then pushed."""
+        shelf = images.Shelf()
+        self.addCleanup(shelf.close)
+        shelf.cosign({'digest': self.digest}, name=NAME)
+        tag = self.digest.replace(':', '-') + '.sig'
+        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+
+        def get(path):
+            return opener.open(f'http://{shelf.host}/v2/{NAME}/{path}').read()
+        manifest = get(f'manifests/{tag}')
+        parsed = json.loads(manifest)
+        for blob in (parsed['config'], *parsed['layers']):
+            place = self.put('POST', 'blobs/uploads/', b'')['Location']
+            self.put('PUT', f'{place}&digest={blob["digest"]}', get(f'blobs/{blob["digest"]}'))
+        self.put('PUT', f'manifests/{tag}', manifest, parsed['mediaType'])
+
+    def run_agent(self):
+        report = self.home / 'report'
+        shutil.rmtree(report, ignore_errors=True)
+        line = [self.top / 'agentic-ci', 'run', '--workdir', self.checkout, '--report-dir', report, '--image-key', self.top / 'key.pub',
+                '--image', f'{self.host}/{NAME}@{self.digest}', '--insecure-registry', self.host, '--', 'sh', '-c', AGENT]
+        if os.geteuid() != USER:
+            line = ['setpriv', f'--reuid={USER}', f'--regid={USER}', '--clear-groups', *line]
+        done = subprocess.run(line, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=600, env={
+            'PATH': '/usr/bin:/bin', 'HOME': str(self.home), 'AGENTIC_CI_STORE': str(self.home / 'store')})
+        return done, json.loads((report / 'run.json').read_text()), report
+
+    def test_it_is_refused_unsigned_and_has_tools_and_a_policy_of_its_own_signed(self):
+        done, _, _ = self.run_agent()
+        self.assertEqual((done.returncode, images.unpacked(self.home / 'store')), (77, []), done.stderr)
+        self.sign()
+        done, record, report = self.run_agent()
+        self.assertEqual(done.returncode, 0, done.stderr + done.stdout)
+        self.assertEqual(record['image']['digest'], self.digest)
+        self.assertEqual((record['policy']['source'], record['policy']['path']), ('image', '/etc/openshell/policy.yaml'))
+        self.assertEqual([denial['host'] for denial in record['denials']], ['example.com'])
+        patch = (report / 'changes.patch').read_text()
+        for line in ('+sandbox', '+one', '+value', '+1', '+GNU patch 2.7.6'):
+            self.assertIn(line + '\n', patch)
+
+    def test_the_layout_says_what_it_is(self):
+        inspected = json.loads(subprocess.check_output(['skopeo', 'inspect', '--config', f'oci:{LAYOUT}:base']))
+        self.assertEqual((inspected['config']['User'], inspected['config']['Cmd']), ('agent', ['/bin/bash']))
+        self.assertEqual(len(inspected['rootfs']['diff_ids']), 1)
+
+
+if __name__ == '__main__':
+    if not os.path.exists(LAYOUT):
+        print(f'# SKIP root: {LAYOUT} is not there, which only root can build')
+        sys.exit(4)
+    unittest.main(verbosity=2)
