@@ -26,7 +26,7 @@ import unittest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 ACT = os.path.abspath(sys.argv.pop(1))
 VERSION = re.search(r'kVersion = "([^"]+)"', (ROOT / 'runner/base/version.h').read_text())[1]
-TAG = f'v{VERSION}'
+TAG, SOURCE = f'v{VERSION}', f'source-v{VERSION}'
 MACHINES = {'x86_64': 'amd64', 'aarch64': 'arm64'}
 USES = re.compile(r'uses: (actions/[a-z-]+)@([0-9a-f]{40})')
 
@@ -96,22 +96,24 @@ exec "$@"
 GH = '''#!/usr/bin/env python3
 """gh, as far as release.yml needs it."""
 import hashlib, json, os, pathlib, subprocess, sys
-root, tag = pathlib.Path(os.environ['TEST_ROOT']), os.environ['GITHUB_REF_NAME']
+root, tag = pathlib.Path(os.environ['TEST_ROOT']), os.environ['GITHUB_REF_NAME'].removeprefix('source-')
 draft, public = root / 'draft', root / 'releases' / tag
 digest = lambda path: hashlib.sha256(pathlib.Path(path).read_bytes()).hexdigest()
 assert os.environ['GH_TOKEN']
 match sys.argv[1:]:
     case ['api', path, '--jq', '.sha']:
-        assert path == f'repos/acme/agentic-ci/commits/{tag}', path
-        print(subprocess.check_output(['git', '-C', os.environ['TEST_REMOTE'], 'rev-parse', tag], text=True).strip())
-    case ['release', 'create', name, '--draft', '--verify-tag', '--title', _, '--notes', _, *files]:
+        assert path == f'repos/acme/agentic-ci/commits/source-{tag}', path
+        print(subprocess.check_output(['git', '-C', os.environ['TEST_REMOTE'], 'rev-parse', 'source-' + tag], text=True).strip())
+    case ['release', 'create', name, '--draft', '--target', commit, '--title', _, '--notes', _, *files]:
         assert name == tag and not public.exists()
         draft.mkdir()
+        (root / 'target').write_text(commit)
         for file in files:
             (draft / os.path.basename(file)).write_bytes(pathlib.Path(file).read_bytes())
     case ['release', 'edit', name, '--draft=false']:
         public.parent.mkdir()
         draft.rename(public)
+        subprocess.check_call(['git', '-C', os.environ['TEST_REMOTE'], 'tag', tag, (root / 'target').read_text()])
     case ['attestation', 'verify', file, '--repo', 'acme/agentic-ci', '--signer-workflow', 'acme/agentic-ci/.github/workflows/release.yml']:
         assert digest(file) in (root / 'attested').read_text()
     case ['release', 'verify-asset', name, file]:
@@ -149,7 +151,8 @@ class Release(unittest.TestCase):
             (cls.root / name).mkdir()
         cls.environment = {'PATH': f'{cls.root}/bin:{os.environ["PATH"]}', 'HOME': f'{cls.root}/home',
                            'XDG_CACHE_HOME': f'{cls.root}/cache', 'TMPDIR': f'{cls.root}/tmp', 'GIT_CONFIG_NOSYSTEM': '1',
-                           'CCACHE_DIR': os.environ.get('CCACHE_DIR', os.path.expanduser('~/.cache/ccache'))}
+                           'CCACHE_DIR': os.environ.get('CCACHE_DIR', os.path.expanduser('~/.cache/ccache')),
+                           'LANG': os.environ.get('LANG', 'C.UTF-8')}  # ccache tells languages apart.
         cls.serve()
         cls.publish_source()
         cls.run_workflow()
@@ -189,13 +192,13 @@ class Release(unittest.TestCase):
         cls.git('init', '-q')
         cls.git('add', '-A')
         cls.git('commit', '-qm', 'release')
-        cls.git('tag', TAG)
+        cls.git('tag', SOURCE)
         cls.remote = cls.root / 'remote.git'
         cls.git('clone', '-q', '--mirror', '.', str(cls.remote))
 
     @classmethod
     def run_workflow(cls):
-        event = cls.write('event.json', json.dumps({'ref': f'refs/tags/{TAG}', 'repository': {
+        event = cls.write('event.json', json.dumps({'ref': f'refs/tags/{SOURCE}', 'repository': {
             'full_name': 'acme/agentic-ci', 'name': 'agentic-ci', 'owner': {'login': 'acme'}, 'default_branch': 'main'}}))
         command = [ACT, 'push', '-W', '.github/workflows/release.yml', '-e', event, '--no-skip-checkout', '--action-offline-mode',
                    '--no-cache-server', '-s', 'GITHUB_TOKEN=token',
@@ -203,9 +206,9 @@ class Release(unittest.TestCase):
         workflow = (cls.root / 'site/.github/workflows/release.yml').read_text()
         for action, sha in sorted(set(USES.findall(workflow))):
             command += ['--local-repository', f'{action}@{sha}={cls.root}/actions/{action.split("/")[1]}']
-        variables = {'GITHUB_SERVER_URL': cls.url, 'GITHUB_REPOSITORY': 'acme/agentic-ci', 'GITHUB_REF': f'refs/tags/{TAG}',
-                     'GITHUB_REF_NAME': TAG, 'CURL_CA_BUNDLE': f'{cls.root}/ca.pem', 'TEST_ROOT': cls.root, 'TEST_SOURCE': ROOT,
-                     'TEST_REMOTE': cls.remote, 'CCACHE_DIR': cls.environment['CCACHE_DIR']}
+        variables = {'GITHUB_SERVER_URL': cls.url, 'GITHUB_REPOSITORY': 'acme/agentic-ci', 'GITHUB_REF': f'refs/tags/{SOURCE}',
+                     'GITHUB_REF_NAME': SOURCE, 'CURL_CA_BUNDLE': f'{cls.root}/ca.pem', 'TEST_ROOT': cls.root, 'TEST_SOURCE': ROOT,
+                     'TEST_REMOTE': cls.remote, **{name: cls.environment[name] for name in ('CCACHE_DIR', 'LANG')}}
         command += [word for name, value in variables.items() for word in ('--env', f'{name}={value}')]
         run = subprocess.run(command, cwd=cls.root / 'site', env=cls.environment, capture_output=True, text=True)
         cls.output = re.sub(r'\x1b\[[0-9;]*m', '', run.stdout + run.stderr)
@@ -248,11 +251,11 @@ class Release(unittest.TestCase):
                 self.assertEqual(pathlib.Path(into, 'usr/bin/agentic-ci').read_bytes(), binary)
                 self.assertEqual(subprocess.check_output(['dpkg-deb', '-f', package, 'Architecture'], text=True).strip(), debian)
 
-    def test_the_pull_request_pins_both_and_changes_nothing_else(self):
-        self.assertEqual(json.loads((self.root / 'pull-request').read_text()), ['main', f'pin-{TAG}'])
-        changed = self.git('diff', '--name-only', 'main', f'pin-{TAG}', cwd=self.remote).splitlines()
+    def test_the_release_s_commit_pins_both_and_changes_nothing_else(self):
+        self.assertEqual(json.loads((self.root / 'pull-request').read_text()), ['main', f'release-{TAG}'])
+        changed = self.git('diff', '--name-only', SOURCE, TAG, cwd=self.remote).splitlines()
         self.assertEqual(changed, ['action/checksums.txt', *(f'gitlab-component/templates/{name}/template.yml' for name in ('forks', 'post', 'run'))])
-        pinned = self.git('show', f'pin-{TAG}:action/checksums.txt', cwd=self.remote)
+        pinned = self.git('show', f'{TAG}:action/checksums.txt', cwd=self.remote)
         for machine in MACHINES:
             self.assertIn(f'{hashlib.sha256(self.asset(machine).read_bytes()).hexdigest()}  {self.asset(machine).name}', pinned)
 
@@ -262,7 +265,7 @@ class Release(unittest.TestCase):
     def install(self, **variables):
         """Runs the pinned commit's installation, from this release."""
         with tempfile.TemporaryDirectory(dir=self.root) as scratch:
-            self.git('clone', '-q', '-b', f'pin-{TAG}', str(self.remote), f'{scratch}/action')
+            self.git('clone', '-q', '-b', TAG, str(self.remote), f'{scratch}/action')
             environment = {'PATH': os.environ['PATH'], 'GITHUB_OUTPUT': f'{scratch}/output', 'RUNNER_TEMP': scratch,
                            'VERSION': VERSION, 'GITHUB_SERVER_URL': self.url, 'ACTION_REPOSITORY': 'acme/agentic-ci',
                            'CURL_CA_BUNDLE': f'{self.root}/ca.pem', **variables}
