@@ -24,6 +24,7 @@ WANTED = {
     'github-service': (['tests/services/github/install', 'tests/services/github/package.json'],
                        [['tests/services/github/install', '{}']]),
     'sigstore': (['tests/sigstore/install', 'tests/sigstore/package.json'], [['tests/sigstore/install', '{}']]),
+    'renovate': (['tests/upgrades/install'], [['tests/upgrades/install', '{}']]),
     'sbom-tools': (['tests/build/install'], [['tests/build/install', '{}']]),
     'gitlab-client': (['tests/services/gitlab/install'], [['tests/services/gitlab/install']]),
 }
