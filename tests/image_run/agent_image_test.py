@@ -121,6 +121,34 @@ class AgentImage(unittest.TestCase):
         for line in ('+sandbox', '+one', '+value', '+1', '+GNU patch 2.7.6'):
             self.assertIn(line + '\n', patch)
 
+    def test_an_agent_can_make_an_image_of_files_in_both_tiers(self):
+        """docs/reference/container-builds.md."""
+        command = ('set -e; export HOME=$PWD/home; mkdir home; cp -r given layout; '
+                   'umoci unpack --rootless --image layout:base bundle; echo made >bundle/rootfs/opt/made; '
+                   'umoci repack --image layout:new bundle; umoci insert --rootless --image layout:new --tag newer README.md /opt/README.md; '
+                   'umoci ls --layout layout | sort >tags; skopeo copy --quiet oci:layout:newer oci:copy:newer; '
+                   'umoci unpack --rootless --image copy:newer again; cat again/rootfs/opt/made again/rootfs/opt/README.md >both; '
+                   'rm -rf home layout bundle copy again')
+        site = self.home / 'site'
+        shutil.copytree(self.checkout, site)
+        for words in (['init', '--layout', 'given'], ['new', '--image', 'given:base'],
+                      ['insert', '--rootless', '--image', 'given:base', '/bin/busybox', '/opt/busybox']):
+            subprocess.run(['umoci', *words], cwd=site, check=True, capture_output=True)
+        if os.geteuid() == 0:
+            subprocess.run(['chown', '-R', f'{USER}:{USER}', site], check=True)
+        for tier in ('namespaces', 'landlock'):
+            report = self.home / f'report-{tier}'
+            line = [self.top / 'agentic-ci', 'run', '--isolation', tier, '--workdir', site, '--report-dir', report,
+                    '--', 'sh', '-c', command]
+            if os.geteuid() != USER:
+                line = ['setpriv', f'--reuid={USER}', f'--regid={USER}', '--clear-groups', *line]
+            done = subprocess.run(line, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=600,
+                                  env={'PATH': '/usr/bin:/bin', 'HOME': str(self.home)})
+            self.assertEqual(done.returncode, 0, done.stderr + done.stdout)
+            patch = (report / 'changes.patch').read_text()
+            self.assertIn('+base\n+new\n+newer\n', patch)
+            self.assertIn('+made\n+hello\n', patch)
+
     def test_the_layout_says_what_it_is(self):
         inspected = json.loads(subprocess.check_output(['skopeo', 'inspect', '--config', f'oci:{LAYOUT}:base']))
         self.assertEqual((inspected['config']['User'], inspected['config']['Cmd']), ('agent', ['/bin/bash']))
