@@ -28,8 +28,8 @@ def run(suite):
     return json.dumps({'name': suite['name'], 'code': code, 'seconds': time.monotonic() - start,
                        'output': output.decode(errors='replace')})
 with concurrent.futures.ThreadPoolExecutor(2) as pool:
-    for line in pool.map(run, json.load(open('/root/suites.json'))):
-        print('\\x1e' + line, flush=True)
+    for done in concurrent.futures.as_completed([pool.submit(run, suite) for suite in json.load(open('/root/suites.json'))]):
+        print('\\x1e' + done.result(), flush=True)
 '''
 
 

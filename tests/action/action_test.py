@@ -313,6 +313,12 @@ class Metadata(unittest.TestCase):
         version = re.search(r'kVersion = "([^"]+)"', (ROOT / 'runner/base/version.h').read_text())[1]
         for text in self.texts.values():
             self.assertRegex(text, r'(?s)\n  version:\n.{0,300}?default: "' + re.escape(version) + '"')
+        # Beside a commit: what Renovate and Dependabot go by.
+        pinned = {path: re.findall(r'agentic-ci(?:/\w+)?@COMMIT(.*)', path.read_text())
+                  for path in [ROOT / 'README.md', ROOT / 'gitlab-component/README.md', *ROOT.glob('examples/**/*.yml')]}
+        self.assertGreater(sum(map(len, pinned.values())), 10)
+        for path, comments in pinned.items():
+            self.assertTrue(all(f' # v{version}' in comment for comment in comments), f'{path}: {comments}')
 
     def test_outputs_are_those_the_program_writes(self):
         header = (ROOT / 'runner/cli/github.h').read_text()
