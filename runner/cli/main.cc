@@ -121,7 +121,11 @@ std::string VersionText() {
 #elif defined(__aarch64__)
   constexpr std::string_view kMachine = "aarch64";
 #endif
+#ifdef AGENTIC_CI_COMMIT
   constexpr std::string_view kCommit = AGENTIC_CI_COMMIT;
+#else
+  constexpr std::string_view kCommit;
+#endif
   std::string text = "agentic-ci " + std::string(kVersion) + "\nlinux-" + std::string(kMachine);
   if (kCommit.empty()) return text + ", not built by tools/build\n";
   return text + ", of commit " + std::string(kCommit) +
