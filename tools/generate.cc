@@ -191,7 +191,7 @@ Result<std::string> RenderAccess(const agent::ModelAccess& access) {
 Result<std::string> RenderAgent(const std::string& name) {
   agent::AgentDescription agent = TRY(agent::FindAgentDescription(name));
   std::string text = "## `" + name + "`\n\n" + agent.about + " Started as " + Code(agent.program);
-  text += "; where it is missing: " + Code(agent.install) + ".\n\n";
+  text += "; where it is missing: " + Code(agent.install) + ". Tried with " + agent.tried + ".\n\n";
   text +=
       "| `--provider` | variables of the credential | addresses | model without `--model` "
       "|\n|---|---|---|---|\n";

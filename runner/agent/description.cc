@@ -140,10 +140,10 @@ Result<ModelAccess> ParseAccess(const YamlNode& node, const std::string& file) {
 }  // namespace
 
 Result<AgentDescription> ParseAgent(const YamlNode& node, const std::string& file) {
-  YamlFields fields =
-      TRY(YamlFields::Open(file, node, "an agent",
-                           {"agent", "about", "program", "install", "stream", "prompt", "arguments",
-                            "model_arguments", "model_aliases", "environment", "files", "models"}));
+  YamlFields fields = TRY(YamlFields::Open(
+      file, node, "an agent",
+      {"agent", "about", "program", "install", "tried", "stream", "prompt", "arguments",
+       "model_arguments", "model_aliases", "environment", "files", "models"}));
   AgentDescription agent;
   agent.name = TRY(fields.RequiredText("agent"));
   agent.about = TRY(fields.Text("about"));
@@ -152,6 +152,7 @@ Result<AgentDescription> ParseAgent(const YamlNode& node, const std::string& fil
     return fields.Invalid("program", "'program' must be a name, or an absolute path");
   }
   agent.install = TRY(fields.Text("install"));
+  agent.tried = TRY(fields.Text("tried"));
   const std::vector<std::string_view> streams = StreamNames();
   if (std::optional<size_t> stream = TRY(fields.Choice("stream", streams))) {
     agent.stream = streams[*stream];

@@ -34,6 +34,7 @@ struct AgentDescription {
   std::string about;
   std::string program;           // Looked up on PATH.
   std::string install;           // What to type where it is missing; may be empty.
+  std::string tried;             // The version that was tried; may be empty.
   std::string stream = "plain";  // One of StreamNames() (agent/dialect.h).
   bool prompt_argument = false;  // The task is the last argument, not the standard input.
   bool model_aliases = false;

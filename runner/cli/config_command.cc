@@ -228,7 +228,9 @@ Result<starter::StarterRequest> PlanStart(const Arguments& arguments,
     request.facts.forge_reason = "--forge";
   }
   if (request.agent != "command") {
-    request.provider = TRY(agent::FindAgentDescription(request.agent)).models.front().provider;
+    agent::AgentDescription description = TRY(agent::FindAgentDescription(request.agent));
+    request.provider = description.models.front().provider;
+    request.install = description.install;
     gateway::Provider provider = TRY(gateway::FindProvider(request.provider));
     request.key_variable = provider.credentials.front().from.front();
   }

@@ -4,6 +4,8 @@
 #include <chrono>
 #include <set>
 
+#include "agent/description.h"
+#include "agent/version.h"
 #include "base/log.h"
 #include "base/sys.h"
 #include "codec/text/neutral.h"
@@ -97,6 +99,18 @@ Result<std::string> ReadCaBundle(const Request& request) {
   // A host without one trusts nobody: the gateway then refuses every TLS upstream.
   if (!system.ok()) return std::string();
   return sys::ReadFile(system.value(), kCaBundleBytesMax);
+}
+
+// The version of an agent's package on the host, and whether it is one that was tried.
+std::string LookAtVersion(const Request& request, const AgentProgram& program) {
+  if (!request.image.empty() || !program.known_agent) return "";
+  const std::string version = agent::PackageVersion(program.path);
+  Result<agent::AgentDescription> known = agent::FindAgentDescription(request.agent);
+  if (known.ok() && !agent::IsTried(version, known.value().tried)) {
+    logging::Warn("this version of the agent was not tried",
+                  {{"agent", request.agent}, {"version", version}, {"tried", known.value().tried}});
+  }
+  return version;
 }
 
 // The registries of the configured ecosystems, for the agent and what it starts.
@@ -365,6 +379,7 @@ Result<Plan> PrepareRun(const OptionRules& rules, Request* asked, Recorder& reco
   TRY(OpenLearnFile(request, &plan));
   plan.agent = TRY(PlanTheAgent(request, plan.program, plan.credentials.environment));
   recorder.NoteCommand(plan.agent.argv);
+  recorder.NoteVersion(LookAtVersion(request, plan.program));
   TRY(ReplaceInstructions(&plan));
   WithholdCredentials(request, &plan, recorder);
   plan.ca_bundle_pem = TRY(ReadCaBundle(request).Context("reading the certificate bundle"));

@@ -180,7 +180,7 @@ void Recorder::NoteSummary(const AgentEnd& end) {
   const agent::AgentSummary& summary = end.summary;
   input_.agent_text = summary.result_text;
   input_.agent_tail = end.tail;
-  input_.record.agent.version = summary.agent_version;
+  if (!summary.agent_version.empty()) input_.record.agent.version = summary.agent_version;
   input_.record.agent.model = summary.model;
   report::UsageRecord& usage = input_.record.usage;
   usage.model = summary.model;

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <string_view>
 
+#include "base/version.h"
+
 namespace starter {
 namespace {
 
@@ -123,11 +125,10 @@ std::string RenderSteps(const StarterRequest& request) {
       "      - uses: actions/checkout@08c6903cd8c0fde910a37f88322edcfb5dd907a8  # v5.0.0\n"
       "        with: { persist-credentials: false }\n";
   if (HasModel(request)) {
-    steps += "      # - run: ...  # Installs " + request.agent + ", where the runner lacks it.\n";
+    steps += "      - run: " + request.install + "\n";
   }
-  steps +=
-      "      - uses: OWNER/agentic-ci@COMMIT  # The task is the one for the event in "
-      ".agentic-ci/config.yml.\n";
+  steps += "      - uses: OWNER/agentic-ci@COMMIT  # v" + std::string(kVersion) +
+           " (the task is the one for the event in .agentic-ci/config.yml)\n";
   if (HasModel(request)) {
     steps += "        env: { " + request.key_variable + ": \"${{ secrets." + request.key_variable +
              " }}\" }\n";
@@ -164,7 +165,9 @@ std::string RenderGitLab(const StarterRequest& request) {
   std::string text =
       "# Runs the task of .agentic-ci/config.yml that is for the event.\n"
       "include:\n"
-      "  - component: $CI_SERVER_FQDN/GROUP/agentic-ci/run@COMMIT  # The commit of a release.\n"
+      "  - component: $CI_SERVER_FQDN/GROUP/agentic-ci/run@COMMIT  # v" +
+      std::string(kVersion) +
+      "\n"
       "    inputs:\n"
       "      job-image: IMAGE  # With the agent, git and curl; pin it by digest.\n"
       "      isolation: landlock  # In a container without privileges.\n"

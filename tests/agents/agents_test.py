@@ -10,6 +10,7 @@ With AGENTIC_CI_AGENTS=all, how each of them fails, too: some try again for minu
 import json
 import os
 import pathlib
+import re
 import secrets
 import shutil
 import signal
@@ -22,10 +23,13 @@ import unittest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / 'tests' / 'services' / 'model'))
 sys.path.insert(0, str(ROOT / 'tests' / 'credentials'))
+import tried  # noqa: E402  pylint: disable=wrong-import-position
 from model import Model  # noqa: E402  pylint: disable=wrong-import-position
 from upstream import Upstream  # noqa: E402  pylint: disable=wrong-import-position
 
 BINARY, PROGRAMS, AGENT = os.path.abspath(sys.argv.pop(1)), sys.argv.pop(1), sys.argv.pop(1)
+# What tests/agents/install installs is what the program says that it was tried with.
+PACKAGE = re.search(rf'^  {AGENT}\) package=(\S+)', (ROOT / 'tests/agents/install').read_text(), re.MULTILINE)[1]
 HOST = 'host.openshell.internal'
 KEY = 'sk-test-' + secrets.token_hex(20)
 USAGE = {'input': 1000, 'cacheRead': 200, 'cacheWrite': 0, 'output': 40}
@@ -106,14 +110,17 @@ class Runs(unittest.TestCase):
             'GCLOUD_CREDENTIALS': json.dumps(account), 'GOOGLE_CLOUD_PROJECT': 'a-project',
             'GOOGLE_CLOUD_LOCATION': 'europe-west1'}, (*options, '--ca-file', self.directory / 'ca.pem')
 
-    def check_task(self, provider):
-        ended = self.run_agent(WRITES, provider=provider)
+    def check_task(self, provider, *options):
+        ended = self.run_agent(WRITES, *options, provider=provider)
         self.assertEqual((ended.code, ended.outcome['kind']), (0, 'success'), ended.output)
         patch = ended.text("changes.patch")
         self.assertIn('+++ b/again.txt', patch)
         self.assertIn('+new', patch)
         self.assertIn('All done, said the agent.', ended.text('summary.md'))
         self.assertIn('All done, said the agent.', ended.text('agent.log'))
+        version = ended.record['agent']['version'].partition('-')[0]  # Codex names its platform, too.
+        self.assertEqual(version, PACKAGE.rpartition('@')[2])
+        self.assertNotIn('was not tried', ended.output)
         usage = ended.record['usage']
         self.assertEqual(usage['tool_calls'], 2, ended.output)
         self.assertTrue(usage['complete'])
@@ -137,12 +144,16 @@ class Runs(unittest.TestCase):
         for file in ended.report.iterdir():
             self.assertNotIn(KEY.encode(), file.read_bytes(), file)
             self.assertNotIn(b'not-for-the-agent', file.read_bytes(), file)
+        tried.note(AGENT, version, provider[0], ended.record['isolation']['tier'])
         return ended
 
 
 class Task(Runs):
     def test_a_task_with_tools_on_the_first_try(self):
         self.check_task(PROVIDERS[0])
+
+    def test_the_same_task_in_tier_landlock(self):
+        self.check_task(PROVIDERS[0], '--isolation', 'landlock')
 
     def test_a_host_without_the_agent_says_what_to_install(self):
         word, variable, base_url, _ = PROVIDERS[0]
@@ -151,7 +162,7 @@ class Task(Runs):
                               '--report-dir', self.directory / 'report'],
                              env=environment, capture_output=True, text=True, cwd=self.checkout, check=False)
         self.assertEqual(run.returncode, 66)
-        self.assertIn('hint: npm install -g ', run.stderr)
+        self.assertIn(f'hint: npm install -g {PACKAGE}\n', run.stderr)
 
 
 class Failures(Runs):
@@ -166,8 +177,9 @@ class Failures(Runs):
 
     def test_every_other_provider(self):
         for provider in PROVIDERS[1:]:
-            with self.subTest(provider[0]):
-                self.check_task(provider)
+            for tier in tried.TIERS:
+                with self.subTest(provider[0], tier=tier):
+                    self.check_task(provider, '--isolation', tier)
 
     def test_400(self):
         ended = self.fault(status=400)
@@ -216,6 +228,12 @@ class Failures(Runs):
         ended = self.run_agent(WRITES, '--max-requests', '1', timeout='60s')
         self.assertEqual(ended.outcome['kind'], 'limit', ended.output)
         self.assertEqual(ended.outcome['limit'], 'requests')
+
+    def test_an_answer_without_a_change(self):
+        """Such as a question, which is not answered."""
+        ended = self.run_agent({'turns': [{'text': 'Which of the files do you mean?'}]})
+        self.assertEqual((ended.code, ended.outcome['kind'], ended.record['changes']['files']), (0, 'success', 0), ended.output)
+        self.assertIn('Which of the files do you mean?', ended.text('summary.md'))
 
     def test_a_signal(self):
         def stop(run, model):
