@@ -321,6 +321,20 @@ class Act(unittest.TestCase):
         bodies = sorted(comment['body'].split('\n')[0] for comment in self.state()['comments'])
         self.assertEqual(bodies, ['<!-- agentic-ci:agents/haiku -->', '<!-- agentic-ci:agents/sonnet -->'])
 
+    def test_a_newcomer_gets_a_review_with_what_config_init_writes(self):
+        """The README's four steps, but for the release, which is pinned by hand here."""
+        fresh = self.root / 'fresh'
+        fresh.mkdir()
+        self.git('init', '-q', cwd=fresh)
+        self.git('remote', 'add', 'origin', 'https://github.com/acme/site', cwd=fresh)
+        subprocess.run([BINARY, 'config', 'init'], cwd=fresh, env=self.environment, check=True, capture_output=True)
+        shutil.rmtree(fresh / '.git')
+        self.consumer(fresh)
+        event = self.pull_request(label={'name': 'agent'}, action='labeled')
+        event['pull_request']['labels'] = [{'name': 'agent'}]
+        self.assertEqual(self.act('agentic-ci.yml', 'pull_request', event), 0, self.output)
+        self.assert_reviewed()
+
     def test_the_readmes_workflow_runs_for_its_label_alone(self):
         blocks = re.findall(r'```yaml\n# (\.github/workflows/agent\.yml)\n(.*?)```', (ROOT / 'README.md').read_text(), re.DOTALL)
         self.assertEqual(len(blocks), 1)

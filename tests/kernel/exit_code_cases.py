@@ -314,7 +314,7 @@ class ExitCodes(Case):
         subprocess.run(['chown', '-R', f'{USER}:{USER}', self.dir], check=True)
 
         def run(enter):
-            line, report = self.command(['sh', '-c', 'head -c 300000000 /dev/zero | tail -n1 >/dev/null; exit 0'],
+            line, report = self.command(['sh', '-c', '(head -c 300000000 /dev/zero; sleep 60) | tail -n1 >/dev/null; exit 0'],
                                         options=['--memory', '64MiB'])
             script = ''.join(f'echo $$ > {file};' for file in enter) + 'exec "$@"'
             process = subprocess.Popen(
