@@ -287,6 +287,20 @@ class Component(unittest.TestCase):
         for secret in (KEY, JOB_TOKEN, 'glpat-bot'):
             self.assertNotIn(secret, seen + self.output)
 
+    def test_a_newcomer_gets_a_review_with_what_config_init_writes(self):
+        """The README's four steps, but for the release, which is pinned by hand here."""
+        fresh = self.root / 'fresh'
+        fresh.mkdir()
+        self.git('init', '-q', cwd=fresh)
+        self.git('remote', 'add', 'origin', f'git@{HOST}:acme/site.git', cwd=fresh)
+        subprocess.run([BINARY, 'config', 'init', '--forge', 'gitlab'], cwd=fresh, env=self.environment, check=True, capture_output=True)
+        shutil.rmtree(fresh / '.git')
+        self.consumer(str(fresh))
+        self.serve_gitlab()
+        status = self.pipeline(ANTHROPIC_API_KEY=KEY, GITLAB_TOKEN='glpat-bot')
+        self.assertEqual((status, self.record()['outcome']['kind']), (0, 'success'), self.output)
+        self.assertEqual(len([note for note in self.notes() if note.get('position')]), 1)
+
     def test_without_a_token_findings_are_in_the_log_and_the_pipeline_passes(self):
         self.consumer('gitlab-merge-request')
         self.serve_gitlab()
