@@ -81,7 +81,7 @@ class Runs(unittest.TestCase):
         (self.checkout / 'greeting.txt').write_text('hello\n')
         subprocess.run(['git', 'init', '-q', self.checkout], check=True)
 
-    def run_agent(self, scenario, *options, provider=PROVIDERS[0], timeout='2m', model_key=KEY, meanwhile=None):
+    def run_agent(self, scenario, *options, provider=PROVIDERS[0], timeout='2m', model_key=KEY, meanwhile=None, programs=PROGRAMS):
         word, variable, base_url, path = provider
         report = self.directory / 'report'
         if provider is VERTEX:
@@ -89,7 +89,7 @@ class Runs(unittest.TestCase):
         else:
             given = {variable: KEY}
         with Model(self.directory / 'model', {'usage': USAGE, **scenario}, key=model_key) as model:
-            environment = {'PATH': f'{PROGRAMS}:{os.environ["PATH"]}', **given,
+            environment = {'PATH': f'{programs}:{os.environ["PATH"]}', **given,
                            base_url: f'http://{HOST}:{model.port}{path}', 'CI_TOKEN': 'not-for-the-agent'}
             command = [BINARY, 'run', '--agent', AGENT, '--provider', word, '--prompt', '-do it "now" $(false)',
                        '--model', MODELS.get(word, 'gpt-5.1'), '--report-dir', report, '--timeout', timeout, *options]
@@ -110,8 +110,9 @@ class Runs(unittest.TestCase):
             'GCLOUD_CREDENTIALS': json.dumps(account), 'GOOGLE_CLOUD_PROJECT': 'a-project',
             'GOOGLE_CLOUD_LOCATION': 'europe-west1'}, (*options, '--ca-file', self.directory / 'ca.pem')
 
-    def check_task(self, provider, *options):
-        ended = self.run_agent(WRITES, *options, provider=provider)
+    def check_task(self, provider, tier='namespaces'):
+        programs = enter_by_others(self) if tier == 'landlock' else PROGRAMS
+        ended = self.run_agent(WRITES, '--isolation', tier, provider=provider, programs=programs)
         self.assertEqual((ended.code, ended.outcome['kind']), (0, 'success'), ended.output)
         patch = ended.text("changes.patch")
         self.assertIn('+++ b/again.txt', patch)
@@ -148,12 +149,27 @@ class Runs(unittest.TestCase):
         return ended
 
 
+def enter_by_others(test):
+    """The directory of the agent's programs, where another user may go: root's agent in tier landlock is one, and checkouts may be
+    closed to it. Not below /tmp or /var/tmp, which a sandbox has of its own."""
+    if os.geteuid() != 0:
+        return PROGRAMS
+    place = pathlib.Path(tempfile.mkdtemp(prefix='agents-test-', dir='/srv'))
+    test.addCleanup(shutil.rmtree, place)
+    place.chmod(0o755)
+    top, below = PROGRAMS.split('/node_modules/')
+    if subprocess.run(['cp', '-al', top + '/node_modules', place], stderr=subprocess.DEVNULL, check=False).returncode:
+        shutil.rmtree(place / 'node_modules', ignore_errors=True)
+        subprocess.run(['cp', '-a', top + '/node_modules', place], check=True)
+    return f'{place}/node_modules/{below}'
+
+
 class Task(Runs):
     def test_a_task_with_tools_on_the_first_try(self):
         self.check_task(PROVIDERS[0])
 
     def test_the_same_task_in_tier_landlock(self):
-        self.check_task(PROVIDERS[0], '--isolation', 'landlock')
+        self.check_task(PROVIDERS[0], 'landlock')
 
     def test_a_host_without_the_agent_says_what_to_install(self):
         word, variable, base_url, _ = PROVIDERS[0]
@@ -179,7 +195,7 @@ class Failures(Runs):
         for provider in PROVIDERS[1:]:
             for tier in tried.TIERS:
                 with self.subTest(provider[0], tier=tier):
-                    self.check_task(provider, '--isolation', tier)
+                    self.check_task(provider, tier)
 
     def test_400(self):
         ended = self.fault(status=400)
