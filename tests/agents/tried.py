@@ -50,6 +50,8 @@ def main():
     if sys.argv[1:] == ['--update']:
         PAGE.write_text(before + BEGIN + render() + END + rest.split(END)[1])
         return 0
+    if sys.argv[1:]:
+        sys.exit(__doc__)
     problems = []
     table, installed = rows(), (ROOT / 'tests/agents/install').read_text()
     for path in sorted((ROOT / 'policies/agents').glob('*.yml')):
