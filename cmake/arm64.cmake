@@ -11,5 +11,7 @@ set(CMAKE_FIND_ROOT_PATH_MODE_PACKAGE ONLY)
 
 # The cross compiler brings copies of libc and libstdc++ that get no security updates: those of the sysroot come first.
 set(first "-B${CMAKE_SYSROOT}/usr/lib/gcc/aarch64-linux-gnu/12/ -B${CMAKE_SYSROOT}/usr/lib/aarch64-linux-gnu/")
+# The sysroot's headers have the same names with ccache, which makes paths relative to build/arm64, and without.
+set(first "${first} -ffile-prefix-map=../sysroot/=build/sysroot/")
 set(CMAKE_C_FLAGS_INIT "${first}")
 set(CMAKE_CXX_FLAGS_INIT "${first}")
