@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Evaluations with a scripted model. usage: eval_test.py AGENTIC-CI ROOT"""
+import fcntl
 import json
 import os
 import pathlib
@@ -8,6 +9,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import unittest
 import xml.dom.minidom
@@ -208,6 +210,20 @@ class Running(Case):
         self.assertEqual(len(after), 12)
         self.assertEqual({name: after[name] for name in whole}, whole)
         self.assertEqual(list(cells.glob('.*')), [])
+
+    def test_results_that_another_process_fills_are_waited_for_and_left_alone(self):
+        cells = self.results / 'cells'
+        cells.mkdir(parents=True)
+        held = os.open(cells, os.O_RDONLY | os.O_DIRECTORY)
+        fcntl.flock(held, fcntl.LOCK_EX)
+        with Model(self.top / 'model', {'turns': [DONE]}) as model:
+            words = self.command(model.port, '--user-task', 'summarise', '--injection-task', 'stage_data', resume=True)
+            self.assertEqual(self.call(words), 64)
+            self.assertIn('another process is running cells', self.said)
+            self.assertEqual(list(cells.iterdir()), [])
+            threading.Timer(1, os.close, [held]).start()  # As the last child of a killed one does.
+            self.assertNotEqual(self.call(words), 64, self.said)
+        self.assertNotEqual(list(cells.iterdir()), [])
 
     def test_shards_cover_all_cells_once_and_an_unknown_task_is_refused(self):
         parts = []

@@ -7,10 +7,12 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <mutex>
 #include <optional>
 #include <thread>
 
+#include "base/deadline.h"
 #include "base/process.h"
 #include "base/sys.h"
 #include "base/thread.h"
@@ -25,6 +27,8 @@ namespace {
 
 constexpr size_t kOutputBytesMax = size_t{256} << 20;  // Of a run, which has a bound of its own.
 constexpr std::chrono::seconds kThreadPatience{10};
+constexpr std::chrono::seconds kLockTime{10};
+constexpr std::chrono::milliseconds kLockPause{20};
 
 // The name of this program's file.
 Result<std::string> OwnPath() {
@@ -136,11 +140,15 @@ class CellRunner {
   std::string directory_;
 };
 
-// The results' directory, which one process at a time fills.
+// The results' directory, which one process at a time fills. The children of one that was killed
+// have its lock until they are another program: that is waited for.
 Result<Fd> LockResults(const std::string& results) {
   Fd directory = TRY(sys::Open(results + "/cells", O_RDONLY | O_DIRECTORY));
-  if (::flock(directory.get(), LOCK_EX | LOCK_NB) == 0) return directory;
-  if (errno != EWOULDBLOCK) return Errno("flock");
+  for (Deadline deadline = Deadline::After(kLockTime);; std::this_thread::sleep_for(kLockPause)) {
+    if (::flock(directory.get(), LOCK_EX | LOCK_NB) == 0) return directory;
+    if (errno != EWOULDBLOCK) return Errno("flock");
+    if (deadline.passed()) break;
+  }
   return Error{Code::kUsage, "another process is running cells into " + results, "--results DIR"};
 }
 
