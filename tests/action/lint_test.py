@@ -78,7 +78,7 @@ jobs:
             self.skipTest('shellcheck: not here')
         scripts = [*ROOT.glob('action/*.sh'), ROOT / 'gitlab-component/install.sh', ROOT / 'tests/action/install',
                    ROOT / 'tests/upgrades/install', ROOT / 'tests/upgrades/run', ROOT / 'tests/build/install', ROOT / 'tests/build/run',
-                   ROOT / 'images/agent/build', *(ROOT / 'tools' / name for name in ('check', 'dist', 'in-debian', 'install', 'pin', 'reproduce', 'snapshot', 'sysroot'))]
+                   ROOT / 'images/agent/build', *(ROOT / 'tools' / name for name in ('check', 'debian-sources', 'dist', 'in-debian', 'install', 'pin', 'reproduce', 'snapshot', 'sysroot'))]
         run = self.run_tool('shellcheck', *scripts)
         self.assertEqual((run.returncode, run.stdout), (0, ''))
 
