@@ -61,7 +61,7 @@ else()
   target_link_libraries(dep_git2 INTERFACE git2)
 endif()
 
-# Relocations as a bitmap make the file a tenth smaller. Debian 12's linker knows them on x86 alone.
+# Relocations as a bitmap make the file a twentieth smaller. Debian 12's linker knows them on x86 alone.
 set(packed_relocations "")
 if(CMAKE_SYSTEM_PROCESSOR STREQUAL x86_64)
   set(packed_relocations -Wl,-z,pack-relative-relocs)

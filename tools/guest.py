@@ -69,7 +69,7 @@ def run_suites(build, pattern, architecture, strip, machines):
             json.dump(suites, file)
         brought = [(f'{ROOT}/{name}', f'{ROOT}/{name}') for name in files.stdout.splitlines() if os.path.isfile(f'{ROOT}/{name}')]
         brought += [*programs(build, strip, scratch), (wanted, '/root/suites.json')]
-        code, output = machine.boot(*machine.fetch(machines, architecture), architecture, SCRIPT, brought, seconds=SECONDS_MAX)
+        _, output = machine.boot(*machine.fetch(machines, architecture), architecture, SCRIPT, brought, seconds=SECONDS_MAX)
     results = {}
     for line in output.split('\n'):  # Not splitlines(): the mark is one of its line ends.
         if line.startswith(MARK):

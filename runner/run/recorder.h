@@ -37,7 +37,7 @@ class Recorder {
   void Note(const report::ImageRecord& image) { input_.record.image = image; }
   // The request is whole: what the configuration's task says is in it.
   void NoteTask();
-  // Of the agent's package; what the agent says of itself takes precedence.
+  // The version of the agent's package; replaced at the end if the agent reports its own.
   void NoteVersion(const std::string& version) { input_.record.agent.version = version; }
   void NoteCommand(const std::vector<std::string>& argv) { input_.record.agent.command = argv; }
   void Note(const std::vector<sandbox::Control>& controls);

@@ -13,7 +13,7 @@ struct StarterRequest {
   RepositoryFacts facts;
   std::string agent;         // As in --agent.
   std::string provider;      // As in --provider; empty for `command`.
-  std::string install;       // What installs it, a command; empty for `command`.
+  std::string install;       // The command that installs the agent; empty for `command`.
   std::string key_variable;  // The variable with its credential.
   std::vector<std::string>
       unknown_here;  // Ecosystems of `facts` that no run on this host can open.

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Renovate, with the preset, finds each thing that a repository pins of agentic-ci. It runs on the repository here (its platform
-`local`) and asks nobody for newer versions.
+`local`) and looks up no newer versions.
 
 usage: upgrades_test.py RENOVATE [TEST...]
 """
