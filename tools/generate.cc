@@ -223,7 +223,8 @@ constexpr std::string_view kAgentsIntroduction =
     "alone: some agents end with 0 after their model refused every request. Tokens and cost are "
     "what "
     "the gateway counted from the model's own answers; if the agent counts differently, the report "
-    "says by how much. An agent that is not in this list runs as a command: `agentic-ci run -- "
+    "says by how much. An agent that is not in this list is described in the repository's "
+    "[configuration](config.md#agents-of-your-own), or runs as a command: `agentic-ci run -- "
     "COMMAND`.\n\n";
 
 Result<std::string> RenderAgents() {

@@ -137,39 +137,92 @@ Result<ModelAccess> ParseAccess(const YamlNode& node, const std::string& file) {
   return access;
 }
 
+// The built-in agent that `like` names.
+Result<AgentDescription> ParseLike(const YamlFields& fields) {
+  const std::string name = TRY(fields.RequiredText("like"));
+  Result<AgentDescription> agent = FindAgentDescription(name);
+  if (agent.ok()) return agent;
+  std::vector<std::string> names = AgentNames();
+  return fields.Invalid("like", "no built-in agent is called '" + name + "'",
+                        codec::OneOf({names.begin(), names.end()}));
+}
+
 }  // namespace
 
-Result<AgentDescription> ParseAgent(const YamlNode& node, const std::string& file) {
-  YamlFields fields = TRY(YamlFields::Open(
-      file, node, "an agent",
-      {"agent", "about", "program", "install", "tried", "stream", "prompt", "arguments",
-       "model_arguments", "model_aliases", "environment", "files", "models"}));
+Result<AgentDescription> ParseAgent(const YamlNode& node, const std::string& file,
+                                    const std::string& name) {
+  std::vector<std::string_view> keys = {
+      "about",     "program",         "install",       "tried",       "stream", "prompt",
+      "arguments", "model_arguments", "model_aliases", "environment", "files",  "models"};
+  keys.emplace_back(name.empty() ? "agent" : "like");
+  YamlFields fields = TRY(YamlFields::Open(file, node, "an agent", keys));
   AgentDescription agent;
-  agent.name = TRY(fields.RequiredText("agent"));
-  agent.about = TRY(fields.Text("about"));
-  agent.program = TRY(fields.RequiredText("program"));
+  if (fields.Find("like") != nullptr) agent = TRY(ParseLike(fields));
+  agent.name = name.empty() ? TRY(fields.RequiredText("agent")) : name;
+  auto given = [&](std::string_view key) { return fields.Find(key) != nullptr; };
+  for (auto [key, text] :
+       {std::pair("about", &agent.about), {"install", &agent.install}, {"tried", &agent.tried}}) {
+    if (given(key)) *text = TRY(fields.Text(key));
+  }
+  if (agent.program.empty() || given("program")) {
+    agent.program = TRY(fields.RequiredText("program"));
+  }
   if (agent.program.find('/') != std::string::npos && agent.program.front() != '/') {
     return fields.Invalid("program", "'program' must be a name, or an absolute path");
   }
-  agent.install = TRY(fields.Text("install"));
-  agent.tried = TRY(fields.Text("tried"));
   const std::vector<std::string_view> streams = StreamNames();
   if (std::optional<size_t> stream = TRY(fields.Choice("stream", streams))) {
     agent.stream = streams[*stream];
   }
-  agent.prompt_argument = TRY(fields.Choice("prompt", {"stdin", "argument"})) == 1U;
-  agent.arguments = TRY(ParseArguments(fields, "arguments"));
-  agent.model_arguments = TRY(ParseArguments(fields, "model_arguments"));
-  agent.model_aliases = TRY(fields.Boolean("model_aliases", false));
-  agent.environment =
-      TRY(ParsePairs(fields, "environment", IsVariableName, "a valid variable name"));
-  agent.files =
-      TRY(ParsePairs(fields, "files", IsHomePath, "a path relative to the home directory"));
-  const YamlNode* models = TRY(fields.List("models"));
-  for (size_t i = 0; models != nullptr && i < models->items.size(); ++i) {
-    agent.models.push_back(TRY(ParseAccess(models->items[i], file)));
+  if (std::optional<size_t> prompt = TRY(fields.Choice("prompt", {"stdin", "argument"}))) {
+    agent.prompt_argument = *prompt == 1;
+  }
+  for (auto [key, list] :
+       {std::pair("arguments", &agent.arguments), {"model_arguments", &agent.model_arguments}}) {
+    if (given(key)) *list = TRY(ParseArguments(fields, key));
+  }
+  agent.model_aliases = TRY(fields.Boolean("model_aliases", agent.model_aliases));
+  if (given("environment")) {
+    agent.environment =
+        TRY(ParsePairs(fields, "environment", IsVariableName, "a valid variable name"));
+  }
+  if (given("files")) {
+    agent.files =
+        TRY(ParsePairs(fields, "files", IsHomePath, "a path relative to the home directory"));
+  }
+  if (const YamlNode* models = TRY(fields.List("models"))) {
+    agent.models.clear();
+    for (const YamlNode& model : models->items) {
+      agent.models.push_back(TRY(ParseAccess(model, file)));
+    }
   }
   return agent;
+}
+
+Result<std::vector<AgentDescription>> ParseAgents(const YamlNode& node, const std::string& file) {
+  TRY(codec::CheckMapping(file, node, "'agents'"));
+  std::vector<std::string> taken = AgentNames();
+  taken.emplace_back("command");
+  std::vector<AgentDescription> agents;
+  for (const codec::YamlEntry& entry : node.entries) {
+    if (!IsAgentName(entry.key)) {
+      return codec::InvalidAt(file, entry.at, "an agent's name must consist of a-z, 0-9 and '-'",
+                              "my-agent");
+    }
+    if (std::find(taken.begin(), taken.end(), entry.key) != taken.end()) {
+      return codec::InvalidAt(file, entry.at, "there is a built-in agent '" + entry.key + "'",
+                              "my-" + entry.key);
+    }
+    agents.push_back(TRY(ParseAgent(entry.value, file, entry.key)));
+  }
+  return agents;
+}
+
+bool IsAgentName(std::string_view name) {
+  constexpr size_t kBytesMax = 64;
+  auto fits = [](char c) { return ascii::IsLower(c) || ascii::IsDigit(c) || c == '-'; };
+  return !name.empty() && name.size() <= kBytesMax && name.front() != '-' &&
+         std::all_of(name.begin(), name.end(), fits);
 }
 
 std::vector<std::string> AgentNames() {
@@ -181,7 +234,11 @@ std::vector<std::string> AgentNames() {
   return names;
 }
 
-Result<AgentDescription> FindAgentDescription(std::string_view name) {
+Result<AgentDescription> FindAgentDescription(std::string_view name,
+                                              std::span<const AgentDescription> own) {
+  for (const AgentDescription& agent : own) {
+    if (agent.name == name) return agent;
+  }
   std::vector<std::string> names = AgentNames();
   const auto found = std::find(names.begin(), names.end(), name);
   if (found != names.end()) {
@@ -191,6 +248,7 @@ Result<AgentDescription> FindAgentDescription(std::string_view name) {
     return ParseAgent(node, path);
   }
   names.emplace_back("command");
+  for (const AgentDescription& agent : own) names.push_back(agent.name);
   std::string nearest = codec::NearestName(name, {names.begin(), names.end()});
   const auto longer = std::find_if(names.begin(), names.end(), [&](const std::string& known) {
     return !name.empty() && known.starts_with(name);  // "claude", as its program is called.
@@ -198,6 +256,12 @@ Result<AgentDescription> FindAgentDescription(std::string_view name) {
   if (nearest.empty() && longer != names.end()) nearest = *longer;
   return Error{Code::kUsage, "unknown agent \"" + std::string(name) + "\"",
                nearest.empty() ? codec::OneOf({names.begin(), names.end()}) : "--agent " + nearest};
+}
+
+Result<std::optional<AgentDescription>> DescribeAgent(std::string_view name,
+                                                      std::span<const AgentDescription> own) {
+  if (name == "command") return std::optional<AgentDescription>();
+  return std::optional(TRY(FindAgentDescription(name, own)));
 }
 
 std::string Expand(std::string_view text, const Words& words) {

@@ -3,6 +3,8 @@
 // the first of them says what the keys mean.
 #pragma once
 
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -45,14 +47,27 @@ struct AgentDescription {
   std::vector<ModelAccess> models;
 };
 
-// Reads one agent: a file of its own, or a mapping inside another file. kInvalid with
-// "file:line:col: error: what" and a hint.
-Result<AgentDescription> ParseAgent(const codec::YamlNode& node, const std::string& file);
+// Reads one agent: a file of its own, which says its name, or with `name` the value of that key in
+// a configuration's `agents`, which may be `like` a built-in agent: then its keys replace that
+// one's. kInvalid with "file:line:col: error: what" and a hint.
+Result<AgentDescription> ParseAgent(const codec::YamlNode& node, const std::string& file,
+                                    const std::string& name = {});
 
-// The built-in agent of that name. kUsage with the nearest name as a hint.
-Result<AgentDescription> FindAgentDescription(std::string_view name);
+// A configuration's `agents`: each with a name of its own, that no built-in agent has.
+Result<std::vector<AgentDescription>> ParseAgents(const codec::YamlNode& node,
+                                                  const std::string& file);
+
+// The agent of that name: one of `own`, or one that is built in. kUsage with the nearest name as a
+// hint.
+Result<AgentDescription> FindAgentDescription(std::string_view name,
+                                              std::span<const AgentDescription> own = {});
+// The same as a value that may be missing: the agent `command` has no description.
+Result<std::optional<AgentDescription>> DescribeAgent(std::string_view name,
+                                                      std::span<const AgentDescription> own = {});
 // Those that are built in, without `command`.
 std::vector<std::string> AgentNames();
+// Whether `name` may be an agent's: 1-64 of a-z, 0-9 and '-', of which '-' is not the first.
+bool IsAgentName(std::string_view name);
 
 // What ${name} stands for.
 using Words = Pairs;

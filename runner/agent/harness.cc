@@ -8,17 +8,6 @@
 namespace agent {
 namespace {
 
-Result<AgentPlan> PlanCommand(const AgentRequest& request) {
-  if (request.command.empty()) {
-    return Error{Code::kUsage, "no agent and no command to run", "agentic-ci run -- COMMAND"};
-  }
-  AgentPlan plan;
-  plan.argv = request.command;
-  if (!request.executable.empty()) plan.argv[0] = request.executable;
-  plan.stdin_text = request.prompt;
-  return plan;
-}
-
 // Where and how to report, for an agent that is asked to find something.
 // docs/reference/schemas/findings.schema.json.
 constexpr std::string_view kFindingsInstruction =
@@ -149,10 +138,15 @@ Result<AgentPlan> PlanAgent(const AgentDescription& agent, const AgentRequest& r
   return plan;
 }
 
-Result<AgentPlan> PlanAgent(const AgentRequest& request) {
-  if (request.name == "command") return PlanCommand(request);
-  AgentDescription agent = TRY(FindAgentDescription(request.name));
-  return PlanAgent(agent, request);
+Result<AgentPlan> PlanCommand(const AgentRequest& request) {
+  if (request.command.empty()) {
+    return Error{Code::kUsage, "no agent and no command to run", "agentic-ci run -- COMMAND"};
+  }
+  AgentPlan plan;
+  plan.argv = request.command;
+  if (!request.executable.empty()) plan.argv[0] = request.executable;
+  plan.stdin_text = request.prompt;
+  return plan;
 }
 
 const ModelAccess* ChooseAccess(const AgentDescription& agent,
@@ -173,15 +167,9 @@ const ModelAccess* ChooseAccess(const AgentDescription& agent,
   return nullptr;
 }
 
-std::string ProgramOf(std::string_view agent_name) {
-  Result<AgentDescription> agent = FindAgentDescription(agent_name);
-  return agent.ok() ? agent.value().program : std::string();
-}
-
-bool IsModelAlias(std::string_view agent_name, std::string_view model) {
-  Result<AgentDescription> agent = FindAgentDescription(agent_name);
+bool IsModelAlias(const AgentDescription& agent, std::string_view model) {
   // "opus", "opusplan", "sonnet[1m]": every model of Anthropic's has the number of its version.
-  return agent.ok() && agent.value().model_aliases &&
+  return agent.model_aliases &&
          model.substr(0, model.find('[')).find_first_of("0123456789") == std::string_view::npos;
 }
 

@@ -13,9 +13,8 @@
 namespace agent {
 
 struct AgentRequest {
-  std::string name = "command";  // One of AgentNames(), or "command".
-  std::string prompt = {};       // The task; `command` gets it on standard input too.
-  std::string model = {};        // Empty: the agent's own default.
+  std::string prompt = {};  // The task; `command` gets it on standard input too.
+  std::string model = {};   // Empty: the agent's own default.
   std::vector<std::string> command =
       {};                       // What `command` runs; for other agents: further arguments.
   std::string executable = {};  // The program as the sandbox sees it; empty: by PATH.
@@ -34,11 +33,11 @@ struct AgentPlan {
   bool streams_json() const { return stream != "plain"; }
 };
 
-// Fails with kUsage for an unknown name (the hint is the nearest one), a missing command, task or
-// model, and with kSetup for a missing credential or address.
-Result<AgentPlan> PlanAgent(const AgentRequest& request);
-// The same of an agent that is not built in: one of a configuration.
+// Fails with kUsage for a missing task or model, and with kSetup for a missing credential or
+// address.
 Result<AgentPlan> PlanAgent(const AgentDescription& agent, const AgentRequest& request);
+// Of the agent `command`. kUsage for a missing command.
+Result<AgentPlan> PlanCommand(const AgentRequest& request);
 
 // Where the agent's model is in this run: the access of the first of `providers` that has one, or
 // else the first access that has a key among `environment`; null when there is neither. Borrowed.
@@ -46,10 +45,7 @@ const ModelAccess* ChooseAccess(const AgentDescription& agent,
                                 const std::vector<std::string>& providers,
                                 const Pairs& environment);
 
-// The program to look for: "claude" for claude-code; empty for `command` and unknown names.
-std::string ProgramOf(std::string_view agent_name);
-
 // Whether `model` is a name that the agent itself turns into a model's: "sonnet" of claude-code.
-bool IsModelAlias(std::string_view agent_name, std::string_view model);
+bool IsModelAlias(const AgentDescription& agent, std::string_view model);
 
 }  // namespace agent

@@ -20,10 +20,14 @@ std::string TextOf(const Pairs& pairs, const std::string& name) {
   return "(none)";
 }
 
+Result<AgentPlan> Plan(std::string_view name, const AgentRequest& request) {
+  AgentDescription agent = TRY(FindAgentDescription(name));
+  return PlanAgent(agent, request);
+}
+
 TEST_CASE("PlanAgent starts claude headless with its task on standard input") {
-  AgentRequest request{
-      .name = "claude-code", .prompt = "fix $(rm -rf /)", .environment = kAnthropic};
-  AgentPlan plan = PlanAgent(request).value();
+  AgentRequest request{.prompt = "fix $(rm -rf /)", .environment = kAnthropic};
+  AgentPlan plan = Plan("claude-code", request).value();
   REQUIRE(plan.argv.size() == 8);
   CHECK(plan.argv.back().find("AGENTIC_CI_FINDINGS") != std::string::npos);
   plan.argv.pop_back();
@@ -36,13 +40,12 @@ TEST_CASE("PlanAgent starts claude headless with its task on standard input") {
 }
 
 TEST_CASE("PlanAgent hands on the model, the executable and further arguments") {
-  AgentRequest request{.name = "claude-code",
-                       .prompt = "x",
+  AgentRequest request{.prompt = "x",
                        .model = "claude-opus-4-8",
                        .command = {"--max-turns", "3"},
                        .executable = "/opt/claude",
                        .environment = kAnthropic};
-  AgentPlan plan = PlanAgent(request).value();
+  AgentPlan plan = Plan("claude-code", request).value();
   CHECK(plan.argv[0] == "/opt/claude");
   std::vector<std::string> tail(plan.argv.end() - 4, plan.argv.end());
   CHECK(tail == std::vector<std::string>{"--model", "claude-opus-4-8", "--max-turns", "3"});
@@ -50,8 +53,8 @@ TEST_CASE("PlanAgent hands on the model, the executable and further arguments") 
   CHECK(plan.model == "claude-opus-4-8");
 }
 
-TEST_CASE("PlanAgent runs a command as it stands") {
-  AgentPlan plan = PlanAgent({.prompt = "task", .command = {"sh", "-c", "cat"}}).value();
+TEST_CASE("PlanCommand runs a command as it stands") {
+  AgentPlan plan = PlanCommand({.prompt = "task", .command = {"sh", "-c", "cat"}}).value();
   CHECK(plan.argv == std::vector<std::string>{"sh", "-c", "cat"});
   CHECK(plan.stdin_text == "task");
   CHECK_FALSE(plan.streams_json());
@@ -60,21 +63,20 @@ TEST_CASE("PlanAgent runs a command as it stands") {
 }
 
 TEST_CASE("PlanAgent refuses what cannot start, with something to type") {
-  Result<AgentPlan> unknown = PlanAgent({.name = "claude-cod", .prompt = "x"});
+  Result<AgentPlan> unknown = Plan("claude-cod", {.prompt = "x"});
   REQUIRE_FALSE(unknown.ok());
   CHECK(unknown.error().code == Code::kUsage);
   CHECK(unknown.error().what == "unknown agent \"claude-cod\"");
   CHECK(unknown.error().hint == "--agent claude-code");
-  CHECK(PlanAgent({.name = "claude", .prompt = "x"}).error().hint == "--agent claude-code");
-  CHECK(
-      PlanAgent({.name = "xyzzy", .prompt = "x"}).error().hint.starts_with("one of: claude-code"));
+  CHECK(Plan("claude", {.prompt = "x"}).error().hint == "--agent claude-code");
+  CHECK(Plan("xyzzy", {.prompt = "x"}).error().hint.starts_with("one of: claude-code"));
 
-  CHECK(PlanAgent({}).error().code == Code::kUsage);
-  CHECK(PlanAgent({.name = "claude-code", .environment = kAnthropic}).error().code == Code::kUsage);
-  Result<AgentPlan> keyless = PlanAgent({.name = "claude-code", .prompt = "x"});
+  CHECK(PlanCommand({}).error().code == Code::kUsage);
+  CHECK(Plan("claude-code", {.environment = kAnthropic}).error().code == Code::kUsage);
+  Result<AgentPlan> keyless = Plan("claude-code", {.prompt = "x"});
   CHECK(keyless.error().code == Code::kSetup);
   CHECK(keyless.error().hint == "--provider anthropic or bedrock or vertex");
-  Result<AgentPlan> other = PlanAgent({.name = "gemini", .prompt = "x", .environment = kAnthropic});
+  Result<AgentPlan> other = Plan("gemini", {.prompt = "x", .environment = kAnthropic});
   CHECK(other.error().hint == "--provider gemini or vertex");
 }
 
@@ -85,22 +87,21 @@ TEST_CASE("Every built-in agent can be planned with each of its providers") {
     AgentDescription agent = FindAgentDescription(name).value();
     CHECK(agent.name == name);
     CHECK(agent.stream == name);
-    CHECK(ProgramOf(name) == agent.program);
     REQUIRE_FALSE(agent.models.empty());
     for (const ModelAccess& access : agent.models) {
       INFO(name << " " << access.provider);
-      AgentRequest request{.name = name, .prompt = "task", .providers = {access.provider}};
+      AgentRequest request{.prompt = "task", .providers = {access.provider}};
       request.environment = {{access.keys[0], "openshell:resolve:env:KEY"}};
       if (access.model_required) request.model = "a-model";
       if (access.base_url.empty() && !access.base_url_from.empty()) {
-        CHECK(PlanAgent(request).error().code == Code::kSetup);
+        CHECK(PlanAgent(agent, request).error().code == Code::kSetup);
         request.environment.emplace_back(access.base_url_from, "https://models.example.com/v1/");
       }
       for (const std::string& variable : access.needs) {
-        CHECK(PlanAgent(request).error().hint == "export " + variable + "=...");
+        CHECK(PlanAgent(agent, request).error().hint == "export " + variable + "=...");
         request.environment.emplace_back(variable, "value");
       }
-      AgentPlan plan = PlanAgent(request).value();
+      AgentPlan plan = PlanAgent(agent, request).value();
       CHECK(plan.stdin_text == "task");
       for (const auto* pairs : {&plan.env, &plan.home_files}) {
         for (const auto& [key, text] : *pairs) CHECK(text.find("${") == std::string::npos);
@@ -111,10 +112,10 @@ TEST_CASE("Every built-in agent can be planned with each of its providers") {
 }
 
 TEST_CASE("An agent is told the address, the placeholder and the model of its provider") {
-  AgentRequest request{.name = "opencode", .prompt = "x", .providers = {"github", "anthropic"}};
+  AgentRequest request{.prompt = "x", .providers = {"github", "anthropic"}};
   request.environment = {{"ANTHROPIC_API_KEY", "placeholder"},
                          {"ANTHROPIC_BASE_URL", "http://host.openshell.internal:8080/"}};
-  AgentPlan plan = PlanAgent(request).value();
+  AgentPlan plan = Plan("opencode", request).value();
   const std::string file = TextOf(plan.home_files, ".config/opencode/opencode.json");
   CHECK(file.find(R"("baseURL": "http://host.openshell.internal:8080/v1")") != std::string::npos);
   CHECK(file.find(R"("apiKey": "placeholder")") != std::string::npos);
@@ -124,16 +125,16 @@ TEST_CASE("An agent is told the address, the placeholder and the model of its pr
 }
 
 TEST_CASE("A project and a region are parts of the address, and nothing else can be one") {
-  AgentRequest request{.name = "opencode", .prompt = "x", .providers = {"vertex"}};
+  AgentRequest request{.prompt = "x", .providers = {"vertex"}};
   request.environment = {{"GOOGLE_CLOUD_PROJECT", "p-1"},
                          {"GOOGLE_CLOUD_LOCATION", "europe-west1"}};
   const std::string file =
-      TextOf(PlanAgent(request).value().home_files, ".config/opencode/opencode.json");
+      TextOf(Plan("opencode", request).value().home_files, ".config/opencode/opencode.json");
   CHECK(file.find(R"("baseURL": "https://europe-west1-aiplatform.googleapis.com/v1/projects/p-1/)"
                   R"(locations/europe-west1/publishers/google")") != std::string::npos);
   for (const char* odd : {"a/b", "a\"b", "a.example.com#", "..", "${key}", "a b"}) {
     request.environment[1].second = odd;
-    CHECK(PlanAgent(request).error().code == Code::kSetup);
+    CHECK(Plan("opencode", request).error().code == Code::kSetup);
   }
 }
 
@@ -147,16 +148,16 @@ TEST_CASE("The provider of a run takes precedence over keys that are set") {
 }
 
 TEST_CASE("No model and no address can end the text that it stands in") {
-  AgentRequest request{.name = "codex", .prompt = "x", .providers = {"openai"}};
+  AgentRequest request{.prompt = "x", .providers = {"openai"}};
   request.environment = {{"OPENAI_API_KEY", "placeholder"}};
   for (const char* model : {"a\"b", "a b", "a\\b", "a\nb", "\xc3\xa9"}) {
     request.model = model;
-    CHECK(PlanAgent(request).error().code == Code::kUsage);
+    CHECK(Plan("codex", request).error().code == Code::kUsage);
   }
   request.model = "us.anthropic.claude-sonnet-4-5-20250929-v1:0";
-  CHECK(PlanAgent(request).ok());
+  CHECK(Plan("codex", request).ok());
   request.environment.emplace_back("OPENAI_BASE_URL", "https://a/\",wire_api=\"x");
-  CHECK(PlanAgent(request).error().code == Code::kSetup);
+  CHECK(Plan("codex", request).error().code == Code::kSetup);
 }
 
 std::string ErrorOf(const std::string& yaml) {
@@ -167,16 +168,55 @@ std::string ErrorOf(const std::string& yaml) {
   return error.what + (error.hint.empty() ? "" : "; " + error.hint);
 }
 
-TEST_CASE("An agent of a configuration is planned like one that is built in") {
-  const std::string yaml =
-      "agent: mine\nprogram: my-agent\nprompt: argument\narguments: [--task]\n"
-      "model_arguments: ['--model=${model}']\nfiles: {.mine/rc: '${findings}'}\n";
-  AgentDescription agent = ParseAgent(codec::ParseYaml(yaml, "a.yml").value(), "a.yml").value();
+Result<std::vector<AgentDescription>> OwnAgents(const std::string& yaml) {
+  codec::YamlNode node = TRY(codec::ParseYaml(yaml, "a.yml"));
+  return ParseAgents(node, "a.yml");
+}
+
+TEST_CASE("An agent of a configuration is found and planned like one that is built in") {
+  const std::vector<AgentDescription> own =
+      OwnAgents(
+          "mine:\n  program: my-agent\n  prompt: argument\n  arguments: [--task]\n"
+          "  model_arguments: ['--model=${model}']\n  files: {.mine/rc: '${findings}'}\n")
+          .value();
+  AgentDescription agent = FindAgentDescription("mine", own).value();
+  CHECK(FindAgentDescription("pi", own).value().program == "pi");
+  CHECK(FindAgentDescription("mime", own).error().hint == "--agent mine");
+  CHECK_FALSE(DescribeAgent("command", own).value().has_value());
   AgentPlan plan = PlanAgent(agent, {.prompt = "do it", .model = "m"}).value();
   CHECK(plan.argv == std::vector<std::string>{"my-agent", "--task", "--model=m", "do it"});
   CHECK(plan.stdin_text.empty());
   CHECK_FALSE(plan.streams_json());
   CHECK(TextOf(plan.home_files, ".mine/rc").find("AGENTIC_CI_FINDINGS") != std::string::npos);
+}
+
+TEST_CASE("An agent that is like a built-in one has what it does not say itself from that one") {
+  const AgentDescription codex = FindAgentDescription("codex").value();
+  const AgentDescription mine =
+      OwnAgents("mine: {like: codex, program: /opt/codex/bin/codex, environment: {A: b}}")
+          .value()
+          .front();
+  CHECK(mine.name == "mine");
+  CHECK(mine.program == "/opt/codex/bin/codex");
+  CHECK(mine.environment == Pairs{{"A", "b"}});
+  CHECK(mine.stream == "codex");
+  CHECK(mine.arguments == codex.arguments);
+  CHECK(mine.models.size() == codex.models.size());
+  Result<std::vector<AgentDescription>> unknown = OwnAgents("mine: {like: codx}");
+  REQUIRE_FALSE(unknown.ok());
+  CHECK(unknown.error().what == "a.yml:1:14: error: no built-in agent is called 'codx'");
+}
+
+TEST_CASE("A configuration's agents have names of their own") {
+  for (const char* name : {"claude-code", "command", "-x", "Mine", "a_b", "''"}) {
+    INFO(name);
+    Result<std::vector<AgentDescription>> refused = OwnAgents(std::string(name) + ": {program: x}");
+    REQUIRE_FALSE(refused.ok());
+    CHECK(refused.error().what.starts_with("a.yml:1:1: error: "));
+  }
+  CHECK_FALSE(OwnAgents("mine: {program: x, agent: other}").ok());
+  CHECK_FALSE(OwnAgents("mine: {about: nothing to start}").ok());
+  CHECK_FALSE(OwnAgents("[mine]").ok());
 }
 
 TEST_CASE("A description that is not understood is refused with its place") {

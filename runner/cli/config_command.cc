@@ -191,6 +191,9 @@ void ExplainConfig(const run::Config& config, const std::string& at,
   add("models", Joined(config.models, " "));
   add("ecosystems", Joined(config.ecosystems, " "));
   add("require", Joined(config.require, ", "));
+  std::vector<std::string> agents;
+  for (const agent::AgentDescription& one : config.agents) agents.push_back(one.name);
+  add("agents", Joined(agents, ", "));
   add("bots", Joined(config.bots, ", "));
   ExplainGates(config.gates, place, settings);
 }

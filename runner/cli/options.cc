@@ -141,11 +141,11 @@ Status SetField(const RunOption& option, std::string_view text, run::Request* re
   return std::visit([&](const auto& field) { return Set(field, text, request); }, option.field);
 }
 
-// Whether there is such an agent. What else it needs, the rest of the request may have.
+// Whether there is such an agent, the configuration says, which may describe more than are built
+// in.
 Status CheckAgent(const std::string& name) {
-  if (name == "command") return Ok();
-  TRY(agent::FindAgentDescription(name));
-  return Ok();
+  if (agent::IsAgentName(name)) return Ok();
+  return Usage("an agent's name consists of a-z, 0-9 and '-'", "--agent claude-code");
 }
 
 Status SetTaskOption(std::string_view name, std::string_view text, run::Request* request) {

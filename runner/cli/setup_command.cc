@@ -4,9 +4,12 @@
 #include <algorithm>
 #include <array>
 
+#include "agent/description.h"
 #include "base/sys.h"
 #include "cli/sandbox_command.h"
 #include "codec/data/digest.h"
+#include "forge/event.h"
+#include "run/prepare.h"
 #include "session/agent_run.h"
 
 namespace cli {
@@ -39,6 +42,19 @@ Status RefuseOperands(const Arguments& arguments, const std::string& command) {
   if (arguments.operands.empty()) return Ok();
   return Usage("unexpected '" + arguments.operands.front() + "'",
                "agentic-ci " + command + " -- " + arguments.operands.front());
+}
+
+// A built-in agent, or one of the configuration of the checkout that the sandbox is for.
+Result<std::optional<agent::AgentDescription>> DescribeIn(const std::string& sandbox,
+                                                          const std::string& agent_name) {
+  auto built_in = agent::DescribeAgent(agent_name);
+  if (built_in.ok()) return built_in;
+  session::Place place = TRY(session::Place::Open());
+  run::Request request;
+  request.workdir = TRY(place.Find(sandbox)).workdir;
+  forge::Event event = TRY(forge::ReadEvent(sys::Environment).Context("reading the event"));
+  run::OpenedConfig opened = TRY(run::OpenConfig(event, TaskOptionRules(), request));
+  return agent::DescribeAgent(agent_name, opened.config.agents);
 }
 
 }  // namespace
@@ -92,11 +108,12 @@ Result<int> RunInSandbox(const Arguments& arguments, const run::Request& request
   }
   const std::string name = arguments.Get("sandbox");
   std::unique_ptr<backend::Backend> backend = TRY(BackendOf(name));
+  auto described = TRY(DescribeIn(name, request.agent));
   run::Request wanted = request;
   if (!arguments.Has("timeout")) wanted.timeout_s = 0;
   auto run = [&](std::string_view script, const session::ExecRequest& exec,
                  const session::Sink& sink) { return backend->Exec(name, script, exec, sink); };
-  return session::RunAgent(run, wanted);
+  return session::RunAgent(run, described ? &*described : nullptr, wanted);
 }
 
 }  // namespace cli

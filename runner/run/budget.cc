@@ -21,11 +21,13 @@ gateway::BudgetLimits PlanBudget(const Request& request, const Config& config) {
   return limits;
 }
 
-Status CheckPrices(const Request& request, const Config& config,
-                   const gateway::BudgetLimits& limits) {
+Status CheckPrices(const agent::AgentDescription* agent, const Request& request,
+                   const Config& config, const gateway::BudgetLimits& limits) {
   if (limits.cost_usd <= 0) return Ok();
   std::vector<std::string> models = config.models;
-  if (!agent::IsModelAlias(request.agent, request.model)) models.push_back(request.model);
+  if (agent == nullptr || !agent::IsModelAlias(*agent, request.model)) {
+    models.push_back(request.model);
+  }
   gateway::PriceList prices = gateway::PriceList::BuiltIn();
   prices.Prefer(config.prices);
   for (const std::string& model : models) {

@@ -2,6 +2,7 @@
 // What a run may use of models, and whether that can be enforced: before anything starts.
 #pragma once
 
+#include "agent/description.h"
 #include "base/result.h"
 #include "gateway/budget/budget_limits.h"
 #include "run/policy_source.h"
@@ -15,8 +16,9 @@ gateway::BudgetLimits PlanBudget(const Request& request, const Config& config);
 
 // Fails with kSetup when the cost is limited and a model that the request or the configuration
 // names has no price: each of its requests would be refused. The hint is the line to add.
-Status CheckPrices(const Request& request, const Config& config,
-                   const gateway::BudgetLimits& limits);
+// `agent` (null: `command`) may have names of its own for models.
+Status CheckPrices(const agent::AgentDescription* agent, const Request& request,
+                   const Config& config, const gateway::BudgetLimits& limits);
 
 // Fails with kInvalid and "file:line:col: error: what" when models' answers must be counted and an
 // endpoint has `tls: skip`: nothing could be counted there.

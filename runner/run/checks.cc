@@ -75,6 +75,7 @@ void LeaveAgentOut(Plan* plan) {
   RunCredentials none;
   none.files = std::move(plan->credentials.files);  // They stay hidden.
   plan->credentials = std::move(none);
+  plan->described.reset();
   if (!plan->check_policy) return;
   plan->policy = *std::move(plan->check_policy);
   plan->learn.reset();  // What it learns is for the agent's policy.
@@ -130,10 +131,10 @@ Result<report::OutcomeRecord> RunChecks(const Request& request, Plan plan,
     Request asked = RequestFor(request, script);
     if (plan.check_timeout_s > 0) asked.timeout_s = plan.check_timeout_s;
     asked.report_dir = report_dir + "/" + below;
-    plan.program = TRY(FindAgent(asked, plan.in_image()));
+    plan.program = TRY(FindAgent(nullptr, asked.command, plan.in_image()));
     agent::AgentRequest wanted;
     wanted.command = asked.command;
-    plan.agent = TRY(agent::PlanAgent(wanted));
+    plan.agent = TRY(agent::PlanCommand(wanted));
     ReportDirectory directory =
         TRY(ReportDirectory::Prepare(asked.report_dir).Context("the report of a check"));
     Recorder own(asked);

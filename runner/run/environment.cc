@@ -64,12 +64,11 @@ sandbox::HostView ViewOf(const RunImage& image) {
   return view;
 }
 
-Error NotInstalled(const Request& request, const std::string& name, const RunImage* image) {
-  std::string what = "the agent " + request.agent + " is not installed";
-  Result<agent::AgentDescription> description = agent::FindAgentDescription(request.agent);
-  if (image != nullptr) return {Code::kNotFound, what + " in the image: no " + name};
-  return {Code::kNotFound, what + ": no " + name + " on the PATH",
-          description.ok() ? description.value().install : ""};
+Error NotInstalled(const agent::AgentDescription& agent, const RunImage* image) {
+  std::string what = "the agent " + agent.name + " is not installed";
+  if (image != nullptr) return {Code::kNotFound, what + " in the image: no " + agent.program};
+  const char* where = agent.program.front() == '/' ? "" : " on the PATH";
+  return {Code::kNotFound, what + ": no " + agent.program + where, agent.install};
 }
 
 }  // namespace
@@ -90,14 +89,11 @@ std::string FindProgram(const std::string& name, const RunImage* image) {
   return {};
 }
 
-Result<AgentProgram> FindAgent(const Request& request, const RunImage* image) {
+Result<AgentProgram> FindAgent(const agent::AgentDescription* agent,
+                               const std::vector<std::string>& command, const RunImage* image) {
   AgentProgram program;
-  std::string name = agent::ProgramOf(request.agent);
-  bool known_agent = !name.empty();
-  if (!known_agent) {
-    if (request.command.empty()) return program;  // PlanAgent says what is missing.
-    name = request.command.front();
-  }
+  if (agent == nullptr && command.empty()) return program;  // PlanCommand() says what is missing.
+  const std::string name = agent != nullptr ? agent->program : command.front();
   std::string found;
   if (name.find('/') == std::string::npos) {
     found = FindProgram(name, image);
@@ -107,12 +103,12 @@ Result<AgentProgram> FindAgent(const Request& request, const RunImage* image) {
   std::string place = found.empty() ? "/nonexistent" : found;
   Result<std::string> real = image != nullptr ? image->root.RealPath(place) : sys::RealPath(place);
   if (!real.ok()) {
-    if (!known_agent) return program;
-    return NotInstalled(request, name, image);
+    if (agent == nullptr) return program;
+    return NotInstalled(*agent, image);
   }
   program.path = real.value();
   program.found = found;
-  program.known_agent = known_agent;
+  program.known_agent = agent != nullptr;
   return program;
 }
 
@@ -159,7 +155,7 @@ std::vector<std::pair<std::string, std::string>> AgentEnvironment(
       image != nullptr ? SearchPath(image) : JoinSearchPaths(programs.search_path, kPath);
   bool bash = image == nullptr || image->root.IsProgram("/bin/bash");
   // A known agent's own directory holds what it starts by name.
-  if (!agent::ProgramOf(request.agent).empty()) {
+  if (program.known_agent) {
     path = JoinSearchPaths(Directory(program.path), path);
   }
   std::vector<std::pair<std::string, std::string>> variables = {

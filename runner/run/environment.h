@@ -35,10 +35,11 @@ std::string SearchPath(const RunImage* image);
 // The program of that name in the first absolute place of SearchPath(); empty: there is none.
 std::string FindProgram(const std::string& name, const RunImage* image);
 
-// Finds the agent's program as a shell would: in `image` on its PATH, or without one (null) on the
-// host's. kNotFound with a hint for a known agent that is not installed; a `command` that is not
-// found here is left to the sandbox to find.
-Result<AgentProgram> FindAgent(const Request& request, const RunImage* image);
+// Finds the program of `agent`, or without one (null) of `command`, as a shell would: in `image` on
+// its PATH, or without one (null) on the host's. kNotFound with a hint for an agent that is not
+// installed; a command that is not found here is left to the sandbox to find.
+Result<AgentProgram> FindAgent(const agent::AgentDescription* agent,
+                               const std::vector<std::string>& command, const RunImage* image);
 
 // What the sandbox shows beyond `policy` so that `program`, and those on SearchPath(), can be run:
 // of `image`, or without one (null) of the host.

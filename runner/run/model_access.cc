@@ -49,27 +49,23 @@ agent::Pairs ForeseenVariables(const Request& request) {
   return variables;
 }
 
-agent::Pairs AssumedVariables(const Request& request) {
+agent::Pairs AssumedVariables(const agent::AgentDescription* agent, const Request& request) {
   agent::Pairs variables = ForeseenVariables(request);
-  Result<agent::AgentDescription> agent = agent::FindAgentDescription(request.agent);
-  if (!agent.ok() || agent.value().models.empty()) return variables;
-  const agent::ModelAccess* access =
-      agent::ChooseAccess(agent.value(), ProviderNames(request), variables);
-  if (access == nullptr) access = &agent.value().models.front();
+  if (agent == nullptr || agent->models.empty()) return variables;
+  const agent::ModelAccess* access = agent::ChooseAccess(*agent, ProviderNames(request), variables);
+  if (access == nullptr) access = &agent->models.front();
   const std::string& key = access->keys.front();
   variables.emplace_back(key, gateway::PlaceholderFor(key));
   return variables;
 }
 
-std::vector<policy::ModelHost> ModelHostsOf(const Request& request) {
+std::vector<policy::ModelHost> ModelHostsOf(const agent::AgentDescription* agent,
+                                            const Request& request) {
   std::vector<policy::ModelHost> hosts;
-  Result<agent::AgentDescription> found = agent::FindAgentDescription(request.agent);
-  if (!found.ok() || found.value().models.empty()) return hosts;
-  const agent::AgentDescription& description = found.value();
+  if (agent == nullptr || agent->models.empty()) return hosts;
   const agent::Pairs variables = ForeseenVariables(request);
-  const agent::ModelAccess* access =
-      agent::ChooseAccess(description, ProviderNames(request), variables);
-  if (access == nullptr) access = &description.models.front();
+  const agent::ModelAccess* access = agent::ChooseAccess(*agent, ProviderNames(request), variables);
+  if (access == nullptr) access = &agent->models.front();
   Result<gateway::Provider> provider = gateway::FindProvider(access->provider);
   if (!provider.ok()) return hosts;
   for (const gateway::ProviderEndpoint& endpoint : provider.value().endpoints) {
@@ -81,9 +77,8 @@ std::vector<policy::ModelHost> ModelHostsOf(const Request& request) {
 }
 
 std::vector<policy::ModelHost> ModelHostsOfAgent(const std::string& agent_name) {
-  Request request;
-  request.agent = agent_name;
-  return ModelHostsOf(request);
+  Result<agent::AgentDescription> agent = agent::FindAgentDescription(agent_name);
+  return ModelHostsOf(agent.ok() ? &agent.value() : nullptr, Request());
 }
 
 }  // namespace run

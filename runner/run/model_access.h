@@ -18,14 +18,16 @@ std::vector<std::string> ProviderNames(const Request& request);
 // values too.
 agent::Pairs ForeseenVariables(const Request& request);
 
-// The agent's variables as a sandbox has them that was made by another command: a placeholder for
-// the model's credential, of the request's provider or else of the agent's first.
-agent::Pairs AssumedVariables(const Request& request);
+// The variables of `agent` (null: `command`) as a sandbox has them that was made by another
+// command: a placeholder for the model's credential, of the request's provider or else of the
+// agent's first.
+agent::Pairs AssumedVariables(const agent::AgentDescription* agent, const Request& request);
 
-// The hosts of the agent's model in this run: of the provider that it has, of the variable that
-// leads elsewhere, or else of the agent's first.
-std::vector<policy::ModelHost> ModelHostsOf(const Request& request);
-// The same of an agent without a run.
+// The hosts of the model of `agent` (null: `command`) in this run: of the provider that it has, of
+// the variable that leads elsewhere, or else of the agent's first.
+std::vector<policy::ModelHost> ModelHostsOf(const agent::AgentDescription* agent,
+                                            const Request& request);
+// The same of a built-in agent without a run; none of an unknown one.
 std::vector<policy::ModelHost> ModelHostsOfAgent(const std::string& agent_name);
 
 }  // namespace run

@@ -10,7 +10,9 @@ namespace {
 
 std::string HostsOf(const Request& request) {
   std::string hosts;
-  for (const policy::ModelHost& host : ModelHostsOf(request)) {
+  Result<agent::AgentDescription> agent = agent::FindAgentDescription(request.agent);
+  for (const policy::ModelHost& host :
+       ModelHostsOf(agent.ok() ? &agent.value() : nullptr, request)) {
     hosts += (hosts.empty() ? "" : " ") + host.host + ":" + std::to_string(host.port) + host.path;
   }
   return hosts;

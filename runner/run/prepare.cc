@@ -54,12 +54,16 @@ std::string HostOf(const std::string& url) {
 }
 
 policy::ParseContext PolicyContext(const Request& request, const forge::Event& event,
-                                   const Checkout& checkout) {
+                                   const Plan& plan) {
   policy::ParseContext context;
   context.agent_name = request.agent;
-  context.model_hosts = [hosts = ModelHostsOf(request)](const std::string&) { return hosts; };
+  context.model_hosts = [hosts = ModelHostsOf(plan.description(), request)](const std::string&) {
+    return hosts;
+  };
   std::string host = HostOf(event.server_url);
-  if (host.empty() && checkout.repository) host = HostOf(checkout.repository->OriginUrl());
+  if (host.empty() && plan.checkout.repository) {
+    host = HostOf(plan.checkout.repository->OriginUrl());
+  }
   if (!host.empty()) context.forge_host = host;
   return context;
 }
@@ -79,18 +83,18 @@ Result<std::string> ReadPrompt(const std::string& path, const std::string& check
 }
 
 Result<agent::AgentPlan> PlanTheAgent(
-    const Request& request, const AgentProgram& program,
+    const Request& request, const Plan& plan,
     const std::vector<std::pair<std::string, std::string>>& environment) {
   agent::AgentRequest wanted;
-  wanted.name = request.agent;
   wanted.prompt = request.prompt;
   wanted.model = request.model;
   wanted.command = request.command;
-  wanted.executable = agent::ProgramOf(request.agent).empty() ? "" : program.path;
   wanted.providers = ProviderNames(request);
   wanted.environment = environment;
   wanted.environment.insert(wanted.environment.end(), request.env.begin(), request.env.end());
-  return agent::PlanAgent(wanted);
+  if (!plan.described) return agent::PlanCommand(wanted);
+  wanted.executable = plan.program.path;
+  return agent::PlanAgent(*plan.described, wanted);
 }
 
 Result<std::string> ReadCaBundle(const Request& request) {
@@ -102,13 +106,13 @@ Result<std::string> ReadCaBundle(const Request& request) {
 }
 
 // The version of an agent's package on the host, and whether it is one that was tried.
-std::string LookAtVersion(const Request& request, const AgentProgram& program) {
-  if (!request.image.empty() || !program.known_agent) return "";
-  const std::string version = agent::PackageVersion(program.path);
-  Result<agent::AgentDescription> known = agent::FindAgentDescription(request.agent);
-  if (known.ok() && !agent::IsTried(version, known.value().tried)) {
+std::string LookAtVersion(const Plan& plan) {
+  if (plan.image || !plan.described || plan.program.path.empty()) return "";
+  const std::string version = agent::PackageVersion(plan.program.path);
+  const agent::AgentDescription& known = *plan.described;
+  if (!agent::IsTried(version, known.tried)) {
     logging::Warn("this version of the agent was not tried",
-                  {{"agent", request.agent}, {"version", version}, {"tried", known.value().tried}});
+                  {{"agent", known.name}, {"version", version}, {"tried", known.tried}});
   }
   return version;
 }
@@ -133,11 +137,12 @@ Status OpenEcosystems(const Request& request, Plan* plan) {
 // A run that will be refused is refused before an image is fetched, as far as can be known by then:
 // the image's programs and policy are not known yet.
 Status CheckBeforehand(const Request& request, const Trust& trust,
-                       const policy::ParseContext& context, const PolicySource& source) {
+                       const policy::ParseContext& context, const PolicySource& source,
+                       const Plan& plan) {
   LoadedPolicy policy = TRY(LoadPolicy(source, context, nullptr));
   TRY(CheckCredentials(request, trust, policy.parsed.policy, policy.file));
-  if (request.agent == "command") return Ok();  // The image may have one.
-  TRY(PlanTheAgent(request, {}, ForeseenVariables(request)));
+  if (!plan.described) return Ok();  // The image may have a command.
+  TRY(PlanTheAgent(request, plan, ForeseenVariables(request)));
   return Ok();
 }
 
@@ -152,8 +157,7 @@ Status PullTheImage(Request* request, Plan* plan, Recorder& recorder) {
       logging::Warn("the image differs from its description", {{"what", warning}});
     }
   }
-  bool nameless = agent::ProgramOf(request->agent).empty() && request->command.empty();
-  if (nameless) request->command = plan->image->command;
+  if (!plan->described && request->command.empty()) request->command = plan->image->command;
   recorder.Phase("image");
   return Ok();
 }
@@ -229,6 +233,7 @@ Status TakeConfig(const forge::Event& event, OpenedConfig opened, const OptionRu
     TRY(TakeChecks(*task, rules, plan));
   }
   plan->config = std::move(opened.config);
+  plan->described = TRY(agent::DescribeAgent(request->agent, plan->config.agents));
   return Ok();
 }
 
@@ -349,7 +354,7 @@ Result<Plan> PrepareRun(const OptionRules& rules, Request* asked, Recorder& reco
   }
   Request request = *asked;
   plan.budget = PlanBudget(request, plan.config);
-  TRY(CheckPrices(request, plan.config, plan.budget));
+  TRY(CheckPrices(plan.description(), request, plan.config, plan.budget));
   TRY(FindEcosystems(plan.config.ecosystems));
   if (!request.prompt_file.empty()) {
     request.prompt =
@@ -359,11 +364,11 @@ Result<Plan> PrepareRun(const OptionRules& rules, Request* asked, Recorder& reco
   if (!event.unread_ci.empty() && !source.text) return NoPolicyFor(event, plan.ref);
   const bool native = request.backend == "native";
   if (!request.image.empty() && native) {
-    TRY(CheckBeforehand(request, trust, PolicyContext(request, event, plan.checkout), source));
+    TRY(CheckBeforehand(request, trust, PolicyContext(request, event, plan), source, plan));
     TRY(PullTheImage(&request, &plan, recorder));
   }
-  if (native) plan.program = TRY(FindAgent(request, plan.in_image()));
-  plan.policy_context = PolicyContext(request, event, plan.checkout);
+  if (native) plan.program = TRY(FindAgent(plan.description(), request.command, plan.in_image()));
+  plan.policy_context = PolicyContext(request, event, plan);
   plan.policy = TRY(LoadPolicy(std::move(source), plan.policy_context, plan.in_image()));
   if (native) AddResolvedBinaries(plan.in_image(), &plan.policy.parsed.policy);
   recorder.Note(plan.policy.record);
@@ -377,9 +382,9 @@ Result<Plan> PrepareRun(const OptionRules& rules, Request* asked, Recorder& reco
   plan.credentials =
       TRY(CollectCredentials(request, trust, plan.policy.parsed.policy, plan.policy.file));
   TRY(OpenLearnFile(request, &plan));
-  plan.agent = TRY(PlanTheAgent(request, plan.program, plan.credentials.environment));
+  plan.agent = TRY(PlanTheAgent(request, plan, plan.credentials.environment));
   recorder.NoteCommand(plan.agent.argv);
-  recorder.NoteVersion(LookAtVersion(request, plan.program));
+  recorder.NoteVersion(LookAtVersion(plan));
   TRY(ReplaceInstructions(&plan));
   WithholdCredentials(request, &plan, recorder);
   plan.ca_bundle_pem = TRY(ReadCaBundle(request).Context("reading the certificate bundle"));

@@ -48,9 +48,10 @@ struct Plan {
   std::vector<policy::NetworkPolicy> ecosystems;  // In `policy`, and not in its file.
   Config config;                                  // With the task's own rules for paths.
   gateway::BudgetLimits budget;
-  TaskChecks checks;                         // The task's; empty: none.
-  std::optional<LoadedPolicy> check_policy;  // Nothing: `policy` holds for them too.
-  int64_t check_timeout_s = 0;               // Of each; 0: the run's.
+  TaskChecks checks;                                 // The task's; empty: none.
+  std::optional<LoadedPolicy> check_policy;          // Nothing: `policy` holds for them too.
+  int64_t check_timeout_s = 0;                       // Of each; 0: the run's.
+  std::optional<agent::AgentDescription> described;  // Nothing: the agent is `command`.
   AgentProgram program;
   agent::AgentPlan agent;
   RunCredentials credentials;
@@ -64,6 +65,7 @@ struct Plan {
   std::optional<LearnFile> learn;  // `--learn`.
 
   const RunImage* in_image() const { return image ? &*image : nullptr; }
+  const agent::AgentDescription* description() const { return described ? &*described : nullptr; }
 };
 
 sandbox::SandboxLimits LimitsOf(const Request& request);

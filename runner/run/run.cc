@@ -234,8 +234,9 @@ OutputFiles OutputFilesOf(const Request& request, const Plan& plan,
 }
 
 // The host of the agent's model, if the policy refused it; else empty.
-std::string DeniedModel(const Request& request, const report::DenialList& denials) {
-  for (const policy::ModelHost& model : ModelHostsOf(request)) {
+std::string DeniedModel(const Request& request, const Plan& plan,
+                        const report::DenialList& denials) {
+  for (const policy::ModelHost& model : ModelHostsOf(plan.description(), request)) {
     for (const report::DeniedRequest& denied : denials.denials) {
       if (policy::HostMatches(model.host, denied.denial.host)) return denied.denial.host;
     }
@@ -256,7 +257,7 @@ Result<RunSigns> ReadSigns(const Request& request, const Plan& plan, const std::
   if (!plan.agent.streams_json()) return signs;
   signs.model_status = use.last_status;
   signs.model_broke_off = use.broke_off;
-  signs.model_denied = DeniedModel(request, denials);
+  signs.model_denied = DeniedModel(request, plan, denials);
   return signs;
 }
 

@@ -51,9 +51,9 @@ std::string AgentScript(const agent::AgentPlan& plan) {
   return script + " <<'" + end + "'\n" + plan.stdin_text + "\n" + end;
 }
 
-Result<int> RunAgent(const ScriptRunner& run, const run::Request& request) {
+Result<int> RunAgent(const ScriptRunner& run, const agent::AgentDescription* agent,
+                     const run::Request& request) {
   agent::AgentRequest wanted;
-  wanted.name = request.agent;
   wanted.prompt = request.prompt;
   if (!request.prompt_file.empty()) {
     wanted.prompt =
@@ -65,8 +65,9 @@ Result<int> RunAgent(const ScriptRunner& run, const run::Request& request) {
   wanted.model = request.model;
   wanted.command = request.command;
   // The sandbox has its credentials; where there is none, the agent says so.
-  wanted.environment = run::AssumedVariables(request);
-  agent::AgentPlan plan = TRY(agent::PlanAgent(wanted));
+  wanted.environment = run::AssumedVariables(agent, request);
+  agent::AgentPlan plan =
+      TRY(agent != nullptr ? agent::PlanAgent(*agent, wanted) : agent::PlanCommand(wanted));
 
   run::OutputFiles files;
   files.terminal = STDOUT_FILENO;

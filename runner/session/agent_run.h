@@ -20,9 +20,10 @@ std::string AgentScript(const agent::AgentPlan& plan);
 using ScriptRunner = std::function<Result<CommandResult>(
     std::string_view script, const ExecRequest& request, const Sink& sink)>;
 
-// Runs the agent of `request` (agent, prompt, model, command, timeout_s; 0: the sandbox's own) in a
-// sandbox that is there, with its readable log on standard output. Gives the exit status as
-// run::Run() does; the sandbox's gates and report come with its end.
-Result<int> RunAgent(const ScriptRunner& run, const run::Request& request);
+// Runs `agent` (null: `command`) as `request` says (prompt, model, command, timeout_s; 0: the
+// sandbox's own) in a sandbox that is there, with its readable log on standard output. Gives the
+// exit status as run::Run() does; the sandbox's gates and report come with its end.
+Result<int> RunAgent(const ScriptRunner& run, const agent::AgentDescription* agent,
+                     const run::Request& request);
 
 }  // namespace session

@@ -20,6 +20,8 @@ import tempfile
 import time
 import unittest
 
+import yaml
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / 'tests' / 'services' / 'model'))
 sys.path.insert(0, str(ROOT / 'tests' / 'credentials'))
@@ -81,7 +83,7 @@ class Runs(unittest.TestCase):
         (self.checkout / 'greeting.txt').write_text('hello\n')
         subprocess.run(['git', 'init', '-q', self.checkout], check=True)
 
-    def run_agent(self, scenario, *options, provider=PROVIDERS[0], timeout='2m', model_key=KEY, meanwhile=None, programs=PROGRAMS):
+    def run_agent(self, scenario, *options, agent=AGENT, provider=PROVIDERS[0], timeout='2m', model_key=KEY, meanwhile=None, programs=PROGRAMS):
         word, variable, base_url, path = provider
         report = self.directory / 'report'
         if provider is VERTEX:
@@ -91,7 +93,7 @@ class Runs(unittest.TestCase):
         with Model(self.directory / 'model', {'usage': USAGE, **scenario}, key=model_key) as model:
             environment = {'PATH': f'{programs}:{os.environ["PATH"]}', **given,
                            base_url: f'http://{HOST}:{model.port}{path}', 'CI_TOKEN': 'not-for-the-agent'}
-            command = [BINARY, 'run', '--agent', AGENT, '--provider', word, '--prompt', '-do it "now" $(false)',
+            command = [BINARY, 'run', '--agent', agent, '--provider', word, '--prompt', '-do it "now" $(false)',
                        '--model', MODELS.get(word, 'gpt-5.1'), '--report-dir', report, '--timeout', timeout, *options]
             with subprocess.Popen(command, env=environment, cwd=self.checkout, stdin=subprocess.DEVNULL,
                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as run:
@@ -110,9 +112,9 @@ class Runs(unittest.TestCase):
             'GCLOUD_CREDENTIALS': json.dumps(account), 'GOOGLE_CLOUD_PROJECT': 'a-project',
             'GOOGLE_CLOUD_LOCATION': 'europe-west1'}, (*options, '--ca-file', self.directory / 'ca.pem')
 
-    def check_task(self, provider, tier='namespaces'):
+    def check_task(self, provider, tier='namespaces', *options, agent=AGENT):
         programs = enter_by_others(self) if tier == 'landlock' else PROGRAMS
-        ended = self.run_agent(WRITES, '--isolation', tier, provider=provider, programs=programs)
+        ended = self.run_agent(WRITES, '--isolation', tier, *options, agent=agent, provider=provider, programs=programs)
         self.assertEqual((ended.code, ended.outcome['kind']), (0, 'success'), ended.output)
         patch = ended.text("changes.patch")
         self.assertIn('+++ b/again.txt', patch)
@@ -170,6 +172,15 @@ class Task(Runs):
 
     def test_the_same_task_in_tier_landlock(self):
         self.check_task(PROVIDERS[0], 'landlock')
+
+    def test_the_same_task_by_an_agent_of_the_configuration(self):
+        description = yaml.safe_load((ROOT / f'policies/agents/{AGENT}.yml').read_text())
+        del description['agent']
+        config = self.checkout / '.agentic-ci/config.yml'
+        config.parent.mkdir()
+        config.write_text(yaml.safe_dump({'agents': {'an-agent': description}}))
+        ended = self.check_task(PROVIDERS[0], 'namespaces', '--policy-ref', 'worktree', agent='an-agent')
+        self.assertEqual(ended.record['agent']['name'], 'an-agent')
 
     def test_a_host_without_the_agent_says_what_to_install(self):
         word, variable, base_url, _ = PROVIDERS[0]

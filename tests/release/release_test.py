@@ -236,7 +236,7 @@ class Release(unittest.TestCase):
             self.assertIn(f'agentic-ci_{VERSION}_{debian}.deb', [name for _, name, *_ in attested])
 
     def test_both_were_built_again_and_checked(self):
-        self.assertEqual(len(re.findall(r'sha256sum|[0-9a-f]{64}  another/folder', self.output)), 2, self.output[-3000:])
+        self.assertEqual(len(re.findall(r'[0-9a-f]{64}  another/folder', self.output)), 2)
         self.assertEqual(sorted((self.root / 'checked').read_text().splitlines()),
                          ['1 passed, 0 failed ()', '1 passed, 0 failed (--arch arm64)'])
 

@@ -98,6 +98,36 @@ Result<std::vector<std::string>> ParseBots(const YamlFields& fields) {
   return bots;
 }
 
+// Each agent's models are at providers that there are.
+Result<std::vector<agent::AgentDescription>> ParseConfigAgents(const YamlNode& node,
+                                                               ConfigReader* reader) {
+  auto agents = TRY(agent::ParseAgents(node, reader->file()));
+  if (!reader->source.checks.option) return agents;
+  for (const agent::AgentDescription& one : agents) {
+    for (const agent::ModelAccess& access : one.models) {
+      Status known = reader->source.checks.option("provider", access.provider);
+      if (known.ok()) continue;
+      reader->Keep(Status(codec::InvalidAt(reader->file(), node.at,
+                                           "agent '" + one.name + "': " + known.error().what,
+                                           known.error().hint)));
+    }
+  }
+  return agents;
+}
+
+void CheckTaskAgents(const Config& config, ConfigReader* reader) {
+  for (const Task& task : config.tasks) {
+    for (const TaskOption& option : task.options) {
+      if (option.option != "agent") continue;
+      auto known = agent::DescribeAgent(option.text, config.agents);
+      if (known.ok()) continue;
+      std::string hint = known.error().hint;
+      if (hint.starts_with("--agent ")) hint = "agent: " + hint.substr(8);
+      reader->Keep(Status(codec::InvalidAt(reader->file(), option.at, known.error().what, hint)));
+    }
+  }
+}
+
 Status ParseInto(std::string_view text, ConfigReader* reader, Config* config) {
   const std::string& file = reader->file();
   YamlNode root = TRY(codec::ParseYaml(text, file));
@@ -105,10 +135,10 @@ Status ParseInto(std::string_view text, ConfigReader* reader, Config* config) {
     return codec::InvalidAt(file, {1, 1}, "the configuration is empty", "remove the file");
   }
   // No model listed would be any model.
-  YamlFields fields = TRY(reader->Open(
-      root, "the configuration",
-      {"limits", "models", "prices", "ecosystems", "images", "gates", "require", "tasks", "bots"},
-      {"limits", "models", "tasks"}));
+  YamlFields fields = TRY(reader->Open(root, "the configuration",
+                                       {"limits", "models", "prices", "ecosystems", "images",
+                                        "gates", "require", "agents", "tasks", "bots"},
+                                       {"limits", "models", "agents", "tasks"}));
   using Texts = std::vector<std::string>;
   config->models = reader->Keep(fields.FilledTexts("models")).value_or(Texts());
   config->ecosystems = reader->Keep(fields.FilledTexts("ecosystems")).value_or(Texts());
@@ -130,10 +160,14 @@ Status ParseInto(std::string_view text, ConfigReader* reader, Config* config) {
   if (const YamlNode* images = fields.Find("images")) {
     reader->Keep(ParseImages(*images, reader, config));
   }
+  const YamlNode* agents = fields.Find("agents");
+  const bool has_agents = agents != nullptr && !codec::IsEmpty(*agents);
+  if (has_agents) config->agents = TRY(ParseConfigAgents(*agents, reader));
   const YamlNode* tasks = fields.Find("tasks");
   if (tasks != nullptr && !codec::IsEmpty(*tasks)) {
     auto list = reader->Keep(ParseTasks(*tasks, reader));
     if (list) config->tasks = *std::move(list);
+    CheckTaskAgents(*config, reader);
   }
   return Ok();
 }

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "agent/description.h"
 #include "base/result.h"
 #include "change/protected_path.h"
 #include "gateway/budget/price_list.h"
@@ -26,15 +27,16 @@ struct Config {
   double max_cost_usd = 0;
   int64_t max_requests = 0;
   int64_t requests_per_minute = 0;
-  std::vector<std::string> models;      // The only ones that may be asked; empty: any.
-  gateway::PriceList prices;            // Before the built-in ones.
-  std::vector<std::string> ecosystems;  // Whose package registries are opened, read-only.
-  image::TrustPolicy trust;             // Who signs images.
-  std::vector<std::string> mirrors;     // image::SourceOptions::mirrors.
-  Gates gates;                          // What a patch may contain.
-  std::vector<std::string> bots;        // Applications that may start runs: JudgeActors().
-  std::vector<std::string> require;     // Names of sandbox::Control that must be enforced.
-  std::vector<Task> tasks;              // In the file's order.
+  std::vector<std::string> models;              // The only ones that may be asked; empty: any.
+  gateway::PriceList prices;                    // Before the built-in ones.
+  std::vector<std::string> ecosystems;          // Whose package registries are opened, read-only.
+  image::TrustPolicy trust;                     // Who signs images.
+  std::vector<std::string> mirrors;             // image::SourceOptions::mirrors.
+  Gates gates;                                  // What a patch may contain.
+  std::vector<std::string> bots;                // Applications that may start runs: JudgeActors().
+  std::vector<std::string> require;             // Names of sandbox::Control that must be enforced.
+  std::vector<agent::AgentDescription> agents;  // Beside those that are built in.
+  std::vector<Task> tasks;                      // In the file's order.
 };
 
 // The repository's configuration at `ref`; without a file, one that says nothing.

@@ -4,6 +4,8 @@
 #include <span>
 #include <vector>
 
+#include "agent/description.h"
+#include "agent/dialect.h"
 #include "codec/data/json.h"
 #include "run/trusted/task.h"
 
@@ -144,6 +146,56 @@ Json ImagesSchema() {
       .Set("properties", std::move(properties));
 }
 
+Json VariableMapSchema() {
+  return MapSchema(TextSchema())
+      .Set("propertyNames", TypeSchema("string").Set("pattern", "^[A-Za-z_][A-Za-z0-9_]*$"));
+}
+
+Json ModelSchema() {
+  Json variables = ListSchema(TypeSchema("string"));
+  Json properties;
+  properties.Set("provider", Described(TypeSchema("string"), "As --provider."))
+      .Set("keys", Described(std::move(variables),
+                             "The variables, any one of which has the credential's placeholder."))
+      .Set("base_url", Described(TypeSchema("string"), "Where base_url_from is not set."))
+      .Set("base_url_from", Described(TypeSchema("string"), "A variable with the address."))
+      .Set("base_path", Described(TypeSchema("string"), "Appended to either."))
+      .Set("needs", Described(ListSchema(TypeSchema("string")), "Variables that must be set."))
+      .Set("api", Described(TypeSchema("string"), "What ${api} stands for."))
+      .Set("model",
+           Described(TypeSchema("string"), "Without --model; `required`: there must be one."))
+      .Set("environment", VariableMapSchema());
+  return ClosedSchema(std::move(properties))
+      .Set("required", Json::FromStrings({"provider", "keys"}));
+}
+
+Json AgentSchema() {
+  static constexpr std::string_view kPrompts[] = {"stdin", "argument"};
+  const std::vector<std::string> built_in = agent::AgentNames();
+  const std::vector<std::string_view> names(built_in.begin(), built_in.end());
+  Json properties;
+  properties
+      .Set("like", Described(ChoiceSchema(names), "A built-in agent, whose keys these replace."))
+      .Set("about", TypeSchema("string"))
+      .Set("program", Described(TypeSchema("string"), "A name on the PATH, or an absolute path."))
+      .Set("install", Described(TypeSchema("string"), "What to type where it is missing."))
+      .Set("tried", Described(TextSchema(), "The version that was tried."))
+      .Set("stream", Described(ChoiceSchema(agent::StreamNames()), "How its output is read."))
+      .Set("prompt", Described(ChoiceSchema(kPrompts), "How the task goes in."))
+      .Set("arguments", TypeSchema("array").Set("items", TextSchema()))
+      .Set("model_arguments", TypeSchema("array").Set("items", TextSchema()))
+      .Set("model_aliases", TypeSchema("boolean"))
+      .Set("environment", VariableMapSchema())
+      .Set("files", Described(MapSchema(TextSchema()), "Text by path below the home directory."))
+      .Set("models", TypeSchema("array").Set("items", ModelSchema()));
+  Json program;
+  Json like;
+  Json choices;
+  choices.Push(program.Set("required", Json::FromStrings({"program"})))
+      .Push(like.Set("required", Json::FromStrings({"like"})));
+  return ClosedSchema(std::move(properties)).Set("anyOf", std::move(choices));
+}
+
 }  // namespace
 
 std::string RenderConfigSchema() {
@@ -158,6 +210,10 @@ std::string RenderConfigSchema() {
       .Set("bots",
            TypeSchema("array").Set(
                "items", TypeSchema("string").Set("pattern", "^[A-Za-z0-9-]{1,100}\\[bot\\]$")))
+      .Set("agents", MapSchema(AgentSchema())
+                         .Set("minProperties", 1)
+                         .Set("propertyNames",
+                              TypeSchema("string").Set("pattern", "^[a-z0-9][a-z0-9-]{0,63}$")))
       .Set("tasks", MapSchema(TaskSchema())
                         .Set("minProperties", 1)
                         .Set("propertyNames",

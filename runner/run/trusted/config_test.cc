@@ -39,6 +39,23 @@ TEST_CASE("A configuration names the applications that may start runs, each by i
   }
 }
 
+TEST_CASE("A configuration describes agents, and its tasks name them") {
+  Result<Config> config =
+      Parse("agents:\n  mine: {program: my-agent}\ntasks:\n  fix: {agent: mine, prompt: x}\n");
+  REQUIRE(config.ok());
+  REQUIRE(config.value().agents.size() == 1);
+  CHECK(config.value().agents[0].name == "mine");
+  Result<Config> unknown = Parse("agents: {mine: {program: x}}\ntasks: {fix: {agent: mien}}\n");
+  REQUIRE(!unknown.ok());
+  CHECK(unknown.error().what == "config.yml:2:22: error: unknown agent \"mien\"");
+  CHECK(unknown.error().hint == "agent: mine");
+  CHECK_FALSE(Parse("agents: {}\n").ok());
+  CHECK_FALSE(Parse("agents: {codex: {program: x}}\n").ok());
+  Result<Config> typo = Parse("agents: {mine: {program: x, promt: stdin}}\n");
+  REQUIRE(!typo.ok());
+  CHECK(typo.error().what.starts_with("config.yml:1:29: error: unknown key 'promt'"));
+}
+
 TEST_CASE("A configuration names the controls that must be enforced") {
   Result<Config> config = Parse("require: [memory, capture]\n");
   REQUIRE(config.ok());

@@ -165,7 +165,7 @@ TEST_CASE("The one task for an event is chosen; none and several are an end") {
   CHECK(ChooseTask(tasks, At("")).error().code == Code::kUsage);
 
   std::vector<Task> twice = Tasks(
-      "tasks: {a: {agent: x, when: {events: [push]}}, b: {agent: x, when: {events: [push]}}}");
+      "tasks: {a: {agent: pi, when: {events: [push]}}, b: {agent: pi, when: {events: [push]}}}");
   CHECK(Chosen(twice, At("push")) ==
         "several tasks of the configuration are for this event (push): a, b");
   CHECK(ChooseTask(twice, At("push")).error().hint == "--task a");
