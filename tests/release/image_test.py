@@ -39,6 +39,8 @@ flock 9
 [ -e "layout/$KIND" ] || { mkdir -p layout && cp -a "$TEST_ROOT/layout-$KIND" "layout/$KIND"; }
 [ "$MACHINE" = x86_64 ] || umoci config --image "layout/$KIND:$KIND" --architecture arm64
 '''
+# What the job installs is here; mmdebstrap needs the real one.
+APT = '#!/bin/sh\n[ "$1" = install ] || exec /usr/bin/apt-get "$@"\n'
 # What talks to the registry does so where the registry is.
 INSIDE = '''#!/bin/sh
 exec nsenter --target "$(cat "$TEST_ROOT/registry.pid")" --net --mount env SSL_CERT_FILE="$TEST_ROOT/ca.pem" {line} "$@"
@@ -66,7 +68,7 @@ match sys.argv[1:]:
 class Image(DryRun):
     act = ACT
     actions = {**DryRun.actions, 'cosign-installer': INSTALLER}
-    programs = {'docker': ENGINE, 'cosign': COSIGN, 'apt-get': '#!/bin/sh\n',
+    programs = {'docker': ENGINE, 'cosign': COSIGN, 'apt-get': APT,
                 'skopeo': INSIDE.format(line='/usr/bin/skopeo'),
                 'buildah': INSIDE.format(line='/usr/bin/buildah --root "$TEST_ROOT/storage" --runroot "$TEST_ROOT/runroot" '
                                               '--storage-driver vfs')}
