@@ -286,7 +286,7 @@ Status AddEcosystems(const EcosystemRequest& request, policy::Policy* policy) {
       return Error{Code::kSetup, "the ecosystem '" + ecosystem.name + "' has more than " +
                                      std::to_string(kRegistriesMax) + " registries"};
     }
-    std::optional<policy::NetworkPolicy> network = EcosystemPolicy(ecosystem.name, registries);
+    std::optional<policy::NetworkPolicy> network = EcosystemPolicy(ecosystem, registries);
     if (!network) {
       return Error{Code::kSetup, "no registry found for the ecosystem '" + ecosystem.name +
                                      "': none of its tools " +

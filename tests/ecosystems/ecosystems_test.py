@@ -99,6 +99,12 @@ class Ecosystems(unittest.TestCase):
         run = self.inside(f'{ask}; {ask} -X PUT -d x; {ask} -X DELETE')
         self.assertEqual(run.stdout.split(), ['200', '403', '403'], run.stderr)
 
+    def test_node_with_a_scoped_package(self):
+        """npm asks for it as /@scope%2fname."""
+        need('npm')
+        self.check('node', 'npm install --no-audit --no-fund --fetch-retries 0 --prefix /tmp/out --cache /tmp/cache @types/retry@0.12.5'
+                           ' && grep -q 0.12.5 /tmp/out/node_modules/@types/retry/package.json')
+
     def test_python(self):
         import pip
         shutil.copytree(os.path.dirname(pip.__file__), self.tools / 'lib/pip',

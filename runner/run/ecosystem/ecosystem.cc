@@ -43,12 +43,14 @@ Result<Ecosystem::Ask> ReadAsk(const std::string& file, const YamlNode& node) {
 }
 
 Result<Ecosystem> ReadEcosystem(const std::string& file, const YamlNode& node) {
-  YamlFields fields = TRY(YamlFields::Open(file, node, "an ecosystem", {"name", "ask", "locks"}));
+  YamlFields fields =
+      TRY(YamlFields::Open(file, node, "an ecosystem", {"name", "ask", "locks", "encoded_slash"}));
   Ecosystem ecosystem;
   ecosystem.name = TRY(fields.RequiredText("name"));
   if (const YamlNode* asks = TRY(fields.List("ask"))) {
     for (const YamlNode& item : asks->items) ecosystem.asks.push_back(TRY(ReadAsk(file, item)));
   }
+  ecosystem.encoded_slash = TRY(fields.Boolean("encoded_slash", false));
   if (const YamlNode* locks = TRY(fields.List("locks"))) {
     for (const YamlNode& item : locks->items) {
       YamlFields lock =
@@ -193,11 +195,11 @@ std::vector<Registry> FindRegistries(const Ecosystem& ecosystem, const RegistryS
   return finder.Take();
 }
 
-std::optional<policy::NetworkPolicy> EcosystemPolicy(const std::string& name,
+std::optional<policy::NetworkPolicy> EcosystemPolicy(const Ecosystem& ecosystem,
                                                      const std::vector<Registry>& registries) {
   if (registries.empty()) return std::nullopt;
   policy::NetworkPolicy network;
-  network.key = "ecosystem_" + name;
+  network.key = "ecosystem_" + ecosystem.name;
   network.name = network.key;
   network.binaries = {std::string(policy::kAgentPrograms)};
   for (const Registry& registry : registries) {
@@ -206,6 +208,7 @@ std::optional<policy::NetworkPolicy> EcosystemPolicy(const std::string& name,
     endpoint.ports = {registry.port};
     endpoint.protocol = policy::Protocol::kRest;
     endpoint.access = policy::Access::kReadOnly;
+    endpoint.allow_encoded_slash = ecosystem.encoded_slash;
     endpoint.rules = policy::ExpandAccess(endpoint.protocol, endpoint.access, {});
     network.endpoints.push_back(std::move(endpoint));
   }

@@ -32,6 +32,7 @@ struct Ecosystem {
   std::string name;
   std::vector<Ask> asks;
   std::vector<Lock> locks;
+  bool encoded_slash = false;  // Names have one: /@scope%2Fname.
 };
 
 // The ecosystems this program knows, in the file's order.
@@ -64,7 +65,7 @@ inline constexpr size_t kRegistriesMax = 64;
 std::vector<Registry> FindRegistries(const Ecosystem& ecosystem, const RegistrySources& sources);
 
 // A policy "ecosystem_NAME" that lets the agent read from the registries. None without registries.
-std::optional<policy::NetworkPolicy> EcosystemPolicy(const std::string& name,
+std::optional<policy::NetworkPolicy> EcosystemPolicy(const Ecosystem& ecosystem,
                                                      const std::vector<Registry>& registries);
 
 }  // namespace run

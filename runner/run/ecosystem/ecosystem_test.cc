@@ -107,7 +107,8 @@ TEST_CASE("An unknown ecosystem is refused with the list") {
 }
 
 TEST_CASE("An ecosystem's policy lets the agent read, and nothing write") {
-  std::optional<policy::NetworkPolicy> policy = EcosystemPolicy("node", {{"npm.example", 443}});
+  const Ecosystem node = FindEcosystems({"node"}).value().front();
+  std::optional<policy::NetworkPolicy> policy = EcosystemPolicy(node, {{"npm.example", 443}});
   REQUIRE(policy.has_value());
   CHECK(policy->key == "ecosystem_node");
   CHECK(policy->binaries == Hosts{"the agent"});
@@ -115,7 +116,10 @@ TEST_CASE("An ecosystem's policy lets the agent read, and nothing write") {
   for (const policy::HttpRule& rule : policy->endpoints[0].rules) {
     CHECK((rule.method == "GET" || rule.method == "HEAD" || rule.method == "OPTIONS"));
   }
-  CHECK_FALSE(EcosystemPolicy("node", {}).has_value());
+  CHECK(policy->endpoints[0].allow_encoded_slash);  // npm: /@scope%2Fname.
+  const Ecosystem python = FindEcosystems({"python"}).value().front();
+  CHECK_FALSE(EcosystemPolicy(python, {{"index.example", 443}})->endpoints[0].allow_encoded_slash);
+  CHECK_FALSE(EcosystemPolicy(node, {}).has_value());
 }
 
 }  // namespace run
