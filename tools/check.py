@@ -214,10 +214,11 @@ def check_release(tally):
     """The release workflow from a tag to an action that installs what was released, on this machine (tests/release)."""
     if not tally.command('sysroot', 'tools/sysroot') or not tally.command('act', 'tests/action/install', BUILD / 'actions', 'act'):
         return
-    for name in ('release', 'image'):
+    for script in ('tests/release/release_test.py', 'tests/release/image_test.py'):
         start = time.monotonic()
-        run = subprocess.run([ROOT / f'tests/release/{name}_test.py', BUILD / 'actions/act'], stdin=subprocess.DEVNULL,
+        run = subprocess.run([ROOT / script, BUILD / 'actions/act'], stdin=subprocess.DEVNULL,
                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        name = script.rpartition('/')[2].removesuffix('_test.py')
         tally.take(Done(name, time.monotonic() - start, run.stdout, *count_cases(run.stdout, run.returncode == 0)[:2]))
 
 

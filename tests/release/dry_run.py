@@ -38,7 +38,12 @@ runs:
   steps:
     - shell: bash
       env: { NAME: "${{ inputs.name }}", FROM: "${{ inputs.path }}" }
-      run: mkdir -p "$TEST_ROOT/artifacts" && cp -r "$FROM" "$TEST_ROOT/artifacts/$NAME"
+      run: |
+        mkdir -p "$TEST_ROOT/artifacts/$NAME"
+        for file in $FROM; do
+          [ ! -d "$file" ] || file=$file/.
+          cp -r "$file" "$TEST_ROOT/artifacts/$NAME"
+        done
 '''
 DOWNLOAD = '''
 name: download-artifact

@@ -122,7 +122,9 @@ void CheckTaskAgents(const Config& config, ConfigReader* reader) {
       auto known = agent::DescribeAgent(option.text, config.agents);
       if (known.ok()) continue;
       std::string hint = known.error().hint;
-      if (hint.starts_with("--agent ")) hint = "agent: " + hint.substr(8);
+      constexpr std::string_view kFlag =
+          "--agent ";  // A file has values; only a command line options.
+      if (hint.starts_with(kFlag)) hint.erase(0, kFlag.size());
       reader->Keep(Status(codec::InvalidAt(reader->file(), option.at, known.error().what, hint)));
     }
   }

@@ -48,7 +48,7 @@ TEST_CASE("A configuration describes agents, and its tasks name them") {
   Result<Config> unknown = Parse("agents: {mine: {program: x}}\ntasks: {fix: {agent: mien}}\n");
   REQUIRE(!unknown.ok());
   CHECK(unknown.error().what == "config.yml:2:22: error: unknown agent \"mien\"");
-  CHECK(unknown.error().hint == "agent: mine");
+  CHECK(unknown.error().hint == "mine");
   CHECK_FALSE(Parse("agents: {}\n").ok());
   CHECK_FALSE(Parse("agents: {codex: {program: x}}\n").ok());
   Result<Config> typo = Parse("agents: {mine: {program: x, promt: stdin}}\n");
