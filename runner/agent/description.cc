@@ -137,6 +137,26 @@ Result<ModelAccess> ParseAccess(const YamlNode& node, const std::string& file) {
   return access;
 }
 
+// `npm` and `lockfile`, which go together.
+Result<std::optional<Package>> ReadPackage(const YamlFields& fields, const std::string& program) {
+  const std::string text = TRY(fields.Text("npm"));
+  const std::string lockfile = TRY(fields.Text("lockfile"));
+  if (text.empty() != lockfile.empty()) {
+    return fields.Invalid(text.empty() ? "lockfile" : "npm", "'npm' and 'lockfile' go together",
+                          "lockfile: .agentic-ci/my-agent/package-lock.json");
+  }
+  if (text.empty()) return std::optional<Package>();
+  Result<Package> package = ParsePackage(text);
+  if (!package.ok()) {
+    return fields.Invalid("npm", package.error().what, package.error().hint);
+  }
+  if (program.find('/') != std::string::npos) {
+    return fields.Invalid("program", "'program' must be the name of a program of the package");
+  }
+  package.value().lockfile = lockfile;
+  return std::optional(std::move(package).value());
+}
+
 // The built-in agent that `like` names.
 Result<AgentDescription> ParseLike(const YamlFields& fields) {
   const std::string name = TRY(fields.RequiredText("like"));
@@ -154,7 +174,11 @@ Result<AgentDescription> ParseAgent(const YamlNode& node, const std::string& fil
   std::vector<std::string_view> keys = {
       "about",     "program",         "install",       "tried",       "stream", "prompt",
       "arguments", "model_arguments", "model_aliases", "environment", "files",  "models"};
-  keys.emplace_back(name.empty() ? "agent" : "like");
+  if (name.empty()) {
+    keys.emplace_back("agent");
+  } else {
+    keys.insert(keys.end(), {"like", "npm", "lockfile"});
+  }
   YamlFields fields = TRY(YamlFields::Open(file, node, "an agent", keys));
   AgentDescription agent;
   if (fields.Find("like") != nullptr) agent = TRY(ParseLike(fields));
@@ -170,6 +194,7 @@ Result<AgentDescription> ParseAgent(const YamlNode& node, const std::string& fil
   if (agent.program.find('/') != std::string::npos && agent.program.front() != '/') {
     return fields.Invalid("program", "'program' must be a name, or an absolute path");
   }
+  agent.package = TRY(ReadPackage(fields, agent.program));
   const std::vector<std::string_view> streams = StreamNames();
   if (std::optional<size_t> stream = TRY(fields.Choice("stream", streams))) {
     agent.stream = streams[*stream];

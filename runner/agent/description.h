@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "agent/package.h"
 #include "base/result.h"
 #include "codec/data/yaml.h"
 
@@ -34,7 +35,8 @@ struct ModelAccess {
 struct AgentDescription {
   std::string name;
   std::string about;
-  std::string program;           // Looked up on PATH.
+  std::string program;  // Looked up on PATH, or among the programs of `package`.
+  std::optional<Package> package;
   std::string install;           // What to type where it is missing; may be empty.
   std::string tried;             // The version that was tried; may be empty.
   std::string stream = "plain";  // One of StreamNames() (agent/dialect.h).

@@ -131,7 +131,7 @@ Result<report::OutcomeRecord> RunChecks(const Request& request, Plan plan,
     Request asked = RequestFor(request, script);
     if (plan.check_timeout_s > 0) asked.timeout_s = plan.check_timeout_s;
     asked.report_dir = report_dir + "/" + below;
-    plan.program = TRY(FindAgent(nullptr, asked.command, plan.in_image()));
+    plan.program = TRY(FindAgent(nullptr, asked, plan.in_image()));
     agent::AgentRequest wanted;
     wanted.command = asked.command;
     plan.agent = TRY(agent::PlanCommand(wanted));

@@ -11,11 +11,13 @@
 #include "base/sys.h"
 #include "gateway/gateway.h"
 #include "report/agent_findings.h"
+#include "run/package/provide_package.h"
 #include "sandbox/host.h"
 
 namespace run {
 namespace {
 
+constexpr std::chrono::minutes kInstallLimit{15};
 constexpr char kPath[] = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 std::string Directory(const std::string& path) {
@@ -71,6 +73,29 @@ Error NotInstalled(const agent::AgentDescription& agent, const RunImage* image) 
   return {Code::kNotFound, what + ": no " + agent.program + where, agent.install};
 }
 
+Result<AgentProgram> FindPackaged(const agent::AgentDescription& agent, const Request& request,
+                                  const RunImage* image) {
+  if (image != nullptr) {
+    return Error{
+        Code::kUnsupported,
+        "the agent " + agent.name + " is a package, which only a run without an image installs",
+        "put the agent into the image"};
+  }
+  AgentProgram program;
+  program.package =
+      TRY(ProvidePackage({*agent.package, DefaultPackages(), request.isolation, request.ca_file},
+                         Deadline::After(kInstallLimit)));
+  program.found = program.package + "/" + agent.program;
+  program.known_agent = true;
+  Result<std::string> real = sys::RealPath(program.found);
+  if (!real.ok()) {
+    return Error{Code::kNotFound,
+                 "the package " + agent.package->name + " has no program " + agent.program};
+  }
+  program.path = std::move(real).value();
+  return program;
+}
+
 }  // namespace
 
 std::string SearchPath(const RunImage* image) {
@@ -89,9 +114,11 @@ std::string FindProgram(const std::string& name, const RunImage* image) {
   return {};
 }
 
-Result<AgentProgram> FindAgent(const agent::AgentDescription* agent,
-                               const std::vector<std::string>& command, const RunImage* image) {
+Result<AgentProgram> FindAgent(const agent::AgentDescription* agent, const Request& request,
+                               const RunImage* image) {
   AgentProgram program;
+  if (agent != nullptr && agent->package) return FindPackaged(*agent, request, image);
+  const std::vector<std::string>& command = request.command;
   if (agent == nullptr && command.empty()) return program;  // PlanCommand() says what is missing.
   const std::string name = agent != nullptr ? agent->program : command.front();
   std::string found;
@@ -116,7 +143,7 @@ Programs FindRunPrograms(const AgentProgram& program, const policy::FilesystemPo
                          const std::string& checkout, const RunImage* image,
                          const sandbox::HostView& host) {
   ProgramSearch search;
-  search.search_path = SearchPath(image);
+  search.search_path = JoinSearchPaths(program.package, SearchPath(image));
   search.started = program.found;
   search.known_agent = program.known_agent;
   search.checkout = checkout;

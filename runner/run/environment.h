@@ -27,6 +27,7 @@ struct AgentProgram {
   std::string path;   // Canonical; empty when it is only known inside (relative).
   std::string found;  // As PATH or the command names it; absolute, or empty.
   bool known_agent = false;
+  std::string package;  // The directory of its package's programs; empty: it has no package.
 };
 
 // PATH: of `image`, its own or the usual one, or without one (null) the host's.
@@ -36,10 +37,11 @@ std::string SearchPath(const RunImage* image);
 std::string FindProgram(const std::string& name, const RunImage* image);
 
 // Finds the program of `agent`, or without one (null) of `command`, as a shell would: in `image` on
-// its PATH, or without one (null) on the host's. kNotFound with a hint for an agent that is not
+// its PATH, or without one (null) on the host's. An agent's package is installed where that was not
+// done before, in a sandbox of `request`'s tier. kNotFound with a hint for an agent that is not
 // installed; a command that is not found here is left to the sandbox to find.
-Result<AgentProgram> FindAgent(const agent::AgentDescription* agent,
-                               const std::vector<std::string>& command, const RunImage* image);
+Result<AgentProgram> FindAgent(const agent::AgentDescription* agent, const Request& request,
+                               const RunImage* image);
 
 // What the sandbox shows beyond `policy` so that `program`, and those on SearchPath(), can be run:
 // of `image`, or without one (null) of the host.

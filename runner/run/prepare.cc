@@ -367,7 +367,7 @@ Result<Plan> PrepareRun(const OptionRules& rules, Request* asked, Recorder& reco
     TRY(CheckBeforehand(request, trust, PolicyContext(request, event, plan), source, plan));
     TRY(PullTheImage(&request, &plan, recorder));
   }
-  if (native) plan.program = TRY(FindAgent(plan.description(), request.command, plan.in_image()));
+  if (native) plan.program = TRY(FindAgent(plan.description(), request, plan.in_image()));
   plan.policy_context = PolicyContext(request, event, plan);
   plan.policy = TRY(LoadPolicy(std::move(source), plan.policy_context, plan.in_image()));
   if (native) AddResolvedBinaries(plan.in_image(), &plan.policy.parsed.policy);

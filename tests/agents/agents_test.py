@@ -32,6 +32,7 @@ from upstream import Upstream  # noqa: E402  pylint: disable=wrong-import-positi
 BINARY, PROGRAMS, AGENT = os.path.abspath(sys.argv.pop(1)), sys.argv.pop(1), sys.argv.pop(1)
 # What tests/agents/install installs is what the program says that it was tried with.
 PACKAGE = re.search(rf'^  {AGENT}\) package=(\S+)', (ROOT / 'tests/agents/install').read_text(), re.MULTILINE)[1]
+NODE = os.path.dirname(os.path.realpath(shutil.which('node')))
 HOST = 'host.openshell.internal'
 KEY = 'sk-test-' + secrets.token_hex(20)
 USAGE = {'input': 1000, 'cacheRead': 200, 'cacheWrite': 0, 'output': 40}
@@ -83,7 +84,8 @@ class Runs(unittest.TestCase):
         (self.checkout / 'greeting.txt').write_text('hello\n')
         subprocess.run(['git', 'init', '-q', self.checkout], check=True)
 
-    def run_agent(self, scenario, *options, agent=AGENT, provider=PROVIDERS[0], timeout='2m', model_key=KEY, meanwhile=None, programs=PROGRAMS):
+    def run_agent(self, scenario, *options, agent=AGENT, provider=PROVIDERS[0], timeout='2m', model_key=KEY, meanwhile=None, programs=PROGRAMS,
+                  host=None):
         word, variable, base_url, path = provider
         report = self.directory / 'report'
         if provider is VERTEX:
@@ -92,7 +94,7 @@ class Runs(unittest.TestCase):
             given = {variable: KEY}
         with Model(self.directory / 'model', {'usage': USAGE, **scenario}, key=model_key) as model:
             environment = {'PATH': f'{programs}:{os.environ["PATH"]}', **given,
-                           base_url: f'http://{HOST}:{model.port}{path}', 'CI_TOKEN': 'not-for-the-agent'}
+                           base_url: f'http://{HOST}:{model.port}{path}', 'CI_TOKEN': 'not-for-the-agent', **(host or {})}
             command = [BINARY, 'run', '--agent', agent, '--provider', word, '--prompt', '-do it "now" $(false)',
                        '--model', MODELS.get(word, 'gpt-5.1'), '--report-dir', report, '--timeout', timeout, *options]
             with subprocess.Popen(command, env=environment, cwd=self.checkout, stdin=subprocess.DEVNULL,
@@ -181,6 +183,40 @@ class Task(Runs):
         config.write_text(yaml.safe_dump({'agents': {'an-agent': description}}))
         ended = self.check_task(PROVIDERS[0], 'namespaces', '--policy-ref', 'worktree', agent='an-agent')
         self.assertEqual(ended.record['agent']['name'], 'an-agent')
+
+    @unittest.skipUnless(AGENT == 'pi' or os.environ.get('AGENTIC_CI_AGENTS') == 'all', 'once is enough: AGENTIC_CI_AGENTS=all')
+    def test_the_same_task_by_a_package_of_the_configuration(self):
+        """Installed inside, by its lock file, for the first of three runs; not from an archive of another digest."""
+        store = pathlib.Path(tempfile.mkdtemp(prefix='agents-test-', dir='/srv' if os.geteuid() == 0 else ROOT / 'build'))
+        self.addCleanup(shutil.rmtree, store)
+        store.chmod(0o755)
+        lock = self.checkout / '.agentic-ci/an-agent/package-lock.json'
+        lock.parent.mkdir(parents=True)
+        subprocess.run(['npm', 'install', '--package-lock-only', '--no-audit', '--no-fund', PACKAGE], cwd=lock.parent, check=True,
+                       capture_output=True)
+        (lock.parent / 'package.json').unlink()
+        description = {'like': AGENT, 'npm': PACKAGE, 'lockfile': '.agentic-ci/an-agent/package-lock.json'}
+        (self.checkout / '.agentic-ci/config.yml').write_text(yaml.safe_dump({'agents': {'an-agent': description}}))
+        options = ('--policy-ref', 'worktree')
+        host = {'AGENTIC_CI_STORE': str(store)}
+        for tier, installs in (('namespaces', 1), ('landlock', 0)):
+            ended = self.run_agent(WRITES, '--isolation', tier, *options, agent='an-agent', programs=NODE, host=host)
+            self.assertEqual((ended.code, ended.outcome['kind']), (0, 'success'), ended.output)
+            self.assertEqual(ended.output.count('installing the agent'), installs, ended.output)
+            self.assertIn('+++ b/again.txt', ended.text('changes.patch'))
+        text = lock.read_text()
+        digest = re.search(r'"node_modules/%s": {[^}]*?"integrity": "sha512-(.)' % re.escape(PACKAGE.rpartition('@')[0]), text)
+        other = 'A' if digest[1] != 'A' else 'B'
+        lock.write_text(text[:digest.start(1)] + other + text[digest.end(1):])
+        refused = subprocess.run([BINARY, 'run', *options, '--agent', 'an-agent', '--provider', PROVIDERS[0][0], '--prompt', 'x',
+                                  '--model', 'gpt-5.1', '--report-dir', self.directory / 'refused'], cwd=self.checkout,
+                                 env={**os.environ, **host, PROVIDERS[0][1]: KEY}, capture_output=True, text=True, check=False)
+        self.assertEqual(refused.returncode, 78, refused.stderr)
+        self.assertIn('EINTEGRITY', refused.stderr)
+        kept = sorted(path.name for path in (store / 'packages').iterdir())
+        self.assertEqual([len(name) for name in kept], [64, 4], kept)  # One package, and the lock.
+        left = subprocess.run([BINARY, 'sandbox', 'list'], capture_output=True, text=True, check=True, env={**os.environ, **host})
+        self.assertNotIn('package-', left.stdout)
 
     def test_a_host_without_the_agent_says_what_to_install(self):
         word, variable, base_url, _ = PROVIDERS[0]

@@ -26,7 +26,7 @@ REGISTRY = 'ghcr.io'
 INSTALLER = '''
 name: cosign-installer
 description: The stand-in for sigstore/cosign-installer.
-runs: { using: composite, steps: [] }
+runs: { using: composite, steps: [{ shell: bash, run: "true" }] }
 '''
 ENGINE = '''#!/bin/bash
 # docker run ... IMAGE sh -c SCRIPT sh COMMAND...: runs COMMAND, once for both architectures, whose name is all that differs then.
@@ -43,7 +43,7 @@ flock 9
 APT = '#!/bin/sh\n[ "$1" = install ] || exec /usr/bin/apt-get "$@"\n'
 # What talks to the registry does so where the registry is.
 INSIDE = '''#!/bin/sh
-exec nsenter --target "$(cat "$TEST_ROOT/registry.pid")" --net --mount env SSL_CERT_FILE="$TEST_ROOT/ca.pem" {line} "$@"
+exec nsenter --target "$(cat "$TEST_ROOT/registry.pid")" --net --mount --wd="$PWD" env SSL_CERT_FILE="$TEST_ROOT/ca.pem" {line} "$@"
 '''
 COSIGN = '''#!/usr/bin/env python3
 """cosign, as far as image.yml needs it: it signs what the registry has."""

@@ -98,18 +98,27 @@ Result<std::vector<std::string>> ParseBots(const YamlFields& fields) {
   return bots;
 }
 
-// Each agent's models are at providers that there are.
+// Reads the lock file of an agent's package.
+Status ReadLock(const ConfigReader& reader, agent::Package* package) {
+  package->lock = TRY(reader.source.read(package->lockfile));
+  return agent::CheckLock(*package).Context(package->lockfile);
+}
+
+// With their lock files, and models at providers that there are.
 Result<std::vector<agent::AgentDescription>> ParseConfigAgents(const YamlNode& node,
                                                                ConfigReader* reader) {
   auto agents = TRY(agent::ParseAgents(node, reader->file()));
-  if (!reader->source.checks.option) return agents;
-  for (const agent::AgentDescription& one : agents) {
-    for (const agent::ModelAccess& access : one.models) {
-      Status known = reader->source.checks.option("provider", access.provider);
-      if (known.ok()) continue;
-      reader->Keep(Status(codec::InvalidAt(reader->file(), node.at,
-                                           "agent '" + one.name + "': " + known.error().what,
-                                           known.error().hint)));
+  for (size_t i = 0; i < agents.size(); ++i) {  // As the entries.
+    auto keep = [&](const Status& status) {
+      if (status.ok()) return;
+      reader->Keep(Status(codec::InvalidAt(reader->file(), node.entries[i].at,
+                                           "agent '" + agents[i].name + "': " + status.error().what,
+                                           status.error().hint)));
+    };
+    if (agents[i].package) keep(ReadLock(*reader, &*agents[i].package));
+    for (const agent::ModelAccess& access : agents[i].models) {
+      if (!reader->source.checks.option) break;
+      keep(reader->source.checks.option("provider", access.provider));
     }
   }
   return agents;

@@ -176,6 +176,8 @@ Json AgentSchema() {
   Json properties;
   properties
       .Set("like", Described(ChoiceSchema(names), "A built-in agent, whose keys these replace."))
+      .Set("npm", Described(TypeSchema("string"), "The package that has the program: NAME@1.2.3."))
+      .Set("lockfile", Described(TypeSchema("string"), "Its package-lock.json."))
       .Set("about", TypeSchema("string"))
       .Set("program", Described(TypeSchema("string"), "A name on the PATH, or an absolute path."))
       .Set("install", Described(TypeSchema("string"), "What to type where it is missing."))

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// An agent as a package of npm's, and the lock file that pins what it consists of.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+
+namespace agent {
+
+struct Package {
+  std::string name;      // "@openai/codex".
+  std::string version;   // Exact: "1.2.3".
+  std::string lockfile;  // Its path in the repository.
+  std::string lock;      // Its text; empty: not read yet.
+};
+
+// NAME@VERSION, as npm has it. kInvalid for a range, a tag, an address or a path.
+Result<Package> ParsePackage(std::string_view text);
+
+// Whether `package.lock` is a lock file of npm's (version 2 or 3) for a directory that depends on
+// that version of the package, and pins each package by a SHA-512 digest. kInvalid with the first
+// that it does not pin.
+Status CheckLock(const Package& package);
+
+// The package.json that the lock file is for.
+Result<std::string> ManifestOf(const Package& package);
+
+}  // namespace agent

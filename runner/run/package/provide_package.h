@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// Agents that a configuration names as packages of npm's. Each is installed once, by this program
+// itself inside a sandbox that reaches package registries and nothing else, and kept outside every
+// checkout and home directory for later runs, which see it read-only.
+#pragma once
+
+#include <string>
+
+#include "agent/package.h"
+#include "base/deadline.h"
+#include "base/result.h"
+
+namespace run {
+
+struct PackageRequest {
+  const agent::Package& package;  // With its lock file's text.
+  std::string store;              // A directory; made where it is not there.
+  std::string isolation;          // The run's tier, which is the installation's too.
+  std::string ca_file;            // As in Request.
+};
+
+// The packages of root, or of this user: $AGENTIC_CI_STORE/packages, or else a cache directory.
+std::string DefaultPackages();
+
+// The directory of the package's programs, after its installation where that is not there yet.
+// kNotFound: npm is not installed on this host. kTemporary: it did not end in time. kSetup: npm
+// failed, with the last of what it said.
+Result<std::string> ProvidePackage(const PackageRequest& request, Deadline deadline);
+
+}  // namespace run
