@@ -96,6 +96,41 @@ Result<AgentProgram> FindPackaged(const agent::AgentDescription& agent, const Re
   return program;
 }
 
+// Where programs connect without the proxy: to this machine, by every address that a server of the
+// agent's own may report. Each entry is there for programs that know no other form of it; Python's
+// urllib, for one, compares texts, and knows neither networks nor IPv6 without brackets.
+std::string Unproxied(const std::string& host_name) {
+  std::string names =
+      "127.0.0.1,localhost,::1,[::1],127.0.0.0/8,127.0.0.2,127.0.1.1,0.0.0.0,::,[::]";
+  return host_name.empty() ? names : names + "," + host_name;
+}
+
+// Those about the way out, and about who is trusted there.
+void AddNetworkVariables(const sandbox::Places& places,
+                         std::vector<std::pair<std::string, std::string>>* variables) {
+  const std::string proxy =
+      std::string("http://") + sandbox::kProxyAddress + ":" + std::to_string(sandbox::kProxyPort);
+  for (const char* name :
+       {"ALL_PROXY", "HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy", "grpc_proxy"}) {
+    variables->emplace_back(name, proxy);
+  }
+  for (const char* name : {"NO_PROXY", "no_proxy"}) {
+    variables->emplace_back(name, Unproxied(places.host_name));
+  }
+  for (const char* name : {"NODE_EXTRA_CA_CERTS", "DENO_CERT"}) {
+    variables->emplace_back(name, places.ca_file);
+  }
+  for (const char* name : {"SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE",
+                           "GIT_SSL_CAINFO", "PIP_CERT", "CARGO_HTTP_CAINFO", "AWS_CA_BUNDLE"}) {
+    variables->emplace_back(name, places.ca_bundle);
+  }
+  // The one variable that every Java reads, whatever starts it.
+  variables->emplace_back("JAVA_TOOL_OPTIONS",
+                          std::string("-Djavax.net.ssl.trustStore=") + places.ca_java);
+  // The C library's own resolver: no name service answers over UDP there.
+  if (!places.names_over_udp) variables->emplace_back("RES_OPTIONS", "use-vc timeout:1 attempts:1");
+}
+
 }  // namespace
 
 std::string SearchPath(const RunImage* image) {
@@ -176,8 +211,6 @@ std::vector<std::pair<std::string, std::string>> AgentEnvironment(
     const Request& request, const agent::AgentPlan& plan, const AgentProgram& program,
     const Programs& programs, const std::vector<std::pair<std::string, std::string>>& credentials,
     const RunImage* image, const sandbox::Places& places) {
-  std::string proxy =
-      std::string("http://") + sandbox::kProxyAddress + ":" + std::to_string(sandbox::kProxyPort);
   std::string path =
       image != nullptr ? SearchPath(image) : JoinSearchPaths(programs.search_path, kPath);
   bool bash = image == nullptr || image->root.IsProgram("/bin/bash");
@@ -188,8 +221,8 @@ std::vector<std::pair<std::string, std::string>> AgentEnvironment(
   std::vector<std::pair<std::string, std::string>> variables = {
       {"PATH", path},
       {"HOME", places.home},
-      {"USER", "sandbox"},
-      {"LOGNAME", "sandbox"},
+      {"USER", places.user},
+      {"LOGNAME", places.user},
       {"SHELL", bash ? "/bin/bash" : "/bin/sh"},
       {"TERM", "dumb"},
       {"LANG", "C.UTF-8"},
@@ -200,25 +233,10 @@ std::vector<std::pair<std::string, std::string>> AgentEnvironment(
       {"GIT_TERMINAL_PROMPT", "0"},
       {"AGENTIC_CI_FINDINGS", places.checkout + "/" + report::kAgentFindingsFile},
   };
-  for (const char* name :
-       {"ALL_PROXY", "HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy", "grpc_proxy"}) {
-    variables.emplace_back(name, proxy);
-  }
-  for (const char* name : {"NO_PROXY", "no_proxy"}) {
-    variables.emplace_back(name, "127.0.0.1,localhost,::1");
-  }
-  for (const char* name : {"NODE_EXTRA_CA_CERTS", "DENO_CERT"}) {
-    variables.emplace_back(name, places.ca_file);
-  }
-  for (const char* name : {"SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE",
-                           "GIT_SSL_CAINFO", "PIP_CERT", "CARGO_HTTP_CAINFO", "AWS_CA_BUNDLE"}) {
-    variables.emplace_back(name, places.ca_bundle);
-  }
-  // The one variable that every Java reads, whatever starts it.
-  variables.emplace_back("JAVA_TOOL_OPTIONS",
-                         std::string("-Djavax.net.ssl.trustStore=") + places.ca_java);
-  // The C library's own resolver: no name service answers over UDP there.
-  if (!places.names_over_udp) variables.emplace_back("RES_OPTIONS", "use-vc timeout:1 attempts:1");
+  AddNetworkVariables(places, &variables);
+  // Its check at the end of a program traces the program, which the system-call filter refuses.
+  // AddressSanitizer reads this variable too.
+  variables.emplace_back("LSAN_OPTIONS", "detect_leaks=0");
   auto set = [&](const std::string& name, const std::string& value) {
     for (auto& [known, old] : variables) {
       if (known == name) {

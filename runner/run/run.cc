@@ -118,7 +118,7 @@ Result<sandbox::SandboxPlan> PrepareLayout(const Request& request, const Plan& p
   if (request.isolation == "landlock") {
     wanted.isolation = sandbox::Isolation::kLandlock;
     wanted.scratch = scratch;
-    places = sandbox::PlacesIn(scratch);
+    places = sandbox::PlacesIn(scratch, host);
   }
   wanted.policy = plan.policy.parsed.policy;
   wanted.checkout = plan.checkout.path;

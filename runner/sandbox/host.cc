@@ -8,6 +8,7 @@
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/utsname.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
@@ -142,6 +143,27 @@ std::vector<std::string> ScratchPlaces(const std::string& checkout) {
   return places;
 }
 
+std::string HostName() {
+  utsname names{};
+  return ::uname(&names) == 0 ? names.nodename : "";
+}
+
+// The C library's own look-up loads shared libraries, which a static program cannot.
+std::string AccountOf(uid_t uid) {
+  constexpr size_t kAccountsBytesMax = 1 << 20;
+  Result<std::string> text = sys::ReadFile("/etc/passwd", kAccountsBytesMax);
+  std::istringstream lines(text.ok() ? text.value() : std::string());
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream fields(line);
+    std::string name;
+    std::string password;
+    std::string id;
+    std::getline(std::getline(std::getline(fields, name, ':'), password, ':'), id, ':');
+    if (id == std::to_string(uid)) return name;
+  }
+  return {};
+}
+
 std::string Link(const std::string& path) { return sys::ReadLink(path).value_or(""); }
 
 std::string Real(const std::string& path) {
@@ -189,6 +211,8 @@ HostView ReadHost(const std::string& checkout) {
   host.mode = [](const std::string& path) { return Facts(path).st_mode & 07777; };
   for (sys::Mount& mount : sys::ReadMounts()) host.mounts.push_back(std::move(mount.point));
   host.home = host.real(sys::Environment("HOME").value_or(""));
+  host.name = HostName();
+  host.user = AccountOf(host.uid);
   host.layers_in_memory = HoldsLayersInMemory();
   host.scratch_places = ScratchPlaces(checkout);
   return host;

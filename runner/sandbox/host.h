@@ -40,6 +40,8 @@ struct HostView {
   // Every mount point, as this process sees it.
   std::vector<std::string> mounts = {};
   std::string home = {};  // The runner's own, without links; empty when it has none.
+  std::string name = {};  // The machine's, as gethostname(2) tells it.
+  std::string user = {};  // The account of `uid`; empty where /etc/passwd has none.
   // Whether a memory file system can hold an overlay's upper layer (Linux 6.6).
   bool layers_in_memory = true;
   // Where else this run may write, the best first: absolute paths that need not exist.

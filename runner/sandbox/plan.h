@@ -44,9 +44,12 @@ struct Places {
   std::string ca_java = kCaJavaFile;
   bool names_over_udp = true;
   std::string checkout = {};  // Where it works; by default where that is on the host.
+  // Who it is, and on which machine.
+  std::string user = "sandbox";
+  std::string host_name = "sandbox";
 };
 // Those of tier landlock, in the run's directory on the host.
-Places PlacesIn(const std::string& scratch);
+Places PlacesIn(const std::string& scratch, const HostView& host = {});
 
 // One step of building the sandbox's file tree. Host paths are as on the host; targets are as the
 // agent will see them; scratch paths lie on the one size-limited memory file system of the run.

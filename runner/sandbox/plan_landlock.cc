@@ -13,7 +13,10 @@ namespace {
 class HostRules {
  public:
   HostRules(const SandboxRequest& request, const HostView& host)
-      : request_(request), host_(host), copy_(PlacesIn(request.scratch).checkout) {}
+      : request_(request),
+        host_(host),
+        places_(PlacesIn(request.scratch, host)),
+        copy_(places_.checkout) {}
 
   Result<SandboxPlan> Plan();
 
@@ -31,6 +34,7 @@ class HostRules {
 
   const SandboxRequest& request_;
   const HostView& host_;
+  Places places_;
   std::string copy_;
   SandboxPlan plan_;
   std::vector<std::string> hidden_;
@@ -126,20 +130,19 @@ void HostRules::PlanSystem() {
   for (const char* name : {"null", "zero", "full", "random", "urandom", "tty"}) {
     Allow(std::string("/dev/") + name, true);
   }
-  // The terminals of an ordinary user's other processes are the agent's user's, too.
-  if (plan_.as_root) {
-    for (const char* path : {"/dev/ptmx", "/dev/pts"}) Allow(path, true);
-  }
-  Places places = PlacesIn(request_.scratch);
-  Allow(places.home, true);
-  Allow(places.temporary, true);
+  // The other end of a terminal: those of an ordinary user's other processes are the agent's
+  // user's, too (sandbox/call/terminal_call.h).
+  Allow("/dev/ptmx", true);
+  if (plan_.as_root) Allow("/dev/pts", true);
+  Allow(places_.home, true);
+  Allow(places_.temporary, true);
   auto file = [&](const std::string& path, SharedText content) {
     plan_.scratch_files.push_back({path, std::move(content)});
     Allow(path, false);
   };
-  file(places.ca_file, request_.ca_pem);
-  file(places.ca_bundle, request_.ca_bundle);
-  if (!request_.ca_java.get().empty()) file(places.ca_java, request_.ca_java);
+  file(places_.ca_file, request_.ca_pem);
+  file(places_.ca_bundle, request_.ca_bundle);
+  if (!request_.ca_java.get().empty()) file(places_.ca_java, request_.ca_java);
   plan_.home_files = request_.home_files;
 }
 
@@ -191,10 +194,18 @@ Result<SandboxPlan> HostRules::Plan() {
 
 }  // namespace
 
-Places PlacesIn(const std::string& scratch) {
-  return {scratch + "/home",          scratch + "/tmp",           scratch + "/openshell-ca.pem",
-          scratch + "/ca-bundle.pem", scratch + "/ca-bundle.jks", false,
-          scratch + "/checkout"};
+Places PlacesIn(const std::string& scratch, const HostView& host) {
+  Places places = {.home = scratch + "/home",
+                   .temporary = scratch + "/tmp",
+                   .ca_file = scratch + "/openshell-ca.pem",
+                   .ca_bundle = scratch + "/ca-bundle.pem",
+                   .ca_java = scratch + "/ca-bundle.jks",
+                   .names_over_udp = false,
+                   .checkout = scratch + "/checkout",
+                   .host_name = host.name};
+  // An id of the agent's own has no account.
+  if (!host.free_id && !host.user.empty()) places.user = host.user;
+  return places;
 }
 
 Result<SandboxPlan> PlanLandlock(const SandboxRequest& request, const HostView& host) {

@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What programs do for themselves, and are answered inside as they are outside."""
+import os
+import shutil
+
+from harness import ROOT, TIER, Case, only_as, only_in, write
+
+PYTHON = '/usr/bin/python3'
+# Serves one word at an address, and asks for it by other names of that address, as the agent's clients do.
+SERVERS = '''
+import http.server, socket, subprocess, sys, threading, urllib.request
+
+class Answer(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(b"heard")
+    def log_message(self, *_):
+        pass
+
+def serve(family, address):
+    kind = type("Server", (http.server.ThreadingHTTPServer,), {"address_family": family})
+    server = kind((address, 0), Answer)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    return server.server_address[1]
+
+ways = [(socket.AF_INET, "0.0.0.0", ["127.0.0.1", "localhost", "0.0.0.0", "127.0.0.2", socket.gethostname()]),
+        (socket.AF_INET, "127.0.0.2", ["127.0.0.2"]), (socket.AF_INET6, "::1", ["[::1]"]),
+        (socket.AF_INET6, "::", ["[::]", "[::1]", "127.0.0.1", "0.0.0.0"])]
+for family, address, names in ways:
+    port = serve(family, address)
+    for name in names:
+        url = f"http://{name}:{port}/"
+        with urllib.request.urlopen(url, timeout=100) as answer:
+            print(address, name if name != socket.gethostname() else "its name", answer.read())
+        print(subprocess.run(["curl", "-gsS", url], capture_output=True).stdout)
+'''
+BOUND = '''
+import socket
+server = socket.create_server(("0.0.0.0", 0))
+for address in ("127.0.0.1", "127.0.0.3"):
+    client = socket.create_connection(("127.0.0.1", server.getsockname()[1]), source_address=(address, 0))
+    _, peer = server.accept()
+    print(client.getsockname()[0], peer[0])
+shared = socket.socket()
+shared.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+shared.bind(("127.0.0.3", 0))
+free = shared.getsockname()
+shared.close()
+client = socket.socket()
+client.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+client.bind(free)
+client.connect(("127.0.0.1", server.getsockname()[1]))
+print(server.accept()[1] == free)
+'''
+TERMINAL = '''
+import os, pty, sys
+first, other = os.openpty()
+print(os.isatty(other), os.ttyname(other).startswith("/dev/pts/"))
+again = os.open(os.ttyname(other), os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC)
+print(os.ttyname(again) == os.ttyname(other), os.get_inheritable(again))
+os.write(again, b"through")
+print(os.read(first, 7))
+number = os.ttyname(other)
+os.close(again), os.close(other), os.close(first)
+try:
+    os.open(number, os.O_RDWR | os.O_NOCTTY)
+except OSError as error:
+    print("gone")
+child, first = pty.fork()
+if child == 0:
+    os.write(os.open("/dev/tty", os.O_RDWR), b"of a terminal of its own")
+    os._exit(0)
+print(os.read(first, 100), os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+'''
+ITSELF = '''
+import ctypes, os, resource, signal, threading
+libc = ctypes.CDLL(None, use_errno=True)
+def tell(what, do):
+    try:
+        print(what, do() is not None)
+    except OSError as error:
+        print(what, error)
+me, cpus = os.getpid(), os.sched_getaffinity(0)
+child = os.fork()
+if child == 0:
+    signal.pause()
+tell("limits", lambda: resource.prlimit(me, resource.RLIMIT_NOFILE))
+tell("limits of a child", lambda: resource.prlimit(child, resource.RLIMIT_NOFILE))
+tell("processors", lambda: os.sched_setaffinity(me, cpus))
+tell("priority", lambda: os.setpriority(os.PRIO_PROCESS, me, 1))
+tell("descriptor", lambda: os.pidfd_open(me))
+tell("descriptor of a child", lambda: os.pidfd_open(child))
+done = threading.Event()
+thread = threading.Thread(target=done.wait)
+thread.start()
+tell("processors of a thread", lambda: os.sched_setaffinity(thread.native_id, cpus))
+done.set()
+thread.join()
+os.kill(child, signal.SIGKILL)
+os.waitpid(child, 0)
+'''
+
+
+class Alike(Case):
+    maxDiff = None
+
+    def alike(self, program, *command, **more):
+        """What it prints inside is what it prints outside, where it succeeds."""
+        write(self.checkout + '/program', program)
+        script = ' '.join(command or (PYTHON, 'program')) + '; echo ends with $?'
+        outside = self.outside(script)
+        self.assertIn('ends with 0', outside, 'the control failed')
+        self.assertEqual(self.shell(script, **more).out.replace('\r', ''), outside.replace('\r', ''))
+
+    def test_servers_of_its_own_answer_by_every_local_address(self):
+        self.feature('curl', shutil.which('curl') is not None, 'a client that knows the proxy')
+        self.alike(SERVERS)
+
+    def test_client_keeps_the_address_it_was_bound_to(self):
+        self.alike(BOUND)
+
+    def test_terminals_of_its_own(self):
+        self.alike(TERMINAL)
+
+    def test_terminal_of_script(self):
+        self.feature('script', shutil.which('script') is not None, 'it starts a program in a terminal')
+        self.alike('', 'script', '-qec', '"test -t 0 && echo a terminal"', '/dev/null')
+
+    def test_process_changes_and_holds_itself_by_number(self):
+        self.alike(ITSELF)
+
+    def test_program_with_a_sanitizer_ends_well(self):
+        compiler = shutil.which('gcc')
+        self.feature('sanitizer', compiler and self.outside(
+            'echo "int main(void) { return 0; }" > t.c && gcc -fsanitize=address t.c -o t && gcc -fsanitize=leak t.c -o l; '
+            './t && ./l && echo built').strip() == 'built', 'gcc with its sanitizers')
+        self.alike('', './t', '&&', './l')
+
+    def test_memory_file_is_missing_as_on_an_older_kernel(self):
+        """The control is the same program on this kernel, which has them."""
+        script = f'{PYTHON} -c "import os; os.memfd_create(\'x\')" 2>&1 | tail -1'
+        self.assertEqual(self.outside(script), '')
+        self.assertIn('Function not implemented', self.shell(script).out)
+
+    @only_in('landlock')
+    @only_as('user')
+    def test_user_is_called_as_its_account_is(self):
+        """The suite's user has none: then it is the sandbox's."""
+        self.assertEqual(self.shell('echo $USER $LOGNAME').out.split(), ['sandbox', 'sandbox'])
