@@ -15,7 +15,9 @@
 
 #include "base/sys.h"
 #include "sandbox/call/file_call.h"
+#include "sandbox/call/process_call.h"
 #include "sandbox/call/tcp_listeners.h"
+#include "sandbox/call/terminal_call.h"
 #include "sandbox/network/network.h"
 
 namespace sandbox {
@@ -25,6 +27,7 @@ namespace {
 // loses the oldest: it is made anew when it is connected.
 constexpr size_t kOwnMax = 256;
 constexpr size_t kNotedMax = 4096;
+constexpr size_t kBoundMax = 1024;
 constexpr int kMultipathTcp = 262;
 constexpr uint16_t kNamePort = 53;
 // Loopback connects at once, unless the queue of the listener is full. Limits wait meanwhile.
@@ -125,6 +128,7 @@ std::optional<Connect> Broker::Take(const CallListener& listener, const Call& ca
       // Harmless by themselves. But while we hold a socket, its port is taken.
       std::optional<uint64_t> inode = SocketInode(call.thread, call.Number(0));
       auto known = inode ? own_.find(*inode) : own_.end();
+      if (inode && call.number == SYS_bind) NoteBound(*inode, call);
       if (inode && call.number == SYS_listen) Note(listening_, *inode);
       if (known != own_.end() && (call.number == SYS_listen || IsInternet(known->second.family))) {
         Drop(*inode);
@@ -132,8 +136,17 @@ std::optional<Connect> Broker::Take(const CallListener& listener, const Call& ca
       (void)listener.Continue(call.id);
       return std::nullopt;
     }
+    case SYS_ioctl:
+      AnswerTerminalCall(listener, call);
+      return std::nullopt;
+#ifdef SYS_open  // Linux on arm64 never had it.
+    case SYS_open:
+#endif
+    case SYS_openat:
+      AnswerTerminalOpen(listener, call);
+      return std::nullopt;
     default:
-      AnswerFileCall(listener, call, setup_.writable);
+      if (!AnswerProcessCall(listener, call)) AnswerFileCall(listener, call, setup_.writable);
       return std::nullopt;
   }
 }
@@ -183,6 +196,7 @@ std::optional<Connect> Broker::TakeConnect(const CallListener& listener, const C
     int family = protocol == "TCP" ? AF_INET : AF_INET6;
     Result<Fd> made = OpenSocket(family, SOCK_STREAM | (*flags & O_NONBLOCK), 0);
     if (!made.ok()) return refuse(made.error().os_error);
+    BindAlike(made.value().get(), *inode, *ParseTarget(*address));
     inode = Keep({std::move(made).value(), family, true, (*flags & O_CLOEXEC) != 0});
   }
   Connect connect{.id = call.id,
@@ -197,6 +211,31 @@ std::optional<Connect> Broker::TakeConnect(const CallListener& listener, const C
       IsServer(connect.target.port) ? ConnectSocket(own.socket.get(), *address) : ECONNREFUSED;
   (void)Finish(listener, connect, error);
   return std::nullopt;
+}
+
+void Broker::NoteBound(uint64_t inode, const Call& call) {
+  std::optional<SocketAddress> address = ReadAddress(call);
+  if (!address || !ParseTarget(*address)) return;
+  bound_.emplace_back(inode, *address);
+  if (bound_.size() > kBoundMax) bound_.pop_front();
+}
+
+// Gives `socket`, which takes the place of the agent's, the address that the agent gave its own; it
+// counts at the agent's own servers alone, since the doors are ours. The port is another one where
+// the agent's socket does not share it.
+void Broker::BindAlike(int socket, uint64_t replaced, const Target& target) const {
+  if (!IsLocal(target.address)) return;
+  auto bound = std::find_if(bound_.rbegin(), bound_.rend(),
+                            [&](const auto& one) { return one.first == replaced; });
+  if (bound == bound_.rend()) return;
+  SocketAddress address = bound->second;
+  auto* generic = reinterpret_cast<sockaddr*>(&address.bytes);
+  int on = 1;
+  (void)::setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  if (::bind(socket, generic, address.size) == 0) return;
+  // The port lies at the same place in an address of either kind.
+  reinterpret_cast<sockaddr_in*>(generic)->sin_port = 0;
+  (void)::bind(socket, generic, address.size);
 }
 
 // A socket's file alone says whose it is; an abstract name would be any process's.

@@ -59,6 +59,8 @@ class Broker {
   void ConnectUnix(const CallListener& listener, const Call& call, const Own& own,
                    const SocketAddress& address);
   bool Finish(const CallListener& listener, const Connect& connect, int error);
+  void NoteBound(uint64_t inode, const Call& call);
+  void BindAlike(int socket, uint64_t replaced, const Target& target) const;
   uint64_t Keep(Own own);
   void Drop(uint64_t inode);
   static void Note(std::deque<uint64_t>& inodes, uint64_t inode);
@@ -70,6 +72,7 @@ class Broker {
   // The agent's, since they began to; the oldest are forgotten.
   std::deque<uint64_t> listening_;
   std::deque<uint64_t> connected_;
+  std::deque<std::pair<uint64_t, SocketAddress>> bound_;
 };
 
 }  // namespace sandbox

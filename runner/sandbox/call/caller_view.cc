@@ -69,6 +69,22 @@ std::optional<std::string> ReadText(pid_t thread, uint64_t address, size_t bytes
   return std::nullopt;
 }
 
+std::optional<pid_t> StatusNumber(pid_t thread, const std::string& name) {
+  constexpr size_t kStatusBytesMax = 16384;
+  Result<std::string> text =
+      sys::ReadFile("/proc/" + std::to_string(thread) + "/status", kStatusBytesMax);
+  if (!text.ok()) return std::nullopt;
+  const std::string field = "\n" + name + ":\t";
+  size_t at = text.value().find(field);
+  if (at == std::string::npos) return std::nullopt;
+  pid_t number = 0;
+  const char* end = text.value().data() + text.value().size();
+  if (std::from_chars(text.value().data() + at + field.size(), end, number).ec != std::errc()) {
+    return std::nullopt;
+  }
+  return number;
+}
+
 std::optional<uint64_t> SocketInode(pid_t thread, int fd) {
   std::optional<std::string> name = sys::ReadLink(DescriptorPath(thread, fd));
   constexpr std::string_view kBefore = "socket:[";

@@ -41,6 +41,9 @@ std::optional<std::string> ReadMemory(pid_t thread, uint64_t address, size_t siz
 // The text that ends with a null byte; nullopt where that is not within `bytes_max`.
 std::optional<std::string> ReadText(pid_t thread, uint64_t address, size_t bytes_max);
 
+// The number that /proc/THREAD/status has after `name` and a colon.
+std::optional<pid_t> StatusNumber(pid_t thread, const std::string& name);
+
 // The inode of the socket that is the thread's descriptor `fd`; nullopt when it is something else.
 std::optional<uint64_t> SocketInode(pid_t thread, int fd);
 
