@@ -7,6 +7,7 @@
 #include <netinet/in.h>
 #include <sched.h>
 #include <seccomp.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -26,16 +27,17 @@
 namespace sandbox {
 namespace {
 
-// OpenShell's unconditional list (its process supervisor's second filter).
+// A refused call is told what programs have a second way for. That is EPERM for most, which these
+// calls tell a process without a privilege; the others are in kOtherwiseDenied.
+
+// OpenShell's unconditional list (its process supervisor's second filter), but for memfd_create,
+// pidfd_open and pidfd_send_signal, which are below.
 constexpr auto kOpenShellDenied = std::to_array<int>({
-    SCMP_SYS(memfd_create),
     SCMP_SYS(ptrace),
     SCMP_SYS(bpf),
     SCMP_SYS(process_vm_readv),
     SCMP_SYS(process_vm_writev),
-    SCMP_SYS(pidfd_open),
     SCMP_SYS(pidfd_getfd),
-    SCMP_SYS(pidfd_send_signal),
     SCMP_SYS(io_uring_setup),
     SCMP_SYS(mount),
     SCMP_SYS(fsopen),
@@ -53,17 +55,11 @@ constexpr auto kOpenShellDenied = std::to_array<int>({
 
 // Ours: nothing a build or a test needs, each once a way into the kernel or past a namespace.
 constexpr auto kAlsoDenied = std::to_array<int>({
-    SCMP_SYS(memfd_secret),  // Its pages count in no process, and outlive their mapping.
     SCMP_SYS(io_uring_enter),
     SCMP_SYS(io_uring_register),
     SCMP_SYS(mount_setattr),
     SCMP_SYS(chroot),
-    SCMP_SYS(keyctl),
-    SCMP_SYS(add_key),
-    SCMP_SYS(request_key),
     SCMP_SYS(open_by_handle_at),
-    SCMP_SYS(name_to_handle_at),
-    SCMP_SYS(kcmp),
     SCMP_SYS(init_module),
     SCMP_SYS(finit_module),
     SCMP_SYS(delete_module),
@@ -80,13 +76,30 @@ constexpr auto kAlsoDenied = std::to_array<int>({
     SCMP_SYS(clock_settime),
     SCMP_SYS(clock_adjtime),
     SCMP_SYS(adjtimex),
-    SCMP_SYS(nfsservctl),
     SCMP_SYS(vhangup),
     SCMP_SYS(fanotify_init),
-    SCMP_SYS(lookup_dcookie),
-    SCMP_SYS(process_madvise),
-    SCMP_SYS(migrate_pages),
-    SCMP_SYS(move_pages),
+});
+
+struct Told {
+  int call;
+  uint32_t error;
+};
+
+// ENOSYS: the kernel is older than the call, or was built without it. EOPNOTSUPP: what an overlay
+// answers.
+constexpr auto kOtherwiseDenied = std::to_array<Told>({
+    {SCMP_SYS(memfd_create), ENOSYS},  // OpenShell's. Wasmtime ends at any other error.
+    {SCMP_SYS(memfd_secret), ENOSYS},  // Its pages count in no process, and outlive their mapping.
+    {SCMP_SYS(keyctl), ENOSYS},        // Kerberos and PAM then do without a ring.
+    {SCMP_SYS(add_key), ENOSYS},
+    {SCMP_SYS(request_key), ENOSYS},
+    {SCMP_SYS(kcmp), ENOSYS},
+    {SCMP_SYS(process_madvise), ENOSYS},  // Allocators then use madvise.
+    {SCMP_SYS(migrate_pages), ENOSYS},    // A kernel without NUMA.
+    {SCMP_SYS(move_pages), ENOSYS},
+    {SCMP_SYS(lookup_dcookie), ENOSYS},  // Linux has removed these two.
+    {SCMP_SYS(nfsservctl), ENOSYS},
+    {SCMP_SYS(name_to_handle_at), EOPNOTSUPP},
 });
 
 // Of the System V objects and message queues of the whole container; they would outlive the run.
@@ -171,6 +184,10 @@ class Rules {
   void Tell(int call) {
     Note(::seccomp_rule_add_array(context_, SCMP_ACT_NOTIFY, call, 0, nullptr));
   }
+  void TellWhere(int call, const scmp_arg_cmp& argument) {
+    if (call == __NR_SCMP_ERROR) return;
+    Note(::seccomp_rule_add_array(context_, SCMP_ACT_NOTIFY, call, 1, &argument));
+  }
   int status() const { return status_; }
 
  private:
@@ -204,8 +221,10 @@ scmp_arg_cmp Flag(unsigned index, uint64_t flag) {
 // limits of its own would end it, and a low priority keep it from telling that the agent has ended.
 void ProtectProcess(Rules& rules, int process) {
   constexpr int kIoprioWhoUser = 3;
-  // Also against the processes of the same user beside it: nothing needs that.
-  rules.DenyWhere(SCMP_SYS(prlimit64), std::array{Argument(0, SCMP_CMP_NE, 0)});
+  // Also against the processes of the same user beside it: nothing needs that. A call without
+  // new limits only reads, as from /proc.
+  rules.DenyWhere(SCMP_SYS(prlimit64),
+                  std::array{Argument(0, SCMP_CMP_NE, 0), Argument(2, SCMP_CMP_NE, 0)});
   for (int call : {SCMP_SYS(sched_setaffinity), SCMP_SYS(sched_setattr), SCMP_SYS(sched_setparam),
                    SCMP_SYS(sched_setscheduler)}) {
     rules.DenyWhere(call, std::array{IntArgument(0, process)});
@@ -232,6 +251,9 @@ void AddRules(Rules& rules, bool brokered) {
   ProtectProcess(rules, kFirst);
   for (int call : kOpenShellDenied) rules.Deny(call);
   for (int call : kAlsoDenied) rules.Deny(call);
+  for (const Told& told : kOtherwiseDenied) rules.Deny(told.call, told.error);
+  // Of what a namespace holds, all but its first process is the agent's.
+  if (!brokered) rules.DenyWhere(SCMP_SYS(pidfd_open), std::array{IntArgument(0, kFirst)});
   rules.Deny(kOpenTreeAttr);
   for (int call = kUndecidedFirst; call <= kUndecidedLast; ++call) rules.Deny(call, ENOSYS);
   rules.Deny(SCMP_SYS(clone3), ENOSYS);
@@ -276,14 +298,24 @@ void DenySignals(Rules& rules, const std::vector<pid_t>& spared) {
   }
 }
 
-void DenyOtherProcesses(Rules& rules) {
+// For a user with other processes: the broker lets a process change itself.
+void TellOfProcesses(Rules& rules) {
   for (int call : {SCMP_SYS(sched_setaffinity), SCMP_SYS(sched_setattr), SCMP_SYS(sched_setparam),
                    SCMP_SYS(sched_setscheduler)}) {
-    rules.DenyWhere(call, std::array{Argument(0, SCMP_CMP_NE, 0)});
+    rules.TellWhere(call, Argument(0, SCMP_CMP_NE, 0));
   }
   for (int call : {SCMP_SYS(setpriority), SCMP_SYS(ioprio_set)}) {
-    rules.DenyWhere(call, std::array{Argument(1, SCMP_CMP_NE, 0)});
+    rules.TellWhere(call, Argument(1, SCMP_CMP_NE, 0));
   }
+}
+
+// The two ways to a terminal's other end, for a user whose other terminals lie beside the agent's.
+void TellOfTerminals(Rules& rules) {
+  rules.TellWhere(SCMP_SYS(ioctl), IntArgument(1, TIOCGPTPEER));
+  rules.TellWhere(SCMP_SYS(openat), Flag(2, O_NOCTTY));
+#ifdef SYS_open  // Linux on arm64 never had it.
+  rules.TellWhere(SCMP_SYS(open), Flag(1, O_NOCTTY));
+#endif
 }
 
 void AddSharedHostRules(Rules& rules, const SharedHost& shared) {
@@ -313,7 +345,13 @@ void AddSharedHostRules(Rules& rules, const SharedHost& shared) {
   for (pid_t process : shared.spared) ProtectProcess(rules, process);
   if (shared.signals) DenySignals(rules, shared.spared);
   if (shared.truncates) rules.Deny(SCMP_SYS(truncate));
-  if (shared.shares_user) DenyOtherProcesses(rules);
+  if (shared.shares_user) {
+    TellOfProcesses(rules);
+    TellOfTerminals(rules);
+  }
+  rules.Tell(SCMP_SYS(pidfd_open));
+  // kill(2) is held by number.
+  rules.Deny(SCMP_SYS(pidfd_send_signal), ENOSYS);
   // Also where nothing outside is the agent's: what everybody may write to, everybody may touch.
   for (int call : FileCalls()) rules.Tell(call);
   for (int call : kNewFileCalls) rules.Deny(call, ENOSYS);

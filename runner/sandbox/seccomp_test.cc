@@ -102,65 +102,46 @@ uint32_t Answer(long call, const Arguments& arguments = {}, uint32_t architectur
 }
 
 TEST_CASE("The filter denies every call on OpenShell's list") {
-  for (long call : std::to_array<long>({SYS_memfd_create,
-                                        SYS_ptrace,
-                                        SYS_bpf,
-                                        SYS_process_vm_readv,
-                                        SYS_process_vm_writev,
-                                        SYS_pidfd_open,
-                                        SYS_pidfd_getfd,
-                                        SYS_pidfd_send_signal,
-                                        SYS_io_uring_setup,
-                                        SYS_mount,
-                                        SYS_fsopen,
-                                        SYS_fsconfig,
-                                        SYS_fsmount,
-                                        SYS_fspick,
-                                        SYS_move_mount,
-                                        SYS_open_tree,
-                                        SYS_setns,
-                                        SYS_umount2,
-                                        SYS_pivot_root,
-                                        SYS_userfaultfd,
-                                        SYS_perf_event_open})) {
+  for (long call : std::to_array<long>(
+           {SYS_ptrace, SYS_bpf, SYS_process_vm_readv, SYS_process_vm_writev, SYS_pidfd_getfd,
+            SYS_io_uring_setup, SYS_mount, SYS_fsopen, SYS_fsconfig, SYS_fsmount, SYS_fspick,
+            SYS_move_mount, SYS_open_tree, SYS_setns, SYS_umount2, SYS_pivot_root, SYS_userfaultfd,
+            SYS_perf_event_open})) {
     INFO(call);
     CHECK(Answer(call) == kEperm);
   }
 }
 
 TEST_CASE("The filter denies what else attacks the kernel from a container") {
-  for (long call : std::to_array<long>({447,  // memfd_secret, which older headers do not have.
-                                        SYS_io_uring_enter,
-                                        SYS_io_uring_register,
-                                        SYS_mount_setattr,
-                                        SYS_chroot,
-                                        SYS_keyctl,
-                                        SYS_add_key,
-                                        SYS_request_key,
-                                        SYS_open_by_handle_at,
-                                        SYS_name_to_handle_at,
-                                        SYS_kcmp,
-                                        SYS_init_module,
-                                        SYS_finit_module,
-                                        SYS_delete_module,
-                                        SYS_kexec_load,
-                                        SYS_reboot,
-                                        SYS_swapon,
-                                        SYS_swapoff,
-                                        SYS_acct,
-                                        SYS_syslog,
-                                        SYS_settimeofday,
-                                        SYS_clock_settime,
-                                        SYS_adjtimex,
-                                        SYS_fanotify_init,
-                                        SYS_move_pages})) {
+  for (long call : std::to_array<long>(
+           {SYS_io_uring_enter, SYS_io_uring_register, SYS_mount_setattr, SYS_chroot,
+            SYS_open_by_handle_at, SYS_init_module, SYS_finit_module, SYS_delete_module,
+            SYS_kexec_load, SYS_reboot, SYS_swapon, SYS_swapoff, SYS_acct, SYS_syslog,
+            SYS_settimeofday, SYS_clock_settime, SYS_adjtimex, SYS_fanotify_init})) {
     INFO(call);
     CHECK(Answer(call) == kEperm);
   }
 }
 
-TEST_CASE("The filter answers clone3 as a kernel without it does") {
-  CHECK(Answer(SYS_clone3) == kEnosys);
+TEST_CASE(
+    "The filter answers as a kernel without the call where programs have a second way for that") {
+  for (long call :
+       std::to_array<long>({SYS_clone3, SYS_memfd_create,
+                            447,  // memfd_secret, which older headers do not have.
+                            SYS_keyctl, SYS_add_key, SYS_request_key, SYS_kcmp, SYS_migrate_pages,
+                            SYS_move_pages, SYS_lookup_dcookie, SYS_process_madvise})) {
+    INFO(call);
+    CHECK(Answer(call) == kEnosys);
+  }
+  CHECK(Answer(SYS_name_to_handle_at) == (SECCOMP_RET_ERRNO | EOPNOTSUPP));
+}
+
+TEST_CASE(
+    "The filter lets a process be held and signalled by a descriptor, but not the first one") {
+  CHECK(Answer(SYS_pidfd_open, {2}) == SECCOMP_RET_ALLOW);
+  CHECK(Answer(SYS_pidfd_open, {1}) == kEperm);
+  CHECK(Answer(SYS_pidfd_open, {1 | uint64_t{1} << 32}) == kEperm);
+  CHECK(Answer(SYS_pidfd_send_signal, {3}) == SECCOMP_RET_ALLOW);
 }
 
 TEST_CASE("The filter allows what builds and tests do") {
@@ -238,8 +219,10 @@ TEST_CASE("The filter denies further filters and keystrokes pushed into a termin
 TEST_CASE("The filter protects the sandbox's first process, which has the agent's user id") {
   constexpr uint64_t kHigh = 1ULL << 32;
   for (uint64_t pid : std::to_array<uint64_t>({1, 17, kHigh, static_cast<uint64_t>(-1)})) {
-    CHECK(Answer(SYS_prlimit64, {pid}) == kEperm);
+    CHECK(Answer(SYS_prlimit64, {pid, RLIMIT_NOFILE, 4096}) == kEperm);
+    CHECK(Answer(SYS_prlimit64, {pid, RLIMIT_NOFILE, 0, 4096}) == SECCOMP_RET_ALLOW);
   }
+  CHECK(Answer(SYS_prlimit64, {0, RLIMIT_NOFILE, 4096}) == SECCOMP_RET_ALLOW);
   CHECK(Answer(SYS_prlimit64, {0, RLIMIT_NOFILE}) == SECCOMP_RET_ALLOW);
   for (long call :
        {SYS_sched_setaffinity, SYS_sched_setattr, SYS_sched_setparam, SYS_sched_setscheduler}) {

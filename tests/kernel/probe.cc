@@ -211,16 +211,14 @@ void Processes() {
   });
   Try("process_vm_readv", [] { return ReadVictim(SYS_process_vm_readv); });
   Try("process_vm_writev", [] { return ReadVictim(SYS_process_vm_writev); });
-  Try("pidfd_open", [] { return ::syscall(kPidfdOpen, ::getpid(), 0); });
+  Try("pidfd_open_of_the_first", [] { return ::syscall(kPidfdOpen, 1, 0); });
   Try("pidfd_getfd",
       [] { return WithPidfd([](int fd) { return ::syscall(kPidfdGetfd, fd, 0, 0); }); });
-  Try("pidfd_send_signal", [] {
-    return WithPidfd([](int fd) { return ::syscall(kPidfdSendSignal, fd, 0, nullptr, 0); });
-  });
   Try("prlimit_of_another", [] {
     pid_t victim = Victim();
     rlimit limit{};
-    long rc = ::prlimit(victim, RLIMIT_NOFILE, nullptr, &limit);
+    long rc = ::prlimit(0, RLIMIT_NOFILE, nullptr, &limit);
+    if (rc == 0) rc = ::prlimit(victim, RLIMIT_NOFILE, &limit, nullptr);
     int saved = errno;
     ::kill(victim, SIGKILL);
     errno = saved;
@@ -288,6 +286,13 @@ void Allowed() {
   Try("allowed_own_limits", [] {
     rlimit limit{};
     return long{::prlimit(0, RLIMIT_NOFILE, nullptr, &limit)};
+  });
+  Try("allowed_own_limits_by_number", [] {
+    rlimit limit{};
+    return long{::prlimit(::getpid(), RLIMIT_NOFILE, nullptr, &limit)};
+  });
+  Try("allowed_signal_by_descriptor", [] {
+    return WithPidfd([](int fd) { return ::syscall(kPidfdSendSignal, fd, 0, nullptr, 0); });
   });
   Try("allowed_mkfifo", [] { return long{::mkfifo("probe-fifo", 0600)}; });
   Try("allowed_pty", [] {

@@ -16,6 +16,7 @@ import subprocess
 from table import APART, FACTS, IF_THERE, IF_THERE_ROOT, INTEL, LET_IN, LET_IN_ROOT, LIBC, OK, ROOT, buffer, call, checked, control, fail, group, opened, own, write
 
 FILTER = 'EPERM: seccomp'
+ABSENT = 'ENOSYS: seccomp'  # Programs have a second way where the kernel lacks these calls, and for EPERM not.
 POWER = 'EPERM: seccomp + no capabilities'
 NOWHERE = b'/no-such-place'
 
@@ -78,7 +79,7 @@ def mounts():
     add('Change a mount\'s attributes', '`mount_setattr`', lambda: call('mount_setattr', -100, none, 0, buffer(32), 32), POWER,
         None, LET_IN_ROOT)
     add('Learn a file\'s handle', '`name_to_handle_at`', lambda: call(
-        'name_to_handle_at', -100, b'/', buffer(136, struct.pack('Ii', 128, 0)), buffer(4), 0), FILTER, None,
+        'name_to_handle_at', -100, b'/', buffer(136, struct.pack('Ii', 128, 0)), buffer(4), 0), 'EOPNOTSUPP: seccomp', None,
         IF_THERE)
     add('Open a file by its handle', '`open_by_handle_at`', lambda: call('open_by_handle_at', -100, buffer(136, struct.pack('Ii', 8, 1)), 0), POWER, None,
         LET_IN_ROOT)
@@ -101,9 +102,9 @@ def surface():
     add('Enter a ring', '`io_uring_enter`', lambda: call('io_uring_enter', -1, 1, 0, 0, None, 0), FILTER, None, LET_IN)
     add('Register with a ring', '`io_uring_register`', lambda: call('io_uring_register', -1, 0, None, 0), FILTER, None, LET_IN)
     add('Handle page faults', '`userfaultfd`', lambda: call('userfaultfd', 1), FILTER)
-    add('Keys: make a ring', '`keyctl`', lambda: call('keyctl', 0, -3, 1), FILTER)
-    add('Keys: add one', '`add_key`', lambda: call('add_key', b'user', b'probe', b'x', 1, -2), FILTER)
-    add('Keys: ask for one', '`request_key`', lambda: call('request_key', b'user', b'nope', None, 0), FILTER, None, LET_IN)
+    add('Keys: make a ring', '`keyctl`', lambda: call('keyctl', 0, -3, 1), ABSENT)
+    add('Keys: add one', '`add_key`', lambda: call('add_key', b'user', b'probe', b'x', 1, -2), ABSENT)
+    add('Keys: ask for one', '`request_key`', lambda: call('request_key', b'user', b'nope', None, 0), ABSENT, None, LET_IN)
     add('Load a module', '`init_module`', lambda: call('init_module', None, 0, b''), POWER, None, IF_THERE_ROOT)
     add('Load a module from a file', '`finit_module`', lambda: call('finit_module', -1, b'', 0), POWER, None,
         IF_THERE_ROOT)
@@ -120,9 +121,9 @@ def surface():
     add('Tune a clock', '`clock_adjtime`', lambda: call('clock_adjtime', 99, buffer(208)), FILTER, None, LET_IN)
     add('Tune the time', '`adjtimex`', lambda: call('adjtimex', buffer(208)), FILTER)
     add('Hang up the terminal', '`vhangup`', lambda: call('vhangup'), POWER, None, 'hangs up the host\'s terminal')
-    add('Make memory that no other sees', '`memfd_secret`', lambda: call('memfd_secret', 0), FILTER, None,
+    add('Make memory that no other sees', '`memfd_secret`', lambda: call('memfd_secret', 0), ABSENT, None,
         IF_THERE)
-    add('Run a file without a name', '`memfd_create`', lambda: os.memfd_create('x'), FILTER)
+    add('Run a file without a name', '`memfd_create`', lambda: os.memfd_create('x'), ABSENT)
     add('Run a program by its descriptor', '`execveat(AT_EMPTY_PATH)`', run_by_descriptor, FILTER)
     add('Filter system calls', '`seccomp`', lambda: call('seccomp', 1, 0, None), FILTER, None, LET_IN)
     add('Filter system calls, the old way', '`prctl(PR_SET_SECCOMP)`', lambda: call('prctl', 22, 2, None, 0, 0), FILTER, None,

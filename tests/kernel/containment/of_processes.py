@@ -15,6 +15,7 @@ from table import FACTS, IF_THERE, IF_THERE_ROOT, IN, LET_IN, LIBC, OK, ROOT, bu
 GONE = 'ENOENT: PID namespace + Landlock'
 NO_PID = 'ESRCH: PID namespace'
 FILTER = 'EPERM: seccomp'
+ABSENT = 'ENOSYS: seccomp'  # Programs have a second way where the kernel lacks these calls.
 
 
 def victim():
@@ -61,6 +62,11 @@ def attributes(policy, nice):
     return buffer(56, struct.pack('IIQiIQQQII', 56, policy, 0, nice, 0, 0, 0, 0, 0, 0))
 
 
+def limited(pid):
+    """Gives it the limit that it has."""
+    call('prlimit64', pid, resource.RLIMIT_NOFILE, buffer(16, struct.pack('QQ', *resource.getrlimit(resource.RLIMIT_NOFILE))), None)
+
+
 def owner_of_signals(pid):
     one, _ = socket.socketpair()
     fcntl.fcntl(one, fcntl.F_SETOWN, pid)
@@ -100,10 +106,9 @@ def processes():
         'EPERM: Landlock + user id@root')
     add('Have the kernel signal it', '`fcntl(F_SETOWN)`', lambda: owner_of_signals(pid()), NO_PID,
         'EPERM: seccomp')
-    add('Hold it by a descriptor', '`pidfd_open`', lambda: call('pidfd_open', pid(), 0), 'EPERM: seccomp + PID namespace',
-        FILTER)
+    add('Hold it by a descriptor', '`pidfd_open`', lambda: call('pidfd_open', pid(), 0), NO_PID, 'EPERM: broker')
     add('Signal by descriptor', '`pidfd_send_signal`', lambda: call('pidfd_send_signal', os.open(
-        f'/proc/{os.getpid()}', os.O_RDONLY), 0, None, 0), FILTER)
+        f'/proc/{pid()}', os.O_RDONLY), 0, None, 0), 'ENOENT: PID namespace', ABSENT)
     add('Copy a descriptor of a process', '`pidfd_getfd`', lambda: call('pidfd_getfd', -1, 0, 0), FILTER, None, LET_IN)
     add('Trace it', '`ptrace(PTRACE_SEIZE)`', lambda: call('ptrace', 0x4206, pid(), 0, 0), 'EPERM: seccomp + PID namespace',
         'EPERM: seccomp + Landlock')
@@ -115,27 +120,29 @@ def processes():
         'EPERM: seccomp + PID namespace', 'EPERM: seccomp + Landlock')
     add('Read the memory of a process of its own', '`process_vm_readv`', lambda: started(
         lambda child: memory('process_vm_readv', child)), FILTER)
-    add('Give away a process\'s memory', '`process_madvise`', lambda: call('process_madvise', -1, None, 0, 4, 0), FILTER,
+    add('Give away a process\'s memory', '`process_madvise`', lambda: call('process_madvise', -1, None, 0, 4, 0), ABSENT,
         None, LET_IN)
-    add('Compare kernel objects', '`kcmp`', lambda: call('kcmp', os.getpid(), os.getpid(), 0, 0, 0), FILTER)
+    add('Compare kernel objects', '`kcmp`', lambda: call('kcmp', os.getpid(), os.getpid(), 0, 0, 0), ABSENT)
     add('Move a process\'s pages', '`move_pages`', lambda: call('move_pages', pid(), 0, None, None, None, 0),
-        'EPERM: seccomp + PID namespace', 'EPERM: seccomp + Landlock', OK)
+        'ENOSYS: seccomp + PID namespace', 'ENOSYS: seccomp + Landlock', OK)
     add('Move a process to other memory', '`migrate_pages`', lambda: call('migrate_pages', pid(), 0, None, None),
-        'EPERM: seccomp + PID namespace', 'EPERM: seccomp + Landlock', LET_IN)
+        'ENOSYS: seccomp + PID namespace', 'ENOSYS: seccomp + Landlock', LET_IN)
     add('Find its locks', '`get_robust_list`', lambda: call('get_robust_list', pid(), buffer(8), buffer(8)), NO_PID,
         'EPERM: Landlock')
-    add('Change its limits', '`prlimit64`', lambda: call('prlimit64', pid(), 7, None, buffer(16)),
+    add('Change its limits', '`prlimit64`', lambda: limited(pid()),
         'EPERM: seccomp + PID namespace', 'EPERM: seccomp + user id@root')
+    add('Open its terminal', '`open("/dev/pts/...")`', lambda: opened(FACTS['terminal'], os.O_RDWR | os.O_NOCTTY),
+        'ENOENT: own root', 'EACCES: Landlock@user + user id@root')
     add('Change its priority', '`setpriority`', lambda: os.setpriority(os.PRIO_PROCESS, pid(), 19), NO_PID,
-        'EPERM|EACCES: seccomp@user + user id@root')
+        'EPERM|EACCES: broker@user + user id@root')
     add('Change all priorities of its user', '`setpriority(PRIO_USER)`', lambda: os.setpriority(
         os.PRIO_USER, os.getuid(), 1), FILTER, None, 'changes the host')
     add('Change its disk priority', '`ioprio_set`', lambda: call('ioprio_set', 1, pid(), 2 << 13 | 7), NO_PID,
-        'EPERM: seccomp@user + user id@root')
+        'EPERM: broker@user + user id@root')
     add('Choose its processors', '`sched_setaffinity`', lambda: os.sched_setaffinity(pid(), os.sched_getaffinity(0)),
-        NO_PID, 'EPERM: seccomp@user + user id@root')
+        NO_PID, 'EPERM: broker@user + user id@root')
     add('Change its scheduling', '`sched_setattr`', lambda: call('sched_setattr', pid(), attributes(3, 19), 0), NO_PID,
-        'EPERM: seccomp@user + user id@root')
+        'EPERM: broker@user + user id@root')
 
 
 def runner():
@@ -172,10 +179,12 @@ def of_runner():
                 NO_PID, 'EACCES: not dumpable + user id@root' if name == 'fd' else 'EACCES: Landlock + not dumpable')
         add(f'Signal the {who}', '`kill`', lambda process=process: os.kill(process(), 0), NO_PID,
             'EPERM: Landlock + user id@root')
+        add(f'Hold the {who} by a descriptor', '`pidfd_open`', lambda process=process: call('pidfd_open', process(), 0),
+            NO_PID, 'EPERM: broker')
         add(f'Trace the {who}', '`ptrace`', lambda process=process: call('ptrace', 0x4206, process(), 0, 0),
             NO_PID + ' + seccomp', 'EPERM: seccomp + Landlock')
-        add(f'Change the {who}\'s limits', '`prlimit64`', lambda process=process: call(
-            'prlimit64', process(), 7, None, buffer(16)), NO_PID + ' + seccomp', 'EPERM: seccomp + user id@root')
+        add(f'Change the {who}\'s limits', '`prlimit64`', lambda process=process: limited(
+            process()), NO_PID + ' + seccomp', 'EPERM: seccomp + user id@root')
     for name, what in (('environ', 'environment'), ('mem', 'memory'), ('fd', 'files'), ('cwd', 'directory'),
                        ('exe', 'program')):
         add(f'The first process\'s {what}', f'`/proc/1/{name}`', lambda name=name: looked(first(), name),
@@ -184,8 +193,8 @@ def of_runner():
         'EPERM: seccomp + not dumpable + Landlock')
     add('Kill the first process', '`kill`', lambda: killed_first(), 'EPERM: Landlock + PID namespace',
         'EPERM: Landlock + user id@root')
-    add('Change the first process\'s limits', '`prlimit64`', lambda: call('prlimit64', first(), 7, None, buffer(16)),
-        FILTER, FILTER)
+    add('Change the first process\'s limits', '`prlimit64`', lambda: limited(first()), FILTER, FILTER)
+    add('Hold the first process by a descriptor', '`pidfd_open`', lambda: call('pidfd_open', first(), 0), FILTER, 'EPERM: broker')
     add('Choose the first process\'s processors', '`sched_setaffinity`', lambda: os.sched_setaffinity(
         first(), os.sched_getaffinity(0)), FILTER, 'EPERM: seccomp + user id@root')
     add('Slow the first process down', '`setpriority`', lambda: os.setpriority(os.PRIO_PROCESS, first(), 19),

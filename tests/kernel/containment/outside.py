@@ -159,6 +159,9 @@ class Outside:
         assert victim.stdout.readline() == b'ready\n'
         with open(f'/proc/{victim.pid}/maps') as file:
             self.facts['address'] = int(next(line for line in file if '[stack]' in line).split('-')[0], 16)
+        ends = os.openpty()
+        self.stack.callback(lambda: [os.close(end) for end in ends])
+        self.facts['terminal'] = os.ttyname(ends[1])
         self.facts['victim'], self.facts['group'] = victim.pid, os.getpgid(victim.pid)
         blocks = sorted(glob.glob('/dev/[svx]d[a-z]') + glob.glob('/dev/xvd[a-z]') + glob.glob('/dev/nvme*n1'))
         self.facts['disk'] = blocks[0] if blocks else '/dev/vda'
