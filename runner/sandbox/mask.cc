@@ -5,6 +5,8 @@
 #include <array>
 #include <set>
 
+#include "policy/model/own_places.h"
+
 namespace sandbox {
 namespace {
 
@@ -152,7 +154,7 @@ bool IsHome(std::string_view top_level) {
 }
 
 bool IsPrivate(const std::string& path) {
-  return std::any_of(kPrivatePlaces.begin(), kPrivatePlaces.end(),
+  return std::any_of(policy::kOwnPlaces.begin(), policy::kOwnPlaces.end(),
                      [&](std::string_view top) { return Beneath(path, std::string(top)); });
 }
 

@@ -3,7 +3,6 @@
 // around them.
 #pragma once
 
-#include <array>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,11 +18,7 @@ bool IsBeneathAny(const std::string& path, const std::vector<std::string>& tops)
 // True for a directory that holds people's homes: /root, /home, and what mounts beside them.
 bool IsHome(std::string_view top_level);
 
-// The sandbox's own places, made for each run.
-inline constexpr std::array<std::string_view, 7> kPrivatePlaces = {
-    "/proc", "/dev", "/tmp", "/sandbox", "/sys", "/run", "/var/run"};
-
-// True in one of them: a policy may name it, it never gets the host's.
+// True in one of the sandbox's own places (policy::kOwnPlaces).
 bool IsPrivate(const std::string& path);
 
 // Whether `path` is, or lies in, a place of credentials, existing or not: of the system, of the

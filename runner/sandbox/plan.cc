@@ -5,6 +5,7 @@
 #include <charconv>
 #include <set>
 
+#include "policy/model/own_places.h"
 #include "sandbox/etc_files.h"
 #include "sandbox/host_tree.h"
 #include "sandbox/mask.h"
@@ -72,6 +73,7 @@ class Tree {
   void PlanLandlock(const std::set<std::string>& read_only,
                     const std::set<std::string>& read_write);
   Status PlanTopLevelLinks();
+  void ShowProcessors(std::set<std::string>* read_only);
   Status RefuseMountsBeneath(const std::string& path) const;
   Status Show(const std::string& path, bool writable);
   HostTree::Origin OriginOf(const std::string& path) const;
@@ -223,6 +225,11 @@ Status Tree::PlanWorkspace() {
                                       : Source::kOpened});
   WorkdirAccess access =
       TRY(DecideWorkdir(request_.policy.filesystem, plan_.landlock, request_.checkout));
+  // The root holds what is exposed and nothing else, so that its directories may be listed; not
+  // where rules alone say what of an image or of the checkout is.
+  if (!request_.image && access != WorkdirAccess::kByLandlock) {
+    plan_.landlock.push_back({.path = "/", .listed = true});
+  }
   if (access == WorkdirAccess::kReadOnly) {
     Add({.kind = Kind::kReadOnly, .target = request_.checkout});
   }
@@ -241,7 +248,11 @@ Status Tree::PlanWorkspace() {
 Status Tree::Show(const std::string& path, bool writable) {
   // Where the agent is installed is the host's business, /tmp included; a policy's /tmp is the
   // sandbox's.
-  if (IsPrivate(path) && !installed_.contains(path)) return Ok();
+  if (IsPrivate(path) && !installed_.contains(path)) {
+    std::string fault = policy::OwnPlaceFault(path);
+    if (!fault.empty()) plan_.notes.push_back(path + ": not exposed: " + fault);
+    return Ok();
+  }
   if (Beneath(path, request_.checkout)) return Ok();
   if (Beneath(path, "/etc") && !writable) return Ok();  // Already there.
   if (!writable && tree_.IsShown(path)) return Ok();
@@ -316,9 +327,19 @@ Status Tree::PlanPolicyPaths() {
   }
   for (const std::string& path : read_write) TRY(Show(path, true));
   TRY(PlanTopLevelLinks());
+  ShowProcessors(&read_only);
 
   PlanLandlock(read_only, read_write);
   return Ok();
+}
+
+// Runtimes look there for how many processors there are and what they share. Where a container's
+// runtime hides some of it, each file would be a mount of its own.
+void Tree::ShowProcessors(std::set<std::string>* read_only) {
+  if (host_.kind(kProcessors) != PathKind::kDirectory) return;
+  if (!tree_.MountBeneath(kProcessors).empty()) return;
+  tree_.Show(kProcessors, OriginOf(kProcessors));
+  read_only->insert(kProcessors);
 }
 
 void Tree::PlanLandlock(const std::set<std::string>& read_only,

@@ -24,6 +24,8 @@ namespace sandbox {
 
 // The sandbox's own places.
 inline constexpr char kHome[] = "/sandbox";
+// What tells runtimes about the processors, shown in every sandbox that is not an image's.
+inline constexpr char kProcessors[] = "/sys/devices/system/cpu";
 inline constexpr size_t kCapturedPortsMax = 32;
 inline constexpr char kCaFile[] = "/etc/openshell-tls/openshell-ca.pem";
 inline constexpr char kCaBundleFile[] = "/etc/openshell-tls/ca-bundle.pem";

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 
+#include "policy/model/own_places.h"
 #include "sandbox/mask.h"
 #include "sandbox/workdir.h"
 
@@ -24,6 +25,7 @@ class HostRules {
   void PlanIds();
   void PlanSecrets();
   Status PlanPaths();
+  void NoteAbsence(const std::string& path);
   void PlanSystem();
   Status PlanWorkspace();
   void Read(const std::string& path);
@@ -88,12 +90,22 @@ std::string HostRules::InCopy(const std::string& path) const {
   return copy_ + path.substr(request_.checkout.size());
 }
 
+void HostRules::NoteAbsence(const std::string& path) {
+  if (IsPrivate(path)) {
+    std::string fault = policy::OwnPlaceFault(path);
+    if (!fault.empty()) plan_.notes.push_back(path + ": not exposed: " + fault);
+  } else if (!Beneath(path, request_.checkout) && host_.kind(path) == PathKind::kMissing) {
+    plan_.notes.push_back(path + ": not on this host");
+  }
+}
+
 Status HostRules::PlanPaths() {
   const policy::FilesystemPolicy& filesystem = request_.policy.filesystem;
   std::set<std::string> read_only;
   for (const std::string& path : filesystem.read_only) {
     std::string clean = CleanPath(path);
     TRY(CheckRequired(request_, clean, host_.kind(clean)));
+    NoteAbsence(clean);
     if (clean != "/") {
       read_only.insert(std::move(clean));
       continue;
@@ -105,8 +117,10 @@ Status HostRules::PlanPaths() {
   }
   for (const std::string& path : filesystem.read_write) {
     std::string clean = CleanPath(path);
+    NoteAbsence(clean);
     if (IsPrivate(clean) || Beneath(clean, request_.checkout)) continue;
     read_only.insert(clean);
+    if (host_.kind(clean) == PathKind::kMissing) continue;
     plan_.notes.push_back(clean + ": read-only, since tier landlock writes nothing of the host's");
   }
   // OpenShell's additions, and what else /usr means where its parts are not merged.
@@ -127,6 +141,7 @@ Status HostRules::PlanPaths() {
 // Of /proc, Landlock itself denies what another process's memory, environment and files are.
 void HostRules::PlanSystem() {
   Allow("/proc", false);
+  if (host_.kind(kProcessors) == PathKind::kDirectory) Allow(kProcessors, false);
   for (const char* name : {"null", "zero", "full", "random", "urandom", "tty"}) {
     Allow(std::string("/dev/") + name, true);
   }

@@ -191,6 +191,42 @@ TEST_CASE("A policy path that does not exist is noted, or refused where Landlock
   CHECK(Refusal(request, FakeHost()).code == Code::kInvalid);
 }
 
+TEST_CASE("A policy path in the sandbox's own places is noted, but for what every sandbox has") {
+  SandboxRequest request = Request();
+  request.policy.filesystem.read_only = {"/sys", "/dev/urandom", "/proc", "/tmp/of-the-host"};
+  request.policy.filesystem.read_write = {"/tmp", "/run/docker.sock"};
+  SandboxPlan plan = Plan(request, FakeHost());
+  CHECK(plan.notes ==
+        std::vector<std::string>{
+            "/sys: not exposed: /sys is the sandbox's own, and never the host's",
+            "/tmp/of-the-host: not exposed: /tmp is the sandbox's own, and never the host's",
+            "/run/docker.sock: not exposed: /run is the sandbox's own, and never the host's"});
+}
+
+TEST_CASE("The names in all directories may be read, but not where rules alone hide the checkout") {
+  auto lists_root = [](const SandboxPlan& plan) {
+    return std::any_of(plan.landlock.begin(), plan.landlock.end(), [](const LandlockRule& rule) {
+      return rule.path == "/" && rule.listed && !rule.writable;
+    });
+  };
+  SandboxRequest request = Request();
+  CHECK(lists_root(Plan(request, FakeHost())));
+  request.policy.filesystem.include_workdir = false;
+  CHECK(lists_root(Plan(request, FakeHost())));
+  request.policy.filesystem.read_only = {request.checkout + "/part"};
+  CHECK_FALSE(lists_root(Plan(request, FakeHost())));
+}
+
+TEST_CASE("What tells runtimes about the processors is shown, unless it has mounts in it") {
+  FakeHost host;
+  host.paths[kProcessors] = PathKind::kDirectory;
+  SandboxPlan plan = Plan(Request(), host);
+  CHECK(Find(plan, Kind::kShown, kProcessors) != nullptr);
+  CHECK(Permits(plan, kProcessors, false));
+  host.mounts.push_back(std::string(kProcessors) + "/cpu0/thermal_throttle");
+  CHECK(Find(Plan(Request(), host), Kind::kShown, kProcessors) == nullptr);
+}
+
 TEST_CASE("A policy that opens / opens neither homes nor our own places") {
   SandboxRequest request = Request();
   request.policy.filesystem.read_only = {"/"};

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <sstream>
 
+#include "policy/model/own_places.h"
 #include "sandbox/mask.h"
 
 namespace sandbox {
@@ -33,8 +34,9 @@ Result<WorkdirAccess> DecideWorkdir(const policy::FilesystemPolicy& filesystem,
   bool private_place = IsPrivate(checkout) || Beneath(checkout, "/var/tmp");
   for (const LandlockRule& rule : rules) {
     // The sandbox's own /tmp says nothing about a checkout on the host's.
-    bool own = rule.path == "/var/tmp" || std::find(kPrivatePlaces.begin(), kPrivatePlaces.end(),
-                                                    rule.path) != kPrivatePlaces.end();
+    bool own = rule.path == "/var/tmp" ||
+               std::find(policy::kOwnPlaces.begin(), policy::kOwnPlaces.end(), rule.path) !=
+                   policy::kOwnPlaces.end();
     if (own || !Beneath(checkout, rule.path)) continue;
     if (rule.writable) return WorkdirAccess::kWritable;
     readable = true;

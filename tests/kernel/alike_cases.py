@@ -143,6 +143,48 @@ class Alike(Case):
         self.assertEqual(self.outside(script), '')
         self.assertIn('Function not implemented', self.shell(script).out)
 
+    def test_processors_are_told(self):
+        self.feature('lscpu', shutil.which('lscpu') is not None, 'it asks for all that is told')
+        self.alike('', 'lscpu', '-p=CPU,CORE,SOCKET,CACHE', '&&', 'cat', '/sys/devices/system/cpu/online')
+
+    @only_in('namespaces')
+    def test_directories_above_the_checkout_are_listed(self):
+        """They are the sandbox's own, and hold what is exposed and nothing else."""
+        os.makedirs(self.dir + '/beside-the-checkout')
+        script = 'd=$PWD; while [ "$d" != / ]; do n=${d##*/}; d=$(dirname "$d"); ls "$d" | grep -xe "$n" -e beside-the-checkout; done'
+        above = self.checkout.strip('/').split('/')[::-1]
+        self.assertEqual(self.shell(script).out.split(), above)
+        self.assertEqual(self.outside(script).split(), ['beside-the-checkout', *above])  # In the order of ls.
+
+    @only_in('namespaces')
+    def test_names_that_rules_alone_hide_are_not_listed(self):
+        write(self.checkout + '/shown/file', 'x')
+        policy = self.policy('version: 1\nfilesystem_policy:\n  include_workdir: false\n'
+                             f'  read_only: [/usr, {self.checkout}/shown]\n')
+        if not self.checkout.startswith(('/tmp', '/var/tmp')):  # There the policy is refused.
+            self.assertEqual(self.shell('ls shown; ls . ..', options=['--policy', policy], code=2).out.split(), ['file'])
+
+    @only_in('namespaces')
+    def test_machine_has_ipv6_as_the_host_has(self):
+        self.feature('IPv6', self.outside('grep -v " lo$" /proc/net/if_inet6'), 'this machine has no address')
+        self.alike("""
+import pwd, socket
+for name in ("::1", "::", "127.0.0.1"):
+    print([found[4][0] for found in socket.getaddrinfo(name, 80, 0, socket.SOCK_STREAM, 0, socket.AI_ADDRCONFIG)])
+print(pwd.getpwnam("root").pw_dir)
+""")
+
+    @only_in('namespaces')
+    def test_loopback_has_one_name(self):
+        run = self.run_agent(PYTHON, '-c', """
+import array, fcntl, socket, struct
+buffer = array.array("B", bytes(4096))
+asked = struct.pack("iL", 4096, buffer.buffer_info()[0])
+size = struct.unpack("iL", fcntl.ioctl(socket.socket(), 0x8912, asked))[0]  # SIOCGIFCONF
+print({buffer.tobytes()[at:at + 16].split(bytes(1))[0].decode() for at in range(0, size, 40)})
+""")
+        self.assertEqual(run.out.strip(), "{'lo'}")
+
     @only_in('landlock')
     @only_as('user')
     def test_user_is_called_as_its_account_is(self):

@@ -176,6 +176,9 @@ class TreeBuilder : public YAML::EventHandler {
     } else if (!frame.has_key) {
       TakeKey(frame, std::move(node));
     } else {
+      // Nothing stands where the next token is, maybe behind the last line.
+      bool absent = node.kind == YamlKind::kNull && node.at.line != frame.key_at.line;
+      if (absent) node.at = frame.key_at;
       frame.node.entries.push_back({std::move(frame.key), frame.key_at, std::move(node)});
       frame.has_key = false;
     }
@@ -301,6 +304,8 @@ std::optional<uint64_t> YamlUnsigned(const YamlNode& node) {
   constexpr size_t kDigitsMax = 18;  // Fits into 64 bits whatever the digits are.
   if (node.kind != YamlKind::kScalar || node.quoted) return std::nullopt;
   if (node.text.empty() || node.text.size() > kDigitsMax) return std::nullopt;
+  // YAML 1.1 reads it as octal, YAML 1.2 does not.
+  if (node.text.size() > 1 && node.text.front() == '0') return std::nullopt;
   uint64_t value = 0;
   for (char c : node.text) {
     if (c < '0' || c > '9') return std::nullopt;

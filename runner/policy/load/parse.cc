@@ -10,6 +10,7 @@
 #include "policy/load/network_parse.h"
 #include "policy/load/overlap.h"
 #include "policy/load/short_form.h"
+#include "policy/model/own_places.h"
 
 namespace policy {
 namespace {
@@ -70,6 +71,8 @@ Result<std::vector<std::string>> ParsePaths(Reader* reader, const Fields& fields
   for (size_t i = 0; i < paths.size(); ++i) {
     const std::string& path = paths[i];
     reader->Keep(CheckPath(*reader, list->items[i].at, path, writable));
+    std::string fault = OwnPlaceFault(path);
+    if (!fault.empty()) reader->Warn(list->items[i].at, "'" + path + "' is not exposed: " + fault);
   }
   return paths;
 }

@@ -87,6 +87,10 @@ class EndpointTextParser {
       return reader_.Invalid(at_, "'" + std::string(text_) + "' is ambiguous",
                              "put the address in brackets: [2001:db8::1]:443:read-only");
     }
+    if (text_.find("://") != std::string_view::npos) {
+      return reader_.Invalid(at_, "'" + std::string(text_) + "' is a URL, not a host and a port",
+                             kGrammar);
+    }
     if (segments_.size() < 2) {
       return reader_.Invalid(at_, "'" + std::string(text_) + "' has no port", kGrammar);
     }
@@ -128,7 +132,7 @@ class EndpointTextParser {
   Status ParsePort() {
     std::string digits = Get(1);
     unsigned port = 0;
-    bool number = !digits.empty() && digits.size() <= 5;
+    bool number = !digits.empty() && digits.size() <= 5 && digits.front() != '0';
     for (char c : digits) {
       number = number && c >= '0' && c <= '9';
       port = port * 10 + static_cast<unsigned>(c - '0');

@@ -21,8 +21,9 @@ namespace {
 constexpr int kBacklog = 512;
 constexpr uint16_t kCapturePort = 15001;  // OpenShell's.
 constexpr uint16_t kLogGroup = 1;
-constexpr uint32_t kLoopbackIndex = 1;  // In every namespace.
-constexpr int kIpv6Transparent = 75;    // IPV6_TRANSPARENT, which <netinet/in.h> may lack.
+constexpr uint32_t kLoopbackIndex = 1;              // In every namespace.
+constexpr char kOwnIpv6Address[] = "fd0a:c800::1";  // RFC 4193, like the proxy's 10.200.0.1.
+constexpr int kIpv6Transparent = 75;  // IPV6_TRANSPARENT, which <netinet/in.h> may lack.
 
 Status SetInterfaceUp(int socket) {
   ifreq request{};
@@ -32,19 +33,34 @@ Status SetInterfaceUp(int socket) {
   return Ok();
 }
 
-Status AddAddress(int socket, const std::string& dotted) {
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  ENSURE(::inet_pton(AF_INET, dotted.c_str(), &address.sin_addr) == 1);
-  ifreq request{};
-  ::strncpy(request.ifr_name, "lo:1", sizeof request.ifr_name - 1);
-  ::memcpy(&request.ifr_addr, &address, sizeof address);
-  if (::ioctl(socket, SIOCSIFADDR, &request) != 0) return Errno("adding the proxy's address");
-  sockaddr_in mask{};
-  mask.sin_family = AF_INET;
-  mask.sin_addr.s_addr = 0xffffffff;
-  ::memcpy(&request.ifr_netmask, &mask, sizeof mask);
-  if (::ioctl(socket, SIOCSIFNETMASK, &request) != 0) return Errno("adding the proxy's address");
+// Without a label of its own, which would look like an interface's name. `address` is in network
+// order.
+Status AddAddress(int socket, uint8_t family, std::string_view address) {
+  constexpr unsigned kBitsOfByte = 8;
+  ifaddrmsg message{};
+  message.ifa_family = family;
+  message.ifa_prefixlen = static_cast<uint8_t>(address.size() * kBitsOfByte);
+  message.ifa_flags = IFA_F_PERMANENT | IFA_F_NODAD;
+  message.ifa_scope = RT_SCOPE_UNIVERSE;
+  message.ifa_index = kLoopbackIndex;
+  NetlinkBatch batch;
+  batch.Begin(RTM_NEWADDR, NLM_F_CREATE | NLM_F_EXCL | NLM_F_ACK, BytesOf(message));
+  batch.Put(IFA_LOCAL, address);
+  batch.Put(IFA_ADDRESS, address);
+  return ExchangeNetlink(socket, batch, "adding an address to loopback");
+}
+
+// The proxy's, and one of IPv6 that is not loopback's: without it the C library takes the sandbox
+// for a machine without IPv6 (AI_ADDRCONFIG), and refuses ::1.
+Status AddAddresses(const std::string& proxy) {
+  in_addr address4{};
+  ENSURE(::inet_pton(AF_INET, proxy.c_str(), &address4) == 1);
+  in6_addr address6{};
+  ENSURE(::inet_pton(AF_INET6, kOwnIpv6Address, &address6) == 1);
+  Fd socket = TRY(OpenNetlink(NETLINK_ROUTE));
+  TRY(AddAddress(socket.get(), AF_INET, BytesOf(address4)).Context("the proxy's address"));
+  // A kernel without IPv6 has none.
+  (void)AddAddress(socket.get(), AF_INET6, BytesOf(address6)).ok();
   return Ok();
 }
 
@@ -179,7 +195,7 @@ Result<Network> PrepareNetwork(const std::string& proxy_address, uint16_t proxy_
   Fd control(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   if (!control.valid()) return Errno("socket");
   TRY(SetInterfaceUp(control.get()));
-  TRY(AddAddress(control.get(), proxy_address));
+  TRY(AddAddresses(proxy_address));
   bool v6 = TRY(AddRoutes());
 
   Network network;

@@ -256,9 +256,11 @@ def kernel_files():
     add('Change its own ids', '`/proc/self/uid_map`', write_only('/proc/self/uid_map'), 'EACCES: Landlock')
     add('Write to its memory through a file', '`/proc/self/mem`', lambda: opened('/proc/self/mem', os.O_RDWR),
         'EACCES: Landlock')
-    for path, what, outside in (('/sys/class/net', 'List the host\'s interfaces', OK), ('/sys/devices', 'List its devices', OK),
+    for path, what, outside in (('/sys/class/net', 'List the host\'s interfaces', OK), ('/sys/devices/virtual', 'List its devices', OK),
                                 ('/sys/fs/cgroup', 'List the cgroups', OK), ('/sys/kernel', 'Look at the kernel', OK)):
         add(what, f'`{path}`', lambda path=path: os.listdir(path), 'ENOENT: own root + Landlock', 'EACCES: Landlock', outside)
+    add('Change what is told of the processors', '`/sys/devices/system/cpu/uevent`', write_only('/sys/devices/system/cpu/uevent'),
+        'EROFS|EACCES: user id + Landlock', 'EACCES: user id + Landlock', ROOT)
     add('Have the kernel start a program for a device', '`/sys/kernel/uevent_helper`', write_only('/sys/kernel/uevent_helper'),
         'ENOENT: own root + Landlock', 'EACCES|ENOENT: Landlock + user id', IF_THERE)
 

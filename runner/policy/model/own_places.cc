@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "policy/model/own_places.h"
+
+#include <algorithm>
+
+namespace policy {
+namespace {
+
+// OpenShell's policies name these.
+constexpr auto kAlwaysThere = std::to_array<std::string_view>(
+    {"/dev", "/dev/fd", "/dev/full", "/dev/null", "/dev/ptmx", "/dev/pts", "/dev/random",
+     "/dev/shm", "/dev/stderr", "/dev/stdin", "/dev/stdout", "/dev/tty", "/dev/urandom",
+     "/dev/zero", "/run", "/sandbox", "/sys/devices/system/cpu", "/tmp", "/var/run"});
+
+bool LiesIn(std::string_view path, std::string_view top) {
+  return path.starts_with(top) && (path.size() == top.size() || path[top.size()] == '/');
+}
+
+}  // namespace
+
+std::string OwnPlaceFault(std::string_view path) {
+  while (path.size() > 1 && path.ends_with('/')) path.remove_suffix(1);
+  if (LiesIn(path, "/proc") || LiesIn(path, "/sys/devices/system/cpu")) return {};
+  if (std::find(kAlwaysThere.begin(), kAlwaysThere.end(), path) != kAlwaysThere.end()) return {};
+  auto place = std::find_if(kOwnPlaces.begin(), kOwnPlaces.end(),
+                            [&](std::string_view top) { return LiesIn(path, top); });
+  if (place == kOwnPlaces.end()) return {};
+  return std::string(*place) + " is the sandbox's own, and never the host's";
+}
+
+}  // namespace policy
