@@ -136,7 +136,8 @@ Task<void> Transaction::RefuseOutgoing(OutgoingRefusal refusal) {
 }
 
 // The request was allowed and recorded as such; this says that it led nowhere.
-Task<void> Transaction::Fail(std::string why) {
+Task<void> Transaction::Fail(const Error& error) {
+  std::string why = error.what;
   Event event;
   event.outcome = Event::Outcome::kFailed;
   event.host = context_.authority.host;
@@ -151,7 +152,9 @@ Task<void> Transaction::Fail(std::string why) {
   if (answering_) {
     client_.Abort();
   } else {
-    co_await SendRefusal(NewRefusal(502, "upstream_unreachable", detail));
+    // A server that answers is there, whatever it answers.
+    const char* name = error.code == Code::kInvalid ? "malformed_response" : "upstream_unreachable";
+    co_await SendRefusal(NewRefusal(502, name, detail));
   }
 }
 
@@ -287,7 +290,7 @@ Task<void> Transaction::Converse() {
   } else if (moved_ == Moved::kCut) {
     client_.Abort();
   } else {
-    co_await Fail(head.error().what);
+    co_await Fail(head.error());
   }
 }
 
@@ -419,7 +422,7 @@ Task<bool> Transaction::MoveAnswer(milliseconds idle) {
 Task<void> Transaction::SwitchProtocols(const codec::ResponseHead& head) {
   Result<codec::HttpFields> fields = upgrade_->Accept(head);
   if (!fields.ok()) {
-    co_await Fail(fields.error().what);
+    co_await Fail(fields.error());
     co_return;
   }
   Status sent = co_await client_.SendHead(head.status, head.reason, fields.value(),

@@ -35,7 +35,7 @@ class Transaction {
   [[nodiscard]] bool Record(Event& event);
   Task<void> Refuse(RequestVerdict verdict);
   Task<void> RefuseOutgoing(OutgoingRefusal refusal);
-  Task<void> Fail(std::string why);
+  Task<void> Fail(const Error& error);
   Task<void> SendRefusal(Refusal refusal);
 
   Task<bool> ReadWholeBody();

@@ -206,8 +206,11 @@ TEST_CASE("A server that never comes to its answer, or switches unasked, is a ba
   SECTION("101") { text = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n"; }
   SECTION("no head") { text = "SSH-2.0\r\n\r\n"; }
   SECTION("nothing") { text = ""; }
+  SECTION("two lengths") { text = "HTTP/1.1 200 OK\r\nContent-Length: 1, 1\r\n\r\nx"; }
   bench.RunWith(client, bench.AnswerOnce(text + (text.starts_with("HTTP/1.1 103") ? kOk : "")));
   CHECK(client.Answered(502));
+  const bool answered = text.starts_with("HTTP/");
+  CHECK((client.fake_answer().body.find("malformed_response") != std::string::npos) == answered);
   CHECK(bench.services().Records().find("upstream failed") != std::string::npos);
 }
 

@@ -209,11 +209,13 @@ def test_a_cut_answer_is_seen_to_be_cut():
 
 
 def test_a_contradictory_answer_is_a_bad_gateway():
-    equal(curl("https://api.example.test/both").status, 502)
+    answer = curl("https://api.example.test/both")
+    equal((answer.status, answer.json()["error"]), (502, "malformed_response"))
 
 
 def test_switching_protocols_unasked_is_a_bad_gateway():
-    equal(curl("https://api.example.test/switch").status, 502)
+    answer = curl("https://api.example.test/switch")
+    equal((answer.status, answer.json()["error"]), (502, "malformed_response"))
 
 
 def test_a_websocket_is_relayed():

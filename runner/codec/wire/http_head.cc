@@ -262,7 +262,8 @@ Result<ResponseHead> ParseResponseHead(std::string_view block) {
   std::string_view digits = line.substr(9, 3);
   auto [end, error] = std::from_chars(digits.data(), digits.data() + 3, head.status);
   if (error != std::errc() || end != digits.data() + 3) return Invalid("invalid status line");
-  if (head.status < 100 || head.status > 599) return Invalid("invalid status");
+  // Above 599 no status is defined; a client treats it as 500 (RFC 9110, 15).
+  if (head.status < 100) return Invalid("invalid status");
   if (line.size() > 12) {
     if (line[12] != ' ') return Invalid("invalid status line");
     head.reason = line.substr(13);

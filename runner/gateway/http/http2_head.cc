@@ -187,7 +187,7 @@ Result<codec::ResponseHead> ParseHttp2Response(const HttpFields& fields) {
   bool number = digits.size() == 3 && std::all_of(digits.begin(), digits.end(), ascii::IsDigit);
   codec::ResponseHead head;
   if (number) head.status = (digits[0] - '0') * 100 + (digits[1] - '0') * 10 + (digits[2] - '0');
-  if (head.status < 100 || head.status > 599) return Invalid("invalid :status");
+  if (head.status < 100) return Invalid("invalid :status");
   if (head.status == 101) return Invalid("101 in HTTP/2");
   for (size_t i = 1; i < fields.size(); ++i) {
     TRY(CheckField(fields[i]));
