@@ -12,6 +12,7 @@
 #include "base/join.h"
 #include "codec/text/neutral.h"
 #include "policy/decide/compiled.h"
+#include "policy/model/destination.h"
 #include "policy/model/host_pattern.h"
 
 namespace advise {
@@ -65,10 +66,6 @@ std::string DescribeProgram(const Denial& denial) {
   return denial.ancestors.empty() ? text : text + ")";
 }
 
-std::string BracketedHost(const std::string& host) {
-  return host.find(':') == std::string::npos ? host : "[" + host + "]";
-}
-
 }  // namespace
 
 std::vector<Denial> WithoutNames(const std::vector<Denial>& denials) {
@@ -116,6 +113,11 @@ std::string SuggestLine(const Denial& denial) {
     std::optional<EndpointAddition> addition = AdditionFor(denial);
     return addition ? AdditionLine(*addition) : std::string();
   }
+  if (denial.protocol == kRawConnection) {
+    // Its names are what the policy's own name service answers.
+    if (policy::ParseAddress(host)) return {};
+    return host + ":" + std::to_string(denial.port) + "::" + kRawConnection;
+  }
   bool websocket = denial.protocol == "websocket";
   if (!websocket && !denial.protocol.empty()) return {};  // Too much of it to know a rule.
   std::string access = "full";
@@ -124,7 +126,7 @@ std::string SuggestLine(const Denial& denial) {
   } else if (IsWriting(denial.method)) {
     access = "read-write";
   }
-  return BracketedHost(host) + ":" + std::to_string(denial.port) + ":" + access +
+  return policy::BracketedHost(host) + ":" + std::to_string(denial.port) + ":" + access +
          (websocket ? ":websocket" : "");
 }
 

@@ -34,6 +34,10 @@ inline constexpr char kNameAsked[] = "DNS";
 // /bin/sh)". The programs that asked most often; one line, whatever they are called.
 std::string DescribeOrigin(const std::vector<Denial>& denials);
 
+// The protocol of a client that speaks neither TLS nor HTTP (Denial::protocol): an endpoint for
+// HTTP does not help it, whatever access it gives.
+inline constexpr char kRawConnection[] = "tcp";
+
 // For a comment beside suggestions, wherever they are shown.
 inline constexpr char kSuggestionWarning[] =
     "Each entry opens a way for data to leave, and a manipulated agent asks for what its attacker "

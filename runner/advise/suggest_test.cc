@@ -17,11 +17,25 @@ TEST_CASE("SuggestLine asks for the least access that would do") {
   CHECK(SuggestLine({"2001:db8::1", 443, "GET", "/x", ""}) == "[2001:db8::1]:443:read-only");
 }
 
+TEST_CASE("A client that speaks no HTTP is suggested a raw connection, which only a name can have") {
+  const Denial denial{"db.example.com", 5432, "", "", "/usr/bin/psql", kRawConnection};
+  CHECK(SuggestLine(denial) == "db.example.com:5432::tcp");
+  CHECK(SuggestLine({"192.0.2.1", 5432, "", "", "/usr/bin/psql", kRawConnection}).empty());
+  CHECK(SuggestPolicy({{"192.0.2.1", 5432, "", "", "/usr/bin/psql", kRawConnection}}).empty());
+  policy::ParseContext context;
+  context.file = "policy-suggestion.yml";
+  Result<policy::ParsedPolicy> parsed = policy::ParsePolicy(SuggestPolicy({denial}), context);
+  REQUIRE(parsed.ok());
+  const policy::Endpoint& endpoint = parsed.value().policy.network.front().endpoints.front();
+  CHECK(endpoint.protocol == policy::Protocol::kTcp);
+  CHECK(endpoint.access == policy::Access::kNone);
+}
+
 TEST_CASE("SuggestLine suggests nothing that no policy opens, or that is no name") {
   for (const char* host :
        {"127.0.0.1", "::1", "169.254.169.254", "localhost", "", "METADATA.google.internal",
         "example.com.", "metadata", "10.200.0.1", "100.100.100.200", "x.localhost", "instance-data",
-        "a b", "*.example.com", "x\ny"}) {
+        "a b", "*.example.com", "x\ny", "sandbox"}) {
     CHECK(SuggestLine({host, 443, "", "", ""}).empty());
   }
 }

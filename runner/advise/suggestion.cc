@@ -54,6 +54,11 @@ void AppendTraits(const Suggestion& suggestion, const SharedTraits& traits,
 
 void AppendRules(const Suggestion& suggestion, std::vector<std::string>* lines) {
   const EndpointAddition& addition = suggestion.addition;
+  if (suggestion.protocol == kRawConnection) {
+    lines->emplace_back(
+        "      # The client speaks no HTTP: whatever the connection carries passes.");
+    return;
+  }
   if (suggestion.requests.empty() && addition.rules.empty()) {
     lines->emplace_back(
         "      # Only the connection was seen, not its requests, so read-only access is "
@@ -101,7 +106,9 @@ std::optional<Suggestion> SuggestionFor(const Denial& denial, const std::string&
   suggestion.port = denial.port;
   suggestion.protocol = denial.protocol;
   std::string path = denial.path.empty() ? "/" : denial.path;
-  if (!denial.protocol.empty()) suggestion.path = path;
+  const bool raw = denial.protocol == kRawConnection;
+  if (raw && policy::ParseAddress(host)) return std::nullopt;
+  if (!denial.protocol.empty() && !raw) suggestion.path = path;
   if (!denial.operations.empty()) {
     std::optional<EndpointAddition> addition = AdditionFor(denial);
     if (!addition) return std::nullopt;
@@ -141,8 +148,9 @@ std::string RequestRule(const std::string& method, const std::string& path) {
 }
 
 bool MustNotBeSuggested(std::string_view host) {
-  // Metadata services by name, and the gateway itself, which is not a destination.
+  // Metadata services by name, and the sandbox and its gateway, which are not destinations.
   static constexpr std::string_view kNever[] = {"localhost",
+                                                "sandbox",
                                                 "metadata",
                                                 "metadata.google.internal",
                                                 "metadata.goog",

@@ -79,8 +79,8 @@ class Tunnel {
   Task<void> Decide();
   bool Allowed();
   Task<void> Refuse(Event::Outcome outcome, std::string engine, std::string reason,
-                    std::string response);
-  Task<void> RefuseInside(std::string why);
+                    std::string response, std::string protocol = {});
+  Task<void> RefuseInside(std::string why, std::string protocol = {});
   Task<bool> OpenRoute();
   Task<ClientProtocol> SniffProtocol();
   Task<bool> NamesAnother();
@@ -125,9 +125,10 @@ RequestContext Tunnel::NewContext(std::string scheme, bool confidential) {
 }
 
 Task<void> Tunnel::Refuse(Event::Outcome outcome, std::string engine, std::string reason,
-                          std::string response) {
+                          std::string response, std::string protocol) {
   Event event = NewEvent(outcome);
   event.engine = std::move(engine);
+  event.protocol = std::move(protocol);
   event.reason = std::move(reason);
   std::string_view verb = captured_ ? "TCP " : "CONNECT ";
   event.message = std::string(verb) + (outcome == Event::Outcome::kFailed ? "failed " : "denied ") +
@@ -143,9 +144,10 @@ Task<void> Tunnel::Refuse(Event::Outcome outcome, std::string engine, std::strin
 }
 
 // Behind the 200: the refusal is an HTTP answer in what the client believes to be the server.
-Task<void> Tunnel::RefuseInside(std::string why) {
+// `protocol` is the one that an endpoint for this client would need.
+Task<void> Tunnel::RefuseInside(std::string why, std::string protocol) {
   std::string response = RenderRefusal(NewRefusal(403, "unsupported_l7_protocol", why));
-  co_await Refuse(Event::Outcome::kDenied, "l7", why, std::move(response));
+  co_await Refuse(Event::Outcome::kDenied, "l7", why, std::move(response), std::move(protocol));
 }
 
 Task<void> Tunnel::Run(const codec::RequestHead& head) {
@@ -295,7 +297,7 @@ Task<void> Tunnel::Serve() {
   } else if (sniffed == ClientProtocol::kHttp2 && handling().inspect) {
     co_await RefuseInside("HTTP/2 without TLS is not supported here");
   } else if (sniffed == ClientProtocol::kOther && handling().inspect) {
-    co_await RefuseInside("the client speaks neither TLS nor HTTP/1");
+    co_await RefuseInside("the client speaks neither TLS nor HTTP/1", "tcp");
   } else if (sniffed != ClientProtocol::kNothing) {
     co_await ServeRaw(false);
   }

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "codec/text/neutral.h"
+#include "policy/model/host_pattern.h"
 
 namespace report {
 namespace {
@@ -128,11 +129,11 @@ std::string DescribeLimit(const LimitRecord& limit) {
 
 std::string DescribeAttempt(const advise::Denial& denial) {
   // ICMP has no ports.
-  const std::string at =
-      denial.port == 0 ? denial.host : denial.host + ":" + std::to_string(denial.port);
+  const std::string host = policy::BracketedHost(denial.host);
+  const std::string at = denial.port == 0 ? host : host + ":" + std::to_string(denial.port);
   if (denial.method.empty()) return "connect to " + at;
-  std::string out = denial.method + " " +
-                    (denial.port == 443 || denial.port == 80 ? denial.host : at) + denial.path;
+  std::string out =
+      denial.method + " " + (denial.port == 443 || denial.port == 80 ? host : at) + denial.path;
   for (const policy::Operation& one : denial.operations) {
     out += (&one == &denial.operations.front() ? ": " : ", ") + policy::OperationText(one);
   }
@@ -214,7 +215,8 @@ std::vector<std::string> AllowRules(const std::vector<DeniedRequest>& denials, s
     const advise::Denial& denial = denied.denial;
     if (denial.operations.empty() || !IsPrintable(denied.allow_line)) continue;
     // A path is a stranger's, and what follows a comment's line end would be pasted.
-    std::string place = "# " + denial.host + ":" + std::to_string(denial.port) + denial.path;
+    std::string place =
+        "# " + policy::BracketedHost(denial.host) + ":" + std::to_string(denial.port) + denial.path;
     std::string rule = codec::NeutralLine(place) + "\n" + denied.allow_line + "\n";
     if (std::find(rules.begin(), rules.end(), rule) != rules.end()) continue;
     if (rules.size() == rows_max) break;

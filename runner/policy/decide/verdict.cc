@@ -7,6 +7,7 @@
 
 #include "base/join.h"
 #include "policy/decide/compiled.h"
+#include "policy/model/host_pattern.h"
 
 namespace policy {
 namespace {
@@ -55,7 +56,7 @@ std::string RenderReason(const Verdict& verdict, const Route& route, const Calle
     case Reason::kNoPolicies:
       return "network connections not allowed by policy";
     case Reason::kNoEndpoint:
-      return "endpoint " + route.host() + ":" + std::to_string(route.port()) +
+      return "endpoint " + BracketedHost(route.host()) + ":" + std::to_string(route.port()) +
              " is not allowed by any policy";
     case Reason::kOtherBinary:
       return RenderMisses(route, caller);

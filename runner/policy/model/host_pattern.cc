@@ -143,6 +143,10 @@ std::string CanonicalHost(std::string_view host) {
   return canonical;
 }
 
+std::string BracketedHost(const std::string& host) {
+  return host.find(':') == std::string::npos ? host : "[" + host + "]";
+}
+
 std::string HostFault(std::string_view host) {
   if (host.size() > kHostBytesMax) return "is longer than 253 bytes";
   if (host.find("://") != std::string_view::npos) return "is a URL";

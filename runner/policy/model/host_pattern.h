@@ -14,6 +14,9 @@ bool IsHostPattern(std::string_view host);
 // dot; an address in its canonical text.
 std::string CanonicalHost(std::string_view host);
 
+// `host` (canonical) as it stands before a port: an address of IPv6 in brackets.
+std::string BracketedHost(const std::string& host);
+
 // What is wrong with `host` (canonical, not empty) as the host of an endpoint; empty when nothing.
 std::string HostFault(std::string_view host);
 // The same for `protocol: tcp`, whose names the policy's own name service answers. `written` is the

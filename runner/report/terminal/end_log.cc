@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/sys.h"
 #include "codec/text/neutral.h"
+#include "policy/model/host_pattern.h"
 #include "report/findings.h"
 #include "report/wording.h"
 
@@ -61,7 +62,7 @@ void LogLimits(const RunRecord& record) {
 void LogFailures(const RunRecord& record, const std::string& directory) {
   for (size_t i = 0; i < std::min(record.failures.size(), kLinesMax); ++i) {
     const FailedConnection& failed = record.failures[i];
-    logging::Warn("connection failed", {{"host", Shown(failed.host)},
+    logging::Warn("connection failed", {{"host", Shown(policy::BracketedHost(failed.host))},
                                         {"port", std::to_string(failed.port)},
                                         {"times", std::to_string(failed.count)},
                                         {"reason", Shown(failed.reason)}});
@@ -72,7 +73,7 @@ void LogFailures(const RunRecord& record, const std::string& directory) {
 void LogRefusals(const RunRecord& record, const std::string& directory) {
   for (size_t i = 0; i < std::min(record.denials.size(), kLinesMax); ++i) {
     const DeniedRequest& denied = record.denials[i];
-    logging::Warn("refused", {{"host", Shown(denied.denial.host)},
+    logging::Warn("refused", {{"host", Shown(policy::BracketedHost(denied.denial.host))},
                               {"port", std::to_string(denied.denial.port)},
                               {"method", Attempt(denied.denial)},
                               {"times", std::to_string(denied.count)},
