@@ -120,8 +120,9 @@ void AddNetworkVariables(const sandbox::Places& places,
   for (const char* name : {"NODE_EXTRA_CA_CERTS", "DENO_CERT"}) {
     variables->emplace_back(name, places.ca_file);
   }
-  for (const char* name : {"SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE",
-                           "GIT_SSL_CAINFO", "PIP_CERT", "CARGO_HTTP_CAINFO", "AWS_CA_BUNDLE"}) {
+  for (const char* name :
+       {"SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "GIT_SSL_CAINFO", "PIP_CERT",
+        "CARGO_HTTP_CAINFO", "AWS_CA_BUNDLE", "GRPC_DEFAULT_SSL_ROOTS_FILE_PATH"}) {
     variables->emplace_back(name, places.ca_bundle);
   }
   // The one variable that every Java reads, whatever starts it.

@@ -235,7 +235,8 @@ class Services(unittest.TestCase):
         for name in ("NO_PROXY", "no_proxy"):
             self.assertEqual(environment[name].split(",")[:3] + environment[name].split(",")[-1:],
                              ["127.0.0.1", "localhost", "::1", "sandbox"], name)
-        for name in ("SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "GIT_SSL_CAINFO", "DENO_CERT"):
+        for name in ("SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "GIT_SSL_CAINFO", "DENO_CERT",
+                     "GRPC_DEFAULT_SSL_ROOTS_FILE_PATH"):
             self.assertRegex(environment[name], "^/etc/openshell-tls/", name)
             self.assertIn(environment[name], self.answers["files"][0], name)
 
