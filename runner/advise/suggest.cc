@@ -2,16 +2,19 @@
 #include "advise/suggest.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <optional>
 #include <set>
 #include <string_view>
 #include <tuple>
 
+#include "advise/explain.h"
 #include "advise/suggestion.h"
 #include "base/join.h"
 #include "codec/text/neutral.h"
 #include "policy/decide/compiled.h"
+#include "policy/load/parse.h"
 #include "policy/model/destination.h"
 #include "policy/model/host_pattern.h"
 
@@ -66,7 +69,38 @@ std::string DescribeProgram(const Denial& denial) {
   return denial.ancestors.empty() ? text : text + ")";
 }
 
+// Whether a policy of that line alone would allow what `denial` was refused.
+bool Helps(const std::string& line, const Denial& denial) {
+  policy::ParseContext context;
+  context.file = "suggestion";
+  Result<policy::ParsedPolicy> parsed =
+      policy::ParsePolicy("defaults: none\nendpoints: [\"" + line + "\"]\n", context);
+  if (!parsed.ok()) return false;
+  const std::string place =
+      policy::BracketedHost(policy::CanonicalHost(denial.host)) + ":" + std::to_string(denial.port);
+  Question question;
+  question.url = place;
+  if (!denial.method.empty()) {
+    constexpr uint16_t kHttpPort = 80;
+    question.method = denial.method;
+    question.url = (denial.port == kHttpPort ? "http://" : "https://") + place;
+    question.url += denial.path.starts_with('/') ? denial.path : "/";
+  }
+  Result<Explanation> explained = Explain(parsed.value(), question);
+  return explained.ok() && explained.value().allowed;
+}
+
 }  // namespace
+
+bool IsRawConnection(const Denial& denial) {
+  // SSH, mail, databases, queues and git's own protocol, before they have said a word.
+  static constexpr auto kPorts =
+      std::to_array<uint16_t>({21,   22,   25,   110,  143,  389,  465,  587,  636,  993,   995,
+                               1433, 1521, 3306, 5432, 5672, 6379, 9042, 9092, 9418, 11211, 27017});
+  if (denial.protocol == kRawConnection) return true;
+  return denial.protocol.empty() && denial.method.empty() &&
+         std::find(kPorts.begin(), kPorts.end(), denial.port) != kPorts.end();
+}
 
 std::vector<Denial> WithoutNames(const std::vector<Denial>& denials) {
   std::set<std::string> reached;
@@ -113,10 +147,10 @@ std::string SuggestLine(const Denial& denial) {
     std::optional<EndpointAddition> addition = AdditionFor(denial);
     return addition ? AdditionLine(*addition) : std::string();
   }
-  if (denial.protocol == kRawConnection) {
-    // Its names are what the policy's own name service answers.
-    if (policy::ParseAddress(host)) return {};
-    return host + ":" + std::to_string(denial.port) + "::" + kRawConnection;
+  if (IsRawConnection(denial)) {
+    // Names alone can have that protocol; an address can be opened as a connection like any other.
+    std::string suffix = policy::ParseAddress(host) ? "" : std::string("::") + kRawConnection;
+    return policy::BracketedHost(host) + ":" + std::to_string(denial.port) + suffix;
   }
   bool websocket = denial.protocol == "websocket";
   if (!websocket && !denial.protocol.empty()) return {};  // Too much of it to know a rule.
@@ -126,8 +160,9 @@ std::string SuggestLine(const Denial& denial) {
   } else if (IsWriting(denial.method)) {
     access = "read-write";
   }
-  return policy::BracketedHost(host) + ":" + std::to_string(denial.port) + ":" + access +
-         (websocket ? ":websocket" : "");
+  std::string line = policy::BracketedHost(host) + ":" + std::to_string(denial.port) + ":" +
+                     access + (websocket ? ":websocket" : "");
+  return websocket || Helps(line, denial) ? line : std::string();
 }
 
 std::vector<std::string> SuggestLines(const std::vector<Denial>& denials) {
@@ -171,7 +206,8 @@ std::string SuggestPolicy(const std::vector<Denial>& denials) {
       denial.method = method;
       std::string wider = SuggestLine(denial);
       bool full = line.find(":full") != std::string::npos;
-      if (!full && wider.find(":read-only") == std::string::npos) line = wider;
+      bool wide = !wider.empty() && wider.find(":read-only") == std::string::npos;
+      if (!full && wide) line = wider;
     }
   }
   std::string out =
@@ -179,7 +215,9 @@ std::string SuggestPolicy(const std::vector<Denial>& denials) {
       "paste. " +
       std::string(kSuggestionWarning) + "\n";
   if (!lines.empty()) out += "# In a file with 'endpoints:', use these lines instead:\n";
-  for (const auto& [place, line] : lines) out += "#   - \"" + line + "\"\n";
+  for (const auto& [place, line] : lines) {
+    if (!line.empty()) out += "#   - \"" + line + "\"\n";
+  }
   out += "version: 1\nnetwork_policies:\n";
   std::set<std::string> taken;
   for (const Suggestion& suggestion : suggestions) {

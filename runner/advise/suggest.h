@@ -37,6 +37,9 @@ std::string DescribeOrigin(const std::vector<Denial>& denials);
 // The protocol of a client that speaks neither TLS nor HTTP (Denial::protocol): an endpoint for
 // HTTP does not help it, whatever access it gives.
 inline constexpr char kRawConnection[] = "tcp";
+// True for one, and for a connection to a port that such clients use, if it was refused before its
+// first bytes were seen.
+bool IsRawConnection(const Denial& denial);
 
 // For a comment beside suggestions, wherever they are shown.
 inline constexpr char kSuggestionWarning[] =
@@ -49,7 +52,8 @@ std::vector<Denial> WithoutNames(const std::vector<Denial>& denials);
 
 // The one line that would allow `denial`: in an `endpoints:` file ("host:443:read-only"), or for
 // what an endpoint judges by operation in that endpoint ("rules: [{allow: {operation_type:
-// ...}}]"). Empty where no policy can allow it (loopback, metadata addresses), or no rule just it.
+// ...}}]"). Empty where no policy can allow it (loopback, metadata addresses), no rule just it, or
+// the line alone would not (advise/explain.h).
 std::string SuggestLine(const Denial& denial);
 
 // SuggestLine() for each of `denials`; of those for one host and port all have the line with the

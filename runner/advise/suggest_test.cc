@@ -17,11 +17,13 @@ TEST_CASE("SuggestLine asks for the least access that would do") {
   CHECK(SuggestLine({"2001:db8::1", 443, "GET", "/x", ""}) == "[2001:db8::1]:443:read-only");
 }
 
-TEST_CASE("A client that speaks no HTTP is suggested a raw connection, which only a name can have") {
+TEST_CASE("A client that speaks no HTTP is suggested a raw connection") {
   const Denial denial{"db.example.com", 5432, "", "", "/usr/bin/psql", kRawConnection};
   CHECK(SuggestLine(denial) == "db.example.com:5432::tcp");
-  CHECK(SuggestLine({"192.0.2.1", 5432, "", "", "/usr/bin/psql", kRawConnection}).empty());
-  CHECK(SuggestPolicy({{"192.0.2.1", 5432, "", "", "/usr/bin/psql", kRawConnection}}).empty());
+  CHECK(SuggestLine({"db.example.com", 5432, "", "", "/usr/bin/psql"}) ==
+        "db.example.com:5432::tcp");
+  CHECK(SuggestLine({"192.0.2.1", 7000, "", "", "/usr/bin/psql", kRawConnection}) ==
+        "192.0.2.1:7000");
   policy::ParseContext context;
   context.file = "policy-suggestion.yml";
   Result<policy::ParsedPolicy> parsed = policy::ParsePolicy(SuggestPolicy({denial}), context);
@@ -29,6 +31,15 @@ TEST_CASE("A client that speaks no HTTP is suggested a raw connection, which onl
   const policy::Endpoint& endpoint = parsed.value().policy.network.front().endpoints.front();
   CHECK(endpoint.protocol == policy::Protocol::kTcp);
   CHECK(endpoint.access == policy::Access::kNone);
+  parsed = policy::ParsePolicy(SuggestPolicy({{"192.0.2.1", 22, "", "", "/usr/bin/ssh"}}), context);
+  REQUIRE(parsed.ok());
+  CHECK(parsed.value().policy.network.front().endpoints.front().protocol == policy::Protocol::kL4);
+}
+
+TEST_CASE("SuggestLine suggests no line that would not help") {
+  CHECK(SuggestLine({"example.com", 443, "GET", "/a/b", ""}) == "example.com:443:read-only");
+  // Its slashes must be allowed first.
+  CHECK(SuggestLine({"example.com", 443, "GET", "/a%2Fb", ""}).empty());
 }
 
 TEST_CASE("SuggestLine suggests nothing that no policy opens, or that is no name") {

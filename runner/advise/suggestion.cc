@@ -42,8 +42,12 @@ void AppendTraits(const Suggestion& suggestion, const SharedTraits& traits,
   if (!suggestion.path.empty())
     lines->push_back("      path: '" + EscapePattern(suggestion.path) + "'");
   std::string shared(policy::ProtocolName(traits.protocol));
-  lines->push_back("      protocol: " +
-                   (suggestion.protocol.empty() ? shared : suggestion.protocol));
+  // An address has no protocol for raw connections: it is opened as a connection like any other.
+  bool address = suggestion.protocol == kRawConnection && policy::ParseAddress(suggestion.host);
+  if (!address) {
+    lines->push_back("      protocol: " +
+                     (suggestion.protocol.empty() ? shared : suggestion.protocol));
+  }
   if (traits.skip_tls) lines->emplace_back("      tls: skip");
   if (traits.audit) lines->emplace_back("      enforcement: audit");
   if (traits.allow_encoded_slash) lines->emplace_back("      allow_encoded_slash: true");
@@ -106,8 +110,8 @@ std::optional<Suggestion> SuggestionFor(const Denial& denial, const std::string&
   suggestion.port = denial.port;
   suggestion.protocol = denial.protocol;
   std::string path = denial.path.empty() ? "/" : denial.path;
-  const bool raw = denial.protocol == kRawConnection;
-  if (raw && policy::ParseAddress(host)) return std::nullopt;
+  const bool raw = IsRawConnection(denial);
+  if (raw) suggestion.protocol = kRawConnection;
   if (!denial.protocol.empty() && !raw) suggestion.path = path;
   if (!denial.operations.empty()) {
     std::optional<EndpointAddition> addition = AdditionFor(denial);

@@ -209,7 +209,7 @@ TEST_CASE("A server that never comes to its answer, or switches unasked, is a ba
   SECTION("two lengths") { text = "HTTP/1.1 200 OK\r\nContent-Length: 1, 1\r\n\r\nx"; }
   bench.RunWith(client, bench.AnswerOnce(text + (text.starts_with("HTTP/1.1 103") ? kOk : "")));
   CHECK(client.Answered(502));
-  const bool answered = text.starts_with("HTTP/");
+  const bool answered = !text.empty();
   CHECK((client.fake_answer().body.find("malformed_response") != std::string::npos) == answered);
   CHECK(bench.services().Records().find("upstream failed") != std::string::npos);
 }

@@ -160,6 +160,8 @@ TEST_CASE("Inside an inspected tunnel requests are judged, and nothing else pass
   SECTION("other bytes") {
     bench.client().Send(std::string("\0\1 of a protocol of its own", 26));
     CHECK(bench.Hear("unsupported_l7_protocol").starts_with("HTTP/1.1 403 "));
+    // The endpoint that it would need.
+    CHECK(bench.services().Records().find("\"protocol\":\"tcp\"") != std::string::npos);
   }
   SECTION("a server that greets first") {
     CHECK(RunUntilDone(bench.loop(), server->Write("220 ready\r\n")).ok());
