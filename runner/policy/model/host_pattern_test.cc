@@ -13,6 +13,12 @@ TEST_CASE("CanonicalHost gives one spelling") {
   CHECK(CanonicalHost("").empty());
 }
 
+TEST_CASE("BracketedHost tells an address of IPv6 from its port") {
+  CHECK(BracketedHost("::1") == "[::1]");
+  CHECK(BracketedHost("127.0.0.1") == "127.0.0.1");
+  CHECK(BracketedHost("api.example.com") == "api.example.com");
+}
+
 TEST_CASE("HostMatches: without a star a host is compared as it stands") {
   CHECK(HostMatches("a.example.com", "a.example.com"));
   CHECK_FALSE(HostMatches("?.example.com", "a.example.com"));

@@ -16,8 +16,9 @@ TEST_CASE("OwnPlaceFault names the place that hides the host's path") {
 }
 
 TEST_CASE("OwnPlaceFault finds nothing wrong with what every sandbox has, and with other paths") {
-  for (const char* path : {"/tmp", "/tmp/", "/sandbox", "/proc", "/proc/self", "/dev/null", "/dev/urandom",
-                           "/sys/devices/system/cpu", "/usr", "/tmpx", "/", "/home/x"}) {
+  for (const char* path :
+       {"/tmp", "/tmp/", "/sandbox", "/proc", "/proc/self", "/dev/null", "/dev/urandom",
+        "/sys/devices/system/cpu", "/usr", "/tmpx", "/", "/home/x"}) {
     INFO(path);
     CHECK(OwnPlaceFault(path).empty());
   }

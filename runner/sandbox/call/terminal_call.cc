@@ -43,7 +43,8 @@ Result<Fd> CopyTerminal(pid_t thread, int fd) {
 // Gives the caller the other end of `terminal`. It never becomes the supervisor's own terminal.
 void AnswerWithOtherEnd(const CallListener& listener, const Call& call, const Fd& terminal,
                         int flags) {
-  Fd other(::ioctl(terminal.get(), TIOCGPTPEER, flags | O_NOCTTY | O_CLOEXEC));
+  constexpr int kPassed = O_ACCMODE | O_NONBLOCK;
+  Fd other(::ioctl(terminal.get(), TIOCGPTPEER, (flags & kPassed) | O_NOCTTY | O_CLOEXEC));
   if (!other.valid()) return void(listener.Answer(call.id, -errno));
   (void)listener.AnswerWithCopy(call.id, other.get(), (flags & O_CLOEXEC) != 0);
 }
