@@ -112,12 +112,26 @@ TEST_CASE("Only the run's own directory is written, and the checkout is a copy i
   CHECK(RuleFor(plan, "/var/tmp/run/checkout") == "r");
 }
 
-TEST_CASE("Root's agent has ids of its own, and then terminals") {
+TEST_CASE("A policy path that the agent does not get is noted") {
+  Host host;
+  SandboxRequest request = Request();
+  request.policy.filesystem.read_only = {"/usr", "/sys", "/nowhere", "/dev/null"};
+  request.policy.filesystem.read_write = {"/tmp", "/tmp/cache", "/absent"};
+  CHECK(Plan(request, host.View()).notes ==
+        std::vector<std::string>{
+            "/sys: not exposed: /sys is the sandbox's own, and never the host's",
+            "/nowhere: not on this host",
+            "/tmp/cache: not exposed: /tmp is the sandbox's own, and never the host's",
+            "/absent: not on this host"});
+}
+
+TEST_CASE("Root's agent has ids of its own, and then all terminals of that user") {
   Host host;
   HostView view = host.View();
   SandboxPlan plan = Plan(Request(), view);
   CHECK_FALSE(plan.as_root);
   CHECK(plan.host_uid == 1000);
+  CHECK(RuleFor(plan, "/dev/ptmx") == "w");
   CHECK(RuleFor(plan, "/dev/pts") == "");
   view.uid = view.gid = 0;
   view.free_id = 1'900'000'000;
