@@ -60,6 +60,7 @@ constexpr Handler kHandlers[] = {
     {"stop", StopCommand},
     {"sandbox create", SandboxCreateCommand},
     {"sandbox exec", SandboxExecCommand},
+    {"sandbox shell", SandboxShellCommand},
     {"sandbox list", SandboxListCommand},
     {"sandbox diff", SandboxDiffCommand},
     {"sandbox put", SandboxPutCommand},

@@ -29,16 +29,6 @@ namespace {
 
 constexpr std::chrono::milliseconds kStateTime{500};
 
-Result<std::string> NameOf(const Arguments& arguments, std::string_view command) {
-  if (arguments.operands.size() == 1) return arguments.operands.front();
-  std::string hint = "agentic-ci " + std::string(command) + " NAME";
-  if (arguments.operands.empty()) return Usage("the name of a sandbox is missing", hint);
-  if (command.ends_with("exec")) {
-    hint = "agentic-ci sandbox exec " + arguments.operands[0] + " -- " + arguments.operands[1];
-  }
-  return Usage("unexpected '" + arguments.operands[1] + "'", hint);
-}
-
 codec::Json Counted(int64_t value) { return value < 0 ? codec::Json() : codec::Json(value); }
 
 codec::Json JsonOf(const std::vector<session::FileChange>& changes) {
@@ -92,14 +82,6 @@ Result<int64_t> ReadTimeout(const Arguments& arguments) {
   return seconds * kThousand;
 }
 
-int StatusOf(const session::CommandResult& result) {
-  if (result.reason == "exit" || result.reason == "signal") return result.status;
-  if (result.reason == "timeout") return static_cast<int>(ExitCode::kTimedOut);
-  if (result.reason == "oom" || result.reason == "output")
-    return static_cast<int>(ExitCode::kLimit);
-  return static_cast<int>(ExitCode::kIo);
-}
-
 codec::Json JsonOf(const session::CommandResult& result, std::string output, std::string error) {
   codec::Json json;
   json.Set("reason", result.reason);
@@ -146,6 +128,29 @@ Result<std::unique_ptr<backend::Backend>> BackendOf(const std::string& name) {
   session::Place place = TRY(session::Place::Open());
   session::Facts facts = TRY(place.Find(name));
   return BackendNamed(facts.backend);
+}
+
+Result<std::string> SandboxNameOf(const Arguments& arguments, std::string_view command) {
+  if (arguments.operands.size() == 1) return arguments.operands.front();
+  std::string hint = "agentic-ci " + std::string(command) + " NAME";
+  if (arguments.operands.empty()) return Usage("the name of a sandbox is missing", hint);
+  if (command.ends_with("exec")) {
+    hint = "agentic-ci sandbox exec " + arguments.operands[0] + " -- " + arguments.operands[1];
+  }
+  return Usage("unexpected '" + arguments.operands[1] + "'", hint);
+}
+
+int StatusOf(const session::CommandResult& result) {
+  if (result.reason == "exit" || result.reason == "signal") return result.status;
+  if (result.reason == "timeout") return static_cast<int>(ExitCode::kTimedOut);
+  if (result.reason == "oom" || result.reason == "output")
+    return static_cast<int>(ExitCode::kLimit);
+  return static_cast<int>(ExitCode::kIo);
+}
+
+void WarnOfEnd(const session::CommandResult& result, const std::string& sandbox) {
+  if (result.reason == "exit" || result.reason == "signal") return;
+  logging::Warn(WhyEnded(result.reason), {{"sandbox", sandbox}});
 }
 
 Command SandboxCreation(std::string_view name, std::string_view doc) {
@@ -234,6 +239,7 @@ std::vector<Command> SandboxCommands() {
                    kJsonOption},
        .variables = {}},
   };
+  commands.insert(commands.begin() + 2, SandboxShell());
   std::vector<Command> files = SandboxFileCommands();
   commands.insert(commands.end() - 2, files.begin(), files.end());
   return commands;
@@ -288,7 +294,7 @@ Result<int> SandboxCreateCommand(const Arguments& arguments) {
 }
 
 Result<int> SandboxExecCommand(const Arguments& arguments) {
-  return ExecInSandbox(arguments, TRY(NameOf(arguments, "sandbox exec")));
+  return ExecInSandbox(arguments, TRY(SandboxNameOf(arguments, "sandbox exec")));
 }
 
 Result<int> ExecInSandbox(const Arguments& arguments, const std::string& name) {
@@ -311,9 +317,7 @@ Result<int> ExecInSandbox(const Arguments& arguments, const std::string& name) {
     TRY(Print(codec::RenderJson(JsonOf(result, std::move(output), std::move(error)))));
     return status;
   }
-  if (result.reason != "exit" && result.reason != "signal") {
-    logging::Warn(WhyEnded(result.reason), {{"sandbox", name}});
-  }
+  WarnOfEnd(result, name);
   return status;
 }
 
@@ -344,7 +348,7 @@ Result<int> SandboxListCommand(const Arguments& arguments) {
 }
 
 Result<int> SandboxDiffCommand(const Arguments& arguments) {
-  std::string name = TRY(NameOf(arguments, "sandbox diff"));
+  std::string name = TRY(SandboxNameOf(arguments, "sandbox diff"));
   std::unique_ptr<backend::Backend> backend = TRY(BackendOf(name));
   session::Diff diff = TRY(backend->Changes(name));
   if (!arguments.Has("json")) {
@@ -360,14 +364,14 @@ Result<int> SandboxDiffCommand(const Arguments& arguments) {
 }
 
 Result<int> SandboxResetCommand(const Arguments& arguments) {
-  std::string name = TRY(NameOf(arguments, "sandbox reset"));
+  std::string name = TRY(SandboxNameOf(arguments, "sandbox reset"));
   std::unique_ptr<backend::Backend> backend = TRY(BackendOf(name));
   TRY(backend->Reset(name));
   return 0;
 }
 
 Result<int> SandboxDeleteCommand(const Arguments& arguments) {
-  return DeleteSandbox(arguments, TRY(NameOf(arguments, "sandbox delete")));
+  return DeleteSandbox(arguments, TRY(SandboxNameOf(arguments, "sandbox delete")));
 }
 
 Result<int> DeleteSandbox(const Arguments& arguments, const std::string& name) {

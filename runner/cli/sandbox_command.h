@@ -7,6 +7,7 @@
 #include "base/result.h"
 #include "cli/arguments.h"
 #include "cli/commands.h"
+#include "session/protocol.h"
 
 namespace cli {
 
@@ -15,6 +16,15 @@ std::vector<Command> SandboxCommands();
 
 // The backend that the sandbox `name` belongs to. kNotFound: no sandbox has that name.
 Result<std::unique_ptr<backend::Backend>> BackendOf(const std::string& name);
+
+// The one operand of `command`: a sandbox's name.
+Result<std::string> SandboxNameOf(const Arguments& arguments, std::string_view command);
+// The exit status for a command that ended so in a sandbox, and a warning if it did not end itself.
+int StatusOf(const session::CommandResult& result);
+void WarnOfEnd(const session::CommandResult& result, const std::string& sandbox);
+
+// A person's shell in a sandbox, and the lines typed there that are commands to agentic-ci.
+Command SandboxShell();
 
 // `create` by another name: the options of a sandbox that is to be created.
 Command SandboxCreation(std::string_view name, std::string_view doc);
@@ -25,6 +35,7 @@ Result<int> DeleteSandbox(const Arguments& arguments, const std::string& name);
 // Each gives the exit status.
 Result<int> SandboxCreateCommand(const Arguments& arguments);
 Result<int> SandboxExecCommand(const Arguments& arguments);
+Result<int> SandboxShellCommand(const Arguments& arguments);
 Result<int> SandboxListCommand(const Arguments& arguments);
 Result<int> SandboxDiffCommand(const Arguments& arguments);
 Result<int> SandboxResetCommand(const Arguments& arguments);

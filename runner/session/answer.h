@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What client.cc and client_transfer.cc share.
+// What the parts of the client share.
 #pragma once
 
 #include <string>
@@ -13,6 +13,8 @@ namespace session {
 
 // The sandbox's next message; its own error, where it says one.
 Result<std::string> Receive(const Fd& connection, Deadline deadline);
+// The text of kDone.
+Result<std::string> AwaitDone(const Fd& connection);
 Error Malformed();
 Status SendScript(const Fd& connection, std::string_view script);
 

@@ -34,8 +34,6 @@ Status SendScript(const Fd& connection, std::string_view script) {
   return Ok();
 }
 
-namespace {
-
 Result<std::string> AwaitDone(const Fd& connection) {
   std::string message = TRY(Receive(connection, Deadline::Never()));
   MessageKind kind{};
@@ -43,6 +41,8 @@ Result<std::string> AwaitDone(const Fd& connection) {
   if (!wire::Read(message, kind, text) || kind != MessageKind::kDone) return Malformed();
   return text;
 }
+
+namespace {
 
 // What the sandbox says went wrong, or else what went wrong here because of that.
 Result<std::string> Conclude(const Fd& connection, const Status& here) {

@@ -3,6 +3,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <memory>
@@ -30,6 +33,26 @@ constexpr size_t kInflatedBytes = size_t{256} << 10;
 
 ReceiveLimits LimitsOf(const sandbox::SandboxPlan& plan) {
   return {plan.limits.disk_bytes, static_cast<int64_t>(sandbox::InodesOf(plan.limits.disk_bytes))};
+}
+
+// What lies at that name was put there by the sandbox, or by what runs in it: only the kernel's own
+// device has this number, and nothing in a sandbox can make one.
+Result<Fd> OpenMaster() {
+  constexpr int kFlags = O_RDWR | O_NOCTTY | O_NONBLOCK;
+  Result<Fd> master = sys::Open("/dev/ptmx", kFlags);
+  if (!master.ok()) {
+    return Error{Code::kUnsupported,
+                 "no terminal can be opened in this sandbox: " + master.error().what,
+                 "agentic-ci sandbox exec"};
+  }
+  struct stat about {};
+  constexpr unsigned kMajor = 5;
+  constexpr unsigned kMinor = 2;
+  if (::fstat(master.value().get(), &about) != 0) return Errno("fstat");
+  if (!S_ISCHR(about.st_mode) || about.st_rdev != ::makedev(kMajor, kMinor)) {
+    return Error{Code::kUnsupported, "/dev/ptmx of this sandbox does not open terminals"};
+  }
+  return master;
 }
 
 Result<Fd> OpenRoot() { return sys::Open("/", O_PATH | O_DIRECTORY); }
@@ -121,6 +144,20 @@ Helper::Work TakeLayer(const sandbox::SandboxPlan& plan, RestoreRequest request)
                    "the layer unpacks to " + digest + ", not to " + request.diff_id};
     }
     return std::string();
+  };
+}
+
+Helper::Work OpenTerminalInside(TerminalRequest request) {
+  return [request](const std::vector<Fd>& given) -> Result<std::string> {
+    Fd master = TRY(OpenMaster());
+    int locked = 0;
+    unsigned number = 0;
+    winsize size{request.rows, request.columns, 0, 0};
+    if (::ioctl(master.get(), TIOCSPTLCK, &locked) != 0) return Errno("unlocking a terminal");
+    if (::ioctl(master.get(), TIOCGPTN, &number) != 0) return Errno("numbering a terminal");
+    if (::ioctl(master.get(), TIOCSWINSZ, &size) != 0) return Errno("sizing a terminal");
+    TRY(sys::SendMessage(given[0].get(), "master", master.get()));
+    return "/dev/pts/" + std::to_string(number);
   };
 }
 

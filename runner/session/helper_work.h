@@ -14,6 +14,9 @@ Helper::Work SendFiles(TransferRequest request);
 // Is given the directory of the writable layers too. Its result is of SnapshotFacts: files, bytes,
 // left_out, first_left_out.
 Helper::Work SendLayer(const sandbox::SandboxPlan& plan);
+// Opens a terminal of the sandbox's and sends its master over the socket it is given. Its result is
+// the path of the other side.
+Helper::Work OpenTerminalInside(TerminalRequest request);
 Helper::Work TakeLayer(const sandbox::SandboxPlan& plan, RestoreRequest request);
 
 }  // namespace session

@@ -116,7 +116,9 @@ Pause::Pause(const Processes& processes) {
 }
 
 Pause::~Pause() {
-  for (const Fd& process : stopped_) Signal(process, SIGCONT);
+  for (auto process = stopped_.rbegin(); process != stopped_.rend(); ++process) {
+    Signal(*process, SIGCONT);
+  }
 }
 
 }  // namespace session

@@ -36,7 +36,8 @@ class Processes {
   pid_t first_;
 };
 
-// Stops everything in the sandbox but its first process while it lives.
+// Stops everything in the sandbox but its first process while it lives. Then children go on before
+// their parents, as far as numbers tell: a shell sees none of its jobs stopped.
 class Pause {
  public:
   explicit Pause(const Processes& processes);

@@ -29,6 +29,8 @@ enum class MessageKind : uint8_t {
               // layer is read from: kDone. Then
   kCommit,    // puts in place what was restored: kState.
   kDelete,    // Ends the sandbox; a DeleteRequest.
+  kTerminal,  // A TerminalRequest, with a socket that the master of a terminal in the sandbox comes
+              // over: kDone. Then a shell runs on it: kResult.
 
   // From it.
   kOutput,   // A piece of a command's standard output,
@@ -76,6 +78,14 @@ struct CommandResult {
   bool changes_complete = true;
 };
 
+// What is used of one limit.
+struct LimitUse {
+  std::string name;
+  int64_t used = -1;  // -1: not counted.
+  int64_t most = 0;   // 0: not limited.
+  std::string unit;   // "bytes", "s", or empty: a number.
+};
+
 struct SandboxState {
   std::string shell;
   std::string cwd;
@@ -83,6 +93,13 @@ struct SandboxState {
   int64_t waiting = 0;
   int64_t commands = 0;
   int64_t seconds_left = 0;
+  std::vector<LimitUse> limits = {};  // Empty: this backend does not say.
+};
+
+struct TerminalRequest {
+  std::string term;  // The variable TERM.
+  uint16_t columns = 0;
+  uint16_t rows = 0;
 };
 
 struct TransferRequest {
@@ -132,8 +149,17 @@ void Visit(Archive& archive, CommandResult& value) {
           value.changes, value.changes_complete);
 }
 template <typename Archive>
+void Visit(Archive& archive, LimitUse& value) {
+  archive(value.name, value.used, value.most, value.unit);
+}
+template <typename Archive>
 void Visit(Archive& archive, SandboxState& value) {
-  archive(value.shell, value.cwd, value.busy, value.waiting, value.commands, value.seconds_left);
+  archive(value.shell, value.cwd, value.busy, value.waiting, value.commands, value.seconds_left,
+          value.limits);
+}
+template <typename Archive>
+void Visit(Archive& archive, TerminalRequest& value) {
+  archive(value.term, value.columns, value.rows);
 }
 template <typename Archive>
 void Visit(Archive& archive, TransferRequest& value) {

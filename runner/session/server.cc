@@ -183,18 +183,20 @@ void Server::TakeControl(short events) {
   std::optional<ScriptEnd> end =
       shell_.Take(std::string_view(chunk, static_cast<size_t>(n)), &to_shell_);
   if (end && command_) command_->end = std::move(end);
-  if (HasEnded()) {
-    if (!command_->reason.empty()) KillCommand();
-    phase_ = Phase::kDraining;
-  }
   TellReady();
 }
 
 // A shell that is killed may have told the end just before: the next command waits for the next
 // shell all the same.
 bool Server::HasEnded() const {
-  return command_ && command_->end && phase_ != Phase::kDraining &&
+  return command_ && command_->end && !help_ && phase_ != Phase::kDraining &&
          command_->killed_generation != shell_.generation();
+}
+
+void Server::DrainIfEnded() {
+  if (!HasEnded()) return;
+  if (!command_->reason.empty()) KillCommand();
+  phase_ = Phase::kDraining;
 }
 
 void Server::TellShell() {
@@ -229,56 +231,68 @@ SandboxState Server::State() const {
   state.waiting = static_cast<int64_t>(jobs_.size());
   state.commands = commands_;
   state.seconds_left = config_.expires.poll_ms() / 1000;
+  if (stage_) state.limits = LimitsUsed();
   return state;
 }
 
 // What time asks for.
 void Server::Advance() {
   if (help_ && help_->ends.passed()) {
-    help_->client->channel.Send(
-        wire::Write(MessageKind::kFault,
-                    Error{Code::kTemporary, "the sandbox's time limit for one command passed"}));
-    StopHelping();
+    StopHelping(Error{Code::kTemporary, "the sandbox's time limit for one command passed"});
   }
   if (!command_) return;
+  DrainIfEnded();
   if (phase_ == Phase::kRunning && command_->ends.passed()) EndCommand("timeout");
   if (phase_ != Phase::kEnding) return;
   KillCommand();
   if (command_->lost.passed()) deleted_ = true;  // Not even its shell's end could be had.
 }
 
+// Beside a terminal, what works with files does not wait for its end.
+std::optional<Server::Job> Server::TakeNextJob() {
+  auto next = jobs_.begin();
+  if (phase_ == Phase::kRunning && command_->terminal) {
+    next = std::find_if(jobs_.begin(), jobs_.end(),
+                        [](const Job& job) { return job.kind != MessageKind::kExec; });
+  } else if (phase_ != Phase::kIdle || !shell_.idle()) {
+    return std::nullopt;
+  }
+  if (next == jobs_.end()) return std::nullopt;
+  Job job = std::move(*next);
+  jobs_.erase(next);
+  return job;
+}
+
 void Server::StartNext() {
-  while (phase_ == Phase::kIdle && shell_.idle() && !jobs_.empty()) {
-    Job job = std::move(jobs_.front());
-    jobs_.pop_front();
-    if (job.kind == MessageKind::kDiff) {
-      SendDiff(*job.client);
-      continue;
-    }
-    if (job.kind == MessageKind::kApply) {
-      Apply(*job.client);
-      continue;
-    }
-    if (job.kind != MessageKind::kExec) {
-      Client& client = *job.client;
-      Status started = StartHelp(std::move(job));
+  while (std::optional<Job> job = TakeNextJob()) {
+    Client& client = *job->client;
+    if (job->kind == MessageKind::kDiff) {
+      SendDiff(client);
+    } else if (job->kind == MessageKind::kApply) {
+      Apply(client);
+    } else if (job->kind == MessageKind::kExec) {
+      int64_t limit = config_.command_timeout.count();
+      if (job->exec.timeout_ms > 0) limit = job->exec.timeout_ms;
+      BeginCommand(&client, job->script, Deadline::After(milliseconds(limit)));
+    } else {
+      Status started = StartHelp(std::move(*job));
       if (started.ok()) return;
       StopHelping();
       client.channel.Send(wire::Write(MessageKind::kFault, started.error()));
-      continue;
     }
-    command_.emplace(stage_->secrets);
-    command_->client = job.client;
-    int64_t limit = config_.command_timeout.count();
-    if (job.exec.timeout_ms > 0) limit = job.exec.timeout_ms;
-    command_->ends = Deadline::After(milliseconds(limit));
-    command_->before = processes_->List();
-    command_->cpu_before = stage_->sandbox.cgroup().ProcessorTime();
-    command_->kills_before = stage_->sandbox.cgroup().OutOfMemoryKills().value_or(0);
-    to_shell_ += shell_.Begin(job.script);
-    phase_ = Phase::kRunning;
-    ++commands_;
   }
+}
+
+void Server::BeginCommand(Client* client, const std::string& script, Deadline ends) {
+  command_.emplace(stage_->secrets);
+  command_->client = client;
+  command_->ends = ends;
+  command_->before = processes_->List();
+  command_->cpu_before = stage_->sandbox.cgroup().ProcessorTime();
+  command_->kills_before = stage_->sandbox.cgroup().OutOfMemoryKills().value_or(0);
+  to_shell_ += shell_.Begin(script);
+  phase_ = Phase::kRunning;
+  ++commands_;
 }
 
 void Server::EndCommand(const std::string& reason) {
@@ -306,7 +320,7 @@ void Server::KillCommand() {
 }
 
 void Server::Take(run::AgentOutput::Pipe pipe, std::string_view bytes) {
-  if (!command_) return;
+  if (!command_ || command_->terminal) return;
   bool output = pipe == run::AgentOutput::Pipe::kOutput;
   int64_t room = std::max<int64_t>(config_.output_bytes - command_->taken_bytes, 0);
   std::string_view taken = bytes.substr(0, static_cast<size_t>(room));
@@ -367,6 +381,7 @@ CommandResult Server::ResultOf(const Command& command) {
 
 bool Server::Absorb(sandbox::Limit limit) {
   if (limit != sandbox::Limit::kMemory || !command_ || phase_ == Phase::kIdle) return false;
+  if (help_) StopHelping(Error{Code::kTemporary, "the memory limit ended what runs meanwhile"});
   // Once more while it is being ended: it is not this command that takes the memory.
   if (phase_ != Phase::kRunning) return command_->reason == "oom" && !command_->lost.passed();
   EndCommand("oom");

@@ -80,6 +80,7 @@ class Server final : public run::Companion {
     std::string script = {};
     TransferRequest transfer = {};
     RestoreRequest restore = {};
+    TerminalRequest terminal = {};
     Fd stream = {};
   };
   // What a Helper is doing.
@@ -89,6 +90,7 @@ class Server final : public run::Companion {
     Helper helper;
     RestoreRequest restore;
     std::string state;  // Of the shell, to be restored.
+    TerminalRequest terminal;
     Deadline ends;  // A client that neither goes on nor away keeps the others waiting until then.
   };
   // A second tree of files, and the way to its shell.
@@ -99,7 +101,8 @@ class Server final : public run::Companion {
   struct Command {
     explicit Command(const codec::SecretMask& mask) : output(mask), error(mask) {}
     Client* client = nullptr;
-    std::string reason;  // Why it is being ended; empty: it is not.
+    bool terminal = false;  // A person's shell; what works with files meanwhile need not wait.
+    std::string reason;     // Why it is being ended; empty: it is not.
     Deadline::Clock::time_point started = Deadline::Clock::now();
     Deadline ends = Deadline::Never();   // Its time limit,
     Deadline kills = Deadline::Never();  // and when its shell is not waited for any more.
@@ -128,7 +131,11 @@ class Server final : public run::Companion {
   void TellReady();
   void Advance();
   void StartNext();
+  std::optional<Job> TakeNextJob();
+  void BeginCommand(Client* client, const std::string& script, Deadline ends);
+  void BeginTerminal(Client& client, const TerminalRequest& request, const std::string& path);
   bool HasEnded() const;
+  void DrainIfEnded();
   void EndCommand(const std::string& reason);
   void KillCommand();
   void SendPieces(MessageKind kind, std::string_view bytes);
@@ -139,12 +146,14 @@ class Server final : public run::Companion {
   Result<Helper> StartHelper(Job& job);
   void TakeHelp();
   void TellSnapshot(Client& client, const std::string& sent);
-  void StopHelping();
+  // Tells its client why, if anything.
+  void StopHelping(const std::optional<Error>& why = std::nullopt);
   Result<Next> MakeNext();
   Status PutInPlace(Next next, Shell shell, const std::string& why);
   void ResetInPlace(Client& client);
   void Commit(Client& client);
   SandboxState State() const;
+  std::vector<LimitUse> LimitsUsed() const;
   CommandResult ResultOf(const Command& command);
 
   ServerConfig config_;

@@ -78,6 +78,9 @@ bool Server::TakeTransfer(Client& client, std::string_view message, Fd fd) {
   } else if (wire::Read(message, kind, job.transfer) &&
              (kind == MessageKind::kPut || kind == MessageKind::kGet)) {
     job.kind = kind;
+  } else if (wire::Read(message, kind, job.terminal) && kind == MessageKind::kTerminal) {
+    job.kind = kind;
+    job.exec.waits = false;  // A person is told at once.
   } else if (wire::Read(message, kind, job.restore) && kind == MessageKind::kRestore) {
     job.kind = kind;
     job.script = std::exchange(client.script, {});
@@ -137,6 +140,10 @@ Result<Helper> Server::StartHelper(Job& job) {
                                               : SendFiles(job.transfer);
     return Helper::Start(sandbox, inside, sandbox::Rights::kAgent, std::move(given), work);
   }
+  if (job.kind == MessageKind::kTerminal) {
+    return Helper::Start(sandbox, inside, sandbox::Rights::kAgent, std::move(given),
+                         OpenTerminalInside(job.terminal));
+  }
   if (!inside.has_processes()) {
     return Error{Code::kUnsupported, "snapshots need a sandbox of tier namespaces"};
   }
@@ -154,16 +161,22 @@ Result<Helper> Server::StartHelper(Job& job) {
 Status Server::StartHelp(Job job) {
   Helper helper = TRY(StartHelper(job));
   help_.emplace(Help{job.client, job.kind, std::move(helper), std::move(job.restore),
-                     std::move(job.script), Deadline::After(config_.command_timeout)});
+                     std::move(job.script), std::move(job.terminal),
+                     Deadline::After(config_.command_timeout)});
   phase_ = Phase::kHelping;
   return Ok();
 }
 
-void Server::StopHelping() {
+void Server::StopHelping(const std::optional<Error>& why) {
+  if (help_ && why) help_->client->channel.Send(wire::Write(MessageKind::kFault, *why));
   help_.reset();
   pause_.reset();
   next_.reset();
-  if (phase_ == Phase::kHelping || phase_ == Phase::kRestored) phase_ = Phase::kIdle;
+  if (phase_ != Phase::kHelping && phase_ != Phase::kRestored) return;
+  phase_ = command_ ? Phase::kRunning : Phase::kIdle;
+  if (!command_) return;
+  DrainIfEnded();
+  if (phase_ == Phase::kRunning && command_->client == nullptr) EndCommand("cancelled");
 }
 
 void Server::TakeHelp() {
@@ -175,7 +188,11 @@ void Server::TakeHelp() {
     return client.channel.Send(wire::Write(MessageKind::kDone, done.value()));
   }
   MessageKind kind = help_->kind;
+  TerminalRequest terminal = std::move(help_->terminal);
   StopHelping();
+  if (done.ok() && kind == MessageKind::kTerminal) {
+    return BeginTerminal(client, terminal, done.value());
+  }
   if (!done.ok()) return client.channel.Send(wire::Write(MessageKind::kFault, done.error()));
   if (kind == MessageKind::kSnapshot) return TellSnapshot(client, done.value());
   if (kind == MessageKind::kPut) (void)files_->Look();  // What no command did.
@@ -234,11 +251,7 @@ void Server::ResetInPlace(Client& client) {
   }
   auto reset = [&]() -> Status {
     Next next = TRY(MakeNext());
-    if (help_) {
-      help_->client->channel.Send(
-          wire::Write(MessageKind::kFault, Error{Code::kIo, "the sandbox was reset"}));
-      StopHelping();
-    }
+    StopHelping(Error{Code::kIo, "the sandbox was reset"});
     return PutInPlace(std::move(next), Shell(key_), "the sandbox was reset");
   };
   Status done = reset();

@@ -23,7 +23,8 @@ def cases(suite):
 def applies(case):
     """Whether this user and this tier are those that a case is about."""
     marked = getattr(getattr(case, case._testMethodName, None), 'only_root_in_namespaces', False)
-    return not marked or (os.geteuid() == 0 and case.TIER == 'namespaces')
+    about = getattr(case, 'applies', lambda: True)()
+    return about and (not marked or (os.geteuid() == 0 and case.TIER == 'namespaces'))
 
 
 def main():
@@ -31,10 +32,11 @@ def main():
         import files_cases
         import sandbox_cases
         import shell_cases
+        import terminal_cases
         loader = unittest.TestLoader()
         suite = unittest.TestSuite()
         names = sys.argv[1:]
-        for module in (shell_cases, sandbox_cases, files_cases):
+        for module in (shell_cases, sandbox_cases, files_cases, terminal_cases):
             suite.addTests(loader.loadTestsFromModule(module))
         if names:
             suite = loader.loadTestsFromNames(names)
@@ -45,7 +47,10 @@ def main():
 
             class LandlockFiles(files_cases.Files):
                 TIER = 'landlock'
-            for case in (Landlock, LandlockFiles):
+
+            class LandlockTerminals(terminal_cases.Terminals):
+                TIER = 'landlock'
+            for case in (Landlock, LandlockFiles, LandlockTerminals):
                 suite.addTests(loader.loadTestsFromTestCase(case))
         result = unittest.TextTestRunner(verbosity=1).run(unittest.TestSuite(case for case in cases(suite) if applies(case)))
         sys.exit(not (result.wasSuccessful() and result.testsRun))

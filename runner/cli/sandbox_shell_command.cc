@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+// `agentic-ci sandbox shell`.
+#include <algorithm>
+#include <chrono>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/log.h"
+#include "base/sys.h"
+#include "cli/error_text.h"
+#include "cli/output.h"
+#include "cli/sandbox_command.h"
+#include "cli/sandbox_files_command.h"
+#include "codec/text/quantity.h"
+#include "report/denials.h"
+#include "session/client.h"
+#include "session/terminal.h"
+
+namespace cli {
+namespace {
+
+constexpr std::string_view kShellDoc =
+    "Open an interactive shell in the sandbox, on a terminal of the sandbox's own: job control, "
+    "window sizes and full-screen programs work. It starts in the directory and with the exported "
+    "variables of the sandbox's shell, and ends with everything it started if this command is "
+    "killed. Lines that begin with `%` are commands to agentic-ci; `%help` lists them. Other "
+    "commands of the sandbox wait meanwhile. The exit status is the shell's; 75: busy.";
+
+constexpr std::chrono::seconds kLimitsTime{30};
+
+// In a sandbox's shell: the sandbox's name, and the word behind the command, or nothing.
+using Carried = Status (*)(const std::string& name, const std::string& word);
+
+struct LineCommand {
+  std::string_view name;
+  std::string_view operand;  // As in a usage line; empty: there is none.
+  std::string_view doc;
+  Carried carry_out;
+  bool replaces;  // The shell's sandbox ends with it.
+};
+
+Status PrintDifference(const std::string& name, const std::string&) {
+  session::Place place = TRY(session::Place::Open());
+  session::Diff diff = TRY(session::AskDiff(place, name));
+  return PrintLines(diff.patch.empty() ? "nothing has changed\n" : diff.patch);
+}
+
+std::string Times(int64_t count) {
+  return count > 1 ? ", " + std::to_string(count) + " times" : "";
+}
+
+std::string Request(const std::string& method, const std::string& host, int64_t port,
+                    const std::string& path, const std::string& program) {
+  std::string at = host + ":" + std::to_string(port) + path;
+  return (method.empty() ? at : method + " " + at) + " by " + program;
+}
+
+Status PrintNetwork(const std::string& name, const std::string&) {
+  session::Place place = TRY(session::Place::Open());
+  session::Facts facts = TRY(place.Find(name));
+  report::DenialList list = TRY(report::ReadDenials(facts.report_dir));
+  std::string lines;
+  for (const report::AllowedRequest& one : list.allowed) {
+    lines += "allowed  " + Request(one.method, one.host, one.port, one.path, one.binary) +
+             Times(one.count) + "\n";
+  }
+  for (const report::DeniedRequest& one : list.denials) {
+    const advise::Denial& denial = one.denial;
+    lines += "refused  " +
+             Request(denial.method, denial.host, denial.port, denial.path, denial.binary) +
+             Times(one.count) + ": " + one.reason + "\n";
+    if (!one.allow_line.empty()) lines += "         would be allowed by  " + one.allow_line + "\n";
+  }
+  for (const report::FailedConnection& one : list.failures) {
+    lines += "failed   " + one.host + ":" + std::to_string(one.port) + Times(one.count) + ": " +
+             one.reason + "\n";
+  }
+  return PrintLines(lines.empty() ? "no requests\n" : lines);
+}
+
+std::string Amount(int64_t value, const std::string& unit) {
+  if (value < 0) return "not counted";
+  if (unit == "bytes") return codec::RenderSize(value);
+  return std::to_string(value) + (unit.empty() ? "" : " " + unit);
+}
+
+Status PrintLimits(const std::string& name, const std::string&) {
+  session::Place place = TRY(session::Place::Open());
+  session::SandboxState state = TRY(session::AskState(place, name, Deadline::After(kLimitsTime)));
+  std::string lines;
+  for (const session::LimitUse& use : state.limits) {
+    lines += use.name + ": " + Amount(use.used, use.unit) +
+             (use.most > 0 ? " of " + Amount(use.most, use.unit) : ", no limit") + "\n";
+  }
+  return PrintLines(lines + "time left: " + Amount(state.seconds_left, "s") + "\n");
+}
+
+Status TakeSnapshot(const std::string& name, const std::string& word) {
+  Arguments arguments;
+  arguments.operands = {name};
+  if (!word.empty()) arguments.values["tag"] = {word};
+  TRY(SandboxSnapshotCommand(arguments));
+  return Ok();
+}
+
+Status RestoreSnapshot(const std::string& name, const std::string& word) {
+  if (word.empty()) return Usage("the name of a snapshot is missing", "%restore NAME");
+  Arguments arguments;
+  arguments.operands = {name, word};
+  TRY(SandboxRestoreCommand(arguments));
+  return Ok();
+}
+
+Status ResetSandbox(const std::string& name, const std::string&) {
+  session::Place place = TRY(session::Place::Open());
+  TRY(session::Reset(place, name));
+  return Ok();
+}
+
+Status PrintLineHelp(const std::string&, const std::string&);
+
+constexpr LineCommand kLineCommands[] = {
+    {"%diff", "", "what has changed in the checkout", PrintDifference, false},
+    {"%net", "", "requests that were allowed and refused, with what would allow them", PrintNetwork,
+     false},
+    {"%limits", "", "what is used of each limit, at the most so far", PrintLimits, false},
+    {"%snapshot", "[NAME]", "keep what was written, as `sandbox snapshot --tag NAME`", TakeSnapshot,
+     false},
+    {"%restore", "NAME", "go back to a snapshot, in a new shell", RestoreSnapshot, true},
+    {"%reset", "", "discard all that was written, in a new shell", ResetSandbox, true},
+    {"%help", "", "this list", PrintLineHelp, false},
+};
+
+Status PrintLineHelp(const std::string&, const std::string&) {
+  constexpr size_t kColumn = 18;
+  std::string lines;
+  for (const LineCommand& command : kLineCommands) {
+    std::string usage = std::string(command.name) + " " + std::string(command.operand);
+    usage.resize(std::max(kColumn, usage.size()), ' ');
+    lines += usage + std::string(command.doc) + "\n";
+  }
+  return PrintLines(lines);
+}
+
+std::vector<std::string> LineCommandNames() {
+  std::vector<std::string> names;
+  for (const LineCommand& command : kLineCommands) names.emplace_back(command.name);
+  return names;
+}
+
+// True: the sandbox was replaced. What is wrong is said, and the shell goes on.
+bool CarryOutLine(const std::string& sandbox, const std::string& line) {
+  size_t space = line.find(' ');
+  std::string name = line.substr(0, space);
+  size_t from = space == std::string::npos ? space : line.find_first_not_of(' ', space);
+  std::string word = from == std::string::npos ? "" : line.substr(from);
+  while (word.ends_with(' ')) word.pop_back();
+  for (const LineCommand& command : kLineCommands) {
+    if (command.name != name) continue;
+    bool fits = word.empty() || (!command.operand.empty() && word.find(' ') == std::string::npos);
+    std::string usage = name + " " + std::string(command.operand);
+    Status done =
+        fits ? command.carry_out(sandbox, word) : Status(Usage("unexpected '" + word + "'", usage));
+    if (!done.ok()) (void)sys::WriteAll(STDERR_FILENO, RenderError(done.error()));
+    return done.ok() && command.replaces;
+  }
+  return false;
+}
+
+Status CheckBackend(const std::string& name) {
+  session::Place place = TRY(session::Place::Open());
+  session::Facts facts = TRY(place.Find(name));
+  if (facts.backend == "native") return Ok();
+  return Error{Code::kUnsupported, "backend " + facts.backend + " has no interactive shells",
+               "agentic-ci sandbox exec " + name + " -- COMMAND"};
+}
+
+Result<session::TerminalShell::End> CarryShells(const std::string& name,
+                                                const session::RawTerminal& terminal) {
+  session::TypedLines typed(LineCommandNames());
+  std::string term = sys::Environment("TERM").value_or("");
+  for (;;) {
+    session::Place place = TRY(session::Place::Open());
+    session::TerminalShell shell =
+        TRY(session::TerminalShell::Start(place, name, term.empty() ? "dumb" : term));
+    session::TerminalShell::End end = TRY(shell.Carry(
+        typed, terminal, [&](const std::string& line) { return CarryOutLine(name, line); }));
+    if (!end.replaced) return end;
+  }
+}
+
+}  // namespace
+
+Command SandboxShell() {
+  return {.name = "sandbox shell",
+          .operands = "NAME",
+          .doc = kShellDoc,
+          .options = {},
+          .variables = {{"TERM", "The kind of terminal, for programs in the sandbox."}}};
+}
+
+Result<int> SandboxShellCommand(const Arguments& arguments) {
+  std::string name = TRY(SandboxNameOf(arguments, "sandbox shell"));
+  TRY(CheckBackend(name));
+  Result<session::TerminalShell::End> ended = [&]() -> Result<session::TerminalShell::End> {
+    session::RawTerminal terminal = TRY(session::RawTerminal::Open());
+    logging::Info("`exit` leaves the shell, `%help` lists what can be typed beside commands",
+                  {{"sandbox", name}});
+    return CarryShells(name, terminal);
+  }();
+  // The last line on the screen was the shell's.
+  if (!ended.ok() || !ended.value().result) (void)Print("\n");
+  if (!ended.ok()) return std::move(ended).error();
+  if (!ended.value().result) return 128 + ended.value().signal;
+  WarnOfEnd(*ended.value().result, name);
+  return StatusOf(*ended.value().result);
+}
+
+}  // namespace cli
