@@ -70,6 +70,7 @@ constexpr Handler kHandlers[] = {
     {"sandbox restore", SandboxRestoreCommand},
     {"sandbox reset", SandboxResetCommand},
     {"sandbox delete", SandboxDeleteCommand},
+    {"watch", WatchCommand},
     {"verify-bundle", VerifyBundleCommand},
     {"doctor", DoctorCommand},
     {"eval validate", EvalValidateCommand},

@@ -25,6 +25,9 @@ void WarnOfEnd(const session::CommandResult& result, const std::string& sandbox)
 
 // A person's shell in a sandbox, and the lines typed there that are commands to agentic-ci.
 Command SandboxShell();
+// `watch`, of a sandbox or a run.
+Command WatchCommandSpec();
+Result<int> WatchCommand(const Arguments& arguments);
 
 // `create` by another name: the options of a sandbox that is to be created.
 Command SandboxCreation(std::string_view name, std::string_view doc);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// `agentic-ci sandbox shell`.
+// `agentic-ci sandbox shell` and `watch`: what a person follows.
 #include <algorithm>
 #include <chrono>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,10 +13,11 @@
 #include "cli/output.h"
 #include "cli/sandbox_command.h"
 #include "cli/sandbox_files_command.h"
-#include "codec/text/quantity.h"
 #include "report/denials.h"
+#include "report/terminal/request_lines.h"
 #include "session/client.h"
 #include "session/terminal.h"
+#include "watch/watch.h"
 
 namespace cli {
 namespace {
@@ -46,54 +48,21 @@ Status PrintDifference(const std::string& name, const std::string&) {
   return PrintLines(diff.patch.empty() ? "nothing has changed\n" : diff.patch);
 }
 
-std::string Times(int64_t count) {
-  return count > 1 ? ", " + std::to_string(count) + " times" : "";
-}
-
-std::string Request(const std::string& method, const std::string& host, int64_t port,
-                    const std::string& path, const std::string& program) {
-  std::string at = host + ":" + std::to_string(port) + path;
-  return (method.empty() ? at : method + " " + at) + " by " + program;
-}
-
 Status PrintNetwork(const std::string& name, const std::string&) {
   session::Place place = TRY(session::Place::Open());
   session::Facts facts = TRY(place.Find(name));
   report::DenialList list = TRY(report::ReadDenials(facts.report_dir));
   std::string lines;
-  for (const report::AllowedRequest& one : list.allowed) {
-    lines += "allowed  " + Request(one.method, one.host, one.port, one.path, one.binary) +
-             Times(one.count) + "\n";
-  }
-  for (const report::DeniedRequest& one : list.denials) {
-    const advise::Denial& denial = one.denial;
-    lines += "refused  " +
-             Request(denial.method, denial.host, denial.port, denial.path, denial.binary) +
-             Times(one.count) + ": " + one.reason + "\n";
-    if (!one.allow_line.empty()) lines += "         would be allowed by  " + one.allow_line + "\n";
-  }
-  for (const report::FailedConnection& one : list.failures) {
-    lines += "failed   " + one.host + ":" + std::to_string(one.port) + Times(one.count) + ": " +
-             one.reason + "\n";
-  }
-  return PrintLines(lines.empty() ? "no requests\n" : lines);
-}
-
-std::string Amount(int64_t value, const std::string& unit) {
-  if (value < 0) return "not counted";
-  if (unit == "bytes") return codec::RenderSize(value);
-  return std::to_string(value) + (unit.empty() ? "" : " " + unit);
+  for (const std::string& entry : report::RenderRequests(list, true)) lines += entry;
+  return Print(lines.empty() ? "no requests\n" : lines);
 }
 
 Status PrintLimits(const std::string& name, const std::string&) {
   session::Place place = TRY(session::Place::Open());
   session::SandboxState state = TRY(session::AskState(place, name, Deadline::After(kLimitsTime)));
   std::string lines;
-  for (const session::LimitUse& use : state.limits) {
-    lines += use.name + ": " + Amount(use.used, use.unit) +
-             (use.most > 0 ? " of " + Amount(use.most, use.unit) : ", no limit") + "\n";
-  }
-  return PrintLines(lines + "time left: " + Amount(state.seconds_left, "s") + "\n");
+  for (const session::LimitUse& use : state.limits) lines += watch::RenderLimit(use) + "\n";
+  return Print(lines + "time left: " + std::to_string(state.seconds_left) + " s\n");
 }
 
 Status TakeSnapshot(const std::string& name, const std::string& word) {
@@ -190,7 +159,36 @@ Result<session::TerminalShell::End> CarryShells(const std::string& name,
   }
 }
 
+constexpr std::string_view kWatchDoc =
+    "Follow a run by its report directory, or a sandbox by its name, until it ends: a line for "
+    "each different request when it is judged, with the line of a policy that would allow a "
+    "refused one; for a sandbox, a line when half, three quarters and nine tenths of a limit are "
+    "used; and how it ended. The exit status is 0 whatever the outcome.";
+
 }  // namespace
+
+Command WatchCommandSpec() {
+  return {.name = "watch",
+          .operands = "REPORT-DIR|NAME",
+          .doc = kWatchDoc,
+          .options = {},
+          .variables = {}};
+}
+
+Result<int> WatchCommand(const Arguments& arguments) {
+  if (arguments.operands.size() != 1) {
+    return Usage("watch takes a report directory or the name of a sandbox",
+                 "agentic-ci watch agentic-ci-report");
+  }
+  constexpr std::chrono::milliseconds kStateTime{300};
+  auto state = [&](const std::string& name) -> Result<session::SandboxState> {
+    std::unique_ptr<backend::Backend> backend = TRY(BackendOf(name));
+    return backend->State(name, Deadline::After(kStateTime));
+  };
+  watch::Watch followed = TRY(watch::Watch::Find(arguments.operands.front(), state));
+  TRY(followed.Follow([](std::string_view lines) { return Print(lines); }));
+  return 0;
+}
 
 Command SandboxShell() {
   return {.name = "sandbox shell",

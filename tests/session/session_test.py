@@ -33,10 +33,11 @@ def main():
         import sandbox_cases
         import shell_cases
         import terminal_cases
+        import watch_cases
         loader = unittest.TestLoader()
         suite = unittest.TestSuite()
         names = sys.argv[1:]
-        for module in (shell_cases, sandbox_cases, files_cases, terminal_cases):
+        for module in (shell_cases, sandbox_cases, files_cases, terminal_cases, watch_cases):
             suite.addTests(loader.loadTestsFromModule(module))
         if names:
             suite = loader.loadTestsFromNames(names)
@@ -50,7 +51,10 @@ def main():
 
             class LandlockTerminals(terminal_cases.Terminals):
                 TIER = 'landlock'
-            for case in (Landlock, LandlockFiles, LandlockTerminals):
+
+            class LandlockWatches(watch_cases.Watches):
+                TIER = 'landlock'
+            for case in (Landlock, LandlockFiles, LandlockTerminals, LandlockWatches):
                 suite.addTests(loader.loadTestsFromTestCase(case))
         result = unittest.TextTestRunner(verbosity=1).run(unittest.TestSuite(case for case in cases(suite) if applies(case)))
         sys.exit(not (result.wasSuccessful() and result.testsRun))

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/terminal/request_lines.h"
+
+#include "codec/text/neutral.h"
+
+namespace report {
+namespace {
+
+constexpr size_t kLineBytesMax = 600;
+
+std::string Line(std::string_view text) {
+  return codec::RedactTokens(codec::NeutralLine(text, kLineBytesMax)) + "\n";
+}
+
+std::string Request(const std::string& method, const std::string& host, int64_t port,
+                    const std::string& path, const std::string& program) {
+  std::string at = host + ":" + std::to_string(port) + path;
+  return (method.empty() ? at : method + " " + at) + (program.empty() ? "" : " by " + program);
+}
+
+}  // namespace
+
+std::vector<std::string> RenderRequests(const DenialList& list, bool counted) {
+  auto times = [&](int64_t count) {
+    return counted && count > 1 ? ", " + std::to_string(count) + " times" : std::string();
+  };
+  std::vector<std::string> entries;
+  for (const AllowedRequest& one : list.allowed) {
+    entries.push_back(Line("allowed  " +
+                           Request(one.method, one.host, one.port, one.path, one.binary) +
+                           times(one.count)));
+  }
+  for (const DeniedRequest& one : list.denials) {
+    const advise::Denial& denial = one.denial;
+    std::string entry = Line(
+        "refused  " + Request(denial.method, denial.host, denial.port, denial.path, denial.binary) +
+        times(one.count) + ": " + one.reason);
+    if (!one.allow_line.empty()) entry += Line("         would be allowed by  " + one.allow_line);
+    entries.push_back(std::move(entry));
+  }
+  for (const FailedConnection& one : list.failures) {
+    entries.push_back(Line("failed   " + Request({}, one.host, one.port, {}, {}) +
+                           times(one.count) + ": " + one.reason));
+  }
+  return entries;
+}
+
+}  // namespace report

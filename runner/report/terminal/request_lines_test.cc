@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/terminal/request_lines.h"
+
+#include <catch2/catch.hpp>
+
+namespace report {
+namespace {
+
+DenialList SomeRequests() {
+  DenialList list;
+  list.allowed.push_back({"api.test", 443, "GET", "/a", "/usr/bin/curl", 3});
+  DeniedRequest denied;
+  denied.denial.host = "evil.test";
+  denied.denial.port = 80;
+  denied.denial.method = "POST";
+  denied.denial.path = "/\x1b[2J\nrefused  x";
+  denied.denial.binary = "/usr/bin/python3";
+  denied.reason = "no rule allows it";
+  denied.allow_line = "evil.test:80:read-write";
+  list.denials.push_back(denied);
+  list.failures.push_back({"gone.test", 443, "no such name", 1});
+  return list;
+}
+
+TEST_CASE("Each different request is an entry of harmless lines") {
+  std::vector<std::string> entries = RenderRequests(SomeRequests(), true);
+  REQUIRE(entries.size() == 3);
+  CHECK(entries[0] == "allowed  GET api.test:443/a by /usr/bin/curl, 3 times\n");
+  CHECK(entries[1] ==
+        "refused  POST evil.test:80/ refused  x by /usr/bin/python3: no rule allows it\n"
+        "         would be allowed by  evil.test:80:read-write\n");
+  CHECK(entries[2] == "failed   gone.test:443: no such name\n");
+}
+
+TEST_CASE("Without counts, an entry stays the same when its request is made again") {
+  DenialList more = SomeRequests();
+  more.allowed[0].count = 9;
+  CHECK(RenderRequests(more, false) == RenderRequests(SomeRequests(), false));
+  CHECK(RenderRequests(more, true) != RenderRequests(SomeRequests(), true));
+}
+
+}  // namespace
+}  // namespace report
