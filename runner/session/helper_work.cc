@@ -35,16 +35,17 @@ ReceiveLimits LimitsOf(const sandbox::SandboxPlan& plan) {
   return {plan.limits.disk_bytes, static_cast<int64_t>(sandbox::InodesOf(plan.limits.disk_bytes))};
 }
 
+Error NoTerminal(const Error& why) {
+  return {Code::kUnsupported, "no terminal can be opened in this sandbox: " + why.what,
+          "agentic-ci sandbox exec"};
+}
+
 // What lies at that name was put there by the sandbox, or by what runs in it: only the kernel's own
 // device has this number, and nothing in a sandbox can make one.
 Result<Fd> OpenMaster() {
   constexpr int kFlags = O_RDWR | O_NOCTTY | O_NONBLOCK;
   Result<Fd> master = sys::Open("/dev/ptmx", kFlags);
-  if (!master.ok()) {
-    return Error{Code::kUnsupported,
-                 "no terminal can be opened in this sandbox: " + master.error().what,
-                 "agentic-ci sandbox exec"};
-  }
+  if (!master.ok()) return NoTerminal(master.error());
   struct stat about {};
   constexpr unsigned kMajor = 5;
   constexpr unsigned kMinor = 2;
@@ -53,6 +54,25 @@ Result<Fd> OpenMaster() {
     return Error{Code::kUnsupported, "/dev/ptmx of this sandbox does not open terminals"};
   }
   return master;
+}
+
+// The name of the other end, which can be opened from now on.
+Result<std::string> OtherEndOf(const Fd& master) {
+  int locked = 0;
+  unsigned number = 0;
+  if (::ioctl(master.get(), TIOCSPTLCK, &locked) != 0) return Errno("unlocking a terminal");
+  if (::ioctl(master.get(), TIOCGPTN, &number) != 0) return Errno("numbering a terminal");
+  return "/dev/pts/" + std::to_string(number);
+}
+
+// Whether the agent may open a terminal by its name. Tried on one that nothing else uses: a
+// terminal whose other end was closed has hung up.
+Status TryOtherEnd() {
+  Fd master = TRY(OpenMaster());
+  const std::string path = TRY(OtherEndOf(master));
+  Result<Fd> other = sys::Open(path, O_RDWR | O_NOCTTY);
+  if (!other.ok()) return NoTerminal(other.error());
+  return Ok();
 }
 
 Result<Fd> OpenRoot() { return sys::Open("/", O_PATH | O_DIRECTORY); }
@@ -149,15 +169,13 @@ Helper::Work TakeLayer(const sandbox::SandboxPlan& plan, RestoreRequest request)
 
 Helper::Work OpenTerminalInside(TerminalRequest request) {
   return [request](const std::vector<Fd>& given) -> Result<std::string> {
+    TRY(TryOtherEnd());
     Fd master = TRY(OpenMaster());
-    int locked = 0;
-    unsigned number = 0;
+    const std::string path = TRY(OtherEndOf(master));
     winsize size{request.rows, request.columns, 0, 0};
-    if (::ioctl(master.get(), TIOCSPTLCK, &locked) != 0) return Errno("unlocking a terminal");
-    if (::ioctl(master.get(), TIOCGPTN, &number) != 0) return Errno("numbering a terminal");
     if (::ioctl(master.get(), TIOCSWINSZ, &size) != 0) return Errno("sizing a terminal");
     TRY(sys::SendMessage(given[0].get(), "master", master.get()));
-    return "/dev/pts/" + std::to_string(number);
+    return path;
   };
 }
 
