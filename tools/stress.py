@@ -57,8 +57,8 @@ def containers():
     for name in ('bin', 'dev', 'proc', 'sys', 'tmp', 'etc', 'run', 'var/tmp'):
         os.makedirs(f'{root}/{name}')
     shutil.copy('/bin/busybox', root + '/bin/sh')
-    line = ['podman', '--root', base + '/store', '--runroot', base + '/runroot', '--cgroup-manager', 'cgroupfs',
-            '--events-backend', 'none', '--runtime', 'runc', 'run', '--rm', '--network', 'none', '--ulimit', 'nproc=1024:1024',
+    line = ['podman', '--root', base + '/store', '--runroot', base + '/runroot', '--tmpdir', base + '/podman',
+            '--cgroup-manager', 'cgroupfs', '--events-backend', 'none', '--runtime', 'runc', 'run', '--rm', '--network', 'none', '--ulimit', 'nproc=1024:1024',
             '--ulimit', 'nofile=1024:1024', '--rootfs', root, '/bin/sh', '-c', 'exit 0']
     stop, count = threading.Event(), [0]
 

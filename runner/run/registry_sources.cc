@@ -25,7 +25,7 @@
 namespace run {
 namespace {
 
-constexpr std::chrono::seconds kAskTimeout{20};    // Maven, on a machine with much to do.
+constexpr std::chrono::seconds kAskTimeout{60};    // Maven, on a machine with much to do.
 constexpr std::chrono::seconds kFetchTimeout{10};  // Of all documents together.
 constexpr std::chrono::milliseconds kAskInterval{200};
 constexpr size_t kAnswerBytesMax = 65536;
@@ -290,8 +290,8 @@ Status AddEcosystems(const EcosystemRequest& request, policy::Policy* policy) {
     if (!network) {
       return Error{Code::kSetup, "no registry found for the ecosystem '" + ecosystem.name +
                                      "': none of its tools " +
-                                     (request.image != nullptr ? "in the image" : "is installed") +
-                                     ", and no lock file names a registry"};
+                                     (request.image != nullptr ? "in the image" : "on this host") +
+                                     " names one, and no lock file does"};
     }
     for (const Registry& registry : registries) {
       logging::Info(

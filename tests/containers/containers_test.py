@@ -81,11 +81,15 @@ def make_root(base):
     return root
 
 
+def store(base):
+    """Podman's own files below `base`: nothing of a podman that runs beside it, which removes all of them when it is reset."""
+    return ['--root', base + '/store', '--runroot', base + '/runroot', '--tmpdir', base + '/podman']
+
+
 def podman(base, profile, user, *command, options=()):
     # Everything a container keeps is this test's own.
-    store = ['--root', base + '/store', '--runroot', base + '/runroot']
     return subprocess.run(
-        ['podman', *store, '--runtime', 'runc', 'run', '--rm', '--network', 'none', '--user', f'{user}:{user}',
+        ['podman', *store(base), '--runtime', 'runc', 'run', '--rm', '--network', 'none', '--user', f'{user}:{user}',
          *PROFILES[profile], *options, *LIMITS, '-v', '/usr:/usr:ro', '-v', f'{base}/runner:/runner:ro', '-v', f'{HERE}:/test:ro',
          '-v', f'{CONTAINMENT}:/containment:ro',
          '-v', f'{base}/shown-{profile}-{user}:/shown', '--tmpfs', '/tmp', '--tmpfs', '/var/tmp', '--rootfs', base + '/root',
@@ -262,8 +266,7 @@ def main():
         print(f'{max(result.testsRun - failed, 0)} passed, {failed} failed')
         return 1 if failed else 0
     finally:
-        subprocess.run(['podman', '--root', BASE + '/store', '--runroot', BASE + '/runroot', 'system', 'reset', '--force'],
-                       capture_output=True)
+        subprocess.run(['podman', *store(BASE), 'system', 'reset', '--force'], capture_output=True)
         shutil.rmtree(BASE, ignore_errors=True)
 
 

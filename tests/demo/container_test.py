@@ -21,9 +21,8 @@ RUN_SECONDS = 300
 
 def show(base, profile, user):
     """What tools/demo prints in a container, and its exit status."""
-    store = ['--root', base + '/store', '--runroot', base + '/runroot']
     done = subprocess.run(
-        ['podman', *store, '--runtime', 'runc', 'run', '--rm', '--network', 'none', '--user', f'{user}:{user}',
+        ['podman', *containers.store(base), '--runtime', 'runc', 'run', '--rm', '--network', 'none', '--user', f'{user}:{user}',
          *containers.PROFILES[profile], *containers.LIMITS, '-v', '/usr:/usr:ro', '-v', f'{base}/runner:/runner:ro',
          '-v', f'{ROOT}:/clone:ro', '--rootfs', base + '/root', 'python3', '-B', '/clone/tools/demo.py',
          '--binary', '/runner/agentic-ci', '--directory', f'/var/tmp/demo-{profile}-{user}'],
@@ -73,7 +72,7 @@ def main():
         result = unittest.TextTestRunner(stream=sys.stdout, verbosity=2).run(suite)
         return 0 if result.testsRun and result.wasSuccessful() else 1
     finally:
-        subprocess.run(['podman', '--root', BASE + '/store', '--runroot', BASE + '/runroot', 'system', 'reset', '--force'],
+        subprocess.run(['podman', *containers.store(BASE), 'system', 'reset', '--force'],
                        capture_output=True)
         shutil.rmtree(BASE, ignore_errors=True)
 

@@ -208,7 +208,7 @@ class Retries(Case):
         self.assertEqual(len(self.reg.requests), 1)
 
     def test_nobody_listening_is_temporary(self):
-        self.reg.server.server_close()
+        self.reg.close()
         self.fails('temporary', '/v2/demo/manifests/v1', self.reg)
 
     def test_a_forbidden_image_is_refused_at_once(self):

@@ -6,6 +6,7 @@ import hashlib
 import http.server
 import json
 import re
+import socket
 import ssl
 import threading
 import urllib.parse
@@ -72,6 +73,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 class Server(http.server.ThreadingHTTPServer):
     daemon_threads = True
+    allow_reuse_port = True  # For close().
 
     def handle_error(self, *_):
         """A client that went away."""
@@ -99,6 +101,10 @@ class Registry:
         threading.Thread(target=self.server.serve_forever, args=(0.02,), daemon=True).start()
 
     def close(self):
+        """Nothing answers there any more, and no other service gets the port."""
+        self.kept = socket.socket()
+        self.kept.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        self.kept.bind(self.server.server_address)
         self.server.shutdown()
         self.server.server_close()
 
