@@ -17,7 +17,7 @@ import sys
 import time
 import unittest
 
-from dry_run import TAG, DryRun
+from dry_run import SOURCE, TAG, DryRun
 
 ACT = os.path.abspath(sys.argv.pop(1))
 KINDS = {'base': 'agent-base', 'full': 'agent'}
@@ -79,7 +79,9 @@ class Image(DryRun):
         cls.environment['REGISTRY_AUTH_FILE'] = f'{cls.root}/auth.json'
         cls.serve()
         cls.publish_source()
-        cls.run_workflow('image', {'GITHUB_SERVER_URL': 'https://github.com', 'REGISTRY_AUTH_FILE': f'{cls.root}/auth.json'})
+        cls.run_workflow('image', {  # act does not set which workflow it is.
+            'GITHUB_SERVER_URL': 'https://github.com', 'REGISTRY_AUTH_FILE': f'{cls.root}/auth.json',
+            'GITHUB_WORKFLOW_REF': f'acme/agentic-ci/.github/workflows/image.yml@refs/tags/{SOURCE}'})
 
     @classmethod
     def serve(cls):
