@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The tables of docs/reference/parity.md, from the results of a run of every project."""
+import pathlib
+import sys
+
+PAGE = pathlib.Path(__file__).resolve().parents[2] / 'docs/reference/parity.md'
+BEGIN, END = '<!-- Written by tests/parity/run --update -->\n', '<!-- To here. -->\n'
+TIERS = ('namespaces', 'landlock')
+
+
+def ratio(records, tier):
+    return sum(record['seconds'][tier] for record in records) / sum(record['seconds']['outside'] for record in records)
+
+
+def sentences(project, tier):
+    return ' '.join(entry['because'] for entry in project.get('differs', {}).get(tier, []))
+
+
+def cell(project, record, tier):
+    count = len(record[tier]['differing'])
+    if not count:
+        return 'equal'
+    if record[tier]['unexplained']:
+        return f'{count} differ, not explained'
+    return f'{count} differ: {sentences(project, tier)}'
+
+
+def table(results, listed):
+    rows = [(listed[name], record) for name, record in results.items() if name in listed]
+    rows.sort(key=lambda row: (row[0]['language'], row[0]['name'].lower()))
+    records = [record for _, record in rows]
+    text = f'{len(rows)} projects, {sum(record["cases"] for record in records)} cases that pass outside.\n\n'
+    text += '| | `namespaces` | `landlock` |\n|---|---|---|\n'
+    text += '| projects with the same results as outside | ' + ' | '.join(
+        str(sum(not record[tier]['differing'] for record in records)) for tier in TIERS) + ' |\n'
+    text += '| time, as a multiple of that outside | ' + ' | '.join(f'{ratio(records, tier):.2f}' for tier in TIERS) + ' |\n\n'
+    text += '| project | version | language | touches | cases | tier `namespaces` | tier `landlock` | time in each |\n'
+    text += '|---|---|---|---|--:|---|---|---|\n'
+    for project, record in rows:
+        times = ', '.join(f'{ratio([record], tier):.2f}' for tier in TIERS)
+        text += (f'| {project["name"]} | {record["version"]} | {project["language"]} | {project["touches"]} | {record["cases"]} | '
+                 f'{cell(project, record, "namespaces")} | {cell(project, record, "landlock")} | {times} |\n')
+    return text
+
+
+def write(results, listed):
+    missing = [name for name in listed if name not in results]
+    if missing:
+        sys.exit(f'parity.py: error: not run yet: {" ".join(missing)}')
+    before, rest = PAGE.read_text().split(BEGIN)
+    PAGE.write_text(before + BEGIN + table(results, listed) + END + rest.split(END)[1])
