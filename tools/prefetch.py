@@ -26,6 +26,7 @@ WANTED = {
     'sigstore': (['tests/sigstore/install', 'tests/sigstore/package.json'], [['tests/sigstore/install', '{}']]),
     'renovate': (['tests/upgrades/install'], [['tests/upgrades/install', '{}']]),
     'sbom-tools': (['tests/build/install'], [['tests/build/install', '{}']]),
+    'parity-quick': (['tests/parity/projects.yml', 'tests/parity/fetch.py'], [['tests/parity/fetch.py', '{}', '--quick']]),
     'gitlab-client': (['tests/services/gitlab/install'], [['tests/services/gitlab/install']]),
 }
 # Files of an image or of a guest have owners.

@@ -7,8 +7,9 @@ PASS, FAIL, SKIP = 'pass', 'fail', 'skip'
 SUITE = re.compile(r'^=== suite (.+)$')
 GO = re.compile(r'--- (PASS|FAIL|SKIP): (\S+) \(')
 RUST = re.compile(r'^test (\S.*?) \.\.\. .*?(ok|FAILED|ignored)')
-TAP = re.compile(r'^( *)(not ok|ok)\b *\d* *-? *(.*?)(?: +# (?:time=|.*ms$).*)?$')
+TAP = re.compile(r'^( *)(not ok|ok)\b *\d* *-? *(.*)$')
 MAKE = re.compile(r'^(PASS|FAIL|SKIP|XFAIL|XPASS|ERROR): (.+?)\s*$')
+SKIPPED = re.compile(r'# (?:SKIP|TO' + r'DO)\b', re.IGNORECASE)
 WORDS = {'PASS': PASS, 'ok': PASS, 'XFAIL': PASS, 'SKIP': SKIP, 'ignored': SKIP}
 
 
@@ -48,19 +49,40 @@ def make(output):
 
 
 def tap(output):
-    """The cases of the Test Anything Protocol; those of a subtest are named with where they are."""
-    cases, comment = Cases(), ''
+    """The tests of the Test Anything Protocol: what a "Subtest" announces, or the group that a comment begins, or else each
+    line. Assertions within a test are not cases: their number may depend on time."""
+    if re.search(r'^ *# Subtest: ', output, re.MULTILINE):
+        return subtests(output)
+    cases, group, results = Cases(), '', {}
     for line in output.splitlines():
-        if line.startswith('# ') and not line.startswith(('# time', '# tests', '# pass', '# fail', '# skip')):
-            comment = line[2:] + ': '  # tape names a group so.
         found = TAP.match(line)
-        if found:
-            depth, word, name = found.groups()
-            skipped = re.search(r'# (?:SKIP|TO' + r'DO)\b', name, re.IGNORECASE)
-            name = re.sub(r' # .*$| \{$', '', name)
-            name = re.sub(r'\d+(?:\.\d+)?m?s\b', '', name)
-            cases.add(f'{"" if depth else comment}{name}', SKIP if skipped else WORDS.get(word, FAIL))
+        if line.startswith('# ') and not line.startswith(('# time', '# tests', '# pass', '# fail', '# skip', '# ok')):
+            group = line[2:]
+        elif found and not group:
+            cases.add(plain(found[3]), SKIP if SKIPPED.search(line) else WORDS.get(found[2], FAIL))
+        elif found:
+            results.setdefault(group, set()).add(WORDS.get(found[2], FAIL))
+    cases.update({name: FAIL if FAIL in seen else PASS for name, seen in results.items()})
     return cases
+
+
+def subtests(output):
+    cases, open_names = Cases(), {}
+    for line in output.splitlines():
+        begun, found = re.match(r'( *)# Subtest: (.*)', line), TAP.match(line)
+        if begun:
+            depth = len(begun[1])
+            open_names = {at: name for at, name in open_names.items() if at < depth} | {depth: plain(begun[2])}
+        elif found and open_names.get(len(found[1])) == plain(found[3]):
+            depth = len(found[1])
+            name = ' > '.join(name for at, name in sorted(open_names.items()) if at <= depth)
+            cases.add(name, SKIP if SKIPPED.search(line) else WORDS.get(found[2], FAIL))
+            del open_names[depth]
+    return cases
+
+
+def plain(name):
+    return re.sub(r'\d+(?:\.\d+)?m?s\b', '', re.sub(r' # .*$| \{$', '', name)).strip()
 
 
 def junit(output):

@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fetches the projects of projects.yml by the client of their registry, and builds what their tests need.
 
-usage: fetch.py DIRECTORY NAME...    DIRECTORY/NAME/checkout, and beside it what is installed for it
+usage: fetch.py DIRECTORY NAME...|--quick    DIRECTORY/NAME/checkout, and beside it what is installed for it
 
 Everything is made outside the sandbox, once; `test` beside the checkout is the script that runs the tests and prints
-their results. A project is there when that script is.
+their results, with @TEST@ and @ARGUMENTS@ for those of the project's entry.
 """
 import json
 import os
@@ -85,7 +85,7 @@ def go(project, place, checkout):
             name = path.replace('/', '_') + '.test'
             call(tool, 'test', '-c', '-vet=off', '-o', programs / name, path, cwd=checkout, **environment)
             lines.append(f'echo "=== suite {path}"; (cd "./{os.path.relpath(directory, checkout)}" && '
-                         f'{programs / name} -test.v -test.timeout=110s {project.get("arguments", "")} 2>&1)')
+                         f'{programs / name} -test.v -test.timeout=110s @ARGUMENTS@ 2>&1)')
     return '\n'.join(lines)
 
 
@@ -99,11 +99,9 @@ def python(project, place, checkout):
     pip = [PYTHON, '-m', 'pip', '--python', place / 'venv/bin/python', 'install', '-q']
     call(*pip, 'pytest<9', 'pytest-timeout', *project.get('needs', []), cwd=place)
     call(*pip, project.get('install', '.'), cwd=checkout)
-    arguments = project.get('arguments', '')
     interpreter = place / 'venv/bin/python'
-    test = project.get('test') or (f'-m pytest -q -p no:cacheprovider --timeout=60 -o junit_family=xunit1 '
-                                   f'--junitxml="$TMPDIR/{RESULTS}.xml" {arguments}')
-    return f'export PYTHONDONTWRITEBYTECODE=1 PATH={place}/venv/bin:$PATH\n{interpreter} {test} 2>&1\ncat "$TMPDIR/{RESULTS}.xml"'
+    return (f'export PYTHONDONTWRITEBYTECODE=1 PATH={place}/venv/bin:$PATH\n{interpreter} -m pytest -q -p no:cacheprovider '
+            f'--timeout=60 -o junit_family=xunit1 --junitxml="$TMPDIR/{RESULTS}.xml" @ARGUMENTS@ 2>&1\ncat "$TMPDIR/{RESULTS}.xml"')
 
 
 def rust(project, place, checkout):
@@ -126,7 +124,7 @@ def rust(project, place, checkout):
         if message.get('executable') and message.get('profile', {}).get('test'):
             target = message['target']
             lines.append(f'echo "=== suite {target["kind"][0]} {target["name"]}"; '
-                         f'CARGO_MANIFEST_DIR=$PWD {message["executable"]} {project.get("arguments", "")} 2>&1')
+                         f'CARGO_MANIFEST_DIR=$PWD {message["executable"]} @ARGUMENTS@ 2>&1')
     for waste in (place / 'target/debug/incremental', place / 'target/debug/build', place / 'target/debug/.fingerprint'):
         if not project.get('keep'):
             shutil.rmtree(waste, ignore_errors=True)
@@ -138,11 +136,10 @@ def javascript(project, place, checkout):
     node, npm = program('node'), program('npm')
     named = call(npm, 'pack', '--silent', f'{project["package"]}@{project["version"]}', cwd=place).strip()
     unpack(place / named, checkout)
-    quiet = ['--ignore-scripts', '--no-audit', '--no-fund', '--silent']
-    call(npm, 'install', '--omit=dev', *quiet, cwd=checkout)
-    if project.get('needs'):
-        call(npm, 'install', '--no-save', '--omit=dev', *quiet, *project['needs'], cwd=checkout)
-    return f'export PATH=$PWD/node_modules/.bin:{os.path.dirname(node)}:$PATH\n{project["test"]} 2>&1'
+    call(npm, 'pkg', 'delete', 'devDependencies', cwd=checkout)  # Only `needs` of them: the others lint and publish.
+    call(npm, 'install', '--no-save', '--ignore-scripts', '--no-audit', '--no-fund', '--silent', *project.get('needs', []),
+         cwd=checkout)
+    return f'export PATH=$PWD/node_modules/.bin:{os.path.dirname(node)}:$PATH\n(@TEST@) 2>&1'
 
 
 def java(project, place, checkout):
@@ -165,7 +162,7 @@ def java(project, place, checkout):
     shutil.unpack_archive(tests, checkout / 'src/test/resources', 'zip')
     console = jars / 'junit-platform-console-standalone-1.10.2.jar'
     others = ':'.join(str(jar) for jar in sorted(jars.glob('*.jar')) if not jar.name.startswith(('junit-platform', 'junit-jupiter')))
-    return (f'{program("java")} -jar {console} execute -cp $PWD/src/test/resources:{others} {project["arguments"]} '
+    return (f'{program("java")} -jar {console} execute -cp $PWD/src/test/resources:{others} @ARGUMENTS@ '
             f'--disable-banner --details=none --reports-dir "$TMPDIR/{RESULTS}" 2>&1\ncat "$TMPDIR/{RESULTS}"/*.xml')
 
 
@@ -190,16 +187,19 @@ def c(project, place, checkout):
         raise Unavailable(f'the archive has {found.name}, not {project["version"]}')
     found.rename(checkout)
     call('/bin/sh', '-ec', project['build'], cwd=checkout, CC='gcc', CFLAGS='-O1 -w')
-    return f'{project["test"]} 2>&1'
+    return '(@TEST@) 2>&1'
 
 
+# What the directory of a project depends on; the rest of its entry is read when its tests run.
+MADE_FROM = ('package', 'version', 'needs', 'packages', 'features', 'build', 'removes', 'classifier')
 LANGUAGES = {'Go': go, 'Python': python, 'Rust': rust, 'JavaScript': javascript, 'Java': java, 'C': c}
 
 
 def fetch(project, directory):
     """Makes DIRECTORY/NAME of a project, once; answers the path."""
     place = directory / project['name']
-    if (place / 'test').exists() and (place / 'version').read_text() == project['version']:
+    wanted = json.dumps({key: project.get(key) for key in MADE_FROM})
+    if (place / 'test').exists() and (place / 'made-from').read_text() == wanted:
         return place
     shutil.rmtree(place, ignore_errors=True)
     place.mkdir(parents=True)
@@ -208,7 +208,7 @@ def fetch(project, directory):
         call('rm', '-r', place / 'checkout' / word)
     call('chown', '-R', f'{os.geteuid()}:{os.getegid()}', place / 'checkout')  # Archives have owners of their own.
     call('chmod', '-R', 'a+rX,u+w', place)
-    (place / 'version').write_text(project['version'])
+    (place / 'made-from').write_text(wanted)
     (place / 'test').write_text(script + '\n')
     return place
 
@@ -216,6 +216,8 @@ def fetch(project, directory):
 def main():
     directory, *names = sys.argv[1:]
     listed = projects()
+    if names == ['--quick']:
+        names = [name for name, project in listed.items() if project.get('quick')]
     failed = 0
     for name in names:
         try:

@@ -20,7 +20,7 @@ filesystem_policy:
   read_write: [/tmp, /dev/null, /dev/tty, /dev/ptmx, /dev/pts, /dev/shm]
 '''
 # Outside, in a mount namespace of its own: the copy at the checkout's path, an empty /tmp, and an account with a name.
-ENTER = '''mount --bind "$1/checkout" "$2" && mount -t tmpfs -o mode=1777 tmpfs /tmp && mount --bind "$1/passwd" /etc/passwd &&
+ENTER = '''mount --bind "$1/checkout" "$2" && mount --bind "$1/tmp" /tmp && mount --bind "$1/passwd" /etc/passwd &&
 mount --bind "$1/group" /etc/group && cd "$2" && shift 2 && exec setpriv --reuid 1000 --regid 1000 --clear-groups "$@"'''
 
 
@@ -49,7 +49,10 @@ def run(command, log, seconds, **options):
 
 
 def script(place, project):
-    return ['/bin/sh', '-c', (place / 'test').read_text(), project['name']]
+    text = (place / 'test').read_text()
+    for word, key in (('@TEST@', 'test'), ('@ARGUMENTS@', 'arguments')):
+        text = text.replace(word, str(project.get(key, '')))
+    return ['/bin/sh', '-c', text, project['name']]
 
 
 def outside(project, place, log):
@@ -70,11 +73,13 @@ def outside(project, place, log):
     for file, line in (('passwd', f'sandbox:x:{ACCOUNT}:{ACCOUNT}::/tmp/home:/bin/bash'), ('group', f'sandbox:x:{ACCOUNT}:')):
         others = [other for other in pathlib.Path('/etc', file).read_text().splitlines() if f':{ACCOUNT}:' not in other]
         (scratch / file).write_text('\n'.join([*others, line]) + '\n')
-    words = script(place, project)
-    words[2] = 'mkdir /tmp/home\n' + words[2]
+    for path in (scratch / 'tmp', scratch / 'tmp/home'):
+        path.mkdir()
+        os.chown(path, ACCOUNT, ACCOUNT)
+    (scratch / 'tmp').chmod(0o1777)
     try:
         return run(['unshare', '--mount', '--propagation', 'private', '/bin/sh', '-c', ENTER, 'enter', scratch, place / 'checkout',
-                    *words], log, SECONDS, env=variables('/tmp/home', '/tmp') | given)
+                    *script(place, project)], log, SECONDS, env=variables('/tmp/home', '/tmp') | given)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
 
