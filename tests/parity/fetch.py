@@ -31,8 +31,13 @@ class Unavailable(Exception):
 def projects():
     """The list, by name."""
     listed = {entry['name']: entry for entry in yaml.safe_load((HERE / 'projects.yml').read_text())}
-    for entry in listed.values():
+    differences = yaml.safe_load((HERE / 'differences.yml').read_text())
+    unknown = set(differences) - set(listed)
+    if unknown:
+        sys.exit(f'differences.yml: no project is called {" or ".join(sorted(unknown))}')
+    for name, entry in listed.items():
         entry['version'] = str(entry['version'])
+        entry['differs'] = differences.get(name, {})
     return listed
 
 
@@ -186,7 +191,11 @@ def c(project, place, checkout):
     if not found.name.endswith(f'-{project["version"]}'):
         raise Unavailable(f'the archive has {found.name}, not {project["version"]}')
     found.rename(checkout)
-    call('/bin/sh', '-ec', project['build'], cwd=checkout, CC='gcc', CFLAGS='-O1 -w')
+    # Debian's patches are newer than what the archive has generated; nothing is to be generated again.
+    for names in (['aclocal.m4'], ['configure', 'config.h.in', 'config.hin', 'Makefile.in']):
+        matches = [word for name in names for word in ('-o', '-name', name)][1:]
+        call('find', '.', '(', *matches, ')', '-exec', 'touch', '{}', '+', cwd=checkout)
+    call('/bin/sh', '-ec', project['build'], cwd=checkout, CC='gcc', CFLAGS='-O1 -w', MAKEINFO='true', HELP2MAN='true')
     return '(@TEST@) 2>&1'
 
 

@@ -5,7 +5,7 @@
 usage: parity.py BINARY [--update] [--quick DIRECTORY] [NAME...]
 
 Each case must pass in a tier exactly if it passes outside. A case whose result varies outside by itself is named and left
-out. A difference is either explained in projects.yml, and then has to be there, or it fails the suite. Without names, every
+out. A difference is either explained in differences.yml, and then has to be there, or it fails the suite. Without names, every
 project is run. The results are kept in build/parity/results.json; --update writes the page docs/reference/parity.md from
 them. --quick runs those that projects.yml marks so, in a directory of their own, which tools/check has filled before.
 """
@@ -99,7 +99,7 @@ def told(name, record):
         differing, left = record[tier]['differing'], record[tier]['unexplained']
         text += [f'  {tier}: {case}: {differing[case][0]} outside, {differing[case][1]} inside' for case in left[:SHOWN_MAX]]
         text += [f'  {tier}: ... and {len(left) - SHOWN_MAX} more'] if len(left) > SHOWN_MAX else []
-        text += [f'  {tier}: projects.yml explains "{pattern}", which does not differ' for pattern in record[tier]['stale']]
+        text += [f'  {tier}: differences.yml explains "{pattern}", which does not differ' for pattern in record[tier]['stale']]
     return text
 
 
