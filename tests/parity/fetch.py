@@ -5,7 +5,8 @@
 usage: fetch.py DIRECTORY NAME...|--quick    DIRECTORY/NAME/checkout, and beside it what is installed for it
 
 Everything is made outside the sandbox, once; `test` beside the checkout is the script that runs the tests and prints
-their results, with @TEST@ and @ARGUMENTS@ for those of the project's entry.
+their results, with @TEST@ and @ARGUMENTS@ for those of the project's entry, and @PLACE@ for its directory, which may be
+copied from another checkout.
 """
 import json
 import os
@@ -218,7 +219,7 @@ def fetch(project, directory):
     call('chown', '-R', f'{os.geteuid()}:{os.getegid()}', place / 'checkout')  # Archives have owners of their own.
     call('chmod', '-R', 'a+rX,u+w', place)
     (place / 'made-from').write_text(wanted)
-    (place / 'test').write_text(script + '\n')
+    (place / 'test').write_text(script.replace(str(place), '@PLACE@') + '\n')
     return place
 
 

@@ -49,7 +49,7 @@ def run(command, log, seconds, **options):
 
 
 def script(place, project):
-    text = (place / 'test').read_text()
+    text = (place / 'test').read_text().replace('@PLACE@', str(place))
     for word, key in (('@TEST@', 'test'), ('@ARGUMENTS@', 'arguments')):
         text = text.replace(word, str(project.get(key, '')))
     return ['/bin/sh', '-c', text, project['name']]
