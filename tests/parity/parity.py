@@ -138,7 +138,7 @@ def main():
     parser.add_argument('--update', action='store_true', help='write docs/reference/parity.md from the results')
     parser.add_argument('--quick', metavar='DIRECTORY', type=pathlib.Path, help='only those that projects.yml marks, from there')
     parser.add_argument('names', nargs='*')
-    arguments = parser.parse_args()
+    arguments = parser.parse_intermixed_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     listed = fetch.projects()
     chosen = [name for name, project in listed.items() if not arguments.quick or project.get('quick')]
