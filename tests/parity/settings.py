@@ -33,8 +33,11 @@ def variables(home, temporary):
 def run(command, log, seconds, **options):
     """Runs to the end, or for so long; answers the seconds and what was printed."""
     start = time.monotonic()
-    with open(log, 'wb') as stdout, open(f'{log}.err', 'wb') as stderr:
-        child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr, start_new_session=True, **options)
+    with open(log, 'wb') as printed, open(f'{log}.err', 'wb') as stderr:
+        # What the tests print goes to a pipe, as it does inside.
+        cat = subprocess.Popen(['cat'], stdin=subprocess.PIPE, stdout=printed)
+        child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=cat.stdin, stderr=stderr, start_new_session=True, **options)
+        cat.stdin.close()
         try:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 child.wait(seconds)
@@ -45,6 +48,10 @@ def run(command, log, seconds, **options):
                     os.killpg(child.pid, number)
                     child.wait(pause)
             child.wait()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                cat.wait(5)  # A process that left the session may still have the pipe.
+            cat.kill()
+            cat.wait()
     return took, pathlib.Path(log).read_text(errors='replace')
 
 
