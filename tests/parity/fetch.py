@@ -193,7 +193,7 @@ def c(project, place, checkout):
         raise Unavailable(f'the archive has {found.name}, not {project["version"]}')
     found.rename(checkout)
     # Debian's patches are newer than what the archive has generated; nothing is to be generated again.
-    for names in (['aclocal.m4'], ['configure', 'config.h.in', 'config.hin', 'Makefile.in']):
+    for names in (['aclocal.m4'], ['configure', '*.in', '*.hin']):
         matches = [word for name in names for word in ('-o', '-name', name)][1:]
         call('find', '.', '(', *matches, ')', '-exec', 'touch', '{}', '+', cwd=checkout)
     call('/bin/sh', '-ec', project['build'], cwd=checkout, CC='gcc', CFLAGS='-O1 -w', MAKEINFO='true', HELP2MAN='true')

@@ -71,7 +71,7 @@ class Trial:
         found = {}
         for tier in settings.TIERS:
             found[tier] = compare(rounds[0], self.run(tier))
-            explanations = self.project.get('differs', {}).get(tier, [])
+            explanations = self.project['differs'].get(tier, [])
             # A second look at what is not known, on both sides.
             if unexplained(found[tier], explanations)[0]:
                 rounds.append(self.run(settings.OUTSIDE))
@@ -82,7 +82,7 @@ class Trial:
         record = {'version': self.project['version'], 'cases': count, 'varying': varying, 'seconds': self.seconds}
         for tier in settings.TIERS:
             differing = {name: results for name, results in found[tier].items() if name not in varying}
-            left, stale = unexplained(differing, self.project.get('differs', {}).get(tier, []))
+            left, stale = unexplained(differing, self.project['differs'].get(tier, []))
             record[tier] = {'differing': differing, 'unexplained': left, 'stale': stale}
         return record
 
@@ -110,6 +110,18 @@ def failed(record):
 def kept():
     path = PLACE / f'results-{"user" if os.geteuid() else "root"}.json'
     return path, json.loads(path.read_text()) if path.exists() else {}
+
+
+def explained_anew(results, listed):
+    """The results by what differences.yml says now; a project that is not listed any more is left out."""
+    results = {name: record for name, record in results.items() if name in listed}
+    for name, record in results.items():
+        for tier in settings.TIERS:
+            left, stale = unexplained(record[tier]['differing'], listed[name]['differs'].get(tier, []))
+            record[tier].update(unexplained=left, stale=stale)
+            for line in [*left, *(f'"{pattern}" does not differ' for pattern in stale)]:
+                print(f'{name}, {tier}: {line}')
+    return results
 
 
 def run(names, listed, place, binary, keep):
@@ -150,7 +162,7 @@ def main():
     place.mkdir(parents=True, exist_ok=True)
     good, bad = run(arguments.names or chosen, listed, place, os.path.abspath(arguments.binary), not arguments.quick)
     if arguments.update:
-        page.write(kept()[1], listed)
+        page.write(explained_anew(kept()[1], listed), listed)
     if not good and not bad:
         return SKIPPED
     print(f'{good} passed, {bad} failed')
