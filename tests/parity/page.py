@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tables of docs/reference/parity.md, from the results of a run of every project."""
+"""The tables of docs/reference/parity.md, from the results of a run of every project by root."""
 import pathlib
 import sys
 
@@ -17,17 +17,17 @@ def ratio(records, tier):
     return sum(record['seconds'][tier] for record in records) / sum(record['seconds']['outside'] for record in records)
 
 
-def sentences(project, tier):
-    return ' '.join(entry['because'] for entry in project.get('differs', {}).get(tier, []))
+def sentences(project, tier, user):
+    """Why cases differ in a tier, for a run by root; or what is added for one by an ordinary user."""
+    return ' '.join(entry['because'] for entry in project['differs'].get(tier, []) if (entry.get('only') == 'user') == user)
 
 
 def cell(project, record, tier):
-    count = len(record[tier]['differing'])
-    if not count:
-        return 'equal'
+    count, added = len(record[tier]['differing']), sentences(project, tier, True)
+    text = f'{count} differ: {sentences(project, tier, False)}' if count else 'equal'
     if record[tier]['unexplained']:
-        return f'{count} differ, not explained'
-    return f'{count} differ: {sentences(project, tier)}'
+        text = f'{count} differ, not explained'
+    return text + (f'; if an ordinary user starts the run: {added}' if added else '')
 
 
 def table(results, listed):

@@ -162,6 +162,8 @@ def main():
     place.mkdir(parents=True, exist_ok=True)
     good, bad = run(arguments.names or chosen, listed, place, os.path.abspath(arguments.binary), not arguments.quick)
     if arguments.update:
+        if os.geteuid():
+            parser.error('the page shows the results of root')
         page.write(explained_anew(kept()[1], listed), listed)
     if not good and not bad:
         return SKIPPED
