@@ -108,7 +108,7 @@ def lines(pattern):
         cases = Cases()
         for found in compiled.finditer(output):
             groups = found.groupdict()
-            cases.add(groups['name'], next((word for word in (PASS, SKIP) if groups.get(word)), FAIL))
+            cases.add(groups['name'], next((word for word in (SKIP, PASS) if groups.get(word)), FAIL))
         return cases
     return read
 
