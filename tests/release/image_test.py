@@ -110,15 +110,15 @@ class Image(DryRun):
             time.sleep(0.05)
 
     def inspect(self, *words):
-        return json.loads(subprocess.check_output([self.root / 'bin/skopeo', 'inspect', *words],
-                                                  env={**self.environment, 'TEST_ROOT': str(self.root)}))
+        return subprocess.check_output([self.root / 'bin/skopeo', 'inspect', *words], text=True,
+                                       env={**self.environment, 'TEST_ROOT': str(self.root)}).strip()
 
     def test_both_images_are_there_for_both_architectures_under_the_tag_of_the_release(self):
         for name in KINDS.values():
-            index = self.inspect('--raw', f'docker://{REGISTRY}/acme/agentic-ci/{name}:{TAG}')
+            index = json.loads(self.inspect('--raw', f'docker://{REGISTRY}/acme/agentic-ci/{name}:{TAG}'))
             self.assertEqual(sorted(one['platform']['architecture'] for one in index['manifests']), ['amd64', 'arm64'])
             for one in index['manifests']:
-                manifest = self.inspect('--raw', f'docker://{REGISTRY}/acme/agentic-ci/{name}@{one["digest"]}')
+                manifest = json.loads(self.inspect('--raw', f'docker://{REGISTRY}/acme/agentic-ci/{name}@{one["digest"]}'))
                 self.assertEqual({layer['mediaType'] for layer in manifest['layers']},
                                  {'application/vnd.oci.image.layer.v1.tar+zstd'})
 
@@ -126,7 +126,7 @@ class Image(DryRun):
         signed = (self.root / 'signed').read_text().split()
         self.assertEqual(len(signed), 2)
         for name in KINDS.values():
-            digest = self.inspect('--format', '{{json .Digest}}', f'docker://{REGISTRY}/acme/agentic-ci/{name}:{TAG}')
+            digest = self.inspect('--format', '{{.Digest}}', f'docker://{REGISTRY}/acme/agentic-ci/{name}:{TAG}')
             self.assertIn(f'{REGISTRY}/acme/agentic-ci/{name}@{digest}', signed)
             self.assertRegex(self.output, re.escape(f'{name}@{digest}'))
 
@@ -134,7 +134,7 @@ class Image(DryRun):
         root = self.root / 'full'
         subprocess.run(['umoci', 'unpack', '--image', f'{self.root}/layout-full:full', root], check=True, capture_output=True)
         for program in ('claude', 'codex', 'opencode', 'node'):
-            done = subprocess.run(['chroot', root / 'rootfs', f'/opt/agents/bin/{program}', '--version'],
+            done = subprocess.run(['/usr/sbin/chroot', root / 'rootfs', f'/opt/agents/bin/{program}', '--version'],
                                   capture_output=True, text=True, timeout=120, env={'HOME': '/tmp', 'PATH': '/usr/bin:/bin'})
             self.assertEqual(done.returncode, 0, program + done.stderr)
             self.assertRegex(done.stdout, r'\d+\.\d+\.\d+')
