@@ -126,8 +126,10 @@ void AddNetworkVariables(const sandbox::Places& places,
     variables->emplace_back(name, places.ca_bundle);
   }
   // The one variable that every Java reads, whatever starts it.
-  variables->emplace_back("JAVA_TOOL_OPTIONS",
-                          std::string("-Djavax.net.ssl.trustStore=") + places.ca_java);
+  std::string java = std::string("-Djavax.net.ssl.trustStore=") + places.ca_java;
+  // Java does not read TMPDIR.
+  if (places.temporary != "/tmp") java += " -Djava.io.tmpdir=" + places.temporary;
+  variables->emplace_back("JAVA_TOOL_OPTIONS", std::move(java));
   // The C library's own resolver: no name service answers over UDP there.
   if (!places.names_over_udp) variables->emplace_back("RES_OPTIONS", "use-vc timeout:1 attempts:1");
 }

@@ -262,8 +262,10 @@ void AddRules(Rules& rules, bool brokered) {
     rules.DenyWhere(SCMP_SYS(socketpair), std::array{IntArgument(0, family)});
   }
   if (!brokered) DenySockets(rules);
+  // The C library's fexecve() then starts /proc/self/fd/N, which has a path to be judged by.
   rules.DenyWhere(SCMP_SYS(execveat),
-                  std::array{Argument(4, SCMP_CMP_MASKED_EQ, AT_EMPTY_PATH, AT_EMPTY_PATH)});
+                  std::array{Argument(4, SCMP_CMP_MASKED_EQ, AT_EMPTY_PATH, AT_EMPTY_PATH)},
+                  ENOSYS);
   constexpr uint64_t kNewNamespaces = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET |
                                       CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP;
   for (uint64_t flag = 1; flag != 0 && flag <= kNewNamespaces; flag <<= 1) {
