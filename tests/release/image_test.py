@@ -134,7 +134,9 @@ class Image(DryRun):
         root = self.root / 'full'
         subprocess.run(['umoci', 'unpack', '--image', f'{self.root}/layout-full:full', root], check=True, capture_output=True)
         for program in ('claude', 'codex', 'opencode', 'node'):
-            done = subprocess.run(['/usr/sbin/chroot', root / 'rootfs', f'/opt/agents/bin/{program}', '--version'],
+            # Claude Code ends without /proc.
+            done = subprocess.run(['/usr/bin/unshare', '--pid', '--fork', f'--mount-proc={root}/rootfs/proc',
+                                   '/usr/sbin/chroot', root / 'rootfs', f'/opt/agents/bin/{program}', '--version'],
                                   capture_output=True, text=True, timeout=120, env={'HOME': '/tmp', 'PATH': '/usr/bin:/bin'})
             self.assertEqual(done.returncode, 0, program + done.stderr)
             self.assertRegex(done.stdout, r'\d+\.\d+\.\d+')
