@@ -35,7 +35,7 @@ inline constexpr char kNameAsked[] = "DNS";
 std::string DescribeOrigin(const std::vector<Denial>& denials);
 
 // The protocol of a client that speaks neither TLS nor HTTP (Denial::protocol): an endpoint for
-// HTTP does not help it, whatever access it gives.
+// HTTP does not help it, even with `full` access.
 inline constexpr char kRawConnection[] = "tcp";
 // True for one, and for a connection to a port that such clients use, if it was refused before its
 // first bytes were seen.

@@ -59,8 +59,7 @@ void AppendTraits(const Suggestion& suggestion, const SharedTraits& traits,
 void AppendRules(const Suggestion& suggestion, std::vector<std::string>* lines) {
   const EndpointAddition& addition = suggestion.addition;
   if (suggestion.protocol == kRawConnection) {
-    lines->emplace_back(
-        "      # The client speaks no HTTP: whatever the connection carries passes.");
+    lines->emplace_back("      # The client speaks no HTTP: everything on the connection passes.");
     return;
   }
   if (suggestion.requests.empty() && addition.rules.empty()) {

@@ -36,7 +36,7 @@ using Carried = Status (*)(const std::string& name, const std::string& word);
 
 struct LineCommand {
   std::string_view name;
-  std::string_view operand;  // As in a usage line; empty: there is none.
+  std::string_view operand;  // As in a usage line; empty: it takes no word.
   std::string_view doc;
   Carried carry_out;
   bool replaces;  // The shell's sandbox ends with it.
@@ -163,7 +163,7 @@ constexpr std::string_view kWatchDoc =
     "Follow a run by its report directory, or a sandbox by its name, until it ends: a line for "
     "each different request when it is judged, with the line of a policy that would allow a "
     "refused one; for a sandbox, a line when half, three quarters and nine tenths of a limit are "
-    "used; and how it ended. The exit status is 0 whatever the outcome.";
+    "used; and how it ended. The exit status is 0 even if the run failed.";
 
 }  // namespace
 

@@ -152,7 +152,7 @@ Task<void> Transaction::Fail(const Error& error) {
   if (answering_) {
     client_.Abort();
   } else {
-    // A server that answers is there, whatever it answers.
+    // The server was reached, even if its answer is malformed.
     const char* name = error.code == Code::kInvalid ? "malformed_response" : "upstream_unreachable";
     co_await SendRefusal(NewRefusal(502, name, detail));
   }

@@ -198,11 +198,20 @@ class Task(Runs):
         (self.checkout / '.agentic-ci/config.yml').write_text(yaml.safe_dump({'agents': {'an-agent': description}}))
         options = ('--policy-ref', 'worktree')
         host = {'AGENTIC_CI_STORE': str(store)}
+        # The agent tries to leave something for the next run, beside every program that it can start.
+        plants = {'turns': [*WRITES['turns'][:1], {'text': 'I plant.', 'action': {'run': {
+            'command': 'for place in $(echo "$PATH" | tr : " "); do echo "$place" >>again.txt; touch "$place/planted"; done'}}},
+                            {'text': 'Done.'}]}
         for tier, installs in (('namespaces', 1), ('landlock', 0)):
-            ended = self.run_agent(WRITES, '--isolation', tier, *options, agent='an-agent', programs=NODE, host=host)
+            ended = self.run_agent(plants, '--isolation', tier, *options, agent='an-agent', programs=NODE, host=host)
             self.assertEqual((ended.code, ended.outcome['kind']), (0, 'success'), ended.output)
             self.assertEqual(ended.output.count('installing the agent'), installs, ended.output)
-            self.assertIn('+++ b/again.txt', ended.text('changes.patch'))
+            places = re.findall(rf'^[+]({re.escape(str(store))}/\S+)$', ended.text('changes.patch'), re.MULTILINE)
+            self.assertTrue(places, ended.text('changes.patch'))
+            self.assertEqual(list(store.rglob('planted')), [])
+            for place in places:  # The control: outside, they can be written.
+                pathlib.Path(place, 'planted').touch()
+                pathlib.Path(place, 'planted').unlink()
         text = lock.read_text()
         digest = re.search(r'"node_modules/%s": {[^}]*?"integrity": "sha512-(.)' % re.escape(PACKAGE.rpartition('@')[0]), text)
         other = 'A' if digest[1] != 'A' else 'B'

@@ -29,7 +29,8 @@ constexpr char kLifetime[] = "20m";  // Of a sandbox whose maker was killed.
 constexpr size_t kLogBytesMax = size_t{16} << 20;
 constexpr size_t kShownBytesMax = 400;
 constexpr size_t kAnswerBytesMax = 4096;
-constexpr std::chrono::seconds kAskTimeout{20};
+constexpr std::chrono::seconds kAskTimeout{60};
+constexpr std::chrono::minutes kDeleteLimit{1};  // Also where the installation had no time left.
 constexpr std::chrono::milliseconds kLockPause{100};
 
 // What of this environment is the installation's: the way to the registries, and where things are.
@@ -96,7 +97,7 @@ class Installation {
   Installation(const Installation&) = delete;
   Installation& operator=(const Installation&) = delete;
   ~Installation() {
-    if (created_) (void)Run({"sandbox", "delete", name_});
+    if (created_) (void)Run({"sandbox", "delete", name_}, Deadline::After(kDeleteLimit));
   }
 
   // Leaves node_modules in tree().
@@ -119,10 +120,11 @@ class Installation {
                                        "--ttl",        kLifetime,
                                        "--env",        "npm_config_registry=" + registry};
     if (!request_.ca_file.empty()) create.insert(create.end(), {"--ca-file", request_.ca_file});
-    TRY(Run(create));
+    TRY(Run(create, deadline_));
     TRY(Run({"sandbox", "exec", name_, "--", "npm", "ci", "--omit=dev", "--no-audit", "--no-fund",
-             "--loglevel=error"}));
-    TRY(Run({"sandbox", "get", name_, "node_modules", tree() + "/node_modules"}));
+             "--loglevel=error"},
+            deadline_));
+    TRY(Run({"sandbox", "get", name_, "node_modules", tree() + "/node_modules"}, deadline_));
     if (IsDirectory(tree() + kPrograms)) return Ok();
     return Error{Code::kSetup, request_.package.name + " has no programs"};
   }
@@ -144,7 +146,7 @@ class Installation {
   }
 
   // This program with other arguments.
-  Status Run(const std::vector<std::string>& arguments) {
+  Status Run(const std::vector<std::string>& arguments, Deadline deadline) {
     std::optional<std::string> own = sys::ReadLink("/proc/self/exe");
     if (!own) return Error{Code::kIo, "/proc/self/exe cannot be read"};
     const size_t slash = own->rfind('/');
@@ -155,7 +157,7 @@ class Installation {
     command.argv.insert(command.argv.end(), arguments.begin(), arguments.end());
     ProgramPlaces own_place(own->substr(0, slash) + ":" + places_.search_path(), "");
     Child child = TRY(Child::Start(own_place, command));
-    const int status = TRY(child.Wait(deadline_));
+    const int status = TRY(child.Wait(deadline));
     if (status == 0) return Ok();
     std::string said = TRY(sys::ReadFile(log_path, kLogBytesMax));
     while (!said.empty() && said.back() == '\n') said.pop_back();
