@@ -88,7 +88,7 @@ if child == 0:
 tell("limits", lambda: resource.prlimit(me, resource.RLIMIT_NOFILE))
 tell("limits of a child", lambda: resource.prlimit(child, resource.RLIMIT_NOFILE))
 tell("processors", lambda: os.sched_setaffinity(me, cpus))
-tell("priority", lambda: os.setpriority(os.PRIO_PROCESS, me, 1))
+tell("priority", lambda: os.setpriority(os.PRIO_PROCESS, me, 19))
 tell("descriptor", lambda: os.pidfd_open(me))
 tell("descriptor of a child", lambda: os.pidfd_open(child))
 done = threading.Event()
@@ -173,6 +173,28 @@ for name in ("::1", "::", "127.0.0.1"):
     print([found[4][0] for found in socket.getaddrinfo(name, 80, 0, socket.SOCK_STREAM, 0, socket.AI_ADDRCONFIG)])
 print(pwd.getpwnam("root").pw_dir)
 """)
+
+    @only_in('namespaces')
+    def test_own_address_of_ipv6_reaches_own_servers(self):
+        """By TCP and UDP, and no other address does."""
+        self.feature('IPv6', self.outside('grep -v " lo$" /proc/net/if_inet6'), 'this machine has no address')
+        run = self.run_agent(PYTHON, '-c', """
+import socket
+for address in ("fd0a:c800::1", "fd0a:c800::2"):
+    server = socket.create_server(("::", 0), family=socket.AF_INET6)
+    client = socket.socket(socket.AF_INET6)
+    client.settimeout(5)
+    print(address, client.connect_ex((address, server.getsockname()[1])) == 0 and server.accept()[1][0])
+    udp = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)
+    udp.bind(("::", 0))
+    try:
+        udp.sendto(b"asked", (address, udp.getsockname()[1]))
+        print(address, udp.recv(9).decode())
+    except OSError as error:
+        print(address, error.strerror)
+""")
+        self.assertEqual(run.out.splitlines(), ['fd0a:c800::1 fd0a:c800::1', 'fd0a:c800::1 asked',
+                                                'fd0a:c800::2 False', 'fd0a:c800::2 Operation not permitted'])
 
     @only_in('namespaces')
     def test_loopback_has_one_name(self):

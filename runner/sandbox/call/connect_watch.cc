@@ -67,8 +67,8 @@ std::optional<Target> ConnectWatch::ReadCapturedTarget(const Connect& connect) c
   }
   SocketAddress address = ReadAddress(connect);
   std::optional<Target> target = ParseTarget(address);
-  if (!target || IsLocal(target->address) || IsProxy(target->address) ||
-      !IsTcp(connect, address.bytes.ss_family == AF_INET6)) {
+  if (!target || IsLocal(target->address) || IsOwnAddress6(target->address) ||
+      IsProxy(target->address) || !IsTcp(connect, address.bytes.ss_family == AF_INET6)) {
     return std::nullopt;
   }
   return listener_.Waits(connect.id) ? target : std::nullopt;

@@ -37,4 +37,8 @@ bool IsProxy(const policy::Address& address) {
   return address == policy::ParseAddress(kProxyAddress);
 }
 
+bool IsOwnAddress6(const policy::Address& address) {
+  return address == policy::ParseAddress(kOwnAddress6);
+}
+
 }  // namespace sandbox

@@ -21,9 +21,8 @@ namespace {
 constexpr int kBacklog = 512;
 constexpr uint16_t kCapturePort = 15001;  // OpenShell's.
 constexpr uint16_t kLogGroup = 1;
-constexpr uint32_t kLoopbackIndex = 1;              // In every namespace.
-constexpr char kOwnIpv6Address[] = "fd0a:c800::1";  // RFC 4193, like the proxy's 10.200.0.1.
-constexpr int kIpv6Transparent = 75;  // IPV6_TRANSPARENT, which <netinet/in.h> may lack.
+constexpr uint32_t kLoopbackIndex = 1;  // In every namespace.
+constexpr int kIpv6Transparent = 75;    // IPV6_TRANSPARENT, which <netinet/in.h> may lack.
 
 Status SetInterfaceUp(int socket) {
   ifreq request{};
@@ -56,7 +55,7 @@ Status AddAddresses(const std::string& proxy) {
   in_addr address4{};
   ENSURE(::inet_pton(AF_INET, proxy.c_str(), &address4) == 1);
   in6_addr address6{};
-  ENSURE(::inet_pton(AF_INET6, kOwnIpv6Address, &address6) == 1);
+  ENSURE(::inet_pton(AF_INET6, kOwnAddress6, &address6) == 1);
   Fd socket = TRY(OpenNetlink(NETLINK_ROUTE));
   TRY(AddAddress(socket.get(), AF_INET, BytesOf(address4)).Context("the proxy's address"));
   // A kernel without IPv6 has none.
@@ -144,6 +143,7 @@ Result<Fd> Listen(const SocketAddress& at, bool transparent = false) {
 Result<bool> CaptureAll(const std::string& proxy_address, uint16_t proxy_port, bool v6,
                         Network& network) {
   Status filter = InstallFilter({.proxy_address = proxy_address,
+                                 .own_address6 = kOwnAddress6,
                                  .proxy_port = proxy_port,
                                  .capture_port = kCapturePort,
                                  .log_group = kLogGroup});

@@ -84,8 +84,8 @@ class Rule {
   Rule& ToLoopback4() {
     return Family(NFPROTO_IPV4).Payload(NFT_PAYLOAD_NETWORK_HEADER, kDestination4, "\x7f");
   }
-  Rule& ToLoopback6() {
-    return Family(NFPROTO_IPV6).Payload(NFT_PAYLOAD_NETWORK_HEADER, kDestination6, kLoopback6);
+  Rule& ToAddress6(std::string_view address) {
+    return Family(NFPROTO_IPV6).Payload(NFT_PAYLOAD_NETWORK_HEADER, kDestination6, address);
   }
 
   void Accept() {
@@ -187,6 +187,9 @@ Status InstallFilter(const FilterRequest& request) {
   in_addr proxy{};
   ENSURE(::inet_pton(AF_INET, request.proxy_address.c_str(), &proxy) == 1);
   std::string_view proxy_bytes(reinterpret_cast<const char*>(&proxy), sizeof proxy);
+  in6_addr own6{};
+  ENSURE(::inet_pton(AF_INET6, request.own_address6.c_str(), &own6) == 1);
+  std::string_view own6_bytes(reinterpret_cast<const char*>(&own6), sizeof own6);
   Result<Fd> socket = OpenNetlink(NETLINK_NETFILTER);
   if (!socket.ok()) {
     return Error{Code::kUnsupported, "nf_tables: " + std::move(socket).error().what};
@@ -200,7 +203,8 @@ Status InstallFilter(const FilterRequest& request) {
   // Locally made packets pass "leaving", come back over loopback and pass "arriving".
   AddChain(batch, kArriving, NF_INET_PRE_ROUTING, kArrivingPriority);
   Rule(batch, kArriving).ToLoopback4().Accept();
-  Rule(batch, kArriving).ToLoopback6().Accept();
+  Rule(batch, kArriving).ToAddress6(kLoopback6).Accept();
+  Rule(batch, kArriving).ToAddress6(own6_bytes).Accept();
   Rule(batch, kArriving)
       .Family(NFPROTO_IPV4)
       .Payload(NFT_PAYLOAD_NETWORK_HEADER, kDestination4, proxy_bytes)
@@ -218,7 +222,8 @@ Status InstallFilter(const FilterRequest& request) {
 
   AddChain(batch, kLeaving, NF_INET_LOCAL_OUT, kLeavingPriority);
   Rule(batch, kLeaving).ToLoopback4().Accept();
-  Rule(batch, kLeaving).ToLoopback6().Accept();
+  Rule(batch, kLeaving).ToAddress6(kLoopback6).Accept();
+  Rule(batch, kLeaving).ToAddress6(own6_bytes).Accept();
   Rule(batch, kLeaving).Protocol(IPPROTO_TCP).Accept();
   Rule(batch, kLeaving).Protocol(IPPROTO_UDP).ToPort(kDnsPort).Accept();
   // The answers, to clients that do not ask from loopback. No program inside may bind that port.
