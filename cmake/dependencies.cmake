@@ -24,7 +24,7 @@ ExternalProject_Add(curl_build
   CMAKE_ARGS
     ${curl_toolchain}
     -DCMAKE_INSTALL_PREFIX=${deps} -DCMAKE_INSTALL_LIBDIR=lib -DCMAKE_BUILD_TYPE=None
-    "-DCMAKE_C_FLAGS=${CMAKE_C_FLAGS_INIT} -O2 -ffunction-sections -fdata-sections -ffile-prefix-map=${CURL_SOURCE}/= -ffile-prefix-map=../../../../curl-source/="
+    "-DCMAKE_C_FLAGS=${CMAKE_C_FLAGS_INIT} -O2 -fno-asynchronous-unwind-tables -ffunction-sections -fdata-sections -ffile-prefix-map=${CURL_SOURCE}/= -ffile-prefix-map=../../../../curl-source/="
     -DCMAKE_POSITION_INDEPENDENT_CODE=ON
     "-DCMAKE_C_COMPILER_LAUNCHER=${curl_launcher}"
     -DBUILD_SHARED_LIBS=OFF -DBUILD_CURL_EXE=OFF -DBUILD_TESTING=OFF -DENABLE_MANUAL=OFF
@@ -48,17 +48,26 @@ endif()
 
 # libgit2 reads repositories here and never speaks to a network: its transports stay out of the
 # static link (cmake/static/git2_no_network.c), and with them mbedtls, libssh2 and gssapi.
+add_library(dep_git2 INTERFACE)
+target_link_libraries(dep_git2 INTERFACE git2)
 if(AGENTIC_CI_STATIC)
-  add_library(dep_git2 STATIC IMPORTED)
-  set_target_properties(dep_git2 PROPERTIES
-    IMPORTED_LOCATION "${CMAKE_SYSROOT}/usr/lib/${CMAKE_CXX_LIBRARY_ARCHITECTURE}/libgit2.a"
-    INTERFACE_LINK_LIBRARIES "http_parser;mbedcrypto;pcre2-8;z")
+  target_link_libraries(dep_git2 INTERFACE http_parser mbedcrypto pcre2-8 z)
   add_library(static_stubs OBJECT cmake/static/no_name_service.c cmake/static/git2_no_network.c
     cmake/static/git2_plain_files.c)
   target_compile_options(static_stubs PRIVATE -Wno-unused-parameter -Wno-nonnull-compare)
-else()
-  add_library(dep_git2 INTERFACE)
-  target_link_libraries(dep_git2 INTERFACE git2)
+endif()
+
+# Tables for unwinding through libraries of C would be a twentieth of the binary. No exception passes through them: they are
+# linked from copies without.
+if(AGENTIC_CI_STATIC)
+  file(MAKE_DIRECTORY "${CMAKE_BINARY_DIR}/plain")
+  foreach(name crypto ssl git2 http_parser mbedcrypto pcre2-8 z zstd nghttp2 cares seccomp cgroup ncursesw tinfo)
+    execute_process(COMMAND ${CMAKE_CXX_COMPILER} --sysroot=${CMAKE_SYSROOT} -print-file-name=lib${name}.a
+      OUTPUT_VARIABLE archive OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+    execute_process(COMMAND ${CMAKE_OBJCOPY} -D --remove-section=.eh_frame --remove-section=.rela.eh_frame
+      "${archive}" "${CMAKE_BINARY_DIR}/plain/lib${name}.a" COMMAND_ERROR_IS_FATAL ANY)
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${archive}")
+  endforeach()
 endif()
 
 # Relocations as a bitmap make the file a twentieth smaller. Debian 12's linker knows them on x86 alone.
@@ -67,11 +76,21 @@ if(CMAKE_SYSTEM_PROCESSOR STREQUAL x86_64)
   set(packed_relocations -Wl,-z,pack-relative-relocs)
 endif()
 
+# Terminals that programs on a screen know without the host's files, as infocmp(1) writes them in a variable TERMINFO.
+set(AGENTIC_CI_TERMINALS "")
+foreach(kind xterm xterm-256color screen screen-256color tmux-256color linux vt100)
+  set(file "${CMAKE_SOURCE_DIR}/build/terminals/${kind}")
+  execute_process(COMMAND infocmp -A /lib/terminfo -0 -q -Q2 ${kind} OUTPUT_VARIABLE described COMMAND_ERROR_IS_FATAL ANY)
+  string(REGEX MATCH "b64:[^\n]+" described "${described}")
+  file(CONFIGURE OUTPUT "${file}" CONTENT "${described}" @ONLY)
+  list(APPEND AGENTIC_CI_TERMINALS "${file}")
+endforeach()
+
 # Links a program the way this configuration asks for. Stubs are objects: they must be seen before libc.
 function(agentic_ci_link target)
   if(AGENTIC_CI_STATIC)
     target_sources(${target} PRIVATE $<TARGET_OBJECTS:static_stubs>)
-    target_link_options(${target} PRIVATE -static-pie -Wl,--gc-sections -Wl,--fatal-warnings
+    target_link_options(${target} PRIVATE "-L${CMAKE_BINARY_DIR}/plain" -static-pie -Wl,--gc-sections -Wl,--fatal-warnings
       -Wl,-z,relro,-z,now -Wl,-z,noexecstack ${packed_relocations}
       -Wl,--wrap=dlopen,--wrap=dlsym,--wrap=dlclose,--wrap=dlerror,--wrap=dladdr
       -Wl,--wrap=p_open)
