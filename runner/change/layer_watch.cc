@@ -28,8 +28,9 @@ bool Same(const timespec& a, const timespec& b) {
 
 }  // namespace
 
-LayerWatch::LayerWatch(int layer, Fd lower, bool copied)
+LayerWatch::LayerWatch(int layer, Fd lower, bool copied, Since since)
     : layer_(layer), lower_(std::move(lower)), copied_(copied) {
+  if (since == Since::kBeginning && !copied) return;
   bool complete = true;
   before_ = Scan(&complete);
 }

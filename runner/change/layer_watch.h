@@ -40,10 +40,16 @@ class LayerWatch {
   // Entries of the layer that one look takes in, and of deleted directories.
   static constexpr size_t kEntriesMax = 200'000;
 
-  // `layer` is borrowed and outlives this. `copied`: it is a copy of `lower` and no layer.
-  LayerWatch(int layer, Fd lower, bool copied);
+  // What the first look compares with.
+  enum class Since {
+    kNow,
+    kBeginning,  // An empty layer. Of a copy, which has none: as kNow.
+  };
 
-  // What changed since the last look, or since the beginning.
+  // `layer` is borrowed and outlives this. `copied`: it is a copy of `lower` and no layer.
+  LayerWatch(int layer, Fd lower, bool copied, Since since = Since::kNow);
+
+  // What changed since the look before.
   TouchedFiles Look();
 
  private:

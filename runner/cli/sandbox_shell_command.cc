@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `agentic-ci sandbox shell` and `watch`: what a person follows.
+// `agentic-ci sandbox shell`.
 #include <algorithm>
 #include <chrono>
 #include <memory>
@@ -17,7 +17,7 @@
 #include "report/terminal/request_lines.h"
 #include "session/client.h"
 #include "session/terminal.h"
-#include "watch/watch.h"
+#include "watch/lines.h"
 
 namespace cli {
 namespace {
@@ -159,36 +159,7 @@ Result<session::TerminalShell::End> CarryShells(const std::string& name,
   }
 }
 
-constexpr std::string_view kWatchDoc =
-    "Follow a run by its report directory, or a sandbox by its name, until it ends: a line for "
-    "each different request when it is judged, with the line of a policy that would allow a "
-    "refused one; for a sandbox, a line when half, three quarters and nine tenths of a limit are "
-    "used; and how it ended. The exit status is 0 even if the run failed.";
-
 }  // namespace
-
-Command WatchCommandSpec() {
-  return {.name = "watch",
-          .operands = "REPORT-DIR|NAME",
-          .doc = kWatchDoc,
-          .options = {},
-          .variables = {}};
-}
-
-Result<int> WatchCommand(const Arguments& arguments) {
-  if (arguments.operands.size() != 1) {
-    return Usage("watch takes a report directory or the name of a sandbox",
-                 "agentic-ci watch agentic-ci-report");
-  }
-  constexpr std::chrono::milliseconds kStateTime{300};
-  auto state = [&](const std::string& name) -> Result<session::SandboxState> {
-    std::unique_ptr<backend::Backend> backend = TRY(BackendOf(name));
-    return backend->State(name, Deadline::After(kStateTime));
-  };
-  watch::Watch followed = TRY(watch::Watch::Find(arguments.operands.front(), state));
-  TRY(followed.Follow([](std::string_view lines) { return Print(lines); }));
-  return 0;
-}
 
 Command SandboxShell() {
   return {.name = "sandbox shell",

@@ -68,16 +68,22 @@ Status Server::Begin(const Stage& stage) {
 }
 
 Status Server::LookAtSandbox() {
-  const sandbox::Sandbox& sandbox = stage_->sandbox;
-  processes_.emplace(sandbox);
-  Fd lower = TRY(sys::Open(stage_->checkout.path, O_RDONLY | O_DIRECTORY));
-  files_.emplace(sandbox.upper(), std::move(lower), sandbox.copied().has_value());
+  processes_.emplace(stage_->sandbox);
+  for (const auto& client : clients_) client->touched.reset();  // They look at the tree before.
+  files_.emplace(TRY(WatchLayer(change::LayerWatch::Since::kNow)));
   return Ok();
+}
+
+Result<change::LayerWatch> Server::WatchLayer(change::LayerWatch::Since since) const {
+  const sandbox::Sandbox& sandbox = stage_->sandbox;
+  Fd lower = TRY(sys::Open(stage_->checkout.path, O_RDONLY | O_DIRECTORY));
+  return change::LayerWatch(sandbox.upper(), std::move(lower), sandbox.copied().has_value(), since);
 }
 
 void Server::End() {
   control_.Close();
   StopHelping();
+  for (const auto& client : clients_) client->touched.reset();
   processes_.reset();
   stage_.reset();
 }
@@ -142,6 +148,8 @@ void Server::TakeMessage(Client& client, std::string_view message, Fd fd) {
     Enqueue(client, {&client, kind, exec, std::exchange(client.script, {})});
   } else if (wire::Read(message, kind, exec) && kind == MessageKind::kDiff) {
     Enqueue(client, {&client, kind, exec});
+  } else if (wire::Read(message, kind) && kind == MessageKind::kTouched) {
+    SendTouched(client);
   } else if (wire::Read(message, kind) && kind == MessageKind::kStatus) {
     client.awaits_state = true;
     TellReady();

@@ -70,6 +70,7 @@ class Server final : public run::Companion {
     explicit Client(Fd socket) : channel(std::move(socket)) {}
     Channel channel;
     std::string script;
+    std::optional<change::LayerWatch> touched;  // Since it asked what changes.
     bool awaits_state = false;
     bool awaits_end = false;
   };
@@ -140,6 +141,8 @@ class Server final : public run::Companion {
   void KillCommand();
   void SendPieces(MessageKind kind, std::string_view bytes);
   void SendDiff(Client& client);
+  void SendTouched(Client& client);
+  Result<change::LayerWatch> WatchLayer(change::LayerWatch::Since since) const;
   void Apply(Client& client);
   Result<change::ChangeSet> Capture() const;
   Status StartHelp(Job job);

@@ -110,6 +110,20 @@ void Server::SendDiff(Client& client) {
   client.channel.Send(wire::Write(MessageKind::kChanges, list, complete));
 }
 
+// Whatever runs goes on meanwhile.
+void Server::SendTouched(Client& client) {
+  if (!stage_) return client.channel.Close();
+  if (!client.touched) {
+    Result<change::LayerWatch> watch = WatchLayer(change::LayerWatch::Since::kBeginning);
+    if (!watch.ok()) return client.channel.Send(wire::Write(MessageKind::kFault, watch.error()));
+    client.touched.emplace(std::move(watch).value());
+  }
+  change::TouchedFiles touched = client.touched->Look();
+  std::vector<FileChange> list;
+  bool complete = AddChanges(touched.files, &list) && touched.complete;
+  client.channel.Send(wire::Write(MessageKind::kChanges, list, complete));
+}
+
 // By the gates that judge them at the sandbox's end.
 void Server::Apply(Client& client) {
   auto apply = [&]() -> Result<std::string> {

@@ -1,22 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
-// A run or a sandbox that goes on, line by line, as its records grow: for any reader, without a
-// terminal. Reads the report directory; the run knows nothing of it.
+// A run or a sandbox that goes on, as its records grow. Reads the report directory, and asks a
+// sandbox; the run knows nothing of it.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
-#include <map>
-#include <set>
+#include <optional>
 #include <string>
-#include <string_view>
+#include <vector>
 
+#include "base/deadline.h"
 #include "base/result.h"
+#include "report/denials.h"
+#include "session/file_watch.h"
 #include "session/protocol.h"
 
 namespace watch {
 
-// "memory: 12MiB of 4GiB"
-std::string RenderLimit(const session::LimitUse& use);
+// What one look found.
+struct Look {
+  std::optional<report::DenialList> requests;  // All of them, if there are new ones.
+  // Of a sandbox that had the time to answer.
+  std::optional<session::SandboxState> state;
+  session::ChangedFiles files;  // Since the look before.
+};
 
 class Watch {
  public:
@@ -25,25 +33,31 @@ class Watch {
   using AskState = std::function<Result<session::SandboxState>(const std::string& name)>;
   static Result<Watch> Find(const std::string& what, AskState state);
 
-  // Gives lines to `sink` as there are any, until what is watched has ended. Harmless text; an
-  // Error of the sink's ends it. kIo: it ended without a report.
-  using Sink = std::function<Status(std::string_view lines)>;
-  Status Follow(const Sink& sink);
+  // Gives looks to `reader`, which takes its time, until what is watched has ended. False: the
+  // reader wants no more. `rest`: how long to wait before the next look.
+  using Reader = std::function<Result<bool>(Look look, std::chrono::milliseconds rest)>;
+  Result<bool> Follow(const Reader& reader);
+
+  // How it ended, as lines of harmless text. kIo: without a report.
+  Result<std::string> RenderEnd() const;
 
  private:
-  Watch(std::string directory, std::string sandbox, AskState state)
-      : directory_(std::move(directory)), sandbox_(std::move(sandbox)), state_(std::move(state)) {}
+  Watch(std::string directory, std::string sandbox, bool asks_files, AskState state)
+      : directory_(std::move(directory)),
+        sandbox_(std::move(sandbox)),
+        asks_files_(asks_files),
+        state_(std::move(state)) {}
   Result<bool> HasEnded() const;
-  Result<std::string> LookAtRequests();
-  std::string LookAtLimits();
-  Result<std::string> RenderEnd() const;
+  Result<std::optional<report::DenialList>> LookAtRequests();
+  session::ChangedFiles LookAtFiles();
 
   std::string directory_;
   std::string sandbox_;  // Or empty.
+  bool asks_files_;      // Its backend tells what changes.
   AskState state_;
   int64_t size_ = -1;  // Of the records, when they were read last.
-  std::set<std::string> told_;
-  std::map<std::string, int64_t> percent_;  // Of each limit, as it was told.
+  std::optional<session::FileWatch> files_;
+  Deadline files_rest_ = Deadline::After(std::chrono::milliseconds{0});
 };
 
 }  // namespace watch

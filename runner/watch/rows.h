@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// The lists of the screen, without a terminal: what is selected, what of it is seen.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "session/protocol.h"
+
+namespace watch {
+
+// Entries of which one is selected.
+class Rows {
+ public:
+  struct Entry {
+    std::string key;   // Of what it is about; the text may change.
+    std::string text;  // Lines, of which the first is the row.
+  };
+  struct Row {
+    std::string text;
+    bool selected = false;
+  };
+
+  // The entry that was selected stays so, wherever it is now.
+  void Set(std::vector<Entry> entries);
+  // By so many rows; stops at the ends.
+  void Move(int rows);
+  void MoveToFirst();
+  void MoveToLast();
+  // At most `height` rows, the selected one among them.
+  std::vector<Row> Visible(int height);
+  // The lines of the selected entry.
+  std::vector<std::string> Selected() const;
+
+ private:
+  std::vector<Entry> entries_;
+  size_t selected_ = 0;
+  size_t top_ = 0;
+};
+
+// What has become of each file.
+class FileList {
+ public:
+  static constexpr size_t kFilesMax = 10'000;
+
+  void Note(const session::FileChange& change);
+  // An entry for each file, by path. `complete`: nothing was missed; once it is false it stays so.
+  std::vector<Rows::Entry> Render(bool complete);
+  size_t size() const { return files_.size(); }
+
+ private:
+  std::map<std::string, session::FileChange> files_;
+  bool complete_ = true;
+};
+
+}  // namespace watch
