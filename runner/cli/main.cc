@@ -59,6 +59,7 @@ constexpr Handler kHandlers[] = {
     {"exec", ExecCommand},
     {"stop", StopCommand},
     {"sandbox create", SandboxCreateCommand},
+    {"sandbox take", SandboxTakeCommand},
     {"sandbox exec", SandboxExecCommand},
     {"sandbox shell", SandboxShellCommand},
     {"sandbox list", SandboxListCommand},

@@ -21,6 +21,7 @@
 #include "codec/text/quantity.h"
 #include "session/client.h"
 #include "session/keeper.h"
+#include "session/pool.h"
 #include "session/shell.h"
 #include "session/snapshot/snapshot.h"
 
@@ -56,6 +57,7 @@ codec::Json JsonOf(const session::Facts& facts) {
   json.Set("pid", facts.pid);
   json.Set("created", facts.created);
   json.Set("expires", facts.expires);
+  if (!facts.pool.empty()) json.Set("pool", facts.pool);
   return json;
 }
 
@@ -122,12 +124,20 @@ Result<std::unique_ptr<backend::Backend>> BackendNamed(const std::string& name) 
                              : backend::Native(std::move(place));
 }
 
+// Of a sandbox that `facts` are about.
+Result<std::unique_ptr<backend::Backend>> BackendFor(const session::Facts& facts) {
+  if (facts.backend == session::kPoolBackend) {
+    return Usage("'" + facts.name + "' is a pool of sandboxes",
+                 "agentic-ci sandbox take " + facts.name);
+  }
+  return BackendNamed(facts.backend);
+}
+
 }  // namespace
 
 Result<std::unique_ptr<backend::Backend>> BackendOf(const std::string& name) {
   session::Place place = TRY(session::Place::Open());
-  session::Facts facts = TRY(place.Find(name));
-  return BackendNamed(facts.backend);
+  return BackendFor(TRY(place.Find(name)));
 }
 
 Result<std::string> SandboxNameOf(const Arguments& arguments, std::string_view command) {
@@ -194,12 +204,32 @@ Command SandboxCreation(std::string_view name, std::string_view doc) {
   return command;
 }
 
+namespace {
+
+Command SandboxCreate() {
+  Command command = SandboxCreation(
+      "sandbox create",
+      "Start a sandbox that stays, with the policy, the gateway and the limits that `run` would "
+      "have, and print its name. Commands run in it with `sandbox exec`.");
+  command.options.insert(
+      command.options.begin() + 1,
+      {"pool", "N", "",
+       "Start a pool instead, which keeps N such sandboxes ready for `sandbox take`. Their reports "
+       "are numbered directories in --report-dir."});
+  return command;
+}
+
+}  // namespace
+
 std::vector<Command> SandboxCommands() {
   std::vector<Command> commands = {
-      SandboxCreation("sandbox create",
-                      "Start a sandbox that stays, with the policy, the gateway and the limits "
-                      "that `run` would have, and print its name. Commands run in it with `sandbox "
-                      "exec`."),
+      SandboxCreate(),
+      {.name = "sandbox take",
+       .operands = "POOL",
+       .doc = "Take a sandbox out of a pool, and print its name. The pool creates another in its "
+              "place.",
+       .options = {kJsonOption},
+       .variables = {}},
       {.name = "sandbox exec",
        .operands = "NAME [-- COMMAND ARG...]",
        .doc = "Run COMMAND, or without one the script on standard input, in the sandbox's shell. "
@@ -239,7 +269,7 @@ std::vector<Command> SandboxCommands() {
                    kJsonOption},
        .variables = {}},
   };
-  commands.insert(commands.begin() + 2, SandboxShell());
+  commands.insert(commands.begin() + 3, SandboxShell());
   std::vector<Command> files = SandboxFileCommands();
   commands.insert(commands.end() - 2, files.begin(), files.end());
   return commands;
@@ -255,6 +285,30 @@ Result<session::SandboxState> BeginWith(session::FoundSnapshot& snapshot, const 
   return restored;
 }
 
+Status PrintSandbox(const session::Facts& facts, const session::SandboxState* state, bool as_json) {
+  if (!as_json) return PrintLines(facts.name);
+  codec::Json json = JsonOf(facts);
+  if (state != nullptr) AddState(*state, &json);
+  return Print(codec::RenderJson(json));
+}
+
+Result<int> StartPool(const session::CreateRequest& create, const Arguments& arguments) {
+  if (arguments.Has("snapshot")) {
+    return Usage("the sandboxes of a pool begin without a snapshot",
+                 "agentic-ci sandbox restore NAME SNAPSHOT");
+  }
+  if (create.run.backend != "native") {
+    return Error{Code::kUnsupported, "backend " + create.run.backend + " has no pools"};
+  }
+  int64_t size = TRY(codec::ParseCount(arguments.Get("pool")).Context("--pool"));
+  if (size < 1 || size > session::kPoolMax) {
+    return Usage("--pool: a number from 1 to " + std::to_string(session::kPoolMax), "--pool 4");
+  }
+  session::Facts facts = TRY(session::CreatePool(create, size));
+  TRY(PrintSandbox(facts, nullptr, create.run.json));
+  return 0;
+}
+
 }  // namespace
 
 Result<int> CreateSandbox(const Arguments& arguments, std::string name) {
@@ -268,6 +322,7 @@ Result<int> CreateSandbox(const Arguments& arguments, std::string name) {
   create.ttl_s = TRY(codec::ParseDuration(arguments.Get("ttl", "1h")).Context("--ttl"));
   if (create.ttl_s == 0) return Usage("--ttl: a sandbox needs an end", "--ttl 1h");
   logging::SetQuiet(create.run.json);
+  if (arguments.Has("pool")) return StartPool(create, arguments);
   std::optional<session::FoundSnapshot> snapshot;
   if (arguments.Has("snapshot")) {
     snapshot.emplace(
@@ -276,15 +331,17 @@ Result<int> CreateSandbox(const Arguments& arguments, std::string name) {
     return Usage("--snapshot-key is about a snapshot", "--snapshot SNAPSHOT");
   }
   std::unique_ptr<backend::Backend> backend = TRY(BackendNamed(create.run.backend));
-  session::Created created = TRY(backend->Create(create).Context("creating the sandbox"));
+  session::Created created = TRY(backend->Create(create));
   if (snapshot) created.state = TRY(BeginWith(*snapshot, created.facts.name));
-  if (!create.run.json) {
-    TRY(PrintLines(created.facts.name));
-    return 0;
-  }
-  codec::Json json = JsonOf(created.facts);
-  AddState(created.state, &json);
-  TRY(Print(codec::RenderJson(json)));
+  TRY(PrintSandbox(created.facts, &created.state, create.run.json));
+  return 0;
+}
+
+Result<int> SandboxTakeCommand(const Arguments& arguments) {
+  std::string pool = TRY(SandboxNameOf(arguments, "sandbox take"));
+  session::Place place = TRY(session::Place::Open());
+  session::Facts facts = TRY(session::TakeFromPool(place, pool));
+  TRY(PrintSandbox(facts, nullptr, arguments.Has("json")));
   return 0;
 }
 
@@ -328,11 +385,15 @@ Result<int> SandboxListCommand(const Arguments& arguments) {
   codec::Json list = codec::Json::EmptyArray();
   std::string lines;
   for (const session::Facts& facts : place.List()) {
-    std::unique_ptr<backend::Backend> backend = TRY(BackendNamed(facts.backend));
-    Result<session::SandboxState> state = backend->State(facts.name, Deadline::After(kStateTime));
     codec::Json json = JsonOf(facts);
-    if (state.ok()) AddState(state.value(), &json);
-    std::string word = !state.ok() ? "starting" : state.value().busy ? "busy" : "idle";
+    std::string word = "pool";
+    if (facts.backend != session::kPoolBackend) {
+      std::unique_ptr<backend::Backend> backend = TRY(BackendFor(facts));
+      Result<session::SandboxState> state = backend->State(facts.name, Deadline::After(kStateTime));
+      if (state.ok()) AddState(state.value(), &json);
+      word = !state.ok() ? "starting" : state.value().busy ? "busy" : "idle";
+      if (!facts.pool.empty()) word += " in pool " + facts.pool;
+    }
     lines += facts.name + "  " + word + "  " + Remaining(facts.expires) + " left  " +
              (facts.image.empty() ? "host" : facts.image) + "  " + facts.workdir + "\n";
     list.Push(std::move(json));
@@ -375,7 +436,15 @@ Result<int> SandboxDeleteCommand(const Arguments& arguments) {
 }
 
 Result<int> DeleteSandbox(const Arguments& arguments, const std::string& name) {
-  std::unique_ptr<backend::Backend> backend = TRY(BackendOf(name));
+  session::Place place = TRY(session::Place::Open());
+  session::Facts facts = TRY(place.Find(name));
+  if (facts.backend == session::kPoolBackend) {
+    if (arguments.Has("apply")) return Usage("a pool has no changes", "");
+    TRY(session::DeletePool(place, name));
+    logging::Info("pool deleted", {{"pool", name}});
+    return 0;
+  }
+  std::unique_ptr<backend::Backend> backend = TRY(BackendFor(facts));
   session::DeleteRequest request{arguments.Has("apply")};
   session::EndReport report = TRY(backend->Delete(name, request));
   if (arguments.Has("json")) {

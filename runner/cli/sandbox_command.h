@@ -37,6 +37,7 @@ Result<int> DeleteSandbox(const Arguments& arguments, const std::string& name);
 
 // Each gives the exit status.
 Result<int> SandboxCreateCommand(const Arguments& arguments);
+Result<int> SandboxTakeCommand(const Arguments& arguments);
 Result<int> SandboxExecCommand(const Arguments& arguments);
 Result<int> SandboxShellCommand(const Arguments& arguments);
 Result<int> SandboxListCommand(const Arguments& arguments);

@@ -165,10 +165,12 @@ Facts FactsOf(const CreateRequest& create, const std::string& name, pid_t keeper
           create.run.agent,
           create.run.isolation,
           create.run.report_dir,
-          create.run.backend};
+          create.run.backend,
+          {},
+          create.pool};
 }
 
-Result<Created> Create(const CreateRequest& wanted) {
+Result<Created> Create(const CreateRequest& wanted, const std::function<void()>& in_keeper) {
   CreateRequest create = wanted;
   Place place = TRY(Place::Open());
   Entry entry = TRY(place.Make(create.name));
@@ -190,6 +192,7 @@ Result<Created> Create(const CreateRequest& wanted) {
   if (keeper < 0) return Errno("fork");
   if (keeper == 0) {
     ready_read.Close();
+    if (in_keeper) in_keeper();
     (void)WriteFacts(entry, FactsOf(create, name, ::getpid()));
     Keep(create, std::move(entry), std::move(listener).value(), std::move(ready_write));
   }

@@ -6,6 +6,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <functional>
 #include <string>
 
 #include "base/result.h"
@@ -19,6 +20,7 @@ struct CreateRequest {
   run::Request run;  // Its `timeout_s` is each command's; its command and prompt do not count.
   std::string name;  // Empty: one is made up.
   int64_t ttl_s = 0;
+  std::string pool = {};   // It waits there to be taken.
   run::OptionRules rules;  // As Run() takes them.
 };
 
@@ -39,7 +41,8 @@ Facts FactsOf(const CreateRequest& create, const std::string& name, pid_t keeper
 Status RedirectStreams(const Entry& entry);
 
 // Starts the two processes and waits until the first command could run. When the caller ends
-// before that, so do they. Errors are those of run::Run(), or that the name is taken.
-Result<Created> Create(const CreateRequest& request);
+// before that, so do they. Errors are those of run::Run(), or that the name is taken. `in_keeper`:
+// what the keeper does first, a copy of the calling process.
+Result<Created> Create(const CreateRequest& request, const std::function<void()>& in_keeper = {});
 
 }  // namespace session

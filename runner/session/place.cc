@@ -15,7 +15,9 @@
 #include "base/deadline.h"
 #include "base/sys.h"
 #include "base/tree.h"
+#include "base/wire.h"
 #include "codec/data/json.h"
+#include "session/protocol.h"
 #include "session/shell.h"
 
 namespace session {
@@ -23,6 +25,7 @@ namespace {
 
 constexpr size_t kFactsBytesMax = 65536;
 constexpr char kFactsName[] = "sandbox.json";
+constexpr char kNewFactsName[] = "sandbox.json.new";
 constexpr char kLockName[] = "lock";
 constexpr int kBacklog = 64;
 constexpr std::chrono::seconds kEndTime{30};
@@ -74,7 +77,7 @@ Result<Facts> ReadFacts(int directory) {
   return Facts{json.StringAt("name"),     json.IntegerAt("pid"),      json.IntegerAt("created"),
                json.IntegerAt("expires"), json.StringAt("workdir"),   json.StringAt("image"),
                json.StringAt("agent"),    json.StringAt("isolation"), json.StringAt("report_dir"),
-               json.StringAt("backend"),  json.StringAt("state")};
+               json.StringAt("backend"),  json.StringAt("state"),     json.StringAt("pool")};
 }
 
 bool Locked(int directory) {
@@ -130,6 +133,20 @@ void Place::Sweep() const {
       (void)sys::RemoveTree(directory_.get(), name);
     }
   }
+  for (const std::string& name : names.value()) EndOrphan(name);
+}
+
+// Of a pool that was killed.
+void Place::EndOrphan(const std::string& name) const {
+  Result<Facts> facts = Find(name);
+  if (!facts.ok() || facts.value().pool.empty()) return;
+  Result<Fd> pool =
+      sys::OpenAt(directory_.get(), facts.value().pool, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+  if (pool.ok() && Locked(pool.value().get())) return;
+  Result<Fd> connection = Connect(name);
+  if (!connection.ok()) return;
+  (void)sys::SendMessage(connection.value().get(),
+                         wire::Write(MessageKind::kDelete, DeleteRequest{}));
 }
 
 Result<Entry> Place::Make(std::string name) {
@@ -163,12 +180,7 @@ Result<Fd> Place::Connect(const std::string& name) const {
     return error;
   }
   // What answers is this user's: the directory says so, and so does the kernel.
-  ucred peer{};
-  socklen_t size = sizeof peer;
-  if (::getsockopt(connection.get(), SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) {
-    return Errno("getsockopt(SO_PEERCRED)");
-  }
-  if (peer.uid != ::geteuid()) {
+  if (!SamePeer(connection.get())) {
     return Error{Code::kRefused, "another user answers for sandbox '" + name + "'"};
   }
   return connection;
@@ -204,6 +216,13 @@ Status Place::AwaitEnd(const std::string& name) const {
   return Error{Code::kIo, "sandbox '" + name + "' does not end"};
 }
 
+bool SamePeer(int socket) {
+  ucred peer{};
+  socklen_t size = sizeof peer;
+  return ::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 &&
+         peer.uid == ::geteuid();
+}
+
 Result<Fd> Listen(const Entry& entry) {
   Fd listener(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!listener.valid()) return Errno("socket");
@@ -217,6 +236,14 @@ Result<Fd> Listen(const Entry& entry) {
   return listener;
 }
 
+Status Place::Update(const Facts& facts) const {
+  Entry entry;
+  entry.directory =
+      TRY(sys::OpenAt(directory_.get(), facts.name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
+  return WriteFacts(entry, facts);
+}
+
+// Who reads it meanwhile finds the old or the new one.
 Status WriteFacts(const Entry& entry, const Facts& facts) {
   codec::Json json;
   json.Set("name", facts.name);
@@ -230,9 +257,13 @@ Status WriteFacts(const Entry& entry, const Facts& facts) {
   json.Set("report_dir", facts.report_dir);
   json.Set("backend", facts.backend);
   json.Set("state", facts.state);
-  Fd file = TRY(sys::OpenAt(entry.directory.get(), kFactsName,
-                            O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, 0600));
-  return sys::WriteAll(file.get(), codec::RenderJson(json));
+  json.Set("pool", facts.pool);
+  int directory = entry.directory.get();
+  Fd file =
+      TRY(sys::OpenAt(directory, kNewFactsName, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, 0600));
+  TRY(sys::WriteAll(file.get(), codec::RenderJson(json)));
+  if (::renameat(directory, kNewFactsName, directory, kFactsName) != 0) return Errno("rename");
+  return Ok();
 }
 
 void Remove(const Entry& entry) {

@@ -30,6 +30,7 @@ struct Facts {
   std::string report_dir;
   std::string backend = "native";
   std::string state = {};  // "openshell": the directory of its gateway's state, once it is ready.
+  std::string pool = {};   // It waits in this one to be taken, and ends with it.
 };
 
 // kUsage: letters, digits, '.', '_' and '-', the first a letter or digit, at most kNameBytesMax.
@@ -57,6 +58,8 @@ class Place {
   // Of all sandboxes, by name.
   std::vector<Facts> List() const;
   Result<Facts> Find(const std::string& name) const;
+  // What is known of a sandbox from now on.
+  Status Update(const Facts& facts) const;
   // Waits until nothing of it is left.
   Status AwaitEnd(const std::string& name) const;
 
@@ -64,12 +67,15 @@ class Place {
 
  private:
   void Sweep() const;
+  void EndOrphan(const std::string& name) const;
   Result<Fd> Lock() const;
 
   std::string path_;
   Fd directory_;
 };
 
+// Whether the other end of a Unix socket belongs to this user.
+bool SamePeer(int socket);
 // The sandbox's own socket, in its directory: it listens.
 Result<Fd> Listen(const Entry& entry);
 Status WriteFacts(const Entry& entry, const Facts& facts);

@@ -32,6 +32,7 @@ enum class MessageKind : uint8_t {
   kTerminal,  // A TerminalRequest, with a socket that the master of a terminal in the sandbox comes
               // over: kDone. Then a shell runs on it: kResult.
   kTouched,   // Asks for the files that changed since this connection asked before: kChanges.
+  kTake,      // Asks a pool for a sandbox: kDone, its name.
 
   // From it.
   kOutput,   // A piece of a command's standard output,

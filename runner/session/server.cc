@@ -13,6 +13,7 @@
 #include "run/environment.h"
 #include "run/prepare.h"
 #include "session/change_list.h"
+#include "session/place.h"
 
 namespace session {
 namespace {
@@ -29,13 +30,6 @@ constexpr milliseconds kLostAfter{10'000};
 constexpr milliseconds kFarewell{2000};
 
 Error Busy() { return {Code::kTemporary, "busy: another command is running in this sandbox"}; }
-
-bool SamePeer(int socket) {
-  ucred peer{};
-  socklen_t size = sizeof peer;
-  return ::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 &&
-         peer.uid == ::geteuid();
-}
 
 int64_t Milliseconds(std::chrono::nanoseconds time) {
   return std::chrono::duration_cast<milliseconds>(time).count();

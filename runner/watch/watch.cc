@@ -12,6 +12,7 @@
 #include "report/read.h"
 #include "report/terminal/live_view.h"
 #include "session/place.h"
+#include "session/pool.h"
 
 namespace watch {
 namespace {
@@ -36,6 +37,10 @@ Result<Watch> Watch::Find(const std::string& what, AskState state) {
   if (session::CheckName(what).ok()) {
     Result<session::Facts> facts = place.Find(what);
     if (facts.ok()) {
+      if (facts.value().backend == session::kPoolBackend) {
+        return Error{Code::kUsage, "'" + what + "' is a pool of sandboxes",
+                     "agentic-ci sandbox take " + what};
+      }
       bool native = facts.value().backend == "native";
       return Watch(facts.value().report_dir, what, native, std::move(state));
     }

@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "session/pool.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <deque>
+#include <filesystem>
+#include <utility>
+#include <vector>
+
+#include "base/deadline.h"
+#include "base/log.h"
+#include "base/sys.h"
+#include "base/wire.h"
+#include "session/answer.h"
+#include "session/client.h"
+
+namespace session {
+namespace {
+
+using std::chrono::seconds;
+
+constexpr size_t kToldBytesMax = 65536;
+constexpr seconds kClientTime{2};  // To say what it wants.
+constexpr seconds kRetry{10};      // After a sandbox could not be created.
+
+// The pool's process.
+class Pool {
+ public:
+  Pool(CreateRequest create, Entry entry, Fd listener, Fd ready, int64_t size)
+      : create_(std::move(create)),
+        entry_(std::move(entry)),
+        listener_(std::move(listener)),
+        ready_(std::move(ready)),
+        size_(static_cast<size_t>(size)),
+        expires_(Deadline::After(seconds(create_.ttl_s))) {}
+
+  // True once its creator was told that all are ready. It may have ended meanwhile: then the pool
+  // has no user.
+  bool Begin() {
+    Status prepared = Prepare();
+    std::string told = prepared.ok() ? wire::Write(true) : wire::Write(prepared.error());
+    bool heard = sys::WriteAll(ready_.get(), told).ok();
+    ready_.Close();
+    return heard && prepared.ok();
+  }
+
+  // Until its time has passed, or it is told to end.
+  void Serve() {
+    while (!deleted_ && !expires_.passed()) {
+      std::vector<pollfd> sources = {{listener_.get(), POLLIN, 0}, {signals_.get(), POLLIN, 0}};
+      for (const Member& member : warm_) sources.push_back({member.process.get(), POLLIN, 0});
+      bool short_of = warm_.size() < size_ && retry_.passed();
+      int wait = short_of ? 0 : Next().poll_ms();
+      if (::poll(sources.data(), sources.size(), wait) < 0 && errno != EINTR) return;
+      if (sources[1].revents != 0) return;
+      DropEnded();
+      if (sources[0].revents != 0) {
+        Attend();
+      } else if (short_of) {
+        Refill();
+      }
+      Renew();
+    }
+  }
+
+  void End() {
+    for (const Member& member : warm_) (void)Delete(*place_, member.facts.name, {});
+    warm_.clear();
+    Remove(entry_);
+  }
+
+ private:
+  struct Member {
+    Facts facts;
+    Fd process;  // Of its keeper: readable once that has ended.
+    Deadline renews;
+  };
+
+  Status Prepare() {
+    TRY(RedirectStreams(entry_));
+    place_ = TRY(Place::Open());
+    sigset_t ends;
+    ::sigemptyset(&ends);
+    for (int signal : {SIGTERM, SIGINT, SIGHUP}) ::sigaddset(&ends, signal);
+    ::sigprocmask(SIG_BLOCK, &ends, &mask_);
+    signals_ = Fd(::signalfd(-1, &ends, SFD_CLOEXEC));
+    if (!signals_.valid()) return Errno("signalfd");
+    while (warm_.size() < size_) TRY(Make());
+    return Ok();
+  }
+
+  Deadline Next() const {
+    Deadline next = expires_;
+    for (const Member& member : warm_) next = std::min(next, member.renews);
+    return warm_.size() < size_ ? std::min(next, retry_) : next;
+  }
+
+  Status Make() {
+    CreateRequest create = create_;
+    do {
+      create.name = create_.name + "-" + std::to_string(++made_);
+    } while (place_->Find(create.name).ok());
+    create.run.report_dir += "/" + std::to_string(made_);
+    create.pool = create_.name;
+    // What keeps it holds nothing of the pool's, whose end is told by its lock.
+    auto leave = [this] {
+      ::sigprocmask(SIG_SETMASK, &mask_, nullptr);
+      listener_.Close();
+      ready_.Close();
+      signals_.Close();
+      entry_.lock.Close();
+      warm_.clear();
+    };
+    Created created = TRY(Create(create, leave));
+    auto keeper = static_cast<pid_t>(created.facts.pid);
+    Fd process(static_cast<int>(::syscall(SYS_pidfd_open, keeper, 0)));
+    if (!process.valid()) return Errno("pidfd_open");
+    constexpr int64_t kHalf = 2;
+    Deadline renews = Deadline::After(seconds(std::max<int64_t>(create_.ttl_s / kHalf, 1)));
+    warm_.push_back({created.facts, std::move(process), renews});
+    return Ok();
+  }
+
+  void Refill() {
+    Status made = Make();
+    if (made.ok()) return;
+    logging::Warn("a sandbox of the pool could not be created", {{"error", made.error().what}});
+    retry_ = Deadline::After(kRetry);
+  }
+
+  void DropEnded() {
+    std::erase_if(warm_, [](const Member& member) {
+      pollfd source{member.process.get(), POLLIN, 0};
+      return ::poll(&source, 1, 0) == 1;
+    });
+    while (::waitpid(-1, nullptr, WNOHANG) > 0) {
+    }
+  }
+
+  void Renew() {
+    while (!warm_.empty() && warm_.front().renews.passed()) {
+      (void)Delete(*place_, warm_.front().facts.name, {});
+      warm_.pop_front();
+    }
+  }
+
+  // One client, which has one wish. The connection is closed on what is not understood.
+  void Attend() {
+    Fd client(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
+    if (!client.valid() || !SamePeer(client.get())) return;
+    Result<sys::Message> message =
+        sys::ReceiveMessage(client.get(), kMessageBytesMax, Deadline::After(kClientTime));
+    if (!message.ok()) return;
+    MessageKind kind{};
+    DeleteRequest end;
+    if (wire::Read(message.value().bytes, kind) && kind == MessageKind::kTake) {
+      Give(client.get());
+    } else if (wire::Read(message.value().bytes, kind, end) && kind == MessageKind::kDelete) {
+      deleted_ = true;
+    }
+  }
+
+  // A sandbox whose taker went away is not left without a user.
+  void Give(int client) {
+    auto take = [&]() -> Result<Member> {
+      if (warm_.empty()) TRY(Make());
+      Member member = std::move(warm_.front());
+      warm_.pop_front();
+      member.facts.pool.clear();
+      TRY(place_->Update(member.facts));
+      return member;
+    };
+    Result<Member> member = take();
+    if (!member.ok()) {
+      (void)sys::SendMessage(client, wire::Write(MessageKind::kFault, member.error()));
+      return;
+    }
+    const std::string& name = member.value().facts.name;
+    if (!sys::SendMessage(client, wire::Write(MessageKind::kDone, name)).ok()) {
+      (void)Delete(*place_, name, {});
+    }
+  }
+
+  CreateRequest create_;
+  Entry entry_;
+  Fd listener_;
+  Fd ready_;  // To its creator.
+  Fd signals_;
+  size_t size_;
+  Deadline expires_;
+  std::optional<Place> place_;
+  sigset_t mask_{};  // What its sandboxes have.
+  std::deque<Member> warm_;
+  int64_t made_ = 0;
+  Deadline retry_ = Deadline::After(seconds{0});
+  bool deleted_ = false;
+};
+
+[[noreturn]] void Keep(Pool pool) {
+  (void)::setsid();
+  if (pool.Begin()) pool.Serve();
+  pool.End();
+  ::_exit(0);
+}
+
+}  // namespace
+
+Result<Facts> CreatePool(const CreateRequest& wanted, int64_t size) {
+  ENSURE(size >= 1 && size <= kPoolMax);
+  CreateRequest create = wanted;
+  Place place = TRY(Place::Open());
+  Entry entry = TRY(place.Make(create.name));
+  create.name = entry.name;
+  Facts facts;
+  auto begin = [&]() -> Result<Fd> {
+    TRY(CheckName(create.name + "-" + std::to_string(INT64_MAX)));
+    TRY(MakeAbsolute(&create.run));
+    if ((create.run.report_dir + "/").starts_with(create.run.workdir + "/")) {
+      return Error{Code::kUsage,
+                   "the sandboxes of a pool write their reports outside of the checkout",
+                   "--report-dir /tmp/agentic-ci-reports"};
+    }
+    std::error_code failed;
+    std::filesystem::create_directories(create.run.report_dir, failed);
+    if (failed) return Error{Code::kIo, create.run.report_dir + ": " + failed.message()};
+    facts = FactsOf(create, create.name, 0);
+    facts.backend = kPoolBackend;
+    TRY(WriteFacts(entry, facts));
+    return Listen(entry);
+  };
+  Result<Fd> listener = begin();
+  if (!listener.ok()) {
+    Remove(entry);
+    return std::move(listener).error();
+  }
+  auto [ready_read, ready_write] = TRY(sys::Pipe());
+  pid_t keeper = ::fork();
+  if (keeper < 0) return Errno("fork");
+  if (keeper == 0) {
+    ready_read.Close();
+    facts.pid = ::getpid();
+    (void)WriteFacts(entry, facts);
+    Keep(Pool(std::move(create), std::move(entry), std::move(listener).value(),
+              std::move(ready_write), size));
+  }
+  ready_write.Close();
+  facts.pid = keeper;
+  std::string told = TRY(sys::ReadAll(ready_read.get(), kToldBytesMax));
+  bool ready = false;
+  if (wire::Read(told, ready) && ready) return facts;
+  Error error{Code::kIo, "the pool's process was killed"};
+  (void)wire::Read(told, error);
+  return error;
+}
+
+Result<Facts> TakeFromPool(const Place& place, const std::string& pool) {
+  Facts facts = TRY(place.Find(pool));
+  if (facts.backend != kPoolBackend) {
+    return Error{Code::kUsage, "'" + pool + "' is a sandbox, and no pool of them",
+                 "agentic-ci sandbox create --pool 4 --name NAME"};
+  }
+  Fd connection = TRY(place.Connect(pool));
+  TRY(sys::SendMessage(connection.get(), wire::Write(MessageKind::kTake)));
+  return place.Find(TRY(AwaitDone(connection)));
+}
+
+Status DeletePool(const Place& place, const std::string& pool) {
+  Fd connection = TRY(place.Connect(pool));
+  TRY(sys::SendMessage(connection.get(), wire::Write(MessageKind::kDelete, DeleteRequest{})));
+  return place.AwaitEnd(pool);
+}
+
+}  // namespace session

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sandboxes that were created before they are needed. A process of the pool's keeps a number of
+// them ready, all by one request, gives each away once, and creates another in its place.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/result.h"
+#include "session/keeper.h"
+#include "session/place.h"
+
+namespace session {
+
+inline constexpr int64_t kPoolMax = 64;
+// Facts::backend of a pool, which has no shell of its own.
+inline constexpr char kPoolBackend[] = "pool";
+
+// Starts a pool of `size` sandboxes (1 to kPoolMax) named `request.name` and a number, with reports
+// in `request.run.report_dir` and that number. Waits until all are ready; if one cannot be, none
+// are left. The pool ends after `ttl_s`; one that waits for half of that is replaced.
+Result<Facts> CreatePool(const CreateRequest& request, int64_t size);
+// One of them, which is an ordinary sandbox from now on. Waits for one where none is ready.
+Result<Facts> TakeFromPool(const Place& place, const std::string& pool);
+// Ends the pool, and the sandboxes that were not taken.
+Status DeletePool(const Place& place, const std::string& pool);
+
+}  // namespace session

@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pools: sandboxes that were created before they are needed."""
+import json
+import os
+import pathlib
+import signal
+import subprocess
+
+from harness import BIN, BUSY_SECONDS, Case, processes, read, wait_until
+
+
+class Pools(Case):
+    def setUp(self):
+        super().setUp()
+        self.reports = os.path.join(self.base, 'reports')
+
+    def pool(self, size, *options, code=0, reports=None):
+        done = self.call('sandbox', 'create', '--pool', str(size), '--name', 'warm', '--workdir', self.work, '--report-dir',
+                         reports or self.reports, '--isolation', self.TIER, *options)
+        self.assertEqual(done.returncode, code, done.stderr)
+        return done
+
+    def take(self, code=0):
+        done = self.call('sandbox', 'take', 'warm')
+        self.assertEqual(done.returncode, code, done.stderr)
+        return done.stdout.strip()
+
+    def waiting(self):
+        listed = json.loads(self.call('sandbox', 'list', '--json').stdout)['sandboxes']
+        return [one['name'] for one in listed if one.get('pool') == 'warm']
+
+    def fills(self, names):
+        self.assertTrue(wait_until(lambda: self.waiting() == names, BUSY_SECONDS), self.waiting())
+
+    def pid(self, name):
+        return self.facts(name)['pid']
+
+    def test_each_is_given_once_and_another_takes_its_place(self):
+        self.assertEqual(self.pool(2).stdout, 'warm\n')
+        self.assertEqual(self.waiting(), ['warm-1', 'warm-2'])
+        self.assertEqual([self.take(), self.take()], ['warm-1', 'warm-2'])
+        self.fills(['warm-3', 'warm-4'])
+        # What was taken is a sandbox as any other, and another's writes are not seen in it.
+        self.assertEqual(self.script('cat a.txt; echo one >made; pwd', name='warm-1')['stdout'], f'alpha\n{self.work}\n')
+        self.assertEqual(self.script('ls', name='warm-2')['stdout'], 'a.txt\nb.txt\ndir\n')
+        done = self.call('sandbox', 'delete', 'warm-1')
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn('made', read(self.reports + '/1/changes.patch'))
+        # The end of the pool is that of those which wait, and of no other.
+        self.assertEqual(self.call('sandbox', 'delete', 'warm').returncode, 0)
+        self.assertEqual(self.names(), ['warm-2'])
+        self.assertEqual(self.script('echo on', name='warm-2')['stdout'], 'on\n')
+        self.take(code=66)
+
+    def test_takers_at_once_get_different_ones_and_wait_where_none_is_ready(self):
+        self.pool(1)
+        takers = [subprocess.Popen([BIN, 'sandbox', 'take', 'warm'], env=self.env, cwd=self.base, stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, text=True) for _ in range(5)]
+        told = [taker.communicate(timeout=600) for taker in takers]
+        self.assertEqual(sorted(out.strip() for out, _ in told), [f'warm-{n}' for n in range(1, 6)], told)
+        for name in ('warm-1', 'warm-5'):
+            self.assertEqual(self.script('echo $((1 + 1))', name=name)['stdout'], '2\n')
+
+    def test_a_name_that_is_taken_is_left_out(self):
+        self.create(name='warm-1')
+        self.pool(1)
+        self.assertEqual(self.take(), 'warm-2')
+
+    def test_one_that_ended_while_it_waited_is_not_given(self):
+        self.pool(1)
+        os.kill(self.pid('warm-1'), signal.SIGKILL)
+        self.fills(['warm-2'])
+        self.assertEqual(self.take(), 'warm-2')
+
+    def test_with_a_killed_pool_those_that_wait_end_and_others_go_on(self):
+        self.pool(2)
+        taken = self.take()
+        os.kill(self.pid('warm'), signal.SIGKILL)
+        self.assertTrue(wait_until(lambda: self.names() == [taken], BUSY_SECONDS), self.names())
+        self.assertEqual(self.script('echo on', name=taken)['stdout'], 'on\n')
+
+    def test_a_signal_and_the_time_to_live_end_a_pool_with_those_that_wait(self):
+        self.pool(2)
+        os.kill(self.pid('warm'), signal.SIGTERM)
+        self.assertTrue(wait_until(lambda: self.names() == [], BUSY_SECONDS), self.names())
+        self.pool(1, '--ttl', '2s')
+        self.assertTrue(wait_until(lambda: not processes(self.marker), BUSY_SECONDS))
+
+    def test_one_that_waits_for_half_its_time_is_replaced(self):
+        self.pool(1, '--ttl', '8s')
+        self.assertTrue(wait_until(lambda: 'warm-1' not in self.names(), BUSY_SECONDS))
+
+    def test_a_creator_that_is_killed_leaves_no_pool(self):
+        for seconds in (0.001, 0.01, 0.03, 0.06, 0.1):
+            process = subprocess.Popen(
+                [BIN, 'sandbox', 'create', '--pool', '3', '--name', 'warm', '--workdir', self.work, '--report-dir',
+                 self.reports, '--isolation', self.TIER], env=self.env, cwd=self.base, stdout=subprocess.PIPE)
+            try:
+                process.wait(seconds)
+            except subprocess.TimeoutExpired:
+                process.kill()
+            process.communicate()
+            if process.returncode == 0:
+                self.call('sandbox', 'delete', 'warm')
+            gone = wait_until(lambda: self.names() == [] and not processes(self.marker), BUSY_SECONDS)
+            self.assertTrue(gone, (seconds, self.names()))
+
+    def test_what_cannot_be_is_refused_and_leaves_nothing(self):
+        for size, code in (('65', 64), ('0', 65), ('-1', 65), ('x', 65), ('', 65)):
+            self.pool(size, code=code)
+        self.pool(1, code=64, reports=self.work + '/reports')
+        self.assertFalse(os.path.exists(self.work + '/reports'))
+        self.pool(1, '--snapshot', 'none', code=64)
+        policy = pathlib.Path(self.base, 'policy.yml')
+        policy.write_text('version: 1\nno_such_key: 1\n')
+        alone = self.call('sandbox', 'create', '--workdir', self.work, '--report-dir', self.report, '--policy', str(policy))
+        refused = self.pool(2, '--policy', str(policy), code=alone.returncode)
+        self.assertEqual(refused.stderr.replace('/reports', '/report'), alone.stderr)
+        self.assertTrue(refused.stderr.startswith(f'{policy}:2:1: error: '), refused.stderr)
+        self.assertEqual(self.names(), [])
+        self.take(code=66)
+        self.pool(1)
+        self.pool(1, code=64)  # The name is taken.
+        for words in (['exec', 'warm', '--', 'true'], ['diff', 'warm'], ['reset', 'warm'], ['delete', 'warm', '--apply']):
+            self.assertEqual(self.call('sandbox', *words).returncode, 64, words)
+        self.assertEqual(self.call('watch', 'warm').returncode, 64)
+        self.create()
+        self.assertEqual(self.call('sandbox', 'take', 'one').returncode, 64)
+        self.assertEqual(self.waiting(), ['warm-1'])
