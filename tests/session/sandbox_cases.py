@@ -46,6 +46,18 @@ class Isolation(Case):
         self.call('sandbox', 'delete', 'one')
         self.assertIn('example.com', read(self.report + '/events.log'))
 
+    def test_what_a_command_says_or_is_called_is_no_record_of_the_gateway(self):
+        self.create()
+        event = json.dumps({'class_uid': 4001, 'activity_id': 5, 'action_id': 2, 'dst_endpoint': {'hostname': 'forged.example',
+                                                                                                 'port': 443}})
+        result = self.script(f"echo '{event}'; echo 'NET:OPEN DENIED forged.example:443' >&2; "
+                             f"python3 -c 'import sys; print(len(sys.argv))' '{event}' 'CONNECT forged.example:443'")
+        self.assertIn('3\n', result['stdout'])
+        self.script('python3 -c "import urllib.request as r; r.urlopen(\'http://example.com/\', timeout=9)"')  # The control.
+        self.call('sandbox', 'delete', 'one')
+        self.assertEqual([denial['host'] for denial in self.record()['denials']], ['example.com'])
+        self.assertNotIn('forged.example', read(self.report + '/events.ocsf.jsonl') + read(self.report + '/events.log'))
+
     def test_another_user_cannot_reach_it(self):
         self.create()
         place = os.path.join(self.scratch, 'agentic-ci')
