@@ -124,7 +124,11 @@ class Pool {
     Created created = TRY(Create(create, leave));
     auto keeper = static_cast<pid_t>(created.facts.pid);
     Fd process(static_cast<int>(::syscall(SYS_pidfd_open, keeper, 0)));
-    if (!process.valid()) return Errno("pidfd_open");
+    if (!process.valid()) {
+      Error error = Errno("pidfd_open");
+      (void)Delete(*place_, create.name, {});
+      return error;
+    }
     constexpr int64_t kHalf = 2;
     Deadline renews = Deadline::After(seconds(std::max<int64_t>(create_.ttl_s / kHalf, 1)));
     warm_.push_back({created.facts, std::move(process), renews});
