@@ -5,7 +5,9 @@ tests. Stand-ins are only what lies outside: the actions of GitHub's own, sudo, 
 
 usage: act_test.py ACT BINARY NODE_MODULES [TEST...]
 """
+import contextlib
 import hashlib
+import http.server
 import json
 import os
 import pathlib
@@ -14,6 +16,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import unittest
 import urllib.request
 
@@ -78,6 +81,25 @@ def write(path, text, mode=0o644):
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text)
     path.chmod(mode)
+
+
+@contextlib.contextmanager
+def refusing_proxy():
+    """A proxy that connects to nothing: its address, and the places that it is asked for."""
+    asked = []
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_CONNECT(self):
+            asked.append(self.path)
+            self.send_error(403)
+
+        def log_message(self, *_):
+            pass
+
+    with http.server.ThreadingHTTPServer(('127.0.0.1', 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f'http://127.0.0.1:{server.server_port}', asked
+        server.shutdown()
 
 
 class Act(unittest.TestCase):
@@ -238,9 +260,10 @@ class Act(unittest.TestCase):
     def test_a_cached_binary_that_was_changed_is_not_run(self):
         self.consumer('github-review')
         self.cached.write_text('#!/bin/sh\necho "changed and run" >>"$GITHUB_STEP_SUMMARY"\n')
-        variables = ['HTTPS_PROXY=http://127.0.0.1:1', 'https_proxy=http://127.0.0.1:1']
-        self.assertEqual(self.act('review.yml', 'pull_request', self.pull_request(), variables=variables), 1)
-        self.assertIn('cannot fetch https://github.com/OWNER/agentic-ci/releases/download/', self.output)
+        with refusing_proxy() as (proxy, asked):  # Of what it was asked, since act loses last lines of a step that fails.
+            variables = [f'HTTPS_PROXY={proxy}', f'https_proxy={proxy}']
+            self.assertEqual(self.act('review.yml', 'pull_request', self.pull_request(), variables=variables), 1)
+        self.assertEqual(set(asked), {'github.com:443'}, self.output)
         self.assertNotIn('changed and run', self.output)
         self.assertEqual(self.outputs()['conclusion'], 'setup-failed')
         self.assertEqual(self.state()['requests'], [])
