@@ -40,7 +40,7 @@ class LayerWatch {
   // Entries of the layer that one look takes in, and of deleted directories.
   static constexpr size_t kEntriesMax = 200'000;
 
-  // What the first look compares with.
+  // The state that the first look compares with.
   enum class Since {
     kNow,
     kBeginning,  // An empty layer. Of a copy, which has none: as kNow.
@@ -49,7 +49,7 @@ class LayerWatch {
   // `layer` is borrowed and outlives this. `copied`: it is a copy of `lower` and no layer.
   LayerWatch(int layer, Fd lower, bool copied, Since since = Since::kNow);
 
-  // What changed since the look before.
+  // Returns what changed since the previous look.
   TouchedFiles Look();
 
  private:

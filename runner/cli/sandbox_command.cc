@@ -124,7 +124,7 @@ Result<std::unique_ptr<backend::Backend>> BackendNamed(const std::string& name) 
                              : backend::Native(std::move(place));
 }
 
-// Of a sandbox that `facts` are about.
+// The backend of the sandbox that `facts` describe. kUsage: they describe a pool.
 Result<std::unique_ptr<backend::Backend>> BackendFor(const session::Facts& facts) {
   if (facts.backend == session::kPoolBackend) {
     return Usage("'" + facts.name + "' is a pool of sandboxes",

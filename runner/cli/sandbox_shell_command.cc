@@ -36,7 +36,7 @@ using Carried = Status (*)(const std::string& name, const std::string& word);
 
 struct LineCommand {
   std::string_view name;
-  std::string_view operand;  // As in a usage line; empty: it takes no word.
+  std::string_view operand;  // As its usage line shows it; empty if it takes none.
   std::string_view doc;
   Carried carry_out;
   bool replaces;  // The shell's sandbox ends with it.

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -38,6 +39,7 @@ int Supervise(const CreateRequest& create, const Entry& entry, int listener, Fd 
   config.command_timeout = std::chrono::seconds(create.run.timeout_s);
   config.output_bytes = create.run.output_bytes;
   config.expires = expires;
+  config.keeper = Fd(static_cast<int>(::syscall(SYS_pidfd_open, ::getppid(), 0)));
   Server server(std::move(config));
   run::Request request = RequestOf(create);
   request.timeout_s = std::max<int64_t>(expires.poll_ms() / 1000, 1);
@@ -170,6 +172,15 @@ Facts FactsOf(const CreateRequest& create, const std::string& name, pid_t keeper
           create.pool};
 }
 
+Result<SandboxState> AwaitReady(const Fd& ready) {
+  std::string told = TRY(sys::ReadAll(ready.get(), kReadyBytesMax));
+  SandboxState state;
+  if (wire::Read(told, state)) return state;
+  Error error{Code::kIo, "the process that keeps the sandbox was killed"};
+  (void)wire::Read(told, error);
+  return error;
+}
+
 Result<Created> Create(const CreateRequest& wanted, const std::function<void()>& in_keeper) {
   CreateRequest create = wanted;
   Place place = TRY(Place::Open());
@@ -197,12 +208,8 @@ Result<Created> Create(const CreateRequest& wanted, const std::function<void()>&
     Keep(create, std::move(entry), std::move(listener).value(), std::move(ready_write));
   }
   ready_write.Close();
-  std::string told = TRY(sys::ReadAll(ready_read.get(), kReadyBytesMax));
-  Created created{FactsOf(create, name, keeper), {}};
-  if (wire::Read(told, created.state)) return created;
-  Error error{Code::kIo, "the sandbox's supervisor was killed"};
-  (void)wire::Read(told, error);
-  return error;
+  SandboxState state = TRY(AwaitReady(ready_read));
+  return Created{FactsOf(create, name, keeper), std::move(state)};
 }
 
 }  // namespace session

@@ -9,6 +9,7 @@
 #include <functional>
 #include <string>
 
+#include "base/fd.h"
 #include "base/result.h"
 #include "run/request.h"
 #include "session/place.h"
@@ -39,6 +40,10 @@ run::Request RequestOf(const CreateRequest& create);
 Facts FactsOf(const CreateRequest& create, const std::string& name, pid_t keeper);
 // Standard output and error go to the sandbox's log.
 Status RedirectStreams(const Entry& entry);
+
+// What a process that keeps a sandbox tells of its start, once, over a pipe: a state, or why it
+// failed. kIo: it was killed.
+Result<SandboxState> AwaitReady(const Fd& ready);
 
 // Starts the two processes and waits until the first command could run. When the caller ends
 // before that, so do they. Errors are those of run::Run(), or that the name is taken. `in_keeper`:

@@ -136,7 +136,7 @@ void Place::Sweep() const {
   for (const std::string& name : names.value()) EndOrphan(name);
 }
 
-// Of a pool that was killed.
+// Ends a sandbox that waits in a pool whose process was killed.
 void Place::EndOrphan(const std::string& name) const {
   Result<Facts> facts = Find(name);
   if (!facts.ok() || facts.value().pool.empty()) return;
@@ -243,7 +243,7 @@ Status Place::Update(const Facts& facts) const {
   return WriteFacts(entry, facts);
 }
 
-// Who reads it meanwhile finds the old or the new one.
+// Replaces the file in one step, so that readers find either the old or the new one.
 Status WriteFacts(const Entry& entry, const Facts& facts) {
   codec::Json json;
   json.Set("name", facts.name);

@@ -58,7 +58,7 @@ class Place {
   // Of all sandboxes, by name.
   std::vector<Facts> List() const;
   Result<Facts> Find(const std::string& name) const;
-  // What is known of a sandbox from now on.
+  // Replaces what is known of the sandbox `facts.name`.
   Status Update(const Facts& facts) const;
   // Waits until nothing of it is left.
   Status AwaitEnd(const std::string& name) const;
@@ -74,7 +74,7 @@ class Place {
   Fd directory_;
 };
 
-// Whether the other end of a Unix socket belongs to this user.
+// Returns whether the process at the other end of a Unix socket runs as this user.
 bool SamePeer(int socket);
 // The sandbox's own socket, in its directory: it listens.
 Result<Fd> Listen(const Entry& entry);

@@ -29,7 +29,6 @@ namespace {
 
 using std::chrono::seconds;
 
-constexpr size_t kToldBytesMax = 65536;
 constexpr seconds kClientTime{2};  // To say what it wants.
 constexpr seconds kRetry{10};      // After a sandbox could not be created.
 
@@ -48,7 +47,7 @@ class Pool {
   // has no user.
   bool Begin() {
     Status prepared = Prepare();
-    std::string told = prepared.ok() ? wire::Write(true) : wire::Write(prepared.error());
+    std::string told = prepared.ok() ? wire::Write(SandboxState{}) : wire::Write(prepared.error());
     bool heard = sys::WriteAll(ready_.get(), told).ok();
     ready_.Close();
     return heard && prepared.ok();
@@ -82,7 +81,7 @@ class Pool {
  private:
   struct Member {
     Facts facts;
-    Fd process;  // Of its keeper: readable once that has ended.
+    Fd process;  // A pidfd of its keeper: readable once the keeper has ended.
     Deadline renews;
   };
 
@@ -112,7 +111,7 @@ class Pool {
     } while (place_->Find(create.name).ok());
     create.run.report_dir += "/" + std::to_string(made_);
     create.pool = create_.name;
-    // What keeps it holds nothing of the pool's, whose end is told by its lock.
+    // The keeper must not inherit the pool's lock: the pool has ended once that lock is free.
     auto leave = [this] {
       ::sigprocmask(SIG_SETMASK, &mask_, nullptr);
       listener_.Close();
@@ -158,7 +157,7 @@ class Pool {
     }
   }
 
-  // One client, which has one wish. The connection is closed on what is not understood.
+  // Serves one request of one client. A message that is not understood closes the connection.
   void Attend() {
     Fd client(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
     if (!client.valid() || !SamePeer(client.get())) return;
@@ -174,7 +173,7 @@ class Pool {
     }
   }
 
-  // A sandbox whose taker went away is not left without a user.
+  // Gives a sandbox to a client, or deletes it if that client has gone meanwhile.
   void Give(int client) {
     auto take = [&]() -> Result<Member> {
       if (warm_.empty()) TRY(Make());
@@ -203,7 +202,7 @@ class Pool {
   size_t size_;
   Deadline expires_;
   std::optional<Place> place_;
-  sigset_t mask_{};  // What its sandboxes have.
+  sigset_t mask_{};  // The signal mask from before, which its sandboxes get back.
   std::deque<Member> warm_;
   int64_t made_ = 0;
   Deadline retry_ = Deadline::After(seconds{0});
@@ -259,12 +258,8 @@ Result<Facts> CreatePool(const CreateRequest& wanted, int64_t size) {
   }
   ready_write.Close();
   facts.pid = keeper;
-  std::string told = TRY(sys::ReadAll(ready_read.get(), kToldBytesMax));
-  bool ready = false;
-  if (wire::Read(told, ready) && ready) return facts;
-  Error error{Code::kIo, "the pool's process was killed"};
-  (void)wire::Read(told, error);
-  return error;
+  TRY(AwaitReady(ready_read));
+  return facts;
 }
 
 Result<Facts> TakeFromPool(const Place& place, const std::string& pool) {

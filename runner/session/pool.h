@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sandboxes that were created before they are needed. A process of the pool's keeps a number of
-// them ready, all by one request, gives each away once, and creates another in its place.
+// Sandboxes that are created before they are needed. A pool is a process that keeps a number of
+// them ready, all made by one request. Each is given to one client, and another takes its place.
 #pragma once
 
 #include <cstdint>
@@ -20,9 +20,10 @@ inline constexpr char kPoolBackend[] = "pool";
 // in `request.run.report_dir` and that number. Waits until all are ready; if one cannot be, none
 // are left. The pool ends after `ttl_s`; one that waits for half of that is replaced.
 Result<Facts> CreatePool(const CreateRequest& request, int64_t size);
-// One of them, which is an ordinary sandbox from now on. Waits for one where none is ready.
+// Takes a sandbox out of the pool: it is an ordinary one from then on. If none is ready, waits
+// until one is. kUsage: `pool` names a sandbox.
 Result<Facts> TakeFromPool(const Place& place, const std::string& pool);
-// Ends the pool, and the sandboxes that were not taken.
+// Ends the pool and the sandboxes that were not taken.
 Status DeletePool(const Place& place, const std::string& pool);
 
 }  // namespace session

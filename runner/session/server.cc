@@ -2,6 +2,7 @@
 #include "session/server.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -87,6 +88,7 @@ void Server::AddSources(std::vector<pollfd>* sources) const {
   auto control = static_cast<short>(POLLIN | (to_shell_.empty() ? 0 : POLLOUT));
   sources->push_back({control_.get(), control, 0});
   sources->push_back({help_ ? help_->helper.fd() : -1, POLLIN, 0});
+  sources->push_back({config_.keeper.get(), POLLIN, 0});
   for (const auto& client : clients_) {
     sources->push_back({client->channel.fd(), client->channel.events(), 0});
   }
@@ -100,9 +102,16 @@ Deadline Server::next() const {
 }
 
 void Server::Serve(const pollfd* sources) {
-  constexpr size_t kFixed = 3;
+  constexpr size_t kFixed = 4;
   if (sources[1].revents != 0) TakeControl(sources[1].revents);
   if (sources[2].revents != 0) TakeHelp();
+  if (sources[3].revents != 0) {
+    // The signal that the kernel sends at a parent's death (prctl(2), PR_SET_PDEATHSIG) is
+    // forgotten when the supervisor takes an agent's user id for a moment, as it does in tier
+    // `landlock`.
+    config_.keeper.Close();
+    (void)::kill(::getpid(), SIGTERM);
+  }
   for (size_t i = 0; i < clients_.size(); ++i) {
     if ((sources[kFixed + i].revents & POLLOUT) != 0) clients_[i]->channel.Flush();
     if ((sources[kFixed + i].revents & ~POLLOUT) != 0) ReadClient(*clients_[i]);

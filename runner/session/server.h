@@ -28,6 +28,7 @@ struct ServerConfig {
   std::chrono::milliseconds command_timeout{0};
   int64_t output_bytes = 0;  // Of one command.
   Deadline expires = Deadline::Never();
+  Fd keeper;  // A pidfd of the process that keeps the sandbox's name: its end ends the sandbox.
 };
 
 class Server final : public run::Companion {

@@ -110,7 +110,7 @@ void Server::SendDiff(Client& client) {
   client.channel.Send(wire::Write(MessageKind::kChanges, list, complete));
 }
 
-// Whatever runs goes on meanwhile.
+// Nothing in the sandbox is stopped for it.
 void Server::SendTouched(Client& client) {
   if (!stage_) return client.channel.Close();
   if (!client.touched) {

@@ -41,7 +41,9 @@ class Pools(Case):
         self.assertEqual([self.take(), self.take()], ['warm-1', 'warm-2'])
         self.fills(['warm-3', 'warm-4'])
         # What was taken is a sandbox as any other, and another's writes are not seen in it.
-        self.assertEqual(self.script('cat a.txt; echo one >made; pwd', name='warm-1')['stdout'], f'alpha\n{self.work}\n')
+        self.assertEqual(self.script('cat a.txt; echo one >made', name='warm-1')['stdout'], 'alpha\n')
+        where = self.script('pwd', name='warm-1')['stdout']
+        self.assertEqual(where == self.work + '\n', self.TIER == 'namespaces', where)  # In tier landlock, it is a copy.
         self.assertEqual(self.script('ls', name='warm-2')['stdout'], 'a.txt\nb.txt\ndir\n')
         done = self.call('sandbox', 'delete', 'warm-1')
         self.assertEqual(done.returncode, 0, done.stderr)

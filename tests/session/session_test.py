@@ -50,12 +50,15 @@ def main():
             class LandlockFiles(files_cases.Files):
                 TIER = 'landlock'
 
+            class LandlockPools(pool_cases.Pools):
+                TIER = 'landlock'
+
             class LandlockTerminals(terminal_cases.Terminals):
                 TIER = 'landlock'
 
             class LandlockWatches(watch_cases.Watches):
                 TIER = 'landlock'
-            for case in (Landlock, LandlockFiles, LandlockTerminals, LandlockWatches):
+            for case in (Landlock, LandlockFiles, LandlockPools, LandlockTerminals, LandlockWatches):
                 suite.addTests(loader.loadTestsFromTestCase(case))
         result = unittest.TextTestRunner(verbosity=1).run(unittest.TestSuite(case for case in cases(suite) if applies(case)))
         sys.exit(not (result.wasSuccessful() and result.testsRun))

@@ -221,12 +221,8 @@ Result<session::Created> CreateLasting(const session::CreateRequest& wanted) {
     BecomeKeeper(create, entry, listener.value(), std::move(ready_write));
   }
   ready_write.Close();
-  std::string told = TRY(sys::ReadAll(ready_read.get(), kReadyTextMax));
-  session::Created created{session::FactsOf(create, entry.name, keeper), {}};
-  if (wire::Read(told, created.state)) return created;
-  Error error{Code::kIo, "the sandbox's keeper was killed"};
-  (void)wire::Read(told, error);
-  return error;
+  session::SandboxState state = TRY(session::AwaitReady(ready_read));
+  return session::Created{session::FactsOf(create, entry.name, keeper), std::move(state)};
 }
 
 }  // namespace openshell
