@@ -10,6 +10,7 @@
 #include <string>
 #include <utility>
 
+#include "backend/openshell/fleet.h"
 #include "backend/openshell/lasting.h"
 #include "base/exit_code.h"
 #include "base/log.h"
@@ -29,6 +30,15 @@ namespace cli {
 namespace {
 
 constexpr std::chrono::milliseconds kStateTime{500};
+
+constexpr OptionSpec kBackendOption{"backend", "NAME", "", "Only sandboxes of this backend."};
+constexpr OptionSpec kGatewayOption{
+    "gateway", "URL", "",
+    "A gateway of OpenShell, by its URL or by its name in `openshell gateway list`. Requires "
+    "`--backend openshell`."};
+constexpr OptionSpec kGatewayTlsOption{
+    "gateway-tls", "DIR", "",
+    "The client certificates for the URL in `gateway`: `ca.crt`, `tls.crt` and `tls.key`."};
 
 codec::Json Counted(int64_t value) { return value < 0 ? codec::Json() : codec::Json(value); }
 
@@ -116,6 +126,44 @@ std::string Remaining(int64_t expires) {
   int64_t left = std::max<int64_t>(expires - static_cast<int64_t>(::time(nullptr)), 0);
   constexpr int64_t kMinute = 60;
   return std::to_string(left / kMinute) + "m" + std::to_string(left % kMinute) + "s";
+}
+
+// The gateway of OpenShell whose sandboxes are meant, not this user's own; nothing without one.
+Result<std::optional<openshell::GatewayAddress>> FleetOf(const Arguments& arguments) {
+  const std::string backend = arguments.Get("backend");
+  if (!backend.empty() && backend != "openshell" && backend != "native") {
+    return Usage("--backend: " + backend + " is not a backend", "--backend openshell");
+  }
+  openshell::GatewayAddress address{arguments.Get("gateway"), arguments.Get("gateway-tls")};
+  if (!address.where.empty() && backend == "openshell") return std::optional(std::move(address));
+  if (!address.where.empty()) return Usage("--gateway needs OpenShell", "--backend openshell");
+  if (!address.tls.empty()) {
+    return Usage("--gateway-tls needs a gateway", "--gateway https://...");
+  }
+  return std::optional<openshell::GatewayAddress>();
+}
+
+Result<int> ListOfFleet(const openshell::GatewayAddress& address, bool as_json) {
+  codec::Json list = codec::Json::EmptyArray();
+  std::string lines;
+  std::vector<openshell::FleetSandbox> sandboxes = TRY(openshell::ListFleet(address));
+  for (const openshell::FleetSandbox& one : sandboxes) {
+    lines += one.name + "  " + one.phase + "  created " + one.created + "\n";
+    codec::Json json;
+    json.Set("name", one.name);
+    json.Set("backend", "openshell");
+    json.Set("phase", one.phase);
+    json.Set("created", one.created);
+    list.Push(std::move(json));
+  }
+  if (!as_json) {
+    TRY(PrintLines(lines));
+    return 0;
+  }
+  codec::Json json;
+  json.Set("sandboxes", std::move(list));
+  TRY(Print(codec::RenderJson(json)));
+  return 0;
 }
 
 Result<std::unique_ptr<backend::Backend>> BackendNamed(const std::string& name) {
@@ -246,8 +294,9 @@ std::vector<Command> SandboxCommands() {
        .variables = {}},
       {.name = "sandbox list",
        .operands = "",
-       .doc = "List this user's sandboxes.",
-       .options = {kJsonOption},
+       .doc = "List this user's sandboxes; with `--gateway`, all of agentic-ci's on that gateway, "
+              "whose runs may have lost them.",
+       .options = {kBackendOption, kGatewayOption, kGatewayTlsOption, kJsonOption},
        .variables = {}},
       {.name = "sandbox diff",
        .operands = "NAME",
@@ -264,8 +313,12 @@ std::vector<Command> SandboxCommands() {
       {.name = "sandbox delete",
        .operands = "NAME",
        .doc = "End the sandbox and write its report: changes, findings, denied requests. The exit "
-              "status is that of `run`: 77, for instance, if a gate refuses the changes.",
+              "status is that of `run`: 77, for instance, if a gate refuses the changes. With "
+              "`--gateway`, delete what a lost run left on that gateway; there is no report then.",
        .options = {{"apply", "", "", "Apply the changes that passed the gates to the checkout."},
+                   kBackendOption,
+                   kGatewayOption,
+                   kGatewayTlsOption,
                    kJsonOption},
        .variables = {}},
   };
@@ -380,11 +433,14 @@ Result<int> ExecInSandbox(const Arguments& arguments, const std::string& name) {
 
 Result<int> SandboxListCommand(const Arguments& arguments) {
   if (!arguments.operands.empty()) return Usage("sandbox list takes no operands");
+  std::optional<openshell::GatewayAddress> fleet = TRY(FleetOf(arguments));
+  if (fleet) return ListOfFleet(*fleet, arguments.Has("json"));
   session::Place place = TRY(session::Place::Open());
   openshell::Sweep();
   codec::Json list = codec::Json::EmptyArray();
   std::string lines;
   for (const session::Facts& facts : place.List()) {
+    if (arguments.Get("backend", facts.backend) != facts.backend) continue;
     codec::Json json = JsonOf(facts);
     std::string word = "pool";
     if (facts.backend != session::kPoolBackend) {
@@ -432,7 +488,15 @@ Result<int> SandboxResetCommand(const Arguments& arguments) {
 }
 
 Result<int> SandboxDeleteCommand(const Arguments& arguments) {
-  return DeleteSandbox(arguments, TRY(SandboxNameOf(arguments, "sandbox delete")));
+  const std::string name = TRY(SandboxNameOf(arguments, "sandbox delete"));
+  std::optional<openshell::GatewayAddress> fleet = TRY(FleetOf(arguments));
+  if (!fleet) return DeleteSandbox(arguments, name);
+  if (arguments.Has("apply") || arguments.Has("json")) {
+    return Usage("a sandbox on a gateway has no report here", "agentic-ci sandbox delete " + name);
+  }
+  TRY(openshell::DeleteFromFleet(*fleet, name));
+  logging::Info("sandbox deleted", {{"sandbox", name}, {"gateway", fleet->where}});
+  return 0;
 }
 
 Result<int> DeleteSandbox(const Arguments& arguments, const std::string& name) {

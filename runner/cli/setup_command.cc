@@ -77,7 +77,11 @@ std::vector<Command> SetupCommands() {
                     : command.name == "sandbox delete" ? &stop
                                                        : nullptr;
     if (like == nullptr) continue;
-    like->options.insert(like->options.end(), command.options.begin(), command.options.end());
+    for (const OptionSpec& option : command.options) {
+      // What is on a gateway has no checkout here.
+      if (option.name == "backend" || option.name.starts_with("gateway")) continue;
+      like->options.push_back(option);
+    }
   }
   return {setup, exec, stop};
 }

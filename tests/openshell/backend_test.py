@@ -4,187 +4,25 @@
 
 usage: backend_test.py BINARY TESTBED CACHE [unittest arguments]
 """
-import http.server
 import json
 import os
 import pathlib
 import re
-import shutil
+import shlex
 import signal
 import socket
 import subprocess
 import sys
-import tempfile
-import threading
 import time
 import unittest
 
-HERE = pathlib.Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE))
-
-BIN = ''
-IMAGE = 'localhost/openshell-sandbox:dev'
-PROGRAMS = ('podman', 'runc', 'ip', 'nft', 'iptables', 'ssh', 'zstd', 'tar')
-NETAVARK = ('/usr/lib/podman/netavark', '/usr/libexec/podman/netavark')
-GIT = ['git', '-c', 'user.name=t', '-c', 'user.email=t@localhost', '-c', 'init.defaultBranch=main']
-SECRET = 'sekret-2f7fb65591ee'
-# Until nothing of a case may be alive. Podman's own cleanup of a container that was killed takes a second on an idle machine.
-GONE_SECONDS = 120
+from real import GIT, SECRET, Case, main, read, wait_until
 
 
-def read(path):
-    with open(path, errors='replace') as file:
-        return file.read()
-
-
-def wait_until(condition, seconds=120.0):
-    end = time.monotonic() + seconds
-    while time.monotonic() < end and not condition():
-        time.sleep(0.02)
-    return condition()
-
-
-def needs():
-    """Why OpenShell cannot run here; nothing if it can."""
-    if os.geteuid() != 0:
-        return 'its gateway needs root here'
-    missing = [name for name in PROGRAMS if not shutil.which(name)]
-    if not any(os.path.exists(path) for path in NETAVARK):
-        missing.append('netavark')
-    return f'not installed: {", ".join(missing)}' if missing else ''
-
-
-class Server:
-    """Where the policy lets requests go: answers, and keeps what they carried."""
-
-    def __enter__(self):
-        seen = self.seen = []
-
-        class Handler(http.server.BaseHTTPRequestHandler):
-            def do_GET(self):
-                seen.append((self.path, self.headers.get('X-Token')))
-                self.send_response(200)
-                self.send_header('Content-Length', '5')
-                self.end_headers()
-                self.wfile.write(b'hello')
-
-            def log_message(self, *arguments):
-                pass
-
-        self.server = http.server.ThreadingHTTPServer(('0.0.0.0', 0), Handler)
-        self.port = self.server.server_address[1]
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
-        return self
-
-    def __exit__(self, *unused):
-        self.server.shutdown()
-        self.server.server_close()
-
-
-class Installed:
-    """OpenShell's programs, and a store of podman's own with the sandbox's image."""
-
-    def __init__(self, testbed, cache, base):
-        from differential_test import harness
-        self.programs = str(harness(testbed, cache).parent)
-        self.base = base
-        self.variables = {'CONTAINERS_CONF': base + '/containers.conf', 'CONTAINERS_STORAGE_CONF': base + '/storage.conf'}
-        pathlib.Path(base, 'storage.conf').write_text(
-            f'[storage]\ndriver = "overlay"\ngraphroot = "{base}/store"\nrunroot = "{base}/runroot"\n')
-        # The supervisor sets its own filters; no timers, no journal.
-        pathlib.Path(base, 'containers.conf').write_text(
-            '[containers]\ndefault_ulimits = ["nproc=1000:1000", "nofile=1000:1000"]\nseccomp_profile = "unconfined"\n'
-            'apparmor_profile = "unconfined"\nlog_driver = "k8s-file"\n[engine]\nruntime = "runc"\n'
-            f'cgroup_manager = "cgroupfs"\nevents_logger = "file"\ntmp_dir = "{base}/tmp"\n')
-        rootfs = base + '/rootfs.tar'
-        subprocess.run([sys.executable, testbed + '/mkrootfs.py', rootfs], check=True, capture_output=True)
-        self.podman('import', '-c', 'USER sandbox', '-c', 'WORKDIR /sandbox', rootfs, IMAGE)
-        os.unlink(rootfs)
-
-    def podman(self, *arguments):
-        return subprocess.run(['podman', *arguments], env={**os.environ, **self.variables}, check=True, capture_output=True,
-                              text=True, timeout=600).stdout
-
-    def remove(self):
-        subprocess.run(['umount', '-l', self.base + '/store/overlay'], capture_output=True)
-        shutil.rmtree(self.base, ignore_errors=True)
-
-
-INSTALLED = None
-
-
-class Backend(unittest.TestCase):
+class Backend(Case):
     """What holds of every backend. Those that cannot are not here but in a class of their own."""
     NAME = 'native'
     OPTIONS = ()
-
-    def setUp(self):
-        self.base = tempfile.mkdtemp(prefix='backend-')
-        self.addCleanup(shutil.rmtree, self.base, ignore_errors=True)
-        self.env = {'PATH': os.environ['PATH'], 'HOME': self.base, 'TMPDIR': self.base, 'XDG_RUNTIME_DIR': self.base,
-                    'BACKEND_MARKER': self.base}
-        if INSTALLED:
-            self.env |= INSTALLED.variables | {'PATH': INSTALLED.programs + ':' + os.environ['PATH']}
-        self.server = Server().__enter__()
-        self.addCleanup(self.server.__exit__)
-        self.policy = self.base + '/policy.json'
-        pathlib.Path(self.policy).write_text(json.dumps({'version': 1, 'network_policies': {'host': {
-            'endpoints': [{'host': 'host.openshell.internal', 'port': self.server.port, 'protocol': 'rest', 'access': 'read-only',
-                           'allowed_ips': ['10.0.0.0/8']}],
-            'binaries': [{'path': '/**'}]}}}))
-        self.work = self.checkout('work')
-
-    def tearDown(self):
-        # Nothing is left of what the case started.
-        left = [path for path in pathlib.Path('/proc').glob('[0-9]*') if self.runs(path)]
-        wait_until(lambda: not any(self.runs(path) for path in left), GONE_SECONDS)
-        self.assertEqual([self.command_line(path) for path in left if self.runs(path)], [])
-        place = pathlib.Path(self.base, 'agentic-ci')
-        self.assertEqual([p for p in place.rglob('*') if p.name not in ('.lock', '.openshell')], [])
-
-    def runs(self, process):
-        try:
-            return self.base in read(process / 'environ') and int(process.name) != os.getpid()
-        except OSError:
-            return False
-
-    def command_line(self, process):
-        try:
-            return read(process / 'cmdline')
-        except OSError:
-            return 'ended meanwhile'
-
-    def checkout(self, name):
-        work = pathlib.Path(self.base, name)
-        (work / 'd').mkdir(parents=True)
-        (work / 'a.txt').write_text('alpha\n')
-        (work / 'd/b.txt').write_text('beta\n')
-        for words in (['init', '-q'], ['add', '-A'], ['commit', '-qm', 'first'],
-                      ['config', 'http.https://forge.invalid/.extraheader', 'AUTHORIZATION: basic ' + SECRET]):
-            subprocess.run([*GIT, *words], cwd=work, check=True, capture_output=True)
-        return work
-
-    def start(self, *words, cwd=None, **env):
-        return subprocess.Popen([BIN, *words], cwd=cwd or self.work, env=self.env | env, stdin=subprocess.DEVNULL,
-                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-
-    def call(self, *words, expect=0, **env):
-        process = self.start(*words, **env)
-        output, errors = process.communicate(timeout=600)
-        self.assertEqual(process.returncode, expect, output + errors)
-        return output
-
-    def options(self, report):
-        return ['--backend', self.NAME, *self.OPTIONS, '--policy', self.policy, '--report-dir', f'{self.base}/{report}']
-
-    def record(self, report):
-        return json.loads(read(f'{self.base}/{report}/run.json'))
-
-    def controls(self, report):
-        return {one['name']: one['state'] for one in self.record(report)['isolation']['controls']}
-
-    def url(self, path):
-        return f'http://host.openshell.internal:{self.server.port}{path}'
 
     def test_run(self):
         """Output, status, policy, denials, credentials and changes of one run."""
@@ -233,25 +71,13 @@ class Backend(unittest.TestCase):
 
 
 class OpenShell(Backend):
-    NAME = 'openshell'
-    OPTIONS = ('--image', IMAGE)
+    NAME = Case.NAME
+    OPTIONS = Case.OPTIONS
 
     @classmethod
     def setUpClass(cls):
-        if not INSTALLED:
+        if not cls.INSTALLED:
             raise unittest.SkipTest('testbed: OpenShell cannot run here')
-
-    def state(self):
-        states = list(pathlib.Path(self.base, 'agentic-ci/.openshell').glob('aci-*'))
-        self.assertEqual(len(states), 1)
-        return states[0]
-
-    def gateway(self):
-        """The pid of the gateway that the case started."""
-        found = [int(p.name) for p in pathlib.Path('/proc').glob('[0-9]*')
-                 if self.runs(p) and read(p / 'cmdline').startswith(INSTALLED.programs + '/openshell-gateway')]
-        self.assertEqual(len(found), 1)
-        return found[0]
 
     def test_credential(self):
         """The sandbox has a placeholder; the server gets the value. It is in no argument."""
@@ -269,7 +95,7 @@ class OpenShell(Backend):
             self.assertTrue(wait_until(lambda: any('bind_address' in read(toml) for toml in asked.glob('aci-*/gateway.toml'))))
             state = self.state()
             port = int(re.search(r'bind_address = "127\.0\.0\.1:(\d+)"', read(state / 'gateway.toml'))[1])
-            shown = json.loads(subprocess.run(['ip', '-j', 'addr', 'show', read(state / 'bridge')], check=True,
+            shown = json.loads(subprocess.run(['ip', '-j', 'addr', 'show', self.bridge(state)], check=True,
                                               capture_output=True).stdout)
             with socket.socket() as taken:
                 try:
@@ -283,42 +109,107 @@ class OpenShell(Backend):
                 return
         self.fail('the port was never taken before the gateway had it')
 
-    def test_gateway_lost(self):
-        """Of a gateway that others run: its loss is 75, and the report has what came before."""
-        self.call('setup', *self.options('own'))
-        config = next(self.state().glob('config/openshell/gateways/*/metadata.json'))
-        url = json.loads(read(config))['gateway_endpoint']
-        remote = ['--gateway', url, '--gateway-tls', str(self.state() / 'pki')]
-        work = self.checkout('remote')
-        # The control: with the gateway there, the same ends well, and stops nothing that is not its own.
-        self.call('run', *self.options('control'), *remote, '--workdir', str(work), '--secret', 'TOKEN@host.openshell.internal',
-                  '--', 'echo', 'fine', TOKEN=SECRET)
-        self.assertNotIn('removal', self.controls('control'))
-        self.call('exec', '--', 'true')
-        run = self.start('run', *self.options('r'), *remote, '--workdir', str(work), '--', 'sh', '-c', 'echo begun; sleep 100')
-        self.assertEqual(run.stdout.readline(), 'begun\n')
+    def test_crash(self):
+        """Of the run's own gateway, half-way: the outcome is typed, and the report has what came before."""
+        run = self.start('run', *self.options('r'), '--', 'sh', '-c', f'curl -sS {self.url("/seen")}; echo begun; sleep 100')
+        self.assertEqual(run.stdout.readline(), 'hellobegun\n')
         os.kill(self.gateway(), signal.SIGKILL)
-        _, errors = run.communicate(timeout=600)
-        self.assertEqual(run.returncode, 75, errors)
-        self.assertEqual(self.record('r')['outcome']['kind'], 'gateway-lost')
+        self.end(run, 75)
+        record = self.record('r')
+        self.assertEqual((record['outcome']['kind'], record['outcome']['exit_code']), ('gateway-lost', 75))
         self.assertIn('begun', read(f'{self.base}/r/agent.log'))
-        self.assertEqual(self.controls('r')['removal'], 'unavailable')
-        # The one whose gateway it was has ended by itself.
-        self.assertTrue(wait_until(lambda: os.path.exists(f'{self.base}/own/run.json')))
-        self.assertEqual(self.record('own')['outcome']['exit_code'], 75)
-        self.assertTrue(wait_until(lambda: not list(pathlib.Path(self.base, 'agentic-ci').glob('setup-*'))))
+        self.assertEqual(self.INSTALLED.podman('ps', '-aq'), '')
+
+    def test_terminated(self):
+        run = self.start('run', *self.options('r'), '--', 'sh', '-c', 'echo kept >k.txt; echo begun; sleep 100')
+        self.assertEqual(run.stdout.readline(), 'begun\n')
+        run.send_signal(signal.SIGTERM)
+        self.end(run, 143)
+        self.assertEqual((self.record('r')['outcome']['kind'], self.record('r')['changes']['files']), ('terminated', 1))
+
+    def accept(self, line):
+        """Runs the command that a line about a proposal ends with, as a person would."""
+        command = line.rpartition('accept=')[2]
+        self.assertRegex(command, r"^XDG_CONFIG_HOME='\S+' openshell rule approve aci-[0-9a-f]{12} --chunk-id [0-9a-f-]+$")
+        variable, *words = shlex.split(command)
+        said = subprocess.run(words, env=self.env | dict([variable.split('=', 1)]), capture_output=True, text=True, timeout=600)
+        self.assertEqual(said.returncode, 0, said.stderr)
+
+    def test_approval(self):
+        """A proposal comes with the command that accepts it; without that command, none is accepted."""
+        script = ('until curl -sS -m 20 http://wanted.invalid/ | grep -v policy_denied; do sleep 0.5; done; '
+                  'curl -sS -m 20 http://late.invalid/')
+        run = self.start('run', *self.options('r'), '--approval-mode', 'manual', '--timeout', '5m', '--', 'sh', '-c', script)
+        said = iter(run.stderr.readline, '')
+        line = next((line for line in said if 'a policy proposal waits for approval' in line), '')
+        self.assertIn('wanted.invalid:80', line)
+        self.accept(line.rstrip())
+        output, _ = self.end(run, 0)
+        self.assertIn('late.invalid', output)
+        found = [one['message'] for one in self.record('r')['findings'] if one['rule'] == 'policy-proposal']
+        self.assertEqual(sorted(text.split(' [')[0] for text in found), ['approved: wanted.invalid:80', 'pending: late.invalid:80'])
+        for text in found:
+            self.assertIn(' openshell rule approve aci-', text)
+
+    def test_approval_in_a_lasting_sandbox(self):
+        self.call('setup', *self.options('r'), '--approval-mode', 'manual')
+        line = ''
+        end = time.monotonic() + 120
+        while not line and time.monotonic() < end:
+            _, errors = self.end(self.start('exec', '--', 'curl', '-sS', 'http://wanted.invalid/'), 0)
+            line = next((line for line in errors.splitlines() if 'wanted.invalid:80' in line), '')
+        self.accept(line)
+        self.assertTrue(wait_until(lambda: 'policy_denied' not in self.call('exec', '--', 'curl', '-sS', 'http://wanted.invalid/')))
+        self.call('stop')
+        found = [one['message'] for one in self.record('r')['findings'] if one['rule'] == 'policy-proposal']
+        self.assertEqual([text.split(' [')[0] for text in found], ['approved: wanted.invalid:80'])
+
+    # Where a run is when it is killed: what is there by then, in its state, or was printed by its agent.
+    MOMENTS = ('lock', 'podman.sock', 'bridge', 'pki/ca.crt', 'gateway.db', 'config/openshell/active_gateway', 'profile-0.yaml',
+               'events.log', 'begun', 'changed')
+
+    def has_come(self, moment):
+        if moment == 'bridge':
+            return any(self.bridge(state) for state in self.states())
+        return any((state / moment).exists() for state in self.states())
+
+    def kill_at(self, moment):
+        """Kills a run at `moment`: what is left of it then, and its bridge. Nothing: it had ended by itself."""
+        run = self.start('run', *self.options('r-' + moment.replace('/', '-')), '--secret', 'TOKEN@host.openshell.internal', '--',
+                         'sh', '-c', 'echo more >m.txt; echo begun' + ('; sleep 100' if moment == 'begun' else ''), TOKEN=SECRET)
+        if moment == 'begun':
+            self.assertEqual(run.stdout.readline(), 'begun\n')
+        else:
+            self.assertTrue(wait_until(lambda: self.has_come(moment) or run.poll() is not None), moment)
+        run.kill()
+        run.communicate(timeout=600)
+        return (self.state(), self.bridge(self.state())) if run.returncode == -signal.SIGKILL else None
+
+    def test_killed_at_ten_moments(self):
+        """Nothing is left after the next command."""
+        for moment in self.MOMENTS:
+            with self.subTest(moment):
+                found = next(filter(None, (self.kill_at(moment) for _ in range(5))), None)
+                self.assertTrue(found, 'a run ended before it was killed, five times')
+                state, bridge = found
+                self.assertEqual(self.call('sandbox', 'list'), '')
+                self.assertFalse(state.exists())
+                self.assertFalse(bridge and os.path.exists('/sys/class/net/' + bridge))
+                self.assertEqual(self.INSTALLED.podman('ps', '-aq'), '')
+        # The control: the next run is as any other.
+        self.assertEqual(self.call('run', *self.options('r'), '--', 'echo', 'fine'), 'fine\n')
 
     def test_killed(self):
         """What a killed keeper leaves is gone after the next command."""
         self.call('setup', *self.options('r'))
-        bridge = read(self.state() / 'bridge')
+        bridge = self.bridge(self.state())
         self.assertTrue(os.path.exists('/sys/class/net/' + bridge))
         keeper = json.loads(self.call('sandbox', 'list', '--json'))['sandboxes'][0]['pid']
         os.kill(keeper, signal.SIGKILL)
         self.assertTrue(wait_until(lambda: not os.path.exists(f'/proc/{keeper}')))
         self.assertEqual(self.call('sandbox', 'list'), '')
         self.assertFalse(os.path.exists('/sys/class/net/' + bridge))
-        self.assertEqual(INSTALLED.podman('ps', '-aq'), '')
+        self.assertEqual(self.INSTALLED.podman('ps', '-aq'), '')
 
     def test_refused(self):
         """What cannot be had is refused with the remedy, before anything starts."""
@@ -355,25 +246,5 @@ class OpenShell(Backend):
             self.assertIn(said, errors)
 
 
-def main():
-    global BIN, INSTALLED
-    BIN, testbed, cache = (os.path.abspath(path) for path in sys.argv[1:4])
-    os.environ['PATH'] += ':/usr/sbin:/sbin'
-    why = needs()
-    if not why and not list(pathlib.Path(testbed).glob('openshell-*.tar.zst')):
-        why = f'no build of OpenShell in {testbed}'
-    base = tempfile.mkdtemp(prefix='backend-openshell-')
-    try:
-        if why:
-            print(f'# SKIP testbed: the real OpenShell: {why}')
-        else:
-            INSTALLED = Installed(testbed, cache, base)
-        unittest.main(argv=[sys.argv[0], *sys.argv[4:]], verbosity=2)
-    finally:
-        if INSTALLED:
-            INSTALLED.remove()
-        shutil.rmtree(base, ignore_errors=True)
-
-
 if __name__ == '__main__':
-    main()
+    main(sys.argv)

@@ -25,12 +25,14 @@ constexpr seconds kReapTime{10};
 class Attendance {
  public:
   Attendance(Child command, int signals, int gateway_ended, const run::Request& request,
-             const run::OutputFiles& files, const codec::SecretMask& secrets)
+             const run::OutputFiles& files, const codec::SecretMask& secrets,
+             ProposalWatch* proposals)
       : command_(std::move(command)),
         signals_(signals),
         gateway_ended_(gateway_ended),
         request_(request),
         said_(files, secrets),
+        proposals_(proposals),
         wall_(Deadline::After(seconds(request.timeout_s))),
         idle_(NextIdle()) {}
 
@@ -86,8 +88,10 @@ class Attendance {
                         {error_open_ && takes ? command_.error().get() : -1, POLLIN, 0},
                         {signals_, POLLIN, 0},
                         {gateway_ended_, POLLIN, 0},
-                        {said_.waiting_terminal(), POLLOUT, 0}};
-    const Deadline next = std::min(wall_, idle_);
+                        {said_.waiting_terminal(), POLLOUT, 0},
+                        {proposals_ != nullptr ? proposals_->source() : -1, POLLIN, 0}};
+    Deadline next = std::min(wall_, idle_);
+    if (proposals_ != nullptr) next = std::min(next, proposals_->next());
     if (::poll(sources, std::size(sources), next.poll_ms()) < 0 && errno != EINTR) {
       return Errno("poll");
     }
@@ -100,6 +104,7 @@ class Attendance {
     if (sources[2].revents != 0) TakeSignal();
     if (sources[3].revents != 0) End(EndKind::kGatewayLost);
     if (sources[4].revents != 0) said_.Flush();
+    if (proposals_ != nullptr) proposals_->Turn(sources[5].revents != 0);
     if (wall_.passed()) End(EndKind::kTimedOut);
     if (idle_.passed()) End(EndKind::kIdle);
     return Ok();
@@ -110,6 +115,7 @@ class Attendance {
   int gateway_ended_;
   const run::Request& request_;
   AgentOutput said_;
+  ProposalWatch* proposals_;
   Deadline::Clock::time_point started_ = Deadline::Clock::now();
   Deadline wall_;
   Deadline idle_;
@@ -122,8 +128,10 @@ class Attendance {
 }  // namespace
 
 Result<AgentEnd> Attend(Child command, int signals, int gateway_ended, const run::Request& request,
-                        const run::OutputFiles& files, const codec::SecretMask& secrets) {
-  return Attendance(std::move(command), signals, gateway_ended, request, files, secrets).Watch();
+                        const run::OutputFiles& files, const codec::SecretMask& secrets,
+                        ProposalWatch* proposals) {
+  return Attendance(std::move(command), signals, gateway_ended, request, files, secrets, proposals)
+      .Watch();
 }
 
 }  // namespace openshell

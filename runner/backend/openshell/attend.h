@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "backend/openshell/proposal.h"
 #include "base/child.h"
 #include "base/result.h"
 #include "codec/data/secret_mask.h"
@@ -13,9 +14,10 @@ namespace openshell {
 // Stays with the agent that `command` (of Sandbox::Exec) runs until it ends, or a limit of time or
 // output, a signal (a signalfd) or the end of this run's own gateway (a pidfd, or -1) ends the
 // wait: what runs in the sandbox then still runs. A status other than 0 may also mean that the
-// gateway was lost: ask it.
+// gateway was lost: ask it. `proposals` (borrowed; null: nothing looks for them) are told of
+// meanwhile.
 Result<run::AgentEnd> Attend(Child command, int signals, int gateway_ended,
                              const run::Request& request, const run::OutputFiles& files,
-                             const codec::SecretMask& secrets);
+                             const codec::SecretMask& secrets, ProposalWatch* proposals);
 
 }  // namespace openshell

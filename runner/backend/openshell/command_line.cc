@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include <array>
 #include <charconv>
 #include <chrono>
 
@@ -21,6 +22,36 @@ constexpr std::chrono::seconds kVersionTime{20};
 constexpr int kPatchMin = 111;
 constexpr int kPatchMax = 112;
 constexpr const char* kRemedy = "install OpenShell 0.0.112";
+
+// What a part of its message says of a failure. The first that is there counts: a certificate that
+// is not accepted is a failure to connect, too.
+struct Sign {
+  std::string_view part;
+  Code code;
+  const char* hint;
+};
+constexpr const char* kTrustRemedy = "--gateway-tls DIR, with the ca.crt of that gateway";
+constexpr const char* kClientRemedy =
+    "--gateway-tls DIR, with a tls.crt and its tls.key that the gateway accepts";
+constexpr const char* kLoginRemedy = "openshell gateway login NAME, and then --gateway NAME";
+constexpr auto kSigns = std::to_array<Sign>({
+    {"invalid peer certificate", Code::kSetup, kTrustRemedy},
+    {"failed to read TLS CA", Code::kSetup, kTrustRemedy},
+    {"fatal alert", Code::kSetup, kClientRemedy},
+    {"TLS key PEM", Code::kSetup, kClientRemedy},
+    {"failed to read TLS", Code::kSetup, kClientRemedy},
+    {"valid authentication credentials", Code::kSetup, kLoginRemedy},
+    {"not have permission", Code::kRefused, kLoginRemedy},
+    {"transport error", Code::kTemporary, ""},
+    {"tcp connect error", Code::kTemporary, ""},
+    {"h2 protocol error", Code::kTemporary, ""},
+    {"client error (Connect)", Code::kTemporary, ""},
+    {"service is currently unavailable", Code::kTemporary, ""},
+    {"requested entity was not found", Code::kNotFound, ""},
+    {"invalid argument", Code::kInvalid, ""},
+    {"not in a state required", Code::kInvalid, ""},
+    {"failed to parse sandbox policy", Code::kInvalid, ""},
+});
 
 // Reads what is there. False: the pipe has ended.
 Result<bool> ReadSome(int fd, std::string* into) {
@@ -122,6 +153,18 @@ Result<std::string> CommandLine::Do(std::vector<std::string> arguments, Deadline
   return ErrorOf(name, answer.error.empty() ? answer.output : answer.error);
 }
 
+Result<codec::Json> CommandLine::AskJson(std::vector<std::string> arguments,
+                                         Deadline deadline) const {
+  const std::string name = NameOf("openshell", arguments);
+  const std::string text = TRY(Do(std::move(arguments), deadline));
+  // A refresh of a token that failed is on standard output, too.
+  size_t begin = 0;
+  while (begin < text.size() && text[begin] != '{' && text[begin] != '[') {
+    begin = std::min(text.find('\n', begin), text.size() - 1) + 1;
+  }
+  return codec::ParseJson(std::string_view(text).substr(begin)).Context(name);
+}
+
 Result<std::string> CommandLine::CheckVersion() const {
   if (places_.Find("openshell").empty()) {
     return Error{Code::kNotFound, "openshell is not on the PATH", kRemedy};
@@ -157,15 +200,11 @@ Error ErrorOf(const std::string& what, std::string_view said) {
   Error error{
       Code::kIo,
       what + ": " + (text.empty() ? "it failed without a word" : text.substr(0, kShownBytesMax))};
-  auto has = [&](std::string_view part) { return text.find(part) != std::string::npos; };
-  if (has("transport error") || has("tcp connect error") || has("h2 protocol error") ||
-      has("client error (Connect)") || has("service is currently unavailable")) {
-    error.code = Code::kTemporary;
-  } else if (has("requested entity was not found")) {
-    error.code = Code::kNotFound;
-  } else if (has("invalid argument") || has("not in a state required") ||
-             has("failed to parse sandbox policy")) {
-    error.code = Code::kInvalid;
+  for (const Sign& sign : kSigns) {
+    if (text.find(sign.part) == std::string::npos) continue;
+    error.code = sign.code;
+    error.hint = sign.hint;
+    break;
   }
   return error;
 }

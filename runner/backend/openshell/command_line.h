@@ -10,6 +10,7 @@
 #include "base/deadline.h"
 #include "base/program_places.h"
 #include "base/result.h"
+#include "codec/data/json.h"
 
 namespace openshell {
 
@@ -41,6 +42,8 @@ class CommandLine {
   // The same, and a status other than 0 is an Error (ErrorOf).
   Result<std::string> Do(std::vector<std::string> arguments, Deadline deadline,
                          const Variables& more = {}, const char* program = "openshell") const;
+  // What a command that is asked for JSON prints, without the warnings before it.
+  Result<codec::Json> AskJson(std::vector<std::string> arguments, Deadline deadline) const;
   // A command that goes on. `input`, `log`: as Child has them.
   Result<Child> Start(std::vector<std::string> arguments, int input, int log = -1,
                       const char* program = "openshell") const;
@@ -61,7 +64,8 @@ class CommandLine {
 Result<std::string> ParseVersion(std::string_view text);
 
 // What OpenShell says of a failure, on one line without its frame. kTemporary: the gateway cannot
-// be reached. kNotFound: what was named is not there.
+// be reached. kSetup: it refuses the credentials, or its certificate is not the expected one.
+// kNotFound: what was named is not there.
 Error ErrorOf(const std::string& what, std::string_view said);
 
 }  // namespace openshell

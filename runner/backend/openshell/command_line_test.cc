@@ -3,8 +3,6 @@
 
 #include <catch2/catch.hpp>
 
-#include "backend/openshell/sandbox.h"
-
 namespace openshell {
 namespace {
 
@@ -37,17 +35,17 @@ TEST_CASE("an error loses its frame and keeps its kind") {
   CHECK(ErrorOf("x", "").code == Code::kIo);
 }
 
-TEST_CASE("proposals are listed as OpenShell shows them") {
-  std::vector<Proposal> all = ParseProposals(
-      "Network Rules:  (version 1, 2 chunks)\n\n  Chunk: e80f1b32\n  Status: pending\n  Rule: r\n"
-      "  Endpoints: other.example.com:80 [L4]\n  Binaries: /usr/bin/curl\n\n  Chunk: ae5d572b\n"
-      "  Status: approved\n");
-  REQUIRE(all.size() == 2);
-  CHECK(all[0].id == "e80f1b32");
-  CHECK(all[0].endpoints == "other.example.com:80 [L4]");
-  CHECK(all[0].binaries == "/usr/bin/curl");
-  CHECK(all[1].status == "approved");
-  CHECK(ParseProposals("Status: x\nEndpoints: y\n").empty());
+TEST_CASE("credentials that a gateway does not take are said to be that, with the remedy") {
+  for (const char* said :
+       {"Error:   \xC3\x97 client error (Connect)\n  invalid peer certificate: BadSignature",
+        "Error:   \xC3\x97 connection error\n  received fatal alert: DecryptError",
+        "Error:   \xC3\x97 no private key found in TLS key PEM",
+        "Error:   \xC3\x97 code: 'The request does not have valid authentication credentials'"}) {
+    CAPTURE(said);
+    Error refused = ErrorOf("openshell status", said);
+    CHECK(refused.code == Code::kSetup);
+    CHECK_FALSE(refused.hint.empty());
+  }
 }
 
 }  // namespace

@@ -9,14 +9,18 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <charconv>
 #include <chrono>
 #include <functional>
 
 #include "backend/openshell/host_variables.h"
 #include "base/sys.h"
 #include "codec/data/json.h"
+#include "codec/text/neutral.h"
 #include "net/url.h"
 #include "sandbox/tree_copy.h"
+#include "session/shell.h"
 
 namespace openshell {
 namespace {
@@ -24,10 +28,13 @@ namespace {
 using std::chrono::seconds;
 
 constexpr seconds kStepTime{60};
+constexpr seconds kAnswerTime{20};  // Of a gateway that runs already.
 constexpr seconds kStartTime{60};
 constexpr seconds kEndTime{5};
+constexpr size_t kSaidBytesMax = 300;
+constexpr size_t kNetworkBytesMax = 65536;
 constexpr size_t kLogBytesMax = size_t{4} << 20;
-constexpr int kAttempts = 5;  // Another process may take the port or the bridge first.
+constexpr int kAttempts = 5;  // Another process may take the port or the addresses first.
 
 // Waits until `done`, looking again whenever something in `directory` changes. kIo when `child`
 // ends before.
@@ -109,14 +116,6 @@ std::string GatewayToml(const std::string& state, const std::string& name, int p
   return toml;
 }
 
-Variables VariablesIn(const std::string& state) {
-  Variables variables = HostVariables();
-  variables.emplace_back("XDG_CONFIG_HOME", state + "/config");
-  variables.emplace_back("XDG_STATE_HOME", state + "/state");
-  variables.emplace_back("XDG_DATA_HOME", state + "/data");
-  return variables;
-}
-
 // Podman keeps its images where its user has them.
 Variables PodmanVariables() {
   Variables variables = HostVariables();
@@ -133,6 +132,14 @@ std::string LastLine(const std::string& log) {
   size_t begin = log.rfind("Error:", end);
   if (begin == std::string::npos) begin = log.rfind('\n', end) + 1;
   return log.substr(begin, end + 1 - begin);
+}
+
+// The number in the two digits of a run's name, of which it has six pairs.
+int DigitsOf(const std::string& name, int pair) {
+  int number = 0;
+  const char* end = name.data() + name.size();
+  std::from_chars(end - 2 * (pair + 1), end - 2 * pair, number, 16);
+  return number;
 }
 
 Status CheckUrl(const std::string& url, const std::string& tls) {
@@ -167,6 +174,8 @@ Result<std::unique_ptr<Gateway>> Gateway::Start(ProgramPlaces places, int cancel
   CommandLine openshell(std::move(places), VariablesIn(state.path()), cancel);
   std::unique_ptr<Gateway> gateway(
       new Gateway(std::move(state), std::move(openshell), std::move(version)));
+  gateway->invocation_ =
+      "XDG_CONFIG_HOME=" + session::QuoteWord(gateway->state().path() + "/config") + " openshell";
   TRY(gateway->StartPodman().Context("starting podman's service"));
   TRY(gateway->MakeNetwork().Context("making the sandbox's network"));
   TRY(gateway->MakeKeys().Context("making the gateway's certificates"));
@@ -184,31 +193,20 @@ Result<std::unique_ptr<Gateway>> Gateway::Attach(ProgramPlaces places, const std
   CommandLine openshell(std::move(places), VariablesIn(state.path()), cancel);
   std::unique_ptr<Gateway> gateway(
       new Gateway(std::move(state), std::move(openshell), std::move(version)));
-  if (is_url) {
-    TRY(gateway->Register(where, tls, 0));
-  } else {
-    std::string home = sys::Environment("XDG_CONFIG_HOME").value_or("");
-    if (home.empty()) home = sys::Environment("HOME").value_or("") + "/.config";
-    if (where.empty() || where.find('/') != std::string::npos || where.starts_with('.')) {
-      return Error{Code::kUsage, "'" + where + "' cannot name a gateway", "openshell gateway list"};
-    }
-    const std::string from = home + "/openshell/gateways/" + where;
-    Result<Fd> source = sys::Open(from, O_RDONLY | O_DIRECTORY);
-    if (!source.ok()) {
-      return Error{Code::kNotFound, "no gateway is registered as '" + where + "'",
-                   "openshell gateway list"};
-    }
-    const std::string to =
-        gateway->state().path() + "/config/openshell/gateways/" + gateway->name();
-    TRY(sys::MakeDirectories(to, 0700));
-    Fd target = TRY(sys::Open(to, O_RDONLY | O_DIRECTORY));
-    constexpr sandbox::CopyLimits kLimits{1 << 20, 100};
-    TRY(sandbox::CopyTree(source.value().get(), target.get(), kLimits, std::nullopt, {}));
-    TRY(sys::WriteFile(gateway->state().path() + "/config/openshell/active_gateway",
-                       gateway->name()));
+  TRY(is_url ? gateway->Register(where, tls, 0) : gateway->CopyRegistered(where));
+  gateway->invocation_ = (is_url ? "openshell --gateway-endpoint " : "openshell --gateway ") +
+                         session::QuoteWord(where);
+  Error error;
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    Status answer = gateway->CheckAnswer(kAnswerTime);
+    if (answer.ok()) return gateway;
+    error = std::move(answer).error();
+    // A gateway that refuses a certificate may hang up before its reason is read.
+    if (error.code != Code::kIo) break;
   }
-  TRY(gateway->CheckAnswer());
-  return gateway;
+  if (error.code == Code::kTemporary) error.hint = gateway->invocation_ + " status";
+  if (error.code == Code::kSetup && !is_url) error.hint = "openshell gateway login " + where;
+  return error;
 }
 
 CommandLine CommandLineAt(const std::string& state, const std::string& checkout) {
@@ -256,33 +254,42 @@ Status Gateway::MakeNetwork() {
   auto ip = [&](const std::vector<std::string>& arguments) {
     return programs.Do(arguments, deadline, {}, "ip");
   };
-  Status failed = Ok();
+  const std::string bridge = BridgeOf(name());
+  TRY(ip({"link", "add", bridge, "type", "bridge"}));
+  Error failed;
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
-    TRY(podman({"network", "create", "--disable-dns", name()}));
-    std::string shown = TRY(podman({"network", "inspect", name()}));
-    codec::Json all = TRY(codec::ParseJson(shown));
-    const codec::Json* network =
-        all.array() != nullptr && all.array()->size() == 1 ? &all.array()->front() : nullptr;
-    const codec::Json* subnets = network == nullptr ? nullptr : network->Find("subnets");
-    if (subnets == nullptr || subnets->array() == nullptr || subnets->array()->empty()) {
-      return Error{Code::kIo, "podman does not say which network it made"};
+    // Of podman's own range; runs that start at once would all take the first free one of it.
+    const std::string network = "10.89." + std::to_string(DigitsOf(name(), attempt)) + ".";
+    Result<std::string> made = podman({"network", "create", "--disable-dns", "--subnet",
+                                       network + "0/24", "--gateway", network + "1", name()});
+    if (!made.ok()) {  // An interface has such an address.
+      failed = std::move(made).error();
+      continue;
     }
-    const codec::Json& subnet = subnets->array()->front();
-    const std::string bridge = network->StringAt("network_interface");
-    const std::string range = subnet.StringAt("subnet");
-    const std::string address =
-        subnet.StringAt("gateway") + range.substr(std::min(range.find('/'), range.size()));
-    Result<std::string> made = ip({"link", "add", bridge, "type", "bridge"});
-    if (made.ok()) {
-      TRY(sys::WriteFile(state_.path() + "/bridge", bridge, 0600));
-      TRY(ip({"addr", "add", address, "dev", bridge}));
+    TRY(ip({"addr", "add", network + "1/24", "dev", bridge}));
+    const std::string there = TRY(ip({"-o", "addr", "show", "to", network + "0/24"}));
+    if (std::count(there.begin(), there.end(), '\n') == 1) {
+      TRY(NameInterface(bridge));
       TRY(ip({"link", "set", bridge, "up"}));
       return Ok();
     }
-    failed = std::move(made).error();
+    failed = {Code::kTemporary, "another process took " + network + "0/24"};
+    TRY(ip({"addr", "flush", "dev", bridge}));
     TRY(podman({"network", "rm", "-f", name()}));
   }
   return failed;
+}
+
+// Podman's command line has no word for it yet.
+Status Gateway::NameInterface(const std::string& bridge) {
+  const std::string path = state_.path() + "/networks/" + name() + ".json";
+  std::string text = TRY(sys::ReadFile(path, kNetworkBytesMax));
+  codec::Json json = TRY(codec::ParseJson(text).Context("podman's network"));
+  const std::string given = "\"" + json.StringAt("network_interface") + "\"";
+  const size_t at = text.find(given, text.find("\"network_interface\""));
+  if (at == std::string::npos) return Error{Code::kIo, "podman's network has no interface"};
+  text.replace(at, given.size(), "\"" + bridge + "\"");
+  return sys::WriteFile(path, text, 0600);
 }
 
 Status Gateway::MakeKeys() {
@@ -297,7 +304,7 @@ Status Gateway::StartService() {
     const int port = TRY(FreePort());
     if (!TRY(TryPort(port))) continue;
     TRY(Register("https://127.0.0.1:" + std::to_string(port), state_.path() + "/pki", port));
-    Status answer = CheckAnswer();
+    Status answer = CheckAnswer(kStepTime);
     if (answer.ok()) return answer;
     // It listens at the bridge's address too, and ends where that cannot be had.
     Result<bool> ended = sys::WaitReadable(service_->exit().get(), Deadline::After(kEndTime));
@@ -335,8 +342,9 @@ Result<bool> Gateway::TryPort(int port) {
 Status Gateway::CheckPortWasTaken() {
   service_.reset();
   const std::string said = TRY(sys::ReadFile(LogPath(), kLogBytesMax));
-  if (said.find("ddress already in use") != std::string::npos) return Ok();
-  return ErrorOf("openshell-gateway", LastLine(said));
+  Error error = ErrorOf("openshell-gateway", LastLine(said));  // Without line breaks.
+  if (error.what.find("ddress already in use") != std::string::npos) return Ok();
+  return error;
 }
 
 Status Gateway::Register(const std::string& endpoint, const std::string& tls, int port) {
@@ -357,20 +365,56 @@ Status Gateway::Register(const std::string& endpoint, const std::string& tls, in
                                                        {client + "/tls.key", "/tls.key"}};
   for (const auto& [from, to] : files) {
     if (tls.empty()) break;
-    std::string pem = TRY(sys::ReadFile(from, kPemBytesMax).Context("reading " + from));
-    TRY(sys::WriteFile(own + "/mtls" + to, pem, 0600));
+    Result<std::string> pem = sys::ReadFile(from, kPemBytesMax);
+    if (!pem.ok()) {
+      Error error = std::move(pem).Context("reading the gateway's certificates").error();
+      error.hint = "--gateway-tls DIR, with ca.crt, tls.crt and tls.key";
+      return error;
+    }
+    TRY(sys::WriteFile(own + "/mtls" + to, pem.value(), 0600));
   }
   TRY(sys::WriteFile(own + "/metadata.json", codec::RenderJson(json), 0600));
   return sys::WriteFile(config + "/active_gateway", name(), 0600);
 }
 
-Status Gateway::CheckAnswer() {
-  std::string text = TRY(openshell_.Do({"status", "-o", "json"}, Deadline::After(kStepTime))
+// The credentials and the address of a gateway that this user has registered. The command line
+// looks for them by the name that it was given, and keeps a refreshed token there.
+Status Gateway::CopyRegistered(const std::string& name) {
+  std::string home = sys::Environment("XDG_CONFIG_HOME").value_or("");
+  if (home.empty()) home = sys::Environment("HOME").value_or("") + "/.config";
+  if (name.empty() || name.find('/') != std::string::npos || name.starts_with('.')) {
+    return Error{Code::kUsage, "'" + name + "' cannot name a gateway", "openshell gateway list"};
+  }
+  Result<Fd> source = sys::Open(home + "/openshell/gateways/" + name, O_RDONLY | O_DIRECTORY);
+  if (!source.ok()) {
+    return Error{Code::kNotFound, "no gateway is registered as '" + name + "'",
+                 "openshell gateway list"};
+  }
+  const std::string config = state_.path() + "/config/openshell";
+  const std::string to = config + "/gateways/" + name;
+  TRY(sys::MakeDirectories(to, 0700));
+  Fd target = TRY(sys::Open(to, O_RDONLY | O_DIRECTORY));
+  constexpr sandbox::CopyLimits kLimits{1 << 20, 100};
+  TRY(sandbox::CopyTree(source.value().get(), target.get(), kLimits, std::nullopt, {}));
+  return sys::WriteFile(config + "/active_gateway", name, 0600);
+}
+
+Status Gateway::CheckAnswer(std::chrono::milliseconds time) {
+  codec::Json json = TRY(openshell_.AskJson({"status", "-o", "json"}, Deadline::After(time))
                              .Context("asking OpenShell's gateway"));
-  codec::Json json = TRY(codec::ParseJson(text).Context("what OpenShell's gateway says of itself"));
   if (!json.StringAt("status").starts_with("connected")) {
-    return Error{Code::kTemporary, "OpenShell's gateway does not answer: " + json.StringAt("error"),
+    return Error{Code::kTemporary,
+                 "OpenShell's gateway does not answer: " +
+                     codec::NeutralLine(json.StringAt("error"), kSaidBytesMax),
                  "openshell status"};
+  }
+  // It says that it is connected where it refuses who asks, too.
+  const codec::Json* login = json.Find("authentication");
+  if (login != nullptr && login->StringAt("status") == "failed") {
+    return Error{Code::kSetup,
+                 "OpenShell's gateway refuses the credentials: " +
+                     codec::NeutralLine(login->StringAt("error"), kSaidBytesMax),
+                 "--gateway NAME, after openshell gateway login NAME"};
   }
   version_ = TRY(ParseVersion("openshell " + json.StringAt("version")));
   return Ok();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <string>
@@ -21,7 +22,8 @@ class Gateway {
   static Result<std::unique_ptr<Gateway>> Start(ProgramPlaces places, int cancel = -1);
   // `where`: the URL of a gateway, with client certificates (ca.crt, tls.crt, tls.key) in `tls`; or
   // the name of one that this user has registered with `openshell gateway add`, whose credentials
-  // are copied. kTemporary: it does not answer. kUnsupported: its version.
+  // are copied. kTemporary: it does not answer. kSetup: it refuses the credentials, or is not the
+  // one that they are for. kUnsupported: its version.
   static Result<std::unique_ptr<Gateway>> Attach(ProgramPlaces places, const std::string& where,
                                                  const std::string& tls, int cancel = -1);
 
@@ -35,6 +37,8 @@ class Gateway {
   // Of the run: sandbox, providers and labels have it.
   const std::string& name() const { return state_.name(); }
   bool local() const { return service_.has_value(); }
+  // The words that make the user's `openshell` talk to it, before its subcommand.
+  const std::string& invocation() const { return invocation_; }
   // Readable when a gateway of this run's own has ended; -1: it is not.
   int ended() const { return service_ ? service_->exit().get() : -1; }
   const std::string& version() const { return version_; }
@@ -46,17 +50,20 @@ class Gateway {
   Status StartPodman();
   Status AwaitPodman();
   Status MakeNetwork();
+  Status NameInterface(const std::string& bridge);
   Status MakeKeys();
   Status StartService();
   Result<bool> TryPort(int port);
   Status CheckPortWasTaken();
   std::string LogPath() const { return state_.path() + "/gateway.log"; }
   Status Register(const std::string& endpoint, const std::string& tls, int port);
-  Status CheckAnswer();
+  Status CopyRegistered(const std::string& name);
+  Status CheckAnswer(std::chrono::milliseconds time);
 
   StateDirectory state_;  // Destroyed last.
   CommandLine openshell_;
   std::string version_;
+  std::string invocation_;
   std::optional<Child> podman_;
   std::optional<Child> service_;
 };

@@ -19,4 +19,12 @@ Variables HostVariables() {
   return variables;
 }
 
+Variables VariablesIn(const std::string& state) {
+  Variables variables = HostVariables();
+  variables.emplace_back("XDG_CONFIG_HOME", state + "/config");
+  variables.emplace_back("XDG_STATE_HOME", state + "/state");
+  variables.emplace_back("XDG_DATA_HOME", state + "/data");
+  return variables;
+}
+
 }  // namespace openshell

@@ -32,6 +32,9 @@ namespace {
 using run::EndKind;
 
 constexpr std::chrono::seconds kEventsTime{15};
+constexpr std::chrono::seconds kProposalsTime{15};  // OpenShell derives them every ten.
+constexpr std::chrono::seconds kRemovalTime{60};
+constexpr std::chrono::seconds kRemovalTimeLost{10};
 constexpr size_t kEventFileBytesMax = size_t{64} << 20;
 constexpr size_t kEventLineBytesMax = 65536;
 
@@ -75,8 +78,6 @@ Status CheckPlan(const run::Plan& plan, const run::Request& request) {
   return Error{Code::kUnsupported, what, "agentic-ci run --backend native"};
 }
 
-bool Reachable(EndKind kind) { return kind != EndKind::kGatewayLost; }
-
 }  // namespace
 
 Status CheckOptions(const run::Request& request) {
@@ -101,10 +102,13 @@ Status CheckOptions(const run::Request& request) {
 
 Job::~Job() {
   if (!sandbox_) return;
-  Status deleted = sandbox_->Delete();
+  Status deleted = sandbox_->Delete(Deadline::After(lost_ ? kRemovalTimeLost : kRemovalTime));
   if (deleted.ok() || gateway_->local()) return;  // A gateway of its own takes all with it.
   const std::string why = sandbox_->name() + ": " + deleted.error().what;
-  logging::Warn("the sandbox or a credential of it could not be deleted", {{"why", why}});
+  logging::Warn("the sandbox or a credential of it could not be deleted",
+                {{"why", why},
+                 {"later", "agentic-ci sandbox delete " + sandbox_->name() +
+                               " --backend openshell --gateway " + request_.gateway}});
   recorder_.Note(std::vector<sandbox::Control>{{"removal", "unavailable", why}});
 }
 
@@ -139,7 +143,7 @@ Result<SandboxRequest> Job::RequestOf() {
   wanted.cpus = request_.cpus;
   wanted.memory_bytes = request_.memory_bytes;
   wanted.approval_mode = request_.approval_mode;
-  wanted.labels = {{"managed-by", "agentic-ci"}, {"agentic-ci-run", gateway_->name()}};
+  wanted.labels = {{kManagedLabel, kManagedBy}, {"agentic-ci-run", gateway_->name()}};
   return wanted;
 }
 
@@ -193,15 +197,32 @@ Result<run::AgentEnd> Job::RunAgent(int signals) {
   files.stream = agent.stream;
   Child command = TRY(sandbox_->Exec(session::AgentScript(agent)).Context("starting the agent"));
   logging::Info("agent started", {{"agent", request_.agent}, {"isolation", "openshell"}});
-  run::AgentEnd end = TRY(
-      Attend(std::move(command), signals, gateway_->ended(), request_, files, recorder_.secrets())
-          .Context("watching the agent"));
-  if (end.kind == EndKind::kExited && end.status != 0) {
+  ProposalWatch proposals(gateway_->openshell(), gateway_->invocation(), sandbox_->name());
+  return Attend(std::move(command), signals, gateway_->ended(), request_, files,
+                recorder_.secrets(), request_.approval_mode == "manual" ? &proposals : nullptr)
+      .Context("watching the agent");
+}
+
+// The gateway does not answer, or does not let this run in any more.
+void Job::Lose(Error why, run::AgentEnd* end) {
+  lost_ = std::move(why);
+  end->kind = EndKind::kGatewayLost;
+}
+
+// Whether the sandbox can be asked for what is in it. A command that failed may be one that the
+// gateway lost; one that a limit ended may have had a gateway that says nothing.
+bool Job::IsReachable(run::AgentEnd* end) {
+  const bool asks = end->kind != EndKind::kGatewayLost && end->kind != EndKind::kSandboxLost &&
+                    (end->kind != EndKind::kExited || end->status != 0);
+  if (asks) {
     Result<bool> ready = sandbox_->IsReady();
-    if (!ready.ok()) end.kind = EndKind::kGatewayLost;
-    if (ready.ok() && !ready.value()) end.kind = EndKind::kSandboxLost;
+    if (!ready.ok()) {
+      Lose(std::move(ready).error(), end);
+    } else if (!ready.value()) {
+      end->kind = EndKind::kSandboxLost;
+    }
   }
-  return end;
+  return end->kind != EndKind::kGatewayLost && end->kind != EndKind::kSandboxLost;
 }
 
 // From OpenShell's lines to the report's records.
@@ -231,16 +252,19 @@ Result<run::RunSigns> Job::TakeEvents(bool reachable) {
   return run::RunSigns{};
 }
 
-Result<change::ChangeSet> Job::TakeChanges(bool reachable) {
+Result<change::ChangeSet> Job::TakeChanges(bool reachable, run::AgentEnd* end) {
   change::ChangeSet none;
   none.complete = false;
   const change::Repository* git = plan_->checkout.git();
-  if (!reachable) {
-    recorder_.Note(none, git == nullptr ? "" : git->prefix());
-    return none;
+  if (reachable) {
+    Result<Fd> root = Fetch();
+    if (root.ok()) return run::CollectChanges(TreeAt(root.value().get()), *plan_, recorder_);
+    const Code code = root.error().code;
+    if (code != Code::kTemporary && code != Code::kSetup) return std::move(root).error();
+    Lose(std::move(root).error(), end);
   }
-  Fd root = TRY(Fetch());
-  return run::CollectChanges(TreeAt(root.get()), *plan_, recorder_);
+  recorder_.Note(none, git == nullptr ? "" : git->prefix());
+  return none;
 }
 
 Result<change::ChangeSet> Job::Changes() {
@@ -273,6 +297,9 @@ change::ChangedTree Job::TreeAt(int directory) const {
 
 void Job::NoteProposals() {
   if (request_.approval_mode.empty()) return;
+  if (sandbox_->AwaitEvents(Deadline::After(kEventsTime))) {
+    sandbox_->AwaitProposals(Deadline::After(kProposalsTime));
+  }
   Result<std::vector<Proposal>> proposals = sandbox_->Proposals();
   if (!proposals.ok()) {
     recorder_.Note(
@@ -284,8 +311,8 @@ void Job::NoteProposals() {
     finding.rule = "policy-proposal";
     finding.severity = report::Severity::kNote;
     finding.message = proposal.status + ": " + proposal.endpoints + " for " + proposal.binaries +
-                      "; to accept it while the sandbox is there: openshell rule approve " +
-                      sandbox_->name() + " --chunk-id " + proposal.id;
+                      "; to accept it while the sandbox is there: " +
+                      AcceptCommand(gateway_->invocation(), sandbox_->name(), proposal);
     recorder_.Note(std::move(finding));
   }
 }
@@ -293,22 +320,24 @@ void Job::NoteProposals() {
 Status Job::Finish(run::AgentEnd end, bool apply) {
   recorder_.Note(end);
   recorder_.Phase("agent");
-  const bool reachable = Reachable(end.kind) && end.kind != EndKind::kSandboxLost;
+  const bool reachable = IsReachable(&end);
   if (reachable) {
     sandbox_->EndProcesses();
     NoteProposals();
   }
   run::RunSigns signs = TRY(TakeEvents(reachable).Context("reading the records"));
-  change::ChangeSet changes = TRY(TakeChanges(reachable));
+  change::ChangeSet changes = TRY(TakeChanges(reachable, &end));
   signs.nothing_changed = changes.files.empty() && changes.complete;
   recorder_.Phase("changes");
   change::Verdict verdict =
       change::JudgeChanges(changes, run::GatesOf(*plan_, changes), &recorder_.secrets());
   recorder_.Note(verdict);
   report::OutcomeRecord outcome = run::DecideOutcome(end, signs, verdict);
-  if (!Reachable(end.kind)) {
-    outcome.exit_code = static_cast<int>(ExitCode::kTemporary);
+  if (end.kind == EndKind::kGatewayLost) {
+    const bool refused = lost_ && lost_->code != Code::kTemporary;
+    outcome.exit_code = static_cast<int>(refused ? ExitCodeOf(lost_->code) : ExitCode::kTemporary);
     outcome.reason = "OpenShell's gateway was lost; the report has what came before";
+    if (lost_) outcome.reason += ": " + recorder_.secrets().Mask(lost_->what);
   }
   recorder_.Note(outcome);
   recorder_.Phase("judgement");

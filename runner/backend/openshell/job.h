@@ -48,8 +48,10 @@ class Job {
  private:
   Result<SandboxRequest> RequestOf();
   std::vector<sandbox::Control> Controls() const;
+  bool IsReachable(run::AgentEnd* end);
+  void Lose(Error why, run::AgentEnd* end);
   Result<run::RunSigns> TakeEvents(bool reachable);
-  Result<change::ChangeSet> TakeChanges(bool reachable);
+  Result<change::ChangeSet> TakeChanges(bool reachable, run::AgentEnd* end);
   Result<Fd> Fetch();
   change::ChangedTree TreeAt(int directory) const;
   void NoteProposals();
@@ -60,6 +62,7 @@ class Job {
   std::optional<run::Plan> plan_;
   std::unique_ptr<Gateway> gateway_;
   std::optional<Sandbox> sandbox_;
+  std::optional<Error> lost_;  // Why the gateway cannot be asked any more, where it said.
 };
 
 // run::Run() for this backend.

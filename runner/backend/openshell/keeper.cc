@@ -30,10 +30,12 @@ constexpr std::chrono::seconds kClientTime{5};
 constexpr size_t kReadyTextMax = 65536;
 constexpr char kLimitsName[] = "/limits.json";
 
-Status WriteLimits(const std::string& state, const run::Request& request) {
+Status WriteLimits(const std::string& state, const run::Request& request,
+                   const std::string& invocation) {
   codec::Json json;
   json.Set("timeout_s", request.timeout_s);
   json.Set("output_bytes", request.output_bytes);
+  if (request.approval_mode == "manual") json.Set("invocation", invocation);
   return sys::WriteFile(state + kLimitsName, codec::RenderJson(json), 0600);
 }
 
@@ -79,7 +81,7 @@ class Keeper {
       Job job(request, directory, recorder);
       TRY(job.Begin(create_.rules, signals.caught.get()));
       state_ = job.gateway().state().path();
-      TRY(WriteLimits(state_, create_.run));
+      TRY(WriteLimits(state_, create_.run, job.gateway().invocation()));
       session::Facts facts = session::FactsOf(create_, entry_.name, ::getpid());
       facts.state = state_;
       TRY(session::WriteFacts(entry_, facts));
@@ -201,7 +203,8 @@ Result<Fd> Prepare(const session::Place& place, const session::Entry& entry,
 Result<CommandLimits> ReadLimits(const std::string& state) {
   std::string text = TRY(sys::ReadFile(state + kLimitsName, kReadyTextMax));
   codec::Json json = TRY(codec::ParseJson(text));
-  return CommandLimits{json.IntegerAt("timeout_s"), json.IntegerAt("output_bytes")};
+  return CommandLimits{json.IntegerAt("timeout_s"), json.IntegerAt("output_bytes"),
+                       json.StringAt("invocation")};
 }
 
 Result<session::Created> CreateLasting(const session::CreateRequest& wanted) {

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
+#include <string>
+
 #include "base/result.h"
 #include "session/keeper.h"
 
@@ -10,6 +13,7 @@ namespace openshell {
 struct CommandLimits {
   int64_t timeout_s = 0;
   int64_t output_bytes = 0;
+  std::string invocation;  // Of Gateway, where proposals wait for a person; else empty.
 };
 // Of the gateway's state directory at `state`.
 Result<CommandLimits> ReadLimits(const std::string& state);

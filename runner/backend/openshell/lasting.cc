@@ -77,6 +77,15 @@ class Passing {
   const session::Sink& sink_;
 };
 
+// Of what was refused so far. Where the gateway cannot say, the report will.
+void TellOfProposals(const Sandbox& sandbox, const std::string& invocation) {
+  Result<std::vector<Proposal>> proposals = sandbox.Proposals();
+  if (!proposals.ok()) return;
+  for (const Proposal& proposal : proposals.value()) {
+    if (proposal.status == "pending") TellOfProposal(invocation, sandbox.name(), proposal);
+  }
+}
+
 class OpenShellBackend final : public backend::Backend {
  public:
   explicit OpenShellBackend(session::Place place) : place_(std::move(place)) {}
@@ -112,6 +121,7 @@ class OpenShellBackend final : public backend::Backend {
     result.shell_lost = true;
     result.cwd = kWorkspace;
     result.changes_complete = false;
+    if (!limits.invocation.empty()) TellOfProposals(sandbox, limits.invocation);
     return result;
   }
 

@@ -9,6 +9,7 @@
 #include <charconv>
 #include <chrono>
 #include <cstdio>
+#include <functional>
 #include <thread>
 
 #include "backend/openshell/event_line.h"
@@ -24,11 +25,11 @@ namespace {
 using std::chrono::seconds;
 
 constexpr seconds kShortTime{60};
+constexpr seconds kReadyTime{20};
 constexpr seconds kCreateTime{600};  // An image may have to be fetched.
 constexpr seconds kTransferTime{600};
 constexpr size_t kScriptBytesMax = size_t{4} << 20;  // OpenShell's, for standard input.
 constexpr size_t kEventsBytesMax = size_t{64} << 20;
-constexpr size_t kProposalsMax = 1000;
 
 // The script comes on standard input: an argument would be in the list of processes, and may have
 // 32 KiB.
@@ -100,8 +101,9 @@ std::string ProviderName(const std::string& run, size_t index) {
   return run + "-" + std::to_string(index);
 }
 
-// The time of the last record that has arrived.
-int64_t LastTime(const std::string& path) {
+// The time of the last record that has arrived and that `wanted` is true of; -1: there is none.
+int64_t LastTime(const std::string& path,
+                 const std::function<bool(const LogLine&, std::string_view)>& wanted) {
   Result<std::string> text = sys::ReadFile(path, kEventsBytesMax);
   if (!text.ok()) return -1;
   std::string_view lines = text.value();
@@ -109,11 +111,23 @@ int64_t LastTime(const std::string& path) {
     const size_t end = lines.find_last_not_of('\n');
     if (end == std::string_view::npos) break;
     const size_t begin = lines.rfind('\n', end) + 1;  // npos + 1 is 0.
-    std::optional<LogLine> line = ParseLogLine(lines.substr(begin, end + 1 - begin));
-    if (line) return line->time_ms;
+    std::string_view text_of_line = lines.substr(begin, end + 1 - begin);
+    std::optional<LogLine> line = ParseLogLine(text_of_line);
+    if (line && wanted(*line, text_of_line)) return line->time_ms;
     lines = lines.substr(0, begin);
   }
   return -1;
+}
+
+bool IsAny(const LogLine&, std::string_view) { return true; }
+
+bool IsRefusal(const LogLine& line, std::string_view) {
+  return line.event && line.event->outcome == gateway::Event::Outcome::kDenied;
+}
+
+// The supervisor has told the gateway what it refused.
+bool IsAnalysis(const LogLine& line, std::string_view text) {
+  return !line.event && text.find("Flushed denial analysis") != std::string_view::npos;
 }
 
 }  // namespace
@@ -160,7 +174,7 @@ Result<Sandbox> Sandbox::Create(const Gateway& gateway, SandboxRequest request) 
   if (made.ok() && !ready.ok()) made = std::move(ready).error();
   if (made.ok() && !ready.value()) made = Error{Code::kIo, "the sandbox does not become ready"};
   if (!made.ok()) {
-    (void)sandbox.Delete();
+    (void)sandbox.Delete(Deadline::After(kShortTime));
     return std::move(made).error();
   }
   return sandbox;
@@ -180,22 +194,26 @@ Status Sandbox::MakeProvider(const Credential& credential, size_t index,
   return Ok();
 }
 
-// All of them, whatever becomes of one: they hold credentials. The first error.
-Status Sandbox::DeleteProviders() const {
-  Status all = Ok();
-  const CommandLine openshell = openshell_.Uncancelled();
-  for (size_t i = 0; sys::Exists(state_ + "/profile-" + std::to_string(i) + ".yaml"); ++i) {
-    const Deadline deadline = Deadline::After(kShortTime);
-    const std::string provider = ProviderName(name_, i);
-    for (const std::vector<std::string>& words :
-         {std::vector<std::string>{"provider", "delete", provider},
-          std::vector<std::string>{"provider", "profile", "delete", provider}}) {
-      Result<std::string> deleted = openshell.Do(words, deadline);
-      if (deleted.ok() || deleted.error().code == Code::kNotFound || !all.ok()) continue;
-      all = std::move(deleted).error();
+Result<int> DeleteCredentials(const CommandLine& openshell, const std::string& name,
+                              Deadline deadline) {
+  int deleted = 0;
+  std::optional<Error> failed;
+  for (size_t i = 0;; ++i) {
+    const std::string provider = ProviderName(name, i);
+    // The profile is made first and deleted last, and is said not to be there; a provider that is
+    // not there is no error to OpenShell.
+    Result<std::string> value = openshell.Do({"provider", "delete", provider}, deadline);
+    Result<std::string> profile =
+        openshell.Do({"provider", "profile", "delete", provider}, deadline);
+    const bool there = profile.ok();
+    for (Result<std::string>* done : {&value, &profile}) {
+      if (!done->ok() && done->error().code != Code::kNotFound && !failed) failed = done->error();
     }
+    if (there) ++deleted;
+    if (!there || deadline.passed()) break;
   }
-  return all;
+  if (failed) return std::move(*failed);
+  return deleted;
 }
 
 Result<Child> Sandbox::Exec(std::string_view script) const {
@@ -261,11 +279,18 @@ bool Sandbox::AwaitEvents(Deadline deadline) const {
   digits.resize(kSecondDigits + 3, '0');
   int64_t mark = 0;
   std::from_chars(digits.data(), digits.data() + digits.size(), mark);
-  while (LastTime(events_path()) < mark) {
+  while (LastTime(events_path(), IsAny) < mark) {
     if (deadline.passed()) return false;
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
   return true;
+}
+
+void Sandbox::AwaitProposals(Deadline deadline) const {
+  while (LastTime(events_path(), IsRefusal) > LastTime(events_path(), IsAnalysis)) {
+    if (deadline.passed()) return;
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  }
 }
 
 Result<std::vector<Proposal>> Sandbox::Proposals() const {
@@ -276,32 +301,6 @@ Sandbox SandboxAt(const std::string& state, const std::string& checkout) {
   return {CommandLineAt(state, checkout), state.substr(state.rfind('/') + 1), state};
 }
 
-std::vector<Proposal> ParseProposals(std::string_view text) {
-  std::vector<Proposal> all;
-  for (size_t from = 0; from < text.size() && all.size() < kProposalsMax;) {
-    const size_t end = std::min(text.find('\n', from), text.size());
-    std::string_view line = text.substr(from, end - from);
-    from = end + 1;
-    line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
-    const size_t colon = line.find(": ");
-    if (colon == std::string_view::npos) continue;
-    std::string_view key = line.substr(0, colon);
-    std::string value = codec::NeutralLine(line.substr(colon + 2), 300);
-    if (key == "Chunk") {
-      all.push_back({value, "", "", ""});
-    } else if (all.empty()) {
-      continue;
-    } else if (key == "Status") {
-      all.back().status = value;
-    } else if (key == "Endpoints") {
-      all.back().endpoints = value;
-    } else if (key == "Binaries") {
-      all.back().binaries = value;
-    }
-  }
-  return all;
-}
-
 void Sandbox::EndProcesses() const {
   (void)openshell_.Uncancelled().Ask(
       {"sandbox", "exec", "-n", name_, "--no-tty", "--", "sh", "-c", kEndProcesses},
@@ -309,20 +308,21 @@ void Sandbox::EndProcesses() const {
 }
 
 Result<bool> Sandbox::IsReady() const {
-  Result<std::string> text =
-      openshell_.Do({"sandbox", "get", name_, "-o", "json"}, Deadline::After(kShortTime));
-  if (!text.ok() && text.error().code == Code::kNotFound) return false;
-  std::string said = TRY(std::move(text));
-  codec::Json json = TRY(codec::ParseJson(said));
+  Result<codec::Json> said =
+      openshell_.AskJson({"sandbox", "get", name_, "-o", "json"}, Deadline::After(kReadyTime));
+  if (!said.ok() && said.error().code == Code::kNotFound) return false;
+  codec::Json json = TRY(std::move(said));
   return json.StringAt("name") == name_ && json.StringAt("phase") == "Ready";
 }
 
-Status Sandbox::Delete() const {
-  Result<std::string> deleted =
-      openshell_.Uncancelled().Do({"sandbox", "delete", name_}, Deadline::After(kShortTime));
-  Status forgotten = DeleteProviders();
+Status Sandbox::Delete(Deadline deadline) const {
+  const CommandLine openshell = openshell_.Uncancelled();
+  Result<std::string> deleted = openshell.Do({"sandbox", "delete", name_}, deadline);
+  const bool credentials = sys::Exists(state_ + "/profile-0.yaml");
+  Result<int> forgotten = credentials ? DeleteCredentials(openshell, name_, deadline) : 0;
   if (!deleted.ok() && deleted.error().code != Code::kNotFound) return std::move(deleted).error();
-  return forgotten;
+  if (!forgotten.ok()) return std::move(forgotten).error();
+  return Ok();
 }
 
 }  // namespace openshell

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "backend/openshell/gateway.h"
+#include "backend/openshell/proposal.h"
 #include "base/child.h"
 #include "base/result.h"
 #include "base/secret.h"
@@ -34,14 +35,6 @@ struct SandboxRequest {
   int64_t memory_bytes = 0;
   std::string approval_mode;  // "", "manual", "auto".
   std::vector<std::pair<std::string, std::string>> labels;
-};
-
-// A policy proposal of the agent's, or that OpenShell derived from what it refused.
-struct Proposal {
-  std::string id;
-  std::string status;
-  std::string endpoints;  // As OpenShell shows them.
-  std::string binaries;
 };
 
 // One sandbox of an OpenShell gateway. It is known by the gateway's name(), so that each process
@@ -75,20 +68,21 @@ class Sandbox {
   std::string events_path() const { return state_ + "/events.log"; }
 
   Result<std::vector<Proposal>> Proposals() const;
+  // OpenShell derives proposals from what it refused a while later: waits until it has.
+  void AwaitProposals(Deadline deadline) const;
 
   // Ends all that runs in it, but for what keeps it.
   void EndProcesses() const;
   // Whether it is there and ready. kTemporary: the gateway does not answer.
   Result<bool> IsReady() const;
   // With everything that Create() made. Nothing of it being there is no error.
-  Status Delete() const;
+  Status Delete(Deadline deadline) const;
 
   const std::string& name() const { return name_; }
 
  private:
   Status MakeProvider(const Credential& credential, size_t index,
                       const std::string& provider) const;
-  Status DeleteProviders() const;
 
   CommandLine openshell_;
   std::string name_;
@@ -96,10 +90,16 @@ class Sandbox {
   std::unique_ptr<Child> follower_;
 };
 
+// The label of each sandbox that this program makes.
+inline constexpr char kManagedLabel[] = "managed-by";
+inline constexpr char kManagedBy[] = "agentic-ci";
+
+// Deletes the providers of the run called `name`, whatever becomes of one: they hold credentials.
+// Gives how many there were, or the first error.
+Result<int> DeleteCredentials(const CommandLine& openshell, const std::string& name,
+                              Deadline deadline);
+
 // The sandbox of a gateway whose state another process has at `state`.
 Sandbox SandboxAt(const std::string& state, const std::string& checkout);
-
-// What `openshell rule get` prints. Its text may come from the sandbox.
-std::vector<Proposal> ParseProposals(std::string_view text);
 
 }  // namespace openshell

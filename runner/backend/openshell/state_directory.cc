@@ -4,11 +4,14 @@
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <chrono>
+#include <thread>
 
 #include "backend/openshell/command_line.h"
 #include "backend/openshell/host_variables.h"
+#include "backend/openshell/sandbox.h"
 #include "base/sys.h"
 #include "base/tree.h"
 #include "session/place.h"
@@ -19,9 +22,10 @@ namespace {
 
 constexpr char kLockName[] = "lock";
 constexpr char kPrefix[] = "aci-";
-constexpr std::chrono::seconds kRemovalTime{30};
+constexpr std::chrono::seconds kRemainsTime{30};
+constexpr std::chrono::seconds kLockTime{5};
+constexpr std::chrono::seconds kRemoteRemovalTime{20};
 constexpr size_t kNameDigits = 12;  // With the prefix within the 19 that OpenShell allows.
-constexpr size_t kBridgeBytesMax = 64;
 
 Result<std::string> Root() {
   session::Place place = TRY(session::Place::Open());
@@ -31,7 +35,28 @@ Result<std::string> Root() {
   return root;
 }
 
+// Of a run that used a gateway of others; what cannot be reached now is found there by its label.
+void RemoveRemote(const ProgramPlaces& places, const std::string& path, const std::string& name) {
+  const Sandbox sandbox(CommandLine(places, VariablesIn(path)), name, path);
+  (void)sandbox.Delete(Deadline::After(kRemoteRemovalTime));
+}
+
 bool Lock(const Fd& file) { return ::flock(file.get(), LOCK_EX | LOCK_NB) == 0; }
+
+// Whether the process that held the lock is gone. A child that it had just forked may have the lock
+// for a moment longer.
+bool IsFree(const Fd& lock) {
+  if (Lock(lock)) return true;
+  char digits[32] = {};
+  if (::pread(lock.get(), digits, sizeof digits - 1, 0) <= 0) return false;
+  const std::string owner = std::string("/proc/") + digits;
+  const Deadline deadline = Deadline::After(kLockTime);
+  while (!sys::Exists(owner) && !deadline.passed()) {
+    if (Lock(lock)) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  return false;
+}
 
 // One at a time makes a directory and its lock, or looks which lock is free.
 Result<Fd> LockAll(const std::string& root) {
@@ -50,7 +75,7 @@ void Sweep(const ProgramPlaces& places, const std::string& root) {
   for (const std::string& name : names.value()) {
     if (!name.starts_with(kPrefix)) continue;
     Result<Fd> lock = sys::OpenAt(directory.value().get(), name + "/" + kLockName, O_RDWR);
-    if (!lock.ok() || !Lock(lock.value())) continue;
+    if (!lock.ok() || !IsFree(lock.value())) continue;
     RemoveRemains(places, root + "/" + name, name);
     (void)sys::RemoveTree(directory.value().get(), name);
   }
@@ -67,7 +92,14 @@ Result<StateDirectory> StateDirectory::Make(const ProgramPlaces& places) {
   if (::mkdir(path.c_str(), 0700) != 0) return Errno("mkdir " + path);
   Fd lock = TRY(sys::Open(path + "/" + kLockName, O_RDWR | O_CREAT | O_EXCL, 0600));
   if (!Lock(lock)) return Errno("flock");
+  TRY(sys::WriteAll(lock.get(), std::to_string(::getpid())));
   return StateDirectory(std::move(path), std::move(name), std::move(lock));
+}
+
+bool IsRunName(std::string_view name) {
+  constexpr std::string_view kStart = kPrefix;
+  return name.size() == kStart.size() + kNameDigits && name.starts_with(kStart) &&
+         name.find_first_not_of("0123456789abcdef", kStart.size()) == std::string_view::npos;
 }
 
 void SweepRemains(const ProgramPlaces& places) {
@@ -93,12 +125,15 @@ std::vector<std::string> PodmanArguments(const std::string& state,
 
 void RemoveRemains(const ProgramPlaces& places, const std::string& path, const std::string& name) {
   CommandLine programs(places, HostVariables());
-  Deadline deadline = Deadline::After(kRemovalTime);
+  Deadline deadline = Deadline::After(kRemainsTime);
   auto podman = [&](const std::vector<std::string>& arguments) {
     Result<Answer> answer = programs.Ask(PodmanArguments(path, arguments), deadline, {}, "podman");
     return answer.ok() ? answer.value().output : std::string();
   };
-  if (!sys::Exists(path + "/networks")) return;
+  if (!sys::Exists(path + "/networks")) {
+    if (sys::Exists(path + "/config/openshell/active_gateway")) RemoveRemote(places, path, name);
+    return;
+  }
   std::string ids =
       podman({"ps", "-aq", "--filter", "label=openshell.ai/sandbox-namespace=" + name});
   for (size_t from = 0; from < ids.size();) {
@@ -107,9 +142,12 @@ void RemoveRemains(const ProgramPlaces& places, const std::string& path, const s
     from = end + 1;
   }
   podman({"network", "rm", "-f", name});
-  Result<std::string> bridge = sys::ReadFile(path + "/bridge", kBridgeBytesMax);
-  if (!bridge.ok()) return;
-  (void)programs.Ask({"link", "del", bridge.value()}, deadline, {}, "ip");
+  (void)programs.Ask({"link", "del", BridgeOf(name)}, deadline, {}, "ip");
+}
+
+// Fifteen characters, which is all that Linux takes.
+std::string BridgeOf(const std::string& name) {
+  return "aci" + name.substr(name.size() - kNameDigits);
 }
 
 }  // namespace openshell

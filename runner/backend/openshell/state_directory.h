@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "base/fd.h"
 #include "base/program_places.h"
@@ -35,6 +36,9 @@ class StateDirectory {
   Fd lock_;
 };
 
+// Whether a StateDirectory, and so a sandbox, can have this name.
+bool IsRunName(std::string_view name);
+
 // Removes what killed processes left, where there was ever such a directory.
 void SweepRemains(const ProgramPlaces& places);
 
@@ -42,8 +46,12 @@ void SweepRemains(const ProgramPlaces& places);
 std::vector<std::string> PodmanArguments(const std::string& state,
                                          const std::vector<std::string>& arguments);
 
-// Removes the containers and the network that the gateway with its state at `path` made; what it
-// did not come to make is not there.
+// The bridge of the run called `name`. No other run ever has one of that name: podman cleans up
+// after a container a while later, and takes a bridge away by its name.
+std::string BridgeOf(const std::string& name);
+
+// Removes the containers and the network that the gateway with its state at `path` made, or the
+// sandbox that was made on a gateway of others; what it did not come to make is not there.
 void RemoveRemains(const ProgramPlaces& places, const std::string& path, const std::string& name);
 
 }  // namespace openshell

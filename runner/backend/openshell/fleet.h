@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// What this program made on a gateway that others run, found by its label: a run whose machine went
+// away leaves its sandbox there.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+
+namespace openshell {
+
+// How a gateway is named: `where` and `tls` as Gateway::Attach() takes them.
+struct GatewayAddress {
+  std::string where;
+  std::string tls;
+};
+
+struct FleetSandbox {
+  std::string name;
+  std::string phase;    // As OpenShell says it.
+  std::string created;  // Likewise: "2026-11-26 16:42:11", of the gateway's clock.
+};
+
+// Every sandbox of any run of this program, live ones too, by name.
+Result<std::vector<FleetSandbox>> ListFleet(const GatewayAddress& gateway);
+
+// Deletes a sandbox and the credentials of its run. kRefused: this program did not make it.
+// kNotFound: neither it nor a credential of its run is there.
+Status DeleteFromFleet(const GatewayAddress& gateway, const std::string& name);
+
+}  // namespace openshell

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "backend/openshell/command_line.h"
+#include "base/child.h"
+#include "base/deadline.h"
+
+namespace openshell {
+
+// A policy proposal of the agent's, or that OpenShell derived from what it refused.
+struct Proposal {
+  std::string id;  // Hexadecimal digits and '-'.
+  std::string status;
+  std::string endpoints;  // As OpenShell shows them.
+  std::string binaries;
+};
+
+// What `openshell rule get` prints, with or without colours. Its text may come from the sandbox.
+std::vector<Proposal> ParseProposals(std::string_view text);
+
+// The command that accepts it. `invocation`: of Gateway.
+std::string AcceptCommand(const std::string& invocation, const std::string& sandbox,
+                          const Proposal& proposal);
+
+// Tells the person who watches of each proposal that waits, once, with the command that accepts it.
+void TellOfProposal(const std::string& invocation, const std::string& sandbox,
+                    const Proposal& proposal);
+
+// Looks for proposals again and again while an agent runs, without making its output wait.
+class ProposalWatch {
+ public:
+  ProposalWatch(CommandLine openshell, std::string invocation, std::string sandbox)
+      : openshell_(std::move(openshell)),
+        invocation_(std::move(invocation)),
+        sandbox_(std::move(sandbox)) {}
+
+  // When this is readable, or `next` has passed, Turn() is to be called. -1: nothing is waited for.
+  int source() const { return asked_ ? asked_->output().get() : -1; }
+  Deadline next() const { return next_; }
+  // A question that fails is asked again later.
+  void Turn(bool readable);
+
+ private:
+  void Ask();
+
+  CommandLine openshell_;
+  std::string invocation_;
+  std::string sandbox_;
+  std::unique_ptr<Child> asked_;
+  std::string said_;
+  std::set<std::string> told_;
+  Deadline next_ = Deadline::After({});
+};
+
+}  // namespace openshell

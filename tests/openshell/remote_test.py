@@ -1,0 +1,357 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""A gateway of OpenShell that others run, with client certificates and with tokens, and all that can be wrong with it: the outcome is
+typed, in time, and what came before is kept.
+
+usage: remote_test.py BINARY TESTBED CACHE [unittest arguments]
+"""
+import base64
+import contextlib
+import http.server
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+import unittest
+
+from real import SECRET, Case, main, read, wait_until
+
+
+class Proxy:
+    """Another address of a gateway: passes on what comes, later by `delay` seconds, until it stalls or cuts."""
+
+    def __init__(self, port, delay=0.0):
+        self.to, self.delay, self.stalled, self.open = port, delay, False, []
+        self.listener = socket.create_server(('127.0.0.1', 0), backlog=100)
+        self.port = self.listener.getsockname()[1]
+        self.url = f'https://127.0.0.1:{self.port}'
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        with contextlib.suppress(OSError):
+            while True:
+                client, _ = self.listener.accept()
+                server = socket.create_connection(('127.0.0.1', self.to))
+                self.open += [client, server]
+                for ends in ((client, server), (server, client)):
+                    threading.Thread(target=self.carry, args=ends, daemon=True).start()
+
+    def carry(self, source, target):
+        with contextlib.suppress(OSError):
+            while data := source.recv(65536):
+                time.sleep(self.delay)
+                while self.stalled:
+                    time.sleep(0.1)
+                target.sendall(data)
+            target.shutdown(socket.SHUT_WR)
+
+    def close(self):
+        self.cut()
+        for end in self.open:
+            end.close()
+
+    def cut(self):
+        self.stop()
+        for end in self.open:
+            with contextlib.suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+
+    def stop(self):
+        self.stalled = False
+        with contextlib.suppress(OSError):
+            self.listener.shutdown(socket.SHUT_RDWR)
+        self.listener.close()
+
+
+def encoded(data):
+    return base64.urlsafe_b64encode(data).rstrip(b'=').decode()
+
+
+class Issuer:
+    """Issues tokens for a gateway, as an OpenID provider does, and refreshes none."""
+
+    def __init__(self, directory):
+        self.key = f'{directory}/issuer.key'
+        self.openssl('genrsa', '-out', self.key, '2048')
+        modulus = bytes.fromhex(self.openssl('rsa', '-in', self.key, '-noout', '-modulus').decode().strip().split('=')[1])
+        keys = {'keys': [{'kty': 'RSA', 'kid': 'one', 'alg': 'RS256', 'use': 'sig', 'n': encoded(modulus), 'e': 'AQAB'}]}
+        issuer = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def answer(self, status, body):
+                data = json.dumps(body).encode()
+                self.send_response(status)
+                self.send_header('Content-Type', 'application/json')
+                self.send_header('Content-Length', str(len(data)))
+                self.end_headers()
+                self.wfile.write(data)
+
+            def do_GET(self):
+                url = issuer.url
+                self.answer(200, keys if self.path == '/keys' else {
+                    'issuer': url, 'jwks_uri': url + '/keys', 'token_endpoint': url + '/token',
+                    'authorization_endpoint': url + '/login'})
+
+            def do_POST(self):
+                self.answer(400, {'error': 'invalid_grant'})
+
+            def log_message(self, *arguments):
+                pass
+
+        self.server = http.server.ThreadingHTTPServer(('127.0.0.1', 0), Handler)
+        self.url = f'http://127.0.0.1:{self.server.server_address[1]}'
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    def openssl(self, *words, data=b''):
+        return subprocess.run(['openssl', *words], input=data, check=True, capture_output=True).stdout
+
+    def token(self, seconds):
+        """A login as `openshell gateway login` keeps it; the token is valid for `seconds` from now."""
+        claims = {'iss': self.url, 'aud': 'openshell-cli', 'sub': 'someone', 'exp': int(time.time()) + seconds,
+                  'iat': int(time.time()) - 7200, 'realm_access': {'roles': ['openshell-admin', 'openshell-user']}}
+        text = '.'.join(encoded(json.dumps(part).encode()) for part in ({'alg': 'RS256', 'kid': 'one', 'typ': 'JWT'}, claims))
+        signature = encoded(self.openssl('dgst', '-sha256', '-sign', self.key, data=text.encode()))
+        return {'access_token': f'{text}.{signature}', 'refresh_token': 'used', 'issuer': self.url, 'client_id': 'openshell-cli'}
+
+
+class Remote(Case):
+    """Its gateway is one that a lasting sandbox has started, reached by its URL with its certificates."""
+
+    @classmethod
+    def setUpClass(cls):
+        if not cls.INSTALLED:
+            raise unittest.SkipTest('testbed: OpenShell cannot run here')
+
+    def setUp(self):
+        super().setUp()
+        self.own = self.checkout('own')
+        self.call('setup', '--workdir', str(self.own), *self.options('own-report'))
+        self.gateway_state = self.state()
+        self.pki = str(self.gateway_state / 'pki')
+        entry = json.loads(read(next(self.gateway_state.glob('config/openshell/gateways/*/metadata.json'))))
+        self.address = entry['gateway_endpoint']
+        self.port = entry['gateway_port']
+        self.keeper = json.loads(self.call('sandbox', 'list', '--json'))['sandboxes'][0]['name']
+
+    def tearDown(self):
+        if self.keeper:
+            self.call('sandbox', 'delete', self.keeper)
+        super().tearDown()
+
+    def state_of_run(self):
+        found = [state for state in self.states() if state != self.gateway_state]
+        self.assertEqual(len(found), 1)
+        return found[0]
+
+    def remote(self, address=None, tls=None):
+        return ['--gateway', address or self.address, '--gateway-tls', tls or self.pki]
+
+    def openshell(self, *words):
+        return subprocess.run([self.INSTALLED.programs + '/openshell', *words], capture_output=True, text=True, check=True, timeout=600,
+                              env=self.env | {'XDG_CONFIG_HOME': str(self.gateway_state / 'config')}).stdout
+
+    def listed(self):
+        lines = self.call('sandbox', 'list', '--backend', 'openshell', *self.remote(), '--json')
+        return {one['name'] for one in json.loads(lines)['sandboxes']} - {self.gateway_state.name}
+
+    def proxy(self, delay=0.0):
+        proxy = Proxy(self.port, delay)
+        self.addCleanup(proxy.close)
+        return proxy
+
+    def refused(self, report, words, code, said, hint, **env):
+        run = self.start('run', *self.options(report), *words, '--', 'echo', 'never', **env)
+        output, errors = self.end(run, code)
+        self.assertEqual(output, '')
+        self.assertIn(said, errors)
+        self.assertRegex(errors, 'hint: ' + hint)
+        outcome = self.record(report)['outcome']
+        self.assertEqual((outcome['kind'], outcome['exit_code']), ('setup-failed', code))
+
+    def check_lost(self, report, code, *kept):
+        outcome = self.record(report)['outcome']
+        self.assertEqual((outcome['kind'], outcome['exit_code']), ('gateway-lost', code), outcome)
+        for text in kept:
+            self.assertIn(text, read(f'{self.base}/{report}/agent.log'))
+        self.assertEqual(self.record(report)['changes']['complete'], False)
+
+    def begin(self, report, *words, script='echo begun; sleep 100', **env):
+        run = self.start('run', *self.options(report), *words, '--', 'sh', '-c', script, **env)
+        self.assertEqual(run.stdout.readline(), 'begun\n')
+        return run
+
+    def test_certificates(self):
+        """What is not the gateway's, or not what it takes, is refused as a setup that is wrong."""
+        self.assertEqual(self.call('run', *self.options('control'), *self.remote(), '--', 'echo', 'fine'), 'fine\n')
+        others = f'{self.base}/others'
+        subprocess.run([self.INSTALLED.programs + '/openshell-gateway', 'generate-certs', '--output-dir', others], check=True,
+                       capture_output=True, timeout=600)
+        mixed, junk, half = (pathlib.Path(self.base, name) for name in ('mixed', 'junk', 'half'))
+        for place in (mixed, junk, half):
+            place.mkdir()
+            shutil.copy(self.pki + '/ca.crt', place)
+        for name in ('tls.crt', 'tls.key'):
+            shutil.copy(f'{others}/client/{name}', mixed)
+            (junk / name).write_text('junk\n')
+        tls = 'hint: --gateway-tls DIR'
+        for name, place, code, said in (('others', others, 78, 'invalid peer certificate'), ('mixed', mixed, 78, 'fatal alert'),
+                                        ('junk', junk, 78, 'no private key'), ('half', half, 66, 'tls.crt')):
+            with self.subTest(name):
+                self.refused('r-' + name, self.remote(tls=str(place)), code, said, tls.removeprefix('hint: '))
+
+    def test_tokens(self):
+        """Of a gateway that this user has logged in to, by its name: one that is valid, and those that are not."""
+        issuer = Issuer(self.base)
+        self.addCleanup(issuer.server.server_close)
+        self.addCleanup(issuer.server.shutdown)
+        with self.token_gateway(issuer) as port:
+            config = pathlib.Path(self.base, 'user/openshell')
+            entry = config / 'gateways/fleet'
+            (entry / 'mtls').mkdir(parents=True)
+            shutil.copy(self.pki + '/ca.crt', entry / 'mtls')
+            (entry / 'metadata.json').write_text(json.dumps({
+                'name': 'fleet', 'gateway_endpoint': f'https://127.0.0.1:{port}', 'is_remote': False, 'gateway_port': port,
+                'auth_mode': 'oidc', 'oidc_issuer': issuer.url, 'oidc_client_id': 'openshell-cli'}))
+            user = {'XDG_CONFIG_HOME': str(config.parent)}
+            fleet = ['--gateway', 'fleet']
+            good, late = issuer.token(36000), issuer.token(-36000)
+            far, past = int(time.time()) + 36000, int(time.time()) - 36000
+            login = entry / 'oidc_token.json'
+            login.write_text(json.dumps(good | {'expires_at': far}))
+            self.assertEqual(self.call('run', *self.options('control'), *fleet, '--', 'echo', 'fine', **user), 'fine\n')
+            for name, token in (('expired', late | {'expires_at': far}), ('stale', late | {'expires_at': past})):
+                with self.subTest(name):
+                    login.write_text(json.dumps(token))
+                    self.refused('r-' + name, fleet, 78, 'refuses the credentials', "openshell gateway login fleet", **user)
+            login.unlink()
+            self.refused('r-none', fleet, 78, 'openshell status', 'openshell gateway login fleet', **user)
+            self.refused('r-unknown', ['--gateway', 'flet'], 66, 'no gateway is registered', 'openshell gateway list', **user)
+            # A token that ends half-way.
+            login.write_text(json.dumps(good | {'expires_at': far}))
+            run = self.begin('r-late', *fleet, script='echo begun; while [ ! -e /tmp/on ]; do sleep 0.1; done; exit 3', **user)
+            copied = self.state_of_run() / 'config/openshell/gateways/fleet/oidc_token.json'
+            valid = copied.read_text()
+            copied.write_text(json.dumps(late | {'expires_at': far}))
+            subprocess.run([self.INSTALLED.programs + '/openshell', '--gateway', 'fleet', 'sandbox', 'exec', '-n',
+                            self.state_of_run().name, '--no-tty', '--', 'touch', '/tmp/on'], check=True, capture_output=True, timeout=600, env=self.env | user)
+            _, errors = self.end(run, 78)
+            self.assertIn('later=agentic-ci sandbox delete aci-', errors)
+            self.check_lost('r-late', 78, 'begun')
+            login.write_text(valid)
+            left = self.call('sandbox', 'list', '--backend', 'openshell', *fleet, '--json', **user)
+            (name,) = [one['name'] for one in json.loads(left)['sandboxes']]
+            self.call('sandbox', 'delete', name, '--backend', 'openshell', *fleet, **user)
+
+    @staticmethod
+    def plain(log):
+        return re.sub('\x1b\\[[0-9;]*m', '', read(log))
+
+    @contextlib.contextmanager
+    def token_gateway(self, issuer):
+        """A second gateway beside the first, which takes tokens and no client certificates."""
+        with socket.create_server(('127.0.0.1', 0)) as free:
+            port = free.getsockname()[1]
+        text = read(self.gateway_state / 'gateway.toml')
+        text = re.sub(r'bind_address = ".*"', f'bind_address = "127.0.0.1:{port}"', text)
+        text = re.sub(r'client_ca_path = .*\n|\[openshell\.gateway\.mtls_auth\]\nenabled = true\n', '', text)
+        text = re.sub(r'(sandbox_namespace = ".*)"', r'\1-t"', text)
+        pathlib.Path(self.base, 'tokens.toml').write_text(text)
+        log = f'{self.base}/tokens.log'
+        with open(log, 'w') as file, subprocess.Popen(
+                [self.INSTALLED.programs + '/openshell-gateway', '--config', f'{self.base}/tokens.toml', '--oidc-issuer', issuer.url,
+                 '--db-url', f'sqlite:{self.base}/tokens.db?mode=rwc'], stdout=file, stderr=file,
+                env=self.env | {'XDG_STATE_HOME': self.base + '/state', 'XDG_DATA_HOME': self.base + '/data'}) as gateway:
+            try:
+                self.assertTrue(wait_until(lambda: f'127.0.0.1:{port} listener' in self.plain(log) or gateway.poll() is not None))
+                self.assertIsNone(gateway.poll(), read(log))
+                yield port
+            finally:
+                gateway.kill()
+
+    def test_slow(self):
+        """A gateway far away is as any other."""
+        out = self.call('run', *self.options('r'), *self.remote(self.proxy(0.1).url), '--', 'sh', '-c', 'echo new >n.txt; echo fine')
+        self.assertEqual((out, self.record('r')['changes']['files']), ('fine\n', 1))
+
+    def test_dead_or_silent(self):
+        """From the beginning: one that does not listen, and one that listens and says nothing."""
+        with socket.create_server(('127.0.0.1', 0)) as closed:
+            port = closed.getsockname()[1]
+        hint = 'openshell --gateway-endpoint \'https://127.0.0.1'
+        self.refused('r-dead', self.remote(f'https://127.0.0.1:{port}'), 75, 'Connection refused', hint)
+        proxy = self.proxy()
+        proxy.stalled = True
+        self.refused('r-silent', self.remote(proxy.url), 75, 'no answer in time', hint)
+
+    def test_silent_half_way(self):
+        """The run's own limit ends the wait, and what came is kept; the sandbox is found by its label later."""
+        proxy = self.proxy()
+        run = self.begin('r', *self.remote(proxy.url), '--timeout', '10s')
+        proxy.stalled = True
+        self.end(run, 75)
+        self.check_lost('r', 75, 'begun')
+        self.assertEqual(self.controls('r')['removal'], 'unavailable')
+        (name,) = self.listed()
+        self.call('sandbox', 'delete', name, '--backend', 'openshell', *self.remote())
+
+    def test_cut_half_way(self):
+        """Lost at once, and its remains are found by their label and deleted, with their credentials; nothing else is."""
+        proxy = self.proxy()
+        run = self.begin('r', *self.remote(proxy.url), '--secret', 'TOKEN@host.openshell.internal', TOKEN=SECRET)
+        proxy.cut()
+        _, errors = self.end(run, 75)
+        self.check_lost('r', 75, 'begun')
+        (name,) = self.listed()
+        self.assertIn(f'later=agentic-ci sandbox delete {name} --backend openshell --gateway {proxy.url}', errors)
+        self.assertIn(name + '-0', self.openshell('provider', 'list', '--names'))
+        self.openshell('sandbox', 'create', '--name', 'theirs', '--detach', '--no-tty', '--no-auto-providers', '--from', self.OPTIONS[1],
+                       '--', 'sleep', 'infinity')
+        self.assertEqual(self.listed(), {name})
+        delete = ['sandbox', 'delete', '--backend', 'openshell', *self.remote()]
+        self.call(*delete, 'theirs', expect=77)
+        self.call(*delete, 'aci-0123456789ab', expect=66)
+        self.call(*delete, name)
+        self.assertEqual(self.listed(), set())
+        self.assertNotIn(name, self.openshell('provider', 'list', '--names'))
+        self.call(*delete, name, expect=66)
+        self.assertIn('theirs', self.openshell('sandbox', 'list', '--names'))
+        self.openshell('sandbox', 'delete', 'theirs')
+
+    def test_killed(self):
+        """What a killed run left on the gateway of others is gone after the next command."""
+        run = self.begin('r', *self.remote(), '--secret', 'TOKEN@host.openshell.internal', TOKEN=SECRET)
+        self.assertEqual(len(self.listed()), 1)
+        run.kill()
+        run.communicate(timeout=600)
+        self.call('sandbox', 'list')
+        self.assertEqual(self.listed(), set())
+        self.assertNotIn('aci-', self.openshell('provider', 'list', '--names'))
+
+    def test_gateway_killed(self):
+        """Its loss is 75, and the report has what came before; it is the same for the sandbox whose gateway it was."""
+        # The control: with the gateway there, the same ends well, and stops nothing that is not its own.
+        self.call('run', *self.options('control'), *self.remote(), '--secret', 'TOKEN@host.openshell.internal', '--', 'echo', 'fine',
+                  TOKEN=SECRET)
+        self.assertNotIn('removal', self.controls('control'))
+        self.call('sandbox', 'exec', self.keeper, '--', 'true')
+        run = self.begin('r', *self.remote())
+        os.kill(self.gateway(), signal.SIGKILL)
+        self.end(run, 75)
+        self.check_lost('r', 75, 'begun')
+        self.assertEqual(self.controls('r')['removal'], 'unavailable')
+        # The one whose gateway it was has ended by itself.
+        self.assertTrue(wait_until(lambda: os.path.exists(f'{self.base}/own-report/run.json')))
+        self.assertEqual(self.record('own-report')['outcome']['exit_code'], 75)
+        self.assertTrue(wait_until(lambda: not list(pathlib.Path(self.base, 'agentic-ci').glob('setup-*'))))
+        self.keeper = ''
+
+
+if __name__ == '__main__':
+    main(sys.argv)
