@@ -27,9 +27,10 @@ class Backend(Case):
     def test_run(self):
         """Output, status, policy, denials, credentials and changes of one run."""
         script = (f'curl -sS -m 20 {self.url("/allowed")}; echo; curl -sS -m 20 http://denied.invalid/x; cat .git/config; '
-                  'echo new >n.txt; rm d/b.txt; mv a.txt z.txt; echo $TOKEN; exit 3')
+                  'echo new >n.txt; rm d/b.txt; mv a.txt z.txt; echo $GREETING; exit 3')
         out = self.call('run', *self.options('r'), '--env', 'GREETING=two words', '--', 'sh', '-c', script, expect=3)
         self.assertIn('hello', out)
+        self.assertIn('two words\n', out)
         self.assertNotIn(SECRET, out)
         record = self.record('r')
         self.assertEqual([(d['host'], d['binary'].rsplit('/', 1)[-1]) for d in record['denials']], [('denied.invalid', 'curl')])
@@ -41,7 +42,8 @@ class Backend(Case):
 
     def test_lasting(self):
         """The Python tool's way of working: setup, three commands in processes of their own, stop."""
-        self.call('setup', *self.options('r'))
+        self.call('setup', *self.options('r'), '--env', 'GREETING=two words')
+        self.assertEqual(self.call('exec', '--', 'sh', '-c', 'echo "$GREETING, $CI"'), 'two words, true\n')
         self.call('exec', '--', 'sh', '-c', 'echo one >made.txt')
         self.assertEqual(self.call('exec', '--', 'cat', 'made.txt'), 'one\n')
         self.call('exec', '--', 'sh', '-c', 'exit 9', expect=9)

@@ -175,19 +175,23 @@ Status Job::Begin(const run::OptionRules& rules, int signals) {
   return Ok();
 }
 
-Result<run::AgentEnd> Job::RunAgent(int signals) {
-  agent::AgentPlan agent = plan_->agent;
-  auto set = [&](const std::string& name, const std::string& value) {
-    agent.env.emplace_back(name, value);
-  };
-  set("CI", "true");
-  set("GIT_TERMINAL_PROMPT", "0");
-  set("AGENTIC_CI_FINDINGS", std::string(kWorkspace) + "/" + report::kAgentFindingsFile);
+Variables Job::Environment() const {
+  Variables all = plan_->agent.env;
+  all.emplace_back("CI", "true");
+  all.emplace_back("GIT_TERMINAL_PROMPT", "0");
+  all.emplace_back("AGENTIC_CI_FINDINGS",
+                   std::string(kWorkspace) + "/" + report::kAgentFindingsFile);
   for (const auto& [name, value] : plan_->credentials.environment) {
     // OpenShell sets its own placeholders.
-    if (value != gateway::PlaceholderFor(name)) set(name, value);
+    if (value != gateway::PlaceholderFor(name)) all.emplace_back(name, value);
   }
-  for (const auto& [name, value] : request_.env) set(name, value);
+  all.insert(all.end(), request_.env.begin(), request_.env.end());
+  return all;
+}
+
+Result<run::AgentEnd> Job::RunAgent(int signals) {
+  agent::AgentPlan agent = plan_->agent;
+  agent.env = Environment();
   run::OutputFiles files;
   files.raw = agent.streams_json() ? directory_.agent_jsonl.get() : -1;
   files.readable = directory_.agent_log.get();
@@ -328,6 +332,9 @@ Status Job::Finish(run::AgentEnd end, bool apply) {
   run::RunSigns signs = TRY(TakeEvents(reachable).Context("reading the records"));
   change::ChangeSet changes = TRY(TakeChanges(reachable, &end));
   signs.nothing_changed = changes.files.empty() && changes.complete;
+  // By the agent's own words: OpenShell's records have no answers.
+  constexpr int kUnauthorized = 401;
+  if (end.summary.api_error_status == kUnauthorized) signs.refused_by = "the model";
   recorder_.Phase("changes");
   change::Verdict verdict =
       change::JudgeChanges(changes, run::GatesOf(*plan_, changes), &recorder_.secrets());

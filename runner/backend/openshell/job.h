@@ -39,6 +39,9 @@ class Job {
   // asked for (`apply`) and they pass.
   Status Finish(run::AgentEnd end, bool apply);
 
+  // The variables of everything that runs in the sandbox, beside those that OpenShell sets.
+  Variables Environment() const;
+
   // What has changed so far; nothing is noted.
   Result<change::ChangeSet> Changes();
 

@@ -19,6 +19,7 @@
 #include "run/collect.h"
 #include "run/run.h"
 #include "session/change_list.h"
+#include "session/shell.h"
 
 namespace openshell {
 namespace {
@@ -29,6 +30,7 @@ using session::MessageKind;
 constexpr std::chrono::seconds kClientTime{5};
 constexpr size_t kReadyTextMax = 65536;
 constexpr char kLimitsName[] = "/limits.json";
+constexpr char kEnvironmentName[] = "/environment.sh";
 
 Status WriteLimits(const std::string& state, const run::Request& request,
                    const std::string& invocation) {
@@ -37,6 +39,14 @@ Status WriteLimits(const std::string& state, const run::Request& request,
   json.Set("output_bytes", request.output_bytes);
   if (request.approval_mode == "manual") json.Set("invocation", invocation);
   return sys::WriteFile(state + kLimitsName, codec::RenderJson(json), 0600);
+}
+
+Status WriteEnvironment(const std::string& state, const Variables& variables) {
+  std::string script;
+  for (const auto& [name, value] : variables) {
+    script += "export " + name + "=" + session::QuoteWord(value) + "\n";
+  }
+  return sys::WriteFile(state + kEnvironmentName, script, 0600);
 }
 
 bool IsBusy(const std::string& state) {
@@ -82,6 +92,7 @@ class Keeper {
       TRY(job.Begin(create_.rules, signals.caught.get()));
       state_ = job.gateway().state().path();
       TRY(WriteLimits(state_, create_.run, job.gateway().invocation()));
+      TRY(WriteEnvironment(state_, job.Environment()));
       session::Facts facts = session::FactsOf(create_, entry_.name, ::getpid());
       facts.state = state_;
       TRY(session::WriteFacts(entry_, facts));
@@ -205,6 +216,11 @@ Result<CommandLimits> ReadLimits(const std::string& state) {
   codec::Json json = TRY(codec::ParseJson(text));
   return CommandLimits{json.IntegerAt("timeout_s"), json.IntegerAt("output_bytes"),
                        json.StringAt("invocation")};
+}
+
+Result<std::string> ReadEnvironment(const std::string& state) {
+  constexpr size_t kBytesMax = size_t{1} << 20;
+  return sys::ReadFile(state + kEnvironmentName, kBytesMax);
 }
 
 Result<session::Created> CreateLasting(const session::CreateRequest& wanted) {

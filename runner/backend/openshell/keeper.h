@@ -17,6 +17,8 @@ struct CommandLimits {
 };
 // Of the gateway's state directory at `state`.
 Result<CommandLimits> ReadLimits(const std::string& state);
+// A script that sets the variables of everything that runs there.
+Result<std::string> ReadEnvironment(const std::string& state);
 // Held by the command that runs there.
 inline constexpr char kCommandLock[] = "/command.lock";
 

@@ -103,7 +103,8 @@ class OpenShellBackend final : public backend::Backend {
     Fd turn = TRY(TakeTurn(facts.state, request.waits));
     const Sandbox sandbox = SandboxAt(facts.state, facts.workdir);
     const auto began = Deadline::Clock::now();
-    Child child = TRY(sandbox.Exec(script));
+    std::string whole = TRY(ReadEnvironment(facts.state));
+    Child child = TRY(sandbox.Exec(whole.append(script)));
     CommandResult result;
     result.reason = TRY(Passing(child, limits, request.timeout_ms, sink).Watch());
     if (result.reason == "exit") {

@@ -10,13 +10,14 @@ START_SECONDS_MAX = 20
 
 
 class Model:
-    """`with Model(directory, scenario, key=...) as model:` serves on model.port of the loopback."""
+    """`with Model(directory, scenario, key=...) as model:` serves on model.port, of the loopback unless told otherwise."""
 
-    def __init__(self, directory, scenario, key=None, port=0):
+    def __init__(self, directory, scenario, key=None, port=0, host='127.0.0.1'):
         self._directory = pathlib.Path(directory)
         self._scenario = scenario
         self._key = key
         self.port = port  # 0: any.
+        self._host = host
         self._log = self._directory / 'model.jsonl'
 
     def __enter__(self):
@@ -28,7 +29,7 @@ class Model:
         key = ['--require-key', self._key] if self._key else []
         self._process = subprocess.Popen(
             ['node', HERE / 'model.mjs', '--scenario', scenario, '--log', self._log, '--port-file', port_file,
-             '--port', str(self.port), *key],
+             '--port', str(self.port), '--host', self._host, *key],
             stdin=subprocess.DEVNULL)
         deadline = time.monotonic() + START_SECONDS_MAX
         while not port_file.exists():
