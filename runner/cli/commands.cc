@@ -201,6 +201,33 @@ Command ExplainCommandSpec() {
           .variables = {}};
 }
 
+Command CheckCommandSpec() {
+  return {
+      .name = "policy check",
+      .operands = "FILE...",
+      .doc = "Check policy files and report errors and warnings.",
+      .options = {{"for", "BACKEND", "",
+                   "Also say what would be different in a sandbox of this backend: `openshell`."},
+                  kJsonOption},
+      .variables = {}};
+}
+
+Command ExportCommandSpec() {
+  return {
+      .name = "policy export",
+      .operands = "",
+      .doc =
+          "Print a policy, of either form, as `run --backend openshell` gives it to OpenShell, "
+          "without the credentials of a run. Each difference is in a comment.",
+      .options = {{"to", "BACKEND", "", "Whose policy to print: `openshell`. Required."},
+                  {"policy", "FILE", "",
+                   "The policy file. If not given, `.agentic-ci/openshell-policy.yml` as it is in "
+                   "the working tree."},
+                  {"agent", "NAME", "command",
+                   "The agent that is to run; determines the model host of `defaults: minimal`."}},
+      .variables = {}};
+}
+
 Command DiffCommandSpec() {
   return {
       .name = "policy diff",
@@ -340,11 +367,7 @@ std::vector<Command> Commands() {
   return WithLasting({
       RunCommandSpec(),
       PostCommandSpec(),
-      {.name = "policy check",
-       .operands = "FILE...",
-       .doc = "Check policy files and report errors and warnings.",
-       .options = {kJsonOption},
-       .variables = {}},
+      CheckCommandSpec(),
       ExplainCommandSpec(),
       DiffCommandSpec(),
       {.name = "policy suggest",
@@ -359,6 +382,7 @@ std::vector<Command> Commands() {
                     "its runs; a report does not.",
                     true}},
        .variables = {}},
+      ExportCommandSpec(),
       {.name = "policy test",
        .operands = "FILE...",
        .doc = "Run tables of test cases against the policies they name. Exit status 65 if a case "

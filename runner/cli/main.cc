@@ -44,6 +44,7 @@ constexpr Handler kHandlers[] = {
     {"policy explain", PolicyExplainCommand},
     {"policy diff", PolicyDiffCommand},
     {"policy suggest", PolicySuggestCommand},
+    {"policy export", PolicyExportCommand},
     {"policy test", PolicyTestCommand},
     {"policy schema", PolicySchemaCommand},
     {"config check", ConfigCheckCommand},

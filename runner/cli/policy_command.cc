@@ -14,6 +14,8 @@
 #include "advise/suggest.h"
 #include "advise/suggest_patch.h"
 #include "advise/table.h"
+#include "backend/openshell/command_line.h"
+#include "backend/openshell/policy_text.h"
 #include "base/exit_code.h"
 #include "base/sys.h"
 #include "cli/error_text.h"
@@ -44,6 +46,16 @@ policy::ParseContext ContextOf(const std::string& file, const std::string& agent
   context.agent_name = agent;
   context.model_hosts = run::ModelHostsOfAgent;
   return context;
+}
+
+// What `--policy` names, or else the repository's own, as it is in the working tree.
+Result<std::string> PolicyFileOf(const Arguments& arguments, const std::string& command) {
+  std::string file =
+      arguments.Has("policy") ? arguments.Get("policy") : FindRepositoryFile(run::kPolicyPath);
+  if (!file.empty()) return file;
+  return Usage(std::string("no ") + run::kPolicyPath + " in this directory or above: " + command +
+                   " needs a policy",
+               "--policy FILE");
 }
 
 Result<policy::ParsedPolicy> ReadPolicy(const std::string& file, const std::string& agent) {
@@ -172,7 +184,21 @@ Checked Check(const std::string& file) {
   return {file, std::move(text).value(), std::move(parsed), std::move(errors)};
 }
 
-Status PrintCheck(const Checked& checked) {
+std::vector<openshell::PolicyDifference> DifferencesOf(const Checked& checked, bool wanted) {
+  if (!wanted || !checked.parsed.ok()) return {};
+  return openshell::DifferencesOf(checked.parsed.value());
+}
+
+// The only other backend that reads policies.
+Status CheckBackendName(const Arguments& arguments, std::string_view option) {
+  const std::string name = arguments.Get(option);
+  if (name == "openshell") return Ok();
+  const std::string shown = "--" + std::string(option);
+  return Usage(shown + ": '" + name + "' is not a backend that reads policies",
+               shown + " openshell");
+}
+
+Status PrintCheck(const Checked& checked, bool for_openshell) {
   for (const Error& error : checked.errors) {
     TRY(sys::WriteAll(STDERR_FILENO, RenderErrorIn(error, checked.text)));
   }
@@ -180,10 +206,13 @@ Status PrintCheck(const Checked& checked) {
   for (const policy::Warning& warning : InOrder(checked.parsed.value().warnings)) {
     TRY(PrintLines(codec::Locate(checked.file, warning.at) + ": warning: " + warning.what));
   }
+  for (const openshell::PolicyDifference& one : DifferencesOf(checked, for_openshell)) {
+    TRY(PrintLines(codec::Locate(checked.file, one.at) + ": note: OpenShell: " + one.what));
+  }
   return PrintLines(codec::Locate(checked.file, {}) + ": ok");
 }
 
-codec::Json CheckAsJson(const Checked& checked) {
+codec::Json CheckAsJson(const Checked& checked, bool for_openshell) {
   codec::Json object;
   object.Set("file", checked.file);
   object.Set("valid", checked.parsed.ok());
@@ -210,6 +239,16 @@ codec::Json CheckAsJson(const Checked& checked) {
     warnings.Push(one);
   }
   object.Set("warnings", warnings);
+  if (!for_openshell) return object;
+  codec::Json differences = codec::Json::EmptyArray();
+  for (const openshell::PolicyDifference& one : DifferencesOf(checked, true)) {
+    codec::Json entry;
+    entry.Set("line", one.at.line);
+    entry.Set("column", one.at.column);
+    entry.Set("what", one.what);
+    differences.Push(std::move(entry));
+  }
+  object.Set("differences", std::move(differences));
   return object;
 }
 
@@ -249,6 +288,8 @@ Result<int> PolicyCheckCommand(const Arguments& arguments) {
     return Error{Code::kUsage, "policy check needs a file", "agentic-ci policy check FILE"};
   }
   bool json = arguments.Has("json");
+  const bool for_openshell = arguments.Has("for");
+  if (for_openshell) TRY(CheckBackendName(arguments, "for"));
   int status = 0;
   codec::Json files = codec::Json::EmptyArray();
   for (const std::string& file : arguments.operands) {
@@ -257,9 +298,9 @@ Result<int> PolicyCheckCommand(const Arguments& arguments) {
       status = static_cast<int>(ExitCodeOf(checked.parsed.error().code));
     }
     if (json) {
-      files.Push(CheckAsJson(checked));
+      files.Push(CheckAsJson(checked, for_openshell));
     } else {
-      TRY(PrintCheck(checked));
+      TRY(PrintCheck(checked, for_openshell));
     }
   }
   if (json) {
@@ -270,19 +311,34 @@ Result<int> PolicyCheckCommand(const Arguments& arguments) {
   return status;
 }
 
+Result<int> PolicyExportCommand(const Arguments& arguments) {
+  if (!arguments.operands.empty()) {
+    return Usage("unexpected '" + arguments.operands.front() + "'",
+                 "agentic-ci policy export --to openshell --policy " + arguments.operands.front());
+  }
+  if (!arguments.Has("to")) {
+    return Usage("policy export needs a backend", "agentic-ci policy export --to openshell");
+  }
+  TRY(CheckBackendName(arguments, "to"));
+  const std::string file = TRY(PolicyFileOf(arguments, "policy export"));
+  policy::ParsedPolicy parsed = TRY(ReadPolicy(file, arguments.Get("agent", "command")));
+  const std::string body = TRY(openshell::RenderPolicy(parsed.policy, {}));
+  std::string head = "# For OpenShell " + std::string(openshell::kTestedReleases) + ", from " +
+                     codec::NeutralLine(file) + ".\n";
+  for (const openshell::PolicyDifference& one : openshell::DifferencesOf(parsed)) {
+    const std::string line = one.at.line > 0 ? "line " + std::to_string(one.at.line) + ": " : "";
+    head += "# " + line + codec::NeutralLine(one.what) + ".\n";
+  }
+  TRY(Print(head + body));
+  return 0;
+}
+
 Result<int> PolicyExplainCommand(const Arguments& arguments) {
   if (arguments.operands.size() != 1) {
     return Error{Code::kUsage, "policy explain needs exactly one URL or HOST:PORT",
                  "agentic-ci policy explain https://api.example.com/"};
   }
-  std::string file =
-      arguments.Has("policy") ? arguments.Get("policy") : FindRepositoryFile(run::kPolicyPath);
-  if (file.empty()) {
-    return Error{Code::kUsage,
-                 std::string("no ") + run::kPolicyPath +
-                     " in this directory or above: policy explain needs a policy",
-                 "--policy FILE"};
-  }
+  const std::string file = TRY(PolicyFileOf(arguments, "policy explain"));
   policy::ParsedPolicy parsed = TRY(ReadPolicy(file, arguments.Get("agent", "command")));
   run::AddResolvedBinaries(nullptr, &parsed.policy);
   advise::Question question;

@@ -6,12 +6,13 @@
 
 namespace cli {
 
-// `agentic-ci policy check`, `explain`, `diff`, `suggest`, `test` and `schema`. Each gives the exit
+// `agentic-ci policy check`, `explain`, `diff`, `suggest`, `export`, `test` and `schema`. Each gives the exit
 // status; none needs a network or a privilege.
 Result<int> PolicyCheckCommand(const Arguments& arguments);
 Result<int> PolicyExplainCommand(const Arguments& arguments);
 Result<int> PolicyDiffCommand(const Arguments& arguments);
 Result<int> PolicySuggestCommand(const Arguments& arguments);
+Result<int> PolicyExportCommand(const Arguments& arguments);
 Result<int> PolicyTestCommand(const Arguments& arguments);
 Result<int> PolicySchemaCommand(const Arguments& arguments);
 

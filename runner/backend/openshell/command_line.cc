@@ -18,7 +18,7 @@ constexpr size_t kErrorBytesMax = 8192;
 constexpr size_t kShownBytesMax = 600;
 constexpr std::chrono::seconds kVersionTime{20};
 
-// The releases that tests/openshell ran against. The next minor version changes the wire format.
+// As kTestedReleases says. The next minor version changes the wire format.
 constexpr int kPatchMin = 111;
 constexpr int kPatchMax = 112;
 constexpr const char* kRemedy = "install OpenShell 0.0.112";
@@ -179,8 +179,7 @@ Result<std::string> ParseVersion(std::string_view text) {
   text.remove_prefix(kName.size());
   text = text.substr(0, text.find_first_of("\r\n"));
   error.what = "OpenShell " + codec::NeutralLine(std::string(text.substr(0, 60))) +
-               " is not supported: 0.0." + std::to_string(kPatchMin) + " to 0.0." +
-               std::to_string(kPatchMax) + " are";
+               " is not supported: " + kTestedReleases + " are";
   int numbers[3] = {};
   const char* at = text.data();
   const char* end = text.data() + text.size();

@@ -14,6 +14,9 @@
 
 namespace openshell {
 
+// The releases that tests/openshell ran against; others are refused.
+inline constexpr char kTestedReleases[] = "0.0.111 to 0.0.112";
+
 using Variables = std::vector<std::pair<std::string, std::string>>;
 
 // What a command of OpenShell said. Everything in it may come from a sandbox or a remote machine.

@@ -36,6 +36,9 @@ Json QueryOf(const std::vector<policy::QueryMatcher>& query) {
   return json;
 }
 
+constexpr std::string_view kAnyOperation = "*";
+constexpr const char* kOperations[] = {"query", "mutation", "subscription"};
+
 Json MatchOf(const HttpRule& rule) {
   Json json;
   SetText(&json, "method", rule.method);
@@ -49,16 +52,29 @@ Json MatchOf(const HttpRule& rule) {
   return json;
 }
 
+void PushRule(const HttpRule& rule, bool allow, Json* list) {
+  if (!allow) {
+    list->Push(MatchOf(rule));
+    return;
+  }
+  Json entry;
+  entry.Set("allow", MatchOf(rule));
+  list->Push(std::move(entry));
+}
+
+// OpenShell's engine refuses the '*' that its documents have for any operation.
 Json RulesOf(const std::vector<HttpRule>& rules, bool allow) {
   Json list = Json::EmptyArray();
   for (const HttpRule& rule : rules) {
-    if (!allow) {
-      list.Push(MatchOf(rule));
+    if (rule.operation_type != kAnyOperation) {
+      PushRule(rule, allow, &list);
       continue;
     }
-    Json entry;
-    entry.Set("allow", MatchOf(rule));
-    list.Push(std::move(entry));
+    for (const char* operation : kOperations) {
+      HttpRule one = rule;
+      one.operation_type = operation;
+      PushRule(one, allow, &list);
+    }
   }
   return list;
 }
@@ -222,6 +238,39 @@ Result<std::string> ProviderOf(const Endpoint& endpoint,
   return provider;
 }
 
+bool HasAnyOperation(const std::vector<HttpRule>& rules) {
+  return std::any_of(rules.begin(), rules.end(),
+                     [](const HttpRule& rule) { return rule.operation_type == kAnyOperation; });
+}
+
+bool NamesTheMachine(const std::string& host) {
+  return host == "host.openshell.internal" || host == "host.docker.internal" ||
+         host == "host.containers.internal";
+}
+
+void AddDifferences(const Endpoint& endpoint, std::vector<PolicyDifference>* all) {
+  auto add = [&](std::string what) { all->push_back({endpoint.at, std::move(what)}); };
+  if (endpoint.protocol_implied) {
+    add("'access' without 'protocol' is written with 'protocol: rest': OpenShell would enforce "
+        "nothing");
+  }
+  const bool expanded = endpoint.access == policy::Access::kNone;
+  if ((expanded && HasAnyOperation(endpoint.rules)) || HasAnyOperation(endpoint.deny_rules)) {
+    add("operation_type '*' is written as query, mutation and subscription: OpenShell refuses '*'");
+  }
+  if (NamesTheMachine(endpoint.host)) {
+    add(endpoint.host +
+        " is the machine of the gateway there, by its address on the sandbox's "
+        "network: a server that listens on loopback alone is not reached");
+  }
+  if (endpoint.signing != policy::Signing::kNone) {
+    add("`run --backend openshell` has no credential for requests that are signed");
+  }
+  if (!endpoint.credential_provider.empty()) {
+    add("the provider '" + endpoint.credential_provider + "' has to be on OpenShell's gateway");
+  }
+}
+
 }  // namespace
 
 Result<std::string> RenderPolicy(const policy::Policy& policy,
@@ -269,6 +318,36 @@ Result<std::string> RenderPolicy(const policy::Policy& policy,
     root.Set("network_middlewares", MiddlewaresOf(policy.middlewares));
   }
   return codec::RenderJson(root);
+}
+
+std::vector<PolicyDifference> DifferencesOf(const policy::ParsedPolicy& parsed) {
+  std::vector<PolicyDifference> all;
+  const policy::Policy& policy = parsed.policy;
+  if (parsed.short_form) {
+    all.push_back({{},
+                   "the endpoints are the agent's here; there, any program of the sandbox may "
+                   "use them, and the defaults are written out"});
+  }
+  if (policy.filesystem.read_only.empty() && policy.filesystem.read_write.empty()) {
+    all.push_back({{}, "no paths are listed: those of the usual programs are written"});
+  }
+  bool inspects = false;
+  for (const policy::NetworkPolicy& entry : policy.network) {
+    for (const Endpoint& endpoint : entry.endpoints) {
+      inspects = inspects || policy::JudgesRequests(endpoint.protocol);
+      AddDifferences(endpoint, &all);
+    }
+  }
+  if (inspects) {
+    all.push_back(
+        {{},
+         "its own engine judges the requests, and accepts some that are refused here: see "
+         "docs/reference/openshell-differences.md"});
+  }
+  std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) {
+    return std::pair(a.at.line, a.at.column) < std::pair(b.at.line, b.at.column);
+  });
+  return all;
 }
 
 }  // namespace openshell

@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "base/result.h"
+#include "codec/data/position.h"
+#include "policy/load/parse.h"
 #include "policy/model/policy.h"
 
 namespace openshell {
@@ -24,5 +26,13 @@ struct CredentialBinding {
 // one host would need two providers).
 Result<std::string> RenderPolicy(const policy::Policy& policy,
                                  const std::vector<CredentialBinding>& credentials);
+
+// Where the policy that OpenShell gets is written differently, or means something else there.
+struct PolicyDifference {
+  codec::Position at;
+  std::string what;
+};
+// In the order of the file.
+std::vector<PolicyDifference> DifferencesOf(const policy::ParsedPolicy& parsed);
 
 }  // namespace openshell

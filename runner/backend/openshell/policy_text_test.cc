@@ -93,5 +93,25 @@ TEST_CASE("a credential goes to its own host or nowhere") {
             .code == Code::kUnsupported);
 }
 
+TEST_CASE("each difference is told once, where it is; a policy as OpenShell has it has none") {
+  auto differences = [](std::string_view text) {
+    Result<policy::ParsedPolicy> parsed = policy::ParsePolicy(text, {.file = "p.yml"});
+    REQUIRE(parsed.ok());
+    return DifferencesOf(parsed.value());
+  };
+  const std::string head =
+      "version: 1\nfilesystem_policy: {read_only: [/usr]}\nnetwork_policies:\n  a:\n    "
+      "endpoints:\n";
+  const std::string tail = "    binaries: [{path: /**}]\n";
+  CHECK(differences(head + "      - {host: db.example.com, port: 5432}\n" + tail).empty());
+  std::vector<PolicyDifference> found =
+      differences(head + "      - {host: host.docker.internal, port: 80}\n" + tail);
+  REQUIRE(found.size() == 1);
+  CHECK(found[0].at.line == 6);
+  CHECK(found[0].what.starts_with("host.docker.internal is the machine of the gateway"));
+  // Of the short form, of the paths and of the judgement of requests.
+  CHECK(differences("defaults: none\nendpoints: [\"a.example.com:443:full:rest\"]\n").size() >= 2);
+}
+
 }  // namespace
 }  // namespace openshell
