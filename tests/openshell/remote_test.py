@@ -206,6 +206,19 @@ class Remote(Case):
             with self.subTest(name):
                 self.refused('r-' + name, self.remote(tls=str(place)), code, said, tls.removeprefix('hint: '))
 
+    def test_its_keys_are_not_uploaded(self):
+        """Nor other files of credentials, where they lie in the checkout; and none of them is a change."""
+        place = pathlib.Path(self.work, 'tls')
+        shutil.copytree(self.pki, place)
+        (self.work / 'account.json').write_text(SECRET)
+        (self.work / 'new.txt').write_text('new\n')
+        output = self.call('run', *self.options('r'), *self.remote(tls='tls'), '--apply', '--', 'sh', '-c', 'ls; echo more >>a.txt',
+                           GOOGLE_APPLICATION_CREDENTIALS=str(self.work / 'account.json'))
+        self.assertEqual(output.split(), ['a.txt', 'd', 'new.txt'])
+        self.assertEqual(self.record('r')['changes']['files'], 1)
+        self.assertTrue((place / 'client/tls.key').exists())
+        self.assertTrue((self.work / 'account.json').exists())
+
     def test_tokens(self):
         """Of a gateway that this user has logged in to, by its name: one that is valid, and those that are not."""
         issuer = Issuer(self.base)

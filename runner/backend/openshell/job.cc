@@ -163,7 +163,8 @@ Status Job::Begin(const run::OptionRules& rules, int signals) {
   recorder_.Phase("gateway");
 
   const std::string stage = gateway_->state().path() + "/stage";
-  TRY(StageWorkspace(*plan_, directory_.path, request_.disk_bytes, stage + "/workspace")
+  hidden_ = HiddenPaths(*plan_, request_, directory_.path);
+  TRY(StageWorkspace(*plan_, hidden_, request_.disk_bytes, stage + "/workspace")
           .Context("copying the checkout"));
   SandboxRequest wanted = TRY(RequestOf());
   sandbox_ = TRY(Sandbox::Create(*gateway_, std::move(wanted)).Context("creating the sandbox"));
@@ -290,7 +291,7 @@ Result<Fd> Job::Fetch() {
 change::ChangedTree Job::TreeAt(int directory) const {
   change::ChangedTree tree{directory};
   tree.copied = timespec{};  // Every file came anew, so each is compared.
-  tree.not_copied = {directory_.path};
+  tree.not_copied = hidden_;
   for (const sandbox::WorkspaceFile& file : plan_->replaced) {
     tree.replaced[file.path] = file.gone ? std::nullopt : std::optional(file.content.get());
   }

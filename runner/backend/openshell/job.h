@@ -63,6 +63,7 @@ class Job {
   run::ReportDirectory& directory_;
   run::Recorder& recorder_;
   std::optional<run::Plan> plan_;
+  std::vector<std::string> hidden_;  // Paths that the sandbox has no copy of.
   std::unique_ptr<Gateway> gateway_;
   std::optional<Sandbox> sandbox_;
   std::optional<Error> lost_;  // Why the gateway cannot be asked any more, where it said.

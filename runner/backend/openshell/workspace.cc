@@ -54,8 +54,21 @@ Status Replace(int root, const sandbox::WorkspaceFile& file) {
 
 }  // namespace
 
-Status StageWorkspace(const run::Plan& plan, const std::string& report_dir, int64_t bytes_max,
-                      const std::string& to) {
+std::vector<std::string> HiddenPaths(const run::Plan& plan, const run::Request& request,
+                                     const std::string& report_dir) {
+  std::vector<std::string> hidden = run::HostSecrets();
+  hidden.insert(hidden.end(), plan.credentials.files.begin(), plan.credentials.files.end());
+  if (!request.gateway_tls.empty()) hidden.push_back(request.gateway_tls);
+  for (std::string& path : hidden) {
+    Result<std::string> real = sys::RealPath(path);
+    if (real.ok()) path = std::move(real).value();
+  }
+  hidden.push_back(report_dir);
+  return hidden;
+}
+
+Status StageWorkspace(const run::Plan& plan, const std::vector<std::string>& hidden,
+                      int64_t bytes_max, const std::string& to) {
   const std::string& checkout = plan.checkout.path;
   TRY(sys::MakeDirectories(to, 0700));
   Fd from = TRY(sys::Open(checkout, O_RDONLY | O_DIRECTORY));
@@ -68,9 +81,6 @@ Status StageWorkspace(const run::Plan& plan, const std::string& report_dir, int6
   for (const sandbox::WorkspaceFile& file : plan.replaced) {
     TRY(Replace(root.get(), file).Context(file.path));
   }
-  std::vector<std::string> hidden = run::HostSecrets();
-  hidden.insert(hidden.end(), plan.credentials.files.begin(), plan.credentials.files.end());
-  hidden.push_back(report_dir);
   for (const std::string& path : hidden) {
     const std::string inside = Inside(path, checkout);
     if (!inside.empty()) TRY(Remove(root.get(), inside).Context(inside));
