@@ -14,6 +14,7 @@
 #include "cli/inputs.h"
 #include "cli/output.h"
 #include "cli/post_command.h"
+#include "cli/run_command.h"
 #include "forge/actions.h"
 #include "post/remark.h"
 #include "report/findings.h"
@@ -85,7 +86,7 @@ Status PublishFailure(const forge::Event& event, const run::Request& request, co
 Result<int> RunQuoted(const run::Request& request) {
   std::string word = TRY(forge::RandomWord());
   TRY(Print(forge::RenderGroupBegin("agentic-ci run") + forge::RenderStopCommands(word)));
-  Result<int> status = run::Run(request, TaskOptionRules());
+  Result<int> status = RunInBackend(request);
   TRY(Print(forge::RenderResumeCommands(word) + forge::RenderGroupEnd()));
   return status;
 }
@@ -152,7 +153,7 @@ Result<int> ActionCommand(const Arguments&) {
   Result<run::Request> resolved = run::ResolveRequest(request, TaskOptionRules());
   if (on_forge) TRY(PrintMasks(resolved.ok() ? resolved.value() : request));
   std::string post = resolved.ok() ? resolved.value().post : "";
-  Result<int> status = on_forge ? RunQuoted(request) : run::Run(request, TaskOptionRules());
+  Result<int> status = on_forge ? RunQuoted(request) : RunInBackend(request);
   request.post = std::move(post);
   if (!status.ok()) {
     TRY(PublishFailure(event, request, status.error()));

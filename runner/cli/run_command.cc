@@ -45,6 +45,11 @@ Result<std::vector<std::string>> ReadWatchedTexts(const std::string& file) {
 
 }  // namespace
 
+Result<int> RunInBackend(run::Request request) {
+  return request.backend == "openshell" ? openshell::Run(std::move(request), TaskOptionRules())
+                                        : run::Run(std::move(request), TaskOptionRules());
+}
+
 Result<int> RunCommand(const Arguments& arguments) {
   run::Request request = TRY(ReadRequest(arguments));
   if (arguments.Has("sandbox")) return RunInSandbox(arguments, request);
@@ -52,14 +57,11 @@ Result<int> RunCommand(const Arguments& arguments) {
     request.watched_texts = TRY(ReadWatchedTexts(arguments.Get("watch-texts")));
   }
   logging::SetQuiet(request.json || request.quiet);
-  if (request.backend == "openshell") {
-    if (arguments.Has("watch-texts")) {
-      return Error{Code::kUnsupported, "--watch-texts needs agentic-ci's own sandbox",
-                   "--backend native"};
-    }
-    return openshell::Run(std::move(request), TaskOptionRules());
+  if (request.backend == "openshell" && arguments.Has("watch-texts")) {
+    return Error{Code::kUnsupported, "--watch-texts needs agentic-ci's own sandbox",
+                 "--backend native"};
   }
-  return run::Run(std::move(request), TaskOptionRules());
+  return RunInBackend(std::move(request));
 }
 
 }  // namespace cli

@@ -10,6 +10,9 @@ namespace cli {
 // anything. kUsage.
 Result<run::Request> ReadRequest(const Arguments& arguments);
 
+// The run, in a sandbox of the backend that it asks for. Gives the exit status.
+Result<int> RunInBackend(run::Request request);
+
 // `agentic-ci run`. Gives the exit status.
 Result<int> RunCommand(const Arguments& arguments);
 

@@ -453,6 +453,7 @@ Result<int> PrintPlan(Request request, const OptionRules& rules) {
 }  // namespace
 
 Result<int> Run(Request request, const OptionRules& rules, Companion* companion) {
+  ENSURE(request.backend == "native");  // Who calls chooses between backends.
   if (request.plan_only) return PrintPlan(std::move(request), rules);
   ReportDirectory directory =
       TRY(ReportDirectory::Prepare(request.report_dir).Context(kPreparingReport));

@@ -366,6 +366,32 @@ class Component(unittest.TestCase):
                                cwd=f'{self.root}/remotes/acme/site.git').split()
             self.assertIn('environment.seen', changed)
 
+    def test_the_example_of_a_fleet_asks_its_gateway_with_the_certificate(self):
+        """OpenShell's command line has a stand-in, whose gateway is down; tests/openshell has the real one."""
+        self.consumer('gitlab-fleet')
+        place = pathlib.Path(tempfile.mkdtemp(prefix='component-tls-'))
+        self.addCleanup(shutil.rmtree, place)
+        pipeline = self.site / '.gitlab-ci.yml'
+        pipeline.write_text(pipeline.read_text().replace('/tmp/openshell-tls', str(place / 'tls')))
+        self.write('bin/openshell', f'''#!/bin/sh
+[ "$1" = --version ] && exec echo openshell 0.0.112
+echo "$@" >>{place}/asked
+cat "$XDG_CONFIG_HOME"/openshell/gateways/*/metadata.json "$XDG_CONFIG_HOME"/openshell/gateways/*/mtls/* >>{place}/given
+echo 'Error: tcp connect error' >&2
+exit 1
+''').chmod(0o755)
+        files = {name: str(self.write(f'variables/{name}', f'the {name}\n')) for name in ('ca', 'certificate', 'key')}
+        self.serve_gitlab()
+        status = self.pipeline(ANTHROPIC_API_KEY=KEY, OPENSHELL_CA=files['ca'], OPENSHELL_CERTIFICATE=files['certificate'],
+                               OPENSHELL_KEY=files['key'])
+        self.assertEqual((status != 0, self.record()['outcome']['exit_code']), (True, 75), self.output)
+        self.assertIn("hint: openshell --gateway-endpoint 'https://openshell.example.com:443' status", self.output)
+        given = (place / 'given').read_text()
+        for text in ('https://openshell.example.com:443', 'the ca', 'the certificate', 'the key'):
+            self.assertIn(text, given)
+        self.assertIn('status -o json', (place / 'asked').read_text())
+        self.assertNotIn(KEY, given + (place / 'asked').read_text())
+
 
 if __name__ == '__main__':
     unittest.main(verbosity=2)

@@ -111,6 +111,14 @@ class OpenShell(Backend):
                 return
         self.fail('the port was never taken before the gateway had it')
 
+    def test_action(self):
+        """What the action and the component call takes the backend, too."""
+        inputs = {'backend': 'openshell', 'image': self.OPTIONS[1], 'policy': self.policy, 'report-dir': self.base + '/r',
+                  'command': 'sh\n-c\necho fine; cat /proc/1/comm'}
+        output = self.call('action', INPUTS=json.dumps(inputs))
+        self.assertIn('fine\nopenshell-sandb\n', output)
+        self.assertEqual(self.record('r')['isolation']['tier'], 'openshell')
+
     def test_crash(self):
         """Of the run's own gateway, half-way: the outcome is typed, and the report has what came before."""
         run = self.start('run', *self.options('r'), '--', 'sh', '-c', f'curl -sS {self.url("/seen")}; echo begun; sleep 100')
