@@ -1,0 +1,50 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The tables of docs/reference/backends.md, from the lists that backends_test.py is held to.
+
+usage: backends_page.py [--update]
+"""
+import pathlib
+import sys
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))
+from backends import CONTROLS, FEATURES, NAMES  # noqa: E402
+
+PAGE = HERE.parents[1] / 'docs/reference/backends.md'
+BEGIN = '<!-- Written by tests/openshell/backends_page.py --update -->\n'
+END = '<!-- To here. -->\n'
+
+
+def tables():
+    columns = list(NAMES)
+    head = ' | '.join(NAMES.values())
+    text = f'| | {head} | with OpenShell |\n|---|{"---|" * len(columns)}---|\n'
+    for feature in FEATURES:
+        cells = ' | '.join('yes' if column in feature.given else 'no' for column in columns)
+        text += f'| {feature.text} | {cells} | {feature.how} |\n'
+    text += f'\nWhat `run.json` says of a run without options (`isolation.controls`):\n\n| control | {head} |\n|---|{"---|" * len(columns)}\n'
+    for control in dict.fromkeys(name for column in columns for name in CONTROLS[column]):
+        cells = ' | '.join(CONTROLS[column].get(control, '') for column in columns)
+        text += f'| {control} | {cells} |\n'
+    return text
+
+
+def main():
+    if sys.argv[1:] not in ([], ['--update']):
+        print('usage: backends_page.py [--update]\n0 passed, 1 failed')
+        sys.exit(1)
+    before, rest = PAGE.read_text().split(BEGIN)
+    shown, after = rest.split(END)
+    if sys.argv[1:]:
+        PAGE.write_text(before + BEGIN + tables() + END + after)
+        return
+    stale = shown != tables()
+    if stale:
+        print('docs/reference/backends.md is out of date: tests/openshell/backends_page.py --update')
+    print(f'{int(not stale)} passed, {int(stale)} failed')
+    sys.exit(stale)
+
+
+if __name__ == '__main__':
+    main()
