@@ -178,12 +178,14 @@ class Act(unittest.TestCase):
                                  'head': {'ref': 'fix', 'sha': self.head, 'repo': repository}}, **more}
 
     def act(self, workflow, name, event, ref='refs/pull/7/merge', token='token-actions', variables=(),
-            actor='maintainer'):
+            actor='maintainer', secrets=()):
         (self.root / 'event.json').write_text(json.dumps(event))
         command = [ACT, name, '-a', actor, '-W', f'.github/workflows/{workflow}', '-e', self.root / 'event.json',
-                   '-P', 'ubuntu-24.04=-self-hosted', '--no-skip-checkout', '--action-offline-mode', '--no-cache-server',
+                   '-P', 'ubuntu-24.04=-self-hosted', '-P', 'self-hosted=-self-hosted', '--no-skip-checkout', '--action-offline-mode', '--no-cache-server',
                    '-s', f'GITHUB_TOKEN={token}', '-s', f'ANTHROPIC_API_KEY={KEY}',
                    '--local-repository', f'OWNER/agentic-ci@{COMMIT}={self.root}/actions/agentic-ci']
+        for secret in secrets:
+            command += ['-s', secret]
         for action, sha in set(SHA.findall((self.site / '.github/workflows' / workflow).read_text())):
             command += ['--local-repository', f'{action}@{sha}={self.root}/actions/{action.split("/")[1]}']
         for variable in (f'GITHUB_API_URL={self.url}', 'GITHUB_REPOSITORY=acme/site', f'GITHUB_REF={ref}',
@@ -343,6 +345,27 @@ class Act(unittest.TestCase):
         self.assertEqual(self.act('agents.yml', 'pull_request', event), 0, self.output)
         bodies = sorted(comment['body'].split('\n')[0] for comment in self.state()['comments'])
         self.assertEqual(bodies, ['<!-- agentic-ci:agents/haiku -->', '<!-- agentic-ci:agents/sonnet -->'])
+
+    def test_the_example_of_a_fleet_asks_its_gateway_with_the_certificate(self):
+        """OpenShell's command line has a stand-in, whose gateway is down; tests/openshell has the real one."""
+        self.consumer('github-fleet')
+        write(self.root / 'bin/openshell', f'''#!/bin/sh
+[ "$1" = --version ] && exec echo openshell 0.0.112
+echo "$@" >>{self.root}/asked
+cat "$XDG_CONFIG_HOME"/openshell/gateways/*/metadata.json "$XDG_CONFIG_HOME"/openshell/gateways/*/mtls/* >>{self.root}/given
+echo 'Error: tcp connect error' >&2
+exit 1
+''', 0o755)
+        secrets = ('OPENSHELL_CA=the ca', 'OPENSHELL_CERTIFICATE=the certificate', 'OPENSHELL_KEY=the key')
+        self.assertEqual(self.act('review.yml', 'pull_request', self.pull_request(), secrets=secrets), 1, self.output)
+        self.assertEqual(self.outputs()['conclusion'], 'setup-failed', self.output)
+        self.assertIn('tcp connect error', self.outputs()['reason'])
+        self.assertEqual(json.loads((self.artifact() / 'run.json').read_text())['outcome']['exit_code'], 75)
+        given = (self.root / 'given').read_text()
+        for text in ('https://openshell.example.com:443', 'the ca', 'the certificate', 'the key'):
+            self.assertIn(text, given)
+        self.assertIn('status -o json', (self.root / 'asked').read_text())
+        self.assertNotIn(KEY, given + (self.root / 'asked').read_text())
 
     def test_a_newcomer_gets_a_review_with_what_config_init_writes(self):
         """The README's four steps, but for the release, which is pinned by hand here."""

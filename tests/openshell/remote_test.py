@@ -306,7 +306,7 @@ class Remote(Case):
     def test_silent_half_way(self):
         """The run's own limit ends the wait, and what came is kept; the sandbox is found by its label later."""
         proxy = self.proxy()
-        run = self.begin('r', *self.remote(proxy.url), '--timeout', '10s')
+        run = self.begin('r', *self.remote(proxy.url), '--timeout', '20s')
         proxy.stalled = True
         self.end(run, 75)
         self.check_lost('r', 75, 'begun')

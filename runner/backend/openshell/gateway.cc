@@ -258,38 +258,49 @@ Status Gateway::MakeNetwork() {
   TRY(ip({"link", "add", bridge, "type", "bridge"}));
   Error failed;
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
-    // Of podman's own range; runs that start at once would all take the first free one of it.
-    const std::string network = "10.89." + std::to_string(DigitsOf(name(), attempt)) + ".";
-    Result<std::string> made = podman({"network", "create", "--disable-dns", "--subnet",
-                                       network + "0/24", "--gateway", network + "1", name()});
+    std::vector<std::string> words = {"network", "create", "--disable-dns", name()};
+    if (attempt + 1 < kAttempts) {
+      // Of podman's own range; runs that start at once would all take the first free one of it.
+      const std::string start = "10.89." + std::to_string(DigitsOf(name(), attempt)) + ".";
+      words.insert(words.end(), {"--subnet", start + "0/24", "--gateway", start + "1"});
+    }
+    Result<std::string> made = podman(words);
     if (!made.ok()) {  // An interface has such an address.
       failed = std::move(made).error();
       continue;
     }
-    TRY(ip({"addr", "add", network + "1/24", "dev", bridge}));
-    const std::string there = TRY(ip({"-o", "addr", "show", "to", network + "0/24"}));
+    const Network network = TRY(AdoptNetwork(bridge));
+    TRY(ip({"addr", "add", network.address, "dev", bridge}));
+    const std::string there = TRY(ip({"-o", "addr", "show", "to", network.range}));
     if (std::count(there.begin(), there.end(), '\n') == 1) {
-      TRY(NameInterface(bridge));
       TRY(ip({"link", "set", bridge, "up"}));
       return Ok();
     }
-    failed = {Code::kTemporary, "another process took " + network + "0/24"};
+    failed = {Code::kTemporary, "another process took " + network.range};
     TRY(ip({"addr", "flush", "dev", bridge}));
     TRY(podman({"network", "rm", "-f", name()}));
   }
   return failed;
 }
 
-// Podman's command line has no word for it yet.
-Status Gateway::NameInterface(const std::string& bridge) {
+// Podman's command line has no word for the name of an interface yet.
+Result<Gateway::Network> Gateway::AdoptNetwork(const std::string& bridge) {
   const std::string path = state_.path() + "/networks/" + name() + ".json";
   std::string text = TRY(sys::ReadFile(path, kNetworkBytesMax));
-  codec::Json json = TRY(codec::ParseJson(text).Context("podman's network"));
+  const codec::Json json = TRY(codec::ParseJson(text).Context("podman's network"));
+  const codec::Json* subnets = json.Find("subnets");
   const std::string given = "\"" + json.StringAt("network_interface") + "\"";
   const size_t at = text.find(given, text.find("\"network_interface\""));
-  if (at == std::string::npos) return Error{Code::kIo, "podman's network has no interface"};
+  if (at == std::string::npos || subnets == nullptr || subnets->array() == nullptr ||
+      subnets->array()->empty()) {
+    return Error{Code::kIo, "podman does not say which network it made"};
+  }
   text.replace(at, given.size(), "\"" + bridge + "\"");
-  return sys::WriteFile(path, text, 0600);
+  TRY(sys::WriteFile(path, text, 0600));
+  const codec::Json& subnet = subnets->array()->front();
+  const std::string range = subnet.StringAt("subnet");
+  const std::string bits = range.substr(std::min(range.find('/'), range.size()));
+  return Network{range, subnet.StringAt("gateway") + bits};
 }
 
 Status Gateway::MakeKeys() {

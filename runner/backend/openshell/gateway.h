@@ -50,7 +50,12 @@ class Gateway {
   Status StartPodman();
   Status AwaitPodman();
   Status MakeNetwork();
-  Status NameInterface(const std::string& bridge);
+  struct Network {
+    std::string range;    // "10.89.7.0/24".
+    std::string address;  // Of the bridge: "10.89.7.1/24".
+  };
+  // The network that podman made, with its interface called `bridge`.
+  Result<Network> AdoptNetwork(const std::string& bridge);
   Status MakeKeys();
   Status StartService();
   Result<bool> TryPort(int port);

@@ -32,7 +32,7 @@ namespace {
 using run::EndKind;
 
 constexpr std::chrono::seconds kEventsTime{15};
-constexpr std::chrono::seconds kProposalsTime{15};  // OpenShell derives them every ten.
+constexpr std::chrono::seconds kProposalsTime{30};  // OpenShell derives them every ten.
 constexpr std::chrono::seconds kRemovalTime{60};
 constexpr std::chrono::seconds kRemovalTimeLost{10};
 constexpr size_t kEventFileBytesMax = size_t{64} << 20;
