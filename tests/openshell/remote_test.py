@@ -322,7 +322,7 @@ class Remote(Case):
         _, errors = self.end(run, 75)
         self.check_lost('r', 75, 'begun')
         (name,) = self.listed()
-        self.assertIn(f'later=agentic-ci sandbox delete {name} --backend openshell --gateway {proxy.url}', errors)
+        self.assertIn(f'later=agentic-ci sandbox delete {name} --backend openshell --gateway {proxy.url} --gateway-tls {self.pki}', errors)
         self.assertIn(name + '-0', self.openshell('provider', 'list', '--names'))
         self.openshell('sandbox', 'create', '--name', 'theirs', '--detach', '--no-tty', '--no-auto-providers', '--from', self.OPTIONS[1],
                        '--', 'sleep', 'infinity')

@@ -105,10 +105,11 @@ Job::~Job() {
   Status deleted = sandbox_->Delete(Deadline::After(lost_ ? kRemovalTimeLost : kRemovalTime));
   if (deleted.ok() || gateway_->local()) return;  // A gateway of its own takes all with it.
   const std::string why = sandbox_->name() + ": " + deleted.error().what;
+  std::string later = "agentic-ci sandbox delete " + sandbox_->name() +
+                      " --backend openshell --gateway " + request_.gateway;
+  if (!request_.gateway_tls.empty()) later += " --gateway-tls " + request_.gateway_tls;
   logging::Warn("the sandbox or a credential of it could not be deleted",
-                {{"why", why},
-                 {"later", "agentic-ci sandbox delete " + sandbox_->name() +
-                               " --backend openshell --gateway " + request_.gateway}});
+                {{"why", why}, {"later", later}});
   recorder_.Note(std::vector<sandbox::Control>{{"removal", "unavailable", why}});
 }
 
