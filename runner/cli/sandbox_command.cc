@@ -40,21 +40,6 @@ constexpr OptionSpec kGatewayTlsOption{
     "gateway-tls", "DIR", "",
     "The client certificates for the URL in `gateway`: `ca.crt`, `tls.crt` and `tls.key`."};
 
-codec::Json Counted(int64_t value) { return value < 0 ? codec::Json() : codec::Json(value); }
-
-codec::Json JsonOf(const std::vector<session::FileChange>& changes) {
-  codec::Json list = codec::Json::EmptyArray();
-  for (const session::FileChange& change : changes) {
-    codec::Json entry;
-    entry.Set("kind", change.kind);
-    entry.Set("path", change.path);
-    if (!change.old_path.empty()) entry.Set("old_path", change.old_path);
-    if (change.directory) entry.Set("directory", true);
-    list.Push(std::move(entry));
-  }
-  return list;
-}
-
 codec::Json JsonOf(const session::Facts& facts) {
   codec::Json json;
   json.Set("name", facts.name);
@@ -77,49 +62,6 @@ void AddState(const session::SandboxState& state, codec::Json* json) {
   json->Set("busy", state.busy);
   json->Set("waiting", state.waiting);
   json->Set("commands", state.commands);
-}
-
-// What is asked for on the command line, or else the script on standard input.
-Result<std::string> ReadScript(const Arguments& arguments) {
-  if (!arguments.command.empty()) return session::QuoteWords(arguments.command);
-  return sys::ReadAll(STDIN_FILENO, session::kScriptBytesMax).Context("reading the script");
-}
-
-Result<int64_t> ReadTimeout(const Arguments& arguments) {
-  std::string text = arguments.Get("timeout");
-  if (text.empty()) return int64_t{0};
-  constexpr int64_t kThousand = 1000;
-  int64_t seconds = TRY(codec::ParseDuration(text).Context("--timeout"));
-  if (seconds == 0) return Usage("--timeout: a command needs a time limit", "--timeout 20m");
-  return seconds * kThousand;
-}
-
-codec::Json JsonOf(const session::CommandResult& result, std::string output, std::string error) {
-  codec::Json json;
-  json.Set("reason", result.reason);
-  json.Set("status", static_cast<int64_t>(result.status));
-  if (result.reason == "signal") json.Set("signal", static_cast<int64_t>(result.status - 128));
-  json.Set("stdout", std::move(output));
-  json.Set("stderr", std::move(error));
-  json.Set("truncated_stdout", result.truncated_stdout);
-  json.Set("truncated_stderr", result.truncated_stderr);
-  json.Set("cwd", result.cwd);
-  json.Set("new_shell", result.shell_lost);
-  codec::Json usage;
-  usage.Set("wall_ms", result.wall_ms);
-  usage.Set("cpu_ms", Counted(result.cpu_ms));
-  usage.Set("memory_peak_bytes", Counted(result.memory_peak_bytes));
-  json.Set("usage", std::move(usage));
-  json.Set("changes", JsonOf(result.changes));
-  json.Set("changes_complete", result.changes_complete);
-  return json;
-}
-
-std::string WhyEnded(const std::string& reason) {
-  if (reason == "timeout") return "the time limit ended the command";
-  if (reason == "oom") return "the command used more than the memory limit";
-  if (reason == "output") return "the command wrote more than the output limit";
-  return "the command was cancelled";
 }
 
 std::string Remaining(int64_t expires) {
@@ -183,6 +125,19 @@ Result<std::unique_ptr<backend::Backend>> BackendFor(const session::Facts& facts
 
 }  // namespace
 
+codec::Json JsonOf(const std::vector<session::FileChange>& changes) {
+  codec::Json list = codec::Json::EmptyArray();
+  for (const session::FileChange& change : changes) {
+    codec::Json entry;
+    entry.Set("kind", change.kind);
+    entry.Set("path", change.path);
+    if (!change.old_path.empty()) entry.Set("old_path", change.old_path);
+    if (change.directory) entry.Set("directory", true);
+    list.Push(std::move(entry));
+  }
+  return list;
+}
+
 Result<std::unique_ptr<backend::Backend>> BackendOf(const std::string& name) {
   session::Place place = TRY(session::Place::Open());
   return BackendFor(TRY(place.Find(name)));
@@ -196,19 +151,6 @@ Result<std::string> SandboxNameOf(const Arguments& arguments, std::string_view c
     hint = "agentic-ci sandbox exec " + arguments.operands[0] + " -- " + arguments.operands[1];
   }
   return Usage("unexpected '" + arguments.operands[1] + "'", hint);
-}
-
-int StatusOf(const session::CommandResult& result) {
-  if (result.reason == "exit" || result.reason == "signal") return result.status;
-  if (result.reason == "timeout") return static_cast<int>(ExitCode::kTimedOut);
-  if (result.reason == "oom" || result.reason == "output")
-    return static_cast<int>(ExitCode::kLimit);
-  return static_cast<int>(ExitCode::kIo);
-}
-
-void WarnOfEnd(const session::CommandResult& result, const std::string& sandbox) {
-  if (result.reason == "exit" || result.reason == "signal") return;
-  logging::Warn(WhyEnded(result.reason), {{"sandbox", sandbox}});
 }
 
 Command SandboxCreation(std::string_view name, std::string_view doc) {
@@ -401,34 +343,6 @@ Result<int> SandboxTakeCommand(const Arguments& arguments) {
 Result<int> SandboxCreateCommand(const Arguments& arguments) {
   if (arguments.Has("name")) TRY(session::CheckName(arguments.Get("name")));
   return CreateSandbox(arguments, arguments.Get("name"));
-}
-
-Result<int> SandboxExecCommand(const Arguments& arguments) {
-  return ExecInSandbox(arguments, TRY(SandboxNameOf(arguments, "sandbox exec")));
-}
-
-Result<int> ExecInSandbox(const Arguments& arguments, const std::string& name) {
-  session::ExecRequest request;
-  request.timeout_ms = TRY(ReadTimeout(arguments));
-  request.waits = !arguments.Has("no-wait");
-  std::unique_ptr<backend::Backend> backend = TRY(BackendOf(name));
-  std::string script = TRY(ReadScript(arguments));
-  bool json = arguments.Has("json");
-  std::string output;
-  std::string error;
-  auto sink = [&](bool to_error, std::string_view bytes) -> Status {
-    if (!json) return sys::WriteAll(to_error ? STDERR_FILENO : STDOUT_FILENO, bytes);
-    (to_error ? error : output) += bytes;
-    return Ok();
-  };
-  session::CommandResult result = TRY(backend->Exec(name, script, request, sink));
-  int status = StatusOf(result);
-  if (json) {
-    TRY(Print(codec::RenderJson(JsonOf(result, std::move(output), std::move(error)))));
-    return status;
-  }
-  WarnOfEnd(result, name);
-  return status;
 }
 
 Result<int> SandboxListCommand(const Arguments& arguments) {

@@ -7,6 +7,7 @@
 #include "base/result.h"
 #include "cli/arguments.h"
 #include "cli/commands.h"
+#include "codec/data/json.h"
 #include "session/protocol.h"
 
 namespace cli {
@@ -22,6 +23,9 @@ Result<std::string> SandboxNameOf(const Arguments& arguments, std::string_view c
 // The exit status for a command that ended so in a sandbox, and a warning if it did not end itself.
 int StatusOf(const session::CommandResult& result);
 void WarnOfEnd(const session::CommandResult& result, const std::string& sandbox);
+
+// As --json has them, of a command or of all.
+codec::Json JsonOf(const std::vector<session::FileChange>& changes);
 
 // A person's shell in a sandbox, and the lines typed there that are commands to agentic-ci.
 Command SandboxShell();

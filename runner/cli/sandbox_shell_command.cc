@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `agentic-ci sandbox shell`.
+// `agentic-ci sandbox exec` and `sandbox shell`: what runs commands in a sandbox.
 #include <algorithm>
 #include <chrono>
 #include <memory>
@@ -7,20 +7,69 @@
 #include <utility>
 #include <vector>
 
+#include "base/exit_code.h"
 #include "base/log.h"
 #include "base/sys.h"
 #include "cli/error_text.h"
 #include "cli/output.h"
 #include "cli/sandbox_command.h"
 #include "cli/sandbox_files_command.h"
+#include "codec/data/json.h"
+#include "codec/text/quantity.h"
 #include "report/denials.h"
 #include "report/terminal/request_lines.h"
 #include "session/client.h"
+#include "session/shell.h"
 #include "session/terminal.h"
 #include "watch/lines.h"
 
 namespace cli {
 namespace {
+
+// What is asked for on the command line, or else the script on standard input.
+Result<std::string> ReadScript(const Arguments& arguments) {
+  if (!arguments.command.empty()) return session::QuoteWords(arguments.command);
+  return sys::ReadAll(STDIN_FILENO, session::kScriptBytesMax).Context("reading the script");
+}
+
+Result<int64_t> ReadTimeout(const Arguments& arguments) {
+  std::string text = arguments.Get("timeout");
+  if (text.empty()) return int64_t{0};
+  constexpr int64_t kThousand = 1000;
+  int64_t seconds = TRY(codec::ParseDuration(text).Context("--timeout"));
+  if (seconds == 0) return Usage("--timeout: a command needs a time limit", "--timeout 20m");
+  return seconds * kThousand;
+}
+
+codec::Json Counted(int64_t value) { return value < 0 ? codec::Json() : codec::Json(value); }
+
+codec::Json JsonOf(const session::CommandResult& result, std::string output, std::string error) {
+  codec::Json json;
+  json.Set("reason", result.reason);
+  json.Set("status", static_cast<int64_t>(result.status));
+  if (result.reason == "signal") json.Set("signal", static_cast<int64_t>(result.status - 128));
+  json.Set("stdout", std::move(output));
+  json.Set("stderr", std::move(error));
+  json.Set("truncated_stdout", result.truncated_stdout);
+  json.Set("truncated_stderr", result.truncated_stderr);
+  json.Set("cwd", result.cwd);
+  json.Set("new_shell", result.shell_lost);
+  codec::Json usage;
+  usage.Set("wall_ms", result.wall_ms);
+  usage.Set("cpu_ms", Counted(result.cpu_ms));
+  usage.Set("memory_peak_bytes", Counted(result.memory_peak_bytes));
+  json.Set("usage", std::move(usage));
+  json.Set("changes", cli::JsonOf(result.changes));
+  json.Set("changes_complete", result.changes_complete);
+  return json;
+}
+
+std::string WhyEnded(const std::string& reason) {
+  if (reason == "timeout") return "the time limit ended the command";
+  if (reason == "oom") return "the command used more than the memory limit";
+  if (reason == "output") return "the command wrote more than the output limit";
+  return "the command was cancelled";
+}
 
 constexpr std::string_view kShellDoc =
     "Open an interactive shell in the sandbox, on a terminal of the sandbox's own: job control, "
@@ -160,6 +209,47 @@ Result<session::TerminalShell::End> CarryShells(const std::string& name,
 }
 
 }  // namespace
+
+int StatusOf(const session::CommandResult& result) {
+  if (result.reason == "exit" || result.reason == "signal") return result.status;
+  if (result.reason == "timeout") return static_cast<int>(ExitCode::kTimedOut);
+  if (result.reason == "oom" || result.reason == "output")
+    return static_cast<int>(ExitCode::kLimit);
+  return static_cast<int>(ExitCode::kIo);
+}
+
+void WarnOfEnd(const session::CommandResult& result, const std::string& sandbox) {
+  if (result.reason == "exit" || result.reason == "signal") return;
+  logging::Warn(WhyEnded(result.reason), {{"sandbox", sandbox}});
+}
+
+Result<int> SandboxExecCommand(const Arguments& arguments) {
+  return ExecInSandbox(arguments, TRY(SandboxNameOf(arguments, "sandbox exec")));
+}
+
+Result<int> ExecInSandbox(const Arguments& arguments, const std::string& name) {
+  session::ExecRequest request;
+  request.timeout_ms = TRY(ReadTimeout(arguments));
+  request.waits = !arguments.Has("no-wait");
+  std::unique_ptr<backend::Backend> backend = TRY(BackendOf(name));
+  std::string script = TRY(ReadScript(arguments));
+  bool json = arguments.Has("json");
+  std::string output;
+  std::string error;
+  auto sink = [&](bool to_error, std::string_view bytes) -> Status {
+    if (!json) return sys::WriteAll(to_error ? STDERR_FILENO : STDOUT_FILENO, bytes);
+    (to_error ? error : output) += bytes;
+    return Ok();
+  };
+  session::CommandResult result = TRY(backend->Exec(name, script, request, sink));
+  int status = StatusOf(result);
+  if (json) {
+    TRY(Print(codec::RenderJson(JsonOf(result, std::move(output), std::move(error)))));
+    return status;
+  }
+  WarnOfEnd(result, name);
+  return status;
+}
 
 Command SandboxShell() {
   return {.name = "sandbox shell",
