@@ -6,8 +6,8 @@
 
 namespace cli {
 
-// `agentic-ci policy check`, `explain`, `diff`, `suggest`, `export`, `test` and `schema`. Each gives the exit
-// status; none needs a network or a privilege.
+// `agentic-ci policy check`, `explain`, `diff`, `suggest`, `export`, `test` and `schema`. Each
+// gives the exit status; none needs a network or a privilege.
 Result<int> PolicyCheckCommand(const Arguments& arguments);
 Result<int> PolicyExplainCommand(const Arguments& arguments);
 Result<int> PolicyDiffCommand(const Arguments& arguments);
