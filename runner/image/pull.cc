@@ -176,6 +176,12 @@ Result<PulledImage> PullImage(const PullRequest& request, Deadline deadline) {
   return pulled;
 }
 
+Result<VerifiedImage> CheckImage(const PullRequest& request, Deadline deadline) {
+  std::unique_ptr<Source> opened = TRY(OpenSource(request.verify.reference, request.source));
+  CancellableSource source(std::move(opened), request.cancelled);
+  return Resolve(request, source, deadline);
+}
+
 void ForgetVerdicts(const std::string& directory) {
   std::error_code ignored;  // What is left is as good as it was.
   std::filesystem::remove_all(directory + "/verdicts", ignored);

@@ -32,6 +32,8 @@ struct PulledImage {
 // is kept in the store, which is its owner's alone; so a digest that was accepted before is
 // accepted again without a network. A tag is always asked for.
 Result<PulledImage> PullImage(const PullRequest& request, Deadline deadline);
+// The same, without its layers: another program fetches those, by `digest`.
+Result<VerifiedImage> CheckImage(const PullRequest& request, Deadline deadline);
 
 // Every kept verdict of the store `directory`: the next run asks again.
 void ForgetVerdicts(const std::string& directory);

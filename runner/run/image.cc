@@ -18,6 +18,7 @@ namespace run {
 namespace {
 
 constexpr std::chrono::minutes kPullTimeout{30};
+constexpr std::chrono::minutes kCheckTimeout{5};  // For manifests and signatures.
 constexpr size_t kBundleBytesMax = size_t{32} << 20;
 constexpr size_t kAccountsBytesMax = size_t{1} << 20;
 constexpr uint32_t kIdMax = 2147483647;  // CVE-2024-40635: larger ones wrap around somewhere.
@@ -120,6 +121,27 @@ void TakeEnvironment(const std::vector<std::string>& entries, RunImage* image) {
   }
 }
 
+report::ImageRecord RecordOf(const image::VerifiedImage& verified) {
+  report::ImageRecord record;
+  record.reference = verified.reference.ToString();
+  record.digest = verified.digest;
+  record.manifest_digest = verified.manifest_digest;
+  record.platform = image::RenderPlatform(verified.config.platform);
+  record.signer = verified.signer;
+  record.issuer = verified.issuer;
+  record.signature = verified.where;
+  for (int64_t index : verified.log_indices) record.log_indices.push_back(std::to_string(index));
+  return record;
+}
+
+void TellOf(const image::VerifiedImage& verified) {
+  image::Reference named = verified.reference;
+  named.digest.clear();  // It stands beside it.
+  logging::Info(
+      "image verified",
+      {{"image", named.ToString()}, {"digest", verified.digest}, {"signer", verified.signer}});
+}
+
 }  // namespace
 
 Result<image::PullRequest> PreparePull(const Request& request, const std::string& checkout,
@@ -181,11 +203,7 @@ Result<RunImage> PrepareImage(const Request& request, const std::string& checkou
   TakeEnvironment(said.env, &image);
   image.command = said.entrypoint;
   image.command.insert(image.command.end(), said.command.begin(), said.command.end());
-  image::Reference named = image.pulled.image.reference;
-  named.digest.clear();  // It stands beside it.
-  logging::Info("image verified", {{"image", named.ToString()},
-                                   {"digest", image.pulled.image.digest},
-                                   {"signer", image.pulled.image.signer}});
+  TellOf(image.pulled.image);
   return image;
 }
 
@@ -200,18 +218,21 @@ sandbox::ImageRequest PlanImage(const RunImage& image) {
 }
 
 report::ImageRecord Record(const RunImage& image) {
-  const image::VerifiedImage& verified = image.pulled.image;
-  report::ImageRecord record;
-  record.reference = verified.reference.ToString();
-  record.digest = verified.digest;
-  record.manifest_digest = verified.manifest_digest;
-  record.platform = image::RenderPlatform(verified.config.platform);
-  record.signer = verified.signer;
-  record.issuer = verified.issuer;
-  record.signature = verified.where;
-  for (int64_t index : verified.log_indices) record.log_indices.push_back(std::to_string(index));
+  report::ImageRecord record = RecordOf(image.pulled.image);
   record.warnings = image.warnings;
   return record;
+}
+
+Result<CheckedImage> CheckImage(const Request& request, const std::string& checkout,
+                                Config* config) {
+  image::PullRequest pull = TRY(PreparePull(request, checkout, config));
+  pull.cancelled = [] { return PendingEnd().has_value(); };
+  image::VerifiedImage verified = TRY(image::CheckImage(pull, Deadline::After(kCheckTimeout)));
+  image::Reference named = verified.reference;
+  named.tag.clear();
+  named.digest = verified.digest;
+  TellOf(verified);
+  return CheckedImage{named.ToString(), RecordOf(verified)};
 }
 
 Result<std::optional<ImagePolicy>> ReadImagePolicy(const RunImage& image) {

@@ -43,6 +43,14 @@ Result<image::PulledImage> Pull(image::PullRequest pull, bool quiet);
 // does not answer, and with kInvalid for one that names a user it does not have.
 Result<RunImage> PrepareImage(const Request& request, const std::string& checkout, Config* config);
 
+// For a backend that fetches images itself: verifies `request.image`, and fetches no layer of it.
+struct CheckedImage {
+  std::string reference;  // By its digest alone, so that what is fetched is what was verified.
+  report::ImageRecord record;
+};
+Result<CheckedImage> CheckImage(const Request& request, const std::string& checkout,
+                                Config* config);
+
 // What the sandbox needs of it. `image` must outlive the request.
 sandbox::ImageRequest PlanImage(const RunImage& image);
 

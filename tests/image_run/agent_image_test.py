@@ -8,13 +8,10 @@ import json
 import os
 import pathlib
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
-import time
 import unittest
-import urllib.request
 
 BINARY, LAYOUT = os.path.abspath(sys.argv.pop(1)), os.path.abspath(sys.argv.pop(1))
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -50,52 +47,12 @@ class AgentImage(unittest.TestCase):
             subprocess.run([*git, *line], cwd=cls.checkout, check=True)
         if os.geteuid() == 0:
             subprocess.run(['chown', '-R', f'{USER}:{USER}', cls.home], check=True)
-        cls.serve()
+        cls.registry = images.DebianRegistry(cls.top)
+        cls.addClassCleanup(cls.registry.close)
+        cls.host = cls.registry.host
         subprocess.run(['skopeo', 'copy', '--quiet', '--dest-tls-verify=false', f'oci:{LAYOUT}:base', f'docker://{cls.host}/{NAME}:v1'],
                        check=True, capture_output=True)
         cls.digest = json.loads(pathlib.Path(LAYOUT, 'index.json').read_text())['manifests'][0]['digest']
-
-    @classmethod
-    def serve(cls):
-        with socket.socket() as probe:
-            probe.bind(('127.0.0.1', 0))
-            cls.host = '127.0.0.1:%d' % probe.getsockname()[1]
-        (cls.top / 'registry.yml').write_text(
-            f'version: 0.1\nlog: {{level: error, accesslog: {{disabled: true}}}}\nhttp: {{addr: "{cls.host}"}}\n'
-            f'storage: {{filesystem: {{rootdirectory: {cls.top}/registry}}}}\n')
-        process = subprocess.Popen(['docker-registry', 'serve', cls.top / 'registry.yml'],
-                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        cls.addClassCleanup(process.wait)
-        cls.addClassCleanup(process.kill)
-        while process.poll() is None:
-            try:
-                return socket.create_connection(tuple(cls.host.split(':'))).close()
-            except OSError:
-                time.sleep(0.02)
-        raise AssertionError('docker-registry does not start')
-
-    def put(self, method, path, data, kind='application/octet-stream'):
-        address = path if path.startswith('http') else f'http://{self.host}/v2/{NAME}/{path}'
-        request = urllib.request.Request(address, data=data, method=method, headers={'Content-Type': kind})
-        with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request) as answer:
-            return answer.headers
-
-    def sign(self):
-        """cosign's tag, written by the test's own services and then pushed."""
-        shelf = images.Shelf()
-        self.addCleanup(shelf.close)
-        shelf.cosign({'digest': self.digest}, name=NAME)
-        tag = self.digest.replace(':', '-') + '.sig'
-        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-
-        def get(path):
-            return opener.open(f'http://{shelf.host}/v2/{NAME}/{path}').read()
-        manifest = get(f'manifests/{tag}')
-        parsed = json.loads(manifest)
-        for blob in (parsed['config'], *parsed['layers']):
-            place = self.put('POST', 'blobs/uploads/', b'')['Location']
-            self.put('PUT', f'{place}&digest={blob["digest"]}', get(f'blobs/{blob["digest"]}'))
-        self.put('PUT', f'manifests/{tag}', manifest, parsed['mediaType'])
 
     def run_agent(self):
         report = self.home / 'report'
@@ -111,7 +68,7 @@ class AgentImage(unittest.TestCase):
     def test_it_is_refused_unsigned_and_has_tools_and_a_policy_of_its_own_signed(self):
         done, _, _ = self.run_agent()
         self.assertEqual((done.returncode, images.unpacked(self.home / 'store')), (77, []), done.stderr)
-        self.sign()
+        self.registry.sign(NAME, self.digest)
         done, record, report = self.run_agent()
         self.assertEqual(done.returncode, 0, done.stderr + done.stdout)
         self.assertEqual(record['image']['digest'], self.digest)

@@ -4,9 +4,12 @@ import io
 import json
 import os
 import pathlib
+import socket
 import subprocess
 import sys
 import tarfile
+import time
+import urllib.request
 
 TESTS = pathlib.Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(TESTS / 'services'), str(TESTS / 'sigstore')]
@@ -112,6 +115,55 @@ def bundle_of(image, **options):
         subject=[{'name': '', 'digest': {'sha256': image['digest'][7:]}}],
         predicateType=signing.SIGN))
     return json.dumps(signing.bundle(payload=statement, **options)).encode()
+
+
+class DebianRegistry:
+    """Debian's docker-registry, on loopback, with its files in `top`."""
+    OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+
+    def __init__(self, top):
+        with socket.socket() as probe:
+            probe.bind(('127.0.0.1', 0))
+            self.host = '127.0.0.1:%d' % probe.getsockname()[1]
+        settings = pathlib.Path(top, 'registry.yml')
+        settings.write_text(
+            f'version: 0.1\nlog: {{level: error, accesslog: {{disabled: true}}}}\nhttp: {{addr: "{self.host}"}}\n'
+            f'storage: {{filesystem: {{rootdirectory: {top}/registry}}}}\n')
+        self.process = subprocess.Popen(['docker-registry', 'serve', settings], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        while self.process.poll() is None:
+            try:
+                return socket.create_connection(tuple(self.host.split(':'))).close()
+            except OSError:
+                time.sleep(0.02)
+        raise AssertionError('docker-registry does not start')
+
+    def close(self):
+        self.process.kill()
+        self.process.wait()
+
+    def put(self, method, name, path, data, kind='application/octet-stream'):
+        address = path if path.startswith('http') else f'http://{self.host}/v2/{name}/{path}'
+        request = urllib.request.Request(address, data=data, method=method, headers={'Content-Type': kind})
+        with self.OPENER.open(request) as answer:
+            return answer.headers
+
+    def sign(self, name, digest, by=OURS):
+        """cosign's tag, written by the test's own services and then pushed."""
+        shelf = Shelf()
+        try:
+            shelf.cosign({'digest': digest}, name=name, by=by)
+            tag = digest.replace(':', '-') + '.sig'
+
+            def get(path):
+                return self.OPENER.open(f'http://{shelf.host}/v2/{name}/{path}').read()
+            manifest = get(f'manifests/{tag}')
+            parsed = json.loads(manifest)
+            for blob in (parsed['config'], *parsed['layers']):
+                place = self.put('POST', name, 'blobs/uploads/', b'')['Location']
+                self.put('PUT', name, f'{place}&digest={blob["digest"]}', get(f'blobs/{blob["digest"]}'))
+            self.put('PUT', name, f'manifests/{tag}', manifest, parsed['mediaType'])
+        finally:
+            shelf.close()
 
 
 def unpacked(store):

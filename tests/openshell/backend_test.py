@@ -16,7 +16,10 @@ import sys
 import time
 import unittest
 
-from real import GIT, SECRET, Case, main, read, wait_until
+from real import GIT, IMAGE, SECRET, Case, main, read, wait_until
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / 'image_run'))
+import images  # noqa: E402  pylint: disable=wrong-import-position
 
 
 class Backend(Case):
@@ -248,12 +251,38 @@ class OpenShell(Backend):
             capture_output=True).stdout)
         for words in (['add', '-A'], ['commit', '-qm', 'configuration']):
             subprocess.run([*GIT, *words], cwd=self.work, check=True, capture_output=True)
-        for words, said in ((['--task', 'checked'], 'checks run in'), (['--task', 'limited'], '--pids cannot be enforced'),
-                            (['--', 'true'], 'verifies none')):
+        for words, code, said in ((['--task', 'checked'], 69, 'checks run in'), (['--task', 'limited'], 69, '--pids cannot be enforced'),
+                                  (['--', 'true'], 77, IMAGE), (['--image', '', '--', 'true'], 64, 'the image is not named')):
             run = self.start('run', *self.options('r'), *words)
             _, errors = run.communicate(timeout=600)
-            self.assertEqual(run.returncode, 69, errors)
+            self.assertEqual(run.returncode, code, errors)
             self.assertIn(said, errors)
+
+    def test_image_signature(self):
+        """What OpenShell fetches is what was verified: by its digest, whatever podman has under the same tag."""
+        registry = images.DebianRegistry(self.base)
+        self.addCleanup(registry.close)
+        tagged, digest = f'{registry.host}/agent:v1', self.base + '/digest'
+        podman = self.INSTALLED.podman
+        podman('push', '--tls-verify=false', '--compression-format=zstd', f'--digestfile={digest}', IMAGE, tagged)
+        digest = read(digest)
+        verified = f'{registry.host}/agent@{digest}'
+        podman('pull', '--tls-verify=false', verified)
+        self.addCleanup(podman, 'rmi', verified)
+        for name, one in (('ours', images.OURS), ('theirs', images.THEIRS)):
+            pathlib.Path(self.base, name + '.pub').write_bytes(one.pem)
+        words = [*self.options('r'), '--image', tagged, '--insecure-registry', registry.host]
+        key = ['--image-key', self.base + '/ours.pub']
+        self.end(self.start('run', *words, *key, '--', 'true'), 77)
+        registry.sign('agent', digest)
+        self.end(self.start('run', *words, '--image-key', self.base + '/theirs.pub', '--', 'true'), 77)
+        self.assertEqual(self.record('r')['outcome']['kind'], 'setup-failed')
+        run = self.start('run', *words, *key, '--', 'sh', '-c', 'echo begun; sleep 100')
+        self.assertEqual(run.stdout.readline(), 'begun\n')
+        self.assertEqual(podman('ps', '--format', '{{.Image}}').strip(), verified)
+        run.send_signal(signal.SIGTERM)
+        self.end(run, 143)
+        self.assertEqual((self.record('r')['image']['digest'], self.controls('r')['image signature']), (digest, 'enforced'))
 
 
 if __name__ == '__main__':

@@ -71,8 +71,6 @@ Status CheckPlan(const run::Plan& plan, const run::Request& request) {
     what = "a budget for models cannot be enforced by OpenShell";
   } else if (!plan.checks.scripts.empty()) {
     what = "a task's checks run in agentic-ci's own sandboxes";
-  } else if (!request.image.empty() && !plan.config.trust.rules.empty()) {
-    what = "the configuration says who signs images, and OpenShell verifies none";
   }
   if (what == nullptr) return Ok();
   return Error{Code::kUnsupported, what, "agentic-ci run --backend native"};
@@ -82,10 +80,9 @@ Status CheckPlan(const run::Plan& plan, const run::Request& request) {
 
 Status CheckOptions(const run::Request& request) {
   constexpr auto kNotThere = std::to_array<std::string_view>(
-      {"isolation",    "image-key",         "image-identity", "image-issuer", "image-bundle",
-       "trusted-root", "insecure-registry", "ca-file",        "pids",         "agent-cpu",
-       "open-files",   "file-size",         "host-bytes",     "learn",        "watch-texts",
-       "runner-cpu",   "max-tokens",        "max-cost",       "max-requests", "keep-policy"});
+      {"isolation", "ca-file", "pids", "agent-cpu", "open-files", "file-size", "host-bytes",
+       "learn", "watch-texts", "runner-cpu", "max-tokens", "max-cost", "max-requests",
+       "keep-policy"});
   for (std::string_view name : kNotThere) {
     if (std::find(request.given.begin(), request.given.end(), name) == request.given.end()) {
       continue;
@@ -129,9 +126,13 @@ std::vector<sandbox::Control> Job::Controls() const {
   for (const sandbox::Control& control :
        {Absent("pids", "not limited"), Absent("disk", "bounded when the changes are fetched"),
         Absent("agent-cpu", "not measured"), Absent("budget", "models' answers are not read"),
-        Absent("image signature", "OpenShell fetches the image, and nothing verifies it"),
         Absent("overlay", "changes are found by comparing a copy with the checkout")}) {
     controls.push_back(control);
+  }
+  if (image_) {
+    controls.push_back({"image signature", "enforced", "by agentic-ci; fetched by its digest"});
+  } else {
+    controls.push_back(Absent("image signature", "nothing says who signs the image"));
   }
   return controls;
 }
@@ -140,7 +141,7 @@ Result<SandboxRequest> Job::RequestOf() {
   SandboxRequest wanted;
   wanted.policy = plan_->policy.parsed.policy;
   wanted.credentials = TRY(CredentialsOf(plan_->credentials));
-  wanted.image = request_.image;
+  wanted.image = image_ ? image_->reference : request_.image;
   wanted.cpus = request_.cpus;
   wanted.memory_bytes = request_.memory_bytes;
   wanted.approval_mode = request_.approval_mode;
@@ -148,11 +149,28 @@ Result<SandboxRequest> Job::RequestOf() {
   return wanted;
 }
 
+// Where the configuration or an option says who signs images. OpenShell's own default image has no
+// name here, and cannot be verified.
+Status Job::CheckImage() {
+  const bool signer = !request_.image_key.empty() || !request_.image_identity.empty();
+  if (plan_->config.trust.rules.empty() && !signer) return Ok();
+  if (request_.image.empty()) {
+    return Error{Code::kUsage, "the image is not named, and so cannot be verified",
+                 "--image REGISTRY/NAME:TAG"};
+  }
+  image_ = TRY(run::CheckImage(request_, plan_->checkout.top(), &plan_->config)
+                   .Context("verifying the image"));
+  recorder_.Note(image_->record);
+  recorder_.Phase("image");
+  return Ok();
+}
+
 Status Job::Begin(const run::OptionRules& rules, int signals) {
   TRY(CheckOptions(request_));
   plan_ = TRY(run::PrepareRun(rules, &request_, recorder_));
   TRY(CheckOptions(request_));  // The task's, too.
   TRY(CheckPlan(*plan_, request_));
+  TRY(CheckImage());
   std::vector<run::KeptSecret> secrets = TRY(run::KeepSecrets(plan_->credentials));
   recorder_.secrets() = run::MaskOf(secrets);
   ProgramPlaces places = PlacesOf(plan_->checkout.top());

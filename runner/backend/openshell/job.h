@@ -8,6 +8,7 @@
 #include "backend/openshell/gateway.h"
 #include "backend/openshell/sandbox.h"
 #include "base/result.h"
+#include "run/image.h"
 #include "run/prepare.h"
 #include "run/recorder.h"
 #include "run/report_directory.h"
@@ -49,6 +50,7 @@ class Job {
   const Sandbox& sandbox() const { return *sandbox_; }
 
  private:
+  Status CheckImage();
   Result<SandboxRequest> RequestOf();
   std::vector<sandbox::Control> Controls() const;
   bool IsReachable(run::AgentEnd* end);
@@ -63,7 +65,8 @@ class Job {
   run::ReportDirectory& directory_;
   run::Recorder& recorder_;
   std::optional<run::Plan> plan_;
-  std::vector<std::string> hidden_;  // Paths that the sandbox has no copy of.
+  std::optional<run::CheckedImage> image_;  // Where somebody has to have signed it.
+  std::vector<std::string> hidden_;         // Paths that the sandbox has no copy of.
   std::unique_ptr<Gateway> gateway_;
   std::optional<Sandbox> sandbox_;
   std::optional<Error> lost_;  // Why the gateway cannot be asked any more, where it said.
