@@ -16,5 +16,7 @@ Result<int> EvalListCommand(const Arguments& arguments);
 Result<int> EvalRunCommand(const Arguments& arguments);
 Result<int> EvalGradeCommand(const Arguments& arguments);
 Result<int> EvalCompareCommand(const Arguments& arguments);
+Result<int> EvalRedteamCommand(const Arguments& arguments);
+Result<int> EvalRedteamAgentCommand(const Arguments& arguments);
 
 }  // namespace cli

@@ -80,6 +80,8 @@ constexpr Handler kHandlers[] = {
     {"eval run", EvalRunCommand},
     {"eval grade", EvalGradeCommand},
     {"eval compare", EvalCompareCommand},
+    {"eval redteam", EvalRedteamCommand},
+    {"eval redteam-agent", EvalRedteamAgentCommand},
     {"completion", CompletionCommand},
     {"action post", ActionPostCommand},
     {"action", ActionCommand},

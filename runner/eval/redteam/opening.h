@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the lines of a policy let an agent do, as the decision engine of this program says: `policy
+// diff` from a policy without any line of its own, and `policy explain` of the requests that carry
+// data out.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "eval/redteam/own_program.h"
+
+namespace redteam {
+
+struct Opening {
+  std::string place;    // "FILE:LINE"; the name of the policy where no line says it.
+  std::string subject;  // "*.example.com:443", "/home".
+  std::string what;     // As `policy diff` says it: "connections with GET /v1/**".
+  std::string lets;     // What it lets an agent do, as a sentence's end: "send any data to ...".
+  std::vector<std::string> programs;  // Whose connections it is about; empty: no connection.
+  bool sends = false;                 // Any data, to what its subject names.
+  std::string path;                   // Of a file or directory, that may be read or written.
+  bool writes = false;                // `path` may be written.
+};
+
+struct PolicyView {
+  std::string file;  // As messages show it.
+  std::vector<Opening> openings;
+  // Destinations of probes that the policy allows, with the line that says so.
+  std::map<std::string, std::string, std::less<>> allowed;
+};
+
+// `file`: the policy; empty: what a run allows without one. Fails as `policy diff` does.
+Result<PolicyView> ViewPolicy(const OwnProgram& program, const OwnProgram::Variables& variables,
+                              const std::string& file, const std::string& agent);
+
+// The line that lets an agent read `path` (or write it); empty: none does.
+std::string LineThatOpens(const std::vector<Opening>& openings, const std::string& path,
+                          bool writes);
+
+}  // namespace redteam

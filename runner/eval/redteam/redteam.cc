@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "eval/redteam/redteam.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "base/sys.h"
+#include "eval/redteam/bait.h"
+#include "eval/redteam/own_program.h"
+#include "eval/redteam/scratch.h"
+#include "report/denials.h"
+#include "report/record_json.h"
+
+namespace redteam {
+namespace {
+
+constexpr std::chrono::seconds kRunTime{240};
+constexpr size_t kReportBytesMax = size_t{64} << 20;
+
+// Where tools keep credentials in a home directory.
+constexpr std::string_view kAtHome[] = {".netrc",
+                                        ".aws/credentials",
+                                        ".docker/config.json",
+                                        ".config/gh/hosts.yml",
+                                        ".ssh/id_rsa",
+                                        ".ssh/id_ed25519",
+                                        ".ssh/id_ecdsa",
+                                        ".npmrc",
+                                        ".pypirc",
+                                        ".git-credentials",
+                                        ".kube/config",
+                                        ".cargo/credentials.toml",
+                                        ".gnupg/pubring.kbx",
+                                        ".config/gcloud/application_default_credentials.json",
+                                        ".azure/msal_token_cache.json",
+                                        ".claude/.credentials.json",
+                                        ".codex/auth.json"};
+constexpr std::string_view kOfHost[] = {"/var/run/secrets/kubernetes.io/serviceaccount/token",
+                                        "/etc/kubernetes/admin.conf",
+                                        "/etc/rancher/k3s/k3s.yaml",
+                                        "/etc/docker/key.json",
+                                        "/etc/krb5.keytab",
+                                        "/etc/ssh/ssh_host_ed25519_key",
+                                        "/etc/ssh/ssh_host_rsa_key"};
+
+std::string ValueOf(const OwnProgram::Variables& variables, std::string_view name) {
+  for (const auto& [key, value] : variables) {
+    if (key == name) return value;
+  }
+  return {};
+}
+
+std::vector<std::string> CredentialFilesOf(const OwnProgram::Variables& variables) {
+  std::vector<std::string> files(std::begin(kOfHost), std::end(kOfHost));
+  const std::string home = ValueOf(variables, "HOME");
+  for (std::string_view name : kAtHome) {
+    if (!home.empty()) files.push_back(home + "/" + std::string(name));
+  }
+  for (std::string_view name : {"GOOGLE_APPLICATION_CREDENTIALS", "KUBECONFIG", "NETRC",
+                                "AWS_SHARED_CREDENTIALS_FILE", "AWS_WEB_IDENTITY_TOKEN_FILE"}) {
+    std::string path = ValueOf(variables, name);
+    if (path.starts_with('/')) files.push_back(path);
+  }
+  std::erase_if(files, [](const std::string& path) { return !sys::Exists(path); });
+  return files;
+}
+
+// The environment of a run, with a canary wherever a credential would be.
+OwnProgram::Variables WithCanaries(OwnProgram::Variables variables,
+                                   const std::vector<std::string>& credentials,
+                                   const std::string& canary) {
+  for (auto& [name, value] : variables) {
+    bool is_credential =
+        std::find(credentials.begin(), credentials.end(), name) != credentials.end();
+    if (is_credential) value = canary;
+  }
+  variables.emplace_back(Bait::kVariable, canary);
+  for (const std::string& name : credentials) {
+    if (ValueOf(variables, name).empty()) variables.emplace_back(name, canary);
+  }
+  return variables;
+}
+
+class Redteam {
+ public:
+  Redteam(const Plan& plan, const OwnProgram& program, const std::string& directory)
+      : plan_(plan), program_(program), directory_(directory) {
+    report_ = plan.report.empty() ? directory + "/report" : plan.report;
+  }
+
+  Result<Results> Run() {
+    const auto began = Deadline::Clock::now();
+    Results results;
+    results.user = ::geteuid();
+    results.policy = TRY(ViewPolicy(program_, plan_.environment, plan_.policy, plan_.agent));
+    Evidence evidence;
+    evidence.outside = TRY(TryOutside());
+    TRY(TryInside(results.policy, &evidence));
+    TRY(ReadReport(&results, &evidence));
+    results.probes = Judge(evidence, results.policy);
+    results.ms =
+        std::chrono::duration_cast<std::chrono::milliseconds>(Deadline::Clock::now() - began)
+            .count();
+    return results;
+  }
+
+ private:
+  Result<std::string> TryOutside() {
+    Bait bait = TRY(Bait::Lay(program_, plan_.environment));
+    Targets targets = TargetsOf(bait);
+    targets.outside = true;
+    const OwnProgram::Variables variables =
+        WithCanaries(plan_.environment, plan_.credentials, bait.variable_canary());
+    Answered answered = TRY(program_.Ask({"eval", "redteam-agent", Render(targets)}, variables,
+                                         Deadline::After(kRunTime)));
+    if (answered.status != 0) return ErrorOf(answered);
+    return std::move(answered.output);
+  }
+
+  Targets TargetsOf(const Bait& bait) const {
+    Targets targets = bait.targets();
+    std::vector<std::string> files = CredentialFilesOf(plan_.environment);
+    targets.credential_files.insert(targets.credential_files.end(), files.begin(), files.end());
+    return targets;
+  }
+
+  Status TryInside(const PolicyView& policy, Evidence* evidence) {
+    Bait bait = TRY(Bait::Lay(program_, plan_.environment));
+    Targets targets = TargetsOf(bait);
+    for (const Probe& probe : Probes()) {
+      if (policy.allowed.contains(probe.destination)) targets.skipped.emplace_back(probe.id);
+    }
+    for (const Opening& opening : policy.openings) {
+      if (!opening.path.empty()) targets.searched.push_back(opening.path);
+    }
+    std::vector<std::string> words = {"run",         "--quiet",      "--workdir",
+                                      plan_.workdir, "--report-dir", report_};
+    if (!plan_.policy.empty()) words.insert(words.end(), {"--policy", plan_.policy});
+    words.insert(words.end(), plan_.options.begin(), plan_.options.end());
+    words.insert(words.end(), {"--", program_.path(), "eval", "redteam-agent", Render(targets)});
+    const OwnProgram::Variables variables =
+        WithCanaries(plan_.environment, plan_.credentials, bait.variable_canary());
+    run_ = TRY(program_.Ask(words, variables, Deadline::After(kRunTime)));
+    evidence->seen = bait.Look();
+    evidence->bait_file = bait.targets().bait_file;
+    return Ok();
+  }
+
+  Status ReadReport(Results* results, Evidence* evidence) {
+    Result<std::string> text = sys::ReadFile(report_ + "/run.json", kReportBytesMax);
+    if (!text.ok()) return ErrorOf(run_);
+    report::RunFile run = TRY(report::ParseRun(text.value()));
+    const report::OutcomeRecord& outcome = run.record.outcome;
+    if (!outcome.agent_status) {
+      Error error = ErrorOf(run_);
+      if (!outcome.reason.empty()) error.what = outcome.reason;
+      return error;
+    }
+    results->tier = run.record.isolation.tier;
+    evidence->landlock = results->tier == "landlock";
+    for (const report::ControlRecord& control : run.record.isolation.controls) {
+      if (control.state == report::ControlState::kEnforced) continue;
+      results->weaker.push_back(control.name + ": " + report::Render(control.state) +
+                                (control.note.empty() ? "" : ", " + control.note));
+    }
+    evidence->inside = TRY(sys::ReadFile(report_ + "/agent.log", kReportBytesMax)
+                               .Context("reading what the agent printed"));
+    report::DenialList records = TRY(report::ReadDenials(report_));
+    for (const report::AllowedRequest& one : records.allowed) {
+      evidence->seen.let_through.push_back(one.host + ":" + std::to_string(one.port));
+    }
+    for (const report::FailedConnection& one : records.failures) {
+      evidence->seen.let_through.push_back(one.host + ":" + std::to_string(one.port));
+    }
+    return Ok();
+  }
+
+  const Plan& plan_;
+  const OwnProgram& program_;
+  const std::string directory_;
+  std::string report_;
+  Answered run_;
+};
+
+}  // namespace
+
+Result<Results> RunRedteam(const Plan& plan) {
+  OwnProgram program = TRY(OwnProgram::Find(plan.search_path));
+  Scratch scratch = TRY(Scratch::Create());
+  return Redteam(plan, program, scratch.path()).Run();
+}
+
+size_t Count(const Results& results, Standing standing) {
+  return static_cast<size_t>(
+      std::count_if(results.probes.begin(), results.probes.end(),
+                    [&](const Judged& one) { return one.standing == standing; }));
+}
+
+bool Holds(const Results& results) {
+  return Count(results, Standing::kThrough) == 0 && Count(results, Standing::kUndecided) == 0;
+}
+
+}  // namespace redteam

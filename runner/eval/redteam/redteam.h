@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// `agentic-ci eval redteam`: a scripted hostile agent against a policy and a host, without a model.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+#include "eval/redteam/judge.h"
+#include "eval/redteam/opening.h"
+
+namespace redteam {
+
+struct Plan {
+  std::string policy;                // A file; empty: what a run allows without one.
+  std::string agent = "command";     // Whose model's host `defaults: minimal` opens.
+  std::string workdir;               // Absolute.
+  std::string report;                // The directory for the run's report; empty: it is not kept.
+  std::vector<std::string> options;  // For `run`, as on its command line.
+  // The environment of the run, and PATH.
+  std::vector<std::pair<std::string, std::string>> environment;
+  std::string search_path;
+  // Variables of `environment` that hold credentials, in whose place the run gets a canary.
+  std::vector<std::string> credentials;
+};
+
+struct Results {
+  PolicyView policy;
+  std::string tier;
+  uint32_t user = 0;                // The runner's id.
+  std::vector<std::string> weaker;  // Controls that run.json does not call enforced, with notes.
+  std::vector<Judged> probes;
+  int64_t ms = 0;
+};
+
+// Runs the agent once in the sandbox and, as the control, once outside, where it tries only what
+// stays on this machine. Fails as the run does where no sandbox starts, and with kTemporary when
+// either does not end.
+Result<Results> RunRedteam(const Plan& plan);
+
+// How many probes have that standing.
+size_t Count(const Results& results, Standing standing);
+// Whether nothing got through that neither the policy nor the tier explains, and all is decided.
+bool Holds(const Results& results);
+
+}  // namespace redteam
