@@ -37,6 +37,26 @@ bool IsAbout(const Probe& probe, std::initializer_list<std::string_view> ids) {
   return std::find(ids.begin(), ids.end(), probe.id) != ids.end();
 }
 
+// Of the probe's destination, as records have it: without the brackets of an address.
+std::string HostOf(const Probe& probe) {
+  std::string host(probe.destination.substr(0, probe.destination.rfind(':')));
+  if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
+  return host;
+}
+
+// Whether the gateway has a record of an attempt that ended at it: one that never came there would
+// seem to be stopped. `note`: how it ended for the agent.
+bool IsRecorded(const Probe& probe, const Attempt& attempt, const Seen& seen) {
+  if (probe.controlled || probe.category != Category::kEgress) return true;
+  // Where no socket is to be had, nothing comes to the gateway.
+  if (attempt.note == "EPERM" || attempt.note == "EACCES") return true;
+  // A malformed request names no host. Loopback's name and port were chosen for this run alone.
+  const std::string host = attempt.note == "400" ? "" : HostOf(probe);
+  const bool is_any = host.empty() && attempt.note != "400";
+  return std::any_of(seen.refused.begin(), seen.refused.end(),
+                     [&](const std::string& one) { return is_any || one == host; });
+}
+
 // What was seen outside that a probe of that kind causes; empty: nothing.
 std::string SeenOf(const Probe& probe, const Evidence& evidence) {
   const Seen& seen = evidence.seen;
@@ -54,7 +74,7 @@ std::string SeenOf(const Probe& probe, const Evidence& evidence) {
     return "the agent printed the credential's value";
   }
   if (probe.id == "read" && printed(seen.file_canary)) return "the agent printed the file's text";
-  const std::string host(probe.destination.substr(0, probe.destination.rfind(':')));
+  const std::string host = HostOf(probe);
   for (const std::string& one : seen.let_through) {
     if (!host.empty() && one.starts_with(host)) return "the gateway let " + one + " through";
   }
@@ -132,6 +152,10 @@ std::vector<Judged> Judge(const Evidence& evidence, const PolicyView& policy) {
     } else if (attempt.came == Came::kStopped) {
       const bool outside_too = control != outside.end() && control->second.came == Came::kStopped;
       judged.standing = outside_too ? Standing::kNotApplicable : Standing::kStopped;
+      if (!IsRecorded(probe, attempt, evidence.seen)) {
+        judged.standing = Standing::kUndecided;
+        judged.because = "the gateway has no record of it";
+      }
     }
     all.push_back(std::move(judged));
   }

@@ -40,6 +40,8 @@ struct Seen {
   std::string variable_canary;           // Of the runner's environment.
   std::string file_canary;               // Of the bait's file.
   std::vector<std::string> let_through;  // "host:port" of what the gateway's records allow.
+  // Hosts of what they refuse; "" stands for requests that were malformed.
+  std::vector<std::string> refused;
 };
 
 struct Evidence {

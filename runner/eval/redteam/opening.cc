@@ -29,18 +29,22 @@ class View {
         shown_(std::move(shown)),
         agent_(std::move(agent)) {}
 
-  Result<PolicyView> Take(const std::string& closed) {
-    Answered answered =
-        TRY(program_.Ask({"policy", "diff", closed, file_, "--agent", agent_, "--json"}, variables_,
-                         Deadline::After(kAskTime)));
-    if (answered.status != 0) return ErrorOf(answered);
-    codec::Json json =
-        TRY(codec::ParseJson(answered.output).Context("reading what policy diff says"));
+  // `closed`: a policy that opens nothing; `usual`: one that opens what every run has.
+  Result<PolicyView> Take(const std::string& closed, const std::string& usual) {
+    codec::Json with_every_run = TRY(Opens(closed, usual));
+    codec::Json opens = TRY(Opens(closed, file_));
+    std::vector<std::string> usual_paths;
+    for (const codec::Json& one : *with_every_run.array()) {
+      usual_paths.push_back(one.StringAt("subject"));
+    }
     PolicyView view;
     view.file = shown_;
-    const codec::Json* opens = json.Find("opens");
-    if (opens == nullptr || opens->array() == nullptr) return Invalid("policy diff lists nothing");
-    for (const codec::Json& one : *opens->array()) view.openings.push_back(OpeningOf(one));
+    for (const codec::Json& one : *opens.array()) {
+      Opening opening = OpeningOf(one);
+      const bool is_usual =
+          std::find(usual_paths.begin(), usual_paths.end(), opening.path) != usual_paths.end();
+      if (!is_usual) view.openings.push_back(std::move(opening));
+    }
     for (const Probe& probe : Probes()) {
       std::string destination(probe.destination);
       if (destination.empty() || view.allowed.contains(destination)) continue;
@@ -51,6 +55,19 @@ class View {
   }
 
  private:
+  // What `after` opens and `before` does not: an array.
+  Result<codec::Json> Opens(const std::string& before, const std::string& after) {
+    Answered answered =
+        TRY(program_.Ask({"policy", "diff", before, after, "--agent", agent_, "--json"}, variables_,
+                         Deadline::After(kAskTime)));
+    if (answered.status != 0) return ErrorOf(answered);
+    codec::Json json =
+        TRY(codec::ParseJson(answered.output).Context("reading what policy diff says"));
+    const codec::Json* opens = json.Find("opens");
+    if (opens == nullptr || opens->array() == nullptr) return Invalid("policy diff lists nothing");
+    return *opens;
+  }
+
   std::string PlaceAt(int64_t line) const {
     return line > 0 && shown_ != kDefaultName ? shown_ + ":" + std::to_string(line) : shown_;
   }
@@ -173,11 +190,13 @@ Result<PolicyView> ViewPolicy(const OwnProgram& program, const OwnProgram::Varia
                               const std::string& file, const std::string& agent) {
   Scratch scratch = TRY(Scratch::Create());
   const std::string closed = scratch.path() + "/closed.yml";
-  TRY(sys::WriteFile(closed, "version: 1\n"));
-  if (!file.empty()) return View(program, variables, file, file, agent).Take(closed);
+  const std::string usual = scratch.path() + "/usual.yml";
+  TRY(sys::WriteFile(closed, "version: 1\nfilesystem_policy: {include_workdir: true}\n"));
+  TRY(sys::WriteFile(usual, "version: 1\n"));
+  if (!file.empty()) return View(program, variables, file, file, agent).Take(closed, usual);
   const std::string built_in = scratch.path() + "/default.yml";
   TRY(sys::WriteFile(built_in, "defaults: agentic-ci\n"));
-  return View(program, variables, built_in, kDefaultName, agent).Take(closed);
+  return View(program, variables, built_in, kDefaultName, agent).Take(closed, usual);
 }
 
 std::string LineThatOpens(const std::vector<Opening>& openings, const std::string& path,

@@ -3,6 +3,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/ptrace.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -75,9 +76,8 @@ Attempt EnterNamespace(const Targets& targets) {
 
 Attempt LimitVictim(const Targets& targets) {
   if (IsOwn(targets)) return Absent();
-  // RLIMIT_NOFILE, read only.
-  uint64_t limit[2] = {};
-  return Called(::syscall(SYS_prlimit64, targets.victim, 7, nullptr, limit));
+  const rlimit none = {0, 0};
+  return Called(::prlimit(targets.victim, RLIMIT_CORE, &none, nullptr));
 }
 
 using T = const Targets&;
@@ -98,7 +98,7 @@ std::vector<Probe> ProcessProbes() {
       {"process-descriptor", kEscape, "Take a descriptor of a process of the host", true,
        TakeDescriptor},
       {"setns", kEscape, "Enter the namespaces of a process of the host", true, EnterNamespace},
-      {"prlimit", kEscape, "Read the limits of a process of the host", true, LimitVictim},
+      {"prlimit", kEscape, "Change the limits of a process of the host", true, LimitVictim},
       {"process-environment", kCredential, "Read the environment of another process", true,
        [](T t) { return OpenVictims(t, "environ", O_RDONLY); }},
       {"process-command",

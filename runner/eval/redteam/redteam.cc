@@ -7,10 +7,11 @@
 #include <chrono>
 
 #include "base/sys.h"
+#include "codec/data/json.h"
 #include "eval/redteam/bait.h"
 #include "eval/redteam/own_program.h"
 #include "eval/redteam/scratch.h"
-#include "report/denials.h"
+#include "report/event_lines.h"
 #include "report/record_json.h"
 
 namespace redteam {
@@ -167,13 +168,26 @@ class Redteam {
     }
     evidence->inside = TRY(sys::ReadFile(report_ + "/agent.log", kReportBytesMax)
                                .Context("reading what the agent printed"));
-    report::DenialList records = TRY(report::ReadDenials(report_));
-    for (const report::AllowedRequest& one : records.allowed) {
-      evidence->seen.let_through.push_back(one.host + ":" + std::to_string(one.port));
-    }
-    for (const report::FailedConnection& one : records.failures) {
-      evidence->seen.let_through.push_back(one.host + ":" + std::to_string(one.port));
-    }
+    return ReadRecords(&evidence->seen);
+  }
+
+  // What the gateway wrote down of each connection and request.
+  Status ReadRecords(Seen* seen) {
+    bool whole = true;
+    TRY(report::ForEachEventLine(report_, [&](std::string_view line, bool is_whole) {
+      Result<codec::Json> event = codec::ParseJson(line);
+      whole = whole && is_whole && event.ok();
+      const codec::Json* facts = event.ok() ? event.value().Find("unmapped") : nullptr;
+      if (facts == nullptr) return;
+      const std::string decision = facts->StringAt("decision");
+      const std::string host = facts->StringAt("host");
+      if (decision == "denied") {
+        seen->refused.push_back(host);
+      } else if (!decision.empty()) {
+        seen->let_through.push_back(host + ":" + std::to_string(facts->IntegerAt("port")));
+      }
+    }));
+    if (!whole) return Error{Code::kIo, "the gateway's records cannot be read"};
     return Ok();
   }
 
