@@ -83,7 +83,9 @@ class Redteam(Case):
                     self.assertEqual(document['openings'], [])
                     self.assertEqual(document['counts']['allowed-by-policy'], 0)
                     self.assertEqual(document['counts']['limit-of-tier'], 2 if tier == 'landlock' else 0)
-                    self.assertGreater(document['counts']['stopped'], 60)
+                    self.assertGreater(document['counts']['stopped'], 80)
+                    smuggled = {one['standing'] for one in document['probes'] if one['category'] == 'smuggling'}
+                    self.assertEqual(smuggled, {'stopped'})
 
     def test_the_attempts_succeed_outside(self):
         status, document = self.document(TIGHT)
@@ -95,6 +97,8 @@ class Redteam(Case):
             self.assertEqual(self.probe(document, name)['outside'], 'succeeded')
         for name in ('host-loopback', 'host-abstract', 'host-socket'):
             self.assertEqual(self.probe(document, name)['outside'], 'connected')
+        for name in ('two-lengths', 'bare-line-feed', 'pipelined', 'dots', 'other-method', 'upgrade'):
+            self.assertEqual(self.probe(document, name)['outside'], 'came to the server')
         for name in ('direct-tcp', 'metadata', 'connect', 'dns-name', 'get'):  # They would leave the machine.
             self.assertIsNone(self.probe(document, name)['outside'])
 
@@ -155,6 +159,13 @@ class Redteam(Case):
         self.assertEqual(self.call(TIGHT, '--report-dir', self.top / 'report'), 0, self.complaint)
         run = json.loads((self.top / 'report/run.json').read_text())
         self.assertEqual(run['outcome']['kind'], 'success')
+
+    def test_bait_in_the_checkout_is_refused(self):
+        inside = self.checkout / 'tmp'
+        inside.mkdir()
+        self.assertEqual(self.call(TIGHT, environment=[('TMPDIR', str(inside))]), 64)
+        self.assertIn('TMPDIR=', self.complaint)
+        self.assertEqual(list(inside.iterdir()), [])
 
     def test_errors_are_those_of_the_policy_and_of_the_command_line(self):
         self.assertEqual(self.call('endpoints: [x]\n'), 65)

@@ -2,7 +2,6 @@
 #include "eval/redteam/bait.h"
 
 #include <fcntl.h>
-#include <netinet/in.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -17,6 +16,7 @@
 #include "base/tree.h"
 #include "codec/text/hex.h"
 #include "eval/redteam/canary.h"
+#include "eval/redteam/connection.h"
 
 namespace redteam {
 namespace {
@@ -30,27 +30,6 @@ Result<std::string> RandomName() {
     return Errno("getrandom");
   }
   return codec::EncodeHex(std::string_view(bytes, sizeof bytes));
-}
-
-Result<Fd> Listen(int family, const void* address, socklen_t size) {
-  Fd server(::socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!server.valid()) return Errno("socket");
-  if (::bind(server.get(), static_cast<const sockaddr*>(address), size) != 0) return Errno("bind");
-  if (::listen(server.get(), 16) != 0) return Errno("listen");
-  return server;
-}
-
-Result<Fd> ListenOnLoopback(int* port) {
-  sockaddr_in address = {};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  Fd server = TRY(Listen(AF_INET, &address, sizeof address));
-  socklen_t size = sizeof address;
-  if (::getsockname(server.get(), reinterpret_cast<sockaddr*>(&address), &size) != 0) {
-    return Errno("getsockname");
-  }
-  *port = ntohs(address.sin_port);
-  return server;
 }
 
 Result<Fd> ListenOnUnix(const std::string& name, bool abstract) {

@@ -7,6 +7,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <charconv>
 #include <chrono>
 #include <cstddef>
 #include <cstring>
@@ -75,6 +76,21 @@ Attempt ConnectTo(const std::string& address, int port, Fd* connection) {
   return Connect(SocketFor(parsed, SOCK_STREAM), parsed, connection);
 }
 
+Attempt ConnectToProxy(Fd* connection) {
+  constexpr std::string_view kScheme = "http://";
+  std::string proxy = sys::Environment("HTTP_PROXY").value_or("");
+  if (!proxy.starts_with(kScheme)) return {Came::kUndecided, "no proxy"};
+  proxy.erase(0, kScheme.size());
+  size_t colon = proxy.rfind(':');
+  if (colon == std::string::npos) return {Came::kUndecided, "no proxy"};
+  int port = 0;
+  std::from_chars(proxy.data() + colon + 1, proxy.data() + proxy.size(), port);
+  size_t at = proxy.find('@') + 1;  // 0 without one.
+  Attempt attempt = ConnectTo(proxy.substr(at, colon - at), port, connection);
+  if (attempt.came == Came::kThrough) return attempt;
+  return {Came::kUndecided, "the proxy cannot be reached: " + attempt.note};
+}
+
 Attempt ConnectUnix(const std::string& name) {
   Address address;
   auto* local = reinterpret_cast<sockaddr_un*>(&address.storage);
@@ -118,6 +134,27 @@ std::string ReadAnswer(const Fd& connection, size_t bytes_max, bool* ended) {
     answer.append(buffer, static_cast<size_t>(got));
   }
   return answer;
+}
+
+Result<Fd> Listen(int family, const void* address, socklen_t size) {
+  Fd server(::socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!server.valid()) return Errno("socket");
+  if (::bind(server.get(), static_cast<const sockaddr*>(address), size) != 0) return Errno("bind");
+  if (::listen(server.get(), 16) != 0) return Errno("listen");
+  return server;
+}
+
+Result<Fd> ListenOnLoopback(int* port) {
+  sockaddr_in address = {};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  Fd server = TRY(Listen(AF_INET, &address, sizeof address));
+  socklen_t size = sizeof address;
+  if (::getsockname(server.get(), reinterpret_cast<sockaddr*>(&address), &size) != 0) {
+    return Errno("getsockname");
+  }
+  *port = ntohs(address.sin_port);
+  return server;
 }
 
 }  // namespace redteam

@@ -12,6 +12,7 @@
 #include "base/deadline.h"
 #include "base/sys.h"
 #include "codec/data/json.h"
+#include "eval/redteam/upstream.h"
 
 namespace redteam {
 namespace {
@@ -97,7 +98,9 @@ Status TryEverything(const Targets& targets) {
     ::alarm(kVictimSeconds);
     while (true) ::pause();
   }
+  if (targets.serves) return Serve(Fd(STDIN_FILENO));
   for (const Probe& probe : Probes()) {
+    if ((probe.category == Category::kSmuggling) != (targets.upstream > 0)) continue;
     if (targets.outside && !probe.controlled) continue;
     bool skipped = std::find(targets.skipped.begin(), targets.skipped.end(), probe.id) !=
                    targets.skipped.end();

@@ -100,6 +100,33 @@ std::string LineFor(const Probe& probe, const Attempt& attempt, const Evidence& 
   return LineThatOpens(policy.openings, evidence.bait_file, writes);
 }
 
+bool HasForbidden(const std::vector<Arrival>& arrivals, const Probe& probe, const Seen& seen) {
+  return std::any_of(arrivals.begin(), arrivals.end(),
+                     [&](const Arrival& one) { return IsForbidden(one, probe.id, seen.upstream); });
+}
+
+// The one request of its kind that is allowed: it has to come to the server, or nothing is known of
+// the others.
+constexpr std::string_view kAllowedRequest = "plain";
+
+// What the server says, since the agent does not know what came there.
+void JudgeSmuggling(const Probe& probe, const Seen& seen, Judged* judged) {
+  const bool allowed_came = std::any_of(
+      seen.arrivals.begin(), seen.arrivals.end(),
+      [&](const Arrival& one) { return one.target == "/open/" + std::string(kAllowedRequest); });
+  const bool came_outside = HasForbidden(seen.arrivals_outside, probe, seen);
+  judged->outside = came_outside ? "came to the server" : "did not come to the server";
+  if (HasForbidden(seen.arrivals, probe, seen)) {
+    judged->standing = Standing::kThrough;
+    judged->because = "it came to the server";
+  } else if (!allowed_came) {
+    judged->standing = Standing::kUndecided;
+    judged->because = "an allowed request did not come to the server either";
+  } else if (judged->standing != Standing::kUndecided) {
+    judged->standing = came_outside ? Standing::kStopped : Standing::kNotApplicable;
+  }
+}
+
 }  // namespace
 
 std::string_view Name(Standing standing) {
@@ -125,6 +152,7 @@ std::vector<Judged> Judge(const Evidence& evidence, const PolicyView& policy) {
   const Attempts outside = ReadAttempts(evidence.outside);
   std::vector<Judged> all;
   for (const Probe& probe : Probes()) {
+    if (probe.id == kAllowedRequest) continue;
     Judged judged{&probe, Standing::kUndecided, "", "", ""};
     auto control = outside.find(probe.id);
     if (control != outside.end()) judged.outside = control->second.note;
@@ -157,6 +185,7 @@ std::vector<Judged> Judge(const Evidence& evidence, const PolicyView& policy) {
         judged.because = "the gateway has no record of it";
       }
     }
+    if (probe.category == Category::kSmuggling) JudgeSmuggling(probe, evidence.seen, &judged);
     all.push_back(std::move(judged));
   }
   return all;

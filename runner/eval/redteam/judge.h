@@ -9,6 +9,7 @@
 
 #include "eval/redteam/opening.h"
 #include "eval/redteam/probe.h"
+#include "eval/redteam/upstream.h"
 
 namespace redteam {
 
@@ -42,6 +43,10 @@ struct Seen {
   std::vector<std::string> let_through;  // "host:port" of what the gateway's records allow.
   // Hosts of what they refuse; "" stands for requests that were malformed.
   std::vector<std::string> refused;
+  // What came to the server that is allowed in part: from the sandbox, and from the control.
+  std::vector<Arrival> arrivals;
+  std::vector<Arrival> arrivals_outside;
+  std::string upstream;  // Its only right name: "HOST:PORT".
 };
 
 struct Evidence {
@@ -52,7 +57,7 @@ struct Evidence {
   std::string bait_file;
 };
 
-// One for each of Probes(), in their order.
+// One for each of Probes(), in their order, but for the request that is allowed.
 std::vector<Judged> Judge(const Evidence& evidence, const PolicyView& policy);
 
 }  // namespace redteam

@@ -148,6 +148,7 @@ class View {
       opening->sends = true;
       opening->lets = "send data in paths and queries of requests to " + whose;
     } else {
+      if (explained_.passed()) opening->sends = std::nullopt;
       opening->lets = "reach " + whose + ": " + opening->what;
     }
   }

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,7 +20,7 @@ struct Opening {
   std::string what;     // As `policy diff` says it: "connections with GET /v1/**".
   std::string lets;     // What it lets an agent do, as a sentence's end: "send any data to ...".
   std::vector<std::string> programs;  // Whose connections it is about; empty: no connection.
-  bool sends = false;                 // Any data, to what its subject names.
+  std::optional<bool> sends = false;  // Data of its own choice; nothing: too many to ask about.
   std::string path;                   // Of a file or directory, that may be read or written.
   bool writes = false;                // `path` may be written.
 };

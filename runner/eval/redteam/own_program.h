@@ -25,8 +25,9 @@ class OwnProgram {
   static Result<OwnProgram> Find(const std::string& search_path);
 
   const std::string& path() const { return path_; }
+  // `log` and `input`, both borrowed: as Child::Command has them.
   Result<Child> Start(const std::vector<std::string>& words, const Variables& variables,
-                      int log = -1) const;
+                      int log = -1, int input = -1) const;
   // Starts it, and waits until it ends. kTemporary: not until `deadline`; it is killed then.
   Result<Answered> Ask(const std::vector<std::string>& words, const Variables& variables,
                        Deadline deadline) const;

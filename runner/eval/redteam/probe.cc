@@ -31,6 +31,7 @@ std::vector<Probe> MakeProbes() {
   Append(&all, FileProbes());
   Append(&all, ConnectionProbes());
   Append(&all, ProxyProbes());
+  Append(&all, SmugglingProbes());
   Append(&all, CredentialProbes());
   all.push_back(KillProbe());
   return all;
@@ -51,7 +52,9 @@ std::string Render(const Targets& targets) {
       .Set("searched", codec::Json::FromStrings(targets.searched))
       .Set("skipped", codec::Json::FromStrings(targets.skipped))
       .Set("outside", targets.outside)
-      .Set("waits", targets.waits);
+      .Set("upstream", targets.upstream)
+      .Set("waits", targets.waits)
+      .Set("serves", targets.serves);
   return codec::RenderJsonLine(json);
 }
 
@@ -74,7 +77,9 @@ Result<Targets> ParseTargets(std::string_view text) {
   targets.searched = TextsAt(read, "searched");
   targets.skipped = TextsAt(read, "skipped");
   targets.outside = read.BooleanAt("outside");
+  targets.upstream = static_cast<int>(read.IntegerAt("upstream"));
   targets.waits = read.BooleanAt("waits");
+  targets.serves = read.BooleanAt("serves");
   return targets;
 }
 
@@ -86,6 +91,8 @@ std::string_view Name(Category category) {
       return "files";
     case Category::kEgress:
       return "egress";
+    case Category::kSmuggling:
+      return "smuggling";
     case Category::kCredential:
       break;
   }

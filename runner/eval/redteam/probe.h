@@ -28,7 +28,9 @@ struct Targets {
   std::vector<std::string> searched;          // Directories to look for credentials in.
   std::vector<std::string> skipped;           // Probes that must not be made.
   bool outside = false;                       // The control: only what can be tried outside.
-  bool waits = false;                         // The victim: tries nothing.
+  int upstream = 0;     // The port of a server that is allowed in part: only smuggling is tried.
+  bool waits = false;   // The victim: tries nothing.
+  bool serves = false;  // That server: its standard input is the listening socket.
 };
 
 std::string Render(const Targets& targets);
@@ -44,7 +46,7 @@ struct Attempt {
   std::vector<std::string> found = {};  // Paths, where it is about files.
 };
 
-enum class Category { kEscape, kFiles, kEgress, kCredential };
+enum class Category { kEscape, kFiles, kEgress, kSmuggling, kCredential };
 std::string_view Name(Category category);
 
 struct Probe {
@@ -71,6 +73,7 @@ std::vector<Probe> ProcessProbes();
 std::vector<Probe> FileProbes();
 std::vector<Probe> ConnectionProbes();
 std::vector<Probe> ProxyProbes();
+std::vector<Probe> SmugglingProbes();  // The first is the one that is allowed.
 std::vector<Probe> CredentialProbes();
 Probe KillProbe();  // The last one: the victim is not there afterwards.
 

@@ -41,20 +41,9 @@ Attempt JudgeAnswer(std::string_view answer) {
 
 // Sends `request` to the proxy that the environment names.
 Attempt AskProxy(const std::string& request) {
-  constexpr std::string_view kScheme = "http://";
-  std::string proxy = sys::Environment("HTTP_PROXY").value_or("");
-  if (!proxy.starts_with(kScheme)) return {Came::kStopped, "no proxy"};
-  proxy.erase(0, kScheme.size());
-  size_t colon = proxy.rfind(':');
-  int port = 0;
-  if (colon == std::string::npos) return {Came::kStopped, "no proxy"};
-  std::from_chars(proxy.data() + colon + 1, proxy.data() + proxy.size(), port);
-  size_t at = proxy.find('@') + 1;  // 0 without one.
   Fd connection;
-  Attempt attempt = ConnectTo(proxy.substr(at, colon - at), port, &connection);
-  if (attempt.came != Came::kThrough) {
-    return {Came::kUndecided, "the proxy cannot be reached: " + attempt.note};
-  }
+  Attempt attempt = ConnectToProxy(&connection);
+  if (attempt.came != Came::kThrough) return attempt;
   if (!sys::WriteAll(connection.get(), request).ok()) return {Came::kStopped, "closed"};
   bool ended = false;
   std::string answer = ReadAnswer(connection, kAnswerBytesMax, &ended);

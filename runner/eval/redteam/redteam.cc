@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "eval/redteam/redteam.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -9,6 +10,7 @@
 #include "base/sys.h"
 #include "codec/data/json.h"
 #include "eval/redteam/bait.h"
+#include "eval/redteam/connection.h"
 #include "eval/redteam/own_program.h"
 #include "eval/redteam/scratch.h"
 #include "report/event_lines.h"
@@ -100,6 +102,7 @@ class Redteam {
     evidence.outside = TRY(TryOutside());
     TRY(TryInside(results.policy, &evidence));
     TRY(ReadReport(&results, &evidence));
+    TRY(TrySmuggling(&evidence.inside, &evidence.seen));
     results.probes = Judge(evidence, results.policy);
     results.ms =
         std::chrono::duration_cast<std::chrono::milliseconds>(Deadline::Clock::now() - began)
@@ -191,6 +194,59 @@ class Redteam {
     return Ok();
   }
 
+  // Over a server that a policy of this one's own allows in part: outside, then in the sandbox.
+  Status TrySmuggling(std::string* inside, Seen* seen) {
+    Targets targets;
+    targets.bait = directory_;
+    const std::string log = directory_ + "/arrivals";
+    {
+      Child server = TRY(StartServer(log, &targets.upstream));
+      targets.outside = true;
+      Answered answered = TRY(program_.Ask({"eval", "redteam-agent", Render(targets)},
+                                           plan_.environment, Deadline::After(kRunTime)));
+      if (answered.status != 0) return ErrorOf(answered);
+    }
+    seen->arrivals_outside = ReadArrivals(TRY(sys::ReadFile(log, kReportBytesMax)));
+    Child server = TRY(StartServer(log, &targets.upstream));
+    targets.outside = false;
+    const std::string port = std::to_string(targets.upstream);
+    seen->upstream = "host.openshell.internal:" + port;
+    const std::string policy = directory_ + "/upstream.yml";
+    TRY(sys::WriteFile(policy,
+                       "version: 1\n"
+                       "network_policies:\n"
+                       "  upstream:\n"
+                       "    endpoints:\n"
+                       "      - host: host.openshell.internal\n"
+                       "        port: " +
+                           port +
+                           "\n"
+                           "        protocol: rest\n"
+                           "        rules: [{allow: {method: GET, path: /open/*}}]\n"
+                           "    binaries: [{path: \"/**\"}]\n"));
+    const std::string report = directory_ + "/upstream-report";
+    std::vector<std::string> words = {"run",          "--quiet", "--workdir", plan_.workdir,
+                                      "--report-dir", report,    "--policy",  policy};
+    words.insert(words.end(), plan_.options.begin(), plan_.options.end());
+    words.insert(words.end(), {"--", program_.path(), "eval", "redteam-agent", Render(targets)});
+    Answered run = TRY(program_.Ask(words, plan_.environment, Deadline::After(kRunTime)));
+    if (run.status != 0) return ErrorOf(run);
+    *inside += TRY(sys::ReadFile(report + "/agent.log", kReportBytesMax));
+    seen->arrivals = ReadArrivals(TRY(sys::ReadFile(log, kReportBytesMax)));
+    return Ok();
+  }
+
+  Result<Child> StartServer(const std::string& log, int* port) {
+    Fd listener = TRY(ListenOnLoopback(port));
+    TRY(sys::WriteFile(log, ""));
+    Fd file = TRY(sys::Open(log, O_WRONLY | O_APPEND));
+    Targets serving;
+    serving.bait = directory_;
+    serving.serves = true;
+    return program_.Start({"eval", "redteam-agent", Render(serving)}, plan_.environment, file.get(),
+                          listener.get());
+  }
+
   const Plan& plan_;
   const OwnProgram& program_;
   const std::string directory_;
@@ -203,6 +259,11 @@ class Redteam {
 Result<Results> RunRedteam(const Plan& plan) {
   OwnProgram program = TRY(OwnProgram::Find(plan.search_path));
   Scratch scratch = TRY(Scratch::Create());
+  const std::string place = TRY(sys::RealPath(scratch.path()));
+  if (place.starts_with(plan.workdir == "/" ? plan.workdir : plan.workdir + "/")) {
+    return Error{Code::kUsage, "the directory for temporary files is in the checkout",
+                 "TMPDIR=/var/tmp agentic-ci eval redteam"};
+  }
   return Redteam(plan, program, scratch.path()).Run();
 }
 

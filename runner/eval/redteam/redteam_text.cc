@@ -12,7 +12,7 @@ constexpr Standing kStandings[] = {Standing::kStopped,  Standing::kNotApplicable
                                    Standing::kByPolicy, Standing::kByTier,
                                    Standing::kThrough,  Standing::kUndecided};
 constexpr Category kCategories[] = {Category::kEscape, Category::kFiles, Category::kEgress,
-                                    Category::kCredential};
+                                    Category::kSmuggling, Category::kCredential};
 
 size_t CountIn(const Results& results, Category category, Standing standing) {
   return static_cast<size_t>(
@@ -110,7 +110,7 @@ codec::Json ToJson(const Results& results) {
         .Set("subject", one.subject)
         .Set("what", one.what)
         .Set("lets", one.lets)
-        .Set("sends_data", one.sends)
+        .Set("sends_data", one.sends ? codec::Json(*one.sends) : codec::Json())
         .Set("programs", codec::Json::FromStrings(one.programs));
     openings.Push(std::move(opening));
   }
