@@ -184,7 +184,9 @@ Result<eval::RunPlan> PlanOf(const Arguments& arguments, const eval::Suite& suit
 // Those of `run` that a red team's run takes as they are; the policy and the checkout it needs
 // itself.
 constexpr auto kRedteamPassed = std::to_array<std::string_view>(
-    {"isolation", "memory", "cpus", "pids", "disk", "open-files", "file-size", "secret", "env"});
+    {"image", "image-key", "image-identity", "image-issuer", "image-bundle", "trusted-root",
+     "insecure-registry", "ca-file", "isolation", "memory", "cpus", "pids", "disk", "open-files",
+     "file-size", "secret", "env"});
 constexpr auto kRedteamOwn = std::to_array<std::string_view>({"policy", "workdir"});
 
 template <size_t N>
@@ -206,6 +208,7 @@ Result<redteam::Plan> RedteamPlanOf(const Arguments& arguments) {
   if (!plan.policy.empty()) plan.policy = TRY(AbsoluteOf(plan.policy));
   plan.agent = arguments.Get("agent", "command");
   plan.workdir = TRY(AbsoluteOf(arguments.Get("workdir", ".")));
+  plan.in_image = arguments.Has("image");
   if (arguments.Has("report-dir")) {
     TRY(sys::MakeDirectories(arguments.Get("report-dir")).Context("making the report directory"));
     plan.report = TRY(AbsoluteOf(arguments.Get("report-dir")));

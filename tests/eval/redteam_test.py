@@ -160,6 +160,22 @@ class Redteam(Case):
         run = json.loads((self.top / 'report/run.json').read_text())
         self.assertEqual(run['outcome']['kind'], 'success')
 
+    @unittest.skipUnless(os.path.exists('/bin/busybox'), 'no busybox to make an image of')
+    def test_nothing_gets_through_in_an_image_either(self):
+        sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / 'image_run'))
+        import images
+        shelf = images.Shelf()
+        self.addCleanup(shelf.close)
+        image = shelf.image()
+        shelf.cosign(image)
+        key = self.top / 'key.pub'
+        key.write_text(images.OURS.pem.decode())
+        status, document = self.document(TIGHT, '--image', shelf.reference(image), '--insecure-registry', shelf.host,
+                                         '--image-key', key, environment=[('AGENTIC_CI_STORE', str(self.top / 'store'))])
+        bad = [one for one in document['probes'] if one['standing'] in ('let-through', 'undecided')]
+        self.assertEqual((status, bad), (0, []), self.complaint)
+        self.assertGreater(document['counts']['stopped'], 80)
+
     def test_bait_in_the_checkout_is_refused(self):
         inside = self.checkout / 'tmp'
         inside.mkdir()

@@ -34,8 +34,11 @@ Result<OwnProgram> OwnProgram::Find(const std::string& search_path) {
 Result<Child> OwnProgram::Start(const std::vector<std::string>& words, const Variables& variables,
                                 int log, int input) const {
   const size_t slash = path_.rfind('/');
-  Child::Command command{
-      .argv = {path_.substr(slash + 1)}, .environment = variables, .input = input, .log = log};
+  Child::Command command{.argv = {path_.substr(slash + 1)},
+                         .environment = variables,
+                         .directory = ".",
+                         .input = input,
+                         .log = log};
   command.argv.insert(command.argv.end(), words.begin(), words.end());
   ProgramPlaces places(path_.substr(0, slash) + ":" + search_path_, "");
   return Child::Start(places, command).Context("starting " + words.front());

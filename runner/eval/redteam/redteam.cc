@@ -20,6 +20,7 @@ namespace redteam {
 namespace {
 
 constexpr std::chrono::seconds kRunTime{240};
+constexpr size_t kProgramBytesMax = size_t{256} << 20;
 constexpr size_t kReportBytesMax = size_t{64} << 20;
 
 // Where tools keep credentials in a home directory.
@@ -90,11 +91,14 @@ class Redteam {
  public:
   Redteam(const Plan& plan, const OwnProgram& program, const std::string& directory)
       : plan_(plan), program_(program), directory_(directory) {
+    workdir_ = plan.workdir;
+    agent_ = program.path();
     report_ = plan.report.empty() ? directory + "/report" : plan.report;
   }
 
   Result<Results> Run() {
     const auto began = Deadline::Clock::now();
+    TRY(MakeCheckout());
     Results results;
     results.user = ::geteuid();
     results.policy = TRY(ViewPolicy(program_, plan_.environment, plan_.policy, plan_.agent));
@@ -123,8 +127,33 @@ class Redteam {
     return std::move(answered.output);
   }
 
+  // A directory with nothing of the user's. In an image, where no program of the host is, it holds
+  // the agent; such a program needs no library.
+  Status MakeCheckout() {
+    const std::string checkout = directory_ + "/checkout";
+    TRY(sys::MakeDirectories(checkout));
+    if (!plan_.in_image) return Ok();
+    workdir_ = checkout;
+    agent_ = checkout + "/agentic-ci";
+    std::string program = TRY(sys::ReadFile(program_.path(), kProgramBytesMax));
+    return sys::WriteFile(agent_, program, 0755);
+  }
+
+  // `run` in the sandbox, with everything of the user's that is about it.
+  Result<Answered> RunInside(const std::string& workdir, const std::string& report,
+                             const std::string& policy, const Targets& targets,
+                             const OwnProgram::Variables& variables) const {
+    std::vector<std::string> words = {"run",   "--quiet",      "--workdir",
+                                      workdir, "--report-dir", report};
+    if (!policy.empty()) words.insert(words.end(), {"--policy", policy});
+    words.insert(words.end(), plan_.options.begin(), plan_.options.end());
+    words.insert(words.end(), {"--", agent_, "eval", "redteam-agent", Render(targets)});
+    return program_.Ask(words, variables, Deadline::After(kRunTime));
+  }
+
   Targets TargetsOf(const Bait& bait) const {
     Targets targets = bait.targets();
+    if (plan_.in_image) return targets;  // Files of those names there are the image's.
     std::vector<std::string> files = CredentialFilesOf(plan_.environment);
     targets.credential_files.insert(targets.credential_files.end(), files.begin(), files.end());
     return targets;
@@ -139,14 +168,9 @@ class Redteam {
     for (const Opening& opening : policy.openings) {
       if (!opening.path.empty()) targets.searched.push_back(opening.path);
     }
-    std::vector<std::string> words = {"run",         "--quiet",      "--workdir",
-                                      plan_.workdir, "--report-dir", report_};
-    if (!plan_.policy.empty()) words.insert(words.end(), {"--policy", plan_.policy});
-    words.insert(words.end(), plan_.options.begin(), plan_.options.end());
-    words.insert(words.end(), {"--", program_.path(), "eval", "redteam-agent", Render(targets)});
     const OwnProgram::Variables variables =
         WithCanaries(plan_.environment, plan_.credentials, bait.variable_canary());
-    run_ = TRY(program_.Ask(words, variables, Deadline::After(kRunTime)));
+    run_ = TRY(RunInside(workdir_, report_, plan_.policy, targets, variables));
     evidence->seen = bait.Look();
     evidence->bait_file = bait.targets().bait_file;
     return Ok();
@@ -225,11 +249,8 @@ class Redteam {
                            "        rules: [{allow: {method: GET, path: /open/*}}]\n"
                            "    binaries: [{path: \"/**\"}]\n"));
     const std::string report = directory_ + "/upstream-report";
-    std::vector<std::string> words = {"run",          "--quiet", "--workdir", plan_.workdir,
-                                      "--report-dir", report,    "--policy",  policy};
-    words.insert(words.end(), plan_.options.begin(), plan_.options.end());
-    words.insert(words.end(), {"--", program_.path(), "eval", "redteam-agent", Render(targets)});
-    Answered run = TRY(program_.Ask(words, plan_.environment, Deadline::After(kRunTime)));
+    Answered run =
+        TRY(RunInside(directory_ + "/checkout", report, policy, targets, plan_.environment));
     if (run.status != 0) return ErrorOf(run);
     *inside += TRY(sys::ReadFile(report + "/agent.log", kReportBytesMax));
     seen->arrivals = ReadArrivals(TRY(sys::ReadFile(log, kReportBytesMax)));
@@ -251,6 +272,8 @@ class Redteam {
   const OwnProgram& program_;
   const std::string directory_;
   std::string report_;
+  std::string workdir_;
+  std::string agent_;  // The program, by the path that the sandbox shows it at.
   Answered run_;
 };
 
