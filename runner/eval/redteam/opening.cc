@@ -69,7 +69,8 @@ class View {
   }
 
   std::string PlaceAt(int64_t line) const {
-    return line > 0 && shown_ != kDefaultName ? shown_ + ":" + std::to_string(line) : shown_;
+    if (shown_ == kDefaultName) return shown_;
+    return line > 0 ? shown_ + ":" + std::to_string(line) : shown_ + " (its defaults)";
   }
 
   Opening OpeningOf(const codec::Json& json) {
@@ -141,15 +142,18 @@ class View {
                                   : "any host that matches " + hosts + ", port " + port;
     const std::string url =
         (port == "80" ? "http://" : "https://") + host + ":" + port + "/redteam-canary?stolen=1";
+    std::string_view requests = opening->what;
+    constexpr std::string_view kWith = "connections with ";
+    if (requests.starts_with(kWith)) requests.remove_prefix(kWith.size());
     if (Allows(url, "POST")) {
-      opening->sends = true;
+      opening->sends = Sends::kAnyData;
       opening->lets = "send any data to " + whose;
     } else if (Allows(url, "GET")) {
-      opening->sends = true;
+      opening->sends = Sends::kInTargets;
       opening->lets = "send data in paths and queries of requests to " + whose;
     } else {
-      if (explained_.passed()) opening->sends = std::nullopt;
-      opening->lets = "reach " + whose + ": " + opening->what;
+      opening->sends = explained_.passed() ? Sends::kUnknown : Sends::kInRequests;
+      opening->lets = "send data in these requests to " + whose + ": " + std::string(requests);
     }
   }
 
@@ -198,6 +202,22 @@ Result<PolicyView> ViewPolicy(const OwnProgram& program, const OwnProgram::Varia
   const std::string built_in = scratch.path() + "/default.yml";
   TRY(sys::WriteFile(built_in, "defaults: agentic-ci\n"));
   return View(program, variables, built_in, kDefaultName, agent).Take(closed, usual);
+}
+
+std::string_view Name(Sends sends) {
+  switch (sends) {
+    case Sends::kNothing:
+      return "nothing";
+    case Sends::kAnyData:
+      return "any-data";
+    case Sends::kInTargets:
+      return "in-paths-and-queries";
+    case Sends::kInRequests:
+      return "in-its-requests";
+    case Sends::kUnknown:
+      break;
+  }
+  return "unknown";
 }
 
 std::string LineThatOpens(const std::vector<Opening>& openings, const std::string& path,

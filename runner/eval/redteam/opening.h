@@ -5,8 +5,8 @@
 #pragma once
 
 #include <map>
-#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -14,15 +14,25 @@
 
 namespace redteam {
 
+// How an opening carries data out. Every request does, in its query at the least.
+enum class Sends {
+  kNothing,     // It is about files.
+  kAnyData,     // In bodies, or connections that are not inspected.
+  kInTargets,   // In any path and query.
+  kInRequests,  // In those that its rules allow.
+  kUnknown,     // The policy has too many lines to ask about.
+};
+std::string_view Name(Sends sends);
+
 struct Opening {
   std::string place;    // "FILE:LINE"; the name of the policy where no line says it.
   std::string subject;  // "*.example.com:443", "/home".
   std::string what;     // As `policy diff` says it: "connections with GET /v1/**".
   std::string lets;     // What it lets an agent do, as a sentence's end: "send any data to ...".
   std::vector<std::string> programs;  // Whose connections it is about; empty: no connection.
-  std::optional<bool> sends = false;  // Data of its own choice; nothing: too many to ask about.
-  std::string path;                   // Of a file or directory, that may be read or written.
-  bool writes = false;                // `path` may be written.
+  Sends sends = Sends::kNothing;
+  std::string path;     // Of a file or directory, that may be read or written.
+  bool writes = false;  // `path` may be written.
 };
 
 struct PolicyView {

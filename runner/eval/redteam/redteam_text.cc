@@ -110,7 +110,7 @@ codec::Json ToJson(const Results& results) {
         .Set("subject", one.subject)
         .Set("what", one.what)
         .Set("lets", one.lets)
-        .Set("sends_data", one.sends ? codec::Json(*one.sends) : codec::Json())
+        .Set("sends", Name(one.sends))
         .Set("programs", codec::Json::FromStrings(one.programs));
     openings.Push(std::move(opening));
   }
