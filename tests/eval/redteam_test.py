@@ -28,6 +28,7 @@ network_policies:
       - {{host: api.example.net, port: 443, protocol: rest, access: read-only}}
       - {{host: narrow.example.net, port: 443, protocol: rest, rules: [{{allow: {{method: GET, path: /v1/*}}}}]}}
       - {{host: redteam.invalid, port: 443}}
+      - {{host: quiet.example.net, port: 443, protocol: rest, rules: [{{allow: {{method: HEAD, path: "**"}}}}]}}
     binaries: [{{path: "/**"}}]
 '''
 
@@ -113,11 +114,12 @@ class Redteam(Case):
                     f'{policy}:6': f'read {self.host}',
                     f'{policy}:10': 'send any data to any host that matches *.example.com, port 443',
                     f'{policy}:11': 'send any data to db.example.org:5432',
-                    f'{policy}:12': 'send data in paths and queries of requests to api.example.net:443',
+                    f'{policy}:12': 'send data in paths, queries and WebSocket messages to api.example.net:443',
                     f'{policy}:13': 'send data in these requests to narrow.example.net:443: GET /v1/*',
+                    f'{policy}:15': 'send data in these requests to quiet.example.net:443: HEAD **',
                     f'{policy}:14': 'send any data to redteam.invalid:443'})
                 self.assertEqual([one['sends'] for one in document['openings'] if one['at'].endswith((':10', ':12', ':13', ':6'))],
-                                 ['any-data', 'in-paths-and-queries', 'in-its-requests', 'nothing'])
+                                 ['any-data', 'in-websocket-messages', 'in-its-requests', 'nothing'])
                 found = self.probe(document, 'searched-files')
                 self.assertEqual((found['standing'], found['because']),
                                  ('allowed-by-policy', f'{policy}:6: {self.host}/deploy-token.txt'))

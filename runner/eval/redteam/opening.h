@@ -18,6 +18,7 @@ namespace redteam {
 enum class Sends {
   kNothing,     // It is about files.
   kAnyData,     // In bodies, or connections that are not inspected.
+  kInMessages,  // In any path and query, and in WebSocket messages if the server takes them.
   kInTargets,   // In any path and query.
   kInRequests,  // In those that its rules allow.
   kUnknown,     // The policy has too many lines to ask about.

@@ -19,7 +19,7 @@
 namespace redteam {
 namespace {
 
-constexpr std::chrono::seconds kRunTime{240};
+constexpr std::chrono::seconds kRunTime{60};
 constexpr size_t kProgramBytesMax = size_t{256} << 20;
 constexpr size_t kReportBytesMax = size_t{64} << 20;
 
