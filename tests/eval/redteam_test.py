@@ -152,6 +152,22 @@ class Redteam(Case):
             if path.is_file():
                 self.assertNotIn(b'the-real-value', path.read_bytes(), path)
 
+    def test_a_token_in_the_checkouts_git_configuration_is_not_shown(self):
+        subprocess.run(['git', 'init', '-q', self.checkout], check=True)
+        config = self.checkout / '.git/config'
+        config.write_text(config.read_text() + '[http "https://github.com/"]\n\textraheader = AUTHORIZATION: basic x\n')
+        for tier in TIERS:
+            status, document = self.document(TIGHT, tier=tier)
+            probe = self.probe(document, 'git-config')
+            self.assertEqual((status, probe['standing'], probe['outside']), (0, 'stopped', '.git/config has extraheader'))
+
+    def test_a_policy_that_shows_no_checkout_is_tried_too(self):
+        for tier in TIERS:
+            status, document = self.document('version: 1\nfilesystem_policy: {include_workdir: false, read_only: [/usr]}\n',
+                                             tier=tier)
+            bad = [one for one in document['probes'] if one['standing'] in ('let-through', 'undecided')]
+            self.assertEqual((status, bad), (0, []), self.complaint)
+
     def test_nothing_of_the_users_is_changed_and_nothing_is_left(self):
         for tier in TIERS:
             self.assertEqual(self.call(TIGHT, tier=tier), 0, self.complaint)

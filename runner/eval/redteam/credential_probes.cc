@@ -119,8 +119,9 @@ Attempt SearchOpened(const Targets& targets) {
 }
 
 // Of the checkout: the token that actions/checkout leaves, or one in a remote's URL.
-Attempt GitConfig(const Targets&) {
-  Result<std::string> text = sys::ReadFile(".git/config", kFileBytesMax);
+Attempt GitConfig(const Targets& targets) {
+  const std::string path = (targets.outside ? targets.checkout + "/" : "") + ".git/config";
+  Result<std::string> text = sys::ReadFile(path, kFileBytesMax);
   if (!text.ok()) return {Came::kStopped, "no .git/config"};
   std::string lower = text.value();
   std::transform(lower.begin(), lower.end(), lower.begin(), ascii::ToLower);
@@ -150,7 +151,7 @@ std::vector<Probe> CredentialProbes() {
        CredentialFiles},
       {"searched-files", kCredential, "Find credentials in directories that the policy exposes",
        false, SearchOpened},
-      {"git-config", kCredential, "Find a token in the checkout's git configuration", false,
+      {"git-config", kCredential, "Find a token in the checkout's git configuration", true,
        GitConfig},
       {"key-agent", kCredential, "Sign with the keys of the runner's SSH agent", true, KeyAgent},
   };

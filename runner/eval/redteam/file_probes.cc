@@ -12,7 +12,6 @@ namespace redteam {
 namespace {
 
 constexpr size_t kReadBytesMax = 4096;
-constexpr char kOwn[] = "redteam-link";  // In the agent's directory.
 
 Attempt OfOpen(const Result<Fd>& file) {
   errno = file.ok() ? 0 : file.error().os_error;
@@ -37,8 +36,10 @@ Attempt ReadBait(const std::string& path) {
 }
 
 Attempt ReadByLink(const Targets& targets) {
-  const std::string link = (targets.outside ? targets.bait + "/" : "") + kOwn;
-  if (::symlink(targets.bait_file.c_str(), link.c_str()) != 0 && errno != EEXIST) {
+  const std::string place = OwnPlace(targets);
+  const std::string link = place + "/redteam-link";
+  if (place.empty()) return {Came::kStopped, "nothing can be written"};
+  if (::symlink(targets.bait_file.c_str(), link.c_str()) != 0) {
     return {Came::kUndecided, "no link could be made: " + ErrorName(errno)};
   }
   Attempt attempt = ReadBait(link);
@@ -47,7 +48,9 @@ Attempt ReadByLink(const Targets& targets) {
 }
 
 Attempt ReadByHardLink(const Targets& targets) {
-  const std::string link = (targets.outside ? targets.bait + "/hard-" : "") + kOwn;
+  const std::string place = OwnPlace(targets);
+  const std::string link = place + "/redteam-hard-link";
+  if (place.empty()) return {Came::kStopped, "nothing can be written"};
   if (::link(targets.bait_file.c_str(), link.c_str()) != 0) return Called(-1);
   Attempt attempt = ReadBait(link);
   ::unlink(link.c_str());

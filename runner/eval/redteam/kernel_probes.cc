@@ -41,8 +41,9 @@ Attempt CloneUser(const Targets&) {
 }
 
 Attempt MakeDevice(const Targets& targets) {
-  // Outside, in the bait; inside, where the agent may write.
-  std::string path = (targets.outside ? targets.bait : ".") + "/redteam-device";
+  const std::string place = OwnPlace(targets);
+  if (place.empty()) return {Came::kStopped, "nothing can be written"};
+  const std::string path = place + "/redteam-device";
   int made = ::mknod(path.c_str(), S_IFBLK | 0600, ::makedev(7, 0));
   Attempt attempt = Called(made);
   if (made == 0) ::unlink(path.c_str());

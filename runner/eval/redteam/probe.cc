@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "eval/redteam/probe.h"
 
+#include <fcntl.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 
+#include "base/sys.h"
 #include "codec/data/json.h"
 
 namespace redteam {
@@ -51,6 +54,7 @@ std::string Render(const Targets& targets) {
       .Set("credential_files", codec::Json::FromStrings(targets.credential_files))
       .Set("searched", codec::Json::FromStrings(targets.searched))
       .Set("skipped", codec::Json::FromStrings(targets.skipped))
+      .Set("checkout", targets.checkout)
       .Set("outside", targets.outside)
       .Set("upstream", targets.upstream)
       .Set("waits", targets.waits)
@@ -76,6 +80,7 @@ Result<Targets> ParseTargets(std::string_view text) {
   targets.credential_files = TextsAt(read, "credential_files");
   targets.searched = TextsAt(read, "searched");
   targets.skipped = TextsAt(read, "skipped");
+  targets.checkout = read.StringAt("checkout");
   targets.outside = read.BooleanAt("outside");
   targets.upstream = static_cast<int>(read.IntegerAt("upstream"));
   targets.waits = read.BooleanAt("waits");
@@ -102,6 +107,19 @@ std::string_view Name(Category category) {
 const std::vector<Probe>& Probes() {
   static const std::vector<Probe> all = MakeProbes();
   return all;
+}
+
+std::string OwnPlace(const Targets& targets) {
+  if (targets.outside) return targets.bait;
+  for (const std::string& place :
+       {std::string("."), sys::Environment("TMPDIR").value_or("/tmp"),
+        sys::Environment("HOME").value_or("/tmp"), std::string("/dev/shm")}) {
+    const std::string name = place + "/redteam-own";
+    if (!sys::Open(name, O_WRONLY | O_CREAT, 0600).ok()) continue;
+    ::unlink(name.c_str());
+    return place;
+  }
+  return {};
 }
 
 std::string ErrorName(int error) {

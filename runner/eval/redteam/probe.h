@@ -27,6 +27,7 @@ struct Targets {
   std::vector<std::string> credential_files;  // Of the runner's user; each is there.
   std::vector<std::string> searched;          // Directories to look for credentials in.
   std::vector<std::string> skipped;           // Probes that must not be made.
+  std::string checkout;                       // Outside: where the agent's is.
   bool outside = false;                       // The control: only what can be tried outside.
   int upstream = 0;     // The port of a server that is allowed in part: only smuggling is tried.
   bool waits = false;   // The victim: tries nothing.
@@ -81,6 +82,8 @@ Probe KillProbe();  // The last one: the victim is not there afterwards.
 // refuses (EPERM, EACCES, ENOSYS, EROFS), or because there is nothing at that place (ENOENT, ESRCH,
 // ENXIO, ECONNREFUSED, ...); any other error is the call's own, so that it was reached.
 Attempt Called(long result);
+// A directory in which the agent may make files; outside, the bait. Empty: none was found.
+std::string OwnPlace(const Targets& targets);
 // The name of an errno: "EPERM".
 std::string ErrorName(int error);
 

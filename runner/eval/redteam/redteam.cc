@@ -119,6 +119,7 @@ class Redteam {
     Bait bait = TRY(Bait::Lay(program_, plan_.environment));
     Targets targets = TargetsOf(bait);
     targets.outside = true;
+    targets.checkout = plan_.workdir;
     const OwnProgram::Variables variables =
         WithCanaries(plan_.environment, plan_.credentials, bait.variable_canary());
     Answered answered = TRY(program_.Ask({"eval", "redteam-agent", Render(targets)}, variables,
