@@ -22,6 +22,7 @@
 #include "eval/show/compare.h"
 #include "eval/show/files.h"
 #include "eval/show/text.h"
+#include "run/policy_source.h"
 
 extern char** environ;
 

@@ -9,7 +9,10 @@ import sys
 import tempfile
 import unittest
 
-BINARY = os.path.abspath(sys.argv[1])
+BUILT = os.path.abspath(sys.argv[1])
+# A sandbox has a /tmp of its own, and any user must be able to start the program.
+PLACE = pathlib.Path(tempfile.mkdtemp(prefix='redteam-test-', dir='/srv' if os.geteuid() == 0 else os.path.dirname(BUILT)))
+BINARY = str(PLACE / 'agentic-ci')
 USER = 1000
 TIERS = ('namespaces', 'landlock')
 REFUSED = 77
@@ -38,8 +41,7 @@ class Case(unittest.TestCase):
         self.top = pathlib.Path(tempfile.mkdtemp(prefix='redteam-test-'))
         self.addCleanup(shutil.rmtree, self.top, ignore_errors=True)
         self.checkout = self.top / 'checkout'
-        # Not below /tmp, of which a sandbox has its own.
-        self.host = pathlib.Path(tempfile.mkdtemp(prefix='redteam-test-', dir=os.path.dirname(BINARY)))
+        self.host = pathlib.Path(tempfile.mkdtemp(prefix='host-', dir=PLACE))
         self.addCleanup(shutil.rmtree, self.host, ignore_errors=True)
         for directory in (self.checkout, self.top / 'tmp'):
             directory.mkdir()
@@ -48,9 +50,9 @@ class Case(unittest.TestCase):
         for path in (self.top, self.checkout, self.host, self.top / 'tmp'):
             path.chmod(0o777)
 
-    def call(self, policy, *options, tier='namespaces', user=0, environment=()):
+    def call(self, policy, *options, tier='namespaces', user=0, environment=(), binary=BINARY):
         (self.top / 'policy.yml').write_text(policy)
-        words = [BINARY, 'eval', 'redteam', '--policy', self.top / 'policy.yml', '--isolation', tier, *options]
+        words = [binary, 'eval', 'redteam', '--policy', self.top / 'policy.yml', '--isolation', tier, *options]
         if user != os.geteuid() and os.geteuid() == 0:
             words = ['setpriv', f'--reuid={user}', f'--regid={user}', '--clear-groups', *words]
         done = subprocess.run([str(word) for word in words], capture_output=True, text=True, cwd=self.checkout,
@@ -87,6 +89,19 @@ class Redteam(Case):
                     self.assertGreater(document['counts']['stopped'], 80)
                     smuggled = {one['standing'] for one in document['probes'] if one['category'] == 'smuggling'}
                     self.assertEqual(smuggled, {'stopped'})
+
+    @unittest.skipUnless(os.geteuid() == 0, 'root: of other users, the agent has the same')
+    def test_a_program_that_only_root_may_start_is_tried_over_an_empty_checkout(self):
+        private = PLACE / 'private'
+        private.mkdir(mode=0o700)
+        self.addCleanup(shutil.rmtree, private)
+        shutil.copy(BINARY, private)
+        for tier in TIERS:
+            status, document = self.document(TIGHT, tier=tier, binary=private / 'agentic-ci')
+            bad = [one for one in document['probes'] if one['standing'] in ('let-through', 'undecided')]
+            self.assertEqual((status, bad), (0, []), self.complaint)
+            self.assertIn(f'checkout: not shown to the agent, whose user may not start {private}/agentic-ci', document['controls'])
+            self.assertGreater(document['counts']['stopped'], 80)
 
     def test_the_attempts_succeed_outside(self):
         status, document = self.document(TIGHT)
@@ -218,4 +233,9 @@ class Redteam(Case):
 
 
 if __name__ == '__main__':
-    unittest.main(argv=sys.argv[:1] + sys.argv[2:])
+    try:
+        PLACE.chmod(0o755)
+        shutil.copy(BUILT, BINARY)
+        unittest.main(argv=sys.argv[:1] + sys.argv[2:])
+    finally:
+        shutil.rmtree(PLACE)

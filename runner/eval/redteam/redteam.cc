@@ -2,6 +2,7 @@
 #include "eval/redteam/redteam.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -87,6 +88,16 @@ OwnProgram::Variables WithCanaries(OwnProgram::Variables variables,
   return variables;
 }
 
+// Whether any user may start it: the agent of a runner that is root may have a user of its own.
+bool IsForEveryUser(const std::string& program) {
+  for (size_t slash = program.find('/', 1);; slash = program.find('/', slash + 1)) {
+    struct stat status = {};
+    if (::stat(program.substr(0, slash).c_str(), &status) != 0) return false;
+    if ((status.st_mode & S_IXOTH) == 0) return false;
+    if (slash == std::string::npos) return (status.st_mode & S_IROTH) != 0;
+  }
+}
+
 class Redteam {
  public:
   Redteam(const Plan& plan, const OwnProgram& program, const std::string& directory)
@@ -98,9 +109,9 @@ class Redteam {
 
   Result<Results> Run() {
     const auto began = Deadline::Clock::now();
-    TRY(MakeCheckout());
     Results results;
     results.user = ::geteuid();
+    TRY(MakeCheckout(&results));
     results.policy = TRY(ViewPolicy(program_, plan_.environment, plan_.policy, plan_.agent));
     Evidence evidence;
     evidence.outside = TRY(TryOutside());
@@ -128,12 +139,17 @@ class Redteam {
     return std::move(answered.output);
   }
 
-  // A directory with nothing of the user's. In an image, where no program of the host is, it holds
-  // the agent; such a program needs no library.
-  Status MakeCheckout() {
+  // A directory with nothing of the user's. In an image, where no program of the host is, and where
+  // the agent's user could not start the program, it holds the agent; such a program needs no
+  // library.
+  Status MakeCheckout(Results* results) {
     const std::string checkout = directory_ + "/checkout";
     TRY(sys::MakeDirectories(checkout));
-    if (!plan_.in_image) return Ok();
+    if (!plan_.in_image) {
+      if (results->user != 0 || IsForEveryUser(program_.path())) return Ok();
+      results->weaker.push_back("checkout: not shown to the agent, whose user may not start " +
+                                program_.path());
+    }
     workdir_ = checkout;
     agent_ = checkout + "/agentic-ci";
     std::string program = TRY(sys::ReadFile(program_.path(), kProgramBytesMax));

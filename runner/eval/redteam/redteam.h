@@ -29,8 +29,9 @@ struct Plan {
 struct Results {
   PolicyView policy;
   std::string tier;
-  uint32_t user = 0;                // The runner's id.
-  std::vector<std::string> weaker;  // Controls that run.json does not call enforced, with notes.
+  uint32_t user = 0;  // The runner's id.
+  // Controls that run.json does not call enforced and what could not be tried, with notes.
+  std::vector<std::string> weaker;
   std::vector<Judged> probes;
   int64_t ms = 0;
 };

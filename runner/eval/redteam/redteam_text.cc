@@ -75,7 +75,7 @@ std::string RenderRedteam(const Results& results) {
   text +=
       List(results, Standing::kByTier, "not stopped in this tier (docs/reference/isolation.md)");
   text += List(results, Standing::kByPolicy, "allowed by the policy");
-  if (!results.weaker.empty()) text += "\ncontrols that are not enforced:\n";
+  if (!results.weaker.empty()) text += "\nnot enforced, or not tried:\n";
   for (const std::string& one : results.weaker) text += "  " + one + "\n";
   if (!results.policy.openings.empty()) text += "\nwhat the policy's lines let an agent do:\n";
   for (const Opening& one : results.policy.openings) {
