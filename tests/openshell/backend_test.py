@@ -252,8 +252,9 @@ class OpenShell(Backend):
         for words in (['add', '-A'], ['commit', '-qm', 'configuration']):
             subprocess.run([*GIT, *words], cwd=self.work, check=True, capture_output=True)
         for words, code, said in ((['--task', 'checked'], 69, 'checks run in'), (['--task', 'limited'], 69, '--pids cannot be enforced'),
-                                  (['--', 'true'], 77, IMAGE), (['--image', '', '--', 'true'], 64, 'the image is not named')):
-            run = self.start('run', *self.options('r'), *words)
+                                  (['--', 'true'], 77, IMAGE), ([], 64, 'the image is not named')):
+            options = [word for word in self.options('r') if words or word not in self.OPTIONS]
+            run = self.start('run', *options, *(words or ['--', 'true']))
             _, errors = run.communicate(timeout=600)
             self.assertEqual(run.returncode, code, errors)
             self.assertIn(said, errors)
@@ -271,12 +272,12 @@ class OpenShell(Backend):
         self.addCleanup(podman, 'rmi', verified)
         for name, one in (('ours', images.OURS), ('theirs', images.THEIRS)):
             pathlib.Path(self.base, name + '.pub').write_bytes(one.pem)
-        words = [*self.options('r'), '--image', tagged, '--insecure-registry', registry.host]
+        words = [*(tagged if word == IMAGE else word for word in self.options('r')), '--insecure-registry', registry.host]
         key = ['--image-key', self.base + '/ours.pub']
         self.end(self.start('run', *words, *key, '--', 'true'), 77)
         registry.sign('agent', digest)
         self.end(self.start('run', *words, '--image-key', self.base + '/theirs.pub', '--', 'true'), 77)
-        self.assertEqual(self.record('r')['outcome']['kind'], 'setup-failed')
+        self.assertEqual(self.record('r')['outcome']['kind'], 'refused')
         run = self.start('run', *words, *key, '--', 'sh', '-c', 'echo begun; sleep 100')
         self.assertEqual(run.stdout.readline(), 'begun\n')
         self.assertEqual(podman('ps', '--format', '{{.Image}}').strip(), verified)

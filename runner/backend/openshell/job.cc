@@ -65,7 +65,7 @@ Result<std::vector<Credential>> CredentialsOf(run::RunCredentials& credentials) 
 sandbox::Control Absent(const char* name, const char* why) { return {name, "unavailable", why}; }
 
 // What the configuration demands and would silently not happen.
-Status CheckPlan(const run::Plan& plan, const run::Request& request) {
+Status CheckPlan(const run::Plan& plan) {
   const char* what = nullptr;
   if (plan.budget.any()) {
     what = "a budget for models cannot be enforced by OpenShell";
@@ -169,7 +169,7 @@ Status Job::Begin(const run::OptionRules& rules, int signals) {
   TRY(CheckOptions(request_));
   plan_ = TRY(run::PrepareRun(rules, &request_, recorder_));
   TRY(CheckOptions(request_));  // The task's, too.
-  TRY(CheckPlan(*plan_, request_));
+  TRY(CheckPlan(*plan_));
   TRY(CheckImage());
   std::vector<run::KeptSecret> secrets = TRY(run::KeepSecrets(plan_->credentials));
   recorder_.secrets() = run::MaskOf(secrets);

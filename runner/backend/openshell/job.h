@@ -65,7 +65,7 @@ class Job {
   run::ReportDirectory& directory_;
   run::Recorder& recorder_;
   std::optional<run::Plan> plan_;
-  std::optional<run::CheckedImage> image_;  // Where somebody has to have signed it.
+  std::optional<run::CheckedImage> image_;  // Where it had to be verified.
   std::vector<std::string> hidden_;         // Paths that the sandbox has no copy of.
   std::unique_ptr<Gateway> gateway_;
   std::optional<Sandbox> sandbox_;
