@@ -7,8 +7,32 @@
 #include <cerrno>
 
 #include "base/sys.h"
+#include "codec/data/json.h"
 
 namespace report {
+namespace {
+
+// An argument of 64 KiB has six times as many bytes in JSON at most, and each some overhead.
+constexpr size_t kProgramLineBytesMax = size_t{1} << 20;
+constexpr size_t kProgramsBytesMax = size_t{128} << 20;
+
+// False: it is not understood.
+bool ParseProgram(const codec::Json& json, StartedProgram* program) {
+  program->time_ms = json.IntegerAt("time");
+  program->pid = json.IntegerAt("pid");
+  program->parent = json.IntegerAt("parent");
+  program->path = json.StringAt("path");
+  program->cut = json.Find("cut") != nullptr;
+  const codec::Json* arguments = json.Find("arguments");
+  if (arguments == nullptr || arguments->array() == nullptr) return false;
+  for (const codec::Json& one : *arguments->array()) {
+    if (one.string() == nullptr) return false;
+    program->arguments.push_back(*one.string());
+  }
+  return true;
+}
+
+}  // namespace
 
 Status ForEachEventLine(const std::string& directory,
                         const std::function<void(std::string_view line, bool whole)>& take) {
@@ -45,6 +69,31 @@ Status ForEachLine(const std::string& path, size_t line_bytes_max, size_t file_b
   }
   if (!pending.empty() || !whole) take(whole ? std::string_view(pending) : "", whole);
   return Ok();
+}
+
+Result<bool> ForEachProgram(const std::string& directory,
+                            const std::function<void(const StartedProgram&)>& take) {
+  bool begun = false;
+  bool all = true;
+  auto take_line = [&](std::string_view line, bool whole) {
+    Result<codec::Json> json = codec::ParseJson(line);
+    StartedProgram program;
+    if (!whole || !json.ok()) {
+      all = false;
+    } else if (!begun) {
+      begun = json.value().IntegerAt("version") == 1;
+      all = all && begun;
+    } else if (ParseProgram(json.value(), &program)) {
+      all = all && !program.cut && !program.path.empty();
+      take(program);
+    } else {
+      all = false;
+    }
+  };
+  TRY(ForEachLine(directory + "/" + kProgramsFile, kProgramLineBytesMax, kProgramsBytesMax,
+                  take_line)
+          .Context("reading the record of programs"));
+  return all && begun;
 }
 
 }  // namespace report

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
 
@@ -23,5 +25,24 @@ Status ForEachEventLine(const std::string& directory,
 // The same for any file of the report, with a bound of its own for a line and for the file.
 Status ForEachLine(const std::string& file, size_t line_bytes_max, size_t file_bytes_max,
                    const std::function<void(std::string_view line, bool whole)>& take);
+
+inline constexpr char kProgramsFile[] = "programs.jsonl";
+
+// A program that the agent, or what it started, executed.
+struct StartedProgram {
+  int64_t time_ms = 0;  // Since 1970.
+  int64_t pid = 0;      // As the sandbox numbers them.
+  int64_t parent = 0;
+  std::string path;  // Of the executable, as the sandbox sees it; empty: not known.
+  std::vector<std::string> arguments;
+  bool cut = false;  // There were more arguments.
+};
+
+// Calls `take` for each program of the report's programs.jsonl, in order: what `run
+// --record-programs` keeps (sandbox/call/program_record.h). Whether those are all that were
+// started, with all that is to be known of them; without a file, or one with another beginning,
+// they are not.
+Result<bool> ForEachProgram(const std::string& directory,
+                            const std::function<void(const StartedProgram&)>& take);
 
 }  // namespace report

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
@@ -35,6 +36,15 @@ Status ClearStandardStreams(const std::vector<Fd*>& kept) {
   return sys::FillStandardStreams();
 }
 
+// In the agent's process: waits until the first process has seen to following it.
+Status AwaitFollower(const Fd& socket) {
+  // It may look into a process of its own user, if that does not object, as after a change of ids.
+  if (::prctl(PR_SET_DUMPABLE, 1) != 0) return Errno("prctl(PR_SET_DUMPABLE)");
+  TRY(sys::SendMessage(socket.get(), "ready"));
+  TRY(sys::ReceiveMessage(socket.get(), kControlBytesMax, Deadline::Never()));
+  return Ok();
+}
+
 }  // namespace
 
 Result<std::pair<Fd, Fd>> OpenStream(const SandboxPlan& plan) {
@@ -60,6 +70,7 @@ Status BeginFirstProcess(AgentResources* resources, std::vector<Fd*> kept) {
   for (Fd* fd : {&resources->control, &resources->input, &resources->output, &resources->error}) {
     kept.push_back(fd);
   }
+  if (resources->programs.valid()) kept.push_back(&resources->programs);
   resources->groups.clear();
   TRY(ClearStandardStreams(kept));
   // Both are the runner's, and the agent can read them of this process.
@@ -144,6 +155,8 @@ Status AgentProcess::Execute() {
 
 Status AgentProcess::Start(const std::function<Status()>& confine) {
   auto [fault_read, fault_write] = TRY(sys::Pipe());
+  std::pair<Fd, Fd> following;  // The agent's process's end, and this one's.
+  if (programs_.wanted()) following = TRY(sys::SocketPair());
   pid_ = ::fork();
   if (pid_ < 0) return Errno("fork");
   if (pid_ == 0) {
@@ -151,10 +164,12 @@ Status AgentProcess::Start(const std::function<Status()>& confine) {
     ::sigemptyset(&none);
     ::sigprocmask(SIG_SETMASK, &none, nullptr);
     ::signal(SIGPIPE, SIG_DFL);
+    following.second.Close();
     Status status = Enter();
     if (status.ok() && ::chdir(plan_.workdir.c_str()) != 0)
       status = Errno("chdir " + plan_.workdir);
     if (status.ok()) status = confine();
+    if (status.ok() && programs_.wanted()) status = AwaitFollower(following.first);
     if (status.ok()) status = Execute();
     (void)sys::WriteAll(fault_write.get(), wire::Write(status.error()));
     ::_exit(127);
@@ -163,12 +178,21 @@ Status AgentProcess::Start(const std::function<Status()>& confine) {
   resources_.input.Close();
   resources_.output.Close();
   resources_.error.Close();
+  following.first.Close();
+  if (programs_.wanted()) Follow(following.second);
   // End of file: execve closed the other end.
   std::string fault = TRY(sys::ReadAll(fault_read.get(), kControlBytesMax));
   Error error;
   if (wire::Read(fault, error)) return error;
   if (!fault.empty()) return Error{Code::kIo, "the agent's process ended while starting"};
   return Ok();
+}
+
+// An agent that cannot be started does not ask for it: what it says instead is read later.
+void AgentProcess::Follow(const Fd& socket) {
+  if (!sys::ReceiveMessage(socket.get(), kControlBytesMax, Deadline::Never()).ok()) return;
+  programs_.Follow(pid_);
+  (void)sys::SendMessage(socket.get(), "followed");
 }
 
 void AgentProcess::Reap() {
@@ -178,8 +202,8 @@ void AgentProcess::Reap() {
   Fd signals(::signalfd(-1, &children, SFD_CLOEXEC | SFD_NONBLOCK));
   for (;;) {
     int status = 0;
-    for (pid_t pid; (pid = ::waitpid(-1, &status, WNOHANG)) > 0;) {
-      if (pid != pid_) continue;
+    for (pid_t pid; (pid = ::waitpid(-1, &status, WNOHANG | __WALL)) > 0;) {
+      if (programs_.Take(pid, status) || pid != pid_) continue;
       (void)sys::SendMessage(resources_.control.get(),
                              wire::Write(ControlKind::kEnded, status, TasksLeft() + 1));
       return;

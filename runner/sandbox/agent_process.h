@@ -13,6 +13,7 @@
 
 #include "base/fd.h"
 #include "base/result.h"
+#include "sandbox/call/program_record.h"
 #include "sandbox/control.h"
 #include "sandbox/plan.h"
 
@@ -24,6 +25,7 @@ struct AgentResources {
   Fd output;
   Fd error;
   std::vector<Fd> groups = {};  // JoinCgroups().
+  Fd programs = {};             // ProgramRecord's; not valid: none is kept.
 };
 
 // A pipe for one of the agent's standard streams: what is read, what is written. It belongs to the
@@ -47,7 +49,7 @@ class AgentProcess {
  public:
   // Borrows the plan.
   AgentProcess(const SandboxPlan& plan, AgentResources resources)
-      : plan_(plan), resources_(std::move(resources)) {}
+      : plan_(plan), resources_(std::move(resources)), programs_(std::move(resources_.programs)) {}
 
   // Tells the supervisor, with a descriptor or -1.
   Status SendFd(ControlKind kind, int fd);
@@ -60,15 +62,18 @@ class AgentProcess {
   void Reap();
 
   pid_t pid() const { return pid_; }
+  bool records_programs() const { return programs_.wanted(); }
 
  private:
   Status Enter();
   Status Execute();
+  void Follow(const Fd& socket);
   // Of the sandbox's processes and threads, as the supervisor counts them.
   int64_t TasksLeft() const;
 
   const SandboxPlan& plan_;
   AgentResources resources_;
+  ProgramRecord programs_;
   pid_t pid_ = -1;
 };
 

@@ -124,7 +124,11 @@ Status LandlockInit::StartAgent() {
   scoped_ = scope.valid();
   if (scoped_) TRY(sys::landlock::Restrict(scope.get()));
   TRY(agent_.Start([this] { return Confine(); }));
-  if (plan_.as_root) TRY(sys::DropCapabilities(1U << CAP_SETUID | 1U << CAP_KILL));
+  if (plan_.as_root) {
+    // For the paths of programs of another user.
+    const uint32_t looks = agent_.records_programs() ? 1U << CAP_SYS_PTRACE : 0;
+    TRY(sys::DropCapabilities(1U << CAP_SETUID | 1U << CAP_KILL | looks));
+  }
   if (::prctl(PR_SET_DUMPABLE, 0) != 0) return Errno("prctl(PR_SET_DUMPABLE)");
   return agent_.SendFd(ControlKind::kStarted, -1);
 }

@@ -229,14 +229,15 @@ Result<std::vector<Fd>> Sandbox::OpenSources(SandboxPlan* plan) {
 Result<Sandbox> Sandbox::Start(SandboxPlan plan, Fd input, Surroundings around) {
   Cgroup cgroup = around.cgroup ? std::move(*around.cgroup) : Cgroup::Create(plan.limits);
   if (plan.isolation == Isolation::kNamespaces) {
-    return StartInNamespaces(std::move(plan), std::move(input), std::move(cgroup));
+    return StartInNamespaces(std::move(plan), std::move(input), std::move(cgroup),
+                             std::move(around.programs));
   }
   ENSURE(around.scratch.has_value());
   return StartByLandlock(std::move(plan), std::move(input), around.helper,
-                         std::move(*around.scratch), std::move(cgroup));
+                         std::move(*around.scratch), std::move(cgroup), std::move(around.programs));
 }
 
-Result<Sandbox> Sandbox::StartInNamespaces(SandboxPlan plan, Fd input, Cgroup cgroup) {
+Result<Sandbox> Sandbox::StartInNamespaces(SandboxPlan plan, Fd input, Cgroup cgroup, Fd programs) {
   // Asked of no mount: the answer only says whether the kernel knows the call.
   if (::syscall(SYS_mount_setattr, -1, "", 0, nullptr, 0) != 0 && errno == ENOSYS) {
     return Error{Code::kUnsupported, "tier namespaces needs Linux 5.12 (mount_setattr)",
@@ -258,9 +259,12 @@ Result<Sandbox> Sandbox::StartInNamespaces(SandboxPlan plan, Fd input, Cgroup cg
     Result<std::vector<sock_filter>> watched = BuildFilter(Connects::kWatched, processors);
     if (watched.ok()) resources.watched_filter = std::move(watched).value();
   }
-  resources.agent = {std::move(theirs), std::move(input), std::move(output_write),
+  resources.agent = {std::move(theirs),
+                     std::move(input),
+                     std::move(output_write),
                      std::move(error_write),
-                     TRY(sandbox.cgroup_.OpenTasks({"memory", "pids", "cpu"}))};
+                     TRY(sandbox.cgroup_.OpenTasks({"memory", "pids", "cpu"})),
+                     std::move(programs)};
 
   Child child = TRY(Clone(kNamespaces));
   if (child.pid == 0) RunInit(plan, std::move(resources));

@@ -46,6 +46,7 @@ struct Surroundings {
   pid_t helper = -1;
   std::optional<ScratchDirectory> scratch = {};  // Of a plan for tier landlock: its `scratch`.
   std::optional<Cgroup> cgroup = {};             // Of the plan's limits; none: made here.
+  Fd programs = {};  // Where ProgramRecord writes; not valid: no such record is kept.
 };
 
 // What is built to take the place of a sandbox's files and processes.
@@ -181,9 +182,9 @@ class Sandbox {
  private:
   Sandbox(Cgroup cgroup, const SandboxLimits& limits)
       : cgroup_(std::move(cgroup)), limits_(limits) {}
-  static Result<Sandbox> StartInNamespaces(SandboxPlan plan, Fd input, Cgroup cgroup);
+  static Result<Sandbox> StartInNamespaces(SandboxPlan plan, Fd input, Cgroup cgroup, Fd programs);
   static Result<Sandbox> StartByLandlock(SandboxPlan plan, Fd input, pid_t helper,
-                                         ScratchDirectory scratch, Cgroup cgroup);
+                                         ScratchDirectory scratch, Cgroup cgroup, Fd programs);
   Result<int64_t> PrepareScratch(const SandboxPlan& plan);
   Result<int64_t> CopyWorkspace(const SandboxPlan& plan);
   Status OpenLoopbackDoors();

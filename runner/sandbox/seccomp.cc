@@ -273,6 +273,9 @@ void AddRules(Rules& rules, bool brokered) {
     rules.DenyWhere(SCMP_SYS(unshare), std::array{Argument(0, SCMP_CMP_MASKED_EQ, flag, flag)});
     rules.DenyWhere(SCMP_SYS(clone), std::array{Argument(0, SCMP_CMP_MASKED_EQ, flag, flag)});
   }
+  // Nothing that is started escapes the record of programs (ProgramRecord).
+  rules.DenyWhere(SCMP_SYS(clone),
+                  std::array{Argument(0, SCMP_CMP_MASKED_EQ, CLONE_UNTRACED, CLONE_UNTRACED)});
   rules.DenyWhere(SCMP_SYS(seccomp), std::array{IntArgument(0, SECCOMP_SET_MODE_FILTER)});
   rules.DenyWhere(SCMP_SYS(prctl), std::array{IntArgument(0, PR_SET_SECCOMP)});
   // connect(2) is the one way to connect: what is looked at there would not see this one. Without

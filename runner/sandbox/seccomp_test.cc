@@ -170,6 +170,7 @@ TEST_CASE("The filter denies each new namespace to clone and unshare, however it
                {CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM |
                 CLONE_SETTLS | CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID}) == SECCOMP_RET_ALLOW);
   CHECK(Answer(SYS_clone, {CLONE_VFORK | CLONE_VM | SIGCHLD}) == SECCOMP_RET_ALLOW);
+  CHECK(Answer(SYS_clone, {CLONE_UNTRACED | SIGCHLD}) == kEperm);
   CHECK(Answer(SYS_unshare, {CLONE_FS | CLONE_FILES}) == SECCOMP_RET_ALLOW);
 }
 

@@ -224,7 +224,7 @@ Result<int64_t> Sandbox::CopyWorkspace(const SandboxPlan& plan) {
 }
 
 Result<Sandbox> Sandbox::StartByLandlock(SandboxPlan plan, Fd input, pid_t helper,
-                                         ScratchDirectory scratch, Cgroup cgroup) {
+                                         ScratchDirectory scratch, Cgroup cgroup, Fd programs) {
   TRY(CheckKernel());
   Sandbox sandbox(std::move(cgroup), plan.limits);
   sandbox.scratch_.emplace(std::move(scratch));
@@ -255,7 +255,7 @@ Result<Sandbox> Sandbox::StartByLandlock(SandboxPlan plan, Fd input, pid_t helpe
   if (pid == 0) {
     RunLandlockInit(plan,
                     {std::move(theirs), std::move(input), std::move(output_write),
-                     std::move(error_write), std::move(groups)},
+                     std::move(error_write), std::move(groups), std::move(programs)},
                     {supervisor, helper});
   }
   sandbox.init_pid_ = pid;
