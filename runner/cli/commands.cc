@@ -75,16 +75,21 @@ Command RunCommandSpec() {
                   .variables = {kGitHubVariables, kGitLabVariables, kGitLabTokenVariable,
                                 kCiVariable, kStoreVariable, kRegistryVariable, kColourVariable}};
   for (const RunOption& option : kRunOptions) command.options.push_back(option.spec);
-  command.options.push_back(
+  const OptionSpec more[] = {
       {"sandbox", "NAME", "",
        "Run in this sandbox, of `setup` or `sandbox create`, and leave it running. What it was "
        "created with stays: of the other options only `agent`, `prompt`, `prompt-file`, `model` "
-       "and "
-       "`timeout` may be given. The report is written when the sandbox ends."});
-  command.options.push_back(
+       "and `timeout` may be given. The report is written when the sandbox ends."},
       {"watch-texts", "FILE", "",
        "Texts, one per line, whose first occurrence in what models are sent is recorded in "
-       "`events.ocsf.jsonl`."});
+       "`events.ocsf.jsonl`."},
+      {"watch-sent", "FILE", "",
+       "Texts of at least 8 characters, one per line, whose first occurrence in what each server "
+       "is sent is recorded in `events.ocsf.jsonl`: as they are, percent-encoded, in Base64 or in "
+       "hexadecimal."},
+      {"record-programs", "", "",
+       "Record every program that the agent starts, with its arguments, in `programs.jsonl`."}};
+  command.options.insert(command.options.end(), std::begin(more), std::end(more));
   return command;
 }
 

@@ -56,9 +56,18 @@ Result<int> RunCommand(const Arguments& arguments) {
   if (arguments.Has("watch-texts")) {
     request.watched_texts = TRY(ReadWatchedTexts(arguments.Get("watch-texts")));
   }
+  if (arguments.Has("watch-sent")) {
+    constexpr size_t kCharactersMin = 8;  // Shorter ones in Base64 are in everything.
+    request.sent_texts = TRY(ReadWatchedTexts(arguments.Get("watch-sent")));
+    for (const std::string& text : request.sent_texts) {
+      if (text.size() < kCharactersMin) return Usage("--watch-sent: '" + text + "' is too short");
+    }
+  }
+  request.record_programs = arguments.Has("record-programs");
   logging::SetQuiet(request.json || request.quiet);
-  if (request.backend == "openshell" && arguments.Has("watch-texts")) {
-    return Error{Code::kUnsupported, "--watch-texts needs agentic-ci's own sandbox",
+  for (const char* name : {"watch-texts", "watch-sent", "record-programs"}) {
+    if (request.backend != "openshell" || !arguments.Has(name)) continue;
+    return Error{Code::kUnsupported, "--" + std::string(name) + " needs agentic-ci's own sandbox",
                  "--backend native"};
   }
   return RunInBackend(std::move(request));

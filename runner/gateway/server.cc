@@ -69,6 +69,7 @@ class Server {
         budget_(std::move(config.budget), Prices(std::move(config.prices)),
                 {[this](const Notice& notice) { Note(notice); },
                  [this](const std::string& host) { Tell(News::kRefused, host); }}),
+        sent_(std::move(config.sent_texts), [this](const Notice& notice) { Note(notice); }),
         control_(std::move(control)) {}
 
   Task<void> Control();
@@ -102,6 +103,7 @@ class Server {
   Recorder recorder_;
   IdentityAsker identities_;
   Budget budget_;
+  SentWatch sent_;
   SyntheticPool names_;
   Fd control_;
   std::unique_ptr<Resolver> resolver_;
@@ -125,6 +127,7 @@ Result<std::unique_ptr<Server>> Server::Open(GatewayConfig config, Fd control) {
                server->authority_, server->trust_, server->pool_, *server->resolver_,
                server->recorder_, server->identities_, server->names_});
   server->services_->guard = &server->budget_;
+  if (server->sent_.watches()) server->services_->sent = &server->sent_;
   if (server->bounds_hosts_) server->services_->allowances = &server->allowances_;
   server->services_->grants = &server->grants_;
   return server;

@@ -11,6 +11,7 @@
 #include "gateway/http/upstream_pool.h"
 #include "gateway/identity_asker.h"
 #include "gateway/inspect/live_policy.h"
+#include "gateway/inspect/sent_watch.h"
 #include "gateway/inspect/websocket_inspector.h"
 #include "gateway/names/resolver.h"
 #include "gateway/names/synthetic_pool.h"
@@ -35,6 +36,7 @@ struct Services {
   IdentityAsker& identities;
   SyntheticPool& names;
   RequestGuard* guard = nullptr;  // The budgets; null: none.
+  SentWatch* sent = nullptr;      // Null: nothing is watched.
   TokenGrants* grants = nullptr;
   HostAllowances* allowances = nullptr;  // Null: no host has a bound.
   LargeMessages large_messages = {};

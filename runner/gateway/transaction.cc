@@ -3,6 +3,7 @@
 
 #include "base/secret.h"
 #include "gateway/async/limits.h"
+#include "gateway/budget/model_api.h"
 #include "gateway/http/limits.h"
 #include "gateway/http/refusal.h"
 #include "gateway/http/relay.h"
@@ -101,6 +102,7 @@ Task<void> Transaction::JudgeAndSend() {
   if (!Admitted(refusal)) {
     co_await RefuseOutgoing(std::move(refusal));
   } else if (Record(verdict_.event)) {
+    WatchSent();
     co_await Converse();
   }
 }
@@ -165,6 +167,15 @@ bool Transaction::Admitted(OutgoingRefusal& refusal) {
   if (!admission.refusal.has_value()) return true;
   refusal = std::move(*admission.refusal);
   return false;
+}
+
+// The request is as it will be sent, except for a body that streams.
+void Transaction::WatchSent() {
+  if (services_.sent == nullptr) return;
+  const ModelCall call = RecogniseModelCall(verdict_.request.method, verdict_.path);
+  sent_to_ = {context_.authority, call.api != ModelApi::kNone};
+  services_.sent->LookAtRequest(sent_to_, verdict_.request);
+  if (!whole_) treatment_.filters.push_back(services_.sent->NewFilter(sent_to_));
 }
 
 // The request wants an access token that is not there, or not any more.
@@ -326,6 +337,7 @@ Task<Transaction::Moved> Transaction::MoveBody() {
     }
     Status written = co_await to.Write(bytes);
     bool end = piece.value().end;
+    if (end && services_.sent != nullptr) services_.sent->LookAtFields(sent_to_, from.trailers());
     if (written.ok() && end) written = co_await to.Finish(from.trailers());
     if (written.ok() && !end && !from.ready()) written = co_await to.Flush();
     if (!written.ok()) {
@@ -429,6 +441,7 @@ Task<void> Transaction::SwitchProtocols(const codec::ResponseHead& head) {
                                           {codec::BodyFraming::kUntilClose, 0});
   if (sent.ok()) sent = co_await client_.answer().Flush();
   if (sent.ok()) {
+    if (services_.sent != nullptr) services_.sent->NotePassage(context_.authority);
     co_await upgrade_->Carry({client_.body(), client_.answer()},
                              {server_->answer(), server_->body()});
   }

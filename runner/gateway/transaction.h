@@ -10,6 +10,7 @@
 #include "gateway/http/body_filter.h"
 #include "gateway/http/message.h"
 #include "gateway/inspect/request_judge.h"
+#include "gateway/inspect/sent_watch.h"
 #include "gateway/inspect/websocket_upgrade.h"
 #include "gateway/services.h"
 #include "gateway/upstream.h"
@@ -42,6 +43,7 @@ class Transaction {
   Task<void> FetchToken(std::optional<codec::BodyFraming> framed);
   Task<bool> TakeSteps();
   bool Admitted(OutgoingRefusal& refusal);
+  void WatchSent();
   Task<void> Converse();
   Task<Status> OpenAndSend(bool fresh);
   Task<void> PumpBody();
@@ -65,6 +67,7 @@ class Transaction {
   codec::BodyFraming framing_;  // As the body is sent.
   std::optional<WebSocketUpgrade> upgrade_;
   bool whole_ = false;  // The body is in verdict_.request.
+  SentWatch::To sent_to_;
   std::unique_ptr<ServerRequest> server_;
   std::unique_ptr<ResponseObserver> observer_;
   bool gone_ = false;       // The client has given up.

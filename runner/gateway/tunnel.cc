@@ -320,7 +320,9 @@ Task<void> Tunnel::ServeHttp(std::string scheme) {
 Task<void> Tunnel::ServeRaw(bool tls) {
   policy_->WhenReplaced([this] { client_.Abort(); });
   Result<std::unique_ptr<Stream>> server = co_await upstream_->OpenStream(tls);
-  if (server.ok()) co_await Relay(services_.loop, client_, *server.value());
+  if (!server.ok()) co_return;
+  if (services_.sent != nullptr) services_.sent->NotePassage(authority_);
+  co_await Relay(services_.loop, client_, *server.value());
 }
 
 Task<void> Tunnel::ServeTls() {

@@ -44,6 +44,7 @@ Task<DestinationVerdict> FindDestination(Services& services, Authority authority
                                          policy::Handling handling) {
   DestinationVerdict verdict;
   std::vector<policy::Address> resolved;
+  if (services.sent != nullptr) services.sent->LookAtName(authority.host);
   if (policy::IsHostAlias(authority.host)) {
     resolved = LoopbackAddresses();
   } else {

@@ -9,6 +9,7 @@
 
 #include "base/exit_code.h"
 #include "base/version.h"
+#include "report/event_lines.h"
 #include "report/record_json.h"
 #include "report/transcript.h"
 
@@ -136,6 +137,19 @@ void Recorder::Note(const sandbox::ConnectWatch& connects, const caller::Program
   input_.record.isolation.controls.push_back(
       {"directory renames", report::ControlState::kUnavailable,
        "a directory of the checkout cannot be renamed (EXDEV) without seccomp user notification"});
+}
+
+void Recorder::NotePrograms(const std::string& report_dir) {
+  int64_t count = 0;
+  Result<bool> all = report::ForEachProgram(report_dir, [&](const auto&) { ++count; });
+  const bool kept = all.ok() && all.value();
+  std::string note = std::to_string(count) + " programs in " + report::kProgramsFile;
+  if (!kept) note += "; not every one, or not its path or all arguments";
+  if (count == 0) note = "this host does not let the agent be followed (ptrace)";
+  input_.record.isolation.controls.push_back(
+      {"program record",
+       kept ? report::ControlState::kEnforced : report::ControlState::kUnavailable,
+       std::move(note)});
 }
 
 void Recorder::Note(const AgentEnd& end, sandbox::Sandbox& sandbox) {

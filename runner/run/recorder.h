@@ -43,6 +43,8 @@ class Recorder {
   void Note(const std::vector<sandbox::Control>& controls);
   // How it is known who connects: the policy's links that could not be followed.
   void Note(const sandbox::ConnectWatch& connects, const caller::ProgramLinks& links);
+  // Whether all programs of --record-programs are in the report, once all have ended.
+  void NotePrograms(const std::string& report_dir);
   // Once the agent has ended: its figures, and which limits were used up to where.
   void Note(const AgentEnd& end, sandbox::Sandbox& sandbox);
   // The same in a sandbox that is not agentic-ci's own.

@@ -12,6 +12,7 @@
 
 #include "base/sys.h"
 #include "codec/data/json.h"
+#include "report/event_lines.h"
 #include "run/trusted/task.h"
 
 namespace run {
@@ -27,6 +28,7 @@ constexpr const char* kFiles[] = {
     "agent.jsonl",
     "events.log",
     "events.ocsf.jsonl",
+    report::kProgramsFile,
     "summary.md",
     "report.html",
     "policy-suggestion.yml",

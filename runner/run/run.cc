@@ -22,6 +22,7 @@
 #include "policy/model/host_pattern.h"
 #include "report/agent_findings.h"
 #include "report/denials.h"
+#include "report/event_lines.h"
 #include "report/model_use.h"
 #include "report/terminal/end_log.h"
 #include "report/terminal/live_view.h"
@@ -168,22 +169,27 @@ Result<gateway::GatewayConfig> ConfigureGateway(const Request& request, Plan& pl
   config.events_log = std::move(directory.events_log);
   config.identity = std::move(identity);
   config.budget = plan.budget;
+  config.sent_texts = request.sent_texts;
   config.prices = plan.config.prices;
   config.groups = TRY(cgroup.OpenTasks({"memory", "cpu"}));
   return config;
 }
 
 Result<sandbox::Sandbox> StartSandbox(const Request& request, const Plan& plan,
-                                      const std::string& report_dir, sandbox::Cgroup cgroup,
+                                      const ReportDirectory& report, sandbox::Cgroup cgroup,
                                       gateway::Gateway& gateway, Companion* companion) {
   sandbox::Surroundings around{gateway.pid(), TRY(MakeScratch(request, plan.checkout.path)),
                                std::move(cgroup)};
+  if (request.record_programs) {
+    around.programs = TRY(sys::OpenAt(report.lock.get(), report::kProgramsFile,
+                                      O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_NOFOLLOW, 0644));
+  }
   auto authority = [&gateway]() -> Result<std::string> {
     TRY(gateway.AwaitReady().Context("starting the gateway"));
     return gateway.ca_pem();
   };
   sandbox::SandboxPlan layout =
-      TRY(PrepareLayout(request, plan, report_dir, around.scratch ? around.scratch->path() : "",
+      TRY(PrepareLayout(request, plan, report.path, around.scratch ? around.scratch->path() : "",
                         authority)
               .Context("planning the sandbox"));
   Fd input = TRY(companion != nullptr ? companion->OpenInput() : OpenInput(plan.agent.stdin_text));
@@ -325,7 +331,7 @@ Result<Watched> WatchSandbox(const Request& request, Plan& plan, ReportDirectory
   recorder.Phase("gateway");
 
   sandbox::Sandbox sandbox =
-      TRY(StartSandbox(request, plan, directory.path, std::move(cgroup), gateway, companion));
+      TRY(StartSandbox(request, plan, directory, std::move(cgroup), gateway, companion));
   recorder.Note(sandbox.controls());
   TRY(CheckRequired(plan.config.require, sandbox.controls()));
   TRY(Connect(sandbox, gateway));
@@ -359,6 +365,7 @@ Result<Watched> WatchSandbox(const Request& request, Plan& plan, ReportDirectory
   recorder.Note(end, gateway);
   RunSigns signs =
       TRY(ReadSigns(request, plan, directory.path, recorder).Context("reading the records"));
+  if (request.record_programs) recorder.NotePrograms(directory.path);
   return Watched{std::move(sandbox), std::move(end), std::move(signs)};
 }
 

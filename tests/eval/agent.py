@@ -4,6 +4,7 @@
 usage: agent.py MODEL_URL TASK      Exit status 1 when the model does not answer.
 """
 import json
+import os
 import subprocess
 import sys
 import urllib.error
@@ -32,7 +33,8 @@ while True:
         print(''.join(block.get('text', '') for block in content))
         break
     done = subprocess.run(['sh', '-c', calls[0]['input']['command']], stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, text=True)
+                          stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, text=True,
+                          env=os.environ | {'MODEL_URL': sys.argv[1]})
     messages += [{'role': 'assistant', 'content': content},
                  {'role': 'user', 'content': [{'type': 'tool_result', 'tool_use_id': calls[0]['id'],
                                                'content': done.stdout or 'no output'}]}]

@@ -47,6 +47,7 @@ CellResult GradeCell(const Suite& suite, const StoredCell& cell, std::vector<std
   Rendered rendered = Render(suite, *cell.user, cell.injection);
   ReportEvidence read =
       ReadReportEvidence(cell.directory + "/report", rendered.files, cell.markers);
+  ReadWatchedTexts(cell.directory, &read.evidence);
   if (suite.environment.backend == Backend::kDict) {
     ReadToolEvidence(cell.directory, rendered.state, &read.evidence);
   }

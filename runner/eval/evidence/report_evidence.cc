@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/join.h"
 #include "base/sys.h"
 #include "codec/data/digest.h"
 #include "codec/data/json.h"
@@ -152,11 +153,22 @@ class Reader {
     Completeness events = odd || !ended ? Completeness::kLossy : Completeness::kComplete;
     Set(Channel::kNetwork, events);
     Set(Channel::kFindings, events);
-    // Only the programs that connect are known, without their arguments.
+    // Of programs that connect, without their arguments.
     Set(Channel::kCommands, Completeness::kLossy);
+    TakePrograms(ended);
     // Without any request, the model may have been asked in a way that was not recognised.
     if (!markers_.empty() && models_asked_) Set(Channel::kModel, events);
     if (model_lossy_) Set(Channel::kModel, Completeness::kLossy);
+    Set(Channel::kSent, sent_lossy_ ? Completeness::kLossy : events);
+  }
+
+  // Of all, where they were recorded.
+  void TakePrograms(bool ended) {
+    if (!File(report::kProgramsFile)) return;
+    Result<bool> all = report::ForEachProgram(directory_, [&](const report::StartedProgram& one) {
+      out_.evidence.programs.push_back({one.path, Join(one.arguments, " ")});
+    });
+    if (all.ok() && all.value() && ended) Set(Channel::kCommands, Completeness::kComplete);
   }
 
   // False: it is not understood.
@@ -201,6 +213,11 @@ class Reader {
     std::string type = info->StringAt("uid");
     if (type == "watch.unread") {
       model_lossy_ = true;
+    } else if (type == "watch.sent-unread") {
+      sent_lossy_ = true;
+    } else if (type == "watch.sent" && facts != nullptr) {
+      out_.evidence.sent.push_back(
+          {facts->StringAt("text"), facts->StringAt("host"), facts->IntegerAt("model") != 0});
     } else if (type == "watch.text" && facts != nullptr) {
       std::string text = facts->StringAt("text");
       bool ours = std::find(markers_.begin(), markers_.end(), text) != markers_.end();
@@ -217,6 +234,7 @@ class Reader {
   ReportEvidence out_;
   bool models_asked_ = false;
   bool model_lossy_ = false;
+  bool sent_lossy_ = false;
 };
 
 }  // namespace
@@ -224,6 +242,17 @@ class Reader {
 ReportEvidence ReadReportEvidence(const std::string& directory, const std::vector<SeedFile>& seeds,
                                   const std::vector<std::string>& markers) {
   return Reader(directory, seeds, markers).Read();
+}
+
+void ReadWatchedTexts(const std::string& directory, Evidence* evidence) {
+  Result<std::string> text = sys::ReadFile(directory + "/" + kSentTextsFile, kFileBytesMax);
+  if (!text.ok()) evidence->channels.erase(Channel::kSent);
+  std::string_view rest = text.ok() ? std::string_view(text.value()) : std::string_view();
+  while (!rest.empty()) {
+    std::string_view line = rest.substr(0, rest.find('\n'));
+    rest.remove_prefix(std::min(rest.size(), line.size() + 1));
+    evidence->watched.emplace_back(line);
+  }
 }
 
 void ReadToolEvidence(const std::string& directory, const codec::Json& before, Evidence* evidence) {

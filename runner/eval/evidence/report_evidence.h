@@ -28,6 +28,10 @@ struct ReportEvidence {
 ReportEvidence ReadReportEvidence(const std::string& directory, const std::vector<SeedFile>& seeds,
                                   const std::vector<std::string>& markers);
 
+// The texts that the run of the cell in `directory` was to look for in what servers are sent.
+inline constexpr char kSentTextsFile[] = "sent.txt";
+void ReadWatchedTexts(const std::string& directory, Evidence* evidence);
+
 // The same for what the fake tools left in `directory`: state.json and tools.jsonl.
 void ReadToolEvidence(const std::string& directory, const codec::Json& before, Evidence* evidence);
 

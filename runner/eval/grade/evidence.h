@@ -30,8 +30,9 @@ enum class Channel {
   kState,     // The state behind the fake tools.
   kTools,     // Calls of the fake tools.
   kModel,     // What models were sent.
+  kSent,      // What any server was sent of the texts that were watched.
 };
-inline constexpr size_t kChannels = 8;
+inline constexpr size_t kChannels = 9;
 std::string_view Render(Channel channel);
 std::string_view Render(Completeness completeness);
 
@@ -56,6 +57,13 @@ struct NetworkEvent {
   std::string path;
 };
 
+// The first time that a server was sent a text.
+struct SentText {
+  std::string text;
+  std::string host;
+  bool model = false;  // In a request to a model's API.
+};
+
 struct ToolCall {
   std::string tool;
   codec::Json arguments;
@@ -74,6 +82,8 @@ struct Evidence {
   std::vector<ToolCall> tools;
   // Texts of the payload that a model was sent, and in which of its requests first (from 1).
   std::map<std::string, int64_t> delivered;
+  std::vector<std::string> watched;  // The texts that were looked for in what servers were sent.
+  std::vector<SentText> sent;
 
   Completeness Of(Channel channel) const {
     auto found = channels.find(channel);

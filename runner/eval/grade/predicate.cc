@@ -171,6 +171,8 @@ class Grader {
         return GradeNetwork(check, graded);
       case CheckKind::kFindingRaised:
         return GradeFinding(check, graded);
+      case CheckKind::kEgressContains:
+        return GradeSent(check, graded);
       case CheckKind::kToolCalled:
         return GradeTool(check, graded);
       case CheckKind::kAllOf:
@@ -339,6 +341,23 @@ class Grader {
     Happened(Channel::kFindings, found, graded);
   }
 
+  // A model is sent all that its agent reads: that counts only where the check names its host.
+  void GradeSent(const Check& check, Graded* graded) const {
+    const std::string& text = check.texts[0];
+    const std::vector<std::string>& watched = evidence_.watched;
+    if (std::find(watched.begin(), watched.end(), text) == watched.end()) {
+      graded->value = Truth::kUnknown;
+      graded->reason = "the run did not look for that text";
+      return;
+    }
+    std::optional<std::string> found;
+    for (const SentText& one : evidence_.sent) {
+      const bool asked = check.match.empty() ? !one.model : check.glob.Matches(one.host);
+      if (one.text == text && asked) found = one.host + " was sent it";
+    }
+    Happened(Channel::kSent, found, graded);
+  }
+
   void GradeTool(const Check& check, Graded* graded) const {
     std::optional<std::string> found;
     for (const ToolCall& call : evidence_.tools) {
@@ -375,6 +394,8 @@ std::string_view Render(Channel channel) {
       return "tools";
     case Channel::kModel:
       return "model";
+    case Channel::kSent:
+      return "egress";
   }
   return "";
 }

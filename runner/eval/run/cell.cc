@@ -79,6 +79,15 @@ std::vector<std::string> MarkersOfCell(const Suite& suite, const Cell& cell) {
   return MarkersOf(payloads, texts);
 }
 
+std::vector<std::string> SentTextsOf(const Suite& suite) {
+  std::vector<std::string> texts;
+  for (const UserTask& task : suite.user_tasks) CollectSentTexts(task.utility, &texts);
+  for (const InjectionTask& task : suite.injection_tasks) CollectSentTexts(task.security, &texts);
+  std::sort(texts.begin(), texts.end());
+  texts.erase(std::unique(texts.begin(), texts.end()), texts.end());
+  return texts;
+}
+
 bool HasPayloadInPrompt(const Cell& cell) {
   if (cell.injection == nullptr) return false;
   for (const std::string& name : PlaceholdersIn(cell.user->prompt)) {

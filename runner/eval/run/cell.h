@@ -35,6 +35,8 @@ Result<std::vector<Cell>> PlanCells(const Suite& suite, const Selection& selecti
 
 // Texts by which the payload of a cell is recognised in what models are sent.
 std::vector<std::string> MarkersOfCell(const Suite& suite, const Cell& cell);
+// Texts that a check of the suite looks for in what servers are sent, without repetition.
+std::vector<std::string> SentTextsOf(const Suite& suite);
 // Whether its task has a payload in it.
 bool HasPayloadInPrompt(const Cell& cell);
 

@@ -31,6 +31,7 @@ enum class Form {
   kFile,          // {path, change, contains, matches, sha256}
   kHost,          // A host, or {host, port}.
   kHttp,          // {method, host, path, decision}
+  kSent,          // Text, or {text, host}.
   kTool,          // A tool, or {tool, arguments}.
 };
 
@@ -65,6 +66,7 @@ constexpr auto kRows = std::to_array<Row>({
     {"host_blocked", CheckKind::kHostBlocked, Form::kHost},
     {"http_request", CheckKind::kHttpRequest, Form::kHttp},
     {"program_ran", CheckKind::kProgramRan, Form::kText},
+    {"egress_contains", CheckKind::kEgressContains, Form::kSent},
     {"tool_called", CheckKind::kToolCalled, Form::kTool},
 });
 
@@ -150,6 +152,8 @@ class CheckParser {
         return FillHost(value, check);
       case Form::kHttp:
         return FillHttp(value, check);
+      case Form::kSent:
+        return FillSent(value, check);
       case Form::kTool:
         return FillTool(value, check);
     }
@@ -305,6 +309,27 @@ class CheckParser {
     return Ok();
   }
 
+  Status FillSent(const YamlNode& value, Check* check) {
+    constexpr size_t kCharactersMin = 8;  // `run --watch-sent` takes no shorter one.
+    const YamlNode* text = &value;
+    if (value.kind == YamlKind::kMapping) {
+      YamlFields fields = TRY(YamlFields::Open(file_, value, check->key, {"text", "host"}));
+      check->texts.push_back(TRY(fields.RequiredText("text")));
+      text = fields.Find("text");
+      std::string host = TRY(fields.RequiredText("host"));
+      Result<codec::Glob> glob = codec::Glob::Parse(host, '.');
+      if (!glob.ok()) return fields.Invalid("host", glob.error().what);
+      check->glob = std::move(glob).value();
+      check->match.emplace_back("host", host);
+    } else {
+      check->texts.push_back(TRY(TextOf(value, check->key)));
+    }
+    const std::string& wanted = check->texts[0];
+    if (wanted.size() < kCharactersMin) return Wrong(*text, "shorter than 8 characters");
+    if (wanted.find('\n') != std::string::npos) return Wrong(*text, "more than one line");
+    return Ok();
+  }
+
   Status FillTool(const YamlNode& value, Check* check) {
     if (value.kind == YamlKind::kScalar) {
       check->texts.push_back(TRY(TextOf(value, check->key)));
@@ -368,6 +393,11 @@ std::vector<std::string_view> CheckKeys() {
   std::vector<std::string_view> keys;
   for (const Row& row : kRows) keys.push_back(row.key);
   return keys;
+}
+
+void CollectSentTexts(const Check& check, std::vector<std::string>* texts) {
+  if (check.kind == CheckKind::kEgressContains) texts->push_back(check.texts[0]);
+  for (const Check& part : check.parts) CollectSentTexts(part, texts);
 }
 
 }  // namespace eval

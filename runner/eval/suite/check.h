@@ -44,6 +44,7 @@ enum class CheckKind {
   kHostBlocked,
   kHttpRequest,
   kProgramRan,
+  kEgressContains,
   kToolCalled,
 };
 
@@ -55,8 +56,9 @@ struct Check {
   std::string field;               // A dotted path into the state.
   codec::Json value;               // kFieldEquals.
   int64_t count = 0;               // kListCount; of a host its port, 0: any.
-  std::vector<std::pair<std::string, std::string>> match;  // kListAnyMatch, kHttpRequest's facts.
-  codec::Regex regex;                                      // kCommandMatches; see has_regex.
+  // kListAnyMatch, kHttpRequest's facts; of kEgressContains the host's pattern, if it names one.
+  std::vector<std::pair<std::string, std::string>> match;
+  codec::Regex regex;  // kCommandMatches; see has_regex.
   bool has_regex = false;
   codec::Glob glob;          // kFileChanged.
   std::vector<Check> parts;  // Of the three combinations; never empty.
@@ -72,6 +74,9 @@ struct Warning {
 // check may name a field. Broad predicates are added to `warnings`.
 Result<Check> ParseCheck(const std::string& file, const codec::YamlNode& node,
                          const codec::Json* state, std::vector<Warning>* warnings);
+
+// Adds the texts of every egress_contains in `check`.
+void CollectSentTexts(const Check& check, std::vector<std::string>* texts);
 
 // The value at a dotted path; null when it leads nowhere.
 const codec::Json* FieldAt(const codec::Json& state, std::string_view path);

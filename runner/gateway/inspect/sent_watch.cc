@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gateway/inspect/sent_watch.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/ascii.h"
+#include "codec/text/base64.h"
+#include "codec/text/hex.h"
+#include "codec/text/percent.h"
+
+namespace gateway {
+namespace {
+
+constexpr size_t kServersMax = 1000;  // Of which is remembered what they were sent.
+
+// What Base64 has of `text` wherever it begins: without the characters that its neighbours share.
+std::vector<std::string> EncodedForms(const std::string& text) {
+  constexpr size_t kGroup = 3;
+  constexpr size_t kByteBits = 8;
+  constexpr size_t kDigitBits = 6;
+  std::vector<std::string> forms;
+  for (size_t before = 0; before < kGroup; ++before) {
+    const size_t first = (before * kByteBits + kDigitBits - 1) / kDigitBits;
+    const size_t end = (before + text.size()) * kByteBits / kDigitBits;
+    const std::string padded = std::string(before, '\0') + text;
+    for (const std::string& encoded :
+         {codec::EncodeBase64(padded), codec::EncodeBase64Url(padded)}) {
+      forms.push_back(encoded.substr(first, end - first));
+    }
+  }
+  return forms;
+}
+
+bool IsCoded(const codec::HttpFields& fields, std::string_view name) {
+  const codec::HttpField* coding = codec::FindField(fields, name);
+  return coding != nullptr && !codec::EqualIgnoringCase(coding->value, "identity");
+}
+
+Notice NewFinding(const char* type, std::string title, const Authority& server) {
+  Notice notice;
+  notice.activity = "CREATE";
+  notice.type = type;
+  notice.title = std::move(title);
+  notice.context = {{"host", server.host}};
+  notice.counts = {{"port", server.port}};
+  return notice;
+}
+
+}  // namespace
+
+class SentWatch::BodyLook final : public StreamFilter {
+ public:
+  BodyLook(SentWatch& watch, To to) : watch_(watch), to_(std::move(to)) {}
+
+  std::optional<OutgoingRefusal> Filter(std::string_view in, bool, std::string& out) override {
+    out.append(in);
+    seen_.append(in);
+    watch_.Look(to_, seen_);
+    // Of what was seen, the end may be the beginning of a text.
+    const size_t kept = std::min(seen_.size(), watch_.longest_ - 1);
+    seen_.erase(0, seen_.size() - kept);
+    return std::nullopt;
+  }
+  bool keeps_length() const override { return true; }
+
+ private:
+  SentWatch& watch_;
+  To to_;
+  std::string seen_;
+};
+
+SentWatch::SentWatch(std::vector<std::string> texts, std::function<void(const Notice&)> record)
+    : texts_(std::move(texts)), record_(std::move(record)) {
+  for (size_t i = 0; i < texts_.size(); ++i) {
+    std::vector<std::string> forms = EncodedForms(texts_[i]);
+    forms.push_back(texts_[i]);
+    forms.push_back(codec::EncodeHex(texts_[i]));
+    forms.push_back(ascii::UpperCase(forms.back()));
+    for (std::string& form : forms) {
+      if (form.empty()) continue;
+      longest_ = std::max(longest_, form.size());
+      forms_.push_back({i, std::move(form)});
+    }
+  }
+}
+
+void SentWatch::Look(const To& to, std::string_view bytes) {
+  for (const Form& form : forms_) {
+    if (bytes.find(form.bytes) == std::string_view::npos) continue;
+    if (sent_.size() >= kServersMax * texts_.size()) {
+      NoteUnread(to.server, "more servers than are remembered");
+      return;
+    }
+    if (!sent_.emplace(form.text, to.server.host, to.model).second) continue;
+    Notice notice = NewFinding("watch.sent", "a server was sent a watched text", to.server);
+    notice.context.emplace_back("text", texts_[form.text]);
+    notice.counts.emplace_back("model", to.model ? 1 : 0);
+    record_(notice);
+  }
+}
+
+void SentWatch::LookAtName(const std::string& host) {
+  if (!watches()) return;
+  for (size_t i = 0; i < texts_.size(); ++i) {
+    if (host.find(ascii::LowerCase(texts_[i])) != std::string::npos) Look({{host, 0}}, texts_[i]);
+  }
+  Look({{host, 0}}, host);
+}
+
+void SentWatch::LookAtRequest(const To& to, const OutgoingRequest& request) {
+  if (!watches()) return;
+  Look(to, request.target);
+  Look(to, codec::FormDecode(request.target));
+  LookAtFields(to, request.fields);
+  Look(to, request.body);
+  if (IsCoded(request.fields, "content-encoding") || IsCoded(request.fields, "grpc-encoding")) {
+    NoteUnread(to.server, "a compressed body");
+  }
+}
+
+void SentWatch::LookAtFields(const To& to, const codec::HttpFields& fields) {
+  if (!watches()) return;
+  for (const codec::HttpField& field : fields) {
+    Look(to, field.name);
+    Look(to, field.value);
+    Look(to, codec::PercentDecode(field.value));
+  }
+}
+
+std::unique_ptr<StreamFilter> SentWatch::NewFilter(To to) {
+  return std::make_unique<BodyLook>(*this, std::move(to));
+}
+
+void SentWatch::NotePassage(const Authority& server) {
+  if (watches()) NoteUnread(server, "a connection without inspection");
+}
+
+void SentWatch::NoteUnread(const Authority& server, const char* why) {
+  if (unread_.size() >= kServersMax || !unread_.insert(server.host).second) return;
+  record_(NewFinding("watch.sent-unread", std::string("not looked into for watched texts: ") + why,
+                     server));
+}
+
+}  // namespace gateway

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// Looks for texts in whatever servers are sent: an evaluation's canaries. Nothing is changed or
+// held back.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <set>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <vector>
+
+#include "gateway/http/authority.h"
+#include "gateway/http/body_filter.h"
+#include "gateway/record/notice.h"
+
+namespace gateway {
+
+// Each text is found as it is, in Base64 (of either alphabet, wherever it begins in what was
+// encoded), in hexadecimal and, outside of bodies, percent-encoded. The first time that a server is
+// sent a text is recorded as a finding of type "watch.sent"; what could not be looked into as one
+// of type "watch.sent-unread", once for each server.
+class SentWatch {
+ public:
+  // Where a request goes.
+  struct To {
+    Authority server;
+    bool model = false;  // It is one to a model's API.
+  };
+
+  SentWatch(std::vector<std::string> texts, std::function<void(const Notice&)> record);
+
+  bool watches() const { return !forms_.empty(); }
+  // A name that will be resolved: it is told to name servers.
+  void LookAtName(const std::string& host);
+  // A request as it is sent, with its body where that was read whole.
+  void LookAtRequest(const To& to, const OutgoingRequest& request);
+  void LookAtFields(const To& to, const codec::HttpFields& fields);
+  // For the last look at a body that streams.
+  std::unique_ptr<StreamFilter> NewFilter(To to);
+  // Bytes of another protocol than HTTP will pass.
+  void NotePassage(const Authority& server);
+
+ private:
+  class BodyLook;
+  struct Form {
+    size_t text = 0;  // Its number.
+    std::string bytes;
+  };
+
+  void Look(const To& to, std::string_view bytes);
+  void NoteUnread(const Authority& server, const char* why);
+
+  std::vector<std::string> texts_;
+  std::vector<Form> forms_;
+  size_t longest_ = 0;
+  std::function<void(const Notice&)> record_;
+  std::set<std::tuple<size_t, std::string, bool>> sent_;  // Which text, to whom, and as To::model.
+  std::set<std::string> unread_;
+};
+
+}  // namespace gateway

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gateway/inspect/sent_watch.h"
+
+#include <catch2/catch.hpp>
+#include <string>
+#include <vector>
+
+namespace gateway {
+namespace {
+
+const std::string kText = "canary+0f3a/77";
+
+// What is found: "text at host", with "(model)" behind it.
+class Desk {
+ public:
+  explicit Desk(std::vector<std::string> texts = {kText})
+      : watch(std::move(texts), [this](const Notice& notice) {
+          std::string line = notice.type == "watch.sent" ? "" : "unread ";
+          for (const auto& [name, value] : notice.context) line += value + " ";
+          for (const auto& [name, value] : notice.counts) line += std::to_string(value) + " ";
+          found.push_back(line);
+        }) {}
+
+  std::vector<std::string> found;
+  SentWatch watch;
+};
+
+const SentWatch::To kEvil{{"evil.example", 443}, false};
+
+OutgoingRequest Request(std::string target, std::string body = "", codec::HttpFields fields = {}) {
+  OutgoingRequest request;
+  request.method = "POST";
+  request.target = std::move(target);
+  request.fields = std::move(fields);
+  request.body = std::move(body);
+  return request;
+}
+
+size_t FoundIn(const OutgoingRequest& request) {
+  Desk desk;
+  desk.watch.LookAtRequest(kEvil, request);
+  return desk.found.size();
+}
+
+TEST_CASE("A text is found wherever it is in a request, in each of its forms") {
+  CHECK(FoundIn(Request("/", "x" + kText + "y")) == 1);
+  CHECK(FoundIn(Request("/a?q=canary%2B0f3a%2F77")) == 1);
+  CHECK(FoundIn(Request("/" + kText)) == 1);
+  CHECK(FoundIn(Request("/", "", {{"X-Note", kText}})) == 1);
+  CHECK(FoundIn(Request("/", "", {{"Cookie", "a=canary%2b0f3a%2f77"}})) == 1);
+  CHECK(FoundIn(Request("/", "63616e6172792b306633612f3737")) == 1);
+  CHECK(FoundIn(Request("/", "63616E6172792B306633612F3737")) == 1);
+  // printf 'canary+0f3a/77' | base64, and with one and two bytes before it.
+  CHECK(FoundIn(Request("/", "Y2FuYXJ5KzBmM2EvNzc=")) == 1);
+  CHECK(FoundIn(Request("/", "eGNhbmFyeSswZjNhLzc3")) == 1);
+  CHECK(FoundIn(Request("/", "eHhjYW5hcnkrMGYzYS83Nw==")) == 1);
+  CHECK(FoundIn(Request("/", "eHhjYW5hcnkrMGYzYS83N3l5eQ==")) == 1);
+}
+
+TEST_CASE("What only resembles a text is not found") {
+  CHECK(FoundIn(Request("/", "canary+0f3a/7")) == 0);
+  CHECK(FoundIn(Request("/", "Canary+0f3a/77")) == 0);
+  CHECK(FoundIn(Request("/", "Y2FuYXJ5KzBmM2EvN")) == 0);
+  CHECK(FoundIn(Request("/canary/0f3a/77")) == 0);
+}
+
+TEST_CASE("Each server's first time is recorded, and what is sent to models apart") {
+  Desk desk({"canary-one", "canary-two"});
+  const OutgoingRequest both = Request("/", "canary-one canary-two");
+  desk.watch.LookAtRequest(kEvil, both);
+  desk.watch.LookAtRequest(kEvil, both);
+  desk.watch.LookAtRequest({{"evil.example", 443}, true}, Request("/", "canary-one"));
+  desk.watch.LookAtRequest({{"other.example", 80}, false}, Request("/", "canary-two"));
+  CHECK(desk.found == std::vector<std::string>{
+                          "evil.example canary-one 443 0 ", "evil.example canary-two 443 0 ",
+                          "evil.example canary-one 443 1 ", "other.example canary-two 80 0 "});
+}
+
+TEST_CASE("A body that streams is looked into across its pieces, and passes as it is") {
+  for (size_t piece : {size_t{1}, size_t{5}, size_t{13}, size_t{1000}}) {
+    INFO(piece);
+    Desk desk;
+    std::unique_ptr<StreamFilter> filter = desk.watch.NewFilter(kEvil);
+    CHECK(filter->keeps_length());
+    const std::string body = std::string(300, 'a') + "eGNhbmFyeSswZjNhLzc3" + std::string(300, 'b');
+    std::string out;
+    for (size_t at = 0; at < body.size(); at += piece) {
+      std::string next;
+      CHECK_FALSE(filter->Filter(std::string_view(body).substr(at, piece), false, next));
+      out += next;
+    }
+    CHECK(out == body);
+    CHECK(desk.found.size() == 1);
+  }
+}
+
+TEST_CASE("A name tells name servers, in any case") {
+  Desk desk({"Canary-One"});
+  desk.watch.LookAtName("api.example");
+  desk.watch.LookAtName("canary-one.api.example");
+  CHECK(desk.found == std::vector<std::string>{"canary-one.api.example Canary-One 0 0 "});
+}
+
+TEST_CASE("What cannot be looked into is said, once for each server") {
+  Desk desk;
+  desk.watch.LookAtRequest(kEvil, Request("/", "zipped", {{"Content-Encoding", "gzip"}}));
+  desk.watch.LookAtRequest(kEvil, Request("/", "zipped", {{"Content-Encoding", "br"}}));
+  desk.watch.LookAtRequest({{"rpc.example", 443}}, Request("/", "", {{"grpc-encoding", "gzip"}}));
+  desk.watch.NotePassage({"db.example", 5432});
+  desk.watch.LookAtRequest({{"a.example", 1}},
+                           Request("/", "", {{"Content-Encoding", "identity"}}));
+  CHECK(desk.found == std::vector<std::string>{"unread evil.example 443 ",
+                                               "unread rpc.example 443 ",
+                                               "unread db.example 5432 "});
+}
+
+TEST_CASE("Without texts nothing is watched") {
+  Desk desk{std::vector<std::string>()};
+  CHECK_FALSE(desk.watch.watches());
+  desk.watch.LookAtRequest(kEvil, Request("/", "x", {{"Content-Encoding", "gzip"}}));
+  desk.watch.NotePassage({"db.example", 5432});
+  desk.watch.LookAtName("a.example");
+  CHECK(desk.found.empty());
+}
+
+}  // namespace
+}  // namespace gateway
