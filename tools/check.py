@@ -181,7 +181,8 @@ def check(tally, arguments):
     if arguments.update and not fast:
         update()
     if arguments.stress:
-        failed = stress.run(BUILD / 'release', chosen(arguments.suites), arguments.stress, arguments.seed)
+        failed = stress.run(BUILD / 'release', chosen(arguments.suites), arguments.stress, arguments.seed,
+                            arguments.resume)
         tally.failed += failed
         return
     if fast:
@@ -233,10 +234,13 @@ def main():
     parser.add_argument('--since', metavar='REV', help='only the tests that what changed since REV can affect')
     parser.add_argument('--stress', type=int, metavar='N', help='run every suite N times beside a busy machine')
     parser.add_argument('--seed', type=int, help='with --stress: the order of an earlier run')
+    parser.add_argument('--resume', action='store_true', help='with --stress: go on with a run of this commit that was stopped')
     parser.add_argument('suites', nargs='*', help='with --stress: these suites alone')
     arguments = parser.parse_args()
-    if (arguments.suites or arguments.seed is not None) and not arguments.stress:
-        parser.error('--seed and names of suites go with --stress')
+    if (arguments.suites or arguments.seed is not None or arguments.resume) and not arguments.stress:
+        parser.error('--seed, --resume and names of suites go with --stress')
+    if arguments.resume and (arguments.suites or arguments.seed is not None):
+        parser.error('--resume takes the suites and the seed of the run that was stopped')
     BUILD.mkdir(exist_ok=True)
     os.environ['CLICOLOR_FORCE'] = '0'
     if arguments.kernels:

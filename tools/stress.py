@@ -8,6 +8,8 @@ suite that depends on what else the machine does, has, or was left with fails he
 import collections
 import concurrent.futures
 import contextlib
+import hashlib
+import json
 import os
 import random
 import re
@@ -17,7 +19,7 @@ import tempfile
 import threading
 import time
 
-from suites import run_test
+from suites import ROOT, run_test
 
 AT_ONCE = 2
 BUSY = 'while :; do :; done'
@@ -107,15 +109,67 @@ def table(failures, times, rounds):
     return lines + ['longest: ' + ', '.join(f'{name} {seconds:.0f} s' for name, seconds in slowest)]
 
 
-def run(directory, tests, rounds, seed):
+def commit():
+    """What is checked: the commit, and a hash of what differs from it."""
+    def git(*words):
+        return subprocess.run(['git', '-C', ROOT, *words], check=True, capture_output=True).stdout
+    return git('rev-parse', 'HEAD').decode().strip() + ' ' + hashlib.sha256(git('diff', 'HEAD')).hexdigest()[:12]
+
+
+class Account:
+    """The runs so far, in a file: one that was stopped goes on where it was."""
+
+    def __init__(self, path, head, resume):
+        self.failures, self.times, self.skipped, self.ran = collections.Counter(), collections.Counter(), {}, collections.Counter()
+        self.path = path
+        lines = [json.dumps(head)]
+        if resume:
+            text = path.read_text(encoding='utf-8') if path.exists() else '{}\n'
+            lines = text[:text.rindex('\n')].splitlines()  # The last one may be cut.
+        self.head = json.loads(lines[0])
+        if self.head.get('commit') != head['commit']:
+            raise SystemExit(f'error: {path} has no run of this commit that could go on')
+        for line in lines[1:]:
+            self.add(**json.loads(line))
+        path.write_text('\n'.join(lines) + '\n', encoding='utf-8')
+
+    def add(self, suite, seconds, skipped, failed):
+        self.ran[suite] += 1
+        self.times[suite] = max(self.times[suite], seconds)
+        if skipped:
+            self.skipped[suite] = skipped
+        for case in failed:
+            self.failures[suite, case] += 1
+
+    def note(self, **line):
+        self.add(**line)
+        with open(self.path, 'a', encoding='utf-8') as file:
+            file.write(json.dumps(line) + '\n')
+
+    def left(self, jobs):
+        """`jobs` without those that ran, in their order."""
+        ran, left = self.ran.copy(), []
+        for name in jobs:
+            if ran[name]:
+                ran[name] -= 1
+            else:
+                left.append(name)
+        return left
+
+
+def run(directory, tests, rounds, seed, resume=False):
     """Runs `tests` (as suites.list_tests() gives them) `rounds` times each; prints what failed. The number of failed cases."""
     seed = seed if seed is not None else random.SystemRandom().randrange(1 << 32)
-    jobs = [name for name in sorted(tests) for _ in range(rounds)]
+    account = Account(directory / 'stress.jsonl', {'commit': commit(), 'seed': seed, 'rounds': rounds, 'suites': sorted(tests)}, resume)
+    seed, rounds = account.head['seed'], account.head['rounds']
+    jobs = [name for name in account.head['suites'] for _ in range(rounds)]
     random.Random(seed).shuffle(jobs)
+    left = account.left(jobs)
     locks = {lock: threading.Lock() for wanted in tests.values() for lock in wanted}
-    failures, times, skipped = collections.Counter(), collections.Counter(), {}
     guard = threading.Lock()
-    print(f'seed {seed}: {len(tests)} suites, {rounds} times each, {AT_ONCE} at once', flush=True)
+    print(f'seed {seed}: {len(account.head["suites"])} suites, {rounds} times each, {AT_ONCE} at once', flush=True)
+    if resume:
+        print(f'{len(jobs) - len(left)} of {len(jobs)} ran before', flush=True)
 
     def one(name):
         with contextlib.ExitStack() as held:
@@ -123,23 +177,20 @@ def run(directory, tests, rounds, seed):
                 held.enter_context(locks[lock])
             done = run_test(directory, name)
         with guard:
-            times[name] = max(times[name], done.seconds)
-            if done.skipped:
-                skipped[name] = done.skipped
+            account.note(suite=name, seconds=done.seconds, skipped=done.skipped, failed=failed_cases(done) if done.failed else [])
             if done.failed:
-                for case in failed_cases(done):
-                    failures[name, case] += 1
                 log.write(f'=== {name}\n{done.output}\n')
                 log.flush()
             print(f'{"FAILED" if done.failed else "ok"} {name} ({done.seconds:.1f}s)', flush=True)
 
     kept = directory / 'stress.log'  # The test of this tool runs it, too, elsewhere.
-    with open(kept, 'w', encoding='utf-8') as log, busy_processors(), containers() as beside, concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
-        for done in [pool.submit(one, name) for name in jobs]:
+    with open(kept, 'a' if resume else 'w', encoding='utf-8') as log, busy_processors(), containers() as beside, \
+            concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
+        for done in [pool.submit(one, name) for name in left]:
             done.result()
-    for name, why in sorted(skipped.items()):
+    for name, why in sorted(account.skipped.items()):
         print(f'not run: {name}: {why}')
     print(f'beside {beside[0]} containers, seed {seed}; outputs of what failed are in {kept}')
-    print('\n'.join(table(failures, times, rounds)))
-    print(f'{len(jobs)} runs of suites, {len(failures)} cases failed')
-    return len(failures)
+    print('\n'.join(table(account.failures, account.times, rounds)))
+    print(f'{len(jobs)} runs of suites, {len(account.failures)} cases failed')
+    return len(account.failures)

@@ -83,10 +83,10 @@ class Stress(unittest.TestCase):
         line = ' '.join(f'"{word}"' for word in (sys.executable, self.base / 'planted.py', *(f'Hasty.{name}' for name in names)))
         (self.base / 'CTestTestfile.cmake').write_text(f'add_test(planted {line})\n')
 
-    def stress(self):
+    def stress(self, **more):
         said = io.StringIO()
         with contextlib.redirect_stdout(said):
-            failed = stress.run(self.base, suites.list_tests(self.base, '.'), 2, seed=7)
+            failed = stress.run(self.base, suites.list_tests(self.base, '.'), 2, seed=7, **more)
         return failed, said.getvalue()
 
     @unittest.skipUnless(os.geteuid() == 0, 'root: a container of an ordinary user has mounts of its own')
@@ -122,6 +122,27 @@ class Stress(unittest.TestCase):
         failed, said = self.stress()
         self.assertEqual(failed, 0, said)
         self.assertIn('2 runs of suites, 0 cases failed', said)
+
+    def test_a_run_that_was_stopped_goes_on(self):
+        """What failed before stays failed, what ran is not run again, and another commit's run is refused."""
+        self.plant(0.1)
+        (self.base / 'planted.py').write_text('import sys; print("FAILED  case.of.ours"); print("0 passed, 1 failed"); sys.exit(1)\n')
+        with self.assertRaises(SystemExit):
+            self.stress(resume=True)
+        failed, _ = self.stress()
+        self.assertEqual(failed, 1)
+        account = self.base / 'stress.jsonl'
+        lines = account.read_text().splitlines()
+        account.write_text('\n'.join(lines[:2]) + '\n{"suite": "pla')
+        (self.base / 'planted.py').write_text('print("1 passed, 0 failed")\n')
+        failed, said = self.stress(resume=True)
+        self.assertEqual(failed, 1, said)
+        self.assertIn('1 of 2 ran before', said)
+        self.assertRegex(said, r'(?m)^ +1 of 2  planted  case\.of\.ours$')
+        self.assertEqual(said.count('ok planted'), 1)
+        account.write_text(lines[0].replace('"commit": "', '"commit": "x') + '\n')
+        with self.assertRaises(SystemExit):
+            self.stress(resume=True)
 
     def test_a_suite_that_does_not_exist_is_named(self):
         done = subprocess.run([sys.executable, suites.ROOT / 'tools/check.py', 'some-suite'], capture_output=True, text=True)
