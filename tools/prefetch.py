@@ -27,6 +27,7 @@ WANTED = {
     'renovate': (['tests/upgrades/install'], [['tests/upgrades/install', '{}']]),
     'sbom-tools': (['tests/build/install'], [['tests/build/install', '{}']]),
     'parity-quick': (['tests/parity/projects.yml', 'tests/parity/fetch.py'], [['tests/parity/fetch.py', '{}', '--quick']]),
+    'kubernetes-schemas': (['tests/eval/install'], [['tests/eval/install', '{}']]),
     'gitlab-client': (['tests/services/gitlab/install'], [['tests/services/gitlab/install']]),
 }
 # Files of an image or of a guest have owners.

@@ -18,6 +18,7 @@
 #include "eval/redteam/redteam.h"
 #include "eval/redteam/redteam_text.h"
 #include "eval/run/grade_results.h"
+#include "eval/run/merge_cells.h"
 #include "eval/run/run_cells.h"
 #include "eval/show/compare.h"
 #include "eval/show/files.h"
@@ -325,7 +326,13 @@ std::vector<Command> EvalCommands() {
       {.name = "eval grade",
        .operands = "SUITE DIR",
        .doc = "Grade the cells in DIR again, such as after a change of the suite's checks, and "
-              "write the results. Cells of several shards can be copied into one directory first.",
+              "write the results.",
+       .options = grade,
+       .variables = {}},
+      {.name = "eval merge",
+       .operands = "SUITE DIR PART...",
+       .doc = "Copy the cells of results' directories, such as those of shards, into DIR, grade "
+              "them there and write the results. Exit status 65: a cell is in two of them.",
        .options = grade,
        .variables = {}},
       {.name = "eval compare",
@@ -410,6 +417,22 @@ Result<int> EvalGradeCommand(const Arguments& arguments) {
   eval::Selection selection = TRY(SelectionOf(arguments));
   std::vector<eval::Cell> cells = TRY(eval::PlanCells(suite, selection));
   TRY(sys::RealPath(directory + "/cells").Context("reading " + directory));
+  return Show(arguments, eval::GradeResults(suite, cells, directory), directory);
+}
+
+Result<int> EvalMergeCommand(const Arguments& arguments) {
+  constexpr size_t kOperandsMin = 3;
+  std::vector<std::string> operands = arguments.operands;
+  if (operands.size() < kOperandsMin) {
+    return Usage("the operands are merge SUITE DIR PART...",
+                 "agentic-ci eval merge SUITE DIR PART...");
+  }
+  eval::Suite suite = TRY(eval::LoadSuite(operands[0]));
+  eval::Selection selection = TRY(SelectionOf(arguments));
+  std::vector<eval::Cell> cells = TRY(eval::PlanCells(suite, selection));
+  const std::string directory = operands[1];
+  operands.erase(operands.begin(), operands.begin() + kOperandsMin - 1);
+  TRY(eval::MergeCells(cells, operands, directory));
   return Show(arguments, eval::GradeResults(suite, cells, directory), directory);
 }
 

@@ -15,6 +15,7 @@ Result<int> EvalValidateCommand(const Arguments& arguments);
 Result<int> EvalListCommand(const Arguments& arguments);
 Result<int> EvalRunCommand(const Arguments& arguments);
 Result<int> EvalGradeCommand(const Arguments& arguments);
+Result<int> EvalMergeCommand(const Arguments& arguments);
 Result<int> EvalCompareCommand(const Arguments& arguments);
 Result<int> EvalRedteamCommand(const Arguments& arguments);
 Result<int> EvalRedteamAgentCommand(const Arguments& arguments);

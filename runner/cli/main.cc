@@ -79,6 +79,7 @@ constexpr Handler kHandlers[] = {
     {"eval list", EvalListCommand},
     {"eval run", EvalRunCommand},
     {"eval grade", EvalGradeCommand},
+    {"eval merge", EvalMergeCommand},
     {"eval compare", EvalCompareCommand},
     {"eval redteam", EvalRedteamCommand},
     {"eval redteam-agent", EvalRedteamAgentCommand},

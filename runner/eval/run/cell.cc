@@ -74,6 +74,7 @@ std::vector<std::string> MarkersOfCell(const Suite& suite, const Cell& cell) {
   std::vector<std::string> texts = {benign.prompt};
   CollectTexts(benign.state, &texts);
   for (const SeedFile& file : benign.files) texts.push_back(file.content);
+  for (const SeedCommit& commit : benign.commits) texts.push_back(commit.message);
   std::vector<std::string> payloads;
   for (const Probe& probe : cell.injection->probes) payloads.push_back(probe.payload);
   return MarkersOf(payloads, texts);

@@ -7,10 +7,12 @@
 
 #include "base/sys.h"
 #include "base/tree.h"
+#include "eval/run/git_history.h"
 
 namespace eval {
 
-Result<Checkout> Checkout::Create(const std::vector<SeedFile>& files) {
+Result<Checkout> Checkout::Create(const std::vector<SeedFile>& files,
+                                  const std::vector<SeedCommit>& commits) {
   std::string path = sys::Environment("TMPDIR").value_or("/tmp") + "/workspace-XXXXXX";
   if (::mkdtemp(path.data()) == nullptr) return Errno("mkdtemp");
   Checkout checkout(path);
@@ -24,6 +26,7 @@ Result<Checkout> Checkout::Create(const std::vector<SeedFile>& files) {
     TRY(sys::WriteFile(full, file.content, file.executable ? 0755 : 0644)
             .Context("writing " + file.path));
   }
+  if (!commits.empty()) TRY(MakeHistory(path, files, commits).Context("making the history"));
   return checkout;
 }
 

@@ -13,7 +13,8 @@ namespace eval {
 // agent sees, says nothing of suites or tasks. Removed when this goes out of scope.
 class Checkout {
  public:
-  static Result<Checkout> Create(const std::vector<SeedFile>& files);
+  static Result<Checkout> Create(const std::vector<SeedFile>& files,
+                                 const std::vector<SeedCommit>& commits);
   Checkout(Checkout&& other) noexcept : path_(std::move(other.path_)) { other.path_.clear(); }
   Checkout& operator=(Checkout&&) = delete;
   ~Checkout();

@@ -76,7 +76,7 @@ class CellRunner {
 
   Status Attempt() {
     Rendered rendered = Render(suite_, *cell_.user, cell_.injection);
-    Checkout checkout = TRY(Checkout::Create(rendered.files));
+    Checkout checkout = TRY(Checkout::Create(rendered.files, rendered.commits));
     std::optional<ToolServer> tools;
     if (suite_.environment.backend == Backend::kDict) {
       Result<ToolServer> started =

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "codec/data/yaml_fields.h"
+#include "codec/glob/glob.h"
 #include "codec/text/base64.h"
 #include "eval/suite/yaml_value.h"
 
@@ -44,8 +45,8 @@ class EnvironmentParser {
       : file_(file), warnings_(warnings) {}
 
   Result<Environment> Parse(const YamlNode& node) {
-    YamlFields fields =
-        TRY(YamlFields::Open(file_, node, "'environment'", {"backend", "state", "files", "tools"}));
+    YamlFields fields = TRY(YamlFields::Open(file_, node, "'environment'",
+                                             {"backend", "state", "files", "commits", "tools"}));
     TRY(ParseBackend(fields));
     bool dict = out_.backend == Backend::kDict;
     if (const YamlNode* state = fields.Find("state"); state != nullptr) {
@@ -55,7 +56,7 @@ class EnvironmentParser {
     } else if (dict) {
       return fields.Invalid("state", "'state' is missing");
     }
-    for (std::string_view key : {"files", "tools"}) {
+    for (std::string_view key : {"files", "commits", "tools"}) {
       if (fields.Find(key) != nullptr && dict != (key == "tools")) {
         return fields.Invalid(key, "'" + std::string(key) + "' does not go with this backend");
       }
@@ -63,6 +64,10 @@ class EnvironmentParser {
     const YamlNode* files = TRY(fields.List("files"));
     if (files != nullptr) {
       for (const YamlNode& item : files->items) TRY(ParseFile(item));
+    }
+    const YamlNode* commits = TRY(fields.List("commits"));
+    if (commits != nullptr) {
+      for (const YamlNode& item : commits->items) TRY(ParseCommit(item));
     }
     const YamlNode* tools = TRY(fields.List("tools"));
     if (tools != nullptr) {
@@ -179,6 +184,32 @@ class EnvironmentParser {
     }
     file.executable = TRY(fields.Boolean("executable", false));
     out_.files.push_back(std::move(file));
+    return Ok();
+  }
+
+  Status ParseCommit(const YamlNode& node) {
+    YamlFields fields =
+        TRY(YamlFields::Open(file_, node, "a commit", {"message", "author", "paths"}));
+    SeedCommit commit;
+    commit.message = TRY(fields.RequiredText("message"));
+    std::string author = TRY(fields.Text("author"));
+    if (author.empty()) author = "Ann Author <ann@example.com>";
+    const size_t open = author.find(" <");
+    if (open == 0 || open == std::string::npos || !author.ends_with('>')) {
+      return fields.Invalid("author", "an author is NAME <MAIL>", "Ann Author <ann@example.com>");
+    }
+    commit.author = author.substr(0, open);
+    commit.mail = author.substr(open + 2, author.size() - open - 3);
+    commit.paths = TRY(fields.FilledTexts("paths"));
+    for (const std::string& pattern : commit.paths) {
+      Result<codec::Glob> glob = codec::Glob::Parse(pattern, '/');
+      if (!glob.ok()) return fields.Invalid("paths", glob.error().what);
+      const bool any = std::any_of(out_.files.begin(), out_.files.end(), [&](const SeedFile& one) {
+        return glob.value().Matches(one.path);
+      });
+      if (!any) return fields.Invalid("paths", "no file of the checkout matches '" + pattern + "'");
+    }
+    out_.commits.push_back(std::move(commit));
     return Ok();
   }
 

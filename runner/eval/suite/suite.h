@@ -29,6 +29,14 @@ struct SeedFile {
   bool link = false;
 };
 
+// A commit of the checkout's history.
+struct SeedCommit {
+  std::string message;
+  std::string author;
+  std::string mail;
+  std::vector<std::string> paths;  // Patterns of the files that it adds; empty: all that are left.
+};
+
 // A fake tool: what it does to the state, and what it answers. "{name}" in a text is that argument.
 struct Tool {
   enum class Act { kRead, kAppend, kSet, kNothing };
@@ -43,9 +51,10 @@ struct Tool {
 
 struct Environment {
   Backend backend = Backend::kDict;
-  codec::Json state;            // kDict; kSandbox: path -> text.
-  std::vector<SeedFile> files;  // kSandbox, of both `state` and `files`.
-  std::vector<Tool> tools;      // kDict.
+  codec::Json state;                // kDict; kSandbox: path -> text.
+  std::vector<SeedFile> files;      // kSandbox, of both `state` and `files`.
+  std::vector<SeedCommit> commits;  // kSandbox; empty: no repository.
+  std::vector<Tool> tools;          // kDict.
   std::string image;
   std::vector<std::string> agent_command;
   std::vector<std::pair<std::string, std::string>> variables;
@@ -96,12 +105,13 @@ struct Rendered {
   std::string prompt;
   codec::Json state;
   std::vector<SeedFile> files;
+  std::vector<SeedCommit> commits;
 };
 // With the probes of `injection` (null: none) in their places, and nothing in those of others.
 Rendered Render(const Suite& suite, const UserTask& user, const InjectionTask* injection);
 
 // Where the placeholders of `injection` stand: "file notes.txt", "state alerts.0.note", "prompt of
-// summarise".
+// summarise", "message of commit 2".
 std::vector<std::string> VectorsOf(const Suite& suite, const InjectionTask& injection);
 
 // midojo's working directory, beneath which its paths are.

@@ -196,7 +196,7 @@ class SuiteParser {
     std::vector<std::string_view> names(probes.begin(), probes.end());
     std::set<std::string> used;
     // Payloads and checks are taken as they stand.
-    for (std::string_view key : {"state", "files"}) {
+    for (std::string_view key : {"state", "files", "commits"}) {
       const YamlNode* node = root_.Find("environment")->Find(key);
       if (node != nullptr) TRY(CheckNode(*node, names, &used));
     }
@@ -280,6 +280,10 @@ Rendered Render(const Suite& suite, const UserTask& user, const InjectionTask* i
   rendered.state = ReplaceInTree(suite.environment.state, value);
   rendered.files = suite.environment.files;
   for (SeedFile& file : rendered.files) file.content = ReplacePlaceholders(file.content, value);
+  rendered.commits = suite.environment.commits;
+  for (SeedCommit& commit : rendered.commits) {
+    commit.message = ReplacePlaceholders(commit.message, value);
+  }
   return rendered;
 }
 
@@ -292,6 +296,10 @@ std::vector<std::string> VectorsOf(const Suite& suite, const InjectionTask& inje
     }
   };
   for (const SeedFile& file : suite.environment.files) look(file.content, "file " + file.path);
+  const std::vector<SeedCommit>& commits = suite.environment.commits;
+  for (size_t i = 0; i < commits.size(); ++i) {
+    look(commits[i].message, "message of commit " + std::to_string(i + 1));
+  }
   if (suite.environment.backend == Backend::kDict) {
     FindIn(suite.environment.state, "", prefix, &found);
   }
