@@ -116,7 +116,8 @@ Result<Fd> Init::Filter() {
     Result<Fd> watch = ApplyFilter(resources_.watched_filter, Connects::kWatched);
     if (watch.ok()) return watch;
   }
-  return ApplyFilter(resources_.filter, Connects::kFree);
+  std::vector<sock_filter> filter = TRY(BuildFilter(Connects::kFree, resources_.processors));
+  return ApplyFilter(filter, Connects::kFree);
 }
 
 Status Init::StartAgent() {

@@ -8,6 +8,7 @@
 #include "base/fd.h"
 #include "sandbox/agent_process.h"
 #include "sandbox/plan.h"
+#include "sandbox/seccomp.h"
 #include "sandbox/tree.h"
 
 namespace sandbox {
@@ -17,9 +18,11 @@ struct InitResources {
   AgentResources agent;
   DiskLayers disk;
   std::vector<Fd> opened;  // Detached mounts, of each step whose source is not come by its path.
-  std::vector<sock_filter> filter;          // With every connect(2) free,
-  std::vector<sock_filter> watched_filter;  // and watched; empty where this kernel cannot.
-  bool renews = false;                      // The network namespace is there, with its doors.
+  // With every connect(2) watched; empty where this kernel cannot. Then one is built that leaves
+  // them free.
+  std::vector<sock_filter> watched_filter;
+  Processors processors = Processors::kFree;
+  bool renews = false;  // The network namespace is there, with its doors.
 };
 
 // The whole life of the sandbox's pid 1: builds the sandbox from inside, starts the agent in it,

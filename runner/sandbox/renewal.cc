@@ -95,9 +95,8 @@ Result<Renewal> Sandbox::Renew(Fd input) {
   resources.renews = true;
   resources.opened = TRY(OpenSources(plan_.get()));
   bool pinned = Pins(cgroup_, plan_->limits);
-  Processors processors = pinned ? Processors::kPinned : Processors::kFree;
-  resources.filter = TRY(BuildFilter(Connects::kFree, processors));
-  Result<std::vector<sock_filter>> watched = BuildFilter(Connects::kWatched, processors);
+  resources.processors = pinned ? Processors::kPinned : Processors::kFree;
+  Result<std::vector<sock_filter>> watched = BuildFilter(Connects::kWatched, resources.processors);
   if (watched.ok()) resources.watched_filter = std::move(watched).value();
   resources.agent = {std::move(theirs), std::move(input), std::move(output_write),
                      std::move(error_write), TRY(cgroup_.OpenTasks({"memory", "pids", "cpu"}))};

@@ -253,10 +253,10 @@ Result<Sandbox> Sandbox::StartInNamespaces(SandboxPlan plan, Fd input, Cgroup cg
   if (!plan.copy_reason.empty()) TRY(sandbox.CopyCheckout(plan.copy_reason, &plan));
   resources.opened = TRY(sandbox.OpenSources(&plan));
   bool pinned = Pins(sandbox.cgroup_, plan.limits);
-  Processors processors = pinned ? Processors::kPinned : Processors::kFree;
-  resources.filter = TRY(BuildFilter(Connects::kFree, processors));
+  resources.processors = pinned ? Processors::kPinned : Processors::kFree;
   if (plan.watched) {
-    Result<std::vector<sock_filter>> watched = BuildFilter(Connects::kWatched, processors);
+    Result<std::vector<sock_filter>> watched =
+        BuildFilter(Connects::kWatched, resources.processors);
     if (watched.ok()) resources.watched_filter = std::move(watched).value();
   }
   resources.agent = {std::move(theirs),
