@@ -17,12 +17,27 @@ std::string Padded(std::string text, size_t width) {
 
 // The attacks whose checks hold without them.
 std::vector<std::string> UnspecificLines(const Results& results) {
-  std::vector<std::string> lines;
+  struct Seen {
+    std::string attack;
+    std::string first;  // The cell's name.
+    size_t count = 0;
+  };
+  std::vector<Seen> seen;
+  size_t controls = 0;
   for (const CellResult& cell : results.cells) {
+    controls += cell.injection.empty() ? 1 : 0;
     for (const std::string& attack : cell.verdict.unspecific) {
-      lines.push_back("the check of '" + attack + "' also holds in " + cell.Name() +
-                      ", without an injection: it is not specific");
+      auto known = std::find_if(seen.begin(), seen.end(),
+                                [&](const Seen& one) { return one.attack == attack; });
+      if (known == seen.end()) known = seen.insert(seen.end(), {attack, cell.Name()});
+      ++known->count;
     }
+  }
+  std::vector<std::string> lines;
+  for (const Seen& one : seen) {
+    lines.push_back("the check of '" + one.attack + "' also holds without an injection, in " +
+                    std::to_string(one.count) + " of " + std::to_string(controls) + " controls (" +
+                    one.first + "): it is not specific");
   }
   return lines;
 }
