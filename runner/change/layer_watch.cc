@@ -6,7 +6,9 @@
 #include <sys/sysmacros.h>
 
 #include <algorithm>
+#include <chrono>
 #include <optional>
+#include <thread>
 #include <utility>
 
 #include "base/sys.h"
@@ -26,6 +28,22 @@ bool Same(const timespec& a, const timespec& b) {
   return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
 }
 
+bool IsLater(const timespec& a, const timespec& b) {
+  return a.tv_sec != b.tv_sec ? a.tv_sec > b.tv_sec : a.tv_nsec > b.tv_nsec;
+}
+
+// The clock of the times of change ticks every few milliseconds: what changes within the tick of
+// `newest` looks as old as that.
+void AwaitTick(const timespec& newest) {
+  constexpr int kMillisecondsMax = 20;  // A clock that was set back is not waited for.
+  for (int i = 0; i < kMillisecondsMax; ++i) {
+    timespec now{};
+    if (::clock_gettime(CLOCK_REALTIME_COARSE, &now) != 0) return;
+    if (IsLater(now, newest)) return;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+}
+
 }  // namespace
 
 LayerWatch::LayerWatch(int layer, Fd lower, bool copied, Since since)
@@ -37,6 +55,7 @@ LayerWatch::LayerWatch(int layer, Fd lower, bool copied, Since since)
 
 LayerWatch::Entries LayerWatch::Scan(bool* complete) const {
   Entries entries;
+  timespec newest{};
   std::vector<std::string> pending = {""};
   while (!pending.empty()) {
     std::string path = std::move(pending.back());
@@ -62,9 +81,11 @@ LayerWatch::Entries LayerWatch::Scan(bool* complete) const {
       Entry entry{st.st_ino, st.st_mode, st.st_size, st.st_mtim, st.st_ctim, false, false};
       entry.whiteout = S_ISCHR(st.st_mode) && st.st_rdev == makedev(0, 0);
       if (S_ISDIR(st.st_mode)) pending.push_back(child);
+      if (IsLater(entry.changed, newest)) newest = entry.changed;
       entries.emplace(std::move(child), entry);
     }
   }
+  AwaitTick(newest);
   return entries;
 }
 
@@ -186,7 +207,8 @@ TouchedFiles LayerWatch::Look() {
   for (const auto& [path, entry] : after) {
     auto known = before_.find(path);
     bool same = known != before_.end() && known->second.inode == entry.inode &&
-                Same(known->second.changed, entry.changed) && known->second.opaque == entry.opaque;
+                Same(known->second.changed, entry.changed) && known->second.mode == entry.mode &&
+                known->second.opaque == entry.opaque;
     if (!same) candidates.insert(path);
     bool hides = entry.whiteout || entry.opaque || !S_ISDIR(entry.mode);
     if (!same && hides && !copied_) AddHidden(path, after, &touched.complete, &candidates);
