@@ -47,13 +47,14 @@ if(TARGET curl_build)
 endif()
 
 # libgit2 reads repositories here and never speaks to a network: its transports stay out of the
-# static link (cmake/static/git2_no_network.c), and with them mbedtls, libssh2 and gssapi.
+# static link (cmake/static/git2_no_network.c), and with them mbedtls, libssh2 and gssapi. PCRE2 stays out, too
+# (cmake/static/git2_posix_regex.c).
 add_library(dep_git2 INTERFACE)
 target_link_libraries(dep_git2 INTERFACE git2)
 if(AGENTIC_CI_STATIC)
-  target_link_libraries(dep_git2 INTERFACE http_parser mbedcrypto pcre2-8 z)
+  target_link_libraries(dep_git2 INTERFACE http_parser mbedcrypto z)
   add_library(static_stubs OBJECT cmake/static/no_name_service.c cmake/static/git2_no_network.c
-    cmake/static/git2_plain_files.c)
+    cmake/static/git2_plain_files.c cmake/static/git2_posix_regex.c)
   target_compile_options(static_stubs PRIVATE -Wno-unused-parameter -Wno-nonnull-compare)
 endif()
 
@@ -61,7 +62,7 @@ endif()
 # linked from copies without.
 if(AGENTIC_CI_STATIC)
   file(MAKE_DIRECTORY "${CMAKE_BINARY_DIR}/plain")
-  foreach(name crypto ssl git2 http_parser mbedcrypto pcre2-8 z zstd nghttp2 cares seccomp cgroup ncursesw tinfo)
+  foreach(name crypto ssl git2 http_parser mbedcrypto z zstd nghttp2 cares seccomp cgroup ncursesw tinfo)
     execute_process(COMMAND ${CMAKE_CXX_COMPILER} --sysroot=${CMAKE_SYSROOT} -print-file-name=lib${name}.a
       OUTPUT_VARIABLE archive OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
     execute_process(COMMAND ${CMAKE_OBJCOPY} -D --remove-section=.eh_frame --remove-section=.rela.eh_frame
