@@ -48,7 +48,7 @@ endif()
 
 # libgit2 reads repositories here and never speaks to a network: its transports stay out of the
 # static link (cmake/static/git2_no_network.c), and with them mbedtls, libssh2 and gssapi. PCRE2 stays out, too
-# (cmake/static/git2_posix_regex.c).
+# (cmake/static/git2_posix_regex.c cmake/static/zstd_no_legacy.c).
 add_library(dep_git2 INTERFACE)
 target_link_libraries(dep_git2 INTERFACE git2)
 if(AGENTIC_CI_STATIC)
