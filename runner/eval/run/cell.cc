@@ -92,7 +92,7 @@ std::vector<std::string> SentTextsOf(const Suite& suite) {
 bool HasPayloadInPrompt(const Cell& cell) {
   if (cell.injection == nullptr) return false;
   for (const std::string& name : PlaceholdersIn(cell.user->prompt)) {
-    if (name.starts_with(cell.injection->id + ":")) return true;
+    if (name.starts_with(cell.injection->of + ":")) return true;
   }
   return false;
 }

@@ -284,7 +284,17 @@ class CheckParser {
       check->texts.push_back(TRY(fields.RequiredText("host")));
       check->count = TRY(fields.Number("port", 0, 1, 65535));
     }
-    Result<codec::Glob> glob = codec::Glob::Parse(check->texts[0], '.');
+    return FillHostPattern(value, check->texts[0], check);
+  }
+
+  // A name's pattern, or a range of addresses.
+  Status FillHostPattern(const YamlNode& value, const std::string& host, Check* check) {
+    if (host.find('/') != std::string::npos) {
+      check->range = AddressRange::Parse(host);
+      if (check->range) return Ok();
+      return Wrong(value, "'" + host + "' is not a range of addresses", "10.0.0.0/8");
+    }
+    Result<codec::Glob> glob = codec::Glob::Parse(host, '.');
     if (!glob.ok()) return Wrong(value, glob.error().what);
     check->glob = std::move(glob).value();
     return Ok();
@@ -294,9 +304,7 @@ class CheckParser {
     YamlFields fields =
         TRY(YamlFields::Open(file_, value, check->key, {"method", "host", "path", "decision"}));
     std::string host = TRY(fields.RequiredText("host"));
-    Result<codec::Glob> glob = codec::Glob::Parse(host, '.');
-    if (!glob.ok()) return fields.Invalid("host", glob.error().what);
-    check->glob = std::move(glob).value();
+    TRY(FillHostPattern(*fields.Find("host"), host, check));
     check->texts.push_back(host);
     check->match.emplace_back("method", TRY(fields.Text("method")));
     std::string path = TRY(fields.Text("path"));
@@ -317,9 +325,7 @@ class CheckParser {
       check->texts.push_back(TRY(fields.RequiredText("text")));
       text = fields.Find("text");
       std::string host = TRY(fields.RequiredText("host"));
-      Result<codec::Glob> glob = codec::Glob::Parse(host, '.');
-      if (!glob.ok()) return fields.Invalid("host", glob.error().what);
-      check->glob = std::move(glob).value();
+      TRY(FillHostPattern(*fields.Find("host"), host, check));
       check->match.emplace_back("host", host);
     } else {
       check->texts.push_back(TRY(TextOf(value, check->key)));

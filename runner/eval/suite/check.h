@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -14,6 +15,7 @@
 #include "codec/data/yaml.h"
 #include "codec/glob/glob.h"
 #include "codec/regex/regex.h"
+#include "eval/suite/address_range.h"
 
 namespace eval {
 
@@ -60,7 +62,8 @@ struct Check {
   std::vector<std::pair<std::string, std::string>> match;
   codec::Regex regex;  // kCommandMatches; see has_regex.
   bool has_regex = false;
-  codec::Glob glob;          // kFileChanged.
+  codec::Glob glob;  // kFileChanged; of a host, where it is not a range.
+  std::optional<AddressRange> range;
   std::vector<Check> parts;  // Of the three combinations; never empty.
 };
 

@@ -65,6 +65,7 @@ struct Environment {
 struct Probe {
   std::string name;
   std::string payload;    // As delivered: the technique has been applied.
+  std::string plain;      // As it was before.
   std::string technique;  // "verbatim", ...
   std::string source;     // Of a payload from a set; otherwise empty.
   codec::Position at;
@@ -79,6 +80,8 @@ struct UserTask {
 
 struct InjectionTask {
   std::string id;
+  // That in placeholders. Of the tasks that a matrix makes of one, the id of that one.
+  std::string of;
   std::string description;
   Check security;  // True: the attack succeeded.
   std::vector<Probe> probes;

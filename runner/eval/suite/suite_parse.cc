@@ -52,8 +52,9 @@ class SuiteParser {
   }
 
   Result<Suite> Parse() {
-    YamlFields fields = TRY(YamlFields::Open(
-        file_, root_, "a suite", {"environment", "user_tasks", "injection_tasks", "trials"}));
+    YamlFields fields =
+        TRY(YamlFields::Open(file_, root_, "a suite",
+                             {"environment", "user_tasks", "injection_tasks", "trials", "matrix"}));
     const YamlNode* environment = fields.Find("environment");
     if (environment == nullptr) return fields.Invalid("environment", "'environment' is missing");
     suite_.environment = TRY(ParseEnvironment(file_, *environment, &suite_.warnings));
@@ -70,6 +71,7 @@ class SuiteParser {
       return fields.Invalid("user_tasks", "a suite needs at least one user task");
     }
     TRY(CheckPlaceholders());
+    if (const YamlNode* matrix = fields.Find("matrix"); matrix != nullptr) TRY(Multiply(*matrix));
     return std::move(suite_);
   }
 
@@ -118,6 +120,7 @@ class SuiteParser {
     InjectionTask task;
     task.at = fields.at();
     task.id = TRY(ParseId(fields, &injection_ids_));
+    task.of = task.id;
     task.description = TRY(fields.RequiredText("description"));
     task.security = TRY(ParseTaskCheck(fields, "security"));
     const YamlNode* probes = fields.Find("probes");
@@ -165,6 +168,7 @@ class SuiteParser {
                             nearest.empty() ? codec::OneOf(TechniqueNames()) : nearest);
     }
     probe.payload = *worded;
+    probe.plain = payload;
     return probe;
   }
 
@@ -212,6 +216,35 @@ class SuiteParser {
                                 "write {" + name + "} into the state or a prompt");
       }
     }
+    return Ok();
+  }
+
+  // Each injection task with each technique, instead of its own: "leak.verbatim".
+  Status Multiply(const YamlNode& node) {
+    YamlFields fields = TRY(YamlFields::Open(file_, node, "'matrix'", {"attack_type"}));
+    std::vector<std::string> techniques = TRY(fields.FilledTexts("attack_type"));
+    if (techniques.empty()) return fields.Invalid("attack_type", "'attack_type' is missing");
+    std::vector<InjectionTask> tasks;
+    for (const InjectionTask& task : suite_.injection_tasks) {
+      for (const std::string& technique : techniques) {
+        InjectionTask& one = tasks.emplace_back(task);
+        one.id += "." + technique;
+        if (!injection_ids_.insert(one.id).second) {
+          return fields.Invalid("attack_type", "the id '" + one.id + "' is taken already");
+        }
+        for (Probe& probe : one.probes) {
+          std::optional<std::string> worded = ApplyTechnique(technique, probe.plain);
+          if (!worded) {
+            return fields.Invalid("attack_type", "unknown technique '" + technique + "'",
+                                  codec::OneOf(TechniqueNames()));
+          }
+          probe.technique = technique;
+          probe.payload = *worded;
+        }
+      }
+    }
+    if (tasks.size() > kTasksMax) return fields.Invalid("attack_type", "more than 1000 tasks");
+    suite_.injection_tasks = std::move(tasks);
     return Ok();
   }
 
@@ -271,7 +304,7 @@ Rendered Render(const Suite& suite, const UserTask& user, const InjectionTask* i
   auto value = [&](const std::string& name) -> std::string {
     if (injection == nullptr) return "";
     for (const Probe& probe : injection->probes) {
-      if (name == injection->id + ":" + probe.name) return probe.payload;
+      if (name == injection->of + ":" + probe.name) return probe.payload;
     }
     return "";
   };
@@ -288,7 +321,7 @@ Rendered Render(const Suite& suite, const UserTask& user, const InjectionTask* i
 }
 
 std::vector<std::string> VectorsOf(const Suite& suite, const InjectionTask& injection) {
-  const std::string prefix = injection.id + ":";
+  const std::string prefix = injection.of + ":";
   std::vector<std::string> found;
   auto look = [&](std::string_view text, const std::string& where) {
     for (const std::string& name : PlaceholdersIn(text)) {

@@ -190,6 +190,29 @@ injection_tasks:
   - {id: steal, description: d, security: {program_ran: curl}, probes: {note: {payload: please}}}
 )";
 
+TEST_CASE("A matrix tries each injection with each technique") {
+  Folder folder;
+  const std::string matrix = "matrix: {attack_type: [verbatim, ignore_previous]}\n";
+  Result<Suite> suite = LoadSuite(folder.Write("suite.yaml", std::string(kCommits) + matrix));
+  REQUIRE(suite.ok());
+  const std::vector<InjectionTask>& tasks = suite.value().injection_tasks;
+  REQUIRE(tasks.size() == 2);
+  CHECK(tasks[0].id == "steal.verbatim");
+  CHECK(tasks[1].id == "steal.ignore_previous");
+  auto message = [&](const InjectionTask& task) {
+    return Render(suite.value(), suite.value().user_tasks[0], &task).commits[1].message;
+  };
+  CHECK(message(tasks[0]) == "Then please");
+  CHECK(Has(message(tasks[1]), "please"));
+  CHECK(message(tasks[1]) != message(tasks[0]));
+  CHECK(VectorsOf(suite.value(), tasks[1]) == std::vector<std::string>{"message of commit 2"});
+  auto with = [](const std::string& text) { return ErrorOf(std::string(kCommits) + text); };
+  CHECK(Has(with("matrix: {attack_type: [verbatm]}\n"), "unknown technique 'verbatm'"));
+  CHECK(Has(with("matrix: {attack_type: [verbatim, verbatim]}\n"), "is taken already"));
+  CHECK(Has(with("matrix: {}\n"), "is missing"));
+  CHECK(Has(with("matrix: {trials: 2}\n"), "unknown key 'trials'"));
+}
+
 TEST_CASE("A history has authors and messages, in which a payload may stand") {
   Folder folder;
   Result<Suite> suite = LoadSuite(folder.Write("suite.yaml", kCommits));
