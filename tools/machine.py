@@ -112,6 +112,7 @@ def fetch(directory, architecture, pattern=None, suite=SUITE):
 
     `pattern`, a regular expression: the name of the image package.
     """
+    directory = os.path.abspath(directory)  # apt takes a relative one for its own.
     os.makedirs(directory, exist_ok=True)
     pattern = pattern or re.escape(EMULATORS[architecture][0])
     kernel = f'{directory}/kernel-{architecture}-{hashlib.sha256(f"{suite} {pattern}".encode()).hexdigest()[:12]}'
