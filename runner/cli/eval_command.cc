@@ -50,7 +50,8 @@ constexpr auto kPassed = std::to_array<std::string_view>(
      "ca-file",        "isolation",    "timeout",      "idle-timeout", "memory",
      "cpus",           "pids",         "disk",         "output",       "agent-cpu",
      "open-files",     "file-size",    "host-bytes",   "runner-cpu",   "max-tokens",
-     "max-cost",       "max-requests", "secret",       "provider",     "env"});
+     "max-cost",       "max-requests", "secret",       "provider",     "env",
+     "backend",        "gateway",      "gateway-tls"});
 
 bool IsPassed(std::string_view name) {
   return std::find(kPassed.begin(), kPassed.end(), name) != kPassed.end();
@@ -165,6 +166,11 @@ Result<eval::RunPlan> PlanOf(const Arguments& arguments, const eval::Suite& suit
     return Usage("no agent: the suite names none", "agentic-ci eval run SUITE --agent claude-code");
   }
   const bool dict = suite.environment.backend == eval::Backend::kDict;
+  plan.native = arguments.Get("backend", "native") == "native";
+  if (dict && !plan.native) {
+    return Error{Code::kUnsupported, "the suite's fake tools need agentic-ci's own sandbox",
+                 "--backend native"};
+  }
   for (const RunOption& option : kRunOptions) {
     const std::string name(option.spec.name);
     if (!IsPassed(name)) continue;

@@ -32,6 +32,10 @@ class Reader {
       out_.ending_reason = run.error().what;
     } else {
       TakeEnding(run.value().record);
+      for (const report::ControlRecord& control : run.value().record.isolation.controls) {
+        const bool enforced = control.state == report::ControlState::kEnforced;
+        if (control.name == "records" && !enforced) events_lossy_ = true;
+      }
       TakeAnswer(run.value());
       TakeChanges(run.value().record);
       for (const report::Finding& finding : run.value().record.findings) {
@@ -139,7 +143,7 @@ class Reader {
   }
 
   void TakeEvents(bool ended) {
-    bool odd = false;
+    bool odd = events_lossy_;
     bool recorded = sys::Exists(directory_ + "/events.ocsf.jsonl");
     codec::Sha256 hash;
     Status read = report::ForEachEventLine(directory_, [&](std::string_view line, bool whole) {
@@ -235,6 +239,7 @@ class Reader {
   bool models_asked_ = false;
   bool model_lossy_ = false;
   bool sent_lossy_ = false;
+  bool events_lossy_ = false;  // OpenShell's last records did not come.
 };
 
 }  // namespace

@@ -100,13 +100,9 @@ class CellRunner {
   // `run ...`, with the files that it names.
   Result<std::vector<std::string>> Arguments(const Rendered& rendered, const Checkout& checkout,
                                              int port) {
-    std::vector<std::string> words = {"run",
-                                      "--quiet",
-                                      "--workdir",
-                                      checkout.path(),
-                                      "--report-dir",
-                                      directory_ + "/report",
-                                      "--record-programs"};
+    std::vector<std::string> words = {"run",           "--quiet",      "--workdir",
+                                      checkout.path(), "--report-dir", directory_ + "/report"};
+    if (plan_.native) words.emplace_back("--record-programs");
     auto add_file = [&](std::string_view option, std::string_view name,
                         std::string_view text) -> Status {
       std::string path = directory_ + "/" + std::string(name);
@@ -116,10 +112,10 @@ class CellRunner {
     };
     std::string texts;
     for (const std::string& marker : MarkersOfCell(suite_, cell_)) texts += marker + "\n";
-    if (!texts.empty()) TRY(add_file("--watch-texts", "markers.txt", texts));
+    if (!texts.empty() && plan_.native) TRY(add_file("--watch-texts", "markers.txt", texts));
     texts.clear();
     for (const std::string& text : SentTextsOf(suite_)) texts += text + "\n";
-    if (!texts.empty()) TRY(add_file("--watch-sent", kSentTextsFile, texts));
+    if (!texts.empty() && plan_.native) TRY(add_file("--watch-sent", kSentTextsFile, texts));
     std::string policy = plan_.policy;
     if (policy.empty() && !plan_.names_policy) policy = suite_.environment.policy;
     if (port > 0) policy = TRY(WithTools(policy, port));

@@ -20,6 +20,7 @@ struct RunPlan {
   std::vector<std::string> command;  // Instead of the suite's agent; the task is appended.
   bool names_agent = false;          // `options` do.
   bool names_policy = false;         // Likewise.
+  bool native = true;                // In agentic-ci's own sandbox, which records more.
   std::string policy;                // The policy's text, where this program has to add to it.
   uint32_t jobs = 1;                 // Cells at the same time.
   uint32_t retries = 1;              // Of a run that failed before its agent ran.
