@@ -99,7 +99,7 @@ Status CheckOptions(const run::Request& request) {
 
 Job::~Job() {
   if (!sandbox_) return;
-  Status deleted = sandbox_->Delete(Deadline::After(lost_ ? kRemovalTimeLost : kRemovalTime));
+  Status deleted = sandbox_->Delete(lost_ ? kRemovalTimeLost : kRemovalTime);
   if (deleted.ok() || gateway_->local()) return;  // A gateway of its own takes all with it.
   const std::string why = sandbox_->name() + ": " + deleted.error().what;
   std::string later = "agentic-ci sandbox delete " + sandbox_->name() +

@@ -174,7 +174,7 @@ Result<Sandbox> Sandbox::Create(const Gateway& gateway, SandboxRequest request) 
   if (made.ok() && !ready.ok()) made = std::move(ready).error();
   if (made.ok() && !ready.value()) made = Error{Code::kIo, "the sandbox does not become ready"};
   if (!made.ok()) {
-    (void)sandbox.Delete(Deadline::After(kShortTime));
+    (void)sandbox.Delete(kShortTime);
     return std::move(made).error();
   }
   return sandbox;
@@ -315,11 +315,13 @@ Result<bool> Sandbox::IsReady() const {
   return json.StringAt("name") == name_ && json.StringAt("phase") == "Ready";
 }
 
-Status Sandbox::Delete(Deadline deadline) const {
+Status Sandbox::Delete(std::chrono::seconds each) const {
   const CommandLine openshell = openshell_.Uncancelled();
-  Result<std::string> deleted = openshell.Do({"sandbox", "delete", name_}, deadline);
+  Result<std::string> deleted = openshell.Do({"sandbox", "delete", name_}, Deadline::After(each));
+  // However long that took: later commands do not look for a credential that stays.
   const bool credentials = sys::Exists(state_ + "/profile-0.yaml");
-  Result<int> forgotten = credentials ? DeleteCredentials(openshell, name_, deadline) : 0;
+  Result<int> forgotten =
+      credentials ? DeleteCredentials(openshell, name_, Deadline::After(each)) : 0;
   if (!deleted.ok() && deleted.error().code != Code::kNotFound) return std::move(deleted).error();
   if (!forgotten.ok()) return std::move(forgotten).error();
   return Ok();

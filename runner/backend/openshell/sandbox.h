@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -75,8 +76,9 @@ class Sandbox {
   void EndProcesses() const;
   // Whether it is there and ready. kTemporary: the gateway does not answer.
   Result<bool> IsReady() const;
-  // With everything that Create() made. Nothing of it being there is no error.
-  Status Delete(Deadline deadline) const;
+  // With everything that Create() made. Nothing of it being there is no error. `each`: what the
+  // sandbox may take, and its credentials once more.
+  Status Delete(std::chrono::seconds each) const;
 
   const std::string& name() const { return name_; }
 

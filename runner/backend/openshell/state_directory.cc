@@ -12,6 +12,7 @@
 #include "backend/openshell/command_line.h"
 #include "backend/openshell/host_variables.h"
 #include "backend/openshell/sandbox.h"
+#include "base/log.h"
 #include "base/sys.h"
 #include "base/tree.h"
 #include "session/place.h"
@@ -25,6 +26,7 @@ constexpr char kPrefix[] = "aci-";
 constexpr std::chrono::seconds kRemainsTime{30};
 constexpr std::chrono::seconds kLockTime{5};
 constexpr std::chrono::seconds kRemoteRemovalTime{20};
+constexpr std::chrono::milliseconds kRemovalPause{200};
 constexpr size_t kNameDigits = 12;  // With the prefix within the 19 that OpenShell allows.
 
 Result<std::string> Root() {
@@ -38,7 +40,19 @@ Result<std::string> Root() {
 // Of a run that used a gateway of others; what cannot be reached now is found there by its label.
 void RemoveRemote(const ProgramPlaces& places, const std::string& path, const std::string& name) {
   const Sandbox sandbox(CommandLine(places, VariablesIn(path)), name, path);
-  (void)sandbox.Delete(Deadline::After(kRemoteRemovalTime));
+  // A gateway that is busy with the sandbox may not take the second step yet.
+  const Deadline until = Deadline::After(kRemoteRemovalTime);
+  for (;;) {
+    const Status deleted = sandbox.Delete(kRemoteRemovalTime);
+    if (deleted.ok()) return;
+    const Code code = deleted.error().code;
+    const bool answers = code != Code::kTemporary && code != Code::kSetup && code != Code::kRefused;
+    if (!answers || until.passed()) {
+      return logging::Warn("what a killed run left on its gateway could not be deleted",
+                           {{"sandbox", name}, {"why", deleted.error().what}});
+    }
+    std::this_thread::sleep_for(kRemovalPause);
+  }
 }
 
 bool Lock(const Fd& file) { return ::flock(file.get(), LOCK_EX | LOCK_NB) == 0; }
