@@ -145,7 +145,9 @@ void Recorder::NotePrograms(const std::string& report_dir) {
   const bool kept = all.ok() && all.value();
   std::string note = std::to_string(count) + " programs in " + report::kProgramsFile;
   if (!kept) note += "; not every one, or not its path or all arguments";
-  if (count == 0) note = "this host does not let the agent be followed (ptrace)";
+  if (!kept && count == 0) {
+    note = "this host does not let the agent be followed (ptrace), or the record was not written";
+  }
   input_.record.isolation.controls.push_back(
       {"program record",
        kept ? report::ControlState::kEnforced : report::ControlState::kUnavailable,

@@ -18,7 +18,7 @@ constexpr size_t kErrorBytesMax = 8192;
 constexpr size_t kShownBytesMax = 600;
 constexpr std::chrono::seconds kVersionTime{20};
 
-// As kTestedReleases says. The next minor version changes the wire format.
+// The releases that kTestedReleases names; the next minor version changes the wire format.
 constexpr int kPatchMin = 111;
 constexpr int kPatchMax = 112;
 constexpr const char* kRemedy = "install OpenShell 0.0.112";

@@ -45,7 +45,7 @@ class CommandLine {
   // The same, and a status other than 0 is an Error (ErrorOf).
   Result<std::string> Do(std::vector<std::string> arguments, Deadline deadline,
                          const Variables& more = {}, const char* program = "openshell") const;
-  // What a command that is asked for JSON prints, without the warnings before it.
+  // Returns the JSON that a command prints, without the warnings before it.
   Result<codec::Json> AskJson(std::vector<std::string> arguments, Deadline deadline) const;
   // A command that goes on. `input`, `log`: as Child has them.
   Result<Child> Start(std::vector<std::string> arguments, int input, int log = -1,

@@ -18,7 +18,7 @@ struct GatewayAddress {
 
 struct FleetSandbox {
   std::string name;
-  std::string phase;    // As OpenShell says it.
+  std::string phase;    // OpenShell's word: "Ready".
   std::string created;  // Likewise: "2026-11-26 16:42:11", of the gateway's clock.
 };
 

@@ -28,7 +28,7 @@ namespace {
 using std::chrono::seconds;
 
 constexpr seconds kStepTime{60};
-constexpr seconds kAnswerTime{20};  // Of a gateway that runs already.
+constexpr seconds kAnswerTime{20};  // A running gateway answers within it.
 constexpr seconds kStartTime{60};
 constexpr seconds kEndTime{5};
 constexpr size_t kSaidBytesMax = 300;
@@ -260,7 +260,8 @@ Status Gateway::MakeNetwork() {
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     std::vector<std::string> words = {"network", "create", "--disable-dns", name()};
     if (attempt + 1 < kAttempts) {
-      // Of podman's own range; runs that start at once would all take the first free one of it.
+      // Podman would take the first free one of its range, the same for all runs that start at
+      // once.
       const std::string start = "10.89." + std::to_string(DigitsOf(name(), attempt)) + ".";
       words.insert(words.end(), {"--subnet", start + "0/24", "--gateway", start + "1"});
     }

@@ -52,7 +52,7 @@ class Gateway {
   Status MakeNetwork();
   struct Network {
     std::string range;    // "10.89.7.0/24".
-    std::string address;  // Of the bridge: "10.89.7.1/24".
+    std::string address;  // The bridge's own: "10.89.7.1/24".
   };
   // The network that podman made, with its interface called `bridge`.
   Result<Network> AdoptNetwork(const std::string& bridge);

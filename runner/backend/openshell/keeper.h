@@ -13,7 +13,7 @@ namespace openshell {
 struct CommandLimits {
   int64_t timeout_s = 0;
   int64_t output_bytes = 0;
-  std::string invocation;  // Of Gateway, where proposals wait for a person; else empty.
+  std::string invocation;  // Gateway::invocation(), where proposals wait for a person; else empty.
 };
 // Of the gateway's state directory at `state`.
 Result<CommandLimits> ReadLimits(const std::string& state);

@@ -77,7 +77,7 @@ class Passing {
   const session::Sink& sink_;
 };
 
-// Of what was refused so far. Where the gateway cannot say, the report will.
+// Tells proposals for what was refused so far. Where the gateway cannot say, the report will.
 void TellOfProposals(const Sandbox& sandbox, const std::string& invocation) {
   Result<std::vector<Proposal>> proposals = sandbox.Proposals();
   if (!proposals.ok()) return;

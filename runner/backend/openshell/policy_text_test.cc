@@ -109,7 +109,7 @@ TEST_CASE("each difference is told once, where it is; a policy as OpenShell has 
   REQUIRE(found.size() == 1);
   CHECK(found[0].at.line == 6);
   CHECK(found[0].what.starts_with("host.docker.internal is the machine of the gateway"));
-  // Of the short form, of the paths and of the judgement of requests.
+  // One about the short form, one about paths, one about the judgement of requests.
   CHECK(differences("defaults: none\nendpoints: [\"a.example.com:443:full:rest\"]\n").size() >= 2);
 }
 

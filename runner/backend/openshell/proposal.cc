@@ -28,7 +28,7 @@ bool IsId(std::string_view text) {
 
 std::vector<Proposal> ParseProposals(std::string_view text) {
   std::vector<Proposal> all;
-  bool known = false;  // What follows is about the last one.
+  bool known = false;  // The lines that follow belong to the last proposal.
   for (size_t from = 0; from < text.size() && all.size() < kProposalsMax;) {
     const size_t end = std::min(text.find('\n', from), text.size());
     const std::string line = codec::NeutralLine(text.substr(from, end - from));

@@ -17,7 +17,7 @@ namespace openshell {
 struct Proposal {
   std::string id;  // Hexadecimal digits and '-'.
   std::string status;
-  std::string endpoints;  // As OpenShell shows them.
+  std::string endpoints;  // In the words of OpenShell's command line.
   std::string binaries;
 };
 

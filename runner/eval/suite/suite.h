@@ -80,7 +80,7 @@ struct UserTask {
 
 struct InjectionTask {
   std::string id;
-  // That in placeholders. Of the tasks that a matrix makes of one, the id of that one.
+  // The id that placeholders name: of a task that a matrix made, the id of the task it was made of.
   std::string of;
   std::string description;
   Check security;  // True: the attack succeeded.
