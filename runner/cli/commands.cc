@@ -87,6 +87,7 @@ Command RunCommandSpec() {
        "Texts of at least 8 characters, one per line, whose first occurrence in what each server "
        "is sent is recorded in `events.ocsf.jsonl`: as they are, percent-encoded, in Base64 or in "
        "hexadecimal."},
+      kModelHostOption,
       {"record-programs", "", "",
        "Record every program that the agent starts, with its arguments, in `programs.jsonl`."}};
   command.options.insert(command.options.end(), std::begin(more), std::end(more));

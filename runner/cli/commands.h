@@ -27,6 +27,11 @@ struct Command {
 };
 
 inline constexpr OptionSpec kJsonOption = {"json", "", "", "Print the result as one JSON object."};
+// Of `run` and `eval run`.
+inline constexpr OptionSpec kModelHostOption = {
+    "model-host", "HOST[:PORT]", "",
+    "The server of the model that COMMAND uses. What that is asked does not count as text sent to "
+    "a server. An agent's own is known."};
 
 // In the order of `--help`. Made anew at each call; it is called once.
 std::vector<Command> Commands();

@@ -9,6 +9,7 @@
 #include <charconv>
 
 #include "base/exit_code.h"
+#include "base/log.h"
 #include "base/sys.h"
 #include "cli/error_text.h"
 #include "cli/output.h"
@@ -153,6 +154,16 @@ Result<std::string> AbsoluteOf(const std::string& path) {
   return sys::RealPath(path).Context("reading " + path);
 }
 
+// Which server is the model matters to what counts as sent.
+void PassModelHost(const Arguments& arguments, const eval::Suite& suite, eval::RunPlan* plan) {
+  if (arguments.Has("model-host")) {
+    plan->options.insert(plan->options.end(), {"--model-host", arguments.Get("model-host")});
+  } else if (plan->native && !plan->names_agent && !eval::SentTextsOf(suite).empty()) {
+    logging::Warn("what the command asks its model counts as sent, since the model is not known",
+                  {{"say", "--model-host HOST"}});
+  }
+}
+
 Result<eval::RunPlan> PlanOf(const Arguments& arguments, const eval::Suite& suite) {
   eval::RunPlan plan;
   std::string results = arguments.Get("results", "agentic-ci-eval");
@@ -184,6 +195,7 @@ Result<eval::RunPlan> PlanOf(const Arguments& arguments, const eval::Suite& suit
       plan.options.insert(plan.options.end(), {"--" + name, value});
     }
   }
+  PassModelHost(arguments, suite, &plan);
   plan.environment = CellEnvironment();
   plan.search_path = sys::Environment("PATH").value_or("/usr/local/bin:/usr/bin:/bin");
   return plan;
@@ -304,6 +316,7 @@ std::vector<Command> EvalCommands() {
   for (const RunOption& option : kRunOptions) {
     if (IsPassed(option.spec.name)) run.push_back(option.spec);
   }
+  run.push_back(kModelHostOption);
   run.push_back(kJsonOption);
   std::vector<OptionSpec> grade = SelectionOptions();
   Append(&grade, GateOptions());

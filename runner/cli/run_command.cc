@@ -7,6 +7,8 @@
 #include "base/log.h"
 #include "base/sys.h"
 #include "cli/setup_command.h"
+#include "codec/wire/http_target.h"
+#include "policy/model/host_pattern.h"
 #include "run/run.h"
 
 namespace cli {
@@ -43,6 +45,19 @@ Result<std::vector<std::string>> ReadWatchedTexts(const std::string& file) {
   return texts;
 }
 
+// HOST[:PORT].
+Status SetModelHost(const std::string& text, run::Request* request) {
+  Result<std::pair<std::string, uint16_t>> server = codec::ParseAuthority(text);
+  if (!server.ok()) server = codec::ParseAuthority(text + ":0");
+  std::string host = server.ok() ? policy::CanonicalHost(server.value().first) : "";
+  if (host.empty() || !policy::HostFault(host).empty()) {
+    return Usage("--model-host: '" + text + "' is not HOST[:PORT]");
+  }
+  request->model_host = host;
+  request->model_port = server.value().second;
+  return Ok();
+}
+
 }  // namespace
 
 Result<int> RunInBackend(run::Request request) {
@@ -63,9 +78,10 @@ Result<int> RunCommand(const Arguments& arguments) {
       if (text.size() < kCharactersMin) return Usage("--watch-sent: '" + text + "' is too short");
     }
   }
+  if (arguments.Has("model-host")) TRY(SetModelHost(arguments.Get("model-host"), &request));
   request.record_programs = arguments.Has("record-programs");
   logging::SetQuiet(request.json || request.quiet);
-  for (const char* name : {"watch-texts", "watch-sent", "record-programs"}) {
+  for (const char* name : {"watch-texts", "watch-sent", "model-host", "record-programs"}) {
     if (request.backend != "openshell" || !arguments.Has(name)) continue;
     return Error{Code::kUnsupported, "--" + std::string(name) + " needs agentic-ci's own sandbox",
                  "--backend native"};

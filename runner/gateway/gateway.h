@@ -20,6 +20,7 @@
 #include "gateway/budget/budget_limits.h"
 #include "gateway/budget/price_list.h"
 #include "gateway/credential/bound_secret.h"
+#include "gateway/http/authority.h"
 #include "gateway/limits.h"
 #include "policy/model/policy.h"
 
@@ -35,10 +36,11 @@ struct GatewayConfig {
   Fd identity;               // The asking end of a sys::SocketPair; see identity.h.
   std::vector<TokenGrant> grants = {};
   BudgetLimits budget = {};
-  std::vector<std::string> sent_texts = {};  // SentWatch's.
-  int64_t host_bytes_max = 0;                // To and from each host; 0: no bound.
-  PriceList prices = {};                     // In front of the built-in ones.
-  std::vector<Fd> groups = {};               // JoinCgroups(): the limits that it works under.
+  std::vector<std::string> sent_texts = {};  // SentWatch's, as the next.
+  std::vector<Authority> models = {};
+  int64_t host_bytes_max = 0;   // To and from each host; 0: no bound.
+  PriceList prices = {};        // In front of the built-in ones.
+  std::vector<Fd> groups = {};  // JoinCgroups(): the limits that it works under.
 };
 
 // What the gateway process tells by itself while it serves.

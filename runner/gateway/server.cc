@@ -69,7 +69,8 @@ class Server {
         budget_(std::move(config.budget), Prices(std::move(config.prices)),
                 {[this](const Notice& notice) { Note(notice); },
                  [this](const std::string& host) { Tell(News::kRefused, host); }}),
-        sent_(std::move(config.sent_texts), [this](const Notice& notice) { Note(notice); }),
+        sent_(std::move(config.sent_texts), std::move(config.models),
+              [this](const Notice& notice) { Note(notice); }),
         control_(std::move(control)) {}
 
   Task<void> Control();

@@ -172,8 +172,7 @@ bool Transaction::Admitted(OutgoingRefusal& refusal) {
 // The request is as it will be sent, except for a body that streams.
 void Transaction::WatchSent() {
   if (services_.sent == nullptr) return;
-  const ModelCall call = RecogniseModelCall(verdict_.request.method, verdict_.path);
-  sent_to_ = {context_.authority, call.api != ModelApi::kNone};
+  sent_to_ = services_.sent->Addressed(context_.authority, verdict_.request.method, verdict_.path);
   services_.sent->LookAtRequest(sent_to_, verdict_.request);
   if (!whole_) treatment_.filters.push_back(services_.sent->NewFilter(sent_to_));
 }

@@ -170,6 +170,12 @@ Result<gateway::GatewayConfig> ConfigureGateway(const Request& request, Plan& pl
   config.identity = std::move(identity);
   config.budget = plan.budget;
   config.sent_texts = request.sent_texts;
+  for (const policy::ModelHost& model : ModelHostsOf(plan.description(), request)) {
+    config.models.push_back({model.host, model.port});
+  }
+  if (!request.model_host.empty()) {
+    config.models.push_back({request.model_host, request.model_port});
+  }
   config.prices = plan.config.prices;
   config.groups = TRY(cgroup.OpenTasks({"memory", "cpu"}));
   return config;

@@ -112,6 +112,12 @@ ModelCall RecogniseModelCall(std::string_view method, std::string_view path, boo
   return {};
 }
 
+bool CarriesPrompt(std::string_view method, std::string_view path) {
+  if (RecogniseModelCall(method, path).api != ModelApi::kNone) return true;
+  return codec::EqualIgnoringCase(method, "POST") &&
+         (EndsWith(path, "/messages/count_tokens") || EndsWith(path, ":countTokens"));
+}
+
 std::string ModelOfBody(std::string_view body) {
   Result<Json> json = codec::ParseJson(body, {.bytes_max = body.size() + 1, .depth_max = 128});
   constexpr std::array<std::string_view, 1> kName = {"model"};

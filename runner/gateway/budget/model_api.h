@@ -33,6 +33,10 @@ struct ModelCall {
 // asks for a WebSocket.
 ModelCall RecogniseModelCall(std::string_view method, std::string_view path, bool upgrades = false);
 
+// Whether a request of that method and path has a prompt as its body: a call, or one that has its
+// tokens counted.
+bool CarriesPrompt(std::string_view method, std::string_view path);
+
 // The model a request body asks for: the top-level "model" of a JSON object; empty when there is
 // none, and when some readers would find another ("Model" beside it).
 std::string ModelOfBody(std::string_view body);

@@ -8,6 +8,8 @@
 #include "codec/text/base64.h"
 #include "codec/text/hex.h"
 #include "codec/text/percent.h"
+#include "gateway/budget/model_api.h"
+#include "policy/model/host_pattern.h"
 
 namespace gateway {
 namespace {
@@ -70,8 +72,9 @@ class SentWatch::BodyLook final : public StreamFilter {
   std::string seen_;
 };
 
-SentWatch::SentWatch(std::vector<std::string> texts, std::function<void(const Notice&)> record)
-    : texts_(std::move(texts)), record_(std::move(record)) {
+SentWatch::SentWatch(std::vector<std::string> texts, std::vector<Authority> models,
+                     std::function<void(const Notice&)> record)
+    : texts_(std::move(texts)), models_(std::move(models)), record_(std::move(record)) {
   for (size_t i = 0; i < texts_.size(); ++i) {
     std::vector<std::string> forms = EncodedForms(texts_[i]);
     forms.push_back(texts_[i]);
@@ -83,6 +86,17 @@ SentWatch::SentWatch(std::vector<std::string> texts, std::function<void(const No
       forms_.push_back({i, std::move(form)});
     }
   }
+}
+
+SentWatch::To SentWatch::Addressed(const Authority& server, std::string_view method,
+                                   std::string_view path) const {
+  const bool prompts = CarriesPrompt(method, path);
+  const bool model =
+      prompts && std::any_of(models_.begin(), models_.end(), [&](const Authority& known) {
+        return (known.port == 0 || known.port == server.port) &&
+               policy::HostMatches(known.host, server.host);
+      });
+  return {server, model};
 }
 
 void SentWatch::Look(const To& to, std::string_view bytes) {

@@ -26,12 +26,16 @@ class SentWatch {
   // Where a request goes.
   struct To {
     Authority server;
-    bool model = false;  // It is one to a model's API.
+    bool model = false;  // It is a prompt for the run's model.
   };
 
-  SentWatch(std::vector<std::string> texts, std::function<void(const Notice&)> record);
+  // `models`: the servers of the run's model. A host may be a pattern; port 0 is any.
+  SentWatch(std::vector<std::string> texts, std::vector<Authority> models,
+            std::function<void(const Notice&)> record);
 
   bool watches() const { return !forms_.empty(); }
+  // Where a request of that method and canonical path goes. A path like a model's is not enough.
+  To Addressed(const Authority& server, std::string_view method, std::string_view path) const;
   // A name that will be resolved: it is told to name servers.
   void LookAtName(const std::string& host);
   // A request as it is sent, with its body where that was read whole.
@@ -53,6 +57,7 @@ class SentWatch {
   void NoteUnread(const Authority& server, const char* why);
 
   std::vector<std::string> texts_;
+  std::vector<Authority> models_;
   std::vector<Form> forms_;
   size_t longest_ = 0;
   std::function<void(const Notice&)> record_;

@@ -13,8 +13,8 @@ const std::string kText = "canary+0f3a/77";
 // What is found: "text at host", with "(model)" behind it.
 class Desk {
  public:
-  explicit Desk(std::vector<std::string> texts = {kText})
-      : watch(std::move(texts), [this](const Notice& notice) {
+  explicit Desk(std::vector<std::string> texts = {kText}, std::vector<Authority> models = {})
+      : watch(std::move(texts), std::move(models), [this](const Notice& notice) {
           std::string line = notice.type == "watch.sent" ? "" : "unread ";
           for (const auto& [name, value] : notice.context) line += value + " ";
           for (const auto& [name, value] : notice.counts) line += std::to_string(value) + " ";
@@ -74,6 +74,30 @@ TEST_CASE("Each server's first time is recorded, and what is sent to models apar
   CHECK(desk.found == std::vector<std::string>{
                           "evil.example canary-one 443 0 ", "evil.example canary-two 443 0 ",
                           "evil.example canary-one 443 1 ", "other.example canary-two 80 0 "});
+}
+
+TEST_CASE("Only a prompt at the run's own model is a model's") {
+  const Desk desk({kText}, {{"model.example", 443}, {"*.cloud.example", 0}});
+  struct {
+    Authority server;
+    const char* method;
+    const char* path;
+    bool model;
+  } const kCases[] = {
+      {{"model.example", 443}, "POST", "/v1/messages", true},
+      {{"model.example", 443}, "POST", "/v1/messages/count_tokens", true},
+      {{"model.example", 443}, "POST", "/v1beta/models/gemini-2.5-pro:countTokens", true},
+      {{"model.example", 443}, "GET", "/v1/messages", false},
+      {{"model.example", 443}, "POST", "/v1/files", false},
+      {{"model.example", 80}, "POST", "/v1/messages", false},
+      {{"evil.example", 443}, "POST", "/v1/messages", false},
+      {{"a.cloud.example", 8443}, "POST", "/model/claude/invoke", true},
+      {{"cloud.example", 443}, "POST", "/model/claude/invoke", false},
+  };
+  for (const auto& each : kCases) {
+    INFO(each.server.host << " " << each.server.port << " " << each.path);
+    CHECK(desk.watch.Addressed(each.server, each.method, each.path).model == each.model);
+  }
 }
 
 TEST_CASE("A body that streams is looked into across its pieces, and passes as it is") {
