@@ -68,13 +68,22 @@ Result<Gateway> Gateway::Start(GatewayConfig config) {
   return gateway;
 }
 
-Status Gateway::AwaitReady() {
-  sys::Message ready = TRY(
+Result<std::string> Gateway::AwaitAuthority() {
+  std::string pem;
+  TRY(Await(News::kAuthority, pem));
+  return pem;
+}
+
+Status Gateway::AwaitReady() { return Await(News::kReady); }
+
+template <typename... T>
+Status Gateway::Await(News wanted, T&... values) {
+  sys::Message message = TRY(
       sys::ReceiveMessage(control_.get(), kReadyMessageBytesMax, Deadline::After(kStartTimeout)));
   News kind{};
-  if (wire::Read(ready.bytes, kind, ca_pem_) && kind == News::kReady) return Ok();
+  if (wire::Read(message.bytes, kind, values...) && kind == wanted) return Ok();
   Error error;
-  bool told = wire::Read(ready.bytes, kind, error) && kind == News::kFailed;
+  bool told = wire::Read(message.bytes, kind, error) && kind == News::kFailed;
   if (!told) error = {Code::kIo, "it ended"};
   return error;
 }
@@ -83,15 +92,13 @@ Gateway::Gateway(Gateway&& other) noexcept
     : pid_(std::exchange(other.pid_, -1)),
       processor_time_(other.processor_time_),
       pidfd_(std::move(other.pidfd_)),
-      control_(std::move(other.control_)),
-      ca_pem_(std::move(other.ca_pem_)) {}
+      control_(std::move(other.control_)) {}
 
 Gateway& Gateway::operator=(Gateway&& other) noexcept {
   std::swap(pid_, other.pid_);
   std::swap(processor_time_, other.processor_time_);
   std::swap(pidfd_, other.pidfd_);
   std::swap(control_, other.control_);
-  std::swap(ca_pem_, other.ca_pem_);
   return *this;
 }
 

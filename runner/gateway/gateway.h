@@ -52,6 +52,8 @@ struct GatewayNews {
   bool ended = false;  // There is no gateway any more.
 };
 
+enum class News : uint8_t;  // server.h.
+
 // The running gateway process. One thread of the supervisor uses it. The destructor kills and
 // reaps.
 class Gateway {
@@ -60,16 +62,16 @@ class Gateway {
   // descriptor and privilege it does not need, and says so, which AwaitReady() waits for. Call
   // before the sandbox exists, from a process with one thread. The secrets are wiped in the caller.
   static Result<Gateway> Start(GatewayConfig config);
-  // Once, before Serve() and ca_pem(). Fails when the process does not get ready: kInvalid for a CA
-  // bundle without certificates, kUnsupported where the kernel cannot confine it.
+  // Once, first: the run's certificate authority (one PEM certificate), which the sandbox must
+  // trust. Errors as AwaitReady().
+  Result<std::string> AwaitAuthority();
+  // Once, before Serve(). Fails when the process does not get ready: kInvalid for a CA bundle
+  // without certificates, kUnsupported where the kernel cannot confine it.
   Status AwaitReady();
 
   Gateway(Gateway&& other) noexcept;
   Gateway& operator=(Gateway&& other) noexcept;
   ~Gateway();
-
-  // The run's certificate authority (one PEM certificate): what the sandbox must trust.
-  const std::string& ca_pem() const { return ca_pem_; }
 
   // Hands over a socket, bound and, for TCP, listening. What came before this waits in it. May be
   // called up to kDoorsMax times.
@@ -107,12 +109,13 @@ class Gateway {
 
  private:
   Gateway() = default;
+  template <typename... T>
+  Status Await(News wanted, T&... values);
 
   pid_t pid_ = -1;
   std::chrono::nanoseconds processor_time_{0};  // Once it has ended.
   Fd pidfd_;
   Fd control_;  // End of file on it ends the process.
-  std::string ca_pem_;
 };
 
 }  // namespace gateway

@@ -42,9 +42,9 @@ PriceList Prices(PriceList preferred) {
 // Everything of the process that must not move once connections hold references to it.
 class Server {
  public:
-  static Result<std::unique_ptr<Server>> Open(GatewayConfig config, Fd control);
+  static Result<std::unique_ptr<Server>> Open(GatewayConfig config, CertificateAuthority authority,
+                                              Fd control);
 
-  const std::string& ca_pem() const { return authority_.pem(); }
   int control() const { return control_.get(); }
   // Runs until told to finish. False when records could not be written.
   bool Run();
@@ -113,9 +113,9 @@ class Server {
   int doors_ = 0;
 };
 
-Result<std::unique_ptr<Server>> Server::Open(GatewayConfig config, Fd control) {
+Result<std::unique_ptr<Server>> Server::Open(GatewayConfig config, CertificateAuthority authority,
+                                             Fd control) {
   EventLoop loop = TRY(EventLoop::Open());
-  CertificateAuthority authority = TRY(CertificateAuthority::Create());
   UpstreamTrust trust = TRY(UpstreamTrust::Load(config.ca_bundle_pem.get()));
   std::unique_ptr<Server> server(new Server(std::move(loop), std::move(authority), std::move(trust),
                                             std::move(config), std::move(control)));
@@ -310,13 +310,19 @@ int RunServer(GatewayConfig config, Fd control) {
   ::signal(SIGINT, SIG_IGN);
   ::signal(SIGTERM, SIG_IGN);
   ::signal(SIGHUP, SIG_IGN);
-  Result<std::unique_ptr<Server>> server = Server::Open(std::move(config), std::move(control));
+  Result<CertificateAuthority> authority = CertificateAuthority::Create();
+  if (!authority.ok()) return fail(authority.error());
+  // The sandbox is built with it while the rest is prepared.
+  Status given = sys::SendMessage(reply, wire::Write(News::kAuthority, authority.value().pem()));
+  if (!given.ok()) return 1;
+  Result<std::unique_ptr<Server>> server =
+      Server::Open(std::move(config), std::move(authority).value(), std::move(control));
   if (!server.ok()) return fail(server.error());
   Status confined = ConfineSelf();
   if (!confined.ok()) return fail(confined.error());
   ::close(reply);
   Server& running = *server.value();
-  Status told = sys::SendMessage(running.control(), wire::Write(News::kReady, running.ca_pem()));
+  Status told = sys::SendMessage(running.control(), wire::Write(News::kReady));
   if (!told.ok()) return 1;
   bool recorded = running.Run();
   // Connections are still suspended inside the loop: nothing of it is taken apart, the process

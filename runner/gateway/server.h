@@ -15,10 +15,11 @@ enum class Order : uint8_t {
   kFinish,
 };
 enum class News : uint8_t {
-  kReady,    // Once, the first: the CA's certificate (PEM). Or
-  kFailed,   // an Error.
-  kRefused,  // A model's host that refuses the run's credential.
-  kToken,    // A token that was fetched, before it is used.
+  kAuthority,  // The first: the CA's certificate (PEM). Then, once,
+  kReady,      // or, in place of either,
+  kFailed,     // an Error.
+  kRefused,    // A model's host that refuses the run's credential.
+  kToken,      // A token that was fetched, before it is used.
 };
 
 // What the gateway process does after the fork, until it ends. Returns its exit status: 0 after

@@ -293,6 +293,7 @@ Result<Fd> OpenInput(const std::string& text) {
 }
 
 Status Connect(sandbox::Sandbox& sandbox, gateway::Gateway& gateway) {
+  TRY(gateway.AwaitReady().Context("starting the gateway"));
   TRY(sandbox.Adopt(gateway.pid()).Context("limiting the gateway"));
   for (Door& door : sandbox.TakeDoors()) {
     TRY(gateway.Serve(std::move(door)).Context("starting the gateway"));

@@ -145,11 +145,14 @@ Result<sandbox::SandboxPlan> PrepareLayout(const Request& request, const Plan& p
   // The report by default lies in the checkout; what is written there is not for the agent.
   wanted.shown_empty.push_back(report_dir);
   wanted.limits = LimitsOf(request);
+  codec::JavaKeyStore java;
+  java.Add(plan.ca_bundle_pem.get());
   wanted.ca_pem = TRY(authority());
+  java.Add(wanted.ca_pem);
+  wanted.ca_java = java.Render();
   std::string bundle;
   bundle.reserve(plan.ca_bundle_pem.get().size() + 1 + wanted.ca_pem.size());
   bundle.append(plan.ca_bundle_pem.get()).append("\n").append(wanted.ca_pem);
-  wanted.ca_java = codec::RenderJavaKeyStore(bundle);
   wanted.ca_bundle = std::move(bundle);
   return sandbox::PlanSandbox(wanted, host);
 }
@@ -191,8 +194,7 @@ Result<sandbox::Sandbox> StartSandbox(const Request& request, const Plan& plan,
                                       O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_NOFOLLOW, 0644));
   }
   auto authority = [&gateway]() -> Result<std::string> {
-    TRY(gateway.AwaitReady().Context("starting the gateway"));
-    return gateway.ca_pem();
+    return gateway.AwaitAuthority().Context("starting the gateway");
   };
   sandbox::SandboxPlan layout =
       TRY(PrepareLayout(request, plan, report.path, around.scratch ? around.scratch->path() : "",

@@ -79,11 +79,6 @@ Status BeginFirstProcess(AgentResources* resources, std::vector<Fd*> kept) {
   return Ok();
 }
 
-bool Expect(int socket, ControlKind kind) {
-  Result<sys::Message> received = sys::ReceiveMessage(socket, kControlBytesMax, Deadline::Never());
-  return received.ok() && received.value().bytes == wire::Write(kind);
-}
-
 Status SetLimit(decltype(RLIMIT_CORE) resource, rlim_t value) {
   rlimit limit{value, value};
   rlimit now{};

@@ -36,9 +36,6 @@ Result<std::pair<Fd, Fd>> OpenStream(const SandboxPlan& plan);
 // descriptors other than the resources and `kept`, environment, arguments.
 Status BeginFirstProcess(AgentResources* resources, std::vector<Fd*> kept);
 
-// Whether the next message on `socket` is `kind`; waits for it.
-bool Expect(int socket, ControlKind kind);
-
 // No more than `value` of a resource, or than the process has already.
 Status SetLimit(decltype(RLIMIT_CORE) resource, rlim_t value);
 

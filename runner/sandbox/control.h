@@ -16,7 +16,10 @@ namespace sandbox {
 enum class ControlKind : uint8_t {
   // Supervisor to init.
   kMapped,  // Ids are mapped: build.
-  kGo,      // The gateway listens: start the agent.
+  // The gateway listens: start the agent. In tier namespaces with the program of the filter that
+  // has every connect(2) watched (seccomp.h); empty where this kernel cannot: then one is built
+  // that leaves them free.
+  kGo,
 
   // Init to supervisor.
   kNetwork,  // The kind of each Door, and why not every connection is captured, or "".
@@ -50,6 +53,14 @@ Result<Fd> Await(int control, ControlKind wanted, Deadline deadline, T&... value
     return ExplainFault(std::move(error));
   }
   return Error{Code::kIo, "the sandbox's first process ended while starting"};
+}
+
+// Whether the next message is of kind `wanted`; waits for it, and takes its values.
+template <typename... T>
+bool Expect(int control, ControlKind wanted, T&... values) {
+  Result<sys::Message> message = sys::ReceiveMessage(control, kControlBytesMax, Deadline::Never());
+  ControlKind kind{};
+  return message.ok() && wire::Read(message.value().bytes, kind, values...) && kind == wanted;
 }
 
 }  // namespace sandbox

@@ -22,13 +22,19 @@
 namespace sandbox {
 namespace {
 
+std::vector<sock_filter> ReadFilter(std::string_view bytes) {
+  std::vector<sock_filter> filter(bytes.size() / sizeof(sock_filter));
+  bytes.copy(reinterpret_cast<char*>(filter.data()), filter.size() * sizeof(sock_filter));
+  return filter;
+}
+
 class Init {
  public:
   Init(const SandboxPlan& plan, InitResources resources, AgentProcess& agent)
       : plan_(plan), resources_(std::move(resources)), agent_(agent) {}
 
   Status Build();
-  Status StartAgent();
+  Status StartAgent(std::string_view watched_filter);
 
  private:
   Status SendFd(ControlKind kind, int fd) { return agent_.SendFd(kind, fd); }
@@ -36,8 +42,9 @@ class Init {
   Status OpenDoors();
   Status PrepareNetworkNamespace();
   Status DropPrivileges();
-  Result<Fd> Filter();  // The watch over connects, where there is one.
-  Status Confine();     // In the agent's process.
+  // Gives the watch over connects, where there is one.
+  Result<Fd> Filter(std::string_view watched);
+  Status Confine(std::string_view watched_filter);  // In the agent's process.
 
   const SandboxPlan& plan_;
   InitResources resources_;
@@ -97,7 +104,7 @@ Status Init::DropPrivileges() {
   return sys::DropCapabilities(0);
 }
 
-Status Init::Confine() {
+Status Init::Confine(std::string_view watched_filter) {
   // Where nothing else bounds a file that was deleted and is still written to.
   TRY(LimitFileSize(plan_.limits, plan_.layers_on_disk ? plan_.limits.disk_bytes : 0));
   // Counted in this user namespace alone, the sandbox's first process with it. A cgroup, where
@@ -109,21 +116,21 @@ Status Init::Confine() {
   Fd ruleset = TRY(BuildLandlock(plan_.landlock, plan_.landlock_required));
   if (ruleset.valid()) TRY(sys::landlock::Restrict(ruleset.get()));
   // Landlock before seccomp: the filter forbids calls that opening the rules' paths may need.
-  Fd watch = TRY(Filter());
+  Fd watch = TRY(Filter(watched_filter));
   return SendFd(ControlKind::kWatch, watch.get());
 }
 
-Result<Fd> Init::Filter() {
-  if (!resources_.watched_filter.empty()) {
-    Result<Fd> watch = ApplyFilter(resources_.watched_filter, Connects::kWatched);
+Result<Fd> Init::Filter(std::string_view watched) {
+  if (!watched.empty()) {
+    Result<Fd> watch = ApplyFilter(ReadFilter(watched), Connects::kWatched);
     if (watch.ok()) return watch;
   }
   std::vector<sock_filter> filter = TRY(BuildFilter(Connects::kFree, resources_.processors));
   return ApplyFilter(filter, Connects::kFree);
 }
 
-Status Init::StartAgent() {
-  TRY(agent_.Start([this] { return Confine(); }));
+Status Init::StartAgent(std::string_view watched_filter) {
+  TRY(agent_.Start([&] { return Confine(watched_filter); }));
   TRY(DropPrivileges());
   // The agent runs under the same id: it shall not look into this process.
   if (::prctl(PR_SET_DUMPABLE, 0) != 0) return Errno("prctl(PR_SET_DUMPABLE)");
@@ -144,8 +151,9 @@ void RunInit(const SandboxPlan& plan, InitResources resources) {
   if (!joined.ok() || !Expect(control, ControlKind::kMapped)) ::_exit(1);
   Status status = init.Build();
   if (status.ok()) {
-    if (!Expect(control, ControlKind::kGo)) ::_exit(1);
-    status = init.StartAgent();
+    std::string watched_filter;
+    if (!Expect(control, ControlKind::kGo, watched_filter)) ::_exit(1);
+    status = init.StartAgent(watched_filter);
   }
   if (!status.ok()) {
     agent.Report(status.error());

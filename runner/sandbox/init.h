@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <linux/filter.h>
-
 #include <vector>
 
 #include "base/fd.h"
@@ -18,9 +16,6 @@ struct InitResources {
   AgentResources agent;
   DiskLayers disk;
   std::vector<Fd> opened;  // Detached mounts, of each step whose source is not come by its path.
-  // With every connect(2) watched; empty where this kernel cannot. Then one is built that leaves
-  // them free.
-  std::vector<sock_filter> watched_filter;
   Processors processors = Processors::kFree;
   bool renews = false;  // The network namespace is there, with its doors.
 };

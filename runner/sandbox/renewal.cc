@@ -19,7 +19,6 @@
 #include "sandbox/control.h"
 #include "sandbox/init.h"
 #include "sandbox/limit/usage.h"
-#include "sandbox/seccomp.h"
 
 namespace sandbox {
 namespace {
@@ -96,8 +95,6 @@ Result<Renewal> Sandbox::Renew(Fd input) {
   resources.opened = TRY(OpenSources(plan_.get()));
   bool pinned = Pins(cgroup_, plan_->limits);
   resources.processors = pinned ? Processors::kPinned : Processors::kFree;
-  Result<std::vector<sock_filter>> watched = BuildFilter(Connects::kWatched, resources.processors);
-  if (watched.ok()) resources.watched_filter = std::move(watched).value();
   resources.agent = {std::move(theirs), std::move(input), std::move(output_write),
                      std::move(error_write), TRY(cgroup_.OpenTasks({"memory", "pids", "cpu"}))};
   pid_t pid = TRY(CloneInto(user_, network_));

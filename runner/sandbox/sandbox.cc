@@ -83,6 +83,14 @@ Result<Fd> CloneTree(const std::string& path) {
   return error;
 }
 
+// The bytes of one that has every connect(2) watched; empty where none can be built.
+std::string BuildWatchedFilter(Processors processors) {
+  Result<std::vector<sock_filter>> filter = BuildFilter(Connects::kWatched, processors);
+  if (!filter.ok()) return {};
+  return {reinterpret_cast<const char*>(filter.value().data()),
+          filter.value().size() * sizeof(sock_filter)};
+}
+
 // The step's source as a mount of its own, opened with the runner's rights: the sandbox's user need
 // not be able to walk the path to it. kMapped: ids are the owner's to the disk and the sandbox's to
 // the agent; `ids` holds a user namespace for each owner there was.
@@ -211,15 +219,14 @@ Status Sandbox::CopyCheckout(const std::string& why, SandboxPlan* plan) {
 
 Result<std::vector<Fd>> Sandbox::OpenSources(SandboxPlan* plan) {
   std::vector<Fd> opened;
-  std::map<uid_t, Fd> ids;
   for (const MountStep& step : plan->mounts) {
     if (step.from == MountStep::Source::kPath) continue;
-    Result<Fd> source = OpenSource(step, *plan, &ids);
+    Result<Fd> source = OpenSource(step, *plan, &id_maps_);
     bool maps = step.kind == MountStep::Kind::kWorkspace && step.from == MountStep::Source::kMapped;
     if (!source.ok() && maps) {
       // Overlayfs, NFS, FUSE, and tmpfs before Linux 6.3 do not map ids.
       TRY(CopyCheckout(source.error().what, plan));
-      source = OpenSource(step, *plan, &ids);
+      source = OpenSource(step, *plan, &id_maps_);
     }
     opened.push_back(TRY(std::move(source)));
   }
@@ -253,12 +260,8 @@ Result<Sandbox> Sandbox::StartInNamespaces(SandboxPlan plan, Fd input, Cgroup cg
   if (!plan.copy_reason.empty()) TRY(sandbox.CopyCheckout(plan.copy_reason, &plan));
   resources.opened = TRY(sandbox.OpenSources(&plan));
   bool pinned = Pins(sandbox.cgroup_, plan.limits);
-  resources.processors = pinned ? Processors::kPinned : Processors::kFree;
-  if (plan.watched) {
-    Result<std::vector<sock_filter>> watched =
-        BuildFilter(Connects::kWatched, resources.processors);
-    if (watched.ok()) resources.watched_filter = std::move(watched).value();
-  }
+  const Processors processors = pinned ? Processors::kPinned : Processors::kFree;
+  resources.processors = processors;
   resources.agent = {std::move(theirs),
                      std::move(input),
                      std::move(output_write),
@@ -279,8 +282,9 @@ Result<Sandbox> Sandbox::StartInNamespaces(SandboxPlan plan, Fd input, Cgroup cg
              plan.as_root));
   if (pinned) PinProcessors(child.pid, plan.limits.cpus);
   TRY(sys::SendMessage(sandbox.control_.get(), wire::Write(ControlKind::kMapped)));
-  // While init builds, since this waits for the kernel. The agent does not exist before Go().
+  // While init builds, since these take their time. The agent does not exist before Go().
   TRY(sandbox.cgroup_.Attach(child.pid));
+  if (plan.watched) sandbox.watched_filter_ = BuildWatchedFilter(processors);
   std::string waiver = TRY(sandbox.AwaitDoors(deadline));
   auto await = [&](ControlKind kind) { return Await(sandbox.control_.get(), kind, deadline); };
   sandbox.diagnostics_ = TRY(await(ControlKind::kDiagnostics));
@@ -328,6 +332,8 @@ Sandbox::Sandbox(Sandbox&& other) noexcept
       connects_(std::move(other.connects_)),
       upper_(std::move(other.upper_)),
       layers_(std::move(other.layers_)),
+      watched_filter_(std::move(other.watched_filter_)),
+      id_maps_(std::move(other.id_maps_)),
       plan_(std::move(other.plan_)),
       user_(std::move(other.user_)),
       network_(std::move(other.network_)),
@@ -349,7 +355,8 @@ Status Sandbox::Adopt(pid_t pid) const {
 }
 
 Status Sandbox::Go() {
-  TRY(sys::SendMessage(control_.get(), wire::Write(ControlKind::kGo)));
+  TRY(sys::SendMessage(control_.get(), broker_ ? wire::Write(ControlKind::kGo)
+                                               : wire::Write(ControlKind::kGo, watched_filter_)));
   Fd watch = TRY(Await(control_.get(), ControlKind::kWatch, Deadline::After(kBuildTimeout)));
   connects_ = broker_
                   ? ConnectWatch(std::move(watch), std::make_unique<Broker>(std::move(*broker_)))

@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -225,7 +226,9 @@ class Sandbox {
   Fd diagnostics_;
   ConnectWatch connects_;
   Fd upper_;
-  Fd layers_;  // Of which upper_ is one.
+  Fd layers_;                    // Of which upper_ is one.
+  std::string watched_filter_;   // As ControlKind::kGo has it.
+  std::map<uid_t, Fd> id_maps_;  // User namespaces that map an owner to the agent's user.
   std::unique_ptr<SandboxPlan> plan_;
   Fd user_;  // Its namespaces; not in tier landlock.
   Fd network_;

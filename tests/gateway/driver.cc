@@ -111,8 +111,9 @@ Status Drive(const Arguments& arguments) {
   config.events_log = TRY(sys::Open(arguments.out + "/events.log", kAppend, 0644));
   config.identity = std::move(asking);
   gateway::Gateway running = TRY(gateway::Gateway::Start(std::move(config)));
+  std::string authority = TRY(running.AwaitAuthority().Context("starting the gateway"));
   TRY(running.AwaitReady().Context("starting the gateway"));
-  TRY(sys::WriteFile(arguments.out + "/ca.pem", running.ca_pem()));
+  TRY(sys::WriteFile(arguments.out + "/ca.pem", authority));
   Fd listener = TRY(Listen(arguments.address, arguments.port));
   TRY(running.Serve({Door::Kind::kProxy, std::move(listener)}));
   std::printf("ready\n");

@@ -8,10 +8,9 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <utility>
-#include <vector>
 
 #include "base/free_with.h"
+#include "base/result.h"
 
 namespace codec {
 namespace {
@@ -22,6 +21,7 @@ constexpr std::string_view kPassword = "changeit";
 // The integrity check is a SHA-1 of the password, these words and the store: JDK,
 // sun.security.provider.JavaKeyStore.
 constexpr std::string_view kSalt = "Mighty Aphrodite";
+constexpr size_t kHeadBytes = 12;
 constexpr uint64_t kMagic = 0xFEEDFEED;
 constexpr uint64_t kVersion = 2;
 constexpr uint64_t kTrustedCertificate = 2;
@@ -54,44 +54,45 @@ std::optional<std::string> DecodeLines(std::string_view text) {
   return bytes;
 }
 
-std::vector<std::string> Certificates(std::string_view pem) {
-  std::vector<std::string> certificates;
-  for (size_t begin = pem.find(kBegin); begin != std::string_view::npos;) {
-    pem.remove_prefix(begin + kBegin.size());
-    size_t end = pem.find(kEnd);
-    if (end == std::string_view::npos) break;
-    std::optional<std::string> der = DecodeLines(pem.substr(0, end));
-    if (der) certificates.push_back(std::move(*der));
-    begin = pem.find(kBegin);
-  }
-  return certificates;
-}
-
 }  // namespace
 
-std::string RenderJavaKeyStore(std::string_view pem) {
-  std::vector<std::string> certificates = Certificates(pem);
+void JavaKeyStore::Add(std::string_view pem) {
+  entries_.reserve(entries_.size() + pem.size());
+  for (size_t begin = pem.find(kBegin); begin != std::string_view::npos; begin = pem.find(kBegin)) {
+    pem.remove_prefix(begin + kBegin.size());
+    size_t end = pem.find(kEnd);
+    if (end == std::string_view::npos) return;
+    std::optional<std::string> der = DecodeLines(pem.substr(0, end));
+    if (!der) continue;
+    AppendNumber(kTrustedCertificate, 4, &entries_);
+    AppendText("ca" + std::to_string(count_++), &entries_);
+    AppendNumber(0, 8, &entries_);  // When it was added: never read.
+    AppendText("X.509", &entries_);
+    AppendNumber(der->size(), 4, &entries_);
+    entries_ += *der;
+  }
+}
+
+std::string JavaKeyStore::Render() const {
   std::string store;
-  store.reserve(pem.size());
+  store.reserve(kHeadBytes + entries_.size() + SHA_DIGEST_LENGTH);
   AppendNumber(kMagic, 4, &store);
   AppendNumber(kVersion, 4, &store);
-  AppendNumber(certificates.size(), 4, &store);
-  for (size_t i = 0; i < certificates.size(); ++i) {
-    AppendNumber(kTrustedCertificate, 4, &store);
-    AppendText("ca" + std::to_string(i), &store);
-    AppendNumber(0, 8, &store);  // When it was added: never read.
-    AppendText("X.509", &store);
-    AppendNumber(certificates[i].size(), 4, &store);
-    store += certificates[i];
-  }
-  std::string checked;
+  AppendNumber(count_, 4, &store);
+  store += entries_;
+  std::string prefix;
   for (char c : kPassword) {
-    checked += '\0';
-    checked += c;
+    prefix += '\0';
+    prefix += c;
   }
-  checked.append(kSalt).append(store);
-  std::array<unsigned char, SHA_DIGEST_LENGTH> digest;
-  ::SHA1(reinterpret_cast<const unsigned char*>(checked.data()), checked.size(), digest.data());
+  prefix += kSalt;
+  std::array<unsigned char, SHA_DIGEST_LENGTH> digest{};
+  std::unique_ptr<EVP_MD_CTX, FreeWith<EVP_MD_CTX_free>> sum(EVP_MD_CTX_new());
+  bool summed = EVP_DigestInit_ex(sum.get(), EVP_sha1(), nullptr) == 1 &&
+                EVP_DigestUpdate(sum.get(), prefix.data(), prefix.size()) == 1 &&
+                EVP_DigestUpdate(sum.get(), store.data(), store.size()) == 1 &&
+                EVP_DigestFinal_ex(sum.get(), digest.data(), nullptr) == 1;
+  ENSURE(summed);
   store.append(reinterpret_cast<const char*>(digest.data()), digest.size());
   return store;
 }

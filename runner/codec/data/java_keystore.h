@@ -1,13 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
 namespace codec {
 
-// A Java key store (JKS, version 2, password "changeit") that trusts every certificate of `pem`:
-// Java does not read PEM. Whatever is not a certificate is left out.
-std::string RenderJavaKeyStore(std::string_view pem);
+// A Java key store (JKS, version 2, password "changeit") of trusted certificates: Java does not
+// read PEM.
+class JavaKeyStore {
+ public:
+  // Trusts every certificate of `pem`, too. Whatever is not a certificate is left out.
+  void Add(std::string_view pem);
+  // The file.
+  std::string Render() const;
+
+ private:
+  uint64_t count_ = 0;
+  std::string entries_;
+};
 
 }  // namespace codec
