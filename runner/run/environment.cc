@@ -105,6 +105,8 @@ std::string Unproxied(const std::string& host_name) {
   return host_name.empty() ? names : names + "," + host_name;
 }
 
+constexpr char kPhpDirectory[] = ".config/php";
+
 // Those about the way out, and about who is trusted there.
 void AddNetworkVariables(const sandbox::Places& places,
                          std::vector<std::pair<std::string, std::string>>* variables) {
@@ -130,6 +132,10 @@ void AddNetworkVariables(const sandbox::Places& places,
   // Java does not read TMPDIR.
   if (places.temporary != "/tmp") java += " -Djava.io.tmpdir=" + places.temporary;
   variables->emplace_back("JAVA_TOOL_OPTIONS", std::move(java));
+  // An empty first directory is PHP's own.
+  if (!places.own_etc) {
+    variables->emplace_back("PHP_INI_SCAN_DIR", ":" + places.home + "/" + kPhpDirectory);
+  }
   // The C library's own resolver: no name service answers over UDP there.
   if (!places.names_over_udp) variables->emplace_back("RES_OPTIONS", "use-vc timeout:1 attempts:1");
 }
@@ -175,6 +181,12 @@ Result<AgentProgram> FindAgent(const agent::AgentDescription* agent, const Reque
   program.found = found;
   program.known_agent = agent != nullptr;
   return program;
+}
+
+std::vector<sandbox::WorkspaceFile> TrustFiles(const sandbox::Places& places) {
+  if (places.own_etc) return {};
+  return {{".wgetrc", "ca_certificate = " + places.ca_bundle + "\n"},
+          {std::string(kPhpDirectory) + "/trust.ini", "curl.cainfo = " + places.ca_bundle + "\n"}};
 }
 
 Programs FindRunPrograms(const AgentProgram& program, const policy::FilesystemPolicy& policy,

@@ -63,6 +63,10 @@ std::vector<std::pair<std::string, std::string>> AgentEnvironment(
     const Programs& programs, const std::vector<std::pair<std::string, std::string>>& credentials,
     const RunImage* image, const sandbox::Places& places);
 
+// Files below the agent's home, where /etc is the host's: for programs that learn from no variable
+// whom to trust, wget and PHP's own use of curl.
+std::vector<sandbox::WorkspaceFile> TrustFiles(const sandbox::Places& places);
+
 // Files and directories on the host where this CI keeps tokens, from the variables it names them
 // in.
 std::vector<std::string> HostSecrets();

@@ -129,6 +129,9 @@ Result<sandbox::SandboxPlan> PrepareLayout(const Request& request, const Plan& p
   const std::string name = request.agent == "command" ? "agentic-ci" : request.agent;
   wanted.home_files = {{".gitconfig", RenderGitConfig(name)}};
   for (const auto& [path, text] : plan.agent.home_files) wanted.home_files.push_back({path, text});
+  for (sandbox::WorkspaceFile& file : TrustFiles(places)) {
+    wanted.home_files.push_back(std::move(file));
+  }
   wanted.env = AgentEnvironment(request, plan.agent, plan.program, programs,
                                 plan.credentials.environment, plan.in_image(), places);
   wanted.extra_read_only = std::move(programs.shown);

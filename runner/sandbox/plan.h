@@ -45,6 +45,7 @@ struct Places {
   std::string ca_bundle = kCaBundleFile;
   std::string ca_java = kCaJavaFile;
   bool names_over_udp = true;
+  bool own_etc = true;        // /etc is the sandbox's own, with the system's bundle in it.
   std::string checkout = {};  // Where it works; by default where that is on the host.
   // Who it is, and on which machine.
   std::string user = "sandbox";
