@@ -155,17 +155,18 @@ void SecretMask::Index() {
   std::stable_sort(needles_.begin(), needles_.end(), [](const Needle& a, const Needle& b) {
     return a.form.reveal().size() > b.form.reveal().size();
   });
-  auto set = [this](char first, std::string_view seconds) {
+  begins_.clear();
+  Begins& begins = begins_.emplace_back();
+  auto set = [&begins](char first, std::string_view seconds) {
     for (char second : seconds) {
       const char begin[] = {first, second};
-      pairs_[Pair(std::string_view(begin, 2), 0)] = true;
+      begins.pairs[Pair(std::string_view(begin, 2), 0)] = true;
     }
   };
-  for (std::vector<uint32_t>& bucket : by_first_) bucket.clear();
   for (uint32_t number = 0; number < needles_.size(); ++number) {
     const std::string_view form = needles_[number].form.reveal();
-    by_first_[static_cast<uint8_t>(form[0])].push_back(number);
-    pairs_[Pair(form, 0)] = true;
+    begins.by_first[static_cast<uint8_t>(form[0])].push_back(number);
+    begins.pairs[Pair(form, 0)] = true;
     set(form[0], form[1] == ' ' ? "%\\+" : "%\\");
   }
   set('%', "0123456789abcdefABCDEF");
@@ -173,7 +174,7 @@ void SecretMask::Index() {
   // Most escapes are of quotes and ends of lines, with which hardly a needle begins.
   for (const char* escape : {"\\\"", "\\/", "\\b", "\\f", "\\n", "\\r", "\\t"}) {
     size_t at = 0;
-    if (!by_first_[static_cast<size_t>(NextJsonOnce(escape, &at))].empty()) {
+    if (!begins.by_first[static_cast<size_t>(NextJsonOnce(escape, &at))].empty()) {
       set(escape[0], std::string_view(escape + 1));
     }
   }
@@ -187,7 +188,7 @@ SecretMask::Walk SecretMask::WalkAt(std::string_view text, size_t at) const {
     const int first = next(text, &second);
     walk.cut |= first == kCut;
     if (first < 0) continue;
-    for (uint32_t number : by_first_[static_cast<size_t>(first)]) {
+    for (uint32_t number : begins_.front().by_first[static_cast<size_t>(first)]) {
       size_t end = second;
       bool same = true;
       for (char wanted : needles_[number].form.reveal().substr(1)) {
@@ -205,12 +206,14 @@ SecretMask::Walk SecretMask::WalkAt(std::string_view text, size_t at) const {
 
 // Every byte of every record comes through this loop: it is to be a few instructions.
 size_t SecretMask::NextBegin(std::string_view text, size_t at) const {
-  if (at >= text.size()) return text.size();
+  if (at >= text.size() || begins_.empty()) return text.size();
+  const std::array<bool, 65536>& pairs = begins_.front().pairs;
   for (const size_t last = text.size() - 1; at < last; ++at) {
-    if (pairs_[Pair(text, at)]) return at;
+    if (pairs[Pair(text, at)]) return at;
   }
   const char last = text[at];
-  const bool begins = last == '%' || last == '\\' || !by_first_[static_cast<uint8_t>(last)].empty();
+  const bool begins =
+      last == '%' || last == '\\' || !begins_.front().by_first[static_cast<uint8_t>(last)].empty();
   return begins ? at : text.size();
 }
 

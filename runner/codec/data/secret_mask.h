@@ -59,12 +59,17 @@ class SecretMask {
   // Appends what begins before `until`, masked; gives where that ends.
   size_t MaskUntil(std::string_view text, size_t until, std::string* out) const;
 
+  // How needles begin.
+  struct Begins {
+    std::array<std::vector<uint32_t>, 256> by_first;  // Their numbers.
+    // By the first two bytes of a needle: most places are passed by this alone. Not bits, which
+    // take twice the time.
+    std::array<bool, 65536> pairs{};
+  };
+
   std::vector<Needle> needles_;  // The longest first.
-  std::array<std::vector<uint32_t>, 256> by_first_;
-  // By the first two bytes of a needle: most places are passed by this alone. Not bits, which take
-  // twice the time.
-  std::array<bool, 65536> pairs_{};
-  size_t longest_ = 0;  // With every byte escaped twice.
+  std::vector<Begins> begins_;   // One, on the heap; none without needles.
+  size_t longest_ = 0;           // With every byte escaped twice.
 };
 
 // Masks what comes in pieces of any size: what may be the beginning of a secret waits for the rest.
