@@ -116,7 +116,7 @@ class Server {
 Result<std::unique_ptr<Server>> Server::Open(GatewayConfig config, CertificateAuthority authority,
                                              Fd control) {
   EventLoop loop = TRY(EventLoop::Open());
-  UpstreamTrust trust = TRY(UpstreamTrust::Load(config.ca_bundle_pem.get()));
+  UpstreamTrust trust = TRY(UpstreamTrust::Load(std::move(config.ca_bundle_pem)));
   std::unique_ptr<Server> server(new Server(std::move(loop), std::move(authority), std::move(trust),
                                             std::move(config), std::move(control)));
   // A missing hosts file is not an error: it then names nothing.

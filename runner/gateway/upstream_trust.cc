@@ -36,8 +36,9 @@ size_t ReadCertificates(std::string_view pem, size_t most, X509_STORE* store) {
 
 }  // namespace
 
-Result<UpstreamTrust> UpstreamTrust::Load(std::string_view bundle_pem) {
-  if (bundle_pem.size() > kCaBundleBytesMax) {
+Result<UpstreamTrust> UpstreamTrust::Load(SharedText bundle_pem) {
+  const std::string& bundle = bundle_pem.get();
+  if (bundle.size() > kCaBundleBytesMax) {
     return Error{Code::kInvalid,
                  "the CA bundle is larger than " + std::to_string(kCaBundleBytesMax) + " bytes"};
   }
@@ -45,10 +46,10 @@ Result<UpstreamTrust> UpstreamTrust::Load(std::string_view bundle_pem) {
   trust.context_.reset(SSL_CTX_new(TLS_client_method()));
   if (!trust.context_) return SslFailed("making a TLS client");
   SSL_CTX* context = trust.context_.get();
-  if (!bundle_pem.empty() && ReadCertificates(bundle_pem, 1, nullptr) == 0) {
+  if (!bundle.empty() && ReadCertificates(bundle, 1, nullptr) == 0) {
     return Error{Code::kInvalid, "the CA bundle contains no certificates"};
   }
-  trust.bundle_pem_ = bundle_pem;
+  trust.bundle_pem_ = std::move(bundle_pem);
   static constexpr unsigned char kHttp11[] = {8, 'h', 't', 't', 'p', '/', '1', '.', '1'};
   bool made = SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION) == 1 &&
               SSL_CTX_set_alpn_protos(context, kHttp11, sizeof kHttp11) == 0;
@@ -63,9 +64,9 @@ Result<UpstreamTrust> UpstreamTrust::Load(std::string_view bundle_pem) {
 }
 
 Result<SslOwner> UpstreamTrust::NewClient(const std::string& host, uint16_t port, bool http2) {
-  if (!bundle_pem_.empty()) {
-    ReadCertificates(bundle_pem_, SIZE_MAX, SSL_CTX_get_cert_store(context_.get()));
-    bundle_pem_ = std::string();
+  if (!bundle_pem_.get().empty()) {
+    ReadCertificates(bundle_pem_.get(), SIZE_MAX, SSL_CTX_get_cert_store(context_.get()));
+    bundle_pem_ = SharedText();
   }
   SslOwner ssl(SSL_new(context_.get()));
   if (!ssl) return SslFailed("making a TLS client");

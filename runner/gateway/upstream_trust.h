@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "base/result.h"
+#include "base/shared_text.h"
 #include "gateway/async/openssl_owner.h"
 
 namespace gateway {
@@ -16,7 +17,7 @@ class UpstreamTrust {
  public:
   // Trusts the certificates in `bundle_pem` and no others; with an empty bundle, nothing is
   // trusted. Fails with kInvalid when the bundle is not empty and holds no certificate.
-  static Result<UpstreamTrust> Load(std::string_view bundle_pem);
+  static Result<UpstreamTrust> Load(SharedText bundle_pem);
 
   // A new TLS client that accepts only a certificate for `host` (a name or an address literal) from
   // a trusted issuer. It speaks HTTP/1.1 by ALPN, or with `http2` what the server prefers of the
@@ -29,7 +30,7 @@ class UpstreamTrust {
   SslContextOwner context_;
   // Not read yet: a hundred certificates cost more than starting the rest of a run, and many runs
   // never open a TLS connection. Empty once they are in the context.
-  std::string bundle_pem_;
+  SharedText bundle_pem_;
   std::map<std::string, SslSessionOwner> sessions_;  // By "host:port"; never erased: see NewClient.
 };
 
