@@ -105,6 +105,9 @@ Result<int> RunInSandbox(const Arguments& arguments, const run::Request& request
       {"sandbox", "agent", "prompt", "prompt-file", "model", "timeout"});
   for (const auto& [name, values] : arguments.values) {
     if (std::find(kGiven.begin(), kGiven.end(), name) != kGiven.end()) continue;
+    const bool of_setup = std::any_of(kRunOptions.begin(), kRunOptions.end(),
+                                      [&](const auto& option) { return option.spec.name == name; });
+    if (!of_setup) return Usage("--" + name + " is for a run with a sandbox of its own");
     return Usage("--" + name +
                      " is decided when the sandbox is created, and cannot be given with "
                      "--sandbox",
