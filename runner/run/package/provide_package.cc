@@ -161,7 +161,8 @@ class Installation {
     if (status == 0) return Ok();
     std::string said = TRY(sys::ReadFile(log_path, kLogBytesMax));
     while (!said.empty() && said.back() == '\n') said.pop_back();
-    if (said.size() > kShownBytesMax) said.erase(0, said.size() - kShownBytesMax);
+    // The reason comes first; npm goes on with how to use it.
+    if (said.size() > kShownBytesMax) said.replace(kShownBytesMax, std::string::npos, "...");
     return Error{Code::kSetup, "'" + arguments[0] + " " + arguments[1] + "' ended with " +
                                    std::to_string(status) + ": " + codec::NeutralLine(said)};
   }
