@@ -117,8 +117,8 @@ Result<GraphqlOperation> ParseGet(const QueryParameters& query) {
 
 // True when one of `query` has a name that decides what is run.
 bool HasOwnName(const QueryParameters& query) {
-  for (const auto& [key, value] : query) {
-    const auto same = [&key](std::string_view name) { return MayMean(key, name); };
+  for (const auto& parameter : query) {
+    const auto same = [&](std::string_view name) { return MayMean(parameter.first, name); };
     if (std::any_of(kNames.begin(), kNames.end(), same)) return true;
   }
   return false;

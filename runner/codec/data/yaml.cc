@@ -48,7 +48,7 @@ std::string InOurWords(const std::string& message) {
     const char* ours;
   };
   using namespace YAML::ErrorMsg;
-  static constexpr Words kWords[] = {
+  static const Words kWords[] = {
       {END_OF_MAP, "a key is expected here: the indentation or a ':' before this is wrong"},
       {END_OF_MAP_FLOW, "a '}' or ',' is missing before this"},
       {END_OF_SEQ, "a '- ' is expected here: the indentation before this is wrong"},
