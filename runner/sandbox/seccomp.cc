@@ -221,10 +221,9 @@ scmp_arg_cmp Flag(unsigned index, uint64_t flag) {
 // limits of its own would end it, and a low priority keep it from telling that the agent has ended.
 void ProtectProcess(Rules& rules, int process) {
   constexpr int kIoprioWhoUser = 3;
-  // Also against the processes of the same user beside it: nothing needs that. A call without
-  // new limits only reads, as from /proc.
+  // A call without new limits only reads, as from /proc.
   rules.DenyWhere(SCMP_SYS(prlimit64),
-                  std::array{Argument(0, SCMP_CMP_NE, 0), Argument(2, SCMP_CMP_NE, 0)});
+                  std::array{IntArgument(0, process), Argument(2, SCMP_CMP_NE, 0)});
   for (int call : {SCMP_SYS(sched_setaffinity), SCMP_SYS(sched_setattr), SCMP_SYS(sched_setparam),
                    SCMP_SYS(sched_setscheduler)}) {
     rules.DenyWhere(call, std::array{IntArgument(0, process)});
@@ -348,6 +347,9 @@ void AddSharedHostRules(Rules& rules, const SharedHost& shared) {
     rules.DenyWhere(SCMP_SYS(ioctl), std::array{IntArgument(1, request)});
   }
   for (pid_t process : shared.spared) ProtectProcess(rules, process);
+  // Whose a number is cannot be told.
+  rules.DenyWhere(SCMP_SYS(prlimit64),
+                  std::array{Argument(0, SCMP_CMP_NE, 0), Argument(2, SCMP_CMP_NE, 0)});
   if (shared.signals) DenySignals(rules, shared.spared);
   if (shared.truncates) rules.Deny(SCMP_SYS(truncate));
   if (shared.shares_user) {

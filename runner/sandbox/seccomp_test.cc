@@ -101,6 +101,18 @@ uint32_t Answer(long call, const Arguments& arguments = {}, uint32_t architectur
   return Evaluate(filters[connects == Connects::kWatched ? 1 : 0], data);
 }
 
+// In tier landlock.
+uint32_t AnswerOnSharedHost(long call, const Arguments& arguments) {
+  static const SharedHost shared;
+  static const std::vector<sock_filter> filter =
+      BuildFilter(Connects::kBrokered, Processors::kFree, &shared).value();
+  seccomp_data data{};
+  data.nr = static_cast<int>(call);
+  data.arch = kArchitecture;
+  std::copy(arguments.begin(), arguments.end(), data.args);
+  return Evaluate(filter, data);
+}
+
 TEST_CASE("The filter denies every call on OpenShell's list") {
   for (long call : std::to_array<long>(
            {SYS_ptrace, SYS_bpf, SYS_process_vm_readv, SYS_process_vm_writev, SYS_pidfd_getfd,
@@ -219,9 +231,15 @@ TEST_CASE("The filter denies further filters and keystrokes pushed into a termin
 
 TEST_CASE("The filter protects the sandbox's first process, which has the agent's user id") {
   constexpr uint64_t kHigh = 1ULL << 32;
-  for (uint64_t pid : std::to_array<uint64_t>({1, 17, kHigh, static_cast<uint64_t>(-1)})) {
+  for (uint64_t pid : {uint64_t{1}, kHigh | 1}) {
     CHECK(Answer(SYS_prlimit64, {pid, RLIMIT_NOFILE, 4096}) == kEperm);
+    CHECK(Answer(SYS_prlimit64, {pid, RLIMIT_NOFILE, kHigh}) == kEperm);
     CHECK(Answer(SYS_prlimit64, {pid, RLIMIT_NOFILE, 0, 4096}) == SECCOMP_RET_ALLOW);
+  }
+  CHECK(Answer(SYS_prlimit64, {17, RLIMIT_NOFILE, 4096}) == SECCOMP_RET_ALLOW);
+  for (uint64_t pid : std::to_array<uint64_t>({1, 17, kHigh, static_cast<uint64_t>(-1)})) {
+    CHECK(AnswerOnSharedHost(SYS_prlimit64, {pid, RLIMIT_NOFILE, 4096}) == kEperm);
+    CHECK(AnswerOnSharedHost(SYS_prlimit64, {pid, RLIMIT_NOFILE, 0, 4096}) == SECCOMP_RET_ALLOW);
   }
   CHECK(Answer(SYS_prlimit64, {0, RLIMIT_NOFILE, 4096}) == SECCOMP_RET_ALLOW);
   CHECK(Answer(SYS_prlimit64, {0, RLIMIT_NOFILE}) == SECCOMP_RET_ALLOW);

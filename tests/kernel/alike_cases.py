@@ -130,6 +130,18 @@ class Alike(Case):
     def test_process_changes_and_holds_itself_by_number(self):
         self.alike(ITSELF)
 
+    @only_in('namespaces')
+    def test_limits_of_a_process_are_set_by_its_number(self):
+        self.alike('import os, resource, signal\n'
+                   'child = os.fork()\n'
+                   'if child == 0:\n'
+                   '    signal.pause()\n'
+                   'for process in os.getpid(), child:\n'
+                   '    resource.prlimit(process, resource.RLIMIT_NOFILE, (99, 99))\n'
+                   '    print(resource.prlimit(process, resource.RLIMIT_NOFILE))\n'
+                   'os.kill(child, signal.SIGKILL)\n'
+                   'os.waitpid(child, 0)\n')
+
     def test_program_with_a_sanitizer_ends_well(self):
         compiler = shutil.which('gcc')
         self.feature('sanitizer', compiler and self.outside(

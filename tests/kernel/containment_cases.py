@@ -18,7 +18,8 @@ import walls  # noqa: E402
 PYTHON = '/usr/bin/python3'
 IDENTITY = 'root' if ROOT else 'user'
 # The filter knows these processes by their ids, which outside are another's.
-OF_PROCESS_IDS = [f'Processes of the runner: {what}' for what in ('Hold the first process by a descriptor',
+OF_PROCESS_IDS = [f'Processes of the runner: {what}' for what in ('Change the first process\'s limits',
+                                                                 'Hold the first process by a descriptor',
                                                                  'Choose the first process\'s processors',
                                                                  'Slow the first process down')]
 POLICY = '''version: 1

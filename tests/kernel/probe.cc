@@ -214,16 +214,6 @@ void Processes() {
   Try("pidfd_open_of_the_first", [] { return ::syscall(kPidfdOpen, 1, 0); });
   Try("pidfd_getfd",
       [] { return WithPidfd([](int fd) { return ::syscall(kPidfdGetfd, fd, 0, 0); }); });
-  Try("prlimit_of_another", [] {
-    pid_t victim = Victim();
-    rlimit limit{};
-    long rc = ::prlimit(0, RLIMIT_NOFILE, nullptr, &limit);
-    if (rc == 0) rc = ::prlimit(victim, RLIMIT_NOFILE, &limit, nullptr);
-    int saved = errno;
-    ::kill(victim, SIGKILL);
-    errno = saved;
-    return rc;
-  });
   Try("kcmp", [] { return ::syscall(SYS_kcmp, ::getpid(), ::getpid(), 0, 0, 0); });
   Try("clone3", [] {
     struct {

@@ -129,8 +129,8 @@ def processes():
         'ENOSYS: seccomp + PID namespace', 'ENOSYS: seccomp + Landlock', LET_IN)
     add('Find its locks', '`get_robust_list`', lambda: call('get_robust_list', pid(), buffer(8), buffer(8)), NO_PID,
         'EPERM: Landlock')
-    add('Change its limits', '`prlimit64`', lambda: limited(pid()),
-        'EPERM: seccomp + PID namespace', 'EPERM: seccomp + user id@root')
+    add('Change its limits', '`prlimit64`', lambda: limited(pid()), NO_PID,
+        'EPERM: seccomp + user id@root')
     add('Open its terminal', '`open("/dev/pts/...")`', lambda: opened(FACTS['terminal'], os.O_RDWR | os.O_NOCTTY),
         'ENOENT: own root', 'EACCES: Landlock@user + user id@root')
     add('Change its priority', '`setpriority`', lambda: os.setpriority(os.PRIO_PROCESS, pid(), 19), NO_PID,
@@ -184,7 +184,7 @@ def of_runner():
         add(f'Trace the {who}', '`ptrace`', lambda process=process: call('ptrace', 0x4206, process(), 0, 0),
             NO_PID + ' + seccomp', 'EPERM: seccomp + Landlock')
         add(f'Change the {who}\'s limits', '`prlimit64`', lambda process=process: limited(
-            process()), NO_PID + ' + seccomp', 'EPERM: seccomp + user id@root')
+            process()), NO_PID, 'EPERM: seccomp + user id@root')
     for name, what in (('environ', 'environment'), ('mem', 'memory'), ('fd', 'files'), ('cwd', 'directory'),
                        ('exe', 'program')):
         add(f'The first process\'s {what}', f'`/proc/1/{name}`', lambda name=name: looked(first(), name),
