@@ -27,7 +27,7 @@ struct Command {
 };
 
 inline constexpr OptionSpec kJsonOption = {"json", "", "", "Print the result as one JSON object."};
-// Of `run` and `eval run`.
+// An option that `run` and `eval run` share.
 inline constexpr OptionSpec kModelHostOption = {
     "model-host", "HOST[:PORT]", "",
     "The server of the model that COMMAND uses. What that is asked does not count as text sent to "

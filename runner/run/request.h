@@ -70,8 +70,8 @@ struct Request {
   int64_t runner_cpu_s = 0;  // Of the gateway and the supervisor together.
   std::vector<std::string> watched_texts = {};  // Recorded when models are sent them.
   std::vector<std::string> sent_texts = {};     // Recorded when any server is sent them.
-  std::string model_host = {};   // Of a command's model; a canonical name or address, or empty.
-  uint16_t model_port = 0;       // Of `model_host`; 0: any.
+  std::string model_host = {};   // The host of the model that a command uses; canonical, or empty.
+  uint16_t model_port = 0;       // The port on `model_host`; 0: any.
   bool record_programs = false;  // Each that is started (report/event_lines.h).
   int64_t max_tokens = 0;        // Of models, in and out; 0: what the configuration says.
   double max_cost_usd = 0;       // Likewise.

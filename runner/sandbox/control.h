@@ -55,7 +55,7 @@ Result<Fd> Await(int control, ControlKind wanted, Deadline deadline, T&... value
   return Error{Code::kIo, "the sandbox's first process ended while starting"};
 }
 
-// Whether the next message is of kind `wanted`; waits for it, and takes its values.
+// Waits for the next message and reads its values. False unless it is of kind `wanted`.
 template <typename... T>
 bool Expect(int control, ControlKind wanted, T&... values) {
   Result<sys::Message> message = sys::ReceiveMessage(control, kControlBytesMax, Deadline::Never());

@@ -227,7 +227,7 @@ class Sandbox {
   ConnectWatch connects_;
   Fd upper_;
   Fd layers_;                    // Of which upper_ is one.
-  std::string watched_filter_;   // As ControlKind::kGo has it.
+  std::string watched_filter_;   // Sent with ControlKind::kGo.
   std::map<uid_t, Fd> id_maps_;  // User namespaces that map an owner to the agent's user.
   std::unique_ptr<SandboxPlan> plan_;
   Fd user_;  // Its namespaces; not in tier landlock.

@@ -347,7 +347,7 @@ void AddSharedHostRules(Rules& rules, const SharedHost& shared) {
     rules.DenyWhere(SCMP_SYS(ioctl), std::array{IntArgument(1, request)});
   }
   for (pid_t process : shared.spared) ProtectProcess(rules, process);
-  // Whose a number is cannot be told.
+  // The filter sees a process id, and not which user the process belongs to.
   rules.DenyWhere(SCMP_SYS(prlimit64),
                   std::array{Argument(0, SCMP_CMP_NE, 0), Argument(2, SCMP_CMP_NE, 0)});
   if (shared.signals) DenySignals(rules, shared.spared);

@@ -11,7 +11,7 @@ namespace codec {
 // read PEM.
 class JavaKeyStore {
  public:
-  // Trusts every certificate of `pem`, too. Whatever is not a certificate is left out.
+  // Adds every certificate in `pem`, and ignores the rest of the text.
   void Add(std::string_view pem);
   // The file.
   std::string Render() const;
