@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/memory.h"
 #include "base/sys.h"
 #include "base/wire.h"
 #include "gateway/async/limits.h"
@@ -324,6 +325,7 @@ int RunServer(GatewayConfig config, Fd control) {
   Server& running = *server.value();
   Status told = sys::SendMessage(running.control(), wire::Write(News::kReady));
   if (!told.ok()) return 1;
+  sys::ReleaseUnusedMemory();
   bool recorded = running.Run();
   // Connections are still suspended inside the loop: nothing of it is taken apart, the process
   // ends.

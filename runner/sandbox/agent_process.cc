@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "base/memory.h"
 #include "base/sys.h"
 #include "base/wire.h"
 #include "sandbox/limit/descendants.h"
@@ -194,6 +195,7 @@ void AgentProcess::Reap() {
   sigset_t children;
   ::sigemptyset(&children);
   ::sigaddset(&children, SIGCHLD);
+  sys::ReleaseUnusedMemory();
   Fd signals(::signalfd(-1, &children, SFD_CLOEXEC | SFD_NONBLOCK));
   for (;;) {
     int status = 0;

@@ -14,6 +14,7 @@
 #include <filesystem>
 
 #include "base/exit_code.h"
+#include "base/memory.h"
 #include "base/sys.h"
 #include "base/wire.h"
 #include "run/run.h"
@@ -101,6 +102,7 @@ int Await(pid_t supervisor, const sigset_t& signals) {
       ::_exit(end);
     }
     ready.Close();
+    sys::ReleaseUnusedMemory();
     status = supervisor < 0 ? 0 : Await(supervisor, signals);
   }
   Remove(entry);  // Of one that was killed.

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 
+#include "base/memory.h"
 #include "base/sys.h"
 #include "base/wire.h"
 #include "change/capture.h"
@@ -59,6 +60,7 @@ Result<Fd> Server::OpenInput() {
 
 Status Server::Begin(const Stage& stage) {
   stage_.emplace(stage);
+  sys::ReleaseUnusedMemory();
   return LookAtSandbox();
 }
 
