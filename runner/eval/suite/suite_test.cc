@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include <catch2/catch.hpp>
+#include <filesystem>
 
 #include "base/sys.h"
 #include "eval/suite/placeholder.h"
@@ -32,6 +33,9 @@ injection_tasks:
 
 struct Folder {
   Folder() { REQUIRE(::mkdtemp(path.data()) != nullptr); }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+  ~Folder() { std::filesystem::remove_all(path); }
   std::string Write(const std::string& name, std::string_view text) const {
     REQUIRE(sys::WriteFile(path + "/" + name, text).ok());
     return path + "/" + name;

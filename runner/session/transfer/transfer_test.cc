@@ -24,17 +24,22 @@ namespace {
 class Temporary {
  public:
   Temporary() {
-    path_ = (sys::Environment("TMPDIR").value_or("/tmp") + "/transfer-test-XXXXXX");
+    parent_ = sys::Environment("TMPDIR").value_or("/tmp");
+    path_ = parent_ + "/transfer-test-XXXXXX";
     REQUIRE(::mkdtemp(path_.data()) != nullptr);
     fd_ = sys::Open(path_, O_RDONLY | O_DIRECTORY).value();
   }
   Temporary(const Temporary&) = delete;
   Temporary& operator=(const Temporary&) = delete;
-  ~Temporary() { (void)sys::RemoveTree(AT_FDCWD, path_); }
+  ~Temporary() {
+    Fd parent = sys::Open(parent_, O_RDONLY | O_DIRECTORY).value();
+    CHECK(sys::RemoveTree(parent.get(), path_.substr(parent_.size() + 1)).ok());
+  }
   int fd() const { return fd_.get(); }
   const std::string& path() const { return path_; }
 
  private:
+  std::string parent_;
   std::string path_;
   Fd fd_;
 };
