@@ -90,15 +90,20 @@ uint32_t Evaluate(const std::vector<sock_filter>& filter, const seccomp_data& da
   return 0;
 }
 
-uint32_t Answer(long call, const Arguments& arguments = {}, uint32_t architecture = kArchitecture,
-                Connects connects = Connects::kFree) {
-  static const std::vector<sock_filter> filters[] = {BuildFilter(Connects::kFree).value(),
-                                                     BuildFilter(Connects::kWatched).value()};
+uint32_t AnswerOf(const std::vector<sock_filter>& filter, long call, const Arguments& arguments,
+                  uint32_t architecture = kArchitecture) {
   seccomp_data data{};
   data.nr = static_cast<int>(call);
   data.arch = architecture;
   std::copy(arguments.begin(), arguments.end(), data.args);
-  return Evaluate(filters[connects == Connects::kWatched ? 1 : 0], data);
+  return Evaluate(filter, data);
+}
+
+uint32_t Answer(long call, const Arguments& arguments = {}, uint32_t architecture = kArchitecture,
+                Connects connects = Connects::kFree) {
+  static const std::vector<sock_filter> filters[] = {BuildFilter(Connects::kFree).value(),
+                                                     BuildFilter(Connects::kWatched).value()};
+  return AnswerOf(filters[connects == Connects::kWatched ? 1 : 0], call, arguments, architecture);
 }
 
 // In tier landlock.
@@ -106,11 +111,7 @@ uint32_t AnswerOnSharedHost(long call, const Arguments& arguments) {
   static const SharedHost shared;
   static const std::vector<sock_filter> filter =
       BuildFilter(Connects::kBrokered, Processors::kFree, &shared).value();
-  seccomp_data data{};
-  data.nr = static_cast<int>(call);
-  data.arch = kArchitecture;
-  std::copy(arguments.begin(), arguments.end(), data.args);
-  return Evaluate(filter, data);
+  return AnswerOf(filter, call, arguments);
 }
 
 TEST_CASE("The filter denies every call on OpenShell's list") {
@@ -263,12 +264,8 @@ TEST_CASE("The filter protects the sandbox's first process, which has the agent'
 
 TEST_CASE("The filter denies leaving the processors that are the limit") {
   auto pinned = BuildFilter(Connects::kFree, Processors::kPinned).value();
-  seccomp_data data{};
-  data.arch = kArchitecture;
-  data.nr = SYS_sched_setaffinity;
-  CHECK(Evaluate(pinned, data) == kEperm);
-  data.nr = SYS_sched_getaffinity;
-  CHECK(Evaluate(pinned, data) == SECCOMP_RET_ALLOW);
+  CHECK(AnswerOf(pinned, SYS_sched_setaffinity, {}) == kEperm);
+  CHECK(AnswerOf(pinned, SYS_sched_getaffinity, {}) == SECCOMP_RET_ALLOW);
 }
 
 TEST_CASE("Watched connects and renames wait, and no other call does") {
