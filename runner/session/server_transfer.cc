@@ -252,9 +252,7 @@ Status Server::PutInPlace(Next next, Shell shell, const std::string& why) {
   shell_ = std::move(shell);
   was_ready_ = false;
   TRY(stage_->sandbox.Replace(std::move(next.renewal)));
-  TRY(LookAtSandbox());
-  (void)files_->Look();  // What was restored, no command did.
-  return Ok();
+  return LookAtSandbox();  // What was restored, no command did.
 }
 
 void Server::ResetInPlace(Client& client) {
