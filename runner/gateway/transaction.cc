@@ -274,6 +274,7 @@ Task<void> Transaction::Converse() {
   Result<codec::ResponseHead> head = Error{Code::kIo, ""};
   for (bool fresh : {false, true}) {
     Status sent = co_await OpenAndSend(fresh);
+    sent_ = sent_ || sent.ok();
     if (!sent.ok()) head = std::move(sent).error();
     if (sent.ok() && pump) {
       if (verdict_.expects_continue) (void)co_await client_.SendInterim(100, {});
@@ -290,6 +291,8 @@ Task<void> Transaction::Converse() {
   }
   if (head.ok()) (void)co_await SendAnswer(std::move(head).value());
   if (pump && server_) co_await EndPump();
+  // The server has the request, and may go on answering it.
+  if (!head.ok() && sent_ && gone_ && observer_) observer_->OnEnd(false);
   if (moved_ == Moved::kRefused) {
     co_await RefuseOutgoing(std::move(body_refusal_));
     co_return;

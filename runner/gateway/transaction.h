@@ -70,6 +70,7 @@ class Transaction {
   SentWatch::To sent_to_;
   std::unique_ptr<ServerRequest> server_;
   std::unique_ptr<ResponseObserver> observer_;
+  bool sent_ = false;       // The server was given the request, or the head of one that streams.
   bool gone_ = false;       // The client has given up.
   bool answering_ = false;  // A head was given to the client.
 

@@ -176,6 +176,27 @@ class Bench {
   Upstream upstream_{services_.get(), services_.destination()};
 };
 
+// Admits everything, and counts how answers ended.
+class CountingGuard final : public RequestGuard {
+ public:
+  size_t BodyBytesWanted(const OutgoingRequest&) const override { return 0; }
+  Admission Admit(const Authority&, OutgoingRequest&) override {
+    return {std::nullopt, std::make_unique<Counter>(*this)};
+  }
+  int heads = 0;
+  int complete = 0;
+  int cut = 0;
+
+ private:
+  struct Counter final : ResponseObserver {
+    explicit Counter(CountingGuard& guard) : counts(guard) {}
+    void OnHead(const codec::ResponseHead&) override { ++counts.heads; }
+    void OnBody(std::string_view) override {}
+    void OnEnd(bool complete) override { ++(complete ? counts.complete : counts.cut); }
+    CountingGuard& counts;
+  };
+};
+
 constexpr const char* kOk = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
 TEST_CASE("An allowed request is recorded, then sent, and its answer passed back") {
@@ -235,8 +256,10 @@ TEST_CASE("An answer that ends early is cut, not ended") {
   CHECK(client.aborted);
 }
 
-TEST_CASE("A client that gives up ends the request at the server") {
+TEST_CASE("A client that gives up ends the request at the server, which is told to the guard") {
   Bench bench;
+  CountingGuard guard;
+  bench.services().get().guard = &guard;
   FakeClient client(bench.services(), "GET");
   SpawnPeer(bench.loop(), bench.AnswerAndListen(""));  // Silence.
   SpawnPeer(bench.loop(), [](Bench& at, FakeClient& gone) -> Task<void> {
@@ -246,6 +269,29 @@ TEST_CASE("A client that gives up ends the request at the server") {
   RunUntilDone(bench.loop(), bench.Run(client));
   RunUntilDone(bench.loop(), Pause(bench.loop(), milliseconds(5)));
   CHECK(bench.ended);
+  CHECK(guard.heads == 0);
+  CHECK(guard.cut == 1);
+}
+
+TEST_CASE("A guard is told once how an answer ended, and nothing of a server that failed") {
+  CountingGuard guard;
+  Bench bench;
+  bench.services().get().guard = &guard;
+  FakeClient client(bench.services(), "GET");
+  SECTION("whole") {
+    bench.RunWith(client, bench.AnswerOnce(kOk));
+    CHECK(guard.complete == 1);
+    CHECK(guard.cut == 0);
+  }
+  SECTION("cut off") {
+    bench.RunWith(client, bench.AnswerOnce("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nok"));
+    CHECK(guard.complete == 0);
+    CHECK(guard.cut == 1);
+  }
+  SECTION("never begun") {
+    bench.RunWith(client, bench.AnswerOnce(""));
+    CHECK(guard.heads + guard.complete + guard.cut == 0);
+  }
 }
 
 TEST_CASE("A body of another length than its head said is cut off, and not a byte too many sent") {

@@ -82,12 +82,13 @@ class Budget::Observer final : public ResponseObserver {
   }
   void OnEnd(bool complete) override {
     TokenUsage usage;
-    if (meter_.has_value()) usage = meter_->Finish();
+    if (meter_.has_value()) usage = meter_->Finish(complete);
+    usage.estimated |= status_ == 0;  // No answer was waited for; the question was asked.
     if (usage.model.empty()) usage.model = model_;
     // A deployment's answer may name its model in a way that no price list knows.
     const bool renamed = !model_.empty() && budget_.prices_.Find(usage.model) == nullptr;
     if (renamed && budget_.prices_.Find(model_) != nullptr) usage.model = model_;
-    if (usage.estimated) usage.input = request_bytes_ / kBytesPerTokenGuess;
+    if (usage.estimated && !usage.found) usage.input = request_bytes_ / kBytesPerTokenGuess;
     budget_.Take(*this, usage, complete);
   }
 

@@ -81,6 +81,38 @@ TEST_CASE("C5: a budget warns once each at 80, 90, 95 and 99 per cent and refuse
   CHECK(desk.notices.back().type == "budget.tokens");
 }
 
+TEST_CASE("A count beyond every bound uses the budget up") {
+  Desk desk(Tokens(2000));
+  RequestGuard::Admission admission = desk.Ask();
+  codec::ResponseHead head;
+  head.status = 200;
+  admission.observer->OnHead(head);
+  admission.observer->OnBody(
+      R"({"usage":{"input_tokens":4611686018427387904,"output_tokens":4611686018427387904}})");
+  admission.observer->OnEnd(true);
+  CHECK_FALSE(desk.Use(1));
+}
+
+TEST_CASE("A question whose answer the client does not wait for is charged") {
+  const std::string question =
+      R"({"model":"claude-sonnet-4-5","x":")" + std::string(4000, 'x') + "\"}";
+  auto use = [&question](bool headed) {
+    Desk desk(Tokens(100'000));
+    RequestGuard::Admission admission = desk.Ask(question);
+    codec::ResponseHead head;
+    head.status = 200;
+    head.fields = {{"Content-Type", "text/event-stream"}};
+    if (headed) admission.observer->OnHead(head);
+    admission.observer->OnEnd(false);
+    CHECK_FALSE(desk.notices.back().succeeded);
+    return desk.notices.back().counts.front();
+  };
+  auto asked = static_cast<int64_t>(question.size() / 4);
+  for (bool headed : {false, true}) {
+    CHECK(use(headed) == std::pair<std::string, int64_t>{"input_tokens", asked});
+  }
+}
+
 TEST_CASE("A refusal has the form of the API that was called") {
   Desk desk(Tokens(1));
   REQUIRE(desk.Use(5));

@@ -12,5 +12,7 @@ namespace gateway {
 constexpr size_t kUsageDocumentBytesMax = size_t{8} << 20;
 constexpr size_t kModelRequestBytesMax = size_t{32} << 20;
 constexpr int64_t kBytesPerTokenGuess = 4;
+// More tokens than any answer has: a count above it is taken for it.
+constexpr int64_t kTokensOfAnswerMax = int64_t{1} << 40;
 
 }  // namespace gateway

@@ -57,23 +57,28 @@ size_t VersionSize(std::string_view name) {
 }
 
 // OpenAI's responses and realtime, Gemini's live conversation.
-constexpr std::array<std::string_view, 3> kSockets = {"/responses", "/realtime",
-                                                      "BidiGenerateContent"};
-constexpr std::array<std::string_view, 15> kUncounted = {"/messages/batches",
-                                                         "/v1/batches",
-                                                         "/fine_tuning/jobs",
-                                                         ":batchGenerateContent",
-                                                         "/model-invocation-job",
-                                                         "/async-invoke",
-                                                         "/images/generations",
-                                                         "/images/edits",
-                                                         "/images/variations",
-                                                         "/audio/speech",
-                                                         "/audio/transcriptions",
-                                                         "/audio/translations",
-                                                         "/v1/videos",
-                                                         ":predict",
-                                                         ":predictLongRunning"};
+constexpr std::array<std::string_view, 4> kSockets = {
+    "/responses", "/realtime", "BidiGenerateContent", "BidiGenerateContentConstrained"};
+constexpr std::array<std::string_view, 30> kUncounted = {
+    "/messages/batches", "/v1/batches", "/fine_tuning/jobs", ":batchGenerateContent",
+    "/model-invocation-job", "/async-invoke", "/images/generations", "/images/edits",
+    "/images/variations", "/audio/speech", "/audio/transcriptions", "/audio/translations",
+    "/v1/videos", ":predict", ":predictLongRunning",
+    // Their answers have other forms.
+    "/v1/complete", "/fim/completions", "/agents/completions", "/v1/conversations",
+    "/v1beta/interactions", "/threads/runs", "/realtime/calls", "/realtime/client_secrets",
+    "/v2/chat", "/v2/embed", "/api/chat", "/api/generate", ":embedContent", ":batchEmbedContents",
+    ":asyncBatchEmbedContent"};
+
+// OpenAI's assistants: ".../threads/THREAD/runs".
+bool RunsThread(std::string_view path) {
+  constexpr std::string_view kThreads = "/threads/";
+  size_t at = path.rfind(kThreads);
+  if (at == std::string_view::npos) return false;
+  std::string_view rest = path.substr(at + kThreads.size());
+  size_t slash = rest.find('/');
+  return slash != std::string_view::npos && codec::EqualIgnoringCase(rest.substr(slash), "/runs");
+}
 
 bool EndsWith(std::string_view path, std::string_view end) {
   return path.size() >= end.size() &&
@@ -90,7 +95,8 @@ ModelCall RecogniseModelCall(std::string_view method, std::string_view path, boo
     return {socket ? ModelApi::kSocket : ModelApi::kNone, ""};
   }
   if (!codec::EqualIgnoringCase(method, "POST")) return {};
-  if (std::any_of(kUncounted.begin(), kUncounted.end(), ends)) return {ModelApi::kUncountable, ""};
+  bool uncounted = std::any_of(kUncounted.begin(), kUncounted.end(), ends) || RunsThread(path);
+  if (uncounted) return {ModelApi::kUncountable, ""};
   if (ends("/v1/messages")) return {ModelApi::kAnthropic, ""};
   if (ends("/chat/completions") || ends("/v1/completions") || ends("/embeddings")) {
     return {ModelApi::kOpenAi, ""};

@@ -12,19 +12,20 @@ namespace {
 
 using codec::Json;
 
+// A count of an answer: no sum of a few of them overflows, and none is negative.
+int64_t Count(const Json& usage, const char* name) {
+  return std::clamp<int64_t>(usage.IntegerAt(name), 0, kTokensOfAnswerMax);
+}
+
 // Anthropic's streams tell each count when they know it, and repeat it as it grows.
-void Raise(int64_t* count, int64_t seen) { *count = std::max(*count, std::max<int64_t>(seen, 0)); }
+void Raise(int64_t* count, int64_t seen) { *count = std::max(*count, seen); }
 
 // input_tokens leaves out what the cache had; messages and Vertex's rawPredict.
 void TakeAnthropic(const Json& usage, TokenUsage* total) {
-  Raise(&total->input, usage.IntegerAt("input_tokens"));
-  Raise(&total->output, usage.IntegerAt("output_tokens"));
-  Raise(&total->cache_read, usage.IntegerAt("cache_read_input_tokens"));
-  Raise(&total->cache_write, usage.IntegerAt("cache_creation_input_tokens"));
-}
-
-int64_t Count(const Json& usage, const char* name) {
-  return std::max<int64_t>(usage.IntegerAt(name), 0);
+  Raise(&total->input, Count(usage, "input_tokens"));
+  Raise(&total->output, Count(usage, "output_tokens"));
+  Raise(&total->cache_read, Count(usage, "cache_read_input_tokens"));
+  Raise(&total->cache_write, Count(usage, "cache_creation_input_tokens"));
 }
 
 // Both of OpenAI's APIs: the cached tokens are part of the input. Each report is a whole one.
@@ -44,10 +45,10 @@ void TakeGemini(const Json& usage, TokenUsage* total) {
 }
 
 void TakeConverse(const Json& usage, TokenUsage* total) {
-  Raise(&total->input, usage.IntegerAt("inputTokens"));
-  Raise(&total->output, usage.IntegerAt("outputTokens"));
-  Raise(&total->cache_read, usage.IntegerAt("cacheReadInputTokens"));
-  Raise(&total->cache_write, usage.IntegerAt("cacheWriteInputTokens"));
+  Raise(&total->input, Count(usage, "inputTokens"));
+  Raise(&total->output, Count(usage, "outputTokens"));
+  Raise(&total->cache_read, Count(usage, "cacheReadInputTokens"));
+  Raise(&total->cache_write, Count(usage, "cacheWriteInputTokens"));
 }
 
 void TakeUsage(ModelApi api, const Json& usage, TokenUsage* total) {
@@ -96,8 +97,8 @@ void TakeValue(ModelApi api, const Json& value, TokenUsage* total) {
   const Json* metrics = value.Find("amazon-bedrock-invocationMetrics");
   if (metrics != nullptr && !total->found) {
     total->found = true;
-    Raise(&total->input, metrics->IntegerAt("inputTokenCount"));
-    Raise(&total->output, metrics->IntegerAt("outputTokenCount"));
+    Raise(&total->input, Count(*metrics, "inputTokenCount"));
+    Raise(&total->output, Count(*metrics, "outputTokenCount"));
   }
 }
 
@@ -179,6 +180,7 @@ void UsageMeter::TakeAwsMessages() {
     }
     if (pending_.size() - at < total) break;
     std::string_view message = std::string_view(pending_).substr(at, total);
+    ++events_;
     TakeDocument(message.substr(kPrelude + headers, total - kOverhead - headers));
     at += total;
   }
@@ -197,14 +199,18 @@ void UsageMeter::Feed(std::string_view bytes) {
   if (form_ == Form::kAwsEvents) TakeAwsMessages();
 }
 
-TokenUsage UsageMeter::Finish() {
+TokenUsage UsageMeter::Finish(bool complete) {
   if (!skipping_ && form_ == Form::kEvents) TakeLine(pending_);
   if (!skipping_ && form_ == Form::kDocument) TakeDocument(pending_);
   pending_.clear();
-  if (!usage_.found && bytes_ > 0) {
-    // Streams send about a token at a time; a document's text has about four bytes a token.
+  bool stream = form_ == Form::kEvents || (form_ == Form::kAwsEvents && !skipping_);
+  // Text of a document has about four bytes a token.
+  int64_t guess = stream ? events_ : bytes_ / kBytesPerTokenGuess;
+  bool said_nothing = !usage_.found && (bytes_ > 0 || !complete);
+  bool said_too_little = usage_.found && !complete && guess > usage_.output;
+  if (said_nothing || said_too_little) {
     usage_.estimated = true;
-    usage_.output = form_ == Form::kEvents ? events_ : bytes_ / kBytesPerTokenGuess;
+    usage_.output = guess;
   }
   return std::move(usage_);
 }

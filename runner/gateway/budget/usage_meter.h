@@ -20,7 +20,7 @@ struct TokenUsage {
   int64_t cache_read = 0;
   int64_t cache_write = 0;
   bool found = false;      // The answer said what it used.
-  bool estimated = false;  // It did not; `output` is a guess from how much it said.
+  bool estimated = false;  // `output` is a guess from how much the answer said.
 
   int64_t total() const { return input + output + cache_read + cache_write; }
 };
@@ -34,8 +34,9 @@ class UsageMeter {
 
   // The next bytes of the body, without transfer coding.
   void Feed(std::string_view bytes);
-  // What was used, as far as it was said; at the end of the body, however it ended.
-  TokenUsage Finish();
+  // What was used, as far as it was said; at the end of the body. Not `complete`: it was cut off, and
+  // a stream may have said more than it had counted by then.
+  TokenUsage Finish(bool complete);
 
  private:
   enum class Form { kDocument, kEvents, kAwsEvents };
@@ -49,7 +50,7 @@ class UsageMeter {
   Form form_;
   std::string pending_;
   bool skipping_ = false;
-  int64_t events_ = 0;
+  int64_t events_ = 0;  // Of a stream: each carries about a token.
   int64_t bytes_ = 0;
   TokenUsage usage_;
 };

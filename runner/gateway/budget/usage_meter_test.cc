@@ -8,12 +8,13 @@
 namespace gateway {
 namespace {
 
-TokenUsage Measure(ModelApi api, std::string_view type, const std::string& body, size_t piece) {
+TokenUsage Measure(ModelApi api, std::string_view type, const std::string& body, size_t piece,
+                   bool complete = true) {
   UsageMeter meter(api, type);
   for (size_t at = 0; at < body.size(); at += piece) {
     meter.Feed(std::string_view(body).substr(at, piece));
   }
-  return meter.Finish();
+  return meter.Finish(complete);
 }
 
 // One message of AWS's event stream, with headers that are not read.
@@ -132,7 +133,46 @@ TEST_CASE(
   UsageMeter meter(ModelApi::kBedrock, "application/vnd.amazon.eventstream");
   meter.Feed(std::string("\xff\xff\xff\xff\x00\x00\x00\x00zzzz", 12));
   meter.Feed(AwsMessage(R"({"usage":{"inputTokens":8}})"));
-  CHECK_FALSE(meter.Finish().found);
+  CHECK_FALSE(meter.Finish(true).found);
+}
+
+TEST_CASE("Counts of an answer are bounded, and so are sums of them") {
+  const std::string most = "9223372036854775807";
+  const std::string half = "4611686018427387904";
+  TokenUsage two = Measure(ModelApi::kAnthropic, "application/json",
+                           R"({"usage":{"input_tokens":)" + half + R"(,"output_tokens":)" + half +
+                               R"(,"cache_read_input_tokens":1}})",
+                           1000);
+  CHECK(two.total() == 2 * kTokensOfAnswerMax + 1);
+  TokenUsage gemini = Measure(
+      ModelApi::kGemini, "application/json",
+      R"({"usageMetadata":{"promptTokenCount":)" + most + R"(,"toolUsePromptTokenCount":)" + most +
+          R"(,"candidatesTokenCount":)" + most + R"(,"thoughtsTokenCount":)" + most + "}}",
+      1000);
+  CHECK(gemini.total() == 4 * kTokensOfAnswerMax);
+}
+
+TEST_CASE("A stream that was cut off has used at least what it said") {
+  std::string cut = kAnthropicStream.substr(0, kAnthropicStream.find("event: message_delta"));
+  for (int i = 0; i < 50; ++i) cut += "data: {\"type\":\"content_block_delta\"}\n\n";
+  TokenUsage usage = Measure(ModelApi::kAnthropic, "text/event-stream", cut, 100, false);
+  CHECK(usage.found);
+  CHECK(usage.estimated);
+  CHECK(usage.input == 12);
+  CHECK(usage.output == 52);
+  CHECK(Measure(ModelApi::kAnthropic, "text/event-stream", cut, 100, true).output == 1);
+  // What it had counted last is more than that.
+  TokenUsage late =
+      Measure(ModelApi::kAnthropic, "text/event-stream", kAnthropicStream, 100, false);
+  CHECK(late.output == 34);
+  CHECK_FALSE(late.estimated);
+  std::string aws;
+  for (int i = 0; i < 20; ++i) aws += AwsMessage(R"({"contentBlockDelta":{}})");
+  CHECK(Measure(ModelApi::kBedrock, "application/vnd.amazon.eventstream", aws, 100, false).output ==
+        20);
+  TokenUsage nothing = Measure(ModelApi::kOpenAi, "text/event-stream", "", 1, false);
+  CHECK(nothing.estimated);
+  CHECK(nothing.output == 0);
 }
 
 TEST_CASE("A model's name is recognised without vendor, region, date and version") {
@@ -144,6 +184,26 @@ TEST_CASE("A model's name is recognised without vendor, region, date and version
     CHECK(PlainModelName(name) == "claude-sonnet-4-5");
   }
   CHECK(PlainModelName("claude-opus-4-10") == "claude-opus-4-10");
+}
+
+TEST_CASE("Other APIs of models are uncountable, and paths that only look like them are not") {
+  for (const char* path :
+       {"/v1/complete", "/v1/fim/completions", "/v1/agents/completions", "/v1/conversations/",
+        "/v1beta/interactions", "/v1/threads/runs", "/v1/threads/thread_1/runs", "/api/generate",
+        "/v2/chat", "/API/chat", "/v1/realtime/calls", "/v1/realtime/client_secrets",
+        "/v1beta/models/gemini-embedding-001:embedContent"}) {
+    INFO(path);
+    CHECK(RecogniseModelCall("POST", path).api == ModelApi::kUncountable);
+    CHECK(RecogniseModelCall("GET", path).api == ModelApi::kNone);
+  }
+  for (const char* path :
+       {"/v1/threads", "/v1/threads/thread_1", "/v1/threads/thread_1/messages",
+        "/v1/threads/thread_1/runs/run_1/cancel", "/api/chats", "/v1beta/models/x:countTokens"}) {
+    INFO(path);
+    CHECK(RecogniseModelCall("POST", path).api == ModelApi::kNone);
+  }
+  CHECK(RecogniseModelCall("GET", "/ws/x.BidiGenerateContentConstrained", true).api ==
+        ModelApi::kSocket);
 }
 
 TEST_CASE("Model calls are recognised by path, batches as uncountable, and nothing else") {
