@@ -81,7 +81,8 @@ std::string DefaultStore() {
   if (std::optional<std::string> home = sys::Environment("HOME")) {
     return *home + "/.cache/agentic-ci/images";
   }
-  return "/var/tmp/agentic-ci-" + std::to_string(::geteuid()) + "/images";
+  // /var/tmp is sticky: another user cannot rename what is directly below it.
+  return "/var/tmp/agentic-ci-images-" + std::to_string(::geteuid());
 }
 
 }  // namespace image

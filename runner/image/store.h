@@ -87,7 +87,8 @@ class Store {
 };
 
 // Where layers are kept by default: $AGENTIC_CI_STORE, else
-// $XDG_CACHE_HOME/agentic-ci/images, else ~/.cache/agentic-ci/images.
+// $XDG_CACHE_HOME/agentic-ci/images, else ~/.cache/agentic-ci/images; without a home,
+// /var/tmp/agentic-ci-images-UID.
 std::string DefaultStore();
 
 }  // namespace image

@@ -12,6 +12,7 @@ import json
 import os
 import shutil
 import signal
+import stat
 import subprocess
 import sys
 import tempfile
@@ -697,6 +698,24 @@ class Command(Case):
         self.assertIn('add-mask', out)
         for word in ('\n::', '##[', '\x1b'):
             self.assertNotIn(word, out)
+
+    @unittest.skipUnless(os.geteuid() == 0, 'root: it acts as another user')
+    def test_without_a_home_the_store_lies_where_no_other_user_can_move_it(self):
+        uid = 400_000_000 + os.getpid()
+        place = f'/var/tmp/agentic-ci-images-{uid}'
+        self.addCleanup(shutil.rmtree, place, ignore_errors=True)
+
+        def check():
+            return subprocess.run([self.top + '/agentic-ci', 'image', 'check'], user=uid, group=uid, extra_groups=[], text=True,
+                                  capture_output=True, stdin=subprocess.DEVNULL, cwd='/', env={'PATH': '/usr/bin:/bin'})
+        self.assertEqual(check().returncode, 0)
+        self.assertEqual(os.stat(place).st_uid, uid)
+        self.assertTrue(os.stat(os.path.dirname(place)).st_mode & stat.S_ISVTX)
+        os.chown(place, 0, 0)
+        os.chmod(place, 0o755)
+        refused = check()
+        self.assertEqual(refused.returncode, REFUSED)
+        self.assertIn('belongs to user 0', refused.stderr)
 
     def test_pull_verify_inspect_prune(self):
         image = self.signed(config={'User': 'node', 'Cmd': ['sh']})

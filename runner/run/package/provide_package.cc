@@ -188,7 +188,8 @@ std::string DefaultPackages() {
   if (std::optional<std::string> home = sys::Environment("HOME")) {
     return *home + "/.cache/agentic-ci/packages";
   }
-  return "/var/tmp/agentic-ci-" + std::to_string(::geteuid()) + "/packages";
+  // As the store of images (image/store.h).
+  return "/var/tmp/agentic-ci-packages-" + std::to_string(::geteuid());
 }
 
 Result<std::string> ProvidePackage(const PackageRequest& request, Deadline deadline) {
