@@ -108,7 +108,9 @@ Status AgentProcess::Enter() {
     const Fd& stream = fd == 0 ? resources_.input : fd == 1 ? resources_.output : resources_.error;
     if (::dup2(stream.get(), fd) < 0) return Errno("dup2");
   }
-  TRY(SetLimit(RLIMIT_CORE, 0));
+  // No core is larger than 1 byte, and no program of the host gets one: the filter's KeepCoreLimit.
+  rlimit core{1, 1};
+  if (::setrlimit(RLIMIT_CORE, &core) != 0) TRY(SetLimit(RLIMIT_CORE, 0));
   if (plan_.limits.open_files > 0) {
     TRY(SetLimit(RLIMIT_NOFILE, static_cast<rlim_t>(plan_.limits.open_files)));
   }

@@ -102,6 +102,10 @@ Status LandlockInit::Confine() {
   shared.truncates = sys::landlock::Abi() < 3;
   shared.signals = !plan_.as_root && sys::landlock::Abi() < 6;
   shared.spared = spared_;
+  for (pid_t process : spared_) {
+    pid_t group = ::getpgid(process);
+    if (group > 1) shared.spared_groups.push_back(group);
+  }
   Processors processors = plan_.pinned ? Processors::kPinned : Processors::kFree;
   std::vector<sock_filter> filter = TRY(BuildFilter(Connects::kBrokered, processors, &shared));
   Result<Fd> calls = ApplyFilter(filter, Connects::kBrokered);

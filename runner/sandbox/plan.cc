@@ -129,6 +129,10 @@ void Tree::PlanBase() {
     tree_.MakeDirectory(directory);
   }
   Add({.kind = Kind::kProc, .target = "/proc"});
+  // The kernel's keys are of the user outside: no namespace holds them.
+  for (const char* keys : {"/proc/keys", "/proc/key-users"}) {
+    Add({.kind = Kind::kMask, .target = keys, .is_directory = false});
+  }
   Add({.kind = Kind::kScratch, .target = "/tmp", .scratch = "tmp", .mode = 01777});
   Add({.kind = Kind::kScratch, .target = kHome, .scratch = "home", .mode = 0755});
   PlanHome();

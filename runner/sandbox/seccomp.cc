@@ -15,8 +15,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <memory>
+#include <span>
 
 #include "base/fd.h"
 #include "base/free_with.h"
@@ -144,27 +146,25 @@ constexpr auto kAttributeCalls = std::to_array<int>({
     SCMP_SYS(fremovexattr),
 });
 
-// Socket families that reach the kernel's oldest code, or past the network namespace (VSOCK).
-constexpr auto kDeniedFamilies = std::to_array<int>({
-    AF_PACKET,
-    AF_BLUETOOTH,
-    AF_VSOCK,
-    AF_ALG,
-    AF_TIPC,
-    AF_RDS,
-    AF_CAN,
-    AF_X25,
-    AF_AX25,
-    AF_NETROM,
-    AF_ROSE,
-    AF_APPLETALK,
-    AF_IPX,
-    AF_IUCV,
-    AF_XDP,
-    AF_KEY,
-    AF_RXRPC,
-    AF_QIPCRTR,
-});
+// Every other socket family reaches code that few have looked at, or past the network namespace
+// (AF_VSOCK).
+constexpr auto kFamilies =
+    std::to_array<uint64_t>({AF_UNSPEC, AF_UNIX, AF_INET, AF_INET6, AF_NETLINK});
+constexpr uint64_t kFamiliesSize = 64;  // A power of 2 that AF_MAX does not exceed.
+static_assert(AF_MAX <= kFamiliesSize);
+
+// File systems' own requests of ioctl(2), by their type. Landlock does not look at them, and some
+// change what a descriptor only reads: btrfs makes, removes and copies subvolumes, with what is
+// hidden in them.
+constexpr uint64_t kBtrfs = 0x94;
+constexpr uint64_t kBcachefs = 0xbc;
+constexpr uint64_t kF2fs = 0xf5;
+constexpr uint64_t kExt = 'f';  // Ext2, ext3 and ext4, and what every file system has from them.
+// FICLONE, FICLONERANGE and FIDEDUPERANGE, with which files are copied.
+constexpr auto kCloning = std::to_array<uint64_t>({9, 13, 54});
+// FS_IOC_GETFLAGS, SETFLAGS (which has a rule of its own), GETVERSION and FIEMAP, what is read of
+// encryption and verity.
+constexpr auto kExtReading = std::to_array<uint64_t>({1, 2, 3, 11, 21, 22, 27, 134, 135});
 
 using Context = std::unique_ptr<void, FreeWith<seccomp_release>>;
 
@@ -235,6 +235,60 @@ void ProtectProcess(Rules& rules, int process) {
   }
 }
 
+// Values of an argument that agree in some bits, and among these the values of `size` numbers, a
+// power of 2, from `first` on.
+struct Numbers {
+  uint64_t bits;
+  uint64_t first;
+  uint64_t size;
+};
+
+// Denies a call with any of them but for `kept`: in as few rules as halves of halves take.
+void DenyOthers(Rules& rules, int call, unsigned argument, const Numbers& numbers,
+                std::span<const uint64_t> kept, uint32_t error) {
+  const uint64_t end = numbers.first + numbers.size;
+  bool keeps = std::any_of(kept.begin(), kept.end(), [&](uint64_t number) {
+    return number >= numbers.first && number < end;
+  });
+  if (!keeps) {
+    const uint64_t mask = numbers.bits & ~(numbers.size - 1);
+    return rules.DenyWhere(
+        call, std::array{Argument(argument, SCMP_CMP_MASKED_EQ, mask, numbers.first)}, error);
+  }
+  if (numbers.size == 1) return;
+  const uint64_t half = numbers.size / 2;
+  DenyOthers(rules, call, argument, {numbers.bits, numbers.first, half}, kept, error);
+  DenyOthers(rules, call, argument, {numbers.bits, numbers.first + half, half}, kept, error);
+}
+
+// The kernel itself refuses what is larger.
+void DenyFamilies(Rules& rules, int call) {
+  DenyOthers(rules, call, 0, {0xffffffff, 0, kFamiliesSize}, kFamilies, EPERM);
+}
+
+// A file system that is not of that kind answers ENOTTY, which programs expect.
+void DenyRequests(Rules& rules, uint64_t type, std::vector<uint64_t> kept) {
+  for (uint64_t& number : kept) number |= type << 8;
+  DenyOthers(rules, SCMP_SYS(ioctl), 1, {0xffff, type << 8, 256}, kept, ENOTTY);
+}
+
+// Where the host gives a core to a program, that runs with the host's rights; only a limit of 1
+// keeps it from being started (core(5)). A program that wants no core sets its limit to 0, and is
+// told that it was done.
+void KeepCoreLimit(Rules& rules, bool brokered) {
+  constexpr uint32_t kDone = 0;
+  const scmp_arg_cmp core = IntArgument(1, RLIMIT_CORE);
+  const scmp_arg_cmp sets = Argument(2, SCMP_CMP_NE, 0);
+  rules.DenyWhere(SCMP_SYS(setrlimit), std::array{IntArgument(0, RLIMIT_CORE)}, kDone);
+  rules.DenyWhere(SCMP_SYS(prlimit64),
+                  std::array{IntArgument(0, 0), core, sets, Argument(3, SCMP_CMP_EQ, 0)}, kDone);
+  rules.DenyWhere(SCMP_SYS(prlimit64), std::array{core, sets, Argument(3, SCMP_CMP_NE, 0)});
+  // On a shared host, no limit of another is set: AddSharedHostRules().
+  if (!brokered) {
+    rules.DenyWhere(SCMP_SYS(prlimit64), std::array{Argument(0, SCMP_CMP_NE, 0), core, sets});
+  }
+}
+
 void DenySockets(Rules& rules) {
   rules.DenyWhere(SCMP_SYS(socket),
                   std::array{IntArgument(0, AF_NETLINK), Argument(2, SCMP_CMP_NE, 0)});
@@ -243,6 +297,9 @@ void DenySockets(Rules& rules) {
                                                Argument(1, SCMP_CMP_MASKED_EQ, 0xf, SOCK_RAW)});
   rules.DenyWhere(SCMP_SYS(socket), std::array{IntArgument(0, AF_INET6),
                                                Argument(1, SCMP_CMP_MASKED_EQ, 0xf, SOCK_RAW)});
+  // The oldest way to an AF_PACKET socket.
+  rules.DenyWhere(SCMP_SYS(socket), std::array{IntArgument(0, AF_INET),
+                                               Argument(1, SCMP_CMP_MASKED_EQ, 0xf, SOCK_PACKET)});
 }
 
 void AddRules(Rules& rules, bool brokered) {
@@ -256,11 +313,14 @@ void AddRules(Rules& rules, bool brokered) {
   rules.Deny(kOpenTreeAttr);
   for (int call = kUndecidedFirst; call <= kUndecidedLast; ++call) rules.Deny(call, ENOSYS);
   rules.Deny(SCMP_SYS(clone3), ENOSYS);
-  for (int family : kDeniedFamilies) {
-    if (!brokered) rules.DenyWhere(SCMP_SYS(socket), std::array{IntArgument(0, family)});
-    rules.DenyWhere(SCMP_SYS(socketpair), std::array{IntArgument(0, family)});
-  }
+  if (!brokered) DenyFamilies(rules, SCMP_SYS(socket));
+  DenyFamilies(rules, SCMP_SYS(socketpair));
   if (!brokered) DenySockets(rules);
+  KeepCoreLimit(rules, brokered);
+  DenyRequests(rules, kBtrfs, {kCloning.begin(), kCloning.end()});
+  for (uint64_t type : {kBcachefs, kF2fs}) DenyRequests(rules, type, {});
+  // A lease keeps other programs that open the file waiting, also outside.
+  rules.DenyWhere(SCMP_SYS(fcntl), std::array{IntArgument(1, F_SETLEASE)}, EINVAL);
   // The C library's fexecve() then starts /proc/self/fd/N, which has a path to be judged by.
   rules.DenyWhere(SCMP_SYS(execveat),
                   std::array{Argument(4, SCMP_CMP_MASKED_EQ, AT_EMPTY_PATH, AT_EMPTY_PATH)},
@@ -291,13 +351,13 @@ void AddRules(Rules& rules, bool brokered) {
   }
 }
 
-void DenySignals(Rules& rules, const std::vector<pid_t>& spared) {
+void DenySignals(Rules& rules, const SharedHost& shared) {
   for (int call : {SCMP_SYS(kill), SCMP_SYS(tkill), SCMP_SYS(tgkill), SCMP_SYS(rt_sigqueueinfo),
                    SCMP_SYS(rt_tgsigqueueinfo)}) {
     rules.DenyWhere(call, std::array{IntArgument(0, -1)});
-    for (pid_t process : spared) {
-      rules.DenyWhere(call, std::array{IntArgument(0, process)});
-      rules.DenyWhere(call, std::array{IntArgument(0, -process)});
+    for (pid_t process : shared.spared) rules.DenyWhere(call, std::array{IntArgument(0, process)});
+    for (pid_t group : shared.spared_groups) {
+      rules.DenyWhere(call, std::array{IntArgument(0, -group)});
     }
   }
 }
@@ -350,7 +410,7 @@ void AddSharedHostRules(Rules& rules, const SharedHost& shared) {
   // The filter sees a process id, and not which user the process belongs to.
   rules.DenyWhere(SCMP_SYS(prlimit64),
                   std::array{Argument(0, SCMP_CMP_NE, 0), Argument(2, SCMP_CMP_NE, 0)});
-  if (shared.signals) DenySignals(rules, shared.spared);
+  if (shared.signals) DenySignals(rules, shared);
   if (shared.truncates) rules.Deny(SCMP_SYS(truncate));
   if (shared.shares_user) {
     TellOfProcesses(rules);
@@ -367,6 +427,12 @@ void AddSharedHostRules(Rules& rules, const SharedHost& shared) {
   constexpr int kSetAttributes = 0x401c5820;  // FS_IOC_FSSETXATTR
   for (int request : {kSetFlags, kSetAttributes}) {
     rules.DenyWhere(SCMP_SYS(ioctl), std::array{IntArgument(1, request)});
+  }
+  DenyRequests(rules, kExt, {kExtReading.begin(), kExtReading.end()});
+  constexpr int kSetVersion = 0x40087602;        // FS_IOC_SETVERSION
+  constexpr int kSetFatAttributes = 0x40047211;  // FAT_IOCTL_SET_ATTRIBUTES
+  for (int request : {kSetVersion, kSetFatAttributes}) {
+    rules.DenyWhere(SCMP_SYS(ioctl), std::array{IntArgument(1, request)}, ENOTTY);
   }
 }
 

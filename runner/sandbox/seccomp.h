@@ -28,7 +28,8 @@ struct SharedHost {
   bool shares_user = false;  // Its user has other processes: it changes its own alone.
   bool truncates = false;    // Landlock cannot keep it from truncating files (before ABI 3).
   bool signals = false;      // It may signal others of its user: Landlock cannot forbid it (ABI 6).
-  std::vector<pid_t> spared = {};  // Ours, which it shall never reach.
+  std::vector<pid_t> spared = {};         // Ours, which it shall never reach,
+  std::vector<pid_t> spared_groups = {};  // and the process groups that they are in.
 };
 
 // The agent's system-call filter as a program for the kernel: everything is allowed except what

@@ -250,13 +250,15 @@ Result<Sandbox> Sandbox::StartByLandlock(SandboxPlan plan, Fd input, pid_t helpe
   // What is left without a parent comes to init; if that is killed, here.
   if (::prctl(PR_SET_CHILD_SUBREAPER, 1) != 0) return Errno("prctl(PR_SET_CHILD_SUBREAPER)");
   pid_t supervisor = ::getpid();
+  pid_t keeper = ::getppid();  // Of a sandbox that lasts; else who has started the run.
   pid_t pid = ::fork();
   if (pid < 0) return Errno("fork");
   if (pid == 0) {
-    RunLandlockInit(plan,
-                    {std::move(theirs), std::move(input), std::move(output_write),
-                     std::move(error_write), std::move(groups), std::move(programs)},
-                    {supervisor, helper});
+    RunLandlockInit(
+        plan,
+        {std::move(theirs), std::move(input), std::move(output_write), std::move(error_write),
+         std::move(groups), std::move(programs)},
+        keeper > 1 ? std::vector{supervisor, helper, keeper} : std::vector{supervisor, helper});
   }
   sandbox.init_pid_ = pid;
   sandbox.pidfd_ = TRY(sys::PidfdOpen(pid));

@@ -6,8 +6,9 @@ import signal
 import socket
 import subprocess
 
-from harness import GONE_SECONDS, Case, only_as, only_in, processes, read, wait_until, write
+from harness import GONE_SECONDS, USER, Case, only_as, only_in, processes, read, wait_until, write
 
+CORES = '/run/cores'  # Where a machine of tests/kernels notes each core.
 DAEMON = 'setsid sh -c "(while :; do sleep 0.1; done) & sleep 100" {0} </dev/null >/dev/null 2>&1 & '
 
 
@@ -138,6 +139,25 @@ class Processes(Case):
     def test_agent_cannot_signal_the_runner(self):
         run = self.shell('kill -9 -1 2>/dev/null; kill -9 1 2>/dev/null; echo alive')
         self.assertIn('alive', run.out)
+
+    def test_no_core_goes_to_a_program_of_the_host(self):
+        crash = 'python3 -c "import resource as r; r.setrlimit(r.RLIMIT_CORE, (0, 0)); print(*r.getrlimit(r.RLIMIT_CORE))"; ' \
+                'ulimit -c 0; sh -c \'kill -SEGV $$\'; true'
+        before = read(CORES) if os.path.exists(CORES) else None
+        self.assertIn('1 1\n', self.shell(crash).out)
+        if before is not None:  # A machine of tests/kernels: it gives cores to a program that notes them.
+            self.assertEqual(read(CORES), before)
+            self.assertIn('0 0\n', self.outside(crash))
+            self.assertTrue(wait_until(lambda: read(CORES) != before, GONE_SECONDS))
+
+    # A root whose container gives it groups, or who was added to some.
+    @only_as('root')
+    def test_groups_of_the_runner_are_not_the_agents(self):
+        group = 23458
+        take = f'python3 -c "import os; open(\\"f\\", \\"w\\"); os.chown(\\"f\\", -1, {group})" 2>&1 | tail -n 1'
+        self.assertRegex(self.shell(take, extra_groups=[group]).out, 'Operation not permitted|Invalid argument')
+        os.chmod(self.checkout, 0o777)
+        self.assertEqual(self.outside(take, user=USER, group=USER, extra_groups=[group]), '')
 
     @only_in('namespaces')
     def test_agent_sees_the_sandbox_alone(self):

@@ -24,7 +24,7 @@ import machine  # noqa: E402
 BOOT_SECONDS = 1800  # Every case in both tiers took more than fifteen minutes on a busy machine.
 # One of each kind of promise: emulation is ten times slower than the machine.
 NAMES = ['apply_brings_the_changes', 'nothing_outside_can_be_written', 'no_packet_leaves', 'calls_an_agent_may_not_make',
-         'record_says_what', 'dies_with_a_killed_supervisor', 'is_copied', 'test_pids_limit_is']
+         'record_says_what', 'dies_with_a_killed_supervisor', 'is_copied', 'test_pids_limit_is', 'no_core_goes']
 # And for every kernel, where there is time.
 MORE = ['secret_of_the_host_is_readable_under', 'nothing_of_the_host_answers_in_the_checkout', 'calls_a_build_needs',
         'landlock_holds', 'on_a_tmpfs', 'git_works_in_a_checkout', 'first_process_cannot', 'agent_sees_the_sandbox', 'octor',
@@ -32,6 +32,8 @@ MORE = ['secret_of_the_host_is_readable_under', 'nothing_of_the_host_answers_in_
         'test_memory_limit_is', 'left_for_swap', 'test_disk_limit_is', 'number_of_files', 'test_output_limit_is',
         'cpu_time_of_all', 'test_time_limit_is', 'idle_limit', 'handshakes_without_end']
 HOLDS = '''#!/bin/sh
+printf '#!/bin/sh\\ncat >/dev/null; echo core >>/run/cores\\n' >/usr/local/bin/take-core && chmod 755 /usr/local/bin/take-core
+: >/run/cores && chmod a+r /run/cores && echo '|/usr/local/bin/take-core' >/proc/sys/kernel/core_pattern
 export TMPDIR=/var/tmp KERNEL_TEST_TIERS="{tiers}"
 cd /root/kernel && python3 kernel_test.py /usr/local/bin/agentic-ci /usr/local/bin/kernel_probe {names}
 '''

@@ -22,6 +22,22 @@ constexpr size_t kPageBytes = 4096;
 // The effective id alone, and of this thread alone, which is what system calls look at.
 void SetEffective(long call, id_t id) { ENSURE(::syscall(call, -1, id, -1) == 0); }
 
+// The groups that this process has beside its own; they do not change.
+const std::vector<gid_t>& OwnGroups() {
+  static const std::vector<gid_t> groups = [] {
+    std::vector<gid_t> found(static_cast<size_t>(std::max(::getgroups(0, nullptr), 0)));
+    int count = ::getgroups(static_cast<int>(found.size()), found.data());
+    found.resize(static_cast<size_t>(std::max(count, 0)));
+    return found;
+  }();
+  return groups;
+}
+
+// Of this thread alone, as above: the C library would tell every thread.
+void SetGroups(const gid_t* groups, size_t count) {
+  ENSURE(::syscall(SYS_setgroups, count, groups) == 0);
+}
+
 std::string DescriptorPath(pid_t thread, int fd) {
   return "/proc/" + std::to_string(thread) + "/fd/" + std::to_string(fd);
 }
@@ -40,6 +56,7 @@ std::string ReadSome(pid_t thread, uint64_t address, size_t size) {
 ActAsAgent::ActAsAgent(const AgentIds& ids)
     : changed_(ids.others), uid_(::geteuid()), gid_(::getegid()) {
   if (!changed_) return;
+  if (!OwnGroups().empty()) SetGroups(nullptr, 0);
   SetEffective(SYS_setresgid, ids.gid);
   SetEffective(SYS_setresuid, ids.uid);
 }
@@ -48,6 +65,7 @@ ActAsAgent::~ActAsAgent() {
   if (!changed_) return;
   SetEffective(SYS_setresuid, uid_);
   SetEffective(SYS_setresgid, gid_);
+  if (!OwnGroups().empty()) SetGroups(OwnGroups().data(), OwnGroups().size());
 }
 
 std::optional<std::string> ReadMemory(pid_t thread, uint64_t address, size_t size) {

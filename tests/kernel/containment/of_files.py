@@ -186,6 +186,8 @@ def files():
     add('Write into a named pipe in an exposed directory', '`open`', lambda: opened(
         shown('fifo'), os.O_WRONLY | os.O_NONBLOCK), 'ENXIO|EACCES: overlay + Landlock', LANDLOCK)
     add('Read a named pipe in an exposed directory', '`open`', lambda: fifo_read(shown('fifo')), 'ENODATA: overlay', 'ok: ')
+    add('Keep others from opening an exposed file', '`fcntl(F_SETLEASE)`', lambda: fcntl.fcntl(
+        os.open(shown(), os.O_RDONLY), fcntl.F_SETLEASE, fcntl.F_RDLCK), 'EINVAL: seccomp', None, ROOT)
     add('Add a user', '`open("/etc/passwd")`', lambda: opened('/etc/passwd', os.O_WRONLY), SEALED + ' + user id',
         'EACCES: Landlock + user id', ROOT)
     add('Add a program', '`open("/usr/bin/...")`', lambda: opened('/usr/bin', os.O_TMPFILE | os.O_RDWR),

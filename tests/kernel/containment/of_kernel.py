@@ -251,10 +251,19 @@ def devices():
     add('Push keystrokes into a terminal', '`ioctl(TIOCSTI)`', lambda: fcntl.ioctl(0, 0x5412, b'x'), FILTER, None,
         LET_IN)
     add('Paste into a console', '`ioctl(TIOCLINUX)`', lambda: fcntl.ioctl(0, 0x541C, b'\3'), FILTER, None, LET_IN)
+    add('Make, copy or remove a subvolume', '`ioctl(BTRFS_IOC_SUBVOL_CREATE)`', lambda: fcntl.ioctl(
+        os.open(os.path.dirname(own()), os.O_RDONLY), 0x5000940e, bytearray(bytes(8) + b'agentic-ci-subvolume'.ljust(4088, b'\0'))),
+        'ENOTTY: seccomp', None, IF_THERE)
 
 
 def raised(limit):
     call('prlimit64', 0, limit, buffer(16, b'\xff' * 16), None)
+
+
+def cores_allowed():
+    raised(resource.RLIMIT_CORE)
+    if resource.getrlimit(resource.RLIMIT_CORE)[0] <= 1:
+        fail(errno.EPERM)  # It was said to be done.
 
 
 def dumped():
@@ -274,7 +283,7 @@ def limits():
         'EPERM|ok@user: rlimit@root', 'not every root may')
     add('Raise the number of its files', '`setrlimit(RLIMIT_NOFILE)`', lambda: call(
         'prlimit64', 0, resource.RLIMIT_NOFILE, buffer(16, struct.pack('QQ', 1 << 20, 1 << 20)), None), bound, None, 'not every root may')
-    add('Allow core dumps', '`setrlimit(RLIMIT_CORE)`', lambda: raised(resource.RLIMIT_CORE), bound, None, 'not every root may')
+    add('Allow core dumps', '`setrlimit(RLIMIT_CORE)`', cores_allowed, 'EPERM: seccomp', None, 'not every root may')
     add('Leave a core dump', '`SIGSEGV`', dumped, 'EPERM: rlimit', None, 'not every host keeps them')
     add('Run before all others', '`sched_setscheduler(SCHED_FIFO)`', lambda: os.sched_setscheduler(
         0, os.SCHED_FIFO, os.sched_param(1)), 'EPERM: no capabilities', None, 'not in every cgroup')

@@ -251,6 +251,7 @@ def kernel_files():
     add('Read the kernel\'s memory', '`/proc/kcore`', lambda: opened('/proc/kcore'), 'EACCES|EPERM|ENOENT: user id', None, IF_THERE_ROOT)
     add('Read the kernel\'s log', '`/proc/kmsg`', lambda: opened('/proc/kmsg', os.O_RDONLY | os.O_NONBLOCK),
         'EACCES|EPERM: user id + no capabilities', None, ROOT)
+    add('See the keys of its user', '`/proc/keys`', lambda: read('/proc/keys'), 'EACCES: mask', 'ok: ', IF_THERE)
     add('Spare itself from being killed', '`/proc/self/oom_score_adj`', write_only('/proc/self/oom_score_adj'),
         'EACCES: Landlock')
     add('Change its own ids', '`/proc/self/uid_map`', write_only('/proc/self/uid_map'), 'EACCES: Landlock')
