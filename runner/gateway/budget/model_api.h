@@ -17,9 +17,9 @@ enum class ModelApi {
   kOpenAiResponses,  // POST .../responses.
   kGemini,           // POST .../models/M:generateContent, :streamGenerateContent.
   kBedrock,          // POST /model/M/invoke, /converse and their streams.
-  // No answer says what was used, or not in a form that is read: work that is done and paid for later
-  // (batches, fine-tuning), what is not counted in tokens (pictures, sound, video), other APIs of
-  // known models.
+  // No answer says what was used, or not in a form that is read: work that is done and paid for
+  // later (batches, fine-tuning), what is not counted in tokens (pictures, sound, video), other
+  // APIs of known models.
   kUncountable,
   kSocket,  // Likewise: a WebSocket, on which any number of answers comes.
 };

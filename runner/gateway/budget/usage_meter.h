@@ -34,8 +34,8 @@ class UsageMeter {
 
   // The next bytes of the body, without transfer coding.
   void Feed(std::string_view bytes);
-  // What was used, as far as it was said; at the end of the body. Not `complete`: it was cut off, and
-  // a stream may have said more than it had counted by then.
+  // What was used, as far as it was said; at the end of the body. Not `complete`: it was cut off,
+  // and a stream may have said more than it had counted by then.
   TokenUsage Finish(bool complete);
 
  private:
