@@ -269,9 +269,11 @@ RemarkText RenderRemark(const Remark& remark, const std::string& fence, bool nam
   std::optional<std::string> block =
       codec::MarkdownVerbatim(*remark.suggestion, fence, kSuggestionBytesMax);
   rendered.suggests = block.has_value() && !fence.empty();
-  text += "\n" + (block ? *block
-                        : std::string("There is a change for it that cannot be shown here: it has "
-                                      "characters that would not arrive as they are.\n"));
+  text +=
+      "\n" + (block ? *block
+                    : std::string("There is a change for it that is not offered: it has "
+                                  "characters that would not arrive as they are, or a line that "
+                                  "begins like a command of a forge.\n"));
   return rendered;
 }
 

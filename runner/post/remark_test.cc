@@ -160,10 +160,12 @@ TEST_CASE("A suggestion is a block that cannot be left, byte for byte or not at 
   CHECK(RenderRemark(remark, "suggestion", false).markdown.ends_with("```suggestion\n```\n"));
   for (const char* hidden : {"a\xe2\x80\xae"
                              "b\n",
-                             "a\x1b[0m\n", "\xff\n"}) {
+                             "a\x1b[0m\n", "\xff\n", "```\n/approve\n"}) {
     remark.suggestion = hidden;
-    CHECK(RenderRemark(remark, "suggestion", false).markdown.find("suggestion\n") ==
-          std::string::npos);
+    text = RenderRemark(remark, "suggestion", false).markdown;
+    CHECK(text.find("suggestion\n") == std::string::npos);
+    CHECK(text.find("\n/") == std::string::npos);
+    CHECK(text.find("There is a change for it that is not offered: ") != std::string::npos);
   }
 }
 

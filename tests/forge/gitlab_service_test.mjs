@@ -101,6 +101,17 @@ describe("GitLab's other client gets from the service what it expects", () => {
     if (service.contract) assert.match(judged.join(), /body\.state is 'neutral', not one of created, /);
   });
 
+  it('quick actions where its older versions find them, also behind a fence that they do not see', async () => {
+    const told = (text) => {
+      service.checkActions(text);
+      return service.violations.splice(0).map((violation) => violation.replace('quick action ', ''));
+    };
+    assert.deepEqual(told('/approve\r\n/close now'), ['/approve', '/close']);
+    assert.deepEqual(told('```\n/approve\n```\n'), []);
+    assert.deepEqual(told('````\n```\n/approve\n````\n'), ['/approve']);
+    assert.deepEqual(told(' /approve\n//approve\n/* x */\n/usr/bin\n> /approve\n'), []);
+  });
+
   it('branches, files, commits and merge requests of a git repository', async () => {
     begin('gitlab_service_test');
     const site = new Site();

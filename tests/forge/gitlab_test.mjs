@@ -270,7 +270,7 @@ describe('the status of the head', () => {
 describe('what a report says', () => {
   claim('has no effect: no mention, HTML, quick action, reference or second marker', async (service) => {
     const hostile = '/merge\n/close @jo <!-- agentic-ci:ci/agent --> <script>x</script> ![i](http://x.example) !7 #1 ~bug ' +
-        '%1 &2 $3 [vulnerability:4]\n\n/label ~x\n```\n/approve\n# heading\n\r\u001b[31m\u202e::include{file=a}';
+        '%1 &2 $3 [vulnerability:4]\n\n/label ~x\n```\n/approve\n/assign @root\n```\n/merge\n# heading\n\r\u001b[31m\u202e::include{file=a}';
     const directory = report([
       onLine(hostile, 2, { rule: hostile, suggestion: `${'`'.repeat(5)}\n/close\n` }), finding(hostile),
       finding('outside', { path: '../../etc/passwd', line: 1, end_line: 1 }),
@@ -282,7 +282,8 @@ describe('what a report says', () => {
     const posted = await post(service, directory, { what: 'comment,review,status' });
     assert.equal(posted.status, 0, posted.stderr);
     assert.equal(service.threads.length, 1);
-    assert.match(texts(service)[0], /\n``````suggestion:-0\+0\n`{5}\n\/close\n``````\n$/);
+    assert.match(texts(service)[0], /\n\nThere is a change for it that is not offered: [^\n`]+\n$/);
+    assert.match(service.comments[0].body, /\n`{4,}[a-z]*\n[^]*\n \/approve\n/);  // The fence that GitLab does not see.
     for (const { notes: [{ body }] } of service.discussions) {
       const prose = body.replace(/\n<!-- agentic-ci-run: \d+ [0-9a-f]{40} -->\n/, '\n')  // Ours.
           .replace(/^(`{3,})[^]*?^\1/gm, '').replace(/(`+)[^`]+\1/g, '');

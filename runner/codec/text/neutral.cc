@@ -99,6 +99,24 @@ size_t LongestRun(std::string_view text, char of) {
   return longest;
 }
 
+// Whether GitLab, or a program that reads comments, may take the line for a command ("/approve").
+// GitLab's regular expressions do not see every fence that Markdown has, so a fence protects no
+// line. A command starts in the first column; "//" and "/*" start comments in code.
+bool StartsCommand(std::string_view line) {
+  return line.size() > 1 && line[0] == '/' && line[1] != '/' && line[1] != '*' && line[1] != ' ' &&
+         line[1] != '\t';
+}
+
+// Calls `visit` with each line, without its newline.
+template <typename Visit>
+void EachLine(std::string_view text, Visit visit) {
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = std::min(text.find('\n', at), text.size());
+    visit(text.substr(at, end - at));
+    at = end + 1;
+  }
+}
+
 void AppendEntity(char c, std::string* out) {
   *out += "&#" + std::to_string(static_cast<unsigned char>(c)) + ";";
 }
@@ -206,8 +224,13 @@ std::string MarkdownCode(std::string_view text, size_t bytes_max) {
 std::string MarkdownFence(std::string_view text, std::string_view language, size_t bytes_max) {
   std::string plain = Visible(text, Lines::kMany, bytes_max);
   while (!plain.empty() && plain.back() == '\n') plain.pop_back();
-  const std::string fence(std::max<size_t>(3, LongestRun(plain, '`') + 1), '`');
-  return fence + std::string(language) + "\n" + plain + (plain.empty() ? "" : "\n") + fence + "\n";
+  std::string shown;
+  EachLine(plain, [&](std::string_view line) {
+    if (StartsCommand(line)) shown += ' ';
+    shown.append(line).append("\n");
+  });
+  const std::string fence(std::max<size_t>(3, LongestRun(shown, '`') + 1), '`');
+  return fence + std::string(language) + "\n" + shown + fence + "\n";
 }
 
 std::optional<std::string> MarkdownVerbatim(std::string_view lines, std::string_view language,
@@ -215,6 +238,9 @@ std::optional<std::string> MarkdownVerbatim(std::string_view lines, std::string_
   if (lines.size() > bytes_max || Visible(lines, Lines::kMany, bytes_max) != lines) {
     return std::nullopt;
   }
+  bool commands = false;
+  EachLine(lines, [&](std::string_view line) { commands = commands || StartsCommand(line); });
+  if (commands) return std::nullopt;
   const std::string fence(std::max<size_t>(3, LongestRun(lines, '`') + 1), '`');
   return fence + std::string(language) + "\n" + std::string(lines) + fence + "\n";
 }

@@ -41,13 +41,14 @@ std::string MarkdownText(std::string_view text, size_t bytes_max = 1000);
 // For Markdown: a code span on one line, also inside a table ('|' is shown as U+2502).
 std::string MarkdownCode(std::string_view text, size_t bytes_max = 300);
 
-// For Markdown: a fenced block, longer fenced than anything inside, with the newline behind it.
-// `language` is ours, not from outside.
+// For Markdown: a fenced block, longer fenced than anything inside, with the newline behind it. A
+// line that begins like a quick action ("/approve") gets a space before it, since GitLab finds some
+// in fences, too. `language` is ours, not from outside.
 std::string MarkdownFence(std::string_view text, std::string_view language, size_t bytes_max);
 
 // The same, byte for byte, for text that a click applies. Nothing where a reader would not see all
 // of it as it is: control, bidirectional or invisible characters, invalid UTF-8, more than
-// `bytes_max`.
+// `bytes_max`. Nothing either where a line begins like a quick action.
 std::optional<std::string> MarkdownVerbatim(std::string_view lines, std::string_view language,
                                             size_t bytes_max);
 

@@ -116,6 +116,19 @@ TEST_CASE("MarkdownFence is longer than any fence inside") {
   CHECK(MarkdownFence("", "", 100) == "```\n```\n");
 }
 
+TEST_CASE("No line in a fence begins like a quick action, whatever fence is inside") {
+  // GitLab's `^```.+?\n```$` does not see a fence of four backticks.
+  CHECK(MarkdownFence("a\n```\n/approve\n```\n/merge x\r/close", "text", 100) ==
+        "````text\na\n```\n /approve\n```\n /merge x\n /close\n````\n");
+  CHECK(MarkdownFence("/usr/bin", "", 100) == "```\n /usr/bin\n```\n");
+  CHECK(MarkdownFence("// a\n/* b\n/\n / c\n /d\n+/e", "", 100) ==
+        "```\n// a\n/* b\n/\n / c\n /d\n+/e\n```\n");
+  CHECK_FALSE(MarkdownVerbatim("x\n/approve\n", "suggestion", 100));
+  CHECK_FALSE(MarkdownVerbatim("/approve", "suggestion", 100));
+  CHECK(MarkdownVerbatim("// a\n /approve\n/* b */\n", "suggestion", 100) ==
+        "```suggestion\n// a\n /approve\n/* b */\n```\n");
+}
+
 TEST_CASE("HtmlText escapes for text and for attribute values") {
   CHECK(HtmlText("<a href=\"x\" b='y'>&`") ==
         "&#60;a href=&#34;x&#34; b=&#39;y&#39;&#62;&#38;&#96;");

@@ -53,6 +53,7 @@ export class GitLabRepository {
     if (!request) return null;
     if (method === 'PUT') {
       const { add_labels: labels, ...rest } = body;
+      this.#service.checkActions(rest.description ?? '');
       Object.assign(request, rest);
       this.addLabels(request, labels);
     }
@@ -198,6 +199,7 @@ export class GitLabRepository {
   #open(viewer, body) {
     if (viewer.level < 30) throw this.#refuse(403, '403 Forbidden');
     const { source_branch: source, target_branch: target } = body;
+    this.#service.checkActions(body.description ?? '');
     if (!this.tip(source) || !this.tip(target)) throw this.#refuse(400, ['Source or target branch does not exist']);
     const same = this.requests.find((one) => one.state === 'opened' && one.source_branch === source && one.target_branch === target &&
                                              one.source_project_id === this.#service.id);

@@ -290,13 +290,22 @@ export class GitLabService {
     if ([...body.body].length > NOTE_CHARACTERS_MAX) {
       throw message(400, '400 Bad request - Note {:note=>["is too long (maximum is 1000000 characters)"]}');
     }
-    // GitLab acts on such a line outside of code, and takes it out of the note.
-    const prose = body.body.replace(/^(`{3,}|~{3,})[^]*?^\1/gm, '').replace(/^>.*$/gm, '');
-    for (const action of prose.match(/^\/[a-z_]+/gm) ?? []) this.violations.push(`quick action ${action}`);
+    this.checkActions(body.body);
     if (this.noteCreationLimit-- <= 0) {
       this.noteCreationLimit = Infinity;
       throw new Refusal(429, { message: { error: 'This endpoint has been requested too many times. Try again later.' } },
                         { 'retry-after': '1' });
+    }
+  }
+
+  // GitLab acts on such a line, and takes it out of the text. Until 2023 it looked for code by regular
+  // expressions, not by Markdown's rules (lib/gitlab/quick_actions/extractor.rb): a fence of four
+  // backticks is none to them, and the next one of three may be read as its end or as a beginning. This
+  // is as strict: it leaves out of account what those take for code, and nothing else.
+  checkActions(text) {
+    const actions = /^```.+?\n```$|^\/(?<name>[a-z_]+)(?:[ ][^\n]*)?(?:\s*\n|$)/gmis;
+    for (const { groups: { name } } of text.replaceAll('\r', '').matchAll(actions)) {
+      if (name) this.violations.push(`quick action /${name}`);
     }
   }
 
