@@ -6,6 +6,7 @@
 #include <cstdio>
 
 #include "base/ascii.h"
+#include "codec/text/fold.h"
 #include "codec/text/utf8.h"
 
 namespace codec {
@@ -22,13 +23,24 @@ bool EndsWithIgnoringCase(std::string_view text, std::string_view lower_end) {
 }
 
 // Characters that steer how others are shown, or that show nothing: what a reader cannot see must
-// not be there (Trojan Source; text hidden in tag characters). Joiners and variation selectors
-// stay: scripts and emoji need them.
+// not be there (Trojan Source; text hidden in tag characters; identifiers of Hangul fillers).
+// U+2800 is a Braille cell without dots.
 bool IsHidden(char32_t c) {
-  return c < 0x20 || (c >= 0x7f && c <= 0x9f) || c == 0xad || c == 0x61c || c == 0x180e ||
-         c == 0x200b || c == 0x200e || c == 0x200f || (c >= 0x2028 && c <= 0x202e) ||
-         (c >= 0x2060 && c <= 0x206f) || c == 0xfeff || (c >= 0xfff9 && c <= 0xfffb) ||
-         (c >= 0xe0000 && c <= 0xe0fff);
+  return c < 0x20 || (c >= 0x7f && c <= 0x9f) || c == 0x2028 || c == 0x2029 || c == 0x2800 ||
+         (c >= 0xfff9 && c <= 0xfffb) || IsDefaultIgnorable(c);
+}
+
+bool IsVariationSelector(char32_t c) {
+  return (c >= 0xfe00 && c <= 0xfe0f) || (c >= 0x180b && c <= 0x180d) || c == 0x180f;
+}
+
+// Scripts and emoji need joiners and variation selectors: such a character stays behind one that it
+// can act on, and only one does. `before`: the character before it; 0: none that is shown.
+bool ActsOn(char32_t c, char32_t before) {
+  const bool shown = before >= 0x80 && !IsHidden(before);
+  if (c == 0x200c || c == 0x200d) return shown || IsVariationSelector(before);
+  const bool keycap = (before >= '0' && before <= '9') || before == '#' || before == '*';
+  return IsVariationSelector(c) && (shown || keycap);
 }
 
 // Length of the ANSI sequence (ECMA-48) at the start of `text`, which begins with ESC; 0: none.
@@ -52,12 +64,13 @@ size_t AnsiLength(std::string_view text) {
   return at < text.size() && text[at] >= 0x30 && text[at] <= 0x7e ? at + 1 : 0;
 }
 
-enum class Lines { kOne, kMany };
+enum class Lines { kOne, kMany, kEscaped };
 
 // Valid UTF-8 of at most `bytes_max` bytes with nothing hidden in it; ANSI sequences are dropped.
 std::string Visible(std::string_view text, Lines lines, size_t bytes_max) {
   std::string out;
   size_t at = 0;
+  char32_t before = 0;
   while (at < text.size() && out.size() <= bytes_max) {
     const std::string_view rest = text.substr(at);
     const Utf8Character character = NextUtf8(rest);
@@ -67,14 +80,16 @@ std::string Visible(std::string_view text, Lines lines, size_t bytes_max) {
     }
     at += character.bytes;
     const bool line_end = rest[0] == '\n' || rest[0] == '\r';
-    if (line_end) {
+    const bool hidden = IsHidden(character.value) && !ActsOn(character.value, before);
+    before = hidden || !character.valid ? 0 : character.value;
+    if (line_end && lines != Lines::kEscaped) {
       if (rest.substr(0, 2) == "\r\n") ++at;
       out += lines == Lines::kMany ? '\n' : ' ';
     } else if (rest[0] == '\t') {
       out += '\t';
     } else if (!character.valid) {
       out += "\ufffd";
-    } else if (IsHidden(character.value)) {
+    } else if (hidden) {
       char escape[16];
       std::snprintf(escape, sizeof escape, "\\u{%x}", static_cast<unsigned>(character.value));
       out += escape;
@@ -155,6 +170,10 @@ std::string VisibleLine(std::string_view text, size_t bytes_max) {
   std::string out = Visible(text, Lines::kOne, bytes_max);
   TrimEnd(&out);
   return out;
+}
+
+std::string EscapedLine(std::string_view text) {
+  return Visible(text, Lines::kEscaped, std::string_view::npos);
 }
 
 // "::command::" counts at the start of a line, white space aside; "##[command]" and

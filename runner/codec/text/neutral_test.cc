@@ -2,6 +2,7 @@
 #include "codec/text/neutral.h"
 
 #include <catch2/catch.hpp>
+#include <cstdio>
 
 #include "codec/text/utf8.h"
 
@@ -68,6 +69,41 @@ TEST_CASE("NeutralLine drops ANSI sequences and shows every other control charac
   CHECK(NeutralLine("x\U000e0041") == "x\\u{e0041}");
   CHECK(NeutralLine("\u05d0\U0001f468\u200d\U0001f469 ok") ==
         "\u05d0\U0001f468\u200d\U0001f469 ok");
+}
+
+TEST_CASE("What a reader cannot see is shown as an escape") {
+  for (char32_t c : {0xadu, 0x34fu, 0x115fu, 0x1160u, 0x17b4u, 0x180eu, 0x200bu, 0x2028u, 0x2064u,
+                     0x2800u, 0x3164u, 0xfeffu, 0xffa0u, 0xfff1u, 0x1bca0u, 0x1d173u, 0xe0041u}) {
+    std::string bytes;
+    if (c >= 0x10000) {
+      bytes += static_cast<char>(0xf0 | c >> 18);
+      bytes += static_cast<char>(0x80 | (c >> 12 & 0x3f));
+    } else if (c >= 0x800) {
+      bytes += static_cast<char>(0xe0 | c >> 12);
+    }
+    bytes += static_cast<char>(c < 0x800 ? 0xc0 | c >> 6 : 0x80 | (c >> 6 & 0x3f));
+    bytes += static_cast<char>(0x80 | (c & 0x3f));
+    char escape[16];
+    std::snprintf(escape, sizeof escape, "\\u{%x}", static_cast<unsigned>(c));
+    CHECK(NeutralLine("timeout," + bytes + "]") == "timeout," + std::string(escape) + "]");
+    CHECK(HtmlText("\u00e9" + bytes) == "\u00e9" + std::string(escape));
+  }
+}
+
+TEST_CASE("A joiner or variation selector stays behind what it acts on, and only one") {
+  for (const char* text : {"\u2764\ufe0f\u200d\U0001f525", "1\ufe0f\u20e3",
+                           "\u0645\u06cc\u200c\u062e", "\u1820\u180b\u1820"}) {
+    CHECK(NeutralLine(text) == text);
+  }
+  CHECK(NeutralLine("a\ufe0fb\u200dc") == "a\\u{fe0f}b\\u{200d}c");
+  CHECK(NeutralLine("\u2764\ufe0f\ufe01\ufe02") == "\u2764\ufe0f\\u{fe01}\\u{fe02}");
+  CHECK(NeutralLine("\u00e9\u200d\u200d\u200d") == "\u00e9\u200d\\u{200d}\\u{200d}");
+  CHECK(NeutralLine("\u200d") == "\\u{200d}");
+}
+
+TEST_CASE("EscapedLine keeps the value, in one line") {
+  CHECK(EscapedLine("/x\nopens:\r\n\t\u3164") == "/x\\u{a}opens:\\u{d}\\u{a}\t\\u{3164}");
+  CHECK(EscapedLine(std::string(5000, 'a')).size() == 5000);
 }
 
 TEST_CASE("NeutralLine keeps its bound, whatever it has to insert") {
