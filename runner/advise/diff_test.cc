@@ -204,6 +204,23 @@ TEST_CASE("ComparePolicies says what a running sandbox cannot take") {
   CHECK(ComparePolicies(narrow, wide, {}).live_refusal.empty());
 }
 
+TEST_CASE("A value of a policy forges no line of the comparison") {
+  const std::string forged = "x\\n\\ncloses:\\r  github.com:443: everything";
+  const policy::Policy now = With({kRead});
+  const policy::Policy next = Parsed(
+      "version: 1\nnetwork_policies:\n  a:\n    binaries: [{path: \"/bin/" + forged +
+      "\"}]\n    endpoints: [{host: b.example.com, port: 443, protocol: rest, rules: [{allow: "
+      "{method: GET, path: \"/" +
+      forged + "\"}}]}]\n");
+  const std::string text = RenderDifference(ComparePolicies(now, next, {}), "now", "next");
+  INFO(text);
+  CHECK(text.find("github.com") != std::string::npos);  // It is shown,
+  CHECK(text.find("\\u{a}\\u{a}closes:\\u{d}  github.com") != std::string::npos);
+  CHECK(text.find("\n  github.com") == std::string::npos);  // and on no line of its own.
+  CHECK(text.find('\r') == std::string::npos);
+  CHECK(text.find("\ncloses:\n") == text.rfind("\ncloses:\n"));
+}
+
 TEST_CASE("RenderDifferenceJson has every list, empty or not") {
   codec::Json json = codec::ParseJson(RenderDifferenceJson({}, "a", "b")).value();
   for (const char* list : {"opens", "closes", "changes", "credentials"}) {

@@ -2,22 +2,26 @@
 #include "advise/diff.h"
 #include "base/join.h"
 #include "codec/data/json.h"
+#include "codec/text/neutral.h"
 
 namespace advise {
 namespace {
 
 using codec::Json;
 
+// What comes from a policy, which may be a pull request's: it can forge no line.
+std::string Shown(std::string_view value) { return codec::EscapedLine(value); }
+
 void RenderList(std::string_view head, const std::vector<Difference>& list, const std::string& file,
                 std::string* out) {
   if (list.empty()) return;
   *out += std::string(head) + ":\n";
   for (const Difference& one : list) {
-    *out += "  " + one.subject + ": " + one.what;
-    if (!one.binaries.empty()) *out += ", by " + Join(one.binaries);
+    *out += "  " + Shown(one.subject) + ": " + Shown(one.what);
+    if (!one.binaries.empty()) *out += ", by " + Shown(Join(one.binaries));
     if (one.at.line > 0 && !file.empty()) *out += "  (" + codec::Locate(file, one.at) + ")";
     *out += "\n";
-    if (!one.secrets.empty()) *out += "    with the credential " + Join(one.secrets) + "\n";
+    if (!one.secrets.empty()) *out += "    with the credential " + Shown(Join(one.secrets)) + "\n";
   }
 }
 
@@ -45,11 +49,12 @@ std::string RenderDifference(const PolicyDifference& difference, const std::stri
   RenderList("changes", difference.changes, "", &out);
   if (!difference.reaches.empty()) out += "newly reachable with credentials:\n";
   for (const CredentialReach& reach : difference.reaches) {
-    out += "  " + reach.name + ": at " + reach.host + ":" + std::to_string(reach.port) + ", by " +
-           reach.binary + "  (" + codec::Locate(next, reach.at) + ")\n";
+    out += "  " + Shown(reach.name) + ": at " + Shown(reach.host) + ":" +
+           std::to_string(reach.port) + ", by " + Shown(reach.binary) + "  (" +
+           codec::Locate(next, reach.at) + ")\n";
   }
   if (!difference.live_refusal.empty()) {
-    out += "not accepted during a run: " + difference.live_refusal + "\n";
+    out += "not accepted during a run: " + Shown(difference.live_refusal) + "\n";
   }
   return out;
 }

@@ -7,6 +7,7 @@
 #include "advise/nearest_rule.h"
 #include "base/ascii.h"
 #include "codec/data/json.h"
+#include "codec/text/neutral.h"
 #include "codec/text/punycode.h"
 #include "codec/wire/http_head.h"
 #include "codec/wire/http_target.h"
@@ -234,16 +235,18 @@ Result<Explanation> Explain(const policy::ParsedPolicy& parsed, std::string_view
 
 std::string RenderExplanation(const Explanation& explanation) {
   std::string text = std::string(Word(explanation.steps.back().decision)) + "  " +
-                     explanation.method + " " + explanation.subject + "\n";
+                     codec::EscapedLine(explanation.method + " " + explanation.subject) + "\n";
   for (const ExplanationStep& step : explanation.steps) {
     text += "  " + step.what + ": " + std::string(Word(step.decision));
     if (step.decision.at.line > 0) {
       text += " by " + codec::Locate(explanation.file, step.decision.at);
     }
-    text += ": " + step.decision.reason + "\n";
+    text += ": " + codec::EscapedLine(step.decision.reason) + "\n";
   }
-  if (!explanation.hint.empty()) text += "  " + explanation.hint + "\n";
-  for (const std::string& note : explanation.notes) text += "  note: " + note + "\n";
+  if (!explanation.hint.empty()) text += "  " + codec::EscapedLine(explanation.hint) + "\n";
+  for (const std::string& note : explanation.notes) {
+    text += "  note: " + codec::EscapedLine(note) + "\n";
+  }
   return text;
 }
 

@@ -35,8 +35,8 @@ std::string Compare(const std::optional<std::string>& base,
   if (!head) return "The policy is removed: the built-in default would apply.\n";
   Result<policy::Policy> now = ParseSide(base, "base");
   Result<policy::Policy> next = ParseSide(head, "pull request");
-  if (!now.ok()) return now.error().what + "\n";
-  if (!next.ok()) return "invalid: " + next.error().what + "\n";
+  if (!now.ok()) return codec::EscapedLine(now.error().what) + "\n";
+  if (!next.ok()) return "invalid: " + codec::EscapedLine(next.error().what) + "\n";
   return advise::RenderDifference(advise::ComparePolicies(now.value(), next.value(), {}), "base",
                                   "pull request");
 }
