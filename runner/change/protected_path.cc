@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/ascii.h"
+#include "codec/text/fold.h"
 
 namespace change {
 namespace {
@@ -13,33 +14,16 @@ namespace {
 // PATH_MAX is 4096 with its NUL; the rest is room for the checkout's own path.
 constexpr size_t kPathBytesMax = 4000;
 
-// HFS+ leaves these out when it compares names: U+200C-F, U+202A-E, U+206A-F, U+FEFF.
-bool StartsWithIgnored(std::string_view text) {
-  if (text.size() < 3) return false;
-  auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
-  if (byte(0) == 0xef) return byte(1) == 0xbb && byte(2) == 0xbf;
-  if (byte(0) != 0xe2) return false;
-  if (byte(1) == 0x80) {
-    return (byte(2) >= 0x8c && byte(2) <= 0x8f) || (byte(2) >= 0xaa && byte(2) <= 0xae);
-  }
-  return byte(1) == 0x81 && byte(2) >= 0xaa && byte(2) <= 0xaf;
-}
-
-// The name as the least particular file system compares it: ASCII lower case, without ignored
-// characters, an NTFS stream, or trailing dots and spaces.
-std::string Folded(std::string_view component) {
-  std::string folded;
-  for (size_t i = 0; i < component.size(); ++i) {
-    if (StartsWithIgnored(component.substr(i))) {
-      i += 2;
-      continue;
-    }
-    char c = component[i];
-    folded += ascii::ToLower(c);
-  }
-  folded.resize(std::min(folded.find(':'), folded.size()));
-  while (folded.size() > 1 && (folded.back() == '.' || folded.back() == ' ')) folded.pop_back();
-  return folded;
+// Whether NTFS may know another file by this name (folded): VSCODE~1 is `.vscode`, MCP~1.JSO
+// `.mcp.json`. Which file it is depends on what else the directory has, and is not in the name.
+bool MayBeShortName(std::string_view name) {
+  const size_t dot = std::min(name.find('.'), name.size());
+  const std::string_view extension = name.substr(std::min(dot + 1, name.size()));
+  const std::string_view base = name.substr(0, dot);
+  const size_t tilde = base.rfind('~');
+  return tilde != std::string_view::npos && tilde > 0 && base.size() <= 8 &&
+         ascii::IsNumber(base.substr(tilde + 1)) && extension.size() <= 3 &&
+         extension.find('.') == std::string_view::npos;
 }
 
 struct Rule {
@@ -52,6 +36,9 @@ struct Rule {
 constexpr std::string_view kCi = "CI configuration, which runs with the repository's permissions";
 constexpr std::string_view kForge = "forge configuration";
 constexpr std::string_view kOwners = "code owners";
+constexpr std::string_view kMerge = "configuration of who may merge, and what merges by itself";
+constexpr std::string_view kService =
+    "configuration of a service, which runs commands with the repository's permissions";
 constexpr std::string_view kHooks = "git hooks, which run on other people's machines";
 constexpr std::string_view kAgent = "agent instructions";
 constexpr std::string_view kEditor =
@@ -113,6 +100,24 @@ constexpr Rule kRules[] = {
     // Read at the top, in docs/ and in the forge's directory; those are covered above.
     {"codeowners", kOwners},
     {"docs/codeowners", kOwners},
+    {"owners", kOwners, true},
+    {"owners_aliases", kOwners},
+    {".mergify.yml", kMerge},
+    {".mergify/", kMerge},
+    {".kodiak.toml", kMerge},
+    {".bulldozer.yml", kMerge},
+    {".policy.yml", kMerge},
+    {"bors.toml", kMerge},
+    {".coderabbit.yaml", kMerge},
+    {".coderabbit.yml", kMerge},
+    {".prow.yaml", kCi},
+    {".prow/", kCi},
+    {"netlify.toml", kService, true},
+    {"vercel.json", kService, true},
+    {".readthedocs.yaml", kService},
+    {".readthedocs.yml", kService},
+    {".gitpod.yml", kService},
+    {".gitpod.dockerfile", kService},
     {".husky/", kHooks},
     {".githooks/", kHooks},
     {".pre-commit-config.yaml", kHooks},
@@ -325,7 +330,7 @@ bool NamesGitDirectory(std::string_view component) {
   // NTFS takes a backslash for a separator.
   for (;;) {
     size_t backslash = component.find('\\');
-    std::string folded = Folded(component.substr(0, backslash));
+    std::string folded = codec::FoldFileName(component.substr(0, backslash));
     if (folded == ".git" || folded == "git~1") return true;
     if (backslash == std::string_view::npos) return false;
     component.remove_prefix(backslash + 1);
@@ -367,8 +372,7 @@ Result<PathRule> PathRule::Parse(std::string_view pattern, PathAction action) {
     return Error{Code::kInvalid, "'" + std::string(pattern) + "' is not a path in the checkout"};
   }
   anchored = anchored || inner.find('/') != std::string_view::npos;
-  std::string folded = anchored ? "" : "**/";
-  for (char c : inner) folded += ascii::ToLower(c);
+  const std::string folded = (anchored ? "" : "**/") + codec::FoldFileText(inner);
   codec::Glob glob = TRY(codec::Glob::Parse(folded, '/'));
   return PathRule{std::string(pattern), action, std::move(glob)};
 }
@@ -376,7 +380,7 @@ Result<PathRule> PathRule::Parse(std::string_view pattern, PathAction action) {
 bool IsAgentInstruction(std::string_view path) {
   std::string folded;
   EachComponent(path, [&](std::string_view component) {
-    folded += (folded.empty() ? "" : "/") + Folded(component);
+    folded += (folded.empty() ? "" : "/") + codec::FoldFileName(component);
     return true;
   });
   return std::any_of(std::begin(kRules), std::end(kRules), [&](const Rule& rule) {
@@ -388,9 +392,12 @@ std::optional<ProtectedPath> FindProtectedPath(std::string_view path,
                                                const std::vector<PathRule>& rules) {
   std::string folded;
   const PathRule* strictest = nullptr;
+  bool short_name = false;
   EachComponent(path, [&](std::string_view component) {
     if (!folded.empty()) folded += '/';
-    folded += Folded(component);
+    const std::string name = codec::FoldFileName(component);
+    short_name = short_name || MayBeShortName(name);
+    folded += name;
     for (const PathRule& rule : rules) {
       if (strictest != nullptr && rule.action <= strictest->action) continue;
       if (rule.glob.Matches(folded)) strictest = &rule;
@@ -400,14 +407,21 @@ std::optional<ProtectedPath> FindProtectedPath(std::string_view path,
   const Rule* known = std::find_if(std::begin(kRules), std::end(kRules),
                                    [&](const Rule& rule) { return Matches(folded, rule); });
   if (known == std::end(kRules)) known = nullptr;
-  if (strictest != nullptr && (known == nullptr || known->name != kOwn)) {
+  // AGENTI~1, or with four digits of a hash AG12AB~1.
+  const bool own = known != nullptr ? known->name == kOwn
+                                    : folded.starts_with("ag") &&
+                                          MayBeShortName(folded.substr(0, folded.find('/')));
+  if (strictest != nullptr && !own) {
     if (strictest->action == PathAction::kAllow) return std::nullopt;
     std::string why =
         known != nullptr ? "protected file: " + std::string(known->what) : "protected";
     return ProtectedPath{why + " ('" + strictest->pattern + "' in the configuration)",
                          strictest->action == PathAction::kRefuse};
   }
-  if (known == nullptr) return std::nullopt;
+  if (known == nullptr && !short_name) return std::nullopt;
+  if (known == nullptr || (short_name && !known->refused)) {
+    return ProtectedPath{"a short name, by which NTFS may know a protected file"};
+  }
   return ProtectedPath{"protected file: " + std::string(known->what), known->refused};
 }
 

@@ -28,8 +28,8 @@ bool ValidPath(std::string_view path);
 bool LinkMayLeave(std::string_view path, std::string_view target);
 
 // Whether coding agents read `path` (valid) as instructions or configuration of theirs, by
-// themselves: CLAUDE.md at any depth, .mcp.json, .cursor/ and what is beneath it. Compared without
-// regard to ASCII case.
+// themselves: CLAUDE.md at any depth, .mcp.json, .cursor/ and what is beneath it. Compared as by
+// FindProtectedPath().
 bool IsAgentInstruction(std::string_view path);
 
 enum class PathAction { kAllow, kWarn, kRefuse };
@@ -40,7 +40,7 @@ struct PathRule {
   PathAction action = PathAction::kRefuse;
   codec::Glob glob;
 
-  // A pattern as in .gitignore, without regard to ASCII case: without a `/` (apart from a trailing
+  // A pattern as in .gitignore, without regard to case: without a `/` (apart from a trailing
   // one) it is looked for at every depth, otherwise from the top; a directory means everything
   // beneath it; `*` stops at `/`, `**` does not. kInvalid for one that could never match a path,
   // and for `!`.
@@ -52,9 +52,10 @@ struct ProtectedPath {
   bool refused = true;  // False: worth a warning only.
 };
 
-// Whether an agent may not change `path` (already valid), compared without regard to ASCII case.
-// Where `rules` match, the strictest of them counts and not what is built in; `.agentic-ci/`, where
-// they come from, stays refused.
+// Whether an agent may not change `path` (already valid), compared by codec::FoldFileName(). A
+// component that may be another's short name on NTFS (VSCODE~1) is protected itself. Where `rules`
+// match, the strictest of them counts and not what is built in; `.agentic-ci/`, where they come
+// from, stays refused.
 std::optional<ProtectedPath> FindProtectedPath(std::string_view path,
                                                const std::vector<PathRule>& rules);
 

@@ -6,6 +6,23 @@
 namespace change {
 namespace {
 
+std::vector<PathRule> Rules(const std::vector<std::pair<const char*, PathAction>>& actions) {
+  std::vector<PathRule> rules;
+  for (const auto& [pattern, action] : actions) {
+    Result<PathRule> rule = PathRule::Parse(pattern, action);
+    REQUIRE(rule.ok());
+    rules.push_back(std::move(rule).value());
+  }
+  return rules;
+}
+
+// "refused", "warning" or "free".
+std::string Judged(const std::string& path, const std::vector<PathRule>& rules) {
+  auto found = FindProtectedPath(path, rules);
+  if (!found) return "free";
+  return found->refused ? "refused" : "warning";
+}
+
 TEST_CASE("ValidPath refuses what leaves the checkout or enters .git") {
   for (const std::string& path :
        {std::string(""), std::string("../x"), std::string("/abs"), std::string("a/../../x"),
@@ -113,6 +130,48 @@ TEST_CASE("What steers CI, review, hooks or agents is protected, in any case") {
   }
 }
 
+TEST_CASE("A protected path is protected in every spelling that a file system takes for it") {
+  for (const char* path :
+       {".v\u017fcode/tasks.json", "AGENT\u017f.md", ".hu\u017fky/pre-commit", ".cur\u017for/rules",
+        "Jen\u212ainsfile", ".\ufb02eet/x", "sub/AGENTS\u034f.md", ".g\u3164ithub/x",
+        "VSCODE~1/tasks.json", "HUSKY~1/pre-commit", "ENVRC~1", "sub/MCP~1.JSO",
+        "GITHUB~1/workflows/x", "AGENTI~1/x", "CLAUD~12.md", "GIA1B2~1.yml"}) {
+    CAPTURE(path);
+    auto found = FindProtectedPath(path, {});
+    REQUIRE(found.has_value());
+    CHECK(found->refused);
+  }
+  for (const char* path : {"v\u0455code/x", "VSCODE~/x", "~1", "a~b", "notes.~1~", "LONGERNAME~1",
+                           "a~1.html", "stra\u00dfe.md"}) {
+    CAPTURE(path);
+    CHECK_FALSE(FindProtectedPath(path, {}).has_value());
+  }
+}
+
+TEST_CASE("A repository's rules hold in every spelling, and never open agentic-ci's own files") {
+  auto rules = Rules({{"ma\u017fter/", PathAction::kRefuse},
+                      {"\u2764\ufe0f.md", PathAction::kRefuse},
+                      {"**", PathAction::kAllow}});
+  CHECK(Judged("master/x", rules) == "refused");
+  CHECK(Judged("MA\u017fTER/x", rules) == "refused");
+  CHECK(Judged("\u2764\ufe0f.md", rules) == "refused");
+  CHECK(Judged("PROGRA~1/x", rules) == "free");
+  CHECK(Judged("AGENTI~1/config.yml", rules) == "refused");
+  CHECK(Judged("ag12ab~1/config.yml", rules) == "refused");
+  CHECK(Judged(".agentic-c\u200di/config.yml", rules) == "refused");
+}
+
+TEST_CASE("What decides who may merge, or what a service runs, is protected") {
+  for (const char* path : {"OWNERS", "pkg/OWNERS", "OWNERS_ALIASES", ".mergify.yml", ".kodiak.toml",
+                           ".prow.yaml", "web/netlify.toml", "vercel.json", ".readthedocs.yaml",
+                           ".gitpod.yml", ".coderabbit.yaml"}) {
+    CAPTURE(path);
+    auto found = FindProtectedPath(path, {});
+    REQUIRE(found.has_value());
+    CHECK(found->refused);
+  }
+}
+
 TEST_CASE("What a home directory has is protected where homes are kept in git") {
   for (const char* path :
        {".bashrc", ".Zshenv", ".gitconfig", ".ripgreprc", ".aws/config", ".ssh/authorized_keys",
@@ -155,23 +214,6 @@ TEST_CASE("A lock file is a warning, since whoever adds a dependency changes it"
     REQUIRE(found.has_value());
     CHECK_FALSE(found->refused);
   }
-}
-
-std::vector<PathRule> Rules(const std::vector<std::pair<const char*, PathAction>>& actions) {
-  std::vector<PathRule> rules;
-  for (const auto& [pattern, action] : actions) {
-    Result<PathRule> rule = PathRule::Parse(pattern, action);
-    REQUIRE(rule.ok());
-    rules.push_back(std::move(rule).value());
-  }
-  return rules;
-}
-
-// "refused", "warning" or "free".
-std::string Judged(const std::string& path, const std::vector<PathRule>& rules) {
-  auto found = FindProtectedPath(path, rules);
-  if (!found) return "free";
-  return found->refused ? "refused" : "warning";
 }
 
 TEST_CASE("A repository's rules replace the built-in ones, the strictest of them first") {

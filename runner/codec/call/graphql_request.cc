@@ -5,6 +5,7 @@
 
 #include "codec/call/graphql.h"
 #include "codec/call/json_body.h"
+#include "codec/text/fold.h"
 #include "codec/wire/http_target.h"
 #include "codec/wire/query.h"
 
@@ -81,7 +82,7 @@ Result<std::string> HashOfText(std::string_view extensions) {
 }
 
 bool MayMean(std::string_view key, std::string_view name) {
-  return FoldMemberName(key) == FoldMemberName(name) || MayMeanKey(key, name);
+  return FoldToAscii(key) == FoldToAscii(name) || MayMeanKey(key, name);
 }
 
 // The parameter of that name; a name in another spelling would be read by some servers.
@@ -129,7 +130,7 @@ bool HasOwnName(const QueryParameters& query) {
 Status CheckForm(const HttpFields& fields, std::string_view body) {
   const HttpField* type = FindField(fields, "content-type");
   if (type == nullptr ||
-      !FoldMemberName(type->value).starts_with("application/x-www-form-urlencoded")) {
+      !FoldToAscii(type->value).starts_with("application/x-www-form-urlencoded")) {
     return Ok();
   }
   while (!body.empty()) {

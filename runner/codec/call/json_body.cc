@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <string>
 
-#include "base/ascii.h"
+#include "codec/text/fold.h"
 
 namespace codec {
 namespace {
@@ -17,13 +17,13 @@ std::string_view TrimBlanks(std::string_view text) {
 
 Status CheckContentType(std::string_view value) {
   size_t end = std::min(value.find(';'), value.size());
-  if (FoldMemberName(TrimBlanks(value.substr(0, end))).starts_with("multipart/")) {
+  if (FoldToAscii(TrimBlanks(value.substr(0, end))).starts_with("multipart/")) {
     return Error{Code::kInvalid, "a multipart body cannot be judged"};
   }
   while (end < value.size()) {
     value.remove_prefix(end + 1);
     end = std::min(value.find(';'), value.size());
-    std::string parameter = FoldMemberName(TrimBlanks(value.substr(0, end)));
+    std::string parameter = FoldToAscii(TrimBlanks(value.substr(0, end)));
     if (!parameter.starts_with("charset")) continue;
     std::erase(parameter, '"');
     if (parameter != "charset=utf-8" && parameter != "charset=utf8" &&
@@ -35,23 +35,6 @@ Status CheckContentType(std::string_view value) {
 }
 
 }  // namespace
-
-std::string FoldMemberName(std::string_view name) {
-  std::string folded;
-  for (size_t at = 0; at < name.size(); ++at) {
-    const char c = name[at];
-    if (name.substr(at).starts_with("\u017f")) {
-      folded += 's';
-      at += 1;
-    } else if (name.substr(at).starts_with("\u212a")) {
-      folded += 'k';
-      at += 2;
-    } else {
-      folded += ascii::ToLower(c);
-    }
-  }
-  return folded;
-}
 
 Status CheckJsonBodyFields(const HttpFields& fields) {
   int content_types = 0;
@@ -70,9 +53,9 @@ Status CheckJsonBodyFields(const HttpFields& fields) {
 Status CheckMemberNames(const Json& json, std::span<const std::string_view> names) {
   ENSURE(json.object() != nullptr);
   for (const Json::Member& member : *json.object()) {
-    const std::string folded = FoldMemberName(member.first);
+    const std::string folded = FoldToAscii(member.first);
     for (std::string_view name : names) {
-      if (member.first != name && folded == FoldMemberName(name)) {
+      if (member.first != name && folded == FoldToAscii(name)) {
         return Error{Code::kInvalid,
                      "a member name equals \"" + std::string(name) + "\" except for case"};
       }

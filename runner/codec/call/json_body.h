@@ -22,8 +22,4 @@ Status CheckJsonBodyFields(const HttpFields& fields);
 // are ParseJson's to refuse.)
 Status CheckMemberNames(const Json& json, std::span<const std::string_view> names);
 
-// `name` as those servers compare it: ASCII in lower case, and the two characters outside ASCII
-// whose case is in it (U+017F, U+212A) likewise.
-std::string FoldMemberName(std::string_view name);
-
 }  // namespace codec
