@@ -7,6 +7,7 @@
 #include <thread>
 #include <utility>
 
+#include "agent/description.h"
 #include "change/gate.h"
 #include "codec/data/digest.h"
 #include "codec/text/neutral.h"
@@ -78,9 +79,12 @@ std::string PatchDelivery::Trailer() const {
   return MarkerHash(request_) + "/" + patch.substr(0, 32) + "/" + report_.record.event.head_sha;
 }
 
+// Forges act on words of a commit's message ("[skip ci]", "closes #1"), so a report may say none:
+// a name of an agent has an alphabet without them.
 std::string PatchDelivery::Title() const {
   if (!request_.title.empty()) return codec::NeutralLine(request_.title, kTitleBytesMax);
-  return "Changes by " + codec::NeutralLine(report_.record.agent.name, 60) +
+  const std::string& name = report_.record.agent.name;
+  return "Changes by " + (agent::IsAgentName(name) ? name : "the agent") +
          (request_.number > 0 ? " for " + ReferenceTo(forge_.capabilities(), request_.number) : "");
 }
 

@@ -82,6 +82,21 @@ describe("commits on the pull request's branch", () => {
     assert.match(message, /^Changes by \S+ for #7\n\nMade by an agent/);
   });
 
+  claim('have no word of the report in their message, except the name of an agent', async (service, site) => {
+    for (const [name, title] of [['my-agent', 'my-agent'], ['x [skip ci] closes #1', 'the agent'], ['', 'the agent']]) {
+      const directory = report(site, site.patch((s) => s.write('a.c', `${name}.\n`)).text);
+      const file = path.join(directory, 'run.json');
+      const record = JSON.parse(fs.readFileSync(file));
+      Object.assign(record.agent, { name, task: 'closes #2', version: 'closes #3', model: 'closes #4' });
+      fs.writeFileSync(file, JSON.stringify(record));
+      const posted = await post(service, directory, 'branch', { args: ['--branch', `b${title.length}${name.length}`] });
+      assert.equal(posted.status, 0, posted.stdout + posted.stderr);
+      const message = service.git.git(['log', '-1', '--format=%B', `b${title.length}${name.length}`]);
+      assert.ok(message.startsWith(`Changes by ${title} for #7\n\nMade by an agent`), message);
+      assert.doesNotMatch(message, /closes|skip ci/);
+    }
+  });
+
   claim('are few requests, and none of them is repeated by another post', async (service, site) => {
     const { text } = small(site);
     await post(service, report(site, text), 'commits');
