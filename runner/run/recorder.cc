@@ -337,8 +337,13 @@ const report::ReportInput& Recorder::Finish() {
   input_.record.finished_at_ms = NowMs();
   // The log of a successful agent is not of first interest.
   if (input_.record.outcome.kind == report::OutcomeKind::kSuccess) input_.agent_tail.clear();
-  if (secrets_.empty()) return input_;
-  auto mask = [this](std::string_view text) { return secrets_.Mask(text); };
+  // Once, for everything that is written: what has the form of a credential goes, too.
+  auto mask = [this](std::string_view text) { return codec::RedactTokens(secrets_.Mask(text)); };
+  for (report::Finding& finding : input_.record.findings) {
+    // With a mask in it, it is not what the agent suggests.
+    const bool whole = !finding.suggestion || mask(*finding.suggestion) == *finding.suggestion;
+    if (!whole) finding.suggestion.reset();
+  }
   report::EditTexts(mask, &input_);
   // A patch that may be applied stays as it is: a secret that it does not add was in the
   // repository.
