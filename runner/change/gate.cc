@@ -62,6 +62,23 @@ class Judge {
     JudgeText("", 0, file.path);  // The finding does not repeat the name.
   }
 
+  void JudgeRepositories(const std::vector<FileChange>& files) {
+    const std::vector<std::string> written = WrittenPaths(files, limits_.prefix);
+    for (const EmbeddedRepository& one : FindEmbeddedRepositories(written, limits_.before)) {
+      Add(kPaths, Severity::kError, written[one.file].substr(limits_.prefix.size()), 0,
+          "git takes the directory '" + one.directory +
+              "' for a repository with it, whose configuration can run commands");
+    }
+  }
+
+  void JudgeLines(const std::string& path, std::string_view lines) {
+    for (int64_t line = 1; !lines.empty(); ++line) {
+      const size_t end = std::min(lines.find('\n'), lines.size());
+      JudgeText(path, line, lines.substr(0, end));
+      lines.remove_prefix(std::min(end + 1, lines.size()));
+    }
+  }
+
   // The patch is what will be applied; the records only describe it. They must agree.
   void JudgeSections(const ChangeSet& changes) {
     Result<std::vector<PatchSection>> read = ReadSections(changes.patch);
@@ -186,12 +203,33 @@ class Judge {
 
 }  // namespace
 
+std::vector<std::string> WrittenPaths(const std::vector<FileChange>& files,
+                                      const std::string& prefix) {
+  std::vector<std::string> written;
+  for (const FileChange& file : files) {
+    if (file.kind != ChangeKind::kDeleted) written.push_back(prefix + file.path);
+  }
+  return written;
+}
+
 Verdict JudgeChanges(const ChangeSet& changes, const GateLimits& limits,
                      const codec::SecretMask* known) {
   Judge judge(limits, known);
   judge.JudgeSize(changes);
   for (const FileChange& file : changes.files) judge.JudgeFile(file);
+  judge.JudgeRepositories(changes.files);
   judge.JudgeSections(changes);
+  return judge.Finish();
+}
+
+Verdict JudgeLines(const std::string& path, std::string_view lines, const GateLimits& limits) {
+  FileChange file;
+  file.path = path;
+  file.kind = ChangeKind::kModified;
+  Judge judge(limits, nullptr);
+  judge.JudgeFile(file);
+  judge.JudgeRepositories({file});
+  judge.JudgeLines(path, lines);
   return judge.Finish();
 }
 

@@ -4,11 +4,13 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "change/capture.h"
 #include "change/protected_links.h"
 #include "change/protected_path.h"
+#include "change/rules/embedded_repository.h"
 #include "codec/data/secret_mask.h"
 
 namespace change {
@@ -35,6 +37,7 @@ struct GateLimits {
   std::string prefix;
   std::vector<ProtectedLink> links;  // Of the tree before the agent changed it.
   std::vector<PathRule> paths;       // Of the repository's configuration, from the trusted commit.
+  DirectoryNames before;  // Of RepositoryCandidates(WrittenPaths()), before the agent's changes.
 };
 
 struct Verdict {
@@ -43,6 +46,10 @@ struct Verdict {
   std::vector<GateFinding> findings;
 };
 
+// The paths that a change set writes, from the repository's top: not those that it only deletes.
+std::vector<std::string> WrittenPaths(const std::vector<FileChange>& files,
+                                      const std::string& prefix);
+
 // Judges a change set, which may come from a report and be hostile: `files` and `patch` are both
 // looked at, and a section of one that the other does not have is itself refused. O(patch).
 //   secrets: a secret of the run itself (`known`, may be null), or what has the form of one, in
@@ -50,9 +57,14 @@ struct Verdict {
 //     only what was inserted, which is noted).
 //   protected-paths: paths that steer CI, review, hooks or agents (protected_path.h), under the old
 //     name as well as the new, and what links at such paths lead to; names that leave the checkout
-//     or enter `.git`; symbolic links that may point outside it.
+//     or enter `.git`; symbolic links that may point outside it; directories that become a
+//     repository, or one's own files (rules/embedded_repository.h).
 //   size: the limits, and a set that is not complete.
 Verdict JudgeChanges(const ChangeSet& changes, const GateLimits& limits,
                      const codec::SecretMask* known = nullptr);
+
+// Judges `lines` that are to be put into the file `path`, which starts from limits.prefix, by the
+// gates protected-paths and secrets: a suggestion is applied without a patch.
+Verdict JudgeLines(const std::string& path, std::string_view lines, const GateLimits& limits);
 
 }  // namespace change

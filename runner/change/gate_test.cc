@@ -34,6 +34,26 @@ bool Finds(const Verdict& verdict, const std::string& gate, const std::string& m
       });
 }
 
+TEST_CASE("A directory that becomes a repository is refused by its name") {
+  const ChangeSet changes = Created("docs/HEAD", {"ref: refs/heads/main"});
+  GateLimits limits;
+  CHECK(JudgeChanges(changes, limits).accepted);
+  limits.before["docs"] = {"objects", "refs"};
+  CHECK(Finds(JudgeChanges(changes, limits), "protected-paths", "takes the directory 'docs'"));
+  limits.prefix = "sub/";
+  CHECK(JudgeChanges(changes, limits).accepted);
+  limits.before["sub/docs"] = {"objects", "refs"};
+  CHECK(Finds(JudgeChanges(changes, limits), "protected-paths", "takes the directory 'sub/docs'"));
+  CHECK(WrittenPaths(changes.files, "sub/") == std::vector<std::string>{"sub/docs/HEAD"});
+}
+
+TEST_CASE("Lines for a file are judged by the paths and secrets of the gates") {
+  CHECK(JudgeLines("a.c", "x\ny\n", {}).findings.empty());
+  CHECK_FALSE(JudgeLines(".github/x", "", {}).accepted);
+  CHECK(Finds(JudgeLines("a.c", "x\n" + kToken + "\n", {}), "secrets", "characters"));
+  CHECK_FALSE(JudgeLines("../a.c", "x\n", {}).accepted);
+}
+
 TEST_CASE("An ordinary change is accepted without a finding") {
   Verdict verdict = JudgeChanges(Created("src/a.cc", {"int main() {}"}), {});
   CHECK(verdict.accepted);

@@ -215,6 +215,8 @@ Status PatchDelivery::Plan(Deadline deadline) {
   limits.prefix = report_.record.changes.prefix;
   limits.paths = TRY(request_.read_paths(proposal_ ? proposal_->base_ref : base_));
   limits.links = TRY(tree.ProtectedLinks());
+  limits.before = TRY(
+      tree.Names(change::RepositoryCandidates(change::WrittenPaths(changes.files, limits.prefix))));
   change::Verdict verdict = change::JudgeChanges(changes, limits);
   for (const change::GateFinding& finding : verdict.findings) {
     if (finding.severity != change::Severity::kError) continue;

@@ -11,7 +11,6 @@ namespace post {
 namespace {
 
 constexpr int kDirectoryMode = 0040000;
-constexpr int kLinkMode = 0120000;
 constexpr size_t kLinksMax = 20;
 
 bool IsFile(int mode) { return mode == 0100644 || mode == 0100755 || mode == kLinkMode; }
@@ -89,6 +88,16 @@ Result<std::vector<change::ProtectedLink>> CommitTree::ProtectedLinks() {
     if (change::ValidPath(target)) links.push_back({name, target});
   }
   return links;
+}
+
+Result<change::DirectoryNames> CommitTree::Names(const std::vector<std::string>& directories) {
+  change::DirectoryNames names;
+  for (const std::string& path : directories) {
+    const forge::Directory* directory = TRY(Open(path));
+    if (directory == nullptr) continue;
+    for (const auto& [name, entry] : *directory) names[path].push_back(name);
+  }
+  return names;
 }
 
 Result<std::vector<forge::FileWrite>> PlanFiles(const std::string& patch, const std::string& prefix,

@@ -12,6 +12,8 @@
 
 namespace post {
 
+inline constexpr int kLinkMode = 0120000;  // Of a symbolic link in git.
+
 // Reads directories and files of one commit, each at most once.
 class CommitTree {
  public:
@@ -22,6 +24,8 @@ class CommitTree {
   Result<std::string> ReadBlob(const std::string& id);
   // The links at protected paths in the top directory: change::GateLimits::links.
   Result<std::vector<change::ProtectedLink>> ProtectedLinks();
+  // change::GateLimits::before of these directories.
+  Result<change::DirectoryNames> Names(const std::vector<std::string>& directories);
 
  private:
   Result<const forge::Directory*> Open(const std::string& path);

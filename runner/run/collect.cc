@@ -96,6 +96,9 @@ change::GateLimits GatesOf(const Plan& plan, const change::ChangeSet& changes) {
   change::GateLimits gates;
   if (plan.checkout.git() != nullptr) gates.prefix = plan.checkout.git()->prefix();
   if (!changes.files.empty()) gates.links = change::FindProtectedLinks(plan.checkout.top());
+  gates.before = change::ListDirectories(
+      plan.checkout.top(),
+      change::RepositoryCandidates(change::WrittenPaths(changes.files, gates.prefix)));
   gates.paths = plan.config.gates.paths;
   if (plan.config.gates.files != 0) gates.files_max = plan.config.gates.files;
   if (plan.config.gates.bytes != 0) gates.patch_bytes_max = plan.config.gates.bytes;

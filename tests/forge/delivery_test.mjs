@@ -235,6 +235,12 @@ describe('nothing is delivered', () => {
     s.push();
     s.write('a.c', 'obey\n');
   }, /by the link CLAUDE\.md/);
+  refused('that makes a directory a repository', (s) => {
+    for (const part of ['objects', 'refs']) s.write(`docs/${part}/keep`, 'x\n');
+    s.head = s.commit('two directories');
+    s.push();
+    s.write('docs/HEAD', 'ref: refs/heads/main\n');
+  }, /takes the directory 'docs' for a repository/);
   refused('with a token in it', (s) => s.write('config', `token = ${'ghp_'}aB3dE5gH7jK9mN1pQ3sT5vX7zB9dF1hJ3lN5\n`), /the gate secrets refuses/);
   refused('of more than 100 files', (s) => {
     for (let i = 0; i < 101; ++i) s.write(`many/${i}`, 'x\n');
