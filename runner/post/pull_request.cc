@@ -148,9 +148,12 @@ class Poster {
     if (!looked_.ok()) {
       return SettleReview(Status(looked_).Context("posting the review"));
     }
-    ReviewBasis basis{proposal_->head_sha, outcome_.moved_on};
+    ReviewBasis basis;
+    basis.head_sha = proposal_->head_sha;
+    basis.moved_on = outcome_.moved_on;
     basis.trusts_lines = !outcome_.moved_on && !patch_.moved_by_us();
     basis.with_changes = !patch_.on_proposal();
+    basis.read_paths = [this] { return parts_.patch.read_paths(proposal_->base_ref); };
     SettleReview(reviewer_.Run(report_, basis, &outcome_.delivered, &outcome_.refused)
                      .Context("posting the review"));
   }

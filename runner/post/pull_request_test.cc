@@ -2,6 +2,7 @@
 // Tests which requests a report leads to, and in which order, with a forge that records them.
 #include "post/pull_request.h"
 
+#include <array>
 #include <catch2/catch.hpp>
 #include <map>
 #include <utility>
@@ -23,6 +24,8 @@ class FakeForge final : public forge::Forge,
   forge::Capabilities can;
   std::vector<forge::Comment> there;
   std::vector<forge::ReviewThread> threads;
+  std::string changed = "a.c";  // The file in the pull request's difference.
+  forge::Directory tree;        // Every directory of its head.
 
   FakeForge() {
     can.check_runs = can.code_scanning = can.comments_on_files = true;
@@ -78,7 +81,7 @@ class FakeForge final : public forge::Forge,
   Result<std::vector<forge::DiffFile>> ReadFiles(Deadline) override {
     if (fails.contains("files")) return fails.at("files");
     forge::DiffFile file;
-    file.path = file.old_path = "a.c";
+    file.path = file.old_path = changed;
     file.lines = forge::ParseHunks("@@ -1 +1,3 @@\n one\n+two\n+three\n");
     return std::vector{file};
   }
@@ -117,12 +120,13 @@ class FakeForge final : public forge::Forge,
     return std::optional<std::string>();
   }
   Result<std::vector<forge::CommitRecord>> ReadHistory(const std::string&, int, Deadline) override {
-    return std::vector<forge::CommitRecord>();
+    if (fails.contains("history")) return fails.at("history");
+    return std::vector{forge::CommitRecord{kHead, "tree", "message", {}}};
   }
-  Result<forge::Directory> ReadDirectory(const std::string&, Deadline) override {
-    return forge::Directory();
+  Result<forge::Directory> ReadDirectory(const std::string&, Deadline) override { return tree; }
+  Result<std::string> ReadBlob(const std::string& id, Deadline) override {
+    return id == "guide" ? std::string("guide.md") : std::string();
   }
-  Result<std::string> ReadBlob(const std::string&, Deadline) override { return std::string(); }
   Result<std::string> Commit(const forge::CommitRequest&, Deadline) override {
     TRY(Call("commit"));
     return std::string();
@@ -178,7 +182,10 @@ Parts All() {
   return parts;
 }
 
-Outcome PostTo(FakeForge& forge, const report::PostedReport& report, const Parts& parts = All()) {
+Outcome PostTo(FakeForge& forge, const report::PostedReport& report, Parts parts = All()) {
+  if (!parts.patch.read_paths) {
+    parts.patch.read_paths = [](const std::string&) { return std::vector<change::PathRule>(); };
+  }
   Target target;
   target.place = forge.where;
   target.marker_key = "ci/agent";
@@ -200,6 +207,67 @@ TEST_CASE("The comment is posted before the review, and that before check, statu
   CHECK(forge.calls == kEverything);
   CHECK(outcome.delivered.on_lines == 1);
   CHECK(outcome.delivered.on_files == 1);
+}
+
+// The one comment of a review of this suggestion in this file.
+std::string CommentOn(FakeForge& forge, const std::string& path, const std::string& suggestion,
+                      const Parts& parts = All()) {
+  forge.changed = path;
+  report::Finding finding = AgentFinding(path, 2);
+  finding.suggestion = suggestion;
+  const Outcome outcome = PostTo(forge, Report({finding}), parts);
+  REQUIRE(forge.threads.size() == 1);
+  return forge.threads.front().first_text;
+}
+
+TEST_CASE("A suggestion is offered where the gates let its lines into its file") {
+  {
+    FakeForge forge;
+    forge.tree["a.c"] = {0100644, "id"};
+    CHECK(CommentOn(forge, "a.c", "x\n").ends_with("```suggestion\nx\n```\n"));
+  }
+  const std::string token = "ghp_" + std::string("aB3dE5gH7jK9mN1pQ3sT5vX7zB9dF1hJ3lN5");
+  for (const auto& [path, lines, why] : std::vector<std::array<std::string, 3>>{
+           {".github/workflows/ci.yml", "run: x\n", "protected file"},
+           {".v\u017fcode/tasks.json", "x\n", "protected file"},
+           {"a.c", "x\nkey = " + token + "\n", "the gate secrets refuses it"},
+           {"a.link", "../../x\n", "a symbolic link"},
+           {"guide.md", "x\n", "by the link CLAUDE.md"},
+           {"config", "x\n", "for a repository"}}) {
+    CAPTURE(path);
+    FakeForge forge;
+    forge.tree["a.link"] = {0120000, "id"};
+    forge.tree["CLAUDE.md"] = {0120000, "guide"};
+    if (path == "config") {
+      for (const char* name : {"HEAD", "objects", "refs"}) forge.tree[name] = {0100644, "id"};
+    }
+    const std::string text = CommentOn(forge, path, lines);
+    INFO(text);
+    CHECK(text.find("suggestion\n") == std::string::npos);
+    CHECK(text.find("There is a change for it that is not offered: ") != std::string::npos);
+    CHECK(text.find(why) != std::string::npos);
+    CHECK(text.find(token) == std::string::npos);
+    CHECK(forge.calls[1] == "review 1");
+  }
+}
+
+TEST_CASE("A suggestion follows the rules of the base, and is not offered where they are unknown") {
+  Parts parts = All();
+  parts.patch.read_paths = [](const std::string& base) -> Result<std::vector<change::PathRule>> {
+    CHECK(base == "main");
+    return std::vector{change::PathRule::Parse("a.c", change::PathAction::kRefuse).value()};
+  };
+  FakeForge forge;
+  CHECK(CommentOn(forge, "a.c", "x\n", parts).find("in the configuration") != std::string::npos);
+  FakeForge silent;
+  silent.fails.emplace("history", Error{Code::kRefused, "403", ""});
+  CHECK(CommentOn(silent, "a.c", "x\n").find("it cannot be judged here: 403") != std::string::npos);
+  FakeForge away;
+  away.fails.emplace("history", Error{Code::kTemporary, "502", ""});
+  report::Finding finding = AgentFinding("a.c", 2);
+  finding.suggestion = "x\n";
+  CHECK(PostTo(away, Report({finding})).ended.error().code == Code::kTemporary);
+  CHECK(away.threads.empty());
 }
 
 TEST_CASE("A part that is refused keeps no other part back, and is no success") {

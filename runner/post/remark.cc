@@ -13,6 +13,7 @@ namespace post {
 namespace {
 
 constexpr size_t kMessageBytesMax = 4000;
+constexpr size_t kReasonBytesMax = 500;
 constexpr size_t kSuggestionBytesMax = 64 << 10;
 constexpr size_t kSuggestionLinesMax = 100;
 constexpr size_t kSuggestionsMax = 100;
@@ -196,7 +197,8 @@ class RemarkReader {
 }  // namespace
 
 Fingerprint Fingerprint::Of(const Remark& remark) {
-  const std::string change = remark.suggestion ? "+" + *remark.suggestion : "";
+  std::string change = remark.suggestion ? "+" + *remark.suggestion : "";
+  if (!remark.withheld.empty()) change = "!" + remark.withheld;
   return {codec::Sha256Hex(remark.rule + '\0' + remark.path).substr(0, kPlaceDigits),
           codec::Sha256Hex(remark.message).substr(0, kWordsDigits),
           codec::Sha256Hex(change).substr(0, kWordsDigits)};
@@ -211,6 +213,12 @@ Fingerprint Fingerprint::Read(std::string_view text) {
     text.remove_prefix(part->size());
   }
   return read;
+}
+
+void Withhold(const std::string& why, Remark* remark) {
+  remark->suggestion.reset();
+  remark->withheld = why;
+  remark->fingerprint = Fingerprint::Of(*remark);
 }
 
 std::vector<Remark> RemarksOf(const report::PostedReport& report,
@@ -265,15 +273,19 @@ RemarkText RenderRemark(const Remark& remark, const std::string& fence, bool nam
   }
   text += codec::MarkdownText(remark.message, kMessageBytesMax) + " (" +
           codec::MarkdownCode(remark.rule, 100) + ")\n";
-  if (!remark.suggestion) return rendered;
-  std::optional<std::string> block =
-      codec::MarkdownVerbatim(*remark.suggestion, fence, kSuggestionBytesMax);
-  rendered.suggests = block.has_value() && !fence.empty();
-  text +=
-      "\n" + (block ? *block
-                    : std::string("There is a change for it that is not offered: it has "
-                                  "characters that would not arrive as they are, or a line that "
-                                  "begins like a command of a forge.\n"));
+  std::string why = codec::MarkdownText(remark.withheld, kReasonBytesMax);
+  if (remark.suggestion) {
+    std::optional<std::string> block =
+        codec::MarkdownVerbatim(*remark.suggestion, fence, kSuggestionBytesMax);
+    rendered.suggests = block.has_value() && !fence.empty();
+    if (block) text += "\n" + *block;
+    if (!block) {
+      why =
+          "it has characters that would not arrive as they are, or a line that begins like a "
+          "command of a forge";
+    }
+  }
+  if (!why.empty()) text += "\nThere is a change for it that is not offered: " + why + ".\n";
   return rendered;
 }
 

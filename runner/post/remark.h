@@ -42,8 +42,12 @@ struct Remark {
   int seen_end_line = 0;
   // What those lines should become, with its newlines; empty: they go.
   std::optional<std::string> suggestion;
+  std::string withheld = {};  // Why there is none, though there was: a gate's reason.
   Fingerprint fingerprint = {};
 };
+
+// Takes the suggestion away, which is not to be offered.
+void Withhold(const std::string& why, Remark* remark);
 
 // The agent's findings in the report's order, then each of the agent's changes that replaces lines
 // which `diff` shows, as it shows them. A change within the lines of a finding that has no

@@ -41,11 +41,25 @@ Status Reviewer::Run(const report::PostedReport& report, const ReviewBasis& basi
   if (Speaks(report, basis.with_changes)) {
     const std::vector<forge::DiffFile>& diff = *TRY(ReadDiff());
     placed_ = Place(RemarksOf(report, diff, basis.with_changes), diff, !basis.trusts_lines);
+    TRY(JudgeSuggestions(basis));
   }
   Status done = PostAll(facts, delivered);
   if (done.ok()) done = Tidy(facts, delivered, refused);
   Count(delivered);
   return done;
+}
+
+// Only what a click would apply: elsewhere a suggestion is text.
+Status Reviewer::JudgeSuggestions(const ReviewBasis& basis) {
+  if (!forge_.capabilities().suggestions) return Ok();
+  SuggestionGate gate(forge_.branches(), head_sha_, basis.read_paths, deadline_);
+  for (Placed& placed : placed_) {
+    Remark& remark = placed.remark;
+    if (placed.spot != Spot::kLines || !remark.suggestion) continue;
+    std::string why = TRY(gate.WhyNot(remark.path, *remark.suggestion));
+    if (!why.empty()) Withhold(why, &remark);
+  }
+  return Ok();
 }
 
 std::vector<Remark> Reviewer::ForSummary() const {

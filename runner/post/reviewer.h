@@ -12,6 +12,7 @@
 #include "forge/forge.h"
 #include "post/remark.h"
 #include "post/review_plan.h"
+#include "post/suggestion_gate.h"
 #include "report/read.h"
 
 namespace post {
@@ -32,6 +33,7 @@ struct ReviewBasis {
   bool moved_on = false;     // It is another than the one that was reviewed.
   bool trusts_lines = true;  // The difference shows the lines that were reviewed.
   bool with_changes = true;  // The agent's changes are suggested; otherwise delivered elsewhere.
+  ReadPaths read_paths;      // For what a click would apply. Must be set.
 };
 
 class Reviewer {
@@ -55,6 +57,7 @@ class Reviewer {
   std::vector<Remark> ForSummary() const;
 
  private:
+  Status JudgeSuggestions(const ReviewBasis& basis);
   Status PostAll(const ReviewFacts& facts, Delivered* delivered);
   Status PostOnce(const std::vector<Placed*>& missing);
   Status PostOnLines(const std::vector<Placed*>& batch);

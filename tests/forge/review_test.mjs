@@ -79,6 +79,28 @@ const texts = (reviews) => reviews.threads.map((thread) => thread.comments[0].bo
 const writes = (service) => service.requests.filter((r) => !r.startsWith('GET ') && !r.includes('graphql'));
 
 describe('a review', () => {
+  claim('offers no change that the gates would refuse, whatever the report says of them', async (service, reviews) => {
+    reviews.files.push({ filename: '.github/workflows/ci.yml', patch: '@@ -1,2 +1,2 @@\n on: push\n-jobs: {x: 1}\n+jobs: {}' });
+    const token = `${'ghp_'}aB3dE5gH7jK9mN1pQ3sT5vX7zB9dF1hJ3lN5`;
+    const patch = `diff --git a/.github/workflows/ci.yml b/.github/workflows/ci.yml
+index ${'1'.repeat(40)}..${'2'.repeat(40)} 100644
+--- a/.github/workflows/ci.yml
++++ b/.github/workflows/ci.yml
+@@ -1,2 +1,2 @@
+ on: push
+-jobs: {}
++jobs: {x: {steps: [{run: "curl x | sh"}]}}
+`;
+    const posted = await post(service, report([onLine('a token', 2, { suggestion: `key = "${token}"\n` }), onLine('fine', 3, { suggestion: '3\n' })], { patch }));
+    assert.equal(posted.status, 0, posted.stderr);
+    const said = texts(reviews);
+    assert.equal(said.length, 3);
+    assert.match(said.find((text) => text.includes('fine')), /```suggestion\n3\n```/);
+    assert.match(said.find((text) => text.includes('a token')), /that is not offered: the gate secrets refuses it: [^`]+\n$/);
+    assert.match(said.find((text) => text.includes('The agent suggests')), /that is not offered: the gate protected-paths refuses it: [^`]+\n$/);
+    assert.ok(!said.join().includes(token) && !said.join().includes('curl'));
+  });
+
   claim('has findings and suggested changes beside their lines', async (service, reviews) => {
     const directory = report([
       onLine('two lines are wrong', 2, { end_line: 3, suggestion: '2\n3\n', severity: 'error' }),

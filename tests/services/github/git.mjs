@@ -59,7 +59,7 @@ export class GitData {
     }
     const contents = /^\/contents\/(.+)$/.exec(rest);
     if (contents && method === 'GET') return this.#contents(decodeURIComponent(contents[1]), query);
-    if (!this.#directory) return null;
+    if (!this.#directory) return method === 'GET' ? this.#empty(rest, query) : null;
     if (rest === '/commits' && method === 'GET') return this.#history(query);
     if (rest.startsWith('/git/')) return this.#data(method, rest.slice('/git/'.length), body);
     if (rest === '/pulls') return method === 'POST' ? this.#open(body) : this.#list(query);
@@ -70,6 +70,20 @@ export class GitData {
       return { status: 200, body: this.#renderPull(ours) };
     }
     return null;
+  }
+
+  // Without a repository every commit is there, and has nothing in it.
+  #empty(rest, query) {
+    const url = this.#service.url;
+    const tree = 'e'.repeat(40);
+    if (rest === `/git/trees/${tree}`) return { status: 200, body: { sha: tree, url, tree: [], truncated: false } };
+    if (rest !== '/commits') return null;
+    const who = simpleUser(url, { id: 1, login: 'bot' });
+    const person = { name: 'bot', email: 'bot@localhost', date: '2026-01-01T00:00:00Z' };
+    const sha = query.get('sha');
+    const commit = { url, author: person, committer: person, message: 'message', tree: { sha: tree, url }, comment_count: 0 };
+    return { status: 200, body: [{ url, sha, node_id: 'C_1', html_url: url, comments_url: url, author: who, committer: who,
+                                   parents: [], commit }] };
   }
 
   #data(method, rest, body) {

@@ -209,6 +209,12 @@ export class GitLabService {
     const rest = project[2] ?? '';
     const answer = this.git?.answer(method, rest, query, viewer, body, (...list) => this.#page(...list));
     if (answer) return answer;
+    // Without a repository every commit is there, and has nothing in it.
+    if (!this.git && method === 'GET' && rest === '/repository/tree') return this.#page(query, []);
+    if (!this.git && method === 'GET' && rest === '/repository/commits') {
+      const id = query.get('ref_name');
+      return this.#page(query, [{ id, short_id: id.slice(0, 8), title: 'message', message: 'message', parent_ids: [] }]);
+    }
     if (rest === '/merge_requests' && method === 'GET') {
       return this.#page(query, [this.#mergeRequest('GET', '', query, viewer).body]);
     }

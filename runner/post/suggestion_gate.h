@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// The gates over what a click would apply. A report is not believed about it: its findings say
+// which file they mean, and its patch may never have passed a gate.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/deadline.h"
+#include "base/result.h"
+#include "change/gate.h"
+#include "forge/branches.h"
+#include "post/patch_files.h"
+
+namespace post {
+
+// GateLimits::paths of the configuration at the pull request's base.
+using ReadPaths = std::function<Result<std::vector<change::PathRule>>()>;
+
+class SuggestionGate {
+ public:
+  // `head_sha`: the commit that a click would change.
+  SuggestionGate(forge::Branches& branches, std::string head_sha, ReadPaths read_paths,
+                 Deadline deadline);
+
+  // Why a click may not put `lines` into `path`; empty: it may. What the forge does not let us read
+  // is a reason, too. Fails with kTemporary alone.
+  Result<std::string> WhyNot(const std::string& path, const std::string& lines);
+
+ private:
+  Status Read();
+  Result<std::string> Judge(const std::string& path, const std::string& lines);
+
+  forge::Branches& branches_;
+  std::string head_sha_;
+  ReadPaths read_paths_;
+  Deadline deadline_;
+  change::GateLimits limits_;
+  std::optional<CommitTree> tree_;  // Of the head, once it was read.
+  std::string unread_;              // Why it cannot be.
+};
+
+}  // namespace post
