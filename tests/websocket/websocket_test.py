@@ -33,6 +33,7 @@ network_policies:
       - {{host: {host}, port: {port}, path: /secret, protocol: websocket, access: read-write,
          websocket_credential_rewrite: true}}
       - {{host: {host}, port: {port}, path: /rest, protocol: rest, access: read-only}}
+      - {{host: {host}, port: {port}, path: /queries, protocol: graphql, access: full}}
       - host: {host}
         port: {port}
         path: /graphql
@@ -233,6 +234,12 @@ class WebSocketTest(unittest.TestCase):
     def test_a_plain_request_to_a_websocket_endpoint_is_refused(self):
         head, _ = self.exchange("/chat", b"", "Accept: */*")
         self.assertIn(b"HTTP/1.1 403 ", head)
+
+    def test_none_opens_where_requests_are_judged_by_their_operations(self):
+        head, frame = self.exchange("/queries?query=%7Bnews%7D", b"")
+        self.assertIn(b"HTTP/1.1 403 ", head)
+        self.assertEqual(STAGE.events("/queries")[-1][0], "l7-graphql")
+        self.assertEqual(self.talk("/rest?query=%7Bnews%7D", "hello"), ["hello"])
 
     def test_what_is_no_handshake_is_refused(self):
         for fields in (["Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Version: 8",

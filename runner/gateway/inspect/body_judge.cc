@@ -21,7 +21,7 @@ struct Summary {
 };
 
 policy::HttpRequest RequestOf(const BodyQuestion& question) {
-  return {question.method, question.path, question.query};
+  return {question.method, question.path, question.query, question.websocket_upgrade};
 }
 
 Protocol ProtocolOf(const BodyQuestion& question) {
@@ -34,7 +34,9 @@ std::string_view EngineOf(Protocol protocol) {
   return protocol == Protocol::kMcp ? "l7-mcp" : "l7-jsonrpc";
 }
 
-std::string_view NameOf(Protocol protocol) {
+// The protocol of the endpoint that judged, or would have to.
+std::string_view NameOf(Protocol protocol, const Verdict& verdict) {
+  if (verdict.reason == Reason::kUpgradeNotJudged) return "websocket";
   if (protocol == Protocol::kGraphql) return "graphql";
   return protocol == Protocol::kMcp ? "mcp" : "json-rpc";
 }
@@ -89,7 +91,7 @@ Refusal NewBodyRefusal(const BodyQuestion& question, Protocol protocol, const Ve
   refused.host = question.route.host();
   refused.port = question.route.port();
   refused.binary = question.caller.binary;
-  refused.protocol = NameOf(protocol);
+  refused.protocol = NameOf(protocol, verdict);
   return NewRequestRefusal(refused);
 }
 
@@ -99,7 +101,7 @@ BodyVerdict Conclude(const BodyQuestion& question, Verdict verdict, const Summar
   shown.path = question.shown_path;
   BodyVerdict judged;
   judged.engine = EngineOf(protocol);
-  judged.protocol = NameOf(protocol);
+  judged.protocol = NameOf(protocol, verdict);
   judged.reason = policy::RenderReason(verdict, question.route, question.caller, shown);
   judged.verdict = std::move(verdict);
   judged.message = RenderMessage(question, protocol, summary, judged);

@@ -31,12 +31,14 @@ struct BodyQuestion {
   codec::BodyFraming framing;
   bool forward = false;         // Absolute-form, to the proxy itself: other answers (OpenShell).
   uint64_t policy_version = 1;  // For the record: how often the policy was loaded.
+  bool websocket_upgrade = false;
 };
 
 struct BodyVerdict {
   policy::Verdict verdict;
   std::string engine;  // "l7-graphql", "l7-jsonrpc" or "l7-mcp".
-  // For the record of what rules refuse: "graphql", "json-rpc" or "mcp", and what was asked for.
+  // For the record of what rules refuse: "graphql", "json-rpc" or "mcp", and what was asked for; or
+  // "websocket", for a request that only an endpoint of that protocol would let pass.
   std::string_view protocol = {};
   std::vector<policy::Operation> operations = {};
   std::string reason;   // OpenShell's words.
@@ -49,8 +51,8 @@ struct BodyNeeds {
   // Not zero: read the body, up to so many bytes, then ask JudgeBody; if it is longer,
   // JudgeTooLong.
   size_t bytes_max = 0;
-  // The head alone was enough: refused (a method, a type or a coding of body that cannot be judged,
-  // a length beyond the bound), or a stream that only receives.
+  // The head alone was enough: refused (an upgrade, a method, a type or a coding of body that
+  // cannot be judged, a length beyond the bound), or a stream that only receives.
   std::optional<BodyVerdict> verdict;
 };
 

@@ -94,6 +94,19 @@ TEST_CASE_METHOD(Fixture, "A stream that only receives needs no body with mcp") 
   CHECK_FALSE(FindBodyNeeds(Ask("GET", "/mcp"))->verdict.has_value());
 }
 
+TEST_CASE_METHOD(Fixture, "An upgrade to WebSocket is refused, whatever would receive") {
+  fields_ = {{"Accept", "text/event-stream"}};
+  framing_ = {};
+  BodyQuestion question = Ask("GET", "/mcp");
+  CHECK(FindBodyNeeds(question)->verdict->verdict.allowed);
+  question.websocket_upgrade = true;
+  std::optional<BodyNeeds> needs = FindBodyNeeds(question);
+  REQUIRE((needs.has_value() && needs->verdict.has_value()));
+  CHECK(needs->verdict->verdict.reason == policy::Reason::kUpgradeNotJudged);
+  CHECK(needs->verdict->protocol == "websocket");
+  CHECK(ErrorOf(*needs->verdict) == "policy_denied");
+}
+
 TEST_CASE_METHOD(Fixture, "An allowed operation passes, and its record says what it was") {
   BodyVerdict verdict = JudgeBody(Ask("POST", "/graphql"), R"({"query":"query V{viewer}"})");
   CHECK(verdict.verdict.allowed);

@@ -212,11 +212,12 @@ void NoteDecision(const RequestContext& context, const policy::Decision& decisio
 BodyQuestion QuestionOf(const RequestContext& context, const codec::RequestHead& head,
                         const codec::BodyFraming& framing, std::string_view path,
                         std::string_view shown_path, std::string_view query) {
-  return {context.route,   context.caller,
-          head.method,     path,
-          shown_path,      query,
-          head.fields,     framing,
-          context.forward, context.lease.version()};
+  BodyQuestion question{context.route, context.caller, head.method, path,
+                        shown_path,    query,          head.fields, framing};
+  question.forward = context.forward;
+  question.policy_version = context.lease.version();
+  question.websocket_upgrade = AsksForWebSocket(head, framing);
+  return question;
 }
 
 // A verdict that the body had a part in: the refusal, or what is to be recorded in `event`.

@@ -272,6 +272,24 @@ TEST_CASE("An upgrade to WebSocket passes, one to HTTP/2 is refused, others are 
   CHECK_FALSE(Bench().Get("/", "Upgrade: websocket\r\nSec-WebSocket-Key: a\r\n").websocket);
 }
 
+TEST_CASE("No WebSocket opens where requests are judged by their bodies, not even under audit") {
+  constexpr const char* kUpgrade =
+      "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: a\r\n";
+  for (policy::Enforcement enforcement :
+       {policy::Enforcement::kEnforce, policy::Enforcement::kAudit}) {
+    Bench bench(false, 443, enforcement);
+    CHECK(bench.Get("/graphql?query=%7Bok%7D").kind == RequestVerdict::kPass);
+    RequestVerdict verdict = bench.Get("/graphql?query=%7Bok%7D", kUpgrade);
+    CHECK(verdict.kind == RequestVerdict::kRefuse);
+    CHECK(verdict.event.reason ==
+          "GET /graphql not permitted by policy: the messages of a WebSocket are not judged by "
+          "graphql rules; an endpoint with 'protocol: websocket' for this path is needed");
+    CHECK(verdict.event.protocol == "websocket");
+    CHECK(Contains(AnswerOf(verdict), "\"type\":\"websocket_allow\""));
+    CHECK(bench.Get("/rest", kUpgrade).websocket);
+  }
+}
+
 TEST_CASE("A placeholder becomes the secret in what is sent and nothing in what is recorded") {
   std::string placeholder = PlaceholderFor("TOKEN");
   RequestVerdict verdict =

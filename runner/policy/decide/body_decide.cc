@@ -83,7 +83,8 @@ JudgedBody DecideCalls(const Route& route, const Endpoint& governing, const Body
 }  // namespace
 
 std::optional<Verdict> DecideBodyHead(const Route& route, const BodyRequest& asked) {
-  if (!route.NeedsBody(asked.request.path)) return route.Decide(asked.request);
+  bool upgrade = asked.request.websocket_upgrade;
+  if (upgrade || !route.NeedsBody(asked.request.path)) return route.Decide(asked.request);
   const Endpoint* governing = route.GoverningEndpoint(asked.request.path);
   Status readable = codec::CheckJsonBodyFields(asked.fields);
   if (!readable.ok()) return Malformed(route, asked.request.path, readable.error().what);

@@ -29,7 +29,8 @@ struct JudgedBody {
   std::vector<codec::JsonRpcCall> calls;
 };
 
-// The verdict on a request that Route::NeedsBody, where its head alone decides: a type or coding of
+// The verdict on a request that Route::NeedsBody, where its head alone decides: an upgrade to
+// WebSocket, whose messages would not be judged (refused, even under audit), a type or coding of
 // body that cannot be judged, a length beyond the endpoint's bound, or a stream of mcp that only
 // receives. Nothing: the body is needed, whole.
 std::optional<Verdict> DecideBodyHead(const Route& route, const BodyRequest& asked);

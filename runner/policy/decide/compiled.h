@@ -55,7 +55,8 @@ class Route {
 
   // May this request pass? A route that only L4 endpoints cover allows every request. Otherwise a
   // rule of an endpoint that selects the path must allow it, and no deny rule of any may fire.
-  // Refuses what NeedsBody (graphql_decide.h and rpc_decide.h judge those), and plain requests to a
+  // Refuses what NeedsBody (graphql_decide.h and rpc_decide.h judge those; they judge no
+  // WebSocket's messages, so an upgrade there is refused for good), and plain requests to a
   // WebSocket endpoint, whose rules are for upgrades and messages (websocket_decide.h).
   Verdict Decide(const HttpRequest& request) const;
 

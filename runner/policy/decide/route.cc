@@ -2,6 +2,7 @@
 #include "policy/decide/compiled.h"
 #include "policy/decide/compiled_tables.h"
 #include "policy/decide/judge.h"
+#include "policy/model/protocol.h"
 
 namespace policy {
 namespace {
@@ -27,7 +28,8 @@ Verdict DecideOne(const Route& route, const HttpRequest& request) {
   }
   const CompiledEndpoint* governing = FindGoverning(route, request.path);
   if (governing != nullptr && IsJudgedByBody(governing->protocol())) {
-    return Refuse(route, Reason::kBodyNotJudged, governing, {});
+    if (!request.websocket_upgrade) return Refuse(route, Reason::kBodyNotJudged, governing, {});
+    return Refuse(route, Reason::kUpgradeNotJudged, governing, ProtocolName(governing->protocol()));
   }
   bool plain = governing != nullptr && governing->protocol() == Protocol::kWebSocket &&
                !request.websocket_upgrade;

@@ -69,6 +69,10 @@ std::string RenderReason(const Verdict& verdict, const Route& route, const Calle
       return subject + " not permitted by policy: the endpoint is for WebSocket upgrades";
     case Reason::kBodyNotJudged:
       return subject + " not permitted by policy: its body was not judged";
+    case Reason::kUpgradeNotJudged:
+      return subject + " not permitted by policy: the messages of a WebSocket are not judged by " +
+             verdict.detail +
+             " rules; an endpoint with 'protocol: websocket' for this path is needed";
     case Reason::kGraphqlMalformed:
       return "GraphQL request rejected: " + verdict.detail;
     case Reason::kGraphqlUnregistered:

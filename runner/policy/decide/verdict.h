@@ -19,11 +19,12 @@ enum class Reason : uint8_t {
   kNoEndpoint,   // No endpoint covers host and port.
   kOtherBinary,  // One does, but for other programs.
   // Requests, and WebSocket messages ("WEBSOCKET_TEXT /path").
-  kNotPermitted,   // No rule allows it.
-  kDenyRule,       // A deny rule fires.
-  kMalformedPath,  // A path or query that no rule may be asked about.
-  kNoUpgrade,      // A plain request to a WebSocket endpoint.
-  kBodyNotJudged,  // The caller did not read the body.
+  kNotPermitted,      // No rule allows it.
+  kDenyRule,          // A deny rule fires.
+  kMalformedPath,     // A path or query that no rule may be asked about.
+  kNoUpgrade,         // A plain request to a WebSocket endpoint.
+  kBodyNotJudged,     // The caller did not read the body.
+  kUpgradeNotJudged,  // A WebSocket where bodies are judged; `detail` is the protocol they are of.
   // GraphQL, over HTTP or in WebSocket messages.
   kGraphqlMalformed,     // `detail` says how.
   kGraphqlUnregistered,  // A persisted query that the policy does not know.
@@ -45,7 +46,7 @@ struct Verdict {
   // The endpoint with the narrowest path for this request: its protocol, enforcement, signing and
   // rewriting hold. Null for a connection, and where no endpoint asks about requests.
   const Endpoint* governing = nullptr;
-  std::string detail;  // What is malformed.
+  std::string detail;  // What is malformed, or as the reason says.
 
   std::string_view policy_name() const {
     return policy == nullptr ? std::string_view("-") : std::string_view(policy->name);
