@@ -51,6 +51,8 @@ SSL_CTX* PeekingContext() {
 }  // namespace
 
 Result<std::optional<std::string>> PeekServerName(std::string_view bytes) {
+  // OpenSSL takes that one, too. It has no place for a name.
+  if (!bytes.empty() && (bytes[0] & 0x80) != 0) return Invalid("a ClientHello of SSL 2.0's form");
   SslOwner ssl(PeekingContext() == nullptr ? nullptr : SSL_new(PeekingContext()));
   BioOwner in(BIO_new_mem_buf(bytes.data(), static_cast<int>(bytes.size())));
   BioOwner out(BIO_new(BIO_s_null()));

@@ -75,6 +75,17 @@ TEST_CASE("What is not TLS is refused") {
   CHECK(PeekServerName("\x16").ok());
 }
 
+TEST_CASE("The version of a record does not matter, and SSL 2.0's form is refused") {
+  std::string hello = Hello(kFine);
+  for (char minor : {'\x00', '\x05', '\x7f'}) {
+    hello[2] = minor;
+    CHECK(Read(hello) == "api.example.com");
+  }
+  const std::string old = Number(1, 1) + Number(0x0303, 2) + Number(3, 2) + Number(0, 2) +
+                          Number(16, 2) + std::string("\0\0\x2f", 3) + std::string(16, 'c');
+  CHECK_FALSE(PeekServerName(Number(0x8000 + old.size(), 2) + old).ok());
+}
+
 TEST_CASE("A malformed ClientHello is refused") {
   const std::string body = Body(kFine);
   for (size_t size = 0; size < body.size(); ++size) {

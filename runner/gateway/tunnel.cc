@@ -2,14 +2,13 @@
 // CONNECT: judge, resolve, dial, answer, and then see what the client speaks.
 #include <sys/socket.h>
 
-#include <array>
 #include <memory>
 
-#include "base/ascii.h"
 #include "codec/text/neutral.h"
 #include "gateway/async/limits.h"
 #include "gateway/client_hello.h"
 #include "gateway/connection.h"
+#include "gateway/first_bytes.h"
 #include "gateway/http/http1_client.h"
 #include "gateway/http/http2_client.h"
 #include "gateway/http/refusal.h"
@@ -20,39 +19,10 @@ namespace gateway {
 namespace {
 
 constexpr std::string_view kTunnelOpened = "HTTP/1.1 200 Connection Established\r\n\r\n";
-// Enough for the longest thing that is recognised, the preface of HTTP/2.
-constexpr size_t kPeekBytes = 24;
-// HTTP/2 with prior knowledge begins so (RFC 9113, 3.4).
-constexpr std::string_view kPreface = "PRI * HTTP/2.0\r\n";
-// A first packet shorter than that may be the start of more.
+// How often it is asked whether the server has spoken first, and how long a first word is waited on
+// where it may be all of a raw protocol's.
 constexpr milliseconds kPeekPatience{100};
 constexpr milliseconds kPeekPoll{5};
-
-enum class ClientProtocol { kNothing, kTls, kHttp, kHttp2, kOther };
-
-// What the first bytes say. `final`: no more of them will come in time.
-ClientProtocol RecogniseProtocol(std::string_view bytes, bool final) {
-  if (bytes.empty()) return ClientProtocol::kNothing;
-  // A TLS record: handshake, version 3.x (RFC 8446, 5.1). However late the rest of it comes: what
-  // is not seen to be TLS may ask for any name.
-  if (bytes[0] == 0x16) {
-    if (bytes.size() < 3) return ClientProtocol::kNothing;
-    bool tls = bytes[1] == 0x03 && bytes[2] <= 0x04;
-    return tls ? ClientProtocol::kTls : ClientProtocol::kOther;
-  }
-  if (bytes.substr(0, kPreface.size()) == kPreface) return ClientProtocol::kHttp2;
-  // A method and a space: codec::IsMethod, a piece at a time.
-  size_t letters = 0;
-  while (letters < bytes.size() &&
-         (ascii::IsUpper(bytes[letters]) || bytes[letters] == '-' || bytes[letters] == '_')) {
-    ++letters;
-  }
-  if (letters == bytes.size() && letters < kPeekBytes && !final) return ClientProtocol::kNothing;
-  bool may_be_preface = kPreface.substr(0, bytes.size()) == bytes;
-  if (may_be_preface && !final) return ClientProtocol::kNothing;
-  bool method = letters > 0 && letters < bytes.size() && bytes[letters] == ' ';
-  return method ? ClientProtocol::kHttp : ClientProtocol::kOther;
-}
 
 bool HasBytes(int socket) {
   char byte = 0;
@@ -83,6 +53,7 @@ class Tunnel {
   Task<void> RefuseInside(std::string why, std::string protocol = {});
   Task<bool> OpenRoute();
   Task<ClientProtocol> SniffProtocol();
+  Task<ClientProtocol> SniffInsideTls();
   Task<bool> NamesAnother();
   Task<void> Serve();
   Task<void> ServeTls();
@@ -227,26 +198,33 @@ Task<bool> Tunnel::OpenRoute() {
 }
 
 // Waits for the client's first bytes, or the server's: some protocols greet from that side. Nothing
-// is guessed after a time: a slow client's TLS is terminated like a quick one's.
+// is guessed after a time: a slow client's TLS is terminated, and its requests are read, like a
+// quick one's.
 Task<ClientProtocol> Tunnel::SniffProtocol() {
-  std::array<char, kPeekBytes> bytes;
+  std::unique_ptr<char[]> bytes(new char[kFirstBytesMax]);  // Not cleared.
   // As long as between two requests: clients open tunnels ahead of their need.
   Deadline deadline = Deadline::After(kKeepAliveTimeout);
   std::optional<Deadline> patience;
   while (!deadline.passed()) {
     Result<size_t> n =
-        co_await client_.Peek(bytes.data(), bytes.size(), Deadline::After(kPeekPatience));
-    if (!n.ok() && n.error().code == Code::kTemporary) {
-      // A server to which connections are kept is known to speak HTTP.
-      Stream* server = upstream_->dialled();
-      if (server != nullptr && HasBytes(server->fd())) co_return ClientProtocol::kOther;
-      continue;
+        co_await client_.Peek(bytes.get(), kFirstBytesMax, Deadline::After(kPeekPatience));
+    const bool silent = !n.ok() && n.error().code == Code::kTemporary;
+    if (!silent && (!n.ok() || n.value() == 0)) co_return ClientProtocol::kNothing;
+    const std::string_view sent(bytes.get(), silent ? 0 : n.value());
+    if (!silent && !patience.has_value()) {
+      patience = Deadline::After(kPeekPatience);
+      deadline = Deadline::After(kHeadTimeout);
     }
-    if (!n.ok() || n.value() == 0) co_return ClientProtocol::kNothing;
-    if (!patience.has_value()) patience = Deadline::After(kPeekPatience);
-    ClientProtocol sniffed = RecogniseProtocol({bytes.data(), n.value()}, patience->passed());
+    // A declared protocol of its own is not held up for what a word of it may become; and without
+    // TLS everything passes where that is not terminated.
+    const bool raw = handling().captured && patience.has_value() && patience->passed();
+    ClientProtocol sniffed =
+        handling().skip_tls || raw ? RecogniseTls(sent) : RecogniseProtocol(sent);
     if (sniffed != ClientProtocol::kNothing) co_return sniffed;
-    co_await services_.loop.Sleep(Deadline::After(kPeekPoll));
+    // A server to which connections are kept is known to speak HTTP.
+    Stream* server = upstream_->dialled();
+    if (server != nullptr && HasBytes(server->fd())) co_return ClientProtocol::kOther;
+    if (!silent) co_await services_.loop.Sleep(Deadline::After(kPeekPoll));
   }
   co_return ClientProtocol::kNothing;
 }
@@ -286,6 +264,8 @@ Task<void> Tunnel::Serve() {
     bool another = co_await NamesAnother();
     if (another) co_return;
   }
+  // What has not come by now could ask for any name.
+  if (sniffed == ClientProtocol::kNothing) co_return;
   if (handling().skip_tls) {
     co_await ServeRaw(false);
     co_return;
@@ -298,7 +278,7 @@ Task<void> Tunnel::Serve() {
     co_await RefuseInside("HTTP/2 without TLS is not supported here");
   } else if (sniffed == ClientProtocol::kOther && handling().inspect) {
     co_await RefuseInside("the client speaks neither TLS nor HTTP/1", "tcp");
-  } else if (sniffed != ClientProtocol::kNothing) {
+  } else {
     co_await ServeRaw(false);
   }
 }
@@ -325,6 +305,20 @@ Task<void> Tunnel::ServeRaw(bool tls) {
   co_await Relay(services_.loop, client_, *server.value());
 }
 
+Task<ClientProtocol> Tunnel::SniffInsideTls() {
+  Deadline deadline = Deadline::After(kKeepAliveTimeout);
+  for (;;) {
+    Result<size_t> more = co_await client_.Fill(deadline);
+    if (!more.ok()) co_return ClientProtocol::kNothing;
+    const std::string_view sent = client_.buffered();
+    const ClientProtocol sniffed = RecogniseProtocol(sent);
+    if (sniffed != ClientProtocol::kNothing) co_return sniffed;
+    // Nothing more comes that could make a request of it.
+    if (more.value() == 0) co_return sent.empty() ? sniffed : ClientProtocol::kOther;
+    if (sent.size() == more.value()) deadline = Deadline::After(kHeadTimeout);
+  }
+}
+
 Task<void> Tunnel::ServeTls() {
   Result<SslOwner> ssl = services_.authority.NewServer(authority_.host);
   Status shaken = Error{Code::kIo, ssl.ok() ? "" : ssl.error().what};
@@ -342,9 +336,8 @@ Task<void> Tunnel::ServeTls() {
     co_return;
   }
   if (client_.protocol() == "h2") co_return co_await ServeHttp("https");
-  Result<size_t> first = co_await client_.Fill(Deadline::After(kKeepAliveTimeout));
-  if (!first.ok() || first.value() == 0) co_return;
-  ClientProtocol sniffed = RecogniseProtocol(client_.buffered(), true);
+  ClientProtocol sniffed = co_await SniffInsideTls();
+  if (sniffed == ClientProtocol::kNothing) co_return;
   if (sniffed == ClientProtocol::kHttp) {
     co_await ServeHttp("https");
   } else if (handling().inspect) {

@@ -145,6 +145,38 @@ TEST_CASE("A peer that goes away ends a raw tunnel on its other side") {
   }
 }
 
+TEST_CASE("Where only the connection is judged, a request or TLS names no other host") {
+  Bench bench(Protocol::kL4);
+  bench.Connect();
+  CHECK(bench.Hear(kOpened) == kOpened);
+  std::unique_ptr<Stream> server = RunUntilDone(bench.loop(), bench.origin().Accept());
+  const std::string other = "GET / HTTP/1.1\r\nHost: forbidden.example\r\n\r\n";
+  SECTION("its own") {
+    const std::string host = RenderAuthority(bench.services().authority(), 80);
+    bench.client().Send("GET /a HTTP/1.1\r\nHost: " + host + "\r\n\r\n");
+    CHECK(RunUntilDone(bench.loop(), ReadTo(*server, "\r\n\r\n")).starts_with("GET /a "));
+    bench.client().Finish();
+    server.reset();
+    bench.AwaitEnd();
+    return;
+  }
+  SECTION("another") { bench.client().Send(other); }
+  SECTION("another, behind an empty line") { bench.client().Send("\r\n" + other); }
+  SECTION("another, by a method of its own") { bench.client().Send("x" + other); }
+  SECTION("another, slowly") {
+    bench.client().Send(other.substr(0, 2));
+    RunUntilDone(bench.loop(), Pause(bench.loop(), milliseconds(200)));
+    bench.client().Send(other.substr(2));
+  }
+  SECTION("TLS of a version that is not known") {
+    bench.client().Send(std::string("\x16\x03\x7f\0\x05\x02\0\0\x01\x01", 10));
+  }
+  bench.client().Finish();
+  bench.AwaitEnd();
+  server->FinishWriting();
+  CHECK(RunUntilDone(bench.loop(), ReadTo(*server, "forbidden")).empty());
+}
+
 TEST_CASE("Inside an inspected tunnel requests are judged, and nothing else passes") {
   Bench bench(Protocol::kRest);
   bench.Connect();

@@ -21,8 +21,6 @@ constexpr std::array<bool, 256> kTokenChars = [] {
   return chars;
 }();
 
-bool IsTokenChar(char c) { return kTokenChars[static_cast<unsigned char>(c)]; }
-
 bool IsToken(std::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), IsTokenChar);
 }
@@ -184,6 +182,8 @@ void AppendFields(std::string& out, const HttpFields& fields) {
 }
 
 }  // namespace
+
+bool IsTokenChar(char c) { return kTokenChars[static_cast<unsigned char>(c)]; }
 
 bool IsMethod(std::string_view method) {
   // The longest registered one has 17 (IANA); methods are repeated in every record.

@@ -58,6 +58,9 @@ struct HeadScan {
 };
 HeadScan ScanHead(std::string_view bytes);
 
+// A character of a token: of a method, or of the name of a field (RFC 9110, 5.6.2).
+bool IsTokenChar(char c);
+
 // A method that every reader takes for the same: capitals, with '-' and '_'. Methods are
 // case-sensitive (RFC 9110, 9.1), and servers that read "get" as GET exist.
 bool IsMethod(std::string_view method);
