@@ -325,8 +325,16 @@ class WebSocketTest(unittest.TestCase):
         self.talk("/chat?client", "bye")
         self.assertEqual(close_code("/chat?client"), 1000)
 
-    def test_binary_messages_pass_unread(self):
+    def test_binary_messages_pass_unread_where_any_text_may(self):
         self.assertEqual(self.talk("/chat", b"\0\xff" * 100000), [b"\0\xff" * 100000])
+
+    def test_binary_messages_are_refused_where_what_a_text_says_is_judged(self):
+        message = json.dumps({"type": "subscribe", "id": "1", "payload": {"query": "subscription { news }"}})
+        self.assertEqual(self.talk("/graphql", message), [message])
+        self.assertEqual(self.talk("/graphql", message.encode())[0][0], 1003)
+        self.assertEqual(self.talk("/quiet", b"hidden")[0][0], 1008)
+        self.assertEqual(STAGE.server.seen, [message])
+        self.assertEqual(self.talk("/audit", b"seen"), [b"seen"])
 
     # --- Credentials ---------------------------------------------------------------------------------
 

@@ -28,6 +28,7 @@ enum class WebSocketClose : uint16_t {
   kNormal = 1000,
   kGoingAway = 1001,
   kProtocolError = 1002,
+  kNotText = 1003,  // A binary message, where only text can be read.
   kNotUtf8 = 1007,
   kPolicy = 1008,
   kTooBig = 1009,

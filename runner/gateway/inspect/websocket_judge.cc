@@ -67,11 +67,11 @@ std::optional<WebSocketEnd> PolicyMessageJudge::Refuse(std::string_view engine,
   return WebSocketEnd{codec::WebSocketClose::kPolicy, std::move(reason), false};
 }
 
-std::optional<WebSocketEnd> PolicyMessageJudge::JudgeByRules(std::string_view text) {
-  const policy::HttpRequest upgrade = UpgradeOf(question_);
-  const policy::JudgedBody decision = policy::DecideMessage(question_.route, upgrade, text);
+// Records what was decided by rules; `close` is the code of a refusal.
+std::optional<WebSocketEnd> PolicyMessageJudge::Conclude(const policy::JudgedBody& decision,
+                                                         codec::WebSocketClose close) {
   const policy::Verdict& verdict = decision.verdict;
-  policy::HttpRequest shown = upgrade;
+  policy::HttpRequest shown = UpgradeOf(question_);
   shown.method = policy::kWebSocketText;
   shown.path = base_.path;
   Event event = base_;
@@ -86,12 +86,14 @@ std::optional<WebSocketEnd> PolicyMessageJudge::JudgeByRules(std::string_view te
   std::string reason = event.reason;
   if (!Record(std::move(event))) return NotRecorded();
   if (verdict.allowed) return std::nullopt;
-  return WebSocketEnd{codec::WebSocketClose::kPolicy, std::move(reason), false};
+  return WebSocketEnd{close, std::move(reason), false};
 }
 
 std::optional<WebSocketEnd> PolicyMessageJudge::JudgeText(std::string& text) {
   if (question_.treatment.judged) {
-    std::optional<WebSocketEnd> end = JudgeByRules(text);
+    std::optional<WebSocketEnd> end =
+        Conclude(policy::DecideMessage(question_.route, UpgradeOf(question_), text),
+                 codec::WebSocketClose::kPolicy);
     if (end.has_value()) return end;
   }
   if (question_.treatment.redacts) {
@@ -106,9 +108,21 @@ std::optional<WebSocketEnd> PolicyMessageJudge::JudgeText(std::string& text) {
   return Refuse("credentials", std::move(refusal->detail));
 }
 
-// Binary messages are not read, so where credentials are inserted into text they could leave unseen
-// in these (OpenShell).
+// Binary messages are not read, so they must not say what a text message may not; and where
+// credentials are inserted into text they could leave unseen in these (OpenShell). What passes is
+// not recorded.
 std::optional<WebSocketEnd> PolicyMessageJudge::JudgeBinary() {
+  if (question_.treatment.judged) {
+    const policy::JudgedBody decision{
+        policy::DecideBinaryMessage(question_.route, UpgradeOf(question_)), {}, {}};
+    const bool unread = decision.verdict.reason == policy::Reason::kGraphqlMalformed;
+    std::optional<WebSocketEnd> end;
+    if (!decision.verdict.allowed || decision.verdict.audited) {
+      end = Conclude(decision,
+                     unread ? codec::WebSocketClose::kNotText : codec::WebSocketClose::kPolicy);
+    }
+    if (end.has_value()) return end;
+  }
   if (!question_.treatment.rewrites) return std::nullopt;
   base_.method = kBinary;
   return Refuse("l7-websocket", "binary messages are not allowed where credentials are rewritten");

@@ -17,7 +17,7 @@ namespace gateway {
 
 // What is done with the messages of a WebSocket.
 struct MessageTreatment {
-  bool judged = false;    // The policy's rules are asked about each.
+  bool judged = false;    // The policy's rules are asked about each; binary ones are not read.
   bool redacts = false;   // Keys are written over (middleware_redact.h).
   bool rewrites = false;  // Placeholders become credentials; binary messages are refused.
   // They are read at all. Otherwise the WebSocket is a raw relay.
@@ -50,7 +50,8 @@ class PolicyMessageJudge final : public MessageJudge {
   std::optional<WebSocketEnd> JudgeBinary() override;
 
  private:
-  std::optional<WebSocketEnd> JudgeByRules(std::string_view text);
+  std::optional<WebSocketEnd> Conclude(const policy::JudgedBody& decision,
+                                       codec::WebSocketClose close);
   std::optional<WebSocketEnd> Refuse(std::string_view engine, std::string reason);
   bool Record(Event event);
 

@@ -167,9 +167,29 @@ TEST_CASE("Placeholders become credentials, and their failure ends the connectio
   CHECK(bench.events[0].message.find("s3cret") == std::string::npos);
 }
 
-TEST_CASE("Binary messages are refused where credentials are put in, and only there") {
+TEST_CASE("Binary messages pass where a text message may say anything, and only there") {
   Bench bench;
   CHECK_FALSE(bench.NewJudge("/chat", kJudged).JudgeBinary().has_value());
+  CHECK_FALSE(bench.NewJudge("/rest", {}).JudgeBinary().has_value());
+  CHECK(bench.events.empty());
+  CHECK(bench.NewJudge("/quiet", kJudged).JudgeBinary()->close == codec::WebSocketClose::kPolicy);
+  CHECK(bench.events.at(0).reason == "WEBSOCKET_TEXT /quiet not permitted by policy");
+  CHECK(bench.NewJudge("/graphql", kJudged).JudgeBinary()->close ==
+        codec::WebSocketClose::kNotText);
+  CHECK(bench.events.at(1).outcome == Event::Outcome::kDenied);
+  CHECK(bench.events[1].reason == "GraphQL request rejected: a binary message is not read");
+  CHECK_FALSE(bench.NewJudge("/audit", kJudged).JudgeBinary().has_value());
+  CHECK(bench.events.at(2).outcome == Event::Outcome::kAudited);
+}
+
+TEST_CASE("A WebSocket is judged by the endpoint of its path as any server reads it") {
+  Bench bench;
+  CHECK(bench.Find("/x/..%5Cchat").judged == bench.Find("/nothing").judged);
+  CHECK(bench.Find("%5Cchat").judged);
+}
+
+TEST_CASE("Binary messages are refused where credentials are put in") {
+  Bench bench;
   CHECK(bench.NewJudge("/quiet", {true, false, true}).JudgeBinary()->close ==
         codec::WebSocketClose::kPolicy);
   CHECK(bench.events.at(0).outcome == Event::Outcome::kDenied);

@@ -2,6 +2,7 @@
 #include "policy/decide/websocket_decide.h"
 
 #include <algorithm>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -23,13 +24,35 @@ constexpr std::string_view kControlTypes[] = {"connection_init", "ping", "pong",
 
 constexpr std::string_view kMessageMembers[] = {"type", "id", "payload"};
 
-bool CarriesGraphql(const Route& route, std::string_view path) {
+// Whether it holds for the path as some server reads it (judge.h).
+template <typename Holds>
+bool AnyReading(std::string_view path, const Holds& holds) {
+  if (holds(path)) return true;
+  for (bool encoded_slash : {false, true}) {
+    std::optional<std::string> read = SlashReading(path, encoded_slash);
+    if (read.has_value() && holds(*read)) return true;
+  }
+  return false;
+}
+
+bool CarriesGraphqlAt(const Route& route, std::string_view path) {
   return std::any_of(
       route.judging().begin(), route.judging().end(), [&](const CompiledEndpoint* endpoint) {
         bool rules = !endpoint->graphql_allow.empty() || !endpoint->graphql_deny.empty();
         return endpoint->protocol() == Protocol::kWebSocket && rules &&
                endpoint->selector.Matches(path);
       });
+}
+
+bool CarriesGraphql(const Route& route, std::string_view path) {
+  return AnyReading(path, [&](std::string_view read) { return CarriesGraphqlAt(route, read); });
+}
+
+HttpRequest MessageOf(const HttpRequest& upgrade) {
+  HttpRequest message = upgrade;
+  message.method = kWebSocketText;
+  message.websocket_upgrade = true;
+  return message;
 }
 
 // The operation of a message; without a value, one that runs nothing.
@@ -53,14 +76,14 @@ Result<std::optional<codec::GraphqlOperation>> ReadMessage(std::string_view text
 }  // namespace
 
 bool JudgesMessages(const Route& route, std::string_view path) {
-  const Endpoint* governing = route.GoverningEndpoint(path);
-  return governing != nullptr && governing->protocol == Protocol::kWebSocket;
+  return AnyReading(path, [&](std::string_view read) {
+    const Endpoint* governing = route.GoverningEndpoint(read);
+    return governing != nullptr && governing->protocol == Protocol::kWebSocket;
+  });
 }
 
 JudgedBody DecideMessage(const Route& route, const HttpRequest& upgrade, std::string_view text) {
-  HttpRequest message = upgrade;
-  message.method = kWebSocketText;
-  message.websocket_upgrade = true;
+  const HttpRequest message = MessageOf(upgrade);
   JudgedBody decision;
   if (!CarriesGraphql(route, upgrade.path)) {
     decision.verdict = route.Decide(message);
@@ -78,6 +101,12 @@ JudgedBody DecideMessage(const Route& route, const HttpRequest& upgrade, std::st
     decision.verdict.governing = route.GoverningEndpoint(upgrade.path);
   }
   return decision;
+}
+
+Verdict DecideBinaryMessage(const Route& route, const HttpRequest& upgrade) {
+  if (!CarriesGraphql(route, upgrade.path)) return route.Decide(MessageOf(upgrade));
+  return route.RefuseMalformed(Reason::kGraphqlMalformed, upgrade.path,
+                               "a binary message is not read");
 }
 
 }  // namespace policy
