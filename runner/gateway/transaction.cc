@@ -314,6 +314,17 @@ Task<void> Transaction::PumpBody() {
   pumped_.Set();
 }
 
+// What of the client's may stand behind the body.
+codec::HttpFields Transaction::TrailersOf(const BodyReader& body) const {
+  codec::HttpFields trailers = body.trailers();
+  const bool signing =
+      verdict_.endpoint != nullptr && verdict_.endpoint->signing != policy::Signing::kNone;
+  context_.credentials.RemoveFromTrailers({context_.authority.host, context_.authority.port,
+                                           verdict_.path, context_.confidential, signing},
+                                          &trailers);
+  return trailers;
+}
+
 Task<Transaction::Moved> Transaction::MoveBody() {
   BodyReader& from = client_.body();
   BodyWriter& to = server_->body();
@@ -339,8 +350,9 @@ Task<Transaction::Moved> Transaction::MoveBody() {
     }
     Status written = co_await to.Write(bytes);
     bool end = piece.value().end;
-    if (end && services_.sent != nullptr) services_.sent->LookAtFields(sent_to_, from.trailers());
-    if (written.ok() && end) written = co_await to.Finish(from.trailers());
+    const codec::HttpFields trailers = end ? TrailersOf(from) : codec::HttpFields();
+    if (end && services_.sent != nullptr) services_.sent->LookAtFields(sent_to_, trailers);
+    if (written.ok() && end) written = co_await to.Finish(trailers);
     if (written.ok() && !end && !from.ready()) written = co_await to.Flush();
     if (!written.ok()) {
       why_ = written.error().what;  // kBug: not the length that the head said.

@@ -48,6 +48,7 @@ class Transaction {
   Task<Status> OpenAndSend(bool fresh);
   Task<void> PumpBody();
   Task<Moved> MoveBody();
+  codec::HttpFields TrailersOf(const BodyReader& body) const;
   Task<void> EndPump();
 
   // The head of the answer, interim ones passed on.

@@ -128,7 +128,8 @@ def test_two_bodies_of_equal_length_are_one():
 
 
 def test_a_chunked_body_is_streamed_and_framed_anew():
-    body = b"5;ext=1\r\nhello\r\n6\r\n world\r\n0\r\nX-Trailer: kept\r\nHost: dropped\r\n\r\n"
+    body = b"5;ext=1\r\nhello\r\n6\r\n world\r\n0\r\nX-Trailer: kept\r\nHost: dropped\r\n" \
+        b"X-HTTP-Method: dropped\r\nX_Original_Url: dropped\r\nContent_Length: dropped\r\n\r\n"
     text = in_tunnel(request("/post/x", "Transfer-Encoding: chunked", "Connection: close", method="POST", body=body))
     contains(text, b"Transfer-Encoding: chunked\r\n")
     contains(text, b"5\r\nhello\r\n6\r\n world\r\n0\r\nX-Trailer: kept\r\n\r\n")

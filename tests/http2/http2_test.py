@@ -453,7 +453,7 @@ def odd_frames():
         "trailers twice": headers(post, flags=4) + headers(frames.block([("x", "y")]), flags=4) + headers(frames.block([("x", "z")])),
         **{"a trailer of " + name: trailers((name, value)) for name, value in (
             (":path", "/secret/smuggled"), (":status", "200"), ("connection", "close"), ("transfer-encoding", "chunked"), ("content-length", "4"),
-            ("host", "evil.example.test"), ("x", "a\r\nsmuggled: 1"), ("x\r\nsmuggled", "1"), ("X", "a"), ("authorization", "a"))},
+            ("host", "evil.example.test"), ("x", "a\r\nsmuggled: 1"), ("x\r\nsmuggled", "1"), ("X", "a"), ("authorization", "a"), ("x-http-method-override", "DELETE"), ("x_original_url", "/"), ("content_type", "a/b"))},
     }
 
 

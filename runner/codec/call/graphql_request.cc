@@ -6,6 +6,7 @@
 #include "codec/call/graphql.h"
 #include "codec/call/json_body.h"
 #include "codec/text/fold.h"
+#include "codec/text/percent.h"
 #include "codec/wire/http_target.h"
 #include "codec/wire/query.h"
 
@@ -125,18 +126,27 @@ bool HasOwnName(const QueryParameters& query) {
   return false;
 }
 
-// JSON is often sent as a form by accident (it is curl's default). It passes when it is not a form
-// that contains a document: `{"a":"&query=..."}` could be both.
+// Whether every server reads a body of these fields as JSON. One without a type is a form to some.
+bool IsJsonToAll(const HttpFields& fields) {
+  const HttpField* field = FindContentType(fields);
+  if (field == nullptr) return false;
+  std::string type = FoldToAscii(field->value.substr(0, field->value.find(';')));
+  type.erase(type.find_last_not_of(" \t") + 1);
+  bool one =
+      std::all_of(type.begin(), type.end(), [](char c) { return c == '/' || IsTokenChar(c); });
+  const size_t slash = std::min(type.find('/'), type.size());
+  bool structured = slash > 0 && slash < type.size() && type.ends_with("+json");
+  return one && (type == "application/json" || structured);
+}
+
+// JSON is often sent as a form by accident (it is curl's default), or without a type. It passes
+// when it is not a form that contains a document: `{"a":"&query=..."}` could be both.
 Status CheckForm(const HttpFields& fields, std::string_view body) {
-  const HttpField* type = FindField(fields, "content-type");
-  if (type == nullptr ||
-      !FoldToAscii(type->value).starts_with("application/x-www-form-urlencoded")) {
-    return Ok();
-  }
+  if (IsJsonToAll(fields)) return Ok();
   while (!body.empty()) {
-    const size_t end = std::min(body.find('&'), body.size());
-    Result<QueryParameters> pair = ParseQuery(body.substr(0, end));
-    if (pair.ok() && HasOwnName(pair.value())) return Invalid("the body is both JSON and a form");
+    const size_t end = std::min(body.find_first_of("&;"), body.size());
+    const std::string key = FormDecode(body.substr(0, std::min(body.find('='), end)));
+    if (HasOwnName({{key, ""}})) return Invalid("the body is both JSON and a form");
     body.remove_prefix(std::min(end + 1, body.size()));
   }
   return Ok();

@@ -140,7 +140,25 @@ TEST_CASE("A JSON body that is a form with a document in it as well is refused")
   CHECK(Refused("POST", {}, R"({"query":"{viewer}","v":"&query=mutation{b}#"})", form));
   CHECK(Refused("POST", {}, R"({"query":"{viewer}","v":"&%71uery=mutation{b}#"})", form));
   CHECK_FALSE(Refused("POST", {}, R"({"query":"{viewer}","v":"a&b=c"})", form));
-  CHECK_FALSE(Refused("POST", {}, R"({"query":"{viewer}","v":"&query=mutation{b}#"})"));
+  for (const char* body : {R"({"query":"{viewer}","v":"&query=mutation{b}#"})",
+                           R"({"query":"{viewer}","v":";query=mutation{b};"})",
+                           R"({"query":"{viewer}","v":"&query=%ff%&"})"}) {
+    INFO(body);
+    CHECK(Refused("POST", {}, body, form));
+    // What some servers read as a form, too.
+    CHECK(Refused("POST", {}, body));
+    for (const char* type : {"", "; charset=utf-8", "application/json, application/x", "text/plain",
+                             "application/x-www-form-urlencoded+json, a", "+json"}) {
+      INFO(type);
+      CHECK(Refused("POST", {}, body, {{"Content-Type", type}}));
+    }
+    for (const char* type :
+         {"application/json", "Application/JSON ; charset=utf-8", "application/graphql+json"}) {
+      CHECK_FALSE(Refused("POST", {}, body, {{"Content-Type", type}}));
+    }
+    CHECK(Refused("POST", {}, body, {{"Content_Type", "application/json"}}));
+  }
+  CHECK_FALSE(Refused("POST", {}, R"({"query":"{viewer}","v":"a&b=c"})"));
 }
 
 }  // namespace

@@ -37,13 +37,10 @@ Status CheckContentType(std::string_view value) {
 }  // namespace
 
 Status CheckJsonBodyFields(const HttpFields& fields) {
+  if (!CodingsOf(fields).empty()) return Error{Code::kInvalid, "an encoded body cannot be judged"};
   int content_types = 0;
   for (const HttpField& field : fields) {
-    if (EqualIgnoringCase(field.name, "content-encoding") &&
-        !EqualIgnoringCase(field.value, "identity")) {
-      return Error{Code::kInvalid, "an encoded body cannot be judged"};
-    }
-    if (!EqualIgnoringCase(field.name, "content-type")) continue;
+    if (!MayBeReadAs(field.name, "content-type")) continue;
     if (++content_types > 1) return Error{Code::kInvalid, "Content-Type twice"};
     TRY(CheckContentType(field.value));
   }

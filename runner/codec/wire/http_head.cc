@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <span>
 
 #include "base/ascii.h"
 #include "codec/text/utf8.h"
@@ -36,18 +37,22 @@ bool IsUtf8(std::string_view text) {
   return ascii || FindInvalidUtf8(text) == std::string_view::npos;
 }
 
-// Every element of the comma-separated fields called `name`; empty elements are given too.
+// Every element of a comma-separated list; empty elements are given too.
+template <typename Visit>
+void ForEachElement(std::string_view list, Visit visit) {
+  for (;;) {
+    size_t comma = list.find(',');
+    visit(TrimSpace(list.substr(0, comma)));
+    if (comma == std::string_view::npos) break;
+    list.remove_prefix(comma + 1);
+  }
+}
+
+// The same of all fields called `name`.
 template <typename Visit>
 void ForEachElement(const HttpFields& fields, std::string_view name, Visit visit) {
   for (const HttpField& field : fields) {
-    if (!EqualIgnoringCase(field.name, name)) continue;
-    std::string_view rest = field.value;
-    for (;;) {
-      size_t comma = rest.find(',');
-      visit(TrimSpace(rest.substr(0, comma)));
-      if (comma == std::string_view::npos) break;
-      rest.remove_prefix(comma + 1);
-    }
+    if (EqualIgnoringCase(field.name, name)) ForEachElement(field.value, visit);
   }
 }
 
@@ -164,6 +169,11 @@ Result<BodyFraming> ParseFraming(const HttpFields& fields, int minor_version) {
   std::optional<uint64_t> length = TRY(ParseContentLength(fields));
   if (length.has_value()) return BodyFraming{BodyFraming::kLength, *length};
   return BodyFraming{};
+}
+
+bool MayBeReadAsOneOf(std::string_view spelling, std::span<const std::string_view> names) {
+  return std::any_of(names.begin(), names.end(),
+                     [&](std::string_view name) { return MayBeReadAs(spelling, name); });
 }
 
 size_t RenderedBytes(const HttpFields& fields) {
@@ -297,6 +307,25 @@ bool FieldHasToken(const HttpFields& fields, std::string_view name, std::string_
   return found;
 }
 
+std::vector<std::string> CodingsOf(const HttpFields& fields, std::string_view name) {
+  std::vector<std::string> codings;
+  for (const HttpField& field : fields) {
+    if (!MayBeReadAs(field.name, name)) continue;
+    ForEachElement(field.value, [&](std::string_view element) {
+      std::string coding = ascii::LowerCase(element);
+      if (!coding.empty() && coding != "identity") codings.push_back(std::move(coding));
+    });
+  }
+  return codings;
+}
+
+const HttpField* FindContentType(const HttpFields& fields) {
+  constexpr std::string_view kName = "content-type";
+  auto says = [&](const HttpField& field) { return MayBeReadAs(field.name, kName); };
+  if (std::count_if(fields.begin(), fields.end(), says) != 1) return nullptr;
+  return FindField(fields, kName);
+}
+
 Result<BodyFraming> RequestFraming(const RequestHead& head) {
   return ParseFraming(head.fields, head.minor_version);
 }
@@ -342,8 +371,19 @@ void KeepEndToEnd(HttpFields& fields) {
   });
 }
 
-Result<HttpFields> ParseTrailers(std::string_view block) {
-  constexpr std::array<std::string_view, 28> kNotHere = {
+bool StandsForMethod(std::string_view name) {
+  constexpr std::array<std::string_view, 3> kNames = {"x-http-method-override", "x-http-method",
+                                                      "x-method-override"};
+  return MayBeReadAsOneOf(name, kNames);
+}
+
+bool StandsForPath(std::string_view name) {
+  constexpr std::array<std::string_view, 2> kNames = {"x-original-url", "x-rewrite-url"};
+  return MayBeReadAsOneOf(name, kNames);
+}
+
+bool MayBeTrailer(std::string_view name) {
+  constexpr std::array<std::string_view, 30> kNotHere = {
       "age",
       "authorization",
       "cache-control",
@@ -357,12 +397,14 @@ Result<HttpFields> ParseTrailers(std::string_view block) {
       "expect",
       "expires",
       "host",
+      "http2-settings",
       "keep-alive",
       "location",
       "max-forwards",
       "pragma",
       "proxy-authenticate",
       "proxy-authorization",
+      "proxy-connection",
       "range",
       "retry-after",
       "set-cookie",
@@ -373,11 +415,12 @@ Result<HttpFields> ParseTrailers(std::string_view block) {
       "vary",
       "www-authenticate",
   };
+  return !MayBeReadAsOneOf(name, kNotHere) && !StandsForMethod(name) && !StandsForPath(name);
+}
+
+Result<HttpFields> ParseTrailers(std::string_view block) {
   HttpFields fields = TRY(ParseFields(block));
-  std::erase_if(fields, [&](const HttpField& field) {
-    return std::any_of(kNotHere.begin(), kNotHere.end(),
-                       [&](std::string_view name) { return EqualIgnoringCase(name, field.name); });
-  });
+  std::erase_if(fields, [](const HttpField& field) { return !MayBeTrailer(field.name); });
   return fields;
 }
 

@@ -82,6 +82,23 @@ bool MayBeReadAs(std::string_view spelling, std::string_view name);
 // message. No request has one.
 bool MayBeReadAsFraming(std::string_view name);
 
+// What a body is encoded by, as all fields called `name` say together, and those that some servers
+// read as it: in lower case, without "identity". Empty: the body is as it is.
+std::vector<std::string> CodingsOf(const HttpFields& fields,
+                                   std::string_view name = "content-encoding");
+// The one field that says a body's type. nullptr: there is none, more than one, or one that only
+// some servers read as it.
+const HttpField* FindContentType(const HttpFields& fields);
+
+// Some servers take a field of that name for the method, or for the path, in place of the request
+// line's.
+bool StandsForMethod(std::string_view name);
+bool StandsForPath(std::string_view name);
+// False where a field of that name, or of one that is read as it, has no place behind a body: it
+// frames, routes, authenticates or describes the message (RFC 9110, 6.5.1), or stands for a part of
+// its request line.
+bool MayBeTrailer(std::string_view name);
+
 struct BodyFraming {
   enum Kind { kNone, kLength, kChunked, kUntilClose };
   Kind kind = kNone;
@@ -98,8 +115,8 @@ HttpFields EndToEndFields(const HttpFields& fields);
 // Leaves only those in `fields`.
 void KeepEndToEnd(HttpFields& fields);
 
-// The lines behind a chunked body, up to and with the empty one. What frames, routes, authenticates
-// or describes the message has no place there and is left out (RFC 9110, 6.5.1).
+// The lines behind a chunked body, up to and with the empty one. What is not MayBeTrailer is left
+// out.
 Result<HttpFields> ParseTrailers(std::string_view block);
 
 // "METHOD target HTTP/1.1", the fields and the empty line.

@@ -209,6 +209,34 @@ TEST_CASE("What is rendered is read back as the same head") {
   CHECK(Answer(RenderResponseHead(403, "Forbidden", {{"A", "b"}})).reason == "Forbidden");
 }
 
+TEST_CASE("Behind a body stands nothing that was judged or dropped in front of it") {
+  Result<HttpFields> trailers = ParseTrailers(
+      "X-Sum: 1\r\nX-HTTP-Method-Override: DELETE\r\nx_http_method: DELETE\r\nX-Original-URL: "
+      "/a\r\n"
+      "X_Rewrite_Url: /a\r\nTransfer_Encoding: chunked\r\nContent_Length: 5\r\nHost: b\r\n"
+      "Authorization: c\r\nContent_Type: d\r\n\r\n");
+  REQUIRE(trailers.ok());
+  REQUIRE(trailers.value().size() == 1);
+  CHECK(trailers.value()[0].name == "X-Sum");
+}
+
+TEST_CASE("Codings are those of all fields together") {
+  using Names = std::vector<std::string>;
+  CHECK(CodingsOf({}).empty());
+  CHECK(CodingsOf({{"Content-Encoding", "Identity, ,identity"}}).empty());
+  CHECK(CodingsOf({{"Content-Encoding", "identity"}, {"content_encoding", "GZIP , br"}}) ==
+        Names{"gzip", "br"});
+  CHECK(CodingsOf({{"grpc-encoding", "gzip"}}).empty());
+  CHECK(CodingsOf({{"grpc-encoding", "gzip"}}, "grpc-encoding") == Names{"gzip"});
+}
+
+TEST_CASE("A body has the type of its one field") {
+  CHECK(FindContentType({}) == nullptr);
+  CHECK(FindContentType({{"content-TYPE", "a/b"}})->value == "a/b");
+  CHECK(FindContentType({{"Content-Type", "a/b"}, {"Content_Type", "a/b"}}) == nullptr);
+  CHECK(FindContentType({{"Content_Type", "a/b"}}) == nullptr);
+}
+
 }  // namespace
 TEST_CASE("A request head with a framing header in the spelling of CGI is refused") {
   CHECK_FALSE(ParseRequestHead("GET / HTTP/1.1\r\nHost: h\r\nContent_Length: 5\r\n\r\n").ok());

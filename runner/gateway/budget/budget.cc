@@ -232,8 +232,7 @@ void Budget::LookForTexts(ModelApi api, const OutgoingRequest& request) {
     notice.counts = {{"request", asked_}};
     return notice;
   };
-  const codec::HttpField* coding = codec::FindField(request.fields, "content-encoding");
-  if (!IsCounted(api) || (coding != nullptr && coding->value != "identity")) {
+  if (!IsCounted(api) || !codec::CodingsOf(request.fields).empty()) {
     hooks_.record(note("watch.unread", "a request to a model could not be read for watched texts"));
     return;
   }

@@ -156,12 +156,8 @@ class FilterStep final : public WholeBodyStep {
 }  // namespace
 
 BodyKind KindOfBody(const codec::HttpFields& fields) {
-  const codec::HttpField* coding = codec::FindField(fields, "content-encoding");
-  if (coding != nullptr && !codec::EqualIgnoringCase(coding->value, "identity")) {
-    return BodyKind::kOther;
-  }
-  const codec::HttpField* field = codec::FindField(fields, "content-type");
-  if (field == nullptr) return BodyKind::kOther;
+  const codec::HttpField* field = codec::FindContentType(fields);
+  if (field == nullptr || !codec::CodingsOf(fields).empty()) return BodyKind::kOther;
   std::string_view type = std::string_view(field->value).substr(0, field->value.find(';'));
   while (!type.empty() && type.back() == ' ') type.remove_suffix(1);
   auto starts = [&](std::string_view what) {

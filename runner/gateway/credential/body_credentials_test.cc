@@ -39,6 +39,10 @@ TEST_CASE("A body's kind is its content type, unless it is compressed") {
         BodyKind::kOther);
   CHECK(KindOfBody({{"Content-Type", "text/plain"}, {"Content-Encoding", "identity"}}) ==
         BodyKind::kText);
+  CHECK(KindOfBody({{"Content-Type", "text/plain"},
+                    {"Content-Encoding", "identity"},
+                    {"content_encoding", "gzip"}}) == BodyKind::kOther);
+  CHECK(KindOfBody({{"Content-Type", "text/plain"}, {"Content-Type", "a/b"}}) == BodyKind::kOther);
 }
 
 TEST_CASE("JSON gets the value as JSON writes it, wherever in a string the placeholder stands") {

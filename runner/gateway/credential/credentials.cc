@@ -48,6 +48,21 @@ class Credentials::Attempt {
     return std::move(refusal_);
   }
 
+  // The credential that goes in though no placeholder asks for it; nullptr: none.
+  const BoundSecret* RemoveTheClients() {
+    const BoundSecret* own = nullptr;
+    bool signing = target_.signing;
+    bool placeholder = false;
+    for (const BoundSecret& secret : credentials_.secrets_) {
+      if (!IsBoundHere(secret, target_)) continue;
+      signing |= !secret.placement.signing_service.empty();
+      placeholder |= RemoveOwnCredentials(secret.placement, sites_);
+      if (own == nullptr && !secret.placement.header.empty()) own = &secret;
+    }
+    if (signing) RemoveSignature(sites_);
+    return placeholder ? nullptr : own;
+  }
+
  private:
   void Refuse(CredentialRefusal because) {
     if (!refusal_.has_value()) refusal_ = std::move(because);
@@ -62,21 +77,6 @@ class Credentials::Attempt {
     ResolvedCredential resolved = credentials_.Resolve(target_, name);
     if (resolved.refusal.has_value()) Refuse(std::move(*resolved.refusal));
     return resolved.value;
-  }
-
-  // The credential that goes in though no placeholder asks for it; nullptr: none.
-  const BoundSecret* RemoveTheClients() {
-    const BoundSecret* own = nullptr;
-    bool signing = target_.signing;
-    bool placeholder = false;
-    for (const BoundSecret& secret : credentials_.secrets_) {
-      if (!IsBoundHere(secret, target_)) continue;
-      signing |= !secret.placement.signing_service.empty();
-      placeholder |= RemoveOwnCredentials(secret.placement, sites_);
-      if (own == nullptr && !secret.placement.header.empty()) own = &secret;
-    }
-    if (signing) RemoveSignature(sites_);
-    return placeholder ? nullptr : own;
   }
 
   void Insert(const BoundSecret& secret) {
@@ -192,6 +192,13 @@ Credentials::Credentials(std::vector<BoundSecret> secrets) : secrets_(std::move(
 std::optional<CredentialRefusal> Credentials::Apply(const CredentialTarget& target,
                                                     const CredentialSites& sites) const {
   return Attempt(*this, target, sites).Run();
+}
+
+void Credentials::RemoveFromTrailers(const CredentialTarget& target,
+                                     codec::HttpFields* fields) const {
+  std::string path;
+  std::string query;
+  (void)Attempt(*this, target, {fields, &path, &query}).RemoveTheClients();
 }
 
 ResolvedCredential Credentials::Resolve(const CredentialTarget& target,

@@ -63,6 +63,10 @@ class Credentials {
   std::optional<CredentialRefusal> Apply(const CredentialTarget& target,
                                          const CredentialSites& sites) const;
 
+  // Takes the client's own credentials out of `fields`, as Apply does. Nothing is put in: these
+  // stand behind a body.
+  void RemoveFromTrailers(const CredentialTarget& target, codec::HttpFields* fields) const;
+
   // `name` as it stands in a placeholder, with or without a revision.
   ResolvedCredential Resolve(const CredentialTarget& target, std::string_view name) const;
 

@@ -185,6 +185,14 @@ TEST_CASE("A provider's client loses its own credentials and gets the bound one"
   CHECK(Show(SendToProvider({}).fields) == "x-api-key: the-true-key\n");
 }
 
+TEST_CASE("A provider's client loses its own credentials behind the body, and gets none there") {
+  codec::HttpFields trailers = {{"X-Api-Key", "mine"}, {"X-Sum", "1"}};
+  NewProvider().RemoveFromTrailers({"other.example", 443, "/v1/messages", true}, &trailers);
+  CHECK(trailers.size() == 2);
+  NewProvider().RemoveFromTrailers({"eu.model.example", 443, "/v1/messages", true}, &trailers);
+  CHECK(Show(trailers) == "X-Sum: 1\n");
+}
+
 TEST_CASE("A placeholder says where a provider's credential goes") {
   ToProvider sent =
       SendToProvider({{"Authorization", "Bearer " + PlaceholderFor("KEY")}, {"X-Api-Key", "mine"}});

@@ -111,8 +111,7 @@ Redaction PlanRedaction(const std::vector<policy::Middleware>& middlewares, std:
     fail_open = fail_open && middleware.fail_open;
   }
   if (!covered) return {};
-  const codec::HttpField* coding = codec::FindField(fields, "content-encoding");
-  bool compressed = coding != nullptr && !codec::EqualIgnoringCase(coding->value, "identity");
+  bool compressed = !codec::CodingsOf(fields).empty();
   if (compressed && !fail_open) {
     return {nullptr, Fail("the body is compressed and cannot be redacted")};
   }

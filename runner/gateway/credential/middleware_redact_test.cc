@@ -102,6 +102,10 @@ TEST_CASE("What is not UTF-8 is refused by fail_closed and passes with fail_open
 }
 
 TEST_CASE("What is compressed is refused by fail_closed and passes with fail_open") {
+  const codec::HttpFields twice = {{"Content-Encoding", "identity"}, {"Content-Encoding", "gzip"}};
+  CHECK(PlanRedaction(NewMiddlewares(false), "api.example.com", twice).refusal.has_value());
+  const codec::HttpFields plain = {{"Content-Encoding", "identity"}};
+  CHECK(PlanRedaction(NewMiddlewares(false), "api.example.com", plain).filter != nullptr);
   const codec::HttpFields fields = {{"Content-Encoding", "gzip"}};
   CHECK(PlanRedaction(NewMiddlewares(false), "api.example.com", fields).refusal.has_value());
   Redaction open = PlanRedaction(NewMiddlewares(true), "api.example.com", fields);

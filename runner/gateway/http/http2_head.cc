@@ -46,21 +46,7 @@ bool BelongsToConnection(std::string_view name) {
 
 // What must not be said behind a body, where it was not judged.
 bool IsForbiddenInTrailers(std::string_view name) {
-  static constexpr std::array<std::string_view, 14> kNames = {"host",
-                                                              "content-length",
-                                                              "te",
-                                                              "trailer",
-                                                              "authorization",
-                                                              "cookie",
-                                                              "set-cookie",
-                                                              "expect",
-                                                              "range",
-                                                              "content-encoding",
-                                                              "content-type",
-                                                              "content-range",
-                                                              "max-forwards",
-                                                              "proxy-authorization"};
-  return BelongsToConnection(name) || OneOf(kNames, name);
+  return BelongsToConnection(name) || !codec::MayBeTrailer(name);
 }
 
 Status CheckField(const HttpField& field) {

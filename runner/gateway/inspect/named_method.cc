@@ -2,6 +2,8 @@
 #include "gateway/inspect/named_method.h"
 
 #include <algorithm>
+#include <array>
+#include <span>
 #include <utility>
 
 #include "base/ascii.h"
@@ -199,8 +201,8 @@ bool Mentions(const std::vector<std::string_view>& values, std::string_view what
   });
 }
 
-// JSON is UTF-8 (RFC 8259, 8.1), but Express decodes whatever Unicode the type says.
-bool IsUtf8(const std::vector<std::string_view>& types) {
+// Whether all that the types say of a charset is one of `known`, in the usual spelling.
+bool AreIn(std::span<const std::string_view> known, const std::vector<std::string_view>& types) {
   constexpr std::string_view kCharset = "charset";
   return std::all_of(types.begin(), types.end(), [&](std::string_view type) {
     std::string lower = ascii::LowerCase(type);
@@ -208,9 +210,19 @@ bool IsUtf8(const std::vector<std::string_view>& types) {
     if (at == std::string::npos) return true;
     if (lower.find(kCharset, at + 1) != std::string::npos) return false;
     std::string said = lower.substr(at + kCharset.size());
-    return said == "=utf-8" || said == "=\"utf-8\"" || said.starts_with("=utf-8;");
+    return std::any_of(known.begin(), known.end(), [&](std::string_view name) {
+      std::string plain = "=" + std::string(name);
+      return said == plain || said == "=\"" + std::string(name) + "\"" ||
+             said.starts_with(plain + ";") || said.starts_with("=\"" + std::string(name) + "\";");
+    });
   });
 }
+
+// JSON is UTF-8 (RFC 8259, 8.1), but Express decodes whatever Unicode the type says. Of a form,
+// servers decode keys by its charset: in these, "_method" is spelled as in ASCII.
+constexpr std::array<std::string_view, 1> kJsonCharsets = {"utf-8"};
+constexpr std::array<std::string_view, 5> kFormCharsets = {"utf-8", "utf8", "us-ascii",
+                                                           "iso-8859-1", "windows-1252"};
 
 // A body that is compressed: most servers undo that before they look for a method.
 class InflatingFilter final : public StreamFilter {
@@ -257,16 +269,6 @@ class InflatingFilter final : public StreamFilter {
   size_t given_ = 0;
 };
 
-// In lower case, without "identity".
-std::vector<std::string> CodingsOf(const codec::HttpFields& fields) {
-  std::vector<std::string> codings;
-  for (std::string_view value : ValuesOf(fields, "content-encoding")) {
-    std::string coding = ascii::LowerCase(value);
-    if (coding != "identity") codings.push_back(std::move(coding));
-  }
-  return codings;
-}
-
 // Behind whatever the body is compressed by.
 std::unique_ptr<StreamFilter> Behind(const std::vector<std::string>& codings,
                                      std::unique_ptr<StreamFilter> filter,
@@ -303,10 +305,12 @@ std::vector<std::unique_ptr<StreamFilter>> NewMethodFilters(const codec::HttpFie
   if (Mentions(types, "multipart/")) add(Spelling::kParts);
   if (!has_type || Mentions(types, "x-www-form-urlencoded")) add(Spelling::kPairs);
   if (Mentions(types, "json")) add(Spelling::kJson);
-  if (Mentions(types, "json") && !IsUtf8(types)) {
+  bool json = Mentions(types, "json");
+  bool form = filters.size() > (json ? 1 : 0);
+  if ((json && !AreIn(kJsonCharsets, types)) || (form && !AreIn(kFormCharsets, types))) {
     filters.push_back(std::make_unique<RefusingFilter>(refusal));
   }
-  std::vector<std::string> codings = CodingsOf(fields);
+  std::vector<std::string> codings = codec::CodingsOf(fields);
   for (auto& filter : filters) filter = Behind(codings, std::move(filter), refusal);
   return filters;
 }

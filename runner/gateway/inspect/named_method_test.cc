@@ -203,6 +203,22 @@ TEST_CASE("A compressed body is judged by what it holds") {
   }
 }
 
+TEST_CASE("A form whose keys are not spelled as in ASCII does not pass") {
+  const std::string parts = "--b\r\nContent-Disposition: form-data; name=a\r\n\r\nx\r\n--b--\r\n";
+  for (const char* charset : {"ibm037", "utf-16", "utf-16le", "UTF-7", "utf-8, utf-7", " utf-8"}) {
+    INFO(charset);
+    CHECK_FALSE(Passes(std::string(kPairs) + "; charset=" + charset, "a=b"));
+    CHECK_FALSE(Passes(std::string("multipart/form-data; boundary=b; charset=") + charset, parts));
+  }
+  for (const char* charset : {"utf-8", "UTF-8", "\"utf-8\"", "us-ascii", "ISO-8859-1",
+                              "windows-1252", "utf-8; a=b", "\"utf-8\"; a=b"}) {
+    INFO(charset);
+    CHECK(Passes(std::string(kPairs) + "; charset=" + charset, "a=b"));
+    CHECK(Passes(std::string("multipart/form-data; boundary=b; charset=") + charset, parts));
+  }
+  CHECK(Passes("text/plain; charset=utf-16", "a=b"));
+}
+
 TEST_CASE("What cannot name a method is not looked at") {
   CHECK(NewMethodFilters({}, {}).size() == 1);
   CHECK(NewMethodFilters(Fields("x"), {}).size() == 1);

@@ -2,7 +2,6 @@
 #include "gateway/inspect/request_judge.h"
 
 #include <algorithm>
-#include <array>
 
 #include "codec/data/position.h"
 #include "codec/wire/http_target.h"
@@ -16,17 +15,6 @@ namespace gateway {
 namespace {
 
 constexpr std::string_view kVia = "1.1 openshell-sandbox";
-// What some servers take for the method, or for the path, in place of the request line's.
-constexpr std::array<std::string_view, 3> kMethodFields = {"x-http-method-override",
-                                                           "x-http-method", "x-method-override"};
-constexpr std::array<std::string_view, 2> kPathFields = {"x-original-url", "x-rewrite-url"};
-
-template <size_t kCount>
-bool IsOneOf(const codec::HttpField& field, const std::array<std::string_view, kCount>& names) {
-  return std::any_of(names.begin(), names.end(),
-                     [&](std::string_view name) { return codec::MayBeReadAs(field.name, name); });
-}
-
 // The request target, made comparable.
 struct Target {
   std::string path;   // Canonical, or "*" of OPTIONS.
@@ -144,16 +132,17 @@ bool OpensWebSocket(const policy::Verdict& verdict) {
          verdict.governing->protocol == policy::Protocol::kWebSocket;
 }
 
-// The fields as they are sent: ours in front, the client's end-to-end ones behind. What is judged
-// by its body goes out under no method but its own.
-codec::HttpFields PlanFields(const RequestContext& context, const codec::RequestHead& head,
+// The fields as they go out: ours in front, the client's end-to-end ones, `sent`, behind. What is
+// judged by its body goes out under no method but its own.
+codec::HttpFields PlanFields(const RequestContext& context, codec::HttpFields sent,
                              const RequestVerdict& verdict, bool by_body) {
   codec::HttpFields fields;
-  fields.reserve(head.fields.size() + 4);
+  fields.reserve(sent.size() + 4);
   fields.push_back({"Host", RenderAuthority(context.authority, context.default_port())});
-  for (codec::HttpField& field : codec::EndToEndFields(head.fields)) {
-    bool dropped = codec::EqualIgnoringCase(field.name, "host") || IsOneOf(field, kPathFields) ||
-                   (by_body && IsOneOf(field, kMethodFields));
+  for (codec::HttpField& field : sent) {
+    bool dropped = codec::EqualIgnoringCase(field.name, "host") ||
+                   codec::StandsForPath(field.name) ||
+                   (by_body && codec::StandsForMethod(field.name));
     if (!dropped) fields.push_back(std::move(field));
   }
   if (context.forward) fields.push_back({"Via", std::string(kVia)});
@@ -175,7 +164,7 @@ void AddTokens(std::string_view value, std::vector<std::string>& tokens) {
 std::vector<std::string> OtherMethods(const codec::HttpFields& fields, std::string_view query) {
   std::vector<std::string> methods;
   for (const codec::HttpField& field : fields) {
-    if (IsOneOf(field, kMethodFields)) AddTokens(field.value, methods);
+    if (codec::StandsForMethod(field.name)) AddTokens(field.value, methods);
   }
   for (std::string_view separators : {"&", "&;"}) {
     if (separators != "&" && query.find(';') == std::string_view::npos) break;
@@ -209,11 +198,13 @@ void NoteDecision(const RequestContext& context, const policy::Decision& decisio
   event.reason = decision.reason;
 }
 
+// `sent` are the fields that go on: what is judged is what the server reads.
 BodyQuestion QuestionOf(const RequestContext& context, const codec::RequestHead& head,
-                        const codec::BodyFraming& framing, std::string_view path,
-                        std::string_view shown_path, std::string_view query) {
+                        const codec::HttpFields& sent, const codec::BodyFraming& framing,
+                        std::string_view path, std::string_view shown_path,
+                        std::string_view query) {
   BodyQuestion question{context.route, context.caller, head.method, path,
-                        shown_path,    query,          head.fields, framing};
+                        shown_path,    query,          sent,        framing};
   question.forward = context.forward;
   question.policy_version = context.lease.version();
   question.websocket_upgrade = AsksForWebSocket(head, framing);
@@ -263,7 +254,7 @@ RequestVerdict RefuseByRule(const RequestContext& context, Event event,
 
 // The last step: the request may pass, so its placeholders become credentials.
 RequestVerdict PlanRequest(const RequestContext& context, const codec::RequestHead& head,
-                           Target target, const codec::BodyFraming& framing,
+                           codec::HttpFields sent, Target target, const codec::BodyFraming& framing,
                            const std::optional<BodyNeeds>& needs, Event event) {
   RequestVerdict verdict;
   verdict.kind = RequestVerdict::kPass;
@@ -279,7 +270,7 @@ RequestVerdict PlanRequest(const RequestContext& context, const codec::RequestHe
                      NewRefusal(403, "credential_endpoint_mismatch", why));
     return verdict;
   }
-  verdict.request.fields = PlanFields(context, head, verdict, needs.has_value());
+  verdict.request.fields = PlanFields(context, std::move(sent), verdict, needs.has_value());
   verdict.endpoint = context.route.GoverningEndpoint(target.path);
   verdict.query = target.query;
   verdict.path = target.path;  // Bindings are for the path as the client wrote it.
@@ -345,13 +336,14 @@ RequestVerdict JudgeRequest(const RequestContext& context, const codec::RequestH
   if (context.lease.replaced()) return RefuseReplaced(context, std::move(event));
   bool upgrade = AsksForWebSocket(head, framing.value());
   policy::HttpRequest request{head.method, target.value().path, target.value().query, upgrade};
+  codec::HttpFields sent = codec::EndToEndFields(head.fields);
   std::optional<BodyNeeds> needs = FindBodyNeeds(
-      QuestionOf(context, head, framing.value(), request.path, event.path, request.query));
+      QuestionOf(context, head, sent, framing.value(), request.path, event.path, request.query));
   if (needs.has_value() && needs->verdict.has_value()) {
     std::optional<RequestVerdict> refused = TakeBodyVerdict(context, *needs->verdict, event);
     if (refused.has_value()) return std::move(*refused);
   } else if (!needs.has_value()) {
-    const std::vector<std::string> others = OtherMethods(head.fields, request.query);
+    const std::vector<std::string> others = OtherMethods(sent, request.query);
     policy::Verdict verdict = Decide(context.route, others, request);
     if (!verdict.allowed) event.method = request.method;
     policy::Decision decision =
@@ -364,8 +356,8 @@ RequestVerdict JudgeRequest(const RequestContext& context, const codec::RequestH
     event.message.append(NameRequest(event));
     if (!decision.reason.empty()) event.message.append(" reason=").append(decision.reason);
   }
-  return PlanRequest(context, head, std::move(target).value(), framing.value(), needs,
-                     std::move(event));
+  return PlanRequest(context, head, std::move(sent), std::move(target).value(), framing.value(),
+                     needs, std::move(event));
 }
 
 std::optional<OutgoingRefusal> RefuseOtherMethods(const RequestContext& context,
@@ -395,8 +387,9 @@ std::optional<RequestVerdict> JudgeWholeBody(const RequestContext& context,
                                              const codec::BodyFraming& framing,
                                              std::optional<std::string_view> body,
                                              RequestVerdict& allowed) {
+  const codec::HttpFields sent = codec::EndToEndFields(head.fields);
   BodyQuestion question =
-      QuestionOf(context, head, framing, allowed.path, allowed.event.path, allowed.query);
+      QuestionOf(context, head, sent, framing, allowed.path, allowed.event.path, allowed.query);
   bool judged = body.has_value() && body->size() <= allowed.judged_body_bytes_max;
   BodyVerdict verdict = judged ? JudgeBody(question, *body) : JudgeTooLong(question);
   return TakeBodyVerdict(context, verdict, allowed.event);

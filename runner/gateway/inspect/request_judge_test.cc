@@ -193,6 +193,31 @@ TEST_CASE("What is judged by its body goes out under its own method alone") {
   CHECK(FindField(by_body.request.fields, "x-http-method-override") == nullptr);
 }
 
+TEST_CASE("What is judged are the fields that are sent on") {
+  auto post = [](const std::string& lines) {
+    return Bench().Judge("POST /graphql HTTP/1.1\r\nHost: api.example\r\nContent-Length: 2\r\n" +
+                         lines + "\r\n");
+  };
+  const std::string gzip = "Content-Encoding: gzip\r\n";
+  CHECK(post(gzip).kind == RequestVerdict::kRefuse);
+  CHECK(post(gzip + "Connection: content-encoding\r\n").kind == RequestVerdict::kPass);
+  // To the server, a body whose type stays here has no type.
+  Bench bench;
+  Result<codec::RequestHead> head = codec::ParseRequestHead(
+      "POST /graphql HTTP/1.1\r\nHost: api.example\r\nContent-Length: 2\r\n"
+      "Content-Type: application/json\r\n\r\n");
+  const std::string body = R"({"query":"{ok}","x":"&query=mutation{evil}&z="})";
+  for (bool nominated : {false, true}) {
+    INFO(nominated);
+    if (nominated) head.value().fields.push_back({"Connection", "content-type"});
+    RequestVerdict allowed = JudgeRequest(bench.context(), head.value());
+    CHECK(allowed.judged_body_bytes_max > 0);
+    codec::BodyFraming framing{codec::BodyFraming::kLength, body.size()};
+    CHECK(JudgeWholeBody(bench.context(), head.value(), framing, body, allowed).has_value() ==
+          nominated);
+  }
+}
+
 TEST_CASE("Fields that stand for the path stay here") {
   RequestVerdict verdict = Bench().Get(
       "/a", "X-Original-URL: /secret\r\nX-Rewrite-Url: /secret\r\nx_original_url: /secret\r\n");

@@ -34,11 +34,6 @@ std::vector<std::string> EncodedForms(const std::string& text) {
   return forms;
 }
 
-bool IsCoded(const codec::HttpFields& fields, std::string_view name) {
-  const codec::HttpField* coding = codec::FindField(fields, name);
-  return coding != nullptr && !codec::EqualIgnoringCase(coding->value, "identity");
-}
-
 Notice NewFinding(const char* type, std::string title, const Authority& server) {
   Notice notice;
   notice.activity = "CREATE";
@@ -128,7 +123,8 @@ void SentWatch::LookAtRequest(const To& to, const OutgoingRequest& request) {
   Look(to, codec::FormDecode(request.target));
   LookAtFields(to, request.fields);
   Look(to, request.body);
-  if (IsCoded(request.fields, "content-encoding") || IsCoded(request.fields, "grpc-encoding")) {
+  if (!codec::CodingsOf(request.fields).empty() ||
+      !codec::CodingsOf(request.fields, "grpc-encoding").empty()) {
     NoteUnread(to.server, "a compressed body");
   }
 }

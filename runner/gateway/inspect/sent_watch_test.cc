@@ -131,11 +131,14 @@ TEST_CASE("What cannot be looked into is said, once for each server") {
   desk.watch.LookAtRequest(kEvil, Request("/", "zipped", {{"Content-Encoding", "br"}}));
   desk.watch.LookAtRequest({{"rpc.example", 443}}, Request("/", "", {{"grpc-encoding", "gzip"}}));
   desk.watch.NotePassage({"db.example", 5432});
+  desk.watch.LookAtRequest(
+      {{"two.example", 443}},
+      Request("/", "zipped", {{"Content-Encoding", "identity"}, {"Content-Encoding", "gzip"}}));
   desk.watch.LookAtRequest({{"a.example", 1}},
                            Request("/", "", {{"Content-Encoding", "identity"}}));
   CHECK(desk.found == std::vector<std::string>{"unread evil.example 443 ",
-                                               "unread rpc.example 443 ",
-                                               "unread db.example 5432 "});
+                                               "unread rpc.example 443 ", "unread db.example 5432 ",
+                                               "unread two.example 443 "});
 }
 
 TEST_CASE("Without texts nothing is watched") {
