@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/sys.h"
 #include "codec/data/digest.h"
+#include "codec/data/yaml.h"
 #include "run/trusted/trusted_file.h"
 
 namespace run {
@@ -78,6 +79,23 @@ Result<PolicySource> FindPolicy(const Request& request, const change::Repository
   return source;
 }
 
+namespace {
+
+// A name that is looked up tells name servers what the agent wrote into it.
+void WarnOfAnyName(const LoadedPolicy& loaded) {
+  for (const policy::NetworkPolicy& network : loaded.parsed.policy.network) {
+    for (const policy::Endpoint& endpoint : network.endpoints) {
+      if (!endpoint.host.empty()) continue;
+      logging::Warn(
+          "an endpoint without a host: each name that the agent asks for is looked up, so it can "
+          "tell any name server something",
+          {{"at", codec::LocateIn(loaded.file, endpoint.at)}});
+    }
+  }
+}
+
+}  // namespace
+
 Result<LoadedPolicy> LoadPolicy(PolicySource source, const policy::ParseContext& context,
                                 const RunImage* image) {
   if (!source.text && image != nullptr) TRY(TakeImagePolicy(*image, &source));
@@ -89,6 +107,7 @@ Result<LoadedPolicy> LoadPolicy(PolicySource source, const policy::ParseContext&
     loaded.parsed = TRY(policy::ParsePolicy(*source.text, named));
     loaded.file = source.file;
     loaded.record.sha256 = codec::Sha256Hex(*source.text);
+    WarnOfAnyName(loaded);
   } else {
     loaded.parsed.policy = policy::DefaultPolicy(context);
     loaded.file = "default policy";

@@ -221,6 +221,12 @@ class EndpointParser {
   void WarnOfPitfalls() {
     std::string warning = HostWarning(endpoint_.host);
     if (!warning.empty()) reader_.Warn(fields_.At("host"), warning);
+    if (endpoint_.host.empty()) {
+      reader_.Warn(
+          fields_.At("allowed_ips"),
+          "an endpoint without a 'host' is for every name: each that the agent asks for is "
+          "looked up, so it can tell any name server something; name the hosts");
+    }
     bool has_access = endpoint_.access != Access::kNone;
     if (endpoint_.tls == TlsMode::kSkip && (has_access || JudgesRequests(endpoint_.protocol))) {
       reader_.Warn(

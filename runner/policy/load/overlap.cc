@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/ascii.h"
 #include "codec/data/yaml.h"
 #include "codec/glob/glob.h"
 #include "policy/model/host_pattern.h"
@@ -119,6 +120,34 @@ std::string Describe(const Endpoint& endpoint) {
   return "'" + (endpoint.host.empty() ? "any host" : endpoint.host) + "'";
 }
 
+bool IsRpc(const Endpoint& endpoint) {
+  return endpoint.protocol == Protocol::kJsonRpc || endpoint.protocol == Protocol::kMcp;
+}
+
+// May one program match both? True in doubt.
+bool SharePrograms(const NetworkPolicy& a, const NetworkPolicy& b) {
+  auto is_pattern = [](const std::string& binary) { return binary.find('*') != std::string::npos; };
+  return std::any_of(a.binaries.begin(), a.binaries.end(), [&](const std::string& binary) {
+    return std::any_of(b.binaries.begin(), b.binaries.end(), [&](const std::string& other) {
+      return binary == other || is_pattern(binary) || is_pattern(other);
+    });
+  });
+}
+
+// Whether a rule of `endpoint` lets a POST pass at a path that `path` selects.
+bool AllowsPost(const Endpoint& endpoint, std::string_view path) {
+  return std::any_of(endpoint.rules.begin(), endpoint.rules.end(), [&](const HttpRule& rule) {
+    bool post = rule.method == "*" || ascii::LowerCase(rule.method) == "post";
+    return post && PathsOverlap(rule.path, path);
+  });
+}
+
+bool Bypasses(const Endpoint& wide, const Endpoint& calls) {
+  return !IsRpc(wide) && JudgesRequests(wide.protocol) && SharePort(wide, calls) &&
+         PathSpecificity(wide) < PathSpecificity(calls) && PathsOverlap(wide.path, calls.path) &&
+         AllowsPost(wide, calls.path) && HostsOverlap(wide.host, calls.host);
+}
+
 Error Ambiguous(const std::string& file, const Endpoint& a, const Endpoint& b,
                 std::string_view field) {
   bool b_later = b.at.line > a.at.line || (b.at.line == a.at.line && b.at.column >= a.at.column);
@@ -162,6 +191,30 @@ Status CheckOverlaps(const std::string& file, const Policy& policy) {
     }
   }
   return Ok();
+}
+
+std::vector<Warning> FindBypassedCalls(const Policy& policy) {
+  std::vector<Warning> warnings;
+  for (const NetworkPolicy& network : policy.network) {
+    for (const Endpoint& calls : network.endpoints) {
+      if (!IsRpc(calls)) continue;
+      for (const NetworkPolicy& other : policy.network) {
+        if (&other != &network && !SharePrograms(network, other)) continue;
+        auto wide =
+            std::find_if(other.endpoints.begin(), other.endpoints.end(),
+                         [&](const Endpoint& endpoint) { return Bypasses(endpoint, calls); });
+        if (wide == other.endpoints.end()) continue;
+        warnings.push_back(
+            {calls.at,
+             "calls that these rules do not allow pass all the same: the wider endpoint at "
+             "line " +
+                 std::to_string(wide->at.line) +
+                 " allows POST here; narrow its 'path' or its rules"});
+        break;
+      }
+    }
+  }
+  return warnings;
 }
 
 }  // namespace policy

@@ -193,6 +193,9 @@ Result<ParsedPolicy> ParseForm(Reader* reader, const YamlNode& root, const Parse
     parsed.policy = TRY(ParseFullForm(reader, root));
   }
   if (reader->errors.empty()) TRY(CheckOverlaps(context.file, parsed.policy));
+  for (Warning& warning : FindBypassedCalls(parsed.policy)) {
+    reader->Warn(warning.at, std::move(warning.what));
+  }
   return parsed;
 }
 

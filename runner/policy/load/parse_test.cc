@@ -421,5 +421,59 @@ TEST_CASE("ParsePolicy reads the options of the short form") {
   CHECK(endpoints[1].allowed_ips == std::vector<std::string>{"10.1.0.0/16", "fd00::1"});
 }
 
+TEST_CASE(
+    "Where a wider endpoint lets calls pass that a narrower one does not, a warning says so") {
+  auto warnings = [](const std::string& wide, const std::string& binary = "/a") {
+    Result<ParsedPolicy> parsed = ParsePolicy(
+        "version: 1\n"
+        "network_policies:\n"
+        "  a:\n"
+        "    endpoints:\n"
+        "      - {host: a.example, port: 443, path: /mcp, protocol: mcp, rules: [{allow: {method: "
+        "ping}}]}\n"
+        "    binaries: [{path: /a}]\n"
+        "  b:\n"
+        "    endpoints:\n"
+        "      - " +
+            wide +
+            "\n"
+            "    binaries: [{path: " +
+            binary + "}]\n",
+        Context());
+    REQUIRE(parsed.ok());
+    std::string found;
+    for (const Warning& warning : parsed.value().warnings) found += warning.what;
+    return found;
+  };
+  const std::string same = "{host: a.example, port: 443, protocol: rest, access: read-write}";
+  CHECK(warnings(same).find("the wider endpoint at line 9 allows POST here") != std::string::npos);
+  CHECK_FALSE(warnings(same, "'/**'").empty());
+  for (const char* harmless :
+       {"{host: a.example, port: 443, protocol: rest, access: read-only}",
+        "{host: b.example, port: 443, protocol: rest, access: full}",
+        "{host: a.example, port: 444, protocol: rest, access: full}",
+        "{host: a.example, port: 443}",
+        "{host: a.example, port: 443, path: /x, protocol: rest, access: full}",
+        "{host: a.example, port: 443, protocol: rest, rules: [{allow: {method: POST, path: "
+        "/x}}]}"}) {
+    INFO(harmless);
+    CHECK(warnings(harmless).empty());
+  }
+  CHECK(warnings(same, "/b").empty());
+}
+
+TEST_CASE("An endpoint for every name warns of what name servers are told") {
+  auto warnings = [](const std::string& endpoint) {
+    Result<ParsedPolicy> parsed =
+        ParsePolicy("version: 1\nnetwork_policies:\n  a:\n    endpoints: [" + endpoint +
+                        "]\n    binaries: [{path: /a}]\n",
+                    Context());
+    REQUIRE(parsed.ok());
+    return parsed.value().warnings.size();
+  };
+  CHECK(warnings("{port: 443, allowed_ips: [10.0.0.0/16]}") == 1);
+  CHECK(warnings("{host: a.example, port: 443, allowed_ips: [10.0.0.0/16]}") == 0);
+}
+
 }  // namespace
 }  // namespace policy

@@ -112,7 +112,8 @@ constexpr auto kKeys = std::to_array<KeySpec>({
     Ignored(kBinary, "harness", kBoolean, "`false`", "Deprecated in OpenShell."),
     {kEndpoint, "host", kText, "empty",
      "A name, an address, or a pattern when it contains `*`: `*` is one label, a leading `**` is "
-     "one or more. May be absent when `allowed_ips` is given."},
+     "one or more. May be absent when `allowed_ips` is given: "
+     "then each name that the agent asks for is looked up, which tells name servers."},
     Number(kEndpoint, "port", 0, 65535, "none", "The port."),
     Number(kEndpoint, "ports", 1, 65535, "none", "Several ports. Mutually exclusive with `port`.",
            kNumbers),
