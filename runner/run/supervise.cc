@@ -94,7 +94,8 @@ class Supervisor {
   bool over_output() const {
     return companion_ == nullptr && output_bytes_ > request_.output_bytes;
   }
-  Status Read(int fd, AgentOutput::Pipe pipe, bool* open);
+  // False: nothing was there.
+  Result<bool> Read(int fd, AgentOutput::Pipe pipe, bool* open);
   bool Pass(const sandbox::Connect& connect);
   bool Refuse(const sandbox::Connect& connect, const caller::Owner& owner);
   void TakeConnect(short events);
@@ -139,14 +140,14 @@ class Supervisor {
   std::string refused_by_;
 };
 
-Status Supervisor::Read(int fd, AgentOutput::Pipe pipe, bool* open) {
+Result<bool> Supervisor::Read(int fd, AgentOutput::Pipe pipe, bool* open) {
   char chunk[kChunkBytes];
   ssize_t n = ::read(fd, chunk, sizeof chunk);
-  if (n < 0 && (errno == EINTR || errno == EAGAIN)) return Ok();
+  if (n < 0 && (errno == EINTR || errno == EAGAIN)) return false;
   if (n < 0) return Errno("reading the agent's output");
   if (n == 0) {
     *open = false;
-    return Ok();
+    return false;
   }
   idle_ = NextIdle();
   int64_t room = request_.output_bytes - output_bytes_;
@@ -156,7 +157,7 @@ Status Supervisor::Read(int fd, AgentOutput::Pipe pipe, bool* open) {
   if (companion_ != nullptr)
     companion_->Take(pipe, std::string_view(chunk, static_cast<size_t>(n)));
   if (over_output()) End(EndKind::kOutputLimit);
-  return Ok();
+  return true;
 }
 
 // Spares the caller a connection that would be accepted and reset. What is not refused here, the
@@ -297,12 +298,15 @@ Status Supervisor::Turn() {
   return Ok();
 }
 
-// What a command wrote before it ended is in the pipe by now; something may go on writing.
+// What a command wrote before it ended is in the pipe by now. Something may go on writing, or read
+// there too, and a pipe whose writers are dead need not have ended: a descriptor of it may lie in a
+// socket. So this takes what there is and never waits.
 Status Supervisor::Drain(int fd, AgentOutput::Pipe pipe, bool* open) {
   int waiting = 0;
   if (::ioctl(fd, FIONREAD, &waiting) != 0) return Errno("ioctl(FIONREAD)");
-  for (int64_t until = output_bytes_ + waiting; *open && output_bytes_ < until;) {
-    TRY(Read(fd, pipe, open));
+  for (int64_t until = output_bytes_ + waiting; *open && output_bytes_ < until && !over_output();) {
+    bool found = TRY(Read(fd, pipe, open));
+    if (!found) return Ok();
   }
   return Ok();
 }
@@ -342,14 +346,10 @@ std::optional<int> ShellStatus(std::optional<int> wait_status) {
 Result<AgentEnd> Supervisor::Watch() {
   while (!end_) TRY(Turn());
   sandbox_.Kill();
-  // Everything that could write is dead: what is left in the pipes ends.
+  // Everything that could write is dead: what is in the pipes is all.
   TakeNews();
-  while (output_open_ && !over_output()) {
-    TRY(Read(sandbox_.output(), AgentOutput::Pipe::kOutput, &output_open_));
-  }
-  while (error_open_ && !over_output()) {
-    TRY(Read(sandbox_.error(), AgentOutput::Pipe::kError, &error_open_));
-  }
+  TRY(Drain(sandbox_.output(), AgentOutput::Pipe::kOutput, &output_open_));
+  TRY(Drain(sandbox_.error(), AgentOutput::Pipe::kError, &error_open_));
   AgentEnd end;
   end.kind = *end_;
   // An agent may take a limit for something else, or not notice: what it left is not whole.

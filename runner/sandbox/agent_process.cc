@@ -54,6 +54,8 @@ Result<std::pair<Fd, Fd>> OpenStream(const SandboxPlan& plan) {
   // cannot have it either, and its start says so.
   bool given = !plan.as_root || ::fchown(write.get(), plan.host_uid, plan.host_gid) == 0;
   if (!given && errno != EINVAL) return Errno("giving the agent its output");
+  // The agent can open this pipe by its name and take what its reader was told of.
+  if (::fcntl(read.get(), F_SETFL, O_NONBLOCK) != 0) return Errno("fcntl(F_SETFL)");
   return std::pair(std::move(read), std::move(write));
 }
 

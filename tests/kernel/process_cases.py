@@ -6,9 +6,20 @@ import signal
 import socket
 import subprocess
 
-from harness import GONE_SECONDS, USER, Case, only_as, only_in, processes, read, wait_until, write
+from harness import GONE_SECONDS, RUN_SECONDS, USER, Case, only_as, only_in, processes, read, wait_until, write
 
 CORES = '/run/cores'  # Where a machine of tests/kernels notes each core.
+PYTHON = '/usr/bin/python3'
+# Sends its output and errors to who listens at `held`, and ends.
+GIVE_AWAY = '''
+import os, socket, time
+print(os.getcwd(), flush=True)
+while not os.path.exists('held'): time.sleep(0.05)
+away = socket.socket(socket.AF_UNIX)
+away.connect('held')
+socket.send_fds(away, [b'x'], [1, 2])
+print('given', flush=True)
+'''
 DAEMON = 'setsid sh -c "(while :; do sleep 0.1; done) & sleep 100" {0} </dev/null >/dev/null 2>&1 & '
 
 
@@ -120,6 +131,28 @@ class Processes(Case):
         process.send_signal(signal.SIGINT)
         self.assertEqual(self.finish(process).code, 130)
         self.assertTrue(self.gone())
+
+    @only_in('landlock')  # Elsewhere nothing of the sandbox's can be connected to from outside.
+    def test_run_ends_while_its_output_is_held_elsewhere(self):
+        self.feature('python3', os.path.exists(PYTHON), 'it sends descriptors')
+        process = self.start([PYTHON, '-c', GIVE_AWAY])
+        place = os.open(process.stdout.readline().decode().strip(), os.O_PATH)
+        with socket.socket(socket.AF_UNIX) as listener:
+            listener.settimeout(RUN_SECONDS)
+            listener.bind(f'/proc/self/fd/{place}/new')
+            os.chmod(f'/proc/self/fd/{place}/new', 0o777)
+            listener.listen()
+            os.rename('new', 'held', src_dir_fd=place, dst_dir_fd=place)
+            os.close(place)
+            connection, _ = listener.accept()
+        with connection:
+            _, held, _, _ = socket.recv_fds(connection, 1, 2)
+        run = self.finish(process)
+        self.assertEqual((run.code, run.out.splitlines()[-1]), (0, 'given'), run.err)
+        for descriptor in held:  # The control: these were the run's.
+            with self.assertRaises(BrokenPipeError):
+                os.write(descriptor, b'late')
+            os.close(descriptor)
 
     def test_killed_while_starting_leaves_nothing(self):
         for delay in (0.002, 0.01, 0.03, 0.06, 0.1, 0.2):

@@ -3,7 +3,31 @@
 import os
 import subprocess
 
-from harness import PROBE, Case
+from harness import PROBE, Case, read
+
+PYTHON = '/usr/bin/python3'
+# Takes what it has written out of its own pipe, a little later each time. Once its errors are not read either, it is
+# silent for good: whoever waits for that output now waits forever.
+TAKE_BACK = '''
+import array, fcntl, os, sys, termios, time
+def waiting(fd):
+    count = array.array('i', [0])
+    fcntl.ioctl(fd, termios.FIONREAD, count)
+    return count[0]
+pipe = os.open('/proc/self/fd/1', os.O_RDONLY | os.O_NONBLOCK)
+taken, end = 0, time.monotonic() + 5
+while time.monotonic() < end:
+    os.write(1, b'x')
+    time.sleep(taken % 40 * 5e-6)
+    try: os.read(pipe, 100)
+    except BlockingIOError: continue
+    taken += 1
+    os.write(2, b'taken\\n' if taken == 1 else b'.')
+    patience = time.monotonic() + 0.2
+    while waiting(2) and time.monotonic() < patience: time.sleep(0.001)
+    if waiting(2): break
+time.sleep(1000)
+'''
 
 
 class Streams(Case):
@@ -29,6 +53,11 @@ class Streams(Case):
         output = [limit for limit in run.record['limits'] if limit['name'] == 'output'][0]
         self.assertEqual((output['used'], output['fired']), (60 << 20, False))
         self.assertLess(len(run.raw), 61 << 20)
+
+    def test_agent_that_takes_its_own_output_reaches_its_limits(self):
+        self.feature('python3', os.path.exists(PYTHON), 'it reads the pipe')
+        run = self.run_agent(PYTHON, '-c', TAKE_BACK, options=['--timeout', '10s'], code=124, kind='timed-out')
+        self.assertIn('taken\n', read(run.report + '/agent.log'))
 
     def test_output_written_after_a_background_child_kept_it_open(self):
         run = self.shell('sleep 1000 & echo done')  # A run of the tests ends long before that.

@@ -30,6 +30,7 @@ def applies(case):
 def main():
     if 'SESSION_TEST_BIN' in os.environ:
         import files_cases
+        import hostile_cases
         import pool_cases
         import sandbox_cases
         import shell_cases
@@ -38,7 +39,8 @@ def main():
         loader = unittest.TestLoader()
         suite = unittest.TestSuite()
         names = sys.argv[1:]
-        for module in (shell_cases, sandbox_cases, files_cases, pool_cases, terminal_cases, watch_cases):
+        for module in (shell_cases, sandbox_cases, files_cases, hostile_cases, pool_cases, terminal_cases,
+                       watch_cases):
             suite.addTests(loader.loadTestsFromModule(module))
         if names:
             suite = loader.loadTestsFromNames(names)
@@ -50,6 +52,9 @@ def main():
             class LandlockFiles(files_cases.Files):
                 TIER = 'landlock'
 
+            class LandlockHostile(hostile_cases.Hostile):
+                TIER = 'landlock'
+
             class LandlockPools(pool_cases.Pools):
                 TIER = 'landlock'
 
@@ -58,7 +63,8 @@ def main():
 
             class LandlockWatches(watch_cases.Watches):
                 TIER = 'landlock'
-            for case in (Landlock, LandlockFiles, LandlockPools, LandlockTerminals, LandlockWatches):
+            for case in (Landlock, LandlockFiles, LandlockHostile, LandlockPools, LandlockTerminals,
+                         LandlockWatches):
                 suite.addTests(loader.loadTestsFromTestCase(case))
         result = unittest.TextTestRunner(verbosity=1).run(unittest.TestSuite(case for case in cases(suite) if applies(case)))
         sys.exit(not (result.wasSuccessful() and result.testsRun))
