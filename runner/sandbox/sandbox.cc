@@ -403,6 +403,7 @@ void Sandbox::Kill() {
   }
   init_pid_ = -1;
   connects_.EndRenames();
+  connects_ = ConnectWatch();
 }
 
 int64_t Sandbox::MemoryBytes(const ProcessUsage& used, const DiskUsage& disk) {

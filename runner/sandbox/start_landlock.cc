@@ -287,6 +287,8 @@ void Sandbox::KillByInit() {
   }
   KillDescendants({helper_});
   init_pid_ = -1;
+  // The broker may hold sockets of the agent's, and they what the agent has sent through them.
+  connects_ = ConnectWatch();
 }
 
 }  // namespace sandbox

@@ -177,18 +177,20 @@ std::optional<Connect> Broker::TakeConnect(const CallListener& listener, const C
   std::optional<uint64_t> inode = SocketInode(call.thread, call.Number(0));
   if (!inode) return refuse(ENOTSOCK);
   auto known = own_.find(*inode);
+  // Programs ask a second time to learn whether they are connected, and the kernel does after a
+  // signal.
+  bool again = known == own_.end() &&
+               std::find(connected_.begin(), connected_.end(), *inode) != connected_.end();
   if (address->bytes.ss_family == AF_UNIX) {
+    if (again) return refuse(EISCONN);
     bool connects = known != own_.end() && known->second.family == AF_UNIX;
     if (!connects) return refuse(EACCES);
     ConnectUnix(listener, call, known->second, *address);
     return std::nullopt;
   }
   if (!ParseTarget(*address)) return refuse(EAFNOSUPPORT);
+  if (again) return refuse(EISCONN);
   if (known == own_.end()) {
-    // Programs ask a second time to learn whether they are connected.
-    if (std::find(connected_.begin(), connected_.end(), *inode) != connected_.end()) {
-      return refuse(EISCONN);
-    }
     // It is bound, or was one of too many: another one takes its place.
     std::string protocol = SocketProtocol(call.thread, call.Number(0));
     std::optional<int> flags = DescriptorFlags(call.thread, call.Number(0));
@@ -275,7 +277,8 @@ bool Broker::Carry(const CallListener& listener, const Connect& connect) {
   return Finish(listener, connect, ConnectSocket(own.socket.get(), door));
 }
 
-// Tells the caller how its connection went. Once it has one, the socket is the agent's alone.
+// Tells the caller how its connection went. A connected socket is the agent's alone, also where the
+// caller has ended: its peer could send descriptors into it, and they would be kept with it.
 bool Broker::Finish(const CallListener& listener, const Connect& connect, int error) {
   const Own& own = own_.at(connect.inode);
   bool connected = error == 0 || error == EINPROGRESS || error == EISCONN;
@@ -286,7 +289,7 @@ bool Broker::Finish(const CallListener& listener, const Connect& connect, int er
   }
   bool told = listener.Answer(connect.id, -error);
   if (connected) Note(connected_, connect.inode);
-  if (replaces || (connected && told)) Drop(connect.inode);
+  if (replaces || connected) Drop(connect.inode);
   return told && connected;
 }
 
