@@ -303,7 +303,7 @@ void Server::BeginCommand(Client* client, const std::string& script, Deadline en
   command_->before = processes_->List();
   command_->cpu_before = stage_->sandbox.cgroup().ProcessorTime();
   command_->kills_before = stage_->sandbox.cgroup().OutOfMemoryKills().value_or(0);
-  to_shell_ += shell_.Begin(script);
+  to_shell_ = shell_.Begin(script);  // A shell that waits for a script has read all before it.
   phase_ = Phase::kRunning;
   ++commands_;
 }

@@ -3,20 +3,26 @@
 
 #include <sys/random.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
+#include <utility>
 
 #include "base/result.h"
 
 namespace session {
 namespace {
 
-// More than any shell says of itself; what is longer is cut from the front, and never a frame.
-constexpr size_t kPendingBytesMax = size_t{8} << 20;
+// Everything inside can write frames: how many come and how long they are says nothing about what
+// is kept. A state that is longer is not taken, and of a longer frame the rest is dropped.
 constexpr size_t kStateBytesMax = size_t{4} << 20;
+constexpr size_t kFrameBytesMax = kStateBytesMax + 256;
+constexpr size_t kCwdBytesMax = 8192;  // A message to a client has room for it.
 
-// Frames are `\0NONCE WORD...\0`: no shell writes a NUL by accident. What a dead shell left unread
-// is skipped up to the line that starts the next one. What the keeper itself says is not shown.
+// Frames are `\0NONCE WORD...\0`: no shell writes a NUL by accident. A shell that is killed may
+// leave the beginning of one, so whatever stands between two NULs is looked at. What a dead shell
+// left unread is skipped up to the line that starts the next one. What the keeper itself says is
+// not shown.
 constexpr char kKeeper[] = R"(exec 9<&0 8>&2 2>/dev/null
 k=$1
 s=sh a=
@@ -104,54 +110,65 @@ std::string Shell::TextOf(std::string_view script) const {
   return text;
 }
 
-std::optional<ScriptEnd> Shell::Take(std::string_view bytes, std::string* reply) {
+std::optional<ScriptEnd> Shell::Take(std::string_view bytes, std::string* to_shell) {
   std::optional<ScriptEnd> end;
-  pending_ += bytes;
   for (;;) {
-    size_t from = pending_.find('\0');
-    size_t until = from == std::string::npos ? from : pending_.find('\0', from + 1);
-    if (until == std::string::npos) break;
-    std::string frame = pending_.substr(from + 1, until - from - 1);
-    pending_.erase(0, until + 1);
-    std::optional<ScriptEnd> told = TakeFrame(frame, reply);
+    size_t until = bytes.find('\0');
+    pending_ += bytes.substr(0, std::min(until, kFrameBytesMax - pending_.size()));
+    if (until == std::string_view::npos) break;
+    bytes.remove_prefix(until + 1);
+    if (pending_.empty()) continue;
+    std::optional<ScriptEnd> told = TakeFrame(pending_, to_shell);
     if (told) end = std::move(told);
+    pending_.clear();
   }
-  if (pending_.size() > kPendingBytesMax) pending_.clear();
+  // Once, however many shells were announced: it is large.
+  if (std::exchange(begins_, false)) *to_shell = Beginning();
   return end;
 }
 
-std::optional<ScriptEnd> Shell::TakeFrame(std::string_view frame, std::string* reply) {
+// The state is all that may fail in it: some variables are read-only.
+std::string Shell::Beginning() {
+  starting_ = MakeNonce();
+  return "\n" + key_ + " go\n{ \\eval " + QuoteWord(state_) +
+         "\n} >/dev/null 2>&1 </dev/null 9>&-\n" + "{ printf '\\000" + starting_ +
+         " ready %s\\000' \"$PWD\"; } >&9 2>/dev/null\n";
+}
+
+void Shell::TakeCwd(std::string_view cwd) {
+  if (cwd.size() <= kCwdBytesMax) cwd_ = cwd;
+}
+
+std::optional<ScriptEnd> Shell::TakeFrame(std::string_view frame, std::string* to_shell) {
   auto after = [&frame](const std::string& beginning) {
     bool begins = frame.starts_with(beginning);
     if (begins) frame.remove_prefix(beginning.size());
     return begins;
   };
-  if (after(key_ + " shell ")) {
+  if (awaits_shell_ && after(key_ + " shell ")) {
+    awaits_shell_ = false;
+    begins_ = true;
     kind_ = frame == "bash" ? "bash" : "sh";
     // Another kind of shell would misread it.
     if (!restored_kind_.empty() && restored_kind_ != kind_) state_.clear();
     restored_kind_.clear();
     if (state_.empty() && kind_ == "bash") state_ = kBashBeginning;
-    starting_ = MakeNonce();
-    // The state is all that may fail in it: some variables are read-only.
-    *reply += "\n" + key_ + " go\n{ \\eval " + QuoteWord(state_) +
-              "\n} >/dev/null 2>&1 </dev/null 9>&-\n" + "{ printf '\\000" + starting_ +
-              " ready %s\\000' \"$PWD\"; } >&9 2>/dev/null\n";
     return std::nullopt;
   }
   if (!starting_.empty() && after(starting_ + " ready ")) {
-    cwd_ = frame;
+    TakeCwd(frame);
     starting_.clear();
     ready_ = true;
     ++generation_;
     last_status_ = 0;
-    if (!nonce_.empty()) *reply += TextOf(script_);  // Its shell had ended before.
+    if (!nonce_.empty()) *to_shell += TextOf(script_);  // Its shell had ended before.
     return std::exchange(ended_, std::nullopt);
   }
   if (after(key_ + " exit ")) {
     int status = 0;
     std::from_chars(frame.data(), frame.data() + frame.size(), status);
     ready_ = false;
+    awaits_shell_ = true;
     if (nonce_.empty() || !begun_) return std::nullopt;
     ended_ = ScriptEnd{status & 255, true};
     nonce_.clear();
@@ -169,7 +186,7 @@ std::optional<ScriptEnd> Shell::TakeFrame(std::string_view frame, std::string* r
     if (error != std::errc()) return std::nullopt;
     frame.remove_prefix(static_cast<size_t>(rest - frame.data()));
     last_status_ = status & 255;
-    cwd_ = frame.substr(frame.empty() ? 0 : 1);
+    TakeCwd(frame.substr(frame.empty() ? 0 : 1));
     ended_ = ScriptEnd{last_status_, false};
     return std::nullopt;
   }

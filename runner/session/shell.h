@@ -38,8 +38,9 @@ class Shell {
 
   // The bytes that run `script`; call Take() until it has ended. Only while idle().
   std::string Begin(std::string_view script);
-  // What the stream said. Appends what is to be written back to `reply`. A script's end comes once.
-  std::optional<ScriptEnd> Take(std::string_view bytes, std::string* reply);
+  // What the stream said. `to_shell` is what waits to be written there: appends to it, or where a
+  // shell begins, puts what that one is to read in its place. A script's end comes once.
+  std::optional<ScriptEnd> Take(std::string_view bytes, std::string* to_shell);
 
   // A script that its shell has not begun is not begun by the next one either.
   void DoNotRepeat() { begun_ = true; }
@@ -56,7 +57,9 @@ class Shell {
   const std::string& state() const { return state_; }
 
  private:
-  std::optional<ScriptEnd> TakeFrame(std::string_view frame, std::string* reply);
+  std::optional<ScriptEnd> TakeFrame(std::string_view frame, std::string* to_shell);
+  std::string Beginning();
+  void TakeCwd(std::string_view cwd);
   std::string TextOf(std::string_view script) const;
   std::string Epilogue() const;
 
@@ -68,7 +71,9 @@ class Shell {
   std::string nonce_;          // Of the script that runs,
   std::string script_;         // and that script, until its shell has begun it.
   bool begun_ = false;
-  std::string starting_;  // Of the shell that is being started.
+  bool awaits_shell_ = true;  // None was announced, or the last one has ended.
+  bool begins_ = false;       // One was announced just now.
+  std::string starting_;      // Of the shell that is being started.
   bool ready_ = false;
   int generation_ = 0;
   int last_status_ = 0;

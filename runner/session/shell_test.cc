@@ -117,6 +117,47 @@ TEST_CASE("a script whose shell had ended before is the next shell's") {
   }
 }
 
+TEST_CASE("a shell is announced once, and what it reads is in place of all before") {
+  Shell shell = Ready();
+  std::string waiting;
+  std::string nonce = NonceBefore(shell.Begin("x"), " end ");
+  REQUIRE(shell.Take(
+      Frame(nonce + " end 0 /") + Frame(nonce + " state " + std::string(100'000, 's')), &waiting));
+  shell.Begin("y");
+  const std::string announced = Frame(std::string(kKey) + " shell bash");
+  for (int i = 0; i < 100; ++i) CHECK_FALSE(shell.Take(announced, &waiting));
+  CHECK(waiting.empty());
+  for (int i = 0; i < 100; ++i) {
+    CHECK_FALSE(shell.Take(Frame(std::string(kKey) + " exit 1") + announced, &waiting));
+    CHECK(waiting.size() > 100'000);  // The control: it was announced.
+    CHECK(waiting.size() < 101'000);
+  }
+}
+
+TEST_CASE("the beginning of a frame of a shell that was killed hides no other frame") {
+  Shell shell = Ready();
+  std::string nonce = NonceBefore(shell.Begin("x"), " end ");
+  std::string reply;
+  CHECK_FALSE(shell.Take(Frame(nonce + " begin") + std::string(1, '\0') + nonce + " end", &reply));
+  CHECK_FALSE(shell.Take(Frame(std::string(kKey) + " exit 137"), &reply));
+  CHECK_FALSE(shell.Take(Frame(std::string(kKey) + " shell bash"), &reply));
+  std::optional<ScriptEnd> end =
+      shell.Take(Frame(NonceBefore(reply, " ready") + " ready /"), &reply);
+  REQUIRE(end);
+  CHECK(end->status == 137);
+}
+
+TEST_CASE("a directory that is too long for a message is not taken") {
+  Shell shell = Ready();
+  std::string reply;
+  for (size_t length : {size_t{8000}, size_t{9000}}) {
+    std::string nonce = NonceBefore(shell.Begin("cd"), " end ");
+    REQUIRE(shell.Take(
+        Frame(nonce + " end 0 /" + std::string(length, 'd')) + Frame(nonce + " state "), &reply));
+    CHECK(shell.cwd().size() == 8001);
+  }
+}
+
 TEST_CASE("a state that is too long is not kept, and noise without end is dropped") {
   Shell shell = Ready("sh");
   std::string reply;
@@ -124,6 +165,12 @@ TEST_CASE("a state that is too long is not kept, and noise without end is droppe
   REQUIRE(shell.Take(Frame(nonce + " end 0 /") +
                          Frame(nonce + " state " + std::string((size_t{4} << 20) + 1, 'z')),
                      &reply));
+  CHECK(shell.state().empty());
+  nonce = NonceBefore(shell.Begin("x"), " end ");
+  CHECK_FALSE(shell.Take(Frame(nonce + " end 0 /") + std::string(1, '\0'), &reply));
+  CHECK_FALSE(shell.Take(nonce + " state ", &reply));
+  for (int i = 0; i < 9; ++i) CHECK_FALSE(shell.Take(std::string(size_t{1} << 20, 'z'), &reply));
+  CHECK(shell.Take(std::string(1, '\0'), &reply));
   CHECK(shell.state().empty());
   nonce = NonceBefore(shell.Begin("y"), " end ");
   CHECK_FALSE(shell.Take(std::string(1, '\0') + std::string(size_t{9} << 20, 'z'), &reply));

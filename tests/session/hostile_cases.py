@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a sandbox does to the stream of its own shell harms its own results only, and never its supervisor."""
-from harness import BUSY_SECONDS, Case
+import re
+
+from harness import BUSY_SECONDS, Case, read
 
 # The descriptor of that stream: while a command runs, its shell keeps a copy.
 FIND = 'for f in /proc/$$/fd/*; do case $(readlink $f) in socket*) stream=${f##*/};; esac; done\n'
@@ -23,3 +25,22 @@ class Hostile(Case):
         deleted = self.call('sandbox', 'delete', 'one', seconds=BUSY_SECONDS)
         self.assertEqual(deleted.returncode, 0, deleted.stderr)
         command.communicate()
+
+    def test_forged_words_of_the_shells_keeper_cost_the_supervisor_no_memory(self):
+        self.create('--memory', '100MiB')
+        self.script('X=$(head -c 2000000 /dev/zero | tr "\\0" a)')
+        before = self.peak()
+        # The key is on the keeper's command line.
+        result = self.script(FIND + 'key=$(tr "\\0" "\\n" </proc/$PPID/cmdline | tail -1); echo ${#key}\n'
+                             'for i in $(seq 100); do eval "printf \'\\0%s exit 1\\0\\0%s shell bash\\0\' '
+                             '$key $key >&$stream"; done; sleep 1', '--timeout', '20s')
+        self.assertEqual(result['stdout'], '32\n', result)
+        self.assertLess(self.peak() - before, 64 << 10)
+        deleted = self.call('sandbox', 'delete', 'one', seconds=BUSY_SECONDS)
+        self.assertEqual(deleted.returncode, 0, deleted.stderr)
+
+    def peak(self):
+        """The most memory, in KiB, that the sandbox's supervisor has had."""
+        keeper = self.facts()['pid']
+        supervisor = read(f'/proc/{keeper}/task/{keeper}/children').split()[0]
+        return int(re.search(r'VmHWM:\s*(\d+)', read(f'/proc/{supervisor}/status'))[1])
