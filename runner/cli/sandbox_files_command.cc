@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "cli/output.h"
 #include "codec/data/json.h"
+#include "codec/text/neutral.h"
 #include "codec/text/quantity.h"
 #include "session/client.h"
 #include "session/snapshot/snapshot.h"
@@ -45,7 +46,8 @@ Status CheckOperands(const Arguments& arguments, size_t least, size_t most,
 }
 
 void WarnLeftOut(const std::string& left_out) {
-  if (!left_out.empty()) logging::Warn(left_out);
+  if (!left_out.empty())
+    logging::Warn("not all was copied", {{"why", codec::NeutralLine(left_out)}});
 }
 
 }  // namespace
