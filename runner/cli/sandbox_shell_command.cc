@@ -18,7 +18,9 @@
 #include "codec/text/quantity.h"
 #include "report/denials.h"
 #include "report/terminal/request_lines.h"
+#include "run/agent_output.h"
 #include "session/client.h"
+#include "session/command_output.h"
 #include "session/shell.h"
 #include "session/terminal.h"
 #include "watch/lines.h"
@@ -236,17 +238,23 @@ Result<int> ExecInSandbox(const Arguments& arguments, const std::string& name) {
   bool json = arguments.Has("json");
   std::string output;
   std::string error;
+  session::CommandOutput shown_output(STDOUT_FILENO, run::ShownAt(STDOUT_FILENO));
+  session::CommandOutput shown_error(STDERR_FILENO, run::ShownAt(STDERR_FILENO));
   auto sink = [&](bool to_error, std::string_view bytes) -> Status {
-    if (!json) return sys::WriteAll(to_error ? STDERR_FILENO : STDOUT_FILENO, bytes);
+    if (!json) return (to_error ? shown_error : shown_output).Take(bytes);
     (to_error ? error : output) += bytes;
     return Ok();
   };
-  session::CommandResult result = TRY(backend->Exec(name, script, request, sink));
+  Result<session::CommandResult> ended = backend->Exec(name, script, request, sink);
+  Status finished = shown_output.Finish();
+  TRY(shown_error.Finish());
+  session::CommandResult result = TRY(std::move(ended));
   int status = StatusOf(result);
   if (json) {
     TRY(Print(codec::RenderJson(JsonOf(result, std::move(output), std::move(error)))));
     return status;
   }
+  TRY(std::move(finished));
   WarnOfEnd(result, name);
   return status;
 }

@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a sandbox does to the stream of its own shell harms its own results only, and never its supervisor."""
+import json
+import os
+import pty
 import re
+import subprocess
 
-from harness import BUSY_SECONDS, Case, read
+from harness import BIN, BUSY_SECONDS, Case, read
 
 # The descriptor of that stream: while a command runs, its shell keeps a copy.
 FIND = 'for f in /proc/$$/fd/*; do case $(readlink $f) in socket*) stream=${f##*/};; esac; done\n'
@@ -17,7 +21,54 @@ while True:
 '''
 
 
+# What a terminal and the log of a job would carry out.
+COMMANDS = '::error::x\n\033]0;title\007\033[2J##[add-mask]a\n'
+VISIBLE = '::error::x\n##[add-mask]a\n'
+HARMLESS = ': :error::x\n# #[add-mask]a\n'
+
+
 class Hostile(Case):
+    def test_a_log_and_a_terminal_carry_out_nothing_that_a_command_writes(self):
+        self.create()
+        line = ['sandbox', 'exec', 'one']
+        script = "printf '::error::x\\n\\033]0;title\\007\\033[2J##[add-mask]a\\n'"
+        script = f'{script}; {script} >&2'
+        # GitLab's runner carries out escape sequences only.
+        for variable, shown in (('GITHUB_ACTIONS', HARMLESS), ('GITLAB_CI', VISIBLE)):
+            log = dict(self.env, CI='true', **{variable: 'true'})
+            done = self.call(*line, stdin=script, env=log)
+            self.assertEqual((done.stdout, done.stderr), (shown, shown), variable)
+            done = self.call(*line, '--json', stdin=script, env=log)
+            self.assertEqual(json.loads(done.stdout)['stdout'], COMMANDS)
+            self.assertNotIn('##[', done.stdout)
+            # A file is not the log of a job.
+            with open(self.base + '/file', 'w+') as file:
+                subprocess.run([BIN, *line], input=script, env=log, cwd=self.base, stdout=file, text=True,
+                               stderr=subprocess.DEVNULL, check=True)
+            self.assertEqual(read(self.base + '/file'), COMMANDS)
+        done = self.call(*line, stdin=script)  # The control, for a program.
+        self.assertEqual((done.stdout, done.stderr), (COMMANDS, COMMANDS))
+        self.assertEqual(self.on_terminal(script), '::error::x\r\n##[add-mask]a\r\n')
+
+    def test_the_name_of_a_file_is_told_as_visible_text(self):
+        self.create()
+        self.script("mkdir out; mkfifo $'out/x\\n::error file=a::pwned\\n##[add-mask]a\\e]0;title\\a\\e[2J'")
+        done = self.call('sandbox', 'get', 'one', 'out', self.base + '/got')
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn('1 left out', done.stderr)
+        self.assertIn('::error file=a::pwned', done.stderr)  # The control.
+        self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+        for hidden in ('\033', '\007', '##['):
+            self.assertNotIn(hidden, done.stderr)
+
+    def on_terminal(self, script):
+        """What `sandbox exec` writes to a terminal as its output."""
+        ours, theirs = pty.openpty()
+        with open(ours, 'rb', buffering=0) as screen, open(theirs, 'wb', buffering=0) as output:
+            subprocess.run([BIN, 'sandbox', 'exec', 'one'], input=script, env=self.env, cwd=self.base, stdout=output,
+                           stderr=subprocess.DEVNULL, text=True, check=True)
+            return os.read(screen.fileno(), 65536).decode()
+
     def test_a_sandbox_ends_while_its_output_lies_in_the_stream_of_its_shell(self):
         self.create()
         command = self.start(f"{FIND}cat >flood.py <<'END'\n{FLOOD}END\neval \"python3 flood.py 0<&$stream\"\n")

@@ -6,6 +6,8 @@
 #include <exception>
 #include <nlohmann/json.hpp>
 
+#include "base/ascii.h"
+
 namespace codec {
 namespace {
 
@@ -236,7 +238,29 @@ Result<Json> ParseJson(std::string_view text, const JsonBounds& bounds) {
   }
 }
 
-std::string RenderJson(const Json& json) { return Dump(json, 2) + "\n"; }
+// Only in texts are there such characters, and there an escape means the same.
+std::string RenderJson(const Json& json) {
+  const std::string plain = Dump(json, 2) + "\n";
+  std::string out;
+  out.reserve(plain.size());
+  for (size_t at = 0; at < plain.size(); ++at) {
+    const auto byte = static_cast<unsigned char>(plain[at]);
+    if (byte == '#' && at > 0 && plain[at - 1] == '#') {
+      size_t word = at + 1;
+      while (ascii::IsAlpha(plain[word])) ++word;
+      out += plain[word] == '[' ? "\\u0023" : "#";
+    } else if (byte == 0x7f) {
+      out += "\\u007f";
+    } else if (byte == 0xc2 && static_cast<unsigned char>(plain[at + 1]) < 0xa0) {
+      out += "\\u00";
+      out += plain[++at] & 0x10 ? '9' : '8';
+      out += "0123456789abcdef"[plain[at] & 15];
+    } else {
+      out += plain[at];
+    }
+  }
+  return out;
+}
 
 std::string RenderJsonLine(const Json& json) { return Dump(json, -1); }
 

@@ -60,6 +60,16 @@ TEST_CASE("The wrong type is the fallback, never a failure") {
   CHECK(Json(3).Find("x") == nullptr);
 }
 
+TEST_CASE("RenderJson escapes what a terminal or the log of a job carries out") {
+  const std::string text =
+      "##[add-mask]a ##vso[task] ### x ## \x1b[2J \x7f \u009b2J \u0080 \u00e9 #[";
+  const std::string rendered = RenderJson(Json().Set("a", text));
+  CHECK(rendered ==
+        "{\n  \"a\": \"#\\u0023[add-mask]a #\\u0023vso[task] ### x ## \\u001b[2J \\u007f \\u009b2J "
+        "\\u0080 \u00e9 #[\"\n}\n");
+  CHECK(ParseJson(rendered).value().StringAt("a") == text);
+}
+
 TEST_CASE("RenderJson keeps the order of names and replaces invalid UTF-8") {
   Json json;
   json.Set("z", 1).Set("a", Json::FromStrings({"x\xffy"})).Set("n", Json()).Set("d", 0.5);
