@@ -79,23 +79,6 @@ Result<PolicySource> FindPolicy(const Request& request, const change::Repository
   return source;
 }
 
-namespace {
-
-// A name that is looked up tells name servers what the agent wrote into it.
-void WarnOfAnyName(const LoadedPolicy& loaded) {
-  for (const policy::NetworkPolicy& network : loaded.parsed.policy.network) {
-    for (const policy::Endpoint& endpoint : network.endpoints) {
-      if (!endpoint.host.empty()) continue;
-      logging::Warn(
-          "an endpoint without a host: each name that the agent asks for is looked up, so it can "
-          "tell any name server something",
-          {{"at", codec::LocateIn(loaded.file, endpoint.at)}});
-    }
-  }
-}
-
-}  // namespace
-
 Result<LoadedPolicy> LoadPolicy(PolicySource source, const policy::ParseContext& context,
                                 const RunImage* image) {
   if (!source.text && image != nullptr) TRY(TakeImagePolicy(*image, &source));
@@ -107,7 +90,6 @@ Result<LoadedPolicy> LoadPolicy(PolicySource source, const policy::ParseContext&
     loaded.parsed = TRY(policy::ParsePolicy(*source.text, named));
     loaded.file = source.file;
     loaded.record.sha256 = codec::Sha256Hex(*source.text);
-    WarnOfAnyName(loaded);
   } else {
     loaded.parsed.policy = policy::DefaultPolicy(context);
     loaded.file = "default policy";
@@ -121,6 +103,18 @@ Result<LoadedPolicy> LoadPolicy(PolicySource source, const policy::ParseContext&
   bool unlisted = !source.text || loaded.parsed.short_form;
   if (image != nullptr && unlisted) loaded.parsed.policy.filesystem.read_only.push_back("/");
   return loaded;
+}
+
+void WarnOfAnyName(const LoadedPolicy& policy) {
+  for (const policy::NetworkPolicy& network : policy.parsed.policy.network) {
+    for (const policy::Endpoint& endpoint : network.endpoints) {
+      if (!endpoint.host.empty()) continue;
+      logging::Warn(
+          "an endpoint without a host: each name that the agent asks for is looked up, so it can "
+          "tell any name server something",
+          {{"at", codec::LocateIn(policy.file, endpoint.at)}});
+    }
+  }
 }
 
 }  // namespace run

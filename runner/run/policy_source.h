@@ -44,4 +44,7 @@ Result<LoadedPolicy> LoadPolicy(PolicySource source, const policy::ParseContext&
 // where there is none (null): the kernel names a process by that.
 void AddResolvedBinaries(const RunImage* image, policy::Policy* policy);
 
+// Says where the policy has names looked up that it does not name.
+void WarnOfAnyName(const LoadedPolicy& policy);
+
 }  // namespace run

@@ -220,6 +220,7 @@ Result<sandbox::Sandbox> StartSandbox(const Request& request, const Plan& plan,
 
 // A live terminal has what these two say in one line, once the agent has started.
 void LogPolicy(const Request& request, const Plan& plan) {
+  WarnOfAnyName(plan.policy);
   if (StyleOf(request).live) return;
   logging::Info("policy read", {{"source", plan.policy.record.source},
                                 {"file", plan.policy.file},
