@@ -15,7 +15,7 @@
 
 namespace sys {
 
-Result<std::vector<std::string>> DirectoryNames(int directory) {
+Result<std::vector<std::string>> DirectoryNames(int directory, size_t bytes_max) {
   // A descriptor of its own: fdopendir takes it.
   Fd fd = TRY(sys::OpenAt(directory, ".", O_RDONLY | O_DIRECTORY));
   DIR* raw = ::fdopendir(fd.get());
@@ -23,10 +23,13 @@ Result<std::vector<std::string>> DirectoryNames(int directory) {
   (void)fd.Take();
   std::unique_ptr<DIR, int (*)(DIR*)> stream(raw, ::closedir);
   std::vector<std::string> names;
+  size_t bytes = 0;
   errno = 0;
   while (const dirent* entry = ::readdir(stream.get())) {
     std::string_view name = entry->d_name;
     if (name != "." && name != "..") names.emplace_back(name);
+    bytes += name.size() + sizeof(std::string);
+    if (bytes > bytes_max) return Error{Code::kInvalid, "a directory has too many names"};
     errno = 0;
   }
   if (errno != 0) return Errno("readdir");

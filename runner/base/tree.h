@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -12,8 +13,9 @@ namespace sys {
 // here.
 inline constexpr int kTreeDepthMax = 256;
 
-// The names in a directory, sorted, without "." and "..".
-Result<std::vector<std::string>> DirectoryNames(int directory);
+// The names in a directory, sorted, without "." and "..". kInvalid if they take more memory than
+// `bytes_max`.
+Result<std::vector<std::string>> DirectoryNames(int directory, size_t bytes_max = SIZE_MAX);
 
 // rm -r: `path` in or below `parent`, itself never followed, however deep; directories that their
 // owner may not change are made changeable. Nothing else may be changing it meanwhile. kNotFound

@@ -46,8 +46,8 @@ void AwaitTick(const timespec& newest) {
 
 }  // namespace
 
-LayerWatch::LayerWatch(int layer, Fd lower, bool copied, Since since)
-    : layer_(layer), lower_(std::move(lower)), copied_(copied) {
+LayerWatch::LayerWatch(int layer, Fd lower, bool copied, Since since, size_t path_bytes_max)
+    : layer_(layer), lower_(std::move(lower)), copied_(copied), path_bytes_max_(path_bytes_max) {
   if (since == Since::kBeginning && !copied) return;
   bool complete = true;
   before_ = Scan(&complete);
@@ -55,6 +55,7 @@ LayerWatch::LayerWatch(int layer, Fd lower, bool copied, Since since)
 
 LayerWatch::Entries LayerWatch::Scan(bool* complete) const {
   Entries entries;
+  size_t path_bytes = 0;
   timespec newest{};
   std::vector<std::string> pending = {""};
   while (!pending.empty()) {
@@ -62,7 +63,7 @@ LayerWatch::Entries LayerWatch::Scan(bool* complete) const {
     pending.pop_back();
     Result<Fd> directory = OpenDirectory(layer_, path, Unreadable::kFail);
     Result<std::vector<std::string>> names = Error{};
-    if (directory.ok()) names = sys::DirectoryNames(directory.value().get());
+    if (directory.ok()) names = sys::DirectoryNames(directory.value().get(), path_bytes_max_);
     if (!names.ok()) {
       *complete = false;
       continue;
@@ -73,11 +74,12 @@ LayerWatch::Entries LayerWatch::Scan(bool* complete) const {
       struct stat st {};
       if (NamesGitDirectory(name)) continue;
       if (::fstatat(fd, name.c_str(), &st, AT_SYMLINK_NOFOLLOW) != 0) continue;
-      if (entries.size() >= kEntriesMax) {
+      std::string child = PathIn(path, name);
+      path_bytes += child.size();
+      if (entries.size() >= kEntriesMax || path_bytes > path_bytes_max_) {
         *complete = false;
         return entries;
       }
-      std::string child = PathIn(path, name);
       Entry entry{st.st_ino, st.st_mode, st.st_size, st.st_mtim, st.st_ctim, false, false};
       entry.whiteout = S_ISCHR(st.st_mode) && st.st_rdev == makedev(0, 0);
       if (S_ISDIR(st.st_mode)) pending.push_back(child);
@@ -117,7 +119,7 @@ bool LayerWatch::Exists(const Entries& entries, const std::string& path, mode_t*
 
 // All that the lower layer showed beneath `path`.
 void LayerWatch::AddHidden(const std::string& path, const Entries& after, bool* complete,
-                           std::set<std::string>* candidates) const {
+                           Candidates* candidates) const {
   std::vector<std::string> pending = {path};
   while (!pending.empty()) {
     std::string at = std::move(pending.back());
@@ -126,16 +128,22 @@ void LayerWatch::AddHidden(const std::string& path, const Entries& after, bool* 
     if (known != before_.end() && (known->second.opaque || !S_ISDIR(known->second.mode))) continue;
     Result<Fd> directory = OpenDirectory(lower_.get(), at, Unreadable::kFail);
     if (!directory.ok() || !Shines(before_, PathIn(at, "x"))) continue;
-    Result<std::vector<std::string>> names = sys::DirectoryNames(directory.value().get());
-    if (!names.ok()) continue;
+    Result<std::vector<std::string>> names =
+        sys::DirectoryNames(directory.value().get(), path_bytes_max_);
+    if (!names.ok()) {
+      *complete = false;
+      continue;
+    }
     for (const std::string& name : names.value()) {
       if (NamesGitDirectory(name)) continue;
-      if (candidates->size() >= kEntriesMax) {
+      if (candidates->paths.size() >= kEntriesMax || candidates->hidden_bytes > path_bytes_max_) {
         *complete = false;
         return;
       }
       std::string child = PathIn(at, name);
-      if (!after.contains(child)) candidates->insert(child);
+      if (!after.contains(child) && candidates->paths.insert(child).second) {
+        candidates->hidden_bytes += child.size();
+      }
       pending.push_back(std::move(child));
     }
   }
@@ -200,20 +208,20 @@ void LayerWatch::PairRenames(const Entries& after, std::vector<TouchedFile>* fil
 TouchedFiles LayerWatch::Look() {
   TouchedFiles touched;
   Entries after = Scan(&touched.complete);
-  std::set<std::string> candidates;
+  Candidates candidates;
   for (const auto& [path, entry] : before_) {
-    if (!after.contains(path)) candidates.insert(path);
+    if (!after.contains(path)) candidates.paths.insert(path);
   }
   for (const auto& [path, entry] : after) {
     auto known = before_.find(path);
     bool same = known != before_.end() && known->second.inode == entry.inode &&
                 Same(known->second.changed, entry.changed) && known->second.mode == entry.mode &&
                 known->second.opaque == entry.opaque;
-    if (!same) candidates.insert(path);
+    if (!same) candidates.paths.insert(path);
     bool hides = entry.whiteout || entry.opaque || !S_ISDIR(entry.mode);
     if (!same && hides && !copied_) AddHidden(path, after, &touched.complete, &candidates);
   }
-  for (const std::string& path : candidates) {
+  for (const std::string& path : candidates.paths) {
     mode_t old_mode = 0;
     mode_t new_mode = 0;
     bool was = Exists(before_, path, &old_mode);

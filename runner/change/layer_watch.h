@@ -39,6 +39,9 @@ class LayerWatch {
  public:
   // Entries of the layer that one look takes in, and of deleted directories.
   static constexpr size_t kEntriesMax = 200'000;
+  // What their paths may have together: the supervisor keeps them several times, outside of the
+  // sandbox's limits.
+  static constexpr size_t kPathBytesMax = size_t{16} << 20;
 
   // The state that the first look compares with.
   enum class Since {
@@ -47,7 +50,8 @@ class LayerWatch {
   };
 
   // `layer` is borrowed and outlives this. `copied`: it is a copy of `lower` and no layer.
-  LayerWatch(int layer, Fd lower, bool copied, Since since = Since::kNow);
+  LayerWatch(int layer, Fd lower, bool copied, Since since = Since::kNow,
+             size_t path_bytes_max = kPathBytesMax);
 
   // Returns what changed since the previous look.
   TouchedFiles Look();
@@ -63,18 +67,24 @@ class LayerWatch {
     bool opaque = false;  // Of a directory: nothing of the lower one is seen.
   };
   using Entries = std::map<std::string, Entry>;
+  // What may have changed.
+  struct Candidates {
+    std::set<std::string> paths;
+    size_t hidden_bytes = 0;  // Of those that AddHidden() added.
+  };
 
   Entries Scan(bool* complete) const;
   bool Shines(const Entries& entries, const std::string& path) const;
   bool Exists(const Entries& entries, const std::string& path, mode_t* mode) const;
   void AddHidden(const std::string& path, const Entries& after, bool* complete,
-                 std::set<std::string>* candidates) const;
+                 Candidates* candidates) const;
   bool CopiedUp(const std::string& path) const;
   void PairRenames(const Entries& after, std::vector<TouchedFile>* files) const;
 
   int layer_;
   Fd lower_;
   bool copied_;
+  size_t path_bytes_max_;
   Entries before_;
 };
 

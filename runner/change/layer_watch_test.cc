@@ -45,9 +45,13 @@ struct Layers {
   void Write(const std::string& name, const std::string& text) const {
     REQUIRE(sys::WriteFile(path + "/" + name, text).ok());
   }
-  LayerWatch Watch(bool copied = false) const {
+  LayerWatch Watch(bool copied = false, size_t path_bytes_max = LayerWatch::kPathBytesMax) const {
     return {upper.get(), std::move(sys::Open(path + "/lower", O_RDONLY | O_DIRECTORY)).value(),
-            copied};
+            copied, LayerWatch::Since::kNow, path_bytes_max};
+  }
+  // Twenty files with 100 characters in each path.
+  void WriteLongNames(const std::string& directory) const {
+    for (char c = 'a'; c < 'a' + 20; ++c) Write(directory + std::string(98, c), "");
   }
 
   std::string path;
@@ -108,6 +112,40 @@ TEST_CASE("a whiteout deletes what the checkout has, with all that is beneath it
   fs::create_directory(layers.path + "/upper/d");
   REQUIRE(::setxattr((layers.path + "/upper/d").c_str(), "trusted.overlay.opaque", "y", 1, 0) == 0);
   CHECK(Told(watch.Look()) == "created d/");
+}
+
+TEST_CASE("a look whose paths are too long together is not complete") {
+  for (bool complete : {true, false}) {
+    Layers layers;
+    LayerWatch watch = layers.Watch(false, 3000);
+    fs::create_directory(layers.path + "/upper/n");
+    layers.WriteLongNames("upper/n/");
+    if (!complete) {
+      fs::create_directory(layers.path + "/upper/m");
+      layers.WriteLongNames("upper/m/");
+    }
+    TouchedFiles touched = watch.Look();
+    CHECK(touched.complete == complete);
+    CHECK(touched.files.size() >= 21);
+    CHECK(touched.files.size() <= 32);
+  }
+}
+
+TEST_CASE("what was hidden is listed as far as its paths may go") {
+  for (bool complete : {true, false}) {
+    Layers layers;
+    layers.WriteLongNames("lower/d/");
+    if (!complete) {
+      fs::create_directory(layers.path + "/lower/d/m");
+      layers.WriteLongNames("lower/d/m/");
+    }
+    LayerWatch watch = layers.Watch(false, 3000);
+    layers.Write("upper/d", "in its place");
+    TouchedFiles touched = watch.Look();
+    CHECK(touched.complete == complete);
+    CHECK(touched.files.size() >= 22);
+    CHECK(touched.files.size() <= 34);
+  }
 }
 
 TEST_CASE("a copy is the whole tree") {
