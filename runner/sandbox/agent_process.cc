@@ -113,9 +113,6 @@ Status AgentProcess::Enter() {
   // No core is larger than 1 byte, and no program of the host gets one: the filter's KeepCoreLimit.
   rlimit core{1, 1};
   if (::setrlimit(RLIMIT_CORE, &core) != 0) TRY(SetLimit(RLIMIT_CORE, 0));
-  if (plan_.limits.open_files > 0) {
-    TRY(SetLimit(RLIMIT_NOFILE, static_cast<rlim_t>(plan_.limits.open_files)));
-  }
   // One process alone ends at once; what all of them use is added up from outside.
   if (plan_.limits.cpu_s > 0) {
     TRY(SetLimit(RLIMIT_CPU, static_cast<rlim_t>(plan_.limits.cpu_s) + 1));
@@ -137,6 +134,11 @@ Status AgentProcess::Execute() {
   }
   envp.push_back(nullptr);
 
+  // At the last moment: the kernel compares it with how many descriptors all processes of the user
+  // have under way in messages, and then sends none of this one's either (ETOOMANYREFS).
+  if (plan_.limits.open_files > 0) {
+    TRY(SetLimit(RLIMIT_NOFILE, static_cast<rlim_t>(plan_.limits.open_files)));
+  }
   const std::string& name = plan_.argv.front();
   if (name.find('/') != std::string::npos) {
     ::execve(name.c_str(), argv.data(), envp.data());

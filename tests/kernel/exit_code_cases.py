@@ -220,6 +220,12 @@ class ExitCodes(Case):
         self.run_agent('bash', '-c', script, options=options, code=7)
         self.run_agent('bash', '-c', script)
         self.run_agent('bash', '-c', 'ulimit -n 50', options=options, code=1)  # It cannot be raised.
+        # What others of this user have under way in messages is more than that.
+        ours, theirs = socket.socketpair()
+        with ours, theirs:
+            for _ in range(50):
+                socket.send_fds(ours, [b'x'], [ours.fileno()])
+            self.run_agent('bash', '-c', script, options=options, code=7)
 
     def test_a_file_becomes_no_larger_than_the_limit(self):
         script = 'head -c 3000000 /dev/zero > large'
