@@ -222,13 +222,15 @@ print({buffer.tobytes()[at:at + 16].split(bytes(1))[0].decode() for at in range(
     def test_second_connection_of_a_socket_is_refused_as_such(self):
         self.alike("""
 import errno, os, socket, tempfile
-os.chdir(tempfile.mkdtemp(dir=os.environ.get("TMPDIR")))
-server = socket.socket(socket.AF_UNIX)
-server.bind("s")
-server.listen()
-client = socket.socket(socket.AF_UNIX)
-for _ in range(3):
-    print(errno.errorcode.get(client.connect_ex("s"), 0))
+with tempfile.TemporaryDirectory() as place:
+    os.chdir(place)
+    server = socket.socket(socket.AF_UNIX)
+    server.bind("s")
+    server.listen()
+    client = socket.socket(socket.AF_UNIX)
+    for _ in range(3):
+        print(errno.errorcode.get(client.connect_ex("s"), 0))
+    os.chdir("/")
 """)
 
     @only_in('landlock')

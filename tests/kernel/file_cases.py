@@ -182,7 +182,7 @@ class Files(Case):
         run = self.shell('mv /etc/shadow /tmp/x 2>/dev/null && cat /tmp/x; mv /etc /tmp/etc 2>/dev/null && echo moved;'
                          'echo x > y; mv y z && cat z')
         self.assertEqual(run.out, 'x\n')  # What is the agent's own moves.
-        run = self.shell('mv .git g && mkdir .git; cat g/config')
+        run = self.shell('mv .git g && mkdir .git; cat g/config; rm -rf g')
         self.assertIn('[remote "origin"]', run.out)
         self.assertNotIn(CANARY, run.out)
 
