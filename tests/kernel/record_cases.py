@@ -20,10 +20,12 @@ def child(run):
     os.waitpid(pid, 0)
 def echo(word):
     os.execv('/bin/echo', ['echo', word])
+alive, held = os.pipe()
 def daemon():
     os.setsid()
     if os.fork():
         os._exit(0)
+    os.set_inheritable(held, True)
     echo('daemon')
 def from_thread():
     thread = threading.Thread(target=echo, args=('thread',))
@@ -50,6 +52,8 @@ while True:
         os.wait()
     except ChildProcessError:
         break
+os.close(held)
+os.read(alive, 1)  # The daemon has ended.
 '''
 UNTRACED = r'''
 import ctypes, os, platform
