@@ -9,7 +9,8 @@ namespace {
 
 using codec::Json;
 
-// What comes from a policy, which may be a pull request's: it can forge no line.
+// Returns a value of a policy on one line. The policy may be a pull request's, and a line end in it
+// must not begin a line of the comparison.
 std::string Shown(std::string_view value) { return codec::EscapedLine(value); }
 
 void RenderList(std::string_view head, const std::vector<Difference>& list, const std::string& file,

@@ -9,7 +9,7 @@ namespace {
 
 constexpr size_t kDeepBytes = 400 * 1024;
 
-// What of the stack is in memory, in KiB.
+// Returns how much of the stack is in memory, in KiB.
 long StackKilobytes() {
   std::ifstream maps("/proc/self/smaps");
   bool stack = false;

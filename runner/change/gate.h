@@ -37,7 +37,8 @@ struct GateLimits {
   std::string prefix;
   std::vector<ProtectedLink> links;  // Of the tree before the agent changed it.
   std::vector<PathRule> paths;       // Of the repository's configuration, from the trusted commit.
-  DirectoryNames before;  // Of RepositoryCandidates(WrittenPaths()), before the agent's changes.
+  // The names in RepositoryCandidates(WrittenPaths()) before the agent changed the tree.
+  DirectoryNames before;
 };
 
 struct Verdict {

@@ -67,10 +67,10 @@ class LayerWatch {
     bool opaque = false;  // Of a directory: nothing of the lower one is seen.
   };
   using Entries = std::map<std::string, Entry>;
-  // What may have changed.
+  // The paths that may have changed.
   struct Candidates {
     std::set<std::string> paths;
-    size_t hidden_bytes = 0;  // Of those that AddHidden() added.
+    size_t hidden_bytes = 0;  // The size of the paths that AddHidden() added.
   };
 
   Entries Scan(bool* complete) const;

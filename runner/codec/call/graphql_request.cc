@@ -126,7 +126,8 @@ bool HasOwnName(const QueryParameters& query) {
   return false;
 }
 
-// Whether every server reads a body of these fields as JSON. One without a type is a form to some.
+// Whether every server reads a body with these fields as JSON. Some servers take a body without a
+// type for a form.
 bool IsJsonToAll(const HttpFields& fields) {
   const HttpField* field = FindContentType(fields);
   if (field == nullptr) return false;

@@ -145,7 +145,7 @@ TEST_CASE("A JSON body that is a form with a document in it as well is refused")
                            R"({"query":"{viewer}","v":"&query=%ff%&"})"}) {
     INFO(body);
     CHECK(Refused("POST", {}, body, form));
-    // What some servers read as a form, too.
+    // Some servers read these bodies as forms, too.
     CHECK(Refused("POST", {}, body));
     for (const char* type : {"", "; charset=utf-8", "application/json, application/x", "text/plain",
                              "application/x-www-form-urlencoded+json, a", "+json"}) {

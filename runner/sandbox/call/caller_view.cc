@@ -22,7 +22,7 @@ constexpr size_t kPageBytes = 4096;
 // The effective id alone, and of this thread alone, which is what system calls look at.
 void SetEffective(long call, id_t id) { ENSURE(::syscall(call, -1, id, -1) == 0); }
 
-// The groups that this process has beside its own; they do not change.
+// Returns the supplementary groups of this process, which do not change.
 const std::vector<gid_t>& OwnGroups() {
   static const std::vector<gid_t> groups = [] {
     std::vector<gid_t> found(static_cast<size_t>(std::max(::getgroups(0, nullptr), 0)));
@@ -33,7 +33,8 @@ const std::vector<gid_t>& OwnGroups() {
   return groups;
 }
 
-// Of this thread alone, as above: the C library would tell every thread.
+// Sets the groups of this thread alone: the C library's setgroups() would set them for every
+// thread.
 void SetGroups(const gid_t* groups, size_t count) {
   ENSURE(::syscall(SYS_setgroups, count, groups) == 0);
 }
