@@ -35,9 +35,9 @@ Task<void> ServeForward(Services& services, const caller::Owner& owner, Stream& 
 // One end of a TCP socket; `call` is getsockname or getpeername. nullopt: it has none any more.
 std::optional<caller::Endpoint> EndOf(int socket, int (*call)(int, sockaddr*, socklen_t*));
 
-// What the policy says of `owner`'s connection, whose `route` was found for Judged(owner), and who
-// decides: the policy ("opa") or, where only the owner's programs are in the way, what is not known
-// of them ("identity"), which no line of a policy changes.
+// The policy's decision on `owner`'s connection, whose `route` was found for Judged(owner), and the
+// engine that made it: the policy ("opa") or, where only the owner's programs are in the way, what
+// is not known of them ("identity"), which no line of a policy changes.
 struct OwnerDecision {
   policy::Decision decision;
   std::string engine;

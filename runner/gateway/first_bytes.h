@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a client speaks, judged by the first bytes that it sends in a tunnel. What TLS or HTTP/1 may
-// still come of is waited for, however slowly it comes: taken for another protocol, it would reach
-// any name behind the address. Pure.
+// Recognises the protocol of a client by the first bytes that it sends in a tunnel. Bytes that may
+// still become TLS or HTTP/1 are waited for, however slowly they come: taken for another protocol,
+// they would reach any name behind the address. Pure.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace gateway {
 
-// As much of the first line as is looked at.
+// The part of the first line that is looked at.
 constexpr size_t kFirstBytesMax = 8192;
 
 enum class ClientProtocol {
@@ -22,7 +22,7 @@ enum class ClientProtocol {
 
 ClientProtocol RecogniseProtocol(std::string_view bytes);
 
-// Where TLS is all that matters: kTls, kOther or kNothing.
+// Recognises TLS where nothing else matters: kTls, kOther or kNothing.
 ClientProtocol RecogniseTls(std::string_view bytes);
 
 }  // namespace gateway

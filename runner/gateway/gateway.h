@@ -43,7 +43,7 @@ struct GatewayConfig {
   std::vector<Fd> groups = {};  // JoinCgroups(): the limits that it works under.
 };
 
-// What the gateway process tells by itself while it serves.
+// News that the gateway process reports unasked while it serves.
 struct GatewayNews {
   // A model's host refuses the run's credential again and again, as Budget has it.
   std::string credential_refused_by;

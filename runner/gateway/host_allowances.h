@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much data a run may exchange with each host (--host-bytes).
+// Bounds how much data a run may exchange with each host (--host-bytes).
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,8 @@ class HostAllowances {
   HostAllowances(int64_t bytes, std::function<void(const Notice&)> record)
       : bytes_(bytes), record_(std::move(record)) {}
 
-  // Of a host, in lower case, as authorities have it; valid as long as this.
+  // Returns the allowance of a host, which is named in lower case as authorities have it; valid as
+  // long as this object.
   ByteAllowance* Of(const std::string& host) {
     auto known = hosts_.find(host);
     if (known != hosts_.end()) return &known->second;

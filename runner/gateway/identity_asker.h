@@ -22,7 +22,8 @@ class IdentityAsker {
   IdentityAsker(const IdentityAsker&) = delete;
   IdentityAsker& operator=(const IdentityAsker&) = delete;
 
-  // Who owns the connection. No answer within kIdentityTimeout, or a malformed one, is a refusal.
+  // Returns the owner of the connection. A missing answer within kIdentityTimeout, or a malformed
+  // one, is a refusal.
   Task<caller::Owner> Ask(caller::Endpoint local, caller::Endpoint remote);
 
  private:

@@ -42,7 +42,7 @@ constexpr milliseconds kIdentityTimeout = seconds(30);
 // The kernel holds about 270 in a socket's buffer.
 constexpr size_t kQuestionsAtOnceMax = 128;
 
-// As OpenShell: leaf certificates of so many hosts are kept; upstream TLS sessions likewise.
+// OpenShell's bounds on the hosts whose leaf certificates are kept, and on upstream TLS sessions.
 constexpr size_t kLeafCertificatesMax = 256;
 constexpr size_t kUpstreamSessionsMax = 256;
 

@@ -22,7 +22,7 @@ enum class News : uint8_t {
   kToken,      // A token that was fetched, before it is used.
 };
 
-// What the gateway process does after the fork, until it ends. Returns its exit status: 0 after
+// Runs the gateway process after the fork, until it ends. Returns its exit status: 0 after
 // Order::kFinish or when the supervisor is gone, 1 when it could not start or could not record.
 int RunServer(GatewayConfig config, Fd control);
 

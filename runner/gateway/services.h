@@ -22,7 +22,7 @@ namespace gateway {
 
 class TokenGrants;  // token_grant.h
 
-// What every connection needs; one of each per process. All outlive every connection.
+// The services that every connection needs; one of each per process. All outlive every connection.
 struct Services {
   EventLoop& loop;
   LivePolicy& policy;

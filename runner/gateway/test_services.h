@@ -56,7 +56,7 @@ class Origin {
     ++accepted_;
     co_return std::make_unique<Stream>(loop_, std::move(accepted));
   }
-  // Of connections.
+  // Returns how many connections were accepted.
   int accepted() const { return accepted_; }
   // From now on connections are refused.
   void Close() {
@@ -80,7 +80,7 @@ inline void SpawnPeer(EventLoop& loop, Task<void> task) {
   loop.Spawn(std::move(task));
 }
 
-// What arrives up to and with `end`; less where the peer finishes or breaks before.
+// Reads what arrives up to and with `end`; returns less if the peer finishes or breaks before.
 inline Task<std::string> ReadTo(Stream& stream, std::string end) {
   std::string text;
   for (;;) {
@@ -122,7 +122,7 @@ constexpr milliseconds kTestSweep{2};
 // All services of a gateway with one policy. No name is resolved, and callers are not identified.
 class TestServices {
  public:
-  // Where `endpoint` has no host, it is the origin's.
+  // An `endpoint` without a host gets the origin's.
   explicit TestServices(policy::Endpoint endpoint) : policy_(NewPolicy(std::move(endpoint))) {
     owner_.caller.binary = "/usr/bin/curl";
   }

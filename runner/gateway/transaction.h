@@ -29,7 +29,7 @@ class Transaction {
   Task<void> Run();
 
  private:
-  // How moving a body ended.
+  // The ways in which moving a body ends.
   enum class Moved { kWhole, kCut, kMalformed, kRefused, kSinkFailed };
 
   Task<void> JudgeAndSend();
@@ -82,7 +82,7 @@ class Transaction {
   OutgoingRefusal body_refusal_;  // kRefused.
 };
 
-// What a connection's session does with each request: a Transaction towards `upstream`.
+// Handles each request of a connection's session by a Transaction towards `upstream`.
 class TransactionHandler final : public RequestHandler {
  public:
   // Everything is borrowed.

@@ -18,7 +18,8 @@
 
 namespace gateway {
 
-// Where a connection may lead: resolved once, judged once. Only these addresses are ever dialled.
+// The destination of a connection: resolved once, judged once. Only these addresses are ever
+// dialled.
 struct Destination {
   Authority authority;
   std::vector<policy::Address> addresses;  // At least one.
@@ -42,7 +43,7 @@ class Upstream {
 
   // Dials, unless a connection to there is kept already: a CONNECT is answered only then.
   Task<Status> Reach();
-  // What Reach dialled and is not used yet, or null.
+  // Returns the stream that Reach dialled and that is not used yet, or null.
   Stream* dialled() const { return dialled_ ? dialled_->stream.get() : nullptr; }
 
   // A place for one request: on a kept connection, on the one that Reach dialled, or on a new one

@@ -17,7 +17,7 @@
 
 namespace run {
 
-// Where the agent's output goes while it runs. Borrowed.
+// The files that receive the agent's output while it runs. Borrowed.
 struct OutputFiles {
   int raw = -1;       // agent.jsonl; -1: the agent writes no stream of events.
   int readable = -1;  // agent.log

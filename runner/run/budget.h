@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a run may use of models, and whether that can be enforced: before anything starts.
+// Plans the budget of a run, and checks before anything starts whether it can be enforced.
 #pragma once
 
 #include "agent/description.h"

@@ -17,7 +17,7 @@
 
 namespace run {
 
-// How one sandbox's program ended, and what the gateway saw meanwhile.
+// The end of one sandbox's program, and what the gateway saw meanwhile.
 struct CheckEnd {
   AgentEnd end;
   RunSigns signs;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is left of a run when its agent has ended, and what it is judged by.
+// Collects the results of a run when its agent has ended, judges them and writes the report.
 #pragma once
 
 #include <string>
@@ -16,11 +16,12 @@
 
 namespace run {
 
-// What the configuration requires (`names`) is enforced, not emulated. kUnsupported.
+// Fails with kUnsupported unless every control that the configuration requires (`names`) is
+// enforced, not emulated.
 Status CheckRequired(const std::vector<std::string>& names,
                      const std::vector<sandbox::Control>& controls);
 
-// What the agent changed, and what it says that it found; both are noted.
+// Returns what the agent changed; notes that and the findings that the agent reported.
 Result<change::ChangeSet> CollectChanges(const change::ChangedTree& tree, const Plan& plan,
                                          Recorder& recorder);
 

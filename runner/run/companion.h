@@ -26,7 +26,7 @@ struct Checkout;
 
 class Companion {
  public:
-  // What stands while the agent runs. Borrowed until the agent's end.
+  // The surroundings of the running agent. Borrowed until the agent's end.
   struct Stage {
     sandbox::Sandbox& sandbox;  // The companion may put another instance in place (Replace()).
     const Checkout& checkout;
@@ -34,7 +34,7 @@ class Companion {
     const std::vector<sandbox::WorkspaceFile>& replaced;  // Plan::replaced
     const codec::SecretMask& secrets;                     // May grow.
     const std::string& policy_sha256;
-    // As JudgeChanges() takes them, for these changes.
+    // Returns the limits for these changes, as JudgeChanges() takes them.
     std::function<change::GateLimits(const change::ChangeSet&)> gates;
   };
 
@@ -42,7 +42,7 @@ class Companion {
 
   // Before anything is started: may replace the program, and leaves the environment.
   virtual void Replace(agent::AgentPlan* plan) = 0;
-  // What the agent reads from its standard input; once.
+  // Opens what the agent reads from its standard input; called once.
   virtual Result<Fd> OpenInput() = 0;
   // The agent was started.
   virtual Status Begin(const Stage& stage) = 0;
@@ -58,7 +58,7 @@ class Companion {
   virtual void Take(AgentOutput::Pipe pipe, std::string_view bytes) = 0;
   // No more output is to be read for now.
   virtual bool full() const = 0;
-  // What is in the pipes by now is to be read to its end; then comes Drained().
+  // Returns whether what is in the pipes by now is to be read to its end; then comes Drained().
   virtual bool drains() const = 0;
   virtual void Drained() = 0;
 
@@ -68,7 +68,8 @@ class Companion {
   virtual bool busy() const = 0;
   // The sandbox is to end, as if its agent had exited with 0.
   virtual bool ends() const = 0;
-  // Whether the changes are applied to the checkout then; `asked`: by the command line.
+  // Returns whether the changes are then applied to the checkout; `asked` says whether the command
+  // line asked for that.
   virtual bool applies(bool asked) const = 0;
 };
 

@@ -25,10 +25,11 @@ struct RunCredentials {
   std::vector<std::string> files;
 };
 
-// Whether there can be such credentials, before anything is read: kRefused for a run that is not
-// trusted, kSetup with what to export for one that no variable has and with what to attach when the
-// policy binds a provider that is not, kUsage for an unknown provider, kInvalid with
-// "policy_file:line:col: error: what" for one that cannot be bound.
+// Checks whether the request's credentials can be had, before anything is read. Fails with kRefused
+// for a run that is not trusted; with kSetup and what to export for a credential that no variable
+// has, and what to attach when the policy binds a provider that is not attached; with kUsage for an
+// unknown provider; and with kInvalid and "policy_file:line:col: error: what" for one that cannot
+// be bound.
 Status CheckCredentials(const Request& request, const Trust& trust, const policy::Policy& policy,
                         const std::string& policy_file);
 
@@ -45,9 +46,10 @@ struct KeptSecret {
   std::string name;
   UnforkedBytes value;
 };
-// Of everything in `credentials` that is secret. Fails as UnforkedBytes::Copy.
+// Copies everything in `credentials` that is secret. Fails as UnforkedBytes::Copy.
 Result<std::vector<KeptSecret>> KeepSecrets(const RunCredentials& credentials);
-// What masks them; call it when no further process is started. Too short values are warned of.
+// Returns the mask of these secrets; call it when no further process is started. Warns of values
+// that are too short.
 codec::SecretMask MaskOf(const std::vector<KeptSecret>& secrets);
 
 // The variables of this process that hold, or may hold, a value of `request`'s credentials.

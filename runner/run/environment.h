@@ -22,7 +22,7 @@
 
 namespace run {
 
-// Where the agent's program lies: on the host, or in the image.
+// The place of the agent's program, on the host or in the image.
 struct AgentProgram {
   std::string path;   // Canonical; empty when it is only known inside (relative).
   std::string found;  // As PATH or the command names it; absolute, or empty.
@@ -43,8 +43,8 @@ std::string FindProgram(const std::string& name, const RunImage* image);
 Result<AgentProgram> FindAgent(const agent::AgentDescription* agent, const Request& request,
                                const RunImage* image);
 
-// What the sandbox shows beyond `policy` so that `program`, and those on SearchPath(), can be run:
-// of `image`, or without one (null) of the host.
+// Returns what the sandbox shows beyond `policy` so that `program`, and the programs on
+// SearchPath(), can be run: those of `image`, or if it is null, of the host.
 Programs FindRunPrograms(const AgentProgram& program, const policy::FilesystemPolicy& policy,
                          const std::string& checkout, const RunImage* image,
                          const sandbox::HostView& host);
@@ -71,7 +71,7 @@ std::vector<sandbox::WorkspaceFile> TrustFiles(const sandbox::Places& places);
 // in.
 std::vector<std::string> HostSecrets();
 
-// Of tier landlock, the directory that is the agent's own; otherwise none.
+// Makes the agent's own directory where the tier is landlock; nullopt in any other tier.
 Result<std::optional<sandbox::ScratchDirectory>> MakeScratch(const Request& request,
                                                              const std::string& checkout);
 
@@ -81,12 +81,13 @@ Result<Fd> OpenInput(const std::string& text);
 // The gateway lives under the run's limits, and takes over the only ways out of its sandbox.
 Status Connect(sandbox::Sandbox& sandbox, gateway::Gateway& gateway);
 
-// Where the policy's programs are links, as the sandbox shows them before its agent can.
+// Follows the policy's programs that are links, as the sandbox shows them before its agent can
+// change them. Logs a warning for each that is not followed.
 Result<caller::ProgramLinks> FollowLinks(const policy::Policy& policy,
                                          const sandbox::Sandbox& sandbox);
 
-// What the agent worked on; the report was not part of it, and instead of the files in `replaced`
-// it was given these.
+// Returns the tree that the agent worked on: without the report, and with the files in `replaced`
+// as the agent was given them.
 change::ChangedTree TreeOf(const sandbox::Sandbox& sandbox, const std::string& report_dir,
                            const std::vector<sandbox::WorkspaceFile>& replaced);
 

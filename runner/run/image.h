@@ -20,7 +20,7 @@ namespace run {
 struct RunImage {
   image::PulledImage pulled;
   sandbox::ImageRoot root;
-  // Who the image wants its programs to be; 0: root, or nothing was said.
+  // The user and group that the image wants its programs to run as; 0 is root, or nothing was said.
   uid_t uid = 0;
   gid_t gid = 0;
   std::vector<std::pair<std::string, std::string>> env;  // Without PATH.
@@ -29,7 +29,7 @@ struct RunImage {
   std::vector<std::string> warnings;
 };
 
-// What the configuration and the command line say about where images come from and who signs them.
+// Returns where images come from and who signs them, as the configuration and the command line say.
 // `request` takes precedence over `config`, which must outlive the result. No program in
 // `checkout`, the whole work tree, is started.
 Result<image::PullRequest> PreparePull(const Request& request, const std::string& checkout,
@@ -51,7 +51,7 @@ struct CheckedImage {
 Result<CheckedImage> CheckImage(const Request& request, const std::string& checkout,
                                 Config* config);
 
-// What the sandbox needs of it. `image` must outlive the request.
+// Returns what the sandbox needs of the image, which must outlive the request.
 sandbox::ImageRequest PlanImage(const RunImage& image);
 
 report::ImageRecord Record(const RunImage& image);

@@ -37,7 +37,8 @@ class LearnFile {
   std::vector<advise::BoundSecret> secrets_;
 };
 
-// Of one run, as lines. What something else than the policy refused is left out.
+// Renders one run's denials and secrets as lines. Denials by anything other than the policy are
+// left out.
 std::string RenderLearned(const std::vector<report::DeniedRequest>& denials,
                           const std::vector<advise::BoundSecret>& secrets);
 

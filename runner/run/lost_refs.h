@@ -24,9 +24,9 @@ struct GitSides {
   std::string head_path = "HEAD";
 };
 
-// What the agent made or moved beside its working tree, from which the patch is made: every branch
-// but the one that is checked out and those moved to its commit, tags and stashes. Only files are
-// read (no reftable), bounded and without following a link.
+// Returns what the agent made or moved beside its working tree, from which the patch is made: tags,
+// stashes, and every branch but the one that is checked out and those moved to its commit. Only
+// files are read (no reftable), bounded and without following a link.
 std::vector<LostRef> FindLostRefs(const GitSides& sides);
 
 // One note for each, and for a great number of them one more that says how many.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a run's agent finds its model, as far as it is known before any credential is read.
+// Finds where a run's agent reaches its model, as far as that is known before any credential is
+// read.
 #pragma once
 
 #include <string>

@@ -9,23 +9,23 @@
 
 namespace run {
 
-// What was seen of a run beside its end.
+// Observations of a run beside its end.
 struct RunSigns {
   // The budget that refused a request to a model ("tokens", "cost", "requests"), or empty: some
   // agents end with 0 all the same.
   std::string budget = {};
   std::string refused_by = {};   // The host whose models refused the credential, every time.
   bool nothing_changed = false;  // The agent left the checkout as it was.
-  // Of an agent that is known, since what others ask is not known to be their work: the HTTP status
-  // of its model's last answer (0: none), whether that broke off, and the model's host when the
-  // policy refused it.
+  // For a known agent only, since what others ask is not known to be their work: the HTTP status of
+  // its model's last answer (0 if there was none), whether that broke off, and the model's host
+  // when the policy refused it.
   int64_t model_status = 0;
   bool model_broke_off = false;
   std::string model_denied = {};
 };
 
-// How the run ended and what the command line exits with. Pure and total. Gates judge only what a
-// successful agent leaves.
+// Decides how the run ended and what the command line exits with. Pure and total. Gates judge only
+// what a successful agent leaves.
 report::OutcomeRecord DecideOutcome(const AgentEnd& end, const RunSigns& signs,
                                     const change::Verdict& verdict);
 

@@ -13,7 +13,7 @@
 
 namespace run {
 
-// Where a repository keeps its policy.
+// The path of the policy in a repository.
 inline constexpr char kPolicyPath[] = ".agentic-ci/openshell-policy.yml";
 
 // A policy's text and where it was found; without a text the repository has none.

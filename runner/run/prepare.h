@@ -56,8 +56,8 @@ struct Plan {
   agent::AgentPlan agent;
   RunCredentials credentials;
   SharedText ca_bundle_pem;
-  // Of the checkout, what the agent is given otherwise than it lies on the disk (git's own files
-  // apart): instructions of the trusted commit, and nothing that holds credentials.
+  // The files of the checkout that the agent is given otherwise than they lie on the disk (git's
+  // own files apart): instructions of the trusted commit, and nothing that holds credentials.
   std::vector<sandbox::WorkspaceFile> replaced;
   std::vector<std::string> notes;  // About these.
   GitFiles git;

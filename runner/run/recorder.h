@@ -22,8 +22,8 @@
 
 namespace run {
 
-// Collects the run's record while the run goes on: other folders' values in, report's values out.
-// What was noted before a failure is in the report of the failure.
+// Collects the run's record while the run goes on: takes other folders' values, gives report's
+// values. The report of a failure has what was noted before it.
 class Recorder {
  public:
   explicit Recorder(const Request& request);
@@ -41,9 +41,9 @@ class Recorder {
   void NoteVersion(const std::string& version) { input_.record.agent.version = version; }
   void NoteCommand(const std::vector<std::string>& argv) { input_.record.agent.command = argv; }
   void Note(const std::vector<sandbox::Control>& controls);
-  // How it is known who connects: the policy's links that could not be followed.
+  // How connecting programs are identified, and which links of the policy could not be followed.
   void Note(const sandbox::ConnectWatch& connects, const caller::ProgramLinks& links);
-  // Whether all programs of --record-programs are in the report, once all have ended.
+  // Notes whether all programs of --record-programs are in the report, once all have ended.
   void NotePrograms(const std::string& report_dir);
   // Once the agent has ended: its figures, and which limits were used up to where.
   void Note(const AgentEnd& end, sandbox::Sandbox& sandbox);
@@ -54,7 +54,7 @@ class Recorder {
   void Note(const AgentEnd& end, const gateway::Gateway& gateway);
   // --runner-cpu was spent after the agent's end.
   void NoteRunnerLimit();
-  // What models were asked, against what they might be.
+  // Notes what models were asked, against the budget's limits.
   void Note(const report::ModelUse& use, const gateway::BudgetLimits& limits);
   // `prefix`: change::Repository::prefix.
   void Note(const change::ChangeSet& changes, const std::string& prefix);
@@ -71,7 +71,7 @@ class Recorder {
   // The run could not be carried out.
   void NoteFailure(const Error& error);
 
-  // What must not be in the record, wherever it came from. It may grow until Finish.
+  // The secrets that must not be in the record, wherever they came from. It may grow until Finish.
   codec::SecretMask& secrets() { return secrets_; }
 
   const report::RunRecord& record() const { return input_.record; }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a run was asked to do: the command line (cli/options.h) as values.
+// A request for a run: the command line (cli/options.h) as values.
 #pragma once
 
 #include <cstdint>
@@ -88,8 +88,8 @@ struct Request {
   std::vector<std::string> given;    // Names of the options that were given: no task sets them.
 };
 
-// What the texts of options mean, which the command line knows and a task of the configuration
-// needs.
+// The rules of the options' texts: the command line knows them, and a task of the configuration
+// needs them.
 struct OptionRules {
   // Sets the option `name` of `run` from its text. kUsage.
   std::function<Status(std::string_view name, std::string_view text, Request*)> set;

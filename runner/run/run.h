@@ -8,8 +8,8 @@ namespace run {
 
 class Companion;
 
-// How the text of an Error begins that came before there was a report directory: what lies in the
-// place named for it is not of this run.
+// The beginning of the text of an Error that came before there was a report directory: what lies in
+// the place named for it is not of this run.
 inline constexpr char kPreparingReport[] = "preparing the report directory";
 
 // Carries out one run from event to report and gives the exit status of the command line

@@ -40,7 +40,7 @@ enum class EndKind {
   kCredentialRefused,  // `refused_by` names the host.
 };
 
-// What is known once the agent's process is gone and its output is drained.
+// The state when the agent's process is gone and its output is drained.
 struct AgentEnd {
   EndKind kind = EndKind::kExited;
   std::optional<int> status;  // As a shell tells it: 0-255, 128+N for signal N.
@@ -51,7 +51,7 @@ struct AgentEnd {
   std::string refused_by;         // The model's host that refuses the credential again and again.
   std::optional<std::chrono::nanoseconds> agent_cpu;  // Where it was counted.
   int64_t supervisor_ms = 0;  // Of processor time, while it watched the agent.
-  // What OwnProcessorTime() may reach while the changes are collected, so that --runner-cpu bounds
+  // The bound on OwnProcessorTime() while the changes are collected, so that --runner-cpu bounds
   // that too; at least a second more than at the agent's end.
   std::chrono::nanoseconds processor_max{};
 };
@@ -61,7 +61,7 @@ struct Signals {
   Fd stop;    // An eventfd, for the one SignalWatch at a time.
 };
 
-// What a supervisor listens to, borrowed.
+// The descriptors that a supervisor listens to, borrowed.
 struct SupervisorSockets {
   int identity;  // The answering end of the gateway's questions.
   const Signals* signals;
@@ -83,10 +83,11 @@ Result<AgentEnd> Supervise(sandbox::Sandbox& sandbox, gateway::Gateway& gateway,
 // process is started.
 Result<Signals> CatchSignals();
 
-// Of this process, with its threads.
+// Returns the processor time of this process, with its threads.
 std::chrono::nanoseconds OwnProcessorTime();
 
-// What a pending signal asks for: kInterrupted, kTerminated, or nothing. From any thread.
+// Returns what a pending signal asks for: kInterrupted or kTerminated; nullopt if there is no such
+// signal. Callable from any thread.
 std::optional<EndKind> PendingEnd();
 
 }  // namespace run

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a task of the configuration makes of a request.
+// Applies a task of the configuration to a request.
 #pragma once
 
 #include "base/result.h"
@@ -12,7 +12,7 @@
 
 namespace run {
 
-// What tasks are chosen by, and what their prompts speak of. Borrows all.
+// The values that tasks are chosen by and that their prompts speak of. Borrows all.
 struct TaskSources {
   const Config& config;
   const forge::Event& event;
@@ -21,7 +21,7 @@ struct TaskSources {
   const TrustedRef& ref;
 };
 
-// What LoadConfig() checks values by. Borrows `rules`.
+// Returns the checks that LoadConfig() makes of values. Borrows `rules`.
 ConfigChecks CheckBy(const OptionRules& rules);
 
 // The task that `request` names, or, where it names neither a task nor an agent, a command or an

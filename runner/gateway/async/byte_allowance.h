@@ -10,8 +10,9 @@
 
 namespace gateway {
 
-// How many bytes may still pass over the connections that share it, both directions together, TLS
-// and HTTP overhead among them. Not one byte more is read from a socket or written to it.
+// The number of bytes that may still pass over the connections that share it: both directions
+// together, with the overhead of TLS and HTTP. Not one byte more is read from a socket or written
+// to it.
 class ByteAllowance {
  public:
   // `refused` is called once: when something was to pass and nothing more may. `why` is the error
@@ -19,7 +20,7 @@ class ByteAllowance {
   ByteAllowance(int64_t bytes, std::string why, std::function<void()> refused)
       : left_(bytes), why_(std::move(why)), refused_(std::move(refused)) {}
 
-  // How many of `size` bytes may pass; 0: none.
+  // Returns how many of `size` bytes may pass; 0 if the allowance is used up.
   size_t Allow(size_t size) {
     size_t allowed = static_cast<size_t>(std::clamp<int64_t>(left_, 0, static_cast<int64_t>(size)));
     if (allowed == 0 && size > 0 && !std::exchange(exceeded_, true)) refused_();

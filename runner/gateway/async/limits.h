@@ -18,9 +18,9 @@ constexpr size_t kRequestHeadBytesMax = 16384;
 // Servers send more than clients: cookies and content security policies.
 constexpr size_t kResponseHeadBytesMax = 65536;
 
-// What one direction of one connection holds. Reading stops when it is full: the back-pressure.
-// Made when bytes arrive and freed when they have gone; four TLS records cost one call to the
-// kernel.
+// The buffer of one direction of one connection. Reading stops when it is full: the back-pressure.
+// It is allocated when bytes arrive and freed when they have gone; four TLS records cost one call
+// to the kernel.
 constexpr size_t kStreamBufferBytes = 65536;
 constexpr size_t kSpareBuffersMax = 16;
 

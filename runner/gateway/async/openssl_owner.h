@@ -18,9 +18,9 @@ using SslContextOwner = std::unique_ptr<SSL_CTX, FreeWith<SSL_CTX_free>>;
 using SslSessionOwner = std::unique_ptr<SSL_SESSION, FreeWith<SSL_SESSION_free>>;
 using ExtensionOwner = std::unique_ptr<X509_EXTENSION, FreeWith<X509_EXTENSION_free>>;
 
-// The oldest entry of this thread's error queue in words, and empties the queue.
+// Returns the oldest entry of this thread's error queue in words, and empties the queue.
 std::string TakeSslError();
-// What OpenSSL did not do for us, with that.
+// Returns the error for a failed call to OpenSSL: `doing`, then the text of TakeSslError.
 Error SslFailed(std::string_view doing);
 
 }  // namespace gateway

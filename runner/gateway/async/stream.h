@@ -69,13 +69,13 @@ class Stream {
   // True when the peer has hung up or has sent something unasked: not to be used for a new request.
   bool IsStale();
 
-  // What passes from now on is spent of `allowance`; beyond it, reading and writing fail with its
+  // Spends `allowance` on all that passes from now on; beyond it, reading and writing fail with its
   // `why`. It must outlive the stream.
   void Bound(ByteAllowance* allowance) { allowance_ = allowance; }
 
   int fd() const { return socket_.get(); }
   bool tls() const { return ssl_ != nullptr; }
-  // What both sides have agreed on by ALPN ("h2"), or empty.
+  // Returns the protocol that both sides agreed on by ALPN ("h2"); empty if there was no agreement.
   std::string_view protocol() const;
 
  private:
@@ -85,7 +85,8 @@ class Stream {
   static int WriteTransport(BIO* bio, const char* bytes, size_t size, size_t* taken);
   static long ControlTransport(BIO* bio, int command, long number, void* pointer);
 
-  // What can be read without waiting; nothing: wait for what `kind` says (SSL_ERROR_...).
+  // Reads what can be read without waiting; nullopt if the caller has to wait for what `kind` says
+  // (SSL_ERROR_...).
   std::optional<Result<size_t>> TryReadTls(char* out, size_t size, int& kind);
   Task<Result<size_t>> ReadTls(char* out, size_t size, Deadline deadline);
   Task<Result<size_t>> FillLater(Deadline deadline);
@@ -99,7 +100,8 @@ class Stream {
   ssize_t Receive(char* out, size_t size, int flags);
   ssize_t Send(std::string_view bytes, int flags);
   ssize_t Exceed();
-  // Of one of those, by errno; of OpenSSL.
+  // Return the error of a failed call: of Receive or Send, by errno; of OpenSSL. Both return that
+  // of Exceeded if the allowance is used up.
   Error Failed(const char* call) const;
   Error TlsFailed() const;
   std::optional<Error> Exceeded() const;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much a run may use models: counted from the models' own responses, enforced before the next
-// request.
+// Limits how much a run may use models: counted from the models' own responses, enforced before the
+// next request.
 #pragma once
 
 #include <array>
@@ -27,7 +27,7 @@ namespace gateway {
 class Budget final : public RequestGuard {
  public:
   using Clock = std::chrono::steady_clock;
-  // What the budget tells others; each must outlive it.
+  // The functions that the budget calls; what they use must outlive it.
   struct Hooks {
     std::function<void(const Notice&)> record;  // Every answer, every warning.
     // A model's host refuses the run's credential again and again: no further request can help.

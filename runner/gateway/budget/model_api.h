@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which model API a request uses, and that API's format of an error. Pure.
+// Recognises which model API a request uses, and renders errors in that API's format. Pure.
 #pragma once
 
 #include <string>
@@ -34,8 +34,8 @@ struct ModelCall {
 // asks for a WebSocket.
 ModelCall RecogniseModelCall(std::string_view method, std::string_view path, bool upgrades = false);
 
-// Whether a request of that method and path has a prompt as its body: a call, or one that has its
-// tokens counted.
+// Returns whether a request of that method and path has a prompt as its body: a model call, or a
+// request to count a prompt's tokens.
 bool CarriesPrompt(std::string_view method, std::string_view path);
 
 // The model a request body asks for: the top-level "model" of a JSON object; empty when there is

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What tokens cost: a repository's own list, then policies/prices.yml with the prices that vendors
-// publish.
+// The prices of tokens: a repository's own list, then policies/prices.yml with the prices that
+// vendors publish.
 #pragma once
 
 #include <optional>
@@ -49,7 +49,7 @@ class PriceList {
   mutable bool built_in_unread_ = false;  // It comes behind the others.
 };
 
-// What a person has to add to the configuration for a model without a price.
+// Returns the line that a person has to add to the configuration for a model without a price.
 std::string PriceLine(std::string_view model);
 
 // In US dollars.

@@ -33,8 +33,8 @@ class RequestGuard {
   };
 
   virtual ~RequestGuard() = default;
-  // How much of the body Admit has to see: 0 for none of it; otherwise it is read whole, up to so
-  // many bytes.
+  // Returns how much of the body Admit has to see: 0 for none of it; otherwise the body is read
+  // whole, up to that many bytes.
   virtual size_t BodyBytesWanted(const OutgoingRequest& request) const = 0;
   // May it go? It may change the request's fields (what codings it accepts, say). The body is there
   // only where it was read whole.

@@ -25,8 +25,8 @@ struct TokenUsage {
   int64_t total() const { return input + output + cache_read + cache_write; }
 };
 
-// Of one answer. A bound on everything it keeps: a line or a document of an answer over
-// kUsageDocumentBytesMax is not looked into.
+// Counts the tokens of one answer. Everything that it keeps is bounded: a line or a document of an
+// answer over kUsageDocumentBytesMax is not looked into.
 class UsageMeter {
  public:
   // `content_type` as the answer has it: an event stream, AWS's event stream, or one document.
@@ -34,8 +34,8 @@ class UsageMeter {
 
   // The next bytes of the body, without transfer coding.
   void Feed(std::string_view bytes);
-  // What was used, as far as it was said; at the end of the body. Not `complete`: it was cut off,
-  // and a stream may have said more than it had counted by then.
+  // Ends the body and returns what was used, as far as the answer said it. If not `complete`, the
+  // answer was cut off: a stream may have said more than it had counted by then.
   TokenUsage Finish(bool complete);
 
  private:

@@ -14,7 +14,8 @@
 
 namespace gateway {
 
-// What can be rewritten (OpenShell): JSON, forms and text, not compressed.
+// The kinds of body that can be rewritten (OpenShell): JSON, forms and text, not compressed. kOther
+// is not rewritten.
 enum class BodyKind { kJson, kForm, kText, kOther };
 BodyKind KindOfBody(const codec::HttpFields& fields);
 
@@ -39,7 +40,7 @@ std::unique_ptr<StreamFilter> NewMarkerFilter();
 // A filter where the whole body is there anyway.
 std::unique_ptr<WholeBodyStep> NewFilterStep(std::unique_ptr<StreamFilter> filter);
 
-// As an answer, and for the record.
+// Returns the refusal as an answer to the client, and for the record.
 OutgoingRefusal RefuseCredential(const CredentialRefusal& refusal);
 
 }  // namespace gateway

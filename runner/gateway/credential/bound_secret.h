@@ -12,7 +12,7 @@
 
 namespace gateway {
 
-// Where a provider's credential stands in a request, whatever the client put there (a provider's
+// The place of a provider's credential in a request, whatever the client put there (a provider's
 // file says it: gateway/credential/provider.h). Without it, a credential goes only where a
 // placeholder stands.
 struct AuthPlacement {

@@ -17,7 +17,7 @@
 
 namespace gateway {
 
-// Where one request goes: what a binding is compared with.
+// The destination of one request, with which a binding is compared.
 struct CredentialTarget {
   std::string_view host;
   uint16_t port = 0;

@@ -18,7 +18,8 @@
 
 namespace gateway {
 
-// How a value stands in a request. Empty header: only where a placeholder stands.
+// The form of a value in a request. If `header` is empty, the value goes only where a placeholder
+// stands.
 struct HeaderForm {
   std::string header;  // Lower case.
   std::string scheme;
@@ -61,14 +62,14 @@ Result<Provider> ParseProvider(std::string_view text, const std::string& file);
 Result<Provider> FindProvider(std::string_view name);
 std::vector<std::string> ProviderNames();
 
-// What the supervisor can look up, so that planning stays pure.
+// The lookups that the supervisor makes for planning, so that planning stays pure.
 struct ProviderHost {
   std::function<std::optional<std::string>(const std::string& variable)> variable;
   std::function<Secret(const std::string& variable)> secret;  // Empty: not set.
   FileReader read;
 };
 
-// What one provider is for one run.
+// The secrets, grants and environment that one provider gives one run.
 struct ProviderPlan {
   std::vector<BoundSecret> secrets;
   std::vector<TokenGrant> grants;  // BoundSecret::grant counts from `first_grant`.

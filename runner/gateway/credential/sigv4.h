@@ -26,7 +26,8 @@ struct SigningScope {
   int64_t now = 0;  // Seconds since 1970.
 };
 
-// What is signed: every field given, so give those that arrive as they leave.
+// The parts of a request that are signed. Every field given is signed, so give those that arrive as
+// they leave.
 struct SignedRequest {
   std::string_view method;
   std::string_view path;   // As it is sent.
@@ -54,15 +55,15 @@ std::string SignRequest(const AwsKeys& keys, const SigningScope& scope,
 // region (global services); empty for any other host.
 std::string RegionOf(std::string_view host);
 
-// How requests to one endpoint are signed: from the policy, or from a provider.
+// How requests to one endpoint are signed, from the policy or from a provider.
 struct SigningPlan {
   policy::Signing mode = policy::Signing::kNone;
   std::string service;
   std::string region;
 };
 
-// How many bytes of the body signing must see: none where the payload is not signed, or where the
-// client's own hash of it (X-Amz-Content-Sha256) can be signed as it is.
+// Returns how many bytes of the body signing must see: 0 where the payload is not signed, or where
+// the client's own hash of it (X-Amz-Content-Sha256) can be signed as it is.
 size_t SignedBodyBytes(const SigningPlan& plan, const codec::HttpFields& fields);
 
 // Signs the request with AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and, if there is one,

@@ -31,7 +31,7 @@ struct OutgoingRefusal {
   Refusal answer;
   std::string engine;  // For the record: "l7", "credentials", "middleware", "budget".
   std::string reason;  // Likewise; never holds a credential.
-  // What the record says was asked for, where that is not the request itself.
+  // The event that the record gives as requested, where that is not the request itself.
   std::optional<Event> event = std::nullopt;
 };
 
@@ -55,7 +55,7 @@ class WholeBodyStep {
   virtual std::optional<OutgoingRefusal> Apply(OutgoingRequest& request) = 0;
 };
 
-// What happens to one request's body. Everything by default passes as it comes.
+// The treatment of one request's body. By default everything passes as it comes.
 struct BodyTreatment {
   std::optional<OutgoingRefusal> refusal;  // The request is not sent at all.
   // Not zero: the body is read before anything is sent, up to so many bytes, then the steps are

@@ -24,7 +24,8 @@ struct HeadText {
   std::string why;
 };
 
-// How a head is awaited: the first byte until `first_byte`, the rest within kHeadTimeout of it.
+// The bounds on reading a head: its first byte must come by `first_byte`, the rest within
+// kHeadTimeout of it.
 struct HeadBounds {
   size_t bytes_max = 0;
   Deadline first_byte = Deadline::Never();

@@ -26,7 +26,7 @@ class Http1BodyReader final : public BodyReader {
   bool done() const { return done_; }
   // Gives up the bytes of the last piece.
   void Release();
-  // What follows is not HTTP any more: every byte until the end of the connection.
+  // Reads what follows as bytes, not HTTP: all of them until the end of the connection.
   void SwitchProtocols();
 
  private:

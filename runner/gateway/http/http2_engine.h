@@ -33,8 +33,8 @@ class Http2Engine {
  public:
   enum class Role { kServer, kClient };
 
-  // What is sent next of a body: `size` bytes were put out; `end` with the last of them, and then
-  // `trailers` unless it is empty. Nothing to send yet: `size` 0 without `end`.
+  // The next piece of a body to send: `size` bytes were put out; `end` with the last of them, and
+  // then `trailers` unless it is empty. `size` is 0 without `end` if there is nothing to send yet.
   struct Taken {
     size_t size = 0;
     bool end = false;
@@ -52,7 +52,7 @@ class Http2Engine {
     virtual void OnEnd(int32_t stream, codec::HttpFields trailers) = 0;
     // The stream is closed in both directions.
     virtual void OnClose(int32_t stream, Http2Code code) = 0;
-    // What arrived on the stream is not an HTTP message; the stream is reset.
+    // The bytes that arrived on the stream are not an HTTP message; the stream is reset.
     virtual void OnMalformed(int32_t stream, std::string_view why) = 0;
     virtual Taken OnTake(int32_t stream, char* out, size_t size) = 0;
   };

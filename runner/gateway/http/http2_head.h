@@ -30,12 +30,13 @@ Result<Http2Request> ParseHttp2Request(const codec::HttpFields& fields, bool end
 // The head of an answer, interim ones too; 101 does not exist in HTTP/2 (8.6).
 Result<codec::ResponseHead> ParseHttp2Response(const codec::HttpFields& fields);
 
-// What comes behind a body: no pseudo-header fields, and none that frame or route the message
-// (RFC 9110, 6.5.1), for the reader who merges them into the head.
+// Checks the fields that follow a body: no pseudo-header fields, and none that frame or route the
+// message (RFC 9110, 6.5.1), for the reader who merges them into the head. Fails with kInvalid.
 Status CheckHttp2Trailers(const codec::HttpFields& fields);
 
-// How the body of an answer comes: kNone with `end`, kLength, or kChunked: the length is not known,
-// but its end is (message.h). Fails with kInvalid on lengths that differ or are malformed.
+// Returns how the body of an answer is framed: kNone with `end`, kLength, or kChunked if the length
+// is not known but the end is (message.h). Fails with kInvalid on lengths that differ or are
+// malformed.
 Result<codec::BodyFraming> Http2ResponseFraming(const codec::ResponseHead& head, bool end,
                                                 std::string_view request_method);
 

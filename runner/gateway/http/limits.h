@@ -37,7 +37,8 @@ constexpr double kHttp2PatiencePerSecond = 10;
 constexpr double kHttp2ResetCost = 4;
 constexpr size_t kHttp2UnsentAcksMax = 2000;  // More than one read can ask for.
 
-// How often an idle connection is looked at; its bounds are kKeepAliveTimeout and kHeadTimeout.
+// The interval at which an idle connection is checked; its bounds are kKeepAliveTimeout and
+// kHeadTimeout.
 constexpr milliseconds kHttp2CheckEvery = seconds(15);
 
 // For the last frames of a connection to leave.

@@ -30,7 +30,7 @@ class BodyReader {
   virtual Task<Result<Piece>> Read(Deadline deadline) = 0;
   // The next Read returns at once: a relay need not flush before it.
   virtual bool ready() const = 0;
-  // What followed the body; meaningful after its end.
+  // Returns the fields that followed the body; meaningful after its end.
   virtual const codec::HttpFields& trailers() const = 0;
   // The rest is not wanted: a waiter in Read wakes up with an error. Callable at any time.
   virtual void Cancel() = 0;
@@ -100,14 +100,14 @@ class ServerRequest {
   virtual bool may_repeat() const = 0;
 };
 
-// What a client's session does with each of its requests; outlives the session.
+// Handles each request of a client's session; outlives the session.
 class RequestHandler {
  public:
   virtual ~RequestHandler() = default;
   // Answers or aborts it. Sessions of HTTP/2 have several of these under way at once.
   virtual Task<void> Handle(ClientRequest& request) = 0;
-  // What arrived is not a request: to be recorded. The session then ends the connection, or the
-  // stream.
+  // Takes note that what arrived is not a request, for the record. The session then ends the
+  // connection, or the stream.
   virtual void OnMalformed(std::string_view why) = 0;
 };
 

@@ -17,7 +17,7 @@ struct Refusal {
   std::string body;
 };
 
-// As a complete HTTP/1.1 response, which says that the connection closes.
+// Renders a complete HTTP/1.1 response, which says that the connection closes.
 std::string RenderRefusal(const Refusal& refusal);
 // "Forbidden" for 403; "Error" for a status that no refusal has.
 std::string_view StatusText(int status);

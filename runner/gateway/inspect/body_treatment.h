@@ -7,9 +7,9 @@
 
 namespace gateway {
 
-// What is to happen to the body of an allowed request, put together from all who look into bodies.
-// `guard` may be null: no budget. `request` is what would be sent. `context` and `verdict` have to
-// live as long as the treatment.
+// Returns the treatment of an allowed request's body, put together from all who look into bodies.
+// `guard` is null if there is no budget. `request` is what would be sent. `context` and `verdict`
+// have to live as long as the treatment.
 BodyTreatment TreatBody(const RequestGuard* guard, const RequestContext& context,
                         const RequestVerdict& verdict, bool has_body,
                         const OutgoingRequest& request);

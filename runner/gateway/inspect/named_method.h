@@ -14,15 +14,15 @@
 
 namespace gateway {
 
-// Whether some server would take the value of this key, decoded, of a query or a body for the
-// method. Rack leaves brackets around a key out; PHP leaves out what follows a NUL and blanks in
-// front, and makes an underscore of a dot or a bracket.
+// Returns whether some server would take the value of this key, decoded, of a query or a body for
+// the method. Rack leaves brackets around a key out; PHP leaves out what follows a NUL and blanks
+// in front, and makes an underscore of a dot or a bracket.
 bool NamesMethod(std::string_view key);
 
-// What the body of a POST passes through where a method that it might name would be refused: each
-// ends with `refusal` before the last byte of a body has gone in which a key names a method, or
-// which cannot be read here. None for media types in which no server looks for one; a POST without
-// a type is a form to Rails.
+// Returns the filters for the body of a POST where a method that it might name would be refused.
+// Each ends with `refusal` before the last byte of a body has gone in which a key names a method,
+// or which cannot be read here. There are none for media types in which no server looks for a
+// method; a POST without a type is a form to Rails.
 std::vector<std::unique_ptr<StreamFilter>> NewMethodFilters(const codec::HttpFields& fields,
                                                             const OutgoingRefusal& refusal);
 

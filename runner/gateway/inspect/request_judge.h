@@ -18,7 +18,7 @@
 
 namespace gateway {
 
-// What is the same for every request on one connection.
+// The context that all requests on one connection share.
 struct RequestContext {
   const LivePolicy::Lease& lease;
   const policy::Route& route;  // The way that the connection was allowed.
@@ -69,9 +69,9 @@ std::optional<RequestVerdict> JudgeWholeBody(const RequestContext& context,
                                              std::optional<std::string_view> body,
                                              RequestVerdict& allowed);
 
-// What to answer to a request that JudgeRequest let pass when its body names a method: the refusal
-// of the first of PUT, PATCH, DELETE and GET that is not allowed there. nullopt: all of them are,
-// or the body is judged anyway.
+// Returns the answer to a request that JudgeRequest let pass when its body names a method: the
+// refusal of the first of PUT, PATCH, DELETE and GET that is not allowed there. Returns nullopt if
+// all of them are allowed, or if the body is judged anyway.
 std::optional<OutgoingRefusal> RefuseOtherMethods(const RequestContext& context,
                                                   const RequestVerdict& allowed);
 

@@ -23,7 +23,7 @@ namespace gateway {
 // of type "watch.sent-unread", once for each server.
 class SentWatch {
  public:
-  // Where a request goes.
+  // The destination of a request.
   struct To {
     Authority server;
     bool model = false;  // It is a prompt for the run's model.
@@ -34,7 +34,8 @@ class SentWatch {
             std::function<void(const Notice&)> record);
 
   bool watches() const { return !forms_.empty(); }
-  // Where a request of that method and canonical path goes. A path like a model's is not enough.
+  // Returns the destination of a request of that method and canonical path. It counts as the model
+  // only on one of the model's servers; a path like a model's is not enough.
   To Addressed(const Authority& server, std::string_view method, std::string_view path) const;
   // A name that will be resolved: it is told to name servers.
   void LookAtName(const std::string& host);

@@ -23,7 +23,7 @@ struct WebSocketEnd {
   bool is_fault = false;
 };
 
-// Who says what may pass.
+// Judges which messages may pass.
 class MessageJudge {
  public:
   virtual ~MessageJudge() = default;

@@ -15,7 +15,7 @@
 
 namespace gateway {
 
-// What is done with the messages of a WebSocket.
+// The treatment of the messages of a WebSocket.
 struct MessageTreatment {
   bool judged = false;    // The policy's rules are asked about each; binary ones are not read.
   bool redacts = false;   // Keys are written over (middleware_redact.h).

@@ -6,8 +6,8 @@
 
 namespace gateway {
 
-// How often something that costs the sandbox nothing may be recorded: OpenShell's rate of 5 a
-// second, 10 at once.
+// Bounds how often something that costs the sandbox nothing may be recorded: OpenShell's rate of 5
+// a second, 10 at once.
 class RecordRate {
  public:
   // True: record it.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What programs and servers answered about package registries, kept for a day: Maven alone takes a
+// Keeps for a day what programs and servers answered about package registries: Maven alone takes a
 // second to say where it fetches from.
 #pragma once
 

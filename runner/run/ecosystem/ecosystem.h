@@ -47,9 +47,9 @@ struct Registry {
   friend bool operator==(const Registry&, const Registry&) = default;
 };
 
-// How the outside is asked; a test has its own.
+// The ways to ask programs, the repository and registries; a test has its own.
 struct RegistrySources {
-  // What the program prints; empty when it is not installed.
+  // Returns what the program prints; empty when it is not installed.
   std::function<std::string(const Ecosystem::Ask& ask)> ask;
   // A file of the repository at the trusted commit.
   std::function<std::optional<std::string>(const std::string& path)> read;

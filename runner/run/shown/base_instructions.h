@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What coding agents take for instructions by themselves (CLAUDE.md, AGENTS.md, .mcp.json, .cursor/
-// and the like): the agent gets those of the trusted commit, whatever a pull request makes of them.
+// Finds the files that coding agents take for instructions by themselves (CLAUDE.md, AGENTS.md,
+// .mcp.json, .cursor/ and others): the agent gets those of the trusted commit, whatever a pull
+// request makes of them.
 #pragma once
 
 #include <string>

@@ -8,7 +8,7 @@
 
 namespace run {
 
-// What git needs in the sandbox apart from the checkout itself.
+// The files that git needs in the sandbox apart from the checkout itself.
 struct GitFiles {
   // Files of the repository that the agent sees instead of the host's: its configuration and that
   // of its submodules and worktrees, without the credentials that checkout steps leave there.
@@ -22,7 +22,7 @@ struct GitFiles {
   std::vector<std::string> directories;
   // The configuration of further repositories in the checkout, relative to it.
   std::vector<sandbox::WorkspaceFile> nested;
-  // What any of these configurations includes, existing files: relative to the checkout, and
+  // The existing files that any of these configurations includes: relative to the checkout, and
   // elsewhere on the host.
   std::vector<std::string> included;
   std::vector<std::string> included_outside;

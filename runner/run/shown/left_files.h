@@ -24,8 +24,8 @@ struct LeftFiles {
 };
 
 // Walks `checkout` (canonical), following no link but those by names of directories of credentials.
-// What the runner cannot read is left out: the agent cannot read it either. So is the directory
-// `report`, absolute, which is this run's own.
+// Files that the runner cannot read are left out: the agent cannot read them either. So is the
+// directory `report`, absolute, which is this run's own.
 LeftFiles FindLeftFiles(const std::string& checkout, const std::string& report = "");
 
 // Those of `paths` (relative to `checkout`) that are not as in HEAD, with the text that they have

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `--plan-only` prints, for people.
+// Renders what `--plan-only` prints, for people.
 #pragma once
 
 #include <string>
@@ -17,8 +17,9 @@ std::string PlanLine(std::string_view what, std::string_view text);
 // One line per endpoint: what it opens, and for which programs.
 std::string RenderEndpoints(const policy::Policy& policy);
 
-// What the agent will find: each path of the host once, with what becomes of it; limits, command
-// and the names of its variables. What the sandbox has of its own (/proc, /dev, links) is not told.
+// Renders what the agent will find: each path of the host once, with what becomes of it; limits,
+// command and the names of its variables. The sandbox's own parts (/proc, /dev, links) are left
+// out.
 std::string RenderSandbox(const sandbox::SandboxPlan& plan);
 
 }  // namespace run

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where people keep programs beside /usr: in ~/.local/bin, in npm's, nvm's, pyenv's, rustup's and
-// CI's own directories. Decides which of them a run exposes beyond its policy, read-only, so that
-// the started command and the programs on the caller's PATH can run in the sandbox.
+// The places beside /usr where people keep programs: ~/.local/bin, and npm's, nvm's, pyenv's,
+// rustup's and CI's own directories. Decides which of them a run exposes beyond its policy,
+// read-only, so that the started command and the programs on the caller's PATH can run in the
+// sandbox.
 #pragma once
 
 #include <string>

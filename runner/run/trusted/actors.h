@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether everyone who had a part in starting a run may have its secrets.
+// Judges whether everyone who had a part in starting a run may have its secrets.
 #pragma once
 
 #include <functional>
@@ -16,7 +16,7 @@
 
 namespace run {
 
-// What the forge says about a login: forge::ReadPermission().
+// Returns the permission that the forge gives a login: forge::ReadPermission().
 using PermissionReader = std::function<Result<forge::Permission>(const std::string& login)>;
 
 // `trust` stands unless one of `event.actors` may not write to the repository and is not listed in
@@ -27,7 +27,8 @@ using PermissionReader = std::function<Result<forge::Permission>(const std::stri
 Result<Trust> JudgeActors(const forge::Event& event, const Trust& trust,
                           const std::vector<std::string>& bots, const PermissionReader& reader);
 
-// Whether `name` can be an entry of `bots`: a named application, neither a person nor a pattern.
+// Returns whether `name` can be an entry of `bots`: a named application, neither a person nor a
+// pattern.
 bool ValidBot(std::string_view name);
 
 struct ForgeAccess {

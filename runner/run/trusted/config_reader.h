@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What reading one configuration needs everywhere.
+// The reader that every part of one configuration needs.
 #pragma once
 
 #include <algorithm>
@@ -19,14 +19,15 @@ namespace run {
 // Says whether an option of `run` takes this text. kUsage with what is wrong with it.
 using OptionCheck = std::function<Status(std::string_view option, std::string_view text)>;
 
-// What others know of a configuration's values. Empty: they are not checked.
+// The checks of a configuration's values that other code makes. Values whose check is empty are not
+// checked.
 struct ConfigChecks {
   OptionCheck option = {};
   // The names that there are. Asked by a configuration that names any, since it reads a catalogue.
   std::function<std::vector<std::string>()> ecosystems = {};
 };
 
-// Where a configuration and what it names come from.
+// The origin of a configuration and of the files that it names.
 struct ConfigSource {
   std::string file;       // As messages show it.
   image::TrustFile read;  // Gives the files it names: keys, a trusted root, prompts.

@@ -15,7 +15,7 @@
 
 namespace run {
 
-// What a prompt may mention as {{name}}.
+// A variable that a prompt may mention as {{name}}.
 struct PromptVariable {
   std::string_view name;
   std::string_view doc;  // A sentence.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether what the variables of a job say was signed by the forge.
+// Verifies whether what the variables of a job say was signed by the forge.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@
 
 namespace run {
 
-// What a signature is verified against, and how that is found.
+// The values that a signature is verified against, and the ways to get them.
 struct SignatureTerms {
   std::string issuer;     // Empty: the event's server.
   std::string keys_file;  // Empty: the issuer publishes them.

@@ -67,7 +67,7 @@ struct Task {
 // The value of `tasks`. kInvalid when it is not a mapping; what else is not understood is kept.
 Result<std::vector<Task>> ParseTasks(const codec::YamlNode& node, ConfigReader* reader);
 
-// What happened, as far as `when` is concerned.
+// The event, as far as `when` is concerned.
 struct Occasion {
   std::string event;
   std::string action;
@@ -93,7 +93,7 @@ struct TaskKey {
 std::span<const TaskKey> TaskKeys();
 std::span<const TaskKey> TaskLimits();  // Beneath `limits`.
 std::span<const std::string_view> TaskEvents();
-// What a task's `post` may list.
+// Returns the names that a task's `post` may list.
 std::vector<std::string_view> TaskPosts();
 inline constexpr size_t kTaskChecksMax = 16;
 

@@ -9,7 +9,7 @@
 
 namespace run {
 
-// Who asked for this run, and what follows for secrets.
+// The trust in the people who asked for this run, which decides about secrets.
 struct Trust {
   bool trusted = false;
   std::string reason;     // One line.
@@ -21,9 +21,9 @@ struct Trust {
 // a person who may write to the repository, or at a terminal. Pure.
 Trust JudgeTrust(const forge::Event& event);
 
-// What the repository's policy and configuration are read from: `asked` (--policy-ref), else the
-// commit that the event says is the base repository's own, never what happens to be checked out;
-// outside CI, HEAD. kSetup where it has to be given.
+// Returns the ref that the repository's policy and configuration are read from: `asked`
+// (--policy-ref), else the commit that the event says is the base repository's own, never what
+// happens to be checked out; outside CI, HEAD. Fails with kSetup where it has to be given.
 Result<TrustedRef> FindTrustedRef(const forge::Event& event, const std::string& asked);
 
 }  // namespace run

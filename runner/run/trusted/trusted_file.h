@@ -14,7 +14,7 @@ namespace run {
 // The name for the working tree itself, if that is requested.
 inline constexpr char kWorktree[] = "worktree";
 
-// Which commit a run believes: the pull request has no say in it.
+// The commit that a run believes: the pull request has no say in it.
 struct TrustedRef {
   std::string ref;
   bool assumed = false;    // HEAD, since this is not CI and no other ref was given.
