@@ -41,7 +41,8 @@ class Recorder {
   void NoteVersion(const std::string& version) { input_.record.agent.version = version; }
   void NoteCommand(const std::vector<std::string>& argv) { input_.record.agent.command = argv; }
   void Note(const std::vector<sandbox::Control>& controls);
-  // How connecting programs are identified, and which links of the policy could not be followed.
+  // Notes how connecting programs are identified, and which links of the policy could not be
+  // followed.
   void Note(const sandbox::ConnectWatch& connects, const caller::ProgramLinks& links);
   // Notes whether all programs of --record-programs are in the report, once all have ended.
   void NotePrograms(const std::string& report_dir);

@@ -65,7 +65,8 @@ class AgentProcess {
   Status Enter();
   Status Execute();
   void Follow(const Fd& socket);
-  // Of the sandbox's processes and threads, as the supervisor counts them.
+  // Returns the number of the sandbox's processes and threads, as the supervisor counts them; 0 if
+  // that number is not limited.
   int64_t TasksLeft() const;
 
   const SandboxPlan& plan_;

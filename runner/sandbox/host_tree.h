@@ -14,7 +14,7 @@ namespace sandbox {
 
 class HostTree {
  public:
-  // How the runner comes by what it shows.
+  // The source of what is shown, and its owner on the host.
   struct Origin {
     MountStep::Source from = MountStep::Source::kPath;
     uid_t owner = 0;  // kMapped.

@@ -19,7 +19,7 @@ class ImageRoot {
   // gives no namespaces.
   static Result<ImageRoot> Open(const std::vector<std::string>& layers);
 
-  // What stands at an absolute path, links followed inside the image.
+  // Returns the kind of what stands at an absolute path, links followed inside the image.
   PathKind Kind(const std::string& path) const;
   // A regular file that any user may execute.
   bool IsProgram(const std::string& path) const;

@@ -11,7 +11,7 @@
 
 namespace sandbox {
 
-// What the sandbox's first process is born with, besides the plan.
+// The resources that the sandbox's first process is born with, besides the plan.
 struct InitResources {
   AgentResources agent;
   DiskLayers disk;

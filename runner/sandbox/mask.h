@@ -11,7 +11,7 @@
 
 namespace sandbox {
 
-// Whether `path` is `top` or something in it. Both are absolute and normal.
+// Returns whether `path` is `top` or something in it. Both are absolute and normal.
 bool Beneath(const std::string& path, const std::string& top);
 bool IsBeneathAny(const std::string& path, const std::vector<std::string>& tops);
 
@@ -21,11 +21,11 @@ bool IsHome(std::string_view top_level);
 // True in one of the sandbox's own places (policy::kOwnPlaces).
 bool IsPrivate(const std::string& path);
 
-// Whether `path` is, or lies in, a place of credentials, existing or not: of the system, of the
-// home that it is in, or of `also`.
+// Returns whether `path` is, or lies in, a place of credentials, existing or not: of the system, of
+// the home that it is in, or of `also`.
 bool IsSecret(const std::string& path, const HostView& host, const std::vector<std::string>& also);
 
-// Where programs installed in the directory `top` would keep credentials.
+// Returns the paths where programs installed in the directory `top` would keep credentials.
 std::vector<std::string> InstallationSecrets(const std::string& top);
 
 // Every existing secret beneath the paths in `shown`, by the path without links, in a fixed order:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which parts of tier `namespaces` this host allows, tried step by step, if a whole sandbox could
+// Probes step by step which parts of tier `namespaces` this host allows, if a whole sandbox could
 // not be started.
 #pragma once
 

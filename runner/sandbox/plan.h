@@ -24,20 +24,21 @@ namespace sandbox {
 
 // The sandbox's own places.
 inline constexpr char kHome[] = "/sandbox";
-// What tells runtimes about the processors, shown in every sandbox that is not an image's.
+// The directory in which runtimes read about the processors, shown in every sandbox that is not an
+// image's.
 inline constexpr char kProcessors[] = "/sys/devices/system/cpu";
 inline constexpr size_t kCapturedPortsMax = 32;
 inline constexpr char kCaFile[] = "/etc/openshell-tls/openshell-ca.pem";
 inline constexpr char kCaBundleFile[] = "/etc/openshell-tls/ca-bundle.pem";
 inline constexpr char kCaJavaFile[] = "/etc/openshell-tls/ca-bundle.jks";
 
-// How the agent is kept apart from the host.
+// The ways in which the agent is kept apart from the host.
 enum class Isolation {
   kNamespaces,  // It has a root, a network and processes of its own.
   kLandlock,    // It works on the host's own paths, by rules.
 };
 
-// Where the agent finds what is its own.
+// The places where the agent finds what is its own.
 struct Places {
   std::string home = kHome;
   std::string temporary = "/tmp";
@@ -47,7 +48,7 @@ struct Places {
   bool names_over_udp = true;
   bool own_etc = true;        // /etc is the sandbox's own, with the system's bundle in it.
   std::string checkout = {};  // Where it works; by default where that is on the host.
-  // Who it is, and on which machine.
+  // The user that the agent is, and the name of its machine.
   std::string user = "sandbox";
   std::string host_name = "sandbox";
 };
@@ -118,18 +119,20 @@ struct ImageRequest {
   uid_t owner = 0;                  // Whose their files are on the host, when the runner is root.
   uid_t uid = 0;                    // The agent's ids; 0: an unused one.
   gid_t gid = 0;
-  // What stands at an absolute path of the image in the end, links followed inside it.
+  // Returns the kind of what stands at an absolute path of the image in the end, links followed
+  // inside it.
   std::function<PathKind(const std::string&)> kind;
 };
 
-// What the caller wants; everything is decided from this and from what the host looks like.
+// The caller's request; everything is decided from this and from what the host looks like.
 struct SandboxRequest {
   Isolation isolation = Isolation::kNamespaces;
   std::string scratch;  // kLandlock: the run's own directory on the host, without links.
   policy::Policy policy;
   bool probes = false;   // Only shows that a sandbox starts here: no checkout is copied for it.
   std::string checkout;  // Canonical absolute path.
-  // What in the checkout belongs to others than the checkout itself, as a reason to copy it.
+  // The first part of the checkout that belongs to others than the checkout itself, as a reason to
+  // copy it; empty if nothing does.
   std::string foreign;
   std::optional<ImageRequest> image;
   std::vector<std::string> argv;
@@ -169,8 +172,8 @@ struct SandboxPlan {
   std::string workdir;
   std::vector<std::string> argv;
   std::vector<std::string> env;  // "NAME=value"
-  // Of the policy's endpoints, and the web's: where connections are captured on a host that cannot
-  // capture all. At most kCapturedPortsMax.
+  // The ports of the policy's endpoints, and the web's: those at which connections are captured on
+  // a host that cannot capture all. At most kCapturedPortsMax.
   std::vector<uint16_t> captured_ports;
   SandboxLimits limits;
   // Not empty: why the checkout cannot be the workspace's lower layer itself. A copy that belongs
@@ -184,7 +187,7 @@ struct SandboxPlan {
   std::vector<std::string> notes;  // What was left out and why, for the record.
   bool watched = true;             // The supervisor takes the calls that wait (ConnectWatch).
 
-  // Of tier landlock.
+  // The rest is for tier landlock.
   bool counts_user = false;  // Nothing else bounds the processes of a user who has others.
   std::string scratch;
   std::vector<WorkspaceFile> scratch_files;  // Our files there; by absolute paths.

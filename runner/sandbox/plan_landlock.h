@@ -7,7 +7,7 @@
 
 namespace sandbox {
 
-// As PlanSandbox(), for tier landlock: rules instead of mounts.
+// Plans like PlanSandbox(), for tier landlock: rules instead of mounts.
 Result<SandboxPlan> PlanLandlock(const SandboxRequest& request, const HostView& host);
 
 }  // namespace sandbox

@@ -14,12 +14,13 @@ namespace sandbox {
 // takes longer than this is not going to finish.
 inline constexpr std::chrono::milliseconds kBuildTimeout{120'000};
 
-// Of a process that is not closed to its supervisor yet: "user", "mnt", ...
+// Opens a namespace of a process that is not closed to its supervisor yet; `kind` is "user", "mnt",
+// ...
 Result<Fd> OpenNamespace(pid_t pid, const std::string& kind);
 
-// Whether processors are pinned, for want of a cpu controller,
+// Returns whether processors are to be pinned: they are limited, and there is no cpu controller.
 bool Pins(const Cgroup& cgroup, const SandboxLimits& limits);
-// to as many as asked for, rounded up.
+// Pins the process to `cpus` processors, rounded up.
 void PinProcessors(pid_t pid, double cpus);
 
 }  // namespace sandbox

@@ -26,7 +26,7 @@
 
 namespace sandbox {
 
-// How well one control holds on this host: for the record, never a decision.
+// The state of one control on this host: for the record, never a decision.
 struct Control {
   std::string name;   // "network", "landlock", "memory", ...
   std::string state;  // "enforced", "emulated" or "unavailable".
@@ -41,7 +41,7 @@ std::vector<Control> ListControls(const Cgroup& cgroup, const SandboxPlan& plan,
 void AddProcessLimits(const Cgroup& cgroup, const SandboxLimits& limits,
                       std::vector<Control>* controls);
 
-// What was there before the sandbox.
+// The surroundings that were there before the sandbox.
 struct Surroundings {
   // A process of the host's that works for the sandbox: it is never the agent's to signal.
   pid_t helper = -1;
@@ -50,7 +50,7 @@ struct Surroundings {
   Fd programs = {};  // Where ProgramRecord writes; not valid: no such record is kept.
 };
 
-// What is built to take the place of a sandbox's files and processes.
+// The files and processes that are built to take the place of a sandbox's.
 struct Renewal {
   Renewal() = default;
   Renewal(Renewal&& other) noexcept;
@@ -69,8 +69,8 @@ struct Renewal {
   Fd mounts;
 };
 
-// Where a process of the supervisor's has to go to work with the agent's rights. Borrowed from the
-// sandbox, or from a Renewal beside it.
+// The place where a process of the supervisor's has to go to work with the agent's rights. Borrowed
+// from the sandbox, or from a Renewal beside it.
 struct Inside {
   const SandboxPlan* plan = nullptr;
   int user = -1;  // Namespaces; -1 in tier landlock.
@@ -137,7 +137,7 @@ class Sandbox {
   // of change (ctime) on that disk. Nothing where the policy hides the checkout.
   const std::optional<timespec>& copied() const { return copied_; }
 
-  // Whether Renew() can be had: not in tier landlock, nor with layers on a disk.
+  // Returns whether Renew() can be had: not in tier landlock, nor with layers on a disk.
   bool renewable() const;
   // Builds a second tree of files, as this sandbox's was in the beginning, with a first process of
   // its own, in the same user and network namespaces and under the same limits. `input` is what its
@@ -173,9 +173,11 @@ class Sandbox {
     std::chrono::nanoseconds processor_time{0};
   };
   std::optional<Limit> ReachedLimit(const Adopted& adopted);
-  // What reached the limit of memory has been ended: it counts as reached when that happens again.
+  // Forgives one end for memory: what reached the limit has been ended, and the limit counts as
+  // reached when that happens again.
   void ForgiveMemory() { forgiven_kills_ = cgroup_.OutOfMemoryKills().value_or(0); }
-  // Of its processes so far; nothing unless SandboxLimits::cpu_s asks for it to be counted.
+  // Returns the processor time of its processes so far; nullopt unless SandboxLimits::cpu_s asks
+  // for it to be counted.
   std::optional<std::chrono::nanoseconds> ProcessorTime(const Adopted& adopted);
   // The most that was seen on the writable layers; after Kill() too.
   int64_t DiskPeakBytes();
@@ -197,7 +199,7 @@ class Sandbox {
   Result<DiskLayers> MakeDiskLayers(const SandboxPlan& plan);
   Status CopyCheckout(const std::string& why, SandboxPlan* plan);
   Result<std::vector<Fd>> OpenSources(SandboxPlan* plan);
-  // What the writable layers hold now.
+  // Measures what the writable layers hold now.
   DiskUsage Disk();
   int64_t SocketBytes(int64_t left);
   int64_t MemoryBytes(const ProcessUsage& used, const DiskUsage& disk);

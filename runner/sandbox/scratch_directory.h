@@ -30,7 +30,7 @@ class ScratchDirectory {
   ScratchDirectory& operator=(ScratchDirectory&&) = delete;
   ~ScratchDirectory();
 
-  // What the destructor does, for a process that ends without it.
+  // Does what the destructor does, for a process that ends without it.
   void Remove() const;
 
   // Absolute, without links.

@@ -11,7 +11,7 @@
 
 namespace sandbox {
 
-// What the filter does with connect(2).
+// The filter's treatment of connect(2).
 enum class Connects {
   kFree,
   kWatched,   // The caller waits until the owner of the filter's listener has seen it; so does
@@ -19,10 +19,10 @@ enum class Connects {
   kBrokered,  // Likewise, and with every other call about sockets and files that it carries out.
 };
 
-// Whether the agent may choose the processors it runs on: not where they are its limit.
+// The agent may choose the processors that it runs on, or may not, where they are its limit.
 enum class Processors { kFree, kPinned };
 
-// What the filter adds where no namespace holds the agent: it shares ids, network, processes and
+// The filter's additions where no namespace holds the agent: it shares ids, network, processes and
 // System V objects with what else runs on the host.
 struct SharedHost {
   bool shares_user = false;  // Its user has other processes: it changes its own alone.

@@ -16,7 +16,7 @@ struct DiskLayers {
   Fd tree;           // It as a detached mount, where the sandbox's user cannot walk the path.
 };
 
-// What the sandbox writes to; readable through these after it is gone.
+// The layers that the sandbox writes to; readable through these after it is gone.
 struct TreeLayers {
   Fd workspace;  // The upper directory of the workspace.
   Fd all;        // SCRATCH/upper of each overlay, SCRATCH of each directory of the sandbox's own.

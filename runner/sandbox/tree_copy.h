@@ -18,7 +18,7 @@ struct CopyLimits {
   int leaves_out = -1;    // A directory that is not copied, open; borrowed.
 };
 
-// Whose the copies shall be; needs root.
+// The owner that the copies shall have; needs root.
 struct Owner {
   uid_t uid = 0;
   gid_t gid = 0;
@@ -30,7 +30,7 @@ struct CopySum {
   int64_t left_out = 0;  // Sockets, pipes, devices, and what this user may not read.
 };
 
-// Who is told how far a copy is. At most so often, and not of one that takes less.
+// The report of how far a copy is: made at most every `every`, and not for a copy that takes less.
 struct CopyProgress {
   std::chrono::milliseconds every{3000};
   std::function<void(const CopySum&)> tell;

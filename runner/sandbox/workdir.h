@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a policy's paths apply to the checkout, and which places never come from the host.
+// Decides how a policy's paths apply to the checkout, and which of them have to exist.
 #pragma once
 
 #include <string>

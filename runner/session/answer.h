@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the parts of the client share.
+// Functions that the parts of the client share.
 #pragma once
 
 #include <string>

@@ -25,7 +25,7 @@ inline const char* NameOf(change::ChangeKind kind) {
   return "mode";
 }
 
-// As many as one message holds. False: there were more.
+// Adds as many changes as one message holds. Returns false if there were more.
 template <typename Changes>
 bool AddChanges(const Changes& changes, std::vector<FileChange>* list) {
   size_t bytes = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What clients ask of a sandbox that lasts, each over a connection of its own. An Error of kIo: the
-// sandbox ended meanwhile.
+// The requests of clients to a sandbox that lasts, each over a connection of its own. An Error of
+// kIo means that the sandbox ended meanwhile.
 #pragma once
 
 #include <functional>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a command in a lasting sandbox writes, on its way to this program's own streams.
+// Passes what a command in a lasting sandbox writes on to this program's own streams.
 #pragma once
 
 #include <optional>

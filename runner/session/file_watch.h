@@ -17,15 +17,16 @@ struct ChangedFiles {
   bool complete = true;
 };
 
-// What changes in a sandbox's checkout while it goes on, over a connection of its own. Commands go
-// on during a look, so that it may see a file half written. Several of them do not meet.
+// Watches what changes in a sandbox's checkout while it goes on, over a connection of its own.
+// Commands go on during a look, so that it may see a file half written. Several watches do not
+// meet.
 class FileWatch {
  public:
   // kNotFound: no sandbox has that name.
   static Result<FileWatch> Open(const Place& place, const std::string& name);
 
-  // What has changed since the look before; the first one: since the sandbox began, or in tier
-  // `landlock`, since now. After an error, the connection is of no use any more.
+  // Returns what has changed since the look before. The first look: since the sandbox began, or in
+  // tier `landlock`, since now. After an error, the connection is of no use any more.
   Result<ChangedFiles> Look(Deadline deadline);
 
  private:

@@ -18,7 +18,8 @@ namespace session {
 // it has the agent's rights, or fewer, and cannot be seen from inside.
 class Helper {
  public:
-  // What it does, with the descriptors it was given; what that gives is its result, a short text.
+  // The work of a helper, with the descriptors it was given. It returns the helper's result, a
+  // short text.
   using Work = std::function<Result<std::string>(const std::vector<Fd>& given)>;
 
   // `given` are its only descriptors. What it writes counts as the sandbox's.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What helpers do (session/helper.h). Each is given the descriptor of a stream first.
+// The work of helpers (session/helper.h). Each is given the descriptor of a stream first.
 #pragma once
 
 #include "sandbox/plan.h"

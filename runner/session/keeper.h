@@ -36,13 +36,13 @@ Status MakeAbsolute(run::Request* request);
 Status CheckReport(const Place& place, const CreateRequest& create);
 // A sandbox is a run that lasts as long as it may, of no task of its own.
 run::Request RequestOf(const CreateRequest& create);
-// As `sandbox list` shows it.
+// Returns the facts that `sandbox list` shows.
 Facts FactsOf(const CreateRequest& create, const std::string& name, pid_t keeper);
 // Standard output and error go to the sandbox's log.
 Status RedirectStreams(const Entry& entry);
 
-// What a process that keeps a sandbox tells of its start, once, over a pipe: a state, or why it
-// failed. kIo: it was killed.
+// Reads what a process that keeps a sandbox reports of its start, once, over a pipe: a state, or
+// the error for which it failed. Fails with kIo if it was killed.
 Result<SandboxState> AwaitReady(const Fd& ready);
 
 // Starts the two processes and waits until the first command could run. When the caller ends

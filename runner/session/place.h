@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the sandboxes of one user are known by name: a directory that only this user can enter,
-// with a directory for each sandbox. Its lock is held by the sandbox's processes, so that what a
-// killed one left is found by its free lock.
+// The place where the sandboxes of one user are known by name: a directory that only this user can
+// enter, with a directory for each sandbox. Its lock is held by the sandbox's processes, so that
+// what a killed one left is found by its free lock.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ inline constexpr char kSocketName[] = "socket";
 inline constexpr char kLogName[] = "log";
 inline constexpr size_t kNameBytesMax = 63;
 
-// What is known of a sandbox without asking it.
+// The facts about a sandbox that are known without asking it.
 struct Facts {
   std::string name;
   int64_t pid = 0;      // Of the process that keeps it.
@@ -55,7 +55,7 @@ class Place {
   Result<Entry> Make(std::string name);
   // kNotFound: no sandbox has that name.
   Result<Fd> Connect(const std::string& name) const;
-  // Of all sandboxes, by name.
+  // Returns the facts of all sandboxes, by name.
   std::vector<Facts> List() const;
   Result<Facts> Find(const std::string& name) const;
   // Replaces what is known of the sandbox `facts.name`.

@@ -29,7 +29,7 @@ class Processes {
 
  private:
   friend class Pause;
-  // Of a process as this one numbers it; -1: it is gone.
+  // Returns the number of a process in its own PID namespace; -1 if it has ended.
   pid_t InnerNumber(pid_t pid) const;
 
   const sandbox::Sandbox& sandbox_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a client and the supervisor of a sandbox say to each other: messages of base/wire.h over a
+// The messages between a client and the supervisor of a sandbox: messages of base/wire.h over a
 // SOCK_SEQPACKET socket, each with its kind first. Both ends are one user's; the supervisor trusts
 // nothing all the same.
 #pragma once
@@ -50,7 +50,7 @@ enum class MessageKind : uint8_t {
 inline constexpr size_t kPieceBytesMax = 32768;
 inline constexpr size_t kMessageBytesMax = 65536;
 inline constexpr size_t kScriptBytesMax = size_t{4} << 20;
-// Of one message's list of changes.
+// The bound on one message's list of changes.
 inline constexpr size_t kChangesBytesMax = 49152;
 
 struct ExecRequest {
@@ -80,7 +80,7 @@ struct CommandResult {
   bool changes_complete = true;
 };
 
-// What is used of one limit.
+// The use of one limit.
 struct LimitUse {
   std::string name;
   int64_t used = -1;  // -1: not counted.
@@ -109,7 +109,7 @@ struct TransferRequest {
   std::string name;  // kPut: what it is called where it comes from.
 };
 
-// What a snapshot says besides its layer, and what a restore is told of it.
+// The facts that a snapshot has besides its layer, and that a restore is given of it.
 struct SnapshotFacts {
   std::string checkout;  // Where it lay.
   std::string shell;     // "bash" or "sh".

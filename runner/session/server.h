@@ -85,7 +85,7 @@ class Server final : public run::Companion {
     TerminalRequest terminal = {};
     Fd stream = {};
   };
-  // What a Helper is doing.
+  // The work that a Helper is doing.
   struct Help {
     Client* client;  // Null: it went away.
     MessageKind kind;

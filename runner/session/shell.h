@@ -23,7 +23,7 @@ std::string QuoteWords(const std::vector<std::string>& words);
 // sh, on its standard input. A shell that ended is followed by another one.
 std::vector<std::string> KeeperArguments(const std::string& key);
 
-// How one script ended, as its shell tells it.
+// The end of one script, as its shell reports it.
 struct ScriptEnd {
   int status = 0;     // As `$?`: 128 + N after signal N.
   bool lost = false;  // The shell ended with it: a new one has the state from before.
@@ -38,8 +38,8 @@ class Shell {
 
   // The bytes that run `script`; call Take() until it has ended. Only while idle().
   std::string Begin(std::string_view script);
-  // What the stream said. `to_shell` is what waits to be written there: appends to it, or where a
-  // shell begins, puts what that one is to read in its place. A script's end comes once.
+  // Takes what the stream said. `to_shell` is what waits to be written there: appends to it, or
+  // where a shell begins, replaces it by what that shell is to read. A script's end comes once.
   std::optional<ScriptEnd> Take(std::string_view bytes, std::string* to_shell);
 
   // A script that its shell has not begun is not begun by the next one either.
@@ -47,13 +47,13 @@ class Shell {
 
   // A shell waits for a script.
   bool idle() const { return ready_ && nonce_.empty(); }
-  // Of the shell: "bash", "sh", or nothing yet.
+  // Returns the kind of the shell: "bash" or "sh"; empty until a shell was ready.
   const std::string& kind() const { return kind_; }
-  // How many shells were ready so far.
+  // Returns how many shells were ready so far.
   int generation() const { return generation_; }
-  // Where it was last.
+  // Returns the directory that the shell was last in.
   const std::string& cwd() const { return cwd_; }
-  // What a new shell is given: variables, functions, options, traps and the directory.
+  // Returns what a new shell is given: variables, functions, options, traps and the directory.
   const std::string& state() const { return state_; }
 
  private:

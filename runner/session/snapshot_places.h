@@ -9,18 +9,19 @@
 
 namespace session {
 
-// What the agent may write to, and what stays of it in a snapshot.
+// A place that the agent may write to, and whose changes stay in a snapshot.
 struct SnapshotPlace {
   std::string target;  // As the agent sees it; absolute.
   std::string layer;   // The directory of its changes, in that of the writable layers.
   bool checkout = false;
 };
 
-// Of a sandbox of tier namespaces: the checkout first. What is in /dev is not kept.
+// Returns the places of a sandbox of tier namespaces, the checkout first. Files in /dev are not
+// kept.
 std::vector<SnapshotPlace> FindSnapshotPlaces(const sandbox::SandboxPlan& plan);
 
-// Which of `places` holds `path` (absolute), and the rest of it; the checkout of the snapshot was
-// at `checkout`. Nothing: none does.
+// The one of some places that holds a path, and the rest of that path. `path` is absolute; the
+// checkout of the snapshot was at `checkout`. FindPlaceOf returns nullopt if no place holds it.
 struct PlacedPath {
   size_t place = 0;
   std::string rest;  // Relative; empty: the place itself.

@@ -29,7 +29,7 @@ class RawTerminal {
   RawTerminal& operator=(RawTerminal&&) = delete;
   ~RawTerminal();
 
-  // Whether lines that are written are lines (by us), or bytes (the sandbox's).
+  // Sets whether what is written are lines (ours) or bytes (the sandbox's).
   void WriteLines(bool lines) const;
 
  private:

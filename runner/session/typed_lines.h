@@ -15,7 +15,7 @@ enum class KeyReader {
   kLines,    // One that reads lines, or nothing: what it leaves is the shell's.
 };
 
-// What a person types at a terminal in a sandbox, with the lines taken out that are commands to
+// Takes out of what a person types at a terminal in a sandbox the lines that are commands to
 // agentic-ci: `%diff`, at the beginning of a line, while the shell itself waits for one. Only keys
 // come through here; what the sandbox writes to its terminal never does. Pure.
 class TypedLines {
@@ -23,7 +23,7 @@ class TypedLines {
   // `names`: of the commands, with their '%'.
   explicit TypedLines(std::vector<std::string> names) : names_(std::move(names)) {}
 
-  // What comes of some keys, in this order.
+  // The outcome of some keys, in this order.
   struct Typed {
     std::string for_shell;
     std::string for_screen;              // The echo of a command that is being typed.

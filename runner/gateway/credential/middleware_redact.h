@@ -26,7 +26,8 @@ class KeyEraser {
   bool inside_ = false;  // Behind [REDACTED], in the rest of the key.
 };
 
-// What redaction a request needs: a filter, a refusal since it cannot be looked into, or neither.
+// The redaction that a request needs: a filter, a refusal since it cannot be looked into, or
+// neither.
 struct Redaction {
   std::unique_ptr<StreamFilter> filter;
   std::optional<OutgoingRefusal> refusal;

@@ -55,7 +55,7 @@ std::string SignRequest(const AwsKeys& keys, const SigningScope& scope,
 // region (global services); empty for any other host.
 std::string RegionOf(std::string_view host);
 
-// How requests to one endpoint are signed, from the policy or from a provider.
+// The signing of requests to one endpoint, as the policy or a provider has it.
 struct SigningPlan {
   policy::Signing mode = policy::Signing::kNone;
   std::string service;

@@ -46,7 +46,7 @@ struct BodyVerdict {
   std::optional<OutgoingRefusal> refusal;  // Exactly when the verdict does not allow.
 };
 
-// What has to be read to judge a request.
+// The part of a request that has to be read to judge it.
 struct BodyNeeds {
   // Not zero: read the body, up to so many bytes, then ask JudgeBody; if it is longer,
   // JudgeTooLong.

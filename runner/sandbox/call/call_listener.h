@@ -39,7 +39,8 @@ class CallListener {
   // meanwhile. Closes the descriptor when nothing is left.
   std::optional<Call> Take(short events);
 
-  // What was read of the caller's thread before this is that thread's, if it is true.
+  // Returns whether the caller still waits: if it does, what was read of its thread before this is
+  // that thread's.
   bool Waits(uint64_t id) const;
   // Lets the kernel carry the call out, with whatever its pointers point at by then. These two are
   // false when the caller does not wait any more.

@@ -15,7 +15,7 @@
 
 namespace sandbox {
 
-// Whose processes the agent's are, on the host.
+// The user and group of the agent's processes, on the host.
 struct AgentIds {
   uid_t uid = 0;
   gid_t gid = 0;
@@ -53,8 +53,9 @@ std::string SocketProtocol(pid_t thread, int fd);
 // Its file status flags, O_NONBLOCK and O_CLOEXEC among them.
 std::optional<int> DescriptorFlags(pid_t thread, int fd);
 
-// What stands at `path`, O_PATH, for a thread that calls with it and with `directory`. A magic link
-// of /proc other than /proc/self/fd/N leads nowhere. The Error has the errno to be told.
+// Opens with O_PATH what stands at `path`, for a thread that calls with it and with `directory`. A
+// magic link of /proc other than /proc/self/fd/N leads nowhere. The Error has the errno to give to
+// the caller.
 Result<Fd> OpenForCaller(pid_t thread, int directory, const std::string& path, bool follow);
 bool IsInAny(const std::string& path, const std::vector<std::string>& directories);
 

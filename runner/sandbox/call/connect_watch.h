@@ -42,7 +42,7 @@ class ConnectWatch {
  public:
   ConnectWatch();  // Watches nothing: descriptor() is -1.
   explicit ConnectWatch(Fd listener);
-  // What waits there are the calls that `broker` carries out.
+  // Takes the listener at which the calls wait that `broker` carries out.
   ConnectWatch(Fd listener, std::unique_ptr<Broker> broker);
   ConnectWatch(ConnectWatch&&) noexcept;
   ConnectWatch& operator=(ConnectWatch&&) noexcept;
@@ -64,9 +64,9 @@ class ConnectWatch {
   // was read of its thread may be another's with the same number.
   bool Continue(const Connect& connect);
 
-  // Where the call leads, if it is of TCP and the gateway would capture it (nf_tables.h): not to
-  // loopback or the proxy. What was read of its thread before this is that thread's then. nullopt
-  // also in every doubt.
+  // Returns the call's destination if the call is of TCP and the gateway would capture it
+  // (nf_tables.h): not to loopback or the proxy. What was read of its thread before this is that
+  // thread's then. Returns nullopt in every doubt, too.
   std::optional<Target> ReadCapturedTarget(const Connect& connect) const;
   // Fails the call with ECONNREFUSED, if its caller still waits.
   void Refuse(const Connect& connect) const;

@@ -14,9 +14,9 @@
 namespace sandbox {
 
 // Makes the directory at `path`, relative to `base`, one of the upper layer only. A new directory
-// takes its place, into which all that was in it is moved; names, contents, modes and times stay.
-// What does not need it or cannot have it is left as it is: a directory of another file system, a
-// file. After an error too, everything is where it was.
+// takes its place, into which all that was in it is moved; names, contents, modes and times stay. A
+// directory of another file system and a file are left as they are. After an error too, everything
+// is where it was.
 Status LiftDirectory(int base, const std::string& path);
 
 }  // namespace sandbox

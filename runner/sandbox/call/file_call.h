@@ -11,7 +11,8 @@
 
 namespace sandbox {
 
-// What is answered here; all other such calls are refused by the filter.
+// Returns the numbers of the calls that are answered here; all others of their kind are refused by
+// the filter.
 std::vector<int> FileCalls();
 
 // Carries the call out, where what it means lies in one of `writable` (absolute directories without

@@ -26,7 +26,8 @@ class ProgramRecord {
   // as this process or one that it may look into. Where that fails, the file stays empty: the
   // record is not kept, and the agent runs.
   void Follow(pid_t pid);
-  // Whether waitpid(2) told of a stop of `pid` by `status`; then it was recorded, and goes on.
+  // Returns whether `status`, of waitpid(2), reports a stop of `pid`; the stop was then recorded,
+  // and `pid` goes on.
   bool Take(pid_t pid, int status);
 
  private:

@@ -26,7 +26,8 @@ struct CalledPath {
   std::string rest;
 };
 
-// How the process that moves directories comes to where they are, with the agent's rights.
+// The way of the process that moves directories to the place where they are, with the agent's
+// rights.
 struct MoverPlace {
   std::function<Status(pid_t)> attach;            // By the supervisor, once it is forked.
   std::function<Status(std::vector<Fd*>)> enter;  // By that process. It keeps these descriptors.

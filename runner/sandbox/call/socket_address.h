@@ -10,7 +10,7 @@
 
 namespace sandbox {
 
-// Where a call would connect to: IPv4 as ::ffff:a.b.c.d.
+// The destination of a call: IPv4 as ::ffff:a.b.c.d.
 struct Target {
   policy::Address address;
   uint16_t port = 0;
@@ -22,7 +22,7 @@ struct SocketAddress {
   socklen_t size = 0;
 };
 
-// As the kernel would take it; nullopt for what is not of IPv4 or IPv6.
+// Reads the address as the kernel would; nullopt if it is not of IPv4 or IPv6.
 std::optional<Target> ParseTarget(const SocketAddress& address);
 
 // Loopback, or the unspecified address, which connects to it.

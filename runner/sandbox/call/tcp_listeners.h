@@ -13,7 +13,7 @@ namespace sandbox {
 // looks at the table of all connections.
 std::vector<uint64_t> TcpListeners(int diagnostics, uint16_t port);
 
-// Of what /proc/net/tcp says.
+// Returns the same from the text of /proc/net/tcp.
 std::vector<uint64_t> ParseTcpListeners(std::string_view table, uint16_t port);
 
 }  // namespace sandbox

@@ -33,7 +33,8 @@ class Cgroup {
   Cgroup& operator=(Cgroup&&) = delete;
   ~Cgroup();
 
-  // What the destructor does, for a process that ends without it. Once nothing is in the groups.
+  // Does what the destructor does, for a process that ends without it. Call it once nothing is in
+  // the groups.
   void Remove() const;
 
   // "memory", "pids", "cpu".
@@ -52,7 +53,8 @@ class Cgroup {
   std::optional<int64_t> OutOfMemoryKills() const;
   std::optional<int64_t> RefusedForks() const;
   std::optional<int64_t> MemoryPeakBytes() const;
-  // Of everything that was ever in the groups, whether or not it was waited for.
+  // Returns the processor time of everything that was ever in the groups, whether or not it was
+  // waited for.
   std::optional<std::chrono::nanoseconds> ProcessorTime() const;
 
  private:

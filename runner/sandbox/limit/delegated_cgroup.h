@@ -24,7 +24,7 @@ class DelegatedCgroup {
   const std::string& directory() const { return directory_; }
   // "memory", "pids", "cpu": whether groups below have it.
   bool offers(const std::string& controller) const;
-  // Where this process waits.
+  // Returns the directory of the child group that this process moved into.
   std::string waiting_room() const;
 
  private:

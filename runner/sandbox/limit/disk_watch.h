@@ -9,9 +9,9 @@
 
 namespace sandbox {
 
-// What a run has on a disk that does not bound it, found by walking its directory. A walk takes as
-// long as there are files, so the next is not begun before fifty times as long has passed, unless
-// the disk fills meanwhile.
+// Measures what a run has on a disk that does not bound it, by walking the run's directory. A walk
+// takes as long as there are files, so the next is not begun before fifty times as long has passed,
+// unless the disk fills meanwhile.
 class DiskWatch {
  public:
   DiskWatch() = default;
@@ -24,7 +24,7 @@ class DiskWatch {
   DiskUsage Measure(int processes);
 
  private:
-  // Of the whole disk, by this run or others.
+  // The use of the whole disk, by this run or others.
   struct Taken {
     int64_t bytes = 0;
     int64_t files = 0;

@@ -5,7 +5,7 @@
 
 namespace sandbox {
 
-// What one run may use; 0: as much as there is, but for the disk.
+// The limits of one run; 0 is as much as there is, but for the disk.
 struct SandboxLimits {
   int64_t memory_bytes = 0;
   double cpus = 0;  // 0: all.

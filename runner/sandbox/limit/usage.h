@@ -31,7 +31,7 @@ struct ProcessUsage {
 // Sums over the processes that `processes` lists (OpenProcesses), or over `members` of them.
 ProcessUsage MeasureProcesses(int processes,
                               const std::optional<std::vector<pid_t>>& members = std::nullopt);
-// Of those that live, and of what they have waited for.
+// Returns the processor time of the processes that live, and of those that they have waited for.
 std::chrono::nanoseconds MeasureProcessorTime(
     int processes, const std::optional<std::vector<pid_t>>& members = std::nullopt);
 // The shared memory that they have mapped, each page once. Walks page tables, so it is asked for
@@ -43,7 +43,7 @@ int64_t MeasureSharedMemory(int processes,
 // the IPC namespace meant; or -1.
 int64_t MeasureDetachedSegments(int segments);
 
-// What the sockets of a network namespace take, with what waits in them.
+// Measures the memory of a network namespace's sockets, with what waits in them.
 class SocketMeter {
  public:
   SocketMeter() = default;
@@ -67,8 +67,8 @@ class SocketMeter {
   bool unknown_[kLists] = {};
 };
 
-// How many files there may be on a file system of so many bytes: one for each 4 KiB, and some
-// thousand in any case. Each takes memory beside its content.
+// Returns how many files there may be on a file system of `disk_bytes`: one for each 4 KiB, and
+// some thousand in any case. Each takes memory beside its content.
 uint64_t InodesOf(int64_t disk_bytes);
 
 struct DiskUsage {
@@ -76,7 +76,7 @@ struct DiskUsage {
   int64_t inode_bytes = 0;  // What the kernel keeps of the files themselves.
   bool full = false;        // No block or no inode is left, so something did not fit.
 };
-// Of the file system that `directory` is on.
+// Measures the file system that `directory` is on.
 DiskUsage MeasureDisk(int directory);
 
 }  // namespace sandbox

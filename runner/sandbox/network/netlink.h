@@ -31,7 +31,7 @@ class NetlinkBatch {
   void Begin(uint16_t type, uint16_t flags, std::string_view header);
   void Put(uint16_t attribute, std::string_view bytes);
   void PutText(uint16_t attribute, std::string_view text);  // With the final zero.
-  // What is put until Close lies inside `attribute`. Nests may nest.
+  // Puts everything until Close inside `attribute`. Nests may nest.
   size_t Open(uint16_t attribute);
   void Close(size_t opened);
 

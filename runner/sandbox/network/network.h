@@ -12,7 +12,8 @@
 
 namespace sandbox {
 
-// Where the agent finds the gateway. The address is the one OpenShell documents for its proxy.
+// The address and port at which the agent finds the gateway. The address is the one OpenShell
+// documents for its proxy.
 inline constexpr char kProxyAddress[] = "10.200.0.1";
 inline constexpr uint16_t kProxyPort = 3128;
 // An address of IPv6 that is not ::1 (RFC 4193). It reaches the sandbox's own servers, as ::1 does.

@@ -8,16 +8,16 @@
 
 namespace session {
 
-// Where a copy is to stand: `leaf` in an open directory.
+// The place where a copy is to stand: `leaf` in an open directory.
 struct Landing {
   Fd parent;
   std::string leaf;
 };
 
-// As `cp -r` decides: `path` is where the copy of something called `name` will stand, or, if there
-// is a directory at `path` or it ends in '/', that directory is where it goes. Directories that are
-// missing above it are made. `path` is absolute and looked up with `root` as the root directory;
-// its links are followed in there.
+// Decides as `cp -r` does: `path` is where the copy of something called `name` will stand, or, if
+// there is a directory at `path` or it ends in '/', that directory is where it goes. Directories
+// that are missing above it are made. `path` is absolute and looked up with `root` as the root
+// directory; its links are followed in there.
 Result<Landing> FindLanding(int root, const std::string& path, const std::string& name);
 
 // The file or directory at `path`, open for reading; the named path itself may be a link. kInvalid:

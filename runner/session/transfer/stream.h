@@ -29,7 +29,7 @@ class StreamReader {
 // To a borrowed descriptor.
 TarWriter WriterTo(int fd, int owner);
 
-// As an archive of its own, under a name that means nothing.
+// Send and receive an archive of its own, under a name that means nothing.
 Result<Sent> SendTransferred(const Fd& source, int stream);
 Result<Received> ReceiveTransferred(int stream, const Landing& landing,
                                     const ReceiveLimits& limits);

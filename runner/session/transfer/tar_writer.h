@@ -24,7 +24,7 @@ class TarWriter {
   // whole.
   Status Begin(const image::TarEntry& entry);
   Status Content(std::string_view bytes);
-  // What ends an archive.
+  // Writes the end of the archive.
   Status Finish();
 
  private:

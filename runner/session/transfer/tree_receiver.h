@@ -25,7 +25,8 @@ struct Received {
   int64_t bytes = 0;
 };
 
-// Where an entry of an archive is to be written: beneath an open directory that the receiver chose.
+// The place where an entry of an archive is to be written: beneath an open directory that the
+// receiver chose.
 struct Spot {
   int directory = -1;
   std::string path;  // Relative.
