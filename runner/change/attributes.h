@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How git converts the files of a working tree, as its attribute files say. Internal to change/.
+// Finds how git converts the files of a working tree, as its attribute files say. Internal to
+// change/.
 #pragma once
 
 #include <chrono>
@@ -27,8 +28,8 @@ class Attributes {
   // `repository` is borrowed; its configuration and its info/attributes count too.
   Attributes(const Repository& repository, ReadAttributes read);
 
-  // Of `path`, relative to the checkout. kRefused where the rules cost too much to ask: they belong
-  // to the pull request (ignore_gate.h).
+  // Returns the conversion of `path`, relative to the checkout. kRefused where the rules cost too
+  // much to ask: they belong to the pull request (ignore_gate.h).
   Result<Conversion> Of(const std::string& path);
 
  private:

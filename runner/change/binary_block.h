@@ -9,7 +9,7 @@
 
 namespace change {
 
-// What the block encodes, inflated: the new bytes or, for a delta, copies and inserted pieces.
+// Decodes and inflates the block: to the new bytes or, for a delta, to copies and inserted pieces.
 // kInvalid when it is malformed or inflates to more than 1 GiB. Internal to change/.
 Result<std::string> InflateBlock(const BinaryBlock& block);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the agent changed, taken from the upper layer of the overlay over the checkout: the cost is
-// O(what changed), not O(repository).
+// Captures what the agent changed, from the upper layer of the overlay over the checkout: the cost
+// is O(what changed), not O(repository).
 #pragma once
 
 #include <time.h>
@@ -66,7 +66,7 @@ struct ChangeSet {
   bool complete = true;
 };
 
-// What the agent worked on, and left.
+// The tree that the agent worked on, and left.
 struct ChangedTree {
   int fd = -1;  // Borrowed: an open directory.
   // Set: the tree is a copy of the checkout, made before this time on that disk (ctime), and not a

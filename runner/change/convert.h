@@ -21,12 +21,13 @@ class CheckoutBlobs {
   explicit CheckoutBlobs(const Repository& repository)
       : repository_(repository), attributes_(repository, AttributesOnDisk(repository)) {}
 
-  // Of the file at `path` with `bytes`. kUnsupported or kInvalid where it cannot be known.
+  // Returns the blob of the file at `path` with `bytes`. kUnsupported or kInvalid where it cannot
+  // be known.
   Result<std::string> Of(const std::string& path, const std::string& bytes);
-  // How a file at `path` is converted whose attributes are `attributes`: what they do not say, and
-  // the checkout's own file shows, counts too. An error as Of()'s.
+  // Returns the conversion of a file at `path` whose attributes are `attributes`: what they do not
+  // say, and the checkout's own file shows, counts too. Errors as Of()'s.
   Result<Conversion> ConversionOf(Attributes& attributes, const std::string& path) const;
-  // Whether the text in the index has CRLF already (IsCrlfText()).
+  // Returns whether the text in the index has CRLF already (IsCrlfText()).
   bool CrlfInIndex(const Conversion& conversion, const std::string& path,
                    const std::string& bytes) const;
 

@@ -28,8 +28,9 @@ struct GateFinding {
 };
 
 struct GateLimits {
-  // Of a run, `gates.files` and `gates.bytes` of the configuration. A codemod over a large
-  // repository passes; an agent that rewrites everything, or adds its dependencies, does not.
+  // The bounds on a run's changes, `gates.files` and `gates.bytes` of the configuration. A codemod
+  // over a large repository passes; an agent that rewrites everything, or adds its dependencies,
+  // does not.
   int64_t files_max = 20'000;
   int64_t patch_bytes_max = 32 << 20;
   int64_t findings_max = 200;  // Further ones are counted in one last finding.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which files changed between two looks at a layer: what one command of a sandbox that lasts did.
-// No content is kept, so no patch; that is change/capture.h.
+// Finds which files changed between two looks at a layer: what one command of a sandbox that lasts
+// did. No content is kept, so no patch; that is change/capture.h.
 #pragma once
 
 #include <sys/types.h>
@@ -39,7 +39,7 @@ class LayerWatch {
  public:
   // Entries of the layer that one look takes in, and of deleted directories.
   static constexpr size_t kEntriesMax = 200'000;
-  // What their paths may have together: the supervisor keeps them several times, outside of the
+  // The bound on their paths together: the supervisor keeps them several times, outside of the
   // sandbox's limits.
   static constexpr size_t kPathBytesMax = size_t{16} << 20;
 

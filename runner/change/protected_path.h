@@ -13,28 +13,28 @@
 
 namespace change {
 
-// Whether `component` (no `/`) is `.git`, or is to some file system: another case, `git~1` and
-// trailing dots, spaces or `:stream` (NTFS), ignored Unicode characters (HFS+). The rules of git's
-// verify_path() with core.protectNTFS and core.protectHFS.
+// Returns whether `component` (no `/`) is `.git`, or is to some file system: another case, `git~1`
+// and trailing dots, spaces or `:stream` (NTFS), ignored Unicode characters (HFS+). The rules of
+// git's verify_path() with core.protectNTFS and core.protectHFS.
 bool NamesGitDirectory(std::string_view component);
 
 // A relative path that stays where it starts: 1 to 4000 bytes without NUL, no empty, `.` or `..`
 // component, none that names a git directory.
 bool ValidPath(std::string_view path);
 
-// Whether a symbolic link at `path` to `target` may lead outside the checkout: an absolute or empty
-// target, more leading `..` than `path` has directories, or a `..` after a name (which may be a
-// link itself, so counting says nothing), or a git directory on the way.
+// Returns whether a symbolic link at `path` to `target` may lead outside the checkout: an absolute
+// or empty target, more leading `..` than `path` has directories, or a `..` after a name (which may
+// be a link itself, so counting says nothing), or a git directory on the way.
 bool LinkMayLeave(std::string_view path, std::string_view target);
 
-// Whether coding agents read `path` (valid) as instructions or configuration of theirs, by
+// Returns whether coding agents read `path` (valid) as instructions or configuration of theirs, by
 // themselves: CLAUDE.md at any depth, .mcp.json, .cursor/ and what is beneath it. Compared as by
 // FindProtectedPath().
 bool IsAgentInstruction(std::string_view path);
 
 enum class PathAction { kAllow, kWarn, kRefuse };
 
-// What a repository's own configuration says about a path.
+// A rule for paths in a repository's own configuration.
 struct PathRule {
   std::string pattern;  // As written.
   PathAction action = PathAction::kRefuse;
@@ -52,10 +52,10 @@ struct ProtectedPath {
   bool refused = true;  // False: worth a warning only.
 };
 
-// Whether an agent may not change `path` (already valid), compared by codec::FoldFileName(). A
-// component that may be another's short name on NTFS (VSCODE~1) is protected itself. Where `rules`
-// match, the strictest of them counts and not what is built in; `.agentic-ci/`, where they come
-// from, stays refused.
+// Returns why `path` (already valid) is protected from changes by an agent, compared by
+// codec::FoldFileName(); nullopt if it is not. A component that may be another's short name on NTFS
+// (VSCODE~1) is protected itself. Where `rules` match, the strictest of them counts and not what is
+// built in; `.agentic-ci/`, where they come from, stays refused.
 std::optional<ProtectedPath> FindProtectedPath(std::string_view path,
                                                const std::vector<PathRule>& rules);
 

@@ -13,14 +13,14 @@
 
 namespace change {
 
-// What a proposal changes, by commits alone: not what lies in the working tree.
+// The changes of a proposal, by commits alone: not what lies in the working tree.
 struct Proposal {
   std::vector<std::string> paths;  // Relative to the top, sorted.
   std::string patch;       // For people: `diff --git` sections, text whatever attributes say.
   size_t patch_bytes = 0;  // Of the whole; `patch` may hold less.
 };
 
-// What besides a checkout's own files says how git converts them.
+// The settings besides a checkout's own files that decide how git converts them.
 struct ConversionFacts {
   AutoCrlf auto_crlf = AutoCrlf::kNo;
   bool native_crlf = false;       // core.eol is crlf.
@@ -75,10 +75,10 @@ class Repository {
   Result<std::vector<std::string>> NamesAtRef(const std::string& ref,
                                               const std::string& directory) const;
 
-  // What the commit in HEAD changes since `base`: since their merge base, or where the history does
-  // not reach that far, since `base` itself. `patch` has at most `patch_bytes_max` bytes and no
-  // content of binary files or of files over 1 MiB; 0: it is not made at all. Fails as
-  // ResolveCommit() does, and with kInvalid for more than 100000 changed files.
+  // Reads what the commit in HEAD changes since `base`: since their merge base, or where the
+  // history does not reach that far, since `base` itself. `patch` has at most `patch_bytes_max`
+  // bytes and no content of binary files or of files over 1 MiB; if that is 0, it is not made at
+  // all. Fails as ResolveCommit() does, and with kInvalid for more than 100000 changed files.
   Result<Proposal> ReadProposal(const std::string& base, size_t patch_bytes_max) const;
 
   // The text of the symbolic link `path` at `ref`; nullopt for anything else there. `path` is as in
@@ -90,15 +90,15 @@ class Repository {
   // ReadProposal()'s.
   Result<std::vector<std::string>> DifferingPaths(const std::string& ref) const;
 
-  // Whether the checkout's own ignore rules (.gitignore files as they lie on disk, info/exclude)
-  // cover `path`, relative to the checkout. A trailing `/` says that it is a directory. Says
-  // nothing about whether the path is tracked. False where the rules cost too much to ask
-  // (ignore_gate.h).
+  // Returns whether the checkout's own ignore rules (.gitignore files as they lie on disk,
+  // info/exclude) cover `path`, relative to the checkout. A trailing `/` says that it is a
+  // directory. Says nothing about whether the path is tracked. False where the rules cost too much
+  // to ask (ignore_gate.h).
   bool Ignores(const std::string& path) const;
   // The rules that cover the checkout from outside of it, as those of a .gitignore at the top: of
   // info/exclude and of the directories above the checkout.
   std::string OuterIgnoreRules() const;
-  // Whether the checkout's index has exactly `path`, and whether it has anything beneath
+  // Return whether the checkout's index has exactly `path`, and whether it has anything beneath
   // `directory` (without a trailing `/`). The index is loaded by the first call: O(tracked files),
   // once.
   bool Tracks(const std::string& path) const;
@@ -107,10 +107,11 @@ class Repository {
   // where they are here.
   std::optional<std::string> TrackedId(const std::string& path) const;
   std::optional<std::string> TrackedBlob(const std::string& path) const;
-  // Whether the index has a submodule at `path`.
+  // Returns whether the index has a submodule at `path`.
   bool TracksSubmodule(const std::string& path) const;
 
-  // Of the repository's own configuration; that of the user and of the system is not read.
+  // Returns the settings of the repository's own configuration; that of the user and of the system
+  // is not read.
   const ConversionFacts& conversion_facts() const;
 
   // `remote.origin.url` without user name and password; empty when there is none.

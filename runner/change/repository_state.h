@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a Repository holds. Internal to change/.
+// The state of a Repository. Internal to change/.
 #pragma once
 
 #include <optional>
@@ -37,7 +37,7 @@ struct Repository::State {
   Result<std::optional<Found>> Find(const std::string& ref, const std::string& path) const;
   // The object of `path` is not here.
   Error Missing(const std::string& ref, const std::string& path) const;
-  // What the index has at `path`, relative to the checkout; null when nothing.
+  // Returns the index's entry at `path`, relative to the checkout; null if it has none.
   const git_index_entry* Entry(const std::string& path) {
     if (Index() == nullptr) return nullptr;
     return git_index_get_bypath(Index(), (prefix + path).c_str(), 0);

@@ -17,9 +17,9 @@ class Submodules {
 
   // `path` is the top of one. Where its index cannot be read, it counts as tracking everything.
   void Add(const std::string& path);
-  // Whether `path` lies in one.
+  // Returns whether `path` lies in one.
   bool Holds(const std::string& path) const { return Innermost(path) != nullptr; }
-  // Whether the innermost one that holds `path` tracks it, or anything beneath it.
+  // Returns whether the innermost one that holds `path` tracks it, or anything beneath it.
   bool Tracks(const std::string& path) const;
 
  private:

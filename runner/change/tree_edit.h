@@ -37,7 +37,7 @@ using OldFiles = std::function<Result<OldFile>(const std::string& path)>;
 // lead outside. What is in the way of a new file is not known here.
 Result<TreeEdit> PlanEdit(const std::string& patch, const OldFiles& old_files);
 
-// What `patch` itself says it changes, for JudgeChanges(): a report's records of it need not be
+// Parses the changes from `patch` itself, for JudgeChanges(): a report's records of it need not be
 // believed. kInvalid where it is not a patch as git writes it.
 Result<ChangeSet> DescribePatch(std::string patch);
 

@@ -13,7 +13,7 @@ namespace change {
 // 0100644 or 0100755 by the owner's execute bit, 0120000 for a link; 0 for everything else.
 int GitMode(unsigned int stat_mode);
 
-// Whether an opened file may be made readable first, where its mode forbids reading.
+// The treatment of an opened file whose mode forbids reading: it fails, or is made readable first.
 enum class Unreadable { kFail, kMakeReadable };
 
 // Opens directory `path` beneath `root` ("" is root itself) for listing.

@@ -23,7 +23,7 @@ std::string PathIn(const std::string& directory, const std::string& name);
 // The names in a directory, without `.` and `..`, sorted. kInvalid for more than `entries_max`.
 Result<std::vector<std::string>> ListNames(int directory, int64_t entries_max);
 
-// What the walk tells its caller, path by path, each path at most once per callback.
+// The callbacks of the walk, path by path, each path at most once per callback.
 struct UpperVisitor {
   // A regular file or a symbolic link lies in the upper layer; whether it differs from the lower's
   // is not known yet.
@@ -32,7 +32,8 @@ struct UpperVisitor {
   std::function<Status(const std::string& path)> gone;
   // Something the walk did not follow. `lost` when a patch could have expressed it.
   std::function<void(const std::string& path, const std::string& reason, bool lost)> left_out;
-  // What lies beneath this directory belongs to a repository of its own; told before any of it.
+  // A directory whose content belongs to a repository of its own; called before any of the content
+  // is reported.
   std::function<void(const std::string& path)> submodule;
   // An untracked path under the ignore rules; a directory stands for all beneath it.
   std::function<void(const std::string& path)> ignored;
@@ -41,7 +42,7 @@ struct UpperVisitor {
 // "directory/name"; `directory` is relative and may be empty.
 std::string PathIn(const std::string& directory, const std::string& name);
 
-// Of a tree that is a copy of the lower one, not a layer over it.
+// The facts about a tree that is a copy of the lower one, not a layer over it.
 struct CopyFacts {
   timespec made{};                    // What was changed since then (ctime) may differ.
   std::vector<std::string> left_out;  // Relative paths of the lower tree that are not in it.

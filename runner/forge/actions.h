@@ -29,8 +29,8 @@ inline constexpr size_t kAnnotationsPerLevelMax = 10;
 // GITHUB_STEP_SUMMARY: a step that writes more loses all of it.
 inline constexpr size_t kStepSummaryBytesMax = 1024 * 1024;
 
-// `::error file=a.cc,line=3,title=T::message` lines, errors first, otherwise in the given order.
-// Where a level has more than kAnnotationsPerLevelMax, its last line says how many are not shown.
+// `::error file=a.cc,line=3,title=T::message` lines, errors first, otherwise in the given order. If
+// a level has more than kAnnotationsPerLevelMax, its last line says how many are not shown.
 std::string RenderAnnotations(const std::vector<Annotation>& annotations);
 
 // `::add-mask::` lines, one per line of the secret, so that a multi-line value is masked whole. The
@@ -46,8 +46,8 @@ std::string RenderGroupEnd();
 std::string RenderStopCommands(std::string_view word);
 std::string RenderResumeCommands(std::string_view word);
 
-// What to append to GITHUB_OUTPUT: `name<<word`, value, `word`, per output. kInvalid when a name is
-// not [a-z0-9-]+; kBug when a value contains the word.
+// Renders what to append to GITHUB_OUTPUT: `name<<word`, value, `word`, per output. kInvalid when a
+// name is not [a-z0-9-]+; kBug when a value contains the word.
 Result<std::string> RenderOutputs(const std::vector<std::pair<std::string, std::string>>& outputs,
                                   std::string_view word);
 

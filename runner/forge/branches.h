@@ -62,7 +62,8 @@ struct BranchPullRequest {
   bool open = true;
 };
 
-// Whether a forge passes on git's words for a push that lost against another.
+// Returns whether the error has git's words for a push that lost against another, which a forge may
+// pass on.
 inline bool LostPush(const Error& error) {
   return error.what.find("cannot lock ref") != std::string::npos;
 }
@@ -86,7 +87,8 @@ class Branches {
   // `files`. Never discards another author's commit: where the branch is elsewhere by
   // now, kInvalid and `moved()`. Gives the new commit, or "" in a dry run.
   virtual Result<std::string> Commit(const CommitRequest& request, Deadline deadline) = 0;
-  // Of the last Commit() or Open() that failed: another post was faster, so look again.
+  // Returns whether the last Commit() or Open() failed because another post was faster, so that the
+  // caller should look again.
   virtual bool moved() const = 0;
   // Why this forge's API cannot make such a commit; empty: it can.
   virtual std::string CannotCommit(const CommitRequest& request) const = 0;

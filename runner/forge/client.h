@@ -24,13 +24,13 @@ struct ClientOptions {
   std::string proxy;       // Empty: none. "http://host:port".
   std::string token_hint;  // What to type where the token is not valid.
   std::string api_url_hint = "--api-url https://api.github.com";  // Where the address is not.
-  // How lists are read: GitHub and GitLab say in a Link header that there is more; Gitea leaves it
+  // A list's Link header says whether there is more, as GitHub's and GitLab's do; Gitea leaves it
   // out of some lists, and gives as many entries as it likes.
   bool pages_by_link = true;
   // Beside those of every request.
   std::vector<std::pair<std::string, std::string>> headers = {};
   bool dry_run = false;  // Requests that write are kept in planned(), not sent.
-  // A request that nothing moves for so long has failed: a forge that hangs must not take all the
+  // A request has failed if nothing moves for this long: a forge that hangs must not take all the
   // time there is.
   int stall_seconds = 60;
 };
@@ -72,13 +72,13 @@ class Client {
   Result<codec::Json> Ask(const WriteRequest& request, Deadline deadline);
 
   int status() const { return status_; }  // Of the last response; 0: there was none.
-  // Whether the last request that failed may have been acted on all the same.
+  // Returns whether the last request that failed may have been acted on all the same.
   bool may_have_arrived() const { return unclear_; }
   const std::string& api_url() const { return options_.api_url; }
   const std::string& where() const { return options_.where; }
   bool dry_run() const { return options_.dry_run; }
-  // Whether the token is one of a GitHub App's installation, as GITHUB_TOKEN is: GET /user does not
-  // know it.
+  // Returns whether the token is one of a GitHub App's installation, as GITHUB_TOKEN is: GET /user
+  // does not know it.
   bool of_installation() const { return options_.token.reveal().starts_with("ghs_"); }
   // {"method", "url", "body"} of each request that a dry run did not send, in order.
   const std::vector<codec::Json>& planned() const { return planned_; }

@@ -14,8 +14,8 @@ namespace forge {
 // most four bytes of each), so UTF-8 of this many code points always fits.
 inline constexpr size_t kCommentCharactersMax = 65536;
 
-// Which run a comment is about, in a line of its own under the marker's: so that a report that is
-// posted late takes no newer one's place. Only ever read out of our own comments.
+// The run that a comment is about, in a line of its own under the marker's: so that a report that
+// is posted late takes no newer one's place. Only ever read out of our own comments.
 struct CommentStamp {
   int64_t started_ms = 0;
   std::string head_sha;  // 40 or 64 hexadecimal digits; empty: not known.
@@ -23,11 +23,10 @@ struct CommentStamp {
 // Nothing where the text has none.
 std::optional<CommentStamp> ReadStamp(std::string_view text);
 
-// What is posted: the marker's line, the stamp's, a note when the body had to be cut, then the body
-// made safe:
-// "<!--" becomes "&lt;!--", so that no text can carry a marker; CR and control characters go; bytes
-// that are not UTF-8 become U+FFFD. The cut is at a line's end. The note stands above the body,
-// since the cut may fall inside a code fence or a folded part.
+// The text that is posted: the marker's line, the stamp's, a note when the body had to be cut, then
+// the body made safe: "<!--" becomes "&lt;!--", so that no text can carry a marker; CR and control
+// characters go; bytes that are not UTF-8 become U+FFFD. The cut is at a line's end. The note
+// stands above the body, since the cut may fall inside a code fence or a folded part.
 struct CommentText {
   std::string text;
   bool cut = false;
@@ -40,7 +39,7 @@ CommentText RenderComment(std::string_view marker_key, std::string_view body,
 // it can not end the HTML comment.
 std::string RenderMarker(std::string_view marker_key);
 
-// Whether a comment's text starts with exactly this marker's line.
+// Returns whether a comment's text starts with exactly this marker's line.
 bool CarriesMarker(std::string_view text, std::string_view marker);
 
 }  // namespace forge

@@ -20,7 +20,7 @@ struct Comment {
   std::string text;
 };
 
-// Whose token it is. An id of 0 is not known, then the login decides.
+// The user of a token. An id of 0 is not known; then the login decides.
 struct Viewer {
   int64_t id = 0;
   std::string login;

@@ -16,8 +16,9 @@ namespace forge {
 
 enum class ForgeKind { kNone, kGitHub, kGitea, kGitLab };
 
-// What started the workflow. kNone: no event was read; kOther: an event without a meaning of its
-// own here (schedule, workflow_run, pull_request_review, ...), which may carry a proposal anyway.
+// The event that started the workflow. kNone: no event was read; kOther: an event without a meaning
+// of its own here (schedule, workflow_run, pull_request_review, ...), which may carry a proposal
+// anyway.
 enum class EventKind {
   kNone,
   kPullRequest,
@@ -28,8 +29,8 @@ enum class EventKind {
   kOther,
 };
 
-// Where the code comes from that the workflow may have checked out. kUnknown: the event does not
-// say, or is another repository's, which is judged like a fork.
+// The origin of the code that the workflow may have checked out. kUnknown: the event does not say,
+// or is another repository's, which is judged like a fork.
 enum class HeadOrigin { kBase, kFork, kUnknown };
 
 // Every string is empty when the event does not say. All of them were checked: references with
@@ -54,7 +55,7 @@ struct Event {
   // request or of a merge group, otherwise GITHUB_SHA where GITHUB_REF is a branch or a tag. Empty
   // where the event says that it is another repository's.
   std::string trusted_sha;
-  // Where the event names no such commit (GitLab): the ref that the job has fetched the base
+  // For events that name no such commit (GitLab): the ref that the job has fetched the base
   // repository's branch to, and the command that fetches it.
   std::string trusted_ref;
   std::string trusted_fetch;
@@ -84,7 +85,7 @@ Result<Event> ReadEvent(const EnvironmentReader& environment);
 // of.
 Result<Event> ParseEvent(const EnvironmentReader& environment, std::string_view payload);
 
-// Whether `ref` is a branch name: codec::ValidRefName(), and short enough for a branch.
+// Returns whether `ref` is a branch name: codec::ValidRefName(), and short enough for a branch.
 bool ValidRef(std::string_view ref);
 
 // "owner/name", both of [A-Za-z0-9._-], neither "." nor "..", at most 100 characters each.
@@ -94,13 +95,14 @@ bool ValidRepository(std::string_view repository);
 // [A-Za-z0-9._-].
 bool ValidProject(std::string_view path);
 
-// Whether the forge's log of a job is searched for GitHub's workflow commands (forge/actions.h).
+// Returns whether the forge searches a job's log for GitHub's workflow commands (forge/actions.h).
 bool ReadsWorkflowCommands(ForgeKind forge);
 
-// Which commands the log of this job is searched for. Nothing: no continuous integration runs it.
+// Returns the commands that the log of this job is searched for; nullopt if no continuous
+// integration runs it.
 std::optional<codec::LogCommands> LogCommandsOf(const EnvironmentReader& environment);
 
-// Whether the forge can collapse sections of a job's log (forge/log_section.h).
+// Returns whether the forge can collapse sections of a job's log (forge/log_section.h).
 bool FoldsLog(const EnvironmentReader& environment);
 
 // "github", "gitea", "gitlab", "none": for records.

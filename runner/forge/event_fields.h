@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the fields of an event may hold, whichever forge tells of it, and the variables it comes in.
+// Checks the fields of an event, whichever forge it is from, and reads the variables it comes in.
 #pragma once
 
 #include <string>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What people wrote in the event that started a run. All of it may be a stranger's, and nothing of
-// it decides whom a run believes: that is forge/event.h.
+// The texts that people wrote in the event that started a run. All of them may be a stranger's, and
+// nothing of them decides whom a run believes: that is forge/event.h.
 #pragma once
 
 #include <string>

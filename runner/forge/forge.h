@@ -19,7 +19,7 @@
 
 namespace forge {
 
-// What is posted to.
+// The place that is posted to.
 struct Place {
   ForgeKind kind = ForgeKind::kGitHub;
   std::string repository;  // "owner/name"; "group/.../name" on GitLab.
@@ -51,9 +51,10 @@ class Forge {
   virtual const Place& place() const = 0;
   virtual const Capabilities& capabilities() const = 0;
 
-  // Whose token it is.
+  // Asks for the user of the token.
   virtual Result<Viewer> AskViewer(Deadline deadline) = 0;
-  // Of the pull request, and of the repository: owned by the forge.
+  // Return the comments and reviews of the pull request, and the branches of the repository; they
+  // are owned by the forge.
   virtual Comments& comments() = 0;
   virtual Reviews& reviews() = 0;
   virtual Branches& branches() = 0;
@@ -74,7 +75,7 @@ class Forge {
   virtual Status PostCheckRun(const CheckRun& run, Deadline deadline);
   virtual Status UploadSarif(const SarifUpload& upload, Deadline deadline);
 
-  // Whether the last request that failed may have been acted on all the same.
+  // Returns whether the last request that failed may have been acted on all the same.
   virtual bool may_have_arrived() const = 0;
   // Requests that write are kept, not sent.
   virtual bool dry_run() const = 0;
@@ -85,8 +86,8 @@ inline std::string ReferenceTo(const Capabilities& forge, int64_t number) {
   return forge.sigil + std::to_string(number);
 }
 
-// Whether it can be a label's name: 1 to 50 characters, none of them a control character or a
-// comma.
+// Returns whether `name` can be a label's: 1 to 50 characters, none of them a control character or
+// a comma.
 bool ValidLabel(const std::string& name);
 
 }  // namespace forge

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What GitLab CI says about this run, in the variables CI_* of a job.
+// Reads the event of a GitLab CI run from a job's variables CI_*.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace forge {
 
-// Where the job fetches the branch to whose policy holds: a merge request's target branch,
+// The ref to which the job fetches the branch whose policy holds: a merge request's target branch,
 // otherwise the default branch.
 inline constexpr char kGitLabBaseRef[] = "refs/agentic-ci/base";
 

@@ -19,7 +19,7 @@ int ParseMode(const std::string& text);
 Result<std::optional<std::string>> ReadTipOf(Result<codec::Json> branch, std::string_view member,
                                              std::string_view name);
 
-// Of a forge's response; at most 64 MiB.
+// Reads the content of a blob in a forge's response; at most 64 MiB.
 Result<std::string> ReadBlobContent(const codec::Json& json);
 
 // The bytes of {"encoding": "base64", "content": ...}, as forges give files and blobs; nothing

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a person may do to a repository, as the forge says: GitHub, Gitea and Forgejo.
+// Reads a person's permission on a repository from the forge: GitHub, Gitea and Forgejo.
 #pragma once
 
 #include <string>
@@ -16,8 +16,9 @@ namespace forge {
 
 enum class Permission { kNone, kRead, kWrite };
 
-// Of `login`, roles mapped to the permission they include: triage is kRead, maintain kWrite.
-// Someone who is not known to the repository has kNone. Any other failure is an error.
+// Reads the permission of `login`, roles mapped to the permission they include: triage is kRead,
+// maintain kWrite. Someone who is not known to the repository has kNone. Any other failure is an
+// error.
 Result<Permission> ReadPermission(Client& client, const std::string& repository,
                                   const std::string& login, Deadline deadline);
 

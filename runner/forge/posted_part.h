@@ -6,7 +6,7 @@
 
 namespace forge {
 
-// What can be posted of a report: the words of `post --what`, and of a task's `post`.
+// The parts of a report that can be posted: the words of `post --what`, and of a task's `post`.
 inline constexpr auto kPostedParts =
     std::to_array<std::string_view>({"comment", "review", "check", "status", "sarif", "commits",
                                      "branch", "pull-request", "merge-request"});

@@ -14,7 +14,7 @@
 
 namespace forge {
 
-// What a forge says of a pull request at this moment.
+// A pull request as the forge has it at this moment.
 struct Proposal {
   std::string head_sha;
   std::string base_sha;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What can be said of a commit, whatever the forge.
+// The statements about a commit that a forge may take.
 #pragma once
 
 #include <string>

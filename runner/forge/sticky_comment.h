@@ -18,11 +18,11 @@ struct StickyComment {
   // Markdown, already made harmless by the report. HTML comments are taken out of it here, so that
   // it can not carry a marker; bytes that are not UTF-8 become U+FFFD.
   std::string body;
-  // Where the whole text is, for the note under a body that had to be cut: "the artifact of
+  // The place of the whole text, for the note under a body that had to be cut: "the artifact of
   // RUN_URL".
   std::string full_text_at;
   std::optional<CommentStamp> stamp = std::nullopt;
-  // Whether our comment, if it has this stamp, is to stay as it is. May be empty.
+  // Returns whether our comment, if it has this stamp, is to stay as it is. May be empty.
   std::function<bool(const CommentStamp& there)> stays = {};
 };
 

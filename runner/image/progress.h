@@ -29,7 +29,7 @@ class ProgressLines {
   // The layers that will come. Before this nothing is shown: configurations and signatures are
   // small.
   void Expect(const std::vector<Descriptor>& layers);
-  // Of a layer; what was not expected is passed over.
+  // Updates the progress of a layer; a blob that was not expected is passed over.
   void Update(const BlobProgress& progress);
   // The last line: how much came, and how long it took. Nothing when nothing came.
   void Finish();

@@ -18,7 +18,8 @@ struct PullRequest {
   std::string store;  // Its directory; DefaultStore() unless it is given.
   UnpackLimits limits;
   ProgressLines* progress = nullptr;  // Told how far the layers are; borrowed, or null.
-  // Whether it should be aborted: asked by several threads, with every piece that arrives.
+  // Returns whether the pull is to be aborted: called by several threads, with every piece that
+  // arrives.
   std::function<bool()> cancelled;
 };
 

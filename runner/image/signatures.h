@@ -14,7 +14,7 @@ namespace image {
 
 struct Candidate {
   std::string where;  // "tag sha256-….sig, layer 0", "referrer sha256:…": for people.
-  // What sigstore/ verifies: a bundle's JSON, or a legacy layer.
+  // The signature that sigstore/ verifies: a bundle's JSON, or a legacy layer.
   std::variant<std::string, sigstore::LegacySignature> signature;
 };
 
@@ -31,7 +31,7 @@ Lookup FindSignatures(Source& source, const std::string& digest, bool attestatio
                       Deadline deadline);
 
 inline constexpr size_t kCandidatesMax = 64;
-// Of all candidates of one lookup; a bundle may hold an attestation of many packages.
+// The bound on all candidates of one lookup; a bundle may hold an attestation of many packages.
 inline constexpr size_t kSignatureBytesMax = 64 << 20;
 
 }  // namespace image

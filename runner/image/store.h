@@ -26,7 +26,7 @@ struct UnpackedImage {
   std::vector<std::string> layers;    // Directories, the uppermost first, as overlayfs lists them.
   std::vector<std::string> warnings;  // What was left out: devices, squashed owners.
   bool fresh = false;                 // A layer of it was unpacked now, and not found in the store.
-  // Who every file of every layer belongs to on this disk: the caller, who maps one id into the
+  // The owner of every file of every layer on this disk: the caller, who maps one id into the
   // sandbox; kRootLayersId when the caller is root, who must id-map the layers for anybody else.
   uid_t owner_uid = 0;
   gid_t owner_gid = 0;
@@ -86,7 +86,7 @@ class Store {
   std::unique_ptr<StoreDirectory> directory_;
 };
 
-// Where layers are kept by default: $AGENTIC_CI_STORE, else
+// Returns the directory where layers are kept by default: $AGENTIC_CI_STORE, else
 // $XDG_CACHE_HOME/agentic-ci/images, else ~/.cache/agentic-ci/images; without a home,
 // /var/tmp/agentic-ci-images-UID.
 std::string DefaultStore();

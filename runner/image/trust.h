@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who may sign what: repository patterns, and the keys and identities that are accepted for them.
-// An image that no pattern matches is refused; unsigned images cannot be allowed.
+// The trust policy for images: repository patterns, and the keys and identities whose signatures
+// are accepted for them. An image that no pattern matches is refused; unsigned images cannot be
+// allowed.
 #pragma once
 
 #include <functional>
@@ -17,8 +18,8 @@
 
 namespace image {
 
-// Which manifests of an image must be signed if its reference leads to an index of several
-// platforms.
+// The manifests of an image of which one must be signed if its reference leads to an index of
+// several platforms.
 enum class SignTarget { kAny, kIndex, kManifest };
 
 struct TrustRule {
@@ -50,7 +51,8 @@ using TrustFile = std::function<Result<std::string>(const std::string& path)>;
 // is not there or not what it should be.
 Result<TrustPolicy> ParseTrust(const codec::YamlFields& images, const TrustFile& read);
 
-// What a person gave on a command line, in place of the configuration: one rule for every image.
+// The trust that a person gave on a command line, in place of the configuration: one rule for every
+// image.
 struct TrustOptions {
   std::string key_file;
   std::string identity;

@@ -85,7 +85,8 @@ struct VerifyRequest {
   std::vector<std::string> bundles;  // Texts of Sigstore bundles that were given.
 };
 
-// What a reference leads to: one manifest, or an index and the manifest chosen from it.
+// The documents that a reference leads to: one manifest, or an index and the manifest chosen from
+// it.
 struct ResolvedManifest {
   Document top;
   Document leaf;  // The same document when there is no index.
@@ -97,7 +98,7 @@ struct ResolvedManifest {
 Result<ResolvedManifest> ResolveManifest(Source& source, const VerifyRequest& request,
                                          Deadline deadline);
 
-// How the repositories that hold only signatures are opened.
+// Opens the repositories that hold only signatures.
 using SourceOpener = std::function<Result<std::unique_ptr<Source>>(const Reference& reference)>;
 
 // `source` is the reference's own. An Error means that there is no verdict: the image cannot be

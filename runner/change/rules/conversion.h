@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How git turns a file of the working tree into a blob and back (gitattributes(5), "Checking-out
-// and checking-in"): line endings, `$Id$`, encodings, and the pointers of git-lfs.
+// Converts a file of the working tree into a blob and back as git does (gitattributes(5),
+// "Checking-out and checking-in"): line endings, `$Id$`, encodings, and the pointers of git-lfs.
 #pragma once
 
 #include <optional>
@@ -11,11 +11,11 @@
 
 namespace change {
 
-// What core.autocrlf says: false, input, true.
+// The values of core.autocrlf: false, input, true.
 enum class AutoCrlf { kNo, kInput, kYes };
 
-// What the attributes of one path say. Empty: not specified; "true" and "false" for `text` and
-// `-text`, otherwise the value.
+// The attributes of one path. A string is empty if its attribute is not specified; it is "true" and
+// "false" for `text` and `-text`, otherwise the value.
 struct AttributeValues {
   std::string text;
   std::string crlf;  // The older name of `text`.
@@ -39,11 +39,11 @@ struct Conversion {
 // `native_crlf`: core.eol is crlf.
 Conversion DecideConversion(const AttributeValues& values, AutoCrlf auto_crlf, bool native_crlf);
 
-// Whether text that git would convert is already in a blob with CRLF: then kGuessed leaves it so.
+// Returns whether a blob is text with CRLF, which git would convert: then kGuessed leaves it so.
 bool IsCrlfText(std::string_view blob);
 
 inline constexpr std::string_view kLfs = "lfs";
-// Whether these are the bytes of a pointer as git-lfs writes it.
+// Returns whether these are the bytes of a pointer as git-lfs writes it.
 bool IsLfsPointer(std::string_view bytes);
 
 // The blob of a file with `bytes`. `crlf_in_index`: IsCrlfText() of the path's blob in the index. A

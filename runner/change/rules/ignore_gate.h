@@ -21,11 +21,11 @@ class IgnoreGate {
   // `checkout` is the top directory of the working tree.
   explicit IgnoreGate(Fd checkout) : checkout_(std::move(checkout)) {}
 
-  // Whether the .gitignore files above `path` (relative to the checkout) are plain files that
-  // together cost little to match. False for everything once Spend() has been told of
+  // Returns whether the .gitignore files above `path` (relative to the checkout) are plain files
+  // that together cost little to match. Returns false for everything once Spend() has counted
   // kIgnoreSpentMax.
   bool Open(std::string_view path);
-  // What matching took.
+  // Counts the time that matching took.
   void Spend(std::chrono::steady_clock::duration time) { spent_ += time; }
 
  private:
@@ -43,11 +43,11 @@ class IgnoreGate {
 // about 3000.
 inline constexpr int64_t kIgnoreCostMax = 20000;
 inline constexpr std::chrono::seconds kIgnoreSpentMax{20};
-// Of one file; a longer one is not asked.
+// The bound on one file; a longer one is not asked.
 inline constexpr size_t kIgnoreBytesMax = size_t{256} << 10;
 
-// What matching one path against these rules may take, in units of about a plain line. Grows with
-// the square of the `**` in a line.
+// Returns what matching one path against these rules may cost, in units of about a plain line.
+// Grows with the square of the `**` in a line.
 int64_t CostOfRules(std::string_view rules);
 
 }  // namespace change

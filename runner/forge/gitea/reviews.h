@@ -21,7 +21,7 @@ class GiteaReviews : public Reviews {
 
   Result<Proposal> ReadProposal(Deadline deadline) override;
   Result<std::vector<DiffFile>> ReadFiles(Deadline deadline) override;
-  // Of this token's own reviews, each comment is one.
+  // Reads the threads of this token's own reviews; each comment is one.
   Result<std::vector<ReviewThread>> ReadThreads(Deadline deadline) override;
   Status Post(const std::string& head_sha, const std::string& text,
               const std::vector<ReviewComment>& comments, Deadline deadline) override;

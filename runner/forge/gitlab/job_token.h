@@ -17,7 +17,7 @@ namespace forge {
 inline constexpr char kGitLabTokenVariable[] = "AGENTIC_CI_ID_TOKEN";
 inline constexpr char kGitLabTokenAudience[] = "agentic-ci";
 
-// How large an instance's key set may be.
+// The bound on an instance's key set.
 inline constexpr size_t kGitLabKeysBytesMax = size_t{256} << 10;
 
 // The claims by GitLab's names, without those that are not about what started the job. Empty, or 0:
@@ -35,7 +35,7 @@ struct GitLabJob {
   bool ref_protected = false;
 };
 
-// Which tokens are accepted, and at what time.
+// The terms on which a token is accepted.
 struct GitLabTokenTerms {
   std::string issuer;  // The instance: `iss`.
   std::string keys;    // Its keys, as it publishes them: a JSON Web Key Set (RFC 7517).

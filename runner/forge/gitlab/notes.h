@@ -11,8 +11,8 @@
 
 namespace forge {
 
-// What posting to a merge request takes of a token. (Guests may comment; resolving a thread of a
-// merge request, and setting a commit's status, takes a Developer.)
+// The permission that posting to a merge request requires of a token. (Guests may comment;
+// resolving a thread of a merge request, and setting a commit's status, takes a Developer.)
 inline constexpr char kGitLabPermission[] =
     "GITLAB_TOKEN: a project access token with the role Developer and the scope api";
 
@@ -24,7 +24,8 @@ struct GitLabProject {
   ApiPath Path() const;
 };
 
-// What every request to GitLab carries. The service's address and the token are left to the caller.
+// Returns the options that all requests to GitLab share. The service's address and the token are
+// left to the caller.
 ClientOptions GitLabClient(const GitLabProject& project, int64_t merge_request);
 
 // GET /user: people's, projects' and groups' tokens all have a user.

@@ -16,8 +16,9 @@ namespace forge {
 
 const Capabilities& CapabilitiesOf(ForgeKind kind);
 
-// What every request to the forge carries, and where it goes unless the caller says otherwise; the
-// token and how to reach the service are left to the caller. `api_url` may be empty.
+// Returns the options that all requests to the forge share, and the address that they go to unless
+// the caller says otherwise; the token and how to reach the service are left to the caller.
+// `api_url` may be empty.
 ClientOptions OptionsFor(const Place& place, const std::string& api_url);
 
 // The open pull request whose head is that of `event`, which names none itself: a workflow_run that

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the branches of GitHub and Gitea have in common.
+// The branches of GitHub and Gitea, as far as they are the same.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace forge {
 
-// What writing to a branch takes of a workflow's token.
+// The permission that writing to a branch requires of a workflow's token.
 inline constexpr char kContentsPermission[] = "permissions: { contents: write }";
 
 // Borrows the client.
@@ -30,13 +30,14 @@ class RestBranches : public Branches {
   Status Retell(int64_t number, const PullRequestText& text, Deadline deadline) override;
 
  protected:
-  // Whether the last failure says that the branch, or the pull request, is not as it was.
+  // Notes in moved_ whether the last failure says that the branch, or the pull request, is not as
+  // it was; returns `error`.
   Error Moved(Error error);
   static Result<BranchPullRequest> ReadOpen(const codec::Json& json);
   // The rest of the queries for a history, and for the `page`-th part of a directory.
   virtual ApiPath HistoryOf(const ApiPath& commits, int count) const = 0;
   virtual ApiPath PageOf(const ApiPath& tree, int page) const = 0;
-  // Whether a directory comes in pages.
+  // Returns whether a directory comes in pages.
   virtual bool has_pages() const = 0;
 
   Client& client_;

@@ -14,11 +14,11 @@
 
 namespace forge {
 
-// What posting to a pull request takes of a workflow's token.
+// The permission that posting to a pull request requires of a workflow's token.
 inline constexpr char kPullsPermission[] = "permissions: { pull-requests: write }";
 
-// What every request to GitHub, or to Gitea, carries. The token and where to reach the service are
-// left to the caller.
+// Returns the options that all requests to GitHub, or to Gitea, share. The token and the way to
+// reach the service are left to the caller.
 ClientOptions RestClient(const std::string& repository, int64_t proposal_number, bool gitea);
 
 // GET /user knows people's tokens; installation tokens (GITHUB_TOKEN is one) get 403 there and are

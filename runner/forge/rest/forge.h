@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What GitHub, Gitea and Forgejo answer alike.
+// The parts of a forge that are the same for GitHub, Gitea and Forgejo.
 #pragma once
 
 #include <optional>

@@ -20,14 +20,14 @@ struct Credential {
   bool known() const { return !password.empty() || !identity_token.empty(); }
 };
 
-// What looking for a credential gave. That a place could not be read does not end the search:
+// The outcome of looking for a credential. A place that could not be read does not end the search:
 // many images are public. It is reported when the registry refuses us.
 struct CredentialSearch {
   Credential credential;  // Not known: anonymous.
   std::vector<std::string> complaints;
 };
 
-// What to type or write so that we have a credential for `host`.
+// Returns what to type or write so that there is a credential for `host`.
 std::string CredentialHint(const std::string& host);
 
 }  // namespace image

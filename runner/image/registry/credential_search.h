@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where credentials for a registry are looked for, the most specific place first:
+// Looks for credentials for a registry in these places, the most specific one first:
 //   1. SourceOptions::username and password, for exactly password_host
 //   2. $DOCKER_AUTH_CONFIG, a configuration of Docker's as text (GitLab)
 //   3. $REGISTRY_AUTH_FILE, $XDG_RUNTIME_DIR/containers/auth.json,

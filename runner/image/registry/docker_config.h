@@ -13,7 +13,7 @@ namespace image {
 
 inline constexpr size_t kDockerConfigBytesMax = 1 << 20;
 
-// What ~/.docker/config.json and containers' auth.json say about credentials.
+// The credentials in ~/.docker/config.json and containers' auth.json.
 struct DockerConfig {
   struct Entry {
     std::string key;  // As Docker compares them: "ghcr.io", "ghcr.io/acme", "docker.io".
@@ -33,8 +33,8 @@ struct DockerConfig {
 // credentials is passed over.
 Result<DockerConfig> ParseDockerConfig(std::string_view text);
 
-// What `docker-credential-NAME get` prints. Nothing: it says that it has none. kInvalid: it prints
-// something else; never with what that is.
+// Parses what `docker-credential-NAME get` prints. Returns nullopt if it says that it has none.
+// Fails with kInvalid if it prints something else; the error never holds what that is.
 Result<std::optional<Credential>> ParseHelperAnswer(std::string_view text);
 
 }  // namespace image

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a registry's API is, and where it may redirect to.
+// The address of a registry's API, and the addresses that it may redirect to.
 #pragma once
 
 #include <string>
@@ -37,17 +37,17 @@ Result<std::vector<RegistryAddress>> MirrorsOf(const std::string& host,
                                                const std::vector<std::string>& mirrors,
                                                const std::vector<std::string>& insecure);
 
-// What a registry points us to.
+// The kinds of address that a registry points to.
 enum class TargetKind {
   kBlob,   // A redirect. No credential goes there.
   kRealm,  // A token service, or its redirect. It gets the registry's credentials.
 };
 
-// Whether `target` may be asked because the registry `origin` says so: never http where the
+// Checks that `target` may be asked because the registry `origin` says so: never http where the
 // registry has https; over http only the registry's own host for a realm; and no address that means
 // this machine or its metadata service (for a realm: nor any private one), unless it is the very
-// host that the registry has. kRefused. (A GitLab that is known by its address has its realm on
-// another port of it; so the host counts, not the port.)
+// host that the registry has. Otherwise kRefused. (A GitLab that is known by its address has its
+// realm on another port of it; so the host counts, not the port.)
 Status CheckTarget(const net::Url& origin, const net::Url& target, TargetKind kind);
 
 }  // namespace image

@@ -31,7 +31,7 @@ class RegistryAuth {
     Secret basic;        // Base64 of "user:password".
     int generation = 0;  // 0: none yet.
   };
-  // What to send with the next request; nothing, at first.
+  // Returns what to send with the next request; empty at first.
   Authorization Current();
 
   // After a 401 with `challenges` to a request that carried `generation`. Bearer is preferred.

@@ -39,7 +39,7 @@ class BlobTransfer {
   int64_t reported_ = 0;
 };
 
-// Whether `value` (a Content-Range header) says: from `offset` to the end of `total` bytes.
+// Returns whether `value` (a Content-Range header) says: from `offset` to the end of `total` bytes.
 bool IsRangeFrom(std::string_view value, int64_t offset, int64_t total);
 
 }  // namespace image

@@ -40,7 +40,7 @@ class RegistryClient {
   Result<net::HttpResponse> Get(const RegistryRequest& request, const net::BodySink& sink,
                                 Deadline deadline);
 
-  // What an unsuccessful answer means: kNotFound (404), kSetup or kRefused (401, 403),
+  // Returns the error for an unsuccessful answer: kNotFound (404), kSetup or kRefused (401, 403),
   // kTemporary (429, 5xx), else kInvalid; with what the registry says and what helps. `what` was
   // asked for: "manifest 12".
   Error Explain(const net::HttpResponse& response, const std::string& what);

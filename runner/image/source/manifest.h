@@ -60,7 +60,7 @@ Result<std::variant<Index, Manifest>> ParseManifest(std::string_view bytes,
 // hint, for what registries also hold: Helm charts, signatures, other artifacts.
 Status CheckRunnable(const Manifest& manifest);
 
-// What the image says about running it.
+// The image's settings for running it.
 struct ImageConfig {
   Platform platform;
   std::vector<std::string> env;  // "NAME=value"

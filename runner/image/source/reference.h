@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How people name an image. Grammar: distribution/reference, with its bounds.
+// The names that people give to images. Grammar: distribution/reference, with its bounds.
 #pragma once
 
 #include <string>
@@ -32,7 +32,8 @@ struct Reference {
   std::string tag;         // "latest" for a registry when neither tag nor digest was named.
   std::string digest;      // Takes precedence over the tag.
 
-  // As a person would write it, whole: "docker.io/library/debian:12@sha256:...".
+  // Renders the reference as a person would write it, whole:
+  // "docker.io/library/debian:12@sha256:...".
   std::string ToString() const;
   // "host/repository", what trust policies match; of the other kinds "oci:path" and
   // "docker-archive:path".

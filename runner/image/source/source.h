@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the bytes of images come from: a registry, an OCI layout, an archive. What a source gives
-// has the digest that was asked for; whether it may be run is decided elsewhere (image/verify.h).
+// The sources of images: a registry, an OCI layout, an archive. The bytes that a source gives have
+// the digest that was asked for; whether they may be run is decided elsewhere (image/verify.h).
 #pragma once
 
 #include <functional>
@@ -44,8 +44,9 @@ class Source {
   // which must never be taken for "absent".
   virtual Result<Document> FetchManifest(const std::string& tag_or_digest, Deadline deadline) = 0;
 
-  // What refers to `digest` (referrers API, else its fallback tag): descriptors as listed, at most
-  // kReferrersMax, unfiltered; more are kInvalid. Empty: nothing does. Errors as above.
+  // Fetches the descriptors of what refers to `digest` (referrers API, else its fallback tag): as
+  // listed, at most kReferrersMax, unfiltered; more are kInvalid. Empty if nothing does. Errors as
+  // above.
   virtual Result<std::vector<Descriptor>> FetchReferrers(const std::string& digest,
                                                          Deadline deadline) = 0;
 
@@ -62,7 +63,7 @@ class Source {
 
 inline constexpr size_t kReferrersMax = 1024;
 
-// How far the transfer of one blob is; `bytes` falls back to 0 when it starts again.
+// The progress of one blob's transfer; `bytes` falls back to 0 when it starts again.
 struct BlobProgress {
   std::string digest;
   int64_t bytes = 0;
@@ -100,7 +101,7 @@ struct SourceOptions {
   int attempts_max = 5;  // Of one request, back-off between them.
 };
 
-// What every source holds a blob against while it streams: its size and its digest.
+// Checks a blob while it streams from any source: its size and its digest.
 class BlobCheck {
  public:
   explicit BlobCheck(const Descriptor& blob) : digest_(blob.digest), bytes_total_(blob.size) {}

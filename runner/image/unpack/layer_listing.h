@@ -29,7 +29,7 @@ class ContentHash {
   ~ContentHash();
 
   void Update(std::string_view bytes);
-  // Of all since the last call.
+  // Returns the hash of all bytes since the last call.
   uint64_t Take();
 
  private:
@@ -37,10 +37,10 @@ class ContentHash {
   std::unique_ptr<State> state_;
 };
 
-// Of the file that `fd` reads, from its beginning.
+// Hashes the file that `fd` reads, from its beginning.
 Result<uint64_t> HashContent(int fd);
 
-// Of the content of every file that has some: by inode.
+// The hash of the content of every file that has some, by inode.
 using ContentHashes = std::unordered_map<ino_t, uint64_t>;
 
 struct LayerListing {

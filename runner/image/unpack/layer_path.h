@@ -16,8 +16,8 @@ inline constexpr size_t kLayerNameBytesMax = 255;
 // The error of an entry that no layer may have: "PATH: WHAT", kInvalid.
 Error BadEntry(std::string_view path, std::string_view what);
 
-// Where an entry of a layer goes: a path without "", "." and ".." in it, split before its last
-// component. Both empty: the root itself.
+// The place of an entry of a layer: a path without "", "." and ".." in it, split before its last
+// component. Both are empty for the root itself.
 struct LayerPath {
   std::string parent;  // "usr/bin", or "" for what stands in the root.
   std::string leaf;    // "git".
@@ -29,14 +29,15 @@ struct LayerPath {
 // wherever it leads, for a NUL, and over the bounds above.
 Result<LayerPath> ParseLayerPath(std::string_view path);
 
-// What a hard link points to: like the above, but ".." is kept in `parent`, for the code that
-// resolves it below the root. kInvalid when it cannot be a file.
+// Parses what a hard link points to: like the above, but ".." is kept in `parent`, for the code
+// that resolves it below the root. kInvalid when it cannot be a file.
 Result<LayerPath> ParseLinkTarget(std::string_view path);
 
 // "a", "b" of "a//b/". Empty components are dropped, all others kept.
 std::vector<std::string_view> SplitPath(std::string_view path);
 
-// What an entry's name says besides naming it. OCI image-spec layer.md, "Whiteouts".
+// The meanings that an entry's name may have besides naming it. OCI image-spec layer.md,
+// "Whiteouts".
 enum class Whiteout {
   kNone,
   kHides,    // ".wh.NAME": hides NAME of the layers below.

@@ -10,7 +10,7 @@
 
 namespace image {
 
-// What is known of a layer in the store; kept beside it.
+// The facts about a layer in the store; kept beside it.
 struct LayerRecord {
   // The kernel's boot in which the layer was written, or last read whole and found right. Nothing
   // is synchronised to disk when a layer is unpacked: that would cost more than unpacking, and on a
@@ -31,7 +31,7 @@ std::string Printable(std::string text);
 std::string RenderRecord(const LayerRecord& record);
 Result<LayerRecord> ParseRecord(std::string_view text);
 
-// Of this kernel's start; "" where it is not told.
+// Returns the id of this boot of the kernel; "" if it cannot be read.
 std::string BootId();
 
 }  // namespace image

@@ -27,7 +27,7 @@
 
 namespace image {
 
-// What the layers below one layer show at a path.
+// The entry that the layers below one layer show at a path.
 struct LowerEntry {
   enum class Kind { kAbsent, kDirectory, kSymlink, kFile, kOther };
   Kind kind = Kind::kAbsent;
@@ -47,7 +47,7 @@ class LowerLayers {
 // A hole costs an image nothing, but reading the file costs its whole length.
 inline constexpr int64_t kHoleBytesMax = int64_t{4} << 30;
 
-// What all layers of one image together may take; shared between the processes that unpack them.
+// The bounds on all layers of one image together; shared between the processes that unpack them.
 struct LayerBudget {
   std::atomic<int64_t> bytes_left;
   std::atomic<int64_t> entries_left;
@@ -76,7 +76,7 @@ class LayerWriter {
   int root() const { return root_.get(); }
   bool reached_below() const { return reached_below_; }
   const ContentHashes& content_hashes() const { return content_hashes_; }
-  // What was left out or changed, for a person: one line for each kind.
+  // Returns what was left out or changed, for a person: one line for each kind.
   std::vector<std::string> Warnings() const;
 
  private:
@@ -102,15 +102,16 @@ class LayerWriter {
   Status FinishDirectories();
 
   // The directory `path` as a process sees it whose root is this layer on top of the lower ones.
-  // What is missing is made as the lower layers have it; with kFail it must be there. Borrowed,
-  // until the next call.
+  // Missing directories are made as the lower layers have them; with kFail they must be there.
+  // Borrowed, until the next call.
   Result<int> Parent(const std::string& path);
   Result<std::vector<Step>> Resolve(const std::string& path, Missing missing);
   Result<LowerEntry> LookBelow(const std::vector<Step>& steps, const std::string& name);
   Status Descend(std::vector<Step>& steps, const std::string& name, bool lower_hidden);
   Status MakeMissing(std::vector<Step>& steps, const std::string& name, const LowerEntry& lower,
                      bool over_whiteout);
-  // Whether the target of a hard link is here now, in `directory` under `leaf`.
+  // Opens the directory in which the target of a hard link stands in this layer, copied up if it is
+  // in a lower one; `st` is the target's.
   Result<Fd> LinkDirectory(const LayerPath& target, struct stat& st);
   Status CopyUp(int directory, const std::string& leaf, LowerEntry lower);
   std::string Real(const std::string& leaf) const;  // Of what stands in parent_ under `leaf`.
@@ -137,8 +138,8 @@ class LayerWriter {
   std::string parent_path_;    // As asked for.
   std::string parent_real_;    // As it stands in this directory.
   Fd parent_;
-  // As they stand in this directory: what was made for an entry that needs it, and is not in the
-  // layer itself. A whiteout hides it as it hides what it stands for.
+  // Paths as they stand in this directory: what was made for an entry that needs it, and is not in
+  // the layer itself. A whiteout hides it as it hides what it stands for.
   std::set<std::string> borrowed_;
   std::map<std::string, timespec> directory_times_;  // Set last: what is made inside changes them.
   ContentHash hash_;

@@ -64,7 +64,7 @@ class StoreDirectory {
   // `owner` and `group` get the roots of new layers.
   static Result<StoreDirectory> Open(const std::string& path, uid_t owner, gid_t group);
 
-  // Who files of layers belong to.
+  // Return the owner and group of the files of layers.
   uid_t owner() const { return owner_; }
   gid_t group() const { return group_; }
 
@@ -78,7 +78,7 @@ class StoreDirectory {
   Result<ChainLock> LockChain(const std::string& chain, Deadline deadline,
                               const std::function<bool()>& given_up);
 
-  // Of all layers that are there.
+  // Returns the ids of all layers that are there.
   Result<std::vector<std::string>> Ids();
   // Read again: what is wrong with it, or "".
   Result<std::string> Examine(const std::string& id);

@@ -27,7 +27,7 @@ struct UnpackedLayer {
   std::vector<std::string> warnings;
 };
 
-// What does the tree below show at `path`?
+// The question what the tree below shows at `path`.
 struct LookBelow {
   std::string path;
 };

@@ -17,7 +17,7 @@ namespace image {
 
 class UnpackProcess {
  public:
-  // What the layers below this one show. May wait until they are unpacked.
+  // Returns what the layers below this one show. May wait until they are unpacked.
   using Look = std::function<Result<LowerEntry>(const std::string& path)>;
 
   // Starts it, waiting for bytes, with `directory`, which belongs to `uid` and `gid`, as its root.
