@@ -25,7 +25,7 @@
 
 namespace caller {
 
-// Who is about to connect a socket.
+// A program that is about to connect a socket.
 struct Connector {
   uint64_t inode = 0;    // The socket's. The kernel gives it to no other within kConnectorAge.
   Owner owner;           // With its `destination`, where the connection is led elsewhere.
@@ -53,10 +53,10 @@ class ConnectionOwners {
     lineages_ = LineageReader(init);
   }
 
-  // Who connects, while `thread` waits in connect(2) with its descriptor `socket`; nullopt when
-  // that is not a socket. A process above it that holds the socket under the same number, which
-  // would read what it could not ask for itself, makes it ambiguous. Believe it only when the
-  // thread still waits afterwards.
+  // Finds the program that connects, while `thread` waits in connect(2) with its descriptor
+  // `socket`; nullopt when that is not a socket. A process above it that holds the socket under the
+  // same number, which would read what it could not ask for itself, makes it ambiguous. Believe it
+  // only when the thread still waits afterwards.
   std::optional<Connector> Examine(pid_t thread, int socket);
   void Remember(Connector connector);
 
@@ -79,9 +79,9 @@ class ConnectionOwners {
   // between. True when no executable is being read: what Examine() called pending can be examined
   // again.
   Result<bool> Proceed(int socket);
-  // Whether a question waits for Proceed().
+  // Returns whether a question waits for Proceed().
   bool pending() const { return !waiting_.empty(); }
-  // How many connections came from processes outside of the sandbox.
+  // Returns how many connections came from processes outside of the sandbox.
   int64_t strangers() const { return strangers_; }
 
  private:

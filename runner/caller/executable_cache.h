@@ -37,7 +37,8 @@ class ExecutableCache {
   static constexpr size_t kPieceBytes = size_t{4} << 20;
   // The largest agent is about 250 MB.
   static constexpr int64_t kExecutableBytesMax = int64_t{512} << 20;
-  // Of all executables of a run, each time one is read. What is new after that grants nothing.
+  // The bound on all executables of a run, each time one is read. An executable that is new after
+  // that grants nothing.
   static constexpr int64_t kRunBytesMax = int64_t{4} << 30;
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who owns a connection: the gateway asks (identity_asker.h), the supervisor answers
+// The owner of a connection: the gateway asks for it (identity_asker.h), the supervisor answers
 // (connection_owners.h). The gateway itself is confined and cannot see any process.
 #pragma once
 
@@ -39,12 +39,13 @@ struct Owner {
   policy::Caller caller;
   std::string refusal;
   bool stranger = false;
-  // What connect(2) was called with, where the supervisor has led the connection to the gateway; a
-  // port of 0 otherwise.
+  // The address that connect(2) was called with, where the supervisor has led the connection to the
+  // gateway; a port of 0 otherwise.
   Endpoint destination = {};
 };
 
-// Who a policy is asked about: the owner, without programs where they grant nothing.
+// Returns the caller that a policy is asked about: the owner, without programs where they grant
+// nothing.
 policy::Caller Judged(const Owner& owner);
 
 // The wire form (base/wire.h): fixed-size questions, answers of at most kOwnerBytesMax. nullopt

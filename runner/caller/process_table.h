@@ -44,13 +44,14 @@ class ProcessHandle {
   // nullopt when there is none.
   static std::optional<ProcessHandle> Open(pid_t pid);
 
-  // As it was when it was opened. The parent is another only once that has ended.
+  // Returns the birth of the process as it was when it was opened. The parent is another only once
+  // that has ended.
   const ProcessBirth& birth() const { return birth_; }
   // The path of the executable as its own mount namespace knows it, " (deleted)" taken off; nullopt
   // when the process has ended.
   std::optional<std::string> Executable() const;
-  // What stat(2) says of the executable itself, whatever its path says now. False when the process
-  // has ended.
+  // Gives what stat(2) says of the executable itself, whatever its path says now. False when the
+  // process has ended.
   bool StatExecutable(struct stat* st) const;
   // The executable itself, whatever its path says now. Not valid when the process has ended.
   Fd OpenExecutable() const;
@@ -59,7 +60,7 @@ class ProcessHandle {
   // Its number in its innermost namespace, that of its process where it is a thread; ours when
   // that cannot be read.
   pid_t InnermostPid();
-  // What one of its descriptors refers to, "socket:[123]"; nullopt when it is not open.
+  // Returns what one of its descriptors refers to, "socket:[123]"; nullopt when it is not open.
   std::optional<std::string> DescriptorTarget(int fd) const;
 
  private:

@@ -74,8 +74,8 @@ class HttpClient {
   // answer, cut at `response_bytes_max`.
   Result<HttpResponse> Send(const HttpRequest& request, const BodySink& sink, Deadline deadline);
 
-  // Whether the last Send put a byte of its request on a connection: false means that the service
-  // can not have acted on it.
+  // Returns whether the last Send put a byte of its request on a connection: false means that the
+  // service cannot have acted on it.
   bool reached() const;
 
  private:

@@ -23,7 +23,7 @@ struct RetryPolicy {
   bool repeatable = false;
 };
 
-// What DecideRetry knows beside the answer.
+// The facts that DecideRetry needs beside the answer.
 struct Attempt {
   int number = 1;       // Counts from 1.
   bool reached = true;  // HttpClient::reached().
@@ -31,9 +31,9 @@ struct Attempt {
   double jitter = 0;    // In [0, 1).
 };
 
-// How long to wait before the next attempt, or nothing: no further attempt. Pure. What the service
-// asks for (`retry-after`, `x-ratelimit-reset`) is kept to; when it asks for more than `delay_max`,
-// we stop.
+// Returns how long to wait before the next attempt; nullopt if there should be no further attempt.
+// Pure. A wait that the service asks for (`retry-after`, `x-ratelimit-reset`) is kept; when it is
+// longer than `delay_max`, we stop.
 std::optional<std::chrono::milliseconds> DecideRetry(const RetryPolicy& policy,
                                                      const HttpRequest& request,
                                                      const Result<HttpResponse>& answer,
@@ -50,8 +50,8 @@ Result<HttpResponse> GetWithRetries(const std::function<Result<HttpResponse>()>&
                                     const RetryPolicy& policy, Deadline deadline,
                                     const std::function<bool()>& given_up = {});
 
-// Whether this answer is a rate limit: 429, or GitHub's 403 with `retry-after`, an exhausted
-// x-ratelimit-remaining, or "secondary rate limit" in the message.
+// Returns whether this answer is a rate limit: 429, or GitHub's 403 with `retry-after`, an
+// exhausted x-ratelimit-remaining, or "secondary rate limit" in the message.
 bool RateLimited(const HttpResponse& response);
 
 }  // namespace net

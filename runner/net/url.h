@@ -16,22 +16,22 @@ struct Url {
   int port = 0;        // Never 0: the scheme's own when none is said.
   std::string text;    // The whole of it.
 
-  // Whether both name the same service: host and port. (An http and an https service share no port
-  // in practice; `scheme` is for who cares.)
+  // Returns whether both name the same service: host and port. (An http and an https service share
+  // no port in practice; `scheme` is there for callers who care.)
   bool SameService(const Url& other) const { return host == other.host && port == other.port; }
 };
 
 // kInvalid unless it is an absolute http or https address without a user in it, on one line.
 Result<Url> ParseUrl(const std::string& text);
 
-// What `reference` (a Location or Link header's) means at `base`: RFC 3986, 5. kInvalid as above.
+// Resolves `reference` (a Location or Link header's) at `base`: RFC 3986, 5. kInvalid as above.
 Result<Url> ResolveUrl(const Url& base, const std::string& reference);
 
 // The address without its query, for people: a presigned address's query is a credential. Control
 // characters are blanks, and it is cut at 300 bytes.
 std::string ShownUrl(std::string_view url);
 
-// What an address written as numbers is for.
+// The ranges of addresses written as numbers, by what they are for.
 enum class AddressKind {
   kName,       // Not an address: a name.
   kPublic,     // Anything else.
@@ -41,8 +41,8 @@ enum class AddressKind {
   kUnusable,   // 0.0.0.0/8, ::, multicast, broadcast.
 };
 
-// Of a host as in Url, in any spelling that a resolver takes for an address ("127.1", "0x7f.1",
-// "::ffff:127.0.0.1").
+// Returns the kind of a host as in Url, in any spelling that a resolver takes for an address
+// ("127.1", "0x7f.1", "::ffff:127.0.0.1").
 AddressKind KindOf(const std::string& host);
 
 }  // namespace net

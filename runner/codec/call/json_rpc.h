@@ -22,7 +22,7 @@ struct JsonRpcCall {
   std::string tool;  // MCP's tools/call: its params.name. Otherwise empty.
 };
 
-// What one body holds: at least one call or response.
+// The content of one body: at least one call or response.
 struct JsonRpcRequest {
   std::vector<JsonRpcCall> calls;  // In the order written.
   bool is_batch = false;

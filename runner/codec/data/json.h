@@ -67,7 +67,7 @@ class Json {
   std::variant<std::monostate, bool, int64_t, double, std::string, Array, Object> value_;
 };
 
-// How much is read before the input is refused: JSON from outside is hostile.
+// The bounds beyond which input is refused: JSON from outside is hostile.
 struct JsonBounds {
   size_t bytes_max = size_t{4} << 20;
   int depth_max = 64;

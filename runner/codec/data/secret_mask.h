@@ -21,14 +21,14 @@ class SecretMask {
  public:
   // Shorter values are in ordinary text by chance, and to mask them would destroy it.
   static constexpr size_t kValueBytesMin = 8;
-  // What stands in place of a secret.
+  // The mark that stands in place of a secret.
   static constexpr std::string_view kMark = "[CREDENTIAL]";
 
   // False: the value is too short to be masked.
   bool Add(std::string_view value);
 
   bool empty() const { return needles_.empty(); }
-  // Whether a secret is in `text`, in any of its forms.
+  // Returns whether a secret is in `text`, in any of its forms.
   bool Finds(std::string_view text) const;
   // `text` with kMark in place of every secret.
   std::string Mask(std::string_view text) const;
@@ -44,7 +44,7 @@ class SecretMask {
 
     Secret form;
   };
-  // What begins in a text.
+  // The needle that begins at a place in a text.
   struct Walk {
     size_t size = 0;   // The longest needle, with its escapes; 0: none.
     bool cut = false;  // The text ended before a needle did.
@@ -52,14 +52,15 @@ class SecretMask {
   Walk WalkAt(std::string_view text, size_t at) const;
   void AddForms(std::string_view value);
   void Index();
-  // Where the first form begins that the end of `text` may have cut off; its size when none does.
+  // Returns where the first form begins that the end of `text` may have cut off; the size of `text`
+  // when none does.
   size_t CutAt(std::string_view text) const;
   // The first place from `at` on where a form may begin, or the end of `text`.
   size_t NextBegin(std::string_view text, size_t at) const;
   // Appends what begins before `until`, masked; gives where that ends.
   size_t MaskUntil(std::string_view text, size_t until, std::string* out) const;
 
-  // How needles begin.
+  // The beginnings of the needles.
   struct Begins {
     std::array<std::vector<uint32_t>, 256> by_first;  // Their numbers.
     // By the first two bytes of a needle: most places are passed by this alone. Not bits, which
@@ -78,7 +79,7 @@ class MaskedStream {
  public:
   explicit MaskedStream(const SecretMask& mask) : mask_(mask) {}
 
-  // What can be shown of all that came.
+  // Returns what can be shown of all that came.
   std::string Feed(std::string_view piece);
   // The rest, when no more comes.
   std::string Finish();

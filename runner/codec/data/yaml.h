@@ -55,7 +55,7 @@ std::string_view DescribeKind(const YamlNode& node);
 std::optional<bool> YamlBool(const YamlNode& node);
 std::optional<uint64_t> YamlUnsigned(const YamlNode& node);  // Decimal digits only.
 
-// Whether a plain scalar is a number or a boolean to that schema, and so no text.
+// Returns whether a plain scalar is a number or a boolean to that schema, and so no text.
 bool IsYamlNumberOrBool(const YamlNode& node);
 
 // The error of something wrong in a file a person wrote: kInvalid, "file:line:col: error: what".

@@ -30,7 +30,7 @@ class YamlFields {
   const std::string& file() const { return *file_; }
   Position at() const { return node_->at; }
   const std::vector<YamlEntry>& entries() const { return node_->entries; }
-  // Where `key` stands, or the mapping itself.
+  // Returns where `key` stands, or the mapping itself if it has no such key.
   Position At(std::string_view key) const;
   const YamlNode* Find(std::string_view key) const { return node_->Find(key); }
 

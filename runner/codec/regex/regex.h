@@ -21,7 +21,7 @@ class Regex {
   // repetitions are written out.
   static Result<Regex> Parse(std::string_view pattern);
 
-  // Whether it matches anywhere in `text`. Takes at most states times bytes steps.
+  // Returns whether it matches anywhere in `text`. Takes at most states times bytes steps.
   bool Search(std::string_view text) const;
 
  private:

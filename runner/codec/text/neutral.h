@@ -24,7 +24,7 @@ std::string VisibleLine(std::string_view text, size_t bytes_max);
 // For a value within a line of a text: line ends are shown as \u{a}, and nothing is cut.
 std::string EscapedLine(std::string_view text);
 
-// Which commands the reader of a log carries out when it finds them in a job's output.
+// The commands that the reader of a log carries out when it finds them in a job's output.
 enum class LogCommands {
   kNone,
   kWorkflow,  // GitHub's, Gitea's and Forgejo's: "::add-mask::", "##[error]".

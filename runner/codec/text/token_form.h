@@ -6,7 +6,7 @@
 
 namespace codec {
 
-// What the tokens of one issuer look like, as it documents them.
+// The form of the tokens of one issuer, as it documents them.
 struct TokenForm {
   enum class Alphabet { kAlphanumeric, kWord, kDashed, kUpper };
 
@@ -35,8 +35,8 @@ struct WebToken {
 };
 WebToken FindWebTokenAt(std::string_view text, size_t at);
 
-// Whether a word starts at `at`: nothing, or no letter or digit, stands before it. The end of an
-// escape (`\n`), of a percent code (`%3D`) or of an ANSI colour (ESC [31m) is a border too.
+// Returns whether a word starts at `at`: nothing, or no letter or digit, stands before it. The end
+// of an escape (`\n`), of a percent code (`%3D`) or of an ANSI colour (ESC [31m) is a border too.
 bool AtWordBorder(std::string_view text, size_t at);
 
 }  // namespace codec

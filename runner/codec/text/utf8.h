@@ -17,7 +17,8 @@ struct Utf8Character {
 // have begun a character (Unicode 15, 3.9, "maximal subpart").
 Utf8Character NextUtf8(std::string_view text);
 
-// Where the first byte that is not part of valid UTF-8 stands; std::string_view::npos: nowhere.
+// Returns where the first byte that is not part of valid UTF-8 stands; std::string_view::npos if
+// all are.
 size_t FindInvalidUtf8(std::string_view text);
 
 }  // namespace codec

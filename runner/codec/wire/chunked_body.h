@@ -24,7 +24,7 @@ class ChunkedDecoder {
   // again, longer. Fails with kInvalid for what is not chunked, and for lines above kLineBytesMax.
   Result<Piece> Next(std::string_view in);
 
-  // What comes next, if it is there, is part of the body itself.
+  // Returns whether the next bytes, if there are any, are part of the body itself.
   bool expects_data() const { return expect_ == Expect::kData; }
   // The trailers, those that ParseTrailers lets through; complete once the body is finished.
   const HttpFields& trailers() const { return trailers_; }
@@ -44,7 +44,7 @@ class ChunkedDecoder {
   HttpFields trailers_;
 };
 
-// What ends a chunked body: the last chunk, the trailers, the empty line.
+// Renders the end of a chunked body: the last chunk, the trailers, the empty line.
 std::string RenderLastChunk(const HttpFields& trailers);
 // "SIZE CRLF" for a chunk of `size` bytes; CRLF follows the data. Size 0 is not a chunk: the body
 // ends with RenderLastChunk.

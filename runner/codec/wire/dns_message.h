@@ -53,7 +53,7 @@ struct DnsQuery {
 // are cut off, another kind of request.
 Result<DnsQuery> ParseDnsQuery(std::string_view message);
 
-// What is answered. NODATA is kNoError without addresses.
+// The content of a reply. NODATA is kNoError without addresses.
 struct DnsReply {
   DnsRcode rcode = DnsRcode::kNoError;
   std::vector<std::string> addresses;  // Each 4 (to A) or 16 bytes (to AAAA), in network order.

@@ -50,7 +50,7 @@ struct ResponseHead {
   HttpFields fields;
 };
 
-// How much of `bytes` is a head, while they arrive.
+// The extent of a head in bytes that still arrive.
 struct HeadScan {
   enum State { kPartial, kComplete, kMalformed };  // kMalformed: a line that does not end in CRLF.
   State state = kPartial;
@@ -82,8 +82,8 @@ bool MayBeReadAs(std::string_view spelling, std::string_view name);
 // message. No request has one.
 bool MayBeReadAsFraming(std::string_view name);
 
-// What a body is encoded by, as all fields called `name` say together, and those that some servers
-// read as it: in lower case, without "identity". Empty: the body is as it is.
+// Returns the codings of a body, as all fields called `name` say together, and those that some
+// servers read as it: in lower case, without "identity". Empty if the body is as it is.
 std::vector<std::string> CodingsOf(const HttpFields& fields,
                                    std::string_view name = "content-encoding");
 // The one field that says a body's type. nullptr: there is none, more than one, or one that only

@@ -11,9 +11,9 @@ namespace codec {
 // The longest pair that can be read; more than any head that a gateway accepts.
 inline constexpr size_t kQueryPairBytesMax = 65536;
 
-// Whether some server takes the value of `key` for that of `wanted`, both decoded: in any case,
-// with blanks or brackets in front, with brackets behind ("a[]", "a[x]"), or with an underscore for
-// a dot, a blank or a bracket. True for the key itself.
+// Returns whether some server takes the value of `key` for that of `wanted`, both decoded: in any
+// case, with blanks or brackets in front, with brackets behind ("a[]", "a[x]"), or with an
+// underscore for a dot, a blank or a bracket. True for the key itself.
 bool MayMeanKey(std::string_view key, std::string_view wanted);
 
 // Walks over a query: pairs, each decoded (%XX and '+'). Empty pieces are skipped.
@@ -29,7 +29,8 @@ class QueryReader {
   // Valid until the next call of Next.
   std::string_view key() const { return key_; }
   std::string_view value() const { return value_; }
-  // What is wrong: a bad escape, no UTF-8, a pair beyond the bound. Empty: nothing so far.
+  // Returns what is wrong: a bad escape, no UTF-8, a pair beyond the bound. Empty if nothing is so
+  // far.
   std::string_view error() const { return error_; }
 
  private:

@@ -37,7 +37,7 @@ enum class WebSocketClose : uint16_t {
   kTryLater = 1013,  // Too much at once.
 };
 
-// What a peer did wrong, and the code to close with.
+// A peer's violation of the protocol, and the code to close with.
 struct WebSocketFault {
   WebSocketClose close = WebSocketClose::kProtocolError;
   std::string_view what;  // Static.
@@ -98,7 +98,7 @@ class WebSocketDecoder {
   size_t mask_at_ = 0;
 };
 
-// What a close frame says. `code` is 1005 when it says nothing (which is never sent).
+// The content of a close frame. `code` is 1005 when it says nothing (which is never sent).
 struct WebSocketCloseReason {
   uint16_t code = 1005;
   std::string reason;

@@ -14,10 +14,10 @@ namespace codec {
 // other than 13, a key that is not 16 bytes, one of these fields twice.
 Status CheckWebSocketRequest(const RequestHead& head);
 
-// Whether an offer of extensions (a request's Sec-WebSocket-Extensions) has permessage-deflate in a
-// form that `kWebSocketDeflateOffer` can take the place of.
+// Returns whether an offer of extensions (a request's Sec-WebSocket-Extensions) has
+// permessage-deflate in a form that `kWebSocketDeflateOffer` can take the place of.
 bool OffersWebSocketDeflate(const HttpFields& fields);
-// What is offered instead when messages are to be read: no message needs an earlier one.
+// The offer that is made instead when messages are to be read: no message needs an earlier one.
 inline constexpr std::string_view kWebSocketDeflateOffer =
     "permessage-deflate; server_no_context_takeover; client_no_context_takeover";
 
@@ -25,8 +25,9 @@ inline constexpr std::string_view kWebSocketDeflateOffer =
 // WebSocket alone, a wrong Sec-WebSocket-Accept, fields twice.
 Status CheckWebSocketResponse(const ResponseHead& head, std::string_view key);
 
-// Whether such an answer agrees to permessage-deflate, after kWebSocketDeflateOffer alone was
-// offered, or nothing at all. Fails with kInvalid: another extension, or one that keeps context.
+// Returns whether such an answer agrees to permessage-deflate, after kWebSocketDeflateOffer alone
+// was offered, or nothing at all. Fails with kInvalid: another extension, or one that keeps
+// context.
 Result<bool> AgreesToWebSocketDeflate(const HttpFields& fields, bool deflate_offered);
 
 // Sec-WebSocket-Accept for a key.

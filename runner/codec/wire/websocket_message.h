@@ -12,7 +12,7 @@
 
 namespace codec {
 
-// What may be held of one message. A compressed one counts before and after inflation.
+// The bounds on one message in memory. A compressed one counts before and after inflation.
 struct WebSocketMessageBounds {
   size_t bytes_max = 0;
   size_t fragments_max = 0;
@@ -25,8 +25,8 @@ class WebSocketMessage {
 
   // A frame of the message begins.
   std::optional<WebSocketFault> Begin(const WebSocketFrame& frame);
-  // Where WebSocketDecoder::Next puts the payload. Never holds more than `bytes_max` when Begin is
-  // asked first.
+  // Returns the buffer in which WebSocketDecoder::Next puts the payload. Never holds more than
+  // `bytes_max` when Begin is called first.
   std::string* payload() { return &payload_; }
   // The final frame has ended: the message is inflated, checked to be UTF-8 and moved to `text`.
   std::optional<WebSocketFault> Finish(std::string* text);

@@ -28,8 +28,9 @@ inline constexpr std::string_view kWebSocketText = "WEBSOCKET_TEXT";
 struct CompiledTables;    // compiled_tables.h
 struct CompiledEndpoint;  // Likewise.
 
-// Which policies one caller's programs match. Worth keeping per process: it depends on the caller
-// and the compiled policy alone. Copyable; meaningful only with the CompiledPolicy that made it.
+// The policies that one caller's programs match. Worth keeping per process: it depends on the
+// caller and the compiled policy alone. Copyable; meaningful only with the CompiledPolicy that made
+// it.
 class CallerMatch {
  private:
   friend class CompiledPolicy;

@@ -14,9 +14,9 @@
 
 namespace policy {
 
-// Who opened the connection: the executable, then the executables of its ancestors, nearest first.
-// `cmdline` holds absolute paths from the argument vectors; they appear in messages, they never
-// grant.
+// The programs that opened the connection: the executable, then the executables of its ancestors,
+// nearest first. `cmdline` holds absolute paths from the argument vectors; they appear in messages,
+// they never grant.
 struct Caller {
   std::string binary;
   std::vector<std::string> ancestors;

@@ -15,7 +15,7 @@
 
 namespace policy {
 
-// What one endpoint says to a request.
+// The answer of one endpoint to a request.
 struct EndpointVerdict {
   enum Kind { kSilent, kAllowed, kDenied };
   Kind kind = kSilent;
@@ -27,8 +27,8 @@ struct EndpointVerdict {
 // equals.
 bool IsNarrower(const CompiledEndpoint& endpoint, const CompiledEndpoint* than);
 
-// What no rule is asked about: a zero byte (an error, and so a no, in OpenShell's engine), a query
-// that cannot be read. Empty when there is nothing wrong.
+// Returns what is wrong with a request that no rule is asked about: a zero byte (an error, and so a
+// no, in OpenShell's engine), a query that cannot be read. Empty when there is nothing wrong.
 std::string_view RequestFault(std::string_view path, std::string_view query);
 
 // The verdict on a request that is not permitted and not audited either.

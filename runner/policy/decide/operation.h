@@ -22,8 +22,9 @@ struct Operation {
   friend bool operator==(const Operation&, const Operation&) = default;
 };
 
-// What rules refused, or would have but for audit: all operations of the request, each once. Empty
-// for what no rule was asked about (malformed), and where it is more than a record holds.
+// Returns what rules refused, or would have but for audit: all operations of the request, each
+// once. Empty for a malformed request, about which no rule was asked, and where it is more than a
+// record holds.
 std::vector<Operation> RefusedOperations(const JudgedBody& decision);
 
 // "mutation Open {createIssue}", "persisted query 3f2a", "tools/call drop_tables". Not neutral.

@@ -15,9 +15,9 @@
 
 namespace policy {
 
-// What parsing one file needs everywhere: its name for messages, where warnings go, and the errors
-// that did not stop it. A file with any is not valid (ParsePolicyTree): parsing goes on behind one
-// only to find the others.
+// The state that parsing one file needs everywhere: its name for messages, its warnings, and the
+// errors that did not stop it. A file with any is not valid (ParsePolicyTree): parsing goes on
+// behind one only to find the others.
 struct Reader {
   std::string file;
   std::vector<Warning> warnings;

@@ -12,8 +12,8 @@ namespace policy {
 // `network_middlewares`, by `order`. Fails with kInvalid and the place.
 Result<std::vector<Middleware>> ParseMiddlewares(Reader* reader, const codec::YamlNode& node);
 
-// What a middleware that fails closed must look into cannot be a blind tunnel (OpenShell). Fails
-// with kInvalid at the middleware.
+// Checks that no host that a middleware which fails closed must look into has a blind tunnel
+// (OpenShell). Fails with kInvalid at the middleware.
 Status CheckMiddlewareTunnels(const Reader& reader, const Policy& policy);
 
 }  // namespace policy

@@ -19,7 +19,7 @@ Status CheckOverlaps(const std::string& file, const Policy& policy);
 // endpoint for requests allows their POST (OpenShell; an endpoint for GraphQL refuses them).
 std::vector<Warning> FindBypassedCalls(const Policy& policy);
 
-// How narrow an endpoint's path selector is: its characters but for '*'.
+// Returns how narrow an endpoint's path selector is: the number of its characters but for '*'.
 size_t PathSpecificity(const Endpoint& endpoint);
 
 }  // namespace policy

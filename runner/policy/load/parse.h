@@ -20,7 +20,7 @@ namespace policy {
 
 inline constexpr size_t kPolicyBytesMax = 262144;  // OpenShell's bound.
 
-// Where an agent's model is.
+// A host of an agent's model.
 struct ModelHost {
   std::string host;  // Canonical, or a pattern.
   uint16_t port = 443;
@@ -29,8 +29,8 @@ struct ModelHost {
 // The model's hosts for an agent; empty for an unknown one.
 using ModelHosts = std::function<std::vector<ModelHost>(const std::string& agent_name)>;
 
-// What the `endpoints:` form needs to know of the run: which default endpoints `defaults:` means
-// and whose connections they are for.
+// The facts about the run that the `endpoints:` form needs: which default endpoints `defaults:`
+// means and whose connections they are for.
 struct ParseContext {
   std::string file;                       // As shown in messages.
   std::string agent_name = "command";     // `model_hosts` is asked about it.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which addresses a name may resolve to: the guard against requests to the host's own network
-// (SSRF). Rules: OpenShell's SSRF plan; host aliases as docs/decisions.md says.
+// Decides which addresses a name may resolve to: the guard against requests to the host's own
+// network (SSRF). Rules: OpenShell's SSRF plan; host aliases as docs/decisions.md says.
 #pragma once
 
 #include <array>
@@ -34,8 +34,8 @@ bool IsLoopback(const Address& address);
 // True for host.openshell.internal and its two synonyms: the machine the gateway runs on.
 bool IsHostAlias(std::string_view host);
 
-// What the endpoints that cover host:port for this caller ask of the gateway. Meaningful only after
-// a decision allowed the connection.
+// The handling that the endpoints which cover host:port for this caller ask of the gateway.
+// Meaningful only after a decision allowed the connection.
 struct Handling {
   bool skip_tls = false;             // `tls: skip`: a blind tunnel.
   bool inspect = false;              // Some endpoint judges requests.

@@ -17,14 +17,16 @@ std::string CanonicalHost(std::string_view host);
 // `host` (canonical) as it stands before a port: an address of IPv6 in brackets.
 std::string BracketedHost(const std::string& host);
 
-// What is wrong with `host` (canonical, not empty) as the host of an endpoint; empty when nothing.
+// Returns what is wrong with `host` (canonical, not empty) as the host of an endpoint; empty when
+// nothing is.
 std::string HostFault(std::string_view host);
 // The same for `protocol: tcp`, whose names the policy's own name service answers. `written` is the
 // host as the file has it.
 std::string TcpHostFault(std::string_view written);
 
-// What is surprising about `host` (canonical) as an endpoint's, though it may be written; empty
-// when nothing is: the sandbox's loopback is its own.
+// Returns what is surprising about `host` (canonical) as an endpoint's, though it may be written: a
+// pattern that covers a public suffix, or loopback, since the sandbox's is its own. Empty when
+// nothing is.
 std::string HostWarning(std::string_view host);
 
 // Does `host` (canonical) match what an endpoint says? A pattern never matches a zero byte.

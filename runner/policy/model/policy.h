@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a run may do: the values that every decision is based on. Both forms of
-// `.agentic-ci/openshell-policy.yml` become this one `Policy`. Values only; no behaviour.
-// The schema is OpenShell's policy YAML; where its code and documents differ, docs/decisions.md
-// says which reading is ours.
+// The permissions of a run: the values that every decision is based on. Both forms of
+// `.agentic-ci/openshell-policy.yml` become this one `Policy`. Values only; no behaviour. The
+// schema is OpenShell's policy YAML; where its code and documents differ, docs/decisions.md says
+// which reading is ours.
 #pragma once
 
 #include <cstdint>
@@ -90,7 +90,8 @@ struct Endpoint {
   // graphql.
   bool allow_registered_queries = false;  // `persisted_queries: allow_registered`.
   std::vector<PersistedQuery> persisted_queries;
-  // Of a body that is judged whole: graphql_max_body_bytes, json_rpc or mcp max_body_bytes.
+  // The bound on a body that is judged whole: graphql_max_body_bytes, json_rpc or mcp
+  // max_body_bytes.
   uint32_t body_bytes_max = 65536;
   McpOptions mcp;
   codec::Position at;

@@ -8,12 +8,12 @@
 
 namespace policy {
 
-// As `protocol` is written in a file; nothing for kL4.
+// Returns the name of the protocol as `protocol` has it in a file; empty for kL4.
 std::string_view ProtocolName(Protocol protocol);
 // In the order of the values of Protocol behind kL4.
 std::vector<std::string_view> ProtocolNames();
 
-// Whether requests are judged at all: not with kL4 and kTcp.
+// Returns whether requests are judged at all: not with kL4 and kTcp.
 bool JudgesRequests(Protocol protocol);
 
 // A WebSocket endpoint that judges text messages as GraphQL operations: it registers queries, or a

@@ -34,7 +34,7 @@ enum class Section {
   kMiddlewareEndpoints,
 };
 
-// What stands behind a key.
+// The form of a key's value.
 enum class Shape {
   kText,  // A plain number or boolean too, as it is written; of a matcher, neither.
   kBoolean,
@@ -67,15 +67,16 @@ struct KeySpec {
 std::span<const KeySpec> PolicyKeys();
 // In the order of the reference.
 std::span<const Section> PolicySections();
-// Whether `key` may be there with nothing behind it (null, blank text, an empty list or mapping)
-// and is then read as absent. False where more passes without the key than with any value of it.
+// Returns whether `key` may be there with nothing behind it (null, blank text, an empty list or
+// mapping) and is then read as absent. False where more passes without the key than with any value
+// of it.
 bool MayBeEmpty(const KeySpec& key);
 // Null when `section` has no such key.
 const KeySpec* FindKey(Section section, std::string_view name);
 // "an endpoint", "a rule", ...: how messages call a mapping.
 std::string_view SectionName(Section section);
 
-// How the JSON Schema calls it: "endpoint".
+// Returns the name that the JSON Schema has for it: "endpoint".
 std::string_view SectionId(Section section);
 
 // docs/reference/policy.md, in Markdown: every key, in the order of the table.
