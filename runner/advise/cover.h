@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether one pattern matches everything that another matches: the basis for comparing policies.
+// Compares patterns: one covers another if it matches everything that the other matches.
 #pragma once
 
 #include <string_view>

@@ -15,14 +15,15 @@
 
 namespace advise {
 
-// What is asked.
+// The connection or request that is asked about.
 struct Question {
   // An http or https URL: connection and request are judged. A ws or wss URL: the upgrade to a
   // WebSocket, and with the method WEBSOCKET_TEXT a text message behind it. "host:port": the
   // connection alone.
   std::string url;
   std::string method = "GET";
-  // What a GraphQL, JSON-RPC or MCP request carries, or the text message. Nothing: no body.
+  // The body of a GraphQL, JSON-RPC or MCP request, or the text message; nullopt if there is no
+  // body.
   std::optional<std::string> body;
   codec::HttpFields
       fields;  // Of the request, where a decision looks at them: Accept, Content-Type.
@@ -30,7 +31,8 @@ struct Question {
   // host and port names, since the question named no program.
   std::vector<std::string> binaries;
   std::vector<std::string> cmdline;
-  // What the name resolves to; nothing: unknown, and not judged. An address stands for itself.
+  // The addresses that the name resolves to; nullopt if they are unknown, and not judged. An
+  // address stands for itself.
   std::optional<std::vector<policy::Address>> resolved;
 };
 

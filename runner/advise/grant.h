@@ -30,8 +30,8 @@ std::vector<Grant> GrantsOf(const policy::Policy& policy);
 Cover AllowsConnection(const Grant& grant, const std::string& host, uint16_t port,
                        const std::string& binary);
 
-// Whether requests of `binary` to what `grant` is about are judged: by it, or by another grant that
-// covers it.
+// Returns whether requests of `binary` to what `grant` is about are judged: by it, or by another
+// grant that covers it.
 bool IsJudged(const std::vector<Grant>& grants, const Grant& grant, const std::string& binary);
 
 // Does `wide` allow what rule `rule` of `narrow` allows? Of the requests alone.

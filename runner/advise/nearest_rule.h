@@ -13,26 +13,26 @@
 
 namespace advise {
 
-// What a refused request asked for. The spans are empty for protocols that have none.
+// The content of a refused request. The spans are empty for protocols that have none.
 struct Wanted {
   policy::HttpRequest request;
   std::span<const codec::GraphqlOperation> operations;
   std::span<const codec::JsonRpcCall> calls;
 };
 
-// What came closest. All null: nothing came near.
+// The nearest rule or endpoint. All pointers are null if nothing came near.
 struct Nearest {
   const policy::NetworkPolicy* policy = nullptr;
   const policy::Endpoint* endpoint = nullptr;
   const policy::HttpRule* rule = nullptr;
 };
 
-// Of a refused request: the allow rule of the route's endpoints that matches in most of path,
-// method and query, then in the longest beginning of the path.
+// Finds the nearest rule to a refused request: the allow rule of the route's endpoints that matches
+// in most of path, method and query, then in the longest beginning of the path.
 Nearest FindNearestRule(const policy::Route& route, const Wanted& wanted);
 
-// Of a refused connection: an endpoint of this host for other programs or ports; else one whose
-// name shares the most labels at the end, at least two.
+// Finds the nearest endpoint to a refused connection: one of this host for other programs or ports;
+// else one whose name shares the most labels at the end, at least two.
 Nearest FindNearestEndpoint(const policy::CompiledPolicy& policy, const policy::Route& route);
 
 // "nearest rule: FILE:LINE:COL allows GET /repos/**", "nearest rule: FILE:LINE:COL allows

@@ -12,7 +12,7 @@ namespace advise {
 
 struct Denial;  // suggest.h
 
-// What an endpoint needs for a denied request to pass, as YAML on one line each.
+// The addition that an endpoint needs for a denied request to pass, as YAML on one line each.
 struct EndpointAddition {
   std::vector<std::string> rules;    // "{operation_type: mutation, fields: ['createIssue']}".
   std::vector<std::string> queries;  // Of graphql_persisted_queries: "'3f2a': {...}".
@@ -21,9 +21,10 @@ struct EndpointAddition {
 // "{allow: RULE}, {allow: RULE}": what stands in the brackets of `rules`.
 std::string RuleList(const std::vector<std::string>& rules);
 
-// Of a request or message that the endpoint's protocol judges (Denial::protocol). A query that came
-// as a hash is let pass by the hash alone, whatever it does. Nothing where no rule would say
-// exactly that: for a name that is not a plain word, or is a pattern.
+// Returns the addition for a request or message that the endpoint's protocol judges
+// (Denial::protocol). A query that came as a hash is let pass by the hash alone, whatever it does.
+// Returns nullopt where no rule would say exactly that: for a name that is not a plain word, or is
+// a pattern.
 std::optional<EndpointAddition> AdditionFor(const Denial& denial);
 
 }  // namespace advise

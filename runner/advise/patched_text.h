@@ -14,7 +14,7 @@ class PatchedText {
  public:
   explicit PatchedText(const std::string& text);
 
-  // As it is now. Ends with a line end, whether it did or not, unless it is empty.
+  // Returns the text as it is now. Ends with a line end, whether it did or not, unless it is empty.
   std::string Text() const;
   size_t size() const { return lines_.size(); }
   // From 0, below size(); without its end.
@@ -27,7 +27,7 @@ class PatchedText {
   void Insert(size_t before, const std::vector<std::string>& lines);
   void Replace(size_t line, std::string text);
 
-  // What `git apply` takes: a unified diff of `path` with three lines of context.
+  // Renders what `git apply` takes: a unified diff of `path` with three lines of context.
   std::string RenderPatch(const std::string& path) const;
 
  private:

@@ -16,8 +16,8 @@ struct Denial {
   std::string method;  // Empty: the connection itself was refused.
   std::string path;    // Canonical, or empty.
   std::string binary;
-  // Of the endpoint that judged it by more than that: "graphql", "json-rpc", "mcp", or "websocket"
-  // for handshakes and messages ("WEBSOCKET_TEXT").
+  // The endpoint's protocol, if it judged by more than method and path: "graphql", "json-rpc",
+  // "mcp", or "websocket" for handshakes and messages ("WEBSOCKET_TEXT").
   std::string protocol = {};
   std::vector<policy::Operation> operations = {};  // What it carried.
   std::vector<std::string> ancestors = {};  // Of `binary`, nearest first, as far as they are known.
@@ -27,11 +27,13 @@ struct Denial {
   friend bool operator==(const Denial&, const Denial&) = default;
 };
 
-// How the records call the refusal of a name (Denial::method): no connection came of it.
+// The method by which records name the refusal of a name (Denial::method): no connection came of
+// it.
 inline constexpr char kNameAsked[] = "DNS";
 
-// Who asked, and how often, for a comment: "refused 3 times in 2 runs: /usr/bin/curl (from
-// /bin/sh)". The programs that asked most often; one line, whatever they are called.
+// Describes the programs that asked, and how often, for a comment: "refused 3 times in 2 runs:
+// /usr/bin/curl (from /bin/sh)". Only the programs that asked most often; one line, whatever they
+// are called.
 std::string DescribeOrigin(const std::vector<Denial>& denials);
 
 // The protocol of a client that speaks neither TLS nor HTTP (Denial::protocol): an endpoint for

@@ -19,8 +19,8 @@ struct Suggestion {
   uint16_t port = 0;
   bool connection = false;  // A connection was refused: all that is known is host and port.
   std::set<std::pair<std::string, std::string>> requests;  // Method and path.
-  // Of what is judged by more than method and path: its protocol, the path that its endpoint is
-  // for, and what that allows of operations.
+  // For requests that are judged by more than method and path: the protocol, the path that the
+  // endpoint is for, and the operations that it allows.
   std::string protocol;
   std::string path;
   EndpointAddition addition;
@@ -41,8 +41,8 @@ bool MustNotBeSuggested(std::string_view host);
 // policy opens, and without text that could break out of a line of YAML; at most 200 denials.
 std::vector<Suggestion> CollectSuggestions(const std::vector<Denial>& denials);
 
-// What a new endpoint must share with one that is there already, or the two would contradict each
-// other.
+// The traits that a new endpoint must share with one that is there already, or the two would
+// contradict each other.
 struct SharedTraits {
   policy::Protocol protocol = policy::Protocol::kRest;
   bool skip_tls = false;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is known of an agent, as data: policies/agents/ has one file for each that is built in, and
-// the first of them says what the keys mean.
+// The description of an agent, as data: policies/agents/ has one file for each that is built in,
+// and the first of them says what the keys mean.
 #pragma once
 
 #include <optional>
@@ -68,10 +68,11 @@ Result<std::optional<AgentDescription>> DescribeAgent(std::string_view name,
                                                       std::span<const AgentDescription> own = {});
 // Those that are built in, without `command`.
 std::vector<std::string> AgentNames();
-// Whether `name` may be an agent's: 1-64 of a-z, 0-9 and '-', of which '-' is not the first.
+// Returns whether `name` may be an agent's: 1-64 of a-z, 0-9 and '-', of which '-' is not the
+// first.
 bool IsAgentName(std::string_view name);
 
-// What ${name} stands for.
+// The texts that ${name} stands for.
 using Words = Pairs;
 // `text` with its ${...} replaced; a word that `words` lacks becomes empty.
 std::string Expand(std::string_view text, const Words& words);

@@ -10,7 +10,7 @@
 
 namespace agent {
 
-// How one agent's output is read, line by line. Total: any line whatever gives entries or none.
+// Reads one agent's output line by line. Total: any line whatever gives entries or none.
 class Dialect {
  public:
   virtual ~Dialect() = default;
@@ -45,7 +45,7 @@ std::unique_ptr<Dialect> MakeCopilotDialect();
 
 // One log entry from text an agent wrote.
 std::string LogEntry(std::string_view text);
-// What a bare exit status says: "exit status 3", "killed by signal 9".
+// Describes a bare exit status: "exit status 3", "killed by signal 9".
 std::string DescribeStatus(int exit_status);
 
 }  // namespace agent

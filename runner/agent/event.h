@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the dialects of agents that write JSON lines share: reading an event with bounds, and the
-// log entries of texts and tools.
+// Functions that the dialects of agents that write JSON lines share: reading an event with bounds,
+// and the log entries of texts and tools.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How to start each agent. Its output is parsed by agent/stream.h.
+// Plans how to start each agent. Its output is parsed by agent/stream.h.
 #pragma once
 
 #include <string>
@@ -36,16 +36,18 @@ struct AgentPlan {
 // Fails with kUsage for a missing task or model, and with kSetup for a missing credential or
 // address.
 Result<AgentPlan> PlanAgent(const AgentDescription& agent, const AgentRequest& request);
-// Of the agent `command`. kUsage for a missing command.
+// Plans the start of the agent `command`. kUsage for a missing command.
 Result<AgentPlan> PlanCommand(const AgentRequest& request);
 
-// Where the agent's model is in this run: the access of the first of `providers` that has one, or
-// else the first access that has a key among `environment`; null when there is neither. Borrowed.
+// Returns the access to the agent's model in this run: that of the first of `providers` that has
+// one, or else the first access that has a key among `environment`; null when there is neither.
+// Borrowed.
 const ModelAccess* ChooseAccess(const AgentDescription& agent,
                                 const std::vector<std::string>& providers,
                                 const Pairs& environment);
 
-// Whether `model` is a name that the agent itself turns into a model's: "sonnet" of claude-code.
+// Returns whether `model` is a name that the agent itself turns into a model's: "sonnet" of
+// claude-code.
 bool IsModelAlias(const AgentDescription& agent, std::string_view model);
 
 }  // namespace agent

@@ -19,9 +19,9 @@ struct Package {
 // NAME@VERSION, as npm has it. kInvalid for a range, a tag, an address or a path.
 Result<Package> ParsePackage(std::string_view text);
 
-// Whether `package.lock` is a lock file of npm's (version 2 or 3) for a directory that depends on
-// that version of the package, and pins each package by a SHA-512 digest. kInvalid with the first
-// that it does not pin.
+// Checks that `package.lock` is a lock file of npm's (version 2 or 3) for a directory that depends
+// on that version of the package, and pins each package by a SHA-512 digest. Fails with kInvalid,
+// which names the first package that it does not pin.
 Status CheckLock(const Package& package);
 
 // The package.json that the lock file is for.

@@ -27,8 +27,8 @@ class StreamReader {
   StreamReader(StreamReader&&) noexcept;
   StreamReader& operator=(StreamReader&&) noexcept;
 
-  // Whether the entries are the lines as they came, and so not harmless on a terminal. Entries of
-  // events are visible text (codec::VisibleLine), apart from lines that are not events.
+  // Returns whether the entries are the lines as they came, and so not harmless on a terminal.
+  // Entries of events are visible text (codec::VisibleLine), apart from lines that are not events.
   bool verbatim() const;
 
   // Takes the next bytes, cut anywhere. Gives the log entries that they complete: one line each,

@@ -16,7 +16,7 @@ struct Tokens {
   int64_t cache_write = 0;
 };
 
-// What an agent's run amounted to, judged from its stream and its exit status. Every text here was
+// The result of an agent's run, judged from its stream and its exit status. Every text here was
 // written by the agent: valid UTF-8 and bounded, but not yet neutral (codec/text/neutral.h).
 struct AgentSummary {
   bool succeeded = false;     // Exit status 0 and the stream does not say otherwise.
@@ -32,8 +32,8 @@ struct AgentSummary {
   int64_t api_error_status = 0;    // HTTP status of the model's refusal; 0: none.
   std::vector<std::string>
       permission_denials;  // "Write /path": what the agent's own rules refused.
-  // What a sandbox of the agent's own blocked, as its stream says; the agent may end with 0 and
-  // claim success all the same.
+  // An action that a sandbox of the agent's own blocked, as its stream says; the agent may end with
+  // 0 and claim success all the same.
   std::string blocked;
   bool saw_result = false;  // The stream came to its end; otherwise the figures are partial sums.
 };

@@ -6,8 +6,8 @@
 
 namespace agent {
 
-// Whether `version` is one that an agent was tried with, of the form "2.1.197": `tried` itself, or
-// a later one of its major version. True as well if either is not of that form.
+// Returns whether `version` is one that an agent was tried with, of the form "2.1.197": `tried`
+// itself, or a later one of its major version. True as well if either is not of that form.
 bool IsTried(std::string_view version, std::string_view tried);
 
 // The version of the package of npm's that `program` belongs to: of the nearest package.json above

@@ -25,7 +25,7 @@ class Backend {
   virtual Result<session::CommandResult> Exec(const std::string& name, std::string_view script,
                                               const session::ExecRequest& request,
                                               const session::Sink& sink) = 0;
-  // What has changed in the checkout since the sandbox was created.
+  // Returns what has changed in the checkout since the sandbox was created.
   virtual Result<session::Diff> Changes(const std::string& name) = 0;
   virtual Result<session::SandboxState> State(const std::string& name, Deadline deadline) = 0;
   virtual Result<session::SandboxState> Reset(const std::string& name) = 0;

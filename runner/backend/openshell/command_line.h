@@ -19,7 +19,8 @@ inline constexpr char kTestedReleases[] = "0.0.111 to 0.0.112";
 
 using Variables = std::vector<std::pair<std::string, std::string>>;
 
-// What a command of OpenShell said. Everything in it may come from a sandbox or a remote machine.
+// The answer of a command of OpenShell. Everything in it may come from a sandbox or a remote
+// machine.
 struct Answer {
   int status = 0;
   std::string output;  // At most kAnswerBytesMax; more is an error.
@@ -66,9 +67,9 @@ class CommandLine {
 // "openshell 0.0.112-dev.7+g2f7fb6559" -> "0.0.112". kUnsupported with the remedy.
 Result<std::string> ParseVersion(std::string_view text);
 
-// What OpenShell says of a failure, on one line without its frame. kTemporary: the gateway cannot
-// be reached. kSetup: it refuses the credentials, or its certificate is not the expected one.
-// kNotFound: what was named is not there.
+// Returns the error for a failure: OpenShell's text on one line without its frame. kTemporary: the
+// gateway cannot be reached. kSetup: it refuses the credentials, or its certificate is not the
+// expected one. kNotFound: what was named is not there.
 Error ErrorOf(const std::string& what, std::string_view said);
 
 }  // namespace openshell

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What this program made on a gateway that others run, found by its label: a run whose machine went
+// Finds by its label what this program made on a gateway that others run: a run whose machine went
 // away leaves its sandbox there.
 #pragma once
 
@@ -10,7 +10,7 @@
 
 namespace openshell {
 
-// How a gateway is named: `where` and `tls` as Gateway::Attach() takes them.
+// The address of a gateway: `where` and `tls` as Gateway::Attach() takes them.
 struct GatewayAddress {
   std::string where;
   std::string tls;

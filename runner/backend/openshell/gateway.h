@@ -34,7 +34,7 @@ class Gateway {
 
   const CommandLine& openshell() const { return openshell_; }
   const StateDirectory& state() const { return state_; }
-  // Of the run: sandbox, providers and labels have it.
+  // Returns the name of the run, which sandbox, providers and labels have.
   const std::string& name() const { return state_.name(); }
   bool local() const { return service_.has_value(); }
   // The words that make the user's `openshell` talk to it, before its subcommand.

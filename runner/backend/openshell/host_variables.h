@@ -5,8 +5,8 @@
 
 namespace openshell {
 
-// What of this process's environment the programs of OpenShell and podman get: where they find
-// their own configuration, and nothing that may be a credential.
+// Returns the part of this process's environment that the programs of OpenShell and podman get: the
+// places of their own configuration, and nothing that may be a credential.
 Variables HostVariables();
 // The same, with configuration, state and data of the gateway whose state is at `state`.
 Variables VariablesIn(const std::string& state);

@@ -43,7 +43,7 @@ class Job {
   // The variables of everything that runs in the sandbox, beside those that OpenShell sets.
   Variables Environment() const;
 
-  // What has changed so far; nothing is noted.
+  // Returns what has changed so far; nothing is noted.
   Result<change::ChangeSet> Changes();
 
   const Gateway& gateway() const { return *gateway_; }

@@ -27,7 +27,7 @@ struct CredentialBinding {
 Result<std::string> RenderPolicy(const policy::Policy& policy,
                                  const std::vector<CredentialBinding>& credentials);
 
-// Where the policy that OpenShell gets is written differently, or means something else there.
+// A place where the policy that OpenShell gets is written differently, or means something else.
 struct PolicyDifference {
   codec::Position at;
   std::string what;

@@ -21,7 +21,8 @@ struct Proposal {
   std::string binaries;
 };
 
-// What `openshell rule get` prints, with or without colours. Its text may come from the sandbox.
+// Parses what `openshell rule get` prints, with or without colours. Its text may come from the
+// sandbox.
 std::vector<Proposal> ParseProposals(std::string_view text);
 
 // The command that accepts it. `invocation`: of Gateway.

@@ -19,7 +19,7 @@
 
 namespace openshell {
 
-// Where the checkout lies in a sandbox.
+// The directory of the checkout in a sandbox.
 inline constexpr char kWorkspace[] = "/sandbox/workspace";
 
 struct Credential {
@@ -45,7 +45,7 @@ class Sandbox {
   // With its policy in force before anything runs in it. What was made is removed after an error.
   static Result<Sandbox> Create(const Gateway& gateway, SandboxRequest request);
 
-  // How others reach it.
+  // Takes the names by which other processes reach the sandbox.
   Sandbox(CommandLine openshell, std::string name, std::string state)
       : openshell_(std::move(openshell)), name_(std::move(name)), state_(std::move(state)) {}
 
@@ -74,7 +74,7 @@ class Sandbox {
 
   // Ends all that runs in it, but for what keeps it.
   void EndProcesses() const;
-  // Whether it is there and ready. kTemporary: the gateway does not answer.
+  // Returns whether it is there and ready. kTemporary: the gateway does not answer.
   Result<bool> IsReady() const;
   // With everything that Create() made. Nothing of it being there is no error. `each`: what the
   // sandbox may take, and its credentials once more.

@@ -10,9 +10,9 @@
 
 namespace openshell {
 
-// What one use of OpenShell keeps on this machine: configuration, keys, database, logs. Beneath the
-// directory of sandboxes (session::Place), which only this user may enter. Its lock is held while
-// it is in use, so that what a killed process left is found by its free lock.
+// The files that one use of OpenShell keeps on this machine: configuration, keys, database, logs.
+// Beneath the directory of sandboxes (session::Place), which only this user may enter. Its lock is
+// held while it is in use, so that what a killed process left is found by its free lock.
 class StateDirectory {
  public:
   // First removes what killed processes left: containers, networks, directories.
@@ -36,13 +36,14 @@ class StateDirectory {
   Fd lock_;
 };
 
-// Whether a StateDirectory, and so a sandbox, can have this name.
+// Returns whether a StateDirectory, and so a sandbox, can have this name.
 bool IsRunName(std::string_view name);
 
 // Removes what killed processes left, where there was ever such a directory.
 void SweepRemains(const ProgramPlaces& places);
 
-// How podman is called for the gateway whose state is at `state`: `arguments` come after this.
+// Returns the words that call podman for the gateway whose state is at `state`, with `arguments` at
+// their end.
 std::vector<std::string> PodmanArguments(const std::string& state,
                                          const std::vector<std::string>& arguments);
 

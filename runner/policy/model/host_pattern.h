@@ -25,8 +25,8 @@ std::string HostFault(std::string_view host);
 std::string TcpHostFault(std::string_view written);
 
 // Returns what is surprising about `host` (canonical) as an endpoint's, though it may be written: a
-// pattern that covers a public suffix, or loopback, since the sandbox's is its own. Empty when
-// nothing is.
+// pattern that covers a public suffix, an address that no policy can open, or loopback, since the
+// sandbox's is its own. Empty when nothing is.
 std::string HostWarning(std::string_view host);
 
 // Does `host` (canonical) match what an endpoint says? A pattern never matches a zero byte.
