@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an agent reports by itself: a file it writes in the sandbox, validated outside.
+// Reads the findings that an agent reports by itself: a file it writes in the sandbox, validated
+// outside.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +18,7 @@ inline constexpr char kAgentFindingsFile[] = "agentic-ci-findings.json";
 inline constexpr size_t kAgentFindingsBytesMax = size_t{4} << 20;
 inline constexpr size_t kAgentFindingsMax = 1000;
 
-// What was valid of the file, and what was not: one line for each mistake, at most 20, such as
+// The valid findings of the file, and its mistakes: one line for each, at most 20, such as
 // `findings[3].severity: "fatal" is not error, warning or note`.
 struct AgentFindings {
   std::vector<Finding> findings;

@@ -13,8 +13,8 @@
 
 namespace report {
 
-// As people read them: the runner's own before the agent's, which can be as many as it likes; among
-// each, first what refused, then by severity. Borrows the findings.
+// Sorts findings as people read them: the runner's own before the agent's, which can be as many as
+// it likes; among each, first those that refused, then by severity. Borrows the findings.
 std::vector<const Finding*> InOrder(const std::vector<Finding>& findings);
 
 // Every finding of the record in that order, then each denied request as one (rule

@@ -9,7 +9,7 @@
 
 namespace report {
 
-// What was asked of a host, in one way and with one answer.
+// The requests to a host that were made in one way and got one answer.
 struct HostRequest {
   enum class Answer { kRefused, kFailed, kAllowed };
   Answer answer = Answer::kRefused;

@@ -10,7 +10,7 @@
 
 namespace report {
 
-// What the gateway saw the run ask of models, and what came of its budgets.
+// The run's use of models as the gateway saw it, and the outcome of its budgets.
 struct ModelUse {
   std::string model;     // Of the first answer that named one.
   int64_t requests = 0;  // That were answered.
@@ -26,7 +26,7 @@ struct ModelUse {
   // The host of a model that refused the credential (401, 403), when no model ever answered
   // otherwise than that; else empty.
   std::string refused_by;
-  // How the last answer ended: its HTTP status, and whether it broke off.
+  // The end of the last answer: its HTTP status, and whether it broke off.
   int64_t last_status = 0;
   bool broke_off = false;
   std::vector<std::string> warnings;  // In order, one line each.

@@ -17,7 +17,7 @@ struct PatchRow {
   std::string_view text;  // Without the sign in front; kNote: as it stands.
 };
 
-// What a patch says of one file. Views into the patch.
+// The part of a patch that is about one file. Views into the patch.
 struct PatchFile {
   std::string_view header;                   // What follows "diff --git ".
   std::vector<std::string_view> facts;       // "rename from a", "similarity index 90%", ...

@@ -15,7 +15,7 @@
 
 namespace report {
 
-// What CI said. Everything is empty or 0 on a plain command line.
+// The event as CI described it. Everything is empty or 0 on a plain command line.
 struct EventRecord {
   std::string forge;       // "github", "gitlab", "gitea"; empty: none.
   std::string kind;        // The forge's name for it: "pull_request", "merge_request_event", ...
@@ -173,11 +173,11 @@ struct Finding {
   int line = 0;          // From 1; 0: unknown.
   bool refuses = false;  // The run was refused because of it.
   int end_line = 0;      // The last line it is about; 0: `line` alone.
-  // What its lines should be replaced by: whole lines, empty to remove them.
+  // The replacement for its lines: whole lines, empty to remove them.
   std::optional<std::string> suggestion = {};
-  // Of a checkout that is not the commit under review, such as its merge with the base: git's name
-  // of the file's blob, and LinesDigest() of the lines. Empty otherwise, and where git does
-  // not have the file.
+  // For a checkout that is not the commit under review, such as its merge with the base: git's name
+  // of the file's blob, and LinesDigest() of the lines. Empty otherwise, and where git does not
+  // have the file.
   std::string blob = {};
   std::string lines_sha256 = {};
 };
@@ -192,8 +192,8 @@ struct DeniedRequest {
   bool by_policy = false;  // The policy's answer, so another policy may allow it. Not in run.json.
 };
 
-// What the policy allowed and led nowhere: a name that does not resolve, a server that is not there
-// or not trusted. Equal ones counted once.
+// A connection that the policy allowed and that led nowhere: to a name that does not resolve, or a
+// server that is not there or not trusted. Equal ones counted once.
 struct FailedConnection {
   std::string host;
   int port = 0;
@@ -274,11 +274,11 @@ struct ReportInput {
   std::vector<ChangedFile> files;
   std::string patch;       // Bytes, as `git apply` takes them.
   std::string agent_text;  // The agent's last word; may be empty.
-  // What the page shows in place of a withheld `patch`; or empty.
+  // The text that the page shows in place of a withheld `patch`; or empty.
   std::string shown_patch = {};
   // The last lines of the agent's log, where the run did not succeed.
   std::vector<std::string> agent_tail = {};
-  // What only the page shows: it stays in the files that it was read from.
+  // The rest is only on the page: it stays in the files that it was read from.
   std::vector<AllowedRequest> allowed = {};
   int64_t allowed_dropped = 0;  // Beyond the bound.
   std::vector<TranscriptStep> transcript = {};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How run.json spells the enumerations. One table each, read in both directions.
+// The spelling of enumerations in run.json. One table each, read in both directions.
 #pragma once
 
 #include <array>

@@ -11,7 +11,8 @@ namespace report {
 struct SummaryOptions {
   size_t bytes_max =
       60000;  // GitHub's comment bound is 65 536 characters; a step summary takes 1 MiB.
-  // Where the CI run and the whole report are: https, or they are not linked. Never from a report.
+  // The URLs of the whole report and of the CI run: https, or they are not linked. Never from a
+  // report.
   std::string report_url = {};
   std::string run_url = {};
 };

@@ -14,7 +14,7 @@
 
 namespace report {
 
-// What `read` makes of a directory whose events.ocsf.jsonl is `jsonl`.
+// Returns what `read` makes of a directory whose events.ocsf.jsonl is `jsonl`.
 template <typename Read>
 auto FromEvents(Read read, std::string_view jsonl) {
   char directory[] = "/tmp/report_events_XXXXXX";

@@ -16,10 +16,10 @@ struct Transcript {
   int64_t dropped = 0;  // Steps beyond the bound.
 };
 
-// What the agent said and did, from `directory`/agent.jsonl: the streams of Claude Code, Codex,
-// Gemini CLI, opencode and pi, told apart by the form of each line. Any other line is passed over:
-// the agent wrote them all, and nothing is decided by them. No such file is an empty transcript; at
-// most 64 MiB are read.
+// Reads what the agent said and did from `directory`/agent.jsonl: the streams of Claude Code,
+// Codex, Gemini CLI, opencode and pi, told apart by the form of each line. Any other line is passed
+// over: the agent wrote them all, and nothing is decided by them. A missing file is an empty
+// transcript; at most 64 MiB are read.
 Result<Transcript> ReadTranscript(const std::string& directory);
 
 // The last 128 KiB of `directory`/agent.log, from the beginning of a line; `cut` says whether there

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a person must know first about a run: how it ended, why, and what can be done about it. The
-// page, the comment and the terminal say it in the same words. Plain text: paths and reasons are
-// from outside, so each rendering still neutralises.
+// The verdict on a run, which a person must know first: how it ended, why, and what can be done
+// about it. The page, the comment and the terminal say it in the same words. Plain text: paths and
+// reasons are from outside, so each rendering still neutralises.
 #pragma once
 
 #include <functional>
@@ -21,7 +21,7 @@ struct Cause {
   bool decided = false;
 };
 
-// How a run may be looked at: nothing to do, something to look at, or no result.
+// The tone of a run: nothing to do, something to look at, or no result.
 enum class Tone { kGood, kWarn, kBad };
 Tone ToneOf(const RunRecord& record);
 
@@ -29,11 +29,11 @@ Tone ToneOf(const RunRecord& record);
 std::string_view Sign(const OutcomeRecord& outcome);
 // One word or two: "Refused", "Failed", "Done", "Time limit", ...
 std::string Badge(const OutcomeRecord& outcome);
-// What happened, without the badge: "2 protected paths and 1 secret in the patch. Nothing was
-// applied." "4 files changed (+18 −3). 3 requests refused."
+// Returns what happened, without the badge: "2 protected paths and 1 secret in the patch. Nothing
+// was applied." "4 files changed (+18 −3). 3 requests refused."
 std::string VerdictLine(const RunRecord& record);
-// The same with the places: "secret config.env:2, protected path ci.yml. Nothing was applied."
-// What is from outside goes through one of the two functions, the rest is ours.
+// Returns the same with the places: "secret config.env:2, protected path ci.yml. Nothing was
+// applied." Text from outside goes through one of the two functions of `quoting`, the rest is ours.
 struct Quoting {
   std::function<std::string(std::string_view)> place;
   std::function<std::string(std::string_view)> text;
@@ -43,7 +43,7 @@ std::string VerdictPlaces(const RunRecord& record, const Quoting& quoting);
 // changes. At most `causes_max`.
 std::vector<Cause> Causes(const RunRecord& record, size_t causes_max);
 
-// What a person can do about findings of a gate's rule; empty for rules that are not known.
+// Returns what a person can do about findings of a gate's rule; empty for rules that are not known.
 std::string_view AdviceFor(std::string_view rule);
 
 // "src/a.c:3", "src/a.c", or nothing.

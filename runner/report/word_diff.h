@@ -19,11 +19,12 @@ struct WordDiff {
   std::vector<WordSpan> after;
 };
 
-// Which words of two lines differ. Words are never cut inside a UTF-8 character. Lines that have
-// little in common, or more than 200 words, differ as a whole: one span that is not marked.
+// Finds the words in which two lines differ. Words are never cut inside a UTF-8 character. Lines
+// that have little in common, or more than 200 words, differ as a whole: one span that is not
+// marked.
 WordDiff CompareWords(std::string_view before, std::string_view after);
 
-// Of the removed and the added lines of one place, which belong together: indices of both, in
+// Finds which of the removed and the added lines of one place belong together: indices of both, in
 // order. At most the first 60 lines of each are looked at.
 std::vector<std::pair<size_t, size_t>> PairLines(const std::vector<std::string_view>& removed,
                                                  const std::vector<std::string_view>& added);

@@ -38,13 +38,13 @@ std::string DescribeRefusal(const DeniedRequest& denied);
 
 // The lines an `endpoints:` list needs for all of the refused requests, each once.
 std::vector<std::string> AllowLines(const std::vector<DeniedRequest>& denials);
-// What endpoints need that judge by operation: of each the place as a comment ("#
+// Returns what endpoints that judge by operation need: the place of each as a comment ("#
 // api.example.com:443/graphql"), then its line. Each once, at most `rows_max`. Not neutral.
 std::vector<std::string> AllowRules(const std::vector<DeniedRequest>& denials, size_t rows_max);
 int64_t CountAttempts(const std::vector<DeniedRequest>& denials);
 // "https://", and nothing that could end an attribute or a Markdown link.
 bool IsPlainUrl(std::string_view url);
-// How long the run took, from its record.
+// Returns how long the run took, from its record.
 double DurationSeconds(const RunRecord& record);
 
 }  // namespace report

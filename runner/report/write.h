@@ -15,9 +15,9 @@ namespace report {
 // agent.log) are not touched. Fails with kIo (a full disk, ...).
 Status WriteReport(const std::string& directory, const ReportInput& input);
 
-// Where that has failed: takes away what it wrote, and writes changes.patch, changes.json,
-// summary.md and run.json alone; if they do not fit either, the same without a patch, incomplete;
-// or else nothing.
+// Writes less of the report after WriteReport has failed: takes away what it wrote, and writes
+// changes.patch, changes.json, summary.md and run.json alone; if they do not fit either, the same
+// without a patch, incomplete; or else nothing.
 void WriteLess(const std::string& directory, ReportInput input);
 
 }  // namespace report

@@ -34,9 +34,9 @@ Checked<Checkpoint> ParseCheckpoint(std::string_view envelope);
 std::string NoteKeyHintV1(const PublicKey& key);
 std::string NoteKeyHintV2(const PublicKey& key, std::string_view name);
 
-// Whether the log `name` signed it with `key`: at least one line of that name and hint, and all of
-// those. Lines of others (witnesses) are passed over. Fails with kCheckpointOrigin when the name
-// is nowhere, else with kCheckpointSignature.
+// Verifies that the log `name` signed it with `key`: at least one line of that name and hint, and
+// all of those. Lines of others (witnesses) are passed over. Fails with kCheckpointOrigin when the
+// name is nowhere, else with kCheckpointSignature.
 Check VerifyCheckpoint(const Checkpoint& checkpoint, std::string_view name, std::string_view hint,
                        const PublicKey& key);
 

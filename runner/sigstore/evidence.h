@@ -26,9 +26,9 @@ struct Evidence {
   bool proof_required = true;  // A log's promise alone is not enough.
 };
 
-// Whether the signature was made by a signer that `options` accepts, at a time when it could make
-// it. `root` may be null, see VerifyBundle. What was signed is left for the caller to judge, except
-// for an artifact's digest; so is `predicate_type`.
+// Verifies that the signature was made by a signer that `options` accepts, at a time when it could
+// make it. `root` may be null, see VerifyBundle. The signed content is left for the caller to
+// judge, except for an artifact's digest; so is `predicate_type`.
 Checked<Verified> Prove(Evidence evidence, const VerifyOptions& options, const TrustedRoot* root);
 
 }  // namespace sigstore

@@ -11,13 +11,14 @@
 
 namespace sigstore {
 
-// Of an entry of Rekor v1: hashedrekord 0.0.1 (over an artifact, or an envelope's encoding), dsse
-// 0.0.1, intoto 0.0.1 and 0.0.2. Fails with kTlogKind, kTlogMismatch, or what is wrong with `body`.
+// Checks the body of an entry of Rekor v1: hashedrekord 0.0.1 (over an artifact, or an envelope's
+// encoding), dsse 0.0.1, intoto 0.0.1 and 0.0.2. Fails with kTlogKind, kTlogMismatch, or what is
+// wrong with `body`.
 Check CheckBodyV1(std::string_view body, std::string_view kind, std::string_view version,
                   const SignedContent& content);
 
-// Of an entry of Rekor v2: hashedrekord 0.0.2, and nothing else. The body is rebuilt from the
-// content and must be the same, byte for byte. rekor-v2-spec, 6.1.4.
+// Checks the body of an entry of Rekor v2: hashedrekord 0.0.2, and nothing else. The body is
+// rebuilt from the content and must be the same, byte for byte. rekor-v2-spec, 6.1.4.
 Check CheckBodyV2(std::string_view body, const SignedContent& content);
 
 }  // namespace sigstore

@@ -36,14 +36,14 @@ struct LogEntry {
   bool second_generation() const { return version == "0.0.2" && kind == "hashedrekord"; }
 };
 
-// What an entry proves.
+// The facts that an entry proves.
 struct Logged {
   const TrustedLog* log = nullptr;  // Nullptr: a log that is not in the trusted root; nothing.
   std::optional<Instant> time;      // When, if the log signed that.
 };
 
-// Whether the log says that it has this very signature. `proof_required`: a promise alone is not
-// enough (bundles since v0.2). Fails with a reason of the log's: see reason.h.
+// Verifies that the log says that it has this very signature. `proof_required`: a promise alone is
+// not enough (bundles since v0.2). Fails with a reason of the log's: see reason.h.
 Checked<Logged> VerifyEntry(const LogEntry& entry, const SignedContent& content,
                             const std::vector<TrustedLog>& logs, bool proof_required);
 

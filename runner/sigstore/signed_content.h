@@ -10,7 +10,7 @@
 
 namespace sigstore {
 
-// Who made a signature, as logs know them.
+// The maker of a signature, as logs know it.
 struct Verifier {
   PemBlock pem;  // "CERTIFICATE" or "PUBLIC KEY".
   PublicKey::Kind kind = PublicKey::Kind::kP256;
@@ -31,7 +31,7 @@ struct SignedContent {
   std::string envelope_json;
   Verifier verifier;
 
-  // Of the signed bytes; empty where unknown.
+  // Returns the digest of the signed bytes; empty where it is unknown.
   std::string DigestBy(Hash hash) const {
     return message ? Digest(hash, *message) : digests[static_cast<size_t>(hash)];
   }

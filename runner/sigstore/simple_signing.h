@@ -12,8 +12,8 @@ namespace sigstore {
 // cosign's format before bundles: a JSON document of the image is signed, everything else is an
 // annotation of the layer that holds it.
 
-// Whether the signed `payload` is about the image manifest `digest_hex`. The name of the image in
-// it is not looked at: mirrors rename, and cosign never has. Fails with kPayload or kDigest, or
+// Checks that the signed `payload` is about the image manifest `digest_hex`. The name of the image
+// in it is not looked at: mirrors rename, and cosign never has. Fails with kPayload or kDigest, or
 // what is wrong with its JSON.
 Check CheckSimpleSigning(std::string_view payload, std::string_view digest_hex);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a signature over a digest was made by an accepted signer, at a time when it could make
-// it, and was logged. Pure: bytes in, a verdict out; no network, no clock, no file. Rules:
+// Verifies that a signature over a digest was made by an accepted signer, at a time when it could
+// make it, and was logged. Pure: bytes in, a verdict out; no network, no clock, no file. Rules:
 // Sigstore's client specification, sigstore-go and cosign where they differ from it; each is named
 // where it is enforced.
 #pragma once
@@ -52,7 +52,7 @@ struct VerifyOptions {
   bool require_timestamp = false;  // An RFC 3161 one, beyond what a log's time gives.
 };
 
-// What was proved, for the record.
+// The facts that were proved, for the record.
 struct Verified {
   std::string signer;          // The certificate's identity, or "key sha256:<of its SPKI>".
   std::string issuer;          // Empty for keys.
@@ -65,16 +65,18 @@ struct Verified {
 // Verified, or why not.
 using Verdict = std::variant<Verified, Rejection>;
 
-// What was signed, by its digests in lower-case hexadecimal; what is not known is empty. SHA-256
-// always is, and is all that anything but a signature over a file by a P-384 or P-521 key needs.
+// The signed artifact, by its digests in lower-case hexadecimal; those that are not known are
+// empty. SHA-256 always is known, and is all that anything but a signature over a file by a P-384
+// or P-521 key needs.
 struct Artifact {
   std::string sha256;
   std::string sha384 = {};
   std::string sha512 = {};
 };
 
-// Whether `bundle` (JSON of sigstore_bundle.proto, v0.1 to v0.3) signs the artifact whose SHA-256
-// is `digest_hex` (64 lower-case digits). `root` may be null: then only keys without logs verify.
+// Verifies that `bundle` (JSON of sigstore_bundle.proto, v0.1 to v0.3) signs the artifact whose
+// SHA-256 is `digest_hex` (64 lower-case digits). `root` may be null: then only keys without logs
+// verify.
 Verdict VerifyBundle(std::string_view bundle, std::string_view digest_hex,
                      const VerifyOptions& options, const TrustedRoot* root);
 Verdict VerifyBundle(std::string_view bundle, const Artifact& artifact,
@@ -83,7 +85,7 @@ Verdict VerifyBundle(std::string_view bundle, const Artifact& artifact,
 // One layer of a `sha256-<hex>.sig` manifest: cosign's format before bundles.
 struct LegacySignature {
   std::string payload;  // The blob, as stored.
-  // Of the layer's descriptor, absent ones empty.
+  // The layer's descriptor has these; absent ones are empty.
   std::string signature;    // dev.cosignproject.cosign/signature
   std::string certificate;  // dev.sigstore.cosign/certificate
   std::string chain;        // dev.sigstore.cosign/chain
@@ -91,8 +93,8 @@ struct LegacySignature {
   std::string timestamp;    // dev.sigstore.cosign/rfc3161timestamp
 };
 
-// Whether `signature` says that the image manifest `digest_hex` was signed. A payload that is a
-// DSSE envelope (`.att`) is verified as an attestation.
+// Verifies that `signature` says that the image manifest `digest_hex` was signed. A payload that is
+// a DSSE envelope (`.att`) is verified as an attestation.
 Verdict VerifyLegacy(const LegacySignature& signature, std::string_view digest_hex,
                      const VerifyOptions& options, const TrustedRoot* root);
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a person at a terminal sees of a run while it goes on. Pipes and CI get log lines instead.
+// Renders what a person at a terminal sees of a run while it goes on. Pipes and CI get log lines
+// instead.
 #pragma once
 
 #include <cstdint>

@@ -16,7 +16,7 @@ namespace sigstore {
 // Nullptr for anything but exactly one certificate with nothing after it.
 CertificateOwner ParseCertificate(std::string_view der);
 
-// What a PEM text holds: its label ("CERTIFICATE", "PUBLIC KEY") and its bytes.
+// The content of a PEM text: its label ("CERTIFICATE", "PUBLIC KEY") and its bytes.
 struct PemBlock {
   std::string label;
   std::string der;
@@ -34,8 +34,8 @@ bool IsSelfIssued(const X509* certificate);
 // its notAfter; RFC 5280 does not.
 bool ValidAt(const X509* certificate, const Instant& at);
 
-// Whether its extended key usage (all of them, when it has none) permits `use`, a NID. Any usage
-// permits it for authorities only.
+// Returns whether its extended key usage (all of them, when it has none) permits `use`, a NID. Any
+// usage permits it for authorities only.
 bool Permits(const X509* certificate, int use, bool authority);
 
 // A path: the leaf first, the anchor last.

@@ -11,9 +11,9 @@ namespace sigstore {
 // SHA-256(0x00, body): a leaf of a log's tree. RFC 6962, 2.1.
 std::string LeafHash(std::string_view body);
 
-// Whether the audit path leads from `leaf`, the entry `index` of a tree of `size` entries, to
-// `root`. RFC 6962, 2.1.1; false as well for an index outside the tree and for a path that is too
-// long or too short. Hashes are 32 bytes.
+// Returns whether the audit path leads from `leaf`, the entry `index` of a tree of `size` entries,
+// to `root`. RFC 6962, 2.1.1; false as well for an index outside the tree and for a path that is
+// too long or too short. Hashes are 32 bytes.
 bool ProvesInclusion(std::string_view leaf, uint64_t index, uint64_t size,
                      const std::vector<std::string>& path, std::string_view root);
 

@@ -28,12 +28,12 @@ struct Search {
   Chain path;  // Set once its signatures hold, even if something else is wrong with it.
 };
 
-// What the library needs to find a path to the authority, by our rules: an anchor is one whether it
-// is self-signed or not; the time is left to the caller; no key or hash is below 112 bits of
-// security. `search` must outlive the store.
+// Makes the store that the library needs to find a path to the authority, by our rules: an anchor
+// is one whether it is self-signed or not; the time is left to the caller; no key or hash is below
+// 112 bits of security. `search` must outlive the store.
 StoreOwner MakeStore(Search* search);
 
-// Whether the authorities between leaf and anchor may issue for `use`. Fails with kEku.
+// Checks that the authorities between leaf and anchor may issue for `use`. Fails with kEku.
 Check CheckAuthorities(const Chain& path, int use);
 
 // The path from `leaf` over some of the authority's certificates to its anchor. Everything but the

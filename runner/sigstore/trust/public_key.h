@@ -33,11 +33,11 @@ class PublicKey {
   int bits() const { return ::EVP_PKEY_get_bits(key_.get()); }
   // DER, as it was given where it was: making it anew costs as much as a signature.
   const std::string& spki() const { return spki_; }
-  // Of an Ed25519 key: its 32 bytes.
+  // Returns the 32 bytes of an Ed25519 key.
   std::string Raw() const;
 
-  // Whether `signature` was made over `message` with this hash; an Ed25519 key has none of its own
-  // to choose.
+  // Returns whether `signature` was made over `message` with this hash; `hash` is ignored for an
+  // Ed25519 key, whose hash is fixed.
   bool Verifies(Hash hash, std::string_view message, std::string_view signature) const;
   // The same where only the digest is known; never for Ed25519, which signs messages.
   bool VerifiesDigest(Hash hash, std::string_view digest, std::string_view signature) const;

@@ -9,7 +9,7 @@ namespace sigstore {
 // Why a signature does not count; one code for one cause, so that a test can tell a refusal for the
 // right reason from one by luck. The words of `Render` are part of the output's contract.
 enum class Reason {
-  // What was read is not what it should be.
+  // The form of the input.
   kParse,         // "parse": not the JSON it should be, or a value of another type.
   kDuplicateKey,  // "duplicate-key": a name twice in one JSON object.
   kUnknownField,  // "unknown-field": a member that the format does not have.
@@ -50,7 +50,7 @@ enum class Reason {
   kSctMissing,      // "sct-missing": the certificate was not logged.
   kSctUnverified,   // "sct-unverified": no known log's signature says that it was.
 
-  // Who signed.
+  // The signer.
   kBadKey,            // "bad-key": the configured key is malformed.
   kKeyAlgorithm,      // "key-algorithm": a kind of key that we cannot or will not verify with.
   kIdentityMismatch,  // "identity-mismatch"
@@ -58,7 +58,7 @@ enum class Reason {
   kIssuerConflict,    // "issuer-conflict": the certificate names two.
   kClaimMismatch,     // "claim-mismatch"
 
-  // What was signed.
+  // The signed content.
   kSignature,      // "signature": not made with the key over these bytes.
   kDigest,         // "digest": another artifact was signed.
   kPayloadType,    // "payload-type": an envelope of something else than an in-toto statement.

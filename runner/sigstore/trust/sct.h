@@ -26,8 +26,8 @@ struct Sct {
 // left out. Nothing when its lengths do not fit.
 std::optional<std::vector<Sct>> ParseSctList(std::string_view tls);
 
-// Whether a known log says that it logged `leaf`, which the holder of `issuer`'s key made: one
-// valid promise is enough. Fails with kSctMissing or kSctUnverified.
+// Verifies that a known log says that it logged `leaf`, which the holder of `issuer`'s key made:
+// one valid promise is enough. Fails with kSctMissing or kSctUnverified.
 Check VerifyScts(const X509* leaf, const X509* issuer, const std::vector<TrustedLog>& logs);
 
 }  // namespace sigstore
