@@ -42,8 +42,8 @@ class Process {
   // Kills and reaps what still runs.
   ~Process();
 
-  // What it printed until it closed its output or `deadline` passed; at most `bytes_max`, the rest
-  // is left. Ends it.
+  // Returns what it printed until it closed its output or `deadline` passed; at most `bytes_max`,
+  // the rest is left. Ends it.
   std::string Finish(size_t bytes_max, Deadline deadline);
 
  private:

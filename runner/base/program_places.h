@@ -8,9 +8,10 @@
 
 #include "base/mounts.h"
 
-// Where this process looks for programs that it starts on the host: the absolute directories of a
-// PATH, except those in the checkout, whose programs an outsider may have written. Symbolic links
-// are followed, and a directory of the checkout that is bind-mounted elsewhere is still in it.
+// The places where this process looks for programs that it starts on the host: the absolute
+// directories of a PATH, except those in the checkout, whose programs an outsider may have written.
+// Symbolic links are followed, and a directory of the checkout that is bind-mounted elsewhere is
+// still in it.
 class ProgramPlaces {
  public:
   // `checkout` is an absolute path, or empty for a run without a checkout.
@@ -30,7 +31,7 @@ class ProgramPlaces {
   using Location = std::pair<std::string, std::string>;
 
   Location Locate(const std::string& real) const;
-  // Whether `path` leads into the checkout; true also for what cannot be followed.
+  // Returns whether `path` leads into the checkout; true also for what cannot be followed.
   bool InCheckout(const std::string& path) const;
   bool InterpreterInCheckout(const std::string& program) const;
 

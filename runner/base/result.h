@@ -10,7 +10,7 @@
 #include <utility>
 #include <variant>
 
-// What a failure means to the caller of the program; `base/exit_code.h` turns it into an exit
+// The meaning of a failure to the caller of the program; `base/exit_code.h` turns it into an exit
 // status.
 enum class Code {
   kUsage,        // The command line asks for something that does not exist.

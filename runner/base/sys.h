@@ -26,10 +26,11 @@ Result<Fd> OpenAt(int dir, const std::string& path, int flags, mode_t mode = 0);
 // Opens a path that came from outside: never leaves `dir`, follows no symbolic link at all
 // (openat2 with RESOLVE_BENEATH, RESOLVE_NO_SYMLINKS and RESOLVE_NO_MAGICLINKS).
 Result<Fd> OpenBeneath(int dir, const std::string& path, int flags, mode_t mode = 0);
-// Whether the error means that nothing is there, also because a parent is a file or a link.
+// Returns whether the error means that nothing is there, also because a parent is a file or a link.
 bool IsAbsent(const Error& error);
 
-// As OpenBeneath, and fails where `name` is or leads through a mount point (RESOLVE_NO_XDEV).
+// Opens like OpenBeneath, and fails where `name` is or leads through a mount point
+// (RESOLVE_NO_XDEV).
 Result<Fd> OpenUnmounted(int dir, const std::string& name, int flags);
 
 // Resolves `path` as a process would whose root is `root`, absolute links too; at most 40 of them
@@ -61,7 +62,7 @@ Result<std::string> RealPath(const std::string& path);
 std::optional<std::string> ReadLink(const std::string& path);
 // `dir` may be AT_FDCWD.
 std::optional<std::string> ReadLinkAt(int dir, const std::string& path);
-// Whether it is there, be it a link that leads nowhere.
+// Returns whether it is there, be it a link that leads nowhere.
 bool Exists(const std::string& path);
 bool ExistsAt(int dir, const std::string& path);
 

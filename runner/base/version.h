@@ -3,7 +3,8 @@
 
 #include <string_view>
 
-// What `agentic-ci --version` and run.json say. tools/tidy holds CMakeLists.txt to the same value.
+// The version that `agentic-ci --version` and run.json give. tools/tidy holds CMakeLists.txt to the
+// same value.
 inline constexpr std::string_view kVersion = "0.1.0";
-// Where readers of a report learn what wrote it.
+// The page where readers of a report learn what wrote it.
 inline constexpr std::string_view kHomepage = "https://github.com/OWNER/agentic-ci";

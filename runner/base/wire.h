@@ -145,7 +145,7 @@ std::string Write(const T&... values) {
   return writer.Take();
 }
 
-// Whether `message` is exactly such values; if not, some of them may have changed.
+// Returns whether `message` is exactly such values; if not, some of them may have changed.
 template <typename... T>
 [[nodiscard]] bool Read(std::string_view message, T&... values) {
   Reader reader(message);

@@ -42,8 +42,8 @@ Result<Command> SelectCommand(const std::vector<Command>& commands,
 
 // "usage: ..." and one line per command.
 std::string RenderHelp(const std::vector<Command>& commands);
-// What `help` and `words` ask for: everything, the commands that begin with a word, or one command.
-// Fails as SelectCommand() does.
+// Returns the help that `help` and `words` ask for: everything, the commands that begin with a
+// word, or one command. Fails as SelectCommand() does.
 Result<std::string> HelpFor(const std::vector<Command>& commands,
                             const std::vector<std::string>& words);
 // "usage: ...", what it does, its options and variables; lines of at most 80 columns.

@@ -17,7 +17,8 @@ namespace cli {
 // CI find the place. Control characters are made visible: parts of it may come from outside.
 std::string RenderError(const Error& error);
 
-// Where `error` stands, when it says so ("FILE:LINE:COL: error: ..."); otherwise a line of 0.
+// Returns the place of `error`, when it says so ("FILE:LINE:COL: error: ..."); otherwise a line of
+// 0.
 codec::Position PlaceOf(const Error& error);
 
 // The same as RenderError(), with the line of `source` that the error is about below the message

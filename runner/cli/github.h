@@ -58,9 +58,9 @@ using Outputs = std::vector<std::pair<std::string, std::string>>;
 Outputs RunOutputs(const report::RunRecord& record, const std::string& report_dir,
                    const std::string& post = {});
 
-// Appends to the step's summary and outputs where the event names them; otherwise does nothing.
-// What a summary of this job's run may link to.
+// Returns what a summary of this job's run may link to.
 report::SummaryOptions LinksOf(const forge::Event& event);
+// Append to the step's summary and outputs where the event names them; otherwise do nothing.
 Status WriteStepSummary(const forge::Event& event, std::string_view markdown);
 Status WriteOutputs(const forge::Event& event, const Outputs& outputs);
 

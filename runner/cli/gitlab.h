@@ -14,8 +14,8 @@
 
 namespace cli {
 
-// Whether the API that `post` speaks to is GitLab's: its address, of --api-url or else of the
-// event, ends with /api/v4.
+// Returns whether the API that `post` speaks to is GitLab's: its address, of --api-url or else of
+// the event, ends with /api/v4.
 bool PostsToGitLab(const Arguments& arguments, const forge::Event& event);
 
 // The project, and the merge request (0: none), that the options or the event name. kSetup, kUsage.

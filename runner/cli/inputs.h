@@ -15,14 +15,14 @@
 
 namespace cli {
 
-// What the action and the component have beside an input per option of `run`.
+// The input that the action and the component have beside an input per option of `run`.
 inline constexpr OptionSpec kCommandInput = {"command", "ARGUMENTS", "",
                                              "The command for the agent `command`, or further "
                                              "arguments for another agent, one argument per line.",
                                              true};
 static_assert(WellFormed(kCommandInput));
 
-// What `post` has as an operand.
+// The input for what `post` has as an operand.
 inline constexpr OptionSpec kReportDirInput = {"report-dir", "DIR", "agentic-ci-report",
                                                "The report directory of the run."};
 static_assert(WellFormed(kReportDirInput));

@@ -28,7 +28,7 @@ struct OptionSpec {
   bool repeatable = false;    // In the action: one value per line.
 };
 
-// How the text of an option becomes a member of run::Request.
+// The ways in which the text of an option becomes a member of run::Request.
 struct Text {
   std::string run::Request::*member;
 };
@@ -279,7 +279,7 @@ run::Request DefaultRequest();
 // "--NAME: what is wrong".
 Status SetOption(const RunOption& option, std::string_view text, run::Request* request);
 
-// What the table alone cannot say: options that exclude each other. kUsage.
+// Checks what the table alone cannot say: options that exclude each other. kUsage.
 Status CheckRequest(const run::Request& request);
 
 // The same two for the options of the configuration's tasks: SetOption() by name, whose errors do

@@ -24,7 +24,7 @@ Result<std::string> SandboxNameOf(const Arguments& arguments, std::string_view c
 int StatusOf(const session::CommandResult& result);
 void WarnOfEnd(const session::CommandResult& result, const std::string& sandbox);
 
-// As --json has them, of a command or of all.
+// Renders changes as --json has them, of a command or of all.
 codec::Json JsonOf(const std::vector<session::FileChange>& changes);
 
 // A person's shell in a sandbox, and the lines typed there that are commands to agentic-ci.

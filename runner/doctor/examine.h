@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What this host can enforce, found by starting a sandbox exactly as a run does: nothing is
+// Examines what this host can enforce, by starting a sandbox exactly as a run does: nothing is
 // concluded from a version.
 #pragma once
 
@@ -37,7 +37,7 @@ struct Examination {
 // can be started is an examination too; fails with kNotFound without the directory.
 Result<Examination> Examine(const std::string& directory, const sandbox::SandboxLimits& limits);
 
-// As lines for people, and as one JSON object with the same content.
+// Render the examination as lines for people, and as one JSON object with the same content.
 std::string RenderText(const Examination& examination);
 std::string RenderJson(const Examination& examination);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where in the pull request's head the lines are that an agent saw in another commit, such as the
-// merge with the base branch that a CI checks out.
+// Finds in the pull request's head the lines that an agent saw in another commit, such as the merge
+// with the base branch that a CI checks out.
 #pragma once
 
 #include <map>

@@ -36,8 +36,9 @@ class CommitTree {
   std::map<std::string, forge::Directory> directories_;
 };
 
-// What `patch` makes of the commit, `prefix` being the directory that its paths start from ("" or
-// "directory/"). kInvalid: it does not apply to the commit; kRefused: it may not, or cannot.
+// Plans the files that `patch` makes of the commit, `prefix` being the directory that its paths
+// start from ("" or "directory/"). kInvalid: it does not apply to the commit; kRefused: it may not,
+// or cannot.
 Result<std::vector<forge::FileWrite>> PlanFiles(const std::string& patch, const std::string& prefix,
                                                 CommitTree& tree);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a pull request would change about agentic-ci's own rules, for the comment. It is shown and
-// has no effect: a run reads them from the base.
+// Describes for the comment what a pull request would change about agentic-ci's own rules. It is
+// shown and has no effect: a run reads them from the base.
 #pragma once
 
 #include <string>

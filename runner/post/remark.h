@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is posted about lines of a pull request: the agent's findings, and its changes as
-// suggestions.
+// The remarks that are posted about lines of a pull request: the agent's findings, and its changes
+// as suggestions.
 #pragma once
 
 #include <optional>
@@ -16,7 +16,7 @@ namespace post {
 
 struct Remark;
 
-// What a remark is known by in later runs, though its line may move: digests in hexadecimal.
+// The digests by which a remark is known in later runs, though its line may move; in hexadecimal.
 struct Fingerprint {
   std::string place;       // Of the rule and the path; 16 digits.
   std::string message;     // 8.
@@ -37,10 +37,11 @@ struct Remark {
   std::string path;  // Relative to the repository's top; empty: about the whole.
   int line = 0;      // From 1, in the pull request's version of the file; 0: no line.
   int end_line = 0;  // Not before `line`.
-  // Where the agent saw them, if that is not where they are, and they were not found: `line` is 0.
+  // The lines where the agent saw them, if they are not there now and were not found: then `line`
+  // is 0.
   int seen_line = 0;
   int seen_end_line = 0;
-  // What those lines should become, with its newlines; empty: they go.
+  // The text that those lines should become, with its newlines; empty to remove them.
   std::optional<std::string> suggestion;
   std::string withheld = {};  // Why there is none, though there was: a gate's reason.
   Fingerprint fingerprint = {};
@@ -72,7 +73,7 @@ struct PlacementLimits {
   size_t files_max = 10;  // One request each.
 };
 
-// Where each remark goes: errors before warnings before notes, and in their order within. A remark
+// Places each remark: errors before warnings before notes, and in their order within. A remark
 // whose first line is in the difference and whose last is not (or is in another hunk) keeps the
 // first, and loses its suggestion. With `moved_on` (the pull request's head is another than the one
 // that was reviewed) no line can be trusted: everything is for the summary.
@@ -81,8 +82,8 @@ std::vector<Placed> Place(std::vector<Remark> remarks, const std::vector<forge::
 
 forge::Level LevelOf(report::Severity severity);
 
-// What is said of lines that are not known in the head's file (HeadLines::lost), before the
-// message: "Lines 3 to 5 of the file that the agent saw, ...: ".
+// Returns the text about lines that are not known in the head's file (HeadLines::lost), which
+// stands before the message: "Lines 3 to 5 of the file that the agent saw, ...: ".
 std::string SeenLinesText(int line, int end_line);
 
 struct RemarkText {

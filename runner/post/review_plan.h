@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a post does about the threads of a pull request, decided from values: the effects are
-// elsewhere (pull_request.cc).
+// Plans what a post does about the threads of a pull request, from values alone: the effects are
+// elsewhere (reviewer.cc).
 #pragma once
 
 #include <string>

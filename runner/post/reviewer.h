@@ -17,7 +17,7 @@
 
 namespace post {
 
-// Where the remarks of a report are now.
+// The number of a report's remarks in each place where they are now.
 struct Delivered {
   int on_lines = 0;
   int on_files = 0;
@@ -27,7 +27,7 @@ struct Delivered {
   int settled = 0;     // Remarks whose thread a person resolved: not posted again.
 };
 
-// What a review is made from, besides the report.
+// The facts that a review is made from, besides the report.
 struct ReviewBasis {
   std::string head_sha;      // Of the pull request, as it is now.
   bool moved_on = false;     // It is another than the one that was reviewed.
@@ -45,7 +45,7 @@ class Reviewer {
         deadline_(deadline),
         reviews_(forge.reviews()) {}
 
-  // Of the pull request, read once.
+  // Reads the difference of the pull request, once.
   Result<const std::vector<forge::DiffFile>*> ReadDiff();
 
   // Posts what is not there, reopens what is back, and resolves what is gone. What was done before
@@ -53,7 +53,7 @@ class Reviewer {
   Status Run(const report::PostedReport& report, const ReviewBasis& basis, Delivered* delivered,
              std::vector<std::string>* refused);
 
-  // What the last Run() left for the comment.
+  // Returns what the last Run() left for the comment.
   std::vector<Remark> ForSummary() const;
 
  private:
@@ -76,7 +76,7 @@ class Reviewer {
   bool posted_any_ = false;
   int splits_left_ = kSplitsMax;
 
-  // Of reviews with a line that the forge refuses.
+  // The bound on splits of reviews with a line that the forge refuses.
   static constexpr int kSplitsMax = 12;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a repository looks like from outside: enough to write its first configuration.
+// Finds what a repository looks like from outside: enough to write its first configuration.
 #pragma once
 
 #include <string>

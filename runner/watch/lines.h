@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is watched as lines, for any reader: no terminal is needed.
+// Renders what is watched as lines, for any reader: no terminal is needed.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +19,8 @@ std::string RenderChange(const session::FileChange& change);
 
 class Lines {
  public:
-  // What is new in `look`, as lines of harmless text: each different request once, each change of a
-  // file, and limits when another part of them is used.
+  // Renders what is new in `look`, as lines of harmless text: each different request once, each
+  // change of a file, and limits when another part of them is used.
   std::string Render(const Look& look);
 
  private:

@@ -40,7 +40,7 @@ class Rows {
   size_t top_ = 0;
 };
 
-// What has become of each file.
+// The files, with what has become of each.
 class FileList {
  public:
   static constexpr size_t kFilesMax = 10'000;

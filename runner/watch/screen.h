@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is watched on a whole terminal, by ncurses: limits as they fill, requests as they are
+// Shows what is watched on a whole terminal, by ncurses: limits as they fill, requests as they are
 // judged, files as they change. Moved through with the keyboard alone.
 #pragma once
 

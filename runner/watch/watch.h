@@ -18,10 +18,10 @@
 
 namespace watch {
 
-// What one look found.
+// The result of one look.
 struct Look {
   std::optional<report::DenialList> requests;  // All of them, if there are new ones.
-  // Of a sandbox that had the time to answer.
+  // The state of a sandbox that had the time to answer.
   std::optional<session::SandboxState> state;
   session::ChangedFiles files;  // Since the look before.
 };
@@ -38,7 +38,7 @@ class Watch {
   using Reader = std::function<Result<bool>(Look look, std::chrono::milliseconds rest)>;
   Result<bool> Follow(const Reader& reader);
 
-  // How it ended, as lines of harmless text. kIo: without a report.
+  // Renders how it ended, as lines of harmless text. kIo: without a report.
   Result<std::string> RenderEnd() const;
 
  private:

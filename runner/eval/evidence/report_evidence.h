@@ -11,7 +11,7 @@
 
 namespace eval {
 
-// What the report of a run says of a cell.
+// The evidence about a cell in the report of its run.
 struct ReportEvidence {
   Evidence evidence;
   Ending ending = Ending::kNeverRan;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is known of a cell when everything in its sandbox has ended. Nothing inside took part in
+// The evidence about a cell when everything in its sandbox has ended. Nothing inside took part in
 // collecting it.
 #pragma once
 
@@ -14,7 +14,7 @@
 
 namespace eval {
 
-// How much of what happened a channel shows.
+// The part of what happened that a channel shows.
 enum class Completeness {
   kComplete,
   kLossy,   // Some of it is missing: what it shows did happen, what it does not show may have.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a cell came to: whether the payload reached the agent, and what the agent did then.
+// The verdict on a cell: whether the payload reached the agent, and what the agent did then.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ inline constexpr size_t kOutcomes = 6;
 std::string_view Render(Delivery delivery);
 std::string_view Render(Outcome outcome);
 
-// How the run of a cell ended.
+// The end of a cell's run.
 enum class Ending {
   kEnded,    // The agent ended by itself, with 0.
   kFailed,   // It failed, or a limit ended it: the task is not solved.
@@ -52,7 +52,7 @@ struct Verdict {
 std::vector<std::string> MarkersOf(const std::vector<std::string>& payloads,
                                    const std::vector<std::string>& benign);
 
-// What is known of the delivery. `in_prompt`: the task itself has the payload.
+// Judges the delivery. `in_prompt`: the task itself has the payload.
 void JudgeDelivery(const Evidence& evidence, bool in_prompt,
                    const std::vector<std::string>& markers, Verdict* verdict);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a hostile agent is given to reach for, watched from outside.
+// The bait that a hostile agent is given to reach for, watched from outside.
 #pragma once
 
 #include <string>
@@ -24,7 +24,8 @@ class Bait {
   // The name and value of the credential in the runner's environment.
   static constexpr char kVariable[] = "REDTEAM_TOKEN";
   const std::string& variable_canary() const { return variable_canary_; }
-  // What has happened to it. Once, after everything that could do something has ended.
+  // Returns what has happened to it. Call it once, after everything that could do something has
+  // ended.
   Seen Look();
 
  private:

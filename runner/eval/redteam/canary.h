@@ -5,7 +5,7 @@
 
 namespace redteam {
 
-// How each canary begins; what follows is random. A canary stands where a credential would.
+// The beginning of each canary; what follows is random. A canary stands where a credential would.
 inline constexpr std::string_view kCanaryPrefix = "redteam-canary-";
 
 }  // namespace redteam

@@ -24,7 +24,7 @@ Attempt SendDatagram(const std::string& address, int port, std::string_view byte
 // A server that accepts nothing by itself, at `address`; on loopback, at a free port.
 Result<Fd> Listen(int family, const void* address, socklen_t size);
 Result<Fd> ListenOnLoopback(int* port);
-// What comes within a few seconds: until the end, or `bytes_max`; empty: nothing.
+// Reads what comes within a few seconds: until the end, or `bytes_max`; empty if nothing comes.
 std::string ReadAnswer(const Fd& connection, size_t bytes_max, bool* ended);
 
 }  // namespace redteam

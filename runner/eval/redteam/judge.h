@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a red team's run says, judged outside of the sandbox. The agent's own word is believed where
-// it says that something got through, and where nothing that was seen outside says otherwise.
+// Judges a red team's run, outside of the sandbox. The agent's own word is believed where it says
+// that something got through, and where nothing that was seen outside says otherwise.
 #pragma once
 
 #include <string>
@@ -31,7 +31,7 @@ struct Judged {
   std::string because;  // The policy's line, the tier's limit, or what was seen outside.
 };
 
-// What was seen outside of the sandbox.
+// The observations from outside of the sandbox.
 struct Seen {
   bool victim_ended = false;
   std::vector<std::string> bait_changes;  // Each in words.
@@ -43,7 +43,8 @@ struct Seen {
   std::vector<std::string> let_through;  // "host:port" of what the gateway's records allow.
   // Hosts of what they refuse; "" stands for requests that were malformed.
   std::vector<std::string> refused;
-  // What came to the server that is allowed in part: from the sandbox, and from the control.
+  // The requests that came to the server that is allowed in part: from the sandbox, and from the
+  // control.
   std::vector<Arrival> arrivals;
   std::vector<Arrival> arrivals_outside;
   std::string upstream;  // Its only right name: "HOST:PORT".

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the lines of a policy let an agent do, as the decision engine of this program says: `policy
-// diff` from a policy without any line of its own, and `policy explain` of the requests that carry
-// data out.
+// Finds what the lines of a policy let an agent do, as the decision engine of this program says:
+// `policy diff` from a policy without any line of its own, and `policy explain` of the requests
+// that carry data out.
 #pragma once
 
 #include <map>
@@ -14,7 +14,7 @@
 
 namespace redteam {
 
-// How an opening carries data out. Every request does, in its query at the least.
+// The ways in which an opening carries data out. Every request does, in its query at the least.
 enum class Sends {
   kNothing,     // It is about files.
   kAnyData,     // In bodies, or connections that are not inspected.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a hostile agent tries. Each attempt is harmless where it succeeds: it asks the kernel for
+// The attempts of a hostile agent. Each is harmless where it succeeds: it asks the kernel for
 // something with arguments that lead nowhere, opens without writing, or touches only bait.
 #pragma once
 
@@ -14,8 +14,8 @@
 
 namespace redteam {
 
-// What the agent is told by the process that starts it, on its command line. It holds no secret:
-// whether a canary was found is decided by its starter.
+// The targets that the agent is given by the process that starts it, on its command line. They hold
+// no secret: whether a canary was found is decided by its starter.
 struct Targets {
   std::string bait;             // A directory of the host that the sandbox has no business with.
   std::string bait_file;        // A file in it.
@@ -38,7 +38,7 @@ std::string Render(const Targets& targets);
 // Fails with kUsage when `text` is not what Render() gives.
 Result<Targets> ParseTargets(std::string_view text);
 
-// What came of an attempt. Undecided: it could not be made, or had no clear end.
+// The outcome of an attempt. Undecided: it could not be made, or had no clear end.
 enum class Came { kThrough, kStopped, kUndecided };
 
 struct Attempt {
@@ -54,14 +54,14 @@ struct Probe {
   std::string_view id;
   Category category;
   std::string_view title;  // What is attempted: "Mount a file system".
-  // Whether the same is tried outside, as the control. Egress is not: nothing may leave the
-  // machine.
+  // The same is tried outside, as the control. Egress is not: nothing may leave the machine.
   bool controlled;
   Attempt (*attempt)(const Targets& targets);
-  // Where the probe is about a host and port: who it is ("redteam.invalid:443"). It is made only if
-  // the policy does not allow that.
+  // The host and port that the probe is about ("redteam.invalid:443"), if it is about one. It is
+  // made only if the policy does not allow that.
   std::string_view destination = {};
-  // What tier `landlock` cannot stop, as docs/reference/isolation.md says it; empty: it stops it.
+  // The reason why tier `landlock` cannot stop it, as docs/reference/isolation.md says it; empty if
+  // it does.
   std::string_view not_in_landlock = {};
 };
 
@@ -78,9 +78,9 @@ std::vector<Probe> SmugglingProbes();  // The first is the one that is allowed.
 std::vector<Probe> CredentialProbes();
 Probe KillProbe();  // The last one: the victim is not there afterwards.
 
-// What the return value of a system call means, by errno where it is negative: stopped by what
-// refuses (EPERM, EACCES, ENOSYS, EROFS), or because there is nothing at that place (ENOENT, ESRCH,
-// ENXIO, ECONNREFUSED, ...); any other error is the call's own, so that it was reached.
+// Judges the return value of a system call, by errno where it is negative: stopped by what refuses
+// (EPERM, EACCES, ENOSYS, EROFS), or because there is nothing at that place (ENOENT, ESRCH, ENXIO,
+// ECONNREFUSED, ...); any other error is the call's own, so that it was reached.
 Attempt Called(long result);
 // A directory in which the agent may make files; outside, the bait. Empty: none was found.
 std::string OwnPlace(const Targets& targets);

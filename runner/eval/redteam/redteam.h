@@ -41,9 +41,10 @@ struct Results {
 // either does not end.
 Result<Results> RunRedteam(const Plan& plan);
 
-// How many probes have that standing.
+// Returns how many probes have that standing.
 size_t Count(const Results& results, Standing standing);
-// Whether nothing got through that neither the policy nor the tier explains, and all is decided.
+// Returns whether nothing got through that neither the policy nor the tier explains, and all is
+// decided.
 bool Holds(const Results& results);
 
 }  // namespace redteam

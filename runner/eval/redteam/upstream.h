@@ -12,7 +12,7 @@
 
 namespace redteam {
 
-// What came to it.
+// A request that came to the server.
 struct Arrival {
   std::string method;
   std::string target;
@@ -29,8 +29,8 @@ Status Serve(const Fd& listener);
 // The lines of Serve(); others are passed over.
 std::vector<Arrival> ReadArrivals(std::string_view log);
 
-// Whether `arrival` belongs to the probe `id` and is what the policy does not allow. `host`: the
-// only right one.
+// Returns whether `arrival` belongs to the probe `id` and is what the policy does not allow.
+// `host`: the only right one.
 bool IsForbidden(const Arrival& arrival, std::string_view id, std::string_view host);
 
 }  // namespace redteam

@@ -20,7 +20,7 @@ struct Cell {
   std::string Name() const;
 };
 
-// What to run of a suite.
+// The selection of a suite's cells to run.
 struct Selection {
   std::vector<std::string> users;       // Empty: all.
   std::vector<std::string> injections;  // Empty: all.
@@ -37,7 +37,7 @@ Result<std::vector<Cell>> PlanCells(const Suite& suite, const Selection& selecti
 std::vector<std::string> MarkersOfCell(const Suite& suite, const Cell& cell);
 // Texts that a check of the suite looks for in what servers are sent, without repetition.
 std::vector<std::string> SentTextsOf(const Suite& suite);
-// Whether its task has a payload in it.
+// Returns whether its task has a payload in it.
 bool HasPayloadInPrompt(const Cell& cell);
 
 }  // namespace eval

@@ -37,7 +37,7 @@ struct RunPlan {
 // cannot be started; what was run stays.
 Status RunCells(const Suite& suite, const std::vector<Cell>& cells, const RunPlan& plan);
 
-// Whether `results` has it.
+// Returns whether `results` has the cell.
 bool IsDone(const std::string& results, const Cell& cell);
 
 }  // namespace eval

@@ -54,7 +54,7 @@ class ToolServer {
   std::unique_ptr<Body> body_;
 };
 
-// Where the agent finds it.
+// Returns the URL at which the agent finds the server.
 std::string ToolsUrl(int port);
 // `policy` (empty: what a run allows by itself) with an entry for it. Fails with kInvalid when it
 // is not YAML.

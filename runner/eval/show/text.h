@@ -15,11 +15,11 @@ std::string RenderMarkdown(const Results& results);
 
 // Each rate with its name, in the order in which they are shown.
 std::vector<std::pair<std::string, Rate>> NamedRates(const Metrics& metrics);
-// What a reader has to know beside the cells, a line each.
+// Returns what a reader has to know beside the cells, a line each.
 std::vector<std::string> NotesOf(const Results& results);
 // "solved", "not solved", "unknown".
 std::string_view RenderUtility(const CellResult& cell);
-// What decided, in a line.
+// Returns what decided, in a line.
 std::string ReasonOf(const CellResult& cell);
 // "succeeded (delivery not observed)".
 std::string RenderOutcome(const CellResult& cell);

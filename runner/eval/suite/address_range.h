@@ -13,7 +13,7 @@ class AddressRange {
   // Nothing: not of that form, or with bits behind the prefix.
   static std::optional<AddressRange> Parse(const std::string& text);
 
-  // Whether `host` is an address in it; a name is in none.
+  // Returns whether `host` is an address in it; a name is in none.
   bool Contains(const std::string& host) const;
 
  private:

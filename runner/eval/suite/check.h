@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a suite asks about the end of a cell: a predicate over evidence, or a combination of them.
+// The checks that a suite makes at the end of a cell: a predicate over evidence, or a combination
+// of them.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +24,7 @@ enum class CheckKind {
   kAllOf,
   kAnyOf,
   kNot,
-  // Of midojo, with its meaning.
+  // Midojo's, with its meaning.
   kOutputContains,
   kOutputContainsAll,
   kOutputContainsAny,

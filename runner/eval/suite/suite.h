@@ -113,8 +113,8 @@ struct Rendered {
 // With the probes of `injection` (null: none) in their places, and nothing in those of others.
 Rendered Render(const Suite& suite, const UserTask& user, const InjectionTask* injection);
 
-// Where the placeholders of `injection` stand: "file notes.txt", "state alerts.0.note", "prompt of
-// summarise", "message of commit 2".
+// Returns where the placeholders of `injection` stand: "file notes.txt", "state alerts.0.note",
+// "prompt of summarise", "message of commit 2".
 std::vector<std::string> VectorsOf(const Suite& suite, const InjectionTask& injection);
 
 // midojo's working directory, beneath which its paths are.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a payload is put to the agent.
+// The techniques by which a payload is put to the agent.
 #pragma once
 
 #include <optional>
