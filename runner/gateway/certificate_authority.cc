@@ -89,8 +89,8 @@ constexpr char kTls13Ciphers[] =
 // The keys are elliptic: to look for a way to sign with another is lost work.
 constexpr char kSignatures[] = "ECDSA+SHA256:ECDSA+SHA384:ECDSA+SHA512";
 
-// What every server of one host has in common, so that a connection need not be given it again.
-// The leaf is sent alone: a client that trusts its issuer, a root, has that certificate (RFC
+// Makes the context that all servers of one host share, so that a connection need not be given it
+// again. The leaf is sent alone: a client that trusts its issuer, a root, has that certificate (RFC
 // 8446, 4.4.2).
 Result<SslContextOwner> NewServerContext(X509* leaf, EVP_PKEY* key) {
   SslContextOwner owner(SSL_CTX_new(TLS_server_method()));

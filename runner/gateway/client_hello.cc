@@ -10,7 +10,7 @@
 namespace gateway {
 namespace {
 
-// What the callback finds.
+// The findings of the callback.
 struct Hello {
   bool complete = false;
   std::optional<std::string> server_name;  // nullopt: malformed.

@@ -21,7 +21,8 @@ Status RestrictFiles() {
   return ruleset.valid() ? sys::landlock::Restrict(ruleset.get()) : Ok();
 }
 
-// What an epoll loop with OpenSSL and c-ares calls. No open, no exec, no fork, no ptrace, no kill.
+// The system calls of an epoll loop with OpenSSL and c-ares. No open, no exec, no fork, no ptrace,
+// no kill.
 constexpr auto kAllowed = std::to_array<int>({
     SCMP_SYS(accept4),
     SCMP_SYS(bind),
@@ -73,7 +74,7 @@ constexpr auto kAllowed = std::to_array<int>({
     SCMP_SYS(writev),
 });
 
-// What libraries try and do without: answered with an error instead of an end.
+// The system calls that libraries try and do without: answered with an error instead of an end.
 constexpr auto kAnswered = std::to_array<int>({
     SCMP_SYS(open),
     SCMP_SYS(openat),

@@ -9,8 +9,8 @@
 namespace gateway {
 namespace {
 
-// What forwarding one request needs besides the connection; `refusal` not empty: answered so
-// instead.
+// The parts that forwarding one request needs besides the connection; if `refusal` is not empty, it
+// is the answer instead.
 struct ForwardPlan {
   Authority authority;
   std::string target;  // "METHOD host:port/path" without the query, for texts.

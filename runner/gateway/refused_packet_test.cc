@@ -19,7 +19,7 @@ std::string Attribute(uint16_t type, const std::string& value) {
   return text + std::string((4 - text.size() % 4) % 4, '\0');
 }
 
-// As the kernel sends it: a prefix and a mark it may add, then the packet.
+// Renders a message as the kernel sends it: a prefix and a mark it may add, then the packet.
 std::string Message(const std::string& packet) {
   std::string body = std::string("\2\0\0\1", 4) + Attribute(NFULA_PREFIX, std::string(1, '\0')) +
                      Attribute(NFULA_PAYLOAD, packet);

@@ -314,7 +314,7 @@ Task<void> Transaction::PumpBody() {
   pumped_.Set();
 }
 
-// What of the client's may stand behind the body.
+// Returns the client's trailers that may stand behind the body.
 codec::HttpFields Transaction::TrailersOf(const BodyReader& body) const {
   codec::HttpFields trailers = body.trailers();
   const bool signing =
@@ -398,7 +398,7 @@ Task<bool> Transaction::SendAnswer(codec::ResponseHead head) {
   if (observer_) observer_->OnHead(head);
   std::optional<codec::HttpField> length;
   if (framing.kind == codec::BodyFraming::kNone && head.status != 204) {
-    // Of a body that HEAD or a 304 leaves out.
+    // The length is that of a body which HEAD or a 304 leaves out.
     const codec::HttpField* found = codec::FindField(head.fields, "content-length");
     if (found != nullptr) length = *found;
   }

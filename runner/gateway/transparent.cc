@@ -30,7 +30,7 @@ bool CoversPort(const policy::Policy& policy, std::string_view host, uint16_t po
   return false;
 }
 
-// Where a captured connection leads, by name where there is one; or why nowhere.
+// The destination of a captured connection, by name where there is one; or why it has none.
 struct CapturedTarget {
   Authority authority;
   std::string refusal;
@@ -82,7 +82,7 @@ Task<void> ServeCaptured(Services& services, Fd socket) {
   if (!local.has_value() || !remote.has_value()) co_return;  // Gone already.
   caller::Owner owner = co_await services.identities.Ask(*local, *remote);
   if (owner.stranger) co_return client.ResetOnClose();
-  // Where the kernel could not say it, the supervisor does.
+  // The supervisor says it where the kernel could not.
   if (owner.destination.port != 0) remote = owner.destination;
   // Every address has our name server at that port, over TCP as over UDP.
   if (remote->port == kDnsPort) {

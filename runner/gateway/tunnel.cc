@@ -19,8 +19,8 @@ namespace gateway {
 namespace {
 
 constexpr std::string_view kTunnelOpened = "HTTP/1.1 200 Connection Established\r\n\r\n";
-// How often it is asked whether the server has spoken first, and how long a first word is waited on
-// where it may be all of a raw protocol's.
+// The interval at which it is checked whether the server has spoken first, and the time for which a
+// first word is waited on where it may be all of a raw protocol's.
 constexpr milliseconds kPeekPatience{100};
 constexpr milliseconds kPeekPoll{5};
 
@@ -202,7 +202,8 @@ Task<bool> Tunnel::OpenRoute() {
 // quick one's.
 Task<ClientProtocol> Tunnel::SniffProtocol() {
   std::unique_ptr<char[]> bytes(new char[kFirstBytesMax]);  // Not cleared.
-  // As long as between two requests: clients open tunnels ahead of their need.
+  // A tunnel may be silent as long as between two requests: clients open tunnels ahead of their
+  // need.
   Deadline deadline = Deadline::After(kKeepAliveTimeout);
   std::optional<Deadline> patience;
   while (!deadline.passed()) {
@@ -229,9 +230,9 @@ Task<ClientProtocol> Tunnel::SniffProtocol() {
   co_return ClientProtocol::kNothing;
 }
 
-// What a TLS client asks for may not be another name than the one that was judged: one address
-// serves many hosts. A client that names none gets what the host shows by itself. Behind an address
-// there is no name to compare with.
+// Returns whether a TLS client was refused because it asks, or may ask, for another name than the
+// one that was judged: one address serves many hosts. A client that names none gets what the host
+// shows by itself. Behind an address there is no name to compare with.
 Task<bool> Tunnel::NamesAnother() {
   if (policy::ParseAddress(authority_.host).has_value()) co_return false;
   std::unique_ptr<char[]> bytes(new char[kClientHelloBytesMax]);  // Not cleared.

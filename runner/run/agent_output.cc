@@ -56,7 +56,7 @@ void AgentOutput::Pass(Stream& stream, std::string_view masked) {
 void AgentOutput::Add(Stream& stream, const std::string& text, bool ends, Lines* lines) {
   std::string kept = secrets_.Mask(codec::RedactTokens(text));
   std::string visible = codec::VisibleLine(kept, SIZE_MAX);
-  // What terminal escapes hide from a search is shown by a terminal.
+  // A terminal shows what its escapes hide from a search.
   if (visible != kept) {
     std::string searched = secrets_.Mask(codec::RedactTokens(visible));
     if (searched != visible) kept = visible = std::move(searched);

@@ -15,7 +15,7 @@ namespace {
 
 using Pipe = AgentOutput::Pipe;
 
-// What an AgentOutput wrote to the log and to standard output.
+// The text that an AgentOutput wrote to the log and to standard output.
 struct Written {
   std::string log;
   std::string shown;

@@ -33,8 +33,8 @@ std::vector<std::string_view> LinesOf(std::string_view text) {
   return lines;
 }
 
-// What the lines of findings say, where the checkout is not `head_sha`: the lines of that commit
-// may be elsewhere. Only of files that git has, which do not hold the checkout's secrets.
+// Notes what the lines of findings say, where the checkout is not `head_sha`: the lines of that
+// commit may be elsewhere. Only for files that git has, which do not hold the checkout's secrets.
 void NoteLines(const change::Repository& git, const std::string& head_sha,
                std::vector<report::Finding>& findings) {
   Result<std::string> commit = git.ResolveCommit("HEAD");

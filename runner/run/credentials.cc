@@ -95,8 +95,9 @@ std::vector<const policy::Endpoint*> BoundEndpoints(const policy::Policy& policy
   return bound;
 }
 
-// Where OpenShell's `credential_binding` names the provider is where its credential goes. As there,
-// only one without addresses of its own can be bound: it would otherwise go to both.
+// Binds the provider's credential to the endpoints whose `credential_binding` names it. As in
+// OpenShell, only a provider without addresses of its own can be bound: it would otherwise go to
+// both.
 Status BindToPolicy(const policy::Policy& policy, const std::string& file,
                     gateway::Provider* provider) {
   std::vector<gateway::ProviderEndpoint> endpoints;

@@ -96,9 +96,9 @@ Result<AgentProgram> FindPackaged(const agent::AgentDescription& agent, const Re
   return program;
 }
 
-// Where programs connect without the proxy: to this machine, by every address that a server of the
-// agent's own may report. Each entry is there for programs that know no other form of it; Python's
-// urllib, for one, compares texts, and knows neither networks nor IPv6 without brackets.
+// Returns where programs connect without the proxy: to this machine, by every address that a server
+// of the agent's own may report. Each entry is there for programs that know no other form of it;
+// Python's urllib, for one, compares texts, and knows neither networks nor IPv6 without brackets.
 std::string Unproxied(const std::string& host_name) {
   std::string names =
       "127.0.0.1,localhost,::1,[::1],127.0.0.0/8,127.0.0.2,127.0.1.1,0.0.0.0,::,[::]";
@@ -262,7 +262,7 @@ std::vector<std::pair<std::string, std::string>> AgentEnvironment(
     variables.emplace_back(name, value);
   };
   for (const auto& [name, value] : programs.variables) variables.emplace_back(name, value);
-  // What is ours stays ours: proxies, certificates, HOME.
+  // The image replaces none of our own variables: proxies, certificates, HOME.
   if (image != nullptr) AddImageVariables(*image, &variables);
   for (const auto& [name, value] : plan.env) set(name, value);
   for (const auto& [name, value] : credentials) set(name, value);

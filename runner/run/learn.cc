@@ -26,7 +26,7 @@ constexpr std::string_view kBeginning = "{\"learned\":1,";
 constexpr size_t kSecretsMax = 1000;
 constexpr size_t kLearnedBytesMax = size_t{64} << 20;  // Hundreds of runs.
 
-// Whether `text`, the beginning of a file, is that of such a file.
+// Returns whether `text`, the beginning of a file, is that of a file of LearnFile.
 bool IsLearned(std::string_view text) { return text.starts_with(kBeginning); }
 
 Json OperationJson(const policy::Operation& operation) {
@@ -40,7 +40,7 @@ Json OperationJson(const policy::Operation& operation) {
   return json;
 }
 
-// As the collector of denials.cc reads it.
+// Renders a denial as the collector of denials.cc reads it.
 Json DenialJson(const report::DeniedRequest& denied) {
   const advise::Denial& denial = denied.denial;
   Json facts;

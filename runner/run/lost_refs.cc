@@ -154,7 +154,7 @@ std::vector<LostRef> FindLostRefs(const GitSides& sides) {
       continue;
     }
     const bool tag = ref.starts_with("refs/tags/");
-    // What a moved branch has is in the working tree, too.
+    // The commit of a moved branch is in the working tree, too.
     if (!tag && known != host.end() && object == commit) continue;
     std::string text = MessageOf(sides.inside, object);
     if (text.empty()) text = MessageOf(sides.host, object);

@@ -155,7 +155,7 @@ TEST_CASE("A model that stays overloaded or breaks off is a temporary failure, w
   report::OutcomeRecord refused = run::DecideOutcome(end, signs, kAccepted);
   CHECK(refused.exit_code == 1);
   CHECK(refused.reason == "the model responded with 400; " + end.summary.reason);
-  // What the agent read and understood goes before what passed by.
+  // An answer that the agent read and understood goes before one that passed by.
   signs.model_status = 529;
   end.summary.api_error_status = 400;
   CHECK(run::DecideOutcome(end, signs, kAccepted).exit_code == 1);

@@ -99,7 +99,7 @@ Result<LoadedPolicy> LoadPolicy(PolicySource source, const policy::ParseContext&
                      .commit = loaded.record.commit,
                      .sha256 = {}};
   }
-  // Where no paths are listed, all of an image may be read: it contains nothing of the host's.
+  // If no paths are listed, all of an image may be read: it contains nothing of the host's.
   bool unlisted = !source.text || loaded.parsed.short_form;
   if (image != nullptr && unlisted) loaded.parsed.policy.filesystem.read_only.push_back("/");
   return loaded;

@@ -187,7 +187,7 @@ Result<Trust> AskWhoStarted(const Request& request, const Config& config, const 
       .Context("asking the forge who started this run");
 }
 
-// Where nothing is known of who started a run, nothing is assumed either.
+// Returns the error for a run of which it is not known who started it: nothing is assumed then.
 Error NoPolicyFor(const forge::Event& event, const TrustedRef& ref) {
   return {Code::kSetup,
           event.unread_ci + " is set, and there is no " + kPolicyPath + " at " + ref.ref,
@@ -221,7 +221,7 @@ Status LoadCheckPolicy(const TrustedRef& ref, Plan* plan) {
   return Ok();
 }
 
-// What the configuration's task makes of the request.
+// Adds to the request what the configuration's task says.
 Status TakeConfig(const forge::Event& event, OpenedConfig opened, const OptionRules& rules,
                   Request* request, Plan* plan) {
   const Task* task = TRY(TakeTask(

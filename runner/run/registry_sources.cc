@@ -95,7 +95,8 @@ std::string Prefix(const std::string& program) {
   return std::filesystem::path(program).parent_path().parent_path().string();
 }
 
-// Of a program of the host: itself, its settings, and what its environment has of this machine.
+// Returns the state of a program of the host: itself, its settings, and what its environment has of
+// this machine.
 std::string HostState(const Ecosystem::Ask& ask, const std::string& program,
                       const std::string& search_path) {
   const std::string home = sys::Environment("HOME").value_or("/");
@@ -218,7 +219,7 @@ std::optional<std::string> Fetch(const std::string& url, const std::string& ca_f
   return std::move(response.value().body);
 }
 
-// What the tools say, now or within the last day.
+// Returns what the tools say, now or within the last day.
 Result<std::vector<Question>> Answer(const EcosystemRequest& request,
                                      const std::vector<Ecosystem>& ecosystems,
                                      const AnswerCache& cache) {

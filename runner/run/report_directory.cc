@@ -80,7 +80,7 @@ Status RefuseLinks(const std::string& path) {
   return Ok();
 }
 
-// Whether run.json was written by agentic-ci, of any version.
+// Returns whether run.json was written by agentic-ci, of any version.
 bool IsRecord(int directory) {
   Result<Fd> file = sys::OpenAt(directory, kRecord, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
   if (!file.ok()) return false;

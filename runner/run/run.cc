@@ -76,7 +76,7 @@ std::string FindClosed(const std::string& path, const sandbox::HostView& host) {
   return (host.mode(path) & S_IXOTH) == 0 ? path : "";
 }
 
-// What git needs of the repository, as far as the tier can give it.
+// Plans what git needs of the repository, as far as the tier can give it.
 void PlanGit(const std::string& checkout, const GitFiles& git, const sandbox::HostView& host,
              sandbox::SandboxRequest* wanted) {
   wanted->workspace_files = git.in_checkout;
@@ -236,7 +236,8 @@ void LogStart(const Request& request, const report::RunRecord& record) {
   }
 }
 
-// What clients of a companion are told, nothing else shows.
+// Returns the files that receive the agent's output. With a companion, its clients are shown the
+// output, and no terminal is.
 OutputFiles OutputFilesOf(const Request& request, const Plan& plan,
                           const ReportDirectory& directory, const Companion* companion) {
   const int terminal = request.json ? STDERR_FILENO : STDOUT_FILENO;
@@ -262,7 +263,7 @@ std::string DeniedModel(const Request& request, const Plan& plan,
   return {};
 }
 
-// What the gateway recorded of the run, noted and judged.
+// Reads what the gateway recorded of the run; notes and judges it.
 Result<RunSigns> ReadSigns(const Request& request, const Plan& plan, const std::string& report_dir,
                            Recorder& recorder) {
   report::DenialList denials = TRY(report::ReadDenials(report_dir));
@@ -302,7 +303,7 @@ Companion::Stage StageOf(sandbox::Sandbox& sandbox, const Plan& plan,
           [&plan](const change::ChangeSet& changes) { return GatesOf(plan, changes); }};
 }
 
-// What the agent did with git and no patch carries.
+// Notes what the agent did with git and no patch carries.
 void NoteLostRefs(const sandbox::Sandbox& sandbox, const Plan& plan, Recorder& recorder) {
   const std::string& checkout = plan.checkout.path;
   std::vector<LostRef> refs = FindLostRefs(checkout, plan.git, sandbox.upper(), sandbox.layers());
@@ -441,7 +442,8 @@ Status RunAgent(const OptionRules& rules, Request& request, ReportDirectory& dir
   return Apply(changes, checkout, in_git, recorder);
 }
 
-// What would be done, with no agent and no gateway: its certificate is the one thing not known yet.
+// Prints what would be done, with no agent and no gateway: its certificate is the one thing not
+// known yet.
 Result<int> PrintPlan(Request request, const OptionRules& rules) {
   Recorder recorder(request);
   Plan plan = TRY(PrepareRun(rules, &request, recorder));

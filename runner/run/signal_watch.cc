@@ -22,7 +22,7 @@ using std::chrono::milliseconds;
 constexpr milliseconds kGrace{2000};
 // SIGUSR1 makes the descriptor readable too, and ends nothing.
 constexpr milliseconds kLookAgain{100};
-// What the agent leaves of its user's processes is gone by then.
+// The agent's remaining processes of its user are gone by then.
 constexpr milliseconds kThreadWait{5000};
 
 bool Readable(int fd, milliseconds within) {

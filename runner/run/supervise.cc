@@ -29,8 +29,8 @@ using std::chrono::milliseconds;
 using std::chrono::nanoseconds;
 using std::chrono::seconds;
 
-// How often the limits are looked at. What comes and goes between two looks is seen only where the
-// kernel counts it; docs/threat-model.md says so.
+// The interval at which the limits are checked. A process that comes and goes between two checks is
+// seen only where the kernel counts it; docs/threat-model.md says so.
 constexpr milliseconds kWatchInterval{200};
 constexpr size_t kChunkBytes = 65536;
 // Calls that waited for an executable and are looked at again in one turn. An agent may have a
@@ -181,7 +181,7 @@ bool Supervisor::Pass(const sandbox::Connect& connect) {
     connector = owners_.Examine(connect.thread, connect.socket);
   }
   if (connector && connector->pending) return false;
-  // What is brokered belongs to a caller that is known, or is not connected.
+  // A brokered connection belongs to a caller that is known, or is not made.
   if (!connector && sandbox_.connects().brokered()) {
     sandbox_.connects().Refuse(connect);
     return true;
@@ -298,9 +298,9 @@ Status Supervisor::Turn() {
   return Ok();
 }
 
-// What a command wrote before it ended is in the pipe by now. Something may go on writing, or read
-// there too, and a pipe whose writers are dead need not have ended: a descriptor of it may lie in a
-// socket. So this takes what there is and never waits.
+// Drains what a command wrote before it ended, which is in the pipe by now. Something may go on
+// writing, or read there too, and a pipe whose writers are dead need not have ended: a descriptor
+// of it may lie in a socket. So this takes what there is and never waits.
 Status Supervisor::Drain(int fd, AgentOutput::Pipe pipe, bool* open) {
   int waiting = 0;
   if (::ioctl(fd, FIONREAD, &waiting) != 0) return Errno("ioctl(FIONREAD)");

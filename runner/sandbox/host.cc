@@ -67,8 +67,8 @@ std::string Head(const std::string& path) {
   return head;
 }
 
-// Whether the name 0 in this process's user namespace means 0 outside: "inner outer count" per
-// line.
+// Returns whether the name 0 in this process's user namespace means 0 outside: "inner outer count"
+// per line.
 bool RootOutside() {
   constexpr size_t kMapBytesMax = 65536;  // At most 340 lines.
   Result<std::string> text = sys::ReadFile("/proc/self/uid_map", kMapBytesMax);
@@ -88,7 +88,8 @@ bool MayChangeIds() {
   return (data[0].effective & kNeeded) == kNeeded;
 }
 
-// Whether one line of a map of ids, "inner outer count", covers all of `first` and what follows.
+// Returns whether one line of a map of ids, "inner outer count", covers `count` ids from `first`
+// on.
 bool Maps(const char* path, uint64_t first, uint64_t count) {
   constexpr size_t kMapBytesMax = 65536;  // At most 340 lines.
   Result<std::string> text = sys::ReadFile(path, kMapBytesMax);

@@ -103,7 +103,8 @@ void HostTree::ShowEntry(const std::string& path, Origin origin) {
 // No layer of an overlay can have mounts in it that an ordinary user did not make.
 void HostTree::ShowDirectory(const std::string& path, Origin origin) {
   MakeDirectory(path);
-  // What is hidden as a whole need not be taken apart: every container of Docker's has a mount.
+  // A directory that is hidden as a whole need not be taken apart: every container of Docker's has
+  // a mount.
   if (IsBeneathAny(path, secrets_)) return;
   if (MountBeneath(path).empty()) {
     return Add({.kind = Kind::kShown,

@@ -105,7 +105,7 @@ Status Init::DropPrivileges() {
 }
 
 Status Init::Confine(std::string_view watched_filter) {
-  // Where nothing else bounds a file that was deleted and is still written to.
+  // Nothing else bounds a file that was deleted and is still written to.
   TRY(LimitFileSize(plan_.limits, plan_.layers_on_disk ? plan_.limits.disk_bytes : 0));
   // Counted in this user namespace alone, the sandbox's first process with it. A cgroup, where
   // there is one, is met first: it counts what it refuses.

@@ -31,7 +31,7 @@ Result<Fd> BuildLandlock(const std::vector<LandlockRule>& rules, bool required, 
   for (const LandlockRule& rule : rules) {
     Status added = AddRule(ruleset, rule);
     if (added.ok()) continue;
-    // What is not there, or out of the agent's reach anyway, needs no rule.
+    // A path that is not there, or out of the agent's reach anyway, needs no rule.
     bool needless = added.error().code == Code::kNotFound || added.error().os_error == EACCES;
     if (!needless || required) return std::move(added).error();
   }

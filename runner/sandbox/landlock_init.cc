@@ -26,9 +26,9 @@ namespace {
 constexpr rlim_t kUsersMore = 64;
 constexpr int kRounds = 100;  // Of killing: one is enough, unless something forks meanwhile.
 
-// How many processes and threads the kernel counts for this user, its other containers' among them,
-// which /proc may not show. Found by trying: a process fits below one limit, and not below the
-// next.
+// Returns how many processes and threads the kernel counts for this user, its other containers'
+// among them, which /proc may not show. Found by trying: a process fits below one limit, and not
+// below the next.
 rlim_t TasksOfUser() {
   constexpr rlim_t kTasksMax = rlim_t{1} << 22;  // PID_MAX_LIMIT
   rlimit kept{};

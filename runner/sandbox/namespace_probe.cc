@@ -94,7 +94,7 @@ constexpr struct {
               {"attributes of mounts (Linux 5.12)", SetMountAttributes},
               {"overlayfs (Linux 5.11)", MountOverlay}};
 
-// As setpriv(1) would, whose next program may write its own id map again.
+// Changes the ids as setpriv(1) would, whose next program may write its own id map again.
 bool BecomeUser(uid_t user) {
   return ::setgroups(0, nullptr) == 0 && ::setresgid(user, user, user) == 0 &&
          ::setresuid(user, user, user) == 0 && ::prctl(PR_SET_DUMPABLE, 1) == 0;

@@ -43,8 +43,8 @@ std::vector<uint16_t> CapturedPorts(const policy::Policy& policy) {
 }
 
 constexpr char kSystemBundle[] = "/etc/ssl/certs/ca-certificates.crt";
-// Where distributions' programs look that know no variable: Debian's and Alpine's, Fedora's,
-// SUSE's.
+// The bundles that distributions' programs read which know no variable: Debian's and Alpine's,
+// Fedora's, SUSE's.
 constexpr const char* kImageBundles[] = {
     kSystemBundle, "/etc/ssl/cert.pem", "/etc/pki/tls/certs/ca-bundle.crt",
     "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem", "/etc/ssl/ca-bundle.pem"};
@@ -250,8 +250,8 @@ Status Tree::PlanWorkspace() {
 }
 
 Status Tree::Show(const std::string& path, bool writable) {
-  // Where the agent is installed is the host's business, /tmp included; a policy's /tmp is the
-  // sandbox's.
+  // The place where the agent is installed is the host's business, /tmp included; a policy's /tmp
+  // is the sandbox's.
   if (IsPrivate(path) && !installed_.contains(path)) {
     std::string fault = policy::OwnPlaceFault(path);
     if (!fault.empty()) plan_.notes.push_back(path + ": not exposed: " + fault);

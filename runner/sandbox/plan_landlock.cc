@@ -85,7 +85,7 @@ void HostRules::Read(const std::string& path) {
   }
 }
 
-// What a path of the policy in the checkout means in the copy.
+// Returns the path in the copy that stands for a path of the policy in the checkout.
 std::string HostRules::InCopy(const std::string& path) const {
   return copy_ + path.substr(request_.checkout.size());
 }
@@ -138,7 +138,8 @@ Status HostRules::PlanPaths() {
   return Ok();
 }
 
-// Of /proc, Landlock itself denies what another process's memory, environment and files are.
+// Allows the system's own paths. In /proc, Landlock itself denies another process's memory,
+// environment and files.
 void HostRules::PlanSystem() {
   Allow("/proc", false);
   if (host_.kind(kProcessors) == PathKind::kDirectory) Allow(kProcessors, false);

@@ -64,14 +64,14 @@ Result<Child> Clone(uint64_t flags) {
   return child;
 }
 
-// Whether others than its owner may read what is mounted at `tree`.
+// Returns whether others than its owner may read what is mounted at `tree`.
 bool IsReadableByAll(int tree) {
   struct stat facts {};
   mode_t wanted = S_IROTH | (::fstat(tree, &facts) == 0 && S_ISDIR(facts.st_mode) ? S_IXOTH : 0);
   return (facts.st_mode & wanted) == wanted;
 }
 
-// What stands at `path`, with all that is mounted in it, as a mount that stands nowhere yet.
+// Clones what stands at `path`, with all that is mounted in it, as a mount that stands nowhere yet.
 Result<Fd> CloneTree(const std::string& path) {
   Fd tree(static_cast<int>(::syscall(SYS_open_tree, AT_FDCWD, path.c_str(),
                                      OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE)));
@@ -474,7 +474,8 @@ int64_t Sandbox::DiskPeakBytes() {
   return disk_peak_bytes_;
 }
 
-// Of the sandbox's own /proc, all processes; of the host's, those that the agent started.
+// Returns the processes to count: all in the sandbox's own /proc (nullopt); in the host's, those
+// that the agent started.
 std::optional<std::vector<pid_t>> Sandbox::Members() const {
   if (!broker_) return std::nullopt;
   return Descendants(init_pid_);

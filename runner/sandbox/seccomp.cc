@@ -104,7 +104,8 @@ constexpr auto kOtherwiseDenied = std::to_array<Told>({
     {SCMP_SYS(name_to_handle_at), EOPNOTSUPP},
 });
 
-// Of the System V objects and message queues of the whole container; they would outlive the run.
+// Denied, since the System V objects and message queues are the whole container's, and would
+// outlive the run.
 constexpr auto kSharedDenied = std::to_array<int>({
     SCMP_SYS(shmget),
     SCMP_SYS(shmat),
@@ -272,9 +273,9 @@ void DenyRequests(Rules& rules, uint64_t type, std::vector<uint64_t> kept) {
   DenyOthers(rules, SCMP_SYS(ioctl), 1, {0xffff, type << 8, 256}, kept, ENOTTY);
 }
 
-// Where the host gives a core to a program, that runs with the host's rights; only a limit of 1
-// keeps it from being started (core(5)). A program that wants no core sets its limit to 0, and is
-// told that it was done.
+// If the host gives a core to a program, that runs with the host's rights; only a limit of 1 keeps
+// it from being started (core(5)). A program that wants no core sets its limit to 0, and is
+// answered that it was done.
 void KeepCoreLimit(Rules& rules, bool brokered) {
   constexpr uint32_t kDone = 0;
   const scmp_arg_cmp core = IntArgument(1, RLIMIT_CORE);
@@ -308,7 +309,7 @@ void AddRules(Rules& rules, bool brokered) {
   for (int call : kOpenShellDenied) rules.Deny(call);
   for (int call : kAlsoDenied) rules.Deny(call);
   for (const Told& told : kOtherwiseDenied) rules.Deny(told.call, told.error);
-  // Of what a namespace holds, all but its first process is the agent's.
+  // In a namespace, all processes but the first are the agent's.
   if (!brokered) rules.DenyWhere(SCMP_SYS(pidfd_open), std::array{IntArgument(0, kFirst)});
   rules.Deny(kOpenTreeAttr);
   for (int call = kUndecidedFirst; call <= kUndecidedLast; ++call) rules.Deny(call, ENOSYS);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a sandbox of tier landlock begins and ends (docs/threat-model.md says what it lacks).
+// Starts and ends a sandbox of tier landlock (docs/threat-model.md says what it lacks).
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -29,7 +29,8 @@ namespace {
 constexpr std::chrono::seconds kEndTime{15};  // For init to kill all; it takes milliseconds.
 constexpr int kDoorBacklog = 512;
 
-// Where the kernel says what is missing, that is what the run ends with.
+// Checks that the kernel has Landlock. The run ends with what the kernel says is missing, if it
+// says that.
 Status CheckKernel() {
   int why = 0;
   if (sys::landlock::Abi(&why) > 0) return Ok();
@@ -186,7 +187,7 @@ Result<int64_t> Sandbox::PrepareScratch(const SandboxPlan& plan) {
     TRY(GiveTo(path, plan));
   }
   upper_ = TRY(sys::Open(plan.workdir, O_RDONLY | O_DIRECTORY));
-  // Whatever changes from here on does so after this file was made.
+  // Everything that changes from here on does so after this file was made.
   std::string mark = plan.scratch + "/copied";
   TRY(sys::WriteFile(mark, "", 0400));
   struct stat st {};
@@ -247,7 +248,7 @@ Result<Sandbox> Sandbox::StartByLandlock(SandboxPlan plan, Fd input, pid_t helpe
   std::vector<Fd> groups = TRY(sandbox.cgroup_.OpenTasks({"memory", "pids", "cpu"}));
   // The agent may have this process's id.
   if (::prctl(PR_SET_DUMPABLE, 0) != 0) return Errno("prctl(PR_SET_DUMPABLE)");
-  // What is left without a parent comes to init; if that is killed, here.
+  // A process that is left without a parent comes to init; if that is killed, here.
   if (::prctl(PR_SET_CHILD_SUBREAPER, 1) != 0) return Errno("prctl(PR_SET_CHILD_SUBREAPER)");
   pid_t supervisor = ::getpid();
   pid_t keeper = ::getppid();  // Of a sandbox that lasts; else who has started the run.

@@ -61,9 +61,9 @@ Status SetAttributes(int mount, uint64_t set, bool recursive) {
   return Ok();
 }
 
-// What stands at `path` beneath `directory` (or at `directory` itself, when it is empty), with all
-// that is mounted in it, as a mount of its own that stands nowhere yet. Recursive, because a user
-// namespace may not split mounts it inherited.
+// Clones what stands at `path` beneath `directory` (or at `directory` itself, when it is empty),
+// with all that is mounted in it, as a mount of its own that stands nowhere yet. Recursive, because
+// a user namespace may not split mounts it inherited.
 Result<Fd> CloneTree(int directory, const std::string& path) {
   Fd tree(static_cast<int>(
       ::syscall(SYS_open_tree, directory, path.c_str(),
@@ -376,8 +376,9 @@ Status Builder::CarryScratch(const MountStep& step) {
   return Bind(place, step.target, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
 }
 
-// What cannot be reached from here, with the agent's rights and more, needs no mask; nor does what
-// a place of the sandbox's own covers, such as a home in /var/tmp.
+// Masks the step's target. A target that cannot be reached from here, with the agent's rights and
+// more, needs no mask; nor does one that a place of the sandbox's own covers, such as a home in
+// /var/tmp.
 Status Builder::CarryMask(const MountStep& step) {
   Result<Fd> place = Find(step.target);
   if (!place.ok()) {

@@ -45,7 +45,7 @@ class Copier {
     return Ok();
   }
 
-  // Where it failed: of a long one the beginning and the end.
+  // Returns the path where it failed: of a long one the beginning and the end.
   std::string path() const {
     constexpr size_t kHead = 60;
     constexpr size_t kTail = 100;

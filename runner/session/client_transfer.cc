@@ -44,7 +44,8 @@ Result<std::string> AwaitDone(const Fd& connection) {
 
 namespace {
 
-// What the sandbox says went wrong, or else what went wrong here because of that.
+// Returns the text of kDone, the error that the sandbox reports, or else the one that occurred
+// here.
 Result<std::string> Conclude(const Fd& connection, const Status& here) {
   Result<std::string> there = AwaitDone(connection);
   if (!there.ok()) return there;
@@ -80,7 +81,7 @@ Result<std::string> Put(const Place& place, const std::string& name, const std::
   TRY(sys::SendMessage(connection.get(), wire::Write(MessageKind::kPut, request), reads.get()));
   reads.Close();
   Result<Sent> sent = SendTransferred(opened, writes.get());
-  // What could not be sent whole is not taken for whole.
+  // A tree that could not be sent whole is not taken for whole.
   if (!sent.ok() && sent.error().os_error != EPIPE) return std::move(sent).error();
   writes.Close();
   TRY(Conclude(connection, sent.ok() ? Ok() : Status(sent.error())));

@@ -21,7 +21,7 @@ Status CommandOutput::Finish() {
   return sys::WriteAll(descriptor_, lines);
 }
 
-// What terminal escapes hide from a search is shown by a terminal.
+// A terminal shows what its escapes hide from a search.
 void CommandOutput::Add(const std::string& line, std::string* lines) const {
   const std::string visible = codec::VisibleLine(codec::RedactTokens(line), SIZE_MAX);
   *lines += codec::WithoutCommands(codec::RedactTokens(visible), *shown_) + "\n";

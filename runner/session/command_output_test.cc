@@ -11,7 +11,7 @@ namespace {
 constexpr char kHostile[] =
     "::error::x\n\033]0;title\007\033[2Jred \377##[add-mask]a\n##vso[task]\nlast";
 
-// What arrives of `written`, cut into pieces of that size.
+// Returns what arrives of `written`, cut into pieces of that size.
 std::string Through(std::optional<codec::LogCommands> shown, std::string_view written,
                     size_t piece) {
   auto [reads, writes] = sys::Pipe().value();

@@ -40,8 +40,8 @@ Error NoTerminal(const Error& why) {
           "agentic-ci sandbox exec"};
 }
 
-// What lies at that name was put there by the sandbox, or by what runs in it: only the kernel's own
-// device has this number, and nothing in a sandbox can make one.
+// Opens the kernel's own device. Another at that name was put there by the sandbox, or by what runs
+// in it: only the kernel's has this number, and nothing in a sandbox can make one.
 Result<Fd> OpenMaster() {
   constexpr int kFlags = O_RDWR | O_NOCTTY | O_NONBLOCK;
   Result<Fd> master = sys::Open("/dev/ptmx", kFlags);
@@ -65,7 +65,7 @@ Result<std::string> OtherEndOf(const Fd& master) {
   return "/dev/pts/" + std::to_string(number);
 }
 
-// Whether the agent may open a terminal by its name. Tried on one that nothing else uses: a
+// Checks that the agent may open a terminal by its name. Tried on one that nothing else uses: a
 // terminal whose other end was closed has hung up.
 Status TryOtherEnd() {
   Fd master = TRY(OpenMaster());
@@ -77,7 +77,7 @@ Status TryOtherEnd() {
 
 Result<Fd> OpenRoot() { return sys::Open("/", O_PATH | O_DIRECTORY); }
 
-// Of the layer in `stream`, unpacked; every byte that was read counts into `hash`.
+// The input of the layer in `stream`, unpacked; every byte that was read counts into `hash`.
 class InflatedInput {
  public:
   explicit InflatedInput(int stream) : packed_(stream), buffer_(kInflatedBytes, '\0') {}
@@ -123,7 +123,7 @@ Helper::Work SendLayer(const sandbox::SandboxPlan& plan) {
     TarWriter tar = WriterTo(given[0].get(), static_cast<int>(plan.inner_uid));
     TreeSender sender(tar, TreeSender::Kind::kLayer);
     std::vector<SnapshotPlace> places = FindSnapshotPlaces(plan);
-    // What the run itself put there, it puts there again; and places are in one another.
+    // The run itself puts its own files there again; and places are in one another.
     for (const sandbox::WorkspaceFile& file : plan.workspace_files) {
       sender.Skip(plan.workdir.substr(1) + "/" + file.path);
     }

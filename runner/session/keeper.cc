@@ -24,7 +24,7 @@ namespace session {
 namespace {
 
 constexpr size_t kReadyBytesMax = 65536;
-// How a supervisor says that another instance is to follow.
+// The exit status by which a supervisor says that another instance is to follow.
 constexpr int kFollowed = 200;
 
 void TellFailure(Fd ready, const Error& error) {

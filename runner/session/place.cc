@@ -179,7 +179,7 @@ Result<Fd> Place::Connect(const std::string& name) const {
     error.code = Code::kTemporary;  // It starts, or it ends.
     return error;
   }
-  // What answers is this user's: the directory says so, and so does the kernel.
+  // The program that answers is this user's: the directory says so, and so does the kernel.
   if (!SamePeer(connection.get())) {
     return Error{Code::kRefused, "another user answers for sandbox '" + name + "'"};
   }

@@ -35,8 +35,8 @@ char StateOf(pid_t pid) {
                                                                       : stat.value()[name + 2];
 }
 
-// Of processes below `first`, whatever numbers the kernel gives out again meanwhile: each was there
-// before and after it was opened.
+// Opens the processes below `first`, whatever numbers the kernel gives out again meanwhile: each
+// was there before and after it was opened.
 std::map<pid_t, Fd> OpenBeneath(pid_t first, const std::function<bool(pid_t)>& spared) {
   std::map<pid_t, Fd> opened;
   for (pid_t pid : Beneath(first)) {
@@ -92,7 +92,7 @@ void Processes::KillBut(const std::set<pid_t>& spared) const {
         OpenBeneath(first_, [&](pid_t pid) { return spared.contains(InnerNumber(pid)); });
     std::erase_if(others, [](const auto& entry) { return StateOf(entry.first) == 'Z'; });
     if (others.empty()) return;
-    // What is stopped first cannot fork while the others are killed.
+    // Processes that are stopped first cannot fork while the others are killed.
     for (int signal : {SIGSTOP, SIGKILL}) {
       for (const auto& [pid, process] : others) Signal(process, signal);
     }
@@ -102,7 +102,7 @@ void Processes::KillBut(const std::set<pid_t>& spared) const {
 Pause::Pause(const Processes& processes) {
   std::set<pid_t> seen;
   for (int round = 0; round < kRounds; ++round) {
-    // What was started before its parent stopped is found next time.
+    // A process that was started before its parent stopped is found next time.
     std::map<pid_t, Fd> found =
         OpenBeneath(processes.first_, [&](pid_t pid) { return seen.contains(pid); });
     if (found.empty()) return;

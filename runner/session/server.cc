@@ -24,7 +24,7 @@ using std::chrono::milliseconds;
 
 constexpr size_t kClientsMax = 64;
 constexpr size_t kChunkBytes = 65536;
-// How long a shell may take to say that its killed command has ended; then it is killed too.
+// The time that a shell may take to say that its killed command has ended; then it is killed too.
 constexpr milliseconds kShellGrace{60};
 constexpr milliseconds kKillInterval{5};
 constexpr milliseconds kNextShellGrace{2000};  // Its successor is being started.
@@ -140,7 +140,7 @@ void Server::ReadClient(Client& client) {
   if (client.channel.Receive(&message, &fd)) TakeMessage(client, message, std::move(fd));
 }
 
-// What is not understood ends the connection.
+// Takes one message of a client. A message that is not understood ends the connection.
 void Server::TakeMessage(Client& client, std::string_view message, Fd fd) {
   MessageKind kind{};
   std::string piece;
@@ -248,7 +248,7 @@ SandboxState Server::State() const {
   return state;
 }
 
-// What time asks for.
+// Does what is due by now.
 void Server::Advance() {
   if (help_ && help_->ends.passed()) {
     StopHelping(Error{Code::kTemporary, "the sandbox's time limit for one command passed"});

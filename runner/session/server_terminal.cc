@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a Server does for a person at a terminal: starts a shell on it, and says what is used of
+// The part of a Server for a person at a terminal: starts a shell on it, and says what is used of
 // each limit.
 #include "base/wire.h"
 #include "session/server.h"

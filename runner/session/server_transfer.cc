@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a Server does with whole trees of files: sends and takes them, keeps and restores them.
+// The part of a Server for whole trees of files: sends and takes them, keeps and restores them.
 #include <errno.h>
 #include <fcntl.h>
 #include <unistd.h>
@@ -25,7 +25,8 @@ Result<Fd> Duplicate(int fd) {
   return copy;
 }
 
-// Where the run of the snapshot gave its agent something else, this run's counts.
+// Returns `state` for this run: with its variables where the run of the snapshot gave its agent
+// other values, and with its checkout where the snapshot's was elsewhere.
 std::string StateFor(const RestoreRequest& restore, std::string state,
                      const sandbox::SandboxPlan& plan) {
   for (const std::string& variable : plan.env) {
@@ -97,7 +98,8 @@ Result<change::ChangeSet> Server::Capture() const {
                                 stage_->checkout.path, stage_->checkout.git(), {});
 }
 
-// As a run's report has it, of what there is now; nothing inside moves meanwhile.
+// Sends the changes as a run's report has them, of what there is now; nothing inside moves
+// meanwhile.
 void Server::SendDiff(Client& client) {
   Pause pause(*processes_);
   Result<change::ChangeSet> changes = Capture();
@@ -221,7 +223,7 @@ void Server::TellSnapshot(Client& client, const std::string& sent) {
   facts.checkout = plan.workdir;
   facts.shell = shell_.kind();
   facts.cwd = shell_.cwd();
-  // What does not fit is taken for another run's, and overridden by a later one's.
+  // A variable that does not fit is taken for another run's, and overridden by a later one's.
   size_t room = kChangesBytesMax;
   for (const std::string& variable : plan.env) {
     if (variable.size() + sizeof(uint32_t) > room) continue;

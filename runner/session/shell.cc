@@ -35,8 +35,8 @@ while :; do
   printf '\0%s exit %d\0' "$k" "$?" >&9
 done)";
 
-// What a later shell needs to go on where this one was. In bash everything but jobs; in sh, which
-// cannot print functions, everything but these and jobs.
+// The commands that print what a later shell needs to go on where this one was. In bash everything
+// but jobs; in sh, which cannot print functions, everything but these and jobs.
 constexpr char kBashState[] =
     R"(\builtin printf 'cd -- %q\n' "$PWD"; \builtin declare -p; \builtin declare -f; )"
     R"(\builtin alias -p; \builtin trap -p; \builtin umask -p; \builtin shopt -p; \builtin set +o)";

@@ -147,9 +147,9 @@ Result<std::optional<TerminalShell::End>> TerminalShell::TakeKeys() {
   return std::optional<End>();
 }
 
-// As the kernel tells it: the leader of the terminal's session is the shell, and waits for a line
-// if its own group has the terminal. A program that makes itself look like that gains nothing:
-// `%diff` is still typed here.
+// Returns the reader as the kernel reports it: the leader of the terminal's session is the shell,
+// and waits for a line if its own group has the terminal. A program that makes itself look like
+// that gains nothing: `%diff` is still typed here.
 KeyReader TerminalShell::Reader() const {
   pid_t shell = -1;
   pid_t group = -1;
@@ -200,7 +200,7 @@ Result<std::optional<TerminalShell::End>> TerminalShell::TakeMessage() {
   MessageKind kind{};
   CommandResult result;
   if (!wire::Read(message, kind, result) || kind != MessageKind::kResult) return Malformed();
-  // What was written last. Background jobs may go on writing.
+  // Takes what was written last. Background jobs may go on writing.
   for (size_t reads = 0; !hung_up_ && reads < kFarewellBytesMax / kTurnBytes; ++reads) {
     pollfd more{master_.get(), POLLIN, 0};
     if (::poll(&more, 1, 0) <= 0) break;

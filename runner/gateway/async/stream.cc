@@ -13,7 +13,7 @@ namespace {
 
 // A buffer that is worth keeping rather than making anew.
 constexpr size_t kSmallBytesMax = 4096;
-// What TLS adds to kStreamBufferBytes, amply.
+// An ample bound on what TLS adds to kStreamBufferBytes.
 constexpr size_t kTlsOverheadBytes = 1024;
 
 Error TimedOut() { return Error{Code::kTemporary, "timed out"}; }
@@ -371,7 +371,7 @@ Task<Status> Stream::StartTls(SslOwner ssl, Deadline deadline) {
   BIO_set_data(bio, this);
   BIO_set_init(bio, 1);
   SSL_set_bio(ssl.get(), bio, bio);
-  // As many records as have arrived, with one call to the kernel.
+  // Reads as many records as have arrived, with one call to the kernel.
   SSL_set_read_ahead(ssl.get(), 1);
   SSL_set_default_read_buffer_len(ssl.get(), kTlsBufferBytes);
   ssl_ = std::move(ssl);

@@ -270,7 +270,7 @@ void Budget::NoteStatus(const Observer& observer) {
   }
   if (refused_.size() >= kRefusedHostsMax && !refused_.contains(observer.host_)) return;
   RefusedRow& row = refused_[observer.host_];
-  // What was asked at the same time was not asked in spite of the answer.
+  // A request that began before the last answer was not sent in spite of it.
   if (row.answers > 0 && observer.began_ < row.last) return;
   row.last = hooks_.now();
   if (++row.answers != kRefusedRowMax) return;

@@ -369,7 +369,7 @@ TEST_CASE("A watched text is recorded once, with the request that had it first")
   CHECK(desk.notices[0].type == "watch.text");
   CHECK(desk.notices[0].context.at(0).second == "send it to evil");
   CHECK(desk.notices[0].counts.at(0).second == 2);
-  // What cannot be read may have had it.
+  // A body that cannot be read may have had it.
   (void)desk.Ask("", "/v1/messages/batches");
   OutgoingRequest packed{"POST", "/v1/messages", {{"Content-Encoding", "zstd"}}, "x"};
   (void)desk.budget.Admit(kHost, packed);

@@ -35,7 +35,7 @@ bool IsVersionPart(std::string_view part) {
   return ascii::IsNumber(part) && part.size() >= 3;
 }
 
-// Whether `text` ends like `form`, in which '#' is any digit.
+// Returns whether `text` ends like `form`, in which '#' is any digit.
 bool EndsInForm(std::string_view text, std::string_view form) {
   if (text.size() <= form.size()) return false;
   text.remove_prefix(text.size() - form.size());
@@ -43,7 +43,8 @@ bool EndsInForm(std::string_view text, std::string_view form) {
                     [](char c, char f) { return f == '#' ? ascii::IsDigit(c) : c == f; });
 }
 
-// How much of the end of a name is a date or a version, with its dash; 0: none of it.
+// Returns the size of the date or version at the end of a name, with its dash; 0 if there is
+// neither.
 size_t VersionSize(std::string_view name) {
   // "gpt-4o-2024-08-06", "gemini-2.5-flash-preview-09-2025", "gemini-2.5-pro-preview-06-05".
   constexpr std::string_view kPreview = "-preview-##-##";

@@ -110,7 +110,7 @@ const Price* PriceList::Find(std::string_view model) const {
   const std::string plain = PlainModelName(model);
   if (plain.empty()) return nullptr;
   ReadBuiltIn();
-  // How well an entry fits: 0 not at all.
+  // Returns how well an entry fits: 0 not at all.
   auto fit = [&](std::string_view name) -> size_t {
     if (name == bare || name == model) return SIZE_MAX;
     if (name == plain) return SIZE_MAX - 1;

@@ -75,8 +75,8 @@ void TakeUsage(ModelApi api, const Json& usage, TokenUsage* total) {
   }
 }
 
-// Where each API puts its usage: at the top, or in the message, the response or the metadata that
-// an event carries.
+// Takes the usage from where each API puts it: at the top, or in the message, the response or the
+// metadata that an event carries.
 void TakeValue(ModelApi api, const Json& value, TokenUsage* total) {
   // Gemini streams as one array when it is not asked for events.
   if (const Json::Array* items = value.array()) {

@@ -67,7 +67,8 @@ class Rewriter {
   std::optional<CredentialRefusal> TakeRefusal() { return std::move(refusal_); }
 
  private:
-  // Of the string that `text` begins with, quotes included; all of it when it does not end.
+  // Returns the size of the string that `text` begins with, quotes included; all of it when it does
+  // not end.
   static size_t LiteralSize(std::string_view text) {
     for (size_t i = 1; i < text.size(); ++i) {
       if (text[i] == '\\')

@@ -30,7 +30,7 @@ struct Treated {
   OutgoingRequest request{"POST", "/x", {{"Host", std::string(kHost)}}, ""};
   std::optional<OutgoingRefusal> refusal;
 
-  // What the steps make of a body that is all there.
+  // Applies the steps to a body that is all there.
   std::optional<OutgoingRefusal> Run(std::string body) {
     request.body = std::move(body);
     for (const std::unique_ptr<WholeBodyStep>& step : treatment.steps) {

@@ -94,7 +94,7 @@ TEST_CASE("A user's own credentials ask with the refresh token") {
         "grant_type=refresh_token&client_id=c%20i&client_secret=c%26s&refresh_token=r%3Dt");
 }
 
-// As google-github-actions/auth writes it.
+// A file as google-github-actions/auth writes it.
 constexpr std::string_view kWorkload = R"({
   "type": "external_account",
   "audience": "//iam.googleapis.com/projects/1/locations/global/workloadIdentityPools/p/providers/g",

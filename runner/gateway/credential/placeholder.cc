@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::string_view kMarker = "openshell:resolve:env:";
 constexpr std::string_view kAlias = "OPENSHELL-RESOLVE-ENV-";
-// As forms send the first; both cases of the hexadecimal digit.
+// The markers as they are, and as forms send the first; both cases of the hexadecimal digit.
 constexpr std::array<std::string_view, 4> kMarkers = {
     kMarker, kAlias, "openshell%3Aresolve%3Aenv%3A", "openshell%3aresolve%3aenv%3a"};
 constexpr size_t kMarkerBytesMax = 28;
@@ -105,7 +105,7 @@ std::string RedactPlaceholders(std::string_view text) {
 
 bool MarkerScanner::Feed(std::string_view piece) {
   if (found_) return true;
-  // What spans the border, then the piece itself.
+  // The tail has what spans the border; then comes the piece itself.
   constexpr size_t kTailBytesMax = kMarkerBytesMax - 1;
   tail_.append(piece.substr(0, kTailBytesMax));
   found_ = HoldsMarker(tail_) || HoldsMarker(piece);

@@ -90,7 +90,7 @@ bool IsSigned(const codec::HttpField& field) {
          name.starts_with("x-amz-");
 }
 
-// What a client may say of its payload that can be signed again without reading it.
+// Returns whether a client's statement about its payload can be signed again without reading it.
 bool IsPortableHash(std::string_view hash) {
   bool digest =
       hash.size() == 64 && hash.find_first_not_of("0123456789abcdef") == std::string_view::npos;

@@ -68,7 +68,7 @@ Task<HeadText> ReadProxyHead(Stream& stream) {
     codec::HeadScan scan = codec::ScanHead(head.text);
     bool complete = scan.state == codec::HeadScan::kComplete;
     size_t size = complete ? scan.size : head.text.size();
-    // What was looked at is now taken, up to the end of the head: it is there, so this cannot wait.
+    // Takes what was looked at, up to the end of the head: it is there, so this cannot wait.
     Result<size_t> taken = co_await stream.Read(chunk.get(), size - held, deadline);
     if (!taken.ok() || taken.value() != size - held) co_return head;
     head.text.resize(size);

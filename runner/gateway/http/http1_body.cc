@@ -6,7 +6,7 @@
 namespace gateway {
 namespace {
 
-// What is copied to travel with what comes before and behind it.
+// The bound on what is copied to travel with what comes before and behind it.
 constexpr size_t kHeldBytesMax = 8192;
 
 }  // namespace

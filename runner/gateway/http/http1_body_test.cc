@@ -13,7 +13,7 @@
 namespace gateway {
 namespace {
 
-// How a body that moved from one stream to another ended.
+// The end of a body that moved from one stream to another.
 struct Moved {
   Status status = Ok();
   codec::HttpFields trailers;

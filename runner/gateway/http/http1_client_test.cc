@@ -34,7 +34,7 @@ Task<void> ServeAndStop(EventLoop& loop, Stream& stream, RequestHandler& handler
   loop.Stop();
 }
 
-// What one connection, on which the client sends `bytes` and finishes, is answered.
+// Returns the answers on one connection, on which the client sends `bytes` and finishes.
 std::string Serve(const std::string& bytes, Echo& echo) {
   EventLoop loop = EventLoop::Open().value();
   auto [ours, theirs] = sys::SocketPair().value();

@@ -65,7 +65,7 @@ Status Check(int result, std::string_view doing) {
 
 }  // namespace
 
-// What nghttp2 calls; each casts its `user` back to the engine.
+// The callbacks of nghttp2; each casts its `user` back to the engine.
 struct Http2Callbacks {
   static Http2Engine& Engine(void* user) { return *static_cast<Http2Engine*>(user); }
 

@@ -44,7 +44,7 @@ bool BelongsToConnection(std::string_view name) {
   return OneOf(kNames, name);
 }
 
-// What must not be said behind a body, where it was not judged.
+// Returns whether a field must not stand behind a body, where it was not judged.
 bool IsForbiddenInTrailers(std::string_view name) {
   return BelongsToConnection(name) || !codec::MayBeTrailer(name);
 }
@@ -80,7 +80,7 @@ Status TakePseudoField(const HttpField& field, PseudoFields& pseudo) {
   return Ok();
 }
 
-// What a request line of HTTP/1 can carry as its second word.
+// Returns whether a request line of HTTP/1 can carry `text` as its second word.
 bool IsOneWord(std::string_view text) {
   return !text.empty() && std::none_of(text.begin(), text.end(),
                                        [](char c) { return c == ' ' || ascii::IsControl(c); });

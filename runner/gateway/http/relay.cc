@@ -7,7 +7,7 @@
 namespace gateway {
 namespace {
 
-// What both directions share; lives in Relay's frame.
+// The state that both directions share; lives in Relay's frame.
 struct Pair {
   explicit Pair(EventLoop& loop) : other_done(loop) {}
   Signal other_done;

@@ -113,7 +113,7 @@ struct Outcome {
   bool kept = false;
 };
 
-// What becomes of a connection on which the server answers so.
+// Returns what becomes of a connection on which the server gives this answer.
 Outcome Answer(Bench& bench, const std::string& answer, const std::string& method = "GET") {
   auto [connection, server] = bench.Connect("k");
   REQUIRE(sys::WriteAll(server->get(), answer).ok());

@@ -13,7 +13,7 @@ using policy::Protocol;
 using policy::Reason;
 using policy::Verdict;
 
-// What the body asks for, as one line of a record.
+// The requests in a body, as one line of a record.
 struct Summary {
   std::string methods;  // json-rpc and mcp.
   std::string tools;

@@ -14,16 +14,17 @@
 namespace gateway {
 namespace {
 
-// What is kept of a key: more than is looked for.
+// The bytes of a key that are kept: more than is looked for.
 constexpr size_t kKeyBytesMax = 24;
-// What Rack and PHP leave out in front of a key, or make an underscore of.
+// The characters that Rack and PHP leave out in front of a key, or make an underscore of.
 constexpr std::string_view kInFront = " .[]";
 
 bool IsOneOf(char c, std::string_view characters) {
   return characters.find(c) != std::string_view::npos;
 }
 
-// How a media type writes a key: the pairs of a form, the fields of a part (RFC 7578), JSON.
+// The spellings of a key, by media type: the pairs of a form, the fields of a part (RFC 7578),
+// JSON.
 enum class Spelling { kPairs, kParts, kJson };
 
 // Finds a key that names a method, with its escapes undone. It does not follow the structure of the
@@ -32,7 +33,7 @@ class KeyScanner {
  public:
   explicit KeyScanner(Spelling spelling) : spelling_(spelling) {}
 
-  // Whether one ended in the next bytes; with `end`, also one that the body ends in.
+  // Returns whether such a key ended in the next bytes; with `end`, also one that the body ends in.
   bool Find(std::string_view in, bool end) {
     for (size_t i = 0; i < in.size(); ++i) {
       if (Take(in[i])) return true;
@@ -201,7 +202,7 @@ bool Mentions(const std::vector<std::string_view>& values, std::string_view what
   });
 }
 
-// Whether all that the types say of a charset is one of `known`, in the usual spelling.
+// Returns whether all charsets that the types name are among `known`, in the usual spelling.
 bool AreIn(std::span<const std::string_view> known, const std::vector<std::string_view>& types) {
   constexpr std::string_view kCharset = "charset";
   return std::all_of(types.begin(), types.end(), [&](std::string_view type) {

@@ -15,7 +15,7 @@ codec::HttpFields Fields(const std::string& type) { return {{"Content-Type", typ
 
 constexpr char kJson[] = "application/json";
 
-// Whether the filters for these fields let the body pass, in pieces of so many bytes.
+// Returns whether the filters for these fields let the body pass, in pieces of `size` bytes.
 bool PassesIn(const codec::HttpFields& fields, const std::string& body, size_t size) {
   std::string gone;
   bool refused = false;

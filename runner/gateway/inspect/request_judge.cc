@@ -159,8 +159,8 @@ void AddTokens(std::string_view value, std::vector<std::string>& tokens) {
   }
 }
 
-// What some servers would take for the method in place of the one that was sent. Nearly always
-// none.
+// Returns what some servers would take for the method in place of the one that was sent. Nearly
+// always empty.
 std::vector<std::string> OtherMethods(const codec::HttpFields& fields, std::string_view query) {
   std::vector<std::string> methods;
   for (const codec::HttpField& field : fields) {
@@ -188,7 +188,7 @@ policy::Verdict Decide(const policy::Route& route, const std::vector<std::string
   return verdict;
 }
 
-// What the record says of a decision.
+// Puts what the record says of a decision into `event`.
 void NoteDecision(const RequestContext& context, const policy::Decision& decision, Event& event) {
   if (!decision.policy.empty()) event.policy = decision.policy;
   if (decision.at.line > 0) event.position = codec::LocateIn(context.policy_file, decision.at);
@@ -234,7 +234,7 @@ std::optional<RequestVerdict> TakeBodyVerdict(const RequestContext& context,
   return std::nullopt;
 }
 
-// What was decided about the connection holds no more.
+// Refuses a request because the decision about its connection holds no more.
 RequestVerdict RefuseReplaced(const RequestContext& context, Event event) {
   std::string why = NameRequest(event) + " not permitted because policy changed";
   event.policy = "-";

@@ -87,7 +87,7 @@ class Bench {
   RequestContext context_;
 };
 
-// What the client is answered; empty: nothing.
+// Returns the answer that the client gets; empty if it gets none.
 std::string AnswerOf(const RequestVerdict& verdict) {
   return verdict.refusal.has_value() ? RenderRefusal(*verdict.refusal) : "";
 }

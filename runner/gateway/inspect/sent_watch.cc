@@ -16,7 +16,8 @@ namespace {
 
 constexpr size_t kServersMax = 1000;  // Of which is remembered what they were sent.
 
-// What Base64 has of `text` wherever it begins: without the characters that its neighbours share.
+// Returns what Base64 has of `text` wherever it begins: without the characters that its neighbours
+// share.
 std::vector<std::string> EncodedForms(const std::string& text) {
   constexpr size_t kGroup = 3;
   constexpr size_t kByteBits = 8;
@@ -54,7 +55,7 @@ class SentWatch::BodyLook final : public StreamFilter {
     out.append(in);
     seen_.append(in);
     watch_.Look(to_, seen_);
-    // Of what was seen, the end may be the beginning of a text.
+    // The end of what was seen may be the beginning of a text.
     const size_t kept = std::min(seen_.size(), watch_.longest_ - 1);
     seen_.erase(0, seen_.size() - kept);
     return std::nullopt;

@@ -10,7 +10,7 @@ namespace {
 
 const std::string kText = "canary+0f3a/77";
 
-// What is found: "text at host", with "(model)" behind it.
+// Collects what is found: "text at host", with "(model)" behind it.
 class Desk {
  public:
   explicit Desk(std::vector<std::string> texts = {kText}, std::vector<Authority> models = {})

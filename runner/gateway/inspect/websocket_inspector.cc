@@ -55,7 +55,7 @@ std::optional<WebSocketEnd> WebSocketInspector::Feed(std::string_view in, std::s
   return std::nullopt;
 }
 
-// Where the payload of the current frame goes.
+// Returns where the payload of the current frame goes.
 std::string& WebSocketInspector::Target() {
   if (IsControl(decoder_.frame().opcode)) return control_;
   return decoder_.message() == WebSocketOpcode::kText ? *message_.payload() : dropped_;

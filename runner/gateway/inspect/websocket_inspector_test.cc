@@ -36,7 +36,7 @@ std::string Frame(WebSocketOpcode opcode, const std::string& payload, bool is_fi
 }
 std::string Text(const std::string& payload) { return Frame(WebSocketOpcode::kText, payload); }
 
-// What the server gets, as "opcode:payload" of each frame; "+" when more of the message follows.
+// The frames that the server gets, each as "opcode:payload"; "+" when more of the message follows.
 struct Sent {
   std::vector<std::string> frames;
   std::optional<WebSocketEnd> end;

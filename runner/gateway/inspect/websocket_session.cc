@@ -45,7 +45,7 @@ void WebSocketSession::End(WebSocketEnd end) {
   end_ = std::move(end);
 }
 
-// What the client sends next. A message under way has its own bounds in time; otherwise only
+// Reads what the client sends next. A message under way has its own bounds in time; otherwise only
 // silence in both directions ends the wait.
 Task<Result<BodyReader::Piece>> WebSocketSession::ReadClient(RelayEnd client) {
   for (;;) {

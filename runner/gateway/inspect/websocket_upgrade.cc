@@ -71,7 +71,7 @@ Result<codec::HttpFields> WebSocketUpgrade::Accept(const codec::ResponseHead& he
   return fields;
 }
 
-// Of what happens on the connection behind the request.
+// Returns an event about what happens on the connection behind the request.
 Event WebSocketUpgrade::NewRecord() const {
   Event event = verdict_.event;
   event.engine = "l7-websocket";

@@ -71,7 +71,7 @@ constexpr std::string_view kRequestClass =
     R"("class_uid":4002,"class_name":"HTTP Activity","category_uid":4,)"
     R"("category_name":"Network Activity")";
 
-// What depends on the outcome alone: in front, and at the end.
+// The members that depend on the outcome alone: in front, and at the end.
 struct Constants {
   std::string_view status;
   std::string_view action;  // May be empty.

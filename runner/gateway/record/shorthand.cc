@@ -16,7 +16,7 @@
 namespace gateway {
 namespace {
 
-// How a byte stands in a word: as it is, behind a backslash, or as "\u{7f}".
+// The forms of a byte in a word: as it is, behind a backslash, or as "\u{7f}".
 enum class Form : uint8_t { kPlain, kBackslash, kEscape };
 
 constexpr std::array<Form, 256> kForms = [] {

@@ -19,7 +19,8 @@ namespace run {
 namespace {
 
 constexpr size_t kEntryBytesMax = size_t{1} << 20;
-// What an answer depends on beyond its state (a setting that a tool has elsewhere) changes rarely.
+// The facts that an answer depends on beyond its state (a setting that a tool has elsewhere) change
+// rarely.
 constexpr time_t kAgeMax = 24 * 3600;
 
 // No other user could have written it.

@@ -33,8 +33,8 @@ constexpr std::chrono::seconds kAskTimeout{60};
 constexpr std::chrono::minutes kDeleteLimit{1};  // Also where the installation had no time left.
 constexpr std::chrono::milliseconds kLockPause{100};
 
-// What of this environment is the installation's: the way to the registries, and where things are.
-// Nothing of the CI's, whose event is not what the package is about.
+// Returns the installation's part of this environment: the way to the registries, and where things
+// are. Nothing of the CI's, whose event is not what the package is about.
 std::vector<std::pair<std::string, std::string>> Environment() {
   std::vector<std::pair<std::string, std::string>> variables;
   for (const char* name :
@@ -47,7 +47,7 @@ std::vector<std::pair<std::string, std::string>> Environment() {
   return variables;
 }
 
-// What a lock file stands for on a machine of this kind.
+// Returns the key of what a lock file stands for on a machine of this kind.
 std::string KeyOf(const agent::Package& package) {
   utsname machine{};
   ::uname(&machine);
@@ -132,7 +132,7 @@ class Installation {
   std::string tree() const { return directory_ + "/tree"; }
 
  private:
-  // Where the host's npm gets packages from.
+  // Returns the registry that the host's npm gets packages from.
   Result<std::string> Registry() {
     Process::Command command{.argv = {"npm", "config", "get", "registry"},
                              .environment = Environment(),
@@ -188,7 +188,7 @@ std::string DefaultPackages() {
   if (std::optional<std::string> home = sys::Environment("HOME")) {
     return *home + "/.cache/agentic-ci/packages";
   }
-  // As the store of images (image/store.h).
+  // The place is chosen as for the store of images (image/store.h).
   return "/var/tmp/agentic-ci-packages-" + std::to_string(::geteuid());
 }
 

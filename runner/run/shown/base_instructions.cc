@@ -114,7 +114,8 @@ class InstructionSearch {
     return directory;
   }
 
-  // What the agent would read there; nothing: no file. A link is followed as it would.
+  // Returns what the agent would read there; nullopt if there is no file. A link is followed as the
+  // agent would.
   std::optional<std::string> Now(const std::string& path) const {
     Result<std::string> text = sys::ReadBeneath(checkout_, path, kInstructionBytesMax);
     if (!text.ok()) return std::nullopt;

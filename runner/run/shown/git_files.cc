@@ -103,7 +103,7 @@ class GitSearch {
     for (const char* name : {"/config", "/config.worktree"}) {
       std::string path = git + name;
       if (host_.kind(path) == PathKind::kMissing) continue;
-      // What cannot be read whole is not shown at all.
+      // A configuration that cannot be read whole is not shown at all.
       Result<std::string> text = change::ReadGitText(path, kGitConfigBytesMax);
       std::string redacted = text.ok() ? codec::RedactGitConfig(text.value()) : "";
       if (text.ok()) AddIncluded(git, text.value(), kIncludeDepthMax);
@@ -116,7 +116,7 @@ class GitSearch {
     }
   }
 
-  // Where a checkout step keeps its credentials in a file of their own.
+  // Adds the files that a configuration includes, in which a checkout step keeps its credentials.
   void AddIncluded(const std::string& directory, const std::string& text, int depth) {
     if (depth == 0) return;
     for (const std::string& name : codec::IncludedGitConfigs(text)) {

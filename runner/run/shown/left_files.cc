@@ -191,13 +191,14 @@ class Walk {
     return has("objects") && has("refs") && sys::ExistsAt(directory, "HEAD");
   }
 
-  // Whether a file called `name` may hold a credential, by its name alone. Called for every file.
+  // Returns whether a file called `name` may hold a credential, by its name alone. Called for every
+  // file.
   static bool MayName(std::string_view name) {
     static const std::set<std::string_view> last = LastNames();
     return last.contains(name) || IsGoogleCredential(name);
   }
 
-  // Whether a directory called `name` may be a part of such a path.
+  // Returns whether a directory called `name` may be a part of such a path.
   static bool MayNameDirectory(std::string_view name) {
     static const std::set<std::string_view> parts = DirectoryNames();
     return parts.contains(name);

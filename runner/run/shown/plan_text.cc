@@ -23,7 +23,7 @@ constexpr size_t kBinariesShown = 4;
 constexpr size_t kColumns = 100;
 constexpr size_t kPlanLineBytesMax = 8192;
 
-// What requests an endpoint lets pass.
+// Describes the requests that an endpoint lets pass.
 std::string Opened(const policy::Endpoint& endpoint) {
   std::string text;
   if (endpoint.access != policy::Access::kNone) {

@@ -24,7 +24,7 @@ constexpr size_t kInterpretersMax = 4;  // A script's interpreter may be a scrip
 constexpr std::array<std::string_view, 6> kSystem = {"/usr", "/bin", "/sbin",
                                                      "/lib", "/app", "/etc"};
 
-// Of a prefix: what programs in its bin/ load. Its other directories may be anybody's.
+// The parts of a prefix that programs in its bin/ load. Its other directories may be anybody's.
 constexpr std::array<std::string_view, 5> kPrefixParts = {"lib", "lib64", "libexec", "include",
                                                           "share"};
 
@@ -63,7 +63,8 @@ class ProgramFinder {
   Programs Find();
 
  private:
-  // Who wants something shown: a person who starts it, or a PATH that may be long and old.
+  // The origin of a wish to show something: a person who starts it, or a PATH that may be long and
+  // old.
   enum class By { kCommand, kPath };
 
   void AddPlace(const std::string& place);
@@ -121,7 +122,7 @@ std::string ProgramFinder::Real(const std::string& path) const {
 }
 
 bool ProgramFinder::IsVisible(const std::string& path) const {
-  // Of its own places the sandbox never has the host's, also where a policy names them.
+  // The sandbox never has the host's files in its own places, also where a policy names them.
   bool by_policy = sandbox::IsBeneathAny(path, search_.shown) && !sandbox::IsPrivate(path);
   return by_policy || Beneath(path, search_.checkout) ||
          sandbox::IsBeneathAny(path, programs_.shown) ||
@@ -158,7 +159,7 @@ bool ProgramFinder::AddDirectory(const std::string& path, By by) {
   return true;
 }
 
-// What the programs of `directory`, a bin/ of some prefix, have beside them.
+// Adds what the programs of `directory`, a bin/ of some prefix, have beside them.
 void ProgramFinder::AddPrefix(const std::string& directory, By by) {
   if (!HoldsPrograms(directory)) return;
   std::string prefix = Above(directory);
@@ -211,7 +212,8 @@ void ProgramFinder::AddProgram(const std::string& path, By by) {
     AddDirectory(directory, by);
     AddPrefix(directory, by);
   }
-  // Of a virtual environment or a version's directory, which lead elsewhere.
+  // A virtual environment's or a version's programs are links to elsewhere: its own prefix counts
+  // too.
   if (Above(path) != directory) AddPrefix(Above(path), by);
   AddLinks(path);
   AddInterpreter(real, by);

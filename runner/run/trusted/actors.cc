@@ -32,7 +32,8 @@ bool IsOneOf(const std::array<std::string_view, N>& events, const forge::Event& 
 
 std::string Shown(const std::string& login) { return codec::NeutralLine(login, 100); }
 
-// Of an event about a pull request that does not say where its head is, such as a comment.
+// Reads the head for an event about a pull request that does not say where that is, such as a
+// comment.
 Status ReadHeadOf(forge::Client& client, forge::Event& event, Deadline deadline) {
   codec::Json json =
       TRY(client.Get(forge::ApiPath::Repository(event.repository) / "pulls" / event.proposal_number,

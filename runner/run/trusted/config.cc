@@ -206,7 +206,7 @@ Result<Config> LoadConfig(const change::Repository* repository, const std::strin
     TRY(CheckSpelling(repository, checkout, ref, kConfigPath, {"configuration", "settings"}));
     return Config{};
   }
-  // What the file names comes from the same commit.
+  // The files that this file names come from the same commit.
   image::TrustFile read = [&](const std::string& path) -> Result<std::string> {
     TrustedFile named = TRY(ReadTrustedFile(repository, checkout, ref, path, kNamedFileBytesMax));
     if (named.text) return *std::move(named.text);

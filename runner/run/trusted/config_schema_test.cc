@@ -17,7 +17,7 @@ std::set<std::string> NamesOf(const codec::Json* properties) {
   return names;
 }
 
-// What the parser lists for a key that is near none.
+// Returns the keys that the parser lists for a key that is near none.
 std::set<std::string> KeysBy(const std::string& text) {
   auto read = [](const std::string&) -> Result<std::string> { return Error{}; };
   Error error = ParseConfig(text, {"config.yml", read}).error();

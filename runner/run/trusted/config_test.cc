@@ -162,7 +162,7 @@ TEST_CASE("A configuration's empty file, list or mapping never stands for no lim
     REQUIRE_FALSE(config.ok());
     CHECK(config.error().code == Code::kInvalid);
   }
-  // What opens nothing may be empty.
+  // A value that opens nothing may be empty.
   for (const std::string& text :
        {std::string("ecosystems: []\n"), std::string("prices: []\n"), std::string("images: {}\n"),
         std::string("images: {trust: [], mirrors: []}\n"),

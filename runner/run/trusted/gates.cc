@@ -48,7 +48,7 @@ Result<std::vector<change::PathRule>> ParsePaths(const YamlFields& fields, Confi
   return rules;
 }
 
-// What the capture holds and the report can be read back with is the most that a limit may be.
+// Parses a limit: it may be at most what the capture holds and the report can be read back with.
 Result<int64_t> ParseLimit(const YamlFields& fields, std::string_view key) {
   constexpr change::CaptureLimits kCapture;
   const std::string& text = fields.Find(key)->text;

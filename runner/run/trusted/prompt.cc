@@ -44,7 +44,7 @@ const PromptVariable* FindVariable(std::string_view name) {
   return found == kVariables.end() ? nullptr : found;
 }
 
-// Where `offset` of `text` is, when the text begins at `at`.
+// Returns where `offset` of `text` is, when the text begins at `at`.
 codec::Position PlaceIn(std::string_view text, size_t offset, codec::Position at) {
   for (size_t i = 0; i < offset; ++i) {
     if (text[i] == '\n') {
@@ -75,7 +75,8 @@ std::string Block(const PromptVariable& variable, std::string_view value, std::s
   std::string name(variable.name);
   std::string mark = name + " " + std::string(word);
   std::string block = "[untrusted text begins: " + mark + "]\n";
-  // What makes a character visible is longer than the character: the bound is that of the value.
+  // The form that makes a character visible is longer than the character: the bound is that of the
+  // value.
   block += codec::MarkdownFence(value.substr(0, variable.bytes_max), "text",
                                 kVisibleFactor * variable.bytes_max);
   block += "[untrusted text ends: " + mark + "]\n";

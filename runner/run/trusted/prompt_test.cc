@@ -133,7 +133,7 @@ TEST_CASE("A stranger's text that is too long is cut, and the prompt says so") {
   CHECK(prompt.find("(title was cut: it has 5000 bytes, of which the first 1024 are shown)") !=
         std::string::npos);
   CHECK(CountOf(prompt, "x") < 1100);
-  // What is made visible grows, and is not cut for that.
+  // A character that is made visible grows, and is not cut for that.
   prompt = Parsed("{{title}}").Render({{"title", std::string(1000, '\x01')}}, kWord);
   CHECK(CountOf(prompt, "\\u{1}") == 1000);
   CHECK(prompt.find("was cut") == std::string::npos);

@@ -33,7 +33,7 @@ std::string Folded(std::string_view name) {
   return folded;
 }
 
-// Whether the folded name is that of a YAML or JSON file with this folded stem.
+// Returns whether the folded name is that of a YAML or JSON file with this folded stem.
 bool IsOneOf(std::string_view folded, const std::string& stem) {
   return folded == stem + "yml" || folded == stem + "yaml" || folded == stem + "json";
 }

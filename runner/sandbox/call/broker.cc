@@ -77,7 +77,8 @@ SocketAddress DoorAddress(int family, uint16_t port) {
   return door;
 }
 
-// As the caller's own connect(2) would, but for no longer than kDoorWaitMs. 0 or an errno.
+// Connects as the caller's own connect(2) would, but for no longer than kDoorWaitMs. Returns 0 or
+// an errno.
 int ConnectSocket(int socket, const SocketAddress& to) {
   int flags = ::fcntl(socket, F_GETFL);
   bool waits = (flags & O_NONBLOCK) == 0;
@@ -156,7 +157,7 @@ void Broker::MakeSocket(const CallListener& listener, const Call& call) {
   int type = call.Number(1) & 0xf;
   int flags = call.Number(1) & ~0xf;
   int protocol = call.Number(2);
-  // Of the three numbers: nothing can change them any more.
+  // The three numbers decide, since nothing can change them any more.
   if (family == AF_NETLINK && protocol == 0) return void(listener.Continue(call.id));
   if (int error = RefuseKind(family, type, protocol)) {
     return void(listener.Answer(call.id, -error));
@@ -311,7 +312,7 @@ void Broker::Note(std::deque<uint64_t>& inodes, uint64_t inode) {
   if (inodes.size() > kNotedMax) inodes.pop_front();
 }
 
-// Whether what listens at that port is the agent's: this loopback is the whole container's.
+// Returns whether what listens at that port is the agent's: this loopback is the whole container's.
 bool Broker::IsServer(uint16_t port) const {
   std::vector<uint64_t> found = TcpListeners(setup_.diagnostics.get(), port);
   return !found.empty() && std::all_of(found.begin(), found.end(), [&](uint64_t inode) {

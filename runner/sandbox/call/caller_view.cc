@@ -135,7 +135,8 @@ std::optional<int> DescriptorFlags(pid_t thread, int fd) {
   return flags;
 }
 
-// What libraries use where there is no call on a descriptor: the one way to say "this open file".
+// Returns the descriptor in a path by which libraries say "this open file" where there is no call
+// on a descriptor; nullopt for any other path.
 std::optional<int> OwnDescriptor(const std::string& path) {
   for (std::string_view before : {"/proc/self/fd/", "/dev/fd/", "/proc/thread-self/fd/"}) {
     if (!path.starts_with(before)) continue;

@@ -18,7 +18,7 @@ namespace sandbox {
 namespace {
 
 constexpr int kDepthMax = 128;  // Two descriptors for each level.
-// How often what others make in the directory meanwhile is moved too.
+// The number of rounds in which what others make in the directory meanwhile is moved too.
 constexpr int kRoundsMax = 16;
 constexpr char kInside[] = "x";
 
@@ -88,8 +88,8 @@ Status MoveEntries(int from, int to, int depth) {
   return Ok();
 }
 
-// Whether the kernel would not rename the directory. It looks at that before it finds that the
-// target, which is not empty, cannot be replaced.
+// Returns whether the kernel would not rename the directory. It looks at that before it finds that
+// the target, which is not empty, cannot be replaced.
 bool NeedsLift(int parent, const std::string& name, const std::string& target) {
   Result<Fd> made = OpenDirectory(parent, target);
   if (!made.ok() || ::mkdirat(made.value().get(), kInside, S_IRWXU) != 0) return false;

@@ -21,7 +21,7 @@ namespace {
 
 enum class Change { kMode, kOwner, kSeconds, kMicroseconds, kNanoseconds };
 
-// Which argument says what; -1: none does.
+// The arguments of a call by their meaning; -1 if no argument has it.
 struct Form {
   int number;
   Change change;

@@ -27,7 +27,7 @@ std::string PathOf(pid_t pid, const char* name) {
   return "/proc/" + std::to_string(pid) + "/" + name;
 }
 
-// As the kernel laid them out, each with a null byte at its end.
+// Reads the arguments as the kernel laid them out, each with a null byte at its end.
 std::string ReadArguments(pid_t pid) {
   std::string bytes(kArgumentBytesMax, '\0');
   Result<Fd> file = sys::Open(PathOf(pid, "cmdline"), O_RDONLY);

@@ -63,7 +63,7 @@ std::optional<CalledPath> ReadPath(pid_t thread, int directory, uint64_t address
                     begin == std::string::npos ? "." : text->substr(begin)};
 }
 
-// What stands there, O_PATH, if no link is on the way. ELOOP: one is.
+// Opens what stands there, O_PATH, if no link is on the way. ELOOP if one is.
 Result<Fd> OpenWithoutLinks(const CalledPath& path, const std::string& rest) {
   struct open_how how {};
   how.flags = O_PATH | O_CLOEXEC | O_NOFOLLOW;
@@ -85,7 +85,8 @@ std::optional<dev_t> OverlayOf(const CalledPath& path) {
   return overlay ? st.st_dev : 0;
 }
 
-// Whether the directory that `path` lies in is known to be of another file system than `device`.
+// Returns whether the directory that `path` lies in is known to be of another file system than
+// `device`.
 bool IsElsewhere(const CalledPath& path, dev_t device) {
   std::string rest = path.rest;
   while (rest.size() > 1 && rest.back() == '/') rest.pop_back();

@@ -15,7 +15,7 @@
 namespace sandbox {
 namespace {
 
-// As of Linux 6.1, from /proc/net/tcp and /proc/net/tcp6.
+// A table as Linux 6.1 gives it in /proc/net/tcp and /proc/net/tcp6.
 constexpr char kTable[] =
     "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout "
     "inode\n"

@@ -88,7 +88,7 @@ std::vector<Setting> Settings(const std::string& controller, bool v2, const Sand
     if (!add_if_known("memory.memsw.limit_in_bytes", bytes)) {
       (void)add_if_known("memory.swappiness", "0");
     }
-    // What TCP's buffers hold is counted apart on v1, where it is counted.
+    // On v1, TCP's buffers are counted apart, where they are counted.
     (void)add_if_known("memory.kmem.tcp.limit_in_bytes", bytes);
     return settings;
   }

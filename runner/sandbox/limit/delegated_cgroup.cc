@@ -21,7 +21,7 @@ std::string ReadText(const std::string& path) {
   return text.ok() ? std::move(text).value() : std::string();
 }
 
-// Where cgroup v2 is mounted, and this process's group in it; empty without one.
+// Returns the path of this process's group, below the mount of cgroup v2; empty without one.
 std::string OwnDirectory() {
   std::istringstream mounts(ReadText("/proc/self/mounts"));
   std::string top;

@@ -112,8 +112,8 @@ std::vector<pid_t> Descendants(pid_t process) {
   return found;
 }
 
-// What is stopped first cannot fork while the others are looked for. What gives itself a new parent
-// all the time would be another process by the time that all were read; it comes to be a child of
+// Stopped processes cannot fork while the others are looked for. A process that gives itself a new
+// parent all the time would be another by the time that all were read; it comes to be a child of
 // this one each time, and is stopped as that.
 void KillDescendants(const std::vector<pid_t>& spared) {
   auto is_spared = [&](pid_t pid) {

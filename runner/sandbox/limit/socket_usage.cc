@@ -26,7 +26,7 @@ constexpr int64_t kSocketBytes = 2048;
 int64_t BufferBytes(std::string_view figures) {
   std::array<uint32_t, SK_MEMINFO_VARS> values{};
   ::memcpy(values.data(), figures.data(), std::min(figures.size(), sizeof values));
-  // What waits to be sent stands in one of the two, with TCP in both.
+  // The bytes that wait to be sent stand in one of the two, with TCP in both.
   return int64_t{values[SK_MEMINFO_RMEM_ALLOC]} + values[SK_MEMINFO_OPTMEM] +
          values[SK_MEMINFO_BACKLOG] +
          std::max(values[SK_MEMINFO_WMEM_ALLOC], values[SK_MEMINFO_WMEM_QUEUED]);

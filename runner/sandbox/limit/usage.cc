@@ -29,7 +29,7 @@ constexpr size_t kSegmentsBytesMax = 4 << 20;  // 4096 lines, the kernel's defau
 constexpr uint64_t kFullShare = 1000;
 constexpr int64_t kBytesPerInode = 4096;
 constexpr int64_t kInodesMin = 4096;
-// What the kernel takes for each, about: inode and name, task and stack.
+// The kernel's memory for each, about: inode and name, task and stack.
 constexpr int64_t kInodeBytes = 1024;
 constexpr int64_t kTaskBytes = 20 << 10;
 

@@ -79,7 +79,7 @@ Status TarWriter::Put(std::string_view bytes) {
   return Ok();
 }
 
-// What the header has no room for stands in the extended one before it.
+// Writes the header; what it has no room for stands in the extended one before it.
 Status TarWriter::PutHeader(const image::TarEntry& entry, char type, const std::string& path,
                             const std::string& link) {
   std::array<char, kBlock> block{};

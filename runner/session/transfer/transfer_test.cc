@@ -145,7 +145,7 @@ TEST_CASE("A layer's whiteouts remove what is there, and nothing else") {
   CHECK(sys::DirectoryNames(place.fd()).value() == std::vector<std::string>{"kept", "opaque"});
   Fd opaque = sys::OpenAt(place.fd(), "opaque", O_RDONLY | O_DIRECTORY).value();
   CHECK(sys::DirectoryNames(opaque.get()).value() == std::vector<std::string>{"new"});
-  // Of files that are copied, these are names like others.
+  // For files that are copied, these are names like others.
   REQUIRE(Receive(bytes, place.fd(), TreeReceiver::Kind::kFiles).ok());
   CHECK(sys::ExistsAt(place.fd(), ".wh.gone"));
   for (const char* name : {".wh.", ".wh..", ".wh..."}) {

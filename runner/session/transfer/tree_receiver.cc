@@ -94,7 +94,7 @@ mode_t TreeReceiver::ModeOf(const image::TarEntry& entry) const {
          (kind_ == Kind::kLayer && entry.type == image::TarType::kDirectory ? 01777 : 0777);
 }
 
-// Of a layer: the place itself has no leaf.
+// Writes one entry. In a layer, the place itself has no leaf.
 Status TreeReceiver::Write(image::TarReader& tar, image::TarEntry& entry) {
   Spot spot = TRY(Find(entry.path));
   if (kind_ == Kind::kFiles) entry.path = spot.path;  // For people.
@@ -133,7 +133,7 @@ Status TreeReceiver::Write(image::TarReader& tar, image::TarEntry& entry) {
   return Bad(entry.path, "neither a file, a directory nor a symbolic link");
 }
 
-// What stands at `leaf`, for something to take its place.
+// Removes what stands at `leaf`, for something to take its place.
 Status TreeReceiver::Remove(int parent, const std::string& leaf) const {
   if (::unlinkat(parent, leaf.c_str(), 0) == 0 || errno == ENOENT) return Ok();
   if (errno != EISDIR) return WriteFailed(leaf);
@@ -239,7 +239,7 @@ Status TreeReceiver::WriteLink(int parent, const std::string& leaf, const image:
   return Ok();
 }
 
-// What was written into a directory changed its times; the innermost first.
+// Sets the times of directories, which writing into them changed; the innermost first.
 Status TreeReceiver::FinishDirectories() {
   for (size_t i = directories_.size(); i-- > 0;) {
     const Directory& directory = directories_[i];

@@ -33,7 +33,7 @@ std::vector<std::string> XattrNames(int fd) {
   return names;
 }
 
-// Of the agent's own; what overlayfs keeps in this name space is its own business.
+// Reads the agent's own attributes; what overlayfs keeps in this name space is its own business.
 std::vector<std::pair<std::string, std::string>> ReadXattrs(int fd) {
   std::vector<std::pair<std::string, std::string>> found;
   for (const std::string& name : XattrNames(fd)) {
